@@ -1,0 +1,1 @@
+//! Puts reservations in force through SCHED_DEADLINE, and puts everything back.

@@ -1,0 +1,1 @@
+//! The loop that wires sensing, inferring, deciding and acting.

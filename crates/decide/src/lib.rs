@@ -1,0 +1,1 @@
+//! From demand to reservations that fit together; pure.

@@ -1,0 +1,1 @@
+//! Finds the rhythm in a thread's bursts, its jobs and their demand; pure.

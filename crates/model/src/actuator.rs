@@ -1,0 +1,111 @@
+//! The seam towards the scheduler: what the loop may do to a task, and how it can be refused.
+
+use crate::{Bandwidth, Instant, Reservation, Span, TaskId};
+
+/// How much an actuator can hand out.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Capacity {
+    /// The CPUs that reservations can be placed on.
+    pub cpus: u32,
+    /// The most bandwidth its own admission test lets all reservations together have, others'
+    /// included.
+    pub admissible: Bandwidth,
+    /// The shortest runtime it takes.
+    pub shortest_runtime: Span,
+    /// The shortest period it takes.
+    pub shortest_period: Span,
+    /// The longest period it takes.
+    pub longest_period: Span,
+}
+
+/// How a task stands with what the actuator did to it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Standing {
+    /// Never touched, or given back.
+    Own,
+    /// The reservation that was set is in force.
+    Held(Reservation),
+    /// Somebody else changed the task since: theirs stays.
+    TakenOver,
+    /// The task no longer exists.
+    Gone,
+}
+
+/// Why an actuator did not do what it was asked. Each says what to do next.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Refusal {
+    /// The admission test failed.
+    #[error("no room for {wanted}: {advice}")]
+    NoRoom {
+        /// The bandwidth asked for.
+        wanted: Bandwidth,
+        /// What holds the rest, and what to do.
+        advice: String,
+    },
+    /// Possible, but not before the given time: the kernel has not let go of earlier bandwidth.
+    #[error("not before {until:?}: the task's earlier reservation is still being counted")]
+    Settling {
+        /// When to ask again.
+        until: Instant,
+    },
+    /// The task may not run on all CPUs that reservations live on.
+    #[error("its CPU affinity is narrower than its root domain: {advice}")]
+    NarrowAffinity {
+        /// What to do.
+        advice: String,
+    },
+    /// No privilege.
+    #[error("not permitted: {advice}")]
+    NotPermitted {
+        /// What to do.
+        advice: String,
+    },
+    /// Somebody else changed the task by hand, and wins.
+    #[error("somebody else changed this task's scheduling ({now}): left as it is")]
+    TakenOver {
+        /// What it has now.
+        now: String,
+    },
+    /// The task no longer exists.
+    #[error("the task is gone")]
+    Gone,
+    /// Anything else the kernel said.
+    #[error("{0}")]
+    Other(String),
+}
+
+impl Refusal {
+    /// The time from which asking again makes sense, if it ever does by itself.
+    #[must_use]
+    pub const fn retry_at(&self) -> Option<Instant> {
+        match self {
+            Self::Settling { until } => Some(*until),
+            _ => None,
+        }
+    }
+}
+
+/// Puts reservations in force, and puts everything back.
+pub trait Actuator {
+    /// Gives `task` the reservation, or changes the one it has.
+    ///
+    /// # Errors
+    /// See [`Refusal`]; the task then has what it had before.
+    fn reserve(&mut self, task: TaskId, reservation: Reservation) -> Result<(), Refusal>;
+
+    /// Gives `task` back exactly what it had before it was first touched. Of a task that holds
+    /// nothing, nothing happens.
+    ///
+    /// # Errors
+    /// See [`Refusal`].
+    fn release(&mut self, task: TaskId) -> Result<(), Refusal>;
+
+    /// How the task stands; notices changes by others.
+    fn standing(&mut self, task: TaskId) -> Standing;
+
+    /// The task is gone: whatever is kept about it can be forgotten.
+    fn ended(&mut self, task: TaskId);
+
+    /// What there is to hand out.
+    fn capacity(&self) -> Capacity;
+}

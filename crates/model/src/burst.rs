@@ -1,0 +1,42 @@
+//! One stretch of a thread's activity, from being woken to going back to sleep.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Instant, Span, TaskId};
+
+/// What a thread did between a wakeup and the next time it blocked.
+///
+/// A job of a periodic thread is one burst or several: a player's frame may wait for its decoder,
+/// for the display and for the clock in turn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Burst {
+    /// Whose it is.
+    #[serde(flatten)]
+    pub task: TaskId,
+    /// When it became ready.
+    #[serde(rename = "woke_ns")]
+    pub woke: Instant,
+    /// When it first got a CPU.
+    #[serde(rename = "first_ran_ns")]
+    pub first_ran: Instant,
+    /// When it blocked (or exited).
+    #[serde(rename = "blocked_ns")]
+    pub blocked: Instant,
+    /// The CPU time it took, without the time it waited for a CPU.
+    #[serde(rename = "executed_ns")]
+    pub executed: Span,
+    /// How often it lost the CPU while it still wanted to run.
+    pub preempted: u32,
+    /// The thread that woke it; zero if an interrupt or nobody known did.
+    pub waker: u32,
+    /// Its reservation's budget ran out meanwhile, and it had to wait for the next period.
+    pub exhausted: bool,
+}
+
+impl Burst {
+    /// From ready to blocked.
+    #[must_use]
+    pub const fn response(&self) -> Span {
+        self.blocked.since(self.woke)
+    }
+}

@@ -1,0 +1,131 @@
+//! How much CPU time a thread's jobs take: the execution times of its last jobs, in order.
+
+use std::collections::VecDeque;
+
+use crate::Span;
+
+/// The distribution of execution time per job over a window of the last jobs.
+///
+/// Keeps the window sorted as it slides, so that a quantile is one look-up and a job costs one
+/// binary search and one short move.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Demand {
+    capacity: usize,
+    recent: VecDeque<Span>,
+    sorted: Vec<Span>,
+}
+
+impl Demand {
+    /// An empty window of at most `capacity` jobs (at least one).
+    #[must_use]
+    pub fn new(capacity: usize) -> Self {
+        let capacity = capacity.max(1);
+        Self {
+            capacity,
+            recent: VecDeque::new(),
+            sorted: Vec::new(),
+        }
+    }
+
+    /// Takes in the execution time of one more job; the oldest leaves a full window.
+    pub fn record(&mut self, executed: Span) {
+        if self.recent.len() == self.capacity {
+            if let Some(oldest) = self.recent.pop_front() {
+                let at = self.sorted.partition_point(|&s| s < oldest);
+                self.sorted.remove(at);
+            }
+        }
+        self.recent.push_back(executed);
+        let at = self.sorted.partition_point(|&s| s < executed);
+        self.sorted.insert(at, executed);
+    }
+
+    /// Forgets every job.
+    pub fn clear(&mut self) {
+        self.recent.clear();
+        self.sorted.clear();
+    }
+
+    /// How many jobs the window holds.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.recent.len()
+    }
+
+    /// No job yet.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.recent.is_empty()
+    }
+
+    /// How many jobs the window can hold.
+    #[must_use]
+    pub const fn capacity(&self) -> usize {
+        self.capacity
+    }
+
+    /// The execution times, oldest job first.
+    pub fn recent(&self) -> impl DoubleEndedIterator<Item = Span> + ExactSizeIterator {
+        self.recent.iter().copied()
+    }
+
+    /// The execution times in ascending order.
+    #[must_use]
+    pub fn sorted(&self) -> &[Span] {
+        &self.sorted
+    }
+
+    /// The smallest execution time that at least the fraction `p` of the window's jobs stay within
+    /// (nearest rank); none if the window is empty.
+    #[must_use]
+    pub fn quantile(&self, p: f64) -> Option<Span> {
+        let rank = (p.clamp(0.0, 1.0) * self.sorted.len() as f64).ceil() as usize;
+        self.sorted.get(rank.saturating_sub(1)).copied()
+    }
+
+    /// The longest execution time in the window.
+    #[must_use]
+    pub fn max(&self) -> Option<Span> {
+        self.sorted.last().copied()
+    }
+
+    /// The mean execution time in the window.
+    #[must_use]
+    pub fn mean(&self) -> Option<Span> {
+        (!self.is_empty()).then(|| self.recent().sum::<Span>() / self.len() as u64)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_window_slides_and_stays_sorted_like_a_window_sorted_anew() {
+        let mut demand = Demand::new(16);
+        let mut all = Vec::new();
+        let mut x: u64 = 1;
+        for _ in 0..200 {
+            x = x.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            let span = Span::from_ns(x >> 60);
+            all.push(span);
+            demand.record(span);
+            let mut twin = all[all.len().saturating_sub(16)..].to_vec();
+            twin.sort();
+            assert_eq!(demand.sorted(), twin);
+        }
+    }
+
+    #[test]
+    fn a_quantile_is_the_nearest_rank() {
+        let mut demand = Demand::new(16);
+        assert_eq!(demand.quantile(0.5), None);
+        for ms in 1..=16 {
+            demand.record(Span::from_ms(ms));
+        }
+        assert_eq!(demand.quantile(0.9375), Some(Span::from_ms(15)));
+        assert_eq!(demand.quantile(1.0), demand.max());
+        assert_eq!(demand.quantile(0.0), Some(Span::from_ms(1)));
+        assert_eq!(demand.mean(), Some(Span::from_us(8500)));
+    }
+}

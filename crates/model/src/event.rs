@@ -1,0 +1,128 @@
+//! What a sensor can say.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Burst, Instant, Task, TaskId};
+
+/// Something that happened to a tracked task, with its time inside: events of different CPUs may
+/// arrive out of order, those of one task never do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "event", rename_all = "snake_case")]
+pub enum Event {
+    /// A task is tracked from now on: because it was asked for, or a tracked one started it.
+    Tracked {
+        /// When.
+        #[serde(rename = "at_ns")]
+        at: Instant,
+        /// The task.
+        #[serde(flatten)]
+        task: Task,
+    },
+    /// A tracked task took another name (by `exec` or `prctl`).
+    Renamed {
+        /// When.
+        #[serde(rename = "at_ns")]
+        at: Instant,
+        /// The task, with its new name.
+        #[serde(flatten)]
+        task: Task,
+    },
+    /// A task ran and blocked.
+    Burst(Burst),
+    /// A task's budget ran out just now, in the middle of a burst; the burst's own record follows
+    /// when the task blocks.
+    Exhausted {
+        /// When.
+        #[serde(rename = "at_ns")]
+        at: Instant,
+        /// Whose budget.
+        #[serde(flatten)]
+        task: TaskId,
+    },
+    /// A task became ready. Only when raw wakeups were asked for.
+    Wakeup {
+        /// When.
+        #[serde(rename = "at_ns")]
+        at: Instant,
+        /// The task.
+        #[serde(flatten)]
+        task: TaskId,
+        /// The thread that woke it; zero if an interrupt did.
+        waker: u32,
+    },
+    /// A task is gone.
+    Exited {
+        /// When.
+        #[serde(rename = "at_ns")]
+        at: Instant,
+        /// The task.
+        #[serde(flatten)]
+        task: TaskId,
+    },
+    /// The sensor could not keep up: `count` events before this one are missing.
+    Lost {
+        /// When it was noticed.
+        #[serde(rename = "at_ns")]
+        at: Instant,
+        /// How many.
+        count: u64,
+    },
+}
+
+impl Event {
+    /// When it happened: for a burst, when it ended.
+    #[must_use]
+    pub const fn at(&self) -> Instant {
+        match self {
+            Self::Burst(burst) => burst.blocked,
+            Self::Tracked { at, .. }
+            | Self::Renamed { at, .. }
+            | Self::Exhausted { at, .. }
+            | Self::Wakeup { at, .. }
+            | Self::Exited { at, .. }
+            | Self::Lost { at, .. } => *at,
+        }
+    }
+
+    /// Whom it is about; nobody for lost events.
+    #[must_use]
+    pub const fn task(&self) -> Option<TaskId> {
+        match self {
+            Self::Tracked { task, .. } | Self::Renamed { task, .. } => Some(task.id),
+            Self::Burst(burst) => Some(burst.task),
+            Self::Exhausted { task, .. }
+            | Self::Wakeup { task, .. }
+            | Self::Exited { task, .. } => Some(*task),
+            Self::Lost { .. } => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Span;
+
+    #[test]
+    fn an_event_reads_back_from_one_flat_json_line_with_units_in_its_names() {
+        let event = Event::Burst(Burst {
+            task: TaskId {
+                tid: 7,
+                started_ticks: 9,
+            },
+            woke: Instant::from_ns(1),
+            first_ran: Instant::from_ns(2),
+            blocked: Instant::from_ns(3),
+            executed: Span::from_ns(1),
+            preempted: 0,
+            waker: 0,
+            exhausted: false,
+        });
+        let line = serde_json::to_string(&event).unwrap();
+        assert!(
+            line.starts_with(r#"{"event":"burst","tid":7,"started_ticks":9,"woke_ns":1"#),
+            "{line}"
+        );
+        assert_eq!(serde_json::from_str::<Event>(&line).unwrap(), event);
+    }
+}

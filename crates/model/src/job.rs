@@ -1,0 +1,55 @@
+//! One unit of a periodic thread's work: a frame, a buffer, a control step.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Instant, Span, TaskId};
+
+/// One job, as seen from outside.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Job {
+    /// Whose it is.
+    #[serde(flatten)]
+    pub task: TaskId,
+    /// When it was due to begin: its beat.
+    #[serde(rename = "release_ns")]
+    pub release: Instant,
+    /// When its first burst woke.
+    #[serde(rename = "woke_ns")]
+    pub woke: Instant,
+    /// When it first got a CPU.
+    #[serde(rename = "started_ns")]
+    pub started: Instant,
+    /// When its last burst blocked.
+    #[serde(rename = "ended_ns")]
+    pub ended: Instant,
+    /// The CPU time of all its bursts.
+    #[serde(rename = "executed_ns")]
+    pub executed: Span,
+    /// Its deadline: the next release.
+    #[serde(rename = "deadline_ns")]
+    pub deadline: Instant,
+    /// How many bursts it had.
+    pub bursts: u32,
+    /// A burst of it ran out of budget.
+    pub exhausted: bool,
+}
+
+impl Job {
+    /// From the release (or the wakeup, if that came first) to the end.
+    #[must_use]
+    pub fn response_time(&self) -> Span {
+        self.ended.since(self.release.min(self.woke))
+    }
+
+    /// How late it ended: zero if in time.
+    #[must_use]
+    pub fn tardiness(&self) -> Span {
+        self.ended.since(self.deadline)
+    }
+
+    /// It ended after its deadline.
+    #[must_use]
+    pub fn missed(&self) -> bool {
+        self.ended > self.deadline
+    }
+}

@@ -1,0 +1,31 @@
+//! The vocabulary of onbeat, and its two seams to the world.
+//!
+//! Every other crate speaks in these words: a [`Sensor`] hears [`Event`]s of [`Task`]s, among them
+//! [`Burst`]s; inference finds the [`Rhythm`] in them, cuts them into [`Job`]s and keeps their
+//! [`Demand`]; a decision is a [`Reservation`] for a task; an [`Actuator`] puts it in force.
+//!
+//! Nothing here reads a clock, makes a system call or allocates a thread. Times are data.
+
+mod actuator;
+mod bandwidth;
+mod burst;
+mod demand;
+mod event;
+mod job;
+mod reservation;
+mod rhythm;
+mod sensor;
+mod task;
+mod time;
+
+pub use actuator::{Actuator, Capacity, Refusal, Standing};
+pub use bandwidth::Bandwidth;
+pub use burst::Burst;
+pub use demand::Demand;
+pub use event::Event;
+pub use job::Job;
+pub use reservation::{Reservation, ReservationError};
+pub use rhythm::Rhythm;
+pub use sensor::{Flow, Sensor};
+pub use task::{Follow, Name, Task, TaskId};
+pub use time::{Instant, ParseSpanError, Span};

@@ -1,0 +1,169 @@
+//! What a task is promised: runtime in every period, before the deadline.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Bandwidth, Span};
+
+/// A CPU reservation: `runtime` of CPU time in every `period`, before `deadline` in each.
+///
+/// Always 0 < runtime <= deadline <= period. What a kernel adds to that (granularity, shortest and
+/// longest period) the actuator knows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "Raw", into = "Raw")]
+pub struct Reservation {
+    runtime: Span,
+    deadline: Span,
+    period: Span,
+}
+
+/// Why three lengths of time are no reservation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ReservationError {
+    /// A reservation of nothing.
+    #[error("a reservation needs a runtime greater than zero")]
+    NoRuntime,
+    /// More runtime than there is time before the deadline.
+    #[error("a runtime of {runtime} does not fit before a deadline of {deadline}")]
+    RuntimePastDeadline {
+        /// The runtime asked for.
+        runtime: Span,
+        /// The deadline asked for.
+        deadline: Span,
+    },
+    /// The deadline lies in the next period.
+    #[error("a deadline of {deadline} is longer than the period of {period}")]
+    DeadlinePastPeriod {
+        /// The deadline asked for.
+        deadline: Span,
+        /// The period asked for.
+        period: Span,
+    },
+}
+
+impl Reservation {
+    /// `runtime` in every `period`, before `deadline`.
+    ///
+    /// # Errors
+    /// Unless 0 < runtime <= deadline <= period.
+    pub fn new(runtime: Span, deadline: Span, period: Span) -> Result<Self, ReservationError> {
+        if runtime.is_zero() {
+            Err(ReservationError::NoRuntime)
+        } else if runtime > deadline {
+            Err(ReservationError::RuntimePastDeadline { runtime, deadline })
+        } else if deadline > period {
+            Err(ReservationError::DeadlinePastPeriod { deadline, period })
+        } else {
+            Ok(Self {
+                runtime,
+                deadline,
+                period,
+            })
+        }
+    }
+
+    /// `runtime` in every `period`, the deadline at the period's end.
+    ///
+    /// # Errors
+    /// Unless 0 < runtime <= period.
+    pub fn implicit(runtime: Span, period: Span) -> Result<Self, ReservationError> {
+        Self::new(runtime, period, period)
+    }
+
+    /// The CPU time in each period.
+    #[must_use]
+    pub const fn runtime(&self) -> Span {
+        self.runtime
+    }
+
+    /// The time from a period's begin until the runtime is given.
+    #[must_use]
+    pub const fn deadline(&self) -> Span {
+        self.deadline
+    }
+
+    /// The time from one replenishment to the next.
+    #[must_use]
+    pub const fn period(&self) -> Span {
+        self.period
+    }
+
+    /// The share of one CPU it takes.
+    #[must_use]
+    pub fn bandwidth(&self) -> Bandwidth {
+        Bandwidth::of(self.runtime, self.period)
+    }
+}
+
+impl fmt::Display for Reservation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.deadline == self.period {
+            write!(f, "{} every {}", self.runtime, self.period)
+        } else {
+            write!(
+                f,
+                "{} within {} every {}",
+                self.runtime, self.deadline, self.period
+            )
+        }
+    }
+}
+
+#[derive(Serialize, Deserialize)]
+struct Raw {
+    runtime_ns: Span,
+    deadline_ns: Span,
+    period_ns: Span,
+}
+
+impl TryFrom<Raw> for Reservation {
+    type Error = ReservationError;
+    fn try_from(raw: Raw) -> Result<Self, Self::Error> {
+        Self::new(raw.runtime_ns, raw.deadline_ns, raw.period_ns)
+    }
+}
+
+impl From<Reservation> for Raw {
+    fn from(r: Reservation) -> Self {
+        Self {
+            runtime_ns: r.runtime,
+            deadline_ns: r.deadline,
+            period_ns: r.period,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_runtime_within_deadline_within_period_is_a_reservation() {
+        let ms = Span::from_ms;
+        assert!(Reservation::new(ms(5), ms(10), ms(20)).is_ok());
+        assert_eq!(
+            Reservation::implicit(ms(0), ms(20)),
+            Err(ReservationError::NoRuntime)
+        );
+        let late = Reservation::implicit(ms(21), ms(20)).unwrap_err();
+        assert_eq!(
+            late.to_string(),
+            "a runtime of 21 ms does not fit before a deadline of 20 ms"
+        );
+        assert!(Reservation::new(ms(5), ms(30), ms(20)).is_err());
+    }
+
+    #[test]
+    fn json_has_units_and_is_checked_when_read() {
+        let reservation = Reservation::implicit(Span::from_ns(5), Span::from_ns(20)).unwrap();
+        let json = serde_json::to_string(&reservation).unwrap();
+        assert_eq!(json, r#"{"runtime_ns":5,"deadline_ns":20,"period_ns":20}"#);
+        assert_eq!(
+            serde_json::from_str::<Reservation>(&json).unwrap(),
+            reservation
+        );
+        let bad = r#"{"runtime_ns":50,"deadline_ns":20,"period_ns":20}"#;
+        assert!(serde_json::from_str::<Reservation>(bad).is_err());
+    }
+}

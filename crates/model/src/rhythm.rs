@@ -1,0 +1,79 @@
+//! The beat that inference heard in a thread's bursts.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Instant, Span};
+
+/// A thread's period, and how sure that is.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Rhythm {
+    /// From one release to the next.
+    #[serde(rename = "period_ns")]
+    pub period: Span,
+    /// One release: the others are whole periods away from it.
+    #[serde(rename = "phase_ns")]
+    pub phase: Instant,
+    /// The standard deviation of the releases around the beat.
+    #[serde(rename = "jitter_ns")]
+    pub jitter: Span,
+    /// One minus the probability that a thread without any rhythm would look this regular.
+    pub confidence: f64,
+}
+
+impl Rhythm {
+    /// The release that `at` belongs to: the last beat at or before it.
+    #[must_use]
+    pub fn release_before(&self, at: Instant) -> Instant {
+        let period = self.period.as_ns() as i128;
+        if period == 0 {
+            return at;
+        }
+        let since = i128::from(at.as_ns()) - i128::from(self.phase.as_ns());
+        let release = i128::from(at.as_ns()) - since.rem_euclid(period);
+        Instant::from_ns(u64::try_from(release).unwrap_or(0))
+    }
+
+    /// The beats nearest to `at`, and how far behind it `at` is (negative: ahead), in nanoseconds.
+    #[must_use]
+    pub fn nearest_release(&self, at: Instant) -> (Instant, i64) {
+        let before = self.release_before(at);
+        let after = before + self.period;
+        if at.since(before) <= after.since(at) {
+            (before, at.offset_from(before))
+        } else {
+            (after, at.offset_from(after))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn releases_are_whole_periods_from_the_phase_on_both_sides_of_it() {
+        let rhythm = Rhythm {
+            period: Span::from_ns(40),
+            phase: Instant::from_ns(100),
+            jitter: Span::ZERO,
+            confidence: 1.0,
+        };
+        assert_eq!(
+            rhythm.release_before(Instant::from_ns(139)),
+            Instant::from_ns(100)
+        );
+        assert_eq!(
+            rhythm.release_before(Instant::from_ns(140)),
+            Instant::from_ns(140)
+        );
+        assert_eq!(
+            rhythm.release_before(Instant::from_ns(61)),
+            Instant::from_ns(60)
+        );
+        assert_eq!(
+            rhythm.nearest_release(Instant::from_ns(135)),
+            (Instant::from_ns(140), -5)
+        );
+        assert_eq!(rhythm.release_before(Instant::from_ns(5)), Instant::ZERO);
+    }
+}

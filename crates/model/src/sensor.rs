@@ -1,0 +1,45 @@
+//! The seam towards the world's events: what every tracer, replay and simulation offers the loop.
+
+use crate::{Event, Follow, Instant, Span, TaskId};
+
+/// Whether a sensor may have more to say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Flow {
+    /// Poll again.
+    Open,
+    /// Nothing will ever come again: the recording is over, or every tracked task is gone.
+    Ended,
+}
+
+/// Hears what tracked tasks do.
+pub trait Sensor {
+    /// What can go wrong with it.
+    type Error: std::error::Error + Send + Sync + 'static;
+
+    /// Tracks the thread `tid`; with it, from now on, what [`Follow`] says. An event
+    /// [`Event::Tracked`] follows for each task that comes to be tracked.
+    ///
+    /// # Errors
+    /// If there is no such thread, or no room for one more.
+    fn track(&mut self, tid: u32, follow: Follow) -> Result<(), Self::Error>;
+
+    /// No longer reports `task`. Of an unknown task, nothing happens.
+    ///
+    /// # Errors
+    /// If the kernel refuses.
+    fn untrack(&mut self, task: TaskId) -> Result<(), Self::Error>;
+
+    /// Waits at most `timeout` for events and appends them to `events`. Returns early when a budget
+    /// ran out, because that cannot wait.
+    ///
+    /// # Errors
+    /// If the source broke; what was appended is good.
+    fn poll(&mut self, timeout: Span, events: &mut Vec<Event>) -> Result<Flow, Self::Error>;
+
+    /// The sensor's present time, on the clock of its events.
+    fn now(&self) -> Instant;
+
+    /// All CPU time that `task` has used up to now, to the nanosecond; none if it is gone or the
+    /// source does not tell.
+    fn executed(&mut self, task: TaskId) -> Option<Span>;
+}

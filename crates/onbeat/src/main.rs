@@ -1,0 +1,3 @@
+//! The command line of onbeat.
+
+fn main() {}

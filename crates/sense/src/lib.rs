@@ -1,0 +1,1 @@
+//! Hears what tracked tasks do: the BPF tracer, recordings, and their workload.

@@ -1,0 +1,3 @@
+//! Experiments on a live machine.
+
+fn main() {}
