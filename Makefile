@@ -1,0 +1,63 @@
+# Everything a person does with this checkout. `make help` says what.
+#
+# Each of demo, test and check first installs what it needs (scripts/setup.sh says what that is).
+
+PREFIX ?= /usr/local
+DESTDIR ?=
+FUZZ_SECONDS ?= 60
+TARGET_DIR := $(or $(CARGO_TARGET_DIR),target)
+
+# scripts/setup.sh may have put cargo there a moment ago.
+export PATH := $(PATH):$(HOME)/.cargo/bin
+
+.PHONY: help build demo test check bench experiments fuzz install uninstall clean
+
+help:
+	@echo 'make build        the onbeat binary, in $(TARGET_DIR)/release'
+	@echo 'make demo         a film beside CPU hogs, without onbeat and with it'
+	@echo 'make test         every test; as root also those on the live kernel'
+	@echo 'make check        format, lints, documentation'
+	@echo 'make bench        the benchmarks'
+	@echo 'make experiments  what there is to measure on a live machine, by name'
+	@echo 'make fuzz         every fuzz target for FUZZ_SECONDS=$(FUZZ_SECONDS) seconds'
+	@echo 'make install      binary, man pages, completions under PREFIX=$(PREFIX)'
+
+build:
+	scripts/setup.sh build
+	cargo build --release --locked -p onbeat
+
+demo:
+	scripts/setup.sh demo
+	cargo build --release --locked -p onbeat -p onbeat-experiments
+	scripts/as-root.sh $(TARGET_DIR)/release/onbeat-experiments demo
+
+test:
+	scripts/setup.sh test
+	scripts/test.sh
+
+check:
+	scripts/setup.sh check
+	scripts/check.sh
+
+bench:
+	scripts/setup.sh experiments
+	cargo bench --locked --workspace
+
+experiments:
+	scripts/setup.sh experiments
+	cargo build --release --locked -p onbeat -p onbeat-experiments
+	scripts/as-root.sh $(TARGET_DIR)/release/onbeat-experiments $(or $(NAME),list)
+
+fuzz:
+	scripts/setup.sh fuzz
+	scripts/fuzz.sh $(FUZZ_SECONDS)
+
+install:
+	PREFIX='$(PREFIX)' DESTDIR='$(DESTDIR)' TARGET_DIR='$(TARGET_DIR)' scripts/install.sh
+
+uninstall:
+	PREFIX='$(PREFIX)' DESTDIR='$(DESTDIR)' scripts/install.sh --remove
+
+clean:
+	cargo clean
+	rm -rf experiments/out

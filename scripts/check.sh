@@ -1,0 +1,27 @@
+#!/usr/bin/env bash
+# What every commit must pass beside the tests: format, lints, documentation.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+step() {
+    echo "== $*"
+    "$@"
+}
+
+step cargo fmt --all --check
+step cargo clippy --locked --workspace --all-targets -- -D warnings
+RUSTDOCFLAGS='-D warnings' step cargo doc --locked --workspace --no-deps --document-private-items
+
+# vmlinux.h is the kernel's, in its own style.
+mapfile -t c_files < <(git ls-files -- '*.c' '*.h' ':!:*vmlinux.h')
+if [ ${#c_files[@]} -gt 0 ]; then
+    step clang-format --dry-run -Werror "${c_files[@]}"
+fi
+
+if command -v shellcheck >/dev/null; then
+    mapfile -t scripts < <(git ls-files -- 'scripts/*.sh' .ci/run)
+    step shellcheck "${scripts[@]}"
+else
+    echo "no shellcheck here: the shell scripts stay unchecked" >&2
+fi
+echo "all checks passed"

@@ -1,0 +1,114 @@
+#!/usr/bin/env bash
+# Installs what a make target needs on a Debian or Ubuntu, and says what that is.
+#
+# What is there already is left alone, so a second run does nothing. Without apt it names what it
+# would have installed and goes on if the commands are there under other packages' names.
+#
+# usage: scripts/setup.sh build|test|check|demo|experiments|fuzz
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+build=(gcc libc6-dev make pkg-config clang llvm libelf-dev zlib1g-dev ca-certificates curl git)
+hogs=(stress-ng)
+# On the live kernel, the tests run real programs: rt-app, ffmpeg, setpriv and taskset.
+test=("${build[@]}" "${hogs[@]}" rt-app ffmpeg python3 util-linux)
+check=("${build[@]}" clang-format shellcheck)
+demo=("${build[@]}" "${hogs[@]}" ffmpeg mplayer xvfb)
+experiments=("${demo[@]}" rt-app strace linux-perf)
+fuzz=("${build[@]}" g++)
+
+packages_for() {
+    case "$1" in
+    build) echo "${build[@]}" ;;
+    test) echo "${test[@]}" ;;
+    check) echo "${check[@]}" ;;
+    demo) echo "${demo[@]}" ;;
+    experiments) echo "${experiments[@]}" ;;
+    fuzz) echo "${fuzz[@]}" ;;
+    *)
+        echo "usage: scripts/setup.sh build|test|check|demo|experiments|fuzz" >&2
+        exit 2
+        ;;
+    esac
+}
+
+installed() {
+    [ "$(dpkg-query -W -f='${db:Status-Status}' "$1" 2>/dev/null)" = installed ]
+}
+
+# Ubuntu has perf under another name, bound to its kernel's version.
+name_here() {
+    if [ "$1" = linux-perf ] && grep -qs '^ID=ubuntu' /etc/os-release; then
+        echo linux-tools-generic
+    else
+        echo "$1"
+    fi
+}
+
+install_packages() {
+    local missing=() package
+    for package in "$@"; do
+        package=$(name_here "$package")
+        installed "$package" || missing+=("$package")
+    done
+    [ ${#missing[@]} -gt 0 ] || return 0
+    echo "installing with apt-get: ${missing[*]}"
+    export DEBIAN_FRONTEND=noninteractive
+    scripts/as-root.sh apt-get update -qq
+    scripts/as-root.sh apt-get install -y -qq --no-install-recommends "${missing[@]}"
+}
+
+# Succeeds if the first version is at least the second.
+at_least() {
+    [ "$(printf '%s\n%s\n' "$2" "$1" | sort -V | head -n 1)" = "$2" ]
+}
+
+install_rust() {
+    local wanted have
+    wanted=$(sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
+    have=$(cargo --version 2>/dev/null | cut -d ' ' -f 2) || have=
+    if [ -n "$have" ] && at_least "$have" "$wanted"; then
+        return 0
+    fi
+    echo "Rust $wanted or newer is needed, here is ${have:-none}: installing the stable toolchain with rustup"
+    if command -v rustup >/dev/null; then
+        rustup toolchain install stable --profile minimal
+        rustup default stable
+    else
+        curl --proto '=https' --tlsv1.2 -sSf https://sh.rustup.rs |
+            sh -s -- -y --no-modify-path --profile minimal
+    fi
+}
+
+install_component() {
+    cargo "$1" --version >/dev/null 2>&1 && return 0
+    echo "installing with rustup: $2"
+    rustup component add "$2"
+}
+
+install_cargo_fuzz() {
+    cargo fuzz --version >/dev/null 2>&1 && return 0
+    echo "installing with cargo: cargo-fuzz"
+    cargo install --quiet --locked cargo-fuzz
+}
+
+kind=${1-}
+# Word splitting is meant: package names hold no spaces.
+# shellcheck disable=SC2046
+set -- $(packages_for "$kind")
+[ $# -gt 0 ] || exit 2
+if command -v dpkg-query >/dev/null; then
+    install_packages "$@"
+else
+    echo "no apt here: if something is missing below, install what Debian calls: $*" >&2
+fi
+
+PATH="$PATH:$HOME/.cargo/bin"
+install_rust
+case "$kind" in
+check)
+    install_component fmt rustfmt
+    install_component clippy clippy
+    ;;
+fuzz) install_cargo_fuzz ;;
+esac

@@ -1,0 +1,36 @@
+#!/usr/bin/env bash
+# Runs every test of the workspace, then names each one that ran and closes with
+# `N passed, N failed, N skipped`.
+#
+# Cargo runs one test binary after the other, so tests on the live kernel never compete with those
+# of another binary. A test that cannot run here prints `skipped: NAME: REASON` and passes; with CI
+# set it fails instead.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+output=$(mktemp)
+trap 'rm -f "$output"' EXIT
+
+status=0
+cargo test --locked --workspace --no-fail-fast -- --show-output 2>&1 | tee "$output" || status=$?
+
+count() { grep -cE "$1" "$output" || true; }
+
+skipped=$(count '^skipped: ')
+passed=$(($(count '^test .* \.\.\. ok$') - skipped))
+failed=$(count '^test .* \.\.\. FAILED$')
+
+echo
+echo "tests that ran:"
+grep -E '^test .* \.\.\. (ok|FAILED)$|^skipped: ' "$output" || true
+if [ "$status" -ne 0 ] && [ "$failed" -eq 0 ]; then
+    # It did not build, or a test binary died.
+    failed=1
+fi
+if [ "$passed" -eq 0 ]; then
+    echo "no test ran" >&2
+    status=1
+fi
+echo
+echo "$passed passed, $failed failed, $skipped skipped"
+exit "$status"
