@@ -1,0 +1,212 @@
+//! Every command and flag, defined once: help, man pages and completions are made from this.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand};
+use onbeat_model::{Reservation, Span};
+
+mod keep;
+mod values;
+
+pub(crate) use keep::KeepOptions;
+pub(crate) use values::{Method, PredictorName, Weight};
+
+/// Keeps programs with deadlines on the beat on a busy machine.
+///
+/// onbeat watches an unmodified program through the kernel, finds the period at which each of its
+/// threads works and how much CPU time each job takes, and keeps a SCHED_DEADLINE reservation just
+/// large enough around each of them. A thread without a clear period is left alone, and everything
+/// changed is put back at the end.
+#[derive(Debug, Parser)]
+#[command(
+    name = "onbeat",
+    version,
+    max_term_width = 100,
+    arg_required_else_help = true
+)]
+pub(crate) struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Start a program and keep it on the beat
+    ///
+    /// Ends when the program ends, with its exit status, and prints what was seen and done for each
+    /// thread. Needs root (or CAP_SYS_NICE, CAP_BPF and CAP_PERFMON).
+    Run(RunArgs),
+    /// Keep running processes on the beat
+    ///
+    /// Ends when they have all ended, or on Ctrl-C; everything changed is then put back. Needs root
+    /// (or CAP_SYS_NICE, CAP_BPF and CAP_PERFMON).
+    Attach(AttachArgs),
+    /// Record what a program's threads do, for `onbeat analyze`
+    ///
+    /// Changes nothing. Ends when the program ends, or on Ctrl-C. Needs root (or CAP_BPF and
+    /// CAP_PERFMON).
+    Record(RecordArgs),
+    /// Find the periods in a recording
+    ///
+    /// Reads onbeat's own recordings, ftrace text, `perf script` text, each plain or .gz, and CSV
+    /// whose first column is a time in nanoseconds. Needs no privilege.
+    Analyze(AnalyzeArgs),
+    /// Start a program under a fixed reservation
+    ///
+    /// The program's first thread gets the reservation; what it starts does not inherit it. Ends
+    /// with the program's exit status. Needs root (or CAP_SYS_NICE).
+    Reserve(ReserveArgs),
+    /// Say what this kernel and this user can give onbeat, and what to do about the rest
+    Doctor(DoctorArgs),
+    /// Put back what an onbeat that was killed has left changed
+    Restore(RestoreArgs),
+    /// Write man pages or shell completions
+    Generate(GenerateArgs),
+}
+
+/// `onbeat run`.
+#[derive(Debug, Args)]
+pub(crate) struct RunArgs {
+    /// How the program is kept on the beat.
+    #[command(flatten)]
+    pub(crate) keep: KeepOptions,
+    /// The program and its arguments
+    #[arg(required = true, last = true, value_name = "CMD")]
+    pub(crate) command: Vec<std::ffi::OsString>,
+}
+
+/// `onbeat attach`.
+#[derive(Debug, Args)]
+pub(crate) struct AttachArgs {
+    /// How the processes are kept on the beat.
+    #[command(flatten)]
+    pub(crate) keep: KeepOptions,
+    /// The processes to keep on the beat, with all their threads
+    #[arg(required = true, value_name = "PID")]
+    pub(crate) pids: Vec<u32>,
+}
+
+/// `onbeat record`.
+#[derive(Debug, Args)]
+#[command(group(clap::ArgGroup::new("whom").required(true).args(["pids", "command"])))]
+pub(crate) struct RecordArgs {
+    /// The recording to write; an existing file is replaced
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: PathBuf,
+    /// Record a running process, with all its threads; may be given several times
+    #[arg(short, long = "pid", value_name = "PID")]
+    pub(crate) pids: Vec<u32>,
+    /// Record the processes that the program starts, too
+    #[arg(long)]
+    pub(crate) children: bool,
+    /// Record every wakeup, not only bursts
+    ///
+    /// A burst's own wakeup is always recorded. This adds the wakeups of threads that were awake
+    /// already.
+    #[arg(long)]
+    pub(crate) wakeups: bool,
+    /// Stop after this long, as in 10s
+    #[arg(long, value_name = "TIME")]
+    pub(crate) duration: Option<Span>,
+    /// No progress line
+    #[arg(short, long)]
+    pub(crate) quiet: bool,
+    /// The program to start and record, and its arguments
+    #[arg(last = true, value_name = "CMD")]
+    pub(crate) command: Vec<std::ffi::OsString>,
+}
+
+/// `onbeat analyze`.
+#[derive(Debug, Args)]
+pub(crate) struct AnalyzeArgs {
+    /// The recording
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
+    /// Analyse each window of this length by itself, as in 1s
+    ///
+    /// Windows start at the recording's first event. Without this, the whole recording is one
+    /// window.
+    #[arg(long, value_name = "TIME", value_parser = values::positive_span)]
+    pub(crate) window: Option<Span>,
+    /// How periods are found
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) method: Method,
+    /// One JSON object per line, thread and window instead of a table
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// `onbeat reserve`.
+#[derive(Debug, Args)]
+pub(crate) struct ReserveArgs {
+    /// The CPU time in each period, as in 5ms
+    #[arg(long, value_name = "TIME")]
+    runtime: Span,
+    /// The time from one replenishment to the next, as in 20ms
+    #[arg(long, value_name = "TIME")]
+    period: Span,
+    /// The time within which the runtime is given; the period if left out
+    #[arg(long, value_name = "TIME")]
+    deadline: Option<Span>,
+    /// Let the program use bandwidth that other reservations leave (GRUB)
+    #[arg(long)]
+    pub(crate) reclaim: bool,
+    /// Where it is noted what has to be put back
+    #[arg(long, value_name = "DIR", env = "ONBEAT_STATE_DIR", default_value = keep::STATE_DIR)]
+    pub(crate) state_dir: PathBuf,
+    /// The program and its arguments
+    #[arg(required = true, last = true, value_name = "CMD")]
+    pub(crate) command: Vec<std::ffi::OsString>,
+}
+
+impl ReserveArgs {
+    /// The reservation that the flags describe.
+    pub(crate) fn reservation(&self) -> Result<Reservation, onbeat_model::ReservationError> {
+        Reservation::new(
+            self.runtime,
+            self.deadline.unwrap_or(self.period),
+            self.period,
+        )
+    }
+}
+
+/// `onbeat doctor`.
+#[derive(Debug, Args)]
+pub(crate) struct DoctorArgs {
+    /// One JSON object instead of a table
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// `onbeat restore`.
+#[derive(Debug, Args)]
+pub(crate) struct RestoreArgs {
+    /// Where it was noted what has to be put back
+    #[arg(long, value_name = "DIR", env = "ONBEAT_STATE_DIR", default_value = keep::STATE_DIR)]
+    pub(crate) state_dir: PathBuf,
+    /// Say nothing but what failed
+    #[arg(short, long)]
+    pub(crate) quiet: bool,
+}
+
+/// `onbeat generate`.
+#[derive(Debug, Args)]
+pub(crate) struct GenerateArgs {
+    /// What to write
+    #[arg(value_enum)]
+    pub(crate) what: Generated,
+    /// The folder to write it to; made if there is none
+    #[arg(value_name = "DIR")]
+    pub(crate) directory: PathBuf,
+}
+
+/// What `onbeat generate` can write.
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+pub(crate) enum Generated {
+    /// One man page for onbeat and one for each command
+    Man,
+    /// Completions for bash, zsh, fish and elvish
+    Completions,
+}

@@ -1,0 +1,153 @@
+//! The values that flags take, and what is said about wrong ones.
+
+use std::fmt;
+use std::str::FromStr;
+
+use clap::ValueEnum;
+use onbeat_model::{Bandwidth, Span};
+
+/// How `analyze` finds periods.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Method {
+    /// onbeat's own analyser: one thread's bursts, with a confidence
+    #[default]
+    Default,
+    /// The spectrum and peak heuristic of the LFS++ paper, as written (section 5.2)
+    Lfspp,
+}
+
+/// How `run` and `attach` predict budgets.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum PredictorName {
+    /// A percentile of the last jobs' execution times
+    #[default]
+    Percentile,
+    /// The LFS++ paper's controller: CPU time per sampling period
+    Rate,
+    /// The mean of the last jobs plus some standard deviations
+    MeanSigma,
+    /// The binary controller of the first LFS: up when a budget ran out, else slowly down
+    Binary,
+}
+
+/// `--weight`: a thread, and how much it counts.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Weight {
+    /// The thread's name or number.
+    pub(crate) task: String,
+    /// How much it counts; above zero.
+    pub(crate) weight: f64,
+}
+
+impl FromStr for Weight {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let advice = || {
+            format!(
+                "'{text}' is no weight: write a thread's name and a number above zero, as in mplayer=2"
+            )
+        };
+        let (task, weight) = text.rsplit_once('=').ok_or_else(advice)?;
+        let weight: f64 = weight.parse().map_err(|_| advice())?;
+        if task.is_empty() || !weight.is_finite() || weight <= 0.0 {
+            return Err(advice());
+        }
+        Ok(Self {
+            task: task.to_owned(),
+            weight,
+        })
+    }
+}
+
+impl fmt::Display for Weight {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}={}", self.task, self.weight)
+    }
+}
+
+/// A share above 0% and up to 100%, with or without its sign.
+pub(super) fn percent(text: &str) -> Result<Bandwidth, String> {
+    let advice =
+        || format!("'{text}' is no share: write per cent above 0 and up to 100, as in 85%");
+    let number: f64 = text
+        .trim_end_matches('%')
+        .trim_end()
+        .parse()
+        .map_err(|_| advice())?;
+    if number > 0.0 && number <= 100.0 {
+        Ok(Bandwidth::from_cpus(number / 100.0))
+    } else {
+        Err(advice())
+    }
+}
+
+/// A fraction above 0 and up to 1.
+pub(super) fn fraction(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(number) if number > 0.0 && number <= 1.0 => Ok(number),
+        _ => Err(format!(
+            "'{text}' is no fraction: write a number above 0 and up to 1, as in 0.9375"
+        )),
+    }
+}
+
+/// Zero or more.
+pub(super) fn not_negative(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(number) if number >= 0.0 && number.is_finite() => Ok(number),
+        _ => Err(format!("'{text}' is no number of zero or more")),
+    }
+}
+
+/// A length of time that is not zero.
+pub(super) fn positive_span(text: &str) -> Result<Span, String> {
+    let span: Span = text
+        .parse()
+        .map_err(|error: onbeat_model::ParseSpanError| error.to_string())?;
+    if span.is_zero() {
+        return Err(format!(
+            "'{text}' is no time at all: write one above zero, as in 1s"
+        ));
+    }
+    Ok(span)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_weight_is_a_name_and_a_number_above_zero() {
+        let weight: Weight = "a=b=2.5".parse().unwrap();
+        assert_eq!((weight.task.as_str(), weight.weight), ("a=b", 2.5));
+        assert_eq!(weight.to_string(), "a=b=2.5");
+        for wrong in [
+            "", "mplayer", "mplayer=", "=1", "a=0", "a=-1", "a=inf", "a=NaN",
+        ] {
+            let advice = wrong.parse::<Weight>().unwrap_err();
+            assert!(advice.contains("as in mplayer=2"), "{wrong}: {advice}");
+        }
+    }
+
+    #[test]
+    fn a_share_is_above_zero_and_at_most_all() {
+        assert_eq!(percent("85%"), Ok(Bandwidth::from_cpus(0.85)));
+        assert_eq!(percent("12.5"), Ok(Bandwidth::from_cpus(0.125)));
+        for wrong in ["", "%", "0", "-5%", "101%", "NaN", "inf"] {
+            assert!(percent(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn fractions_and_windows_are_never_zero() {
+        assert_eq!(fraction("1"), Ok(1.0));
+        for wrong in ["0", "1.01", "-1", "NaN", "x"] {
+            assert!(fraction(wrong).is_err(), "{wrong}");
+        }
+        assert_eq!(positive_span("500ms"), Ok(Span::from_ms(500)));
+        assert!(positive_span("0s").is_err());
+        assert!(not_negative("-0.1").is_err());
+        assert_eq!(not_negative("0"), Ok(0.0));
+    }
+}

@@ -1,0 +1,164 @@
+//! What the man pages say beside the flags: exit statuses, files, environment, examples.
+
+/// One section of a man page: terms and what they mean.
+pub(crate) struct Section {
+    /// Its heading.
+    pub(crate) title: &'static str,
+    /// Its entries, in order.
+    pub(crate) entries: &'static [(&'static str, &'static str)],
+}
+
+/// The sections of a page, in order: `onbeat`, or `onbeat-COMMAND`.
+pub(crate) fn sections(page: &str) -> Vec<Section> {
+    let (exit_status, examples): (_, &[_]) = match page {
+        "onbeat-run" => (CHILD_EXIT_STATUS, RUN_EXAMPLES),
+        "onbeat-reserve" => (CHILD_EXIT_STATUS, RESERVE_EXAMPLES),
+        "onbeat-attach" => (EXIT_STATUS, ATTACH_EXAMPLES),
+        "onbeat-record" => (EXIT_STATUS, RECORD_EXAMPLES),
+        "onbeat-analyze" => (EXIT_STATUS, ANALYZE_EXAMPLES),
+        "onbeat-doctor" => (DOCTOR_EXIT_STATUS, DOCTOR_EXAMPLES),
+        "onbeat-restore" => (EXIT_STATUS, RESTORE_EXAMPLES),
+        "onbeat-generate" => (EXIT_STATUS, GENERATE_EXAMPLES),
+        _ => (EXIT_STATUS, ONBEAT_EXAMPLES),
+    };
+    let mut sections = vec![Section {
+        title: "EXIT STATUS",
+        entries: exit_status,
+    }];
+    if matches!(
+        page,
+        "onbeat" | "onbeat-run" | "onbeat-attach" | "onbeat-reserve" | "onbeat-restore"
+    ) {
+        sections.push(Section {
+            title: "FILES",
+            entries: FILES,
+        });
+        sections.push(Section {
+            title: "ENVIRONMENT",
+            entries: ENVIRONMENT,
+        });
+    }
+    sections.push(Section {
+        title: "EXAMPLES",
+        entries: examples,
+    });
+    sections
+}
+
+type Entries = &'static [(&'static str, &'static str)];
+
+const EXIT_STATUS: Entries = &[
+    ("0", "Done."),
+    (
+        "1",
+        "It failed; a message on standard error says what happened and what to do.",
+    ),
+    ("2", "The command line was wrong."),
+];
+
+const CHILD_EXIT_STATUS: Entries = &[
+    (
+        "2",
+        "The command line was wrong (or the program itself ended with 2).",
+    ),
+    (
+        "125",
+        "onbeat itself failed; a message on standard error says what happened and what to do.",
+    ),
+    ("126", "The program was found but cannot be executed."),
+    ("127", "The program was not found."),
+    ("128+N", "Signal N ended the program."),
+    ("any other", "The program's own exit status."),
+];
+
+const DOCTOR_EXIT_STATUS: Entries = &[
+    ("0", "onbeat can do its work here."),
+    (
+        "1",
+        "Something that onbeat needs is missing; the table says what to do.",
+    ),
+    ("2", "The command line was wrong."),
+];
+
+const FILES: Entries = &[(
+    "/run/onbeat/",
+    "Before a thread's scheduling is changed, what it had is noted here; `onbeat restore` reads it.",
+)];
+
+const ENVIRONMENT: Entries = &[(
+    "ONBEAT_STATE_DIR",
+    "Where that is noted instead; the flag --state-dir wins.",
+)];
+
+const ONBEAT_EXAMPLES: Entries = &[
+    ("onbeat doctor", "Is everything here that onbeat needs?"),
+    (
+        "sudo onbeat run -- mplayer film.mkv",
+        "Play a film on the beat, whatever else the machine does.",
+    ),
+];
+
+const RUN_EXAMPLES: Entries = &[
+    (
+        "sudo onbeat run -- mplayer film.mkv",
+        "Keep a player on the beat.",
+    ),
+    (
+        "sudo onbeat run --also $(pidof Xorg) -- mplayer film.mkv",
+        "The display server that draws its frames, too.",
+    ),
+    (
+        "sudo onbeat run --dry-run --log decisions.jsonl -- mplayer film.mkv",
+        "Only tell what would be done, and why.",
+    ),
+];
+
+const ATTACH_EXAMPLES: Entries = &[(
+    "sudo onbeat attach --report report.json $(pidof pipewire)",
+    "Keep a running audio server on the beat until Ctrl-C, then write the figures to a file.",
+)];
+
+const RECORD_EXAMPLES: Entries = &[
+    (
+        "sudo onbeat record -o film.onbeat --duration 10s -- mplayer film.mkv",
+        "Record ten seconds of a player.",
+    ),
+    (
+        "sudo onbeat record -o audio.onbeat -p $(pidof pipewire)",
+        "Record a running process until Ctrl-C.",
+    ),
+];
+
+const ANALYZE_EXAMPLES: Entries = &[
+    (
+        "onbeat analyze film.onbeat",
+        "The period of each thread, over the whole recording.",
+    ),
+    (
+        "onbeat analyze --window 1s --json trace.txt.gz",
+        "For each second of an ftrace text, one JSON object per line and thread.",
+    ),
+];
+
+const RESERVE_EXAMPLES: Entries = &[(
+    "sudo onbeat reserve --runtime 24ms --period 40ms -- mplayer film.mkv",
+    "A reservation set by hand.",
+)];
+
+const DOCTOR_EXAMPLES: Entries = &[("onbeat doctor --json", "The same for a script.")];
+
+const RESTORE_EXAMPLES: Entries = &[(
+    "sudo onbeat restore",
+    "After kill -9 of onbeat: put every thread back to what it had.",
+)];
+
+const GENERATE_EXAMPLES: Entries = &[
+    (
+        "onbeat generate man /usr/local/share/man/man1",
+        "Install the man pages.",
+    ),
+    (
+        "onbeat generate completions completions/",
+        "Completions for each shell, to copy where the shell looks.",
+    ),
+];
