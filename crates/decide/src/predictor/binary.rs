@@ -1,0 +1,56 @@
+//! The baseline: the controller of LFS, which knows only whether the last job had enough.
+//!
+//! LFS, the forerunner (described in LFS++, section 2), "samples a binary variable that simply says
+//! whether the task received enough computation in the last period or not": more if not, a little
+//! less if so. It never learns how much is needed, so it swings around it.
+
+use onbeat_model::{Demand, Instant, Job, Reservation, Span};
+
+use super::{Parameters, Predictor};
+
+/// See the file's head.
+pub struct Binary {
+    parameters: Parameters,
+    runtime: Option<Span>,
+}
+
+impl Binary {
+    /// Knows nothing yet.
+    #[must_use]
+    pub fn new(parameters: Parameters) -> Self {
+        Self {
+            parameters,
+            runtime: None,
+        }
+    }
+}
+
+impl Predictor for Binary {
+    fn name(&self) -> &'static str {
+        "binary"
+    }
+
+    /// Starts at twice the first job; from then on only whether the budget ran out counts.
+    fn job(&mut self, job: &Job, _demand: &Demand) {
+        self.runtime = Some(match self.runtime {
+            None => job.executed * 2,
+            Some(runtime) if job.exhausted => runtime,
+            Some(runtime) => runtime.scale(1.0 - self.parameters.binary_lower.clamp(0.0, 1.0)),
+        });
+    }
+
+    fn sampled(&mut self, _executed: Span, _over: Span) {}
+
+    fn exhausted(&mut self, _at: Instant, held: Reservation) {
+        let raised = held
+            .runtime()
+            .scale(1.0 + self.parameters.binary_raise.max(0.0));
+        self.runtime = Some(raised);
+    }
+
+    fn rate_changed(&mut self, _period: Span) {}
+
+    fn runtime(&self, period: Span) -> Option<Span> {
+        self.runtime.map(|runtime| runtime.min(period))
+    }
+}

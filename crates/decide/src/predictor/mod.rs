@@ -1,0 +1,216 @@
+//! What runtime a thread's next jobs will need, judged by its last ones.
+//!
+//! One file per predictor; [`build`] makes any of them from the same [`Parameters`]. All start
+//! generous and shrink to fit, raise the runtime at once when a job exhausts it, and plan anew at
+//! once when the rate changes.
+
+mod binary;
+mod catch_up;
+mod mean_sigma;
+mod percentile;
+mod rate;
+
+use std::fmt;
+use std::str::FromStr;
+
+use onbeat_model::{Demand, Instant, Job, Reservation, Span};
+
+pub use binary::Binary;
+pub use mean_sigma::MeanSigma;
+pub use percentile::Percentile;
+pub use rate::Rate;
+
+/// Predicts the runtime that one thread needs in every period.
+///
+/// Assumes that whoever drives it (1) calls [`job`](Self::job) once for each finished job, in
+/// order, with a demand that already holds the job, and only jobs of the present rhythm;
+/// (2) tells an exhausted budget when it happens, before the job that it interrupts is told;
+/// (3) asks [`runtime`](Self::runtime) after each of these.
+pub trait Predictor: Send {
+    /// Its name, as the command line and the log give it.
+    fn name(&self) -> &'static str;
+
+    /// A job is done; `demand` is the distribution of the last jobs, this one included.
+    fn job(&mut self, job: &Job, demand: &Demand);
+
+    /// The thread executed for `executed` in the last sampling interval, which was `over` long.
+    fn sampled(&mut self, executed: Span, over: Span);
+
+    /// The runtime of the reservation `held` ran out at `at`, in the middle of a job.
+    fn exhausted(&mut self, at: Instant, held: Reservation);
+
+    /// From now on the thread's period is `period`.
+    fn rate_changed(&mut self, period: Span);
+
+    /// The runtime wanted in every `period`, at most the period; none as long as nothing is known.
+    fn runtime(&self, period: Span) -> Option<Span>;
+}
+
+/// The predictors there are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Kind {
+    /// [`Percentile`].
+    #[default]
+    Percentile,
+    /// [`Rate`].
+    Rate,
+    /// [`MeanSigma`].
+    MeanSigma,
+    /// [`Binary`].
+    Binary,
+}
+
+impl Kind {
+    /// All of them, the default first.
+    pub const ALL: [Self; 4] = [Self::Percentile, Self::Rate, Self::MeanSigma, Self::Binary];
+
+    /// The name on the command line and in the log.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Percentile => "percentile",
+            Self::Rate => "rate",
+            Self::MeanSigma => "mean-sigma",
+            Self::Binary => "binary",
+        }
+    }
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// A text that names no predictor.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("there is no predictor '{name}': choose percentile, rate, mean-sigma or binary")]
+pub struct UnknownKind {
+    name: String,
+}
+
+impl FromStr for Kind {
+    type Err = UnknownKind;
+
+    fn from_str(name: &str) -> Result<Self, Self::Err> {
+        Self::ALL
+            .into_iter()
+            .find(|kind| kind.name() == name)
+            .ok_or_else(|| UnknownKind {
+                name: name.to_owned(),
+            })
+    }
+}
+
+/// What the predictors can be tuned with; each uses what concerns it.
+///
+/// The defaults are the paper's where it gives any (LFS++, section 5.3: N = 16, p = (N-j)/N with
+/// j = 1, x in 0.1..0.2; section 7.3: S = 1 s). A value out of its range counts as the nearest one
+/// inside.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Parameters {
+    /// N: how many of the last jobs (or samples) are looked at. At least 1.
+    pub window: usize,
+    /// j: how many of those may need more than predicted. Below `window`.
+    pub above: usize,
+    /// x, the spread factor: how much more is asked for than predicted. Raising it costs bandwidth,
+    /// lowering it costs overruns. At least 0.
+    pub spread: f64,
+    /// S: how often the rate predictor samples the CPU time.
+    pub sampling: Span,
+    /// k: how many standard deviations above the mean the mean-sigma predictor asks for. At least 0.
+    pub sigmas: f64,
+    /// The share of jobs that may need more than the percentile predictor asked for. Over the last
+    /// 256 jobs it widens its spread until no more do. Between 0 and 1.
+    pub overruns: f64,
+    /// The widest spread it may learn that way, as a fraction of the percentile. At least `spread`.
+    pub widest_spread: f64,
+    /// By what factor an exhausted runtime is raised until the thread has caught up. At least 1.
+    pub boost: f64,
+    /// The most that repeated raises may come to, as a factor of the runtime first exhausted.
+    pub boost_most: f64,
+    /// How much the binary controller raises the runtime after a job that exhausted it, as a
+    /// fraction.
+    pub binary_raise: f64,
+    /// How much it lowers the runtime after a job that did not.
+    pub binary_lower: f64,
+}
+
+impl Default for Parameters {
+    fn default() -> Self {
+        Self {
+            window: 16,
+            above: 1,
+            spread: 0.10,
+            sampling: Span::from_secs(1),
+            sigmas: 3.0,
+            overruns: 0.01,
+            widest_spread: 0.5,
+            boost: 1.5,
+            boost_most: 4.0,
+            binary_raise: 0.25,
+            binary_lower: 0.01,
+        }
+    }
+}
+
+/// A predictor of the given kind, knowing nothing yet.
+#[must_use]
+pub fn build(kind: Kind, parameters: Parameters) -> Box<dyn Predictor> {
+    match kind {
+        Kind::Percentile => Box::new(Percentile::new(parameters)),
+        Kind::Rate => Box::new(Rate::new(parameters)),
+        Kind::MeanSigma => Box::new(MeanSigma::new(parameters)),
+        Kind::Binary => Box::new(Binary::new(parameters)),
+    }
+}
+
+/// By what factor a prediction from few jobs is enlarged: twice for one job, half as much more for
+/// two, nothing once the window of `window` jobs is full.
+fn generosity(jobs: usize, window: usize) -> f64 {
+    if jobs >= window {
+        1.0
+    } else {
+        1.0 + 1.0 / jobs.max(1) as f64
+    }
+}
+
+/// The nearest-rank quantile that at most `above` of `window` jobs exceed, of however many there
+/// are in `demand`: while the window fills, the maximum.
+fn percentile(demand: &Demand, parameters: &Parameters) -> Option<Span> {
+    let window = parameters.window.max(1);
+    let above = parameters.above.min(window - 1);
+    demand.quantile(1.0 - above as f64 / window as f64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_predictor_is_found_by_its_name_and_knows_nothing_at_first() {
+        for kind in Kind::ALL {
+            assert_eq!(kind.name().parse(), Ok(kind));
+            let predictor = build(kind, Parameters::default());
+            assert_eq!(predictor.name(), kind.name());
+            assert_eq!(predictor.runtime(Span::from_ms(40)), None);
+        }
+        let error = "oracle".parse::<Kind>().unwrap_err().to_string();
+        assert!(error.contains("choose percentile, rate"), "{error}");
+    }
+
+    #[test]
+    fn the_percentile_is_the_papers_second_maximum_of_sixteen() {
+        let mut demand = Demand::new(16);
+        for ms in 1..=16 {
+            demand.record(Span::from_ms(ms));
+        }
+        let parameters = Parameters::default();
+        assert_eq!(percentile(&demand, &parameters), Some(Span::from_ms(15)));
+        let strict = Parameters {
+            above: 0,
+            ..parameters
+        };
+        assert_eq!(percentile(&demand, &strict), Some(Span::from_ms(16)));
+    }
+}

@@ -1,0 +1,126 @@
+//! The default: the percentile of the last jobs' execution times, with a spread that is learnt.
+//!
+//! LFS++ (section 5.3) estimates the percentile p = (N-j)/N of the CPU time per sampling interval.
+//! Here the samples are the jobs themselves, as its section 7.3 shows how much that is worth. A
+//! window of N = 16 cannot tell what one job in a hundred needs, so beside it the amounts by which
+//! jobs exceeded their percentile are kept for the last 256 jobs: the spread is the paper's x, or as
+//! much more as keeps the share of overruns at the one configured.
+
+use onbeat_model::{Demand, Instant, Job, Reservation, Span};
+
+use super::catch_up::CatchUp;
+use super::{Parameters, Predictor, generosity, percentile};
+
+/// For how many jobs an excess is remembered: enough to know what one job in a hundred needs.
+const EXCESS_WINDOW: usize = 256;
+
+/// How many jobs of a new rate must be known before the runtime of the former one is let go.
+const BRIDGE_JOBS: u32 = 4;
+
+/// See the file's head.
+pub struct Percentile {
+    parameters: Parameters,
+    percentile: Option<Span>,
+    jobs: usize,
+    excess: Demand,
+    catch_up: CatchUp,
+    period: Option<Span>,
+    bridge: Option<Bridge>,
+}
+
+/// What is asked for between a change of rate and the first jobs of the new one.
+struct Bridge {
+    runtime: Span,
+    jobs_left: u32,
+}
+
+impl Percentile {
+    /// Knows nothing yet.
+    #[must_use]
+    pub fn new(parameters: Parameters) -> Self {
+        Self {
+            parameters,
+            percentile: None,
+            jobs: 0,
+            excess: Demand::new(EXCESS_WINDOW),
+            catch_up: CatchUp::default(),
+            period: None,
+            bridge: None,
+        }
+    }
+
+    fn planned(&self) -> Option<Span> {
+        let percentile = self.percentile?;
+        let spread = percentile.scale(self.parameters.spread.max(0.0));
+        let widest = percentile.scale(self.parameters.widest_spread);
+        let learnt = self.learnt_excess().min(widest);
+        let generous = generosity(self.jobs, self.parameters.window);
+        Some((percentile + spread.max(learnt)).scale(generous))
+    }
+
+    /// What all but the permitted share of jobs needed beyond their percentile. The largest excess
+    /// is never counted: one outlier is no distribution.
+    fn learnt_excess(&self) -> Span {
+        let sorted = self.excess.sorted();
+        let permitted = (self.parameters.overruns.clamp(0.0, 1.0) * sorted.len() as f64) as usize;
+        let rank = sorted.len().checked_sub(permitted.max(1) + 1);
+        rank.and_then(|rank| sorted.get(rank).copied())
+            .unwrap_or(Span::ZERO)
+    }
+}
+
+impl Predictor for Percentile {
+    fn name(&self) -> &'static str {
+        "percentile"
+    }
+
+    fn job(&mut self, job: &Job, demand: &Demand) {
+        if let Some(percentile) = self.percentile {
+            self.excess.record(job.executed - percentile);
+        }
+        self.percentile = percentile(demand, &self.parameters);
+        self.jobs = demand.len();
+        self.catch_up.job(job);
+        if let Some(bridge) = &mut self.bridge {
+            bridge.jobs_left -= 1;
+            if bridge.jobs_left == 0 {
+                self.bridge = None;
+            }
+        }
+    }
+
+    fn sampled(&mut self, _executed: Span, _over: Span) {}
+
+    fn exhausted(&mut self, at: Instant, held: Reservation) {
+        let Parameters {
+            boost, boost_most, ..
+        } = self.parameters;
+        self.period = Some(held.period());
+        self.catch_up.exhausted(at, held, boost, boost_most);
+    }
+
+    /// The jobs of the new rate may be the old ones at another pace, or cut in another way: until
+    /// the first few are known, the larger of the old runtime and the old bandwidth is asked for.
+    fn rate_changed(&mut self, period: Span) {
+        let stretch = self.period.map_or(1.0, |old| period.ratio(old).max(1.0));
+        self.bridge = self.planned().map(|runtime| Bridge {
+            runtime: runtime.scale(stretch),
+            jobs_left: BRIDGE_JOBS,
+        });
+        self.period = Some(period);
+        self.percentile = None;
+        self.jobs = 0;
+        self.excess.clear();
+        self.catch_up.clear();
+    }
+
+    fn runtime(&self, period: Span) -> Option<Span> {
+        let planned = match (self.planned(), &self.bridge) {
+            (Some(planned), Some(bridge)) => Some(planned.max(bridge.runtime)),
+            (planned, bridge) => planned.or(bridge.as_ref().map(|bridge| bridge.runtime)),
+        };
+        self.catch_up
+            .over(planned)
+            .map(|runtime| runtime.min(period))
+    }
+}

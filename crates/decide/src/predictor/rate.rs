@@ -1,0 +1,76 @@
+//! The paper's controller: Q = (1+x) P Pred(dW)/S (LFS++, section 5.3).
+//!
+//! dW is the CPU time of one sampling interval S, Pred the percentile p = (N-j)/N of the last N of
+//! them. It knows no jobs, only a rate; so it smooths over jobs of different sizes, and answers a
+//! change only after a whole interval. Until the first interval is over it goes by the jobs seen.
+
+use onbeat_model::{Demand, Instant, Job, Reservation, Span};
+
+use super::catch_up::CatchUp;
+use super::{Parameters, Predictor, generosity, percentile};
+
+/// See the file's head.
+pub struct Rate {
+    parameters: Parameters,
+    samples: Demand,
+    first_jobs: Option<Span>,
+    catch_up: CatchUp,
+}
+
+impl Rate {
+    /// Knows nothing yet.
+    #[must_use]
+    pub fn new(parameters: Parameters) -> Self {
+        Self {
+            parameters,
+            samples: Demand::new(parameters.window),
+            first_jobs: None,
+            catch_up: CatchUp::default(),
+        }
+    }
+
+    fn planned(&self, period: Span) -> Option<Span> {
+        let predicted = match percentile(&self.samples, &self.parameters) {
+            Some(work) => period.scale(work.ratio(self.parameters.sampling)),
+            None => self.first_jobs?,
+        };
+        Some(predicted.scale(1.0 + self.parameters.spread.max(0.0)))
+    }
+}
+
+impl Predictor for Rate {
+    fn name(&self) -> &'static str {
+        "rate"
+    }
+
+    fn job(&mut self, job: &Job, demand: &Demand) {
+        self.catch_up.job(job);
+        let generous = generosity(demand.len(), self.parameters.window);
+        self.first_jobs = demand.max().map(|longest| longest.scale(generous));
+    }
+
+    fn sampled(&mut self, executed: Span, over: Span) {
+        if !over.is_zero() {
+            let work = self.parameters.sampling.scale(executed.ratio(over));
+            self.samples.record(work);
+        }
+    }
+
+    fn exhausted(&mut self, at: Instant, held: Reservation) {
+        let Parameters {
+            boost, boost_most, ..
+        } = self.parameters;
+        self.catch_up.exhausted(at, held, boost, boost_most);
+    }
+
+    /// The rate predicted needs no new jobs: at another period it is another runtime.
+    fn rate_changed(&mut self, _period: Span) {
+        self.catch_up.clear();
+    }
+
+    fn runtime(&self, period: Span) -> Option<Span> {
+        self.catch_up
+            .over(self.planned(period))
+            .map(|runtime| runtime.min(period))
+    }
+}

@@ -1,0 +1,69 @@
+//! In which order tasks gave way when not all could be served, for the log.
+
+use std::cmp::Ordering;
+use std::fmt;
+
+use onbeat_model::{Bandwidth, TaskId};
+
+use super::{Grant, Request, Why};
+
+/// One task that got less than it wanted.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct GaveWay {
+    /// The task.
+    pub task: TaskId,
+    /// What it wanted.
+    pub wanted: Bandwidth,
+    /// What it got.
+    pub granted: Bandwidth,
+    /// Its weight.
+    pub weight: f64,
+    /// For which reason.
+    pub why: Why,
+}
+
+impl fmt::Display for GaveWay {
+    /// `task 4711 gives way from 60.0% to 42.5%: it wants most for its weight of 1`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            task,
+            wanted,
+            granted,
+            weight,
+            why,
+        } = self;
+        write!(f, "task {task} gives way from {wanted} to {granted}: ")?;
+        match why {
+            Why::Wanted => write!(f, "its share is shorter than the shortest runtime there is"),
+            Why::TaskCap => write!(f, "no task may have more"),
+            Why::Compressed => write!(f, "among those who want most for their weight ({weight})"),
+            Why::Minimum => write!(f, "no further, this is its guaranteed minimum"),
+            Why::BelowMinimum => write!(f, "not even the guaranteed minima fit the total"),
+        }
+    }
+}
+
+/// Those who got less than they wanted: first who stood highest above the common level, that is, who
+/// wanted most for its weight. Among equals in the order of their numbers.
+pub(super) fn in_order(requests: &[Request], grants: &[Grant]) -> Vec<GaveWay> {
+    let mut gave_way: Vec<GaveWay> = requests
+        .iter()
+        .zip(grants)
+        .filter(|(request, grant)| grant.reservation != Some(request.wanted))
+        .map(|(request, grant)| GaveWay {
+            task: request.task,
+            wanted: request.wanted.bandwidth(),
+            granted: grant
+                .reservation
+                .map_or(Bandwidth::ZERO, |reservation| reservation.bandwidth()),
+            weight: request.weight,
+            why: grant.why,
+        })
+        .collect();
+    gave_way.sort_by(|a, b| demand_per_weight(b, a).then(a.task.cmp(&b.task)));
+    gave_way
+}
+
+fn demand_per_weight(a: &GaveWay, b: &GaveWay) -> Ordering {
+    (a.wanted.as_cpus() / a.weight).total_cmp(&(b.wanted.as_cpus() / b.weight))
+}

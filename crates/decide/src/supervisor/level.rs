@@ -1,0 +1,88 @@
+//! Weighted max-min fairness: the highest common level at which everybody's share fits.
+//!
+//! At level v a task has v times its weight, but not less than its least and not more than its most.
+//! The sum grows with v in straight pieces, which change where a task leaves its least or reaches
+//! its most: so the level lies in the one piece that contains the total, and one sweep over the
+//! sorted ends of the pieces finds it. O(n log n) for n tasks.
+
+use onbeat_model::Bandwidth;
+
+use super::Request;
+
+/// The lightest weight that counts; keeps the level finite.
+const LEAST_WEIGHT: f64 = 1e-6;
+
+/// Between what and what a task's share may lie, and how fast it grows with the level.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Share {
+    pub(super) least: Bandwidth,
+    pub(super) most: Bandwidth,
+    weight: f64,
+}
+
+impl Share {
+    pub(super) fn of(request: &Request, per_task: Bandwidth) -> Self {
+        let most = request.wanted.bandwidth().min(per_task);
+        Self {
+            least: request.least.min(most),
+            most,
+            weight: if request.weight.is_finite() {
+                request.weight.max(LEAST_WEIGHT)
+            } else {
+                LEAST_WEIGHT
+            },
+        }
+    }
+
+    pub(super) fn only_the_minimum(&self) -> Self {
+        Self {
+            least: Bandwidth::ZERO,
+            most: self.least,
+            weight: self.weight,
+        }
+    }
+
+    fn at(&self, level: f64) -> Bandwidth {
+        floor(level * self.weight).clamp(self.least, self.most)
+    }
+}
+
+/// What each share is at the highest level at which all together stay within `total`. Assumes that
+/// the least of all together do.
+pub(super) fn shares_within(shares: &[Share], total: Bandwidth) -> Vec<Bandwidth> {
+    if shares.iter().map(|share| share.most).sum::<Bandwidth>() <= total {
+        return shares.iter().map(|share| share.most).collect();
+    }
+    let level = highest_level(shares, total);
+    shares.iter().map(|share| share.at(level)).collect()
+}
+
+fn highest_level(shares: &[Share], total: Bandwidth) -> f64 {
+    let mut turns: Vec<(f64, f64)> = shares
+        .iter()
+        .filter(|share| share.most > share.least)
+        .flat_map(|share| {
+            [
+                (share.least.as_cpus() / share.weight, share.weight),
+                (share.most.as_cpus() / share.weight, -share.weight),
+            ]
+        })
+        .collect();
+    turns.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let mut sum: f64 = shares.iter().map(|share| share.least.as_cpus()).sum();
+    let (mut level, mut growth) = (0.0, 0.0);
+    for (turn, change) in turns {
+        let reached = sum + growth * (turn - level);
+        if reached >= total.as_cpus() && growth > 0.0 {
+            return level + (total.as_cpus() - sum).max(0.0) / growth;
+        }
+        (sum, level, growth) = (reached, turn, growth + change);
+    }
+    level
+}
+
+/// Rounded down to what bandwidths are counted in, with a part to spare for the rounding of the
+/// level itself: the sum must never come out above the total.
+fn floor(cpus: f64) -> Bandwidth {
+    Bandwidth::from_cpus((cpus * 1e9 - 2.0).floor() / 1e9)
+}

@@ -1,0 +1,161 @@
+//! Makes all requests fit together: eq. 1 of LFS++ over everything granted, with caps, guaranteed
+//! minima, and weighted compression where there is not enough.
+//!
+//! The rule is weighted max-min fairness: every task gets what it wants up to a common level times
+//! its weight, and at least its minimum; the level is the highest one at which all fits. So those
+//! who want most for their weight give way first, and who wants less than its share loses nothing.
+//! (LFS++, section 4.2, leaves the rule open: "a weighted compression function that penalises the
+//! tasks with a smaller weight".) A real-time task with half of its demand is as useless as one with
+//! two thirds, so it is better to break the promise to one than to all.
+//!
+//! 1. No task gets more than the per-task cap.
+//! 2. If all then fits under the total, all is granted.
+//! 3. If not even the minima fit, the minima are shared out by the same rule.
+//! 4. Otherwise everybody has the minimum, and the rest is shared out by the rule.
+
+mod explain;
+mod level;
+
+use onbeat_model::{Bandwidth, Capacity, Reservation, Span, TaskId};
+
+pub use explain::GaveWay;
+use level::{Share, shares_within};
+
+/// What one task asks for.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Request {
+    /// The task.
+    pub task: TaskId,
+    /// The reservation that would serve it well.
+    pub wanted: Reservation,
+    /// The bandwidth below which it is not to be compressed, as long as everybody's minimum fits.
+    pub least: Bandwidth,
+    /// How much it counts against others; 1 is normal. Zero, negative and not-a-number: hardly.
+    pub weight: f64,
+}
+
+/// How much there is to grant.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Limits {
+    /// The most for all tasks together, in CPUs.
+    pub total: Bandwidth,
+    /// The most for one task. One thread cannot use more than one CPU.
+    pub per_task: Bandwidth,
+    /// The shortest runtime that can be put in force; a task that would get less gets nothing.
+    pub shortest_runtime: Span,
+}
+
+impl Limits {
+    /// The share of all CPUs that is granted if nothing else is said.
+    pub const DEFAULT_TOTAL: f64 = 0.85;
+    /// The share of one CPU that one task may get if nothing else is said.
+    pub const DEFAULT_PER_TASK: f64 = 0.85;
+
+    /// The default limits for what an actuator can hand out, of which `others` hold a part already.
+    #[must_use]
+    pub fn of(capacity: &Capacity, others: Bandwidth) -> Self {
+        let cap = Bandwidth::from_cpus(f64::from(capacity.cpus) * Self::DEFAULT_TOTAL);
+        Self {
+            total: cap.min(capacity.admissible - others),
+            per_task: Bandwidth::from_cpus(Self::DEFAULT_PER_TASK),
+            shortest_runtime: capacity.shortest_runtime,
+        }
+    }
+}
+
+/// Why a grant is what it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Why {
+    /// It is what was wanted.
+    Wanted,
+    /// No task gets more than the per-task cap.
+    TaskCap,
+    /// The total did not suffice: compressed to its share by weight.
+    Compressed,
+    /// The total did not suffice: compressed, down to its minimum.
+    Minimum,
+    /// The total does not even suffice for the minima: less than the minimum.
+    BelowMinimum,
+}
+
+/// What one task gets.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Grant {
+    /// The task.
+    pub task: TaskId,
+    /// Its reservation, with the period it asked for; none if its share is shorter than the shortest
+    /// runtime.
+    pub reservation: Option<Reservation>,
+    /// Why it is that.
+    pub why: Why,
+}
+
+/// What everybody gets.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Outcome {
+    /// One grant per request, in the order of the requests.
+    pub grants: Vec<Grant>,
+    /// Who got less than wanted, in the order in which they gave way; empty if all fitted.
+    pub gave_way: Vec<GaveWay>,
+}
+
+/// Grants as much of the `requests` as fits within `limits`.
+///
+/// Assumes that no task asks twice. The sum of the grants is never over the total; granted again
+/// from its own grants the outcome is the same; more weight never gets a task less.
+#[must_use]
+pub fn arbitrate(requests: &[Request], limits: &Limits) -> Outcome {
+    let shares: Vec<Share> = requests
+        .iter()
+        .map(|request| Share::of(request, limits.per_task))
+        .collect();
+    let minima: Vec<Share> = shares.iter().map(Share::only_the_minimum).collect();
+    let minima_fit = minima.iter().map(|share| share.most).sum::<Bandwidth>() <= limits.total;
+    let given = if minima_fit {
+        shares_within(&shares, limits.total)
+    } else {
+        shares_within(&minima, limits.total)
+    };
+    let grants: Vec<Grant> = requests
+        .iter()
+        .zip(shares.iter().zip(&given))
+        .map(|(request, (share, &bandwidth))| Grant {
+            task: request.task,
+            reservation: reservation_within(request.wanted, bandwidth, limits.shortest_runtime),
+            why: why(request, share, bandwidth),
+        })
+        .collect();
+    let gave_way = explain::in_order(requests, &grants);
+    Outcome { grants, gave_way }
+}
+
+fn why(request: &Request, share: &Share, given: Bandwidth) -> Why {
+    if given >= request.wanted.bandwidth() {
+        Why::Wanted
+    } else if given >= share.most {
+        Why::TaskCap
+    } else if given > share.least {
+        Why::Compressed
+    } else if given == share.least {
+        Why::Minimum
+    } else {
+        Why::BelowMinimum
+    }
+}
+
+/// `wanted` with as much of its runtime as `bandwidth` allows; a constrained deadline stays.
+fn reservation_within(
+    wanted: Reservation,
+    bandwidth: Bandwidth,
+    shortest: Span,
+) -> Option<Reservation> {
+    let runtime = if bandwidth >= wanted.bandwidth() {
+        wanted.runtime()
+    } else {
+        bandwidth.runtime_in(wanted.period())
+    };
+    if runtime < shortest {
+        return None;
+    }
+    Reservation::new(runtime, wanted.deadline(), wanted.period()).ok()
+}
