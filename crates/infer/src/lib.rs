@@ -1,1 +1,3 @@
 //! Finds the rhythm in a thread's bursts, its jobs and their demand; pure.
+
+pub mod period;

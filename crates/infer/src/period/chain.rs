@@ -1,0 +1,77 @@
+//! Follows a period through a train: the best run of points, each a whole number of periods after
+//! the one before, up to a tolerance.
+//!
+//! Dynamic programming over the points, as in local sequence alignment (Smith and Waterman, 1981): a
+//! point gains one, a beat left out and a deviation cost, and a run may begin and end anywhere. So
+//! wakeups between the beats do not matter, a start-up before the rhythm is left aside, and the
+//! period needs to be known only to the tolerance, not to tolerance over length.
+
+use super::view::Train;
+
+/// How many periods may lie between two points of a run.
+const LEAP: usize = 3;
+/// What a beat left out costs, where a beat met gains one.
+const MISSED: f64 = 0.6;
+/// The largest deviation followed, as a fraction of the period.
+const TOLERANCE: f64 = 0.25;
+/// What the largest deviation costs.
+const DEVIATION: f64 = 0.8;
+
+/// The memory of the search, kept between searches.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Chain {
+    score: Vec<f64>,
+    /// The point before, and the beats between.
+    from: Vec<(u32, u8)>,
+    /// Beat number and time, ascending: the run found.
+    pub(super) beats: Vec<(i64, f64)>,
+}
+
+impl Chain {
+    /// Finds the best run of `period` through `train`; its points are then in `beats`.
+    pub(super) fn follow(&mut self, train: &Train, period: f64) {
+        let at = &train.at;
+        self.score.clear();
+        self.from.clear();
+        let reach = TOLERANCE * period;
+        let mut first = [0_usize; LEAP];
+        let mut best = (0.0, 0);
+        for (j, &to) in at.iter().enumerate() {
+            let mut score = 1.0;
+            let mut from = (u32::MAX, 0);
+            for (leap, first) in first.iter_mut().enumerate() {
+                let due = to - (leap + 1) as f64 * period;
+                while at[*first] < due - reach {
+                    *first += 1;
+                }
+                for (i, (&earlier, &so_far)) in at.iter().zip(&self.score).enumerate().skip(*first)
+                {
+                    let deviation = (earlier - due) / reach;
+                    if deviation > 1.0 {
+                        break;
+                    }
+                    let reached =
+                        1.0 + so_far - MISSED * leap as f64 - DEVIATION * deviation * deviation;
+                    if reached > score {
+                        score = reached;
+                        from = (i as u32, leap as u8 + 1);
+                    }
+                }
+            }
+            if score > best.0 {
+                best = (score, j);
+            }
+            self.score.push(score);
+            self.from.push(from);
+        }
+        self.beats.clear();
+        let mut beat = 0;
+        let mut j = best.1;
+        while let (Some(&time), Some(&(before, beats))) = (at.get(j), self.from.get(j)) {
+            self.beats.push((beat, time));
+            beat -= i64::from(beats);
+            j = before as usize;
+        }
+        self.beats.reverse();
+    }
+}

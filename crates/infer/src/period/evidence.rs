@@ -1,0 +1,97 @@
+//! How sure: the probability that a thread without any rhythm would look this regular.
+//!
+//! The statistic is the number of beats met. A beat that has nothing to do with the train meets a
+//! point within a window of given width with the train's own coverage p at that width; so the number
+//! met of K beats would be binomial, and the chance of at least h is at most exp(-K D(h/K || p))
+//! (Chernoff), D being the Kullback-Leibler divergence. That is for one period, phase and width. The
+//! search has tried many: about K/w periods in an e-fold (w: width over period), 1/w phases each,
+//! and a number of widths and trains; the chance is multiplied by as much (Bonferroni).
+
+use super::fit::Line;
+use super::view::Train;
+
+/// The logarithm of the range of periods, ln(1 s / 0.5 ms).
+const RANGE: f64 = 7.6;
+
+/// `beats * D(met/beats || chance)`, zero if no more were met than by chance.
+pub(super) fn divergence(beats: f64, met: f64, chance: f64) -> f64 {
+    let chance = chance.clamp(1e-9, 1.0 - 1e-9);
+    let rate = (met / beats).min(1.0);
+    if rate <= chance {
+        return 0.0;
+    }
+    let missed = if rate < 1.0 {
+        (1.0 - rate) * ((1.0 - rate) / (1.0 - chance)).ln()
+    } else {
+        0.0
+    };
+    beats * (rate * (rate / chance).ln() + missed)
+}
+
+/// A line, judged.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Evidence {
+    /// Minus the logarithm of the false-alarm probability.
+    pub(super) strength: f64,
+    /// The half width around the beats at which it is strongest.
+    pub(super) reach: f64,
+}
+
+/// The memory of the judge.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Judge {
+    /// The point nearest to each beat that has one within half a period.
+    pub(super) nearest: Vec<(i64, f64)>,
+    deviations: Vec<f64>,
+}
+
+impl Judge {
+    /// Judges the beats `first..=last` of `line` against `train`.
+    pub(super) fn judge(
+        &mut self,
+        train: &Train,
+        line: &Line,
+        first: i64,
+        last: i64,
+    ) -> Option<Evidence> {
+        self.nearest.clear();
+        self.deviations.clear();
+        let half = line.period / 2.0;
+        let begin = line.time(first) - half;
+        let mut i = train.at.partition_point(|&t| t < begin);
+        for beat in first..=last {
+            let due = line.time(beat);
+            let mut best: Option<f64> = None;
+            while let Some(&at) = train.at.get(i).filter(|&&t| t < due + half) {
+                if best.is_none_or(|b| (at - due).abs() < (b - due).abs()) {
+                    best = Some(at);
+                }
+                i += 1;
+            }
+            if let Some(at) = best {
+                self.nearest.push((beat, at));
+                self.deviations.push((at - due).abs());
+            }
+        }
+        let beats = (last - first + 1) as usize;
+        self.deviations.sort_unstable_by(f64::total_cmp);
+        let mut best: Option<Evidence> = None;
+        for (i, &deviation) in self.deviations.iter().enumerate().skip(2) {
+            let met = i + 1;
+            if met * 2 < beats {
+                continue;
+            }
+            // A deviation is the distance to a line fitted through it, and known to a microsecond at
+            // best: never take it for exact.
+            let reach = deviation.max(2_000.0).max(line.period * 1e-3);
+            let width = (2.0 * reach / line.period).min(1.0);
+            let chance = train.coverage(2.0 * reach);
+            let tries = RANGE * beats as f64 / (width * width) * (beats as f64).sqrt() * 4.0;
+            let strength = divergence(beats as f64, met as f64, chance) - tries.ln();
+            if best.is_none_or(|b| strength > b.strength) {
+                best = Some(Evidence { strength, reach });
+            }
+        }
+        best
+    }
+}

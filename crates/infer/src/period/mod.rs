@@ -1,0 +1,21 @@
+//! From bursts to beats: is this thread periodic, and at what period and phase?
+//!
+//! The default [`Analyser`] works on the bursts of one thread, in steps that each have a file:
+//!
+//! 1. `view`: the train of release candidates, bursts that follow each other at once merged; and the
+//!    train of the bursts that carry the work, where a thread polls between them.
+//! 2. `candidates`: periods that many differences between wakeups have in common.
+//! 3. `chain`: the longest run of wakeups that such a period leads through, with beats left out.
+//! 4. `fit`: the straight line through the chain, release number to time: period, phase, jitter.
+//! 5. `evidence`: how likely a thread without rhythm would have met as many beats as closely.
+//!
+//! It knows no range of periods beyond 0.5 ms to 1 s, and "not periodic" is one of its answers.
+
+mod analyser;
+mod candidates;
+mod chain;
+mod evidence;
+mod fit;
+mod view;
+
+pub use analyser::{Analyser, Config};
