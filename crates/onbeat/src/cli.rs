@@ -9,7 +9,7 @@ mod keep;
 mod values;
 
 pub(crate) use keep::KeepOptions;
-pub(crate) use values::{Method, PredictorName, Weight};
+pub(crate) use values::Method;
 
 /// Keeps programs with deadlines on the beat on a busy machine.
 ///

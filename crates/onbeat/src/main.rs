@@ -6,6 +6,7 @@
 mod cli;
 mod commands;
 mod manual;
+mod table;
 
 use std::io;
 use std::process::ExitCode;
@@ -13,8 +14,11 @@ use std::process::ExitCode;
 use clap::Parser;
 use cli::{Cli, Command};
 
-/// Failed: said why.
+/// A command of onbeat failed: said why.
 const FAILURE: u8 = 1;
+/// onbeat failed before or beside the program it was to run, whose own statuses must stay apart:
+/// as `env` and `timeout` have it.
+const FAILURE_BESIDE_PROGRAM: u8 = 125;
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
@@ -27,7 +31,10 @@ fn main() -> ExitCode {
             return ExitCode::SUCCESS;
         }
         eprintln!("onbeat: {error:#}");
-        ExitCode::from(FAILURE)
+        ExitCode::from(match cli.command {
+            Command::Run(_) | Command::Reserve(_) => FAILURE_BESIDE_PROGRAM,
+            _ => FAILURE,
+        })
     })
 }
 

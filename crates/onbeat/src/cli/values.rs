@@ -4,6 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use clap::ValueEnum;
+use onbeat_decide::predictor::Kind;
 use onbeat_model::{Bandwidth, Span};
 
 /// How `analyze` finds periods.
@@ -28,6 +29,17 @@ pub(crate) enum PredictorName {
     MeanSigma,
     /// The binary controller of the first LFS: up when a budget ran out, else slowly down
     Binary,
+}
+
+impl From<PredictorName> for Kind {
+    fn from(name: PredictorName) -> Self {
+        match name {
+            PredictorName::Percentile => Self::Percentile,
+            PredictorName::Rate => Self::Rate,
+            PredictorName::MeanSigma => Self::MeanSigma,
+            PredictorName::Binary => Self::Binary,
+        }
+    }
 }
 
 /// `--weight`: a thread, and how much it counts.

@@ -1,0 +1,92 @@
+//! A table a person wants to read: columns as wide as they need to be, numbers to the right.
+
+use std::fmt;
+
+/// How a column is set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Align {
+    /// Words.
+    Left,
+    /// Numbers.
+    Right,
+}
+
+/// Rows of cells under a heading.
+#[derive(Debug)]
+pub(crate) struct Table {
+    columns: Vec<(&'static str, Align)>,
+    rows: Vec<Vec<String>>,
+}
+
+impl Table {
+    /// An empty table with these columns.
+    pub(crate) fn new(columns: &[(&'static str, Align)]) -> Self {
+        Self {
+            columns: columns.to_vec(),
+            rows: Vec::new(),
+        }
+    }
+
+    /// One more row; cells beyond the columns are left out, missing ones are blank.
+    pub(crate) fn row(&mut self, cells: impl IntoIterator<Item = String>) {
+        self.rows.push(cells.into_iter().collect());
+    }
+
+    fn cell(row: &[String], column: usize) -> &str {
+        row.get(column).map_or("", String::as_str)
+    }
+}
+
+impl fmt::Display for Table {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let width = |column: usize, heading: &str| {
+            self.rows
+                .iter()
+                .map(|row| Self::cell(row, column).chars().count())
+                .chain([heading.chars().count()])
+                .max()
+                .unwrap_or(0)
+        };
+        let columns: Vec<(Align, usize)> = self
+            .columns
+            .iter()
+            .enumerate()
+            .map(|(column, (heading, align))| (*align, width(column, heading)))
+            .collect();
+        let mut line = |cells: &mut dyn Iterator<Item = &str>| {
+            let mut text = String::new();
+            for (cell, &(align, width)) in cells.zip(&columns) {
+                if !text.is_empty() {
+                    text.push_str("  ");
+                }
+                text.push_str(&match align {
+                    Align::Left => format!("{cell:<width$}"),
+                    Align::Right => format!("{cell:>width$}"),
+                });
+            }
+            writeln!(f, "{}", text.trim_end())
+        };
+        line(&mut self.columns.iter().map(|(heading, _)| *heading))?;
+        for row in &self.rows {
+            line(&mut (0..columns.len()).map(|column| Self::cell(row, column)))?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_are_as_wide_as_their_longest_cell_and_numbers_stand_right() {
+        let mut table = Table::new(&[("thread", Align::Left), ("period", Align::Right)]);
+        table.row(["mplayer".to_owned(), "40 ms".to_owned()]);
+        table.row(["a".to_owned(), "3.505 ms".to_owned(), "beyond".to_owned()]);
+        table.row(["é".to_owned()]);
+        assert_eq!(
+            table.to_string(),
+            "thread     period\nmplayer     40 ms\na        3.505 ms\né\n"
+        );
+    }
+}
