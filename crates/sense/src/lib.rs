@@ -1,1 +1,4 @@
 //! Hears what tracked tasks do: the BPF tracer, recordings, and their workload.
+
+pub mod record;
+pub mod replay;

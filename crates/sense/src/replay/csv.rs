@@ -1,0 +1,94 @@
+//! Comma-separated values: one row for each wakeup, its time in nanoseconds in the first column.
+//! Further columns are not read. The rows belong to one task, number 0.
+
+use std::collections::HashMap;
+
+use onbeat_model::{Burst, Event, Instant, Name, Span, Task, TaskId};
+
+use super::lines::Lines;
+use super::sched_text::excerpt;
+use super::{Format, Recording, ReplayError};
+
+/// The only task of such a recording.
+const TASK: TaskId = TaskId::recorded(0);
+
+/// The time in the first column of `row`.
+pub(super) fn time(row: &str) -> Option<Instant> {
+    let first = row.split([',', ';', '\t']).next()?.trim();
+    let digits = !first.is_empty() && first.bytes().all(|b| b.is_ascii_digit());
+    digits.then(|| first.parse().ok().map(Instant::from_ns))?
+}
+
+/// Reads a whole recording.
+pub(super) fn read(lines: &mut Lines<'_>) -> Result<Recording, ReplayError> {
+    let path = lines.path().to_owned();
+    let mut times: Vec<Instant> = Vec::new();
+    let mut warnings = Vec::new();
+    let mut columns = 0;
+    while let Some(line) = lines.next()? {
+        let row = line.text.trim();
+        if row.is_empty() || row.starts_with('#') {
+            continue;
+        }
+        let at = time(row);
+        let has = row.split([',', ';', '\t']).count();
+        if !line.ended {
+            let shortened = has < columns || at < times.last().copied();
+            if at.is_none() || shortened {
+                warnings.push(format!(
+                    "line {} is cut off: it is left out, and the recording ends before it",
+                    line.number
+                ));
+                break;
+            }
+        }
+        columns = has;
+        match at {
+            Some(at) => times.push(at),
+            None if times.is_empty() && line.number == 1 => {}
+            None => {
+                return Err(ReplayError::BrokenLine {
+                    path,
+                    line: line.number,
+                    problem: format!(
+                        "the first column is no time in whole nanoseconds: '{}'; correct or remove \
+                         the line",
+                        excerpt(row)
+                    ),
+                });
+            }
+        }
+    }
+    times.sort_unstable();
+    let began = times.first().copied().unwrap_or_default();
+    let ended = times.last().copied().unwrap_or_default();
+    let task = Task {
+        id: TASK,
+        pid: 0,
+        comm: Name::from("csv"),
+    };
+    let mut events = vec![Event::Tracked { at: began, task }];
+    events.extend(times.into_iter().map(|at| {
+        Event::Burst(Burst {
+            task: TASK,
+            woke: at,
+            first_ran: at,
+            blocked: at,
+            executed: Span::ZERO,
+            preempted: 0,
+            waker: 0,
+            exhausted: false,
+        })
+    }));
+    Ok(Recording {
+        format: Format::Csv,
+        facts: None,
+        tasks: vec![task],
+        events,
+        began,
+        ended,
+        lost: 0,
+        warnings,
+        parents: HashMap::new(),
+    })
+}

@@ -1,0 +1,51 @@
+//! What can be wrong with a recording, and what to do about it.
+
+use std::io;
+use std::path::PathBuf;
+
+/// Why a recording could not be read.
+#[derive(Debug, thiserror::Error)]
+pub enum ReplayError {
+    /// The file cannot be opened or read.
+    #[error("cannot read {}: {source}", path.display())]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The compressed data is broken (not merely cut off).
+    #[error("the compressed data of {} is damaged ({source}): check it with 'gzip -t', and record or copy it again", path.display())]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// What the decompressor said.
+        source: io::Error,
+    },
+    /// The file is something else than a recording.
+    #[error("{} is no recording that onbeat reads: {reason}", path.display())]
+    NotARecording {
+        /// The file.
+        path: PathBuf,
+        /// What it is instead, or what was looked for; with what to do.
+        reason: String,
+    },
+    /// One line is broken.
+    #[error("{}:{line}: {problem}", path.display())]
+    BrokenLine {
+        /// The file.
+        path: PathBuf,
+        /// The line's number, from 1.
+        line: u64,
+        /// What is wrong with it, and what to do.
+        problem: String,
+    },
+    /// A thread was asked for that the recording does not have.
+    #[error("thread {tid} is not in the recording: it has {known}")]
+    NoSuchThread {
+        /// The thread that was asked for.
+        tid: u32,
+        /// Which threads there are.
+        known: String,
+    },
+}

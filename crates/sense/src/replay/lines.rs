@@ -1,0 +1,183 @@
+//! The lines of an untrusted file, plain or gzip, with a bound on how long one may be.
+//!
+//! A recording is often cut off: the disk was full, the recorder was killed. So the end of the data
+//! in the middle of a line or of the compressed stream is not an error here; it is told, and the
+//! reader of the format decides.
+
+use std::borrow::Cow;
+use std::cell::Cell;
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Cursor, Read};
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+
+use flate2::read::MultiGzDecoder;
+
+use super::ReplayError;
+
+/// No line of any recording is longer, in bytes.
+pub(crate) const LONGEST_LINE: usize = 1 << 20;
+
+/// How much of the beginning is looked at to tell the format, in bytes.
+const HEAD: u64 = 64 << 10;
+
+/// One line.
+pub(super) struct Line<'a> {
+    /// Its number, from 1.
+    pub(super) number: u64,
+    /// Its text without the newline; a byte that is no UTF-8 is U+FFFD.
+    pub(super) text: Cow<'a, str>,
+    /// It ended with a newline: surely not cut off.
+    pub(super) ended: bool,
+}
+
+/// Reads a file line by line.
+pub(super) struct Lines<'r> {
+    path: PathBuf,
+    source: BufReader<Box<dyn Read + 'r>>,
+    head: Vec<u8>,
+    compressed: bool,
+    cut: Rc<Cell<bool>>,
+    buffer: Vec<u8>,
+    number: u64,
+}
+
+impl Lines<'static> {
+    /// Opens the file at `path`.
+    pub(super) fn open(path: &Path) -> Result<Self, ReplayError> {
+        let file = File::open(path).map_err(|source| ReplayError::Unreadable {
+            path: path.to_owned(),
+            source,
+        })?;
+        Self::new(file, path)
+    }
+}
+
+impl<'r> Lines<'r> {
+    /// The lines of `source`; `path` is what errors call it.
+    pub(super) fn new(mut source: impl Read + 'r, path: &Path) -> Result<Self, ReplayError> {
+        let unreadable = |source| ReplayError::Unreadable {
+            path: path.to_owned(),
+            source,
+        };
+        let mut magic = Vec::new();
+        source
+            .by_ref()
+            .take(2)
+            .read_to_end(&mut magic)
+            .map_err(unreadable)?;
+        let compressed = magic == [0x1f, 0x8b];
+        let cut = Rc::new(Cell::new(false));
+        let whole = Cursor::new(magic).chain(source);
+        let mut source: Box<dyn Read + 'r> = if compressed {
+            Box::new(Forgiving {
+                source: MultiGzDecoder::new(BufReader::new(whole)),
+                cut: Rc::clone(&cut),
+            })
+        } else {
+            Box::new(whole)
+        };
+        let mut head = Vec::new();
+        let first = source.by_ref().take(HEAD).read_to_end(&mut head);
+        let rest = Cursor::new(head.clone()).chain(source);
+        let lines = Self {
+            path: path.to_owned(),
+            source: BufReader::with_capacity(64 << 10, Box::new(rest)),
+            head,
+            compressed,
+            cut,
+            buffer: Vec::new(),
+            number: 0,
+        };
+        match first {
+            Ok(_) => Ok(lines),
+            Err(error) => Err(lines.failure(error)),
+        }
+    }
+
+    /// The first bytes, decompressed, to tell the format by.
+    pub(super) fn head(&self) -> &[u8] {
+        &self.head
+    }
+
+    /// What errors call the file.
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The compressed stream ended too early (known once the last line was read).
+    pub(super) fn is_cut(&self) -> bool {
+        self.cut.get()
+    }
+
+    /// The next line; none at the end.
+    pub(super) fn next(&mut self) -> Result<Option<Line<'_>>, ReplayError> {
+        self.buffer.clear();
+        let limit = LONGEST_LINE as u64 + 1;
+        let read = (&mut self.source)
+            .take(limit)
+            .read_until(b'\n', &mut self.buffer);
+        match read {
+            Err(error) => return Err(self.failure(error)),
+            Ok(0) => return Ok(None),
+            Ok(_) => {}
+        }
+        self.number += 1;
+        let ended = self.buffer.last() == Some(&b'\n');
+        if ended {
+            self.buffer.pop();
+            if self.buffer.last() == Some(&b'\r') {
+                self.buffer.pop();
+            }
+        } else if self.buffer.len() > LONGEST_LINE {
+            return Err(ReplayError::BrokenLine {
+                path: self.path.clone(),
+                line: self.number,
+                problem: format!(
+                    "the line is longer than {LONGEST_LINE} bytes, which no recording has: \
+                     remove it, or record again"
+                ),
+            });
+        }
+        Ok(Some(Line {
+            number: self.number,
+            text: String::from_utf8_lossy(&self.buffer),
+            ended,
+        }))
+    }
+
+    fn failure(&self, source: io::Error) -> ReplayError {
+        let path = self.path.clone();
+        if self.compressed
+            && matches!(
+                source.kind(),
+                io::ErrorKind::InvalidData | io::ErrorKind::InvalidInput
+            )
+        {
+            ReplayError::Damaged { path, source }
+        } else {
+            ReplayError::Unreadable { path, source }
+        }
+    }
+}
+
+/// Takes a stream that ends too early as ended, and remembers that it did.
+struct Forgiving<R> {
+    source: R,
+    cut: Rc<Cell<bool>>,
+}
+
+impl<R: Read> Read for Forgiving<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if self.cut.get() {
+            return Ok(0);
+        }
+        match self.source.read(buffer) {
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
+                self.cut.set(true);
+                Ok(0)
+            }
+            other => other,
+        }
+    }
+}

@@ -1,0 +1,101 @@
+//! Recordings, read back as if they happened now.
+//!
+//! A recording is one of four things, told apart by what is in the file and never by its name:
+//! ftrace's text, the text of `perf script`, comma-separated times, or onbeat's own recording
+//! ([`crate::record`]); each plain or compressed with gzip. `docs/formats.md` describes them.
+//!
+//! A file is untrusted: whatever it holds, the answer is a [`Recording`] or a [`ReplayError`] that
+//! says where the trouble is and what to do, within memory in proportion to the file's events.
+
+mod bursts;
+mod csv;
+mod detect;
+mod error;
+mod ftrace;
+pub(crate) mod lines;
+mod own;
+mod perf_script;
+mod raw;
+mod sched_text;
+mod sensor;
+
+use std::collections::HashMap;
+use std::io::Read;
+use std::path::Path;
+
+use onbeat_model::{Event, Instant, Task};
+
+use crate::record::Facts;
+use lines::Lines;
+
+pub use error::ReplayError;
+pub use sensor::Replay;
+
+/// What a recording is written in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// The kernel's own trace text.
+    Ftrace,
+    /// The text of `perf script`.
+    PerfScript,
+    /// Times in nanoseconds in the first column.
+    Csv,
+    /// onbeat's own recording.
+    Onbeat,
+}
+
+/// Everything that a recording tells.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Recording {
+    /// What it was written in.
+    pub format: Format,
+    /// The kernel and machine it was made on; only onbeat's own recordings tell.
+    pub facts: Option<Facts>,
+    /// Its tasks in the order of their first mention, each with the last name it had. Where the
+    /// recording does not tell the process, a thread counts as its own.
+    pub tasks: Vec<Task>,
+    /// What happened, in the order of [`Event::at`]: for each task first [`Event::Tracked`], then
+    /// its bursts.
+    pub events: Vec<Event>,
+    /// The time of the first event in the file, of whatever kind.
+    pub began: Instant,
+    /// The time of the last one.
+    pub ended: Instant,
+    /// How many events the recorder says it lost.
+    pub lost: u64,
+    /// What the reader should be told: what was lost, cut off or left out.
+    pub warnings: Vec<String>,
+    parents: HashMap<u32, u32>,
+}
+
+/// Reads the recording in the file at `path`.
+///
+/// # Errors
+/// If the file cannot be read, is no recording, or has a broken line before its last one.
+pub fn read(path: impl AsRef<Path>) -> Result<Recording, ReplayError> {
+    recording(Lines::open(path.as_ref())?)
+}
+
+/// Reads a recording from `source`; `name` is what errors call it.
+///
+/// # Errors
+/// As [`read`].
+pub fn read_from(source: impl Read, name: impl AsRef<Path>) -> Result<Recording, ReplayError> {
+    recording(Lines::new(source, name.as_ref())?)
+}
+
+fn recording(mut lines: Lines<'_>) -> Result<Recording, ReplayError> {
+    let format = detect::format(&lines)?;
+    let mut recording = match format {
+        Format::Ftrace | Format::PerfScript => sched_text::read(&mut lines, format)?,
+        Format::Csv => csv::read(&mut lines)?,
+        Format::Onbeat => own::read(&mut lines)?,
+    };
+    if lines.is_cut() {
+        recording.warnings.push(
+            "the compressed data is cut off: what follows the last whole line is missing".into(),
+        );
+    }
+    recording.events.sort_by_key(Event::at);
+    Ok(recording)
+}

@@ -1,0 +1,129 @@
+//! onbeat's own recording: JSON lines, the first with the facts, then one event each.
+
+use std::collections::HashMap;
+
+use onbeat_model::{Burst, Event, Task};
+
+use super::lines::Lines;
+use super::sched_text::excerpt;
+use super::{Format, Recording, ReplayError};
+use crate::record::{FORMAT, Facts, VERSION};
+
+/// The line is the first of such a recording, whatever its version.
+pub(super) fn is_first_line(line: &str) -> bool {
+    #[derive(serde::Deserialize)]
+    struct Marked {
+        format: String,
+    }
+    line.starts_with('{')
+        && serde_json::from_str::<Marked>(line).is_ok_and(|marked| marked.format == FORMAT)
+}
+
+/// Reads a whole recording.
+pub(super) fn read(lines: &mut Lines<'_>) -> Result<Recording, ReplayError> {
+    let path = lines.path().to_owned();
+    let mut facts = None;
+    let mut events: Vec<Event> = Vec::new();
+    let mut warnings = Vec::new();
+    while let Some(line) = lines.next()? {
+        let text = line.text.trim();
+        if text.is_empty() {
+            continue;
+        }
+        let broken = |problem: String| ReplayError::BrokenLine {
+            path: path.clone(),
+            line: line.number,
+            problem,
+        };
+        if facts.is_none() {
+            let read: Facts = serde_json::from_str(text)
+                .map_err(|error| broken(format!("the facts are broken ({error}): record again")))?;
+            if read.version != VERSION {
+                return Err(broken(format!(
+                    "this is version {} of the format, and this onbeat reads version {VERSION}: use \
+                     the onbeat that recorded it ({})",
+                    read.version, read.onbeat
+                )));
+            }
+            facts = Some(read);
+            continue;
+        }
+        match serde_json::from_str::<Event>(text) {
+            Ok(Event::Burst(burst)) if !is_possible(&burst) => {
+                return Err(broken(format!(
+                    "a burst with impossible times (not woke <= first_ran <= blocked): '{}'; remove \
+                     the line",
+                    excerpt(text)
+                )));
+            }
+            Ok(event) => events.push(event),
+            Err(_) if !line.ended => {
+                warnings.push(format!(
+                    "line {} is cut off: it is left out, and the recording ends before it",
+                    line.number
+                ));
+                break;
+            }
+            Err(error) => {
+                return Err(broken(format!(
+                    "this is no event ({error}): '{}'; remove the line, or record again",
+                    excerpt(text)
+                )));
+            }
+        }
+    }
+    let lost = lost(&events);
+    if lost > 0 {
+        warnings.push(format!("the recorder lost {lost} events in between"));
+    }
+    let times = || events.iter().map(began);
+    Ok(Recording {
+        format: Format::Onbeat,
+        facts,
+        tasks: tasks(&events),
+        began: times().min().unwrap_or_default(),
+        ended: events.iter().map(Event::at).max().unwrap_or_default(),
+        events,
+        lost,
+        warnings,
+        parents: HashMap::new(),
+    })
+}
+
+fn is_possible(burst: &Burst) -> bool {
+    burst.woke <= burst.first_ran && burst.first_ran <= burst.blocked
+}
+
+/// When the event began: a burst at its wakeup.
+fn began(event: &Event) -> onbeat_model::Instant {
+    match event {
+        Event::Burst(burst) => burst.woke,
+        other => other.at(),
+    }
+}
+
+fn lost(events: &[Event]) -> u64 {
+    let counts = events.iter().map(|event| match event {
+        Event::Lost { count, .. } => *count,
+        _ => 0,
+    });
+    counts.fold(0, u64::saturating_add)
+}
+
+/// The tasks in the order of their first mention, each with its last name.
+fn tasks(events: &[Event]) -> Vec<Task> {
+    let mut tasks: Vec<Task> = Vec::new();
+    let mut places = HashMap::new();
+    for event in events {
+        if let Event::Tracked { task, .. } | Event::Renamed { task, .. } = event {
+            let place = *places.entry(task.id).or_insert_with(|| {
+                tasks.push(*task);
+                tasks.len() - 1
+            });
+            if let Some(known) = tasks.get_mut(place) {
+                *known = *task;
+            }
+        }
+    }
+    tasks
+}

@@ -1,0 +1,179 @@
+//! The kernel's own scheduling events, as text formats carry them.
+//!
+//! ftrace and `perf script` differ in how a line begins; what follows the event's name is the
+//! same in both: either the kernel's own format (`comm=mplayer pid=7 prio=120 ...`) or the short one
+//! of libtraceevent (`mplayer:7 [120] ...`), which `trace-cmd report` and `perf script` may use.
+
+use onbeat_model::{Instant, Name};
+
+/// A scheduling event that bursts are built from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Raw {
+    /// When.
+    pub(super) at: Instant,
+    /// What.
+    pub(super) what: What,
+}
+
+/// A thread as an event mentions it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Mention {
+    pub(super) tid: u32,
+    pub(super) comm: Name,
+}
+
+/// Which of the kernel's wakeup events.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// `sched_waking`: written by the waker.
+    Waking,
+    /// `sched_wakeup`: written when the task is ready; may follow a waking.
+    Wakeup,
+    /// `sched_wakeup_new`: the first of a new thread.
+    New,
+}
+
+/// What happened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum What {
+    /// A thread became ready.
+    Wakeup {
+        kind: Kind,
+        task: Mention,
+        /// The thread that woke it; zero if unknown.
+        waker: u32,
+    },
+    /// A CPU went from one thread to another.
+    Switch {
+        from: Mention,
+        /// `from` still wants to run.
+        ready: bool,
+        to: Mention,
+    },
+    /// A thread was started.
+    Fork { parent: u32, child: Mention },
+    /// A thread has another name.
+    Renamed { task: Mention },
+    /// A thread is gone.
+    Exit { tid: u32 },
+    /// The recorder lost events.
+    Lost { count: u64 },
+}
+
+/// What the event `name` with the fields `payload` says; `None` if it is no scheduling event.
+///
+/// `waker` is the thread that wrote it, zero if that was not what caused it.
+///
+/// # Errors
+/// If it is a scheduling event, and its fields are not what the kernel writes.
+pub(super) fn parse(name: &str, payload: &str, waker: u32) -> Result<Option<What>, Malformed> {
+    let payload = payload.trim();
+    let what = match name {
+        "sched_waking" => wakeup(payload, Kind::Waking, waker),
+        "sched_wakeup" => wakeup(payload, Kind::Wakeup, waker),
+        "sched_wakeup_new" => wakeup(payload, Kind::New, waker),
+        "sched_switch" => switch(payload),
+        "sched_process_fork" => fork(payload),
+        "sched_process_exec" => exec(payload),
+        "task_rename" => rename(payload),
+        "sched_process_exit" => exit(payload),
+        _ => return Ok(None),
+    };
+    what.map(Some).ok_or(Malformed)
+}
+
+/// The fields of a scheduling event are not those that the kernel writes.
+#[derive(Debug)]
+pub(super) struct Malformed;
+
+fn mention(comm: &str, tid: &str) -> Option<Mention> {
+    Some(Mention {
+        tid: tid.parse().ok()?,
+        comm: Name::from(comm),
+    })
+}
+
+fn first_word(text: &str) -> &str {
+    text.split_ascii_whitespace().next().unwrap_or("")
+}
+
+/// `NAME:TID [PRIO] ...`: the mention, and what follows the priority.
+fn short(text: &str) -> Option<(Mention, &str)> {
+    let (task, rest) = text.rsplit_once(" [")?;
+    let (_, rest) = rest.split_once(']')?;
+    let (comm, tid) = task.rsplit_once(':')?;
+    Some((mention(comm, tid)?, rest.trim()))
+}
+
+fn wakeup(payload: &str, kind: Kind, waker: u32) -> Option<What> {
+    let task = if let Some(fields) = payload.strip_prefix("comm=") {
+        let (comm, rest) = fields.rsplit_once(" pid=")?;
+        mention(comm, first_word(rest))?
+    } else {
+        short(payload)?.0
+    };
+    Some(What::Wakeup { kind, task, waker })
+}
+
+fn switch(payload: &str) -> Option<What> {
+    let (from, state, to) = if let Some(fields) = payload.strip_prefix("prev_comm=") {
+        let (prev, next) = fields.rsplit_once(" ==> next_comm=")?;
+        let (prev_comm, prev) = prev.rsplit_once(" prev_pid=")?;
+        let (_, state) = prev.rsplit_once(" prev_state=")?;
+        let (next_comm, next) = next.rsplit_once(" next_pid=")?;
+        (
+            mention(prev_comm, first_word(prev))?,
+            state,
+            mention(next_comm, first_word(next))?,
+        )
+    } else {
+        let (prev, next) = payload.rsplit_once(" ==> ")?;
+        let (from, state) = short(prev)?;
+        (from, state, short(next)?.0)
+    };
+    if !state.starts_with(|c: char| c.is_ascii_alphabetic()) {
+        return None;
+    }
+    Some(What::Switch {
+        from,
+        ready: state.starts_with('R'),
+        to,
+    })
+}
+
+fn fork(payload: &str) -> Option<What> {
+    let (fields, child_pid) = payload.rsplit_once(" child_pid=")?;
+    let (fields, child_comm) = fields.rsplit_once(" child_comm=")?;
+    let (_, parent) = fields.rsplit_once(" pid=")?;
+    Some(What::Fork {
+        parent: parent.parse().ok()?,
+        child: mention(child_comm, first_word(child_pid))?,
+    })
+}
+
+fn exec(payload: &str) -> Option<What> {
+    let (fields, _) = payload.rsplit_once(" old_pid=")?;
+    let (file, pid) = fields.strip_prefix("filename=")?.rsplit_once(" pid=")?;
+    let comm = file.rsplit('/').next().unwrap_or(file);
+    Some(What::Renamed {
+        task: mention(comm, pid)?,
+    })
+}
+
+fn rename(payload: &str) -> Option<What> {
+    let (pid, fields) = payload.strip_prefix("pid=")?.split_once(" oldcomm=")?;
+    let (_, comm) = fields.rsplit_once(" newcomm=")?;
+    let comm = comm
+        .rsplit_once(" oom_score_adj=")
+        .map_or(comm, |(comm, _)| comm);
+    Some(What::Renamed {
+        task: mention(comm, pid)?,
+    })
+}
+
+fn exit(payload: &str) -> Option<What> {
+    let (_, rest) = payload.strip_prefix("comm=")?.rsplit_once(" pid=")?;
+    Some(What::Exit {
+        tid: first_word(rest).parse().ok()?,
+    })
+}
