@@ -1,1 +1,17 @@
 //! Puts reservations in force through SCHED_DEADLINE, and puts everything back.
+//!
+//! [`DeadlineActuator`] is the [`Actuator`](onbeat_model::Actuator) of the live kernel. Before each
+//! change it writes its [`StateFile`](restore::StateFile), from which [`restore::restore`] undoes
+//! everything after a crash. This is the only crate that changes a scheduling parameter.
+
+pub mod affinity;
+pub mod attributes;
+mod clock;
+mod deadline;
+pub mod kernel;
+mod limits;
+pub mod own;
+pub mod restore;
+pub mod task;
+
+pub use deadline::{DeadlineActuator, Options, may_reserve};

@@ -1,0 +1,346 @@
+//! A task's complete scheduling as the kernel keeps it, read and set by raw system calls, because
+//! no C library wraps `sched_setattr` with everything it can say today.
+//!
+//! `struct sched_attr` grows by versions; its first field says how much of it the caller knows.
+//! Version 1 (56 bytes, with the utilisation clamps) is used: the clamps are never set, so a task
+//! keeps its own.
+
+use std::fmt;
+use std::io;
+use std::sync::OnceLock;
+
+use onbeat_model::{Reservation, Span};
+use serde::{Deserialize, Serialize};
+
+/// Not in every C library's headers yet; `include/uapi/linux/sched.h`.
+const SCHED_EXT: i32 = 7;
+
+/// The scheduling of one task: everything that has to be put back to undo a change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Attributes {
+    /// The policy with its parameters.
+    #[serde(flatten)]
+    pub policy: Policy,
+    /// Whether children start with the default policy instead of this one.
+    pub reset_on_fork: bool,
+}
+
+/// A policy and the parameters it takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "policy", rename_all = "lowercase")]
+pub enum Policy {
+    /// SCHED_OTHER.
+    Other(Fair),
+    /// SCHED_BATCH.
+    Batch(Fair),
+    /// SCHED_IDLE.
+    Idle(Fair),
+    /// SCHED_EXT: a scheduler loaded as BPF.
+    Ext(Fair),
+    /// SCHED_FIFO.
+    Fifo(RealTime),
+    /// SCHED_RR.
+    RoundRobin(RealTime),
+    /// SCHED_DEADLINE.
+    Deadline(Deadline),
+}
+
+/// The parameters of the policies that share a CPU fairly.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Fair {
+    /// From -20, the largest share, to 19.
+    pub nice: i32,
+    /// A slice of its own; zero for the machine's default.
+    pub slice_ns: u64,
+}
+
+/// The parameter of the policies with static priorities.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RealTime {
+    /// From 1, the lowest, to 99.
+    pub priority: u32,
+}
+
+/// The parameters of SCHED_DEADLINE, as the kernel has them: others than onbeat may have set them,
+/// so nothing is promised about their order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Deadline {
+    /// CPU time in each period.
+    pub runtime_ns: u64,
+    /// Time in which it is given.
+    pub deadline_ns: u64,
+    /// From one replenishment to the next.
+    pub period_ns: u64,
+    /// Whether the task may use bandwidth that others leave (GRUB).
+    pub reclaim: bool,
+    /// Whether the task is sent SIGXCPU at an overrun.
+    pub overrun_signal: bool,
+}
+
+impl Attributes {
+    /// What onbeat sets for a reservation: children do not inherit it, and an overrun is never
+    /// signalled, because SIGXCPU kills a program that does not expect it.
+    #[must_use]
+    pub const fn reserved(reservation: Reservation, reclaim: bool) -> Self {
+        Self {
+            policy: Policy::Deadline(Deadline {
+                runtime_ns: reservation.runtime().as_ns(),
+                deadline_ns: reservation.deadline().as_ns(),
+                period_ns: reservation.period().as_ns(),
+                reclaim,
+                overrun_signal: false,
+            }),
+            reset_on_fork: true,
+        }
+    }
+
+    /// The scheduling of the task `tid`; 0 is the calling thread.
+    ///
+    /// # Errors
+    /// `ESRCH` if there is no such task, `EINVAL` if it has a policy unknown here.
+    pub fn get(tid: u32) -> io::Result<Self> {
+        Self::from_raw(&get_raw(tid)?, default_slice_ns())
+    }
+
+    /// Gives the task `tid` this scheduling.
+    ///
+    /// # Errors
+    /// What the kernel says: see `sched_setattr(2)`.
+    pub fn set(&self, tid: u32) -> io::Result<()> {
+        set_raw(tid, &self.to_raw())
+    }
+
+    fn from_raw(raw: &RawAttributes, default_slice_ns: u64) -> io::Result<Self> {
+        let flag = |bit: i32| raw.flags & bit as u64 != 0;
+        let fair = Fair {
+            nice: raw.nice,
+            slice_ns: if raw.runtime_ns == default_slice_ns {
+                0
+            } else {
+                raw.runtime_ns
+            },
+        };
+        let real_time = RealTime {
+            priority: raw.priority,
+        };
+        let policy = match i32::try_from(raw.policy).unwrap_or(-1) {
+            libc::SCHED_OTHER => Policy::Other(fair),
+            libc::SCHED_BATCH => Policy::Batch(fair),
+            libc::SCHED_IDLE => Policy::Idle(fair),
+            SCHED_EXT => Policy::Ext(fair),
+            libc::SCHED_FIFO => Policy::Fifo(real_time),
+            libc::SCHED_RR => Policy::RoundRobin(real_time),
+            libc::SCHED_DEADLINE => Policy::Deadline(Deadline {
+                runtime_ns: raw.runtime_ns,
+                deadline_ns: raw.deadline_ns,
+                period_ns: raw.period_ns,
+                reclaim: flag(libc::SCHED_FLAG_RECLAIM),
+                overrun_signal: flag(libc::SCHED_FLAG_DL_OVERRUN),
+            }),
+            _ => return Err(io::Error::from_raw_os_error(libc::EINVAL)),
+        };
+        Ok(Self {
+            policy,
+            reset_on_fork: flag(libc::SCHED_FLAG_RESET_ON_FORK),
+        })
+    }
+
+    fn to_raw(self) -> RawAttributes {
+        let mut raw = RawAttributes::default();
+        if self.reset_on_fork {
+            raw.flags |= libc::SCHED_FLAG_RESET_ON_FORK as u64;
+        }
+        let policy = match self.policy {
+            Policy::Other(fair) | Policy::Batch(fair) | Policy::Idle(fair) | Policy::Ext(fair) => {
+                raw.nice = fair.nice;
+                raw.runtime_ns = fair.slice_ns;
+                match self.policy {
+                    Policy::Batch(_) => libc::SCHED_BATCH,
+                    Policy::Idle(_) => libc::SCHED_IDLE,
+                    Policy::Ext(_) => SCHED_EXT,
+                    _ => libc::SCHED_OTHER,
+                }
+            }
+            Policy::Fifo(RealTime { priority }) => {
+                raw.priority = priority;
+                libc::SCHED_FIFO
+            }
+            Policy::RoundRobin(RealTime { priority }) => {
+                raw.priority = priority;
+                libc::SCHED_RR
+            }
+            Policy::Deadline(deadline) => {
+                raw.runtime_ns = deadline.runtime_ns;
+                raw.deadline_ns = deadline.deadline_ns;
+                raw.period_ns = deadline.period_ns;
+                if deadline.reclaim {
+                    raw.flags |= libc::SCHED_FLAG_RECLAIM as u64;
+                }
+                if deadline.overrun_signal {
+                    raw.flags |= libc::SCHED_FLAG_DL_OVERRUN as u64;
+                }
+                libc::SCHED_DEADLINE
+            }
+        };
+        raw.policy = policy as u32;
+        raw
+    }
+
+    /// The nice value in these attributes, of the policies that have one.
+    #[must_use]
+    pub const fn nice(&self) -> Option<i32> {
+        match self.policy {
+            Policy::Other(fair) | Policy::Batch(fair) | Policy::Idle(fair) | Policy::Ext(fair) => {
+                Some(fair.nice)
+            }
+            _ => None,
+        }
+    }
+
+    /// The same scheduling with another nice value, if its policy has one.
+    #[must_use]
+    pub const fn with_nice(mut self, nice: i32) -> Self {
+        match &mut self.policy {
+            Policy::Other(fair) | Policy::Batch(fair) | Policy::Idle(fair) | Policy::Ext(fair) => {
+                fair.nice = nice;
+            }
+            _ => {}
+        }
+        self
+    }
+}
+
+impl fmt::Display for Attributes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.policy {
+            Policy::Other(fair) => write!(f, "SCHED_OTHER, nice {}", fair.nice)?,
+            Policy::Batch(fair) => write!(f, "SCHED_BATCH, nice {}", fair.nice)?,
+            Policy::Idle(fair) => write!(f, "SCHED_IDLE, nice {}", fair.nice)?,
+            Policy::Ext(fair) => write!(f, "SCHED_EXT, nice {}", fair.nice)?,
+            Policy::Fifo(rt) => write!(f, "SCHED_FIFO, priority {}", rt.priority)?,
+            Policy::RoundRobin(rt) => write!(f, "SCHED_RR, priority {}", rt.priority)?,
+            Policy::Deadline(deadline) => {
+                let span = |ns| Span::from_ns(ns);
+                write!(
+                    f,
+                    "SCHED_DEADLINE, {} within {} every {}",
+                    span(deadline.runtime_ns),
+                    span(deadline.deadline_ns),
+                    span(deadline.period_ns)
+                )?;
+                if deadline.reclaim {
+                    f.write_str(", reclaiming")?;
+                }
+                if deadline.overrun_signal {
+                    f.write_str(", overruns signalled")?;
+                }
+            }
+        }
+        if self.reset_on_fork {
+            f.write_str(", reset on fork")?;
+        }
+        Ok(())
+    }
+}
+
+/// The nice value a task keeps whatever its policy; `renice` of a task under SCHED_DEADLINE shows
+/// here alone.
+///
+/// # Errors
+/// `ESRCH` if there is no such task.
+pub fn kept_nice(tid: u32) -> io::Result<i32> {
+    // The raw call answers 20 - nice, 1 to 40, so that it needs no errno dance.
+    // SAFETY: getpriority takes two numbers and touches no memory.
+    let answer = unsafe { libc::syscall(libc::SYS_getpriority, libc::PRIO_PROCESS, tid) };
+    if answer < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(20 - answer as i32)
+}
+
+/// The slice the machine gives to whoever sets none. A kernel that has slices tells a task's as its
+/// runtime, and taking it back as one of its own would pin it: so the default must be known. It is
+/// asked on a short-lived thread of our own, and cannot differ between tasks.
+fn default_slice_ns() -> u64 {
+    static SLICE_NS: OnceLock<u64> = OnceLock::new();
+    *SLICE_NS.get_or_init(|| {
+        let probe = || -> io::Result<u64> {
+            let mut own = get_raw(0)?;
+            own.runtime_ns = 0;
+            own.flags = 0;
+            if own.policy == libc::SCHED_OTHER as u32 {
+                set_raw(0, &own)?;
+            }
+            Ok(get_raw(0)?.runtime_ns)
+        };
+        std::thread::scope(|scope| scope.spawn(probe).join())
+            .ok()
+            .and_then(Result::ok)
+            .unwrap_or(0)
+    })
+}
+
+/// `struct sched_attr` of `include/uapi/linux/sched/types.h`, version 1.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+struct RawAttributes {
+    size: u32,
+    policy: u32,
+    flags: u64,
+    nice: i32,
+    priority: u32,
+    runtime_ns: u64,
+    deadline_ns: u64,
+    period_ns: u64,
+    utilisation_min: u32,
+    utilisation_max: u32,
+}
+
+const RAW_SIZE: u32 = size_of::<RawAttributes>() as u32;
+const _: () = assert!(RAW_SIZE == 56, "the layout of sched_attr, version 1");
+
+impl Default for RawAttributes {
+    fn default() -> Self {
+        Self {
+            size: RAW_SIZE,
+            policy: 0,
+            flags: 0,
+            nice: 0,
+            priority: 0,
+            runtime_ns: 0,
+            deadline_ns: 0,
+            period_ns: 0,
+            utilisation_min: 0,
+            utilisation_max: 0,
+        }
+    }
+}
+
+fn get_raw(tid: u32) -> io::Result<RawAttributes> {
+    let mut raw = RawAttributes::default();
+    // SAFETY: `raw` is a valid, exclusively borrowed buffer of RAW_SIZE bytes; the kernel writes at
+    // most that many, and any bytes it writes are valid integers.
+    let answer =
+        unsafe { libc::syscall(libc::SYS_sched_getattr, tid, &raw mut raw, RAW_SIZE, 0_u32) };
+    if answer < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(raw)
+}
+
+fn set_raw(tid: u32, raw: &RawAttributes) -> io::Result<()> {
+    // SAFETY: `raw` is a valid buffer of the size its first field says; the kernel reads it, and
+    // writes to `size` only when it answers E2BIG, which a version 1 structure never causes on a
+    // kernel that has SCHED_DEADLINE with clamps; older ones would need the field, so a copy is given.
+    let answer = unsafe {
+        let mut copy = RawAttributes {
+            size: RAW_SIZE,
+            ..*raw
+        };
+        libc::syscall(libc::SYS_sched_setattr, tid, &raw mut copy, 0_u32)
+    };
+    if answer < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(())
+}

@@ -1,0 +1,15 @@
+//! The present time, on the clock of the sensors' events: CLOCK_MONOTONIC.
+
+use onbeat_model::Instant;
+
+/// Reads CLOCK_MONOTONIC.
+#[must_use]
+pub(crate) fn now() -> Instant {
+    let mut time = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    // SAFETY: `time` is a valid buffer, and CLOCK_MONOTONIC always exists.
+    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut time) };
+    Instant::from_ns(time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)
+}

@@ -1,0 +1,212 @@
+//! Reservations by SCHED_DEADLINE, the kernel's constant bandwidth server, and the way back.
+//!
+//! What makes this more than one system call is the way out of the policy. A task that has left is
+//! counted, and keeps the state of its server, until its 0-lag time; one that is put back under the
+//! policy before can be left throttled for good. So a task just given back is barred for about one
+//! period ([`Refusal::Settling`]), and one whose runtime has just run out is first waited for.
+//!
+//! A raised runtime of a task that is throttled counts from its next replenishment.
+
+use std::collections::HashMap;
+
+use onbeat_model::{Actuator, Capacity, Instant, Refusal, Reservation, Standing, TaskId};
+
+mod account;
+mod admission;
+mod diagnosis;
+mod give_back;
+mod recount;
+
+pub use diagnosis::may_reserve;
+
+use crate::attributes::{Attributes, Policy};
+use crate::clock;
+use crate::limits::Limits;
+use crate::restore::StateFile;
+use crate::task;
+use account::Account;
+use recount::Others;
+
+/// What can be chosen.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Options {
+    /// Let reserved tasks use bandwidth that others leave (GRUB). A task that takes all it can get
+    /// is then hard to tell from one that needs it.
+    pub reclaim: bool,
+}
+
+/// Puts reservations in force through SCHED_DEADLINE.
+///
+/// Dropping it gives every task back.
+#[derive(Debug)]
+pub struct DeadlineActuator {
+    state_file: StateFile,
+    options: Options,
+    limits: Limits,
+    tasks: HashMap<TaskId, Entry>,
+    account: Account,
+    others: Others,
+}
+
+#[derive(Debug)]
+enum Entry {
+    Held(Held),
+    TakenOver,
+}
+
+/// A task that has a reservation.
+#[derive(Clone, Copy, Debug)]
+struct Held {
+    before: Attributes,
+    set: Attributes,
+    reservation: Reservation,
+    /// When the reservations it had before this one have certainly been forgotten.
+    earlier_settled: Instant,
+    /// Since when a give-back waits for the task's runtime to be replenished.
+    waiting_since: Option<Instant>,
+}
+
+impl DeadlineActuator {
+    /// An actuator that writes to `state_file` before it changes anything.
+    #[must_use]
+    pub fn new(state_file: StateFile, options: Options) -> Self {
+        Self {
+            state_file,
+            options,
+            limits: Limits::read(),
+            tasks: HashMap::new(),
+            account: Account::default(),
+            others: Others::default(),
+        }
+    }
+
+    /// The task's scheduling now, if it is still the one that is meant.
+    fn look(&mut self, task: TaskId) -> Result<Attributes, Refusal> {
+        let found = match Attributes::get(task.tid) {
+            Ok(now) if task::is_alive(task) => return Ok(now),
+            Ok(_) => Refusal::Gone,
+            Err(error) => diagnosis::unknown(task.tid, &error),
+        };
+        if found == Refusal::Gone {
+            self.forget(task);
+        }
+        Err(found)
+    }
+
+    /// What the task has now, and what it holds of this actuator's.
+    fn look_at_held(&mut self, task: TaskId) -> Result<(Attributes, Option<Held>), Refusal> {
+        let now = self.look(task)?;
+        match self.tasks.get(&task) {
+            None => Ok((now, None)),
+            Some(Entry::Held(held)) if held.set == now => Ok((now, Some(*held))),
+            Some(_) => {
+                self.let_go(task);
+                self.tasks.insert(task, Entry::TakenOver);
+                Err(taken_over(now))
+            }
+        }
+    }
+
+    fn forget(&mut self, task: TaskId) {
+        self.let_go(task);
+        self.tasks.remove(&task);
+    }
+
+    /// The task's reservation, if it has one, is no longer this actuator's to give back; the kernel
+    /// counts it for up to a period yet.
+    fn let_go(&mut self, task: TaskId) {
+        if let Some(Entry::Held(held)) = self.tasks.get(&task) {
+            let until = held.settled_by(clock::now());
+            self.account
+                .give_back(task, held.reservation.bandwidth(), until);
+            self.note_done(task);
+        }
+    }
+
+    /// Not worth failing for: restoring finds out by itself that nothing is to be done.
+    fn note_done(&mut self, task: TaskId) {
+        let _ = self.state_file.done(task);
+    }
+}
+
+impl Held {
+    /// When the kernel has forgotten this reservation, if the task leaves it at `now`.
+    fn settled_by(&self, now: Instant) -> Instant {
+        self.earlier_settled
+            .max(now + self.reservation.period() + give_back::MARGIN)
+    }
+}
+
+fn taken_over(now: Attributes) -> Refusal {
+    Refusal::TakenOver {
+        now: now.to_string(),
+    }
+}
+
+impl Actuator for DeadlineActuator {
+    fn reserve(&mut self, task: TaskId, reservation: Reservation) -> Result<(), Refusal> {
+        if let Some(objection) = self.limits.objection(reservation) {
+            return Err(Refusal::Other(objection));
+        }
+        let (now_has, held) = self.look_at_held(task)?;
+        let now = clock::now();
+        self.account.settle(now);
+        let (before, earlier_settled) = match held {
+            Some(held) if held.reservation == reservation => return Ok(()),
+            Some(held) => (held.before, held.settled_by(now)),
+            None => {
+                if let Some(until) = self.account.settles_at(task) {
+                    return Err(Refusal::Settling { until });
+                }
+                if matches!(now_has.policy, Policy::Deadline(_)) {
+                    return Err(taken_over(now_has));
+                }
+                (now_has, Instant::ZERO)
+            }
+        };
+        let set = self.admit(task, before, reservation)?;
+        let held = Held {
+            before,
+            set,
+            reservation,
+            earlier_settled,
+            waiting_since: None,
+        };
+        self.account.hold(task, reservation.bandwidth());
+        self.tasks.insert(task, Entry::Held(held));
+        if task::is_alive(task) {
+            Ok(())
+        } else {
+            self.forget(task);
+            Err(Refusal::Gone)
+        }
+    }
+
+    fn release(&mut self, task: TaskId) -> Result<(), Refusal> {
+        self.give_back(task, give_back::Patience::Wait)
+    }
+
+    fn standing(&mut self, task: TaskId) -> Standing {
+        match self.look_at_held(task) {
+            Ok((_, Some(held))) => Standing::Held(held.reservation),
+            Ok((_, None)) => Standing::Own,
+            Err(Refusal::Gone) => Standing::Gone,
+            Err(_) => Standing::TakenOver,
+        }
+    }
+
+    fn ended(&mut self, task: TaskId) {
+        self.forget(task);
+        self.account.settle(clock::now());
+    }
+
+    fn capacity(&self) -> Capacity {
+        self.limits.capacity()
+    }
+}
+
+impl Drop for DeadlineActuator {
+    fn drop(&mut self) {
+        self.release_all(give_back::LAST_PATIENCE);
+    }
+}

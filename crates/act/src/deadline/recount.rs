@@ -1,0 +1,129 @@
+//! Works round bandwidth that leaked in the kernel's own account.
+//!
+//! A task that leaves SCHED_DEADLINE while asleep, after its 0-lag time, stays counted for good
+//! (`switched_from_dl` arms the timer that would uncount it only for a task on the run queue).
+//! Writing the kernel's limit anew, with the value it has, makes it recount. That is done only when
+//! a leak shows, and not while something is settling: the recount forgets a settling task, and its
+//! timer then takes away what is no longer there.
+
+use std::fs;
+use std::io;
+use std::path::Path;
+
+use onbeat_model::{Bandwidth, Instant, Span};
+
+use crate::attributes::{Attributes, Policy};
+use crate::task::Stat;
+
+/// Looking at every task of the machine, and recounting, are done at most this often.
+const EVERY: Span = Span::from_secs(5);
+
+const LIMIT: &str = "/proc/sys/kernel/sched_rt_runtime_us";
+
+/// For how long a leak must show: another program's task that has just left settles within its
+/// period, and is no leak.
+const SUSPECT_FOR: Span = Span::from_secs(1);
+
+/// For how long the kernel is taken at its word after a recount that did not help.
+const FRUITLESS_FOR: Span = Span::from_secs(60);
+
+/// What others hold, as last looked up, and what is known of leaks.
+#[derive(Debug, Default)]
+pub(super) struct Others {
+    looked_at: Option<Instant>,
+    foreign: Bandwidth,
+    suspected_since: Option<Instant>,
+    recounted_at: Option<Instant>,
+    fruitless_until: Option<Instant>,
+}
+
+/// What to do about a refusal that the books do not explain.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Leak {
+    /// See whether it settles by then.
+    WaitUntil(Instant),
+    /// Make the kernel recount.
+    Recount,
+    /// A recount has not helped: take the kernel's word.
+    Unexplained,
+}
+
+impl Others {
+    /// Whether the last look is too old to rely on.
+    pub(super) fn is_stale(&self, now: Instant) -> bool {
+        self.looked_at.is_none_or(|at| now.since(at) >= EVERY)
+    }
+
+    /// Looks up all reservations on the machine that are not `ours`.
+    pub(super) fn look(&mut self, now: Instant, ours: impl Fn(u32) -> bool) {
+        self.looked_at = Some(now);
+        self.foreign = reserved_tasks()
+            .filter(|(tid, _)| !ours(*tid))
+            .map(|(_, bandwidth)| bandwidth)
+            .sum();
+    }
+
+    /// The bandwidth of others' reservations when last looked.
+    pub(super) fn foreign(&self) -> Bandwidth {
+        self.foreign
+    }
+
+    /// By the books there is room, the kernel says there is none: what to do about it.
+    pub(super) fn suspect_leak(&mut self, now: Instant) -> Leak {
+        if self.fruitless_until.is_some_and(|until| now < until) {
+            return Leak::Unexplained;
+        }
+        let since = *self.suspected_since.get_or_insert(now);
+        let earliest = self.recounted_at.map_or(now, |at| at + EVERY);
+        let until = (since + SUSPECT_FOR).max(earliest);
+        if now < until {
+            Leak::WaitUntil(until)
+        } else {
+            Leak::Recount
+        }
+    }
+
+    /// The kernel has recounted and still says no: it knows of something that is not known here, and
+    /// asking it again at once will not help.
+    pub(super) fn recount_was_fruitless(&mut self, now: Instant) {
+        self.fruitless_until = Some(now + FRUITLESS_FOR);
+    }
+
+    /// There is no room by the books either.
+    pub(super) fn nothing_suspected(&mut self) {
+        self.suspected_since = None;
+    }
+
+    /// Makes the kernel recount.
+    pub(super) fn recount(&mut self, now: Instant) -> io::Result<()> {
+        self.recounted_at = Some(now);
+        self.suspected_since = None;
+        let limit = fs::read(LIMIT)?;
+        fs::write(LIMIT, limit)
+    }
+}
+
+/// Every thread on the machine that has a reservation, and its bandwidth.
+fn reserved_tasks() -> impl Iterator<Item = (u32, Bandwidth)> {
+    numbers(Path::new("/proc"))
+        .flat_map(|pid| numbers(&Path::new("/proc").join(pid.to_string()).join("task")))
+        .filter(|&tid| {
+            Stat::read(tid).is_some_and(|stat| stat.policy == libc::SCHED_DEADLINE as u32)
+        })
+        .filter_map(|tid| match Attributes::get(tid).ok()?.policy {
+            Policy::Deadline(deadline) => {
+                let span = Span::from_ns;
+                let bandwidth = Bandwidth::of(span(deadline.runtime_ns), span(deadline.period_ns));
+                Some((tid, bandwidth))
+            }
+            _ => None,
+        })
+}
+
+/// The entries of a directory that are numbers; none if it cannot be read.
+fn numbers(directory: &Path) -> impl Iterator<Item = u32> + use<> {
+    fs::read_dir(directory)
+        .into_iter()
+        .flatten()
+        .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
+}

@@ -1,0 +1,161 @@
+//! What the kernel takes for a reservation, from its sysctls, and how many CPUs there are.
+
+use std::fs;
+
+use onbeat_model::{Bandwidth, Capacity, Reservation, Span};
+
+/// `DL_SCALE` in `kernel/sched/deadline.c`: a shorter runtime is refused, because the kernel counts
+/// in this granularity.
+const SHORTEST_RUNTIME_NS: u64 = 1 << 10;
+
+/// What the fair server of each CPU, which keeps ordinary tasks alive beside reservations, takes of
+/// it unless it was changed: it counts in the kernel's admission test.
+const FAIR_SERVER: f64 = 0.05;
+
+/// The kernel's limits.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Limits {
+    /// CPUs that are online.
+    pub(crate) cpus: u32,
+    /// What the admission test lets all reservations have of one CPU; none if it is switched off.
+    pub(crate) per_cpu: Option<Bandwidth>,
+    /// What the kernel itself reserves of one CPU for ordinary tasks.
+    pub(crate) fair_server: Bandwidth,
+    /// The shortest period it takes.
+    pub(crate) shortest_period: Span,
+    /// The longest period it takes.
+    pub(crate) longest_period: Span,
+}
+
+impl Limits {
+    /// Reads them; what cannot be read is taken to be the kernel's default.
+    #[must_use]
+    pub(crate) fn read() -> Self {
+        let runtime_us = read_number("/proc/sys/kernel/sched_rt_runtime_us").unwrap_or(950_000);
+        let period_us = read_number("/proc/sys/kernel/sched_rt_period_us").unwrap_or(1_000_000);
+        let microseconds = |name: &str, default| {
+            let value = read_number(&format!("/proc/sys/kernel/{name}"))
+                .and_then(|us| u64::try_from(us).ok());
+            Span::from_us(value.unwrap_or(default))
+        };
+        let online = fs::read_to_string("/sys/devices/system/cpu/online").unwrap_or_default();
+        Self {
+            cpus: count_list(&online).max(1),
+            per_cpu: u64::try_from(runtime_us).ok().map(|runtime_us| {
+                let period_us = u64::try_from(period_us).unwrap_or(1_000_000);
+                Bandwidth::of(Span::from_us(runtime_us), Span::from_us(period_us))
+            }),
+            fair_server: fair_server(),
+            shortest_period: microseconds("sched_deadline_period_min_us", 100),
+            longest_period: microseconds("sched_deadline_period_max_us", 1 << 22),
+        }
+    }
+
+    /// What all reservations together can have.
+    #[must_use]
+    pub(crate) fn admissible(&self) -> Bandwidth {
+        let per_cpu = self.per_cpu.unwrap_or(Bandwidth::ONE);
+        (0..self.cpus).map(|_| per_cpu - self.fair_server).sum()
+    }
+
+    /// The same, as the loop reads it.
+    #[must_use]
+    pub(crate) fn capacity(&self) -> Capacity {
+        Capacity {
+            cpus: self.cpus,
+            admissible: self.admissible(),
+            shortest_runtime: Span::from_ns(SHORTEST_RUNTIME_NS),
+            shortest_period: self.shortest_period,
+            longest_period: self.longest_period,
+        }
+    }
+
+    /// Why the kernel would not take this reservation, whatever room there is; none if it would.
+    #[must_use]
+    pub(crate) fn objection(&self, reservation: Reservation) -> Option<String> {
+        let runtime = reservation.runtime();
+        let period = reservation.period();
+        let shortest = Span::from_ns(SHORTEST_RUNTIME_NS);
+        if runtime < shortest {
+            Some(format!(
+                "a runtime of {runtime} is shorter than the kernel takes: ask for at least {shortest}"
+            ))
+        } else if period < self.shortest_period {
+            Some(format!(
+                "a period of {period} is shorter than the kernel takes: ask for at least {}, or \
+                 lower /proc/sys/kernel/sched_deadline_period_min_us",
+                self.shortest_period
+            ))
+        } else if period > self.longest_period {
+            Some(format!(
+                "a period of {period} is longer than the kernel takes: ask for at most {}, or raise \
+                 /proc/sys/kernel/sched_deadline_period_max_us",
+                self.longest_period
+            ))
+        } else {
+            None
+        }
+    }
+}
+
+/// What the kernel reserves for ordinary tasks on the first CPU; where it does not tell, the
+/// default, which is the safe side.
+fn fair_server() -> Bandwidth {
+    let directory = "/sys/kernel/debug/sched/fair_server/cpu0";
+    let nanoseconds = |name: &str| {
+        let value = read_number(&format!("{directory}/{name}"))?;
+        u64::try_from(value).ok().map(Span::from_ns)
+    };
+    match (nanoseconds("runtime"), nanoseconds("period")) {
+        (Some(runtime), Some(period)) => Bandwidth::of(runtime, period),
+        _ => Bandwidth::from_cpus(FAIR_SERVER),
+    }
+}
+
+fn read_number(path: &str) -> Option<i64> {
+    fs::read_to_string(path).ok()?.trim().parse().ok()
+}
+
+/// How many numbers a list such as `0-3,6` names.
+fn count_list(list: &str) -> u32 {
+    list.trim()
+        .split(',')
+        .filter_map(|range| {
+            let (first, last) = range.split_once('-').unwrap_or((range, range));
+            let first: u32 = first.parse().ok()?;
+            let last: u32 = last.parse().ok()?;
+            last.checked_sub(first)?.checked_add(1)
+        })
+        .fold(0, u32::saturating_add)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_list_of_cpus_is_counted() {
+        assert_eq!(count_list("0-1\n"), 2);
+        assert_eq!(count_list("0-3,6,8-9"), 7);
+        assert_eq!(count_list(""), 0);
+        assert_eq!(count_list("3-1,x,4294967295"), 1);
+    }
+
+    #[test]
+    fn what_the_kernel_would_not_take_is_told_with_the_limit() {
+        let limits = Limits {
+            cpus: 2,
+            per_cpu: Some(Bandwidth::from_cpus(0.95)),
+            fair_server: Bandwidth::from_cpus(0.05),
+            shortest_period: Span::from_us(100),
+            longest_period: Span::from_secs(4),
+        };
+        assert_eq!(limits.admissible(), Bandwidth::from_cpus(1.8));
+        let of = |runtime, period| Reservation::implicit(runtime, period).unwrap();
+        let objection = |runtime, period| limits.objection(of(runtime, period)).unwrap_or_default();
+        assert!(objection(Span::from_ns(1023), Span::from_ms(1)).contains("1.024 us"));
+        assert!(objection(Span::from_us(9), Span::from_us(99)).contains("100 us"));
+        assert!(objection(Span::from_ms(1), Span::from_secs(5)).contains("at most 4 s"));
+        assert_eq!(objection(Span::from_ms(1), Span::from_ms(10)), "");
+    }
+}

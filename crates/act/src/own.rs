@@ -1,0 +1,63 @@
+//! onbeat's own thread has to run on a machine full of hogs: a loop that hears of an exhausted
+//! budget a second late corrects nothing.
+//!
+//! It takes the lowest real-time priority, and guards against itself: RLIMIT_RTTIME ends a
+//! real-time thread that never sleeps, and its children start as ordinary tasks.
+
+use std::io;
+
+use crate::attributes::{Attributes, Fair, Policy, RealTime};
+
+/// How long the thread may run under real-time priority without sleeping before the kernel sends
+/// SIGXCPU: much longer than one turn of the loop, much shorter than a person's patience.
+const LONGEST_RUN_US: u64 = 2_000_000;
+
+/// How the calling thread was put ahead of others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Precedence {
+    /// Lowest real-time priority.
+    RealTime,
+    /// Highest share among ordinary tasks: real-time priority was refused.
+    Nice,
+}
+
+/// Puts the calling thread ahead of ordinary tasks, for as long as it lives.
+///
+/// # Errors
+/// If neither real-time priority nor nice -20 is permitted; the thread then stays as it was.
+pub fn go_first() -> io::Result<Precedence> {
+    limit_longest_run()?;
+    let real_time = Attributes {
+        policy: Policy::Fifo(RealTime { priority: 1 }),
+        reset_on_fork: true,
+    };
+    if real_time.set(0).is_ok() {
+        return Ok(Precedence::RealTime);
+    }
+    let nice = Attributes {
+        policy: Policy::Other(Fair {
+            nice: -20,
+            slice_ns: 0,
+        }),
+        reset_on_fork: true,
+    };
+    nice.set(0).map(|()| Precedence::Nice)
+}
+
+/// Lowers the soft limit alone, and never raises it.
+fn limit_longest_run() -> io::Result<()> {
+    let mut limit = libc::rlimit {
+        rlim_cur: 0,
+        rlim_max: 0,
+    };
+    // SAFETY: `limit` is a valid buffer.
+    if unsafe { libc::getrlimit(libc::RLIMIT_RTTIME, &raw mut limit) } != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    limit.rlim_cur = limit.rlim_cur.min(LONGEST_RUN_US);
+    // SAFETY: `limit` is a valid structure that setrlimit only reads.
+    if unsafe { libc::setrlimit(libc::RLIMIT_RTTIME, &raw const limit) } != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(())
+}

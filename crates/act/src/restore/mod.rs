@@ -1,0 +1,184 @@
+//! The way back after a crash: undoes what the state files of dead onbeat processes say.
+//!
+//! A task is put back only if it is still the same task, and still has what onbeat left it with:
+//! whatever an administrator set since stays.
+
+use std::fmt;
+use std::fs;
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use onbeat_model::TaskId;
+
+mod state;
+mod state_file;
+
+pub use state::{Change, Owner, Record, State, parse_state};
+pub use state_file::StateFile;
+
+use crate::attributes::{Attributes, kept_nice};
+use crate::task;
+
+/// What became of one task.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// It has again what it had before onbeat touched it.
+    Restored,
+    /// It already had.
+    AlreadyBack,
+    /// It no longer exists.
+    Gone,
+    /// Somebody else changed it since (`now`): left as it is.
+    LeftAlone {
+        /// What it has now.
+        now: Attributes,
+    },
+    /// The kernel refused; the state file stays, to try again.
+    Failed {
+        /// What the kernel said.
+        error: String,
+    },
+}
+
+impl fmt::Display for Outcome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Restored => f.write_str("put back"),
+            Self::AlreadyBack => f.write_str("already as it was before"),
+            Self::Gone => f.write_str("no longer exists"),
+            Self::LeftAlone { now } => {
+                write!(
+                    f,
+                    "left as it is: somebody else has set it to {now} since onbeat"
+                )
+            }
+            Self::Failed { error } => write!(f, "not put back: {error}"),
+        }
+    }
+}
+
+/// Why a state file was passed over.
+#[derive(Debug, thiserror::Error)]
+pub enum Skipped {
+    /// Its owner is at work.
+    #[error("onbeat process {0} is still running and puts its tasks back itself: end it first")]
+    OwnerLives(TaskId),
+    /// It could have been written by anybody.
+    #[error("it belongs to user {0}, who is neither root nor you: remove it if it is not wanted")]
+    Foreign(u32),
+    /// It could not be read or removed.
+    #[error(transparent)]
+    Io(#[from] io::Error),
+}
+
+/// What was done.
+#[derive(Debug, Default)]
+pub struct Report {
+    /// Every task that a state file told of, and what became of it.
+    pub tasks: Vec<(TaskId, Outcome)>,
+    /// State files that were passed over, and why.
+    pub skipped: Vec<(PathBuf, Skipped)>,
+    /// Lines that were no records.
+    pub damaged_lines: usize,
+}
+
+impl Report {
+    /// Whether nothing is left to be put back.
+    #[must_use]
+    pub fn is_complete(&self) -> bool {
+        self.skipped.is_empty()
+            && !self
+                .tasks
+                .iter()
+                .any(|(_, outcome)| matches!(outcome, Outcome::Failed { .. }))
+    }
+}
+
+/// Undoes what the state files in `directory` say, and removes those that are done with. Files of
+/// living onbeat processes are passed over, unless `force`. No directory is nothing to do.
+///
+/// # Errors
+/// If the directory cannot be read.
+pub fn restore(directory: &Path, force: bool) -> io::Result<Report> {
+    let mut report = Report::default();
+    let entries = match fs::read_dir(directory) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(report),
+        Err(error) => return Err(error),
+    };
+    for entry in entries {
+        let path = entry?.path();
+        if path
+            .extension()
+            .is_some_and(|extension| extension == "jsonl")
+        {
+            if let Err(skipped) = restore_file(&path, force, &mut report) {
+                report.skipped.push((path, skipped));
+            }
+        }
+    }
+    Ok(report)
+}
+
+fn restore_file(path: &Path, force: bool, report: &mut Report) -> Result<(), Skipped> {
+    let user = fs::symlink_metadata(path)?.uid();
+    // SAFETY: geteuid takes nothing and always succeeds.
+    if user != 0 && user != unsafe { libc::geteuid() } {
+        return Err(Skipped::Foreign(user));
+    }
+    let state = parse_state(&fs::read(path)?);
+    report.damaged_lines += state.damaged_lines;
+    let this_boot = match &state.owner {
+        Some(owner) => owner.boot_id == state_file::boot_id()?,
+        None => true,
+    };
+    let mut complete = true;
+    if this_boot {
+        if let Some(owner) = state.owner {
+            if !force && task::is_alive(owner.process) {
+                return Err(Skipped::OwnerLives(owner.process));
+            }
+        }
+        for (task, change) in state.changes {
+            let outcome = put_back(task, &change);
+            complete &= !matches!(outcome, Outcome::Failed { .. });
+            report.tasks.push((task, outcome));
+        }
+    } else {
+        let gone = state.changes.into_keys().map(|task| (task, Outcome::Gone));
+        report.tasks.extend(gone);
+    }
+    if complete {
+        fs::remove_file(path)?;
+    }
+    Ok(())
+}
+
+fn put_back(task: TaskId, change: &Change) -> Outcome {
+    if !task::is_alive(task) {
+        return Outcome::Gone;
+    }
+    let attempt = || -> io::Result<Outcome> {
+        let now = Attributes::get(task.tid)?;
+        let nice = kept_nice(task.tid)?;
+        if !task::is_alive(task) {
+            return Ok(Outcome::Gone);
+        }
+        if now == change.before {
+            return Ok(Outcome::AlreadyBack);
+        }
+        if !change.can_have_left(&now) {
+            return Ok(Outcome::LeftAlone { now });
+        }
+        change.before.with_nice(nice).set(task.tid)?;
+        Ok(Outcome::Restored)
+    };
+    match attempt() {
+        Ok(outcome) => outcome,
+        Err(error) if error.raw_os_error() == Some(libc::ESRCH) => Outcome::Gone,
+        Err(error) => Outcome::Failed {
+            error: error.to_string(),
+        },
+    }
+}

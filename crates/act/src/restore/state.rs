@@ -1,0 +1,143 @@
+//! The state file: what onbeat changed, so that a later process can undo it.
+//!
+//! JSON lines, each complete in itself. A record is written and flushed before the change it
+//! speaks of, so a file that ends anywhere still tells of every change that can have happened: a
+//! last line without its newline belongs to a change that was never made.
+//!
+//! What a file says is not trusted. Parsing cannot fail: a line that is no record is counted and
+//! passed over.
+
+use std::collections::BTreeMap;
+
+use onbeat_model::TaskId;
+use serde::{Deserialize, Serialize};
+
+use crate::attributes::Attributes;
+
+/// One line of a state file.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "record", rename_all = "lowercase")]
+pub enum Record {
+    /// Whose file it is.
+    Owner(Owner),
+    /// About to be done: `task` had `before` when it was first touched, and gets `set`.
+    Change {
+        /// The task.
+        task: TaskId,
+        /// What to put back.
+        before: Attributes,
+        /// What it is about to get.
+        set: Attributes,
+    },
+    /// The kernel refused the last change of `task`.
+    Refused {
+        /// The task.
+        task: TaskId,
+    },
+    /// `task` needs nothing any more: given back, gone, or taken over by somebody else.
+    Done {
+        /// The task.
+        task: TaskId,
+    },
+}
+
+/// The process that wrote a state file.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Owner {
+    /// The process.
+    pub process: TaskId,
+    /// `/proc/sys/kernel/random/boot_id`: task numbers and start times mean nothing after a reboot.
+    pub boot_id: String,
+}
+
+/// What a state file says is still to be put back of one task.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Change {
+    /// What the task had before it was first touched.
+    pub before: Attributes,
+    /// What it was last known to have been given; none if the first change may not have happened.
+    pub in_force: Option<Attributes>,
+    /// What it was about to be given; none if the kernel is known to have refused that.
+    pub pending: Option<Attributes>,
+}
+
+impl Change {
+    /// Whether onbeat, by this record, can have left the task with `now`.
+    #[must_use]
+    pub fn can_have_left(&self, now: &Attributes) -> bool {
+        self.in_force.as_ref() == Some(now) || self.pending.as_ref() == Some(now)
+    }
+}
+
+/// A whole state file, read.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct State {
+    /// Who wrote it, if its first line survived.
+    pub owner: Option<Owner>,
+    /// The tasks that are not done with.
+    pub changes: BTreeMap<TaskId, Change>,
+    /// Complete lines that are no record.
+    pub damaged_lines: usize,
+}
+
+impl State {
+    /// Adds what one record says.
+    pub fn apply(&mut self, record: Record) {
+        match record {
+            Record::Owner(owner) => self.owner = Some(owner),
+            Record::Change { task, before, set } => {
+                let change = self.changes.entry(task).or_insert(Change {
+                    before,
+                    in_force: None,
+                    pending: None,
+                });
+                // That another change followed, and was not preceded by a refusal, says that the
+                // last one happened.
+                change.in_force = change.pending.or(change.in_force);
+                change.pending = Some(set);
+            }
+            Record::Refused { task } => {
+                if let Some(change) = self.changes.get_mut(&task) {
+                    change.pending = None;
+                    if change.in_force.is_none() {
+                        self.changes.remove(&task);
+                    }
+                }
+            }
+            Record::Done { task } => {
+                self.changes.remove(&task);
+            }
+        }
+    }
+
+    /// The fewest records that say the same.
+    pub(crate) fn to_records(&self) -> Vec<Record> {
+        let owner = self.owner.iter().cloned().map(Record::Owner);
+        let changes = self.changes.iter().flat_map(|(&task, change)| {
+            let before = change.before;
+            [change.in_force, change.pending]
+                .into_iter()
+                .flatten()
+                .map(move |set| Record::Change { task, before, set })
+        });
+        owner.chain(changes).collect()
+    }
+}
+
+/// Reads a state file, however damaged.
+#[must_use]
+pub fn parse_state(bytes: &[u8]) -> State {
+    let mut state = State::default();
+    // What follows the last newline is a record that was being written.
+    let complete = match bytes.iter().rposition(|&byte| byte == b'\n') {
+        Some(end) => bytes.get(..end).unwrap_or_default(),
+        None => return state,
+    };
+    for line in complete.split(|&byte| byte == b'\n') {
+        match serde_json::from_slice(line) {
+            Ok(record) => state.apply(record),
+            Err(_) => state.damaged_lines += 1,
+        }
+    }
+    state
+}

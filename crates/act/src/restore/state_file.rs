@@ -1,0 +1,185 @@
+//! Writes the state file ahead of every change.
+//!
+//! One file per onbeat process, in a directory that outlives the process but not the boot. A
+//! record counts as written when the kernel has it on the file's medium (`fdatasync`); if that
+//! fails, the change is not made. A half-written record is overwritten by the next.
+
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use onbeat_model::TaskId;
+
+use super::state::{Owner, Record, State};
+use crate::attributes::Attributes;
+use crate::task;
+
+/// Records beyond what is needed, after which the file is written anew.
+const SLACK: usize = 1000;
+
+/// This process's state file. Removed when it is dropped and nothing is left to put back.
+#[derive(Debug)]
+pub struct StateFile {
+    path: PathBuf,
+    file: File,
+    length: u64,
+    records: usize,
+    state: State,
+}
+
+impl StateFile {
+    /// Where state files are kept unless said otherwise: `/run/onbeat` for root, else
+    /// `$XDG_RUNTIME_DIR/onbeat`; none if a user has no such directory.
+    #[must_use]
+    pub fn default_directory() -> Option<PathBuf> {
+        // SAFETY: geteuid takes nothing and always succeeds.
+        if unsafe { libc::geteuid() } == 0 {
+            return Some(PathBuf::from("/run/onbeat"));
+        }
+        let base = std::env::var_os("XDG_RUNTIME_DIR").filter(|base| !base.is_empty())?;
+        Some(Path::new(&base).join("onbeat"))
+    }
+
+    /// Opens a new state file of this process in `directory`, which is made if need be.
+    ///
+    /// # Errors
+    /// If the directory cannot be made, or the file not written.
+    pub fn create(directory: &Path) -> io::Result<Self> {
+        DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(directory)?;
+        let thread = task::own()?;
+        let process = task::identify(std::process::id()).unwrap_or(thread);
+        let owner = Owner {
+            process,
+            boot_id: boot_id()?,
+        };
+        let state = State {
+            owner: Some(owner),
+            ..State::default()
+        };
+        let (path, file) = open_new(directory, process)?;
+        let mut new = Self {
+            path,
+            file,
+            length: 0,
+            records: 0,
+            state: State::default(),
+        };
+        for record in state.to_records() {
+            new.write(record)?;
+        }
+        Ok(new)
+    }
+
+    /// Where the file is.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// To be called before `task`, which had `before` when it was first touched, is given `set`.
+    ///
+    /// # Errors
+    /// If it could not be written: the change must not be made.
+    pub fn change(&mut self, task: TaskId, before: Attributes, set: Attributes) -> io::Result<()> {
+        self.write(Record::Change { task, before, set })
+    }
+
+    /// The change last announced for `task` was refused.
+    ///
+    /// # Errors
+    /// If it could not be written; restoring is then a little less exact.
+    pub fn refused(&mut self, task: TaskId) -> io::Result<()> {
+        self.write(Record::Refused { task })
+    }
+
+    /// `task` needs nothing any more.
+    ///
+    /// # Errors
+    /// If it could not be written; restoring finds out by itself.
+    pub fn done(&mut self, task: TaskId) -> io::Result<()> {
+        self.write(Record::Done { task })
+    }
+
+    fn write(&mut self, record: Record) -> io::Result<()> {
+        let needed = 2 * self.state.changes.len() + 1;
+        if self.records > needed + SLACK {
+            self.compact()?;
+        }
+        let bytes = line(&record)?;
+        self.file.write_all_at(&bytes, self.length)?;
+        self.file.sync_data()?;
+        self.length += bytes.len() as u64;
+        self.records += 1;
+        self.state.apply(record);
+        Ok(())
+    }
+
+    /// Writes a file of the records still needed beside the present one and puts it in its place.
+    fn compact(&mut self) -> io::Result<()> {
+        let records = self.state.to_records();
+        let mut bytes = Vec::new();
+        for record in &records {
+            bytes.extend(line(record)?);
+        }
+        let beside = self.path.with_extension("new");
+        let file = OpenOptions::new()
+            .write(true)
+            .create(true)
+            .truncate(true)
+            .mode(0o600)
+            .open(&beside)?;
+        file.write_all_at(&bytes, 0)?;
+        file.sync_data()?;
+        fs::rename(&beside, &self.path)?;
+        if let Some(directory) = self.path.parent() {
+            File::open(directory)?.sync_all()?;
+        }
+        self.file = file;
+        self.length = bytes.len() as u64;
+        self.records = records.len();
+        Ok(())
+    }
+}
+
+impl Drop for StateFile {
+    fn drop(&mut self) {
+        if self.state.changes.is_empty() {
+            // A file left behind says that nothing is to be done: harmless.
+            let _ = fs::remove_file(&self.path);
+        }
+    }
+}
+
+fn line(record: &Record) -> io::Result<Vec<u8>> {
+    let mut bytes = serde_json::to_vec(record)?;
+    bytes.push(b'\n');
+    Ok(bytes)
+}
+
+/// A file that no other actuator of this process has.
+fn open_new(directory: &Path, process: TaskId) -> io::Result<(PathBuf, File)> {
+    let mut number = 0;
+    loop {
+        let name = format!("{}-{}-{number}.jsonl", process.tid, process.started_ticks);
+        let path = directory.join(name);
+        let opened = OpenOptions::new()
+            .write(true)
+            .create_new(true)
+            .mode(0o600)
+            .open(&path);
+        match opened {
+            Ok(file) => return Ok((path, file)),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => number += 1,
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+pub(super) fn boot_id() -> io::Result<String> {
+    let text = fs::read_to_string("/proc/sys/kernel/random/boot_id")?;
+    Ok(text.trim().to_owned())
+}

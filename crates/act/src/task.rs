@@ -1,0 +1,110 @@
+//! Which task is meant: a number alone can be given to another task at any moment, the number with
+//! the time the task started cannot.
+//!
+//! Every change checks the pair before and after it. No system call takes the pair, so the check
+//! after is what tells that the number had not been reused meanwhile.
+
+use std::fs;
+use std::io;
+
+use onbeat_model::TaskId;
+
+/// What `/proc/TID/stat` says about a task, as far as it is used here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stat {
+    /// The task's state: `R` runs or is runnable, `S` and `D` wait, `Z` and `X` are dead.
+    pub state: char,
+    /// The process (thread group) it belongs to is not told here; its scheduling policy is.
+    pub policy: u32,
+    /// Field 22: when it started, in clock ticks since boot.
+    pub started_ticks: u64,
+}
+
+impl Stat {
+    /// Reads a line of `/proc/TID/stat`. The name, in parentheses, may hold anything, parentheses
+    /// and blanks too: what follows counts from the last one.
+    #[must_use]
+    pub fn parse(line: &str) -> Option<Self> {
+        let (_, rest) = line.rsplit_once(')')?;
+        let mut fields = rest.split_ascii_whitespace();
+        // The numbers are those of proc(5), which counts from 1; the state is field 3.
+        let state = fields.next()?.chars().next()?;
+        let mut field = |number: usize, after: usize| fields.nth(number - after - 1);
+        Some(Self {
+            state,
+            started_ticks: field(22, 3)?.parse().ok()?,
+            policy: field(41, 22)?.parse().ok()?,
+        })
+    }
+
+    /// Reads the state of the task `tid`; none if it does not exist.
+    #[must_use]
+    pub fn read(tid: u32) -> Option<Self> {
+        let line = fs::read(format!("/proc/{tid}/stat")).ok()?;
+        Self::parse(&String::from_utf8_lossy(&line))
+    }
+
+    const fn is_dead(&self) -> bool {
+        matches!(self.state, 'Z' | 'X' | 'x')
+    }
+}
+
+/// The identity of the living task `tid`.
+///
+/// # Errors
+/// `ESRCH` if there is no such task, or only what a dead one leaves for its parent to read.
+pub fn identify(tid: u32) -> io::Result<TaskId> {
+    match Stat::read(tid) {
+        Some(stat) if !stat.is_dead() => Ok(TaskId {
+            tid,
+            started_ticks: stat.started_ticks,
+        }),
+        _ => Err(io::Error::from_raw_os_error(libc::ESRCH)),
+    }
+}
+
+/// Whether the task lives. False also for a number that has gone to another task since.
+#[must_use]
+pub fn is_alive(task: TaskId) -> bool {
+    identify(task.tid).is_ok_and(|now| now == task)
+}
+
+/// The identity of the calling thread.
+///
+/// # Errors
+/// If `/proc` is not mounted.
+pub fn own() -> io::Result<TaskId> {
+    // SAFETY: gettid takes nothing and always succeeds.
+    identify(unsafe { libc::gettid() } as u32)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_full_of_parentheses_and_blanks_does_not_shift_the_fields() {
+        let line = "42 (a) R (b 1 2) S 1 42 42 0 -1 4194304 97 0 0 0 0 0 0 0 20 0 1 0 26743 \
+                    231 0 18446744073709551615 1 1 0 0 0 0 0 0 0 0 0 0 17 1 0 6 0 0 0";
+        let stat = Stat::parse(line).unwrap();
+        assert_eq!(stat.state, 'S');
+        assert_eq!(stat.started_ticks, 26743);
+        assert_eq!(stat.policy, 6);
+    }
+
+    #[test]
+    fn a_line_cut_short_is_no_stat() {
+        assert_eq!(Stat::parse("42 (a) S 1 42 42 0"), None);
+        assert_eq!(Stat::parse(""), None);
+    }
+
+    #[test]
+    fn this_thread_is_itself_and_not_one_that_started_at_another_time() {
+        let me = own().unwrap();
+        assert!(is_alive(me));
+        assert!(!is_alive(TaskId {
+            started_ticks: me.started_ticks + 1,
+            ..me
+        }));
+    }
+}

@@ -1,0 +1,133 @@
+//! What the tests on the live kernel share: tasks to work on, and manners.
+//!
+//! No test asserts when something happens: what must happen in the end is polled for, generously.
+
+use std::fs::File;
+use std::os::fd::AsRawFd;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use onbeat_act::attributes::Attributes;
+use onbeat_act::restore::StateFile;
+use onbeat_act::{DeadlineActuator, Options, may_reserve, task};
+use onbeat_model::{Actuator, Refusal, Reservation, Span, TaskId};
+
+/// How long anything is polled for.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Whether the machine lets this test run. In CI a machine that does not is a failure.
+pub(crate) fn can_run(test: &str) -> bool {
+    if may_reserve() {
+        return true;
+    }
+    let reason = "needs CAP_SYS_NICE: run as root";
+    assert!(std::env::var_os("CI").is_none(), "{test}: {reason}");
+    println!("skipped: {test}: {reason}");
+    false
+}
+
+/// Keeps tests that need all of the machine's bandwidth apart from those that need a little, also
+/// across test programs; held until dropped.
+pub(crate) struct Bandwidth {
+    _lock: File,
+}
+
+impl Bandwidth {
+    pub(crate) fn a_little() -> Self {
+        Self::lock(libc::LOCK_SH)
+    }
+
+    pub(crate) fn all() -> Self {
+        Self::lock(libc::LOCK_EX)
+    }
+
+    fn lock(kind: libc::c_int) -> Self {
+        let lock = File::create(std::env::temp_dir().join("onbeat-test-bandwidth.lock")).unwrap();
+        // SAFETY: the descriptor is open, and flock touches no memory.
+        assert_eq!(unsafe { libc::flock(lock.as_raw_fd(), kind) }, 0);
+        Self { _lock: lock }
+    }
+}
+
+/// A process that is ended with the test.
+pub(crate) struct Process(Child);
+
+impl Process {
+    /// One that sleeps.
+    pub(crate) fn asleep() -> Self {
+        Self::start(Command::new("sleep").arg("1000"))
+    }
+
+    /// One that always wants to run.
+    pub(crate) fn busy() -> Self {
+        Self::start(Command::new("sh").args(["-c", "while :; do :; done"]))
+    }
+
+    pub(crate) fn start(command: &mut Command) -> Self {
+        Self(command.stdout(Stdio::null()).spawn().unwrap())
+    }
+
+    pub(crate) fn task(&self) -> TaskId {
+        task::identify(self.0.id()).unwrap()
+    }
+
+    pub(crate) fn kill(&mut self) {
+        self.0.kill().unwrap();
+        self.0.wait().unwrap();
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// An actuator and the directory of its state file.
+pub(crate) fn actuator() -> (tempfile::TempDir, DeadlineActuator) {
+    let directory = tempfile::tempdir().unwrap();
+    let state_file = StateFile::create(directory.path()).unwrap();
+    (
+        directory,
+        DeadlineActuator::new(state_file, Options::default()),
+    )
+}
+
+/// A reservation of one part in a hundred, so that parallel tests find room.
+pub(crate) fn small() -> Reservation {
+    Reservation::implicit(Span::from_ms(1), Span::from_ms(100)).unwrap()
+}
+
+/// Polls `answer` until it is something.
+pub(crate) fn eventually<T>(what: &str, mut answer: impl FnMut() -> Option<T>) -> T {
+    let end = Instant::now() + PATIENCE;
+    loop {
+        if let Some(answer) = answer() {
+            return answer;
+        }
+        assert!(Instant::now() < end, "{what}: not within {PATIENCE:?}");
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
+/// Does what may be answered with "not before".
+pub(crate) fn patiently(what: &str, mut act: impl FnMut() -> Result<(), Refusal>) {
+    eventually(what, || match act() {
+        Ok(()) => Some(()),
+        Err(Refusal::Settling { .. }) => None,
+        Err(refusal) => panic!("{what}: {refusal}"),
+    });
+}
+
+pub(crate) fn reserve(actuator: &mut DeadlineActuator, task: TaskId, reservation: Reservation) {
+    patiently("a reservation", || actuator.reserve(task, reservation));
+}
+
+pub(crate) fn release(actuator: &mut DeadlineActuator, task: TaskId) {
+    patiently("a give-back", || actuator.release(task));
+}
+
+pub(crate) fn scheduling(task: TaskId) -> Attributes {
+    Attributes::get(task.tid).unwrap()
+}

@@ -1,0 +1,61 @@
+//! What cannot be done is said in words that help, and changes nothing.
+
+use onbeat_model::{Actuator, Refusal, Reservation, Span, Standing, TaskId};
+
+use crate::common::{Bandwidth, Process, actuator, can_run, release, reserve, scheduling, small};
+
+#[test]
+fn more_than_there_is_is_refused_with_what_is_free() {
+    if !can_run("more_than_there_is_is_refused_with_what_is_free") {
+        return;
+    }
+    let _bandwidth = Bandwidth::all();
+    let (_directory, mut actuator) = actuator();
+    let whole_cpu = Reservation::implicit(Span::from_ms(100), Span::from_ms(100)).unwrap();
+    let held = Process::asleep();
+    reserve(&mut actuator, held.task(), small());
+
+    let cpus = actuator.capacity().cpus;
+    let processes: Vec<Process> = (0..cpus).map(|_| Process::asleep()).collect();
+    let refused = processes.iter().find_map(|process| {
+        let before = scheduling(process.task());
+        let refusal = actuator.reserve(process.task(), whole_cpu).err()?;
+        assert_eq!(scheduling(process.task()), before);
+        Some(refusal)
+    });
+    let Some(Refusal::NoRoom { wanted, advice }) = refused else {
+        panic!("{refused:?}");
+    };
+    assert_eq!(wanted, whole_cpu.bandwidth());
+    assert!(advice.contains("other tasks of onbeat hold"), "{advice}");
+    assert!(advice.contains("ask for less"), "{advice}");
+}
+
+#[test]
+fn a_task_that_ended_is_gone_and_its_number_is_not_touched() {
+    if !can_run("a_task_that_ended_is_gone_and_its_number_is_not_touched") {
+        return;
+    }
+    let _bandwidth = Bandwidth::a_little();
+    let (_directory, mut actuator) = actuator();
+    let mut ended = Process::asleep();
+    let task = ended.task();
+    reserve(&mut actuator, task, small());
+    ended.kill();
+    assert_eq!(actuator.standing(task), Standing::Gone);
+    assert_eq!(actuator.reserve(task, small()), Err(Refusal::Gone));
+    assert_eq!(actuator.release(task), Ok(()));
+
+    let alive = Process::busy();
+    let other = TaskId {
+        started_ticks: alive.task().started_ticks - 1,
+        ..alive.task()
+    };
+    let before = scheduling(alive.task());
+    assert_eq!(actuator.reserve(other, small()), Err(Refusal::Gone));
+    assert_eq!(scheduling(alive.task()), before);
+    reserve(&mut actuator, alive.task(), small());
+    actuator.ended(other);
+    release(&mut actuator, other);
+    assert_eq!(actuator.standing(alive.task()), Standing::Held(small()));
+}

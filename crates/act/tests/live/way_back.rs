@@ -1,0 +1,56 @@
+//! A task that is given back has exactly what it had.
+
+use crate::common::{Bandwidth, Process, actuator, can_run, release, reserve, scheduling, small};
+use onbeat_act::attributes::{Attributes, Fair, Policy, RealTime};
+use onbeat_model::{Actuator, Standing};
+
+const fn fair(nice: i32, slice_ns: u64) -> Fair {
+    Fair { nice, slice_ns }
+}
+
+#[test]
+fn every_policy_priority_nice_and_fork_flag_comes_back() {
+    if !can_run("every_policy_priority_nice_and_fork_flag_comes_back") {
+        return;
+    }
+    let _bandwidth = Bandwidth::a_little();
+    let policies = [
+        Policy::Other(fair(0, 0)),
+        Policy::Other(fair(7, 0)),
+        Policy::Other(fair(-13, 0)),
+        Policy::Batch(fair(3, 0)),
+        Policy::Idle(fair(19, 0)),
+        Policy::Fifo(RealTime { priority: 1 }),
+        Policy::Fifo(RealTime { priority: 42 }),
+        Policy::RoundRobin(RealTime { priority: 7 }),
+    ];
+    let (_directory, mut actuator) = actuator();
+    for policy in policies {
+        for reset_on_fork in [false, true] {
+            let process = Process::asleep();
+            let task = process.task();
+            let before = Attributes {
+                policy,
+                reset_on_fork,
+            };
+            // SCHED_IDLE keeps the nice value that a task has.
+            let nice = Policy::Other(fair(before.nice().unwrap_or(0), 0));
+            Attributes {
+                policy: nice,
+                ..before
+            }
+            .set(task.tid)
+            .unwrap();
+            before.set(task.tid).unwrap();
+            assert_eq!(scheduling(task), before);
+
+            reserve(&mut actuator, task, small());
+            assert_eq!(scheduling(task), Attributes::reserved(small(), false));
+            assert_eq!(actuator.standing(task), Standing::Held(small()));
+
+            release(&mut actuator, task);
+            assert_eq!(scheduling(task), before);
+            assert_eq!(actuator.standing(task), Standing::Own);
+        }
+    }
+}
