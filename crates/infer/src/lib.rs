@@ -1,3 +1,5 @@
 //! Finds the rhythm in a thread's bursts, its jobs and their demand; pure.
 
+pub mod demand;
+pub mod jobs;
 pub mod period;
