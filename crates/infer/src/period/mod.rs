@@ -16,6 +16,7 @@ mod candidates;
 mod chain;
 mod evidence;
 mod fit;
+pub mod lfspp;
 mod view;
 
 pub use analyser::{Analyser, Config};

@@ -1,0 +1,226 @@
+//! The period analyser of the LFS++ paper, as written: the reference beside the default analyser.
+//!
+//! Palopoli, Cucinotta, Marzario, Lipari, Abeni, "Self-tuning schedulers for legacy real-time
+//! applications" and its LFS++ successor, sections 5.1 to 5.2.1. A thread's wakeups are Dirac pulses;
+//! the amplitude spectrum of the pulses in an observation window of length H (equation 4) has its
+//! main peaks at the multiples of the thread's frequency (equation 2), and a heuristic picks the
+//! first of them.
+//!
+//! Known weaknesses, kept because the paper has them: step 4 finds a peak in almost anything, so
+//! that random wakeups too are given a period; and step 6 can prefer a multiple or a part of the
+//! frequency, the more so with several wakeups a job.
+
+mod heuristic;
+mod spectrum;
+
+use std::collections::VecDeque;
+
+use onbeat_model::{Instant, Rhythm, Span};
+
+pub use spectrum::{Spectrum, amplitudes_by_plain_sum};
+
+/// The parameters of sections 5.2 and 5.2.1.
+///
+/// Of their values the paper prints only `k_max` = 10. The others are ours, and the accuracy table of
+/// `experiments/period-accuracy` is made with them.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Config {
+    /// f_min in Hz: the lowest frequency of the spectrum.
+    pub lowest_hz: f64,
+    /// f_max in Hz: the highest.
+    pub highest_hz: f64,
+    /// delta f in Hz: the step between.
+    pub step_hz: f64,
+    /// H: how long an event counts.
+    pub horizon: Span,
+    /// alpha: a peak below this multiple of the spectrum's average is discarded (step 3).
+    pub threshold: f64,
+    /// k_max: how many multiples of a candidate are summed (step 5).
+    pub multiples: u32,
+    /// epsilon in Hz: how far from a multiple an amplitude may lie to be summed (step 5).
+    pub tolerance_hz: f64,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            lowest_hz: 5.0,
+            highest_hz: 1000.0,
+            step_hz: 0.1,
+            horizon: Span::from_secs(1),
+            threshold: 2.0,
+            multiples: 10,
+            tolerance_hz: 0.5,
+        }
+    }
+}
+
+/// Why a set of parameters makes no analyser.
+#[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
+pub enum ConfigError {
+    /// The frequencies are no range.
+    #[error(
+        "the range from {lowest_hz} Hz to {highest_hz} Hz is none: f_min must be at least 0 and \
+         f_max above it"
+    )]
+    Range {
+        /// f_min as given.
+        lowest_hz: f64,
+        /// f_max as given.
+        highest_hz: f64,
+    },
+    /// The step is no step, or the spectrum would have more than [`Config::MOST_BINS`] amplitudes.
+    #[error(
+        "a step of {step_hz} Hz does not divide the range into 3 to {most} amplitudes: choose \
+         another step or range",
+        most = Config::MOST_BINS
+    )]
+    Step {
+        /// delta f as given.
+        step_hz: f64,
+    },
+    /// No event would ever count.
+    #[error("an observation window of zero length holds no event: choose a longer one")]
+    Horizon,
+    /// alpha, k_max or epsilon.
+    #[error(
+        "alpha {threshold}, k_max {multiples} and epsilon {tolerance_hz} Hz must be finite and not \
+         negative, and k_max at least 1"
+    )]
+    Heuristic {
+        /// alpha as given.
+        threshold: f64,
+        /// k_max as given.
+        multiples: u32,
+        /// epsilon as given.
+        tolerance_hz: f64,
+    },
+}
+
+impl Config {
+    /// The most amplitudes a spectrum may have: 32 MB of them.
+    pub const MOST_BINS: usize = 1 << 20;
+
+    /// How many amplitudes the spectrum has: at f_min, f_min + delta f and so on up to f_max.
+    ///
+    /// # Errors
+    /// If the parameters are out of their range; the error says which.
+    pub fn bins(&self) -> Result<usize, ConfigError> {
+        let (lowest_hz, highest_hz) = (self.lowest_hz, self.highest_hz);
+        if !(lowest_hz >= 0.0 && highest_hz > lowest_hz && highest_hz.is_finite()) {
+            return Err(ConfigError::Range {
+                lowest_hz,
+                highest_hz,
+            });
+        }
+        // A little more than the quotient, so that f_max itself is not lost to rounding.
+        let bins = (highest_hz - lowest_hz) / self.step_hz + 1.0 + 1e-6;
+        if !(self.step_hz > 0.0 && bins >= 3.0 && bins <= Self::MOST_BINS as f64) {
+            return Err(ConfigError::Step {
+                step_hz: self.step_hz,
+            });
+        }
+        if self.horizon.is_zero() {
+            return Err(ConfigError::Horizon);
+        }
+        let sane = |x: f64| x.is_finite() && x >= 0.0;
+        if !(sane(self.threshold) && sane(self.tolerance_hz) && self.multiples > 0) {
+            return Err(ConfigError::Heuristic {
+                threshold: self.threshold,
+                multiples: self.multiples,
+                tolerance_hz: self.tolerance_hz,
+            });
+        }
+        Ok(bins as usize)
+    }
+}
+
+/// The reference analyser of one thread's events.
+///
+/// An event costs one complex product and sum per amplitude when it comes, and again when it leaves
+/// the window (equation 3 counts the former).
+#[derive(Clone, Debug)]
+pub struct Analyser {
+    config: Config,
+    spectrum: Spectrum,
+    window: VecDeque<Instant>,
+}
+
+impl Analyser {
+    /// An analyser that has heard nothing.
+    ///
+    /// # Errors
+    /// If a parameter is out of its range.
+    pub fn new(config: Config) -> Result<Self, ConfigError> {
+        Ok(Self {
+            spectrum: Spectrum::new(config.lowest_hz, config.step_hz, config.bins()?),
+            config,
+            window: VecDeque::new(),
+        })
+    }
+
+    /// Takes in an event, and lets go those that are now more than H older. An event that is itself
+    /// older than that is not taken in.
+    pub fn hear_at(&mut self, at: Instant) {
+        let newest = self.window.back().map_or(at, |&newest| newest.max(at));
+        if newest.since(at) > self.config.horizon {
+            return;
+        }
+        let place = self.window.partition_point(|&earlier| earlier <= at);
+        self.window.insert(place, at);
+        self.spectrum.add(at);
+        while let Some(&oldest) = self.window.front() {
+            if newest.since(oldest) <= self.config.horizon {
+                break;
+            }
+            self.window.pop_front();
+            self.spectrum.remove(oldest);
+        }
+    }
+
+    /// The heuristic over the window up to the newest event; none if no candidate is left at step 4.
+    ///
+    /// The paper gives the frequency. Phase and jitter are the mean direction and the circular
+    /// standard deviation of the events at that frequency, and the confidence is that of a Rayleigh
+    /// test with one trial for each 1/H of the frequency range: additions of ours.
+    #[must_use]
+    pub fn analyse(&self) -> Option<Rhythm> {
+        let amplitudes = self.spectrum();
+        let bin = heuristic::choose(&amplitudes, &self.config)?;
+        let frequency = self.config.lowest_hz + bin as f64 * self.config.step_hz;
+        let (amplitude, angle) = self.spectrum.polar(bin);
+        let concentration = (amplitude / self.window.len() as f64).min(1.0);
+        let deviation = (-2.0 * concentration.ln()).sqrt() / std::f64::consts::TAU;
+        let range = self.config.highest_hz - self.config.lowest_hz;
+        let trials = (range * self.config.horizon.as_secs_f64()).max(1.0);
+        let alike_by_chance = trials * (-concentration * amplitude).exp();
+        Some(Rhythm {
+            period: Span::from_secs_f64(1.0 / frequency),
+            phase: self.spectrum.time_of(angle, frequency),
+            jitter: Span::from_secs_f64((deviation / frequency).min(1.0 / frequency)),
+            confidence: (1.0 - alike_by_chance).clamp(0.0, 1.0),
+        })
+    }
+
+    /// The amplitude spectrum of the events in the window (equation 4), from f_min in steps of
+    /// delta f.
+    #[must_use]
+    pub fn spectrum(&self) -> Vec<f64> {
+        self.spectrum.amplitudes()
+    }
+
+    /// How many events the window holds.
+    #[must_use]
+    pub fn events(&self) -> usize {
+        self.window.len()
+    }
+
+    /// Forgets every event.
+    pub fn clear(&mut self) {
+        self.spectrum.clear();
+        self.window.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests;
