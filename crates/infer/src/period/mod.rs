@@ -10,6 +10,9 @@
 //! 5. `evidence`: how likely a thread without rhythm would have met as many beats as closely.
 //!
 //! It knows no range of periods beyond 0.5 ms to 1 s, and "not periodic" is one of its answers.
+//!
+//! After the lock, [`Tracker`] follows the rhythm burst by burst. Beside these stands the LFS++
+//! paper's own analyser, [`lfspp`], as the reference.
 
 mod analyser;
 mod candidates;
@@ -17,6 +20,8 @@ mod chain;
 mod evidence;
 mod fit;
 pub mod lfspp;
+pub mod track;
 mod view;
 
 pub use analyser::{Analyser, Config};
+pub use track::{Beat, Tracker};

@@ -1,0 +1,65 @@
+//! How far a thread's releases usually are from the beat, and what is too far.
+
+/// Relative growth of the percentile for an error beyond it; it shrinks by a third of that for one
+/// within, so that it rests where three errors of four are within: the 75th percentile.
+const GROWTH: f64 = 0.15;
+/// The gate in multiples of the 75th percentile: 3.45 standard deviations of normal errors.
+const GATE: f64 = 3.0;
+/// The 75th percentile of the absolute value of normal errors, in standard deviations.
+const PERCENTILE_PER_DEVIATION: f64 = 1.150_35;
+
+/// The gate's bounds as a share of the period. Below, a small error of the locked period would miss;
+/// above, a thread without rhythm would hit too often.
+const NARROWEST_GATE: f64 = 0.02;
+const WIDEST_GATE: f64 = 0.15;
+
+/// A running 75th percentile of the absolute errors, in nanoseconds.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Errors {
+    percentile: f64,
+    least: f64,
+    most: f64,
+}
+
+impl Errors {
+    /// Starts from the standard deviation that the lock found.
+    pub(super) fn new(period: f64, deviation: f64) -> Self {
+        let most = period * WIDEST_GATE / GATE;
+        Self {
+            percentile: (deviation * PERCENTILE_PER_DEVIATION).min(most),
+            least: period * NARROWEST_GATE / GATE,
+            most,
+        }
+    }
+
+    /// Takes in the error of one job.
+    pub(super) fn record(&mut self, error: f64) {
+        let factor = if error.abs() > self.percentile {
+            1.0 + GROWTH
+        } else {
+            1.0 - GROWTH / 3.0
+        };
+        // From zero nothing could grow.
+        self.percentile = (self.percentile * factor).max(1.0).min(self.most);
+    }
+
+    /// How far a wakeup may be from the beat to count as a hit.
+    pub(super) fn gate(&self) -> f64 {
+        self.scale() * GATE
+    }
+
+    /// An error as the filter may see it.
+    pub(super) fn clip(&self, error: f64) -> f64 {
+        let scale = self.scale();
+        error.clamp(-2.0 * scale, scale)
+    }
+
+    fn scale(&self) -> f64 {
+        self.percentile.max(self.least)
+    }
+
+    /// The standard deviation, if the errors are normal.
+    pub(super) fn deviation(&self) -> f64 {
+        self.percentile / PERCENTILE_PER_DEVIATION
+    }
+}

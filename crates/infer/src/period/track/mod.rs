@@ -1,0 +1,267 @@
+//! After the lock: follows a known rhythm burst by burst, at tens of nanoseconds each.
+//!
+//! Time is cut into one *cell* around each expected release, half a period to either side. A cell's
+//! *error* is that of its wakeup nearest to the expected release: spurious wakeups elsewhere in a job
+//! do not count. An error within the *gate* is a hit, and a hit corrects phase and period; cells
+//! without any wakeup are jobs left out and say nothing.
+//!
+//! * The correction is the growing-memory alpha-beta filter (Brookner, "Tracking and Kalman
+//!   Filtering Made Easy", 1998, section 1.2.10), which is the running least-squares line through the
+//!   releases, with its memory held at [`MEMORY`] beats so that drift is followed.
+//! * Errors are clipped before that (Huber 1964), and sooner when late than when early: under load a
+//!   release may come late, but never too early, and must not drag the phase.
+//! * The gate is three times a running 75th percentile of the errors (a stochastic approximation: up
+//!   three steps on a larger error, down one on a smaller), so it fits the thread's own jitter.
+//!
+//! What does not fit is told apart by its pattern:
+//!
+//! * A thread that was still busy at the last expected release is behind: where it wakes then is no
+//!   evidence.
+//! * Surprisingly many misses are a new phase if the last two are off by the same amount (a player
+//!   that was paused), and the phase is set there; else they are a change of rate.
+//! * So are surprisingly many jobs left out (half the rate), or wakeups half-way between the beats
+//!   (twice the rate), and a period that has drifted by 2% from the lock. What is surprising depends
+//!   on the thread's habit: see `surprise`.
+//! * With three hits or fewer in sixteen jobs, or eleven in thirty-one, the rhythm is lost.
+
+mod errors;
+mod history;
+mod surprise;
+
+use onbeat_model::{Burst, Instant, Rhythm, Span};
+
+use errors::Errors;
+use history::History;
+use surprise::Surprise;
+
+/// What a burst told about the beat.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Beat {
+    /// It goes on, as far as one can tell.
+    Kept,
+    /// It seems to have another rate: time to analyse the last few bursts anew. Said again while this
+    /// tracker keeps being contradicted; if the analysis finds the same rhythm, keep the tracker.
+    RateChanged,
+    /// It is gone. Said for every further burst: start over from an analysis.
+    Lost,
+}
+
+/// Beats over which the filter averages once it has seen as many.
+const MEMORY: u32 = 32;
+/// As how many beats the lock itself counts at the start.
+const LOCKED_ON: u32 = 6;
+/// Relative change of period since the lock that is a change of rate.
+const DRIFT: f64 = 0.02;
+
+/// Follows one thread's rhythm. See the module for how.
+#[derive(Clone, Debug)]
+pub struct Tracker {
+    period: f64,
+    locked_period: f64,
+    /// The release that the current cell is around: `beat` plus a `fraction` of a nanosecond.
+    beat: Instant,
+    fraction: f64,
+    beats_seen: u32,
+    cell: Option<Cell>,
+    /// Until when the thread was last seen busy.
+    busy_until: Instant,
+    errors: Errors,
+    history: History,
+    missing: Surprise,
+    leaving_out: Surprise,
+    half_way: Surprise,
+    confidence: f64,
+}
+
+/// The cell that is being heard.
+#[derive(Clone, Copy, Debug)]
+struct Cell {
+    /// The error nearest to zero so far, in nanoseconds; positive is late.
+    error: f64,
+    /// Beats between the last cell with a wakeup and this one had none.
+    left_out: bool,
+    /// The thread was busy with something older at the last release before this cell's first wakeup.
+    behind: bool,
+    /// A wakeup came half-way from the beat before; it may fall to either side of the cells' border.
+    half_way_before: bool,
+    /// A wakeup came half-way to the next beat.
+    half_way_after: bool,
+    /// It already counts as a miss.
+    missed: bool,
+}
+
+impl Tracker {
+    /// Follows `rhythm` from here on. A period of zero is lost at once.
+    #[must_use]
+    pub fn new(rhythm: Rhythm) -> Self {
+        let period = rhythm.period.as_ns() as f64;
+        Self {
+            period,
+            locked_period: period,
+            beat: rhythm.phase,
+            fraction: 0.0,
+            beats_seen: LOCKED_ON,
+            cell: None,
+            busy_until: Instant::ZERO,
+            errors: Errors::new(period, rhythm.jitter.as_ns() as f64),
+            history: History::default(),
+            missing: Surprise::default(),
+            leaving_out: Surprise::default(),
+            half_way: Surprise::default(),
+            confidence: rhythm.confidence,
+        }
+    }
+
+    /// Takes in the thread's next burst. Assumes that bursts come in the order of their wakeups.
+    pub fn hear(&mut self, burst: &Burst) -> Beat {
+        if self.history.lost() || self.period < 1.0 {
+            return Beat::Lost;
+        }
+        let since = burst.woke.offset_from(self.beat) as f64 - self.fraction;
+        let beats = (since / self.period).round();
+        let beat = if self.cell.is_some() && beats < 1.0 {
+            self.hear_in_cell(since)
+        } else {
+            self.begin_cell(burst.woke, beats)
+        };
+        self.busy_until = self.busy_until.max(burst.blocked);
+        beat
+    }
+
+    /// The rhythm as it is now: its phase is the expected release nearest to the last wakeup.
+    #[must_use]
+    pub fn rhythm(&self) -> Rhythm {
+        Rhythm {
+            period: Span::from_ns(self.period.round() as u64),
+            phase: shifted(self.beat, self.fraction),
+            jitter: Span::from_ns(self.errors.deviation().round() as u64),
+            confidence: self.confidence,
+        }
+    }
+
+    fn hear_in_cell(&mut self, error: f64) -> Beat {
+        let gate = self.errors.gate();
+        let half_way = (error.abs() - self.period / 2.0).abs() <= gate;
+        let Some(cell) = &mut self.cell else {
+            return Beat::Kept;
+        };
+        cell.half_way_before |= half_way && error < 0.0;
+        cell.half_way_after |= half_way && error > 0.0;
+        if error.abs() < cell.error.abs() {
+            cell.error = error;
+        }
+        // No later wakeup of this cell can hit any more: say so now, not a job later.
+        if error > gate && cell.error.abs() > gate && !cell.missed {
+            cell.missed = true;
+            let cell = *cell;
+            return self.miss(cell);
+        }
+        Beat::Kept
+    }
+
+    fn begin_cell(&mut self, woke: Instant, beats: f64) -> Beat {
+        let last = self.cell.take();
+        let verdict = last.map_or(Beat::Kept, |cell| self.close(cell));
+        // Closing corrected phase and period: the distance has to be taken anew.
+        let since = woke.offset_from(self.beat) as f64 - self.fraction;
+        let beats_now = (since / self.period).round();
+        self.advance(beats_now);
+        self.beats_seen = self.beats_seen.saturating_add(1);
+        let error = since - beats_now * self.period;
+        let gate = self.errors.gate();
+        let last_release = if error < 0.0 { -self.period } else { 0.0 };
+        let behind = self.busy_until > shifted(self.beat, self.fraction + last_release - gate);
+        self.cell = Some(Cell {
+            error,
+            left_out: beats >= 2.0 && !behind,
+            behind,
+            half_way_before: beats < 2.0 && last.is_some_and(|cell| cell.half_way_after),
+            half_way_after: false,
+            missed: false,
+        });
+        let heard = self.hear_in_cell(error);
+        if verdict == Beat::Kept {
+            heard
+        } else {
+            verdict
+        }
+    }
+
+    /// The cell is over: what its nearest wakeup says.
+    fn close(&mut self, cell: Cell) -> Beat {
+        if cell.missed {
+            return Beat::Kept;
+        }
+        if cell.error.abs() > self.errors.gate() {
+            return self.miss(cell);
+        }
+        self.errors.record(cell.error);
+        self.correct(self.errors.clip(cell.error));
+        self.history.hit();
+        self.missing.hear(false);
+        let mut changed = self.leaving_out.hear(cell.left_out);
+        changed |= self.half_way.hear(cell.half_way_before);
+        if (self.period / self.locked_period - 1.0).abs() > DRIFT {
+            self.locked_period = self.period;
+            changed = true;
+        }
+        if changed {
+            Beat::RateChanged
+        } else {
+            Beat::Kept
+        }
+    }
+
+    fn miss(&mut self, cell: Cell) -> Beat {
+        if cell.behind {
+            return Beat::Kept;
+        }
+        self.errors.record(cell.error);
+        self.history.miss(cell.error);
+        let surprising = self.missing.hear(true);
+        if self.history.lost() {
+            return Beat::Lost;
+        }
+        if !surprising {
+            return Beat::Kept;
+        }
+        let tolerance = self.errors.gate() / 2.0;
+        let Some(shift) = self.history.common_shift(tolerance, self.period) else {
+            return Beat::RateChanged;
+        };
+        self.fraction += shift;
+        if let Some(cell) = &mut self.cell {
+            cell.error -= shift;
+        }
+        self.history.realigned();
+        Beat::Kept
+    }
+
+    /// One step of the filter: alpha and beta of the least-squares line through `n` beats.
+    fn correct(&mut self, error: f64) {
+        let n = f64::from(self.beats_seen.min(MEMORY));
+        let alpha = 2.0 * (2.0 * n + 1.0) / ((n + 1.0) * (n + 2.0));
+        let beta = 6.0 / ((n + 1.0) * (n + 2.0));
+        self.fraction += alpha * error;
+        self.period = (self.period + beta * error).max(1.0);
+    }
+
+    /// Moves the current release on by a number of periods.
+    fn advance(&mut self, beats: f64) {
+        let whole = self.fraction + beats * self.period;
+        self.beat = shifted(self.beat, whole.floor());
+        self.fraction = whole - whole.floor();
+    }
+}
+
+/// `at`, later (or earlier) by `ns`.
+fn shifted(at: Instant, ns: f64) -> Instant {
+    if ns >= 0.0 {
+        at + Span::from_ns(ns as u64)
+    } else {
+        at - Span::from_ns(-ns as u64)
+    }
+}
+
+#[cfg(test)]
+mod tests;
