@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * Missed deadline notification: "I was too late just now".
+ *
+ * After S. A. Banachowski, J. Wu and S. A. Brandt: no argument, no result, advisory. It is a static probe
+ * (USDT) in the caller's own code: a no-operation instruction when nobody listens; the kernel names
+ * the calling thread, so nobody can notify in another's name.
+ */
+#ifndef ONBEAT_MDN_H
+#define ONBEAT_MDN_H
+
+#include <sys/sdt.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Tells whoever listens that this thread has just missed a deadline. */
+static inline void onbeat_mdn(void)
+{
+	DTRACE_PROBE(onbeat, mdn);
+}
+
+#ifdef ONBEAT_SHORT_NAMES
+#define mdn onbeat_mdn
+#endif
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

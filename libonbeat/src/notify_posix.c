@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * The portable form of row E3: POSIX can signal a process only, so a router thread passes it on.
+ *
+ * A timer sends ROUTED to the process. The router waits for it with sigwaitinfo and sends
+ * ONBEAT_SIGNAL to the thread the timer belongs to. Threads that the program started before it used
+ * the library may not have ROUTED blocked, and the kernel may give it to them: their handler hands
+ * it to the router. A thread is known by its slot in a table that only ever grows, so that a signal
+ * on its way to a thread that ended finds an empty slot and is dropped.
+ */
+#include "within.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define ROUTED (SIGRTMIN + 6)
+#define MOST_THREADS 4096
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct onbeat_thread *slots[MOST_THREADS];
+static pthread_t router;
+
+static void handler(int number, siginfo_t *info, void *context)
+{
+	struct onbeat_thread *thread = onbeat_thread_if_any_();
+	int saved = errno;
+
+	(void)number;
+	(void)info;
+	(void)context;
+	if (thread)
+		onbeat_signalled_(thread);
+	errno = saved;
+}
+
+/* In a thread that ROUTED reached by mistake: pthread_sigqueue is not POSIX, a note in the slot is. */
+static volatile sig_atomic_t strayed[MOST_THREADS];
+
+static void stray(int number, siginfo_t *info, void *context)
+{
+	int saved = errno;
+
+	(void)context;
+	if (info->si_value.sival_int >= 0 && info->si_value.sival_int < MOST_THREADS) {
+		strayed[info->si_value.sival_int] = 1;
+		pthread_kill(router, number);
+	}
+	errno = saved;
+}
+
+static void pass_on(int slot)
+{
+	pthread_mutex_lock(&lock);
+	if (slot >= 0 && slot < MOST_THREADS && slots[slot])
+		pthread_kill(slots[slot]->self, ONBEAT_SIGNAL);
+	pthread_mutex_unlock(&lock);
+}
+
+static void *route(void *unused)
+{
+	sigset_t routed;
+
+	(void)unused;
+	sigemptyset(&routed);
+	sigaddset(&routed, ROUTED);
+	for (;;) {
+		siginfo_t info;
+
+		if (sigwaitinfo(&routed, &info) < 0)
+			continue;
+		if (info.si_code == SI_TIMER) {
+			pass_on(info.si_value.sival_int);
+			continue;
+		}
+		for (int slot = 0; slot < MOST_THREADS; slot++) {
+			if (strayed[slot]) {
+				strayed[slot] = 0;
+				pass_on(slot);
+			}
+		}
+	}
+	return NULL;
+}
+
+static void start_router(void)
+{
+	sigset_t all;
+	sigset_t before;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	if (pthread_create(&router, NULL, route, NULL)) {
+		fprintf(stderr, "onbeat: no thread to route the notifications\n");
+		abort();
+	}
+	pthread_detach(router);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
+void onbeat_notify_install_(void)
+{
+	struct sigaction action = { 0 };
+
+	action.sa_flags = SA_SIGINFO | SA_NODEFER | SA_RESTART;
+	sigemptyset(&action.sa_mask);
+	action.sa_sigaction = handler;
+	sigaction(ONBEAT_SIGNAL, &action, NULL);
+	action.sa_sigaction = stray;
+	sigaction(ROUTED, &action, NULL);
+	start_router();
+}
+
+void onbeat_notify_thread_(struct onbeat_thread *thread)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, ONBEAT_SIGNAL);
+	pthread_sigmask(SIG_UNBLOCK, &set, NULL);
+	sigemptyset(&set);
+	sigaddset(&set, ROUTED);
+	pthread_sigmask(SIG_BLOCK, &set, NULL);
+	pthread_mutex_lock(&lock);
+	thread->slot = 0;
+	while (thread->slot < MOST_THREADS && slots[thread->slot])
+		thread->slot++;
+	if (thread->slot == MOST_THREADS) {
+		fprintf(stderr, "onbeat: more than %d threads with timing constraints\n",
+			MOST_THREADS);
+		abort();
+	}
+	slots[thread->slot] = thread;
+	pthread_mutex_unlock(&lock);
+}
+
+void onbeat_notify_ended_(struct onbeat_thread *thread)
+{
+	pthread_mutex_lock(&lock);
+	slots[thread->slot] = NULL;
+	pthread_mutex_unlock(&lock);
+}
+
+/* A child has no other threads: the router and everybody else's slot are gone. */
+void onbeat_notify_forked_(void)
+{
+	struct onbeat_thread *survivor = onbeat_thread_if_any_();
+
+	pthread_mutex_init(&lock, NULL);
+	for (int slot = 0; slot < MOST_THREADS; slot++) {
+		if (slots[slot] != survivor)
+			slots[slot] = NULL;
+	}
+	start_router();
+}
+
+int onbeat_notify_timer_(struct onbeat_thread *thread, clockid_t clock, timer_t *timer)
+{
+	struct sigevent event = { 0 };
+
+	event.sigev_notify = SIGEV_SIGNAL;
+	event.sigev_signo = ROUTED;
+	event.sigev_value.sival_int = thread->slot;
+	return timer_create(clock, &event, timer) ? -errno : 0;
+}

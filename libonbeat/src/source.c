@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * What wakes a thread when a constraint expires: one source for deadlines, one for execution time.
+ *
+ * A thread has one timer of each kind, set to the earliest expiry of all the blocks it is in, so that
+ * entering a block whose expiry is not the earliest costs no system call.
+ *
+ * Execution time is watched by perf's task clock where that can be had (perf_clock.c), else by the
+ * CPU-time timer, which is looked at on the scheduler's tick (section 6.6 of the paper).
+ */
+#include "within.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static void open_timer(struct onbeat_thread *thread, struct onbeat_source *source, clockid_t clock)
+{
+	int error = onbeat_notify_timer_(thread, clock, &source->timer);
+
+	if (error) {
+		fprintf(stderr, "onbeat: no timer for this thread: %s (see RLIMIT_SIGPENDING)\n",
+			strerror(-error));
+		abort();
+	}
+	source->ready = true;
+}
+
+static void set_timer(struct onbeat_source *source, int64_t expires_ns)
+{
+	struct itimerspec when = { 0 };
+
+	if (expires_ns != INT64_MAX) {
+		/* Zero would disarm: an expiry at or before the clock's zero is long past, as one is. */
+		int64_t ns = expires_ns > 0 ? expires_ns : 1;
+
+		when.it_value.tv_sec = ns / 1000000000;
+		when.it_value.tv_nsec = ns % 1000000000;
+	}
+	timer_settime(source->timer, TIMER_ABSTIME, &when, NULL);
+}
+
+void onbeat_deadline_arm_(struct onbeat_thread *thread, int64_t expires_ns)
+{
+	struct onbeat_source *source = &thread->deadline;
+
+	source->armed_ns = expires_ns;
+	if (!source->ready) {
+		if (expires_ns == INT64_MAX)
+			return;
+		open_timer(thread, source, CLOCK_MONOTONIC);
+	}
+	set_timer(source, expires_ns);
+}
+
+void onbeat_wcet_open_(struct onbeat_thread *thread)
+{
+	struct onbeat_source *source = &thread->wcet;
+
+	if (source->ready)
+		return;
+	source->perf_fd = onbeat_perf_clock_open_();
+	source->perf = source->ready = source->perf_fd >= 0;
+	if (!source->ready)
+		open_timer(thread, source, CLOCK_THREAD_CPUTIME_ID);
+}
+
+void onbeat_wcet_arm_(struct onbeat_thread *thread, int64_t expires_ns)
+{
+	struct onbeat_source *source = &thread->wcet;
+
+	source->armed_ns = expires_ns;
+	if (!source->ready) {
+		if (expires_ns == INT64_MAX)
+			return;
+		onbeat_wcet_open_(thread);
+	}
+	if (source->perf)
+		onbeat_perf_clock_set_(source->perf_fd, expires_ns);
+	else
+		set_timer(source, expires_ns);
+}
+
+static void close_source(struct onbeat_source *source, bool after_fork)
+{
+	if (source->ready && source->perf)
+		close(source->perf_fd);
+	else if (source->ready && !after_fork)
+		timer_delete(source->timer);
+	source->ready = false;
+	source->perf = false;
+	source->perf_fd = -1;
+	source->armed_ns = INT64_MAX;
+}
+
+/* A child inherits perf's descriptors, though not what they count, and no timers at all. */
+void onbeat_sources_close_(struct onbeat_thread *thread, bool after_fork)
+{
+	close_source(&thread->deadline, after_fork);
+	close_source(&thread->wcet, after_fork);
+}
+
+enum onbeat_wcet_source onbeat_wcet_source(void)
+{
+	struct onbeat_thread *thread = onbeat_thread_();
+
+	onbeat_wcet_open_(thread);
+	return thread->wcet.perf ? ONBEAT_WCET_PERF_CLOCK : ONBEAT_WCET_CPU_TIMER;
+}

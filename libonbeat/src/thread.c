@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * A thread's state: made when the thread first uses the library, given back when it ends.
+ *
+ * The pointer is thread-local in the initial-exec model, so that the signal handler reads it without
+ * any call into the dynamic linker. A forked child keeps the blocks that the forking thread was in,
+ * with their constraints: timers are not inherited, so they are made anew, and the child's CPU-time
+ * clock starts at zero, so its execution-time limits are moved. The library is linked with
+ * `-z nodelete`: dlclose leaves it mapped, because a signal may be on its way.
+ */
+#include "within.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static _Thread_local struct onbeat_thread *current __attribute__((tls_model("initial-exec")));
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static pthread_key_t at_exit;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct onbeat_thread *threads;
+
+static void unlink_thread(struct onbeat_thread *thread)
+{
+	*thread->previous = thread->next;
+	if (thread->next)
+		thread->next->previous = thread->previous;
+}
+
+static void thread_ended(void *argument)
+{
+	struct onbeat_thread *thread = argument;
+
+	thread->critical = 1;
+	onbeat_barrier();
+	onbeat_sources_close_(thread, false);
+	onbeat_notify_ended_(thread);
+	current = NULL;
+	pthread_mutex_lock(&lock);
+	unlink_thread(thread);
+	pthread_mutex_unlock(&lock);
+	free(thread);
+}
+
+static void before_fork(void)
+{
+	pthread_mutex_lock(&lock);
+	if (current) {
+		current->critical++;
+		current->cpu_at_fork_ns = onbeat_cpu_now_();
+	}
+}
+
+static void after_fork_in_parent(void)
+{
+	if (current) {
+		current->critical--;
+		if (!current->critical && current->pending)
+			onbeat_signalled_(current);
+	}
+	pthread_mutex_unlock(&lock);
+}
+
+/* How far the child's CPU-time clock lies behind the one that the limits were read from. */
+static void move_wcet_limits(struct onbeat_thread *thread)
+{
+	int64_t back_ns = thread->cpu_at_fork_ns - onbeat_cpu_now_();
+
+	for (struct onbeat_block *block = thread->top; block; block = block->outer) {
+		if (block->constraint == ONBEAT_WITHIN_WCET)
+			block->expires_ns -= back_ns;
+		if (block->earliest_wcet_ns != INT64_MAX)
+			block->earliest_wcet_ns -= back_ns;
+	}
+}
+
+static void after_fork_in_child(void)
+{
+	struct onbeat_thread *thread = threads;
+
+	while (thread) {
+		struct onbeat_thread *next = thread->next;
+
+		onbeat_sources_close_(thread, true);
+		if (thread != current)
+			free(thread);
+		thread = next;
+	}
+	threads = current;
+	pthread_mutex_init(&lock, NULL);
+	onbeat_notify_forked_();
+	if (!current)
+		return;
+	current->next = NULL;
+	current->previous = &threads;
+	current->self = pthread_self();
+	move_wcet_limits(current);
+	if (current->top) {
+		onbeat_deadline_arm_(current, current->top->earliest_deadline_ns);
+		onbeat_wcet_arm_(current, current->top->earliest_wcet_ns);
+	}
+	current->critical--;
+}
+
+static void start(void)
+{
+	if (pthread_key_create(&at_exit, thread_ended) ||
+	    pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child)) {
+		fprintf(stderr, "onbeat: no thread key or no memory to begin with\n");
+		abort();
+	}
+	onbeat_notify_install_();
+}
+
+static struct onbeat_thread *new_thread(void)
+{
+	struct onbeat_thread *thread;
+
+	pthread_once(&once, start);
+	thread = calloc(1, sizeof(*thread));
+	if (!thread) {
+		fprintf(stderr, "onbeat: no memory for this thread's first block\n");
+		abort();
+	}
+	thread->self = pthread_self();
+	thread->deadline.armed_ns = INT64_MAX;
+	thread->deadline.perf_fd = -1;
+	thread->wcet.armed_ns = INT64_MAX;
+	thread->wcet.perf_fd = -1;
+	pthread_mutex_lock(&lock);
+	thread->next = threads;
+	thread->previous = &threads;
+	if (threads)
+		threads->previous = &thread->next;
+	threads = thread;
+	pthread_mutex_unlock(&lock);
+	current = thread;
+	pthread_setspecific(at_exit, thread);
+	onbeat_notify_thread_(thread);
+	return thread;
+}
+
+struct onbeat_thread *onbeat_thread_if_any_(void)
+{
+	return current;
+}
+
+struct onbeat_thread *onbeat_thread_(void)
+{
+	return current ? current : new_thread();
+}

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * What the parts of the timing exceptions share: a thread's state, and the sources of its signals.
+ *
+ * The rule that makes everything else safe: a thread's state is read and written by that thread
+ * alone, in two contexts, its code and its signal handler. While the code changes the state it holds
+ * `critical`; while the program must not be interrupted it holds `protections`. The handler that
+ * finds either only notes that it came (`pending`) and returns; whoever lets go looks at the note. So
+ * the handler runs the rest only where the code could have called it itself, and neither context
+ * needs an atomic instruction, only that the compiler keeps the order (volatile, onbeat_barrier).
+ */
+#ifndef ONBEAT_SRC_WITHIN_H
+#define ONBEAT_SRC_WITHIN_H
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <time.h>
+
+#include "onbeat/within.h"
+
+#ifndef ONBEAT_MAX_DEPTH
+#define ONBEAT_MAX_DEPTH 64
+#endif
+
+/* The signal that notifies a thread; glibc keeps the first two real-time signals for itself. */
+#define ONBEAT_SIGNAL (SIGRTMIN + 5)
+
+#define onbeat_barrier() __atomic_signal_fence(__ATOMIC_SEQ_CST)
+
+/* Where one kind of constraint gets its signals from, and when the next is due. */
+struct onbeat_source {
+	int64_t armed_ns; /* the expiry it was last set to; INT64_MAX: not set */
+	timer_t timer;
+	int perf_fd;
+	bool ready;
+	bool perf;
+};
+
+struct onbeat_thread {
+	struct onbeat_block *top;
+	volatile sig_atomic_t critical;
+	volatile sig_atomic_t protections;
+	volatile sig_atomic_t pending;
+	int depth;
+	int slot;
+	pthread_t self;
+	struct onbeat_source deadline;
+	struct onbeat_source wcet;
+	int64_t cpu_at_fork_ns;
+	struct onbeat_thread *next;
+	struct onbeat_thread **previous;
+};
+
+/* thread.c: this thread's state, made at its first call and given back when the thread ends. */
+struct onbeat_thread *onbeat_thread_(void);
+struct onbeat_thread *onbeat_thread_if_any_(void);
+
+/* source.c: sets and clears the two sources. An expiry of INT64_MAX clears. */
+void onbeat_deadline_arm_(struct onbeat_thread *thread, int64_t expires_ns);
+void onbeat_wcet_arm_(struct onbeat_thread *thread, int64_t expires_ns);
+void onbeat_sources_close_(struct onbeat_thread *thread, bool after_fork);
+void onbeat_wcet_open_(struct onbeat_thread *thread);
+
+/* perf_clock.c, or perf_clock_none.c in the portable form. */
+int onbeat_perf_clock_open_(void);
+void onbeat_perf_clock_set_(int fd, int64_t expires_ns);
+
+/* notify_linux.c or notify_posix.c: how a timer's signal reaches its thread. */
+int onbeat_notify_timer_(struct onbeat_thread *thread, clockid_t clock, timer_t *timer);
+void onbeat_notify_install_(void);
+void onbeat_notify_thread_(struct onbeat_thread *thread);
+void onbeat_notify_ended_(struct onbeat_thread *thread);
+void onbeat_notify_forked_(void);
+
+/* block.c */
+void onbeat_signalled_(struct onbeat_thread *thread);
+void onbeat_misuse_(const char *file, int line, const char *what);
+
+/* benchmark.c */
+void onbeat_measured_(struct onbeat_site *site, int64_t duration_ns);
+
+static inline int64_t onbeat_clock_(clockid_t clock)
+{
+	struct timespec now;
+
+	clock_gettime(clock, &now);
+	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+static inline int64_t onbeat_now_(void)
+{
+	return onbeat_clock_(CLOCK_MONOTONIC);
+}
+
+static inline int64_t onbeat_cpu_now_(void)
+{
+	return onbeat_clock_(CLOCK_THREAD_CPUTIME_ID);
+}
+
+static inline int64_t onbeat_min_(int64_t a, int64_t b)
+{
+	return a < b ? a : b;
+}
+
+#endif

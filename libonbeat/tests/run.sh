@@ -1,0 +1,19 @@
+#!/bin/sh
+# Runs the library's test programs, each with a limit of time; says of each how it went, and the sum.
+# Usage: run.sh VARIANT PROGRAM...
+variant=$1
+shift
+passed=0 failed=0 skipped=0
+for program; do
+	name=$(basename "$program" | sed 's/^test-//')
+	output=$(timeout 300 "$program" 2>&1 </dev/null)
+	case $? in
+	0) passed=$((passed + 1)) result=ok ;;
+	77) skipped=$((skipped + 1)) result="skipped: $output" output= ;;
+	*) failed=$((failed + 1)) result=FAILED ;;
+	esac
+	echo "test libonbeat $variant: $name ... $result"
+	[ "$result" = FAILED ] && echo "$output"
+done
+echo "libonbeat $variant: $passed passed, $failed failed, $skipped skipped"
+[ "$failed" -eq 0 ]
