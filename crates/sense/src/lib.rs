@@ -1,4 +1,6 @@
 //! Hears what tracked tasks do: the BPF tracer, recordings, and their workload.
 
+pub mod bpf;
 pub mod record;
 pub mod replay;
+pub mod workload;

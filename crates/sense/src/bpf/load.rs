@@ -1,0 +1,96 @@
+//! Loads the tracer's programs and attaches them; what remains are their links and maps.
+
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use libbpf_rs::skel::{OpenSkel, Skel, SkelBuilder};
+use libbpf_rs::{Link, MapHandle, RingBuffer, RingBufferBuilder};
+use onbeat_model::Event;
+
+use super::skeleton::TracerSkelBuilder;
+use super::{Error, Inbox, Options, interrupts, wire};
+
+/// The attached tracer. The kernel keeps programs and maps for as long as these are held.
+pub(super) struct Loaded {
+    pub(super) links: Vec<Link>,
+    /// The task iterator.
+    pub(super) chooser: Link,
+    pub(super) records: MapHandle,
+    pub(super) ring_fd: OwnedFd,
+    /// The page shared with the programs.
+    pub(super) state: MapHandle,
+}
+
+pub(super) fn load(options: &Options) -> Result<Loaded, Error> {
+    let mut object = MaybeUninit::uninit();
+    let mut open = TracerSkelBuilder::default()
+        .open(&mut object)
+        .map_err(Error::loading)?;
+    if let Some(rodata) = &mut open.maps.rodata_data {
+        rodata.most_tasks = options.most_tasks.into();
+        rodata.raw_wakeups = options.raw_wakeups;
+        rodata.preempt_count_from_rq = interrupts::preempt_count_from_rq().unwrap_or(0);
+    }
+    open.maps
+        .records
+        .set_max_entries(whole_buffer(options.buffer_bytes))
+        .map_err(Error::loading)?;
+    let mut skeleton = open.load().map_err(Error::loading)?;
+    skeleton.attach().map_err(Error::loading)?;
+
+    let records = MapHandle::try_from(&skeleton.maps.records).map_err(Error::loading)?;
+    let state = MapHandle::try_from(&skeleton.maps.bss).map_err(Error::loading)?;
+    let ring_fd = records
+        .as_fd()
+        .try_clone_to_owned()
+        .map_err(|e| Error::loading(e.into()))?;
+    let links = std::mem::take(&mut skeleton.links);
+    let chooser = links
+        .choose
+        .ok_or_else(|| Error::loading(libbpf_rs::Error::from_raw_os_error(libc::EOPNOTSUPP)))?;
+    let links = [
+        links.waking,
+        links.wakeup_new,
+        links.switched,
+        links.forked,
+        links.renamed,
+        links.freed,
+    ];
+    Ok(Loaded {
+        links: links.into_iter().flatten().collect(),
+        chooser,
+        records,
+        ring_fd,
+        state,
+    })
+}
+
+/// A ring buffer's size must be a power of two and a whole number of pages.
+fn whole_buffer(bytes: u32) -> u32 {
+    // SAFETY: sysconf has no preconditions.
+    let page = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
+    bytes
+        .max(u32::try_from(page).unwrap_or(4096))
+        .min(1 << 30)
+        .next_power_of_two()
+}
+
+/// The ring buffer's reading end, which puts what it reads into `inbox`.
+pub(super) fn ring(
+    records: &MapHandle,
+    inbox: Arc<Mutex<Inbox>>,
+) -> Result<RingBuffer<'static>, Error> {
+    let mut builder = RingBufferBuilder::new();
+    builder
+        .add(records, move |bytes| {
+            if let Some(event) = wire::event(bytes) {
+                let mut inbox = inbox.lock().unwrap_or_else(PoisonError::into_inner);
+                inbox.urgent |= matches!(event, Event::Exhausted { .. });
+                inbox.events.push(event);
+            }
+            0
+        })
+        .map_err(Error::loading)?;
+    builder.build().map_err(Error::loading)
+}

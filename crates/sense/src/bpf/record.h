@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What the tracer and user space tell each other: the records in the ring buffer, and the page of
+ * state both can see. The other half is wire.rs and shared.rs, which check the sizes.
+ */
+#ifndef ONBEAT_RECORD_H
+#define ONBEAT_RECORD_H
+
+/*
+ * A thread: its number in the low bits (the kernel's PID_MAX_LIMIT is 1 << 22), above them the
+ * clock ticks since boot at which it started.
+ */
+#define ID_TID_BITS 22
+
+enum record_kind {
+	RECORD_TRACKED,
+	RECORD_RENAMED,
+	RECORD_BURST,
+	RECORD_EXHAUSTED,
+	RECORD_WAKEUP,
+	RECORD_EXITED,
+};
+
+/*
+ * Every record has this size: with the ring buffer's own header of 8 bytes it is one cache line,
+ * and lies in one.
+ */
+struct record {
+	u64 id;
+	u64 at_ns; /* a burst's end */
+	union {
+		struct {
+			u64 woke_ns;
+			u64 first_ran_ns;
+			u64 executed_ns;
+			u32 preempted;
+			u32 exhausted;
+		} burst;
+		struct {
+			char comm[16];
+			u32 pid;
+		} task;
+	};
+	u32 waker;
+	u32 kind;
+};
+
+/* What user space asks of the task iterator. */
+enum request {
+	REQUEST_TRACK,
+	REQUEST_UNTRACK,
+};
+
+struct shared {
+	u64 lost;    /* records that found no room, ever */
+	u64 alive;   /* tasks tracked now */
+	u64 wanted;  /* whom the request is about: TRACK a thread's number, UNTRACK an id */
+	u32 request;
+	u32 follow_children;
+	u32 found;   /* answer: matching tasks */
+	u32 added;   /* answer: of them newly tracked */
+	u32 refused; /* answer: of them those there was no room for */
+};
+
+#endif

@@ -1,0 +1,121 @@
+//! The page of state that the BPF programs and user space both see: `struct shared` of record.h.
+
+use std::os::fd::{AsFd, AsRawFd};
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+use libbpf_rs::MapHandle;
+use onbeat_model::{Follow, TaskId};
+
+use super::{Error, skeleton::types, wire};
+
+#[derive(Debug)]
+#[repr(C)]
+struct State {
+    lost: AtomicU64,
+    alive: AtomicU64,
+    wanted: AtomicU64,
+    request: AtomicU32,
+    follow_children: AtomicU32,
+    found: AtomicU32,
+    added: AtomicU32,
+    refused: AtomicU32,
+}
+
+const _: () = assert!(size_of::<State>() == size_of::<types::shared>());
+
+/// What the task iterator is to do.
+pub(super) enum Request {
+    Track { tid: u32, follow: Follow },
+    Untrack(TaskId),
+}
+
+/// What came of it.
+pub(super) struct Answer {
+    /// Matching tasks.
+    pub(super) found: u32,
+    /// Of them, those tracked from now on.
+    pub(super) added: u32,
+    /// Of them, those there was no room for.
+    pub(super) refused: u32,
+}
+
+/// The page, mapped.
+#[derive(Debug)]
+pub(super) struct Shared(NonNull<State>);
+
+impl Shared {
+    /// Maps the programs' `.bss`.
+    pub(super) fn map(map: &MapHandle) -> Result<Self, Error> {
+        // SAFETY: a new mapping at an address of the kernel's choice.
+        let page = unsafe {
+            libc::mmap(
+                std::ptr::null_mut(),
+                size_of::<State>(),
+                libc::PROT_READ | libc::PROT_WRITE,
+                libc::MAP_SHARED,
+                map.as_fd().as_raw_fd(),
+                0,
+            )
+        };
+        if page == libc::MAP_FAILED {
+            let source = std::io::Error::last_os_error().into();
+            return Err(Error::kernel("map the tracer's state")(source));
+        }
+        NonNull::new(page.cast())
+            .map(Self)
+            .ok_or_else(|| Error::loading(libbpf_rs::Error::from_raw_os_error(libc::EFAULT)))
+    }
+
+    fn state(&self) -> &State {
+        // SAFETY: the page stays mapped as long as `self` lives, and is only accessed by atomics.
+        unsafe { self.0.as_ref() }
+    }
+
+    /// Records lost since the programs were loaded.
+    pub(super) fn lost(&self) -> u64 {
+        self.state().lost.load(Ordering::Relaxed)
+    }
+
+    /// Tasks tracked now.
+    pub(super) fn alive(&self) -> u64 {
+        self.state().alive.load(Ordering::Acquire)
+    }
+
+    /// Writes down what the iterator is to do when it runs next.
+    pub(super) fn ask(&mut self, request: Request) {
+        let state = self.state();
+        let (wanted, kind, children) = match request {
+            Request::Track { tid, follow } => (tid.into(), 0, follow == Follow::Children),
+            Request::Untrack(task) => (wire::pack(task), 1, false),
+        };
+        state.wanted.store(wanted, Ordering::Relaxed);
+        state.request.store(kind, Ordering::Relaxed);
+        state
+            .follow_children
+            .store(children.into(), Ordering::Relaxed);
+        for answer in [&state.found, &state.added, &state.refused] {
+            answer.store(0, Ordering::Relaxed);
+        }
+    }
+
+    /// What the iterator's last run came to.
+    pub(super) fn answer(&self) -> Answer {
+        let state = self.state();
+        Answer {
+            found: state.found.load(Ordering::Acquire),
+            added: state.added.load(Ordering::Acquire),
+            refused: state.refused.load(Ordering::Acquire),
+        }
+    }
+}
+
+impl Drop for Shared {
+    fn drop(&mut self) {
+        // SAFETY: it was mapped with this size, and nobody else has the address.
+        unsafe { libc::munmap(self.0.as_ptr().cast(), size_of::<State>()) };
+    }
+}
+
+// SAFETY: the page belongs to no thread, and is only accessed by atomics.
+unsafe impl Send for Shared {}

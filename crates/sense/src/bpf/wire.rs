@@ -1,0 +1,73 @@
+//! Reads the ring buffer's records: `struct record` of record.h.
+
+use onbeat_model::{Burst, Event, Instant, Name, Span, Task, TaskId};
+
+/// A thread's number takes the low bits of its packed identity, its start the others.
+const TID_BITS: u32 = 22;
+const SIZE: usize = 56;
+
+const TRACKED: u32 = 0;
+const RENAMED: u32 = 1;
+const BURST: u32 = 2;
+const EXHAUSTED: u32 = 3;
+const WAKEUP: u32 = 4;
+const EXITED: u32 = 5;
+
+/// A task's identity as the programs write it.
+pub(super) const fn pack(task: TaskId) -> u64 {
+    task.started_ticks << TID_BITS | task.tid as u64
+}
+
+const fn unpack(id: u64) -> TaskId {
+    TaskId {
+        tid: (id & ((1 << TID_BITS) - 1)) as u32,
+        started_ticks: id >> TID_BITS,
+    }
+}
+
+/// The event that a record tells of; none if it is not one of ours.
+pub(super) fn event(bytes: &[u8]) -> Option<Event> {
+    let bytes: &[u8; SIZE] = bytes.try_into().ok()?;
+    let task = unpack(long(bytes, 0));
+    let at = Instant::from_ns(long(bytes, 8));
+    let waker = word(bytes, 48);
+    let named = || {
+        let mut comm = [0; 16];
+        comm.copy_from_slice(&bytes[16..32]);
+        Task {
+            id: task,
+            pid: word(bytes, 32),
+            comm: Name::new(&comm),
+        }
+    };
+    Some(match word(bytes, 52) {
+        TRACKED => Event::Tracked { at, task: named() },
+        RENAMED => Event::Renamed { at, task: named() },
+        BURST => Event::Burst(Burst {
+            task,
+            woke: Instant::from_ns(long(bytes, 16)),
+            first_ran: Instant::from_ns(long(bytes, 24)),
+            blocked: at,
+            executed: Span::from_ns(long(bytes, 32)),
+            preempted: word(bytes, 40),
+            waker,
+            exhausted: word(bytes, 44) != 0,
+        }),
+        EXHAUSTED => Event::Exhausted { at, task },
+        WAKEUP => Event::Wakeup { at, task, waker },
+        EXITED => Event::Exited { at, task },
+        _ => return None,
+    })
+}
+
+fn long(bytes: &[u8; SIZE], at: usize) -> u64 {
+    let mut long = [0; 8];
+    long.copy_from_slice(&bytes[at..at + 8]);
+    u64::from_ne_bytes(long)
+}
+
+fn word(bytes: &[u8; SIZE], at: usize) -> u32 {
+    let mut word = [0; 4];
+    word.copy_from_slice(&bytes[at..at + 4]);
+    u32::from_ne_bytes(word)
+}
