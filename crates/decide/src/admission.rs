@@ -110,3 +110,48 @@ fn largest_gap(held: &[Bandwidth], cpus: u32) -> Bandwidth {
     }
     free.into_iter().max().unwrap_or(Bandwidth::ZERO)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use onbeat_model::Span;
+
+    fn asked(wanted: f64, held: &[f64]) -> Verdict {
+        let held: Vec<Bandwidth> = held.iter().copied().map(Bandwidth::from_cpus).collect();
+        let limits = Limits {
+            total: Bandwidth::from_cpus(1.7),
+            per_task: Bandwidth::from_cpus(0.85),
+            shortest_runtime: Span::from_ns(1024),
+        };
+        check(Bandwidth::from_cpus(wanted), &held, 2, &limits)
+    }
+
+    #[test]
+    fn a_reservation_fits_on_one_cpu_across_cpus_or_not_at_all() {
+        let one = asked(0.5, &[0.6, 0.5]);
+        assert!(one.fits());
+        assert_eq!(one.to_string(), "fits on one CPU; 10.0% stays free");
+        let across = asked(0.5, &[0.6, 0.59]);
+        assert!(across.fits());
+        assert_eq!(
+            across.to_string(),
+            "fits, but no CPU has more than 41.0% free, so jobs may end late by a bounded time; \
+             1.0% stays free"
+        );
+        let none = asked(0.5, &[0.8, 0.8]);
+        assert!(!none.fits());
+        assert!(
+            none.to_string()
+                .starts_with("50.0% is wanted and 10.0% is free")
+        );
+        let large = asked(0.9, &[]);
+        assert!(!large.fits());
+        assert!(large.to_string().contains("one task may have 85.0%"));
+    }
+
+    #[test]
+    fn small_tasks_are_packed_before_a_gap_is_called_too_small() {
+        let one = asked(0.8, &[0.3, 0.2, 0.4]);
+        assert_eq!(one.to_string(), "fits on one CPU; 0.0% stays free");
+    }
+}

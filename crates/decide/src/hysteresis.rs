@@ -105,3 +105,69 @@ impl Hysteresis {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn reservation(runtime_us: u64) -> Reservation {
+        Reservation::implicit(Span::from_us(runtime_us), Span::from_us(4000)).unwrap()
+    }
+
+    /// After how many jobs that want `wanted_us` a task that holds 1000 us gets something else, and
+    /// what.
+    fn settled(wanted_us: u64) -> Option<(usize, Span)> {
+        let mut hysteresis = Hysteresis::default();
+        (1..=50).find_map(|job| {
+            hysteresis
+                .consider(Some(reservation(1000)), reservation(wanted_us))
+                .map(|change| (job, change.runtime()))
+        })
+    }
+
+    #[test]
+    fn a_raise_is_made_at_once_and_a_shrink_the_sooner_the_larger_it_is() {
+        let us = Span::from_us;
+        assert_eq!(settled(1050), Some((1, us(1050))));
+        assert_eq!(settled(500), Some((1, us(500))));
+        assert_eq!(settled(800), Some((2, us(800))));
+        assert_eq!(settled(949), Some((8, us(949))));
+        assert_eq!(settled(960), None);
+        assert_eq!(settled(1000), None);
+        assert_eq!(settled(1030), Some((14, us(1030))));
+    }
+
+    #[test]
+    fn a_job_that_needs_the_old_grant_again_starts_the_count_anew() {
+        let mut hysteresis = Hysteresis::default();
+        let held = Some(reservation(1000));
+        for _ in 0..10 {
+            for _ in 0..3 {
+                assert_eq!(hysteresis.consider(held, reservation(900)), None);
+            }
+            assert_eq!(hysteresis.consider(held, reservation(1000)), None);
+        }
+    }
+
+    #[test]
+    fn a_shrink_goes_to_the_most_that_was_wanted_meanwhile() {
+        let mut hysteresis = Hysteresis::default();
+        let held = Some(reservation(1000));
+        assert_eq!(hysteresis.consider(held, reservation(880)), None);
+        assert_eq!(
+            hysteresis.consider(held, reservation(700)),
+            Some(reservation(880))
+        );
+    }
+
+    #[test]
+    fn a_first_grant_and_another_period_are_put_in_force_at_once() {
+        let mut hysteresis = Hysteresis::default();
+        let first = reservation(1000);
+        assert_eq!(hysteresis.consider(None, first), Some(first));
+        let slower = Reservation::implicit(Span::from_us(1000), Span::from_us(4010)).unwrap();
+        assert_eq!(hysteresis.consider(Some(first), slower), Some(slower));
+        let drifted = Reservation::implicit(Span::from_us(1000), Span::from_us(4004)).unwrap();
+        assert_eq!(hysteresis.consider(Some(first), drifted), None);
+    }
+}

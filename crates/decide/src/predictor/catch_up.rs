@@ -17,6 +17,10 @@ use onbeat_model::{Instant, Job, Reservation, Span};
 /// reason for a raise.
 const HARMLESS_MOST: u32 = 3;
 
+/// A raise that was not needed again for so many jobs has done what it could, even if they are late:
+/// then it is not the budget that makes them so.
+const UNUSED_MOST: u32 = 8;
+
 /// The raise in force, and whether raises have been of any use.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct CatchUp {
@@ -29,6 +33,7 @@ struct Raise {
     runtime: Span,
     exhausted: Span,
     at: Instant,
+    unused: u32,
 }
 
 impl CatchUp {
@@ -49,19 +54,27 @@ impl CatchUp {
             runtime: runtime.max(so_far),
             exhausted: first,
             at,
+            unused: 0,
         });
     }
 
     /// A job is done: one that ended in time ends the raise.
     pub(crate) fn job(&mut self, job: &Job) {
-        let Some(raise) = self.raised else {
+        let Some(raise) = &mut self.raised else {
             if !job.exhausted || job.missed() {
                 self.harmless = 0;
             }
             return;
         };
-        if job.missed() || job.ended < raise.at {
+        if job.ended < raise.at {
+            return;
+        }
+        if job.missed() {
             self.harmless = 0;
+            raise.unused += u32::from(!job.exhausted);
+            if raise.unused >= UNUSED_MOST {
+                self.raised = None;
+            }
             return;
         }
         if job.exhausted && job.executed <= raise.exhausted {
@@ -83,5 +96,89 @@ impl CatchUp {
             (Some(planned), Some(raise)) => Some(planned.max(raise.runtime)),
             (planned, raise) => planned.or(raise.map(|raise| raise.runtime)),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use onbeat_model::TaskId;
+
+    const PERIOD_US: u64 = 4000;
+
+    fn held(runtime_us: u64) -> Reservation {
+        Reservation::implicit(Span::from_us(runtime_us), Span::from_us(PERIOD_US)).unwrap()
+    }
+
+    fn at(us: u64) -> Instant {
+        Instant::from_ns(us * 1000)
+    }
+
+    fn job(release_us: u64, ended_us: u64, executed_us: u64, exhausted: bool) -> Job {
+        Job {
+            task: TaskId::recorded(1),
+            release: at(release_us),
+            woke: at(release_us),
+            started: at(release_us),
+            ended: at(ended_us),
+            executed: Span::from_us(executed_us),
+            deadline: at(release_us + PERIOD_US),
+            bursts: 1,
+            exhausted,
+        }
+    }
+
+    fn raised(catch_up: &CatchUp) -> Option<Span> {
+        catch_up.over(None)
+    }
+
+    #[test]
+    fn a_raise_lasts_until_a_job_ends_in_time_and_repeated_ones_add_up_to_a_limit() {
+        let mut catch_up = CatchUp::default();
+        catch_up.exhausted(at(1000), held(1000), 2.0, 3.0);
+        assert_eq!(raised(&catch_up), Some(Span::from_us(2000)));
+        catch_up.exhausted(at(6000), held(2000), 2.0, 3.0);
+        assert_eq!(raised(&catch_up), Some(Span::from_us(3000)));
+        catch_up.job(&job(0, 6500, 4000, true));
+        assert_eq!(raised(&catch_up), Some(Span::from_us(3000)), "it was late");
+        catch_up.job(&job(8000, 9000, 1000, false));
+        assert_eq!(raised(&catch_up), None);
+    }
+
+    #[test]
+    fn a_raise_that_is_not_what_late_jobs_lack_is_given_up() {
+        let mut catch_up = CatchUp::default();
+        catch_up.exhausted(at(1000), held(1000), 2.0, 4.0);
+        let late = |n: u64| job(n * PERIOD_US, (n + 1) * PERIOD_US + 100, 900, false);
+        for n in 1..8 {
+            catch_up.job(&late(n));
+            assert!(raised(&catch_up).is_some(), "job {n}");
+        }
+        catch_up.job(&late(8));
+        assert_eq!(raised(&catch_up), None);
+    }
+
+    #[test]
+    fn a_planned_runtime_above_the_raise_stands() {
+        let mut catch_up = CatchUp::default();
+        catch_up.exhausted(at(1000), held(1000), 1.5, 4.0);
+        let planned = Some(Span::from_us(1800));
+        assert_eq!(catch_up.over(planned), planned);
+    }
+
+    #[test]
+    fn interruptions_of_jobs_that_end_in_time_are_no_reason_for_a_raise_again_and_again() {
+        let mut catch_up = CatchUp::default();
+        for n in 0..3 {
+            let release = n * PERIOD_US;
+            catch_up.exhausted(at(release + 500), held(1000), 2.0, 4.0);
+            assert!(raised(&catch_up).is_some());
+            catch_up.job(&job(release, release + 2000, 900, true));
+        }
+        catch_up.exhausted(at(12_500), held(1000), 2.0, 4.0);
+        assert_eq!(raised(&catch_up), None);
+        catch_up.job(&job(12_000, 17_000, 900, true));
+        catch_up.exhausted(at(17_500), held(1000), 2.0, 4.0);
+        assert!(raised(&catch_up).is_some(), "now one was late: it matters");
     }
 }

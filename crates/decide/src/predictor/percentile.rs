@@ -2,9 +2,11 @@
 //!
 //! LFS++ (section 5.3) estimates the percentile p = (N-j)/N of the CPU time per sampling interval.
 //! Here the samples are the jobs themselves, as its section 7.3 shows how much that is worth. A
-//! window of N = 16 cannot tell what one job in a hundred needs, so beside it the amounts by which
-//! jobs exceeded their percentile are kept for the last 256 jobs: the spread is the paper's x, or as
-//! much more as keeps the share of overruns at the one configured.
+//! window of N = 16 cannot tell what one job in a hundred needs. So beside it the amounts by which jobs
+//! exceeded the median of the N before them are kept for the last 256 jobs: what is asked for is the
+//! paper's (1+x) times the percentile, or the median and as much more as keeps the share of overruns
+//! at the one configured, whichever is more. (Counted from the median, because a long job or two in
+//! the window move it little; counted from the percentile, they would be paid for twice.)
 
 use onbeat_model::{Demand, Instant, Job, Reservation, Span};
 
@@ -14,6 +16,10 @@ use super::{Parameters, Predictor, generosity, percentile};
 /// For how many jobs an excess is remembered: enough to know what one job in a hundred needs.
 const EXCESS_WINDOW: usize = 256;
 
+/// From how many jobs on their excesses are known well enough to need no spread on top of the
+/// percentile.
+const EXCESS_KNOWN: usize = 100;
+
 /// How many jobs of a new rate must be known before the runtime of the former one is let go.
 const BRIDGE_JOBS: u32 = 4;
 
@@ -21,6 +27,7 @@ const BRIDGE_JOBS: u32 = 4;
 pub struct Percentile {
     parameters: Parameters,
     percentile: Option<Span>,
+    median: Span,
     jobs: usize,
     excess: Demand,
     catch_up: CatchUp,
@@ -41,6 +48,7 @@ impl Percentile {
         Self {
             parameters,
             percentile: None,
+            median: Span::ZERO,
             jobs: 0,
             excess: Demand::new(EXCESS_WINDOW),
             catch_up: CatchUp::default(),
@@ -51,14 +59,23 @@ impl Percentile {
 
     fn planned(&self) -> Option<Span> {
         let percentile = self.percentile?;
-        let spread = percentile.scale(self.parameters.spread.max(0.0));
-        let widest = percentile.scale(self.parameters.widest_spread);
-        let learnt = self.learnt_excess().min(widest);
+        let spread = self.spread();
+        let widest = percentile.scale(1.0 + self.parameters.widest_spread);
+        let planned = if self.excess.len() < EXCESS_KNOWN {
+            percentile.scale(spread)
+        } else {
+            percentile.max(self.median.scale(spread))
+        };
+        let learnt = (self.median + self.learnt_excess()).min(widest);
         let generous = generosity(self.jobs, self.parameters.window);
-        Some((percentile + spread.max(learnt)).scale(generous))
+        Some(planned.max(learnt).scale(generous))
     }
 
-    /// What all but the permitted share of jobs needed beyond their percentile. The largest excess
+    fn spread(&self) -> f64 {
+        1.0 + self.parameters.spread.max(0.0)
+    }
+
+    /// What all but the permitted share of jobs needed beyond the median. The largest excess
     /// is never counted: one outlier is no distribution.
     fn learnt_excess(&self) -> Span {
         let sorted = self.excess.sorted();
@@ -75,10 +92,12 @@ impl Predictor for Percentile {
     }
 
     fn job(&mut self, job: &Job, demand: &Demand) {
-        if let Some(percentile) = self.percentile {
-            self.excess.record(job.executed - percentile);
+        if let Some(planned) = self.planned() {
+            self.excess
+                .record(credible(job, planned.scale(self.spread())) - self.median);
         }
         self.percentile = percentile(demand, &self.parameters);
+        self.median = demand.quantile(0.5).unwrap_or_default();
         self.jobs = demand.len();
         self.catch_up.job(job);
         if let Some(bridge) = &mut self.bridge {
@@ -122,5 +141,15 @@ impl Predictor for Percentile {
         self.catch_up
             .over(planned)
             .map(|runtime| runtime.min(period))
+    }
+}
+
+/// A job that ended late may have the next one's execution time mixed up with its own: it is
+/// believed to have needed more than was planned, but only a step more.
+fn credible(job: &Job, step: Span) -> Span {
+    if job.missed() {
+        job.executed.min(step)
+    } else {
+        job.executed
     }
 }

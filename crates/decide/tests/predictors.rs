@@ -1,0 +1,238 @@
+//! Every predictor drives a simulated server through the scenes it will meet on a real machine.
+
+mod simulation;
+
+use onbeat_decide::predictor::{Kind, Parameters, build};
+use onbeat_model::Span;
+use simulation::{Noise, Outcome, Scene, play};
+
+const JOBS: usize = 3000;
+
+/// The three tasks of LFS++, Table I: period, and execution time from the load.
+fn table_one() -> [(Span, Span); 3] {
+    [(3505, 0.30), (8220, 0.28), (100_000, 0.21)].map(|(period_us, load)| {
+        let period = Span::from_us(period_us);
+        (period, period.scale(load))
+    })
+}
+
+/// Jobs of `mean` with a relative standard deviation of `sigma`; one in `1 / outliers` takes
+/// longer by a fraction drawn evenly from `longer`.
+fn jobs(
+    seed: u64,
+    mean: Span,
+    sigma: f64,
+    outliers: f64,
+    longer: std::ops::Range<f64>,
+) -> Vec<Span> {
+    let mut noise = Noise(seed);
+    (0..JOBS)
+        .map(|_| {
+            let normal = 1.0 + sigma * noise.normal();
+            let drawn = noise.unit();
+            let outlier = longer.start + (longer.end - longer.start) * noise.unit();
+            let factor = if drawn < outliers { outlier } else { 0.0 };
+            mean.scale(normal.max(0.5) * (1.0 + factor))
+        })
+        .collect()
+}
+
+fn steady(seed: u64, mean: Span, sigma: f64) -> Vec<Span> {
+    jobs(seed, mean, sigma, 0.0, 0.0..0.0)
+}
+
+/// What rt-app's tasks do on a machine that is not quite quiet.
+fn scenes(seed: u64, period: Span, mean: Span) -> Vec<(&'static str, Scene)> {
+    let plain = || Scene::of(period, steady(seed, mean, 0.02));
+    vec![
+        ("steady within 2%", plain()),
+        (
+            "steady within 5%",
+            Scene::of(period, steady(seed, mean, 0.05)),
+        ),
+        (
+            "reserved in the middle of a job",
+            Scene {
+                out_of_step: mean.scale(0.7),
+                ..plain()
+            },
+        ),
+        (
+            "a period found 0.1% too long",
+            Scene {
+                server_period_error: 0.001,
+                ..plain()
+            },
+        ),
+        (
+            "a period found 0.1% too short",
+            Scene {
+                server_period_error: -0.001,
+                ..plain()
+            },
+        ),
+        (
+            "3% of jobs longer by 10% to 20%",
+            Scene::of(period, jobs(seed, mean, 0.02, 0.03, 0.1..0.2)),
+        ),
+        (
+            "0.5% of jobs longer by half to three halves",
+            Scene::of(period, jobs(seed, mean, 0.02, 0.005, 0.5..1.5)),
+        ),
+        (
+            "3% longer by 10% to 20%, enforced at a tick of 4 ms",
+            Scene {
+                tick: Span::from_ms(4),
+                ..Scene::of(period, jobs(seed, mean, 0.02, 0.03, 0.1..0.2))
+            },
+        ),
+        (
+            "the CPU stolen for 0.3 ms in every 50th job",
+            Scene {
+                stolen: |job| Span::from_us(if job % 50 == 0 { 300 } else { 0 }),
+                ..plain()
+            },
+        ),
+    ]
+}
+
+fn with(kind: Kind, scene: &Scene) -> Outcome {
+    play(scene, &mut *build(kind, Parameters::default()))
+}
+
+/// Every scene of every task of Table I, with several seeds.
+fn each(mut check: impl FnMut(&str, &Scene)) {
+    for seed in 1..=4 {
+        for (period, mean) in table_one() {
+            for (name, scene) in scenes(seed, period, mean) {
+                check(&format!("{name}, period {period}, seed {seed}"), &scene);
+            }
+        }
+    }
+}
+
+#[test]
+fn the_default_keeps_table_one_in_time_for_at_most_a_quarter_more_than_it_uses() {
+    each(|name, scene| {
+        let outcome = with(Kind::Percentile, scene);
+        assert!(outcome.misses <= 0.01, "{name}: {outcome:?}");
+        assert!(outcome.reserved_over_used <= 1.25, "{name}: {outcome:?}");
+    });
+}
+
+#[test]
+fn nearly_constant_jobs_cost_little_more_than_the_spread() {
+    let seed = 1;
+    for (period, mean) in table_one() {
+        let outcome = with(
+            Kind::Percentile,
+            &Scene::of(period, steady(seed, mean, 0.02)),
+        );
+        assert!(outcome.reserved_over_used <= 1.15, "{outcome:?}");
+        assert_eq!(outcome.exhaustions, 0, "{outcome:?}");
+    }
+}
+
+#[test]
+fn the_papers_rate_form_and_mean_plus_sigma_do_well_where_jobs_are_nearly_constant() {
+    let seed = 1;
+    for (period, mean) in table_one() {
+        let scene = Scene::of(period, steady(seed, mean, 0.02));
+        for kind in [Kind::Rate, Kind::MeanSigma] {
+            let outcome = with(kind, &scene);
+            let told = format!("{kind}, period {period}: {outcome:?}");
+            assert!(outcome.misses <= 0.01, "{told}");
+            assert!(outcome.reserved_over_used <= 1.25, "{told}");
+        }
+    }
+}
+
+#[test]
+fn where_some_jobs_are_long_the_rate_form_misses_more_and_mean_plus_sigma_costs_more() {
+    let seed = 1;
+    for (period, mean) in table_one() {
+        let scene = Scene::of(period, jobs(seed, mean, 0.02, 0.03, 0.1..0.2));
+        let percentile = with(Kind::Percentile, &scene);
+        let rate = with(Kind::Rate, &scene);
+        let mean_sigma = with(Kind::MeanSigma, &scene);
+        assert!(rate.misses > 2.0 * percentile.misses, "{rate:?}");
+        assert!(
+            mean_sigma.reserved_over_used > percentile.reserved_over_used + 0.02,
+            "{mean_sigma:?} {percentile:?}"
+        );
+    }
+}
+
+#[test]
+fn the_binary_baseline_pays_with_misses_for_not_knowing_how_much_is_needed() {
+    let seed = 1;
+    for (period, mean) in table_one() {
+        let scene = Scene::of(period, steady(seed, mean, 0.02));
+        let binary = with(Kind::Binary, &scene);
+        let percentile = with(Kind::Percentile, &scene);
+        assert!(binary.misses > 0.02, "{binary:?}");
+        assert!(binary.misses < 0.05, "{binary:?}");
+        assert!(percentile.misses < binary.misses);
+        assert!(percentile.reserved_over_used < binary.reserved_over_used);
+    }
+}
+
+#[test]
+fn a_lasting_rise_of_the_demand_costs_two_jobs_at_most() {
+    let seed = 1;
+    for (period, mean) in table_one() {
+        let mut demand = steady(seed, mean, 0.02);
+        for job in &mut demand[1000..] {
+            *job = job.scale(1.6);
+        }
+        let scene = Scene::of(period, demand);
+        for kind in [Kind::Percentile, Kind::MeanSigma] {
+            let outcome = with(kind, &scene);
+            let told = format!("{kind}, period {period}: {outcome:?}");
+            assert!(outcome.longest_run_of_misses <= 2, "{told}");
+            assert!(outcome.reserved_over_used <= 1.25, "{told}");
+        }
+    }
+}
+
+#[test]
+fn frames_of_two_sizes_get_what_the_larger_ones_need() {
+    let mut noise = Noise(1);
+    let frames = (0..JOBS)
+        .map(|i| {
+            let size = if i % 12 == 0 { 20.0 } else { 12.0 };
+            Span::from_ms(1).scale(size * (1.0 + 0.03 * noise.normal()))
+        })
+        .collect();
+    let outcome = with(Kind::Percentile, &Scene::of(Span::from_ms(40), frames));
+    assert!(outcome.misses <= 0.01, "{outcome:?}");
+}
+
+#[test]
+fn without_the_raise_one_long_job_is_felt_in_many() {
+    let (seed, (period, mean)) = (1, table_one()[0]);
+    let mut demand = steady(seed, mean, 0.02);
+    demand[500] = mean * 2;
+    let scene = Scene::of(period, demand);
+    let raising = with(Kind::Percentile, &scene);
+    let plain = Parameters {
+        boost: 1.0,
+        ..Parameters::default()
+    };
+    let not_raising = play(&scene, &mut *build(Kind::Percentile, plain));
+    assert!(raising.longest_run_of_misses <= 2, "{raising:?}");
+    assert!(not_raising.longest_run_of_misses >= 5, "{not_raising:?}");
+    assert!(raising.reserved_over_used < not_raising.reserved_over_used + 0.005);
+}
+
+#[test]
+fn hysteresis_keeps_system_calls_rare() {
+    let seed = 1;
+    for (period, mean) in table_one() {
+        let outcome = with(
+            Kind::Percentile,
+            &Scene::of(period, steady(seed, mean, 0.05)),
+        );
+        assert!(outcome.changes * 50 <= JOBS, "{outcome:?}");
+    }
+}

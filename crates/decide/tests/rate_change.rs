@@ -1,0 +1,114 @@
+//! A change of rate re-plans at once: nobody waits for a window of new jobs to fill.
+
+use onbeat_decide::predictor::{Kind, Parameters, Predictor, build};
+use onbeat_model::{Demand, Instant, Job, Span, TaskId};
+
+/// Tells the predictor of `count` jobs of `executed` each, in time, from a fresh window on.
+fn tell(predictor: &mut dyn Predictor, period: Span, executed: Span, count: usize) {
+    tell_each(predictor, period, &vec![executed; count]);
+}
+
+fn tell_each(predictor: &mut dyn Predictor, period: Span, jobs: &[Span]) {
+    let mut demand = Demand::new(Parameters::default().window);
+    for (n, &executed) in (0..).zip(jobs) {
+        let release = Instant::ZERO + period * n;
+        demand.record(executed);
+        let job = Job {
+            task: TaskId::recorded(1),
+            release,
+            woke: release,
+            started: release,
+            ended: release + executed,
+            executed,
+            deadline: release + period,
+            bursts: 1,
+            exhausted: false,
+        };
+        predictor.job(&job, &demand);
+    }
+}
+
+fn ms(runtime: Option<Span>) -> f64 {
+    runtime.map_or(0.0, Span::as_ms_f64)
+}
+
+#[test]
+fn the_default_starts_generous_and_shrinks_to_fit() {
+    let mut predictor = build(Kind::Percentile, Parameters::default());
+    let period = Span::from_ms(40);
+    let mut last = f64::INFINITY;
+    for (jobs, expected) in [(1, 22.0), (2, 16.5), (4, 13.75), (16, 11.0)] {
+        tell(&mut *predictor, period, Span::from_ms(10), jobs);
+        let wanted = ms(predictor.runtime(period));
+        assert!((wanted - expected).abs() < 1e-6, "{jobs} jobs: {wanted}");
+        assert!(wanted < last);
+        last = wanted;
+    }
+}
+
+#[test]
+fn at_a_slower_rate_the_default_asks_for_the_old_bandwidth_until_it_knows_the_new_jobs() {
+    let mut predictor = build(Kind::Percentile, Parameters::default());
+    predictor.rate_changed(Span::from_ms(20));
+    tell(&mut *predictor, Span::from_ms(20), Span::from_ms(10), 16);
+    predictor.rate_changed(Span::from_ms(40));
+    assert!((ms(predictor.runtime(Span::from_ms(40))) - 22.0).abs() < 1e-6);
+    tell(&mut *predictor, Span::from_ms(40), Span::from_ms(10), 16);
+    assert!((ms(predictor.runtime(Span::from_ms(40))) - 11.0).abs() < 1e-6);
+}
+
+#[test]
+fn at_a_faster_rate_the_default_asks_for_the_old_runtime_until_it_knows_the_new_jobs() {
+    let mut predictor = build(Kind::Percentile, Parameters::default());
+    predictor.rate_changed(Span::from_ms(40));
+    tell(&mut *predictor, Span::from_ms(40), Span::from_ms(10), 16);
+    predictor.rate_changed(Span::from_ms(20));
+    assert!((ms(predictor.runtime(Span::from_ms(20))) - 11.0).abs() < 1e-6);
+    tell(&mut *predictor, Span::from_ms(20), Span::from_ms(5), 16);
+    assert!((ms(predictor.runtime(Span::from_ms(20))) - 5.5).abs() < 1e-6);
+}
+
+#[test]
+fn the_rate_form_is_the_papers_formula() {
+    let mut predictor = build(Kind::Rate, Parameters::default());
+    let second = Span::from_secs(1);
+    for used_ms in [300, 500, 400] {
+        predictor.sampled(Span::from_ms(used_ms), second);
+    }
+    let wanted = ms(predictor.runtime(Span::from_ms(40)));
+    assert!((wanted - 1.1 * 40.0 * 0.5).abs() < 1e-6, "{wanted}");
+    let slower = ms(predictor.runtime(Span::from_ms(80)));
+    assert!((slower - 2.0 * wanted).abs() < 1e-6, "{slower}");
+    predictor.sampled(Span::from_ms(300), Span::from_ms(500));
+    let higher = ms(predictor.runtime(Span::from_ms(40)));
+    assert!((higher - 1.1 * 40.0 * 0.6).abs() < 1e-6, "{higher}");
+}
+
+#[test]
+fn mean_plus_sigma_is_its_formula() {
+    let mut predictor = build(
+        Kind::MeanSigma,
+        Parameters {
+            spread: 0.0,
+            sigmas: 2.0,
+            window: 2,
+            ..Parameters::default()
+        },
+    );
+    let jobs = [Span::from_ms(8), Span::from_ms(12)];
+    tell_each(&mut *predictor, Span::from_ms(40), &jobs);
+    assert!((ms(predictor.runtime(Span::from_ms(40))) - 14.0).abs() < 1e-6);
+}
+
+#[test]
+fn no_predictor_asks_for_more_than_the_period() {
+    for kind in Kind::ALL {
+        let mut predictor = build(kind, Parameters::default());
+        tell(&mut *predictor, Span::from_ms(10), Span::from_ms(9), 1);
+        assert_eq!(
+            predictor.runtime(Span::from_ms(10)),
+            Some(Span::from_ms(10)),
+            "{kind}"
+        );
+    }
+}
