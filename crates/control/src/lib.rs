@@ -1,1 +1,42 @@
 //! The loop that wires sensing, inferring, deciding and acting.
+//!
+//! ```text
+//!  Sensor ──events──▶ Thread: Analyser ─▶ Kept: Tracker, Separator, Profiler, Predictor
+//!                                                              │ wish, when it is worth one
+//!  Actuator ◀──reservations── enforce ◀──grants── Claims: supervisor
+//! ```
+//!
+//! [`Controller`] is everything between the two seams, and [`drive`] turns it until there is nothing
+//! more to hear. Neither knows whether sensor and actuator are the live kernel, a recording or a
+//! simulated machine; given the same events and answers, it decides the same.
+//!
+//! What it costs is what it was built around: work is done per event and per change, never per
+//! thread and turn. A job costs a few look-ups and no system call; a wish goes to the supervisor only
+//! when hysteresis lets it pass, and the supervisor looks at all threads only when not all fits.
+
+mod attempts;
+mod claims;
+mod controller;
+mod drive;
+mod dry_run;
+mod enforce;
+mod figures;
+mod journal;
+mod kept;
+mod report;
+mod roster;
+mod server;
+mod settings;
+mod thread;
+mod timers;
+mod times;
+mod why;
+
+pub use controller::Controller;
+pub use drive::{Next, drive};
+pub use dry_run::DryRun;
+pub use journal::{Entry, What};
+pub use report::{Report, ResponseTimes, State, ThreadReport};
+pub use settings::{Settings, Weigh};
+pub use times::Times;
+pub use why::Why;

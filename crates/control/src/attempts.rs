@@ -1,0 +1,130 @@
+//! When a thread's bursts are worth another analysis.
+//!
+//! An analysis costs as much as hundreds of events, so it is made when enough is new: soon while a
+//! thread is young, for the lock is to come within ten jobs, then at growing distances while a
+//! thread shows no rhythm, and at growing distances again to verify one that was found.
+
+use onbeat_model::{Instant, Span};
+
+/// The fewest bursts that are worth an analysis.
+const FEWEST: u32 = 6;
+const FIRST_PAUSE: Span = Span::from_ms(15);
+const LONGEST_PAUSE: Span = Span::from_ms(500);
+/// After so many analyses in vain the pauses grow.
+const PATIENCE: u32 = 12;
+const FIRST_VERIFICATION: Span = Span::from_ms(250);
+const LAST_VERIFICATION: u32 = 5;
+
+/// Since the last analysis of a thread.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Attempts {
+    fresh: u32,
+    needed: u32,
+    not_before: Instant,
+    failed: u32,
+}
+
+impl Attempts {
+    /// As for a thread just heard of.
+    pub(crate) const fn new() -> Self {
+        Self {
+            fresh: 0,
+            needed: FEWEST,
+            not_before: Instant::ZERO,
+            failed: 0,
+        }
+    }
+
+    /// As for a thread whose last bursts were heard already.
+    pub(crate) const fn at_once() -> Self {
+        Self {
+            needed: 1,
+            ..Self::new()
+        }
+    }
+
+    /// One more burst, which ended at `at`. True if now is the time for an analysis.
+    pub(crate) fn heard(&mut self, at: Instant) -> bool {
+        self.fresh = self.fresh.saturating_add(1);
+        self.fresh >= self.needed && at >= self.not_before
+    }
+
+    /// An analysis at `now` showed no rhythm.
+    pub(crate) fn failed(&mut self, now: Instant) {
+        self.failed = self.failed.saturating_add(1);
+        self.fresh = 0;
+        self.needed = 1 + self.failed / 4;
+        let doublings = self.failed.saturating_sub(PATIENCE).min(16);
+        self.not_before = now + (FIRST_PAUSE * (1 << doublings)).min(LONGEST_PAUSE);
+    }
+
+    /// An analysis at `now` was not enough to decide by: make another one soon.
+    pub(crate) fn again(&mut self, now: Instant) {
+        self.fresh = 0;
+        self.needed = FEWEST / 2;
+        self.not_before = now + FIRST_PAUSE * 4;
+    }
+
+    /// The rhythm heard in `bursts` bursts has been verified `passed` times: when it is worth
+    /// another look. Waits for half as much again, and twice as long each time.
+    pub(crate) fn verify(&mut self, now: Instant, passed: u32, bursts: usize) {
+        self.failed = 0;
+        self.fresh = 0;
+        self.needed = FEWEST.max(u32::try_from(bursts / 2).unwrap_or(u32::MAX));
+        self.not_before = now + FIRST_VERIFICATION * (1 << passed.min(LAST_VERIFICATION));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn bursts_until_due(attempts: &mut Attempts, at: Instant) -> usize {
+        (1..1000).find(|_| attempts.heard(at)).unwrap_or(1000)
+    }
+
+    #[test]
+    fn a_young_thread_is_analysed_at_six_bursts_and_then_at_almost_each() {
+        let mut attempts = Attempts::new();
+        let mut now = Instant::ZERO;
+        assert_eq!(bursts_until_due(&mut attempts, now), 6);
+        let mut bursts = 6;
+        for _ in 0..4 {
+            attempts.failed(now);
+            assert!(!attempts.heard(now), "a pause comes first");
+            now = now + Span::from_ms(20);
+            bursts += bursts_until_due(&mut attempts, now);
+        }
+        assert!(bursts <= 12, "{bursts}");
+    }
+
+    #[test]
+    fn a_thread_without_rhythm_is_analysed_at_most_twice_a_second_in_the_end() {
+        let mut attempts = Attempts::new();
+        let mut analyses = 0;
+        for ms in 0..60_000 {
+            let now = Instant::ZERO + Span::from_ms(ms);
+            if attempts.heard(now) {
+                attempts.failed(now);
+                analyses += 1;
+            }
+        }
+        assert!((60..=150).contains(&analyses), "{analyses}");
+    }
+
+    #[test]
+    fn a_rhythm_is_verified_at_growing_distances() {
+        let mut attempts = Attempts::new();
+        let mut at = Vec::new();
+        attempts.verify(Instant::ZERO, 0, 10);
+        for ms in (0..60_000).step_by(40) {
+            let now = Instant::ZERO + Span::from_ms(ms);
+            if attempts.heard(now) {
+                at.push(ms);
+                attempts.verify(now, at.len() as u32, 10);
+            }
+        }
+        assert_eq!(at.first(), Some(&280), "{at:?}");
+        assert!(at.len() < 14, "{at:?}");
+    }
+}

@@ -1,0 +1,380 @@
+//! The controller: what it keeps, what it hears, and what it looks at again when the time has come.
+
+use std::collections::VecDeque;
+
+use onbeat_decide::predictor::Kind;
+use onbeat_decide::supervisor::{Limits, Request};
+use onbeat_model::{
+    Actuator, Bandwidth, Burst, Capacity, Event, Instant, Name, Reservation, Span, Standing, Task,
+    TaskId,
+};
+
+use crate::claims::Claims;
+use crate::enforce::Squeeze;
+use crate::report::{Report, ThreadReport};
+use crate::roster::{Roster, Slot};
+use crate::thread::{Outcome, Relation, Thread};
+use crate::timers::Timers;
+use crate::{Entry, Settings, Why};
+
+/// Keeps every thread it hears of on its beat, through `A`. See the crate's head.
+pub struct Controller<A: Actuator> {
+    pub(crate) settings: Settings,
+    pub(crate) actuator: A,
+    pub(crate) capacity: Capacity,
+    pub(crate) limits: Limits,
+    pub(crate) threads: Vec<Option<Box<Thread>>>,
+    pub(crate) claims: Claims,
+    pub(crate) timers: Timers<Due>,
+    pub(crate) changed: Vec<(Slot, Why)>,
+    pub(crate) crowded: bool,
+    pub(crate) arbitrate_all: bool,
+    pub(crate) in_force: Bandwidth,
+    pub(crate) squeeze: Squeeze,
+    pub(crate) journal: Vec<Entry>,
+    roster: Roster,
+    free: Vec<Slot>,
+    analyses: VecDeque<TaskId>,
+    ended: Vec<ThreadReport>,
+    left_alone: u64,
+    lost: u64,
+    started: Option<Instant>,
+}
+
+/// What is to be looked at when its time has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Due {
+    /// Does the thread rest, and is it still ours?
+    Look(TaskId),
+    /// It can be asked for again.
+    Retry(TaskId),
+    /// Its CPU time is to be sampled.
+    Sample(TaskId),
+    /// There may be room again.
+    Widen,
+}
+
+impl<A: Actuator> Controller<A> {
+    /// One that has heard of no thread yet.
+    #[must_use]
+    pub fn new(settings: Settings, actuator: A) -> Self {
+        let capacity = actuator.capacity();
+        let cap = Bandwidth::from_cpus(f64::from(capacity.cpus) * settings.total);
+        let limits = Limits {
+            total: cap.min(capacity.admissible),
+            per_task: settings.per_task,
+            shortest_runtime: capacity.shortest_runtime,
+        };
+        Self {
+            settings,
+            actuator,
+            capacity,
+            limits,
+            threads: Vec::new(),
+            claims: Claims::default(),
+            timers: Timers::new(),
+            changed: Vec::new(),
+            crowded: false,
+            arbitrate_all: false,
+            in_force: Bandwidth::ZERO,
+            squeeze: Squeeze::default(),
+            journal: Vec::new(),
+            roster: Roster::default(),
+            free: Vec::new(),
+            analyses: VecDeque::new(),
+            ended: Vec::new(),
+            left_alone: 0,
+            lost: 0,
+            started: None,
+        }
+    }
+
+    /// How long to wait for events at most.
+    #[must_use]
+    pub const fn pace(&self) -> Span {
+        self.settings.pace
+    }
+
+    /// The entries written since this was last called.
+    pub fn journal(&mut self) -> std::vec::Drain<'_, Entry> {
+        self.journal.drain(..)
+    }
+
+    /// The actuator.
+    pub const fn actuator(&mut self) -> &mut A {
+        &mut self.actuator
+    }
+
+    /// The actuator, when the loop is over.
+    #[must_use]
+    pub fn into_actuator(self) -> A {
+        self.actuator
+    }
+
+    /// Takes in `events`, which are all up to `now`, and does what follows from them. `executed`
+    /// tells the CPU time that a task has used up to now.
+    pub fn turn(
+        &mut self,
+        events: &[Event],
+        now: Instant,
+        executed: &mut dyn FnMut(TaskId) -> Option<Span>,
+    ) {
+        self.started.get_or_insert(now);
+        for event in events {
+            self.hear(event, now);
+        }
+        while let Some(due) = self.timers.due(now) {
+            self.look(due, now, executed);
+        }
+        for _ in 0..self.settings.analyses_per_turn {
+            let Some(task) = self.analyses.pop_front() else {
+                break;
+            };
+            self.analyse(task, now);
+        }
+        self.settle(now);
+    }
+
+    fn hear(&mut self, event: &Event, now: Instant) {
+        match *event {
+            Event::Tracked { at, task } => {
+                let slot = self.slot_of(task.id, at);
+                if let Some(thread) = self.thread(slot) {
+                    thread.task = task;
+                }
+            }
+            Event::Renamed { at, task } => {
+                let slot = self.slot_of(task.id, at);
+                if let Some(thread) = self.thread(slot) {
+                    thread.task = task;
+                }
+            }
+            Event::Burst(burst) => self.burst(&burst),
+            Event::Exhausted { at, task } => self.exhausted(task, at),
+            Event::Wakeup { .. } => {}
+            Event::Exited { task, .. } => {
+                if let Some(slot) = self.roster.find(task) {
+                    self.end(slot, now);
+                }
+            }
+            Event::Lost { count, .. } => self.lost = self.lost.saturating_add(count),
+        }
+    }
+
+    fn burst(&mut self, burst: &Burst) {
+        let slot = self.slot_of(burst.task, burst.woke);
+        let Some(thread) = self.thread(slot) else {
+            return;
+        };
+        let job = thread.burst(burst);
+        if thread.analysis_due() {
+            self.analyses.push_back(burst.task);
+        }
+        if job.is_some() {
+            self.consider(slot, None);
+        }
+    }
+
+    fn exhausted(&mut self, task: TaskId, at: Instant) {
+        let Some(slot) = self.roster.find(task) else {
+            return;
+        };
+        if let Some(thread) = self.thread(slot) {
+            if thread.exhausted(at) {
+                self.consider(slot, Some(Why::Exhausted));
+            }
+        }
+    }
+
+    fn analyse(&mut self, task: TaskId, now: Instant) {
+        let Some(slot) = self.roster.find(task) else {
+            return;
+        };
+        let Some(thread) = self.threads.get_mut(slot).and_then(Option::as_mut) else {
+            return;
+        };
+        match thread.analyse(now, &self.settings) {
+            Outcome::Same => {}
+            Outcome::Plan(why) => {
+                if let Some(at) = thread.rests_at() {
+                    self.timers.set(at, Due::Look(task));
+                }
+                if self.settings.predictor == Kind::Rate {
+                    thread.sampled = None;
+                    self.timers.set(now, Due::Sample(task));
+                }
+                self.consider(slot, Some(why));
+            }
+            Outcome::Released(why) => self.withdraw(slot, why, now),
+        }
+    }
+
+    fn look(&mut self, due: Due, now: Instant, executed: &mut dyn FnMut(TaskId) -> Option<Span>) {
+        match due {
+            Due::Look(task) => self.look_at(task, now),
+            Due::Retry(task) => {
+                if let Some(slot) = self.roster.find(task) {
+                    self.retry(slot, now);
+                }
+            }
+            Due::Sample(task) => self.sample(task, now, executed(task)),
+            Due::Widen => {
+                self.squeeze.widen();
+                self.arbitrate_all = true;
+            }
+        }
+    }
+
+    fn look_at(&mut self, task: TaskId, now: Instant) {
+        let Some(slot) = self.roster.find(task) else {
+            return;
+        };
+        let Some(thread) = self.thread(slot) else {
+            return;
+        };
+        if let Some(why) = thread.rest(now) {
+            self.withdraw(slot, why, now);
+            return;
+        }
+        if let Some(at) = thread.rests_at() {
+            let held = thread.held.is_some();
+            self.timers.set(at, Due::Look(task));
+            if held && self.actuator.standing(task) == Standing::TakenOver {
+                self.yield_to_other(slot, None, now);
+            }
+        }
+    }
+
+    fn sample(&mut self, task: TaskId, now: Instant, executed: Option<Span>) {
+        let every = self.settings.parameters.sampling;
+        let slot = self.roster.find(task);
+        let Some(thread) = slot.and_then(|slot| self.thread(slot)) else {
+            return;
+        };
+        if thread.sample(now, executed) {
+            self.timers.set(now + every, Due::Sample(task));
+        }
+        if let Some(slot) = slot {
+            self.consider(slot, None);
+        }
+    }
+
+    /// The thread's wish may be another one: puts it in if the difference is worth it.
+    pub(crate) fn consider(&mut self, slot: Slot, why: Option<Why>) {
+        let Some(thread) = self.threads.get_mut(slot).and_then(Option::as_mut) else {
+            return;
+        };
+        if thread.relation == Relation::TakenOver
+            || (thread.relation == Relation::Refused && thread.place.is_none())
+        {
+            return;
+        }
+        let Some((wish, job)) = thread.wish(&self.settings, &self.capacity) else {
+            return;
+        };
+        let former = thread
+            .place
+            .and_then(|place| self.claims.request(place))
+            .map(|request| request.wanted);
+        let Some(wanted) = thread.hysteresis.consider(former, wish) else {
+            return;
+        };
+        let request = Request {
+            task: thread.task.id,
+            wanted,
+            least: self.settings.minimum.min(wanted.bandwidth()),
+            weight: (self.settings.weigh)(&thread.task),
+        };
+        match thread.place {
+            Some(place) => self.claims.change(place, request),
+            None => thread.place = Some(self.claims.put(request, slot)),
+        }
+        self.changed
+            .push((slot, why.unwrap_or(Why::Demand { job })));
+    }
+
+    pub(crate) fn thread(&mut self, slot: Slot) -> Option<&mut Thread> {
+        self.threads.get_mut(slot)?.as_deref_mut()
+    }
+
+    fn slot_of(&mut self, task: TaskId, at: Instant) -> Slot {
+        if let Some(slot) = self.roster.find(task) {
+            return slot;
+        }
+        let unnamed = Task {
+            id: task,
+            pid: task.tid,
+            comm: Name::default(),
+        };
+        let thread = Some(Box::new(Thread::new(unnamed, at, &self.settings)));
+        let slot = match self.free.pop() {
+            Some(slot) => {
+                if let Some(empty) = self.threads.get_mut(slot) {
+                    *empty = thread;
+                }
+                slot
+            }
+            None => {
+                self.threads.push(thread);
+                self.threads.len() - 1
+            }
+        };
+        self.roster.enter(task, slot);
+        slot
+    }
+
+    /// The thread is gone: only its figures stay.
+    pub(crate) fn end(&mut self, slot: Slot, now: Instant) {
+        let Some(task) = self.thread(slot).map(|thread| thread.task.id) else {
+            return;
+        };
+        self.drop_claim(slot);
+        self.hold(slot, None, now);
+        self.actuator.ended(task);
+        self.roster.leave(task);
+        self.changed.retain(|&(other, _)| other != slot);
+        if let Some(mut thread) = self.threads.get_mut(slot).and_then(Option::take) {
+            self.free.push(slot);
+            thread.finish();
+            match ThreadReport::of(&thread, true, now) {
+                Some(report) => self.ended.push(report),
+                None => self.left_alone += 1,
+            }
+        }
+    }
+
+    /// Gives every thread back what it had, and tells how it all went.
+    pub fn finish(&mut self, now: Instant) -> Report {
+        let mut reports = std::mem::take(&mut self.ended);
+        let mut left_alone = self.left_alone;
+        for slot in 0..self.threads.len() {
+            let Some(thread) = self.thread(slot) else {
+                continue;
+            };
+            let report = ThreadReport::of(thread, false, now);
+            self.withdraw(slot, Why::Finished, now);
+            if let Some(thread) = self.thread(slot) {
+                thread.finish();
+            }
+            match report {
+                Some(report) => reports.push(report),
+                None => left_alone += 1,
+            }
+        }
+        reports.sort_by_key(|r| (std::cmp::Reverse(r.executed), r.task.id));
+        Report {
+            threads: reports,
+            left_alone,
+            lost_events: self.lost,
+            elapsed: now.since(self.started.unwrap_or(now)),
+        }
+    }
+
+    /// What every thread holds now.
+    pub fn held(&self) -> impl Iterator<Item = (Task, Reservation)> {
+        self.threads
+            .iter()
+            .flatten()
+            .filter_map(|thread| Some((thread.task, thread.held?)))
+    }
+}

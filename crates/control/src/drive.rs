@@ -1,0 +1,38 @@
+//! Turns the controller: hear, decide, act, until there is nothing more to hear.
+
+use onbeat_model::{Actuator, Flow, Sensor};
+
+use crate::Controller;
+
+/// Whether to go on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Next {
+    /// Another turn.
+    Continue,
+    /// Enough.
+    Stop,
+}
+
+/// Polls `sensor` and turns `controller` until the sensor has nothing more to say or `each_turn`
+/// says stop. `each_turn` is the place to write the journal out, and to look at the outer world.
+///
+/// Whatever was reserved stays so: [`Controller::finish`] gives it back.
+///
+/// # Errors
+/// When the sensor breaks.
+pub fn drive<S: Sensor, A: Actuator>(
+    sensor: &mut S,
+    controller: &mut Controller<A>,
+    mut each_turn: impl FnMut(&mut S, &mut Controller<A>) -> Next,
+) -> Result<(), S::Error> {
+    let mut events = Vec::new();
+    loop {
+        events.clear();
+        let flow = sensor.poll(controller.pace(), &mut events)?;
+        let now = sensor.now();
+        controller.turn(&events, now, &mut |task| sensor.executed(task));
+        if each_turn(sensor, controller) == Next::Stop || flow == Flow::Ended {
+            return Ok(());
+        }
+    }
+}

@@ -1,0 +1,378 @@
+//! From wishes to reservations in force: the supervisor's grants, the actuator's answers, and what
+//! follows from a refusal.
+
+use onbeat_decide::supervisor::{self, GaveWay, Grant, Limits, Outcome};
+use onbeat_model::{Actuator, Bandwidth, Instant, Refusal, Reservation, Span, Task};
+
+use crate::controller::{Controller, Due};
+use crate::roster::Slot;
+use crate::thread::Relation;
+use crate::{Entry, What, Why};
+
+/// A raise by less than this, of a thread that did not ask for one, is not worth a system call.
+const WORTH_RAISING: f64 = 0.05;
+/// What is tried in turn of a wish for which the kernel has no room.
+const STEPS_DOWN: [f64; 4] = [0.85, 0.7, 0.5, 0.3];
+const FIRST_RETRY: Span = Span::from_secs(1);
+const LONGEST_RETRY: Span = Span::from_secs(30);
+
+/// The kernel admits less than was thought, for others hold reservations, too: until the time to try
+/// again, no more than what was admitted is handed out.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Squeeze {
+    total: Option<Bandwidth>,
+    tries: u32,
+}
+
+impl Squeeze {
+    pub(crate) const fn widen(&mut self) {
+        self.total = None;
+    }
+}
+
+/// `first`, doubled `times` times, within reason.
+fn backed_off(first: Span, times: u32) -> Span {
+    (first * (1 << times.min(16))).min(LONGEST_RETRY)
+}
+
+impl<A: Actuator> Controller<A> {
+    /// Puts in force what follows from the wishes that changed.
+    pub(crate) fn settle(&mut self, now: Instant) {
+        if self.changed.is_empty() && !self.arbitrate_all {
+            return;
+        }
+        let changed = std::mem::take(&mut self.changed);
+        let limits = Limits {
+            total: self
+                .limits
+                .total
+                .min(self.squeeze.total.unwrap_or(self.limits.total)),
+            ..self.limits
+        };
+        if self.arbitrate_all || self.crowded || self.claims.sum() > limits.total {
+            self.arbitrate_all = false;
+            self.settle_all(changed, &limits, now);
+        } else {
+            self.settle_each(changed, &limits, now);
+        }
+    }
+
+    /// All fits: each gets its wish.
+    fn settle_each(&mut self, changed: Vec<(Slot, Why)>, limits: &Limits, now: Instant) {
+        for (slot, why) in changed {
+            let place = self.thread(slot).and_then(|thread| thread.place);
+            let Some(request) = place.and_then(|place| self.claims.request(place)) else {
+                continue;
+            };
+            let outcome = supervisor::arbitrate(std::slice::from_ref(request), limits);
+            for grant in &outcome.grants {
+                self.enforce(slot, grant.reservation, why.clone(), now);
+            }
+        }
+    }
+
+    /// Not all fits, or may again: looks at all wishes. Who gives way does so first, so that there
+    /// is room for the others.
+    fn settle_all(&mut self, changed: Vec<(Slot, Why)>, limits: &Limits, now: Instant) {
+        let outcome = supervisor::arbitrate(self.claims.requests(), limits);
+        let crowded = outcome
+            .gave_way
+            .iter()
+            .any(|how| how.why != supervisor::Why::TaskCap);
+        let mut steps = self.steps(&outcome, changed, crowded);
+        steps.sort_by_key(|step| step.raises);
+        for step in steps {
+            self.enforce(step.slot, step.target, step.why, now);
+        }
+        self.crowded = crowded;
+    }
+
+    fn steps(&self, outcome: &Outcome, changed: Vec<(Slot, Why)>, crowded: bool) -> Vec<Step> {
+        let mut asked: Vec<Option<Why>> = vec![None; self.threads.len()];
+        for (slot, why) in changed {
+            if let Some(asked) = asked.get_mut(slot) {
+                asked.get_or_insert(why);
+            }
+        }
+        let mut steps = Vec::new();
+        for (place, grant) in outcome.grants.iter().enumerate() {
+            let Some(slot) = self.claims.slot(place) else {
+                continue;
+            };
+            let held = self
+                .threads
+                .get(slot)
+                .and_then(|thread| thread.as_ref()?.held);
+            if held == grant.reservation {
+                continue;
+            }
+            let asked = asked.get_mut(slot).and_then(Option::take);
+            let raises = bandwidth(grant.reservation) > bandwidth(held);
+            if asked.is_none() && raises && !worth_raising(held, grant) {
+                continue;
+            }
+            let why = match gave_way(&outcome.gave_way, grant) {
+                Some(why) if crowded => why,
+                _ => asked.unwrap_or(Why::RoomAgain),
+            };
+            steps.push(Step {
+                slot,
+                target: grant.reservation,
+                why,
+                raises,
+            });
+        }
+        steps
+    }
+
+    fn enforce(&mut self, slot: Slot, target: Option<Reservation>, why: Why, now: Instant) {
+        let Some(thread) = self.threads.get_mut(slot).and_then(Option::as_mut) else {
+            return;
+        };
+        if thread.held == target || thread.relation != Relation::Open {
+            return;
+        }
+        let Some(target) = target else {
+            self.release(slot, why, now);
+            return;
+        };
+        match self.actuator.reserve(thread.task.id, target) {
+            Ok(()) => self.reserved(slot, target, why, now),
+            Err(refusal) => self.refused(slot, target, why, refusal, now),
+        }
+    }
+
+    fn reserved(&mut self, slot: Slot, target: Reservation, why: Why, now: Instant) {
+        let Some(thread) = self.thread(slot) else {
+            return;
+        };
+        let (task, old) = (thread.task, thread.held);
+        thread.refusals = 0;
+        thread.figures.changes += 1;
+        let what = if old.is_some() {
+            What::Changed
+        } else {
+            What::Reserved
+        };
+        self.hold(slot, Some(target), now);
+        self.enter(task, what, why, (old, Some(target)), now);
+    }
+
+    fn refused(
+        &mut self,
+        slot: Slot,
+        target: Reservation,
+        why: Why,
+        refusal: Refusal,
+        now: Instant,
+    ) {
+        let Some(thread) = self.thread(slot) else {
+            return;
+        };
+        let (task, held) = (thread.task, thread.held);
+        match refusal {
+            Refusal::Settling { until } => {
+                thread.relation = Relation::Refused;
+                thread.retry_why = Some(why);
+                self.timers.set(until, Due::Retry(task.id));
+            }
+            Refusal::NoRoom { .. } => {
+                if self.squeeze.tries == 0 {
+                    let change = (held, Some(target));
+                    self.enter(task, What::Refused, Why::Refused(refusal), change, now);
+                }
+                self.step_down(slot, target, why, now);
+            }
+            Refusal::TakenOver { .. } => self.yield_to_other(slot, Some(refusal), now),
+            Refusal::Gone => self.end(slot, now),
+            Refusal::NarrowAffinity { .. } | Refusal::NotPermitted { .. } | Refusal::Other(_) => {
+                let first = thread.refusals == 0;
+                let pause = backed_off(FIRST_RETRY, thread.refusals);
+                thread.refusals += 1;
+                thread.relation = Relation::Refused;
+                if held.is_none() {
+                    self.drop_claim(slot);
+                }
+                self.timers.set(now + pause, Due::Retry(task.id));
+                if first {
+                    let change = (held, Some(target));
+                    self.enter(task, What::Refused, Why::Refused(refusal), change, now);
+                }
+            }
+        }
+    }
+
+    /// The kernel has no room for `target`: takes as much as it admits, and from then on shares out
+    /// no more than that, until there may be room again.
+    fn step_down(&mut self, slot: Slot, target: Reservation, why: Why, now: Instant) {
+        let Some(thread) = self.thread(slot) else {
+            return;
+        };
+        let (task, held) = (thread.task, thread.held);
+        for step in STEPS_DOWN {
+            let runtime = target
+                .runtime()
+                .scale(step)
+                .max(self.capacity.shortest_runtime);
+            let Ok(less) = Reservation::new(runtime, target.deadline(), target.period()) else {
+                break;
+            };
+            if less.bandwidth() <= bandwidth(held) {
+                break;
+            }
+            if self.actuator.reserve(task.id, less).is_ok() {
+                self.reserved(slot, less, why, now);
+                break;
+            }
+        }
+        self.squeeze.total = Some(self.in_force);
+        self.arbitrate_all = true;
+        let pause = backed_off(FIRST_RETRY, self.squeeze.tries);
+        self.squeeze.tries += 1;
+        self.timers.set(now + pause, Due::Widen);
+    }
+
+    /// The time to ask again has come.
+    pub(crate) fn retry(&mut self, slot: Slot, now: Instant) {
+        let Some(thread) = self.thread(slot) else {
+            return;
+        };
+        if thread.relation != Relation::Refused {
+            return;
+        }
+        thread.relation = Relation::Open;
+        let why = thread.retry_why.take();
+        if thread.place.is_some() {
+            self.changed.push((slot, why.unwrap_or(Why::RoomAgain)));
+        } else if thread.held.is_some() {
+            self.release(slot, why.unwrap_or(Why::RhythmLost), now);
+        } else {
+            self.consider(slot, why);
+        }
+    }
+
+    /// Takes the thread's wish back, and its reservation.
+    pub(crate) fn withdraw(&mut self, slot: Slot, why: Why, now: Instant) {
+        self.drop_claim(slot);
+        if self
+            .thread(slot)
+            .is_some_and(|thread| thread.held.is_some())
+        {
+            self.release(slot, why, now);
+        }
+    }
+
+    fn release(&mut self, slot: Slot, why: Why, now: Instant) {
+        let Some(thread) = self.threads.get_mut(slot).and_then(Option::as_mut) else {
+            return;
+        };
+        let (task, old) = (thread.task, thread.held);
+        thread.hysteresis.forget();
+        match self.actuator.release(task.id) {
+            Err(Refusal::Settling { until }) if why != Why::Finished => {
+                thread.relation = Relation::Refused;
+                thread.retry_why = Some(why);
+                self.timers.set(until, Due::Retry(task.id));
+            }
+            // What settles yet when onbeat ends, the actuator gives back when it is dropped.
+            Ok(()) | Err(Refusal::Gone | Refusal::Settling { .. }) => {
+                self.hold(slot, None, now);
+                self.enter(task, What::Released, why, (old, None), now);
+            }
+            Err(refusal @ Refusal::TakenOver { .. }) => {
+                self.yield_to_other(slot, Some(refusal), now);
+            }
+            Err(refusal) => {
+                self.hold(slot, None, now);
+                self.enter(task, What::Refused, Why::Refused(refusal), (old, None), now);
+            }
+        }
+    }
+
+    /// Somebody else changed the thread, and wins.
+    pub(crate) fn yield_to_other(&mut self, slot: Slot, refusal: Option<Refusal>, now: Instant) {
+        self.drop_claim(slot);
+        let Some(thread) = self.thread(slot) else {
+            return;
+        };
+        let (task, old) = (thread.task, thread.held);
+        thread.relation = Relation::TakenOver;
+        self.hold(slot, None, now);
+        let refusal = refusal.unwrap_or(Refusal::TakenOver {
+            now: "noticed by itself".to_owned(),
+        });
+        self.enter(
+            task,
+            What::TakenOver,
+            Why::Refused(refusal),
+            (old, None),
+            now,
+        );
+    }
+
+    pub(crate) fn drop_claim(&mut self, slot: Slot) {
+        let Some(place) = self.thread(slot).and_then(|thread| thread.place.take()) else {
+            return;
+        };
+        if let Some(moved) = self.claims.take(place) {
+            if let Some(thread) = self.thread(moved) {
+                thread.place = Some(place);
+            }
+        }
+        self.arbitrate_all |= self.crowded;
+    }
+
+    /// Keeps account of what the thread holds from `now` on.
+    pub(crate) fn hold(&mut self, slot: Slot, held: Option<Reservation>, now: Instant) {
+        let Some(thread) = self.threads.get_mut(slot).and_then(Option::as_mut) else {
+            return;
+        };
+        self.in_force = self.in_force - bandwidth(thread.held) + bandwidth(held);
+        thread.held = held;
+        thread.figures.holds(held.map(|held| held.bandwidth()), now);
+    }
+
+    fn enter(
+        &mut self,
+        task: Task,
+        what: What,
+        why: Why,
+        (old, new): (Option<Reservation>, Option<Reservation>),
+        at: Instant,
+    ) {
+        self.journal.push(Entry {
+            at,
+            task,
+            what,
+            why,
+            old,
+            new,
+        });
+    }
+}
+
+/// One change to put in force.
+struct Step {
+    slot: Slot,
+    target: Option<Reservation>,
+    why: Why,
+    raises: bool,
+}
+
+fn bandwidth(reservation: Option<Reservation>) -> Bandwidth {
+    reservation.map_or(Bandwidth::ZERO, |r| r.bandwidth())
+}
+
+fn worth_raising(held: Option<Reservation>, grant: &Grant) -> bool {
+    let held = bandwidth(held).as_cpus();
+    bandwidth(grant.reservation).as_cpus() > held * (1.0 + WORTH_RAISING)
+}
+
+fn gave_way(gave_way: &[GaveWay], grant: &Grant) -> Option<Why> {
+    let index = gave_way.iter().position(|how| how.task == grant.task)?;
+    Some(Why::GaveWay {
+        turn: index + 1,
+        of: gave_way.len(),
+        how: *gave_way.get(index)?,
+    })
+}

@@ -1,0 +1,78 @@
+//! What was done to which thread, when and why, with old and new values: one entry for each
+//! change, so that every one can be explained afterwards.
+
+use onbeat_model::{Instant, Reservation, Task};
+use serde::{Serialize, Serializer};
+
+use crate::Why;
+
+/// What was done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum What {
+    /// The thread got a reservation.
+    Reserved,
+    /// Its reservation was changed.
+    Changed,
+    /// It was given back what it had before.
+    Released,
+    /// The actuator refused; the thread keeps what it has.
+    Refused,
+    /// Somebody else changed the thread, who wins: it is not touched again.
+    TakenOver,
+}
+
+/// One change, or one refusal.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Entry {
+    /// When, on the sensor's clock.
+    #[serde(rename = "at_ns")]
+    pub at: Instant,
+    /// The thread.
+    #[serde(flatten)]
+    pub task: Task,
+    /// What was done.
+    pub what: What,
+    /// Why.
+    #[serde(serialize_with = "in_words")]
+    pub why: Why,
+    /// The reservation until now.
+    pub old: Option<Reservation>,
+    /// The reservation from now on; of a refusal, the one asked for.
+    pub new: Option<Reservation>,
+}
+
+fn in_words<S: Serializer>(why: &Why, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(why)
+}
+
+#[cfg(test)]
+mod tests {
+    use onbeat_model::{Name, Span, TaskId};
+
+    use super::*;
+
+    #[test]
+    fn an_entry_is_one_flat_line_with_units_in_its_names_and_its_reason_in_words() {
+        let entry = Entry {
+            at: Instant::from_ns(5),
+            task: Task {
+                id: TaskId::recorded(7),
+                pid: 6,
+                comm: Name::from("player"),
+            },
+            what: What::Reserved,
+            why: Why::Exhausted,
+            old: None,
+            new: Reservation::implicit(Span::from_ns(2), Span::from_ns(9)).ok(),
+        };
+        assert_eq!(
+            serde_json::to_string(&entry).unwrap(),
+            concat!(
+                r#"{"at_ns":5,"tid":7,"started_ticks":0,"pid":6,"comm":"player","what":"reserved","#,
+                r#""why":"a job ran out of budget","old":null,"#,
+                r#""new":{"runtime_ns":2,"deadline_ns":9,"period_ns":9}}"#
+            )
+        );
+    }
+}

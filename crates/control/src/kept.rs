@@ -1,0 +1,151 @@
+//! A thread whose rhythm is known: its beats are tracked, its jobs cut out, their demand kept, and
+//! the runtime that its next jobs need predicted.
+
+use onbeat_decide::predictor::{self, Predictor};
+use onbeat_infer::demand::Profiler;
+use onbeat_infer::jobs::Separator;
+use onbeat_infer::period::{Beat, Tracker};
+use onbeat_model::{Burst, Instant, Job, Reservation, Rhythm, Span};
+
+use crate::Settings;
+
+/// What is known about such a thread.
+pub(crate) struct Kept {
+    tracker: Tracker,
+    separator: Separator,
+    profiler: Profiler,
+    predictor: Box<dyn Predictor>,
+    since: Instant,
+    astray: Option<Instant>,
+    lost: bool,
+}
+
+/// What a burst meant.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Heard {
+    /// The job that it ended.
+    pub(crate) job: Option<Job>,
+    /// From this burst on the thread no longer keeps its beat: look for another one.
+    pub(crate) went_astray: bool,
+}
+
+impl Kept {
+    /// Starts from the bursts in which `rhythm` was found, for the jobs in them say what it needs.
+    pub(crate) fn new<'a>(
+        rhythm: Rhythm,
+        bursts: impl Iterator<Item = &'a Burst>,
+        now: Instant,
+        settings: &Settings,
+    ) -> Self {
+        let mut kept = Self {
+            tracker: Tracker::new(rhythm),
+            separator: Separator::new(rhythm),
+            profiler: Profiler::new(settings.parameters.window),
+            predictor: predictor::build(settings.predictor, settings.parameters),
+            since: now,
+            astray: None,
+            lost: false,
+        };
+        for burst in bursts {
+            if let Some(job) = kept.separator.hear(burst) {
+                kept.learn(&job);
+            }
+        }
+        kept
+    }
+
+    fn learn(&mut self, job: &Job) {
+        self.profiler.hear(job);
+        self.predictor.job(job, self.profiler.demand());
+    }
+
+    pub(crate) fn rhythm(&self) -> Rhythm {
+        self.tracker.rhythm()
+    }
+
+    pub(crate) fn burst(&mut self, burst: &Burst) -> Heard {
+        let beat = self.tracker.hear(burst);
+        let went_astray = self.follow(beat, burst.woke);
+        let job = self.separator.hear(burst);
+        if let Some(job) = &job {
+            if self.astray.is_none() {
+                self.learn(job);
+                self.separator.retune(self.tracker.rhythm());
+            }
+        }
+        Heard {
+            job: job.filter(|job| job.woke >= self.since),
+            went_astray,
+        }
+    }
+
+    /// True if the thread goes astray now. An analysis decides whether it really did.
+    fn follow(&mut self, beat: Beat, at: Instant) -> bool {
+        if beat == Beat::Kept {
+            return false;
+        }
+        self.lost |= beat == Beat::Lost;
+        let news = self.astray.is_none();
+        self.astray.get_or_insert(at);
+        news
+    }
+
+    /// Since when the thread no longer keeps its beat.
+    pub(crate) const fn astray(&self) -> Option<Instant> {
+        self.astray
+    }
+
+    pub(crate) fn exhausted(&mut self, at: Instant, held: Reservation) {
+        self.predictor.exhausted(at, held);
+    }
+
+    pub(crate) fn sampled(&mut self, executed: Span, over: Span) {
+        self.predictor.sampled(executed, over);
+    }
+
+    /// It was astray, but the rhythm heard anew is still the one that it had.
+    pub(crate) fn confirm(&mut self, rhythm: Rhythm) {
+        if self.lost {
+            self.tracker = Tracker::new(rhythm);
+            self.separator.retune(rhythm);
+            self.lost = false;
+        }
+        self.astray = None;
+    }
+
+    /// The thread keeps this rhythm now. What its jobs took at another rate tells nothing.
+    pub(crate) fn adopt(&mut self, rhythm: Rhythm) {
+        let former = self.rhythm();
+        self.tracker = Tracker::new(rhythm);
+        self.separator.retune(rhythm);
+        self.astray = None;
+        self.lost = false;
+        if !same_period(former.period, rhythm.period) {
+            self.profiler.clear();
+            self.predictor.rate_changed(rhythm.period);
+        }
+    }
+
+    /// The thread rested and goes on: its demand is remembered.
+    pub(crate) fn resume(&mut self, rhythm: Rhythm, now: Instant) {
+        self.adopt(rhythm);
+        self.separator = Separator::new(rhythm);
+        self.since = now;
+    }
+
+    /// The runtime that each job needs.
+    pub(crate) fn runtime(&self) -> Option<Span> {
+        self.predictor.runtime(self.rhythm().period)
+    }
+
+    /// The job at hand, when nothing more will come.
+    pub(crate) fn finish(&mut self) -> Option<Job> {
+        let since = self.since;
+        self.separator.finish().filter(|job| job.woke >= since)
+    }
+}
+
+/// Closer to each other than a twentieth: the same rate, told twice.
+pub(crate) fn same_period(a: Span, b: Span) -> bool {
+    a.abs_diff(b) * 20 <= a.max(b)
+}

@@ -1,0 +1,143 @@
+//! What a run comes to: figures for each thread that ever had a rhythm, and what onbeat itself
+//! cost.
+
+use onbeat_model::{Bandwidth, Instant, Span, Task};
+use serde::Serialize;
+
+use crate::thread::{Relation, Thread};
+
+/// Quantiles of the response times of a thread's jobs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct ResponseTimes {
+    /// Half of the jobs took no longer.
+    #[serde(rename = "p50_ns")]
+    pub p50: Span,
+    /// 95% of the jobs took no longer.
+    #[serde(rename = "p95_ns")]
+    pub p95: Span,
+    /// 99% of the jobs took no longer.
+    #[serde(rename = "p99_ns")]
+    pub p99: Span,
+    /// The longest.
+    #[serde(rename = "max_ns")]
+    pub max: Span,
+}
+
+/// How things stood with a thread in the end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum State {
+    /// It had a rhythm, and held a reservation.
+    Kept,
+    /// It had a rhythm, but no reservation: the journal says why.
+    Refused,
+    /// It had lost its rhythm, or stood still.
+    Released,
+    /// Somebody else changed its scheduling.
+    TakenOver,
+    /// It ended before onbeat did.
+    Ended,
+}
+
+/// The figures of one thread, from when its rhythm was first found.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ThreadReport {
+    /// The thread.
+    #[serde(flatten)]
+    pub task: Task,
+    /// How things stood in the end.
+    pub state: State,
+    /// Its last period.
+    #[serde(rename = "period_ns")]
+    pub period: Span,
+    /// How sure that is.
+    pub confidence: f64,
+    /// Jobs since it was found to have a rhythm.
+    pub jobs: u64,
+    /// From release to end, over these jobs.
+    pub response_time: Option<ResponseTimes>,
+    /// Jobs that ended after the next one's release.
+    pub missed: u64,
+    /// How long it took from when it was first heard of to its first reservation.
+    #[serde(rename = "reserved_after_ns")]
+    pub reserved_after: Option<Span>,
+    /// For how long it held a reservation.
+    #[serde(rename = "held_ns")]
+    pub held: Span,
+    /// Mean share of a CPU that it used meanwhile.
+    pub bandwidth_used: Bandwidth,
+    /// Mean share of a CPU that was reserved for it meanwhile.
+    pub bandwidth_reserved: Bandwidth,
+    /// How often its reservation was set or changed.
+    pub changes: u64,
+    /// How often its budget ran out.
+    pub exhaustions: u64,
+    /// All CPU time it took while tracked.
+    #[serde(rename = "executed_ns")]
+    pub executed: Span,
+}
+
+impl ThreadReport {
+    /// Of a thread that ever had a rhythm.
+    pub(crate) fn of(thread: &Thread, ended: bool, now: Instant) -> Option<Self> {
+        let rhythm = thread.rhythm()?;
+        let figures = &thread.figures;
+        let times = &figures.response_times;
+        let response_time = || {
+            Some(ResponseTimes {
+                p50: times.quantile(0.50)?,
+                p95: times.quantile(0.95)?,
+                p99: times.quantile(0.99)?,
+                max: times.max()?,
+            })
+        };
+        Some(Self {
+            task: thread.task,
+            state: State::of(thread, ended),
+            period: rhythm.period,
+            confidence: rhythm.confidence,
+            jobs: figures.jobs,
+            response_time: response_time(),
+            missed: figures.missed,
+            reserved_after: figures
+                .first_reserved
+                .map(|at| at.since(thread.first_heard)),
+            held: figures.held(now),
+            bandwidth_used: figures.used_while_held(now),
+            bandwidth_reserved: figures.reserved(now),
+            changes: figures.changes,
+            exhaustions: figures.exhaustions,
+            executed: figures.executed,
+        })
+    }
+}
+
+impl State {
+    fn of(thread: &Thread, ended: bool) -> Self {
+        if ended {
+            Self::Ended
+        } else if thread.relation == Relation::TakenOver {
+            Self::TakenOver
+        } else if !thread.is_kept() {
+            Self::Released
+        } else if thread.held.is_some() {
+            Self::Kept
+        } else {
+            Self::Refused
+        }
+    }
+}
+
+/// The figures of a whole run.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Report {
+    /// Every thread that ever had a rhythm, those that used most CPU time first.
+    pub threads: Vec<ThreadReport>,
+    /// How many further threads were heard of and left alone, having no rhythm.
+    pub left_alone: u64,
+    /// How many events the sensor lost.
+    pub lost_events: u64,
+    /// From the first event to the end.
+    #[serde(rename = "elapsed_ns")]
+    pub elapsed: Span,
+}

@@ -1,0 +1,98 @@
+//! From a rhythm to the reservation that serves it: which period the server gets.
+//!
+//! A server whose period is the task's own needs the least bandwidth and forgives most error
+//! (LFS++, section 4 and Fig. 1). Where the kernel does not take that period, a whole part or a
+//! whole multiple of it comes next.
+
+use onbeat_model::{Capacity, Reservation, Span};
+
+/// The server period for a task's period, and how the job's runtime changes with it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Fit {
+    period: Span,
+    multiply: u64,
+    divide: u64,
+}
+
+fn fit(period: Span, capacity: &Capacity) -> Fit {
+    let ns = period.as_ns().max(1);
+    let shortest = capacity.shortest_period.as_ns().max(1);
+    let longest = capacity.longest_period.as_ns().max(shortest);
+    let (multiply, divide) = if ns > longest {
+        (1, ns.div_ceil(longest))
+    } else if ns < shortest {
+        (shortest.div_ceil(ns), 1)
+    } else {
+        (1, 1)
+    };
+    Fit {
+        period: Span::from_ns((ns.saturating_mul(multiply) / divide).clamp(shortest, longest)),
+        multiply,
+        divide,
+    }
+}
+
+/// The reservation that gives `runtime` to each job of a task with this `period`, at least
+/// `floor` in each period of the server and at most the whole of it.
+pub(crate) fn reservation(
+    runtime: Span,
+    period: Span,
+    floor: Span,
+    capacity: &Capacity,
+) -> Option<Reservation> {
+    let fit = fit(period, capacity);
+    let runtime = Span::from_ns(
+        runtime
+            .as_ns()
+            .saturating_mul(fit.multiply)
+            .div_ceil(fit.divide),
+    );
+    let runtime = runtime
+        .max(floor)
+        .max(capacity.shortest_runtime)
+        .min(fit.period);
+    Reservation::implicit(runtime, fit.period).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use onbeat_model::Bandwidth;
+
+    use super::*;
+
+    const CAPACITY: Capacity = Capacity {
+        cpus: 2,
+        admissible: Bandwidth::ONE,
+        shortest_runtime: Span::from_ns(1024),
+        shortest_period: Span::from_us(100),
+        longest_period: Span::from_secs(4),
+    };
+
+    fn server(runtime: Span, period: Span) -> (Span, Span) {
+        let r = reservation(runtime, period, Span::ZERO, &CAPACITY).unwrap();
+        (r.runtime(), r.period())
+    }
+
+    #[test]
+    fn the_server_has_the_task_s_own_period() {
+        let us = Span::from_us;
+        assert_eq!(server(us(5000), us(33_367)), (us(5000), us(33_367)));
+        assert_eq!(server(us(50_000), us(33_367)), (us(33_367), us(33_367)));
+        assert_eq!(server(Span::from_ns(3), us(1000)).0, Span::from_ns(1024));
+    }
+
+    #[test]
+    fn a_period_too_long_is_divided_and_one_too_short_multiplied_at_the_same_bandwidth() {
+        let ms = Span::from_ms;
+        assert_eq!(server(ms(900), ms(9000)), (ms(300), ms(3000)));
+        let us = Span::from_us;
+        assert_eq!(server(us(10), us(40)), (us(30), us(120)));
+    }
+
+    #[test]
+    fn the_floor_is_for_each_server_period() {
+        let ms = Span::from_ms;
+        let r = reservation(Span::from_us(3), ms(10), Span::from_us(50), &CAPACITY).unwrap();
+        assert_eq!(r.runtime(), Span::from_us(50));
+    }
+}

@@ -1,0 +1,56 @@
+//! Everything that can be set about the loop.
+
+use onbeat_decide::hysteresis::Thresholds;
+use onbeat_decide::predictor::{Kind, Parameters};
+use onbeat_decide::supervisor::Limits;
+use onbeat_infer::period;
+use onbeat_model::{Bandwidth, Span, Task};
+
+/// How much a thread counts when not everything fits: asked once, when its rhythm is found.
+pub type Weigh = Box<dyn Fn(&Task) -> f64 + Send>;
+
+/// How the loop works.
+pub struct Settings {
+    /// How a thread's next budget is predicted.
+    pub predictor: Kind,
+    /// With which parameters.
+    pub parameters: Parameters,
+    /// When a change is worth a system call.
+    pub thresholds: Thresholds,
+    /// The most that all reservations together may take, as a share of all CPUs.
+    pub total: f64,
+    /// The most that one thread may take.
+    pub per_task: Bandwidth,
+    /// What each periodic thread gets even if not everything fits.
+    pub minimum: Bandwidth,
+    /// The shortest runtime in each period of a server. A budget is enforced at the scheduler's
+    /// tick, and a job that overran a tiny one by a tick would pay for it with tens of periods.
+    pub shortest_runtime: Span,
+    /// How much each thread counts.
+    pub weigh: Weigh,
+    /// The analyser's windows and false-alarm rate.
+    pub analysis: period::Config,
+    /// How long to wait for events at most. Raising it saves CPU time, and makes onbeat answer
+    /// later to everything but an exhausted budget.
+    pub pace: Span,
+    /// How many analyses a turn makes at most; further ones wait for the next turn.
+    pub analyses_per_turn: usize,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            predictor: Kind::default(),
+            parameters: Parameters::default(),
+            thresholds: Thresholds::default(),
+            total: Limits::DEFAULT_TOTAL,
+            per_task: Bandwidth::from_cpus(Limits::DEFAULT_PER_TASK),
+            minimum: Bandwidth::from_cpus(0.01),
+            shortest_runtime: Span::from_us(30),
+            weigh: Box::new(|_| 1.0),
+            analysis: period::Config::default(),
+            pace: Span::from_ms(20),
+            analyses_per_turn: 16,
+        }
+    }
+}

@@ -1,0 +1,347 @@
+//! One tracked thread: listening for its rhythm, keeping it, losing it, resting.
+//!
+//! A rhythm is trusted as soon as it is found, for a thread under load needs its reservation now.
+//! It is on trial then: the analysis is made again with more bursts, at growing distances, and a
+//! thread whose rhythm was a chance, or another one, is found out. One that failed its trial must
+//! show the same rhythm several times before it is believed again.
+
+use onbeat_decide::hysteresis::Hysteresis;
+use onbeat_infer::period::Analyser;
+use onbeat_model::{Burst, Capacity, Instant, Job, Reservation, Rhythm, Span, Task};
+
+use crate::attempts::Attempts;
+use crate::claims::Place;
+use crate::figures::Figures;
+use crate::kept::{Kept, same_period};
+use crate::{Settings, Why, server};
+
+/// Of a thread that went astray, so many of the last bursts are listened to.
+const NEWS: usize = 6;
+/// So many analyses in a row must disagree before the rhythm of a thread that passed its trial is
+/// doubted.
+const DOUBTS: u32 = 3;
+/// The most agreeing analyses that are asked of a thread that failed its trial.
+const SUSPICION_MOST: u32 = 4;
+
+/// How the actuator stands to a thread.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Relation {
+    /// It can be asked.
+    #[default]
+    Open,
+    /// It refused: not before a timer fires.
+    Refused,
+    /// Somebody else decides about this thread.
+    TakenOver,
+}
+
+/// See the file's head.
+pub(crate) struct Thread {
+    pub(crate) task: Task,
+    pub(crate) figures: Figures,
+    pub(crate) first_heard: Instant,
+    pub(crate) last_heard: Instant,
+    pub(crate) held: Option<Reservation>,
+    pub(crate) place: Option<Place>,
+    pub(crate) relation: Relation,
+    pub(crate) refusals: u32,
+    pub(crate) retry_why: Option<Why>,
+    pub(crate) hysteresis: Hysteresis,
+    pub(crate) sampled: Option<(Instant, Span)>,
+    analysis: Analysis,
+    analyser: Analyser,
+    attempts: Attempts,
+    kept: Option<Box<Kept>>,
+    rested: Option<Box<Kept>>,
+    trial: Trial,
+    last_rhythm: Option<Rhythm>,
+}
+
+/// How far a rhythm is trusted.
+#[derive(Clone, Copy, Debug, Default)]
+struct Trial {
+    passed: u32,
+    doubts: u32,
+    suspicion: u32,
+    agreed: u32,
+    suspect: Option<Rhythm>,
+}
+
+/// Whether the thread is worth an analysis.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Analysis {
+    NotDue,
+    Due,
+    Queued,
+}
+
+/// What an analysis led to.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Outcome {
+    /// Nothing new.
+    Same,
+    /// A rhythm to plan by, found for this reason.
+    Plan(Why),
+    /// The thread has no rhythm any more.
+    Released(Why),
+}
+
+impl Thread {
+    pub(crate) fn new(task: Task, at: Instant, settings: &Settings) -> Self {
+        Self {
+            task,
+            figures: Figures::default(),
+            first_heard: at,
+            last_heard: at,
+            held: None,
+            place: None,
+            relation: Relation::default(),
+            refusals: 0,
+            retry_why: None,
+            hysteresis: Hysteresis::new(settings.thresholds),
+            sampled: None,
+            analysis: Analysis::NotDue,
+            analyser: Analyser::new(settings.analysis),
+            attempts: Attempts::new(),
+            kept: None,
+            rested: None,
+            trial: Trial::default(),
+            last_rhythm: None,
+        }
+    }
+
+    pub(crate) const fn is_kept(&self) -> bool {
+        self.kept.is_some()
+    }
+
+    /// True once each time that the thread has become worth an analysis.
+    pub(crate) fn analysis_due(&mut self) -> bool {
+        let due = self.analysis == Analysis::Due;
+        if due {
+            self.analysis = Analysis::Queued;
+        }
+        due
+    }
+
+    /// The last rhythm it had, if ever any.
+    pub(crate) fn rhythm(&self) -> Option<Rhythm> {
+        self.kept.as_ref().map(|k| k.rhythm()).or(self.last_rhythm)
+    }
+
+    /// Takes in a burst; gives the job that it ended.
+    pub(crate) fn burst(&mut self, burst: &Burst) -> Option<Job> {
+        self.last_heard = burst.blocked;
+        self.figures.burst(burst);
+        self.analyser.hear(burst);
+        if self.attempts.heard(burst.blocked) && self.analysis == Analysis::NotDue {
+            self.analysis = Analysis::Due;
+        }
+        let heard = self.kept.as_mut()?.burst(burst);
+        if heard.went_astray {
+            self.listen_to_news();
+        }
+        if let Some(job) = &heard.job {
+            self.figures.job(job);
+        }
+        heard.job
+    }
+
+    /// Its budget ran out at `at`. True if that is news for the predictor.
+    pub(crate) fn exhausted(&mut self, at: Instant) -> bool {
+        self.last_heard = self.last_heard.max(at);
+        self.figures.exhaustions += 1;
+        let (Some(held), Some(kept)) = (self.held, self.kept.as_mut()) else {
+            return false;
+        };
+        let period = kept.rhythm().period;
+        let per_job = held.bandwidth().runtime_in(period);
+        if let Ok(held) = Reservation::implicit(per_job, period) {
+            kept.exhausted(at, held);
+        }
+        true
+    }
+
+    /// Takes in how much CPU time it has used up to `now`. True if it is to be sampled again.
+    pub(crate) fn sample(&mut self, now: Instant, executed: Option<Span>) -> bool {
+        let (Some(kept), Some(executed)) = (self.kept.as_mut(), executed) else {
+            self.sampled = None;
+            return self.kept.is_some();
+        };
+        if let Some((at, before)) = self.sampled.replace((now, executed)) {
+            kept.sampled(executed - before, now.since(at));
+        }
+        true
+    }
+
+    /// Forgets all but the last few bursts: what was before is another tune.
+    fn listen_to_news(&mut self) {
+        let bursts: Vec<Burst> = self.analyser.bursts().copied().collect();
+        self.analyser.clear();
+        for burst in bursts.iter().skip(bursts.len().saturating_sub(NEWS)) {
+            self.analyser.hear(burst);
+        }
+        self.attempts = Attempts::at_once();
+        self.analysis = Analysis::Due;
+    }
+
+    /// Analyses the bursts heard up to `now`.
+    pub(crate) fn analyse(&mut self, now: Instant, settings: &Settings) -> Outcome {
+        self.analysis = Analysis::NotDue;
+        let found = self.analyser.analyse(now).first().copied();
+        match (&self.kept, found) {
+            (None, Some(rhythm)) => self.believe(rhythm, now, settings),
+            (None, None) => {
+                self.attempts.failed(now);
+                Outcome::Same
+            }
+            (Some(_), found) => self.verify(found, now),
+        }
+    }
+
+    fn believe(&mut self, rhythm: Rhythm, now: Instant, settings: &Settings) -> Outcome {
+        let agrees = |other: Rhythm| same_period(other.period, rhythm.period);
+        self.trial.agreed = if self.trial.suspect.is_some_and(agrees) {
+            self.trial.agreed + 1
+        } else {
+            1
+        };
+        self.trial.suspect = Some(rhythm);
+        let familiar = self.rested.as_ref().is_some_and(|k| agrees(k.rhythm()));
+        if self.trial.agreed <= self.trial.suspicion && !familiar {
+            self.attempts.again(now);
+            return Outcome::Same;
+        }
+        let bursts = self.analyser.bursts().count();
+        let kept = match self.rested.take() {
+            Some(mut kept) => {
+                kept.resume(rhythm, now);
+                kept
+            }
+            None => Box::new(Kept::new(rhythm, self.analyser.bursts(), now, settings)),
+        };
+        self.kept = Some(kept);
+        self.trial = Trial {
+            suspicion: self.trial.suspicion,
+            ..Trial::default()
+        };
+        self.attempts.verify(now, 0, bursts);
+        Outcome::Plan(Why::Found {
+            period: rhythm.period,
+            bursts,
+            confidence: rhythm.confidence,
+        })
+    }
+
+    fn verify(&mut self, found: Option<Rhythm>, now: Instant) -> Outcome {
+        let bursts = self.analyser.bursts().count();
+        let Some(kept) = self.kept.as_mut() else {
+            return Outcome::Same;
+        };
+        let former = kept.rhythm();
+        let astray = kept.astray();
+        match found {
+            Some(rhythm) if same_period(rhythm.period, former.period) => {
+                kept.confirm(rhythm);
+                self.trial.doubts = 0;
+                self.trial.passed += 1;
+                self.attempts.verify(now, self.trial.passed, bursts);
+                Outcome::Same
+            }
+            Some(rhythm) => {
+                self.trial.doubts += 1;
+                if astray.is_none() && self.trial.passed > 0 && self.trial.doubts < DOUBTS {
+                    self.attempts.again(now);
+                    return Outcome::Same;
+                }
+                kept.adopt(rhythm);
+                self.trial = Trial {
+                    suspicion: self.trial.suspicion,
+                    ..Trial::default()
+                };
+                self.attempts.verify(now, 0, bursts);
+                Outcome::Plan(Why::RateChanged {
+                    from: former.period,
+                    to: rhythm.period,
+                })
+            }
+            None => {
+                self.trial.doubts += 1;
+                match astray {
+                    Some(_) => self.attempts.failed(now),
+                    None => self.attempts.again(now),
+                }
+                let sustained = match astray {
+                    Some(since) => now.since(since) > patience(former.period),
+                    None => self.trial.doubts >= DOUBTS,
+                };
+                if sustained {
+                    self.lose(Why::RhythmLost)
+                } else {
+                    Outcome::Same
+                }
+            }
+        }
+    }
+
+    fn lose(&mut self, why: Why) -> Outcome {
+        self.last_rhythm = self.rhythm();
+        self.kept = None;
+        let suspicion = if self.trial.passed == 0 {
+            (self.trial.suspicion + 1).min(SUSPICION_MOST)
+        } else {
+            self.trial.suspicion
+        };
+        self.trial = Trial {
+            suspicion,
+            ..Trial::default()
+        };
+        self.attempts = Attempts::new();
+        Outcome::Released(why)
+    }
+
+    /// It has not run for so long that it rests: a film is paused. What it needed is remembered.
+    pub(crate) fn rest(&mut self, now: Instant) -> Option<Why> {
+        let since = now.since(self.last_heard);
+        if since < patience(self.kept.as_ref()?.rhythm().period) {
+            return None;
+        }
+        self.last_rhythm = self.rhythm();
+        self.rested = self.kept.take();
+        self.analyser.clear();
+        self.attempts = Attempts::new();
+        Some(Why::Idle { since })
+    }
+
+    /// When to look whether it rests, if it is not heard of again.
+    pub(crate) fn rests_at(&self) -> Option<Instant> {
+        let period = self.kept.as_ref()?.rhythm().period;
+        Some(self.last_heard + patience(period))
+    }
+
+    /// The reservation that would serve it, and the execution time of a job that this provides for.
+    pub(crate) fn wish(
+        &self,
+        settings: &Settings,
+        capacity: &Capacity,
+    ) -> Option<(Reservation, Span)> {
+        let kept = self.kept.as_ref()?;
+        let job = kept.runtime()?;
+        let period = kept.rhythm().period;
+        let wish = server::reservation(job, period, settings.shortest_runtime, capacity)?;
+        Some((wish, job))
+    }
+
+    /// Nothing more will come: counts the job at hand.
+    pub(crate) fn finish(&mut self) {
+        if let Some(job) = self.kept.as_mut().and_then(|kept| kept.finish()) {
+            self.figures.job(&job);
+        }
+        self.last_rhythm = self.rhythm();
+        self.kept = None;
+    }
+}
+
+/// For how long a thread may be out of its rhythm, or not heard of, before it is given back.
+fn patience(period: Span) -> Span {
+    (period * 12).max(Span::from_ms(1500))
+}

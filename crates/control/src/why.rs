@@ -1,0 +1,88 @@
+//! Why something was done to a thread. Kept as data, and put into words only when a log is written:
+//! most turns decide something about many threads, and nobody reads most of it.
+
+use std::fmt;
+
+use onbeat_decide::supervisor::GaveWay;
+use onbeat_model::{Refusal, Span};
+
+/// The reason for an entry in the journal.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Why {
+    /// A rhythm was heard.
+    Found {
+        /// Its period.
+        period: Span,
+        /// In how many bursts.
+        bursts: usize,
+        /// How sure that is.
+        confidence: f64,
+    },
+    /// Its jobs' demand asks for more, or for less.
+    Demand {
+        /// The execution time of a job that is provided for.
+        job: Span,
+    },
+    /// A job ran out of budget.
+    Exhausted,
+    /// It keeps another period now.
+    RateChanged {
+        /// The period until now.
+        from: Span,
+        /// The new one.
+        to: Span,
+    },
+    /// The requests of all threads do not fit: some had to give way.
+    GaveWay {
+        /// Its turn in the order in which they gave way, from 1.
+        turn: usize,
+        /// How many gave way.
+        of: usize,
+        /// From what to what, and for which reason.
+        how: GaveWay,
+    },
+    /// There is room again.
+    RoomAgain,
+    /// It lost its rhythm.
+    RhythmLost,
+    /// It has not run for long.
+    Idle {
+        /// For how long.
+        since: Span,
+    },
+    /// It ended.
+    Ended,
+    /// onbeat ends.
+    Finished,
+    /// The actuator refused.
+    Refused(Refusal),
+}
+
+impl fmt::Display for Why {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Found {
+                period,
+                bursts,
+                confidence,
+            } => write!(
+                f,
+                "a rhythm of {period} was heard in {bursts} bursts (confidence {confidence:.4})"
+            ),
+            Self::Demand { job } => write!(f, "its jobs take {job}"),
+            Self::Exhausted => f.write_str("a job ran out of budget"),
+            Self::RateChanged { from, to } => {
+                write!(f, "its period changed from {from} to {to}")
+            }
+            Self::GaveWay { turn, of, how } => {
+                write!(f, "not all fits, {turn} of {of} to give way: {how}")
+            }
+            Self::RoomAgain => f.write_str("there is room again"),
+            Self::RhythmLost => f.write_str("it lost its rhythm"),
+            Self::Idle { since } => write!(f, "it has not run for {since}"),
+            Self::Ended => f.write_str("it ended"),
+            Self::Finished => f.write_str("onbeat ends"),
+            Self::Refused(refusal) => refusal.fmt(f),
+        }
+    }
+}

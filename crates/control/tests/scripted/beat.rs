@@ -1,0 +1,243 @@
+//! Finding a rhythm, keeping a reservation around it, following it,
+//! and letting go.
+
+use crate::world::{Asked, Kernel, Noise, Script, at_ms, ms, play};
+use onbeat_control::{Settings, State, What, Why};
+use onbeat_model::{Event, Instant, Span, TaskId};
+
+fn film() -> Script {
+    let mut script = Script::default();
+    script.tracked(7, "player", at_ms(990));
+    let mut noise = Noise(3);
+    script.periodic(7, ms(40), (at_ms(1000), at_ms(11_000)), |_| {
+        ms(8) + noise.up_to(ms(2))
+    });
+    script
+}
+
+fn of_film(script: Script) -> crate::world::Ran {
+    play(script, Kernel::with_cpus(2), Settings::default())
+}
+
+#[test]
+fn a_film_has_its_reservation_within_ten_jobs() {
+    let ran = of_film(film());
+    let first = ran.of(7)[0];
+    assert_eq!(first.what, What::Reserved);
+    assert!(matches!(first.why, Why::Found { .. }), "{first:?}");
+    assert!(first.at <= at_ms(1500), "{first:?}");
+    let reservation = first.new.unwrap();
+    assert!(
+        reservation.period().abs_diff(ms(40)) < Span::from_us(400),
+        "{reservation}"
+    );
+    assert!(
+        reservation.runtime() >= ms(9),
+        "generous at first: {reservation}"
+    );
+}
+
+#[test]
+fn the_reservation_shrinks_to_fit_and_is_then_left_in_peace() {
+    let ran = of_film(film());
+    let last = ran.of(7).iter().rev().find_map(|entry| entry.new).unwrap();
+    assert!(
+        last.runtime() >= ms(9) && last.runtime() <= ms(12),
+        "{last}"
+    );
+    let report = &ran.report.threads[0];
+    assert!(report.changes <= 12, "{report:?}");
+    let ratio = report.bandwidth_reserved.as_cpus() / report.bandwidth_used.as_cpus();
+    assert!((1.0..1.35).contains(&ratio), "{ratio}");
+}
+
+#[test]
+fn the_report_has_the_figures_of_the_thread() {
+    let ran = of_film(film());
+    let report = &ran.report.threads[0];
+    assert_eq!((report.state, report.missed), (State::Kept, 0));
+    assert!((230..=250).contains(&report.jobs), "{report:?}");
+    let response = report.response_time.unwrap();
+    assert!(
+        response.p50 >= ms(8) && response.max <= ms(11),
+        "{response:?}"
+    );
+    assert!(report.reserved_after.unwrap() <= ms(510), "{report:?}");
+    assert_eq!(ran.report.lost_events, 0);
+}
+
+#[test]
+fn a_budget_that_ran_out_is_raised_in_the_same_turn() {
+    let mut script = film();
+    script.exhausted(7, at_ms(6009));
+    let ran = of_film(script);
+    let raise = ran
+        .of(7)
+        .into_iter()
+        .find(|e| e.why == Why::Exhausted)
+        .unwrap();
+    assert_eq!((raise.at, raise.what), (at_ms(6009), What::Changed));
+    assert!(raise.new.unwrap().runtime() > raise.old.unwrap().runtime());
+    let later = ran.of(7).iter().rev().find_map(|entry| entry.new).unwrap();
+    assert!(
+        later.runtime() < raise.new.unwrap().runtime(),
+        "the raise is not for ever"
+    );
+}
+
+#[test]
+fn a_change_of_rate_is_planned_for_within_a_few_jobs() {
+    let mut script = Script::default();
+    script.periodic(7, ms(40), (at_ms(0), at_ms(5000)), |_| ms(8));
+    let thirty = Span::from_ns(33_366_700);
+    script.periodic(7, thirty, (at_ms(5000), at_ms(10_000)), |_| ms(8));
+    let ran = of_film(script);
+    let change = ran
+        .of(7)
+        .into_iter()
+        .find(|entry| matches!(entry.why, Why::RateChanged { .. }))
+        .unwrap();
+    assert!(change.at <= at_ms(5000) + thirty * 12, "{change:?}");
+    let period = change.new.unwrap().period();
+    assert!(period.abs_diff(thirty) < thirty / 50, "{period}");
+    assert!(
+        !ran.of(7)
+            .iter()
+            .any(|e| e.what == What::Released && e.why != Why::Finished)
+    );
+}
+
+#[test]
+fn a_thread_without_rhythm_is_never_touched() {
+    let mut script = Script::default();
+    script.random(9, ms(12), (at_ms(0), at_ms(20_000)));
+    let ran = of_film(script);
+    assert_eq!(ran.reserves(9), []);
+    assert_eq!((ran.report.threads.len(), ran.report.left_alone), (0, 1));
+}
+
+#[test]
+fn a_thread_that_loses_its_rhythm_is_given_back() {
+    let mut script = Script::default();
+    script.periodic(7, ms(20), (at_ms(0), at_ms(4000)), |_| ms(4));
+    script.random(7, ms(12), (at_ms(4000), at_ms(20_000)));
+    let ran = of_film(script);
+    let released = ran
+        .of(7)
+        .into_iter()
+        .find(|e| e.what == What::Released)
+        .unwrap();
+    assert_eq!(released.why, Why::RhythmLost);
+    assert!(released.at < at_ms(10_000), "{released:?}");
+    assert!(ran.report.threads[0].held < ms(10_000));
+}
+
+#[test]
+fn a_paused_film_is_given_back_and_is_reserved_for_soon_after_it_goes_on() {
+    let mut script = Script::default();
+    script.periodic(7, ms(40), (at_ms(0), at_ms(4000)), |_| ms(8));
+    script.periodic(8, ms(25), (at_ms(0), at_ms(20_000)), |_| ms(1));
+    script.periodic(7, ms(40), (at_ms(14_013), at_ms(20_000)), |_| ms(8));
+    let ran = of_film(script);
+    let of = ran.of(7);
+    let released = of.iter().find(|e| e.what == What::Released).unwrap();
+    assert!(matches!(released.why, Why::Idle { .. }), "{released:?}");
+    let again = of
+        .iter()
+        .filter(|e| e.what == What::Reserved)
+        .nth(1)
+        .unwrap();
+    assert!(
+        again.at > at_ms(14_013) && again.at <= at_ms(14_013 + 500),
+        "{again:?}"
+    );
+}
+
+#[test]
+fn everything_is_given_back_at_the_end() {
+    let mut script = film();
+    script.periodic(8, ms(10), (at_ms(1000), at_ms(11_000)), |_| ms(1));
+    let ran = of_film(script);
+    assert!(ran.kernel.held.is_empty());
+    let finished = ran
+        .journal
+        .iter()
+        .filter(|e| e.why == Why::Finished)
+        .count();
+    assert_eq!(finished, 2);
+}
+
+#[test]
+fn a_thread_that_ends_is_forgotten_and_its_room_is_free() {
+    let mut script = film();
+    let task = TaskId::recorded(7);
+    script.event(Event::Exited {
+        at: at_ms(11_000),
+        task,
+    });
+    script.periodic(8, ms(10), (at_ms(1000), at_ms(12_000)), |_| ms(1));
+    let ran = of_film(script);
+    assert!(
+        ran.kernel
+            .asked
+            .iter()
+            .any(|&(_, asked)| asked == Asked::Ended(task))
+    );
+    assert!(
+        !ran.kernel
+            .asked
+            .iter()
+            .any(|&(_, asked)| asked == Asked::Release(task))
+    );
+    let report = ran
+        .report
+        .threads
+        .iter()
+        .find(|r| r.task.id == task)
+        .unwrap();
+    assert_eq!(report.state, State::Ended);
+    assert!(report.jobs > 230);
+}
+
+#[test]
+fn lost_events_are_counted_and_break_nothing() {
+    let mut script = film();
+    script.event(Event::Lost {
+        at: at_ms(500),
+        count: 2,
+    });
+    script.event(Event::Lost {
+        at: at_ms(3000),
+        count: 5,
+    });
+    script.exhausted(99, at_ms(3000));
+    script.event(Event::Exited {
+        at: at_ms(3000),
+        task: TaskId::recorded(98),
+    });
+    script.burst(97, at_ms(3000), ms(1));
+    let ran = of_film(script);
+    assert_eq!(ran.report.lost_events, 7);
+    assert_eq!(ran.report.threads[0].state, State::Kept);
+}
+
+#[test]
+fn the_same_events_lead_to_the_same_journal() {
+    let many = || {
+        let mut script = film();
+        for tid in 100..160 {
+            let period = Span::from_us(4000 + u64::from(tid) * 131);
+            let mut noise = Noise(u64::from(tid));
+            let span = (Instant::ZERO + noise.up_to(ms(900)), at_ms(6000));
+            script.periodic(tid, period, span, |_| {
+                period / 40 + noise.up_to(period / 50)
+            });
+        }
+        script.random(300, ms(7), (at_ms(0), at_ms(6000)));
+        play(script, Kernel::with_cpus(2), Settings::default())
+    };
+    let (first, second) = (many(), many());
+    assert!(first.journal.len() > 60);
+    assert_eq!(first.journal, second.journal);
+    assert_eq!(first.report, second.report);
+}

@@ -1,0 +1,5 @@
+//! The whole loop, in virtual time, between a scripted sensor and a scripted actuator.
+
+mod beat;
+mod refusals;
+mod world;

@@ -1,0 +1,318 @@
+//! A scripted world in virtual time: a sensor that tells what a script says, and an actuator that
+//! answers as it was told to and writes down every call.
+
+use std::cell::Cell;
+use std::collections::{BTreeMap, VecDeque};
+use std::convert::Infallible;
+use std::rc::Rc;
+
+use onbeat_control::{Controller, Entry, Next, Report, Settings, drive};
+use onbeat_model::{
+    Actuator, Bandwidth, Burst, Capacity, Event, Flow, Follow, Instant, Name, Refusal, Reservation,
+    Sensor, Span, Standing, Task, TaskId,
+};
+
+pub(crate) const fn ms(ms: u64) -> Span {
+    Span::from_ms(ms)
+}
+
+pub(crate) fn at_ms(ms: u64) -> Instant {
+    Instant::ZERO + Span::from_ms(ms)
+}
+
+/// Small deterministic noise.
+#[derive(Clone, Copy)]
+pub(crate) struct Noise(pub(crate) u64);
+
+impl Noise {
+    /// Evenly between 0 and `most`.
+    pub(crate) fn up_to(&mut self, most: Span) -> Span {
+        self.0 = self
+            .0
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        Span::from_ns((self.0 >> 33) % most.as_ns().max(1))
+    }
+}
+
+/// What happens.
+#[derive(Default)]
+pub(crate) struct Script(Vec<Event>);
+
+impl Script {
+    pub(crate) fn tracked(&mut self, tid: u32, name: &str, at: Instant) {
+        let task = Task {
+            id: TaskId::recorded(tid),
+            pid: 1,
+            comm: Name::from(name),
+        };
+        self.0.push(Event::Tracked { at, task });
+    }
+
+    /// The thread wakes at `woke` and executes for `executed` without being disturbed.
+    pub(crate) fn burst(&mut self, tid: u32, woke: Instant, executed: Span) {
+        let first_ran = woke + Span::from_us(10);
+        self.0.push(Event::Burst(Burst {
+            task: TaskId::recorded(tid),
+            woke,
+            first_ran,
+            blocked: first_ran + executed,
+            executed,
+            preempted: 0,
+            waker: 0,
+            exhausted: false,
+        }));
+    }
+
+    /// A job every `period` with a jitter of up to a hundredth of it, from `from` to `until`.
+    pub(crate) fn periodic(
+        &mut self,
+        tid: u32,
+        period: Span,
+        (from, until): (Instant, Instant),
+        mut executed: impl FnMut(u64) -> Span,
+    ) {
+        let mut noise = Noise(u64::from(tid));
+        let mut release = from;
+        for job in 0.. {
+            if release >= until {
+                break;
+            }
+            let woke = release + noise.up_to(period / 100);
+            self.burst(tid, woke, executed(job));
+            release = release + period;
+        }
+    }
+
+    /// Sleeps of no pattern at all between bursts of 100 us.
+    pub(crate) fn random(&mut self, tid: u32, mean: Span, (from, until): (Instant, Instant)) {
+        let mut noise = Noise(u64::from(tid) + 77);
+        let mut woke = from;
+        while woke < until {
+            self.burst(tid, woke, Span::from_us(100));
+            let even = noise.up_to(ms(1000)).ratio(ms(1000));
+            woke = woke + Span::from_us(200) + mean.scale(-(1.0 - even).ln());
+        }
+    }
+
+    pub(crate) fn event(&mut self, event: Event) {
+        self.0.push(event);
+    }
+
+    pub(crate) fn exhausted(&mut self, tid: u32, at: Instant) {
+        let task = TaskId::recorded(tid);
+        self.event(Event::Exhausted { at, task });
+    }
+}
+
+/// The present time, which the sensor moves and the actuator writes down.
+type Clock = Rc<Cell<Instant>>;
+
+struct Scripted {
+    events: VecDeque<Event>,
+    clock: Clock,
+}
+
+impl Sensor for Scripted {
+    type Error = Infallible;
+
+    fn track(&mut self, _: u32, _: Follow) -> Result<(), Infallible> {
+        Ok(())
+    }
+
+    fn untrack(&mut self, _: TaskId) -> Result<(), Infallible> {
+        Ok(())
+    }
+
+    fn poll(&mut self, timeout: Span, events: &mut Vec<Event>) -> Result<Flow, Infallible> {
+        let until = self.clock.get() + timeout;
+        self.clock.set(until);
+        while self.events.front().is_some_and(|event| event.at() <= until) {
+            let event = self.events.pop_front();
+            events.extend(event);
+            if let Some(Event::Exhausted { at, .. }) = event {
+                self.clock.set(at);
+                break;
+            }
+        }
+        Ok(if self.events.is_empty() {
+            Flow::Ended
+        } else {
+            Flow::Open
+        })
+    }
+
+    fn now(&self) -> Instant {
+        self.clock.get()
+    }
+
+    fn executed(&mut self, _: TaskId) -> Option<Span> {
+        None
+    }
+}
+
+/// What the actuator was asked.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Asked {
+    Reserve(TaskId, Reservation),
+    Release(TaskId),
+    Ended(TaskId),
+}
+
+/// Answers to the next requests for a thread.
+pub(crate) type Answers = BTreeMap<u32, VecDeque<Refusal>>;
+
+/// Admits up to its capacity, unless it was told to refuse.
+pub(crate) struct Kernel {
+    pub(crate) cpus: u32,
+    pub(crate) admissible: Bandwidth,
+    pub(crate) answers: Answers,
+    /// The answers to the next releases.
+    pub(crate) release_answers: VecDeque<Refusal>,
+    pub(crate) taken_over_at: Option<(u32, Instant)>,
+    pub(crate) asked: Vec<(Instant, Asked)>,
+    pub(crate) held: BTreeMap<TaskId, Reservation>,
+    pub(crate) most_held: Bandwidth,
+    /// What somebody else takes of the capacity, and until when.
+    pub(crate) others: (Bandwidth, Instant),
+    clock: Clock,
+}
+
+impl Kernel {
+    pub(crate) fn with_cpus(cpus: u32) -> Self {
+        Self {
+            cpus,
+            admissible: Bandwidth::from_cpus(f64::from(cpus) * 0.95),
+            answers: Answers::new(),
+            release_answers: VecDeque::new(),
+            taken_over_at: None,
+            asked: Vec::new(),
+            held: BTreeMap::new(),
+            most_held: Bandwidth::ZERO,
+            others: (Bandwidth::ZERO, Instant::ZERO),
+            clock: Clock::default(),
+        }
+    }
+
+    fn sum(&self) -> Bandwidth {
+        self.held.values().map(Reservation::bandwidth).sum()
+    }
+}
+
+impl Actuator for Kernel {
+    fn reserve(&mut self, task: TaskId, reservation: Reservation) -> Result<(), Refusal> {
+        let now = self.clock.get();
+        self.asked.push((now, Asked::Reserve(task, reservation)));
+        let answer = self
+            .answers
+            .get_mut(&task.tid)
+            .and_then(VecDeque::pop_front);
+        if let Some(refusal) = answer {
+            return Err(refusal);
+        }
+        let mine = self
+            .held
+            .get(&task)
+            .map_or(Bandwidth::ZERO, Reservation::bandwidth);
+        let others = if now < self.others.1 {
+            self.others.0
+        } else {
+            Bandwidth::ZERO
+        };
+        if self.sum() - mine + reservation.bandwidth() + others > self.admissible {
+            return Err(Refusal::NoRoom {
+                wanted: reservation.bandwidth(),
+                advice: "somebody else holds the rest".to_owned(),
+            });
+        }
+        self.held.insert(task, reservation);
+        self.most_held = self.most_held.max(self.sum());
+        Ok(())
+    }
+
+    fn release(&mut self, task: TaskId) -> Result<(), Refusal> {
+        self.asked.push((self.clock.get(), Asked::Release(task)));
+        if let Some(refusal) = self.release_answers.pop_front() {
+            return Err(refusal);
+        }
+        self.held.remove(&task);
+        Ok(())
+    }
+
+    fn standing(&mut self, task: TaskId) -> Standing {
+        match self.taken_over_at {
+            Some((tid, at)) if tid == task.tid && at <= self.clock.get() => Standing::TakenOver,
+            _ => self
+                .held
+                .get(&task)
+                .map_or(Standing::Own, |&r| Standing::Held(r)),
+        }
+    }
+
+    fn ended(&mut self, task: TaskId) {
+        self.asked.push((self.clock.get(), Asked::Ended(task)));
+        self.held.remove(&task);
+    }
+
+    fn capacity(&self) -> Capacity {
+        Capacity {
+            cpus: self.cpus,
+            admissible: self.admissible,
+            shortest_runtime: Span::from_ns(1024),
+            shortest_period: Span::from_us(100),
+            longest_period: Span::from_secs(4),
+        }
+    }
+}
+
+/// How it went.
+pub(crate) struct Ran {
+    pub(crate) journal: Vec<Entry>,
+    pub(crate) report: Report,
+    pub(crate) kernel: Kernel,
+}
+
+impl Ran {
+    pub(crate) fn of(&self, tid: u32) -> Vec<&Entry> {
+        self.journal
+            .iter()
+            .filter(|entry| entry.task.id.tid == tid)
+            .collect()
+    }
+
+    pub(crate) fn reserves(&self, tid: u32) -> Vec<(Instant, Reservation)> {
+        self.kernel
+            .asked
+            .iter()
+            .filter_map(|&(at, asked)| match asked {
+                Asked::Reserve(task, reservation) if task.tid == tid => Some((at, reservation)),
+                _ => None,
+            })
+            .collect()
+    }
+}
+
+/// Plays the script from its first event to its last.
+pub(crate) fn play(mut script: Script, mut kernel: Kernel, settings: Settings) -> Ran {
+    script.0.sort_by_key(Event::at);
+    let began = script.0.first().map_or(Instant::ZERO, Event::at);
+    let clock = Clock::new(Cell::new(began));
+    kernel.clock = Rc::clone(&clock);
+    let mut sensor = Scripted {
+        events: script.0.into(),
+        clock: Rc::clone(&clock),
+    };
+    let mut controller = Controller::new(settings, kernel);
+    let mut journal = Vec::new();
+    let Ok(()) = drive(&mut sensor, &mut controller, |_, controller| {
+        journal.extend(controller.journal());
+        Next::Continue
+    });
+    let report = controller.finish(clock.get());
+    journal.extend(controller.journal());
+    Ran {
+        journal,
+        report,
+        kernel: controller.into_actuator(),
+    }
+}
