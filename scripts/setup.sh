@@ -8,14 +8,14 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-build=(gcc libc6-dev make pkg-config clang llvm libelf-dev zlib1g-dev ca-certificates curl git)
+build=(gcc g++ libc6-dev make pkg-config clang llvm libelf-dev zlib1g-dev ca-certificates curl git)
 hogs=(stress-ng)
 # On the live kernel, the tests run real programs: rt-app, ffmpeg, setpriv and taskset.
 test=("${build[@]}" "${hogs[@]}" g++ systemtap-sdt-dev rt-app ffmpeg python3 util-linux)
 check=("${build[@]}" clang-format shellcheck)
 demo=("${build[@]}" "${hogs[@]}" ffmpeg mplayer xvfb)
 experiments=("${demo[@]}" rt-app strace linux-perf)
-fuzz=("${build[@]}" g++)
+fuzz=("${build[@]}")
 
 packages_for() {
     case "$1" in

@@ -6,9 +6,11 @@ use clap::{Args, Parser, Subcommand};
 use onbeat_model::{Reservation, Span};
 
 mod keep;
+mod state;
 mod values;
 
 pub(crate) use keep::KeepOptions;
+pub(crate) use state::StateDirectory;
 pub(crate) use values::Method;
 
 /// Keeps programs with deadlines on the beat on a busy machine.
@@ -153,9 +155,9 @@ pub(crate) struct ReserveArgs {
     /// Let the program use bandwidth that other reservations leave (GRUB)
     #[arg(long)]
     pub(crate) reclaim: bool,
-    /// Where it is noted what has to be put back
-    #[arg(long, value_name = "DIR", env = "ONBEAT_STATE_DIR", default_value = keep::STATE_DIR)]
-    pub(crate) state_dir: PathBuf,
+    /// Where it is noted what has to be put back.
+    #[command(flatten)]
+    pub(crate) state: StateDirectory,
     /// The program and its arguments
     #[arg(required = true, last = true, value_name = "CMD")]
     pub(crate) command: Vec<std::ffi::OsString>,
@@ -183,9 +185,12 @@ pub(crate) struct DoctorArgs {
 /// `onbeat restore`.
 #[derive(Debug, Args)]
 pub(crate) struct RestoreArgs {
-    /// Where it was noted what has to be put back
-    #[arg(long, value_name = "DIR", env = "ONBEAT_STATE_DIR", default_value = keep::STATE_DIR)]
-    pub(crate) state_dir: PathBuf,
+    /// Where it is noted what has to be put back.
+    #[command(flatten)]
+    pub(crate) state: StateDirectory,
+    /// Undo also what an onbeat that is still running has changed
+    #[arg(long)]
+    pub(crate) force: bool,
     /// Say nothing but what failed
     #[arg(short, long)]
     pub(crate) quiet: bool,

@@ -3,9 +3,12 @@
 //! Results go to standard output, messages to standard error. A reader that goes away (a closed
 //! pipe) ends a command quietly.
 
+mod analysis;
+mod child;
 mod cli;
 mod commands;
 mod manual;
+mod signals;
 mod table;
 
 use std::io;
@@ -23,6 +26,10 @@ const FAILURE_BESIDE_PROGRAM: u8 = 125;
 fn main() -> ExitCode {
     let cli = Cli::parse();
     let result = match &cli.command {
+        Command::Analyze(args) => commands::analyze::run(args),
+        Command::Doctor(args) => commands::doctor::run(args),
+        Command::Reserve(args) => commands::reserve::run(args),
+        Command::Restore(args) => commands::restore::run(args),
         Command::Generate(args) => commands::generate::run(args),
         _ => Err(anyhow::anyhow!("this command is not built yet")),
     };
@@ -30,11 +37,25 @@ fn main() -> ExitCode {
         if is_closed_pipe(&error) {
             return ExitCode::SUCCESS;
         }
-        eprintln!("onbeat: {error:#}");
+        eprintln!("onbeat: {}", message(&error));
         ExitCode::from(match cli.command {
             Command::Run(_) | Command::Reserve(_) => FAILURE_BESIDE_PROGRAM,
             _ => FAILURE,
         })
+    })
+}
+
+/// The error and its causes, without those that the messages before them tell already.
+fn message(error: &anyhow::Error) -> String {
+    error.chain().fold(String::new(), |told, cause| {
+        let cause = cause.to_string();
+        if told.is_empty() {
+            cause
+        } else if told.contains(&cause) {
+            told
+        } else {
+            format!("{told}: {cause}")
+        }
     })
 }
 
@@ -45,4 +66,29 @@ fn is_closed_pipe(error: &anyhow::Error) -> bool {
             .downcast_ref::<io::Error>()
             .is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use anyhow::Context;
+
+    #[test]
+    fn no_cause_is_told_twice() {
+        let error = io::Error::other("the disk is full");
+        let told: anyhow::Result<()> =
+            Err(anyhow::Error::from(error).context("cannot write x: the disk is full"))
+                .context("recording ended");
+        assert_eq!(
+            message(&told.unwrap_err()),
+            "recording ended: cannot write x: the disk is full"
+        );
+    }
+
+    #[test]
+    fn a_closed_pipe_is_known_behind_any_context() {
+        let closed = anyhow::Error::from(io::Error::from(io::ErrorKind::BrokenPipe));
+        assert!(is_closed_pipe(&closed.context("printing")));
+        assert!(!is_closed_pipe(&anyhow::anyhow!("broken pipe")));
+    }
 }

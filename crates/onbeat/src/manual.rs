@@ -17,7 +17,7 @@ pub(crate) fn sections(page: &str) -> Vec<Section> {
         "onbeat-record" => (EXIT_STATUS, RECORD_EXAMPLES),
         "onbeat-analyze" => (EXIT_STATUS, ANALYZE_EXAMPLES),
         "onbeat-doctor" => (DOCTOR_EXIT_STATUS, DOCTOR_EXAMPLES),
-        "onbeat-restore" => (EXIT_STATUS, RESTORE_EXAMPLES),
+        "onbeat-restore" => (RESTORE_EXIT_STATUS, RESTORE_EXAMPLES),
         "onbeat-generate" => (EXIT_STATUS, GENERATE_EXAMPLES),
         _ => (EXIT_STATUS, ONBEAT_EXAMPLES),
     };
@@ -80,8 +80,17 @@ const DOCTOR_EXIT_STATUS: Entries = &[
     ("2", "The command line was wrong."),
 ];
 
+const RESTORE_EXIT_STATUS: Entries = &[
+    ("0", "Nothing is left to be put back."),
+    (
+        "1",
+        "Something could not be put back; the message says why and what to do.",
+    ),
+    ("2", "The command line was wrong."),
+];
+
 const FILES: Entries = &[(
-    "/run/onbeat/",
+    "/run/onbeat/, or $XDG_RUNTIME_DIR/onbeat/ if not root",
     "Before a thread's scheduling is changed, what it had is noted here; `onbeat restore` reads it.",
 )];
 

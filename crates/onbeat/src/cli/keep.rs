@@ -6,10 +6,8 @@ use clap::Args;
 use onbeat_decide::predictor::{Kind, Parameters};
 use onbeat_model::{Bandwidth, Span};
 
+use super::state::StateDirectory;
 use super::values::{self, PredictorName, Weight};
-
-/// Where the state file lies unless told otherwise.
-pub(super) const STATE_DIR: &str = "/run/onbeat";
 
 /// How threads are kept on the beat.
 #[derive(Debug, Args)]
@@ -23,15 +21,15 @@ pub(crate) struct KeepOptions {
     samples: u16,
     /// The share of those that must have fitted into the budget (`percentile` and `rate`)
     #[arg(long, value_name = "P", default_value_t = 0.9375, help_heading = "Prediction",
-          value_parser = values::fraction)]
+          value_parser = values::fraction, allow_negative_numbers = true)]
     percentile: f64,
     /// How much is added on top of what is predicted, as a share of it
     #[arg(long, value_name = "X", default_value_t = Parameters::default().spread,
-          help_heading = "Prediction", value_parser = values::not_negative)]
+          help_heading = "Prediction", value_parser = values::not_negative, allow_negative_numbers = true)]
     spread: f64,
     /// Standard deviations added to the mean (`mean-sigma`)
     #[arg(long, value_name = "K", default_value_t = Parameters::default().sigmas,
-          help_heading = "Prediction", value_parser = values::not_negative)]
+          help_heading = "Prediction", value_parser = values::not_negative, allow_negative_numbers = true)]
     sigmas: f64,
     /// How often the CPU time is sampled, as in 1s (`rate`)
     #[arg(long, value_name = "TIME", default_value = "1s", help_heading = "Prediction",
@@ -78,10 +76,9 @@ pub(crate) struct KeepOptions {
     /// No messages and no closing table
     #[arg(short, long, help_heading = "Output")]
     pub(crate) quiet: bool,
-    /// Where it is noted what has to be put back
-    #[arg(long, value_name = "DIR", env = "ONBEAT_STATE_DIR", default_value = STATE_DIR,
-          help_heading = "Output")]
-    pub(crate) state_dir: PathBuf,
+    /// Where it is noted what has to be put back.
+    #[command(flatten)]
+    pub(crate) state: StateDirectory,
 }
 
 impl KeepOptions {

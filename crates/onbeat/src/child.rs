@@ -1,0 +1,253 @@
+//! Starts the program that onbeat runs, held back at a gate until it is tracked.
+//!
+//! The standard library's `Command` returns only after the program was executed, when its first
+//! bursts are over and it may have started threads. Here the new process waits before its `exec`
+//! until [`Gated::open`] is called, so that it is tracked from its first instruction on.
+
+use std::ffi::{CString, OsString};
+use std::io::{self, Read, Write};
+use std::os::fd::{AsRawFd, RawFd};
+use std::os::unix::ffi::OsStrExt;
+use std::process::ExitCode;
+
+/// As the shell, `env` and `nice` have it: found, but not executable.
+const CANNOT_EXECUTE: u8 = 126;
+/// Not found.
+const NOT_FOUND: u8 = 127;
+
+/// A process that waits before its `exec`.
+pub(crate) struct Gated {
+    child: Child,
+    gate: io::PipeWriter,
+    failure: io::PipeReader,
+    program: String,
+}
+
+/// A started program.
+#[derive(Debug)]
+pub(crate) struct Child {
+    pid: libc::pid_t,
+    status: Option<Status>,
+}
+
+/// How a program ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Status {
+    /// By itself, with this status.
+    Exited(u8),
+    /// By this signal.
+    Killed(u8),
+}
+
+impl Status {
+    /// What onbeat ends with in turn: the program's status, or as the shell has it 128 and the
+    /// signal's number.
+    pub(crate) fn code(self) -> ExitCode {
+        ExitCode::from(match self {
+            Self::Exited(status) => status,
+            Self::Killed(signal) => signal.saturating_add(128),
+        })
+    }
+}
+
+/// The program could not be executed.
+#[derive(Debug)]
+pub(crate) struct CannotExecute {
+    pub(crate) program: String,
+    pub(crate) error: io::Error,
+}
+
+impl CannotExecute {
+    /// What onbeat ends with.
+    pub(crate) fn code(&self) -> ExitCode {
+        ExitCode::from(match self.error.kind() {
+            io::ErrorKind::NotFound => NOT_FOUND,
+            _ => CANNOT_EXECUTE,
+        })
+    }
+}
+
+impl Gated {
+    /// Forks a process that will become `command`. Signals that the caller has blocked are open in it.
+    pub(crate) fn fork(command: &[OsString]) -> io::Result<Self> {
+        let arguments: Vec<CString> = command
+            .iter()
+            .map(|argument| CString::new(argument.as_bytes()))
+            .collect::<Result<_, _>>()?;
+        let mut argv: Vec<*const libc::c_char> = arguments.iter().map(|a| a.as_ptr()).collect();
+        argv.push(std::ptr::null());
+        let (gate_reader, gate) = io::pipe()?;
+        let (failure, failure_writer) = io::pipe()?;
+        // SAFETY: between fork and exec the child calls async-signal-safe functions only, on memory
+        // that was prepared before.
+        let pid = unsafe { libc::fork() };
+        match pid {
+            -1 => return Err(io::Error::last_os_error()),
+            0 => {
+                let closed = [gate.as_raw_fd(), failure.as_raw_fd()];
+                become_program(
+                    &argv,
+                    gate_reader.as_raw_fd(),
+                    failure_writer.as_raw_fd(),
+                    closed,
+                )
+            }
+            _ => {}
+        }
+        Ok(Self {
+            child: Child { pid, status: None },
+            gate,
+            failure,
+            program: command
+                .first()
+                .map(|program| program.to_string_lossy().into_owned())
+                .unwrap_or_default(),
+        })
+    }
+
+    /// Its number, the same after the gate was opened.
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.pid()
+    }
+
+    /// Lets it go on to its `exec`, and waits until that succeeded or failed.
+    pub(crate) fn open(mut self) -> Result<Child, CannotExecute> {
+        let mut errno = [0; 4];
+        let told = self
+            .gate
+            .write_all(&[1])
+            .and_then(|()| self.failure.read(&mut errno));
+        let error = match told {
+            Ok(0) => return Ok(self.child),
+            Ok(_) => io::Error::from_raw_os_error(i32::from_ne_bytes(errno)),
+            Err(error) => error,
+        };
+        let _ = self.child.wait();
+        Err(CannotExecute {
+            program: self.program,
+            error,
+        })
+    }
+}
+
+/// Waits at the gate, then executes. Async-signal-safe throughout.
+fn become_program(
+    argv: &[*const libc::c_char],
+    gate: RawFd,
+    failure: RawFd,
+    closed: [RawFd; 2],
+) -> ! {
+    let mut go = 0_u8;
+    // SAFETY: all calls are async-signal-safe; the descriptors are open and ours; `go`, the signal
+    // set and errno's bytes live on this stack; argv is null-terminated, and its strings are the
+    // parent's, of which this process has a copy.
+    unsafe {
+        for fd in closed {
+            libc::close(fd);
+        }
+        if libc::read(gate, (&raw mut go).cast(), 1) == 1 {
+            libc::signal(libc::SIGPIPE, libc::SIG_DFL);
+            let mut none = std::mem::zeroed::<libc::sigset_t>();
+            libc::sigemptyset(&raw mut none);
+            libc::sigprocmask(libc::SIG_SETMASK, &raw const none, std::ptr::null_mut());
+            libc::execvp(argv[0], argv.as_ptr());
+            let errno = (*libc::__errno_location()).to_ne_bytes();
+            libc::write(failure, errno.as_ptr().cast(), errno.len());
+        }
+        libc::_exit(i32::from(NOT_FOUND))
+    }
+}
+
+impl Child {
+    pub(crate) fn pid(&self) -> u32 {
+        self.pid.unsigned_abs()
+    }
+
+    /// Sends it a signal, unless it has ended.
+    pub(crate) fn signal(&self, signal: i32) {
+        if self.status.is_none() {
+            // SAFETY: a plain system call; the child is not reaped, so the number is still its own.
+            unsafe { libc::kill(self.pid, signal) };
+        }
+    }
+
+    /// How it ended, if it has.
+    pub(crate) fn ended(&mut self) -> Option<Status> {
+        self.reap(libc::WNOHANG)
+    }
+
+    /// Waits for its end.
+    pub(crate) fn wait(&mut self) -> Option<Status> {
+        self.reap(0)
+    }
+
+    fn reap(&mut self, flags: i32) -> Option<Status> {
+        while self.status.is_none() {
+            let mut status = 0;
+            // SAFETY: `status` lives until the call returns.
+            let pid = unsafe { libc::waitpid(self.pid, &raw mut status, flags) };
+            if pid == self.pid {
+                self.status = Some(if libc::WIFEXITED(status) {
+                    Status::Exited(libc::WEXITSTATUS(status) as u8)
+                } else {
+                    Status::Killed(libc::WTERMSIG(status) as u8)
+                });
+            } else if pid == 0 || io::Error::last_os_error().kind() != io::ErrorKind::Interrupted {
+                break;
+            }
+        }
+        self.status
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn status_of(command: &[&str]) -> Result<Option<Status>, ExitCode> {
+        let command: Vec<OsString> = command.iter().map(OsString::from).collect();
+        let gated = Gated::fork(&command).unwrap();
+        let mut child = gated.open().map_err(|error| error.code())?;
+        Ok(child.wait())
+    }
+
+    #[test]
+    fn a_program_s_status_and_its_deadly_signal_are_told() {
+        assert_eq!(
+            status_of(&["sh", "-c", "exit 7"]),
+            Ok(Some(Status::Exited(7)))
+        );
+        let killed = status_of(&["sh", "-c", "kill -TERM $$"]);
+        assert_eq!(killed, Ok(Some(Status::Killed(15))));
+        assert_eq!(Status::Killed(15).code(), ExitCode::from(143));
+    }
+
+    #[test]
+    fn a_program_that_cannot_be_executed_gives_what_a_shell_gives() {
+        assert_eq!(status_of(&["/nowhere/at/all"]), Err(ExitCode::from(127)));
+        assert_eq!(status_of(&["/"]), Err(ExitCode::from(126)));
+    }
+
+    #[test]
+    fn nothing_of_the_program_runs_before_the_gate_is_opened() {
+        let folder = tempfile::tempdir().unwrap();
+        let mark = folder.path().join("mark");
+        let command = [OsString::from("touch"), mark.clone().into_os_string()];
+        let gated = Gated::fork(&command).unwrap();
+        let comm = std::fs::read_to_string(format!("/proc/{}/comm", gated.pid())).unwrap();
+        assert_ne!(comm.trim(), "touch");
+        assert!(!mark.exists());
+        assert_eq!(gated.open().unwrap().wait(), Some(Status::Exited(0)));
+        assert!(mark.exists());
+    }
+
+    #[test]
+    fn a_gate_that_is_dropped_ends_the_process() {
+        let gated = Gated::fork(&[OsString::from("true")]).unwrap();
+        let Gated {
+            mut child, gate, ..
+        } = gated;
+        drop(gate);
+        assert_eq!(child.wait(), Some(Status::Exited(NOT_FOUND)));
+    }
+}

@@ -1,0 +1,113 @@
+//! `onbeat analyze`: the periods in a recording, as a table or as JSON lines.
+
+use std::collections::HashSet;
+use std::io::{self, BufWriter, Write};
+use std::process::ExitCode;
+
+use onbeat_model::{Instant, TaskId};
+use onbeat_sense::replay::{self, Recording};
+
+use crate::analysis::{self, FEWEST_WAKEUPS, Finding, Line};
+use crate::cli::AnalyzeArgs;
+use crate::table::{Align, Table};
+
+/// Reads, analyses, prints.
+pub(crate) fn run(args: &AnalyzeArgs) -> anyhow::Result<ExitCode> {
+    let recording = replay::read(&args.file)?;
+    for warning in &recording.warnings {
+        eprintln!("onbeat: {}: {warning}", args.file.display());
+    }
+    let findings = analysis::findings(&recording, args.window, args.method);
+    let mut output = BufWriter::new(io::stdout().lock());
+    if args.json {
+        for finding in findings {
+            writeln!(output, "{}", serde_json::to_string(&Line::from(&finding))?)?;
+        }
+    } else {
+        let findings: Vec<Finding> = findings.collect();
+        write!(
+            output,
+            "{}",
+            table(&findings, recording.began, args.window.is_some())
+        )?;
+        output.flush()?;
+        tell_the_rest(&recording, &findings);
+    }
+    output.flush()?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn table(findings: &[Finding], began: Instant, in_windows: bool) -> Table {
+    let mut columns = vec![
+        ("from", Align::Right),
+        ("thread", Align::Right),
+        ("name", Align::Left),
+        ("period", Align::Right),
+        ("second", Align::Right),
+        ("jitter", Align::Right),
+        ("confidence", Align::Right),
+        ("jobs", Align::Right),
+        ("wakeups", Align::Right),
+    ];
+    if !in_windows {
+        columns.remove(0);
+    }
+    let mut table = Table::new(&columns);
+    for finding in findings {
+        let mut cells = Vec::new();
+        if in_windows {
+            let partial = if finding.complete { "" } else { "~" };
+            let from = finding.from.since(began).as_secs_f64();
+            cells.push(format!("{partial}{from:.3} s"));
+        }
+        cells.push(finding.task.id.to_string());
+        cells.push(finding.task.comm.to_text());
+        match finding.rhythms.first() {
+            Some(rhythm) => cells.extend([
+                rhythm.period.to_string(),
+                finding
+                    .rhythms
+                    .get(1)
+                    .map_or_else(|| "-".to_owned(), |second| second.period.to_string()),
+                rhythm.jitter.to_string(),
+                confidence(rhythm.confidence),
+                finding.jobs.to_string(),
+            ]),
+            None => cells.extend(["none", "-", "-", "-", "-"].map(str::to_owned)),
+        }
+        cells.push(finding.wakeups.to_string());
+        table.row(cells);
+    }
+    table
+}
+
+/// Cut, not rounded: what is not certain must not read 100%.
+fn confidence(confidence: f64) -> String {
+    format!("{:.2}%", (confidence * 10_000.0).floor() / 100.0)
+}
+
+/// Which threads the table leaves out, and what `~` means.
+fn tell_the_rest(recording: &Recording, findings: &[Finding]) {
+    let shown: HashSet<TaskId> = findings.iter().map(|finding| finding.task.id).collect();
+    let quiet = recording.tasks.len().saturating_sub(shown.len());
+    if quiet > 0 {
+        eprintln!(
+            "{quiet} more with fewer than {FEWEST_WAKEUPS} wakeups, too few to tell a rhythm"
+        );
+    }
+    if findings.iter().any(|finding| !finding.complete) {
+        eprintln!("~ the recording ends within this window");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_certainty_reads_a_hundred_per_cent() {
+        assert_eq!(confidence(1.0), "100.00%");
+        assert_eq!(confidence(0.999_999), "99.99%");
+        assert_eq!(confidence(0.0), "0.00%");
+    }
+}

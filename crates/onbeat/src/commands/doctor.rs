@@ -1,0 +1,82 @@
+//! `onbeat doctor`: what this kernel and this user give, and what to do about the rest.
+
+use std::fs;
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+use onbeat_model::{Feature, Support};
+use serde::Serialize;
+
+use crate::cli::DoctorArgs;
+use crate::table::{Align, Table};
+
+/// What `doctor --json` prints; `docs/formats.md` describes it.
+#[derive(Serialize)]
+struct Examination<'a> {
+    onbeat: &'static str,
+    kernel: &'a str,
+    ready: bool,
+    features: &'a [Feature],
+}
+
+/// Probes and prints.
+pub(crate) fn run(args: &DoctorArgs) -> anyhow::Result<ExitCode> {
+    let features = onbeat_act::kernel::probe();
+    let ready = features
+        .iter()
+        .all(|feature| feature.standing != Support::None);
+    let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+    let examination = Examination {
+        onbeat: env!("CARGO_PKG_VERSION"),
+        kernel: release.trim(),
+        ready,
+        features: &features,
+    };
+    let mut output = io::stdout().lock();
+    if args.json {
+        writeln!(output, "{}", serde_json::to_string(&examination)?)?;
+    } else {
+        write_for_people(&mut output, &examination)?;
+    }
+    Ok(ExitCode::from(u8::from(!ready)))
+}
+
+fn write_for_people(output: &mut impl Write, examination: &Examination<'_>) -> io::Result<()> {
+    writeln!(
+        output,
+        "onbeat {} on Linux {}\n",
+        examination.onbeat, examination.kernel
+    )?;
+    let mut table = Table::new(&[
+        ("feature", Align::Left),
+        ("here", Align::Left),
+        ("found", Align::Left),
+    ]);
+    for feature in examination.features {
+        let here = match feature.standing {
+            Support::Full => "full",
+            Support::Partial => "partial",
+            Support::None => "none",
+        };
+        table.row([
+            feature.name.clone(),
+            here.to_owned(),
+            feature.detail.clone(),
+        ]);
+    }
+    writeln!(output, "{table}")?;
+    for feature in examination.features {
+        if !feature.advice.is_empty() {
+            writeln!(output, "{}: {}", feature.name, feature.advice)?;
+        }
+    }
+    writeln!(
+        output,
+        "{}",
+        if examination.ready {
+            "onbeat can do its work here."
+        } else {
+            "onbeat cannot do all of its work here yet."
+        }
+    )
+}

@@ -1,0 +1,38 @@
+//! `onbeat restore`: puts back what an onbeat that was killed has left changed.
+
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+use anyhow::Context;
+use onbeat_act::restore::{self, Outcome};
+
+use crate::cli::RestoreArgs;
+
+/// Puts back, and says of each task what became of it.
+pub(crate) fn run(args: &RestoreArgs) -> anyhow::Result<ExitCode> {
+    let directory = args.state.path()?;
+    let report = restore::restore(&directory, args.force)
+        .with_context(|| format!("cannot read {}", directory.display()))?;
+    let mut output = io::stdout().lock();
+    for (task, outcome) in &report.tasks {
+        if matches!(outcome, Outcome::Failed { .. }) {
+            eprintln!("onbeat: thread {task}: {outcome}; then run 'onbeat restore' again");
+        } else if !args.quiet {
+            writeln!(output, "thread {task}: {outcome}")?;
+        }
+    }
+    for (path, reason) in &report.skipped {
+        eprintln!("onbeat: {}: passed over: {reason}", path.display());
+    }
+    if report.damaged_lines > 0 {
+        eprintln!(
+            "onbeat: {} damaged lines in {} could not be read: what they told of is as it is",
+            report.damaged_lines,
+            directory.display()
+        );
+    }
+    if !args.quiet && report.tasks.is_empty() && report.skipped.is_empty() {
+        writeln!(output, "nothing to put back")?;
+    }
+    Ok(ExitCode::from(u8::from(!report.is_complete())))
+}

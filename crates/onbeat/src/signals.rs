@@ -1,0 +1,82 @@
+//! Signals as something to read between two turns of the loop, so that every way out leads through
+//! the same clean-up.
+
+use std::io;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+
+/// The signals that end onbeat or concern its child.
+const HEARD: [i32; 8] = [
+    libc::SIGINT,
+    libc::SIGTERM,
+    libc::SIGHUP,
+    libc::SIGQUIT,
+    libc::SIGUSR1,
+    libc::SIGUSR2,
+    libc::SIGWINCH,
+    libc::SIGCHLD,
+];
+
+/// A signal that came.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Signal {
+    /// Its number.
+    pub(crate) number: i32,
+    /// The terminal sent it: to the whole foreground process group, so our child has it, too.
+    pub(crate) from_terminal: bool,
+}
+
+/// Blocks the signals and reads them.
+pub(crate) struct Signals(OwnedFd);
+
+impl Signals {
+    /// From now on signals wait to be read. To be called before any thread is started, for threads
+    /// inherit what is blocked.
+    pub(crate) fn block() -> io::Result<Self> {
+        // SAFETY: the set lives on this stack and is initialised by sigemptyset before it is read;
+        // the descriptor that signalfd returns is nobody else's.
+        unsafe {
+            let mut set = std::mem::zeroed::<libc::sigset_t>();
+            libc::sigemptyset(&raw mut set);
+            for signal in HEARD {
+                libc::sigaddset(&raw mut set, signal);
+            }
+            let error =
+                libc::pthread_sigmask(libc::SIG_BLOCK, &raw const set, std::ptr::null_mut());
+            if error != 0 {
+                return Err(io::Error::from_raw_os_error(error));
+            }
+            let fd = libc::signalfd(-1, &raw const set, libc::SFD_CLOEXEC | libc::SFD_NONBLOCK);
+            if fd < 0 {
+                return Err(io::Error::last_os_error());
+            }
+            Ok(Self(OwnedFd::from_raw_fd(fd)))
+        }
+    }
+
+    /// Waits until one comes.
+    pub(crate) fn wait(&self) {
+        let mut ready = libc::pollfd {
+            fd: self.0.as_raw_fd(),
+            events: libc::POLLIN,
+            revents: 0,
+        };
+        // SAFETY: one descriptor, which is open, and its result lives until the call returns.
+        unsafe { libc::poll(&raw mut ready, 1, -1) };
+    }
+
+    /// The next signal that came, if one did.
+    pub(crate) fn next(&self) -> Option<Signal> {
+        let size = size_of::<libc::signalfd_siginfo>();
+        // SAFETY: the structure is plain data for which zeros are valid, lives on this stack, and
+        // the kernel writes at most its size.
+        let (read, info) = unsafe {
+            let mut info = std::mem::zeroed::<libc::signalfd_siginfo>();
+            let read = libc::read(self.0.as_raw_fd(), (&raw mut info).cast(), size);
+            (read, info)
+        };
+        (read == size as isize).then(|| Signal {
+            number: info.ssi_signo.cast_signed(),
+            from_terminal: info.ssi_code == libc::SI_KERNEL,
+        })
+    }
+}

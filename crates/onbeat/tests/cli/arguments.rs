@@ -1,0 +1,144 @@
+//! Wrong arguments and files: a clear message, the right exit status, never a panic.
+
+use std::fs;
+use std::process::{Command, Stdio};
+
+use crate::{onbeat, stderr, stdout};
+
+#[test]
+fn a_wrong_command_line_is_told_with_status_2() {
+    for (args, told) in [
+        (vec!["run"], "<CMD>"),
+        (vec!["run", "true"], "unexpected argument"),
+        (vec!["run", "--cap", "0", "--", "true"], "as in 85%"),
+        (vec!["run", "--spread", "-1", "--", "true"], "zero or more"),
+        (
+            vec!["run", "--predictor", "oracle", "--", "true"],
+            "mean-sigma",
+        ),
+        (
+            vec!["run", "--weight", "mplayer", "--", "true"],
+            "as in mplayer=2",
+        ),
+        (
+            vec!["run", "--percentile", "1.5", "--", "true"],
+            "as in 0.9375",
+        ),
+        (vec!["attach"], "<PID>"),
+        (vec!["attach", "mplayer"], "invalid digit"),
+        (vec!["record", "-o", "x"], "required"),
+        (vec!["record", "--", "true"], "--output"),
+        (
+            vec!["record", "-o", "x", "-p", "1", "--", "true"],
+            "cannot be used with",
+        ),
+        (vec!["analyze"], "<FILE>"),
+        (vec!["analyze", "x", "--window", "1"], "as in 500us"),
+        (vec!["analyze", "x", "--window", "0s"], "above zero"),
+        (vec!["analyze", "x", "--method", "fft"], "lfspp"),
+        (
+            vec!["reserve", "--runtime", "5ms", "--", "true"],
+            "--period",
+        ),
+        (
+            vec![
+                "reserve",
+                "--runtime",
+                "5",
+                "--period",
+                "20ms",
+                "--",
+                "true",
+            ],
+            "as in 500us",
+        ),
+        (vec!["dance"], "unrecognized subcommand"),
+    ] {
+        let output = onbeat(&args);
+        assert_eq!(
+            output.status.code(),
+            Some(2),
+            "{args:?}: {}",
+            stderr(&output)
+        );
+        assert!(
+            stderr(&output).contains(told),
+            "{args:?}: {}",
+            stderr(&output)
+        );
+        assert_eq!(stdout(&output), "", "{args:?}");
+    }
+}
+
+#[test]
+fn help_and_version_are_results_and_no_argument_at_all_is_an_error() {
+    let help = onbeat(["--help"]);
+    assert_eq!(help.status.code(), Some(0));
+    for command in [
+        "run", "attach", "record", "analyze", "reserve", "doctor", "restore", "generate",
+    ] {
+        assert!(stdout(&help).contains(command), "{command}");
+        let output = onbeat([command, "--help"]);
+        assert_eq!(output.status.code(), Some(0), "{command}");
+        assert!(stdout(&output).contains("Usage: onbeat"), "{command}");
+    }
+    assert_eq!(
+        stdout(&onbeat(["--version"])),
+        concat!("onbeat ", env!("CARGO_PKG_VERSION"), "\n")
+    );
+    assert_eq!(onbeat([""; 0]).status.code(), Some(2));
+}
+
+#[test]
+fn a_file_that_is_no_recording_is_told_by_its_name() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    fs::write(path("empty"), "").unwrap();
+    fs::write(path("noise"), [0xff, 0x00, 0x9f, 0x1b].repeat(1000)).unwrap();
+    fs::write(path("half.gz"), [0x1f, 0x8b, 8, 0]).unwrap();
+    fs::write(
+        path("prose.txt"),
+        "It was a dark night.\nNothing happened.\n",
+    )
+    .unwrap();
+    fs::write(
+        path("own"),
+        "{\"format\":\"onbeat-recording\",\"version\":99}\n",
+    )
+    .unwrap();
+    for name in ["missing", "empty", "noise", "half.gz", "prose.txt", "own"] {
+        let output = onbeat(["analyze", &path(name)]);
+        let told = stderr(&output);
+        assert_eq!(output.status.code(), Some(1), "{name}: {told}");
+        assert!(
+            told.starts_with("onbeat: ") && told.contains(name),
+            "{name}: {told}"
+        );
+        assert!(!told.contains("panicked"), "{name}: {told}");
+        assert_eq!(stdout(&output), "", "{name}");
+    }
+    let output = onbeat(["analyze", folder.path().to_str().unwrap()]);
+    assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
+}
+
+#[test]
+fn a_reader_that_goes_away_ends_it_quietly() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("long.csv");
+    // Enough windows for far more output than a pipe holds.
+    let rows: String = (0..200_000_u64)
+        .map(|n| format!("{}\n", n * 1_000_000))
+        .collect();
+    fs::write(&file, rows).unwrap();
+    let mut child = Command::new(env!("CARGO_BIN_EXE_onbeat"))
+        .args(["analyze", "--json", "--window", "10ms"])
+        .arg(&file)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    drop(child.stdout.take());
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(0));
+    assert_eq!(stderr(&output), "");
+}

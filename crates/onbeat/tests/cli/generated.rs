@@ -1,0 +1,78 @@
+//! Man pages and completions are whole.
+
+use std::fs;
+
+use crate::{onbeat, stderr};
+
+#[test]
+fn every_man_page_has_its_sections_and_every_flag() {
+    let folder = tempfile::tempdir().unwrap();
+    let pages = folder.path().join("man");
+    let output = onbeat(["generate", "man", pages.to_str().unwrap()]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let page = |name: &str| fs::read_to_string(pages.join(name)).unwrap();
+    for command in [
+        "",
+        "-run",
+        "-attach",
+        "-record",
+        "-analyze",
+        "-reserve",
+        "-doctor",
+        "-restore",
+        "-generate",
+    ] {
+        let text = page(&format!("onbeat{command}.1"));
+        for section in [
+            "NAME",
+            "SYNOPSIS",
+            "DESCRIPTION",
+            "OPTIONS",
+            "\"EXIT STATUS\"",
+            "EXAMPLES",
+        ] {
+            assert!(
+                text.contains(&format!(".SH {section}")),
+                "{command}: {section}\n{text}"
+            );
+        }
+    }
+    for command in ["run", "attach", "reserve", "restore"] {
+        let text = page(&format!("onbeat-{command}.1"));
+        assert!(
+            text.contains(".SH FILES") && text.contains(".SH ENVIRONMENT"),
+            "{command}"
+        );
+        assert!(text.contains("ONBEAT_STATE_DIR"), "{command}");
+    }
+    assert!(page("onbeat-run.1").contains("125"));
+    assert!(page("onbeat-run.1").contains("run [OPTIONS] \\-\\- <CMD>"));
+}
+
+#[test]
+fn there_are_completions_for_each_shell() {
+    let folder = tempfile::tempdir().unwrap();
+    let output = onbeat(["generate", "completions", folder.path().to_str().unwrap()]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    for file in ["onbeat.bash", "_onbeat", "onbeat.fish", "onbeat.elv"] {
+        let text = fs::read_to_string(folder.path().join(file)).unwrap();
+        assert!(
+            text.contains("analyze") && text.contains("dry-run"),
+            "{file}"
+        );
+    }
+}
+
+#[test]
+fn a_folder_that_cannot_be_written_is_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("file");
+    fs::write(&file, "in the way").unwrap();
+    let output = onbeat(["generate", "man", file.to_str().unwrap()]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(
+        stderr(&output).contains("cannot make the folder"),
+        "{}",
+        stderr(&output)
+    );
+}
