@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * CPU reservations for a program that asks for them: runtime in every period, before the deadline.
+ *
+ * The words are AQuoSA's (create, attach, detach, change, query, destroy); what is in force is the
+ * kernel's SCHED_DEADLINE. It serves threads one by one, so each attached thread gets the reservation
+ * for itself, and each counts in the admission test.
+ *
+ * Every function returns 0 or a negative errno value; onbeat_reservation_reason() then says in words
+ * what happened and what to do. A reservation is used by one thread at a time; different reservations
+ * are independent. Threads of the calling process can be attached, no others: so what is attached ends
+ * with the process.
+ */
+#ifndef ONBEAT_RESERVE_H
+#define ONBEAT_RESERVE_H
+
+#include <stdint.h>
+#include <sys/types.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct onbeat_reservation;
+
+/* What a reservation is and has done. Times are nanoseconds. */
+struct onbeat_reservation_state {
+	int64_t runtime_ns;
+	int64_t deadline_ns;
+	int64_t period_ns;
+	int64_t consumed_ns; /* CPU time of its threads while they were attached */
+	int threads;         /* attached now */
+};
+
+/*
+ * Makes a reservation that no thread has yet; nothing is admitted before the first attach.
+ * -EINVAL unless 0 < runtime <= deadline <= period; -ENOMEM.
+ */
+int onbeat_reservation_create(struct onbeat_reservation **reservation, int64_t runtime_ns,
+			      int64_t deadline_ns, int64_t period_ns);
+
+/*
+ * Gives the reservation to the thread `tid` of this process; 0 is the caller.
+ * -EPERM without the privilege, or for a thread that may not run on every CPU of its root domain;
+ * -EBUSY if the bandwidth is not free; -ESRCH if this process has no such thread; -EALREADY if it is
+ * attached; -EINVAL if the kernel does not take the times.
+ */
+int onbeat_reservation_attach(struct onbeat_reservation *reservation, pid_t tid);
+
+/* Gives the thread back the policy it had. -ENOENT if it is not attached; -ESRCH if it has ended. */
+int onbeat_reservation_detach(struct onbeat_reservation *reservation, pid_t tid);
+
+/*
+ * Changes the times for all attached threads, or, if one of them is refused, for none.
+ * Errors as for create and attach.
+ */
+int onbeat_reservation_change(struct onbeat_reservation *reservation, int64_t runtime_ns,
+			      int64_t deadline_ns, int64_t period_ns);
+
+/* Reads what the reservation is and what it has consumed. */
+int onbeat_reservation_query(struct onbeat_reservation *reservation,
+			     struct onbeat_reservation_state *state);
+
+/* Detaches every thread and frees the reservation. NULL is allowed. */
+void onbeat_reservation_destroy(struct onbeat_reservation *reservation);
+
+/*
+ * The bandwidth that is free, in thousandths of a CPU, summed over all CPUs: what the kernel's admission
+ * test allows less what SCHED_DEADLINE tasks hold. Other processes may take it meanwhile.
+ * A negative errno value if /proc cannot be read.
+ */
+int onbeat_reservation_available(int *permille);
+
+/* What the calling thread's last failed call meant and what to do; never NULL. */
+const char *onbeat_reservation_reason(void);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

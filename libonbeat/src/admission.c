@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * What the kernel's admission test has left: the limit less what SCHED_DEADLINE tasks hold.
+ *
+ * The kernel keeps that sum and shows it to root only, in debugfs. Here it is added up from the tasks
+ * themselves, which needs nothing but a /proc that shows them.
+ */
+#include "admission.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <onbeat/reserve.h>
+
+#define POLICY_DEADLINE 6
+
+int onbeat_attributes_get_(pid_t tid, struct onbeat_attributes *attributes)
+{
+	return syscall(SYS_sched_getattr, tid, attributes, sizeof(*attributes), 0) ? -errno : 0;
+}
+
+static int64_t permille_of_thread(pid_t tid)
+{
+	struct onbeat_attributes attributes;
+
+	if (onbeat_attributes_get_(tid, &attributes) || attributes.policy != POLICY_DEADLINE ||
+	    attributes.period_ns == 0)
+		return 0;
+	/* Rounded up: what is reported free must be free. */
+	return (int64_t)((attributes.runtime_ns * 1000 + attributes.period_ns - 1) /
+			 attributes.period_ns);
+}
+
+static int64_t permille_of_process(const char *pid)
+{
+	char path[300];
+	struct dirent *entry;
+	int64_t sum = 0;
+	DIR *tasks;
+
+	snprintf(path, sizeof(path), "/proc/%s/task", pid);
+	tasks = opendir(path);
+	if (!tasks)
+		return 0;
+	while ((entry = readdir(tasks))) {
+		if (entry->d_name[0] >= '0' && entry->d_name[0] <= '9')
+			sum += permille_of_thread((pid_t)strtol(entry->d_name, NULL, 10));
+	}
+	closedir(tasks);
+	return sum;
+}
+
+static long read_number(const char *path, long otherwise)
+{
+	FILE *file = fopen(path, "r");
+	long number = otherwise;
+
+	if (!file)
+		return otherwise;
+	if (fscanf(file, "%ld", &number) != 1)
+		number = otherwise;
+	fclose(file);
+	return number;
+}
+
+int onbeat_reservation_available(int *permille)
+{
+	long period_us = read_number("/proc/sys/kernel/sched_rt_period_us", 1000000);
+	long runtime_us = read_number("/proc/sys/kernel/sched_rt_runtime_us", 950000);
+	int64_t free_permille;
+	struct dirent *entry;
+	DIR *processes = opendir("/proc");
+
+	if (!processes)
+		return -errno;
+	if (period_us <= 0 || runtime_us < 0)
+		runtime_us = period_us = 1;
+	free_permille = (int64_t)sysconf(_SC_NPROCESSORS_ONLN) * runtime_us * 1000 / period_us;
+	while ((entry = readdir(processes))) {
+		if (entry->d_name[0] >= '0' && entry->d_name[0] <= '9')
+			free_permille -= permille_of_process(entry->d_name);
+	}
+	closedir(processes);
+	*permille = free_permille > 0 ? (int)free_permille : 0;
+	return 0;
+}

@@ -1,0 +1,294 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * Reservations through SCHED_DEADLINE, for the threads of one process.
+ *
+ * Threads keep their reset-on-fork flag set while attached, because the kernel refuses fork and clone
+ * to a SCHED_DEADLINE thread without it. Everything that touches the scheduler goes through
+ * `struct scheduler`: the direct one below is the only one so far; one that asks a broker, for
+ * processes without the privilege, has the same two calls.
+ */
+#include <onbeat/reserve.h>
+
+#include "admission.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#define POLICY_DEADLINE 6
+#define FLAG_RESET_ON_FORK 0x01
+
+struct member {
+	pid_t tid;
+	struct onbeat_attributes before;
+	int64_t consumed_at_attach_ns;
+	struct member *next;
+};
+
+struct onbeat_reservation {
+	int64_t runtime_ns;
+	int64_t deadline_ns;
+	int64_t period_ns;
+	int64_t consumed_ns; /* by threads that are no longer attached */
+	struct member *members;
+};
+
+struct scheduler {
+	int (*get)(pid_t tid, struct onbeat_attributes *attributes);
+	int (*set)(pid_t tid, const struct onbeat_attributes *attributes);
+};
+
+static int direct_set(pid_t tid, const struct onbeat_attributes *attributes)
+{
+	return syscall(SYS_sched_setattr, tid, attributes, 0) ? -errno : 0;
+}
+
+static const struct scheduler direct = { onbeat_attributes_get_, direct_set };
+static const struct scheduler *const scheduler = &direct;
+
+static _Thread_local char reason[256];
+
+__attribute__((format(printf, 2, 3))) static int refuse(int error, const char *format, ...)
+{
+	va_list arguments;
+
+	va_start(arguments, format);
+	vsnprintf(reason, sizeof(reason), format, arguments);
+	va_end(arguments);
+	return error;
+}
+
+const char *onbeat_reservation_reason(void)
+{
+	return reason[0] ? reason : "no call of this thread has failed";
+}
+
+static int check_times(int64_t runtime_ns, int64_t deadline_ns, int64_t period_ns)
+{
+	if (runtime_ns > 0 && runtime_ns <= deadline_ns && deadline_ns <= period_ns)
+		return 0;
+	return refuse(
+		-EINVAL,
+		"0 < runtime (%lld ns) <= deadline (%lld ns) <= period (%lld ns) does not hold",
+		(long long)runtime_ns, (long long)deadline_ns, (long long)period_ns);
+}
+
+static int may_run_everywhere(pid_t tid)
+{
+	cpu_set_t allowed;
+
+	if (sched_getaffinity(tid, sizeof(allowed), &allowed))
+		return 1;
+	return CPU_COUNT(&allowed) >= sysconf(_SC_NPROCESSORS_ONLN);
+}
+
+/* Says why the kernel refused `tid` these attributes. */
+static int explain(int error, pid_t tid, const struct onbeat_attributes *wanted)
+{
+	int available;
+
+	switch (error) {
+	case -EPERM:
+		if (!may_run_everywhere(tid))
+			return refuse(error,
+				      "thread %d may not run on every CPU: give it all of them "
+				      "(sched_setaffinity), or a cpuset partition of its own",
+				      tid);
+		return refuse(error,
+			      "thread %d: SCHED_DEADLINE needs CAP_SYS_NICE: run as root, or give "
+			      "the program that capability",
+			      tid);
+	case -EBUSY:
+		if (onbeat_reservation_available(&available) == 0)
+			return refuse(error,
+				      "thread %d asks for %lld thousandths of a CPU, %d are free: "
+				      "ask for "
+				      "less, or end another reservation",
+				      tid,
+				      (long long)(wanted->runtime_ns * 1000 / wanted->period_ns),
+				      available);
+		return refuse(error, "thread %d: not as much bandwidth is free", tid);
+	case -EINVAL:
+		return refuse(error, "the kernel takes runtimes from 1024 ns and periods between "
+				     "kernel.sched_deadline_period_min_us and _max_us");
+	case -ESRCH:
+		return refuse(error, "this process has no thread %d", tid);
+	default:
+		return refuse(error, "thread %d: %s", tid, strerror(-error));
+	}
+}
+
+static int put_in_force(const struct onbeat_reservation *reservation, pid_t tid)
+{
+	struct onbeat_attributes wanted = {
+		.size = sizeof(wanted),
+		.policy = POLICY_DEADLINE,
+		.flags = FLAG_RESET_ON_FORK,
+		.runtime_ns = (uint64_t)reservation->runtime_ns,
+		.deadline_ns = (uint64_t)reservation->deadline_ns,
+		.period_ns = (uint64_t)reservation->period_ns,
+	};
+	int error = scheduler->set(tid, &wanted);
+
+	return error ? explain(error, tid, &wanted) : 0;
+}
+
+/* The thread's CPU time; the clock of any thread of this process can be read. */
+static int64_t consumed(pid_t tid)
+{
+	clockid_t clock = (clockid_t)((~(unsigned)tid << 3) | 6);
+	struct timespec time;
+
+	if (clock_gettime(clock, &time))
+		return 0;
+	return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
+}
+
+static struct member **find(struct onbeat_reservation *reservation, pid_t tid)
+{
+	struct member **member = &reservation->members;
+
+	while (*member && (*member)->tid != tid)
+		member = &(*member)->next;
+	return member;
+}
+
+static pid_t resolve(pid_t tid)
+{
+	return tid ? tid : (pid_t)syscall(SYS_gettid);
+}
+
+int onbeat_reservation_create(struct onbeat_reservation **reservation, int64_t runtime_ns,
+			      int64_t deadline_ns, int64_t period_ns)
+{
+	int error = check_times(runtime_ns, deadline_ns, period_ns);
+	struct onbeat_reservation *made;
+
+	if (error)
+		return error;
+	made = calloc(1, sizeof(*made));
+	if (!made)
+		return refuse(-ENOMEM, "no memory for a reservation");
+	made->runtime_ns = runtime_ns;
+	made->deadline_ns = deadline_ns;
+	made->period_ns = period_ns;
+	*reservation = made;
+	return 0;
+}
+
+int onbeat_reservation_attach(struct onbeat_reservation *reservation, pid_t tid)
+{
+	struct member *member;
+	char path[64];
+	int error;
+
+	tid = resolve(tid);
+	if (*find(reservation, tid))
+		return refuse(-EALREADY, "thread %d is attached already", tid);
+	snprintf(path, sizeof(path), "/proc/self/task/%d", tid);
+	if (access(path, F_OK))
+		return explain(-ESRCH, tid, NULL);
+	member = calloc(1, sizeof(*member));
+	if (!member)
+		return refuse(-ENOMEM, "no memory to attach thread %d", tid);
+	member->tid = tid;
+	member->consumed_at_attach_ns = consumed(tid);
+	error = scheduler->get(tid, &member->before);
+	if (error)
+		error = explain(error, tid, NULL);
+	else
+		error = put_in_force(reservation, tid);
+	if (error) {
+		free(member);
+		return error;
+	}
+	member->next = reservation->members;
+	reservation->members = member;
+	return 0;
+}
+
+int onbeat_reservation_detach(struct onbeat_reservation *reservation, pid_t tid)
+{
+	struct member **place;
+	struct member *member;
+	int64_t used_ns;
+	int error;
+
+	tid = resolve(tid);
+	place = find(reservation, tid);
+	member = *place;
+	if (!member)
+		return refuse(-ENOENT, "thread %d is not attached", tid);
+	used_ns = consumed(tid) - member->consumed_at_attach_ns;
+	reservation->consumed_ns += used_ns > 0 ? used_ns : 0;
+	*place = member->next;
+	error = scheduler->set(tid, &member->before);
+	free(member);
+	return error ? explain(error, tid, NULL) : 0;
+}
+
+int onbeat_reservation_change(struct onbeat_reservation *reservation, int64_t runtime_ns,
+			      int64_t deadline_ns, int64_t period_ns)
+{
+	struct onbeat_reservation before = *reservation;
+	struct member *member;
+	int error = check_times(runtime_ns, deadline_ns, period_ns);
+
+	if (error)
+		return error;
+	reservation->runtime_ns = runtime_ns;
+	reservation->deadline_ns = deadline_ns;
+	reservation->period_ns = period_ns;
+	for (member = reservation->members; member && !error; member = member->next) {
+		error = put_in_force(reservation, member->tid);
+		/* One that has ended needs nothing any more. */
+		if (error == -ESRCH)
+			error = 0;
+	}
+	if (!error)
+		return 0;
+	reservation->runtime_ns = before.runtime_ns;
+	reservation->deadline_ns = before.deadline_ns;
+	reservation->period_ns = before.period_ns;
+	{
+		char why[sizeof(reason)];
+
+		memcpy(why, reason, sizeof(why));
+		for (member = reservation->members; member; member = member->next)
+			put_in_force(reservation, member->tid);
+		memcpy(reason, why, sizeof(why));
+	}
+	return error;
+}
+
+int onbeat_reservation_query(struct onbeat_reservation *reservation,
+			     struct onbeat_reservation_state *state)
+{
+	state->runtime_ns = reservation->runtime_ns;
+	state->deadline_ns = reservation->deadline_ns;
+	state->period_ns = reservation->period_ns;
+	state->consumed_ns = reservation->consumed_ns;
+	state->threads = 0;
+	for (const struct member *member = reservation->members; member; member = member->next) {
+		int64_t used_ns = consumed(member->tid) - member->consumed_at_attach_ns;
+
+		state->consumed_ns += used_ns > 0 ? used_ns : 0;
+		state->threads++;
+	}
+	return 0;
+}
+
+void onbeat_reservation_destroy(struct onbeat_reservation *reservation)
+{
+	if (!reservation)
+		return;
+	while (reservation->members)
+		onbeat_reservation_detach(reservation, reservation->members->tid);
+	free(reservation);
+}
