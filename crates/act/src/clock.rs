@@ -1,6 +1,6 @@
 //! The present time, on the clock of the sensors' events: CLOCK_MONOTONIC.
 
-use onbeat_model::Instant;
+use onbeat_model::{Instant, Span};
 
 /// Reads CLOCK_MONOTONIC.
 #[must_use]
@@ -12,4 +12,9 @@ pub(crate) fn now() -> Instant {
     // SAFETY: `time` is a valid buffer, and CLOCK_MONOTONIC always exists.
     unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut time) };
     Instant::from_ns(time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)
+}
+
+/// Sleeps at least this long.
+pub(crate) fn sleep(span: Span) {
+    std::thread::sleep(std::time::Duration::from_nanos(span.as_ns()));
 }

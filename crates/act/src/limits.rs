@@ -6,7 +6,7 @@ use onbeat_model::{Bandwidth, Capacity, Reservation, Span};
 
 /// `DL_SCALE` in `kernel/sched/deadline.c`: a shorter runtime is refused, because the kernel counts
 /// in this granularity.
-const SHORTEST_RUNTIME_NS: u64 = 1 << 10;
+pub(crate) const SHORTEST_RUNTIME_NS: u64 = 1 << 10;
 
 /// What the fair server of each CPU, which keeps ordinary tasks alive beside reservations, takes of
 /// it unless it was changed: it counts in the kernel's admission test.

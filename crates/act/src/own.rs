@@ -10,7 +10,7 @@ use crate::attributes::{Attributes, Fair, Policy, RealTime};
 
 /// How long the thread may run under real-time priority without sleeping before the kernel sends
 /// SIGXCPU: much longer than one turn of the loop, much shorter than a person's patience.
-const LONGEST_RUN_US: u64 = 2_000_000;
+const LONGEST_RUN_US: u64 = 10_000_000;
 
 /// How the calling thread was put ahead of others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,7 +21,8 @@ pub enum Precedence {
     Nice,
 }
 
-/// Puts the calling thread ahead of ordinary tasks, for as long as it lives.
+/// Puts the calling thread ahead of ordinary tasks, for as long as it lives. Programs are to be
+/// started before: they would inherit the limit.
 ///
 /// # Errors
 /// If neither real-time priority nor nice -20 is permitted; the thread then stays as it was.

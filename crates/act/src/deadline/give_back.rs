@@ -1,21 +1,11 @@
-//! Giving a task back what it had, at a moment when the kernel's account stays right.
-//!
-//! What a task is doing when it leaves SCHED_DEADLINE matters:
-//!
-//! * runnable and within its runtime: the kernel uncounts it at its 0-lag time;
-//! * throttled: the same, but the throttling stays until then. It is waited for, two periods at
-//!   most;
-//! * asleep: past its 0-lag time it would stay counted for good. So its reservation is shrunk to
-//!   the least there is just before it leaves, and what leaks is some millionths of a CPU.
+//! Giving tasks back what they had: when, how long a throttled one is waited for, and what the
+//! books say afterwards.
 
-use std::fs;
+use onbeat_model::{Instant, Refusal, Span, TaskId};
 
-use onbeat_model::{Refusal, Reservation, Span, TaskId};
-
+use super::leave::{is_throttled, leave};
 use super::{DeadlineActuator, Entry, Held, diagnosis};
-use crate::attributes::{Attributes, kept_nice};
 use crate::clock;
-use crate::task::{self, Stat};
 
 /// What a timer of the kernel may come late by before a task is thought to have settled: two ticks
 /// at 250 Hz, and some.
@@ -30,7 +20,7 @@ const LOOK_EVERY: Span = Span::from_ms(2);
 /// Periods for which a throttled task is waited for.
 const PERIODS_OF_PATIENCE: u64 = 2;
 
-/// What to do about a task that had better be waited for.
+/// What to do about a task that is better waited for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Patience {
     /// Answer when to ask again.
@@ -49,7 +39,7 @@ impl DeadlineActuator {
             if !refused.iter().any(|(_, why)| why.retry_at().is_some()) {
                 return refused;
             }
-            std::thread::sleep(std::time::Duration::from_nanos(LOOK_EVERY.as_ns()));
+            clock::sleep(LOOK_EVERY);
         }
         self.give_all_back(Patience::Over)
     }
@@ -71,102 +61,39 @@ impl DeadlineActuator {
             Ok((_, None)) | Err(Refusal::Gone) => return Ok(()),
             Err(refusal) => return Err(refusal),
         };
-        let now = clock::now();
-        let throttled = is_throttled(task);
-        if throttled && patience == Patience::Wait {
-            let waiting_since = held.waiting_since.unwrap_or(now);
-            if now < waiting_since + held.reservation.period() * PERIODS_OF_PATIENCE {
-                let waiting_since = Some(waiting_since);
-                let waiting = Held {
-                    waiting_since,
-                    ..held
-                };
-                self.tasks.insert(task, Entry::Held(waiting));
-                return Err(Refusal::Settling {
-                    until: now + LOOK_EVERY,
-                });
+        if patience == Patience::Wait && is_throttled(task) {
+            if let Some(until) = self.wait_for(task, held, clock::now()) {
+                return Err(Refusal::Settling { until });
             }
         }
-        let asleep = Stat::read(task.tid).is_some_and(|stat| stat.state != 'R');
-        let shrunk = asleep && !throttled && self.shrink(task, &held);
-        if let Err(refusal) = self.put_back(task, &held) {
-            if shrunk {
-                // It had room for this a moment ago; if not now, the state file tells.
-                let _ = held.set.set(task.tid);
-            }
-            if refusal == Refusal::Gone {
+        match leave(task, &held.set, &held.before) {
+            Ok(()) => {
                 self.forget(task);
-                return Ok(());
+                Ok(())
             }
-            return Err(refusal);
-        }
-        self.tasks.remove(&task);
-        let counted = held.reservation.bandwidth();
-        self.account
-            .give_back(task, counted, held.settled_by(clock::now()));
-        self.note_done(task);
-        Ok(())
-    }
-
-    /// Leaves the task the least the kernel takes. Not worth failing for.
-    fn shrink(&mut self, task: TaskId, held: &Held) -> bool {
-        let runtime = self.limits.capacity().shortest_runtime;
-        let period = held.reservation.period();
-        let Ok(least) = Reservation::new(runtime, held.reservation.deadline(), period) else {
-            return false;
-        };
-        let least = Attributes::reserved(least, self.options.reclaim);
-        self.announce(task, held.before, least).is_ok() && least.set(task.tid).is_ok()
-    }
-
-    /// The nice value may have been changed by hand meanwhile; that one stays.
-    fn put_back(&mut self, task: TaskId, held: &Held) -> Result<(), Refusal> {
-        let attempt = || {
-            let nice = kept_nice(task.tid)?;
-            if !task::is_alive(task) {
-                return Err(std::io::Error::from_raw_os_error(libc::ESRCH));
+            Err(error) if error.raw_os_error() == Some(libc::ESRCH) => {
+                self.forget(task);
+                Ok(())
             }
-            held.before.with_nice(nice).set(task.tid)
-        };
-        attempt().map_err(|error| match error.raw_os_error() {
-            Some(libc::EPERM) => Refusal::NotPermitted {
+            Err(error) if error.raw_os_error() == Some(libc::EPERM) => Err(Refusal::NotPermitted {
                 advice: format!(
                     "task {task} cannot get {} back: run 'onbeat restore' with CAP_SYS_NICE",
                     held.before
                 ),
-            },
-            _ => diagnosis::unknown(task.tid, &error),
-        })
+            }),
+            Err(error) => Err(diagnosis::unknown(task.tid, &error)),
+        }
     }
-}
 
-/// Whether the task has used up its runtime and waits for the next. Where the kernel does not tell,
-/// no.
-fn is_throttled(task: TaskId) -> bool {
-    let text = fs::read_to_string(format!("/proc/{}/sched", task.tid)).unwrap_or_default();
-    // A server that was never yet used has neither runtime nor deadline.
-    server(&text, "dl.runtime").is_some_and(|left_ns| left_ns <= 0)
-        && server(&text, "dl.deadline").is_some_and(|deadline_ns| deadline_ns > 0)
-}
-
-/// One of the lines of `/proc/TID/sched` that tell how a task's server stands.
-fn server(text: &str, name: &str) -> Option<i64> {
-    let line = text.lines().find(|line| line.starts_with(name))?;
-    line.rsplit_once(':')?.1.trim().parse().ok()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_is_left_of_the_runtime_is_read_from_the_kernels_words() {
-        let text = "policy          :    6\n\
-                    dl.runtime      :   -1270\n\
-                    dl.deadline     :   1075232798051\n";
-        assert_eq!(server(text, "dl.runtime"), Some(-1270));
-        assert_eq!(server(text, "dl.deadline"), Some(1_075_232_798_051));
-        assert_eq!(server("policy : 0\n", "dl.runtime"), None);
-        assert_eq!(server("dl.runtime : many\n", "dl.runtime"), None);
+    /// When to look at the throttled task again; none if it has been waited for long enough.
+    fn wait_for(&mut self, task: TaskId, held: Held, now: Instant) -> Option<Instant> {
+        let since = held.waiting_since.unwrap_or(now);
+        let waiting = Held {
+            waiting_since: Some(since),
+            ..held
+        };
+        self.tasks.insert(task, Entry::Held(waiting));
+        let end = since + held.reservation.period() * PERIODS_OF_PATIENCE;
+        (now < end).then(|| now + LOOK_EVERY)
     }
 }

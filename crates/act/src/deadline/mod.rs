@@ -15,6 +15,7 @@ mod account;
 mod admission;
 mod diagnosis;
 mod give_back;
+pub(crate) mod leave;
 mod recount;
 
 pub use diagnosis::may_reserve;
@@ -78,6 +79,12 @@ impl DeadlineActuator {
             account: Account::default(),
             others: Others::default(),
         }
+    }
+
+    /// How often bandwidth had leaked in the kernel's account, and the kernel was made to recount.
+    #[must_use]
+    pub fn recounts(&self) -> u64 {
+        self.others.recounts()
     }
 
     /// The task's scheduling now, if it is still the one that is meant.

@@ -35,6 +35,7 @@ pub(super) struct Others {
     suspected_since: Option<Instant>,
     recounted_at: Option<Instant>,
     fruitless_until: Option<Instant>,
+    recounts: u64,
 }
 
 /// What to do about a refusal that the books do not explain.
@@ -94,10 +95,16 @@ impl Others {
         self.suspected_since = None;
     }
 
+    /// How often the kernel was made to recount.
+    pub(super) fn recounts(&self) -> u64 {
+        self.recounts
+    }
+
     /// Makes the kernel recount.
     pub(super) fn recount(&mut self, now: Instant) -> io::Result<()> {
         self.recounted_at = Some(now);
         self.suspected_since = None;
+        self.recounts += 1;
         let limit = fs::read(LIMIT)?;
         fs::write(LIMIT, limit)
     }

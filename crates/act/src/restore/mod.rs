@@ -9,7 +9,7 @@ use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use onbeat_model::TaskId;
+use onbeat_model::{Span, TaskId};
 
 mod state;
 mod state_file;
@@ -17,7 +17,9 @@ mod state_file;
 pub use state::{Change, Owner, Record, State, parse_state};
 pub use state_file::StateFile;
 
-use crate::attributes::{Attributes, kept_nice};
+use crate::attributes::{Attributes, Policy};
+use crate::clock;
+use crate::deadline::leave::{is_throttled, leave};
 use crate::task;
 
 /// What became of one task.
@@ -161,7 +163,6 @@ fn put_back(task: TaskId, change: &Change) -> Outcome {
     }
     let attempt = || -> io::Result<Outcome> {
         let now = Attributes::get(task.tid)?;
-        let nice = kept_nice(task.tid)?;
         if !task::is_alive(task) {
             return Ok(Outcome::Gone);
         }
@@ -171,7 +172,8 @@ fn put_back(task: TaskId, change: &Change) -> Outcome {
         if !change.can_have_left(&now) {
             return Ok(Outcome::LeftAlone { now });
         }
-        change.before.with_nice(nice).set(task.tid)?;
+        wait_while_throttled(task, &now);
+        leave(task, &now, &change.before)?;
         Ok(Outcome::Restored)
     };
     match attempt() {
@@ -180,5 +182,17 @@ fn put_back(task: TaskId, change: &Change) -> Outcome {
         Err(error) => Outcome::Failed {
             error: error.to_string(),
         },
+    }
+}
+
+/// For two periods at most: a task that leaves throttled is at a disadvantage if it is reserved
+/// again soon.
+fn wait_while_throttled(task: TaskId, now: &Attributes) {
+    let Policy::Deadline(deadline) = now.policy else {
+        return;
+    };
+    let end = clock::now() + Span::from_ns(deadline.period_ns) * 2;
+    while is_throttled(task) && clock::now() < end {
+        clock::sleep(Span::from_ms(1));
     }
 }

@@ -13,6 +13,7 @@ use onbeat_model::TaskId;
 use serde::{Deserialize, Serialize};
 
 use crate::attributes::Attributes;
+use crate::deadline::leave::shrunk;
 
 /// One line of a state file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -62,10 +63,12 @@ pub struct Change {
 }
 
 impl Change {
-    /// Whether onbeat, by this record, can have left the task with `now`.
+    /// Whether onbeat, by this record, can have left the task with `now`: with one of the last two
+    /// settings, or in the middle of giving it back.
     #[must_use]
     pub fn can_have_left(&self, now: &Attributes) -> bool {
-        self.in_force.as_ref() == Some(now) || self.pending.as_ref() == Some(now)
+        let mut given = [self.in_force, self.pending].into_iter().flatten();
+        given.any(|set| set == *now || shrunk(&set).as_ref() == Some(now))
     }
 }
 

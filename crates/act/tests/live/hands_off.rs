@@ -1,0 +1,163 @@
+//! What others do to a task, by hand or by being its child, is left alone.
+
+use std::process::Command;
+
+use onbeat_act::affinity::Affinity;
+use onbeat_act::attributes::{Attributes, Fair, Policy, RealTime, kept_nice};
+use onbeat_model::{Actuator, Refusal, Reservation, Span, Standing, TaskId};
+
+use crate::common::{
+    Bandwidth, Process, actuator, can_run, eventually, release, reserve, scheduling, small,
+};
+
+fn fifo() -> Attributes {
+    Attributes {
+        policy: Policy::Fifo(RealTime { priority: 3 }),
+        reset_on_fork: false,
+    }
+}
+
+fn set_nice(task: TaskId, nice: i32) {
+    // SAFETY: setpriority takes numbers and touches no memory.
+    let result = unsafe { libc::setpriority(libc::PRIO_PROCESS, task.tid, nice) };
+    assert_eq!(result, 0);
+}
+
+#[test]
+fn an_administrators_change_is_noticed_and_wins() {
+    if !can_run("an_administrators_change_is_noticed_and_wins") {
+        return;
+    }
+    let _bandwidth = Bandwidth::a_little();
+    let (_directory, mut actuator) = actuator();
+    let other = Reservation::implicit(Span::from_ms(2), Span::from_ms(100)).unwrap();
+    let by_hand = [
+        fifo(),
+        Attributes::reserved(other, false),
+        Attributes::reserved(small(), true),
+    ];
+    for theirs in by_hand {
+        let process = Process::asleep();
+        let task = process.task();
+        reserve(&mut actuator, task, small());
+        theirs.set(task.tid).unwrap();
+
+        assert_eq!(actuator.standing(task), Standing::TakenOver);
+        let refusal = actuator.reserve(task, small()).unwrap_err();
+        assert!(matches!(&refusal, Refusal::TakenOver { now } if *now == theirs.to_string()));
+        assert!(matches!(
+            actuator.release(task),
+            Err(Refusal::TakenOver { .. })
+        ));
+        assert_eq!(actuator.release_all(Span::ZERO), []);
+        assert_eq!(scheduling(task), theirs);
+    }
+}
+
+#[test]
+fn a_change_that_nobody_had_looked_at_yet_wins_too() {
+    if !can_run("a_change_that_nobody_had_looked_at_yet_wins_too") {
+        return;
+    }
+    let _bandwidth = Bandwidth::a_little();
+    let (_directory, mut actuator) = actuator();
+    let process = Process::asleep();
+    reserve(&mut actuator, process.task(), small());
+    fifo().set(process.task().tid).unwrap();
+    drop(actuator);
+    assert_eq!(scheduling(process.task()), fifo());
+}
+
+#[test]
+fn a_nice_value_given_by_hand_meanwhile_stays() {
+    if !can_run("a_nice_value_given_by_hand_meanwhile_stays") {
+        return;
+    }
+    let _bandwidth = Bandwidth::a_little();
+    let (_directory, mut actuator) = actuator();
+    let process = Process::asleep();
+    let task = process.task();
+    set_nice(task, 4);
+    let before = scheduling(task);
+    reserve(&mut actuator, task, small());
+    set_nice(task, 11);
+    assert_eq!(kept_nice(task.tid).unwrap(), 11);
+    assert_eq!(actuator.standing(task), Standing::Held(small()));
+    release(&mut actuator, task);
+    assert_eq!(scheduling(task), before.with_nice(11));
+}
+
+#[test]
+fn a_task_with_a_reservation_of_its_own_is_left_alone() {
+    if !can_run("a_task_with_a_reservation_of_its_own_is_left_alone") {
+        return;
+    }
+    let _bandwidth = Bandwidth::a_little();
+    let (_directory, mut actuator) = actuator();
+    let process = Process::asleep();
+    let own = Attributes::reserved(small(), false);
+    own.set(process.task().tid).unwrap();
+    let refusal = actuator.reserve(process.task(), small()).unwrap_err();
+    assert!(refusal.to_string().contains("SCHED_DEADLINE"), "{refusal}");
+    assert_eq!(actuator.standing(process.task()), Standing::Own);
+    assert_eq!(scheduling(process.task()), own);
+}
+
+#[test]
+fn children_of_a_reserved_task_are_ordinary_tasks() {
+    if !can_run("children_of_a_reserved_task_are_ordinary_tasks") {
+        return;
+    }
+    let _bandwidth = Bandwidth::a_little();
+    let (_directory, mut actuator) = actuator();
+    let parent = Process::start(
+        Command::new("sh").args(["-c", "while :; do sh -c 'sleep 0.01; exec true'; done"]),
+    );
+    let task = parent.task();
+    let before = scheduling(task);
+    let ordinary = Policy::Other(Fair {
+        nice: 0,
+        slice_ns: 0,
+    });
+    for _ in 0..3 {
+        reserve(&mut actuator, task, small());
+        let children = format!("/proc/{0}/task/{0}/children", task.tid);
+        eventually("three children", || {
+            let listed = std::fs::read_to_string(&children).unwrap();
+            let child: u32 = listed.split_whitespace().next()?.parse().ok()?;
+            let scheduling = Attributes::get(child).ok()?;
+            assert_eq!(scheduling.policy, ordinary);
+            Some(())
+        });
+        assert_eq!(actuator.standing(task), Standing::Held(small()));
+        release(&mut actuator, task);
+        assert_eq!(scheduling(task), before);
+    }
+}
+
+#[test]
+fn a_task_bound_to_one_cpu_is_refused_with_what_to_do() {
+    if !can_run("a_task_bound_to_one_cpu_is_refused_with_what_to_do") {
+        return;
+    }
+    let (_directory, mut actuator) = actuator();
+    if actuator.capacity().cpus < 2 {
+        println!(
+            "skipped: a_task_bound_to_one_cpu_is_refused_with_what_to_do: the only CPU is all CPUs"
+        );
+        return;
+    }
+    let _bandwidth = Bandwidth::a_little();
+    let process = Process::start(Command::new("taskset").args(["-c", "0", "sleep", "1000"]));
+    eventually("one CPU", || {
+        (Affinity::of(process.task().tid).unwrap().count() == 1).then_some(())
+    });
+    let before = scheduling(process.task());
+    let refusal = actuator.reserve(process.task(), small()).unwrap_err();
+    let Refusal::NarrowAffinity { advice } = refusal else {
+        panic!("{refusal}");
+    };
+    assert!(advice.contains("CPU 0 alone"), "{advice}");
+    assert!(advice.contains("taskset -pc 0-"), "{advice}");
+    assert_eq!(scheduling(process.task()), before);
+}
