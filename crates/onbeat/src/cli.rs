@@ -109,8 +109,8 @@ pub(crate) struct RecordArgs {
     /// already.
     #[arg(long)]
     pub(crate) wakeups: bool,
-    /// Stop after this long, as in 10s
-    #[arg(long, value_name = "TIME")]
+    /// Stop after this long, as in 10s; a program that was started is then ended (SIGTERM)
+    #[arg(long, value_name = "TIME", value_parser = values::positive_span)]
     pub(crate) duration: Option<Span>,
     /// No progress line
     #[arg(short, long)]

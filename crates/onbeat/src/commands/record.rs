@@ -1,0 +1,189 @@
+//! `onbeat record`: what a program's threads do, to a file, for `onbeat analyze`.
+
+use std::io::{self, IsTerminal};
+use std::process::ExitCode;
+
+use anyhow::Context;
+use onbeat_model::{Event, Flow, Follow, Instant, Sensor, Span};
+use onbeat_sense::bpf::{BpfSensor, Options};
+use onbeat_sense::record::{Facts, Writer};
+
+use crate::child::{Child, Gated};
+use crate::cli::RecordArgs;
+use crate::signals::Signals;
+
+/// How long events wait in the kernel at most.
+const PACE: Span = Span::from_ms(100);
+
+/// Tracks, records until the end, and says what was recorded.
+pub(crate) fn run(args: &RecordArgs) -> anyhow::Result<ExitCode> {
+    let signals = Signals::block().context("cannot listen for signals")?;
+    let mut sensor = BpfSensor::new(Options {
+        raw_wakeups: args.wakeups,
+        ..Options::default()
+    })?;
+    let follow = if args.children {
+        Follow::Children
+    } else {
+        Follow::Threads
+    };
+    for &pid in &args.pids {
+        sensor.track(pid, follow)?;
+    }
+    let gated = if args.command.is_empty() {
+        None
+    } else {
+        let gated = Gated::fork(&args.command).context("cannot start a process")?;
+        sensor.track(gated.pid(), follow)?;
+        Some(gated)
+    };
+    let command: Vec<String> = args
+        .command
+        .iter()
+        .map(|word| word.to_string_lossy().into_owned())
+        .collect();
+    let mut writer = Writer::create(&args.output, &Facts::gather(&command))?;
+    let child = gated
+        .map(|gated| {
+            gated.open().map_err(|failure| {
+                anyhow::anyhow!("cannot execute {}: {}", failure.program, failure.error)
+            })
+        })
+        .transpose()?;
+
+    let mut tally = Tally::new(sensor.now(), args.quiet);
+    let mut session = Session {
+        child,
+        signals,
+        ends: args.duration.map(|duration| sensor.now() + duration),
+        asked_to_end: false,
+    };
+    let mut events = Vec::new();
+    loop {
+        events.clear();
+        let over = session.is_over(sensor.now());
+        let flow = sensor.poll(if over { Span::ZERO } else { PACE }, &mut events)?;
+        for event in &events {
+            writer.write(event)?;
+            tally.count(event);
+        }
+        tally.show_progress(sensor.now());
+        if over || flow == Flow::Ended {
+            break;
+        }
+    }
+    writer.finish()?;
+    tally.show_result(sensor.now(), args);
+    Ok(ExitCode::SUCCESS)
+}
+
+/// What can end the recording from outside.
+struct Session {
+    child: Option<Child>,
+    signals: Signals,
+    ends: Option<Instant>,
+    asked_to_end: bool,
+}
+
+impl Session {
+    /// Looks at the program, the signals and the clock. A program that was started is asked to end
+    /// first, and recorded to its end; asked a second time, the recording does not wait for it.
+    fn is_over(&mut self, now: Instant) -> bool {
+        while let Some(signal) = self.signals.next() {
+            match signal.number {
+                libc::SIGCHLD | libc::SIGWINCH => {}
+                libc::SIGUSR1 | libc::SIGUSR2 => self.pass_on(signal.number),
+                number => {
+                    if self.asked_to_end || self.child.is_none() {
+                        return true;
+                    }
+                    self.asked_to_end = true;
+                    if !signal.from_terminal {
+                        self.pass_on(number);
+                    }
+                }
+            }
+        }
+        if self.ends.is_some_and(|end| now >= end) {
+            self.ends = None;
+            if self.child.is_none() {
+                return true;
+            }
+            self.asked_to_end = true;
+            self.pass_on(libc::SIGTERM);
+        }
+        self.child
+            .as_mut()
+            .is_some_and(|child| child.ended().is_some())
+    }
+
+    fn pass_on(&self, signal: i32) {
+        if let Some(child) = &self.child {
+            child.signal(signal);
+        }
+    }
+}
+
+/// What was recorded so far.
+struct Tally {
+    began: Instant,
+    threads: u64,
+    bursts: u64,
+    lost: u64,
+    progress: bool,
+}
+
+impl Tally {
+    fn new(began: Instant, quiet: bool) -> Self {
+        Self {
+            began,
+            threads: 0,
+            bursts: 0,
+            lost: 0,
+            progress: !quiet && io::stderr().is_terminal(),
+        }
+    }
+
+    fn count(&mut self, event: &Event) {
+        match event {
+            Event::Tracked { .. } => self.threads += 1,
+            Event::Burst(_) => self.bursts += 1,
+            Event::Lost { count, .. } => self.lost += count,
+            _ => {}
+        }
+    }
+
+    fn figures(&self, now: Instant) -> String {
+        format!(
+            "{:.1} s, {} threads, {} bursts, {} lost",
+            now.since(self.began).as_secs_f64(),
+            self.threads,
+            self.bursts,
+            self.lost
+        )
+    }
+
+    /// One line that rewrites itself.
+    fn show_progress(&self, now: Instant) {
+        if self.progress {
+            eprint!("\r{}", self.figures(now));
+        }
+    }
+
+    fn show_result(&self, now: Instant, args: &RecordArgs) {
+        if self.progress {
+            eprintln!();
+        }
+        let file = args.output.display();
+        if !args.quiet {
+            eprintln!("{file}: {}", self.figures(now));
+        }
+        if self.lost > 0 {
+            eprintln!(
+                "onbeat: {} events were lost because the machine did not let onbeat run in time: {file} \
+                 says where, and what it tells of those moments is incomplete",
+                self.lost
+            );
+        }
+    }
+}
