@@ -1,6 +1,8 @@
 //! The first line of a recording: on what it was made.
 
 use std::collections::BTreeMap;
+use std::fs;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
 
@@ -10,7 +12,10 @@ pub const FORMAT: &str = "onbeat-recording";
 /// The version of the format that is written here.
 pub const VERSION: u32 = 1;
 
-/// The kernel, the machine, and what was recorded.
+/// How much of the command is kept, in bytes: its line must stay within what a reader takes.
+const COMMAND_KEPT: usize = 64 << 10;
+
+/// The kernel, the machine, and what was recorded. What is not known is empty or zero.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Facts {
     /// [`FORMAT`].
@@ -23,16 +28,19 @@ pub struct Facts {
     /// The kernel's release, as `uname -r` says it.
     #[serde(default)]
     pub kernel: String,
-    /// The machine's architecture, as `uname -m` says it.
+    /// The machine's architecture: `x86_64`, `aarch64`.
     #[serde(default)]
     pub machine: String,
     /// How many CPUs are online.
     #[serde(default)]
     pub cpus: u32,
+    /// The processor's name.
+    #[serde(default)]
+    pub processor: String,
     /// The clock of the events.
     #[serde(default)]
     pub clock: String,
-    /// The kernel's `sched_*` settings and their values, by name.
+    /// The kernel's `sched_*` settings (`/proc/sys/kernel`) and their values, by name.
     #[serde(default)]
     pub sysctls: BTreeMap<String, String>,
     /// The command that was recorded; empty if running tasks were.
@@ -41,4 +49,77 @@ pub struct Facts {
     /// When the recording began, in seconds since 1970 (UTC).
     #[serde(default)]
     pub started_unix_s: u64,
+}
+
+impl Facts {
+    /// The facts of this machine now, for a recording of `command`. A very long command is cut.
+    #[must_use]
+    pub fn gather(command: &[String]) -> Self {
+        let mut room = COMMAND_KEPT;
+        let command = command
+            .iter()
+            .take_while(|word| match room.checked_sub(word.len() + 1) {
+                Some(rest) => {
+                    room = rest;
+                    true
+                }
+                None => false,
+            })
+            .cloned()
+            .collect();
+        Self {
+            format: FORMAT.into(),
+            version: VERSION,
+            onbeat: env!("CARGO_PKG_VERSION").into(),
+            kernel: text_of("/proc/sys/kernel/osrelease"),
+            machine: std::env::consts::ARCH.into(),
+            cpus: online_cpus(),
+            processor: processor(),
+            clock: "monotonic".into(),
+            sysctls: sched_sysctls(),
+            command,
+            started_unix_s: SystemTime::now()
+                .duration_since(UNIX_EPOCH)
+                .map_or(0, |since| since.as_secs()),
+        }
+    }
+}
+
+fn text_of(path: &str) -> String {
+    fs::read_to_string(path)
+        .map(|text| text.trim().to_owned())
+        .unwrap_or_default()
+}
+
+fn online_cpus() -> u32 {
+    let is_cpu = |line: &&str| {
+        line.strip_prefix("cpu")
+            .is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
+    };
+    let count = text_of("/proc/stat").lines().filter(is_cpu).count();
+    u32::try_from(count).unwrap_or(u32::MAX)
+}
+
+fn processor() -> String {
+    text_of("/proc/cpuinfo")
+        .lines()
+        .filter_map(|line| line.split_once(':'))
+        .find(|(key, _)| key.trim() == "model name")
+        .map(|(_, name)| name.trim().to_owned())
+        .unwrap_or_default()
+}
+
+fn sched_sysctls() -> BTreeMap<String, String> {
+    let Ok(entries) = fs::read_dir("/proc/sys/kernel") else {
+        return BTreeMap::new();
+    };
+    entries
+        .flatten()
+        .filter_map(|entry| {
+            let name = entry.file_name().into_string().ok()?;
+            let value = fs::read_to_string(entry.path()).ok()?;
+            name.starts_with("sched_")
+                .then(|| (name, value.trim().to_owned()))
+        })
+        .collect()
 }

@@ -1,28 +1,35 @@
-//! Builds bursts from the kernel's raw wakeups and switches, as the live tracer does in the kernel.
+//! Builds events about tasks from the kernel's raw wakeups and switches: the bursts that the live
+//! tracer would have written, and which tasks there are. How a thread's bursts are found is in
+//! [`super::thread`]; here is who is meant.
 //!
-//! A thread's burst runs from its wakeup to the switch at which it no longer wants the CPU. What a
-//! recording does not hold is not made up:
-//! - Without switches (only wakeups were recorded) a burst is its wakeup: no length, no execution.
-//! - A switch to a sleeping thread without a wakeup before it starts a burst at the switch.
-//! - Some switches are hidden from tracing. A thread that is woken while it waits for its first CPU
-//!   must have run and slept unseen: that burst is told with its wakeup alone.
-//! - A burst whose beginning lies before the recording, or whose middle was lost, is left out.
+//! A recording that holds wakeups names by them the tasks it is about: others show up only because
+//! they had a CPU before or after one of these, and are left out.
 
 use std::collections::{HashMap, HashSet};
 
-use onbeat_model::{Burst, Event, Instant, Span, Task, TaskId};
+use onbeat_model::{Burst, Event, Instant, Task, TaskId};
 
 use super::raw::{Kind, Mention, Raw, What};
+use super::thread::{State, Wakeup};
 
 /// Turns raw events, in the order of their times, into events about tasks.
 #[derive(Default)]
 pub(super) struct Builder {
     threads: HashMap<u32, Thread>,
     order: Vec<u32>,
+    /// Who was last seen to get each CPU.
+    occupants: HashMap<u32, u32>,
     parents: HashMap<u32, u32>,
     woken: HashSet<u32>,
     events: Vec<Event>,
     lost: u64,
+}
+
+struct Thread {
+    task: Task,
+    state: State,
+    /// A switch from or to it was seen.
+    switched: bool,
 }
 
 /// What was built.
@@ -37,62 +44,24 @@ pub(super) struct Built {
     pub(super) lost: u64,
 }
 
-struct Thread {
-    task: Task,
-    state: State,
-    switched: bool,
-}
-
-#[derive(Clone, Copy)]
-enum State {
-    /// Nothing is known yet, or events were lost.
-    Unknown,
-    /// Asleep.
-    Blocked,
-    /// Woken, and not yet seen to run.
-    Woken { burst: Burst, by: Kind },
-    /// Waiting for a CPU in the middle of a burst.
-    Preempted { burst: Burst, whole: bool },
-    /// On a CPU.
-    Running {
-        burst: Burst,
-        whole: bool,
-        since: Instant,
-        woken_again: Option<(Instant, u32)>,
-    },
-    /// Exited.
-    Gone,
-}
-
-fn begun(task: TaskId, woke: Instant, first_ran: Instant, waker: u32) -> Burst {
-    Burst {
-        task,
-        woke,
-        first_ran,
-        blocked: first_ran,
-        executed: Span::ZERO,
-        preempted: 0,
-        waker,
-        exhausted: false,
-    }
-}
-
 impl Builder {
     /// Takes in the next raw event.
     pub(super) fn hear(&mut self, raw: Raw) {
         let at = raw.at;
+        if let Some(thread) = self.threads.get_mut(&raw.current) {
+            thread.state.seen_running(at, raw.cpu);
+        }
         match raw.what {
-            What::Wakeup { kind, task, waker } => self.wakeup(at, kind, task, waker),
-            What::Switch { from, ready, to } => {
-                self.switched_out(at, from, ready);
-                self.switched_in(at, to);
-            }
+            What::Other => {}
+            What::Wakeup { kind, task, waker } => self.wakeup(raw, kind, task, waker),
+            What::Switch { from, ready, to } => self.switch(raw, from, ready, to),
             What::Fork { parent, child } => {
-                self.forget(child.tid);
                 self.parents.insert(child.tid, parent);
-                if let Some(thread) = self.mentioned(at, child) {
-                    thread.state = State::Blocked;
+                if let Some(thread) = self.threads.get_mut(&child.tid) {
+                    thread.state = State::Gone;
                 }
+                self.mentioned(at, child);
+                self.reborn(at, child.tid, State::Asleep);
             }
             What::Renamed { task } => {
                 self.mentioned(at, task);
@@ -101,10 +70,9 @@ impl Builder {
             What::Lost { count } => {
                 self.lost = self.lost.saturating_add(count);
                 self.events.push(Event::Lost { at, count });
+                self.occupants.clear();
                 for thread in self.threads.values_mut() {
-                    if !matches!(thread.state, State::Gone) {
-                        thread.state = State::Unknown;
-                    }
+                    thread.state.lost();
                 }
             }
         }
@@ -143,13 +111,6 @@ impl Builder {
         }
     }
 
-    /// The thread's number was given to a new one.
-    fn forget(&mut self, tid: u32) {
-        if let Some(thread) = self.threads.get_mut(&tid) {
-            thread.state = State::Gone;
-        }
-    }
-
     /// The thread, announced or renamed if need be; none for the idle task.
     fn mentioned(&mut self, at: Instant, mention: Mention) -> Option<&mut Thread> {
         if mention.tid == 0 {
@@ -179,105 +140,62 @@ impl Builder {
         Some(thread)
     }
 
-    fn wakeup(&mut self, at: Instant, kind: Kind, mention: Mention, waker: u32) {
-        let Some(thread) = self.mentioned(at, mention) else {
+    /// The number of a thread that is gone was given to a new one, now in `state`.
+    fn reborn(&mut self, at: Instant, tid: u32, state: State) {
+        if let Some(thread) = self.threads.get_mut(&tid) {
+            if matches!(thread.state, State::Gone) {
+                let task = thread.task;
+                self.events.push(Event::Tracked { at, task });
+            }
+            thread.state = state;
+        }
+    }
+
+    fn tell(&mut self, burst: Option<Burst>) {
+        self.events.extend(burst.map(Event::Burst));
+    }
+
+    fn wakeup(&mut self, raw: Raw, kind: Kind, mention: Mention, waker: u32) {
+        let Some(thread) = self.mentioned(raw.at, mention) else {
             return;
         };
-        let task = thread.task;
-        let woken = State::Woken {
-            burst: begun(task.id, at, at, waker),
-            by: kind,
-        };
-        let mut told = None;
-        match &mut thread.state {
-            State::Unknown | State::Blocked => thread.state = woken,
-            State::Woken { burst, by } => {
-                if *by == Kind::Waking && kind != Kind::Waking {
-                    *by = kind;
-                } else {
-                    told = Some(Event::Burst(*burst));
-                    thread.state = woken;
-                }
+        if matches!(thread.state, State::Gone) {
+            if kind != Kind::New {
+                return;
             }
-            State::Running { woken_again, .. } => *woken_again = Some((at, waker)),
-            State::Preempted { .. } => {}
-            State::Gone if kind == Kind::New => {
-                told = Some(Event::Tracked { at, task });
-                thread.state = woken;
-            }
-            State::Gone => return,
+            self.reborn(raw.at, mention.tid, State::Asleep);
         }
         self.woken.insert(mention.tid);
-        self.events.extend(told);
+        let wakeup = Wakeup {
+            at: raw.at,
+            kind,
+            waker,
+            cpu: raw.cpu,
+            current: raw.current,
+        };
+        let thread = self.threads.get_mut(&mention.tid);
+        let ended = thread.and_then(|thread| thread.state.woken(thread.task.id, wakeup));
+        self.tell(ended);
     }
 
-    fn switched_in(&mut self, at: Instant, mention: Mention) {
-        let Some(thread) = self.mentioned(at, mention) else {
-            return;
-        };
-        let id = thread.task.id;
-        let mut told = None;
-        let (burst, whole) = match thread.state {
-            State::Unknown => (begun(id, at, at, 0), false),
-            State::Blocked => (begun(id, at, at, 0), true),
-            State::Woken { mut burst, .. } => {
-                burst.first_ran = at;
-                (burst, true)
+    fn switch(&mut self, raw: Raw, from: Mention, ready: bool, to: Mention) {
+        if let Some(cpu) = raw.cpu {
+            let displaced = self.occupants.insert(cpu, to.tid);
+            let displaced = displaced.filter(|&tid| tid != from.tid);
+            if let Some(thread) = displaced.and_then(|tid| self.threads.get_mut(&tid)) {
+                thread.state.displaced(cpu);
             }
-            State::Preempted { burst, whole } => (burst, whole),
-            State::Running {
-                mut burst,
-                whole,
-                since,
-                woken_again: Some((woke, waker)),
-            } => {
-                burst.blocked = since;
-                told = whole.then_some(Event::Burst(burst));
-                (begun(id, woke, at, waker), true)
-            }
-            State::Running { burst, whole, .. } => (burst, whole),
-            State::Gone => return,
-        };
-        thread.switched = true;
-        thread.state = State::Running {
-            burst,
-            whole,
-            since: at,
-            woken_again: None,
-        };
-        self.events.extend(told);
-    }
-
-    fn switched_out(&mut self, at: Instant, mention: Mention, ready: bool) {
-        let Some(thread) = self.mentioned(at, mention) else {
-            return;
-        };
-        thread.switched = true;
-        let (mut burst, whole) = match thread.state {
-            State::Unknown | State::Blocked => (begun(thread.task.id, at, at, 0), false),
-            State::Woken { mut burst, .. } => {
-                burst.first_ran = at;
-                (burst, true)
-            }
-            State::Preempted { burst, whole } => (burst, whole),
-            State::Running {
-                mut burst,
-                whole,
-                since,
-                ..
-            } => {
-                burst.executed += at.since(since);
-                (burst, whole)
-            }
-            State::Gone => return,
-        };
-        if ready {
-            burst.preempted = burst.preempted.saturating_add(1);
-            thread.state = State::Preempted { burst, whole };
-        } else {
-            burst.blocked = at;
-            thread.state = State::Blocked;
-            self.events.extend(whole.then_some(Event::Burst(burst)));
+        }
+        if let Some(thread) = self.mentioned(raw.at, from) {
+            thread.switched = true;
+            thread.state.seen_running(raw.at, raw.cpu);
+            let ended = thread.state.off_cpu(thread.task.id, raw.at, ready);
+            self.tell(ended);
+        }
+        if let Some(thread) = self.mentioned(raw.at, to) {
+            thread.switched = true;
+            let ended = thread.state.on_cpu(thread.task.id, raw.at, raw.cpu);
+            self.tell(ended);
         }
     }
 
@@ -285,23 +203,12 @@ impl Builder {
         let Some(thread) = self.threads.get_mut(&tid) else {
             return;
         };
-        if let State::Running {
-            mut burst,
-            whole: true,
-            since,
-            ..
-        } = thread.state
-        {
-            burst.executed += at.since(since);
-            burst.blocked = at;
-            self.events.push(Event::Burst(burst));
+        if matches!(thread.state, State::Gone) {
+            return;
         }
-        if !matches!(thread.state, State::Gone) {
-            thread.state = State::Gone;
-            self.events.push(Event::Exited {
-                at,
-                task: thread.task.id,
-            });
-        }
+        let task = thread.task.id;
+        let ended = thread.state.exited(at);
+        self.tell(ended);
+        self.events.push(Event::Exited { at, task });
     }
 }

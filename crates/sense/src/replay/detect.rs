@@ -18,7 +18,11 @@ pub(super) fn format(lines: &Lines<'_>) -> Result<Format, ReplayError> {
         reason,
     };
     if head.is_empty() {
-        return Err(no("it is empty".into()));
+        return Err(no(if lines.is_cut() {
+            "its compressed data is cut off before the first line; copy or record it again".into()
+        } else {
+            "it is empty".into()
+        }));
     }
     if head.starts_with(b"PERFILE2") || head.starts_with(b"PERFFILE") {
         return Err(no(

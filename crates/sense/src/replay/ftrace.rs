@@ -71,7 +71,7 @@ fn head(line: &str) -> Option<Head<'_>> {
         whole => whole.rsplit_once(|c: char| c.is_ascii_whitespace())?,
     };
     let (who, cpu) = before.trim_end().strip_suffix(']')?.rsplit_once('[')?;
-    cpu.parse::<u32>().ok()?;
+    let cpu = cpu.parse().ok()?;
     let who = who.trim_end();
     let (who, pid) = match who.strip_suffix(')').and_then(|who| who.rsplit_once('(')) {
         Some((rest, pid)) => (rest.trim_end(), pid.trim().parse().ok()),
@@ -81,6 +81,7 @@ fn head(line: &str) -> Option<Head<'_>> {
     let in_interrupt = flags.contains(['h', 'H', 's', 'z', 'Z']);
     Some(Head {
         tid: tid.parse().ok()?,
+        cpu: Some(cpu),
         pid,
         by_thread: !in_interrupt,
         at,

@@ -18,6 +18,7 @@ mod perf_script;
 mod raw;
 mod sched_text;
 mod sensor;
+mod thread;
 
 use std::collections::HashMap;
 use std::io::Read;

@@ -7,6 +7,9 @@ use super::sched_text::{Content, Head, split_at_time};
 /// What to do about a broken line.
 pub(super) const ADVICE: &str = "remove the line, or write the text again with 'perf script'";
 
+/// A number that no thread has.
+const GONE: u32 = u32::MAX;
+
 /// What the line is.
 pub(super) fn content(line: &str) -> Content<'_> {
     let trimmed = line.trim();
@@ -37,19 +40,24 @@ fn is_call(line: &str) -> bool {
         && address.bytes().all(|b| b.is_ascii_hexdigit())
 }
 
+/// A thread's number; perf writes -1 for one that is already gone.
+fn thread(number: &str) -> Option<u32> {
+    match number {
+        "-1" => Some(GONE),
+        number => number.parse().ok(),
+    }
+}
+
 fn head(line: &str) -> Option<Head<'_>> {
     let (before, at, event) = split_at_time(line)?;
     let before = before.trim_end();
-    let who = match before.strip_suffix(']').and_then(|b| b.rsplit_once('[')) {
-        Some((who, cpu)) => {
-            cpu.parse::<u32>().ok()?;
-            who.trim_end()
-        }
-        None => before,
+    let (who, cpu) = match before.strip_suffix(']').and_then(|b| b.rsplit_once('[')) {
+        Some((who, cpu)) => (who.trim_end(), Some(cpu.parse().ok()?)),
+        None => (before, None),
     };
     let (_, number) = who.rsplit_once(|c: char| c.is_ascii_whitespace())?;
     let (pid, tid) = match number.split_once('/') {
-        Some((pid, tid)) => (Some(pid.parse().ok()?), tid),
+        Some((pid, tid)) => (Some(thread(pid)?), tid),
         None => (None, number),
     };
     let event = event.trim_start();
@@ -59,7 +67,8 @@ fn head(line: &str) -> Option<Head<'_>> {
         Err(_) => event,
     };
     Some(Head {
-        tid: tid.parse().ok()?,
+        tid: thread(tid)?,
+        cpu,
         pid,
         by_thread: false,
         at,

@@ -11,6 +11,10 @@ use onbeat_model::{Instant, Name};
 pub(super) struct Raw {
     /// When.
     pub(super) at: Instant,
+    /// On which CPU, where the recording tells.
+    pub(super) cpu: Option<u32>,
+    /// The thread that ran there; zero for the idle task.
+    pub(super) current: u32,
     /// What.
     pub(super) what: What,
 }
@@ -56,17 +60,19 @@ pub(super) enum What {
     Renamed { task: Mention },
     /// A thread is gone.
     Exit { tid: u32 },
+    /// Something that bursts are not built from, by a thread that ran.
+    Other,
     /// The recorder lost events.
     Lost { count: u64 },
 }
 
-/// What the event `name` with the fields `payload` says; `None` if it is no scheduling event.
+/// What the event `name` with the fields `payload` says.
 ///
 /// `waker` is the thread that wrote it, zero if that was not what caused it.
 ///
 /// # Errors
 /// If it is a scheduling event, and its fields are not what the kernel writes.
-pub(super) fn parse(name: &str, payload: &str, waker: u32) -> Result<Option<What>, Malformed> {
+pub(super) fn parse(name: &str, payload: &str, waker: u32) -> Result<What, Malformed> {
     let payload = payload.trim();
     let what = match name {
         "sched_waking" => wakeup(payload, Kind::Waking, waker),
@@ -77,9 +83,9 @@ pub(super) fn parse(name: &str, payload: &str, waker: u32) -> Result<Option<What
         "sched_process_exec" => exec(payload),
         "task_rename" => rename(payload),
         "sched_process_exit" => exit(payload),
-        _ => return Ok(None),
+        _ => Some(What::Other),
     };
-    what.map(Some).ok_or(Malformed)
+    what.ok_or(Malformed)
 }
 
 /// The fields of a scheduling event are not those that the kernel writes.

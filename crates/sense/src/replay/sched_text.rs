@@ -15,7 +15,9 @@ use super::{Format, Recording, ReplayError, ftrace, perf_script};
 pub(super) struct Head<'a> {
     /// The thread that ran on the CPU where the event was written.
     pub(super) tid: u32,
-    /// Its process, where the line tells.
+    /// That CPU, where the line tells.
+    pub(super) cpu: Option<u32>,
+    /// The thread's process, where the line tells.
     pub(super) pid: Option<u32>,
     /// It was that thread which caused the event, as far as the line tells: no interrupt did.
     pub(super) by_thread: bool,
@@ -94,32 +96,44 @@ pub(super) fn read(lines: &mut Lines<'_>, format: Format) -> Result<Recording, R
             line: line.number,
             problem: format!("{problem}: '{}'; {advice}", excerpt(&line.text)),
         };
-        let now = span.map_or(Instant::ZERO, |(_, last)| last);
-        let (at, what) = match content(&line.text) {
+        let raw = match content(&line.text) {
             Content::Nothing => continue,
-            Content::Broken => return Err(broken("this is no line of a recording")),
+            Content::Broken => {
+                return Err(broken(
+                    "this is no line of a recording, or its time is impossible",
+                ));
+            }
             Content::LostBefore(count) => {
                 lost_before = lost_before.saturating_add(count);
                 continue;
             }
-            Content::Lost(count) => (now, Some(What::Lost { count })),
+            Content::Lost(count) => Raw {
+                at: span.map_or(Instant::ZERO, |(_, last)| last),
+                cpu: None,
+                current: 0,
+                what: What::Lost { count },
+            },
             Content::Event(head) => {
                 if let Some(pid) = head.pid {
                     process_of.insert(head.tid, pid);
                 }
+                let (first, last) = span.unwrap_or((head.at, head.at));
+                span = Some((first.min(head.at), last.max(head.at)));
                 let (name, fields) = head.event.split_once(": ").unwrap_or((head.event, ""));
                 let name = name.trim().trim_end_matches(':');
                 let name = name.rsplit(':').next().unwrap_or(name);
                 let waker = if head.by_thread { head.tid } else { 0 };
-                let what = raw::parse(name, fields, waker).map_err(|_| {
-                    broken(&format!("the fields of {name} are not those of the kernel"))
-                })?;
-                let (first, last) = span.unwrap_or((head.at, head.at));
-                span = Some((first.min(head.at), last.max(head.at)));
-                (head.at, what)
+                Raw {
+                    at: head.at,
+                    cpu: head.cpu,
+                    current: head.tid,
+                    what: raw::parse(name, fields, waker).map_err(|_| {
+                        broken(&format!("the fields of {name} are not those of the kernel"))
+                    })?,
+                }
             }
         };
-        raws.extend(what.map(|what| Raw { at, what }));
+        raws.push(raw);
     }
     raws.sort_by_key(|raw| raw.at);
     let mut builder = Builder::default();

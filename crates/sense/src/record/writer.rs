@@ -1,0 +1,127 @@
+//! Writes a recording, compressed if its name asks for it.
+
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use onbeat_model::Event;
+
+use super::Facts;
+
+/// The recording could not be written.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot write the recording {}: {source}", path.display())]
+pub struct RecordError {
+    path: PathBuf,
+    source: io::Error,
+}
+
+/// Writes a recording.
+///
+/// Dropped, it writes what it still holds; [`finish`](Self::finish) does the same and tells if that
+/// failed. A recording that was killed before lacks its end only, and can be read.
+pub struct Writer {
+    path: PathBuf,
+    out: Option<Out>,
+}
+
+enum Out {
+    Plain(BufWriter<File>),
+    Gzip(GzEncoder<BufWriter<File>>),
+}
+
+impl Out {
+    fn writer(&mut self) -> &mut dyn Write {
+        match self {
+            Self::Plain(out) => out,
+            Self::Gzip(out) => out,
+        }
+    }
+
+    fn finish(self) -> io::Result<()> {
+        let mut out = match self {
+            Self::Plain(out) => out,
+            Self::Gzip(out) => out.finish()?,
+        };
+        out.flush()
+    }
+}
+
+impl Writer {
+    /// Begins a recording in the file at `path`, replacing what was there; it is compressed with gzip
+    /// if the name ends in `.gz`.
+    ///
+    /// # Errors
+    /// If the file cannot be made or written.
+    pub fn create(path: impl AsRef<Path>, facts: &Facts) -> Result<Self, RecordError> {
+        let path = path.as_ref().to_owned();
+        let out = match File::create(&path) {
+            Ok(file) => BufWriter::with_capacity(64 << 10, file),
+            Err(source) => return Err(RecordError { path, source }),
+        };
+        let out = if path.extension().is_some_and(|extension| extension == "gz") {
+            Out::Gzip(GzEncoder::new(out, Compression::fast()))
+        } else {
+            Out::Plain(out)
+        };
+        let mut writer = Self {
+            path,
+            out: Some(out),
+        };
+        writer.line(facts)?;
+        Ok(writer)
+    }
+
+    /// Writes one event.
+    ///
+    /// # Errors
+    /// If the file cannot be written.
+    pub fn write(&mut self, event: &Event) -> Result<(), RecordError> {
+        self.line(event)
+    }
+
+    /// Hands everything written so far to the kernel, so that it survives this process.
+    ///
+    /// # Errors
+    /// If the file cannot be written.
+    pub fn flush(&mut self) -> Result<(), RecordError> {
+        let result = self.out.as_mut().map_or(Ok(()), |out| out.writer().flush());
+        self.told(result)
+    }
+
+    /// Ends the recording.
+    ///
+    /// # Errors
+    /// If what was left could not be written.
+    pub fn finish(mut self) -> Result<(), RecordError> {
+        let result = self.out.take().map_or(Ok(()), Out::finish);
+        self.told(result)
+    }
+
+    fn line(&mut self, value: &impl serde::Serialize) -> Result<(), RecordError> {
+        let result = self.out.as_mut().map_or(Ok(()), |out| {
+            let writer = out.writer();
+            serde_json::to_writer(&mut *writer, value)?;
+            writer.write_all(b"\n")
+        });
+        self.told(result)
+    }
+
+    fn told(&self, result: io::Result<()>) -> Result<(), RecordError> {
+        result.map_err(|source| RecordError {
+            path: self.path.clone(),
+            source,
+        })
+    }
+}
+
+impl Drop for Writer {
+    fn drop(&mut self) {
+        if let Some(out) = self.out.take() {
+            // A caller who wants to hear of a failure here calls `finish`.
+            let _ = out.finish();
+        }
+    }
+}

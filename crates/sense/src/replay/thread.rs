@@ -1,0 +1,252 @@
+//! One thread's course between sleep and CPU, as raw events tell it: what makes a burst.
+//!
+//! A burst runs from a wakeup to the switch at which the thread no longer wants the CPU. Recordings
+//! have holes: some switches are hidden from tracing, others were filtered away. What is missing is
+//! not made up, but what can be concluded is:
+//! - Woken and not yet seen to run, the thread writes an event itself: it has run since then, or
+//!   since its wakeup if the wakeup was handled on the same CPU and that was idle.
+//! - Woken and woken again: it ran and slept in between unseen, or its switches were not recorded at
+//!   all. That burst has no length, at its wakeup.
+//! - On a CPU, and another thread is seen there: it left at the last sign of it; whether it slept
+//!   shows in whether a wakeup is next.
+//! - On a CPU though it was never woken: a burst begins at the switch.
+
+use onbeat_model::{Burst, Instant, Span, TaskId};
+
+use super::raw::Kind;
+
+/// What is known of a thread. Each method is something seen, and gives the burst that it ends.
+#[derive(Clone, Copy)]
+pub(super) enum State {
+    /// Nothing yet, or events were lost: what is going on began unseen.
+    Unknown,
+    /// Asleep.
+    Asleep,
+    /// Woken, and not yet seen to run.
+    Woken {
+        burst: Burst,
+        by: Kind,
+        /// The CPU that handled the wakeup, if it was idle.
+        idle: Option<u32>,
+    },
+    /// On a CPU.
+    Running {
+        open: Open,
+        since: Instant,
+        /// When it was last seen there.
+        seen: Instant,
+        cpu: Option<u32>,
+        woken_again: Option<Wakeup>,
+    },
+    /// In the middle of a burst and off the CPU, because it lost it.
+    Preempted(Open),
+    /// Off the CPU, and it is unknown why.
+    Left(Open),
+    /// Exited.
+    Gone,
+}
+
+/// A burst that has not ended.
+#[derive(Clone, Copy)]
+pub(super) struct Open {
+    burst: Burst,
+    /// Its beginning was seen.
+    whole: bool,
+}
+
+/// A wakeup as it was seen.
+#[derive(Clone, Copy)]
+pub(super) struct Wakeup {
+    pub(super) at: Instant,
+    pub(super) kind: Kind,
+    /// The thread that woke it; zero if unknown.
+    pub(super) waker: u32,
+    /// The CPU that handled it.
+    pub(super) cpu: Option<u32>,
+    /// The thread that ran there; zero for the idle task.
+    pub(super) current: u32,
+}
+
+impl Open {
+    fn new(task: TaskId, (woke, waker): (Instant, u32), first_ran: Instant, whole: bool) -> Self {
+        let burst = Burst {
+            task,
+            woke,
+            first_ran,
+            blocked: first_ran,
+            executed: Span::ZERO,
+            preempted: 0,
+            waker,
+            exhausted: false,
+        };
+        Self { burst, whole }
+    }
+
+    fn ran(mut self, from: Instant, to: Instant) -> Self {
+        self.burst.executed += to.since(from);
+        self.burst.blocked = self.burst.blocked.max(to);
+        self
+    }
+
+    fn ended(self) -> Option<Burst> {
+        self.whole.then_some(self.burst)
+    }
+}
+
+impl State {
+    const fn running(open: Open, since: Instant, cpu: Option<u32>) -> Self {
+        Self::Running {
+            open,
+            since,
+            seen: since,
+            cpu,
+            woken_again: None,
+        }
+    }
+
+    /// It was woken.
+    pub(super) fn woken(&mut self, task: TaskId, wakeup: Wakeup) -> Option<Burst> {
+        let idle = wakeup.cpu.filter(|_| wakeup.current == 0);
+        let woken = Self::Woken {
+            burst: Open::new(task, (wakeup.at, wakeup.waker), wakeup.at, true).burst,
+            by: wakeup.kind,
+            idle,
+        };
+        let ended = match *self {
+            Self::Unknown | Self::Asleep => None,
+            Self::Woken {
+                burst,
+                by: Kind::Waking,
+                ..
+            } if wakeup.kind != Kind::Waking => {
+                *self = Self::Woken {
+                    burst,
+                    by: wakeup.kind,
+                    idle,
+                };
+                return None;
+            }
+            Self::Woken { burst, .. } => Some(burst),
+            Self::Running {
+                open,
+                since,
+                seen,
+                cpu: Some(cpu),
+                ..
+            } if Some(cpu) == wakeup.cpu && wakeup.current != task.tid => {
+                open.ran(since, seen).ended()
+            }
+            Self::Running {
+                ref mut woken_again,
+                ..
+            } => {
+                *woken_again = Some(wakeup);
+                return None;
+            }
+            Self::Left(open) => open.ended(),
+            Self::Preempted(_) => return None,
+            Self::Gone if wakeup.kind == Kind::New => None,
+            Self::Gone => return None,
+        };
+        *self = woken;
+        ended
+    }
+
+    /// It wrote an event on `cpu`, so it is running, even if no switch to it was seen.
+    pub(super) fn seen_running(&mut self, at: Instant, cpu: Option<u32>) {
+        match self {
+            Self::Woken { burst, idle, .. } => {
+                let mut burst = *burst;
+                let at_once = idle.is_some() && *idle == cpu;
+                burst.first_ran = if at_once { burst.woke } else { at };
+                let open = Open { burst, whole: true };
+                *self = Self::running(open, burst.first_ran, cpu);
+            }
+            Self::Running { seen, .. } => *seen = at,
+            _ => {}
+        }
+    }
+
+    /// `cpu` switched to it.
+    pub(super) fn on_cpu(&mut self, task: TaskId, at: Instant, cpu: Option<u32>) -> Option<Burst> {
+        let mut ended = None;
+        let open = match *self {
+            Self::Unknown => Open::new(task, (at, 0), at, false),
+            Self::Asleep => Open::new(task, (at, 0), at, true),
+            Self::Woken { mut burst, .. } => {
+                burst.first_ran = at;
+                Open { burst, whole: true }
+            }
+            Self::Preempted(open) | Self::Left(open) => open,
+            Self::Running {
+                open,
+                since,
+                seen,
+                woken_again,
+                ..
+            } => {
+                let open = open.ran(since, seen);
+                match woken_again {
+                    None => open,
+                    Some(wakeup) => {
+                        ended = open.ended();
+                        Open::new(task, (wakeup.at, wakeup.waker), at, true)
+                    }
+                }
+            }
+            Self::Gone => return None,
+        };
+        *self = Self::running(open, at, cpu);
+        ended
+    }
+
+    /// A CPU switched away from it; `ready` if it still wants to run.
+    pub(super) fn off_cpu(&mut self, task: TaskId, at: Instant, ready: bool) -> Option<Burst> {
+        let mut open = match *self {
+            Self::Unknown | Self::Asleep => Open::new(task, (at, 0), at, false),
+            Self::Woken { burst, .. } => Open { burst, whole: true },
+            Self::Preempted(open) | Self::Left(open) => open,
+            Self::Running { open, since, .. } => open.ran(since, at),
+            Self::Gone => return None,
+        };
+        if ready {
+            open.burst.preempted = open.burst.preempted.saturating_add(1);
+            *self = Self::Preempted(open);
+            return None;
+        }
+        open.burst.blocked = at;
+        *self = Self::Asleep;
+        open.ended()
+    }
+
+    /// Another thread was seen on `cpu`, where this one was thought to be.
+    pub(super) fn displaced(&mut self, cpu: u32) {
+        match *self {
+            Self::Running {
+                open,
+                since,
+                seen,
+                cpu: Some(own),
+                woken_again: None,
+            } if own == cpu => *self = Self::Left(open.ran(since, seen)),
+            _ => {}
+        }
+    }
+
+    /// It exited.
+    pub(super) fn exited(&mut self, at: Instant) -> Option<Burst> {
+        let ended = match *self {
+            Self::Running { open, since, .. } => open.ran(since, at).ended(),
+            _ => None,
+        };
+        *self = Self::Gone;
+        ended
+    }
+
+    /// Events were lost: nothing is known any more, except that the dead stay dead.
+    pub(super) fn lost(&mut self) {
+        if !matches!(self, Self::Gone) {
+            *self = Self::Unknown;
+        }
+    }
+}
