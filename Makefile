@@ -10,12 +10,13 @@ TARGET_DIR := $(or $(CARGO_TARGET_DIR),target)
 # scripts/setup.sh may have put cargo there a moment ago.
 export PATH := $(PATH):$(HOME)/.cargo/bin
 
-.PHONY: help build demo test check bench experiments fuzz install uninstall clean
+.PHONY: help build demo test test-vm check bench experiments fuzz install uninstall clean
 
 help:
 	@echo 'make build        the onbeat binary, in $(TARGET_DIR)/release'
 	@echo 'make demo         a film beside CPU hogs, without onbeat and with it'
 	@echo 'make test         every test; as root also those on the live kernel'
+	@echo 'make test-vm      cases on a kernel in an emulated machine, in virtual time'
 	@echo 'make check        format, lints, documentation'
 	@echo 'make bench        the benchmarks'
 	@echo 'make experiments  what there is to measure on a live machine, by name'
@@ -34,6 +35,11 @@ demo:
 test:
 	scripts/setup.sh test
 	scripts/test.sh
+
+test-vm:
+	scripts/setup.sh vm
+	cargo build --release --locked -p onbeat
+	ONBEAT_VM_PATH='$(abspath $(TARGET_DIR))/release' tests/vm/run.sh $(CASE)
 
 check:
 	scripts/setup.sh check

@@ -4,7 +4,7 @@
 # What is there already is left alone, so a second run does nothing. Without apt it names what it
 # would have installed and goes on if the commands are there under other packages' names.
 #
-# usage: scripts/setup.sh build|test|check|demo|experiments|fuzz
+# usage: scripts/setup.sh build|test|check|demo|experiments|fuzz|vm
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -25,8 +25,9 @@ packages_for() {
     demo) echo "${demo[@]}" ;;
     experiments) echo "${experiments[@]}" ;;
     fuzz) echo "${fuzz[@]}" ;;
+    vm) echo "${vm[@]}" ;;
     *)
-        echo "usage: scripts/setup.sh build|test|check|demo|experiments|fuzz" >&2
+        echo "usage: scripts/setup.sh build|test|check|demo|experiments|fuzz|vm" >&2
         exit 2
         ;;
     esac
