@@ -38,6 +38,11 @@ add_program() {
     done
 }
 
+# Threads that end load it by themselves; no program names it.
+unwinder=$(ldconfig -p | awk '/libgcc_s.so.1.*x86-64/ { print $NF; exit }')
+mkdir -p "$root$(dirname "$unwinder")"
+cp -L "$unwinder" "$root$unwinder"
+
 for word; do
     case "$word" in
     *:*)

@@ -35,6 +35,7 @@ mkdir -p "$cache"
 work=$(mktemp -d "$cache/fetch.XXXXXX")
 trap 'rm -rf "$work"' EXIT
 
+# shellcheck disable=SC2016 # apt-get fills these in, not the shell
 archive=$(apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' 'Origin: Debian' |
     grep -v security | head -n 1)
 keyring=/usr/share/keyrings/debian-archive-keyring.gpg
