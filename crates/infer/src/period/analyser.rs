@@ -4,14 +4,13 @@ use std::collections::VecDeque;
 
 use onbeat_model::{Burst, Instant, Rhythm, Span};
 
-use super::candidates::Candidates;
-use super::chain::Chain;
-use super::evidence::{Evidence, Judge};
-use super::fit::{self, Line};
-use super::view::{self, Train};
+use super::search::{Found, Search};
+use super::view::Train;
 
 /// Fewer bursts than this are never called periodic.
 const FEWEST: usize = 6;
+/// Groups of bursts are looked for on so many levels.
+const MERGES: usize = 2;
 
 /// What an [`Analyser`] keeps and how sure it must be.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -39,15 +38,9 @@ impl Default for Config {
 pub struct Analyser {
     config: Config,
     bursts: VecDeque<Burst>,
-    scratch: Scratch,
-}
-
-#[derive(Clone, Debug, Default)]
-struct Scratch {
     train: Train,
-    candidates: Candidates,
-    chain: Chain,
-    judge: Judge,
+    search: Search,
+    limits: Vec<f64>,
 }
 
 impl Analyser {
@@ -57,7 +50,9 @@ impl Analyser {
         Self {
             config,
             bursts: VecDeque::new(),
-            scratch: Scratch::default(),
+            train: Train::default(),
+            search: Search::default(),
+            limits: Vec::new(),
         }
     }
 
@@ -97,25 +92,28 @@ impl Analyser {
         }
         let bursts: &[Burst] = self.bursts.make_contiguous();
         let origin = bursts[0].woke.as_ns();
-        let Scratch {
-            train,
-            candidates,
-            chain,
-            judge,
-        } = &mut self.scratch;
         let enough = -self.config.false_alarm_rate.clamp(1e-300, 1.0).ln();
-        let mut found = None;
-        if view::workers(bursts, origin, train) && train.at.len() >= 5 {
-            found = strongest(train, candidates, chain, judge)
-                .filter(|(_, evidence)| evidence.strength >= enough);
-        }
-        if found.is_none() {
-            view::releases(bursts, origin, train);
-            found = strongest(train, candidates, chain, judge)
-                .filter(|(_, evidence)| evidence.strength >= enough);
-        }
-        found
-            .map(|(line, evidence)| Rhythm {
+        let (train, search) = (&mut self.train, &mut self.search);
+        train.wakeups(bursts, origin);
+        train.levels(&mut self.limits);
+        self.limits.truncate(MERGES);
+        // Without merging, last.
+        self.limits.push(0.0);
+        self.limits
+            .iter()
+            .find_map(|&limit| {
+                train.wakeups(bursts, origin);
+                train.merge(limit);
+                if train.keep_workers() {
+                    if let Some(found) = search.beat(train, enough) {
+                        return Some(found);
+                    }
+                    train.wakeups(bursts, origin);
+                    train.merge(limit);
+                }
+                search.beat(train, enough)
+            })
+            .map(|Found { line, evidence, .. }| Rhythm {
                 period: Span::from_ns(line.period.round() as u64),
                 phase: Instant::from_ns(origin + line.phase.max(0.0).round() as u64),
                 jitter: Span::from_ns(line.jitter.round() as u64),
@@ -134,51 +132,4 @@ impl Analyser {
     pub fn clear(&mut self) {
         self.bursts.clear();
     }
-}
-
-/// The line through `train` with the strongest evidence.
-fn strongest(
-    train: &Train,
-    candidates: &mut Candidates,
-    chain: &mut Chain,
-    judge: &mut Judge,
-) -> Option<(Line, Evidence)> {
-    let mut best: Option<(Line, Evidence)> = None;
-    for &(period, _) in candidates.of(train, 6) {
-        chain.follow(train, period);
-        let Some(line) = fit::line(&chain.beats) else {
-            continue;
-        };
-        let Some(found) = refine(train, &chain.beats, line, judge) else {
-            continue;
-        };
-        if best.is_none_or(|b| found.1.strength > b.1.strength) {
-            best = Some(found);
-        }
-    }
-    best
-}
-
-/// Fits the line again to the points it leads to, and judges it.
-fn refine(
-    train: &Train,
-    beats: &[(i64, f64)],
-    mut line: Line,
-    judge: &mut Judge,
-) -> Option<(Line, Evidence)> {
-    let (mut first, mut last) = (beats.first()?.0, beats.last()?.0);
-    let mut evidence = judge.judge(train, &line, first, last)?;
-    for _ in 0..2 {
-        let met: Vec<(i64, f64)> = judge
-            .nearest
-            .iter()
-            .copied()
-            .filter(|&(beat, at)| (at - line.time(beat)).abs() <= evidence.reach)
-            .collect();
-        first = met.first()?.0;
-        last = met.last()?.0;
-        line = fit::line(&met)?;
-        evidence = judge.judge(train, &line, first, last)?;
-    }
-    Some((line, evidence))
 }

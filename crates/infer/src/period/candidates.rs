@@ -16,11 +16,13 @@ pub(super) const LONGEST_NS: f64 = 1.01e9;
 const SHIFT: u32 = 23 - 5;
 const BINS: usize = 32 * 13;
 
-/// Periods proposed, best first, with their scores; and the histogram, kept for its memory.
+/// The histogram and what it proposes, kept for its memory.
 #[derive(Clone, Debug)]
 pub(super) struct Candidates {
     counts: Vec<u32>,
     scored: Vec<(f64, f64)>,
+    /// Periods proposed, best first, with their scores.
+    pub(super) proposed: Vec<(f64, f64)>,
 }
 
 impl Default for Candidates {
@@ -28,6 +30,7 @@ impl Default for Candidates {
         Self {
             counts: vec![0; BINS],
             scored: Vec::new(),
+            proposed: Vec::new(),
         }
     }
 }
@@ -39,8 +42,8 @@ fn edge(bin: usize) -> f64 {
 }
 
 impl Candidates {
-    /// The periods that `train` suggests, at most `most`, best first.
-    pub(super) fn of(&mut self, train: &Train, most: usize) -> &[(f64, f64)] {
+    /// Proposes at most `most` periods of `train`.
+    pub(super) fn propose(&mut self, train: &Train, most: usize) {
         self.scored.clear();
         self.counts.fill(0);
         let lags = if train.at.len() <= 128 { 16 } else { 8 };
@@ -64,17 +67,19 @@ impl Candidates {
             self.score(train, reach, longest);
         }
         self.scored.sort_unstable_by(|a, b| b.1.total_cmp(&a.1));
-        let mut kept: Vec<(f64, f64)> = Vec::with_capacity(most);
+        self.proposed.clear();
         for &(period, score) in &self.scored {
-            if kept.len() == most {
+            if self.proposed.len() == most {
                 break;
             }
-            if kept.iter().all(|k| (k.0 / period - 1.0).abs() > 0.06) {
-                kept.push((period, score));
+            if self
+                .proposed
+                .iter()
+                .all(|p| (p.0 / period - 1.0).abs() > 0.06)
+            {
+                self.proposed.push((period, score));
             }
         }
-        self.scored = kept;
-        &self.scored
     }
 
     /// Scores the local maxima of the histogram smoothed over `reach` bins on each side, as if each

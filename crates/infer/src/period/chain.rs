@@ -13,9 +13,9 @@ const LEAP: usize = 3;
 /// What a beat left out costs, where a beat met gains one.
 const MISSED: f64 = 0.6;
 /// The largest deviation followed, as a fraction of the period.
-const TOLERANCE: f64 = 0.25;
+const TOLERANCE: f64 = 0.35;
 /// What the largest deviation costs.
-const DEVIATION: f64 = 0.8;
+const DEVIATION: f64 = 1.0;
 
 /// The memory of the search, kept between searches.
 #[derive(Clone, Debug, Default)]
@@ -28,6 +28,21 @@ pub(super) struct Chain {
 }
 
 impl Chain {
+    /// Takes every point of `train` for a release; a gap of several usual ones leaves beats out.
+    pub(super) fn each_point_a_beat(&mut self, train: &Train) {
+        let usual = train.median_gap();
+        self.beats.clear();
+        let mut beat = 0;
+        let mut last: Option<f64> = None;
+        for &at in &train.at {
+            if let Some(last) = last {
+                beat += (((at - last) / usual).round() as i64).max(1);
+            }
+            self.beats.push((beat, at));
+            last = Some(at);
+        }
+    }
+
     /// Finds the best run of `period` through `train`; its points are then in `beats`.
     pub(super) fn follow(&mut self, train: &Train, period: f64) {
         let at = &train.at;

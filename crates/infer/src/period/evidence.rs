@@ -12,6 +12,11 @@ use super::view::Train;
 
 /// The logarithm of the range of periods, ln(1 s / 0.5 ms).
 const RANGE: f64 = 7.6;
+/// Trains and candidates looked at.
+const LOOKS: f64 = 8.0;
+/// Deviations of less than this, in nanoseconds, are not taken for more exact: the clock of a
+/// recording may be this coarse.
+const EXACT_NS: f64 = 2_000.0;
 
 /// `beats * D(met/beats || chance)`, zero if no more were met than by chance.
 pub(super) fn divergence(beats: f64, met: f64, chance: f64) -> f64 {
@@ -28,13 +33,15 @@ pub(super) fn divergence(beats: f64, met: f64, chance: f64) -> f64 {
     beats * (rate * (rate / chance).ln() + missed)
 }
 
-/// A line, judged.
+/// A beat, judged.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Evidence {
     /// Minus the logarithm of the false-alarm probability.
     pub(super) strength: f64,
-    /// The half width around the beats at which it is strongest.
+    /// Within this of their beats, the points met make it strongest.
     pub(super) reach: f64,
+    /// The share of the beats met.
+    pub(super) met: f64,
 }
 
 /// The memory of the judge.
@@ -47,7 +54,7 @@ pub(super) struct Judge {
 
 impl Judge {
     /// Judges the beats `first..=last` of `line` against `train`.
-    pub(super) fn judge(
+    pub(super) fn line(
         &mut self,
         train: &Train,
         line: &Line,
@@ -73,23 +80,56 @@ impl Judge {
                 self.deviations.push((at - due).abs());
             }
         }
-        let beats = (last - first + 1) as usize;
+        let beats = (last - first + 1) as f64;
+        self.strongest(train, line.period, beats, |beats, width| {
+            RANGE * beats / (width * width) * beats.sqrt() * LOOKS
+        })
+    }
+
+    /// Judges the steps from each point of `beats` to the next against `period`: the rhythm of a
+    /// thread whose timer starts anew when a job took too long, so that no line holds for long.
+    pub(super) fn steps(
+        &mut self,
+        train: &Train,
+        period: f64,
+        beats: &[(i64, f64)],
+    ) -> Option<Evidence> {
+        self.deviations.clear();
+        self.deviations.extend(beats.windows(2).map(|w| {
+            let count = (w[1].0 - w[0].0) as f64;
+            (w[1].1 - w[0].1 - count * period).abs()
+        }));
+        let count = (beats.last()?.0 - beats.first()?.0) as f64;
+        self.strongest(train, period, count, |beats, width| {
+            RANGE / width * beats.sqrt() * LOOKS
+        })
+    }
+
+    /// The evidence at the width at which it is strongest.
+    fn strongest(
+        &mut self,
+        train: &Train,
+        period: f64,
+        beats: f64,
+        tries: impl Fn(f64, f64) -> f64,
+    ) -> Option<Evidence> {
         self.deviations.sort_unstable_by(f64::total_cmp);
         let mut best: Option<Evidence> = None;
         for (i, &deviation) in self.deviations.iter().enumerate().skip(2) {
-            let met = i + 1;
-            if met * 2 < beats {
+            let met = (i + 1) as f64;
+            if met * 2.0 < beats {
                 continue;
             }
-            // A deviation is the distance to a line fitted through it, and known to a microsecond at
-            // best: never take it for exact.
-            let reach = deviation.max(2_000.0).max(line.period * 1e-3);
-            let width = (2.0 * reach / line.period).min(1.0);
+            let reach = deviation.max(EXACT_NS).max(period * 1e-3);
+            let width = (2.0 * reach / period).min(1.0);
             let chance = train.coverage(2.0 * reach);
-            let tries = RANGE * beats as f64 / (width * width) * (beats as f64).sqrt() * 4.0;
-            let strength = divergence(beats as f64, met as f64, chance) - tries.ln();
+            let strength = divergence(beats, met, chance) - tries(beats, width).ln();
             if best.is_none_or(|b| strength > b.strength) {
-                best = Some(Evidence { strength, reach });
+                best = Some(Evidence {
+                    strength,
+                    reach,
+                    met: met / beats,
+                });
             }
         }
         best

@@ -15,18 +15,28 @@ impl Line {
     pub(super) fn time(&self, beat: i64) -> f64 {
         self.phase + self.period * beat as f64
     }
+
+    /// How far after its beat a point is.
+    pub(super) fn late(&self, point: (i64, f64)) -> f64 {
+        point.1 - self.time(point.0)
+    }
 }
 
 /// The line of least squares through `beats`; none for fewer than three, or if it does not rise.
-pub(super) fn line(beats: &[(i64, f64)]) -> Option<Line> {
-    let n = beats.len() as f64;
+pub(super) fn line(beats: impl Iterator<Item = (i64, f64)> + Clone) -> Option<Line> {
+    let (mut n, mut mean_beat, mut mean_time) = (0.0, 0.0, 0.0);
+    for (beat, time) in beats.clone() {
+        n += 1.0;
+        mean_beat += beat as f64;
+        mean_time += time;
+    }
     if n < 3.0 {
         return None;
     }
-    let mean_beat = beats.iter().map(|b| b.0 as f64).sum::<f64>() / n;
-    let mean_time = beats.iter().map(|b| b.1).sum::<f64>() / n;
+    mean_beat /= n;
+    mean_time /= n;
     let (mut square, mut product) = (0.0, 0.0);
-    for &(beat, time) in beats {
+    for (beat, time) in beats.clone() {
         let x = beat as f64 - mean_beat;
         square += x * x;
         product += x * (time - mean_time);
@@ -34,15 +44,74 @@ pub(super) fn line(beats: &[(i64, f64)]) -> Option<Line> {
     if square <= 0.0 || product <= 0.0 {
         return None;
     }
-    let period = product / square;
-    let phase = mean_time - period * mean_beat;
-    let scatter: f64 = beats
-        .iter()
-        .map(|&(beat, time)| (time - phase - period * beat as f64).powi(2))
-        .sum();
-    Some(Line {
-        period,
-        phase,
-        jitter: (scatter / (n - 2.0)).sqrt(),
-    })
+    let mut line = Line {
+        period: product / square,
+        phase: mean_time - product / square * mean_beat,
+        jitter: 0.0,
+    };
+    let scatter: f64 = beats.map(|beat| line.late(beat).powi(2)).sum();
+    line.jitter = (scatter / (n - 2.0)).sqrt();
+    Some(line)
+}
+
+/// The line through `beats` without the points that lie far out, judged by the median deviation: a
+/// few wakeups that are no releases do not turn it.
+pub(super) fn robust_line(beats: &[(i64, f64)], scratch: &mut Vec<f64>) -> Option<Line> {
+    let mut best = line(beats.iter().copied())?;
+    for _ in 0..3 {
+        scratch.clear();
+        scratch.extend(beats.iter().map(|&b| best.late(b).abs()));
+        let middle = scratch.len() / 2;
+        let (_, &mut median, _) = scratch.select_nth_unstable_by(middle, f64::total_cmp);
+        // 1.4826 makes the median deviation an estimate of the standard deviation.
+        let limit = (3.5 * 1.4826 * median).max(1_000.0);
+        best = line(
+            beats
+                .iter()
+                .copied()
+                .filter(|&b| best.late(b).abs() <= limit),
+        )?;
+    }
+    Some(best)
+}
+
+/// The median step of one beat, and its scatter as a standard deviation per point (of the steps,
+/// over the square root of two), from the median deviation.
+pub(super) fn steps(beats: &[(i64, f64)], scratch: &mut Vec<f64>) -> Option<(f64, f64)> {
+    let each = |w: &[(i64, f64)]| (w[1].1 - w[0].1) / (w[1].0 - w[0].0).max(1) as f64;
+    scratch.clear();
+    scratch.extend(beats.windows(2).map(each));
+    let middle = scratch.len() / 2;
+    if scratch.is_empty() {
+        return None;
+    }
+    let (_, &mut step, _) = scratch.select_nth_unstable_by(middle, f64::total_cmp);
+    for deviation in scratch.iter_mut() {
+        *deviation = (*deviation - step).abs();
+    }
+    let (_, &mut median, _) = scratch.select_nth_unstable_by(middle, f64::total_cmp);
+    Some((step, 1.4826 * median / std::f64::consts::SQRT_2))
+}
+
+/// The mean square of the differences between the lateness of successive beats, over the variance
+/// of the lateness (von Neumann, 1941): 2 if each beat is late on its own, little if lateness adds
+/// up. The largest deviations are left out, as in the fit.
+pub(super) fn von_neumann(beats: &[(i64, f64)], line: &Line, scratch: &mut Vec<f64>) -> f64 {
+    scratch.clear();
+    let limit = 3.5 * line.jitter;
+    scratch.extend(
+        beats
+            .iter()
+            .map(|&beat| line.late(beat))
+            .filter(|late| late.abs() <= limit),
+    );
+    let n = scratch.len() as f64;
+    let mean = scratch.iter().sum::<f64>() / n;
+    let variance: f64 = scratch.iter().map(|l| (l - mean).powi(2)).sum::<f64>() / n;
+    let differences: f64 = scratch.windows(2).map(|w| (w[1] - w[0]).powi(2)).sum();
+    if variance > 0.0 {
+        differences / (n - 1.0) / variance
+    } else {
+        2.0
+    }
 }

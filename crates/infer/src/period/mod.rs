@@ -20,6 +20,8 @@ mod chain;
 mod evidence;
 mod fit;
 pub mod lfspp;
+mod resonance;
+mod search;
 pub mod track;
 mod view;
 

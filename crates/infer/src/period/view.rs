@@ -3,25 +3,99 @@
 //! A job may be several bursts: a player's frame wakes for its clock, then for the display, then for
 //! the display again, all within a fraction of its period. The releases are the first of each such
 //! group. A thread may also poll: wake at short intervals, see that there is nothing to do, and
-//! sleep on; its releases are then the few bursts that carry the work.
+//! sleep on; its releases are then the few groups that carry the work.
 
 use onbeat_model::Burst;
+
+/// Two kinds of gaps, or of executed times, have a valley between them as wide as this ratio.
+const WIDE: f64 = 2.5;
+/// One value in so many may lie in the valley.
+const STRAYS: usize = 25;
+/// One value in so many, at least, is of each kind.
+const SIDE: usize = 10;
 
 /// Points in time, ascending, in nanoseconds after an origin, and what the search needs of them.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Train {
     /// The points.
     pub(super) at: Vec<f64>,
-    /// The gaps between them, ascending, and the sums of the first of these.
+    /// What was executed from each point to the next.
+    pub(super) executed: Vec<f64>,
+    /// The gaps between the points, ascending, and the sums of the first of these.
     gaps: Vec<f64>,
     sums: Vec<f64>,
 }
 
 impl Train {
-    /// Becomes the train of `points`, which ascend.
-    pub(super) fn fill(&mut self, points: impl Iterator<Item = f64>) {
+    /// Every burst is a point.
+    pub(super) fn wakeups(&mut self, bursts: &[Burst], origin: u64) {
         self.at.clear();
-        self.at.extend(points);
+        self.executed.clear();
+        for burst in bursts {
+            self.at
+                .push(burst.woke.as_ns().saturating_sub(origin) as f64);
+            self.executed.push(burst.executed.as_ns() as f64);
+        }
+        self.measure();
+    }
+
+    /// The gaps at which groups of points may part, longest first: between the groups, between
+    /// groups inside the groups.
+    pub(super) fn levels(&self, limits: &mut Vec<f64>) {
+        valleys(&self.gaps, limits);
+    }
+
+    /// Merges points that follow the one before after no more than `limit`.
+    pub(super) fn merge(&mut self, limit: f64) {
+        let mut kept = 0;
+        let mut last = f64::NEG_INFINITY;
+        for i in 0..self.at.len() {
+            let (at, executed) = (self.at[i], self.executed[i]);
+            if at - last > limit {
+                self.at[kept] = at;
+                self.executed[kept] = executed;
+                kept += 1;
+            } else {
+                self.executed[kept - 1] += executed;
+            }
+            last = at;
+        }
+        self.keep(kept);
+    }
+
+    /// Keeps the points that carry the work, if the others are negligible: two kinds of points, and
+    /// the light ones together take less than a third of the time. Says whether it did.
+    pub(super) fn keep_workers(&mut self) -> bool {
+        let mut executed = self.executed.clone();
+        executed.sort_unstable_by(f64::total_cmp);
+        let mut limits = Vec::new();
+        valleys(&executed, &mut limits);
+        let Some(&limit) = limits.first() else {
+            return false;
+        };
+        let light: f64 = executed.iter().take_while(|&&e| e <= limit).sum();
+        if light * 3.0 > executed.iter().sum() {
+            return false;
+        }
+        let mut kept = 0;
+        for i in 0..self.at.len() {
+            if self.executed[i] > limit {
+                self.at[kept] = self.at[i];
+                self.executed[kept] = self.executed[i];
+                kept += 1;
+            }
+        }
+        self.keep(kept);
+        true
+    }
+
+    fn keep(&mut self, first: usize) {
+        self.at.truncate(first);
+        self.executed.truncate(first);
+        self.measure();
+    }
+
+    fn measure(&mut self) {
         self.gaps.clear();
         self.gaps.extend(self.at.windows(2).map(|w| w[1] - w[0]));
         self.gaps.sort_unstable_by(f64::total_cmp);
@@ -31,6 +105,15 @@ impl Train {
             sum += g;
             sum
         }));
+    }
+
+    /// The gap that half of the gaps do not exceed; at least a nanosecond.
+    pub(super) fn median_gap(&self) -> f64 {
+        self.gaps
+            .get(self.gaps.len() / 2)
+            .copied()
+            .unwrap_or(0.0)
+            .max(1.0)
     }
 
     /// From the first point to the last.
@@ -52,65 +135,22 @@ impl Train {
     }
 }
 
-/// The wakeups that follow an earlier one after more than the usual gap inside a group.
-pub(super) fn releases(bursts: &[Burst], origin: u64, train: &mut Train) {
-    train.fill(bursts.iter().map(|b| (b.woke.as_ns() - origin) as f64));
-    let Some(limit) = split(&train.gaps) else {
-        return;
-    };
-    let mut last = f64::NEG_INFINITY;
-    let points: Vec<f64> = train
-        .at
-        .iter()
-        .copied()
-        .filter(|&at| {
-            let first = at - last > limit;
-            last = at;
-            first
-        })
-        .collect();
-    train.fill(points.into_iter());
-}
-
-/// The bursts that carry the work, if they are few and the others negligible: each other one takes
-/// less than a fifth of the lightest of them, and all others together less than half their time.
-pub(super) fn workers(bursts: &[Burst], origin: u64, train: &mut Train) -> bool {
-    let mut executed: Vec<f64> = bursts.iter().map(|b| b.executed.as_ns() as f64).collect();
-    executed.sort_unstable_by(f64::total_cmp);
-    let Some(limit) = split(&executed) else {
-        return false;
-    };
-    let light: f64 = executed.iter().filter(|&&e| e <= limit).sum();
-    let total: f64 = executed.iter().sum();
-    if light * 3.0 > total {
-        return false;
-    }
-    train.fill(
-        bursts
-            .iter()
-            .filter(|b| b.executed.as_ns() as f64 > limit)
-            .map(|b| (b.woke.as_ns() - origin) as f64),
-    );
-    true
-}
-
-/// Where two well-separated groups of positive values part, by the largest variance of logarithms
-/// between them (Otsu, 1979); none if the mean of the larger is not eight times that of the smaller.
-fn split(ascending: &[f64]) -> Option<f64> {
-    let logs: Vec<f64> = ascending.iter().map(|v| v.max(1.0).ln()).collect();
-    let n = logs.len() as f64;
-    let total: f64 = logs.iter().sum();
-    let mut below = 0.0;
-    let mut best = (0.0, None);
-    for (i, pair) in logs.windows(2).enumerate() {
-        below += pair[0];
-        let count = (i + 1) as f64;
-        let apart = (total - below) / (n - count) - below / count;
-        let between = count * (n - count) * apart * apart;
-        if between > best.0 {
-            let limit = ((pair[0] + pair[1]) / 2.0).exp();
-            best = (between, (apart > 8.0_f64.ln()).then_some(limit));
+/// Where positive values part into kinds, largest first: in the middle of each valley that is wide,
+/// by ratio, and has a tenth of the values on each side. A few values may lie in the valley.
+fn valleys(ascending: &[f64], limits: &mut Vec<f64>) {
+    limits.clear();
+    let n = ascending.len();
+    let strays = n / STRAYS;
+    let side = (n / SIDE).max(2);
+    let mut best = (WIDE, None);
+    for low in (side - 1..n.saturating_sub(side + strays)).rev() {
+        let (below, above) = (ascending[low].max(1.0), ascending[low + 1 + strays]);
+        if above > below * best.0 {
+            best = (above / below, Some((below * above).sqrt()));
+        } else if let (true, (_, Some(limit))) = (above < below * WIDE, best) {
+            limits.push(limit);
+            best = (WIDE, None);
         }
     }
-    best.1
+    limits.extend(best.1);
 }

@@ -1,0 +1,141 @@
+//! The search for the beat of one train: proposes, follows, fits, judges, and picks.
+
+use super::candidates::Candidates;
+use super::chain::Chain;
+use super::evidence::{Evidence, Judge};
+use super::fit::{self, Line};
+use super::resonance;
+use super::view::Train;
+
+/// How many periods are followed.
+const CANDIDATES: usize = 6;
+/// Steps that scatter less than this share of the period are a rhythm even if nothing holds them to
+/// a line: a loop that sleeps a fixed time, say.
+const TIGHT: f64 = 0.03;
+/// Points held to a line have steps whose mean square is twice the variance around it
+/// (von Neumann's ratio); that of a random walk falls with its length.
+const HELD: f64 = 1.5;
+/// From this many beats on a random walk's ratio is so low that less will do.
+const LONG: f64 = 36.0;
+
+/// A line that meets more than this share of its beats holds even if lateness adds up for a while:
+/// a thread that polls for its releases comes later and later, until it comes a poll earlier.
+const WHOLE: f64 = 0.95;
+/// Points that scatter around a line by more than this share of its period do not follow it: were
+/// they anywhere, it would be 0.29.
+const LOOSE: f64 = 0.16;
+/// Periods whose logarithms differ less are two views of one rhythm.
+const ALIKE: f64 = 0.15;
+
+/// A beat found in a train.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Found {
+    pub(super) line: Line,
+    pub(super) evidence: Evidence,
+    /// The strength, times the share of the train that the beats span: a stretch that happens to be
+    /// very regular does not hide the rhythm of the whole.
+    rank: f64,
+    /// The beats lie on a line, for nearly all of the train: a stronger claim than steps of one size.
+    line_holds: bool,
+}
+
+impl Found {
+    fn better_than(&self, other: &Self) -> bool {
+        let alike = (self.line.period / other.line.period).ln().abs() < ALIKE;
+        if alike && self.line_holds != other.line_holds {
+            self.line_holds
+        } else {
+            self.rank > other.rank
+        }
+    }
+}
+
+/// The memory of the search, kept between searches.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Search {
+    candidates: Candidates,
+    chain: Chain,
+    judge: Judge,
+    scratch: Vec<f64>,
+    met: Vec<(i64, f64)>,
+}
+
+impl Search {
+    /// The beat of `train` that is surer than `enough`, if there is one.
+    pub(super) fn beat(&mut self, train: &Train, enough: f64) -> Option<Found> {
+        if train.at.len() < 5 {
+            return None;
+        }
+        self.chain.each_point_a_beat(train);
+        let mut best = self.weigh(train, enough);
+        if best.is_some_and(|found| found.line_holds && found.evidence.met > 0.8) {
+            return best;
+        }
+        self.candidates.propose(train, CANDIDATES);
+        for i in 0..self.candidates.proposed.len() {
+            self.chain.follow(train, self.candidates.proposed[i].0);
+            if let Some(found) = self.weigh(train, enough) {
+                if best.is_none_or(|b| found.better_than(&b)) {
+                    best = Some(found);
+                }
+            }
+        }
+        best
+    }
+
+    /// Fits the chain and judges it; a chain that is not surer than `enough` is none.
+    fn weigh(&mut self, train: &Train, enough: f64) -> Option<Found> {
+        let beats = &self.chain.beats;
+        let (first, last) = (beats.first()?.0, beats.last()?.0);
+        let mut line = fit::robust_line(beats, &mut self.scratch)?;
+        let (step, scatter) = fit::steps(beats, &mut self.scratch)?;
+        let share = ((last - first) as f64 * step / train.length()).min(1.0);
+        let ratio = fit::von_neumann(beats, &line, &mut self.scratch);
+        let tight = scatter < TIGHT * step;
+        let held = ratio > HELD * (LONG / beats.len() as f64).min(1.0);
+        let evidence = self
+            .judge
+            .line(train, &line, first, last)
+            .filter(|_| line.jitter < LOOSE * line.period);
+        let sure = |e: &Evidence| e.strength >= enough;
+        let line_holds =
+            evidence.is_some_and(|e| sure(&e) && (held || e.met > WHOLE) && (tight || held));
+        if !line_holds || (tight && !held && evidence.is_some_and(|e| e.met <= WHOLE)) {
+            if !tight {
+                return None;
+            }
+            let evidence = self.judge.steps(train, step, beats).filter(sure)?;
+            line = Line {
+                period: step,
+                phase: beats.last()?.1 - step * last as f64,
+                jitter: scatter,
+            };
+            return Some(Found {
+                line,
+                evidence,
+                rank: evidence.strength * share,
+                line_holds: false,
+            });
+        }
+        let evidence = evidence?;
+        self.met.clear();
+        self.met.extend(
+            self.judge
+                .nearest
+                .iter()
+                .filter(|&&beat| line.late(beat).abs() <= evidence.reach),
+        );
+        let length = resonance::pattern(&line, &self.met, first, last);
+        if length > 1 {
+            let place = self.met.first()?.0.rem_euclid(length);
+            let same = self.met.iter().filter(|b| b.0.rem_euclid(length) == place);
+            line = fit::line(same.map(|b| (b.0.div_euclid(length), b.1)))?;
+        }
+        Some(Found {
+            line,
+            evidence,
+            rank: evidence.strength * share,
+            line_holds: share > 0.75 && evidence.met > 0.85,
+        })
+    }
+}
