@@ -5,13 +5,15 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 use onbeat_model::{Reservation, Span};
 
+#[cfg(test)]
+mod documented;
 mod keep;
 mod state;
 mod values;
 
 pub(crate) use keep::KeepOptions;
 pub(crate) use state::StateDirectory;
-pub(crate) use values::Method;
+pub(crate) use values::{Method, Weight};
 
 /// Keeps programs with deadlines on the beat on a busy machine.
 ///

@@ -2,6 +2,9 @@
 
 mod analyze;
 mod arguments;
+#[path = "../documented/mod.rs"]
+mod documented;
+mod formats;
 mod generated;
 
 use std::ffi::OsStr;

@@ -1,0 +1,152 @@
+//! What the documentation says can be typed, can be typed.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use clap::{CommandFactory, Parser};
+
+use super::Cli;
+use crate::manual;
+
+const DOCUMENTS: [&str; 5] = [
+    "README.md",
+    "CONTRIBUTING.md",
+    "ARCHITECTURE.md",
+    "docs/tutorial.md",
+    "docs/formats.md",
+];
+
+fn checkout() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+fn read(document: &str) -> String {
+    fs::read_to_string(checkout().join(document)).unwrap_or_else(|e| panic!("{document}: {e}"))
+}
+
+/// The lines of the fenced blocks.
+fn code_lines(text: &str) -> Vec<String> {
+    let mut inside = false;
+    let mut lines = Vec::new();
+    for line in text.lines() {
+        if line.trim_start().starts_with("```") {
+            inside = !inside;
+        } else if inside {
+            lines.push(line.trim().to_owned());
+        }
+    }
+    lines
+}
+
+/// The words of an onbeat command line, if it is one; what a shell would put in counts as a number.
+fn onbeat_words(line: &str) -> Option<Vec<String>> {
+    let line = line.split(" #").next()?.trim();
+    let line = line.strip_prefix("$ ").unwrap_or(line);
+    let line = line.strip_prefix("sudo ").unwrap_or(line);
+    if line != "onbeat" && !line.starts_with("onbeat ") {
+        return None;
+    }
+    let mut line = line.to_owned();
+    while let Some(from) = line.find("$(") {
+        let to = line[from..].find(')').map(|to| from + to)?;
+        line.replace_range(from..=to, "1");
+    }
+    Some(line.split_whitespace().map(str::to_owned).collect())
+}
+
+fn assert_parses(place: &str, words: &[String]) {
+    if let Err(error) = Cli::try_parse_from(words) {
+        panic!("{place}: {}: {error}", words.join(" "));
+    }
+}
+
+#[test]
+fn every_command_line_in_the_documents_parses() {
+    let mut found = 0;
+    for document in DOCUMENTS {
+        for line in code_lines(&read(document)) {
+            // A transcript may show onbeat's own messages.
+            if line.starts_with("onbeat: ") {
+                continue;
+            }
+            if let Some(words) = onbeat_words(&line) {
+                assert_parses(document, &words);
+                found += 1;
+            }
+        }
+    }
+    assert!(found >= 20, "only {found} command lines found");
+}
+
+#[test]
+fn every_example_in_the_man_pages_parses() {
+    let mut command = Cli::command();
+    command.build();
+    let pages = command
+        .get_subcommands()
+        .map(|command| format!("onbeat-{}", command.get_name()))
+        .chain(["onbeat".to_owned()]);
+    for page in pages {
+        for section in manual::sections(&page) {
+            if section.title == "EXAMPLES" {
+                for (line, _) in section.entries {
+                    assert_parses(&page, &onbeat_words(line).expect(line));
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn every_flag_that_the_documents_name_exists() {
+    let mut command = Cli::command();
+    command.build();
+    let flags: BTreeSet<String> = command
+        .get_subcommands()
+        .flat_map(clap::Command::get_arguments)
+        .filter_map(|argument| argument.get_long().map(|long| format!("--{long}")))
+        .collect();
+    for document in DOCUMENTS.into_iter().chain(["CHANGELOG.md"]) {
+        let text = read(document);
+        for code in text.split('`').skip(1).step_by(2) {
+            if code.starts_with("--") {
+                let flag = code.split([' ', '=']).next().unwrap_or(code);
+                assert!(flags.contains(flag), "{document}: {flag}");
+            }
+        }
+    }
+}
+
+#[test]
+fn every_make_target_that_the_documents_name_exists() {
+    let makefile = read("Makefile");
+    for document in DOCUMENTS.into_iter().chain(["CHANGELOG.md"]) {
+        let text = read(document);
+        let inline = text.split('`').skip(1).step_by(2).map(str::to_owned);
+        for code in inline.chain(code_lines(&text)) {
+            let code = code.strip_prefix("sudo ").unwrap_or(&code);
+            if let Some(rest) = code.strip_prefix("make ") {
+                let target = rest.split_whitespace().next().unwrap_or_default();
+                assert!(
+                    makefile.contains(&format!("\n{target}:")),
+                    "{document}: make {target}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn every_file_that_the_documents_link_to_exists() {
+    for document in DOCUMENTS {
+        let path = checkout().join(document);
+        let folder = path.parent().unwrap();
+        for link in read(document).split("](").skip(1) {
+            let target = link.split([')', '#']).next().unwrap_or_default();
+            if !target.is_empty() && !target.contains("://") {
+                assert!(folder.join(target).exists(), "{document}: {target}");
+            }
+        }
+    }
+}

@@ -1,0 +1,57 @@
+//! `docs/formats.md` lists exactly the fields of `--report` and `--log`.
+
+use std::fs;
+use std::process::{Command, Stdio};
+
+use serde_json::Value;
+
+use crate::documented::{documented, written};
+use crate::{Mortal, can_run, eventually, onbeat, policy};
+
+const BEATS_FOR_EVER: &str = "
+import time
+due = time.monotonic()
+while True:
+    due += 0.02
+    time.sleep(max(0, due - time.monotonic()))
+";
+
+#[test]
+fn a_dry_run_logs_and_reports_the_fields_that_are_documented_and_changes_nothing() {
+    if !can_run("a_dry_run_logs_and_reports") {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    let beats = Mortal::spawn(Command::new("python3").args(["-c", BEATS_FOR_EVER]));
+    let mut attach = Mortal::spawn(
+        onbeat(folder.path())
+            .args(["attach", "--dry-run", "--quiet", "--report"])
+            .arg(path("report.json"))
+            .arg("--log")
+            .arg(path("log.jsonl"))
+            .arg(beats.id().to_string())
+            .stderr(Stdio::inherit()),
+    );
+    let entry: Value = eventually("the first decision", || {
+        let log = fs::read_to_string(path("log.jsonl")).ok()?;
+        serde_json::from_str(log.split_once('\n')?.0).ok()
+    });
+    assert_eq!(policy(beats.id()), libc::SCHED_OTHER);
+    assert_eq!(entry["tid"], beats.id());
+    assert_eq!(entry["what"], "reserved");
+    let reservation = written(&entry["new"]);
+    assert_eq!(
+        reservation.into_iter().collect::<Vec<_>>(),
+        ["deadline_ns", "period_ns", "runtime_ns"]
+    );
+    assert_eq!(written(&entry), documented("What `--log` writes"));
+
+    // SAFETY: a plain system call about our own child.
+    unsafe { libc::kill(attach.id().cast_signed(), libc::SIGTERM) };
+    assert_eq!(attach.0.wait().unwrap().code(), Some(0));
+    let report: Value =
+        serde_json::from_str(&fs::read_to_string(path("report.json")).unwrap()).unwrap();
+    assert_eq!(report["threads"][0]["tid"], beats.id());
+    assert_eq!(written(&report), documented("What `--report` writes"));
+}

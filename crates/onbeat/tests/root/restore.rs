@@ -1,0 +1,99 @@
+//! `onbeat restore` and `onbeat doctor`.
+
+use std::process::Stdio;
+
+use crate::{DEADLINE, Mortal, can_run, eventually, onbeat, policy, state_files, stderr, stdout};
+
+#[test]
+fn after_a_kill_the_program_gets_back_what_it_had() {
+    if !can_run("after_a_kill_the_program_gets_back_what_it_had") {
+        return;
+    }
+    let state = tempfile::tempdir().unwrap();
+    let pid_file = state.path().join("pid.txt");
+    let script = format!("echo $$ > {}; exec sleep 1000", pid_file.display());
+    let mut reserve = Mortal::spawn(
+        onbeat(state.path())
+            .args([
+                "reserve",
+                "--runtime",
+                "2ms",
+                "--period",
+                "50ms",
+                "--",
+                "sh",
+                "-c",
+            ])
+            .arg(script)
+            .stderr(Stdio::null()),
+    );
+    let program: u32 = eventually("the program's number", || {
+        std::fs::read_to_string(&pid_file).ok()?.trim().parse().ok()
+    });
+    let _cleanup = Killed(program);
+    assert_eq!(policy(program), DEADLINE);
+
+    let refused = onbeat(state.path()).arg("restore").output().unwrap();
+    assert_eq!(refused.status.code(), Some(1), "{}", stdout(&refused));
+    assert!(
+        stderr(&refused).contains("still running"),
+        "{}",
+        stderr(&refused)
+    );
+    assert_eq!(policy(program), DEADLINE);
+
+    reserve.0.kill().unwrap();
+    reserve.0.wait().unwrap();
+    assert_eq!(policy(program), DEADLINE);
+    let restored = onbeat(state.path()).arg("restore").output().unwrap();
+    assert_eq!(restored.status.code(), Some(0), "{}", stderr(&restored));
+    assert_eq!(stdout(&restored), format!("thread {program}: put back\n"));
+    assert_eq!(policy(program), libc::SCHED_OTHER);
+    std::fs::remove_file(&pid_file).unwrap();
+    assert_eq!(state_files(state.path()), 0);
+
+    let again = onbeat(state.path()).arg("restore").output().unwrap();
+    assert_eq!(again.status.code(), Some(0));
+    assert_eq!(stdout(&again), "nothing to put back\n");
+}
+
+/// Ends a process that its own parent left behind.
+struct Killed(u32);
+
+impl Drop for Killed {
+    fn drop(&mut self) {
+        // SAFETY: a plain system call; the process is this test's own and lives until now.
+        unsafe { libc::kill(self.0.cast_signed(), libc::SIGKILL) };
+    }
+}
+
+#[test]
+fn the_doctor_finds_this_machine_fit_and_says_so_twice() {
+    if !can_run("the_doctor_finds_this_machine_fit") {
+        return;
+    }
+    let state = tempfile::tempdir().unwrap();
+    let table = onbeat(state.path()).arg("doctor").output().unwrap();
+    assert_eq!(table.status.code(), Some(0), "{}", stdout(&table));
+    assert!(stdout(&table).contains("onbeat can do its work here."));
+    let json = onbeat(state.path())
+        .args(["doctor", "--json"])
+        .output()
+        .unwrap();
+    assert_eq!(json.status.code(), Some(0));
+    let object: serde_json::Value = serde_json::from_str(stdout(&json)).unwrap();
+    assert_eq!(object["ready"], true);
+    assert_eq!(object["onbeat"], env!("CARGO_PKG_VERSION"));
+    let features = object["features"].as_array().unwrap();
+    assert!(features.len() >= 2, "{object}");
+    for feature in features {
+        assert!(
+            stdout(&table).contains(feature["name"].as_str().unwrap()),
+            "{feature}"
+        );
+        assert!(
+            feature["standing"] == "full" || feature["standing"] == "partial",
+            "{feature}"
+        );
+    }
+}
