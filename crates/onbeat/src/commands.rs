@@ -1,7 +1,11 @@
 //! One module per command.
 
 pub(crate) mod analyze;
+pub(crate) mod attach;
 pub(crate) mod doctor;
 pub(crate) mod generate;
+mod keep;
+pub(crate) mod record;
 pub(crate) mod reserve;
 pub(crate) mod restore;
+pub(crate) mod run;

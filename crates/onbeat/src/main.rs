@@ -7,7 +7,9 @@ mod analysis;
 mod child;
 mod cli;
 mod commands;
+mod keep_table;
 mod manual;
+mod own_time;
 mod signals;
 mod table;
 
@@ -26,12 +28,14 @@ const FAILURE_BESIDE_PROGRAM: u8 = 125;
 fn main() -> ExitCode {
     let cli = Cli::parse();
     let result = match &cli.command {
+        Command::Run(args) => commands::run::run(args),
+        Command::Attach(args) => commands::attach::run(args),
         Command::Analyze(args) => commands::analyze::run(args),
         Command::Doctor(args) => commands::doctor::run(args),
+        Command::Record(args) => commands::record::run(args),
         Command::Reserve(args) => commands::reserve::run(args),
         Command::Restore(args) => commands::restore::run(args),
         Command::Generate(args) => commands::generate::run(args),
-        _ => Err(anyhow::anyhow!("this command is not built yet")),
     };
     result.unwrap_or_else(|error| {
         if is_closed_pipe(&error) {

@@ -1,0 +1,34 @@
+//! `onbeat attach`: keeps running processes on the beat until they end, or until told to stop.
+
+use std::process::ExitCode;
+
+use anyhow::Context;
+use onbeat_control::Next;
+
+use super::keep::Keeper;
+use crate::cli::AttachArgs;
+use crate::signals::Signals;
+
+/// Tracks, keeps, gives back.
+pub(crate) fn run(args: &AttachArgs) -> anyhow::Result<ExitCode> {
+    let signals = Signals::block().context("cannot listen for signals")?;
+    let mut keeper = Keeper::new(&args.keep)?;
+    for &pid in args.pids.iter().chain(&args.keep.also) {
+        keeper.track(pid)?;
+    }
+    keeper.keep(|| Ok(()), |()| attend(&signals))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Being told to stop is how this command ends: no failure.
+fn attend(signals: &Signals) -> Next {
+    while let Some(signal) = signals.next() {
+        if matches!(
+            signal.number,
+            libc::SIGINT | libc::SIGTERM | libc::SIGHUP | libc::SIGQUIT
+        ) {
+            return Next::Stop;
+        }
+    }
+    Next::Continue
+}

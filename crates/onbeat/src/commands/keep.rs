@@ -1,0 +1,193 @@
+//! What `run` and `attach` have in common: the loop on the live machine, its log, and its end.
+
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::Path;
+
+use anyhow::Context;
+use onbeat_act::kernel;
+use onbeat_act::restore::StateFile;
+use onbeat_act::{DeadlineActuator, Options, own};
+use onbeat_control::{Controller, DryRun, Entry, Next, Report, Settings, What, drive};
+use onbeat_model::{Actuator, Bandwidth, Follow, Sensor, Task};
+use onbeat_sense::bpf::{self, BpfSensor};
+use serde::Serialize;
+
+use crate::cli::{KeepOptions, Weight};
+use crate::keep_table;
+use crate::own_time::OwnTime;
+
+/// Everything that is ready before the first thread is tracked.
+pub(crate) struct Keeper<'a> {
+    options: &'a KeepOptions,
+    sensor: BpfSensor,
+    log: Option<BufWriter<File>>,
+}
+
+/// How it ended.
+#[derive(Debug, Serialize)]
+struct Closing<'a> {
+    #[serde(flatten)]
+    report: &'a Report,
+    /// onbeat's own CPU time from its start to its end.
+    own_cpu_ns: u64,
+    /// The same, from the first turn of the loop on.
+    loop_cpu_ns: u64,
+    /// That, as a share of one CPU.
+    loop_cpu: Bandwidth,
+}
+
+impl<'a> Keeper<'a> {
+    /// Loads the tracer and opens the log.
+    pub(crate) fn new(options: &'a KeepOptions) -> anyhow::Result<Self> {
+        let log = options.log.as_deref().map(create).transpose()?;
+        let sensor = BpfSensor::new(bpf::Options::default()).context("cannot trace")?;
+        Ok(Self {
+            options,
+            sensor,
+            log,
+        })
+    }
+
+    /// Tracks the process `pid` with all its threads, and what the options say to follow.
+    pub(crate) fn track(&mut self, pid: u32) -> anyhow::Result<()> {
+        let follow = if self.options.children {
+            Follow::Children
+        } else {
+            Follow::Threads
+        };
+        self.sensor
+            .track(pid, follow)
+            .with_context(|| format!("cannot track process {pid}"))
+    }
+
+    /// Runs the loop until `next` says stop, or nothing tracked is left, then gives everything back
+    /// and reports. `begin` is called when all is ready.
+    pub(crate) fn keep<T>(
+        self,
+        begin: impl FnOnce() -> anyhow::Result<T>,
+        next: impl FnMut(&mut T) -> Next,
+    ) -> anyhow::Result<T> {
+        if self.options.dry_run {
+            let actuator = DryRun::new(kernel::capacity());
+            return self.keep_through(actuator, begin, next);
+        }
+        let directory = self.options.state.path()?;
+        let state_file = StateFile::create(&directory)
+            .with_context(|| format!("cannot write to {}", directory.display()))?;
+        let options = Options {
+            reclaim: self.options.reclaim,
+        };
+        let actuator = DeadlineActuator::new(state_file, options);
+        if let Err(error) = own::go_first() {
+            eprintln!("onbeat: cannot run ahead of other programs ({error}): may answer late");
+        }
+        self.keep_through(actuator, begin, next)
+    }
+
+    fn keep_through<A: Actuator, T>(
+        mut self,
+        actuator: A,
+        begin: impl FnOnce() -> anyhow::Result<T>,
+        mut next: impl FnMut(&mut T) -> Next,
+    ) -> anyhow::Result<T> {
+        let mut controller = Controller::new(settings(self.options), actuator);
+        let mut began = begin()?;
+        let time = OwnTime::now();
+        let (log, options) = (&mut self.log, self.options);
+        let mut write_failed = None;
+        let outcome = drive(&mut self.sensor, &mut controller, |_, controller| {
+            if let Err(error) = tell(controller.journal(), log, options) {
+                write_failed.get_or_insert(error);
+                *log = None;
+            }
+            next(&mut began)
+        });
+        let report = controller.finish(self.sensor.now());
+        let told = tell(controller.journal(), log, options);
+        drop(controller);
+        self.close(&report, &time)?;
+        outcome.context("tracing broke off")?;
+        match write_failed.or(told.err()) {
+            Some(error) => Err(error).context("cannot write the log"),
+            None => Ok(began),
+        }
+    }
+
+    fn close(&self, report: &Report, since: &OwnTime) -> anyhow::Result<()> {
+        let used = OwnTime::now();
+        let loop_cpu = used.cpu - since.cpu;
+        let closing = Closing {
+            report,
+            own_cpu_ns: used.cpu.as_ns(),
+            loop_cpu_ns: loop_cpu.as_ns(),
+            loop_cpu: Bandwidth::of(loop_cpu, used.at.since(since.at)),
+        };
+        if let Some(path) = &self.options.report {
+            let mut file = create(path)?;
+            serde_json::to_writer_pretty(&mut file, &closing)
+                .map_err(io::Error::from)
+                .and_then(|()| writeln!(file))
+                .and_then(|()| file.flush())
+                .with_context(|| format!("cannot write {}", path.display()))?;
+        }
+        if !self.options.quiet {
+            eprint!("{}", keep_table::of(report, closing.loop_cpu));
+        }
+        Ok(())
+    }
+}
+
+fn create(path: &Path) -> anyhow::Result<BufWriter<File>> {
+    let file = File::create(path).with_context(|| format!("cannot write {}", path.display()))?;
+    Ok(BufWriter::new(file))
+}
+
+fn settings(options: &KeepOptions) -> Settings {
+    let (predictor, parameters) = options.predictor();
+    let weights = options.weights.clone();
+    Settings {
+        predictor,
+        parameters,
+        total: options.cap.as_cpus(),
+        per_task: options.task_cap,
+        minimum: options.minimum,
+        weigh: Box::new(move |task| weight(&weights, task)),
+        ..Settings::default()
+    }
+}
+
+fn weight(weights: &[Weight], task: &Task) -> f64 {
+    let (name, number) = (task.comm.to_text(), task.id.tid.to_string());
+    weights
+        .iter()
+        .rev()
+        .find(|weight| weight.task == name || weight.task == number)
+        .map_or(1.0, |weight| weight.weight)
+}
+
+/// Writes the journal to the log, and what a person should know at once to standard error.
+fn tell(
+    entries: impl Iterator<Item = Entry>,
+    log: &mut Option<BufWriter<File>>,
+    options: &KeepOptions,
+) -> io::Result<()> {
+    let mut any = false;
+    for entry in entries {
+        any = true;
+        if let Some(log) = log {
+            serde_json::to_writer(&mut *log, &entry)?;
+            log.write_all(b"\n")?;
+        }
+        if !options.quiet && matches!(entry.what, What::Refused | What::TakenOver) {
+            eprintln!(
+                "onbeat: {} ({}): {}",
+                entry.task.comm, entry.task.id, entry.why
+            );
+        }
+    }
+    match log {
+        Some(log) if any => log.flush(),
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,101 @@
+//! `onbeat run`: starts a program and keeps it on the beat until it ends.
+
+use std::process::ExitCode;
+
+use anyhow::Context;
+use onbeat_control::Next;
+
+use super::keep::Keeper;
+use crate::child::{CannotExecute, Child, Gated, Status};
+use crate::cli::RunArgs;
+use crate::signals::{Signal, Signals};
+
+/// Starts, tracks, keeps; gives the program's exit status.
+pub(crate) fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
+    let signals = Signals::block().context("cannot listen for signals")?;
+    let gated = Gated::fork(&args.command).context("cannot start a process")?;
+    let mut keeper = Keeper::new(&args.keep)?;
+    keeper.track(gated.pid())?;
+    for &pid in &args.keep.also {
+        keeper.track(pid)?;
+    }
+    let begin = || Ok(gated.open().map(Program::new));
+    let program = keeper.keep(begin, |program| match program {
+        Ok(program) => program.attend(&signals),
+        Err(_) => Next::Stop,
+    })?;
+    Ok(match program {
+        Ok(program) => program.code(),
+        Err(failure) => cannot_execute(&failure),
+    })
+}
+
+fn cannot_execute(failure: &CannotExecute) -> ExitCode {
+    eprintln!(
+        "onbeat: cannot execute {}: {}",
+        failure.program, failure.error
+    );
+    failure.code()
+}
+
+/// The program that is run, and how it is to end.
+struct Program {
+    child: Child,
+    interrupts: u32,
+    ended: Option<Status>,
+}
+
+impl Program {
+    fn new(child: Child) -> Self {
+        Self {
+            child,
+            interrupts: 0,
+            ended: None,
+        }
+    }
+
+    /// Passes signals on, and stops one turn after the program's end, when its last events are in.
+    fn attend(&mut self, signals: &Signals) -> Next {
+        if self.ended.is_some() {
+            return Next::Stop;
+        }
+        while let Some(signal) = signals.next() {
+            if self.hear(signal) == Next::Stop {
+                return Next::Stop;
+            }
+        }
+        self.ended = self.child.ended();
+        Next::Continue
+    }
+
+    /// A signal to onbeat is meant for the program. From the terminal the program has it already; if
+    /// it does not end by it, a second one ends onbeat alone.
+    fn hear(&mut self, signal: Signal) -> Next {
+        match signal.number {
+            libc::SIGCHLD => return Next::Continue,
+            libc::SIGINT | libc::SIGTERM | libc::SIGQUIT => self.interrupts += 1,
+            _ => {}
+        }
+        if !signal.from_terminal {
+            self.child.signal(signal.number);
+        }
+        if self.interrupts < 2 {
+            return Next::Continue;
+        }
+        self.ended = self.child.ended();
+        if self.ended.is_none() {
+            eprintln!(
+                "onbeat: interrupted twice: process {} is given back and runs on",
+                self.child.pid()
+            );
+        }
+        Next::Stop
+    }
+
+    fn code(mut self) -> ExitCode {
+        self.ended
+            .or_else(|| self.child.ended())
+            .unwrap_or(Status::Killed(libc::SIGINT as u8))
+            .code()
+    }
+}

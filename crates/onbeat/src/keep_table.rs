@@ -1,0 +1,96 @@
+//! The table that `run` and `attach` end with.
+
+use std::fmt::Write;
+
+use onbeat_control::{Report, ResponseTimes, State, ThreadReport};
+use onbeat_model::{Bandwidth, Span};
+
+use crate::table::{Align, Table};
+
+/// The most threads that are listed; the rest is in the report.
+const MOST_ROWS: usize = 40;
+
+/// The figures of the threads that had a rhythm, and a line on what onbeat itself used.
+pub(crate) fn of(report: &Report, own: Bandwidth) -> String {
+    let mut text = String::new();
+    if !report.threads.is_empty() {
+        text.push_str(&table(&report.threads).to_string());
+    }
+    let mut closing = Vec::new();
+    let unlisted = report.threads.len().saturating_sub(MOST_ROWS);
+    if unlisted > 0 {
+        closing.push(format!("{unlisted} more periodic threads, see --report"));
+    }
+    closing.push(match report.left_alone {
+        0 => "no thread was left alone".to_owned(),
+        1 => "1 thread without a rhythm was left alone".to_owned(),
+        n => format!("{n} threads without a rhythm were left alone"),
+    });
+    if report.lost_events > 0 {
+        closing.push(format!("{} events were lost", report.lost_events));
+    }
+    closing.push(format!("onbeat itself used {own} of a CPU"));
+    // Writing to a string cannot fail.
+    let _ = writeln!(text, "{}.", closing.join("; "));
+    text
+}
+
+fn table(threads: &[ThreadReport]) -> Table {
+    let mut table = Table::new(&[
+        ("thread", Align::Left),
+        ("tid", Align::Right),
+        ("period", Align::Right),
+        ("jobs", Align::Right),
+        ("p50", Align::Right),
+        ("p95", Align::Right),
+        ("p99", Align::Right),
+        ("max", Align::Right),
+        ("missed", Align::Right),
+        ("used", Align::Right),
+        ("reserved", Align::Right),
+        ("changes", Align::Right),
+        ("", Align::Left),
+    ]);
+    for thread in threads.iter().take(MOST_ROWS) {
+        let time = |of: fn(&ResponseTimes) -> Span| {
+            thread
+                .response_time
+                .as_ref()
+                .map_or("-".to_owned(), |times| of(times).to_string())
+        };
+        table.row([
+            thread.task.comm.to_text(),
+            thread.task.id.to_string(),
+            thread.period.to_string(),
+            thread.jobs.to_string(),
+            time(|t| t.p50),
+            time(|t| t.p95),
+            time(|t| t.p99),
+            time(|t| t.max),
+            thread.missed.to_string(),
+            share(thread, thread.bandwidth_used),
+            share(thread, thread.bandwidth_reserved),
+            thread.changes.to_string(),
+            remark(thread.state).to_owned(),
+        ]);
+    }
+    table
+}
+
+/// Of a thread that never held a reservation, there is nothing to compare.
+fn share(thread: &ThreadReport, share: Bandwidth) -> String {
+    if thread.held.is_zero() {
+        "-".to_owned()
+    } else {
+        share.to_string()
+    }
+}
+
+const fn remark(state: State) -> &'static str {
+    match state {
+        State::Kept | State::Ended => "",
+        State::Refused => "no reservation: refused",
+        State::Released => "lost its rhythm",
+        State::TakenOver => "changed by somebody else",
+    }
+}
