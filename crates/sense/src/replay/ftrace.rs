@@ -77,7 +77,11 @@ fn head(line: &str) -> Option<Head<'_>> {
         Some((rest, pid)) => (rest.trim_end(), pid.trim().parse().ok()),
         None => (who, None),
     };
-    let (_, tid) = who.rsplit_once('-')?;
+    let (comm, tid) = who.rsplit_once('-')?;
+    if tid == "1" && comm.ends_with([' ', '/']) {
+        // perf's number for a thread that is gone: `:-1 -1 [000]` or `:-1 5/-1 [000]`.
+        return None;
+    }
     let in_interrupt = flags.contains(['h', 'H', 's', 'z', 'Z']);
     Some(Head {
         tid: tid.parse().ok()?,

@@ -1,56 +1,62 @@
-//! Recordings of real programs, read whole.
+//! Recordings read back: real ones, made ones, damaged ones.
+
+mod bursts;
+mod damage;
+mod formats;
+mod generated;
+mod own;
+mod real;
+mod sensor;
 
 use std::path::PathBuf;
 
-use onbeat_model::{Burst, Event, Name, Span};
-use onbeat_sense::replay::{Format, Recording, read};
+use onbeat_model::{Burst, Event};
+use onbeat_sense::replay::{Recording, ReplayError, read_from};
 
+/// A recording of the repository.
 fn trace(name: &str) -> PathBuf {
     PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/traces")).join(name)
 }
 
-fn bursts_of(recording: &Recording, comm: &str) -> Vec<Burst> {
-    let name = Name::from(comm);
-    let ids: Vec<_> = (recording.tasks.iter())
-        .filter(|task| task.comm == name)
-        .map(|task| task.id)
-        .collect();
+/// The decompressed text of a recording of the repository.
+fn text_of(name: &str) -> String {
+    let file = std::fs::File::open(trace(name)).unwrap();
+    let mut gz = flate2::read::GzDecoder::new(file);
+    std::io::read_to_string(&mut gz).unwrap()
+}
+
+/// Reads bytes as if they were a file called `made`.
+fn read_bytes(bytes: impl AsRef<[u8]>) -> Result<Recording, ReplayError> {
+    read_from(bytes.as_ref(), "made")
+}
+
+/// All bursts, in the order of their ends.
+fn bursts(recording: &Recording) -> Vec<Burst> {
     (recording.events.iter())
         .filter_map(|event| match event {
-            Event::Burst(burst) if ids.contains(&burst.task) => Some(*burst),
+            Event::Burst(burst) => Some(*burst),
             _ => None,
         })
         .collect()
 }
 
-#[test]
-fn a_player_in_ftrace_has_its_bursts_and_only_its_own_tasks() {
-    let recording = read(trace("apps/mplayer25.l0.txt.gz")).unwrap();
-    assert_eq!(recording.format, Format::Ftrace);
-    assert_eq!(recording.warnings, Vec::<String>::new());
-    let comms: Vec<_> = recording.tasks.iter().map(|t| t.comm.to_text()).collect();
-    assert_eq!(comms, ["mplayer"]);
-    let bursts = bursts_of(&recording, "mplayer");
-    for burst in &bursts {
-        assert!(burst.woke <= burst.first_ran && burst.first_ran <= burst.blocked);
-        assert!(burst.executed <= burst.blocked.since(burst.first_ran));
-    }
-    assert!(recording.events.is_sorted_by_key(Event::at));
-    assert_eq!(bursts.len(), 297, "one for each wakeup in the text");
+/// The bursts of all tasks that were last called `comm`.
+fn bursts_of(recording: &Recording, comm: &str) -> Vec<Burst> {
+    let ids: Vec<_> = (recording.tasks.iter())
+        .filter(|task| task.comm.to_text() == comm)
+        .map(|task| task.id)
+        .collect();
+    let mut bursts = bursts(recording);
+    bursts.retain(|burst| ids.contains(&burst.task));
+    bursts
 }
 
-#[test]
-fn a_csv_is_one_task_with_a_burst_of_no_length_per_row() {
-    let recording = read(trace(
-        "lime/periodic/p-10task_u60_mu15_ms_v10_task=00_period=13000000.csv",
-    ))
-    .unwrap();
-    assert_eq!(recording.format, Format::Csv);
-    let bursts = bursts_of(&recording, "csv");
-    assert!(
-        bursts
-            .iter()
-            .all(|b| b.woke == b.blocked && b.executed == Span::ZERO)
-    );
-    assert_eq!(bursts.len(), 500, "one for each row");
+/// What must hold of every recording that could be read.
+fn check(recording: &Recording) {
+    assert!(recording.events.is_sorted_by_key(Event::at));
+    assert!(recording.began <= recording.ended);
+    for burst in bursts(recording) {
+        assert!(burst.woke <= burst.first_ran, "{burst:?}");
+        assert!(burst.first_ran <= burst.blocked, "{burst:?}");
+    }
 }

@@ -1,0 +1,261 @@
+//! Damaged recordings: an answer, always, and never a panic.
+
+use std::io::{self, Read, Write};
+
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use proptest::prelude::*;
+use proptest::test_runner::RngSeed;
+
+use onbeat_sense::record::Facts;
+
+use crate::{bursts, check, read_bytes, text_of, trace};
+
+fn gzipped(text: &[u8]) -> Vec<u8> {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
+    encoder.write_all(text).unwrap();
+    encoder.finish().unwrap()
+}
+
+/// The beginnings of recordings of every format.
+fn samples() -> Vec<String> {
+    let head = |text: String, lines: usize| {
+        text.lines()
+            .take(lines)
+            .fold(String::new(), |text, line| text + line + "\n")
+    };
+    let facts = serde_json::to_string(&Facts::gather(&["a b".into()])).unwrap();
+    let burst = r#"{"event":"burst","tid":7,"started_ticks":1,"woke_ns":9,"first_ran_ns":9,"blocked_ns":10,"executed_ns":1,"preempted":0,"waker":0,"exhausted":false}"#;
+    let csv = trace("lime/periodic/p-10task_u60_mu15_ms_v10_task=00_period=13000000.csv");
+    vec![
+        head(text_of("apps/mplayer25.l0.txt.gz"), 40),
+        head(text_of("perf/rtapp10.sched.txt.gz"), 30),
+        head(std::fs::read_to_string(csv).unwrap(), 20),
+        format!("{facts}\n{burst}\n{burst}\n{burst}\n"),
+    ]
+}
+
+#[test]
+fn a_broken_line_in_the_middle_is_told_with_its_place_and_what_to_do() {
+    let text = text_of("apps/mplayer25.l0.txt.gz");
+    for (broken, said) in [
+        ("what is this", "this is no line of a recording"),
+        (
+            "x-1 [000] d..2. 99999999999.5: sched_wakeup: comm=a pid=1",
+            "its time is impossible",
+        ),
+        (
+            "x-1 [000] d..2. 12345: sched_wakeup: comm=a pid=1",
+            "with the clock 'mono'",
+        ),
+        (
+            "x-1 [000] d..2. 1.5: sched_wakeup: comm=a pid=-3 prio=1",
+            "the fields of sched_wakeup",
+        ),
+        (
+            "x-1 [000] d..2. 1.5: sched_switch: prev_comm=a",
+            "the fields of sched_switch",
+        ),
+    ] {
+        let mut lines: Vec<_> = text.lines().collect();
+        lines.insert(500, broken);
+        let error = read_bytes(lines.join("\n") + "\n").unwrap_err().to_string();
+        assert!(error.starts_with("made:501: "), "{error}");
+        assert!(
+            error.contains(said) && error.contains("remove the line"),
+            "{error}"
+        );
+    }
+    let error = read_bytes("1000\n2000\n-3000\n4000\n")
+        .unwrap_err()
+        .to_string();
+    assert!(
+        error.starts_with("made:3: the first column is no time"),
+        "{error}"
+    );
+}
+
+#[test]
+fn a_recording_cut_off_anywhere_is_read_up_to_there() {
+    for text in samples() {
+        let whole = bursts(&read_bytes(&text).unwrap());
+        let first_line = text.find('\n').unwrap() + 1;
+        for cut in first_line..text.len() {
+            let recording = read_bytes(&text.as_bytes()[..cut])
+                .unwrap_or_else(|error| panic!("cut at {cut}: {error}"));
+            check(&recording);
+            let got = bursts(&recording);
+            // A wakeup whose switches are cut off may stand as a burst of its own at the very end.
+            let same = got.iter().zip(&whole).take_while(|(a, b)| a == b).count();
+            assert!(same + 1 >= got.len(), "cut at {cut}: {got:?}");
+        }
+    }
+}
+
+#[test]
+fn a_cut_off_last_line_is_left_out_with_a_warning() {
+    let text = text_of("apps/mplayer25.l0.txt.gz");
+    let recording = read_bytes(&text.as_bytes()[..text.len() - 20]).unwrap();
+    let last = text.lines().count();
+    assert_eq!(
+        recording.warnings,
+        [format!(
+            "line {last} is cut off: it is left out, and the recording ends before it"
+        )]
+    );
+    let csv = read_bytes("1000,5\n2000,5\n3000").unwrap();
+    assert_eq!((bursts(&csv).len(), csv.warnings.len()), (2, 1));
+}
+
+#[test]
+fn a_compressed_recording_cut_off_anywhere_is_read_up_to_there_with_a_warning() {
+    for text in samples() {
+        let whole = gzipped(text.as_bytes());
+        let mut read_some = false;
+        for cut in 0..whole.len() {
+            match read_bytes(&whole[..cut]) {
+                Ok(recording) => {
+                    check(&recording);
+                    assert!(
+                        recording
+                            .warnings
+                            .iter()
+                            .any(|w| w.contains("compressed data is cut"))
+                    );
+                    read_some = true;
+                }
+                Err(error) => assert!(error.to_string().contains("is no recording"), "{error}"),
+            }
+        }
+        assert!(read_some);
+    }
+}
+
+#[test]
+fn compressed_data_that_is_damaged_is_told_as_such() {
+    let mut bytes = gzipped(text_of("apps/mplayer25.l0.txt.gz").as_bytes());
+    let checksum = bytes.len() - 6;
+    bytes[checksum] ^= 0xff;
+    let error = read_bytes(&bytes).unwrap_err().to_string();
+    assert!(
+        error.contains("is damaged") && error.contains("gzip -t"),
+        "{error}"
+    );
+}
+
+#[test]
+fn a_line_that_never_ends_is_refused_after_a_bounded_part_of_it() {
+    let mut taken = 0_usize;
+    let endless = io::repeat(b'x').take(1 << 30);
+    let counted = Counted(b"# tracer: nop\n".chain(endless), &mut taken);
+    let error = onbeat_sense::replay::read_from(counted, "made")
+        .unwrap_err()
+        .to_string();
+    assert!(
+        error.starts_with("made:2: the line is longer than"),
+        "{error}"
+    );
+    assert!(taken < 4 << 20, "{taken} bytes were read");
+    let error = read_bytes([b'7'; 1 << 17]).unwrap_err().to_string();
+    assert!(error.contains("is no recording"), "{error}");
+}
+
+struct Counted<'a, R>(R, &'a mut usize);
+
+impl<R: Read> Read for Counted<'_, R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.0.read(buffer)?;
+        *self.1 += read;
+        Ok(read)
+    }
+}
+
+/// One way to damage bytes.
+#[derive(Clone, Debug)]
+enum Damage {
+    Set(prop::sample::Index, u8),
+    Remove(prop::sample::Index, usize),
+    Repeat(prop::sample::Index, usize),
+    Insert(prop::sample::Index, Vec<u8>),
+}
+
+fn damage() -> impl Strategy<Value = Damage> {
+    let at = any::<prop::sample::Index>;
+    prop_oneof![
+        (at(), any::<u8>()).prop_map(|(at, byte)| Damage::Set(at, byte)),
+        (
+            at(),
+            prop::sample::select(b"0123456789.-:[]={}\"\n \t\0".to_vec())
+        )
+            .prop_map(|(at, byte)| Damage::Set(at, byte)),
+        (at(), 1..200_usize).prop_map(|(at, length)| Damage::Remove(at, length)),
+        (at(), 1..200_usize).prop_map(|(at, length)| Damage::Repeat(at, length)),
+        (at(), prop::collection::vec(any::<u8>(), 1..40))
+            .prop_map(|(at, bytes)| Damage::Insert(at, bytes)),
+    ]
+}
+
+fn damaged(mut bytes: Vec<u8>, damages: &[Damage]) -> Vec<u8> {
+    for damage in damages {
+        if bytes.is_empty() {
+            break;
+        }
+        match damage {
+            Damage::Set(at, byte) => *at.get_mut(&mut bytes) = *byte,
+            Damage::Remove(at, length) => {
+                let from = at.index(bytes.len());
+                let to = (from + length).min(bytes.len());
+                bytes.drain(from..to);
+            }
+            Damage::Repeat(at, length) => {
+                let from = at.index(bytes.len());
+                let to = (from + length).min(bytes.len());
+                let piece = bytes[from..to].to_vec();
+                bytes.splice(from..from, piece);
+            }
+            Damage::Insert(at, piece) => {
+                let from = at.index(bytes.len());
+                bytes.splice(from..from, piece.iter().copied());
+            }
+        }
+    }
+    bytes
+}
+
+/// Whatever the bytes are: a sound recording, or an error that names the file.
+fn is_answered(bytes: &[u8]) {
+    match read_bytes(bytes) {
+        Ok(recording) => check(&recording),
+        Err(error) => assert!(error.to_string().contains("made"), "{error}"),
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig {
+        cases: 400,
+        failure_persistence: None,
+        rng_seed: RngSeed::Fixed(1),
+        ..ProptestConfig::default()
+    })]
+
+    #[test]
+    fn any_bytes_are_answered(bytes in prop::collection::vec(any::<u8>(), 0..600)) {
+        is_answered(&bytes);
+        is_answered(&gzipped(&bytes));
+        is_answered(&[b"# tracer: nop\n", &bytes[..]].concat());
+    }
+
+    #[test]
+    fn a_damaged_recording_is_answered(
+        which in 0..4_usize,
+        damages in prop::collection::vec(damage(), 1..6),
+        in_the_compressed in any::<bool>(),
+    ) {
+        let text = samples().swap_remove(which).into_bytes();
+        if in_the_compressed {
+            is_answered(&damaged(gzipped(&text), &damages));
+        } else {
+            is_answered(&damaged(text, &damages));
+        }
+    }
+}

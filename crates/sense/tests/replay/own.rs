@@ -1,0 +1,210 @@
+//! onbeat's own recording, written and read back.
+
+use std::path::Path;
+
+use onbeat_model::{Burst, Event, Instant, Name, Span, Task, TaskId};
+use onbeat_sense::record::{Facts, Writer};
+use onbeat_sense::replay::{Format, read};
+
+use crate::{check, read_bytes};
+
+fn task() -> Task {
+    Task {
+        id: TaskId {
+            tid: 7,
+            started_ticks: 4711,
+        },
+        pid: 5,
+        comm: Name::from("player"),
+    }
+}
+
+fn events() -> Vec<Event> {
+    let at = Instant::from_ns;
+    let id = task().id;
+    let mut events = vec![Event::Tracked {
+        at: at(1_000),
+        task: task(),
+    }];
+    events.extend((1..200).map(|n| {
+        Event::Burst(Burst {
+            task: id,
+            woke: at(n * 10_000),
+            first_ran: at(n * 10_000 + 20),
+            blocked: at(n * 10_000 + 3_000),
+            executed: Span::from_ns(2_900),
+            preempted: 1,
+            waker: 3,
+            exhausted: n == 100,
+        })
+    }));
+    events.extend([
+        Event::Exhausted {
+            at: at(3_000_000),
+            task: id,
+        },
+        Event::Wakeup {
+            at: at(3_000_001),
+            task: id,
+            waker: 9,
+        },
+        Event::Lost {
+            at: at(3_000_002),
+            count: 17,
+        },
+        Event::Renamed {
+            at: at(3_000_003),
+            task: Task {
+                comm: Name::from("later"),
+                ..task()
+            },
+        },
+        Event::Exited {
+            at: at(3_000_004),
+            task: id,
+        },
+    ]);
+    events
+}
+
+fn written(path: &Path, facts: &Facts) {
+    let mut writer = Writer::create(path, facts).unwrap();
+    for event in events() {
+        writer.write(&event).unwrap();
+    }
+    writer.finish().unwrap();
+}
+
+#[test]
+fn a_recording_reads_back_as_it_was_written_plain_and_compressed() {
+    let folder = tempfile::tempdir().unwrap();
+    let facts = Facts::gather(&["mplayer".into(), "film.mkv".into()]);
+    for name in ["recording.jsonl", "recording.jsonl.gz", "no-extension"] {
+        let path = folder.path().join(name);
+        written(&path, &facts);
+        let recording = read(&path).unwrap();
+        check(&recording);
+        assert_eq!(recording.format, Format::Onbeat);
+        assert_eq!(recording.facts.as_ref(), Some(&facts));
+        assert_eq!(recording.events, events());
+        assert_eq!(recording.tasks.len(), 1);
+        assert_eq!(recording.tasks[0].comm, Name::from("later"));
+        assert_eq!(recording.began, Instant::from_ns(1_000));
+        assert_eq!(recording.ended, Instant::from_ns(3_000_004));
+        assert_eq!(recording.lost, 17);
+        assert_eq!(recording.warnings.len(), 1);
+    }
+    let is_gzip = |name| {
+        std::fs::read(folder.path().join(name))
+            .unwrap()
+            .starts_with(b"\x1f\x8b")
+    };
+    assert!(is_gzip("recording.jsonl.gz") && !is_gzip("recording.jsonl"));
+}
+
+#[test]
+fn the_facts_say_on_what_the_recording_was_made() {
+    let facts = Facts::gather(&["a".into()]);
+    let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap();
+    assert_eq!(facts.kernel, release.trim());
+    assert!(facts.cpus >= 1);
+    assert!(facts.sysctls.contains_key("sched_rt_runtime_us"));
+    assert_eq!(facts.command, ["a"]);
+    let endless = vec!["x".repeat(1000); 1000];
+    let kept: usize = Facts::gather(&endless)
+        .command
+        .iter()
+        .map(String::len)
+        .sum();
+    assert!((1..=64 << 10).contains(&kept), "{kept}");
+}
+
+#[test]
+fn a_writer_that_is_dropped_has_written_everything() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("r.gz");
+    let mut writer = Writer::create(&path, &Facts::gather(&[])).unwrap();
+    writer.write(&events()[0]).unwrap();
+    drop(writer);
+    assert_eq!(read(&path).unwrap().events.len(), 1);
+}
+
+#[test]
+fn what_was_flushed_survives_a_writer_that_never_ends() {
+    let folder = tempfile::tempdir().unwrap();
+    for name in ["r", "r.gz"] {
+        let path = folder.path().join(name);
+        let mut writer = Writer::create(&path, &Facts::gather(&[])).unwrap();
+        for event in events() {
+            writer.write(&event).unwrap();
+        }
+        writer.flush().unwrap();
+        std::mem::forget(writer);
+        let recording = read(&path).unwrap();
+        assert_eq!(recording.events, events(), "{name}");
+    }
+}
+
+#[test]
+fn a_place_that_cannot_be_written_is_told_by_its_name() {
+    let error = Writer::create("/nonexistent/r.gz", &Facts::default())
+        .err()
+        .unwrap()
+        .to_string();
+    assert!(
+        error.starts_with("cannot write the recording /nonexistent/r.gz: "),
+        "{error}"
+    );
+}
+
+fn with_line(line: &str) -> String {
+    let facts = serde_json::to_string(&Facts::gather(&[])).unwrap();
+    format!(
+        "{facts}\n{line}\n{}\n",
+        serde_json::to_string(&events()[0]).unwrap()
+    )
+}
+
+#[test]
+fn a_broken_line_is_told_with_its_place_and_what_to_do() {
+    let impossible = r#"{"event":"burst","tid":7,"started_ticks":1,"woke_ns":9,"first_ran_ns":8,"blocked_ns":10,"executed_ns":1,"preempted":0,"waker":0,"exhausted":false}"#;
+    for (line, said) in [
+        ("{\"event\":\"bur", "this is no event"),
+        (
+            "{\"event\":\"unheard\",\"at_ns\":5}",
+            "unknown variant `unheard`",
+        ),
+        (
+            "{\"event\":\"lost\",\"at_ns\":-5,\"count\":1}",
+            "this is no event",
+        ),
+        (
+            "{\"event\":\"lost\",\"at_ns\":1e30,\"count\":1}",
+            "this is no event",
+        ),
+        (impossible, "impossible times"),
+    ] {
+        let error = read_bytes(with_line(line)).unwrap_err().to_string();
+        assert!(error.starts_with("made:2: "), "{error}");
+        assert!(
+            error.contains(said) && error.contains("remove the line"),
+            "{error}"
+        );
+    }
+}
+
+#[test]
+fn a_recording_of_a_later_version_is_refused_and_says_whose_it_is() {
+    let facts = Facts {
+        version: 99,
+        onbeat: "7.1".into(),
+        ..Facts::gather(&[])
+    };
+    let error = read_bytes(serde_json::to_string(&facts).unwrap())
+        .unwrap_err()
+        .to_string();
+    assert!(
+        error.contains("version 99") && error.contains("7.1"),
+        "{error}"
+    );
+}

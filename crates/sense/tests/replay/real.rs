@@ -1,0 +1,162 @@
+//! Recordings of real programs.
+
+use onbeat_model::{Event, Span};
+use onbeat_sense::replay::{Format, read};
+
+use crate::{bursts_of, check, text_of, trace};
+
+/// The median distance of a thread's wakeups.
+fn median_gap(wakeups: &[u64]) -> Span {
+    let mut gaps: Vec<u64> = wakeups.windows(2).map(|pair| pair[1] - pair[0]).collect();
+    gaps.sort_unstable();
+    Span::from_ns(gaps[gaps.len() / 2])
+}
+
+#[test]
+fn a_player_in_ftrace_has_one_burst_per_wakeup_and_no_task_but_its_own() {
+    let recording = read(trace("apps/mplayer25.l0.txt.gz")).unwrap();
+    check(&recording);
+    assert_eq!(recording.format, Format::Ftrace);
+    assert_eq!(recording.warnings, Vec::<String>::new());
+    let comms: Vec<_> = recording.tasks.iter().map(|t| t.comm.to_text()).collect();
+    assert_eq!(comms, ["mplayer"]);
+    let wakeups = text_of("apps/mplayer25.l0.txt.gz");
+    let wakeups = wakeups.matches("sched_wakeup: comm=mplayer").count();
+    assert_eq!(bursts_of(&recording, "mplayer").len(), wakeups);
+}
+
+#[test]
+fn three_threads_of_a_program_are_told_apart_by_the_names_they_take() {
+    let recording = read(trace("apps/rtappTableI.l0.txt.gz")).unwrap();
+    check(&recording);
+    for (comm, us) in [("a", 3_505), ("b", 8_220), ("c", 100_000)] {
+        let woke: Vec<_> = bursts_of(&recording, comm)
+            .iter()
+            .map(|b| b.woke.as_ns())
+            .collect();
+        let error = median_gap(&woke)
+            .abs_diff(Span::from_us(us))
+            .ratio(Span::from_us(us));
+        // The first two are preempted by the hypervisor now and then; the median is not moved.
+        assert!(
+            error < 0.5,
+            "{comm}: {} instead of {us} us",
+            median_gap(&woke)
+        );
+    }
+}
+
+#[test]
+fn a_thread_whose_switches_in_are_hidden_has_run_since_it_wrote_or_since_it_woke_an_idle_cpu() {
+    let recording = read(trace("apps/poisson.l0.txt.gz")).unwrap();
+    check(&recording);
+    let bursts = bursts_of(&recording, "python3");
+    assert_eq!(bursts.len(), 290);
+    assert!(bursts.iter().all(|burst| !burst.executed.is_zero()));
+}
+
+#[test]
+fn the_execution_time_rebuilt_from_switches_is_the_kernels_own_account() {
+    let recording = read(trace("perf/rtapp10.sched.txt.gz")).unwrap();
+    check(&recording);
+    assert_eq!(recording.format, Format::PerfScript);
+    let rebuilt: Span = bursts_of(&recording, "ten")
+        .iter()
+        .map(|b| b.executed)
+        .sum();
+    let accounted: u64 = text_of("perf/rtapp10.sched.txt.gz")
+        .lines()
+        .filter(|line| line.contains("sched_stat_runtime: comm=ten "))
+        .filter_map(|line| {
+            line.split_once("runtime=")?
+                .1
+                .split(' ')
+                .next()?
+                .parse::<u64>()
+                .ok()
+        })
+        .sum();
+    let ratio = rebuilt.ratio(Span::from_ns(accounted));
+    assert!((0.97..1.0).contains(&ratio), "{rebuilt} of {accounted} ns");
+}
+
+#[test]
+fn both_ways_to_record_with_perf_give_the_thread_its_200_jobs() {
+    for (name, jobs) in [
+        ("perf/rtapp10.record.txt.gz", 199),
+        ("perf/rtapp10.sched.txt.gz", 201),
+    ] {
+        let recording = read(trace(name)).unwrap();
+        check(&recording);
+        let bursts = bursts_of(&recording, "ten");
+        assert_eq!(bursts.len(), jobs, "{name}");
+        let woke: Vec<_> = bursts.iter().map(|b| b.woke.as_ns()).collect();
+        let error = median_gap(&woke).abs_diff(Span::from_ms(10));
+        assert!(error < Span::from_us(50), "{name}: {}", median_gap(&woke));
+    }
+}
+
+#[test]
+fn a_thread_is_announced_under_the_name_it_starts_with_and_then_renamed() {
+    let recording = read(trace("perf/rtapp10.record.txt.gz")).unwrap();
+    let ten = recording
+        .tasks
+        .iter()
+        .find(|t| t.comm.to_text() == "ten")
+        .unwrap();
+    let names: Vec<_> = (recording.events.iter())
+        .filter_map(|event| match event {
+            Event::Tracked { task, .. } if task.id == ten.id => Some(("tracked", task.comm)),
+            Event::Renamed { task, .. } if task.id == ten.id => Some(("renamed", task.comm)),
+            _ => None,
+        })
+        .map(|(what, comm)| format!("{what} {comm}"))
+        .collect();
+    assert_eq!(names, ["tracked rt-app", "renamed ten"]);
+}
+
+#[test]
+fn perf_tells_the_process_of_a_thread_if_asked_for_it() {
+    let recording = read(trace("perf/rtapp10.sched.txt.gz")).unwrap();
+    let ten = recording
+        .tasks
+        .iter()
+        .find(|t| t.comm.to_text() == "ten")
+        .unwrap();
+    let main = recording
+        .tasks
+        .iter()
+        .find(|t| t.comm.to_text() == "rt-app")
+        .unwrap();
+    assert_eq!(ten.pid, main.id.tid);
+}
+
+#[test]
+fn a_csv_is_one_task_with_a_burst_of_no_length_per_row() {
+    for (period_us, name) in [
+        (1_000, "p-20task_u90_mu67_ms_v55_task=01_period=1000000.csv"),
+        (
+            13_000,
+            "p-10task_u60_mu15_ms_v10_task=00_period=13000000.csv",
+        ),
+        (
+            97_000,
+            "p-20task_u30_mu7_ms_v93_task=18_period=97000000.csv",
+        ),
+    ] {
+        let recording = read(trace("lime/periodic").join(name)).unwrap();
+        check(&recording);
+        assert_eq!(recording.format, Format::Csv);
+        let rows = std::fs::read_to_string(trace("lime/periodic").join(name)).unwrap();
+        let bursts = bursts_of(&recording, "csv");
+        assert_eq!(bursts.len(), rows.lines().count());
+        assert!(
+            bursts
+                .iter()
+                .all(|b| b.woke == b.blocked && b.executed.is_zero())
+        );
+        let woke: Vec<_> = bursts.iter().map(|b| b.woke.as_ns()).collect();
+        let error = median_gap(&woke).abs_diff(Span::from_us(period_us));
+        assert!(error < Span::from_us(10), "{name}: {}", median_gap(&woke));
+    }
+}

@@ -1,0 +1,184 @@
+//! A recording as a sensor.
+
+use onbeat_model::{Event, Flow, Follow, Sensor, Span, TaskId};
+use onbeat_sense::replay::{Replay, read};
+
+use crate::{bursts, read_bytes, trace};
+
+fn drained(replay: &mut Replay, step: Span) -> Vec<Event> {
+    let mut events = Vec::new();
+    for _ in 0..100_000 {
+        let before = replay.now();
+        let flow = replay.poll(step, &mut events).unwrap();
+        assert!(replay.now().since(before) <= step);
+        assert!(events.last().is_none_or(|event| event.at() <= replay.now()));
+        if flow == Flow::Ended {
+            return events;
+        }
+    }
+    panic!("the recording never ends");
+}
+
+#[test]
+fn steps_of_any_size_give_the_same_events_and_the_clock_keeps_to_them() {
+    let recording = read(trace("apps/rtappTableI.l0.txt.gz")).unwrap();
+    for step in [Span::from_ms(1), Span::from_ms(37), Span::from_secs(60)] {
+        let mut replay = Replay::new(recording.clone());
+        assert_eq!(replay.now(), recording.began);
+        replay.track_all();
+        assert_eq!(drained(&mut replay, step), recording.events);
+    }
+}
+
+#[test]
+fn the_clock_goes_forward_by_the_timeout_whether_or_not_something_happened() {
+    let mut replay = Replay::new(read_bytes("1000\n5000000\n").unwrap());
+    replay.track_all();
+    let mut events = Vec::new();
+    assert_eq!(
+        replay.poll(Span::from_us(1), &mut events).unwrap(),
+        Flow::Open
+    );
+    assert_eq!((replay.now().as_ns(), events.len()), (2_000, 2));
+    assert_eq!(
+        replay.poll(Span::from_ms(1), &mut events).unwrap(),
+        Flow::Open
+    );
+    assert_eq!((replay.now().as_ns(), events.len()), (1_002_000, 2));
+    assert_eq!(
+        replay.poll(Span::from_ms(9), &mut events).unwrap(),
+        Flow::Ended
+    );
+    assert_eq!((replay.now().as_ns(), events.len()), (5_000_000, 3));
+}
+
+#[test]
+fn only_tracked_threads_are_reported_and_an_untracked_one_no_longer() {
+    let recording = read(trace("apps/rtappTableI.l0.txt.gz")).unwrap();
+    let tid_of = |comm: &str| {
+        let task = recording
+            .tasks
+            .iter()
+            .find(|t| t.comm.to_text() == comm)
+            .unwrap();
+        task.id
+    };
+    let (a, b) = (tid_of("a"), tid_of("b"));
+    let mut replay = Replay::new(recording.clone());
+    replay.track(a.tid, Follow::Threads).unwrap();
+    replay.track(b.tid, Follow::Threads).unwrap();
+    let mut events = Vec::new();
+    replay.poll(Span::from_secs(6), &mut events).unwrap();
+    assert!(
+        events
+            .iter()
+            .all(|event| [Some(a), Some(b)].contains(&event.task()))
+    );
+    replay.untrack(b).unwrap();
+    let rest = drained(&mut replay, Span::from_secs(1));
+    assert!(!rest.is_empty() && rest.iter().all(|event| event.task() == Some(a)));
+}
+
+#[test]
+fn a_thread_tracked_late_is_announced_at_once() {
+    let mut replay = Replay::open(trace("apps/rtappTableI.l0.txt.gz")).unwrap();
+    let tid = replay.recording().tasks[1].id.tid;
+    replay.poll(Span::from_secs(6), &mut Vec::new()).unwrap();
+    replay.track(tid, Follow::Threads).unwrap();
+    let mut events = Vec::new();
+    let now = replay.now();
+    replay.poll(Span::from_ms(1), &mut events).unwrap();
+    let Some(Event::Tracked { at, task }) = events.first() else {
+        panic!("{events:?}");
+    };
+    assert_eq!((*at, task.id.tid), (now, tid));
+}
+
+#[test]
+fn a_thread_that_is_not_in_the_recording_is_refused_with_those_that_are() {
+    let mut replay = Replay::open(trace("apps/rtappTableI.l0.txt.gz")).unwrap();
+    let error = replay.track(1, Follow::Threads).unwrap_err().to_string();
+    assert!(
+        error.contains("thread 1 is not in the recording"),
+        "{error}"
+    );
+    assert!(
+        error.contains("(a), ") && error.contains("(b), "),
+        "{error}"
+    );
+}
+
+#[test]
+fn threads_of_the_process_are_followed_and_descendants_if_asked_for() {
+    let open = || Replay::open(trace("perf/rtapp10.sched.txt.gz")).unwrap();
+    let tasks = open().recording().tasks.clone();
+    let tid_of = |comm: &str| {
+        tasks
+            .iter()
+            .find(|t| t.comm.to_text() == comm)
+            .unwrap()
+            .id
+            .tid
+    };
+    let mut replay = open();
+    replay.track(tid_of("rt-app"), Follow::Threads).unwrap();
+    let heard = drained(&mut replay, Span::from_secs(1));
+    assert!(
+        heard
+            .iter()
+            .any(|e| e.task() == Some(TaskId::recorded(tid_of("ten"))))
+    );
+
+    let forked = "p-5 [000] 1.000000: sched_process_fork: comm=p pid=5 child_comm=p child_pid=6\n\
+                  p-6 [000] 1.000001: sched_process_fork: comm=p pid=6 child_comm=p child_pid=7\n";
+    for (follow, expected) in [(Follow::Threads, vec![6]), (Follow::Children, vec![6, 7])] {
+        let mut replay = Replay::new(read_bytes(forked).unwrap());
+        replay.track(6, follow).unwrap();
+        let heard = drained(&mut replay, Span::from_secs(1));
+        let tids: Vec<_> = heard.iter().filter_map(|e| Some(e.task()?.tid)).collect();
+        assert_eq!(tids, expected);
+    }
+}
+
+#[test]
+fn the_execution_time_is_the_sum_of_the_bursts_so_far() {
+    let mut replay = Replay::open(trace("apps/rtappTableI.l0.txt.gz")).unwrap();
+    replay.track_all();
+    let task = replay.recording().tasks[1].id;
+    assert_eq!(replay.executed(task), None);
+    let mut events = Vec::new();
+    replay.poll(Span::from_secs(6), &mut events).unwrap();
+    let sum: Span = (events.iter())
+        .filter_map(|event| match event {
+            Event::Burst(burst) if burst.task == task => Some(burst.executed),
+            _ => None,
+        })
+        .sum();
+    assert!(!sum.is_zero());
+    assert_eq!(replay.executed(task), Some(sum));
+}
+
+#[test]
+fn a_budget_that_ran_out_ends_the_step_there() {
+    let facts = serde_json::to_string(&onbeat_sense::record::Facts::gather(&[])).unwrap();
+    let text = format!(
+        "{facts}\n{}\n{}\n{}\n",
+        r#"{"event":"tracked","at_ns":1000,"tid":7,"started_ticks":0,"pid":7,"comm":"a"}"#,
+        r#"{"event":"exhausted","at_ns":3000,"tid":7,"started_ticks":0}"#,
+        r#"{"event":"exited","at_ns":4000,"tid":7,"started_ticks":0}"#,
+    );
+    let mut replay = Replay::new(read_bytes(text).unwrap());
+    replay.track_all();
+    let mut events = Vec::new();
+    assert_eq!(
+        replay.poll(Span::from_secs(1), &mut events).unwrap(),
+        Flow::Open
+    );
+    assert_eq!((replay.now().as_ns(), events.len()), (3_000, 2));
+    assert_eq!(
+        replay.poll(Span::from_secs(1), &mut events).unwrap(),
+        Flow::Ended
+    );
+    assert_eq!(events.len(), 3);
+    assert!(bursts(replay.recording()).is_empty());
+}
