@@ -1,4 +1,8 @@
 //! What the kernel takes for a reservation, from its sysctls, and how many CPUs there are.
+//!
+//! Read as seldom as can be: kernels since 6.17 rebuild their account of bandwidth, and with it
+//! forget tasks that are settling, even when `sched_rt_runtime_us` or `sched_rt_period_us` is only
+//! read.
 
 use std::fs;
 

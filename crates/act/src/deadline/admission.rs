@@ -40,10 +40,7 @@ impl DeadlineActuator {
                 self.others.recount_was_fruitless(clock::now());
                 self.no_room(task, reservation)
             }
-            Some(libc::EPERM) => {
-                self.limits = Limits::read();
-                diagnosis::not_permitted(task.tid, &self.limits)
-            }
+            Some(libc::EPERM) => diagnosis::not_permitted(task.tid, &self.limits),
             _ => diagnosis::unknown(task.tid, &error),
         }))
     }
@@ -73,7 +70,6 @@ impl DeadlineActuator {
         now: Instant,
     ) -> Result<(), Refusal> {
         if self.others.is_stale(now) {
-            self.limits = Limits::read();
             let tasks = &self.tasks;
             self.others
                 .look(now, |tid| tasks.keys().any(|ours| ours.tid == tid));
@@ -101,6 +97,7 @@ impl DeadlineActuator {
                     Leak::Recount => {
                         // Where it may not be written, the second attempt tells.
                         let _ = self.others.recount(now);
+                        self.limits = Limits::read();
                         Ok(())
                     }
                 }

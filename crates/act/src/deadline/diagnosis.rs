@@ -35,20 +35,13 @@ pub(super) fn not_permitted(tid: u32, limits: &Limits) -> Refusal {
             ),
         };
     }
-    if limits.per_cpu == Some(Bandwidth::ZERO) {
-        return Refusal::NotPermitted {
-            advice: "reservations are switched off by /proc/sys/kernel/sched_rt_runtime_us being \
-                     0: write 950000 to it"
-                .to_owned(),
-        };
-    }
     match Affinity::of(tid) {
         Ok(affinity) if affinity.count() < limits.cpus => narrow(tid, &affinity, limits),
         Ok(_) => Refusal::NotPermitted {
             advice: format!(
                 "the kernel refused task {tid} though the privilege is there and its affinity is \
-                 whole: inside a container, give it CAP_SYS_NICE outside of a user namespace; \
-                 inside an exclusive cpuset, the task must be allowed on all of its CPUs"
+                 whole: see 'onbeat doctor' whether reservations are switched off; inside a \
+                 container, give it CAP_SYS_NICE outside of a user namespace"
             ),
         },
         Err(error) => unknown(tid, &error),

@@ -2,7 +2,8 @@
 //!
 //! A task that leaves SCHED_DEADLINE while asleep, after its 0-lag time, stays counted for good
 //! (`switched_from_dl` arms the timer that would uncount it only for a task on the run queue).
-//! Writing the kernel's limit anew, with the value it has, makes it recount. That is done only when
+//! Writing the kernel's limit anew, with the value it has, makes it recount (since 6.17; before, a
+//! leak stays until the next boot). That is done only when
 //! a leak shows, and not while something is settling: the recount forgets a settling task, and its
 //! timer then takes away what is no longer there.
 

@@ -1,8 +1,9 @@
 //! Writes the state file ahead of every change.
 //!
 //! One file per onbeat process, in a directory that outlives the process but not the boot. A
-//! record counts as written when the kernel has it on the file's medium (`fdatasync`); if that
-//! fails, the change is not made. A half-written record is overwritten by the next.
+//! change is announced on the file's medium (`fdatasync`) before it is made, and not made if that
+//! fails; that it was refused, or is done with, restoring could find out by itself, and is only
+//! written. A half-written record is overwritten by the next.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io;
@@ -111,7 +112,9 @@ impl StateFile {
         }
         let bytes = line(&record)?;
         self.file.write_all_at(&bytes, self.length)?;
-        self.file.sync_data()?;
+        if matches!(record, Record::Change { .. }) {
+            self.file.sync_data()?;
+        }
         self.length += bytes.len() as u64;
         self.records += 1;
         self.state.apply(record);

@@ -71,6 +71,15 @@ impl Process {
         task::identify(self.0.id()).unwrap()
     }
 
+    pub(crate) fn pid(&self) -> u32 {
+        self.0.id()
+    }
+
+    /// Ends what it reads from its standard input, if that is a pipe.
+    pub(crate) fn close_input(&mut self) {
+        drop(self.0.stdin.take());
+    }
+
     pub(crate) fn kill(&mut self) {
         self.0.kill().unwrap();
         self.0.wait().unwrap();

@@ -2,6 +2,8 @@
 
 mod account;
 mod common;
+mod crash;
 mod hands_off;
+mod many;
 mod refusals;
 mod way_back;

@@ -1,0 +1,95 @@
+//! Many tasks, and tasks that do not hold still.
+
+use std::process::{Command, Stdio};
+use std::sync::mpsc;
+
+use onbeat_act::task;
+use onbeat_model::{Actuator, Reservation, Span, Standing};
+
+use crate::common::{
+    Bandwidth, Process, actuator, can_run, eventually, release, reserve, scheduling, small,
+};
+
+#[test]
+fn five_hundred_threads_are_reserved_and_given_back() {
+    if !can_run("five_hundred_threads_are_reserved_and_given_back") {
+        return;
+    }
+    let _bandwidth = Bandwidth::a_little();
+    let (_directory, mut actuator) = actuator();
+    let least = Reservation::implicit(Span::from_us(10), Span::from_ms(100)).unwrap();
+    let (started, starts) = mpsc::channel();
+    std::thread::scope(|scope| {
+        let ends: Vec<_> = (0..500)
+            .map(|_| {
+                let (end, wait) = mpsc::channel::<()>();
+                let started = started.clone();
+                scope.spawn(move || {
+                    started.send(task::own().unwrap()).unwrap();
+                    wait.recv()
+                });
+                end
+            })
+            .collect();
+        let threads: Vec<_> = starts.iter().take(500).collect();
+        let before: Vec<_> = threads.iter().map(|&thread| scheduling(thread)).collect();
+        for &thread in &threads {
+            reserve(&mut actuator, thread, least);
+        }
+        for &thread in &threads {
+            assert_eq!(actuator.standing(thread), Standing::Held(least));
+        }
+        assert_eq!(actuator.release_all(Span::from_secs(5)), []);
+        let after: Vec<_> = threads.iter().map(|&thread| scheduling(thread)).collect();
+        assert_eq!(after, before);
+        drop(ends);
+    });
+}
+
+#[test]
+fn a_program_that_becomes_another_keeps_its_reservation_and_gets_its_own_back() {
+    let name = "a_program_that_becomes_another_keeps_its_reservation_and_gets_its_own_back";
+    if !can_run(name) {
+        return;
+    }
+    let _bandwidth = Bandwidth::a_little();
+    let (_directory, mut actuator) = actuator();
+    let script = "read _; exec sleep 1000";
+    let mut program = Command::new("sh");
+    let mut process = Process::start(program.args(["-c", script]).stdin(Stdio::piped()));
+    let task = process.task();
+    let before = scheduling(task);
+    reserve(&mut actuator, task, small());
+    process.close_input();
+    let comm = format!("/proc/{}/comm", task.tid);
+    eventually("another program", || {
+        (std::fs::read_to_string(&comm).unwrap() == "sleep\n").then_some(())
+    });
+    assert_eq!(actuator.standing(task), Standing::Held(small()));
+    release(&mut actuator, task);
+    assert_eq!(scheduling(task), before);
+}
+
+#[test]
+fn tasks_that_die_at_once_are_gone_and_cost_nothing() {
+    if !can_run("tasks_that_die_at_once_are_gone_and_cost_nothing") {
+        return;
+    }
+    let _bandwidth = Bandwidth::a_little();
+    let (_directory, mut actuator) = actuator();
+    for _ in 0..50 {
+        let process = Process::start(&mut Command::new("true"));
+        let Ok(task) = task::identify(process.pid()) else {
+            continue;
+        };
+        match actuator.reserve(task, small()) {
+            Ok(()) | Err(onbeat_model::Refusal::Gone | onbeat_model::Refusal::Settling { .. }) => {}
+            Err(refusal) => panic!("{refusal}"),
+        }
+        eventually("the end", || {
+            (actuator.standing(task) == Standing::Gone).then_some(())
+        });
+        assert_eq!(actuator.release(task), Ok(()));
+        actuator.ended(task);
+    }
+}

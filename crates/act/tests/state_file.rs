@@ -1,0 +1,218 @@
+//! The state file, whatever happened to it.
+
+use onbeat_act::attributes::{Attributes, Fair, Policy, RealTime};
+use onbeat_act::restore::{Change, Record, State, StateFile, parse_state};
+use onbeat_model::{Reservation, Span, TaskId};
+use proptest::prelude::*;
+
+fn before(nice: i32) -> Attributes {
+    Attributes {
+        policy: Policy::Other(Fair { nice, slice_ns: 0 }),
+        reset_on_fork: false,
+    }
+}
+
+fn reserved(ms: u64) -> Attributes {
+    let reservation = Reservation::implicit(Span::from_ms(ms), Span::from_ms(100)).unwrap();
+    Attributes::reserved(reservation, false)
+}
+
+fn change(tid: u32, ms: u64) -> Record {
+    Record::Change {
+        task: TaskId::recorded(tid),
+        before: before(3),
+        set: reserved(ms),
+    }
+}
+
+fn state_of(records: &[Record]) -> State {
+    let mut state = State::default();
+    for record in records {
+        state.apply(record.clone());
+    }
+    state
+}
+
+fn bytes_of(records: &[Record]) -> Vec<u8> {
+    let line = |record| serde_json::to_string(record).unwrap() + "\n";
+    records.iter().map(line).collect::<String>().into_bytes()
+}
+
+#[test]
+fn a_file_cut_off_anywhere_tells_all_complete_records() {
+    let records = [
+        change(1, 5),
+        change(2, 6),
+        Record::Refused {
+            task: TaskId::recorded(2),
+        },
+        change(1, 7),
+        Record::Done {
+            task: TaskId::recorded(1),
+        },
+        change(3, 8),
+    ];
+    let bytes = bytes_of(&records);
+    for cut in 0..=bytes.len() {
+        let kept = bytes.get(..cut).unwrap();
+        let complete = kept.iter().filter(|&&byte| byte == b'\n').count();
+        let expected = state_of(records.get(..complete).unwrap());
+        assert_eq!(parse_state(kept), expected, "cut at {cut}");
+    }
+}
+
+#[test]
+fn the_last_two_settings_are_known_and_a_refused_one_is_not_among_them() {
+    let task = TaskId::recorded(1);
+    let refused = Record::Refused { task };
+    let of = |records: &[Record]| state_of(records).changes.get(&task).copied();
+    let settings = |in_force, pending| {
+        Some(Change {
+            before: before(3),
+            in_force,
+            pending,
+        })
+    };
+    assert_eq!(of(&[change(1, 5)]), settings(None, Some(reserved(5))));
+    let two = [change(1, 5), change(1, 6)];
+    assert_eq!(of(&two), settings(Some(reserved(5)), Some(reserved(6))));
+    let refusals = [
+        change(1, 5),
+        change(1, 6),
+        refused.clone(),
+        change(1, 7),
+        refused.clone(),
+    ];
+    assert_eq!(of(&refusals), settings(Some(reserved(5)), None));
+    assert_eq!(of(&[change(1, 5), refused]), None);
+}
+
+#[test]
+fn a_task_found_shrunk_in_the_middle_of_a_give_back_is_recognised() {
+    let state = state_of(&[change(1, 5)]);
+    let change = state.changes.get(&TaskId::recorded(1)).unwrap();
+    let shrunk = Reservation::new(Span::from_ns(1024), Span::from_ms(100), Span::from_ms(100));
+    assert!(change.can_have_left(&Attributes::reserved(shrunk.unwrap(), false)));
+    assert!(change.can_have_left(&reserved(5)));
+    assert!(!change.can_have_left(&reserved(4)));
+    assert!(!change.can_have_left(&before(3)));
+}
+
+#[test]
+fn a_damaged_line_is_counted_and_the_others_stand() {
+    let mut bytes = bytes_of(&[change(1, 5)]);
+    bytes.extend(b"\xff\x00 not a record\n{}\n");
+    bytes.extend(bytes_of(&[change(2, 6)]));
+    let state = parse_state(&bytes);
+    assert_eq!(state.damaged_lines, 2);
+    assert_eq!(
+        state.changes,
+        state_of(&[change(1, 5), change(2, 6)]).changes
+    );
+}
+
+#[test]
+fn a_file_that_is_written_for_hours_stays_small_and_says_the_same() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut file = StateFile::create(directory.path()).unwrap();
+    let [steady, changing, ended] = [1, 2, 3].map(TaskId::recorded);
+    file.change(steady, before(1), reserved(9)).unwrap();
+    for ms in 1..=60 {
+        for _ in 0..20 {
+            file.change(changing, before(2), reserved(ms)).unwrap();
+            file.refused(changing).unwrap();
+        }
+        file.change(changing, before(2), reserved(ms)).unwrap();
+        file.change(ended, before(3), reserved(ms)).unwrap();
+        file.done(ended).unwrap();
+    }
+    let bytes = std::fs::read(file.path()).unwrap();
+    assert!(bytes.iter().filter(|&&byte| byte == b'\n').count() < 1100);
+    let state = parse_state(&bytes);
+    assert_eq!(state.damaged_lines, 0);
+    assert_eq!(state.owner.unwrap().process.tid, std::process::id());
+    let told = state.changes.into_iter().collect::<Vec<_>>();
+    let setting = |nice, in_force, pending| Change {
+        before: before(nice),
+        in_force,
+        pending: Some(pending),
+    };
+    let expected = [
+        (steady, setting(1, None, reserved(9))),
+        (changing, setting(2, Some(reserved(59)), reserved(60))),
+    ];
+    assert_eq!(told, expected);
+}
+
+#[test]
+fn a_file_with_nothing_left_to_put_back_is_removed() {
+    let directory = tempfile::tempdir().unwrap();
+    let task = TaskId::recorded(1);
+    let mut file = StateFile::create(directory.path()).unwrap();
+    let path = file.path().to_owned();
+    file.change(task, before(0), reserved(5)).unwrap();
+    file.done(task).unwrap();
+    drop(file);
+    assert!(!path.exists());
+
+    let mut file = StateFile::create(directory.path()).unwrap();
+    let path = file.path().to_owned();
+    file.change(task, before(0), reserved(5)).unwrap();
+    drop(file);
+    assert!(path.exists());
+}
+
+fn policies() -> impl Strategy<Value = Policy> {
+    let fair = (-20..20, 0..u64::MAX).prop_map(|(nice, slice_ns)| Fair { nice, slice_ns });
+    let real_time = (1..100_u32).prop_map(|priority| RealTime { priority });
+    prop_oneof![
+        fair.clone().prop_map(Policy::Other),
+        fair.clone().prop_map(Policy::Batch),
+        fair.clone().prop_map(Policy::Idle),
+        fair.prop_map(Policy::Ext),
+        real_time.clone().prop_map(Policy::Fifo),
+        real_time.prop_map(Policy::RoundRobin),
+    ]
+}
+
+fn records() -> impl Strategy<Value = Record> {
+    let task = (0..4_u32, 0..3_u64).prop_map(|(tid, started_ticks)| TaskId { tid, started_ticks });
+    let attributes = (policies(), any::<bool>()).prop_map(|(policy, reset_on_fork)| Attributes {
+        policy,
+        reset_on_fork,
+    });
+    let change = (task.clone(), attributes, 1..99_u64).prop_map(|(task, before, ms)| {
+        let set = reserved(ms);
+        Record::Change { task, before, set }
+    });
+    prop_oneof![
+        3 => change,
+        1 => task.clone().prop_map(|task| Record::Refused { task }),
+        1 => task.prop_map(|task| Record::Done { task }),
+    ]
+}
+
+proptest! {
+    #[test]
+    fn any_bytes_are_read_without_a_panic(bytes: Vec<u8>) {
+        let lines = bytes.iter().filter(|&&byte| byte == b'\n').count();
+        prop_assert!(parse_state(&bytes).damaged_lines <= lines);
+    }
+
+    #[test]
+    fn any_records_are_read_as_they_were_written(records in prop::collection::vec(records(), 0..30)) {
+        prop_assert_eq!(parse_state(&bytes_of(&records)), state_of(&records));
+    }
+
+    #[test]
+    fn a_flipped_byte_costs_at_most_the_lines_it_touches(
+        records in prop::collection::vec(records(), 1..10),
+        place: prop::sample::Index,
+        byte: u8,
+    ) {
+        let mut bytes = bytes_of(&records);
+        let place = place.index(bytes.len());
+        *bytes.get_mut(place).unwrap() = byte;
+        prop_assert!(parse_state(&bytes).damaged_lines <= 2);
+    }
+}
