@@ -11,11 +11,12 @@ cd "$(dirname "$0")/.."
 build=(gcc g++ libc6-dev make pkg-config clang llvm libelf-dev zlib1g-dev ca-certificates curl git)
 hogs=(stress-ng)
 # On the live kernel, the tests run real programs: rt-app, ffmpeg, setpriv and taskset.
-test=("${build[@]}" "${hogs[@]}" g++ systemtap-sdt-dev rt-app ffmpeg python3 util-linux)
+test=("${build[@]}" "${hogs[@]}" systemtap-sdt-dev rt-app ffmpeg python3 util-linux)
 check=("${build[@]}" clang-format shellcheck)
 demo=("${build[@]}" "${hogs[@]}" ffmpeg mplayer xvfb)
 experiments=("${demo[@]}" rt-app strace linux-perf)
 fuzz=("${build[@]}")
+vm=("${build[@]}" qemu-system-x86 busybox-static cpio zstd rt-app)
 
 packages_for() {
     case "$1" in
