@@ -9,10 +9,11 @@ use libbpf_rs::{Link, MapHandle, RingBuffer, RingBufferBuilder};
 use onbeat_model::Event;
 
 use super::skeleton::TracerSkelBuilder;
-use super::{Error, Inbox, Options, interrupts, wire};
+use super::{Error, Hooks, Inbox, Options, interrupts, wire};
 
 /// The attached tracer. The kernel keeps programs and maps for as long as these are held.
 pub(super) struct Loaded {
+    pub(super) hooks: Hooks,
     pub(super) links: Vec<Link>,
     /// The task iterator.
     pub(super) chooser: Link,
@@ -22,7 +23,20 @@ pub(super) struct Loaded {
     pub(super) state: MapHandle,
 }
 
+/// Loads the programs on BTF tracepoints, or on raw ones where the kernel refuses those.
 pub(super) fn load(options: &Options) -> Result<Loaded, Error> {
+    // libbpf would write to standard error what comes back as an error all the same.
+    libbpf_rs::set_print(None);
+    match options.hooks {
+        Hooks::Probe => load_on(Hooks::Btf, options).or_else(|refused| match refused {
+            Error::NoPrivilege => Err(refused),
+            _ => load_on(Hooks::Raw, options),
+        }),
+        hooks => load_on(hooks, options),
+    }
+}
+
+fn load_on(hooks: Hooks, options: &Options) -> Result<Loaded, Error> {
     let mut object = MaybeUninit::uninit();
     let mut open = TracerSkelBuilder::default()
         .open(&mut object)
@@ -32,10 +46,45 @@ pub(super) fn load(options: &Options) -> Result<Loaded, Error> {
         rodata.raw_wakeups = options.raw_wakeups;
         rodata.preempt_count_from_rq = interrupts::preempt_count_from_rq().unwrap_or(0);
     }
-    open.maps
-        .records
+    let (maps, programs) = (&mut open.maps, &mut open.progs);
+    maps.records
         .set_max_entries(whole_buffer(options.buffer_bytes))
         .map_err(Error::loading)?;
+    // Those that have exited stay in the table until the kernel has freed them, too.
+    maps.activities_raw
+        .set_max_entries(options.most_tasks.saturating_mul(2).max(1))
+        .map_err(Error::loading)?;
+    let (unused_map, unused_programs) = if hooks == Hooks::Raw {
+        (
+            &mut maps.activities,
+            [
+                &mut programs.waking,
+                &mut programs.wakeup_new,
+                &mut programs.switched,
+                &mut programs.forked,
+                &mut programs.renamed,
+                &mut programs.freed,
+                &mut programs.choose,
+            ],
+        )
+    } else {
+        (
+            &mut maps.activities_raw,
+            [
+                &mut programs.waking_raw,
+                &mut programs.wakeup_new_raw,
+                &mut programs.switched_raw,
+                &mut programs.forked_raw,
+                &mut programs.renamed_raw,
+                &mut programs.freed_raw,
+                &mut programs.choose_raw,
+            ],
+        )
+    };
+    unused_map.set_autocreate(false).map_err(Error::loading)?;
+    for program in unused_programs {
+        program.set_autoload(false);
+    }
     let mut skeleton = open.load().map_err(Error::loading)?;
     skeleton.attach().map_err(Error::loading)?;
 
@@ -48,6 +97,7 @@ pub(super) fn load(options: &Options) -> Result<Loaded, Error> {
     let links = std::mem::take(&mut skeleton.links);
     let chooser = links
         .choose
+        .or(links.choose_raw)
         .ok_or_else(|| Error::loading(libbpf_rs::Error::from_raw_os_error(libc::EOPNOTSUPP)))?;
     let links = [
         links.waking,
@@ -56,8 +106,15 @@ pub(super) fn load(options: &Options) -> Result<Loaded, Error> {
         links.forked,
         links.renamed,
         links.freed,
+        links.waking_raw,
+        links.wakeup_new_raw,
+        links.switched_raw,
+        links.forked_raw,
+        links.renamed_raw,
+        links.freed_raw,
     ];
     Ok(Loaded {
+        hooks,
         links: links.into_iter().flatten().collect(),
         chooser,
         records,

@@ -6,6 +6,7 @@
 //! the end of the last tracked task, wake it early.
 
 mod error;
+mod features;
 mod interrupts;
 mod load;
 mod shared;
@@ -19,6 +20,7 @@ use libbpf_rs::{Iter, Link, RingBuffer};
 use onbeat_model::{Event, Flow, Follow, Instant, Sensor, Span, TaskId};
 
 pub use error::Error;
+pub use features::{Feature, Standing, probe};
 use shared::{Request, Shared};
 
 use crate::workload::Workload;
@@ -33,6 +35,20 @@ pub struct Options {
     pub buffer_bytes: u32,
     /// The largest number of tasks tracked at a time.
     pub most_tasks: u32,
+    /// Where the programs hook in.
+    pub hooks: Hooks,
+}
+
+/// Where the tracer's programs hook into the kernel.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Hooks {
+    /// On what this kernel takes: BTF tracepoints first.
+    #[default]
+    Probe,
+    /// On BTF tracepoints, with the state of a task in its own storage. Linux 5.11.
+    Btf,
+    /// On raw tracepoints, with the state of tasks in a hash table: dearer.
+    Raw,
 }
 
 impl Default for Options {
@@ -42,6 +58,7 @@ impl Default for Options {
             raw_wakeups: false,
             buffer_bytes: 1 << 20,
             most_tasks: 4096,
+            hooks: Hooks::Probe,
         }
     }
 }
@@ -66,6 +83,7 @@ pub struct BpfSensor {
     /// Lost records that were reported.
     lost: u64,
     most_tasks: u32,
+    hooks: Hooks,
     has_tracked: bool,
     workload: Workload,
 }
@@ -74,7 +92,7 @@ impl BpfSensor {
     /// Loads the programs and attaches them. Nothing is tracked yet.
     ///
     /// # Errors
-    /// Without privilege, or on a kernel that lacks what they need.
+    /// Without privilege, or on a kernel that lacks what they need (see [`probe`]).
     pub fn new(options: Options) -> Result<Self, Error> {
         let loaded = load::load(&options)?;
         let inbox = Arc::new(Mutex::new(Inbox::default()));
@@ -88,6 +106,7 @@ impl BpfSensor {
             shared: Shared::map(&loaded.state)?,
             lost: 0,
             most_tasks: options.most_tasks,
+            hooks: loaded.hooks,
             has_tracked: false,
             workload: Workload::default(),
         })
@@ -97,6 +116,12 @@ impl BpfSensor {
     #[must_use]
     pub fn tracked(&self) -> u64 {
         self.shared.alive()
+    }
+
+    /// Where the programs hooked in: never [`Hooks::Probe`].
+    #[must_use]
+    pub fn hooks(&self) -> Hooks {
+        self.hooks
     }
 
     /// Runs the task iterator once, which carries `request` out.

@@ -78,6 +78,10 @@ struct task_struct {
 	struct bpf_local_storage *bpf_storage;
 };
 
+struct task_struct___before_5_14 {
+	long state;
+};
+
 struct bpf_iter_meta;
 
 struct bpf_iter__task {

@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The programs on the scheduler's tracepoints, and the iterator that takes in and dismisses tasks.
+ * Included once per way to reach a task (tracer.bpf.c), which has defined VARIANT, HOOK, READ and
+ * the others.
+ */
+
+static __always_inline struct activity *VARIANT(activity_of)(struct task_struct *task)
+{
+	if (IS_UNKNOWN(task))
+		return 0;
+	return FIND(task);
+}
+
+static __always_inline u64 VARIANT(id_of)(struct task_struct *task)
+{
+	return (READ(task, start_boottime) / NS_PER_TICK) << ID_TID_BITS | (u32)READ(task, pid);
+}
+
+static __always_inline u64 VARIANT(account_of)(struct task_struct *task)
+{
+	return READ(task, se.sum_exec_runtime);
+}
+
+/* Not 0: does not want to run. Renamed in 5.14. */
+static __always_inline u32 VARIANT(state_of)(struct task_struct *task)
+{
+	struct task_struct___before_5_14 *old = (void *)task;
+
+	if (bpf_core_field_exists(task->__state))
+		return READ(task, __state);
+	return BPF_CORE_READ(old, state);
+}
+
+/* The thread that runs here, if the kernel works for it and not for an interrupt. */
+static __always_inline u32 VARIANT(waker)(void)
+{
+	struct task_struct *current = CURRENT_TASK();
+	u32 preempt_count = INTERRUPT_MASK;
+	u32 tid = READ(current, pid);
+	void *rq;
+
+	if (!tid || !preempt_count_from_rq)
+		return 0;
+	rq = READ(current, se.cfs_rq->rq);
+	bpf_probe_read_kernel(&preempt_count, sizeof(preempt_count), rq + preempt_count_from_rq);
+	return preempt_count & INTERRUPT_MASK ? 0 : tid;
+}
+
+/* Queued to run; a task whose dequeue is delayed is asleep all the same (since 6.12). */
+static __always_inline bool VARIANT(is_queued)(struct task_struct *task)
+{
+	if (!READ(task, on_rq))
+		return false;
+	return !bpf_core_field_exists(task->se.sched_delayed) || !READ(task, se.sched_delayed);
+}
+
+static __always_inline int VARIANT(woken)(struct task_struct *task)
+{
+	struct activity *a = VARIANT(activity_of)(task);
+	u64 now;
+
+	if (!a)
+		return 0;
+	now = bpf_ktime_get_ns();
+	if (a->state & ACTIVE) {
+		/* It only meant to sleep, and was called back before it could. */
+		if (VARIANT(is_queued)(task))
+			return 0;
+		/* Unless another CPU is just about to switch from it, that was not seen. */
+		if (!READ(task, on_cpu))
+			finish_unseen(a, VARIANT(account_of)(task), now);
+	}
+	a->next_woke_ns = now;
+	a->next_waker = VARIANT(waker)();
+	if (raw_wakeups)
+		tell(RECORD_WAKEUP, a->id, now, a->next_waker, BPF_RB_NO_WAKEUP);
+	return 0;
+}
+
+SEC(HOOK "/sched_waking")
+int PROGRAM(VARIANT(waking), struct task_struct *task)
+{
+	return VARIANT(woken)(task);
+}
+
+SEC(HOOK "/sched_wakeup_new")
+int PROGRAM(VARIANT(wakeup_new), struct task_struct *task)
+{
+	return VARIANT(woken)(task);
+}
+
+static __always_inline void VARIANT(gone)(struct activity *a, struct task_struct *task, u64 now)
+{
+	u64 id = a->id;
+
+	__sync_fetch_and_sub(&shared.alive, 1);
+	a->state = GONE;
+	/* A thread that called exec took the leader's number and lives on under it. */
+	if ((u32)READ(task, pid) == tid_of(id))
+		tell(RECORD_EXITED, id, now, 0,
+		     shared.alive ? BPF_RB_NO_WAKEUP : BPF_RB_FORCE_WAKEUP);
+}
+
+/* A budget ran out if the task waits for the next, other than after giving this one away. */
+static __always_inline bool VARIANT(is_throttled)(struct task_struct *task)
+{
+	return READ(task, prio) < 0 && READ_BITFIELD(task, dl.dl_throttled) &&
+	       !READ_BITFIELD(task, dl.dl_yielded);
+}
+
+static __always_inline void VARIANT(left_cpu)(bool preempt, struct task_struct *task, u64 now)
+{
+	struct activity *a = VARIANT(activity_of)(task);
+	u32 state;
+
+	if (!a || a->state & GONE)
+		return;
+	if (!(a->state & ACTIVE))
+		begin_unseen(a, VARIANT(account_of)(task), now);
+	state = VARIANT(state_of)(task);
+	if (!preempt && state) {
+		finish(a, VARIANT(account_of)(task), now);
+		if (state & TASK_DEAD)
+			VARIANT(gone)(a, task, now);
+		return;
+	}
+	a->preempted++;
+	if (VARIANT(is_throttled)(task)) {
+		a->state |= EXHAUSTED;
+		tell(RECORD_EXHAUSTED, a->id, now, 0, BPF_RB_FORCE_WAKEUP);
+	}
+}
+
+static __always_inline void VARIANT(got_cpu)(struct task_struct *task, u64 now)
+{
+	struct activity *a = VARIANT(activity_of)(task);
+
+	if (!a)
+		return;
+	if (a->state & ACTIVE) {
+		if (!a->next_woke_ns)
+			return;
+		finish_unseen(a, VARIANT(account_of)(task), a->next_woke_ns);
+	}
+	begin(a, now);
+}
+
+SEC(HOOK "/sched_switch")
+int PROGRAM(VARIANT(switched), bool preempt, struct task_struct *prev, struct task_struct *next)
+{
+	u64 now;
+
+	if (IS_UNKNOWN(prev) && IS_UNKNOWN(next))
+		return 0;
+	now = bpf_ktime_get_ns();
+	VARIANT(left_cpu)(preempt, prev, now);
+	VARIANT(got_cpu)(next, now);
+	return 0;
+}
+
+/* Keeps `task` from now on; its first record precedes all others of it. */
+static __always_inline bool VARIANT(keep)(struct task_struct *task, const char *comm,
+					  u8 follow_children)
+{
+	struct activity initial = {
+		.accounted_ns = VARIANT(account_of)(task),
+		.id = VARIANT(id_of)(task),
+		.follow_children = follow_children,
+	};
+	u64 now = bpf_ktime_get_ns();
+	struct record *record;
+	bool kept;
+
+	if (shared.alive >= most_tasks)
+		return false;
+	if (VARIANT(is_queued)(task))
+		begin(&initial, now);
+	record = reserve(RECORD_TRACKED, initial.id, now);
+	kept = KEEP(task, &initial);
+	if (record) {
+		record->task.pid = READ(task, tgid);
+		bpf_probe_read_kernel_str(record->task.comm, sizeof(record->task.comm), comm);
+		if (kept)
+			bpf_ringbuf_submit(record, BPF_RB_NO_WAKEUP);
+		else
+			bpf_ringbuf_discard(record, BPF_RB_NO_WAKEUP);
+	}
+	if (kept)
+		__sync_fetch_and_add(&shared.alive, 1);
+	return kept;
+}
+
+SEC(HOOK "/sched_process_fork")
+int PROGRAM(VARIANT(forked), struct task_struct *parent, struct task_struct *child)
+{
+	struct activity *a = VARIANT(activity_of)(parent);
+
+	if (!a || (READ(child, tgid) != READ(parent, tgid) && !a->follow_children))
+		return 0;
+	if (!VARIANT(keep)(child, child->comm, a->follow_children))
+		__sync_fetch_and_add(&shared.lost, 1);
+	return 0;
+}
+
+SEC(HOOK "/task_rename")
+int PROGRAM(VARIANT(renamed), struct task_struct *task, const char *comm)
+{
+	struct activity *a = VARIANT(activity_of)(task);
+	struct record *record;
+	u64 now, id;
+
+	if (!a)
+		return 0;
+	now = bpf_ktime_get_ns();
+	id = VARIANT(id_of)(task);
+	if (id != a->id)
+		tell(RECORD_EXITED, a->id, now, 0, BPF_RB_NO_WAKEUP);
+	record = reserve(id == a->id ? RECORD_RENAMED : RECORD_TRACKED, id, now);
+	a->id = id;
+	if (record) {
+		record->task.pid = READ(task, tgid);
+		bpf_probe_read_kernel_str(record->task.comm, sizeof(record->task.comm), comm);
+		bpf_ringbuf_submit(record, BPF_RB_NO_WAKEUP);
+	}
+	return 0;
+}
+
+/* The last word on a task, also if its last switch was invisible. */
+SEC(HOOK "/sched_process_free")
+int PROGRAM(VARIANT(freed), struct task_struct *task)
+{
+	struct activity *a = VARIANT(activity_of)(task);
+	u64 now;
+
+	if (!a)
+		return 0;
+	if (!(a->state & GONE)) {
+		now = bpf_ktime_get_ns();
+		if (a->state & ACTIVE)
+			finish_unseen(a, VARIANT(account_of)(task), now);
+		VARIANT(gone)(a, task, now);
+	}
+	FORGET(task);
+	return 0;
+}
+
+static __always_inline void VARIANT(track)(struct task_struct *task)
+{
+	u32 wanted = shared.wanted;
+	struct activity *a;
+
+	if ((u32)READ(task, pid) != wanted && (u32)READ(task, tgid) != wanted)
+		return;
+	if (READ(task, exit_state))
+		return;
+	shared.found++;
+	a = VARIANT(activity_of)(task);
+	if (a)
+		a->follow_children |= shared.follow_children;
+	else if (VARIANT(keep)(task, task->comm, shared.follow_children))
+		shared.added++;
+	else
+		shared.refused++;
+}
+
+static __always_inline void VARIANT(untrack)(struct task_struct *task)
+{
+	struct activity *a = VARIANT(activity_of)(task);
+
+	if (!a || a->id != shared.wanted || a->state & GONE)
+		return;
+	shared.found++;
+	__sync_fetch_and_sub(&shared.alive, 1);
+	FORGET(task);
+}
+
+/* Carries out user space's request; runs over every task when the iterator is read. */
+SEC("iter/task")
+int VARIANT(choose)(struct bpf_iter__task *ctx)
+{
+	struct task_struct *task = ctx->task;
+
+	if (!task)
+		return 0;
+	if (shared.request == REQUEST_TRACK)
+		VARIANT(track)(task);
+	else
+		VARIANT(untrack)(task);
+	return 0;
+}
