@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use onbeat_model::{Burst, Instant, Rhythm, Span};
 
 use super::search::{Found, Search};
-use super::view::Train;
+use super::view::{Choice, Train};
 
 /// Fewer bursts than this are never called periodic.
 const FEWEST: usize = 6;
@@ -40,7 +40,6 @@ pub struct Analyser {
     bursts: VecDeque<Burst>,
     train: Train,
     search: Search,
-    limits: Vec<f64>,
 }
 
 impl Analyser {
@@ -52,7 +51,6 @@ impl Analyser {
             bursts: VecDeque::new(),
             train: Train::default(),
             search: Search::default(),
-            limits: Vec::new(),
         }
     }
 
@@ -93,34 +91,31 @@ impl Analyser {
         let bursts: &[Burst] = self.bursts.make_contiguous();
         let origin = bursts[0].woke.as_ns();
         let enough = -self.config.false_alarm_rate.clamp(1e-300, 1.0).ln();
-        let (train, search) = (&mut self.train, &mut self.search);
-        train.wakeups(bursts, origin);
-        train.levels(&mut self.limits);
-        self.limits.truncate(MERGES);
-        // Without merging, last.
-        self.limits.push(0.0);
-        self.limits
-            .iter()
-            .find_map(|&limit| {
-                train.wakeups(bursts, origin);
-                train.merge(limit);
-                if train.keep_workers() {
-                    if let Some(found) = search.beat(train, enough) {
-                        return Some(found);
+        let mut look = Look {
+            bursts,
+            origin,
+            enough,
+            train: &mut self.train,
+            search: &mut self.search,
+        };
+        let mut best = look.at(&Choice::All);
+        if !best.is_some_and(|found| found.line_holds) {
+            for choice in Choice::beside_all(bursts) {
+                if let Some(found) = look.at(&choice) {
+                    if best.is_none_or(|b| found.better_than(&b)) {
+                        best = Some(found);
                     }
-                    train.wakeups(bursts, origin);
-                    train.merge(limit);
                 }
-                search.beat(train, enough)
-            })
-            .map(|Found { line, evidence, .. }| Rhythm {
-                period: Span::from_ns(line.period.round() as u64),
-                phase: Instant::from_ns(origin + line.phase.max(0.0).round() as u64),
-                jitter: Span::from_ns(line.jitter.round() as u64),
-                confidence: 1.0 - (-evidence.strength).exp(),
-            })
-            .into_iter()
-            .collect()
+            }
+        }
+        best.map(|Found { line, evidence, .. }| Rhythm {
+            period: Span::from_ns(line.period.round() as u64),
+            phase: Instant::from_ns(origin + line.phase.max(0.0).round() as u64),
+            jitter: Span::from_ns(line.jitter.round() as u64),
+            confidence: 1.0 - (-evidence.strength).exp(),
+        })
+        .into_iter()
+        .collect()
     }
 
     /// The bursts of the window, oldest first.
@@ -131,5 +126,45 @@ impl Analyser {
     /// Forgets every burst.
     pub fn clear(&mut self) {
         self.bursts.clear();
+    }
+}
+
+/// One analysis: what it looks at, and with what.
+struct Look<'a> {
+    bursts: &'a [Burst],
+    origin: u64,
+    enough: f64,
+    train: &'a mut Train,
+    search: &'a mut Search,
+}
+
+impl Look<'_> {
+    /// The beat of the chosen bursts, with groups merged on the highest level that has one.
+    fn at(&mut self, choice: &Choice) -> Option<Found> {
+        self.train.wakeups(self.bursts, self.origin, choice);
+        let mut limits = Vec::new();
+        self.train.levels(&mut limits);
+        limits.truncate(MERGES);
+        // Without merging, last.
+        limits.push(0.0);
+        let mut best: Option<Found> = None;
+        for limit in limits {
+            for workers in [true, false] {
+                self.train.wakeups(self.bursts, self.origin, choice);
+                self.train.merge(limit);
+                if workers && !self.train.keep_workers() {
+                    continue;
+                }
+                if let Some(found) = self.search.beat(self.train, self.enough) {
+                    if found.line_holds {
+                        return Some(found);
+                    }
+                    if best.is_none_or(|b| found.better_than(&b)) {
+                        best = Some(found);
+                    }
+                }
+            }
+        }
+        best
     }
 }

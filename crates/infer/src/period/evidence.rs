@@ -18,6 +18,9 @@ const LOOKS: f64 = 8.0;
 /// recording may be this coarse.
 const EXACT_NS: f64 = 2_000.0;
 
+/// A stretch of less than this share of a train is judged by its own coverage.
+const WHOLE: f64 = 0.8;
+
 /// `beats * D(met/beats || chance)`, zero if no more were met than by chance.
 pub(super) fn divergence(beats: f64, met: f64, chance: f64) -> f64 {
     let chance = chance.clamp(1e-9, 1.0 - 1e-9);
@@ -50,6 +53,7 @@ pub(super) struct Judge {
     /// The point nearest to each beat that has one within half a period.
     pub(super) nearest: Vec<(i64, f64)>,
     deviations: Vec<f64>,
+    stretch: Train,
 }
 
 impl Judge {
@@ -81,7 +85,8 @@ impl Judge {
             }
         }
         let beats = (last - first + 1) as f64;
-        self.strongest(train, line.period, beats, |beats, width| {
+        let (from, to) = (begin, line.time(last) + half);
+        self.strongest(train, from, to, line.period, beats, |beats, width| {
             RANGE * beats / (width * width) * beats.sqrt() * LOOKS
         })
     }
@@ -99,20 +104,30 @@ impl Judge {
             let count = (w[1].0 - w[0].0) as f64;
             (w[1].1 - w[0].1 - count * period).abs()
         }));
-        let count = (beats.last()?.0 - beats.first()?.0) as f64;
-        self.strongest(train, period, count, |beats, width| {
+        let (first, last) = (beats.first()?, beats.last()?);
+        let count = (last.0 - first.0) as f64;
+        self.strongest(train, first.1, last.1, period, count, |beats, width| {
             RANGE / width * beats.sqrt() * LOOKS
         })
     }
 
-    /// The evidence at the width at which it is strongest.
+    /// The evidence at the width at which it is strongest. The chance to meet a point is that of
+    /// the stretch judged: where a thread is busy, more is met by accident.
     fn strongest(
         &mut self,
         train: &Train,
+        from: f64,
+        to: f64,
         period: f64,
         beats: f64,
         tries: impl Fn(f64, f64) -> f64,
     ) -> Option<Evidence> {
+        let train = if to - from < WHOLE * train.length() {
+            self.stretch.stretch_of(train, from, to);
+            &self.stretch
+        } else {
+            train
+        };
         self.deviations.sort_unstable_by(f64::total_cmp);
         let mut best: Option<Evidence> = None;
         for (i, &deviation) in self.deviations.iter().enumerate().skip(2) {

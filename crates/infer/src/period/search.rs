@@ -13,17 +13,18 @@ const CANDIDATES: usize = 6;
 /// a line: a loop that sleeps a fixed time, say.
 const TIGHT: f64 = 0.03;
 /// Points held to a line have steps whose mean square is twice the variance around it
-/// (von Neumann's ratio); that of a random walk falls with its length.
-const HELD: f64 = 1.5;
-/// From this many beats on a random walk's ratio is so low that less will do.
-const LONG: f64 = 36.0;
-
+/// (von Neumann's ratio), give or take; that of a random walk falls with its length. The limit is
+/// `HELD + HELD_FEW / n`: below it are 5% of held trains of 30 points, above it 1% of walks.
+const HELD: f64 = 1.2;
+const HELD_FEW: f64 = 10.0;
 /// A line that meets more than this share of its beats holds even if lateness adds up for a while:
 /// a thread that polls for its releases comes later and later, until it comes a poll earlier.
 const WHOLE: f64 = 0.95;
 /// Points that scatter around a line by more than this share of its period do not follow it: were
 /// they anywhere, it would be 0.29.
-const LOOSE: f64 = 0.16;
+const LOOSE: f64 = 0.2;
+/// Beats of which this share is met are all beats.
+const MOST: f64 = 0.7;
 /// Periods whose logarithms differ less are two views of one rhythm.
 const ALIKE: f64 = 0.15;
 
@@ -35,15 +36,30 @@ pub(super) struct Found {
     /// The strength, times the share of the train that the beats span: a stretch that happens to be
     /// very regular does not hide the rhythm of the whole.
     rank: f64,
+    share: f64,
     /// The beats lie on a line, for nearly all of the train: a stronger claim than steps of one size.
-    line_holds: bool,
+    pub(super) line_holds: bool,
 }
 
 impl Found {
-    fn better_than(&self, other: &Self) -> bool {
+    /// Its beats are every so many-th of the other's, which are surely beats as well.
+    fn contains(&self, other: &Self) -> bool {
+        let times = (self.line.period / other.line.period).round();
+        times > 1.5
+            && (self.line.period / other.line.period / times - 1.0).abs() < 0.01
+            && other.share > MOST
+            && other.evidence.met > MOST
+            && other.evidence.strength > self.evidence.strength / times
+    }
+
+    pub(super) fn better_than(&self, other: &Self) -> bool {
         let alike = (self.line.period / other.line.period).ln().abs() < ALIKE;
         if alike && self.line_holds != other.line_holds {
             self.line_holds
+        } else if self.contains(other) {
+            false
+        } else if other.contains(self) {
+            true
         } else {
             self.rank > other.rank
         }
@@ -92,11 +108,26 @@ impl Search {
         let share = ((last - first) as f64 * step / train.length()).min(1.0);
         let ratio = fit::von_neumann(beats, &line, &mut self.scratch);
         let tight = scatter < TIGHT * step;
-        let held = ratio > HELD * (LONG / beats.len() as f64).min(1.0);
+        let held = ratio > HELD + HELD_FEW / beats.len() as f64;
         let evidence = self
             .judge
             .line(train, &line, first, last)
             .filter(|_| line.jitter < LOOSE * line.period);
+            let e = evidence;
+            let t = self.judge.steps(train, step, beats);
+            eprintln!(
+                "n={} K={} line P={:.3} jit={:.3} step={:.3} scatter={:.3} share={share:.2} ratio={ratio:.2} tight={tight} held={held} lineE={:?} stepE={:?}",
+                train.at.len(),
+                last - first + 1,
+                line.period / 1e6,
+                line.jitter / 1e6,
+                step / 1e6,
+                scatter / 1e6,
+                e.map(|e| (e.strength, e.reach / 1e6, e.met)),
+                t.map(|e| (e.strength, e.reach / 1e6, e.met))
+            );
+            let _ = self.judge.line(train, &line, first, last);
+        }
         let sure = |e: &Evidence| e.strength >= enough;
         let line_holds =
             evidence.is_some_and(|e| sure(&e) && (held || e.met > WHOLE) && (tight || held));
@@ -114,6 +145,7 @@ impl Search {
                 line,
                 evidence,
                 rank: evidence.strength * share,
+                share,
                 line_holds: false,
             });
         }
@@ -135,6 +167,7 @@ impl Search {
             line,
             evidence,
             rank: evidence.strength * share,
+            share,
             line_holds: share > 0.75 && evidence.met > 0.85,
         })
     }

@@ -7,12 +7,17 @@
 
 use onbeat_model::Burst;
 
-/// Two kinds of gaps, or of executed times, have a valley between them as wide as this ratio.
-const WIDE: f64 = 2.5;
+/// Two kinds of gaps have a valley between them as wide as this ratio.
+const WIDE_GAP: f64 = 2.5;
+/// Two kinds of work, this.
+const WIDE_WORK: f64 = 1.6;
 /// One value in so many may lie in the valley.
 const STRAYS: usize = 25;
 /// One value in so many, at least, is of each kind.
 const SIDE: usize = 10;
+
+/// The wakeups by so many partners are looked at on their own.
+const PARTNERS: usize = 2;
 
 /// Points in time, ascending, in nanoseconds after an origin, and what the search needs of them.
 #[derive(Clone, Debug, Default)]
@@ -27,11 +32,11 @@ pub(super) struct Train {
 }
 
 impl Train {
-    /// Every burst is a point.
-    pub(super) fn wakeups(&mut self, bursts: &[Burst], origin: u64) {
+    /// Every burst that `choice` takes is a point.
+    pub(super) fn wakeups(&mut self, bursts: &[Burst], origin: u64, choice: &Choice) {
         self.at.clear();
         self.executed.clear();
-        for burst in bursts {
+        for burst in bursts.iter().filter(|b| choice.takes(b.waker)) {
             self.at
                 .push(burst.woke.as_ns().saturating_sub(origin) as f64);
             self.executed.push(burst.executed.as_ns() as f64);
@@ -42,7 +47,7 @@ impl Train {
     /// The gaps at which groups of points may part, longest first: between the groups, between
     /// groups inside the groups.
     pub(super) fn levels(&self, limits: &mut Vec<f64>) {
-        valleys(&self.gaps, limits);
+        valleys(&self.gaps, WIDE_GAP, limits);
     }
 
     /// Merges points that follow the one before after no more than `limit`.
@@ -64,17 +69,17 @@ impl Train {
     }
 
     /// Keeps the points that carry the work, if the others are negligible: two kinds of points, and
-    /// the light ones together take less than a third of the time. Says whether it did.
+    /// the light ones together take less than half of the time. Says whether it did.
     pub(super) fn keep_workers(&mut self) -> bool {
         let mut executed = self.executed.clone();
         executed.sort_unstable_by(f64::total_cmp);
         let mut limits = Vec::new();
-        valleys(&executed, &mut limits);
+        valleys(&executed, WIDE_WORK, &mut limits);
         let Some(&limit) = limits.first() else {
             return false;
         };
         let light: f64 = executed.iter().take_while(|&&e| e <= limit).sum();
-        if light * 3.0 > executed.iter().sum() {
+        if light * 2.0 > executed.iter().sum() {
             return false;
         }
         let mut kept = 0;
@@ -87,6 +92,15 @@ impl Train {
         }
         self.keep(kept);
         true
+    }
+
+    /// Becomes the stretch of `train` from one time to another.
+    pub(super) fn stretch_of(&mut self, train: &Self, from: f64, to: f64) {
+        let place = |time: f64| train.at.partition_point(|&t| t < time);
+        self.at.clear();
+        self.at
+            .extend_from_slice(&train.at[place(from)..place(to).max(place(from))]);
+        self.measure();
     }
 
     fn keep(&mut self, first: usize) {
@@ -135,21 +149,61 @@ impl Train {
     }
 }
 
+/// Which bursts are looked at, by who woke the thread.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Choice {
+    /// All of them.
+    All,
+    /// Those that no partner woke: by a timer, which fires in an interrupt of whoever runs then.
+    Others(Vec<u32>),
+    /// Those that this partner woke.
+    By(u32),
+}
+
+impl Choice {
+    fn takes(&self, waker: u32) -> bool {
+        match self {
+            Self::All => true,
+            Self::Others(partners) => !partners.contains(&waker),
+            Self::By(partner) => waker == *partner,
+        }
+    }
+
+    /// The choices worth a look beside all bursts: a partner is a thread that woke this one in a
+    /// sixth of its bursts.
+    pub(super) fn beside_all(bursts: &[Burst]) -> Vec<Self> {
+        let mut wakers: Vec<u32> = bursts.iter().map(|b| b.waker).filter(|&w| w != 0).collect();
+        wakers.sort_unstable();
+        let mut partners: Vec<(usize, u32)> = wakers
+            .chunk_by(|a, b| a == b)
+            .filter(|same| same.len() * 6 >= bursts.len() && same.len() < bursts.len())
+            .map(|same| (same.len(), same[0]))
+            .collect();
+        partners.sort_unstable_by(|a, b| b.cmp(a));
+        if partners.is_empty() {
+            return Vec::new();
+        }
+        let mut choices = vec![Self::Others(partners.iter().map(|p| p.1).collect())];
+        choices.extend(partners.iter().take(PARTNERS).map(|p| Self::By(p.1)));
+        choices
+    }
+}
+
 /// Where positive values part into kinds, largest first: in the middle of each valley that is wide,
 /// by ratio, and has a tenth of the values on each side. A few values may lie in the valley.
-fn valleys(ascending: &[f64], limits: &mut Vec<f64>) {
+fn valleys(ascending: &[f64], wide: f64, limits: &mut Vec<f64>) {
     limits.clear();
     let n = ascending.len();
     let strays = n / STRAYS;
     let side = (n / SIDE).max(2);
-    let mut best = (WIDE, None);
+    let mut best = (wide, None);
     for low in (side - 1..n.saturating_sub(side + strays)).rev() {
         let (below, above) = (ascending[low].max(1.0), ascending[low + 1 + strays]);
         if above > below * best.0 {
             best = (above / below, Some((below * above).sqrt()));
-        } else if let (true, (_, Some(limit))) = (above < below * WIDE, best) {
+        } else if let (true, (_, Some(limit))) = (above < below * wide, best) {
             limits.push(limit);
-            best = (WIDE, None);
+            best = (wide, None);
         }
     }
     limits.extend(best.1);
