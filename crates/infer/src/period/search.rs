@@ -113,21 +113,6 @@ impl Search {
             .judge
             .line(train, &line, first, last)
             .filter(|_| line.jitter < LOOSE * line.period);
-            let e = evidence;
-            let t = self.judge.steps(train, step, beats);
-            eprintln!(
-                "n={} K={} line P={:.3} jit={:.3} step={:.3} scatter={:.3} share={share:.2} ratio={ratio:.2} tight={tight} held={held} lineE={:?} stepE={:?}",
-                train.at.len(),
-                last - first + 1,
-                line.period / 1e6,
-                line.jitter / 1e6,
-                step / 1e6,
-                scatter / 1e6,
-                e.map(|e| (e.strength, e.reach / 1e6, e.met)),
-                t.map(|e| (e.strength, e.reach / 1e6, e.met))
-            );
-            let _ = self.judge.line(train, &line, first, last);
-        }
         let sure = |e: &Evidence| e.strength >= enough;
         let line_holds =
             evidence.is_some_and(|e| sure(&e) && (held || e.met > WHOLE) && (tight || held));
