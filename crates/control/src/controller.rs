@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use onbeat_decide::predictor::Kind;
-use onbeat_decide::supervisor::{Limits, Request};
+use onbeat_decide::supervisor::Limits;
 use onbeat_model::{
     Actuator, Bandwidth, Burst, Capacity, Event, Instant, Name, Reservation, Span, Standing, Task,
     TaskId,
@@ -13,7 +13,7 @@ use crate::claims::Claims;
 use crate::enforce::Squeeze;
 use crate::report::{Report, ThreadReport};
 use crate::roster::{Roster, Slot};
-use crate::thread::{Outcome, Relation, Thread};
+use crate::thread::{Outcome, Thread};
 use crate::timers::Timers;
 use crate::{Entry, Settings, Why};
 
@@ -26,7 +26,7 @@ pub struct Controller<A: Actuator> {
     pub(crate) threads: Vec<Option<Box<Thread>>>,
     pub(crate) claims: Claims,
     pub(crate) timers: Timers<Due>,
-    pub(crate) changed: Vec<(Slot, Why)>,
+    pub(crate) changed: Vec<Slot>,
     pub(crate) crowded: bool,
     pub(crate) arbitrate_all: bool,
     pub(crate) in_force: Bandwidth,
@@ -259,40 +259,6 @@ impl<A: Actuator> Controller<A> {
         }
     }
 
-    /// The thread's wish may be another one: puts it in if the difference is worth it.
-    pub(crate) fn consider(&mut self, slot: Slot, why: Option<Why>) {
-        let Some(thread) = self.threads.get_mut(slot).and_then(Option::as_mut) else {
-            return;
-        };
-        if thread.relation == Relation::TakenOver
-            || (thread.relation == Relation::Refused && thread.place.is_none())
-        {
-            return;
-        }
-        let Some((wish, job)) = thread.wish(&self.settings, &self.capacity) else {
-            return;
-        };
-        let former = thread
-            .place
-            .and_then(|place| self.claims.request(place))
-            .map(|request| request.wanted);
-        let Some(wanted) = thread.hysteresis.consider(former, wish) else {
-            return;
-        };
-        let request = Request {
-            task: thread.task.id,
-            wanted,
-            least: self.settings.minimum.min(wanted.bandwidth()),
-            weight: (self.settings.weigh)(&thread.task),
-        };
-        match thread.place {
-            Some(place) => self.claims.change(place, request),
-            None => thread.place = Some(self.claims.put(request, slot)),
-        }
-        self.changed
-            .push((slot, why.unwrap_or(Why::Demand { job })));
-    }
-
     pub(crate) fn thread(&mut self, slot: Slot) -> Option<&mut Thread> {
         self.threads.get_mut(slot)?.as_deref_mut()
     }
@@ -332,7 +298,7 @@ impl<A: Actuator> Controller<A> {
         self.hold(slot, None, now);
         self.actuator.ended(task);
         self.roster.leave(task);
-        self.changed.retain(|&(other, _)| other != slot);
+        self.changed.retain(|&other| other != slot);
         if let Some(mut thread) = self.threads.get_mut(slot).and_then(Option::take) {
             self.free.push(slot);
             thread.finish();

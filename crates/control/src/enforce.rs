@@ -51,17 +51,26 @@ impl<A: Actuator> Controller<A> {
         };
         if self.arbitrate_all || self.crowded || self.claims.sum() > limits.total {
             self.arbitrate_all = false;
-            self.settle_all(changed, &limits, now);
+            self.settle_all(&limits, now);
+            for slot in changed {
+                if let Some(thread) = self.thread(slot) {
+                    thread.asked = None;
+                }
+            }
         } else {
             self.settle_each(changed, &limits, now);
         }
     }
 
     /// All fits: each gets its wish.
-    fn settle_each(&mut self, changed: Vec<(Slot, Why)>, limits: &Limits, now: Instant) {
-        for (slot, why) in changed {
-            let place = self.thread(slot).and_then(|thread| thread.place);
-            let Some(request) = place.and_then(|place| self.claims.request(place)) else {
+    fn settle_each(&mut self, changed: Vec<Slot>, limits: &Limits, now: Instant) {
+        for slot in changed {
+            let Some(thread) = self.thread(slot) else {
+                continue;
+            };
+            let (place, why) = (thread.place, thread.asked.take());
+            let request = place.and_then(|place| self.claims.request(place));
+            let (Some(request), Some(why)) = (request, why) else {
                 continue;
             };
             let outcome = supervisor::arbitrate(std::slice::from_ref(request), limits);
@@ -73,13 +82,13 @@ impl<A: Actuator> Controller<A> {
 
     /// Not all fits, or may again: looks at all wishes. Who gives way does so first, so that there
     /// is room for the others.
-    fn settle_all(&mut self, changed: Vec<(Slot, Why)>, limits: &Limits, now: Instant) {
+    fn settle_all(&mut self, limits: &Limits, now: Instant) {
         let outcome = supervisor::arbitrate(self.claims.requests(), limits);
         let crowded = outcome
             .gave_way
             .iter()
             .any(|how| how.why != supervisor::Why::TaskCap);
-        let mut steps = self.steps(&outcome, changed, crowded);
+        let mut steps = self.steps(&outcome, crowded);
         steps.sort_by_key(|step| step.raises);
         for step in steps {
             self.enforce(step.slot, step.target, step.why, now);
@@ -87,26 +96,18 @@ impl<A: Actuator> Controller<A> {
         self.crowded = crowded;
     }
 
-    fn steps(&self, outcome: &Outcome, changed: Vec<(Slot, Why)>, crowded: bool) -> Vec<Step> {
-        let mut asked: Vec<Option<Why>> = vec![None; self.threads.len()];
-        for (slot, why) in changed {
-            if let Some(asked) = asked.get_mut(slot) {
-                asked.get_or_insert(why);
-            }
-        }
+    fn steps(&self, outcome: &Outcome, crowded: bool) -> Vec<Step> {
         let mut steps = Vec::new();
         for (place, grant) in outcome.grants.iter().enumerate() {
-            let Some(slot) = self.claims.slot(place) else {
+            let slot = self.claims.slot(place);
+            let thread = slot.and_then(|slot| self.threads.get(slot)?.as_ref());
+            let (Some(slot), Some(thread)) = (slot, thread) else {
                 continue;
             };
-            let held = self
-                .threads
-                .get(slot)
-                .and_then(|thread| thread.as_ref()?.held);
+            let (held, asked) = (thread.held, thread.asked.clone());
             if held == grant.reservation {
                 continue;
             }
-            let asked = asked.get_mut(slot).and_then(Option::take);
             let raises = bandwidth(grant.reservation) > bandwidth(held);
             if asked.is_none() && raises && !worth_raising(held, grant) {
                 continue;
@@ -173,7 +174,7 @@ impl<A: Actuator> Controller<A> {
         match refusal {
             Refusal::Settling { until } => {
                 thread.relation = Relation::Refused;
-                thread.retry_why = Some(why);
+                thread.postponed = Some(why);
                 self.timers.set(until, Due::Retry(task.id));
             }
             Refusal::NoRoom { .. } => {
@@ -241,9 +242,9 @@ impl<A: Actuator> Controller<A> {
             return;
         }
         thread.relation = Relation::Open;
-        let why = thread.retry_why.take();
+        let why = thread.postponed.take();
         if thread.place.is_some() {
-            self.changed.push((slot, why.unwrap_or(Why::RoomAgain)));
+            self.ask(slot, why.unwrap_or(Why::RoomAgain));
         } else if thread.held.is_some() {
             self.release(slot, why.unwrap_or(Why::RhythmLost), now);
         } else {
@@ -271,7 +272,7 @@ impl<A: Actuator> Controller<A> {
         match self.actuator.release(task.id) {
             Err(Refusal::Settling { until }) if why != Why::Finished => {
                 thread.relation = Relation::Refused;
-                thread.retry_why = Some(why);
+                thread.postponed = Some(why);
                 self.timers.set(until, Due::Retry(task.id));
             }
             // What settles yet when onbeat ends, the actuator gives back when it is dropped.
@@ -308,18 +309,6 @@ impl<A: Actuator> Controller<A> {
             (old, None),
             now,
         );
-    }
-
-    pub(crate) fn drop_claim(&mut self, slot: Slot) {
-        let Some(place) = self.thread(slot).and_then(|thread| thread.place.take()) else {
-            return;
-        };
-        if let Some(moved) = self.claims.take(place) {
-            if let Some(thread) = self.thread(moved) {
-                thread.place = Some(place);
-            }
-        }
-        self.arbitrate_all |= self.crowded;
     }
 
     /// Keeps account of what the thread holds from `now` on.

@@ -46,10 +46,17 @@ impl Kept {
             astray: None,
             lost: false,
         };
+        // The predictor is told of the last one only: how much the earlier ones, among which the
+        // program started, differed from each other, is not to be expected again.
+        let mut last = None;
         for burst in bursts {
             if let Some(job) = kept.separator.hear(burst) {
-                kept.learn(&job);
+                kept.profiler.hear(&job);
+                last = Some(job);
             }
+        }
+        if let Some(job) = &last {
+            kept.predictor.job(job, kept.profiler.demand());
         }
         kept
     }

@@ -31,6 +31,7 @@ mod thread;
 mod timers;
 mod times;
 mod why;
+mod wishes;
 
 pub use controller::Controller;
 pub use drive::{Next, drive};

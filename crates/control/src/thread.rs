@@ -45,8 +45,9 @@ pub(crate) struct Thread {
     pub(crate) place: Option<Place>,
     pub(crate) relation: Relation,
     pub(crate) refusals: u32,
-    pub(crate) retry_why: Option<Why>,
+    pub(crate) postponed: Option<Why>,
     pub(crate) hysteresis: Hysteresis,
+    pub(crate) asked: Option<Why>,
     pub(crate) sampled: Option<(Instant, Span)>,
     analysis: Analysis,
     analyser: Analyser,
@@ -97,8 +98,9 @@ impl Thread {
             place: None,
             relation: Relation::default(),
             refusals: 0,
-            retry_why: None,
+            postponed: None,
             hysteresis: Hysteresis::new(settings.thresholds),
+            asked: None,
             sampled: None,
             analysis: Analysis::NotDue,
             analyser: Analyser::new(settings.analysis),
@@ -187,7 +189,10 @@ impl Thread {
     /// Analyses the bursts heard up to `now`.
     pub(crate) fn analyse(&mut self, now: Instant, settings: &Settings) -> Outcome {
         self.analysis = Analysis::NotDue;
-        let found = self.analyser.analyse(now).first().copied();
+        let enough = self.attempts.confidence(settings.analysis.false_alarm_rate);
+        let mut found = self.analyser.analyse(now);
+        found.retain(|rhythm| rhythm.confidence >= enough);
+        let found = found.first().copied();
         match (&self.kept, found) {
             (None, Some(rhythm)) => self.believe(rhythm, now, settings),
             (None, None) => {

@@ -241,3 +241,14 @@ fn the_same_events_lead_to_the_same_journal() {
     assert_eq!(first.journal, second.journal);
     assert_eq!(first.report, second.report);
 }
+
+#[test]
+fn a_start_that_took_long_is_soon_forgotten() {
+    let mut script = Script::default();
+    script.periodic(7, ms(40), (at_ms(0), at_ms(6000)), |job| {
+        if job < 6 { ms(22) } else { ms(8) }
+    });
+    let ran = of_film(script);
+    let last = ran.of(7).iter().rev().find_map(|entry| entry.new).unwrap();
+    assert!(last.runtime() <= ms(10), "{last}");
+}

@@ -1,0 +1,72 @@
+//! What threads wish for: put in, changed and taken back, one at a time.
+
+use onbeat_decide::supervisor::Request;
+use onbeat_model::Actuator;
+
+use crate::Why;
+use crate::controller::Controller;
+use crate::roster::Slot;
+use crate::thread::Relation;
+
+impl<A: Actuator> Controller<A> {
+    /// The thread's wish may be another one: puts it in if the difference is worth it.
+    pub(crate) fn consider(&mut self, slot: Slot, why: Option<Why>) {
+        let Some(thread) = self.threads.get_mut(slot).and_then(Option::as_mut) else {
+            return;
+        };
+        if thread.relation == Relation::TakenOver
+            || (thread.relation == Relation::Refused && thread.place.is_none())
+        {
+            return;
+        }
+        let Some((wish, job)) = thread.wish(&self.settings, &self.capacity) else {
+            return;
+        };
+        let former = thread
+            .place
+            .and_then(|place| self.claims.request(place))
+            .map(|request| request.wanted);
+        let Some(wanted) = thread.hysteresis.consider(former, wish) else {
+            return;
+        };
+        let request = Request {
+            task: thread.task.id,
+            wanted,
+            least: self.settings.minimum.min(wanted.bandwidth()),
+            weight: (self.settings.weigh)(&thread.task),
+        };
+        match thread.place {
+            Some(place) => self.claims.change(place, request),
+            None => thread.place = Some(self.claims.put(request, slot)),
+        }
+        self.ask(slot, why.unwrap_or(Why::Demand { job }));
+    }
+
+    /// The thread's wish is to be settled in this turn. Of several reasons the last one counts, and a
+    /// change of demand for none if there is another.
+    pub(crate) fn ask(&mut self, slot: Slot, why: Why) {
+        let Some(thread) = self.threads.get_mut(slot).and_then(Option::as_mut) else {
+            return;
+        };
+        match &thread.asked {
+            None => {
+                self.changed.push(slot);
+                thread.asked = Some(why);
+            }
+            Some(_) if matches!(why, Why::Demand { .. }) => {}
+            Some(_) => thread.asked = Some(why),
+        }
+    }
+
+    pub(crate) fn drop_claim(&mut self, slot: Slot) {
+        let Some(place) = self.thread(slot).and_then(|thread| thread.place.take()) else {
+            return;
+        };
+        if let Some(moved) = self.claims.take(place) {
+            if let Some(thread) = self.thread(moved) {
+                thread.place = Some(place);
+            }
+        }
+        self.arbitrate_all |= self.crowded;
+    }
+}
