@@ -1,15 +1,34 @@
 //! What this kernel gives for reservations: the actuator's lines of `onbeat doctor`.
+//!
+//! Policies are probed by taking them, on threads of our own that end at once.
 
-use onbeat_model::{Capacity, Feature, Support};
+use std::fs;
+use std::io;
+use std::path::Path;
 
+use onbeat_model::{Bandwidth, Capacity, Feature, Reservation, Span, Support};
+
+use crate::affinity::Affinity;
+use crate::attributes::{Attributes, Policy, RealTime};
 use crate::deadline::may_reserve;
 use crate::limits::Limits;
+use crate::reserved::reserved_tasks;
 
-/// Probes everything reservations need. Nothing on the machine is changed.
+/// Probes everything reservations need. Nothing is left changed on the machine.
 #[must_use]
 pub fn probe() -> Vec<Feature> {
     let limits = Limits::read();
-    vec![privilege(), bandwidth(&limits)]
+    vec![
+        privilege(),
+        reservations(),
+        reclaiming(),
+        bandwidth(&limits),
+        periods(&limits),
+        affinity(&limits),
+        cpusets(),
+        own_priority(),
+        server_state(),
+    ]
 }
 
 /// What there is to hand out.
@@ -19,11 +38,12 @@ pub fn capacity() -> Capacity {
 }
 
 fn privilege() -> Feature {
+    let name = "CAP_SYS_NICE";
     if may_reserve() {
-        Feature::new("CAP_SYS_NICE", Support::Full, "held", "")
+        Feature::new(name, Support::Full, "held", "")
     } else {
         Feature::new(
-            "CAP_SYS_NICE",
+            name,
             Support::None,
             "not held: no scheduling can be changed",
             "run onbeat as root, or 'setcap cap_sys_nice+ep' it",
@@ -31,20 +51,161 @@ fn privilege() -> Feature {
     }
 }
 
-fn bandwidth(limits: &Limits) -> Feature {
-    let name = "SCHED_DEADLINE bandwidth";
-    match limits.per_cpu {
-        Some(per_cpu) if per_cpu <= limits.fair_server => Feature::new(
-            name,
-            Support::None,
-            "sched_rt_runtime_us leaves no room for reservations",
-            "write 950000 to /proc/sys/kernel/sched_rt_runtime_us",
+/// Whether a thread of our own can be given `attributes`; it ends right after.
+fn takes(attributes: Attributes) -> io::Result<()> {
+    std::thread::spawn(move || attributes.set(0))
+        .join()
+        .unwrap_or_else(|_| Err(io::Error::other("the probing thread broke off")))
+}
+
+/// A reservation so small that there is room for it if there is any.
+fn least(reclaim: bool) -> Option<Attributes> {
+    let least = Reservation::implicit(Span::from_us(10), Span::from_ms(100)).ok()?;
+    Some(Attributes::reserved(least, reclaim))
+}
+
+fn reservations() -> Feature {
+    let name = "SCHED_DEADLINE";
+    let Some(least) = least(false) else {
+        return Feature::new(name, Support::None, "not probed", "");
+    };
+    let Err(error) = takes(least) else {
+        return Feature::new(name, Support::Full, "reservations are admitted", "");
+    };
+    let (detail, advice) = match error.raw_os_error() {
+        Some(libc::EPERM) if !may_reserve() => ("refused", "see CAP_SYS_NICE"),
+        Some(libc::EPERM) => (
+            "refused though the privilege is there",
+            "see CPU affinity and reservable bandwidth",
         ),
+        Some(libc::EBUSY) => (
+            "no room for the smallest reservation",
+            "end other programs' reservations: 'ps -eLo tid,cls,comm | grep DLN' lists them",
+        ),
+        _ => (
+            "the kernel does not know this policy",
+            "boot a kernel of 3.14 or newer",
+        ),
+    };
+    Feature::new(name, Support::None, &format!("{detail} ({error})"), advice)
+}
+
+fn reclaiming() -> Feature {
+    let name = "GRUB reclaiming";
+    match least(true).map(takes) {
+        Some(Ok(())) => Feature::new(name, Support::Full, "option --reclaim works", ""),
         _ => Feature::new(
             name,
-            Support::Full,
-            &format!("{} on {} CPUs", limits.admissible(), limits.cpus),
-            "",
+            Support::None,
+            "reservations cannot use what others leave",
+            "do without --reclaim",
         ),
+    }
+}
+
+fn bandwidth(limits: &Limits) -> Feature {
+    let name = "reservable bandwidth";
+    let held: Bandwidth = reserved_tasks().map(|(_, bandwidth)| bandwidth).sum();
+    let detail = format!(
+        "{} on {} CPUs, of which {held} is reserved now",
+        limits.admissible(),
+        limits.cpus
+    );
+    if limits.admissible() == Bandwidth::ZERO {
+        let advice = "write 950000 to /proc/sys/kernel/sched_rt_runtime_us";
+        Feature::new(name, Support::None, &detail, advice)
+    } else if limits.per_cpu.is_none() {
+        let detail = format!("{detail}; admission control is switched off");
+        let advice = "write 950000 to /proc/sys/kernel/sched_rt_runtime_us, lest reserved programs \
+                      take all of the machine";
+        Feature::new(name, Support::Partial, &detail, advice)
+    } else if held >= limits.admissible() {
+        let advice = "end other programs' reservations";
+        Feature::new(name, Support::Partial, &detail, advice)
+    } else {
+        Feature::new(name, Support::Full, &detail, "")
+    }
+}
+
+/// The rhythms onbeat looks for: 0.5 ms to 1 s.
+fn periods(limits: &Limits) -> Feature {
+    let name = "reservation periods";
+    let detail = format!("{} to {}", limits.shortest_period, limits.longest_period);
+    let is_wide =
+        limits.shortest_period <= Span::from_us(500) && limits.longest_period >= Span::from_secs(1);
+    if is_wide {
+        Feature::new(name, Support::Full, &detail, "")
+    } else {
+        let advice = "programs outside of that are left alone: see \
+                      /proc/sys/kernel/sched_deadline_period_{min,max}_us";
+        Feature::new(name, Support::Partial, &detail, advice)
+    }
+}
+
+fn affinity(limits: &Limits) -> Feature {
+    let name = "CPU affinity";
+    match Affinity::of(0) {
+        Ok(affinity) if affinity.count() < limits.cpus => Feature::new(
+            name,
+            Support::Partial,
+            &format!(
+                "onbeat, and every program it starts, may run on CPU {affinity} alone of {}",
+                limits.cpus
+            ),
+            "start onbeat without taskset and outside of a cpuset, or in one with \
+             cpuset.cpus.partition=root: the kernel reserves for tasks that may run everywhere",
+        ),
+        Ok(affinity) => {
+            let detail = format!("CPU {affinity}, all there are");
+            Feature::new(name, Support::Full, &detail, "")
+        }
+        Err(error) => Feature::new(name, Support::None, &error.to_string(), ""),
+    }
+}
+
+fn cpusets() -> Feature {
+    let name = "cpusets";
+    let controllers = fs::read_to_string("/sys/fs/cgroup/cgroup.controllers").unwrap_or_default();
+    if controllers.split_whitespace().any(|name| name == "cpuset") {
+        let detail = "cgroup v2: CPUs can be set apart with cpuset.cpus.partition=root";
+        Feature::new(name, Support::Full, detail, "")
+    } else if Path::new("/sys/fs/cgroup/cpuset/cpuset.cpus").exists() {
+        let detail = "cgroup v1: CPUs can be set apart with cpuset.cpu_exclusive and \
+                      cpuset.sched_load_balance";
+        Feature::new(name, Support::Full, detail, "")
+    } else {
+        let detail = "none: programs bound to some CPUs cannot have reservations";
+        let advice = "mount a cgroup file system with the cpuset controller";
+        Feature::new(name, Support::None, detail, advice)
+    }
+}
+
+fn own_priority() -> Feature {
+    let name = "onbeat's own priority";
+    let first = Attributes {
+        policy: Policy::Fifo(RealTime { priority: 1 }),
+        reset_on_fork: true,
+    };
+    match takes(first) {
+        Ok(()) => Feature::new(name, Support::Full, "SCHED_FIFO", ""),
+        Err(error) => Feature::new(
+            name,
+            Support::Partial,
+            &format!("no real-time priority ({error}): it may answer late on a busy machine"),
+            "give it CAP_SYS_NICE; where real-time groups are compiled in, give its cgroup some \
+             cpu.rt_runtime_us",
+        ),
+    }
+}
+
+fn server_state() -> Feature {
+    let name = "state of servers";
+    if Path::new("/proc/self/sched").exists() {
+        let detail = "/proc/TID/sched tells whether a task is throttled";
+        Feature::new(name, Support::Full, detail, "")
+    } else {
+        let detail = "not told: a task may be given back while throttled";
+        let advice = "use a kernel with CONFIG_SCHED_DEBUG";
+        Feature::new(name, Support::Partial, detail, advice)
     }
 }

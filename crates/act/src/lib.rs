@@ -11,6 +11,7 @@ mod deadline;
 pub mod kernel;
 mod limits;
 pub mod own;
+mod reserved;
 pub mod restore;
 pub mod task;
 

@@ -3,6 +3,7 @@
 mod account;
 mod common;
 mod crash;
+mod doctor;
 mod hands_off;
 mod many;
 mod refusals;
