@@ -1,3 +1,92 @@
-//! Experiments on a live machine.
+//! Experiments on a live machine: the figures of the papers, and those of the requirements.
+//!
+//! Each prints a Markdown table and writes the same as JSON; each cleans up after itself, on Ctrl-C
+//! too. They start real programs (mplayer, rt-app, stress-ng) and the `onbeat` binary as a user
+//! would, so nothing here links against onbeat's own crates.
 
-fn main() {}
+mod av_desync;
+mod lock_time;
+mod machine;
+mod media;
+mod results;
+mod rt_app;
+mod three_rt_apps;
+mod tracking_cost;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+use machine::Machine;
+
+/// Experiments on a live machine, with the papers' figures beside ours.
+///
+/// They need root, the release binary of onbeat (beside this one, or where ONBEAT says), and a
+/// machine that has nothing else to do: say what else was running when you quote their figures.
+#[derive(Debug, Parser)]
+#[command(name = "onbeat-experiments", version, max_term_width = 100)]
+struct Cli {
+    /// Where the figures go, as NAME.json and further files
+    #[arg(
+        long,
+        value_name = "DIR",
+        default_value = "experiments/out",
+        global = true
+    )]
+    out: PathBuf,
+    #[command(subcommand)]
+    experiment: Experiment,
+}
+
+#[derive(Debug, Subcommand)]
+enum Experiment {
+    /// The experiments by name
+    List,
+    /// A film beside CPU hogs, without onbeat and with it (LFS++, Fig. 5); also called demo
+    #[command(alias = "demo")]
+    AvDesync(av_desync::Args),
+    /// The three tasks of LFS++'s Table I beside 4 hogs
+    ThreeRtApps(three_rt_apps::Args),
+    /// onbeat's own CPU time while it tracks 200 periodic threads
+    TrackingCost(tracking_cost::Args),
+    /// From a program's start to its reservation, in jobs and seconds
+    LockTime(lock_time::Args),
+}
+
+fn main() -> ExitCode {
+    match run(Cli::parse()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) if machine::was_interrupted(&error) => {
+            eprintln!("interrupted: everything started has been ended");
+            ExitCode::from(130)
+        }
+        Err(error) => {
+            eprintln!("onbeat-experiments: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(cli: Cli) -> anyhow::Result<()> {
+    if let Experiment::List = cli.experiment {
+        list();
+        return Ok(());
+    }
+    let machine = Machine::new(cli.out)?;
+    match cli.experiment {
+        Experiment::List => Ok(()),
+        Experiment::AvDesync(args) => av_desync::run(&machine, &args),
+        Experiment::ThreeRtApps(args) => three_rt_apps::run(&machine, &args),
+        Experiment::TrackingCost(args) => tracking_cost::run(&machine, &args),
+        Experiment::LockTime(args) => lock_time::run(&machine, &args),
+    }
+}
+
+fn list() {
+    use clap::CommandFactory;
+    for command in Cli::command().get_subcommands() {
+        let about = command.get_about().map(ToString::to_string);
+        println!("{:16} {}", command.get_name(), about.unwrap_or_default());
+    }
+}

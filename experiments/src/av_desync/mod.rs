@@ -1,0 +1,198 @@
+//! A film beside CPU hogs (LFS++, section 7.1, Fig. 5): how far sound and picture come apart on an idle
+//! machine, on a busy one, and on a busy one with onbeat.
+
+mod plot;
+
+use std::process::Command;
+use std::time::Duration;
+
+use serde::Serialize;
+use serde_json::json;
+
+use crate::machine::{Display, Hogs, Machine, Onbeat, ThreadFigures};
+use crate::media::{Clip, Played, play};
+use crate::results::{Table, publish};
+
+/// What it is run with.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// For how long the film is watched in each run
+    #[arg(long, value_name = "SECONDS", default_value_t = 30,
+          value_parser = clap::value_parser!(u64).range(5..=600))]
+    seconds: u64,
+    /// CPU hogs for each CPU
+    #[arg(long, value_name = "N", default_value_t = 4)]
+    hogs: usize,
+    /// A further run under a reservation set by hand: 24 ms in every 40 ms, for the player alone
+    #[arg(long)]
+    hand_set: bool,
+    /// Keep only the player on the beat, not the display server
+    #[arg(long)]
+    player_alone: bool,
+    /// A further option for `onbeat run`, as in --option=--predictor=rate; may be given several times
+    #[arg(long = "option", value_name = "OPTION", allow_hyphen_values = true)]
+    options: Vec<String>,
+}
+
+/// One way of playing the film.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Way {
+    Idle,
+    Busy,
+    HandSet,
+    Onbeat,
+}
+
+impl Way {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Idle => "idle machine",
+            Self::Busy => "hogs",
+            Self::HandSet => "hogs, 24/40 ms by hand",
+            Self::Onbeat => "hogs, with onbeat",
+        }
+    }
+
+    const fn file(self) -> &'static str {
+        match self {
+            Self::Idle => "av-desync.idle",
+            Self::Busy => "av-desync.busy",
+            Self::HandSet => "av-desync.hand-set",
+            Self::Onbeat => "av-desync.onbeat",
+        }
+    }
+}
+
+/// The figures of one run.
+#[derive(Debug, Serialize)]
+pub(crate) struct Run {
+    run: &'static str,
+    frames_shown: usize,
+    desync_p50_s: f64,
+    desync_p95_s: f64,
+    desync_max_s: f64,
+    played: Played,
+    threads: Vec<ThreadFigures>,
+}
+
+/// Plays the film in all ways, and publishes table, JSON and plot.
+pub(crate) fn run(machine: &Machine, args: &Args) -> anyhow::Result<()> {
+    let facts = machine.facts();
+    let clip = Clip::of(machine, args.seconds + 5)?;
+    let mut ways = vec![Way::Idle, Way::Busy];
+    if args.hand_set {
+        ways.push(Way::HandSet);
+    }
+    ways.push(Way::Onbeat);
+    let mut runs = Vec::new();
+    for (n, way) in (1..).zip(&ways) {
+        println!(
+            "[{n}/{}] {}: {} s of film ...",
+            ways.len(),
+            way.name(),
+            args.seconds
+        );
+        let run = play_in(machine, args, &clip, *way)?;
+        println!(
+            "      {} frames shown, A/V desynchronisation p95 {:.3} s, at most {:.3} s",
+            run.frames_shown, run.desync_p95_s, run.desync_max_s
+        );
+        runs.push(run);
+    }
+    let idle_frames = runs.first().map_or(0, |run| run.frames_shown);
+    let plot = machine.file("av-desync.png");
+    match plot::draw(&plot, &runs, args.seconds as f64) {
+        Ok(()) => println!("plot: {}", plot.display()),
+        Err(error) => println!("no plot: {error:#}"),
+    }
+    let paper = json!({
+        "figure": "LFS++, Fig. 5 (Core 2 Duo P9600, mplayer, start-up of a Java IDE as load)",
+        "desync_max_s": { "no load": "constant after the transient", "Linux": 1.9, "LFS++": 0.2 },
+        "usually_below_s": { "LFS++": 0.1 },
+    });
+    publish(
+        machine,
+        &facts,
+        "av-desync",
+        &table(&runs, idle_frames),
+        &runs,
+        paper,
+    )
+}
+
+fn play_in(machine: &Machine, args: &Args, clip: &Clip, way: Way) -> anyhow::Result<Run> {
+    let display = Display::start(machine)?;
+    let hogs = match way {
+        Way::Idle => None,
+        _ => Some(Hogs::start(machine, args.hogs * Machine::cpus())?),
+    };
+    let onbeat = Onbeat::new(machine, way.file())?;
+    let command = match way {
+        Way::Idle | Way::Busy => Command::new("mplayer"),
+        Way::HandSet => by_hand(),
+        Way::Onbeat => {
+            let mut options = vec!["--quiet".to_owned()];
+            if !args.player_alone {
+                options.extend(["--also".to_owned(), display.pid().to_string()]);
+            }
+            options.extend(args.options.iter().cloned());
+            onbeat.run(&options, "mplayer")
+        }
+    };
+    let played = play(
+        machine,
+        command,
+        clip.path(),
+        &display.name(),
+        Duration::from_secs(args.seconds),
+        &machine.file(&format!("{}.stderr", way.file())),
+    )?;
+    drop(hogs);
+    Ok(Run {
+        run: way.name(),
+        frames_shown: played.frames.len(),
+        desync_p50_s: played.desync(0.5),
+        desync_p95_s: played.desync(0.95),
+        desync_max_s: played.desync(1.0),
+        played,
+        threads: match way {
+            Way::Onbeat => onbeat.threads()?,
+            _ => Vec::new(),
+        },
+    })
+}
+
+/// What an administrator who knows the player would set (util-linux's chrt).
+fn by_hand() -> Command {
+    let mut command = Command::new("chrt");
+    command
+        .args(["--reset-on-fork", "--deadline"])
+        .args(["--sched-runtime", "24000000"])
+        .args(["--sched-deadline", "40000000"])
+        .args(["--sched-period", "40000000"])
+        .args(["0", "mplayer"]);
+    command
+}
+
+fn table(runs: &[Run], idle_frames: usize) -> Table {
+    let mut table = Table::new([
+        "run",
+        "A/V desync p50",
+        "p95",
+        "max",
+        "frames shown",
+        "of idle",
+    ]);
+    for run in runs {
+        let share = run.frames_shown as f64 / idle_frames.max(1) as f64;
+        table.row([
+            run.run.to_owned(),
+            format!("{:.3} s", run.desync_p50_s),
+            format!("{:.3} s", run.desync_p95_s),
+            format!("{:.3} s", run.desync_max_s),
+            run.frames_shown.to_string(),
+            format!("{:.0}%", share * 100.0),
+        ]);
+    }
+    table
+}

@@ -1,0 +1,24 @@
+//! CPU hogs: programs that want all the CPU time there is.
+
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use super::{Machine, Program};
+
+/// Running hogs; dropping them ends them.
+pub(crate) struct Hogs {
+    _program: Program,
+}
+
+impl Hogs {
+    /// Starts `count` of them, and waits until they have settled.
+    pub(crate) fn start(machine: &Machine, count: usize) -> anyhow::Result<Self> {
+        let mut command = Command::new("stress-ng");
+        command
+            .args(["--quiet", "--cpu", &count.to_string()])
+            .stdout(Stdio::null());
+        let program = Program::start(command, &machine.file("hogs.stderr"))?;
+        machine.wait(Duration::from_secs(1))?;
+        Ok(Self { _program: program })
+    }
+}

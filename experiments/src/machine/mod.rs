@@ -1,0 +1,131 @@
+//! The machine an experiment runs on: programs started and always ended, load, the display.
+
+mod display;
+mod hogs;
+mod onbeat;
+mod program;
+
+use std::fs;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, bail};
+use serde::Serialize;
+
+pub(crate) use display::Display;
+pub(crate) use hogs::Hogs;
+pub(crate) use onbeat::{Onbeat, ThreadFigures};
+pub(crate) use program::Program;
+
+/// How often everything that waits looks whether it is to stop.
+const LOOK_EVERY: Duration = Duration::from_millis(20);
+
+/// What ends an experiment that was interrupted.
+#[derive(Debug)]
+struct Interrupted;
+
+impl std::fmt::Display for Interrupted {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("interrupted")
+    }
+}
+
+impl std::error::Error for Interrupted {}
+
+/// Whether the experiment ended because of Ctrl-C or a TERM signal.
+pub(crate) fn was_interrupted(error: &anyhow::Error) -> bool {
+    error.is::<Interrupted>()
+}
+
+/// Where figures go, and whether to go on.
+pub(crate) struct Machine {
+    out: PathBuf,
+    interrupted: Arc<AtomicBool>,
+}
+
+/// What the figures were measured on.
+#[derive(Debug, Serialize)]
+pub(crate) struct Facts {
+    kernel: String,
+    cpu: String,
+    cpus: usize,
+    load_before: String,
+}
+
+impl Machine {
+    /// Listens for Ctrl-C from now on.
+    pub(crate) fn new(out: PathBuf) -> anyhow::Result<Self> {
+        if !rustix::process::geteuid().is_root() {
+            bail!("reservations and tracing need root: run it with sudo, or as `make demo` does");
+        }
+        fs::create_dir_all(&out).with_context(|| format!("cannot make {}", out.display()))?;
+        let interrupted = Arc::new(AtomicBool::new(false));
+        for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
+            signal_hook::flag::register(signal, Arc::clone(&interrupted))?;
+        }
+        Ok(Self { out, interrupted })
+    }
+
+    /// A file among the figures.
+    pub(crate) fn file(&self, name: &str) -> PathBuf {
+        self.out.join(name)
+    }
+
+    /// How many CPUs there are.
+    pub(crate) fn cpus() -> usize {
+        std::thread::available_parallelism().map_or(1, usize::from)
+    }
+
+    /// What the machine is, and how busy it is before anything is started.
+    pub(crate) fn facts(&self) -> Facts {
+        let read = |path: &str| fs::read_to_string(path).unwrap_or_default();
+        let cpuinfo = read("/proc/cpuinfo");
+        let model = cpuinfo
+            .lines()
+            .find_map(|line| line.strip_prefix("model name")?.split_once(':'))
+            .map_or("unknown", |(_, name)| name.trim());
+        Facts {
+            kernel: read("/proc/sys/kernel/osrelease").trim().to_owned(),
+            cpu: model.to_owned(),
+            cpus: Self::cpus(),
+            load_before: read("/proc/loadavg").trim().to_owned(),
+        }
+    }
+
+    /// Waits for `time`.
+    pub(crate) fn wait(&self, time: Duration) -> anyhow::Result<()> {
+        let end = Instant::now() + time;
+        while Instant::now() < end {
+            self.go_on()?;
+            std::thread::sleep(LOOK_EVERY.min(end.saturating_duration_since(Instant::now())));
+        }
+        Ok(())
+    }
+
+    /// Waits until `done` says so, at most for `patience`; tells whether it did.
+    pub(crate) fn wait_for(
+        &self,
+        patience: Duration,
+        mut done: impl FnMut() -> bool,
+    ) -> anyhow::Result<bool> {
+        let end = Instant::now() + patience;
+        while !done() {
+            self.go_on()?;
+            if Instant::now() >= end {
+                return Ok(false);
+            }
+            std::thread::sleep(LOOK_EVERY);
+        }
+        Ok(true)
+    }
+
+    /// An error if the experiment was interrupted.
+    pub(crate) fn go_on(&self) -> anyhow::Result<()> {
+        if self.interrupted.load(Ordering::Relaxed) {
+            bail!(Interrupted);
+        }
+        Ok(())
+    }
+}

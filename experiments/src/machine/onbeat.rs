@@ -1,0 +1,107 @@
+//! The onbeat binary, used as a user would: command line in, report out.
+
+use std::ffi::OsStr;
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, bail};
+use serde::{Deserialize, Serialize};
+
+use super::Machine;
+
+/// Where the binary is, and where its report and log go.
+pub(crate) struct Onbeat {
+    binary: PathBuf,
+    report: PathBuf,
+    log: PathBuf,
+}
+
+/// What its report says of one thread.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub(crate) struct ThreadFigures {
+    /// The thread.
+    pub(crate) tid: u32,
+    /// Its name.
+    pub(crate) comm: String,
+    /// The period found.
+    pub(crate) period_ns: u64,
+    /// Jobs seen.
+    pub(crate) jobs: u64,
+    /// Jobs that ended late, as seen from outside.
+    pub(crate) missed: u64,
+    /// From when it was first heard of to its first reservation.
+    pub(crate) reserved_after_ns: Option<u64>,
+    /// The share of a CPU that it used while reserved.
+    pub(crate) bandwidth_used: f64,
+    /// The share that was reserved for it meanwhile.
+    pub(crate) bandwidth_reserved: f64,
+    /// How often the reservation was set.
+    pub(crate) changes: u64,
+    /// How often its budget ran out.
+    pub(crate) exhaustions: u64,
+}
+
+#[derive(Deserialize)]
+struct Report {
+    threads: Vec<ThreadFigures>,
+}
+
+impl Onbeat {
+    /// For the run `name` of an experiment: its report and log go among the figures.
+    pub(crate) fn new(machine: &Machine, name: &str) -> anyhow::Result<Self> {
+        Ok(Self {
+            binary: find()?,
+            report: machine.file(&format!("{name}.report.json")),
+            log: machine.file(&format!("{name}.log.jsonl")),
+        })
+    }
+
+    /// `onbeat run OPTIONS -- PROGRAM`; the program's arguments can be added to it.
+    pub(crate) fn run(&self, options: &[String], program: impl AsRef<OsStr>) -> Command {
+        let mut command = Command::new(&self.binary);
+        // What an earlier run left must not be taken for this one's; it may not exist.
+        let _ = fs::remove_file(&self.report);
+        command
+            .arg("run")
+            .arg("--report")
+            .arg(&self.report)
+            .arg("--log")
+            .arg(&self.log)
+            .args(options)
+            .arg("--")
+            .arg(program);
+        command
+    }
+
+    /// The report's threads, once the run is over.
+    pub(crate) fn threads(&self) -> anyhow::Result<Vec<ThreadFigures>> {
+        let told = || {
+            format!(
+                "onbeat wrote no report to {}: its messages are in a .stderr file beside it",
+                self.report.display()
+            )
+        };
+        let file = File::open(&self.report).with_context(told)?;
+        let report: Report = serde_json::from_reader(file)
+            .with_context(|| format!("cannot read {}", self.report.display()))?;
+        Ok(report.threads)
+    }
+}
+
+/// ONBEAT, or the binary beside this one.
+fn find() -> anyhow::Result<PathBuf> {
+    if let Some(path) = std::env::var_os("ONBEAT") {
+        return Ok(path.into());
+    }
+    let own = std::env::current_exe().context("cannot tell where this program is")?;
+    let beside = own.parent().unwrap_or(Path::new(".")).join("onbeat");
+    if beside.is_file() {
+        Ok(beside)
+    } else {
+        bail!(
+            "there is no {}: build it with `cargo build --release -p onbeat`, or set ONBEAT",
+            beside.display()
+        )
+    }
+}

@@ -1,0 +1,80 @@
+//! A film made of ffmpeg's own sources: 1920x1080, 25 frames a second, H.264 with AAC sound, as in
+//! LFS++, section 7.1; with film grain, so that decoding it takes as long as a real film's.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use anyhow::{Context, bail};
+
+use crate::machine::{Machine, Program};
+
+/// The name tells what is inside, so that a clip made otherwise is never taken for it.
+const NAME: &str = "film-1080p25-h264-16M-grain20";
+
+/// A film in a file.
+pub(crate) struct Clip {
+    path: PathBuf,
+}
+
+impl Clip {
+    /// The film of `seconds`, from the cache if it was made before.
+    pub(crate) fn of(machine: &Machine, seconds: u64) -> anyhow::Result<Self> {
+        let folder = cache();
+        fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
+        let path = folder.join(format!("{NAME}-{seconds}s.mkv"));
+        if !path.is_file() {
+            println!(
+                "making a film of {seconds} s, once; it is kept in {}",
+                folder.display()
+            );
+            let unfinished = path.with_extension("unfinished.mkv");
+            make(machine, &unfinished, seconds)?;
+            fs::rename(&unfinished, &path).context("cannot name the film")?;
+        }
+        Ok(Self { path })
+    }
+
+    /// Its file.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+fn cache() -> PathBuf {
+    let of = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
+    of("XDG_CACHE_HOME")
+        .map(PathBuf::from)
+        .or_else(|| Some(PathBuf::from(of("HOME")?).join(".cache")))
+        .unwrap_or_else(std::env::temp_dir)
+        .join("onbeat")
+}
+
+fn make(machine: &Machine, path: &Path, seconds: u64) -> anyhow::Result<()> {
+    let picture = "testsrc2=size=1920x1080:rate=25,noise=alls=20:allf=t";
+    let sound = "sine=frequency=440:sample_rate=48000";
+    let mut command = Command::new("ffmpeg");
+    command
+        .args(["-hide_banner", "-loglevel", "error", "-nostdin", "-y"])
+        .args(["-f", "lavfi", "-i", picture, "-f", "lavfi", "-i", sound])
+        .args(["-t", &seconds.to_string(), "-pix_fmt", "yuv420p"])
+        .args(["-c:v", "libx264", "-preset", "superfast", "-b:v", "16M"])
+        .args(["-c:a", "aac"])
+        .arg(path)
+        .stdout(Stdio::null());
+    let messages = machine.file("film.stderr");
+    let mut ffmpeg = Program::start(command, &messages)?;
+    let mut status = None;
+    machine.wait_for(Duration::from_secs(3600), || {
+        status = ffmpeg.ended();
+        status.is_some()
+    })?;
+    if !status.is_some_and(|status| status.success()) {
+        bail!(
+            "ffmpeg made no film: its messages are in {}",
+            messages.display()
+        );
+    }
+    Ok(())
+}

@@ -1,0 +1,7 @@
+//! A film, and a player that tells how far sound and picture are apart.
+
+mod clip;
+mod player;
+
+pub(crate) use clip::Clip;
+pub(crate) use player::{Played, play};

@@ -1,0 +1,118 @@
+//! What an experiment ends with: a Markdown table for a person, and JSON for everything else.
+
+use std::fs;
+
+use anyhow::Context;
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use crate::machine::{Facts, Machine};
+
+/// A table: a row of headings and rows of as many cells.
+pub(crate) struct Table {
+    rows: Vec<Vec<String>>,
+}
+
+impl Table {
+    /// A table with these headings.
+    pub(crate) fn new<const N: usize>(headings: [&str; N]) -> Self {
+        Self {
+            rows: vec![headings.map(str::to_owned).to_vec()],
+        }
+    }
+
+    /// Adds a row.
+    pub(crate) fn row<const N: usize>(&mut self, cells: [String; N]) {
+        self.rows.push(cells.to_vec());
+    }
+
+    /// The table in Markdown, its columns aligned: the first to the left, figures to the right.
+    pub(crate) fn to_markdown(&self) -> String {
+        let columns = self.rows.first().map_or(0, Vec::len);
+        let width = |column: usize| {
+            let cells = self.rows.iter().filter_map(|row| row.get(column));
+            cells.map(|cell| cell.chars().count()).max().unwrap_or(0)
+        };
+        let widths: Vec<usize> = (0..columns).map(width).collect();
+        let mut text = String::new();
+        for (n, row) in self.rows.iter().enumerate() {
+            text.push('|');
+            for (column, (cell, width)) in row.iter().zip(&widths).enumerate() {
+                if column == 0 {
+                    text.push_str(&format!(" {cell:<width$} |"));
+                } else {
+                    text.push_str(&format!(" {cell:>width$} |"));
+                }
+            }
+            text.push('\n');
+            if n == 0 {
+                text.push('|');
+                for (column, width) in widths.iter().enumerate() {
+                    let dashes = "-".repeat(width + 1);
+                    let end = if column == 0 { "-" } else { ":" };
+                    text.push_str(&format!("{dashes}{end}|"));
+                }
+                text.push('\n');
+            }
+        }
+        text
+    }
+}
+
+/// Prints the table, and writes the figures to NAME.json: ours and the paper's, and what they were
+/// measured on.
+pub(crate) fn publish(
+    machine: &Machine,
+    facts: &Facts,
+    name: &str,
+    table: &Table,
+    ours: &impl Serialize,
+    paper: Value,
+) -> anyhow::Result<()> {
+    println!("\n{}", table.to_markdown());
+    let path = machine.file(&format!("{name}.json"));
+    let figures = json!({
+        "experiment": name,
+        "machine": facts,
+        "ours": ours,
+        "paper": paper,
+        "table": table.to_markdown(),
+    });
+    let text = serde_json::to_string_pretty(&figures)?;
+    fs::write(&path, text + "\n").with_context(|| format!("cannot write {}", path.display()))?;
+    println!("figures: {}", path.display());
+    Ok(())
+}
+
+/// The nearest-rank quantile of figures in any order; zero if there are none.
+pub(crate) fn quantile(figures: &[f64], p: f64) -> f64 {
+    let mut sorted = figures.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let rank = (p * sorted.len() as f64).ceil() as usize;
+    sorted
+        .get(rank.saturating_sub(1))
+        .copied()
+        .unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_table_is_markdown_with_aligned_columns() {
+        let mut table = Table::new(["run", "p95"]);
+        table.row(["idle".into(), "0.01 s".into()]);
+        assert_eq!(
+            table.to_markdown(),
+            "| run  |    p95 |\n|------|-------:|\n| idle | 0.01 s |\n"
+        );
+    }
+
+    #[test]
+    fn a_quantile_is_the_nearest_rank_and_of_nothing_zero() {
+        assert_eq!(quantile(&[3.0, 1.0, 2.0, 4.0], 0.5), 2.0);
+        assert_eq!(quantile(&[3.0, 1.0, 2.0, 4.0], 0.95), 4.0);
+        assert_eq!(quantile(&[], 0.95), 0.0);
+    }
+}
