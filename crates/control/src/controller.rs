@@ -13,7 +13,8 @@ use crate::claims::Claims;
 use crate::enforce::Squeeze;
 use crate::report::{Report, ThreadReport};
 use crate::roster::{Roster, Slot};
-use crate::thread::{Outcome, Thread};
+use crate::starving::TRIAL;
+use crate::thread::{Heard, Outcome, Thread};
 use crate::timers::Timers;
 use crate::{Entry, Settings, Why};
 
@@ -50,6 +51,8 @@ pub(crate) enum Due {
     Retry(TaskId),
     /// Its CPU time is to be sampled.
     Sample(TaskId),
+    /// A thread without a rhythm has had its chance.
+    TrialOver(TaskId),
     /// There may be room again.
     Widen,
 }
@@ -163,15 +166,21 @@ impl<A: Actuator> Controller<A> {
 
     fn burst(&mut self, burst: &Burst) {
         let slot = self.slot_of(burst.task, burst.woke);
-        let Some(thread) = self.thread(slot) else {
+        let Some(thread) = self.threads.get_mut(slot).and_then(Option::as_mut) else {
             return;
         };
-        let job = thread.burst(burst);
+        let heard = thread.burst(burst, &self.settings);
         if thread.analysis_due() {
             self.analyses.push_back(burst.task);
         }
-        if job.is_some() {
-            self.consider(slot, None);
+        match heard {
+            Heard::Nothing => {}
+            Heard::Job => self.consider(slot, None),
+            Heard::Starves(why) => {
+                let over = burst.blocked + TRIAL;
+                self.timers.set(over, Due::TrialOver(burst.task));
+                self.consider(slot, Some(why));
+            }
         }
     }
 
@@ -218,6 +227,7 @@ impl<A: Actuator> Controller<A> {
                 }
             }
             Due::Sample(task) => self.sample(task, now, executed(task)),
+            Due::TrialOver(task) => self.end_trial(task, now),
             Due::Widen => {
                 self.squeeze.widen();
                 self.arbitrate_all = true;
@@ -241,6 +251,14 @@ impl<A: Actuator> Controller<A> {
             self.timers.set(at, Due::Look(task));
             if held && self.actuator.standing(task) == Standing::TakenOver {
                 self.yield_to_other(slot, None, now);
+            }
+        }
+    }
+
+    fn end_trial(&mut self, task: TaskId, now: Instant) {
+        if let Some(slot) = self.roster.find(task) {
+            if self.thread(slot).is_some_and(Thread::ends_trial) {
+                self.withdraw(slot, Why::TrialOver, now);
             }
         }
     }

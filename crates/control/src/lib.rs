@@ -27,6 +27,7 @@ mod report;
 mod roster;
 mod server;
 mod settings;
+mod starving;
 mod thread;
 mod timers;
 mod times;

@@ -26,6 +26,12 @@ pub struct Settings {
     /// The shortest runtime in each period of a server. A budget is enforced at the scheduler's
     /// tick, and a job that overran a tiny one by a tick would pay for it with tens of periods.
     pub shortest_runtime: Span,
+    /// Whether a thread that starves is given a reservation on trial, so that it can show its rhythm.
+    pub trials: bool,
+    /// What share of a CPU that reservation is.
+    pub trial_share: Bandwidth,
+    /// And in which period.
+    pub trial_period: Span,
     /// How much each thread counts.
     pub weigh: Weigh,
     /// The analyser's windows and false-alarm rate.
@@ -47,6 +53,9 @@ impl Default for Settings {
             per_task: Bandwidth::from_cpus(Limits::DEFAULT_PER_TASK),
             minimum: Bandwidth::from_cpus(0.01),
             shortest_runtime: Span::from_us(30),
+            trials: true,
+            trial_share: Bandwidth::from_cpus(0.5),
+            trial_period: Span::from_ms(20),
             weigh: Box::new(|_| 1.0),
             analysis: period::Config::default(),
             pace: Span::from_ms(20),

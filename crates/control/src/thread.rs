@@ -1,26 +1,26 @@
 //! One tracked thread: listening for its rhythm, keeping it, losing it, resting.
 //!
 //! A rhythm is trusted as soon as it is found, for a thread under load needs its reservation now.
-//! It is on trial then: the analysis is made again with more bursts, at growing distances, and a
-//! thread whose rhythm was a chance, or another one, is found out. One that failed its trial must
-//! show the same rhythm several times before it is believed again.
+//! Trust comes later: the analysis is made again with more bursts, at growing distances, and a
+//! thread whose rhythm was a chance, or another one, is found out. One that was must show the same
+//! rhythm several times before it is believed again.
 
 use onbeat_decide::hysteresis::Hysteresis;
 use onbeat_infer::period::Analyser;
-use onbeat_model::{Burst, Capacity, Instant, Job, Reservation, Rhythm, Span, Task};
+use onbeat_model::{Burst, Capacity, Instant, Reservation, Rhythm, Span, Task};
 
 use crate::attempts::Attempts;
 use crate::claims::Place;
 use crate::figures::Figures;
 use crate::kept::{Kept, same_period};
+use crate::starving::Starving;
 use crate::{Settings, Why, server};
 
 /// Of a thread that went astray, so many of the last bursts are listened to.
 const NEWS: usize = 6;
-/// So many analyses in a row must disagree before the rhythm of a thread that passed its trial is
-/// doubted.
+/// So many analyses in a row must disagree before a rhythm that was verified is doubted.
 const DOUBTS: u32 = 3;
-/// The most agreeing analyses that are asked of a thread that failed its trial.
+/// The most agreeing analyses that are asked of a thread whose rhythm was a chance.
 const SUSPICION_MOST: u32 = 4;
 
 /// How the actuator stands to a thread.
@@ -54,13 +54,15 @@ pub(crate) struct Thread {
     attempts: Attempts,
     kept: Option<Box<Kept>>,
     rested: Option<Box<Kept>>,
-    trial: Trial,
+    starving: Starving,
+    on_trial: bool,
+    trust: Trust,
     last_rhythm: Option<Rhythm>,
 }
 
 /// How far a rhythm is trusted.
 #[derive(Clone, Copy, Debug, Default)]
-struct Trial {
+struct Trust {
     passed: u32,
     doubts: u32,
     suspicion: u32,
@@ -74,6 +76,17 @@ enum Analysis {
     NotDue,
     Due,
     Queued,
+}
+
+/// What a burst meant.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Heard {
+    /// Nothing for now.
+    Nothing,
+    /// A job ended.
+    Job,
+    /// The thread is kept from showing a rhythm, and is on trial from now on.
+    Starves(Why),
 }
 
 /// What an analysis led to.
@@ -107,9 +120,15 @@ impl Thread {
             attempts: Attempts::new(),
             kept: None,
             rested: None,
-            trial: Trial::default(),
+            starving: Starving::default(),
+            on_trial: false,
+            trust: Trust::default(),
             last_rhythm: None,
         }
+    }
+
+    pub(crate) const fn is_on_trial(&self) -> bool {
+        self.on_trial
     }
 
     pub(crate) const fn is_kept(&self) -> bool {
@@ -130,22 +149,47 @@ impl Thread {
         self.kept.as_ref().map(|k| k.rhythm()).or(self.last_rhythm)
     }
 
-    /// Takes in a burst; gives the job that it ended.
-    pub(crate) fn burst(&mut self, burst: &Burst) -> Option<Job> {
+    /// Takes in a burst.
+    pub(crate) fn burst(&mut self, burst: &Burst, settings: &Settings) -> Heard {
         self.last_heard = burst.blocked;
         self.figures.burst(burst);
         self.analyser.hear(burst);
         if self.attempts.heard(burst.blocked) && self.analysis == Analysis::NotDue {
             self.analysis = Analysis::Due;
         }
-        let heard = self.kept.as_mut()?.burst(burst);
+        let Some(kept) = self.kept.as_mut() else {
+            return self.starve(burst, settings);
+        };
+        let heard = kept.burst(burst);
         if heard.went_astray {
             self.listen_to_news();
         }
-        if let Some(job) = &heard.job {
-            self.figures.job(job);
+        let Some(job) = &heard.job else {
+            return Heard::Nothing;
+        };
+        self.figures.job(job);
+        Heard::Job
+    }
+
+    fn starve(&mut self, burst: &Burst, settings: &Settings) -> Heard {
+        if !settings.trials
+            || self.on_trial
+            || self.relation != Relation::Open
+            || !self.starving.heard(burst)
+        {
+            return Heard::Nothing;
         }
-        heard.job
+        let (waited, over) = self.starving.waited(burst.blocked);
+        self.starving.tried(burst.blocked);
+        self.on_trial = true;
+        self.analyser.clear();
+        self.attempts = Attempts::new();
+        Heard::Starves(Why::Starves { waited, over })
+    }
+
+    /// Its trial is over. True if it led to nothing.
+    pub(crate) fn ends_trial(&mut self) -> bool {
+        std::mem::take(&mut self.on_trial)
     }
 
     /// Its budget ran out at `at`. True if that is news for the predictor.
@@ -205,14 +249,14 @@ impl Thread {
 
     fn believe(&mut self, rhythm: Rhythm, now: Instant, settings: &Settings) -> Outcome {
         let agrees = |other: Rhythm| same_period(other.period, rhythm.period);
-        self.trial.agreed = if self.trial.suspect.is_some_and(agrees) {
-            self.trial.agreed + 1
+        self.trust.agreed = if self.trust.suspect.is_some_and(agrees) {
+            self.trust.agreed + 1
         } else {
             1
         };
-        self.trial.suspect = Some(rhythm);
+        self.trust.suspect = Some(rhythm);
         let familiar = self.rested.as_ref().is_some_and(|k| agrees(k.rhythm()));
-        if self.trial.agreed <= self.trial.suspicion && !familiar {
+        if self.trust.agreed <= self.trust.suspicion && !familiar {
             self.attempts.again(now);
             return Outcome::Same;
         }
@@ -225,9 +269,12 @@ impl Thread {
             None => Box::new(Kept::new(rhythm, self.analyser.bursts(), now, settings)),
         };
         self.kept = Some(kept);
-        self.trial = Trial {
-            suspicion: self.trial.suspicion,
-            ..Trial::default()
+        if std::mem::take(&mut self.on_trial) {
+            self.starving.proved();
+        }
+        self.trust = Trust {
+            suspicion: self.trust.suspicion,
+            ..Trust::default()
         };
         self.attempts.verify(now, 0, bursts);
         Outcome::Plan(Why::Found {
@@ -247,21 +294,21 @@ impl Thread {
         match found {
             Some(rhythm) if same_period(rhythm.period, former.period) => {
                 kept.confirm(rhythm);
-                self.trial.doubts = 0;
-                self.trial.passed += 1;
-                self.attempts.verify(now, self.trial.passed, bursts);
+                self.trust.doubts = 0;
+                self.trust.passed += 1;
+                self.attempts.verify(now, self.trust.passed, bursts);
                 Outcome::Same
             }
             Some(rhythm) => {
-                self.trial.doubts += 1;
-                if astray.is_none() && self.trial.passed > 0 && self.trial.doubts < DOUBTS {
+                self.trust.doubts += 1;
+                if astray.is_none() && self.trust.passed > 0 && self.trust.doubts < DOUBTS {
                     self.attempts.again(now);
                     return Outcome::Same;
                 }
                 kept.adopt(rhythm);
-                self.trial = Trial {
-                    suspicion: self.trial.suspicion,
-                    ..Trial::default()
+                self.trust = Trust {
+                    suspicion: self.trust.suspicion,
+                    ..Trust::default()
                 };
                 self.attempts.verify(now, 0, bursts);
                 Outcome::Plan(Why::RateChanged {
@@ -270,14 +317,14 @@ impl Thread {
                 })
             }
             None => {
-                self.trial.doubts += 1;
+                self.trust.doubts += 1;
                 match astray {
                     Some(_) => self.attempts.failed(now),
                     None => self.attempts.again(now),
                 }
                 let sustained = match astray {
                     Some(since) => now.since(since) > patience(former.period),
-                    None => self.trial.doubts >= DOUBTS,
+                    None => self.trust.doubts >= DOUBTS,
                 };
                 if sustained {
                     self.lose(Why::RhythmLost)
@@ -291,14 +338,14 @@ impl Thread {
     fn lose(&mut self, why: Why) -> Outcome {
         self.last_rhythm = self.rhythm();
         self.kept = None;
-        let suspicion = if self.trial.passed == 0 {
-            (self.trial.suspicion + 1).min(SUSPICION_MOST)
+        let suspicion = if self.trust.passed == 0 {
+            (self.trust.suspicion + 1).min(SUSPICION_MOST)
         } else {
-            self.trial.suspicion
+            self.trust.suspicion
         };
-        self.trial = Trial {
+        self.trust = Trust {
             suspicion,
-            ..Trial::default()
+            ..Trust::default()
         };
         self.attempts = Attempts::new();
         Outcome::Released(why)
@@ -329,9 +376,14 @@ impl Thread {
         settings: &Settings,
         capacity: &Capacity,
     ) -> Option<(Reservation, Span)> {
-        let kept = self.kept.as_ref()?;
-        let job = kept.runtime()?;
-        let period = kept.rhythm().period;
+        let (job, period) = match &self.kept {
+            Some(kept) => (kept.runtime()?, kept.rhythm().period),
+            None if self.on_trial => {
+                let period = settings.trial_period;
+                (settings.trial_share.runtime_in(period), period)
+            }
+            None => return None,
+        };
         let wish = server::reservation(job, period, settings.shortest_runtime, capacity)?;
         Some((wish, job))
     }

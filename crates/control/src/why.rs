@@ -18,6 +18,15 @@ pub enum Why {
         /// How sure that is.
         confidence: f64,
     },
+    /// It shows no rhythm, but it could not: it hardly gets to run.
+    Starves {
+        /// For how long it was ready without running.
+        waited: Span,
+        /// In how long.
+        over: Span,
+    },
+    /// Its trial is over, and it showed no rhythm.
+    TrialOver,
     /// Its jobs' demand asks for more, or for less.
     Demand {
         /// The execution time of a job that is provided for.
@@ -69,6 +78,11 @@ impl fmt::Display for Why {
                 f,
                 "a rhythm of {period} was heard in {bursts} bursts (confidence {confidence:.4})"
             ),
+            Self::Starves { waited, over } => write!(
+                f,
+                "on trial: it waited {waited} of {over} for a CPU, and may have a rhythm if it gets one"
+            ),
+            Self::TrialOver => f.write_str("it showed no rhythm on trial"),
             Self::Demand { job } => write!(f, "its jobs take {job}"),
             Self::Exhausted => f.write_str("a job ran out of budget"),
             Self::RateChanged { from, to } => {

@@ -1,12 +1,15 @@
 //! What threads wish for: put in, changed and taken back, one at a time.
 
 use onbeat_decide::supervisor::Request;
-use onbeat_model::Actuator;
+use onbeat_model::{Actuator, Bandwidth};
 
 use crate::Why;
 use crate::controller::Controller;
 use crate::roster::Slot;
 use crate::thread::Relation;
+
+/// How much less than others a thread counts that has yet to show a rhythm.
+const WEIGHT_ON_TRIAL: f64 = 0.1;
 
 impl<A: Actuator> Controller<A> {
     /// The thread's wish may be another one: puts it in if the difference is worth it.
@@ -29,11 +32,17 @@ impl<A: Actuator> Controller<A> {
         let Some(wanted) = thread.hysteresis.consider(former, wish) else {
             return;
         };
+        let weight = (self.settings.weigh)(&thread.task);
+        let (least, weight) = if thread.is_on_trial() {
+            (Bandwidth::ZERO, weight * WEIGHT_ON_TRIAL)
+        } else {
+            (self.settings.minimum.min(wanted.bandwidth()), weight)
+        };
         let request = Request {
             task: thread.task.id,
             wanted,
-            least: self.settings.minimum.min(wanted.bandwidth()),
-            weight: (self.settings.weigh)(&thread.task),
+            least,
+            weight,
         };
         match thread.place {
             Some(place) => self.claims.change(place, request),

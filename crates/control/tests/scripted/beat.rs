@@ -252,3 +252,40 @@ fn a_start_that_took_long_is_soon_forgotten() {
     let last = ran.of(7).iter().rev().find_map(|entry| entry.new).unwrap();
     assert!(last.runtime() <= ms(10), "{last}");
 }
+
+#[test]
+fn a_starved_thread_is_given_a_trial_and_is_kept_if_it_shows_a_rhythm_then() {
+    let mut script = Script::default();
+    script.starved(7, (at_ms(0), at_ms(1000)));
+    script.periodic(7, ms(40), (at_ms(1120), at_ms(8000)), |_| ms(10));
+    let ran = of_film(script);
+    let of = ran.of(7);
+    assert!(matches!(of[0].why, Why::Starves { .. }), "{:?}", of[0]);
+    assert!(of[0].at <= at_ms(500), "{:?}", of[0]);
+    assert!(matches!(of[1].why, Why::Found { .. }), "{:?}", of[1]);
+    assert_eq!(ran.report.threads[0].state, State::Kept);
+}
+
+#[test]
+fn a_starved_thread_that_shows_no_rhythm_on_trial_is_given_back_and_left_alone_for_long() {
+    let mut script = Script::default();
+    script.starved(7, (at_ms(0), at_ms(10_000)));
+    let ran = of_film(script);
+    let of = ran.of(7);
+    let whats: Vec<What> = of.iter().map(|e| e.what).collect();
+    assert_eq!(whats, [What::Reserved, What::Released]);
+    assert_eq!(of[1].why, Why::TrialOver);
+    assert_eq!((ran.report.threads.len(), ran.report.left_alone), (0, 1));
+}
+
+#[test]
+fn without_trials_a_starved_thread_is_never_touched() {
+    let mut script = Script::default();
+    script.starved(7, (at_ms(0), at_ms(5000)));
+    let settings = Settings {
+        trials: false,
+        ..Settings::default()
+    };
+    let ran = play(script, Kernel::with_cpus(2), settings);
+    assert_eq!(ran.reserves(7), []);
+}

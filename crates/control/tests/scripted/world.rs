@@ -64,6 +64,27 @@ impl Script {
         }));
     }
 
+    /// A thread that hardly gets to run: each burst of 10 ms takes it some 45 to 90 ms, and it
+    /// sleeps no longer than 5 ms in between.
+    pub(crate) fn starved(&mut self, tid: u32, (from, until): (Instant, Instant)) {
+        let mut noise = Noise(u64::from(tid) + 5);
+        let mut woke = from;
+        while woke < until {
+            let blocked = woke + ms(45) + noise.up_to(ms(45));
+            self.0.push(Event::Burst(Burst {
+                task: TaskId::recorded(tid),
+                woke,
+                first_ran: woke + ms(5),
+                blocked,
+                executed: ms(10),
+                preempted: 9,
+                waker: 0,
+                exhausted: false,
+            }));
+            woke = blocked + noise.up_to(ms(5));
+        }
+    }
+
     /// A job every `period` with a jitter of up to a hundredth of it, from `from` to `until`.
     pub(crate) fn periodic(
         &mut self,

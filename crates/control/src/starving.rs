@@ -1,0 +1,128 @@
+//! Whether a thread without a rhythm is kept from having one.
+//!
+//! A player that gets a fifth of a CPU and needs a third is always behind: it never sleeps until its
+//! next frame is due, and from its bursts there is no rhythm to be heard. Such a thread is told by
+//! what it waits for: most of the time it is ready to run and does not. It is given a reservation for
+//! a limited time, on trial; if it shows a rhythm then, it is kept, else it is given back, and it is
+//! long until its next trial.
+//!
+//! A thread that never blocks is a hog and never gets here, as it has no bursts.
+
+use onbeat_model::{Burst, Instant, Span};
+
+/// Over how long it must have starved.
+const LONG_ENOUGH: Span = Span::from_ms(300);
+/// How long what was heard counts in full.
+const WINDOW: Span = Span::from_ms(1000);
+/// The least number of bursts in that time: a thread that blocks less often has no rhythm to show.
+const FEWEST_BURSTS: u32 = 6;
+/// The share of time for which a starving thread is ready and does not run.
+const WAITING: f64 = 0.4;
+const FIRST_PAUSE: Span = Span::from_secs(10);
+const LONGEST_PAUSE: Span = Span::from_secs(600);
+
+/// How long a trial lasts: a player that is behind catches up and then plays a few frames.
+pub(crate) const TRIAL: Span = Span::from_ms(2000);
+
+/// What a thread got and waited for of late.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Starving {
+    since: Option<Instant>,
+    waited: Span,
+    bursts: u32,
+    trials: u32,
+    not_before: Instant,
+}
+
+impl Starving {
+    /// Takes in a burst. True if the thread starves, and a trial is worth it.
+    pub(crate) fn heard(&mut self, burst: &Burst) -> bool {
+        let since = *self.since.get_or_insert(burst.woke);
+        self.waited += burst.response() - burst.executed;
+        self.bursts += 1;
+        let over = burst.blocked.since(since);
+        let starves = over >= LONG_ENOUGH
+            && self.bursts >= FEWEST_BURSTS
+            && self.waited.ratio(over) >= WAITING;
+        if over > WINDOW {
+            self.since = Some(since + over / 2);
+            self.waited = self.waited / 2;
+            self.bursts /= 2;
+        }
+        starves && burst.blocked >= self.not_before
+    }
+
+    /// For how long of the time it was listened to, up to `now`, it waited.
+    pub(crate) fn waited(&self, now: Instant) -> (Span, Span) {
+        (self.waited, now.since(self.since.unwrap_or(now)))
+    }
+
+    /// A trial begins. Further ones come ever more rarely.
+    pub(crate) fn tried(&mut self, now: Instant) {
+        let pause = (FIRST_PAUSE * (1 << self.trials.min(16))).min(LONGEST_PAUSE);
+        *self = Self {
+            trials: self.trials + 1,
+            not_before: now + TRIAL + pause,
+            ..Self::default()
+        };
+    }
+
+    /// It did show a rhythm: the next trial need not wait as if it had not.
+    pub(crate) fn proved(&mut self) {
+        *self = Self::default();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use onbeat_model::TaskId;
+
+    use super::*;
+
+    fn burst(woke_ms: u64, response_ms: u64, executed_ms: u64) -> Burst {
+        let woke = Instant::ZERO + Span::from_ms(woke_ms);
+        Burst {
+            task: TaskId::recorded(1),
+            woke,
+            first_ran: woke,
+            blocked: woke + Span::from_ms(response_ms),
+            executed: Span::from_ms(executed_ms),
+            preempted: 0,
+            waker: 0,
+            exhausted: false,
+        }
+    }
+
+    fn times_starved(starving: &mut Starving, until_ms: u64, response_ms: u64) -> usize {
+        let starved = (0..until_ms)
+            .step_by(50)
+            .filter(|&ms| starving.heard(&burst(ms, response_ms, 8)));
+        starved.count()
+    }
+
+    #[test]
+    fn a_thread_that_mostly_waits_for_a_cpu_starves_and_one_that_mostly_sleeps_does_not() {
+        assert!(times_starved(&mut Starving::default(), 1000, 40) > 0);
+        assert_eq!(times_starved(&mut Starving::default(), 60_000, 20), 0);
+        assert_eq!(times_starved(&mut Starving::default(), 60_000, 8), 0);
+    }
+
+    #[test]
+    fn a_short_squeeze_is_no_starving() {
+        assert_eq!(times_starved(&mut Starving::default(), 250, 45), 0);
+    }
+
+    #[test]
+    fn trials_in_vain_become_rare() {
+        let mut starving = Starving::default();
+        let mut trials = 0;
+        for ms in (0..600_000).step_by(50) {
+            let burst = burst(ms, 40, 8);
+            if starving.heard(&burst) {
+                starving.tried(burst.blocked);
+                trials += 1;
+            }
+        }
+        assert!((4..=7).contains(&trials), "{trials}");
+    }
+}
