@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use onbeat_model::{Burst, Event, Task};
+use onbeat_model::{Burst, Event, Name, Task};
 
 use super::lines::Lines;
 use super::sched_text::excerpt;
@@ -110,19 +110,27 @@ fn lost(events: &[Event]) -> u64 {
     counts.fold(0, u64::saturating_add)
 }
 
-/// The tasks in the order of their first mention, each with its last name.
+/// The tasks in the order of their first mention, each with its last name. One whose announcement
+/// was lost is called `?`.
 fn tasks(events: &[Event]) -> Vec<Task> {
     let mut tasks: Vec<Task> = Vec::new();
     let mut places = HashMap::new();
     for event in events {
-        if let Event::Tracked { task, .. } | Event::Renamed { task, .. } = event {
-            let place = *places.entry(task.id).or_insert_with(|| {
-                tasks.push(*task);
-                tasks.len() - 1
+        let named = match event {
+            Event::Tracked { task, .. } | Event::Renamed { task, .. } => Some(*task),
+            _ => None,
+        };
+        let Some(id) = event.task() else { continue };
+        let place = *places.entry(id).or_insert_with(|| {
+            tasks.push(Task {
+                id,
+                pid: id.tid,
+                comm: Name::from("?"),
             });
-            if let Some(known) = tasks.get_mut(place) {
-                *known = *task;
-            }
+            tasks.len() - 1
+        });
+        if let (Some(known), Some(named)) = (tasks.get_mut(place), named) {
+            *known = named;
         }
     }
     tasks

@@ -1,5 +1,6 @@
 //! onbeat's own recording, written and read back.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use onbeat_model::{Burst, Event, Instant, Name, Span, Task, TaskId};
@@ -155,6 +156,46 @@ fn a_place_that_cannot_be_written_is_told_by_its_name() {
         error.starts_with("cannot write the recording /nonexistent/r.gz: "),
         "{error}"
     );
+}
+
+#[test]
+fn a_task_whose_announcement_is_missing_is_known_by_its_bursts() {
+    let facts = serde_json::to_string(&Facts::gather(&[])).unwrap();
+    let burst = serde_json::to_string(&events()[1]).unwrap();
+    let recording = read_bytes(format!("{facts}\n{burst}\n")).unwrap();
+    let [task] = recording.tasks[..] else {
+        panic!("{:?}", recording.tasks);
+    };
+    assert_eq!((task.id.tid, task.comm.to_text().as_str()), (7, "?"));
+}
+
+/// The first cells of the table rows in the section of `docs/formats.md` with this heading.
+fn documented(heading: &str) -> BTreeSet<String> {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/formats.md");
+    let text = std::fs::read_to_string(path).unwrap();
+    let (_, section) = text.split_once(&format!("## {heading}\n")).unwrap();
+    let section = section.split("\n## ").next().unwrap_or_default();
+    (section.lines())
+        .filter_map(|line| line.strip_prefix("| `")?.split(" |").next())
+        .flat_map(|cell| cell.split(", "))
+        .map(|cell| cell.trim_matches('`').to_owned())
+        .collect()
+}
+
+#[test]
+fn the_first_line_and_every_event_have_the_fields_that_are_documented() {
+    let fields = |value: serde_json::Value| {
+        let object = value.as_object().unwrap().clone();
+        object.into_iter().map(|(name, _)| name).collect::<Vec<_>>()
+    };
+    let facts = serde_json::to_value(Facts::gather(&[])).unwrap();
+    let mut written: BTreeSet<String> = fields(facts).into_iter().collect();
+    for event in events() {
+        let value = serde_json::to_value(event).unwrap();
+        written.insert(value["event"].as_str().unwrap().to_owned());
+        written.extend(fields(value));
+    }
+    assert_eq!(documented("onbeat's own recording"), written);
 }
 
 fn with_line(line: &str) -> String {
