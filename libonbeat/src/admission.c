@@ -9,6 +9,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/syscall.h>
@@ -67,19 +68,33 @@ static long read_number(const char *path, long otherwise)
 	return number;
 }
 
-int onbeat_reservation_available(int *permille)
+/*
+ * The limit, in thousandths of a CPU for each CPU. Read once: on some kernels (6.18 among them) even
+ * reading these files makes the kernel count all SCHED_DEADLINE tasks anew, and forget those that
+ * stopped less than a period ago.
+ */
+static int64_t limit_permille;
+static pthread_once_t limit_read = PTHREAD_ONCE_INIT;
+
+static void read_limit(void)
 {
 	long period_us = read_number("/proc/sys/kernel/sched_rt_period_us", 1000000);
 	long runtime_us = read_number("/proc/sys/kernel/sched_rt_runtime_us", 950000);
+
+	/* A runtime of -1 is no limit. */
+	limit_permille = period_us <= 0 || runtime_us < 0 ? 1000 : runtime_us * 1000 / period_us;
+}
+
+int onbeat_reservation_available(int *permille)
+{
 	int64_t free_permille;
 	struct dirent *entry;
 	DIR *processes = opendir("/proc");
 
 	if (!processes)
 		return -errno;
-	if (period_us <= 0 || runtime_us < 0)
-		runtime_us = period_us = 1;
-	free_permille = (int64_t)sysconf(_SC_NPROCESSORS_ONLN) * runtime_us * 1000 / period_us;
+	pthread_once(&limit_read, read_limit);
+	free_permille = (int64_t)sysconf(_SC_NPROCESSORS_ONLN) * limit_permille;
 	while ((entry = readdir(processes))) {
 		if (entry->d_name[0] >= '0' && entry->d_name[0] <= '9')
 			free_permille -= permille_of_process(entry->d_name);
