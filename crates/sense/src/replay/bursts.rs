@@ -81,7 +81,8 @@ impl Builder {
     /// The end of the recording. `process_of` tells which process a thread belongs to, where the
     /// recording does.
     pub(super) fn finish(mut self, process_of: &HashMap<u32, u32>) -> Built {
-        for thread in self.threads.values() {
+        // In the order of mention, so that the same recording always gives the same events.
+        for thread in self.order.iter().filter_map(|tid| self.threads.get(tid)) {
             if let (State::Woken { burst, .. }, false) = (thread.state, thread.switched) {
                 self.events.push(Event::Burst(burst));
             }
