@@ -15,6 +15,10 @@ pub const VERSION: u32 = 1;
 /// How much of the command is kept, in bytes: its line must stay within what a reader takes.
 const COMMAND_KEPT: usize = 64 << 10;
 
+/// Reading these settings makes the kernel count all deadline bandwidth anew, and get tasks wrong
+/// that left their reservation a moment ago: they are not looked at.
+const RECOUNTING: &str = "sched_rt_";
+
 /// The kernel, the machine, and what was recorded. What is not known is empty or zero.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Facts {
@@ -40,7 +44,8 @@ pub struct Facts {
     /// The clock of the events.
     #[serde(default)]
     pub clock: String,
-    /// The kernel's `sched_*` settings (`/proc/sys/kernel`) and their values, by name.
+    /// The kernel's `sched_*` settings (`/proc/sys/kernel`) and their values, by name; without
+    /// those that cannot be read without a side effect.
     #[serde(default)]
     pub sysctls: BTreeMap<String, String>,
     /// The command that was recorded; empty if running tasks were.
@@ -117,9 +122,11 @@ fn sched_sysctls() -> BTreeMap<String, String> {
         .flatten()
         .filter_map(|entry| {
             let name = entry.file_name().into_string().ok()?;
+            if !name.starts_with("sched_") || name.starts_with(RECOUNTING) {
+                return None;
+            }
             let value = fs::read_to_string(entry.path()).ok()?;
-            name.starts_with("sched_")
-                .then(|| (name, value.trim().to_owned()))
+            Some((name, value.trim().to_owned()))
         })
         .collect()
 }
