@@ -5,6 +5,7 @@
 //! until [`Gated::open`] is called, so that it is tracked from its first instruction on.
 
 use std::ffi::{CString, OsString};
+use std::fmt;
 use std::io::{self, Read, Write};
 use std::os::fd::{AsRawFd, RawFd};
 use std::os::unix::ffi::OsStrExt;
@@ -53,8 +54,14 @@ impl Status {
 /// The program could not be executed.
 #[derive(Debug)]
 pub(crate) struct CannotExecute {
-    pub(crate) program: String,
-    pub(crate) error: io::Error,
+    program: String,
+    error: io::Error,
+}
+
+impl fmt::Display for CannotExecute {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "cannot execute {}: {}", self.program, self.error)
+    }
 }
 
 impl CannotExecute {

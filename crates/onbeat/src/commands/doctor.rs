@@ -21,7 +21,8 @@ struct Examination<'a> {
 
 /// Probes and prints.
 pub(crate) fn run(args: &DoctorArgs) -> anyhow::Result<ExitCode> {
-    let features = onbeat_act::kernel::probe();
+    let mut features = onbeat_sense::bpf::probe();
+    features.extend(onbeat_act::kernel::probe());
     let ready = features
         .iter()
         .all(|feature| feature.standing != Support::None);

@@ -44,11 +44,7 @@ pub(crate) fn run(args: &RecordArgs) -> anyhow::Result<ExitCode> {
         .collect();
     let mut writer = Writer::create(&args.output, &Facts::gather(&command))?;
     let child = gated
-        .map(|gated| {
-            gated.open().map_err(|failure| {
-                anyhow::anyhow!("cannot execute {}: {}", failure.program, failure.error)
-            })
-        })
+        .map(|gated| gated.open().map_err(|failure| anyhow::anyhow!("{failure}")))
         .transpose()?;
 
     let mut tally = Tally::new(sensor.now(), args.quiet);

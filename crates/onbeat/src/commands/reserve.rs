@@ -31,10 +31,7 @@ pub(crate) fn run(args: &ReserveArgs) -> anyhow::Result<ExitCode> {
     let code = match gated.open() {
         Ok(mut child) => wait(&mut child, &signals).code(),
         Err(failure) => {
-            eprintln!(
-                "onbeat: cannot execute {}: {}",
-                failure.program, failure.error
-            );
+            eprintln!("onbeat: {failure}");
             failure.code()
         }
     };

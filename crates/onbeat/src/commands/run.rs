@@ -6,7 +6,7 @@ use anyhow::Context;
 use onbeat_control::Next;
 
 use super::keep::Keeper;
-use crate::child::{CannotExecute, Child, Gated, Status};
+use crate::child::{Child, Gated, Status};
 use crate::cli::RunArgs;
 use crate::signals::{Signal, Signals};
 
@@ -26,16 +26,11 @@ pub(crate) fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
     })?;
     Ok(match program {
         Ok(program) => program.code(),
-        Err(failure) => cannot_execute(&failure),
+        Err(failure) => {
+            eprintln!("onbeat: {failure}");
+            failure.code()
+        }
     })
-}
-
-fn cannot_execute(failure: &CannotExecute) -> ExitCode {
-    eprintln!(
-        "onbeat: cannot execute {}: {}",
-        failure.program, failure.error
-    );
-    failure.code()
 }
 
 /// The program that is run, and how it is to end.

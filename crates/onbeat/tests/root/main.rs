@@ -16,7 +16,7 @@ use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 /// How long something that must come may take on a stalled machine.
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// True if this test can run; says why not otherwise. In CI that is a failure.
 fn can_run(test: &str) -> bool {

@@ -4,53 +4,19 @@
 use std::path::Path;
 
 use libbpf_rs::{MapType, ProgramType};
+use onbeat_model::{Feature, Support};
 
 use super::{BpfSensor, Error, Hooks, Options, interrupts};
 use crate::workload;
 
-/// How far the kernel gives a feature.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Standing {
-    /// All of it.
-    Full,
-    /// Enough to work, with a loss.
-    Partial,
-    /// None of it.
-    None,
-}
-
-/// One thing the tracer needs or profits from.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Feature {
-    /// What it is called.
-    pub name: &'static str,
-    /// How it stands here.
-    pub standing: Standing,
-    /// What that means for the tracer.
-    pub detail: String,
-    /// What to do about it; empty if there is nothing to do.
-    pub advice: &'static str,
-}
-
-impl Feature {
-    fn new(
-        name: &'static str,
-        standing: Standing,
-        detail: impl Into<String>,
-        advice: &'static str,
-    ) -> Self {
-        let advice = if standing == Standing::Full {
-            ""
-        } else {
-            advice
-        };
-        Self {
-            name,
-            standing,
-            detail: detail.into(),
-            advice,
-        }
-    }
+/// A feature, with advice only where something is missing.
+fn feature(name: &str, standing: Support, detail: &str, advice: &str) -> Feature {
+    let advice = if standing == Support::Full {
+        ""
+    } else {
+        advice
+    };
+    Feature::new(name, standing, detail, advice)
 }
 
 /// Tries each feature that the tracer needs, and last the tracer itself.
@@ -65,11 +31,11 @@ pub fn probe() -> Vec<Feature> {
     ]
 }
 
-fn standing(is_there: bool) -> Standing {
+fn standing(is_there: bool) -> Support {
     if is_there {
-        Standing::Full
+        Support::Full
     } else {
-        Standing::None
+        Support::None
     }
 }
 
@@ -82,17 +48,17 @@ fn type_information() -> Feature {
         format!("{path} is missing, so the tracer cannot know where this kernel keeps what")
     };
     let advice = "boot a kernel built with CONFIG_DEBUG_INFO_BTF=y, as distributions' are";
-    Feature::new(
+    feature(
         "kernel type information (BTF)",
         standing(is_there),
-        detail,
+        &detail,
         advice,
     )
 }
 
 fn ring_buffer() -> Feature {
     let is_there = MapType::RingBuf.is_supported().unwrap_or(false)
-        && ProgramType::Tracing.is_supported().unwrap_or(false);
+        && ProgramType::RawTracepoint.is_supported().unwrap_or(false);
     let detail = if is_there {
         "tracing programs and ring buffers load"
     } else {
@@ -100,22 +66,22 @@ fn ring_buffer() -> Feature {
     };
     let advice =
         "run as root; if root is refused, boot a kernel with CONFIG_BPF_SYSCALL=y, 5.8 or newer";
-    Feature::new("BPF", standing(is_there), detail, advice)
+    feature("BPF", standing(is_there), detail, advice)
 }
 
 fn wakers() -> Feature {
     let (standing, detail) = if interrupts::preempt_count_from_rq().is_some() {
         (
-            Standing::Full,
+            Support::Full,
             "wakeups by threads and by interrupts are told apart",
         )
     } else {
         (
-            Standing::Partial,
+            Support::Partial,
             "who woke a thread is not told: the interrupt count was not found",
         )
     };
-    Feature::new(
+    feature(
         "wakers",
         standing,
         detail,
@@ -132,7 +98,7 @@ fn account() -> Feature {
         "/proc tells no CPU time per thread"
     };
     let advice = "mount /proc, and boot a kernel with CONFIG_SCHED_INFO=y";
-    Feature::new("CPU time account", standing(own && started), detail, advice)
+    feature("CPU time account", standing(own && started), detail, advice)
 }
 
 /// Loads the tracer for a moment: the proof that no list of parts can be.
@@ -143,28 +109,28 @@ fn tracer() -> Feature {
     };
     let name = "tracer";
     match BpfSensor::new(options) {
-        Ok(sensor) if sensor.hooks() == Hooks::Btf => Feature::new(
+        Ok(sensor) if sensor.hooks() == Hooks::Btf => feature(
             name,
-            Standing::Full,
+            Support::Full,
             "loads, on BTF tracepoints with task storage",
             "",
         ),
-        Ok(_) => Feature::new(
+        Ok(_) => feature(
             name,
-            Standing::Partial,
+            Support::Partial,
             "loads on raw tracepoints, with a hash table: dearer on a busy machine",
             "boot Linux 5.11 or newer for BPF task storage",
         ),
-        Err(Error::NoPrivilege) => Feature::new(
+        Err(Error::NoPrivilege) => feature(
             name,
-            Standing::None,
-            Error::NoPrivilege.to_string(),
+            Support::None,
+            &Error::NoPrivilege.to_string(),
             "run it with sudo",
         ),
-        Err(error) => Feature::new(
+        Err(error) => feature(
             name,
-            Standing::None,
-            error.to_string(),
+            Support::None,
+            &error.to_string(),
             "boot a kernel with BPF and BTF, 5.8 or newer",
         ),
     }

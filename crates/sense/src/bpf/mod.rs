@@ -20,7 +20,7 @@ use libbpf_rs::{Iter, Link, RingBuffer};
 use onbeat_model::{Event, Flow, Follow, Instant, Sensor, Span, TaskId};
 
 pub use error::Error;
-pub use features::{Feature, Standing, probe};
+pub use features::probe;
 use shared::{Request, Shared};
 
 use crate::workload::Workload;
