@@ -19,9 +19,15 @@ if [ ${#targets[@]} -eq 0 ]; then
     echo "no fuzz target found" >&2
     exit 1
 fi
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
 for target in "${targets[@]}"; do
     echo "== fuzz $target: $seconds s"
-    "${cargo[@]}" fuzz run --sanitizer none "$target" -- \
-        -max_total_time="$seconds" -timeout=10 -rss_limit_mb=4096 -verbosity=0
+    if ! "${cargo[@]}" fuzz run --sanitizer none "$target" -- \
+        -max_total_time="$seconds" -timeout=10 -rss_limit_mb=4096 >"$log" 2>&1; then
+        tail -n 60 "$log"
+        echo "fuzz $target: a fault; the input that caused it is named above" >&2
+        exit 1
+    fi
     echo "fuzz $target: no fault in $seconds s"
 done

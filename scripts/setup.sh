@@ -13,7 +13,7 @@ hogs=(stress-ng)
 # On the live kernel, the tests run real programs: rt-app, ffmpeg, setpriv and taskset.
 test=("${build[@]}" "${hogs[@]}" systemtap-sdt-dev rt-app ffmpeg python3 util-linux)
 check=("${build[@]}" clang-format shellcheck)
-demo=("${build[@]}" "${hogs[@]}" ffmpeg mplayer xvfb)
+demo=("${build[@]}" "${hogs[@]}" ffmpeg mplayer xvfb fonts-dejavu-core)
 experiments=("${demo[@]}" rt-app strace linux-perf)
 fuzz=("${build[@]}")
 vm=("${build[@]}" qemu-system-x86 busybox-static cpio zstd rt-app)
