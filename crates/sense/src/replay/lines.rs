@@ -16,7 +16,7 @@ use flate2::read::MultiGzDecoder;
 use super::ReplayError;
 
 /// No line of any recording is longer, in bytes.
-pub(crate) const LONGEST_LINE: usize = 1 << 20;
+const LONGEST_LINE: usize = 1 << 20;
 
 /// How much of the beginning is looked at to tell the format, in bytes.
 const HEAD: u64 = 64 << 10;

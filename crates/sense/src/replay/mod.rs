@@ -12,7 +12,7 @@ mod csv;
 mod detect;
 mod error;
 mod ftrace;
-pub(crate) mod lines;
+mod lines;
 mod own;
 mod perf_script;
 mod raw;

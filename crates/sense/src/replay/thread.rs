@@ -162,7 +162,10 @@ impl State {
                 let open = Open { burst, whole: true };
                 *self = Self::running(open, burst.first_ran, cpu);
             }
-            Self::Running { seen, .. } => *seen = at,
+            Self::Running { seen, cpu: own, .. } => {
+                *seen = at;
+                *own = cpu.or(*own);
+            }
             _ => {}
         }
     }
