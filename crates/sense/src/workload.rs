@@ -63,3 +63,34 @@ pub fn started_ticks(tid: u32) -> Option<u64> {
     let after_name = stat.rsplit_once(')')?.1;
     after_name.split_ascii_whitespace().nth(19)?.parse().ok()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_threads_cpu_time_never_falls_and_belongs_to_its_identity() {
+        let tid = std::process::id();
+        let me = TaskId {
+            tid,
+            started_ticks: started_ticks(tid).expect("this process runs"),
+        };
+        let mut workload = Workload::default();
+        let before = workload.executed(me).expect("it has an account");
+        assert!(workload.executed(me) >= Some(before));
+        let reused = TaskId {
+            started_ticks: me.started_ticks + 1,
+            ..me
+        };
+        assert_eq!(workload.executed(reused), None);
+        workload.forget(me);
+        assert!(workload.executed(me) >= Some(before));
+    }
+
+    #[test]
+    fn a_thread_that_is_not_there_has_no_start_and_no_account() {
+        let nobody = TaskId::recorded(u32::MAX);
+        assert_eq!(started_ticks(nobody.tid), None);
+        assert_eq!(Workload::default().executed(nobody), None);
+    }
+}

@@ -1,23 +1,14 @@
 //! Which features of the running kernel the tracer stands on, and how each stands, each found by
 //! trying it.
 
+use std::fs;
 use std::path::Path;
 
-use libbpf_rs::{MapType, ProgramType};
+use libbpf_rs::MapType;
 use onbeat_model::{Feature, Support};
 
 use super::{BpfSensor, Error, Hooks, Options, interrupts};
-use crate::workload;
-
-/// A feature, with advice only where something is missing.
-fn feature(name: &str, standing: Support, detail: &str, advice: &str) -> Feature {
-    let advice = if standing == Support::Full {
-        ""
-    } else {
-        advice
-    };
-    Feature::new(name, standing, detail, advice)
-}
+use crate::workload::started_ticks;
 
 /// Tries each feature that the tracer needs, and last the tracer itself.
 #[must_use]
@@ -25,80 +16,92 @@ pub fn probe() -> Vec<Feature> {
     vec![
         type_information(),
         ring_buffer(),
+        task_storage(),
         wakers(),
         account(),
         tracer(),
     ]
 }
 
-fn standing(is_there: bool) -> Support {
+/// A feature that is there in full or else only `otherwise`: what either means, and what to do.
+fn feature(
+    name: &str,
+    is_there: bool,
+    otherwise: Support,
+    [there, missing]: [&str; 2],
+    advice: &str,
+) -> Feature {
     if is_there {
-        Support::Full
+        Feature::new(name, Support::Full, there, "")
     } else {
-        Support::None
+        Feature::new(name, otherwise, missing, advice)
     }
 }
 
 fn type_information() -> Feature {
-    let path = "/sys/kernel/btf/vmlinux";
-    let is_there = Path::new(path).exists();
-    let detail = if is_there {
-        format!("{path} is there, so the tracer fits itself to this kernel")
-    } else {
-        format!("{path} is missing, so the tracer cannot know where this kernel keeps what")
-    };
-    let advice = "boot a kernel built with CONFIG_DEBUG_INFO_BTF=y, as distributions' are";
     feature(
         "kernel type information (BTF)",
-        standing(is_there),
-        &detail,
-        advice,
+        Path::new("/sys/kernel/btf/vmlinux").exists(),
+        Support::None,
+        [
+            "the tracer fits itself to this kernel",
+            "no /sys/kernel/btf/vmlinux: the tracer cannot know where this kernel keeps what",
+        ],
+        "boot a kernel built with CONFIG_DEBUG_INFO_BTF=y, as distributions' are",
     )
 }
 
 fn ring_buffer() -> Feature {
-    let is_there = MapType::RingBuf.is_supported().unwrap_or(false)
-        && ProgramType::RawTracepoint.is_supported().unwrap_or(false);
-    let detail = if is_there {
-        "tracing programs and ring buffers load"
-    } else {
-        "tracing programs or ring buffers do not load"
-    };
-    let advice =
-        "run as root; if root is refused, boot a kernel with CONFIG_BPF_SYSCALL=y, 5.8 or newer";
-    feature("BPF", standing(is_there), detail, advice)
+    feature(
+        "BPF ring buffer",
+        MapType::RingBuf.is_supported().unwrap_or(false),
+        Support::None,
+        [
+            "records reach user space without a system call each",
+            "cannot be made: no way for records to reach user space",
+        ],
+        "run as root; if root is refused, boot a kernel with CONFIG_BPF_SYSCALL=y, 5.8 or newer",
+    )
+}
+
+fn task_storage() -> Feature {
+    feature(
+        "BPF task storage",
+        MapType::TaskStorage.is_supported().unwrap_or(false),
+        Support::Partial,
+        [
+            "an untracked task costs one load and one test",
+            "cannot be made: a hash table does, dearer on a busy machine",
+        ],
+        "boot Linux 5.11 or newer",
+    )
 }
 
 fn wakers() -> Feature {
-    let (standing, detail) = if interrupts::preempt_count_from_rq().is_some() {
-        (
-            Support::Full,
-            "wakeups by threads and by interrupts are told apart",
-        )
-    } else {
-        (
-            Support::Partial,
-            "who woke a thread is not told: the interrupt count was not found",
-        )
-    };
     feature(
         "wakers",
-        standing,
-        detail,
-        "nothing; reservations do not depend on it",
+        interrupts::preempt_count_from_rq().is_some(),
+        Support::Partial,
+        [
+            "wakeups by threads and by interrupts are told apart",
+            "who woke a thread is not told: the count of nested interrupts was not found",
+        ],
+        "nothing: reservations do not depend on it",
     )
 }
 
 fn account() -> Feature {
-    let own = std::fs::read_to_string("/proc/thread-self/schedstat").is_ok();
-    let started = workload::started_ticks(std::process::id()).is_some();
-    let detail = if own && started {
-        "CPU time per thread is told to the nanosecond"
-    } else {
-        "/proc tells no CPU time per thread"
-    };
-    let advice = "mount /proc, and boot a kernel with CONFIG_SCHED_INFO=y";
-    feature("CPU time account", standing(own && started), detail, advice)
+    feature(
+        "CPU time account",
+        fs::read_to_string("/proc/thread-self/schedstat").is_ok()
+            && started_ticks(std::process::id()).is_some(),
+        Support::None,
+        [
+            "CPU time per thread is told to the nanosecond",
+            "/proc tells no CPU time per thread",
+        ],
+        "mount /proc, and boot a kernel with CONFIG_SCHED_INFO=y",
+    )
 }
 
 /// Loads the tracer for a moment: the proof that no list of parts can be.
@@ -107,31 +110,26 @@ fn tracer() -> Feature {
         buffer_bytes: 0,
         ..Options::default()
     };
-    let name = "tracer";
-    match BpfSensor::new(options) {
-        Ok(sensor) if sensor.hooks() == Hooks::Btf => feature(
-            name,
-            Support::Full,
-            "loads, on BTF tracepoints with task storage",
-            "",
-        ),
-        Ok(_) => feature(
-            name,
+    let loads = |is_on_btf| {
+        feature(
+            "tracer",
+            is_on_btf,
             Support::Partial,
-            "loads on raw tracepoints, with a hash table: dearer on a busy machine",
+            [
+                "loads, on BTF tracepoints with task storage",
+                "loads, but on raw tracepoints with a hash table: dearer on a busy machine",
+            ],
             "boot Linux 5.11 or newer for BPF task storage",
-        ),
-        Err(Error::NoPrivilege) => feature(
-            name,
-            Support::None,
-            &Error::NoPrivilege.to_string(),
-            "run it with sudo",
-        ),
-        Err(error) => feature(
-            name,
-            Support::None,
-            &error.to_string(),
-            "boot a kernel with BPF and BTF, 5.8 or newer",
-        ),
+        )
+    };
+    match BpfSensor::new(options) {
+        Ok(sensor) => loads(sensor.hooks() == Hooks::Btf),
+        Err(error) => {
+            let advice = match error {
+                Error::NoPrivilege => "run it with sudo",
+                _ => "boot a kernel with BPF and BTF, 5.8 or newer",
+            };
+            Feature::new("tracer", Support::None, &error.to_string(), advice)
+        }
     }
 }

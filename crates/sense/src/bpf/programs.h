@@ -38,11 +38,13 @@ static __always_inline u32 VARIANT(waker)(void)
 	struct task_struct *current = CURRENT_TASK();
 	u32 preempt_count = INTERRUPT_MASK;
 	u32 tid = READ(current, pid);
+	struct cfs_rq *cfs_rq;
 	void *rq;
 
 	if (!tid || !preempt_count_from_rq)
 		return 0;
-	rq = READ(current, se.cfs_rq->rq);
+	cfs_rq = READ(current, se.cfs_rq);
+	rq = READ(cfs_rq, rq);
 	bpf_probe_read_kernel(&preempt_count, sizeof(preempt_count), rq + preempt_count_from_rq);
 	return preempt_count & INTERRUPT_MASK ? 0 : tid;
 }
@@ -90,15 +92,23 @@ int PROGRAM(VARIANT(wakeup_new), struct task_struct *task)
 	return VARIANT(woken)(task);
 }
 
+/* A thread that calls exec takes the leader's number, and the dying leader gets the thread's. */
+static __always_inline bool VARIANT(is_taken_over)(struct activity *a, struct task_struct *task)
+{
+	return (u32)READ(task, pid) != tid_of(a->id);
+}
+
+/* Ends the last burst of a task, and tells of its end; not if another goes on under its number. */
 static __always_inline void VARIANT(gone)(struct activity *a, struct task_struct *task, u64 now)
 {
-	u64 id = a->id;
+	bool tells = !VARIANT(is_taken_over)(a, task);
 
+	if (tells && a->state & ACTIVE)
+		finish(a, VARIANT(account_of)(task), now);
 	__sync_fetch_and_sub(&shared.alive, 1);
 	a->state = GONE;
-	/* A thread that called exec took the leader's number and lives on under it. */
-	if ((u32)READ(task, pid) == tid_of(id))
-		tell(RECORD_EXITED, id, now, 0,
+	if (tells)
+		tell(RECORD_EXITED, a->id, now, 0,
 		     shared.alive ? BPF_RB_NO_WAKEUP : BPF_RB_FORCE_WAKEUP);
 }
 
@@ -120,9 +130,10 @@ static __always_inline void VARIANT(left_cpu)(bool preempt, struct task_struct *
 		begin_unseen(a, VARIANT(account_of)(task), now);
 	state = VARIANT(state_of)(task);
 	if (!preempt && state) {
-		finish(a, VARIANT(account_of)(task), now);
 		if (state & TASK_DEAD)
 			VARIANT(gone)(a, task, now);
+		else
+			finish(a, VARIANT(account_of)(task), now);
 		return;
 	}
 	a->preempted++;
@@ -231,16 +242,11 @@ SEC(HOOK "/sched_process_free")
 int PROGRAM(VARIANT(freed), struct task_struct *task)
 {
 	struct activity *a = VARIANT(activity_of)(task);
-	u64 now;
 
 	if (!a)
 		return 0;
-	if (!(a->state & GONE)) {
-		now = bpf_ktime_get_ns();
-		if (a->state & ACTIVE)
-			finish_unseen(a, VARIANT(account_of)(task), now);
-		VARIANT(gone)(a, task, now);
-	}
+	if (!(a->state & GONE))
+		VARIANT(gone)(a, task, bpf_ktime_get_ns());
 	FORGET(task);
 	return 0;
 }

@@ -52,9 +52,9 @@ enum request {
 };
 
 struct shared {
-	u64 lost;    /* records that found no room, ever */
-	u64 alive;   /* tasks tracked now */
-	u64 wanted;  /* whom the request is about: TRACK a thread's number, UNTRACK an id */
+	u64 lost;   /* records that found no room, ever */
+	u64 alive;  /* tasks tracked now */
+	u64 wanted; /* whom the request is about: TRACK a thread's number, UNTRACK an id */
 	u32 request;
 	u32 follow_children;
 	u32 found;   /* answer: matching tasks */

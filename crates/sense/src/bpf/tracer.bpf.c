@@ -171,7 +171,7 @@ static __always_inline void finish_unseen(struct activity *a, u64 account_ns, u6
 #define CURRENT_TASK() bpf_get_current_task_btf()
 #define IS_UNKNOWN(task) (!(task)->bpf_storage)
 #define FIND(task) bpf_task_storage_get(&activities, task, 0, 0)
-#define KEEP(task, initial)                                                                        \
+#define KEEP(task, initial) \
 	(!!bpf_task_storage_get(&activities, task, initial, BPF_LOCAL_STORAGE_GET_F_CREATE))
 #define FORGET(task) bpf_task_storage_delete(&activities, task)
 #include "programs.h"

@@ -71,3 +71,27 @@ fn word(bytes: &[u8; SIZE], at: usize) -> u32 {
     word.copy_from_slice(&bytes[at..at + 4]);
     u32::from_ne_bytes(word)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_identity_unpacks_to_what_was_packed_up_to_the_largest_thread_number() {
+        for (tid, started_ticks) in [(1, 0), (4_194_303, 7), (40_000, 1 << 41)] {
+            let task = TaskId { tid, started_ticks };
+            assert_eq!(unpack(pack(task)), task);
+        }
+    }
+
+    #[test]
+    fn what_is_no_record_is_no_event() {
+        let mut record = [0; SIZE];
+        record[52..].copy_from_slice(&EXITED.to_ne_bytes());
+        assert!(event(&record).is_some());
+        assert_eq!(event(&record[1..]), None);
+        assert_eq!(event(&[]), None);
+        record[52..].copy_from_slice(&(EXITED + 1).to_ne_bytes());
+        assert_eq!(event(&record), None);
+    }
+}

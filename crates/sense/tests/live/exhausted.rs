@@ -1,0 +1,69 @@
+//! A budget that runs out is told, and early.
+
+use onbeat_model::{Event, Flow, Follow, Sensor, Span};
+use onbeat_sense::bpf::Options;
+
+use crate::role::{Role, bursts_of, eventually, heard_to_the_end, sensor};
+
+/// `struct sched_attr` of linux/sched/types.h, in its first version.
+#[repr(C)]
+struct SchedAttr {
+    size: u32,
+    policy: u32,
+    flags: u64,
+    nice: i32,
+    priority: u32,
+    runtime_ns: u64,
+    deadline_ns: u64,
+    period_ns: u64,
+}
+
+/// Reserves 1 ms every 20 ms for `tid`, once the kernel has room for it.
+fn reserve_too_little(tid: u32) {
+    let attributes = SchedAttr {
+        size: size_of::<SchedAttr>() as u32,
+        policy: libc::SCHED_DEADLINE as u32,
+        flags: libc::SCHED_FLAG_RESET_ON_FORK as u64,
+        nice: 0,
+        priority: 0,
+        runtime_ns: 1_000_000,
+        deadline_ns: 20_000_000,
+        period_ns: 20_000_000,
+    };
+    eventually("a small reservation is admitted", || {
+        // SAFETY: the attributes are of the size they say, and outlive the call.
+        let set = unsafe { libc::syscall(libc::SYS_sched_setattr, tid, &raw const attributes, 0) };
+        let error = std::io::Error::last_os_error();
+        assert!(
+            set == 0 || error.raw_os_error() == Some(libc::EBUSY),
+            "{error}"
+        );
+        set == 0
+    });
+}
+
+#[test]
+fn a_spinning_task_with_too_small_a_reservation_is_reported_exhausted() {
+    let Some(mut sensor) = sensor(Options::default()) else {
+        return;
+    };
+    let mut role = Role::start();
+    let id = role.id();
+    sensor.track(role.pid(), Follow::Threads).unwrap();
+    role.tell(b's');
+    reserve_too_little(role.pid());
+
+    let mut events = Vec::new();
+    eventually("the budget runs out", || {
+        let flow = sensor.poll(Span::from_ms(100), &mut events).unwrap();
+        assert_eq!(flow, Flow::Open);
+        events
+            .iter()
+            .any(|e| matches!(e, Event::Exhausted { task, .. } if *task == id))
+    });
+    role.kill();
+    events.extend(heard_to_the_end(&mut sensor));
+    let bursts = bursts_of(&events, id);
+    let last = bursts.last().expect("it ran, and was killed");
+    assert!(last.exhausted && last.preempted > 0, "{last:?}");
+}

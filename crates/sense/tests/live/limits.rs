@@ -1,0 +1,117 @@
+//! What happens where something runs out: room, rights, or the task itself.
+
+use std::thread;
+
+use onbeat_model::{Event, Follow, Sensor, Support};
+use onbeat_sense::bpf::{BpfSensor, Error, Options, probe};
+
+use crate::role::{Role, bursts_of, heard, sensor};
+
+fn lost(events: &[Event]) -> u64 {
+    let count = |event: &Event| match event {
+        Event::Lost { count, .. } => Some(*count),
+        _ => None,
+    };
+    events.iter().filter_map(count).sum()
+}
+
+#[test]
+fn what_finds_no_room_in_the_buffer_is_counted_exactly() {
+    let options = Options {
+        buffer_bytes: 1,
+        ..Options::default()
+    };
+    let Some(mut sensor) = sensor(options) else {
+        return;
+    };
+    let mut role = Role::start();
+    sensor.track(role.pid(), Follow::Threads).unwrap();
+    for _ in 0..101 {
+        role.ask(b'e');
+    }
+    let events = heard(&mut sensor);
+    let bursts = bursts_of(&events, role.id()).len() as u64;
+    assert!(lost(&events) > 0);
+    assert_eq!(bursts + lost(&events), 101);
+
+    role.ask(b'e');
+    let events = heard(&mut sensor);
+    assert_eq!(bursts_of(&events, role.id()).len(), 1);
+    assert_eq!(lost(&events), 0);
+}
+
+#[test]
+fn a_full_table_is_an_error_that_says_whom_it_hit() {
+    let options = Options {
+        most_tasks: 2,
+        ..Options::default()
+    };
+    let Some(mut sensor) = sensor(options) else {
+        return;
+    };
+    let mut role = Role::start();
+    role.ask(b'h');
+    let error = sensor.track(role.pid(), Follow::Threads).unwrap_err();
+    assert!(matches!(error, Error::Full { most: 2, .. }), "{error:?}");
+    assert!(error.to_string().contains(&role.pid().to_string()));
+    assert_eq!(sensor.tracked(), 2);
+}
+
+#[test]
+fn threads_that_start_when_the_table_is_full_are_counted_as_lost() {
+    let options = Options {
+        most_tasks: 1,
+        ..Options::default()
+    };
+    let Some(mut sensor) = sensor(options) else {
+        return;
+    };
+    let mut role = Role::start();
+    sensor.track(role.pid(), Follow::Threads).unwrap();
+    role.ask(b'h');
+    let events = heard(&mut sensor);
+    assert_eq!(lost(&events), 3, "{events:?}");
+    assert_eq!(sensor.tracked(), 1);
+}
+
+#[test]
+fn a_thread_that_is_not_there_cannot_be_tracked() {
+    let Some(mut sensor) = sensor(Options::default()) else {
+        return;
+    };
+    let beyond_all = i32::MAX as u32;
+    let error = sensor.track(beyond_all, Follow::Threads).unwrap_err();
+    assert!(matches!(error, Error::NoSuchTask { tid } if tid == beyond_all));
+    assert!(error.to_string().contains("2147483647"), "{error}");
+}
+
+#[test]
+fn without_privilege_the_error_says_what_to_do() {
+    if sensor(Options::default()).is_none() {
+        return;
+    }
+    // The bare system call changes this one thread; libc's would change all of the test's.
+    let refused = thread::spawn(|| {
+        let nobody = 65534;
+        // SAFETY: three numbers; the thread ends right after it has tried.
+        let changed = unsafe { libc::syscall(libc::SYS_setresuid, nobody, nobody, nobody) };
+        assert_eq!(changed, 0);
+        BpfSensor::new(Options::default()).map(|_| ()).unwrap_err()
+    });
+    let refused = refused.join().unwrap();
+    assert!(matches!(refused, Error::NoPrivilege), "{refused:?}");
+    assert!(refused.to_string().contains("sudo"), "{refused}");
+}
+
+#[test]
+fn the_kernel_that_takes_the_tracer_has_the_features_it_needs() {
+    if sensor(Options::default()).is_none() {
+        return;
+    }
+    let features = probe();
+    assert!(!features.is_empty());
+    for feature in &features {
+        assert_ne!(feature.standing, Support::None, "{feature:?}");
+        assert_eq!(feature.advice.is_empty(), feature.standing == Support::Full);
+    }
+}

@@ -1,0 +1,11 @@
+//! The tracer on the running kernel, against programs whose every activation is known.
+//!
+//! Nothing here depends on how long anything takes: a stalled machine makes these tests slow, not
+//! wrong. Where the kernel or the user's rights do not allow tracing they are skipped, with the
+//! reason printed; in CI that is a failure.
+
+mod bursts;
+mod exhausted;
+mod following;
+mod limits;
+mod role;

@@ -1,0 +1,201 @@
+//! The traced program (roles.c) and the sensor that hears it, as the tests handle them.
+
+use std::fs;
+use std::io::{Read, Write};
+use std::path::PathBuf;
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::sync::OnceLock;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use onbeat_model::{Burst, Event, Flow, Sensor, Span, TaskId};
+use onbeat_sense::bpf::{BpfSensor, Options};
+use onbeat_sense::workload::started_ticks;
+
+/// After this long, what should come to pass never will.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Waits until `is_so`.
+pub(crate) fn eventually(what: &str, mut is_so: impl FnMut() -> bool) {
+    let began = Instant::now();
+    while !is_so() {
+        assert!(began.elapsed() < PATIENCE, "{what}: not in {PATIENCE:?}");
+        thread::sleep(Duration::from_micros(200));
+    }
+}
+
+/// The sensor; none, with the reason printed, where a user's machine cannot have it.
+pub(crate) fn sensor(options: Options) -> Option<BpfSensor> {
+    match BpfSensor::new(options) {
+        Ok(sensor) => Some(sensor),
+        Err(error) if std::env::var_os("CI").is_some() => panic!("{error}"),
+        Err(error) => {
+            let test = thread::current();
+            println!("skipped: {}: {error}", test.name().unwrap_or("live"));
+            None
+        }
+    }
+}
+
+/// What the sensor has heard up to now.
+pub(crate) fn heard(sensor: &mut BpfSensor) -> Vec<Event> {
+    let mut events = Vec::new();
+    sensor.poll(Span::ZERO, &mut events).unwrap();
+    events
+}
+
+/// Polls until the sensor says that nothing will come any more.
+pub(crate) fn heard_to_the_end(sensor: &mut BpfSensor) -> Vec<Event> {
+    let mut events = Vec::new();
+    eventually("every tracked task is gone", || {
+        sensor.poll(Span::from_ms(10), &mut events).unwrap() == Flow::Ended
+    });
+    events
+}
+
+/// The bursts of `task`.
+pub(crate) fn bursts_of(events: &[Event], task: TaskId) -> Vec<Burst> {
+    let burst = |event: &Event| match event {
+        Event::Burst(burst) if burst.task == task => Some(*burst),
+        _ => None,
+    };
+    events.iter().filter_map(burst).collect()
+}
+
+/// The tasks alive after `events`, by what they tell alone.
+pub(crate) fn alive_after(events: &[Event]) -> Vec<TaskId> {
+    let mut alive = Vec::new();
+    for event in events {
+        match event {
+            Event::Tracked { task, .. } => {
+                assert!(!alive.contains(&task.id), "{task:?} tracked twice");
+                alive.push(task.id);
+            }
+            Event::Exited { task, .. } => {
+                let at = alive.iter().position(|t| t == task);
+                alive.remove(at.expect("only what was tracked exits"));
+            }
+            _ => {}
+        }
+    }
+    alive
+}
+
+/// A running roles.c, blocked until it is asked for something.
+pub(crate) struct Role {
+    process: Child,
+    commands: Option<ChildStdin>,
+    answers: ChildStdout,
+}
+
+impl Role {
+    pub(crate) fn start() -> Self {
+        let mut process = Command::new(program())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut role = Self {
+            commands: process.stdin.take(),
+            answers: process.stdout.take().unwrap(),
+            process,
+        };
+        role.hear_answer();
+        role.settle();
+        role
+    }
+
+    pub(crate) fn pid(&self) -> u32 {
+        self.process.id()
+    }
+
+    pub(crate) fn id(&self) -> TaskId {
+        TaskId {
+            tid: self.pid(),
+            started_ticks: started_ticks(self.pid()).unwrap(),
+        }
+    }
+
+    /// Its threads other than the first.
+    pub(crate) fn other_threads(&self) -> Vec<u32> {
+        let tasks = fs::read_dir(format!("/proc/{}/task", self.pid())).unwrap();
+        let number = |entry: std::io::Result<fs::DirEntry>| {
+            let name = entry.unwrap().file_name();
+            name.to_str().unwrap().parse().unwrap()
+        };
+        let mut others: Vec<u32> = tasks.map(number).filter(|tid| *tid != self.pid()).collect();
+        others.sort_unstable();
+        others
+    }
+
+    /// Gives a command, and nothing more.
+    pub(crate) fn tell(&mut self, command: u8) {
+        let commands = self.commands.as_mut().expect("not dismissed yet");
+        commands.write_all(&[command]).unwrap();
+    }
+
+    fn hear_answer(&mut self) {
+        self.answers.read_exact(&mut [0]).unwrap();
+    }
+
+    /// Gives a command and waits until it is carried out and the role is blocked again.
+    pub(crate) fn ask(&mut self, command: u8) {
+        self.tell(command);
+        self.hear_answer();
+        self.settle();
+    }
+
+    /// Waits until it is off the CPU, asleep in a read. (`/proc/TID/syscall` says "running" of a
+    /// task that is on a run queue, also of one about to sleep.)
+    fn settle(&self) {
+        let path = format!("/proc/{}/syscall", self.pid());
+        let asleep = format!("{} 0x0 ", libc::SYS_read);
+        eventually("the role waits for a command", || {
+            fs::read_to_string(&path).is_ok_and(|call| call.starts_with(&asleep))
+        });
+    }
+
+    /// Its CPU time on the scheduler's own account, in nanoseconds.
+    pub(crate) fn account_ns(&self) -> u64 {
+        let account = fs::read_to_string(format!("/proc/{}/schedstat", self.pid())).unwrap();
+        account.split(' ').next().unwrap().parse().unwrap()
+    }
+
+    /// Closes its standard input, at which it exits, and waits for that.
+    pub(crate) fn dismiss(&mut self) {
+        self.commands = None;
+        self.process.wait().unwrap();
+    }
+
+    pub(crate) fn kill(&mut self) {
+        self.process.kill().unwrap();
+        self.process.wait().unwrap();
+    }
+}
+
+impl Drop for Role {
+    fn drop(&mut self) {
+        // Both fail on a process that is gone already, as it should be.
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+/// Compiles roles.c, once, with the compiler that the crate's build needs anyway.
+fn program() -> &'static PathBuf {
+    static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
+    PROGRAM.get_or_init(|| {
+        let name = format!("roles-{}", std::process::id());
+        let program = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
+        let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/live/roles.c");
+        let compiled = Command::new("clang")
+            .args(["-O1", "-Wall", "-Werror", "-pthread", source, "-o"])
+            .arg(&program)
+            .status();
+        assert!(
+            compiled.is_ok_and(|status| status.success()),
+            "clang {source}"
+        );
+        program
+    })
+}

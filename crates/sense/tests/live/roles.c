@@ -1,0 +1,139 @@
+/*
+ * The programs that the live tests trace, in one: reads commands of one byte from standard input and
+ * answers each with a byte, so that a test knows what it has done, and blocks between them.
+ */
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { BATCHES = 10, BATCH = 50, HELD = 3 };
+
+static void *pass(void *unused)
+{
+	return unused;
+}
+
+static void *hold(void *unused)
+{
+	for (;;)
+		pause();
+	return unused;
+}
+
+static void *become_cat(void *unused)
+{
+	execlp("cat", "cat", (char *)0);
+	_exit(1);
+	return unused;
+}
+
+struct side {
+	int from;
+	int to;
+};
+
+static void *play(void *argument)
+{
+	struct side *side = argument;
+	char ball;
+
+	while (read(side->from, &ball, 1) == 1 && write(side->to, &ball, 1) == 1)
+		;
+	return 0;
+}
+
+static void start(void *(*run)(void *), void *argument)
+{
+	pthread_t thread;
+
+	if (pthread_create(&thread, 0, run, argument))
+		_exit(1);
+}
+
+static void come_and_go(void)
+{
+	for (int batch = 0; batch < BATCHES; batch++) {
+		pthread_t threads[BATCH];
+
+		for (int i = 0; i < BATCH; i++)
+			if (pthread_create(&threads[i], 0, pass, 0))
+				_exit(1);
+		for (int i = 0; i < BATCH; i++)
+			pthread_join(threads[i], 0);
+	}
+}
+
+static void ping_pong(void)
+{
+	static struct side sides[2];
+	int there[2], back[2];
+
+	if (pipe(there) || pipe(back))
+		_exit(1);
+	sides[0] = (struct side){ back[0], there[1] };
+	sides[1] = (struct side){ there[0], back[1] };
+	start(play, &sides[0]);
+	start(play, &sides[1]);
+	if (write(back[1], "o", 1) != 1)
+		_exit(1);
+}
+
+static void bear_child(void)
+{
+	struct timespec moment = { 0, 1000000 };
+	pid_t child = fork();
+
+	if (child < 0)
+		_exit(1);
+	if (!child) {
+		nanosleep(&moment, 0);
+		_exit(0);
+	}
+	waitpid(child, 0, 0);
+}
+
+int main(void)
+{
+	char command = 'r';
+
+	/* A page fault that waits for a disk would be a burst more. */
+	mlockall(MCL_CURRENT);
+	do {
+		switch (command) {
+		case 'n':
+			prctl(PR_SET_NAME, "renamed");
+			break;
+		case 'x':
+			become_cat(0);
+			break;
+		case 'X':
+			start(become_cat, 0);
+			hold(0);
+			break;
+		case 't':
+			come_and_go();
+			break;
+		case 'h':
+			for (int i = 0; i < HELD; i++)
+				start(hold, 0);
+			break;
+		case 'p':
+			ping_pong();
+			break;
+		case 'f':
+			bear_child();
+			break;
+		case 's':
+			for (;;)
+				;
+		}
+		if (write(1, &command, 1) != 1)
+			return 1;
+	} while (read(0, &command, 1) == 1);
+	return 0;
+}

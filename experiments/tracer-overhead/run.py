@@ -1,0 +1,241 @@
+#!/usr/bin/env python3
+"""What tracing costs the traced: LFS++, Table II, with today's tracers.
+
+Two measurements. First the run time of each BPF program per invocation, as the kernel counts it
+(kernel.bpf_stats_enabled). Then a video transcode, traced and not, in rounds: every tracer once per
+round, in an order that rotates, each compared with the untraced run of its own round, so that slow
+drift of the machine cancels out. README.md says how to read the figures.
+
+Needs root, ffmpeg, bpftool, strace, perf, and onbeat's release binary.
+"""
+
+import argparse
+import json
+import os
+import pathlib
+import random
+import re
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+STATS = pathlib.Path("/proc/sys/kernel/bpf_stats_enabled")
+PAPER = {
+    "onbeat": ("QTRACE (wakeups)", 0.02),
+    "perf trace -s": ("QTRACE (syscalls)", 0.74),
+    "strace -c -f": ("STRACE", 9.32),
+}
+# The hot ones; the others run once per thread or exec.
+PROGRAMS = ["switched", "waking", "wakeup_new"]
+
+
+def arguments():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    target = os.environ.get("CARGO_TARGET_DIR", str(ROOT / "target"))
+    parser.add_argument("--onbeat", default=f"{target}/release/onbeat", help="onbeat's binary")
+    parser.add_argument("--rounds", type=int, default=20, help="rounds of paired transcodes")
+    parser.add_argument("--film", type=int, default=8, help="seconds of film to transcode")
+    parser.add_argument("--watch", type=int, default=6, help="seconds to count invocations for")
+    parser.add_argument("--out", default=str(ROOT / "experiments" / "out"), help="folder of results")
+    return parser.parse_args()
+
+
+def check(options):
+    if os.geteuid() != 0:
+        sys.exit("tracing needs root: run it with sudo")
+    for tool in ["ffmpeg", "bpftool", "strace", "perf", options.onbeat]:
+        if not shutil.which(tool):
+            sys.exit(f"{tool} is missing: install it, or name onbeat's binary with --onbeat")
+
+
+def make_film(path, seconds):
+    source = "testsrc2=size=1280x720:rate=25"
+    subprocess.run(
+        ["ffmpeg", "-v", "error", "-y", "-f", "lavfi", "-i", source, "-t", str(seconds)]
+        + ["-c:v", "libx264", "-preset", "veryfast", str(path)],
+        check=True,
+    )
+
+
+def transcode(film, endless=False):
+    """The command; ffmpeg itself tells its user and system time at the end."""
+    loop = ["-stream_loop", "-1"] if endless else []
+    return (
+        ["ffmpeg", "-hide_banner", "-nostdin", "-benchmark"]
+        + loop
+        + ["-i", str(film), "-c:v", "libx264", "-preset", "medium", "-f", "null", "-"]
+    )
+
+
+def tracers(options, scratch):
+    """Each tracer as the words before the command."""
+    return {
+        "untraced": [],
+        "untraced again": [],
+        "onbeat": [options.onbeat, "record", "--quiet", "-o", f"{scratch}/onbeat.rec", "--"],
+        "strace -c -f": ["strace", "-c", "-f", "-o", f"{scratch}/strace.out"],
+        "perf trace -s": ["perf", "trace", "-s", "-o", f"{scratch}/perf.out"],
+    }
+
+
+def one_run(tracer, command):
+    """CPU seconds of the transcode (its own account) and wall-clock seconds of the whole."""
+    began = time.monotonic()
+    done = subprocess.run(tracer + command, capture_output=True, text=True, check=False)
+    wall = time.monotonic() - began
+    told = re.search(r"bench: utime=([\d.]+)s stime=([\d.]+)s", done.stderr)
+    if done.returncode != 0 or not told:
+        sys.exit(f"'{' '.join(tracer + command)}' failed:\n{done.stderr[-2000:]}")
+    return {"cpu_s": float(told[1]) + float(told[2]), "wall_s": wall}
+
+
+def interval_of_median(values, draws=4000):
+    """The 95% bootstrap interval of the median; seeded, so that a figure can be had again."""
+    rng = random.Random(1)
+    medians = sorted(
+        statistics.median(rng.choices(values, k=len(values))) for _ in range(draws)
+    )
+    return medians[int(0.025 * draws)], medians[int(0.975 * draws)]
+
+
+def paired_runs(options, scratch, film):
+    kinds = tracers(options, scratch)
+    rounds = []
+    for number in range(options.rounds):
+        names = list(kinds)
+        turn = number % len(names)
+        rounds.append({n: one_run(kinds[n], transcode(film)) for n in names[turn:] + names[:turn]})
+        print(f"round {number + 1} of {options.rounds}", file=sys.stderr)
+    rows = []
+    for name in kinds:
+        row = {"tracer": name}
+        for unit in ["cpu_s", "wall_s"]:
+            slower = [100 * (r[name][unit] / r["untraced"][unit] - 1) for r in rounds]
+            low, high = interval_of_median(slower)
+            row[unit] = statistics.median(r[name][unit] for r in rounds)
+            row[unit.replace("_s", "_slower_percent")] = statistics.median(slower)
+            row[unit.replace("_s", "_slower_percent_95")] = [low, high]
+        rows.append(row)
+    return rounds, rows
+
+
+def programs_of(pid):
+    """The numbers of the BPF programs that a process keeps attached, as its links tell."""
+    numbers = set()
+    for link in pathlib.Path(f"/proc/{pid}/fdinfo").iterdir():
+        numbers.update(int(n) for n in re.findall(r"^prog_id:\s*(\d+)", link.read_text(), re.M))
+    return numbers
+
+
+def counted(numbers):
+    """Run time and invocations up to now, by program."""
+    told = subprocess.run(["bpftool", "-j", "prog", "show"], capture_output=True, check=True)
+    return {
+        p["name"]: (p.get("run_time_ns", 0), p.get("run_cnt", 0))
+        for p in json.loads(told.stdout)
+        if p["id"] in numbers and p["name"] in PROGRAMS
+    }
+
+
+def invocations(options, scratch, what, command):
+    """Run time per invocation while onbeat traces `command`, in windows of a quarter second."""
+    traced = subprocess.Popen(
+        tracers(options, scratch)["onbeat"] + command,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    try:
+        time.sleep(1)
+        numbers = programs_of(traced.pid)
+        windows = [counted(numbers)]
+        began = time.monotonic()
+        while time.monotonic() - began < options.watch:
+            time.sleep(0.25)
+            windows.append(counted(numbers))
+        lasted = time.monotonic() - began
+    finally:
+        os.killpg(traced.pid, 15)
+        traced.wait()
+    rows = []
+    for name in PROGRAMS:
+        means = []
+        for before, after in zip(windows, windows[1:]):
+            runs = after[name][1] - before[name][1]
+            if runs:
+                means.append((after[name][0] - before[name][0]) / runs)
+        spent = windows[-1][name][0] - windows[0][name][0]
+        runs = windows[-1][name][1] - windows[0][name][1]
+        if means:
+            rows.append(
+                {
+                    "while": what,
+                    "program": name,
+                    "median_ns": statistics.median(means),
+                    "mean_ns": spent / runs,
+                    "invocations_per_s": runs / lasted,
+                    "share_of_one_cpu_percent": spent / lasted / 1e7,
+                }
+            )
+    return rows
+
+
+def markdown(result):
+    lines = ["# What tracing costs", "", f"Machine: {result['machine']}", ""]
+    lines += ["| while | BPF program | median ns | mean ns | per second | of one CPU |"]
+    lines += ["|---|---|---:|---:|---:|---:|"]
+    for row in result["invocations"]:
+        lines.append(
+            f"| {row['while']} | {row['program']} | {row['median_ns']:.0f} | {row['mean_ns']:.0f} "
+            f"| {row['invocations_per_s']:.0f} | {row['share_of_one_cpu_percent']:.3f}% |"
+        )
+    lines += ["", "| tracer | CPU s | CPU slower | 95% | wall s | wall slower | 95% | paper |"]
+    lines += ["|---|---:|---:|---:|---:|---:|---:|---:|"]
+    for row in result["transcodes"]:
+        cells = [row["tracer"]]
+        for unit in ["cpu", "wall"]:
+            low, high = row[f"{unit}_slower_percent_95"]
+            cells.append(f"{row[f'{unit}_s']:.2f}")
+            cells.append(f"{row[f'{unit}_slower_percent']:+.2f}%")
+            cells.append(f"{low:+.2f} to {high:+.2f}%")
+        paper = PAPER.get(row["tracer"])
+        cells.append(f"{paper[1]}% {paper[0]}" if paper else "")
+        lines.append("| " + " | ".join(cells) + " |")
+    lines += ["", "The paper's QOSTRACE, 2.17%, has no counterpart any more."]
+    return "\n".join(lines) + "\n"
+
+
+def main():
+    options = arguments()
+    check(options)
+    out = pathlib.Path(options.out)
+    out.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory() as scratch:
+        film = pathlib.Path(scratch) / "film.mp4"
+        make_film(film, options.film)
+        before = STATS.read_text()
+        STATS.write_text("1")
+        try:
+            rows = invocations(options, scratch, "ffmpeg transcodes", transcode(film, endless=True))
+            rows += invocations(options, scratch, "a tracked task sleeps", ["sleep", "1000"])
+        finally:
+            STATS.write_text(before)
+        rounds, transcodes = paired_runs(options, scratch, film)
+    kernel = os.uname()
+    result = {
+        "machine": f"{kernel.release}, {kernel.machine}, {os.cpu_count()} CPUs",
+        "invocations": rows,
+        "transcodes": transcodes,
+        "rounds": rounds,
+    }
+    (out / "tracer-overhead.json").write_text(json.dumps(result, indent=1) + "\n")
+    (out / "tracer-overhead.md").write_text(markdown(result))
+    print(markdown(result))
+
+
+if __name__ == "__main__":
+    main()
