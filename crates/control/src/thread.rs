@@ -16,8 +16,10 @@ use crate::kept::{Kept, same_period};
 use crate::starving::Starving;
 use crate::{Settings, Why, server};
 
-/// Of a thread that went astray, so many of the last bursts are listened to.
-const NEWS: usize = 6;
+/// Of a thread that went astray, the bursts of so many of its last periods are listened to.
+const NEWS_PERIODS: u64 = 4;
+/// But no fewer bursts than this.
+const NEWS_BURSTS: usize = 6;
 /// So many analyses in a row must disagree before a rhythm that was verified is doubted.
 const DOUBTS: u32 = 3;
 /// The most agreeing analyses that are asked of a thread whose rhythm was a chance.
@@ -162,7 +164,8 @@ impl Thread {
         };
         let heard = kept.burst(burst);
         if heard.went_astray {
-            self.listen_to_news();
+            let period = kept.rhythm().period;
+            self.listen_to_news(period);
         }
         let Some(job) = &heard.job else {
             return Heard::Nothing;
@@ -219,11 +222,13 @@ impl Thread {
         true
     }
 
-    /// Forgets all but the last few bursts: what was before is another tune.
-    fn listen_to_news(&mut self) {
+    /// Forgets all but the last few jobs: what was before is another tune.
+    fn listen_to_news(&mut self, period: Span) {
         let bursts: Vec<Burst> = self.analyser.bursts().copied().collect();
+        let since = self.last_heard - period * NEWS_PERIODS;
+        let recent = bursts.iter().filter(|burst| burst.woke >= since).count();
         self.analyser.clear();
-        for burst in bursts.iter().skip(bursts.len().saturating_sub(NEWS)) {
+        for burst in bursts.iter().rev().take(recent.max(NEWS_BURSTS)).rev() {
             self.analyser.hear(burst);
         }
         self.attempts = Attempts::at_once();
