@@ -11,6 +11,10 @@ use super::view::{Choice, Train};
 const FEWEST: usize = 6;
 /// Groups of bursts are looked for on so many levels.
 const MERGES: usize = 2;
+/// A second rhythm has at least one in so many of the bursts.
+const OWN: usize = 6;
+/// Evidence this strong for a rhythm in all bursts ends the search: it is past any doubt.
+const CERTAIN: f64 = 20.0;
 
 /// What an [`Analyser`] keeps and how sure it must be.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -98,24 +102,17 @@ impl Analyser {
             train: &mut self.train,
             search: &mut self.search,
         };
-        let mut best = look.at(&Choice::All);
-        if !best.is_some_and(|found| found.line_holds) {
-            for choice in Choice::beside_all(bursts) {
-                if let Some(found) = look.at(&choice) {
-                    if best.is_none_or(|b| found.better_than(&b)) {
-                        best = Some(found);
-                    }
-                }
-            }
-        }
-        best.map(|Found { line, evidence, .. }| Rhythm {
+        let Some(first) = look.strongest() else {
+            return Vec::new();
+        };
+        let second = look.second(&first);
+        let rhythm = |Found { line, evidence, .. }: Found| Rhythm {
             period: Span::from_ns(line.period.round() as u64),
             phase: Instant::from_ns(origin + line.phase.max(0.0).round() as u64),
             jitter: Span::from_ns(line.jitter.round() as u64),
             confidence: 1.0 - (-evidence.strength).exp(),
-        })
-        .into_iter()
-        .collect()
+        };
+        std::iter::once(first).chain(second).map(rhythm).collect()
     }
 
     /// The bursts of the window, oldest first.
@@ -139,6 +136,55 @@ struct Look<'a> {
 }
 
 impl Look<'_> {
+    /// The strongest rhythm of the bursts.
+    fn strongest(&mut self) -> Option<Found> {
+        let best = self.at(&Choice::All);
+        if best.is_some_and(|found| found.line_holds || found.evidence.strength > CERTAIN) {
+            return best;
+        }
+        let choices = Choice::beside_all(self.bursts);
+        let beside = choices.iter().filter_map(|choice| self.at(choice));
+        best.into_iter().chain(beside).reduce(|best, found| {
+            if found.better_than(&best) {
+                found
+            } else {
+                best
+            }
+        })
+    }
+
+    /// The rhythm of what `first` leaves over, if it is one of its own: a second timer.
+    fn second(&mut self, first: &Found) -> Option<Found> {
+        if !first.line_holds {
+            return None;
+        }
+        let reach = first.evidence.reach.max(first.line.jitter * 3.0);
+        let rest: Vec<Burst> = self
+            .bursts
+            .iter()
+            .filter(|b| {
+                let at = b.woke.as_ns().saturating_sub(self.origin) as f64;
+                first.line.distance(at) > reach
+            })
+            .copied()
+            .collect();
+        if rest.len() < FEWEST || rest.len() * OWN < self.bursts.len() {
+            return None;
+        }
+        let mut look = Look {
+            bursts: &rest,
+            origin: self.origin,
+            enough: self.enough,
+            train: self.train,
+            search: self.search,
+        };
+        look.at(&Choice::All).filter(|second| {
+            second.line_holds
+                && second.evidence.strength > CERTAIN
+                && !second.line.resonates(&first.line)
+        })
+    }
+
     /// The beat of the chosen bursts, with groups merged on the highest level that has one.
     fn at(&mut self, choice: &Choice) -> Option<Found> {
         self.train.wakeups(self.bursts, self.origin, choice);

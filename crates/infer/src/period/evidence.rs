@@ -21,6 +21,15 @@ const EXACT_NS: f64 = 2_000.0;
 /// A stretch of less than this share of a train is judged by its own coverage.
 const WHOLE: f64 = 0.8;
 
+/// The steps of a thread that sleeps more or less evenly are spread over this much of their mean.
+const SPREAD: f64 = 0.4;
+
+/// A rhythm meets at least this share of its beats.
+const FEWEST: f64 = 0.4;
+
+/// And they are not alike at all if they are spread over more than this share of that.
+const ALIKE: f64 = 0.15;
+
 /// `beats * D(met/beats || chance)`, zero if no more were met than by chance.
 pub(super) fn divergence(beats: f64, met: f64, chance: f64) -> f64 {
     let chance = chance.clamp(1e-9, 1.0 - 1e-9);
@@ -45,6 +54,17 @@ pub(super) struct Evidence {
     pub(super) reach: f64,
     /// The share of the beats met.
     pub(super) met: f64,
+}
+
+/// What is claimed of a stretch of a train.
+struct Claim {
+    from: f64,
+    to: f64,
+    period: f64,
+    /// So many beats, of which some are met.
+    beats: f64,
+    /// The chance to meet one by accident is at least this times the width.
+    floor: f64,
 }
 
 /// The memory of the judge.
@@ -85,14 +105,20 @@ impl Judge {
             }
         }
         let beats = (last - first + 1) as f64;
-        let (from, to) = (begin, line.time(last) + half);
-        self.strongest(train, from, to, line.period, beats, |beats, width| {
-            RANGE * beats / (width * width) * beats.sqrt() * LOOKS
-        })
+        let claim = Claim {
+            from: begin,
+            to: line.time(last) + half,
+            period: line.period,
+            beats,
+            floor: 0.0,
+        };
+        self.strongest(train, &claim, |width| RANGE * beats / (width * width))
     }
 
     /// Judges the steps from each point of `beats` to the next against `period`: the rhythm of a
-    /// thread whose timer starts anew when a job took too long, so that no line holds for long.
+    /// thread whose timer starts anew when a job took too long, so that no line holds for long. They
+    /// must be more alike than those of a thread that sleeps for anything within a fifth of the
+    /// period, either way.
     pub(super) fn steps(
         &mut self,
         train: &Train,
@@ -105,10 +131,14 @@ impl Judge {
             (w[1].1 - w[0].1 - count * period).abs()
         }));
         let (first, last) = (beats.first()?, beats.last()?);
-        let count = (last.0 - first.0) as f64;
-        self.strongest(train, first.1, last.1, period, count, |beats, width| {
-            RANGE / width * beats.sqrt() * LOOKS
-        })
+        let claim = Claim {
+            from: first.1,
+            to: last.1,
+            period,
+            beats: (last.0 - first.0) as f64,
+            floor: 1.0 / SPREAD,
+        };
+        self.strongest(train, &claim, |width| RANGE / width * LOOKS)
     }
 
     /// The evidence at the width at which it is strongest. The chance to meet a point is that of
@@ -116,14 +146,11 @@ impl Judge {
     fn strongest(
         &mut self,
         train: &Train,
-        from: f64,
-        to: f64,
-        period: f64,
-        beats: f64,
-        tries: impl Fn(f64, f64) -> f64,
+        claim: &Claim,
+        tries: impl Fn(f64) -> f64,
     ) -> Option<Evidence> {
-        let train = if to - from < WHOLE * train.length() {
-            self.stretch.stretch_of(train, from, to);
+        let train = if claim.to - claim.from < WHOLE * train.length() {
+            self.stretch.stretch_of(train, claim.from, claim.to);
             &self.stretch
         } else {
             train
@@ -132,18 +159,21 @@ impl Judge {
         let mut best: Option<Evidence> = None;
         for (i, &deviation) in self.deviations.iter().enumerate().skip(2) {
             let met = (i + 1) as f64;
-            if met * 2.0 < beats {
+            if met < FEWEST * claim.beats {
                 continue;
             }
-            let reach = deviation.max(EXACT_NS).max(period * 1e-3);
-            let width = (2.0 * reach / period).min(1.0);
-            let chance = train.coverage(2.0 * reach);
-            let strength = divergence(beats, met, chance) - tries(beats, width).ln();
+            let reach = deviation.max(EXACT_NS).max(claim.period * 1e-3);
+            let width = (2.0 * reach / claim.period).min(1.0);
+            if claim.floor * width > ALIKE {
+                break;
+            }
+            let chance = train.coverage(2.0 * reach).max(claim.floor * width);
+            let strength = divergence(claim.beats, met, chance) - tries(width).ln();
             if best.is_none_or(|b| strength > b.strength) {
                 best = Some(Evidence {
                     strength,
                     reach,
-                    met: met / beats,
+                    met: met / claim.beats,
                 });
             }
         }

@@ -16,6 +16,18 @@ impl Line {
         self.phase + self.period * beat as f64
     }
 
+    /// How far a time is from the nearest beat.
+    pub(super) fn distance(&self, time: f64) -> f64 {
+        let turns = (time - self.phase) / self.period;
+        (turns - turns.round()).abs() * self.period
+    }
+
+    /// One of the periods is a small multiple of the other.
+    pub(super) fn resonates(&self, other: &Self) -> bool {
+        let ratio = self.period.max(other.period) / self.period.min(other.period);
+        ratio < 8.5 && (ratio / ratio.round() - 1.0).abs() < 0.01
+    }
+
     /// How far after its beat a point is.
     pub(super) fn late(&self, point: (i64, f64)) -> f64 {
         point.1 - self.time(point.0)
@@ -81,16 +93,16 @@ pub(super) fn steps(beats: &[(i64, f64)], scratch: &mut Vec<f64>) -> Option<(f64
     let each = |w: &[(i64, f64)]| (w[1].1 - w[0].1) / (w[1].0 - w[0].0).max(1) as f64;
     scratch.clear();
     scratch.extend(beats.windows(2).map(each));
-    let middle = scratch.len() / 2;
-    if scratch.is_empty() {
+    let n = scratch.len();
+    if n == 0 {
         return None;
     }
-    let (_, &mut step, _) = scratch.select_nth_unstable_by(middle, f64::total_cmp);
+    let (_, &mut step, _) = scratch.select_nth_unstable_by(n / 2, f64::total_cmp);
     for deviation in scratch.iter_mut() {
         *deviation = (*deviation - step).abs();
     }
-    let (_, &mut median, _) = scratch.select_nth_unstable_by(middle, f64::total_cmp);
-    Some((step, 1.4826 * median / std::f64::consts::SQRT_2))
+    let (_, &mut deviation, _) = scratch.select_nth_unstable_by(n / 2, f64::total_cmp);
+    Some((step, 1.4826 * deviation / std::f64::consts::SQRT_2))
 }
 
 /// The mean square of the differences between the lateness of successive beats, over the variance

@@ -15,6 +15,7 @@
 //! paper's own analyser, [`lfspp`], as the reference.
 
 mod analyser;
+mod band;
 mod candidates;
 mod chain;
 mod evidence;

@@ -1,5 +1,6 @@
 //! The search for the beat of one train: proposes, follows, fits, judges, and picks.
 
+use super::band;
 use super::candidates::Candidates;
 use super::chain::Chain;
 use super::evidence::{Evidence, Judge};
@@ -9,17 +10,14 @@ use super::view::Train;
 
 /// How many periods are followed.
 const CANDIDATES: usize = 6;
-/// Steps that scatter less than this share of the period are a rhythm even if nothing holds them to
-/// a line: a loop that sleeps a fixed time, say.
-const TIGHT: f64 = 0.03;
 /// Points held to a line have steps whose mean square is twice the variance around it
 /// (von Neumann's ratio), give or take; that of a random walk falls with its length. The limit is
 /// `HELD + HELD_FEW / n`: below it are 5% of held trains of 30 points, above it 1% of walks.
 const HELD: f64 = 1.2;
-const HELD_FEW: f64 = 10.0;
+const HELD_FEW: f64 = 12.0;
 /// A line that meets more than this share of its beats holds even if lateness adds up for a while:
 /// a thread that polls for its releases comes later and later, until it comes a poll earlier.
-const WHOLE: f64 = 0.95;
+const WHOLE: f64 = 0.9;
 /// Points that scatter around a line by more than this share of its period do not follow it: were
 /// they anywhere, it would be 0.29.
 const LOOSE: f64 = 0.2;
@@ -107,34 +105,41 @@ impl Search {
         let (step, scatter) = fit::steps(beats, &mut self.scratch)?;
         let share = ((last - first) as f64 * step / train.length()).min(1.0);
         let ratio = fit::von_neumann(beats, &line, &mut self.scratch);
-        let tight = scatter < TIGHT * step;
         let held = ratio > HELD + HELD_FEW / beats.len() as f64;
+        let sure = |e: &Evidence| e.strength >= enough;
+        let steps = self.judge.steps(train, step, beats).filter(sure);
+        let tight = steps.is_some();
         let evidence = self
             .judge
             .line(train, &line, first, last)
             .filter(|_| line.jitter < LOOSE * line.period);
-        let sure = |e: &Evidence| e.strength >= enough;
-        let line_holds =
-            evidence.is_some_and(|e| sure(&e) && (held || e.met > WHOLE) && (tight || held));
-        if !line_holds || (tight && !held && evidence.is_some_and(|e| e.met <= WHOLE)) {
-            if !tight {
-                return None;
+        // What the steps prove, the line need not prove again.
+        let line_holds = evidence.is_some_and(|e| {
+            (sure(&e) || (steps.is_some() && e.strength > 0.0))
+                && (held || (tight && e.met > WHOLE))
+        });
+        let evidence = match (evidence, steps) {
+            (Some(line), Some(steps)) if line_holds && steps.strength > line.strength => Evidence {
+                strength: steps.strength,
+                ..line
+            },
+            (Some(line), _) if line_holds => line,
+            (_, Some(evidence)) => {
+                line = Line {
+                    period: step,
+                    phase: self.chain.beats.last()?.1 - step * last as f64,
+                    jitter: scatter,
+                };
+                return Some(Found {
+                    line,
+                    evidence,
+                    rank: evidence.strength * share,
+                    share,
+                    line_holds: false,
+                });
             }
-            let evidence = self.judge.steps(train, step, beats).filter(sure)?;
-            line = Line {
-                period: step,
-                phase: beats.last()?.1 - step * last as f64,
-                jitter: scatter,
-            };
-            return Some(Found {
-                line,
-                evidence,
-                rank: evidence.strength * share,
-                share,
-                line_holds: false,
-            });
-        }
-        let evidence = evidence?;
+            _ => return None,
+        };
         self.met.clear();
         self.met.extend(
             self.judge
@@ -143,17 +148,22 @@ impl Search {
                 .filter(|&&beat| line.late(beat).abs() <= evidence.reach),
         );
         let length = resonance::pattern(&line, &self.met, first, last);
+        let parts = resonance::parts(train, &line, evidence.reach, first, last);
         if length > 1 {
             let place = self.met.first()?.0.rem_euclid(length);
             let same = self.met.iter().filter(|b| b.0.rem_euclid(length) == place);
             line = fit::line(same.map(|b| (b.0.div_euclid(length), b.1)))?;
+        } else if parts > 1 {
+            line.period /= parts as f64;
+        } else {
+            line = band::sharpen(line, &self.chain.beats);
         }
         Some(Found {
             line,
             evidence,
             rank: evidence.strength * share,
             share,
-            line_holds: share > 0.75 && evidence.met > 0.85,
+            line_holds: share > 0.75 && evidence.met > MOST,
         })
     }
 }
