@@ -95,7 +95,8 @@ fn starts(
         let rt_app = RtApp::new(std::slice::from_ref(&task), calibration, time)?;
         let onbeat = Onbeat::new(machine, "lock-time")?;
         let command = onbeat.run(&["--quiet".to_owned()], "rt-app");
-        rt_app.run(machine, command, Duration::ZERO)?;
+        // The hogs run throughout, not anew for each start.
+        rt_app.run(machine, command, (0, Duration::ZERO), Duration::ZERO)?;
         let after_ns = onbeat
             .threads()?
             .into_iter()

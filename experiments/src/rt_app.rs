@@ -11,7 +11,7 @@ use anyhow::{Context, bail};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use crate::machine::{Machine, Program};
+use crate::machine::{Hogs, Machine, Program};
 use crate::results::quantile;
 
 /// One of its threads, or `instances` equal ones.
@@ -119,23 +119,36 @@ impl RtApp {
         &self.file
     }
 
-    /// Runs it with `command` (rt-app, or something that starts it) until it ends, and gives the
-    /// CPU time of each of its threads after the first `leave_out`.
+    /// Runs it with `command` (rt-app, or something that starts it) until it ends, with `hogs.0` CPU
+    /// hogs from `hogs.1` after its start on, and gives the CPU time of each of its threads after
+    /// the first `leave_out`.
     pub(crate) fn run(
         &self,
         machine: &Machine,
         mut command: Command,
+        hogs: (usize, Duration),
         leave_out: Duration,
     ) -> anyhow::Result<Used> {
+        let (hogs, after) = hogs;
+        let early = match after {
+            Duration::ZERO if hogs > 0 => Some(Hogs::start(machine, hogs)?),
+            _ => None,
+        };
         command.arg(&self.file).stdout(Stdio::null());
         let mut program = Program::start(command, &machine.file("rt-app.stderr"))?;
         let pid = program.pid();
         let began = Instant::now();
+        machine.wait(after)?;
+        let _hogs = match early {
+            None if hogs > 0 => Some(Hogs::start(machine, hogs)?),
+            early => early,
+        };
         let mut first = None;
         let mut last = (Instant::now(), BTreeMap::new());
         let ended = machine.wait_for(self.time + Duration::from_secs(60), || {
             let now = (Instant::now(), executed_by_name(pid));
-            if now.0.duration_since(began) >= leave_out && !now.1.is_empty() {
+            // A thread that has ended is no longer told of: what was said before stands.
+            if now.0.duration_since(began) >= leave_out && now.1.len() >= last.1.len() {
                 first.get_or_insert_with(|| now.clone());
                 last = now;
             }

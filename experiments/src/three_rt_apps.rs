@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde::Serialize;
 use serde_json::json;
 
-use crate::machine::{Hogs, Machine, Onbeat};
+use crate::machine::{Machine, Onbeat};
 use crate::results::{Table, publish};
 use crate::rt_app::{Calibration, Jobs, RtApp, Task, Used};
 
@@ -24,6 +24,10 @@ pub(crate) struct Args {
     /// CPU hogs in all
     #[arg(long, value_name = "N", default_value_t = 4)]
     hogs: usize,
+    /// When the hogs start: so long after the tasks, or before them if 0, which starves the tasks
+    /// from their first job on
+    #[arg(long, value_name = "SECONDS", default_value_t = 1)]
+    hogs_after: u64,
     /// By how much the reservations set by hand exceed the nominal execution times
     #[arg(long, value_name = "X", default_value_t = 0.15)]
     hand_spread: f64,
@@ -131,7 +135,7 @@ fn run_in(
     let leave_out = Duration::from_secs(args.leave_out);
     let rt_app = RtApp::new(&tasks, calibration, time)?;
     let onbeat = Onbeat::new(machine, "three-rt-apps")?;
-    let hogs = Hogs::start(machine, args.hogs)?;
+    let hogs = (args.hogs, Duration::from_secs(args.hogs_after));
     let command = if way == Way::Onbeat {
         let mut options = vec!["--quiet".to_owned()];
         options.extend(args.options.iter().cloned());
@@ -139,8 +143,7 @@ fn run_in(
     } else {
         Command::new("rt-app")
     };
-    let used = rt_app.run(machine, command, leave_out)?;
-    drop(hogs);
+    let used = rt_app.run(machine, command, hogs, leave_out)?;
     let mut figures = Vec::new();
     for task in &tasks {
         figures.push(of_task(task, way, &rt_app, leave_out, &used, &onbeat)?);
