@@ -25,11 +25,11 @@ help:
 
 build:
 	scripts/setup.sh build
-	cargo build --release --locked -p onbeat
+	cargo build --release -p onbeat
 
 demo:
 	scripts/setup.sh demo
-	cargo build --release --locked -p onbeat -p onbeat-experiments
+	cargo build --release -p onbeat -p onbeat-experiments
 	scripts/as-root.sh $(TARGET_DIR)/release/onbeat-experiments demo
 
 test:
@@ -38,7 +38,7 @@ test:
 
 test-vm:
 	scripts/setup.sh vm
-	cargo build --release --locked -p onbeat
+	cargo build --release -p onbeat
 	ONBEAT_VM_PATH='$(abspath $(TARGET_DIR))/release' tests/vm/run.sh $(CASE)
 
 check:
@@ -47,11 +47,11 @@ check:
 
 bench:
 	scripts/setup.sh experiments
-	cargo bench --locked --workspace
+	cargo bench --workspace
 
 experiments:
 	scripts/setup.sh experiments
-	cargo build --release --locked -p onbeat -p onbeat-experiments
+	cargo build --release -p onbeat -p onbeat-experiments
 	scripts/as-root.sh $(TARGET_DIR)/release/onbeat-experiments $(or $(NAME),list)
 
 fuzz:

@@ -9,8 +9,8 @@ step() {
 }
 
 step cargo fmt --all --check
-step cargo clippy --locked --workspace --all-targets -- -D warnings
-RUSTDOCFLAGS='-D warnings' step cargo doc --locked --workspace --no-deps --document-private-items
+step cargo clippy --workspace --all-targets -- -D warnings
+RUSTDOCFLAGS='-D warnings' step cargo doc --workspace --no-deps --document-private-items
 
 # vmlinux.h is the kernel's, in its own style.
 mapfile -t c_files < <(git ls-files -- '*.c' '*.h' ':!:*vmlinux.h')

@@ -27,7 +27,7 @@ fi
 
 if [ ! -x "$binary" ]; then
     scripts/setup.sh build
-    PATH="$PATH:$HOME/.cargo/bin" cargo build --release --locked -p onbeat
+    PATH="$PATH:$HOME/.cargo/bin" cargo build --release -p onbeat
 fi
 
 generated=$(mktemp -d)

@@ -13,7 +13,7 @@ libonbeat=$(mktemp -d)
 trap 'rm -rf "$output" "$libonbeat"' EXIT
 
 status=0
-cargo test --locked --workspace --no-fail-fast -- --show-output 2>&1 | tee "$output" || status=$?
+cargo test --workspace --no-fail-fast -- --show-output 2>&1 | tee "$output" || status=$?
 make --no-print-directory -C libonbeat test-all OUT="$libonbeat" 2>&1 | tee -a "$output" || status=$?
 
 count() { grep -cE "$1" "$output" || true; }
