@@ -26,6 +26,9 @@ pub(crate) struct Args {
     /// A further run under a reservation set by hand: 24 ms in every 40 ms, for the player alone
     #[arg(long)]
     hand_set: bool,
+    /// Only this run; may be given several times
+    #[arg(long, value_enum, value_name = "RUN")]
+    only: Vec<Way>,
     /// Keep only the player on the beat, not the display server
     #[arg(long)]
     player_alone: bool,
@@ -35,11 +38,15 @@ pub(crate) struct Args {
 }
 
 /// One way of playing the film.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, clap::ValueEnum)]
 enum Way {
+    /// Without hogs
     Idle,
+    /// With hogs
     Busy,
+    /// With hogs and a reservation set by hand
     HandSet,
+    /// With hogs and onbeat
     Onbeat,
 }
 
@@ -79,11 +86,7 @@ pub(crate) struct Run {
 pub(crate) fn run(machine: &Machine, args: &Args) -> anyhow::Result<()> {
     let facts = machine.facts();
     let clip = Clip::of(machine, args.seconds + 5)?;
-    let mut ways = vec![Way::Idle, Way::Busy];
-    if args.hand_set {
-        ways.push(Way::HandSet);
-    }
-    ways.push(Way::Onbeat);
+    let ways = ways(args);
     let mut runs = Vec::new();
     for (n, way) in (1..).zip(&ways) {
         println!(
@@ -99,7 +102,10 @@ pub(crate) fn run(machine: &Machine, args: &Args) -> anyhow::Result<()> {
         );
         runs.push(run);
     }
-    let idle_frames = runs.first().map_or(0, |run| run.frames_shown);
+    let idle_frames = runs
+        .iter()
+        .find(|run| run.run == Way::Idle.name())
+        .map(|run| run.frames_shown);
     let plot = machine.file("av-desync.png");
     match plot::draw(&plot, &runs, args.seconds as f64) {
         Ok(()) => println!("plot: {}", plot.display()),
@@ -118,6 +124,15 @@ pub(crate) fn run(machine: &Machine, args: &Args) -> anyhow::Result<()> {
         &runs,
         paper,
     )
+}
+
+fn ways(args: &Args) -> Vec<Way> {
+    if !args.only.is_empty() {
+        return args.only.clone();
+    }
+    let mut ways = vec![Way::Idle, Way::Busy, Way::HandSet, Way::Onbeat];
+    ways.retain(|way| *way != Way::HandSet || args.hand_set);
+    ways
 }
 
 fn play_in(machine: &Machine, args: &Args, clip: &Clip, way: Way) -> anyhow::Result<Run> {
@@ -174,7 +189,7 @@ fn by_hand() -> Command {
     command
 }
 
-fn table(runs: &[Run], idle_frames: usize) -> Table {
+fn table(runs: &[Run], idle_frames: Option<usize>) -> Table {
     let mut table = Table::new([
         "run",
         "A/V desync p50",
@@ -184,14 +199,17 @@ fn table(runs: &[Run], idle_frames: usize) -> Table {
         "of idle",
     ]);
     for run in runs {
-        let share = run.frames_shown as f64 / idle_frames.max(1) as f64;
+        let share = idle_frames.map_or("-".to_owned(), |idle| {
+            let share = run.frames_shown as f64 / idle.max(1) as f64;
+            format!("{:.0}%", share * 100.0)
+        });
         table.row([
             run.run.to_owned(),
             format!("{:.3} s", run.desync_p50_s),
             format!("{:.3} s", run.desync_p95_s),
             format!("{:.3} s", run.desync_max_s),
             run.frames_shown.to_string(),
-            format!("{:.0}%", share * 100.0),
+            share,
         ]);
     }
     table
