@@ -20,6 +20,10 @@ const EXCESS_WINDOW: usize = 256;
 /// percentile.
 const EXCESS_KNOWN: usize = 100;
 
+/// The first jobs of a rhythm are no measure of the later ones: programs start slowly, with cold caches
+/// and work to be done once. So many leave no excess behind.
+const START_UP_JOBS: u32 = 32;
+
 /// How many jobs of a new rate must be known before the runtime of the former one is let go.
 const BRIDGE_JOBS: u32 = 4;
 
@@ -30,6 +34,7 @@ pub struct Percentile {
     median: Span,
     jobs: usize,
     excess: Demand,
+    start_up_left: u32,
     catch_up: CatchUp,
     period: Option<Span>,
     bridge: Option<Bridge>,
@@ -51,6 +56,7 @@ impl Percentile {
             median: Span::ZERO,
             jobs: 0,
             excess: Demand::new(EXCESS_WINDOW),
+            start_up_left: START_UP_JOBS,
             catch_up: CatchUp::default(),
             period: None,
             bridge: None,
@@ -92,7 +98,9 @@ impl Predictor for Percentile {
     }
 
     fn job(&mut self, job: &Job, demand: &Demand) {
-        if let Some(planned) = self.planned() {
+        if self.start_up_left > 0 {
+            self.start_up_left -= 1;
+        } else if let Some(planned) = self.planned() {
             self.excess
                 .record(credible(job, planned.scale(self.spread())) - self.median);
         }
@@ -130,6 +138,7 @@ impl Predictor for Percentile {
         self.percentile = None;
         self.jobs = 0;
         self.excess.clear();
+        self.start_up_left = START_UP_JOBS;
         self.catch_up.clear();
     }
 

@@ -1,4 +1,5 @@
-//! A change of rate re-plans at once: nobody waits for a window of new jobs to fill.
+//! What predictors ask for after the first jobs, and after a change of rate: nobody waits for a window
+//! to fill.
 
 use onbeat_decide::predictor::{Kind, Parameters, Predictor, build};
 use onbeat_model::{Demand, Instant, Job, Span, TaskId};
@@ -44,6 +45,16 @@ fn the_default_starts_generous_and_shrinks_to_fit() {
         assert!(wanted < last);
         last = wanted;
     }
+}
+
+#[test]
+fn a_slow_start_is_forgotten_with_the_window() {
+    let mut predictor = build(Kind::Percentile, Parameters::default());
+    let period = Span::from_ms(40);
+    let mut jobs = vec![Span::from_ms(8); 60];
+    jobs[..3].fill(Span::from_ms(25));
+    tell_each(&mut *predictor, period, &jobs);
+    assert!((ms(predictor.runtime(period)) - 8.8).abs() < 1e-6);
 }
 
 #[test]
