@@ -33,7 +33,8 @@ pub struct Options {
     /// The size of the ring buffer, rounded up to what the kernel takes (a power of two, at least
     /// a page). A record is 64 bytes; what finds no room is lost, and counted.
     pub buffer_bytes: u32,
-    /// The largest number of tasks tracked at a time.
+    /// The largest number of tasks tracked at a time. One that starts when there is no room counts
+    /// as one lost event.
     pub most_tasks: u32,
     /// Where the programs hook in.
     pub hooks: Hooks,
@@ -167,6 +168,10 @@ impl Sensor for BpfSensor {
                 return Err(Error::NoSuchTask { tid });
             }
             self.has_tracked = true;
+            if answer.refused > 0 && self.shared.alive() < u64::from(self.most_tasks) {
+                let no_memory = libbpf_rs::Error::from_raw_os_error(libc::ENOMEM);
+                return Err(Error::kernel("set memory aside for a task")(no_memory));
+            }
             if answer.refused > 0 {
                 return Err(Error::Full {
                     tid,
