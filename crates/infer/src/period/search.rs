@@ -15,6 +15,8 @@ const CANDIDATES: usize = 6;
 /// `HELD + HELD_FEW / n`: below it are 5% of held trains of 30 points, above it 1% of walks.
 const HELD: f64 = 1.2;
 const HELD_FEW: f64 = 12.0;
+/// A line whose period is that of its steps, within this, needs no further proof that it holds.
+const AGREE: f64 = 0.01;
 /// A line that meets more than this share of its beats holds even if lateness adds up for a while:
 /// a thread that polls for its releases comes later and later, until it comes a poll earlier.
 const WHOLE: f64 = 0.9;
@@ -109,14 +111,15 @@ impl Search {
         let sure = |e: &Evidence| e.strength >= enough;
         let steps = self.judge.steps(train, step, beats).filter(sure);
         let tight = steps.is_some();
+        let agree = (line.period / step - 1.0).abs() < AGREE;
         let evidence = self
             .judge
             .line(train, &line, first, last)
             .filter(|_| line.jitter < LOOSE * line.period);
         // What the steps prove, the line need not prove again.
         let line_holds = evidence.is_some_and(|e| {
-            (sure(&e) || (steps.is_some() && e.strength > 0.0))
-                && (held || (tight && e.met > WHOLE))
+            (sure(&e) || (tight && e.strength > 0.0))
+                && (held || (tight && (e.met > WHOLE || agree)))
         });
         let evidence = match (evidence, steps) {
             (Some(line), Some(steps)) if line_holds && steps.strength > line.strength => Evidence {
@@ -163,7 +166,8 @@ impl Search {
             evidence,
             rank: evidence.strength * share,
             share,
-            line_holds: share > 0.75 && evidence.met > MOST,
+            // A pattern may be one of merging; without it the beats may be plain.
+            line_holds: share > MOST && evidence.met > MOST && length == 1,
         })
     }
 }

@@ -1,0 +1,88 @@
+//! Threads without any rhythm: called periodic no more often than the stated false-alarm rate.
+
+mod synthetic;
+
+use synthetic::{Random, analysed, burst};
+
+const RUNS: u64 = 200;
+const STATED: f64 = 0.01;
+/// The most alarms that a true rate of 1% gives in that many runs with a probability of 99.9%.
+const MOST: u64 = 7;
+
+/// How many of the threads are called periodic that sleep as `sleep` says, in means of 1 to 100 ms.
+fn alarms(bursts: u32, sleep: impl Fn(&mut Random) -> f64) -> u64 {
+    (0..RUNS)
+        .filter(|&seed| {
+            let mut random = Random::new(seed + 1000 * u64::from(bursts));
+            let mean = random.ratio_between(1e6, 1e8);
+            let mut now = 1e9;
+            let train = (0..bursts)
+                .map(|_| {
+                    now += sleep(&mut random) * mean;
+                    burst(now, random.ratio_between(1e4, 1e6))
+                })
+                .collect();
+            !analysed(train).is_empty()
+        })
+        .count() as u64
+}
+
+/// Normal with mean zero and deviation one (Box and Muller, 1958).
+fn normal(random: &mut Random) -> f64 {
+    let radius = (2.0 * random.exponential()).sqrt();
+    radius * (std::f64::consts::TAU * random.even()).cos()
+}
+
+fn stays_within_the_stated_rate(sleep: impl Fn(&mut Random) -> f64) {
+    assert_eq!(
+        STATED,
+        onbeat_infer::period::Config::default().false_alarm_rate
+    );
+    for bursts in [8, 15, 30, 80] {
+        let count = alarms(bursts, &sleep);
+        assert!(count <= MOST, "{count} of {RUNS} with {bursts} bursts");
+    }
+}
+
+#[test]
+fn a_poisson_process_is_not_periodic() {
+    stays_within_the_stated_rate(Random::exponential);
+}
+
+#[test]
+fn sleeps_of_any_length_up_to_a_limit_are_not_periodic() {
+    stays_within_the_stated_rate(|random| 2.0 * random.even());
+}
+
+#[test]
+fn lognormal_sleeps_are_not_periodic() {
+    stays_within_the_stated_rate(|random| (0.7 * normal(random)).exp());
+    stays_within_the_stated_rate(|random| (1.5 * normal(random)).exp());
+}
+
+#[test]
+fn bursts_of_wakeups_at_random_times_are_not_periodic() {
+    stays_within_the_stated_rate(|random| {
+        if random.chance(0.25) {
+            random.exponential()
+        } else {
+            random.between(0.01, 0.03)
+        }
+    });
+}
+
+#[test]
+fn sleeps_within_half_their_mean_either_way_are_not_periodic() {
+    stays_within_the_stated_rate(|random| random.between(0.5, 1.5));
+}
+
+#[test]
+fn two_kinds_of_sleeps_in_any_order_are_not_periodic() {
+    stays_within_the_stated_rate(|random| {
+        if random.chance(0.5) {
+            random.between(0.2, 0.6)
+        } else {
+            random.between(1.0, 3.0)
+        }
+    });
+}

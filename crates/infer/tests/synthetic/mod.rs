@@ -1,0 +1,75 @@
+//! Made-up threads, the same at every run: with a rhythm of known period, or with none.
+
+use onbeat_infer::period::{Analyser, Config};
+use onbeat_model::{Burst, Instant, Rhythm, Span, TaskId};
+
+/// A small generator of random numbers (xorshift64*): the tests must be the same everywhere.
+pub(crate) struct Random(u64);
+
+impl Random {
+    pub(crate) fn new(seed: u64) -> Self {
+        let mut random = Self(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
+        // The first numbers of seeds that are alike are alike.
+        for _ in 0..4 {
+            random.even();
+        }
+        random
+    }
+
+    /// Even on 0..1.
+    pub(crate) fn even(&mut self) -> f64 {
+        self.0 ^= self.0 >> 12;
+        self.0 ^= self.0 << 25;
+        self.0 ^= self.0 >> 27;
+        (self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 11) as f64 / (1_u64 << 53) as f64
+    }
+
+    /// Even between two numbers.
+    pub(crate) fn between(&mut self, low: f64, high: f64) -> f64 {
+        low + (high - low) * self.even()
+    }
+
+    /// With this probability.
+    pub(crate) fn chance(&mut self, probability: f64) -> bool {
+        self.even() < probability
+    }
+
+    /// Exponential with mean one.
+    pub(crate) fn exponential(&mut self) -> f64 {
+        -(1.0 - self.even()).ln()
+    }
+
+    /// Of even logarithm between two numbers.
+    pub(crate) fn ratio_between(&mut self, low: f64, high: f64) -> f64 {
+        low * (high / low).powf(self.even())
+    }
+}
+
+/// A burst that woke at `woke_ns` and ran for `executed_ns`.
+pub(crate) fn burst(woke_ns: f64, executed_ns: f64) -> Burst {
+    let woke = Instant::from_ns(woke_ns as u64);
+    let executed = Span::from_ns(executed_ns as u64);
+    Burst {
+        task: TaskId::recorded(1),
+        woke,
+        first_ran: woke + Span::from_us(5),
+        blocked: woke + Span::from_us(5) + executed,
+        executed,
+        preempted: 0,
+        waker: 0,
+        exhausted: false,
+    }
+}
+
+/// What the analyser says of bursts, in whatever order they are, with a window that holds them all.
+pub(crate) fn analysed(mut bursts: Vec<Burst>) -> Vec<Rhythm> {
+    bursts.sort_by_key(|burst| burst.woke);
+    let mut analyser = Analyser::new(Config {
+        window: Span::from_secs(1_000_000),
+        ..Config::default()
+    });
+    for burst in &bursts {
+        analyser.hear(burst);
+    }
+    analyser.analyse(bursts.last().map_or(Instant::ZERO, |burst| burst.blocked))
+}
