@@ -48,7 +48,7 @@ impl Errors {
         self.scale() * GATE
     }
 
-    /// An error as the filter may see it.
+    /// An error as the phase may see it.
     pub(super) fn clip(&self, error: f64) -> f64 {
         let scale = self.scale();
         error.clamp(-2.0 * scale, scale)
@@ -56,6 +56,13 @@ impl Errors {
 
     fn scale(&self) -> f64 {
         self.percentile.max(self.least)
+    }
+
+    /// An error as the period may see it: less than the phase, because what is late once and stays late
+    /// (a timer set anew) moves the phase but not the period.
+    pub(super) fn clip_tight(&self, error: f64) -> f64 {
+        let scale = self.scale() / 2.0;
+        error.clamp(-scale, scale)
     }
 
     /// The standard deviation, if the errors are normal.

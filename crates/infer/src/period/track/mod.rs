@@ -17,12 +17,13 @@
 //!
 //! * A thread that was still busy at the last expected release is behind: where it wakes then is no
 //!   evidence.
-//! * Surprisingly many misses are a new phase if the last two are off by the same amount (a player
-//!   that was paused), and the phase is set there; else they are a change of rate.
-//! * So are surprisingly many jobs left out (half the rate), or wakeups half-way between the beats
-//!   (twice the rate), and a period that has drifted by 2% from the lock. What is surprising depends
-//!   on the thread's habit: see `surprise`.
-//! * With three hits or fewer in sixteen jobs, or eleven in thirty-one, the rhythm is lost.
+//! * Two misses in a row that are a period apart are a new phase, and the phase is set there: a player
+//!   was paused, or the program sets its timer anew after each delay.
+//! * Surprisingly many other misses are a change of rate; so are surprisingly many new phases, jobs
+//!   left out (half the rate) or wakeups half-way between the beats (twice the rate), and a period
+//!   that has drifted by 1% from the lock. What is surprising depends on the thread's habit: see
+//!   `surprise`.
+//! * With four hits or fewer in sixteen jobs, or eleven in thirty-one, the rhythm is lost.
 
 mod errors;
 mod history;
@@ -50,8 +51,10 @@ pub enum Beat {
 const MEMORY: u32 = 32;
 /// As how many beats the lock itself counts at the start.
 const LOCKED_ON: u32 = 6;
-/// Relative change of period since the lock that is a change of rate.
-const DRIFT: f64 = 0.02;
+/// Two jobs off the beat by the same amount, to within this share of the period, show a new phase.
+const SAME_STEP: f64 = 0.025;
+/// Relative change of period since the lock that may be a change of rate.
+const DRIFT: f64 = 0.01;
 
 /// Follows one thread's rhythm. See the module for how.
 #[derive(Clone, Debug)]
@@ -67,7 +70,10 @@ pub struct Tracker {
     busy_until: Instant,
     errors: Errors,
     history: History,
+    /// The error of the last job, if it was off the beat.
+    last_miss: Option<f64>,
     missing: Surprise,
+    slipping: Surprise,
     leaving_out: Surprise,
     half_way: Surprise,
     confidence: f64,
@@ -105,7 +111,9 @@ impl Tracker {
             busy_until: Instant::ZERO,
             errors: Errors::new(period, rhythm.jitter.as_ns() as f64),
             history: History::default(),
+            last_miss: None,
             missing: Surprise::default(),
+            slipping: Surprise::default(),
             leaving_out: Surprise::default(),
             half_way: Surprise::default(),
             confidence: rhythm.confidence,
@@ -196,13 +204,16 @@ impl Tracker {
             return self.miss(cell);
         }
         self.errors.record(cell.error);
-        self.correct(self.errors.clip(cell.error));
-        self.history.hit();
+        self.correct(cell.error);
+        self.history.push(true);
+        self.last_miss = None;
         self.missing.hear(false);
+        self.slipping.hear(false);
         let mut changed = self.leaving_out.hear(cell.left_out);
         changed |= self.half_way.hear(cell.half_way_before);
         if (self.period / self.locked_period - 1.0).abs() > DRIFT {
-            self.locked_period = self.period;
+            // Delays in one direction can feign a drift: only an analysis can tell.
+            self.period = self.locked_period;
             changed = true;
         }
         if changed {
@@ -212,29 +223,38 @@ impl Tracker {
         }
     }
 
+    /// A job off the beat. If it came a period after the last one, which was off as well, the thread
+    /// has set its phase anew.
     fn miss(&mut self, cell: Cell) -> Beat {
         if cell.behind {
             return Beat::Kept;
         }
         self.errors.record(cell.error);
-        self.history.miss(cell.error);
-        let surprising = self.missing.hear(true);
+        let last = self.last_miss.replace(cell.error);
+        let steps = last.map(|last| {
+            let apart = cell.error - last;
+            apart - (apart / self.period).round() * self.period
+        });
+        let tolerance = self.errors.gate().min(self.period * SAME_STEP);
+        let same_step = steps.is_some_and(|apart| apart.abs() <= tolerance);
+        self.history.push(same_step);
+        let mut changed = !same_step && self.missing.hear(true);
         if self.history.lost() {
             return Beat::Lost;
         }
-        if !surprising {
-            return Beat::Kept;
+        if same_step {
+            self.last_miss = None;
+            self.fraction += cell.error;
+            if let Some(current) = &mut self.cell {
+                current.error -= cell.error;
+            }
+            changed |= self.slipping.hear(true);
         }
-        let tolerance = self.errors.gate() / 2.0;
-        let Some(shift) = self.history.common_shift(tolerance, self.period) else {
-            return Beat::RateChanged;
-        };
-        self.fraction += shift;
-        if let Some(cell) = &mut self.cell {
-            cell.error -= shift;
+        if changed {
+            Beat::RateChanged
+        } else {
+            Beat::Kept
         }
-        self.history.realigned();
-        Beat::Kept
     }
 
     /// One step of the filter: alpha and beta of the least-squares line through `n` beats.
@@ -242,8 +262,8 @@ impl Tracker {
         let n = f64::from(self.beats_seen.min(MEMORY));
         let alpha = 2.0 * (2.0 * n + 1.0) / ((n + 1.0) * (n + 2.0));
         let beta = 6.0 / ((n + 1.0) * (n + 2.0));
-        self.fraction += alpha * error;
-        self.period = (self.period + beta * error).max(1.0);
+        self.fraction += alpha * self.errors.clip(error);
+        self.period = (self.period + beta * self.errors.clip_tight(error)).max(1.0);
     }
 
     /// Moves the current release on by a number of periods.

@@ -1,13 +1,14 @@
 //! Notices that something rare has become frequent: Page's cumulative sum test (Biometrika 41, 1954).
 //!
-//! Each job either shows the thing or does not. The score adds up the log likelihood ratio between
-//! "now every second job shows it" and "as often as ever", never below zero; an alarm is a score of
+//! Each job either shows the thing or does not. The score multiplies the likelihood ratios between
+//! "now every second job shows it" and "as often as ever", and never falls below one (the sum of
+//! logarithms that never falls below zero, without the logarithms); an alarm is a score of
 //! [`ALARM`]. By Lorden's bound (Annals of Mathematical Statistics 42, 1971), jobs that go on as ever
-//! alarm less than once in e^ALARM = 148, and far less in practice, whatever their habit; and two in
+//! alarm less than once in [`ALARM`], and far less in practice, whatever their habit; and two in
 //! a row alarm if it was unheard of.
 
 /// The score that is an alarm.
-const ALARM: f64 = 5.0;
+const ALARM: f64 = 150.0;
 /// The frequency that is looked for.
 const FREQUENT: f64 = 0.5;
 /// Bounds of the habit: nothing is impossible, and what is already frequent surprises nobody.
@@ -31,7 +32,7 @@ impl Default for Surprise {
         Self {
             habit: ASSUMED,
             jobs: ASSUMED_FOR,
-            score: 0.0,
+            score: 1.0,
         }
     }
 }
@@ -40,17 +41,17 @@ impl Surprise {
     /// Takes in whether a job showed it; true is an alarm, and the score begins anew.
     pub(super) fn hear(&mut self, shown: bool) -> bool {
         let usual = self.habit.clamp(RAREST, COMMONEST);
-        self.score += if shown {
-            (FREQUENT / usual).ln()
+        let ratio = if shown {
+            FREQUENT / usual
         } else {
-            ((1.0 - FREQUENT) / (1.0 - usual)).ln()
+            (1.0 - FREQUENT) / (1.0 - usual)
         };
-        self.score = self.score.max(0.0);
+        self.score = (self.score * ratio).max(1.0);
         self.jobs = (self.jobs + 1.0).min(MEMORY);
         self.habit += (f64::from(u8::from(shown)) - self.habit) / self.jobs;
         let alarm = self.score >= ALARM;
         if alarm {
-            self.score = 0.0;
+            self.score = 1.0;
         }
         alarm
     }
@@ -85,7 +86,7 @@ mod tests {
                     surprise.hear((seed >> 33) % 100 < percent)
                 })
                 .count();
-            assert!(alarms < 20_000 / 148, "{alarms} alarms at {percent}%");
+            assert!(alarms < 20_000 / 150, "{alarms} alarms at {percent}%");
         }
     }
 }
