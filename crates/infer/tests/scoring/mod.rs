@@ -1,0 +1,149 @@
+//! Scores analysers over recordings whose periods are known: shared by the test over small recordings
+//! and by the `score` example over whole folders.
+
+pub(crate) mod folder;
+
+use onbeat_infer::period::{self, lfspp};
+use onbeat_model::{Burst, Event, Instant, Rhythm, Span};
+use onbeat_sense::replay::Recording;
+
+/// A thread with fewer wakeups in a window is not judged there.
+pub(crate) const FEWEST: usize = 6;
+/// How close a period must come to the true one.
+pub(crate) const WITHIN: f64 = 0.01;
+
+/// One of the two analysers, with nothing heard yet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Method {
+    Default,
+    Lfspp,
+}
+
+impl Method {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Default => "default",
+            Self::Lfspp => "lfspp",
+        }
+    }
+
+    /// The strongest rhythm of these bursts, in a window that ends at `now`.
+    pub(crate) fn analyse(self, bursts: &[Burst], now: Instant) -> Option<Rhythm> {
+        let whole = bursts
+            .first()
+            .map_or(Span::ZERO, |first| now.since(first.woke));
+        match self {
+            Self::Default => {
+                let mut analyser = period::Analyser::new(period::Config {
+                    window: whole,
+                    capacity: bursts.len(),
+                    ..period::Config::default()
+                });
+                bursts.iter().for_each(|burst| analyser.hear(burst));
+                analyser.analyse(now).first().copied()
+            }
+            Self::Lfspp => {
+                let mut analyser = lfspp::Analyser::new(lfspp::Config {
+                    horizon: whole.max(Span::from_ns(1)),
+                    ..lfspp::Config::default()
+                })
+                .expect("the defaults are in range");
+                bursts.iter().for_each(|burst| analyser.hear_at(burst.woke));
+                analyser.analyse()
+            }
+        }
+    }
+}
+
+/// How many windows were judged right, wrong, or without a period.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Tally {
+    pub(crate) right: u32,
+    pub(crate) wrong: u32,
+    pub(crate) none: u32,
+}
+
+impl Tally {
+    pub(crate) fn windows(self) -> u32 {
+        self.right + self.wrong + self.none
+    }
+
+    /// Right windows per window.
+    pub(crate) fn share(self) -> f64 {
+        f64::from(self.right) / f64::from(self.windows().max(1))
+    }
+
+    pub(crate) fn add(&mut self, other: Self) {
+        self.right += other.right;
+        self.wrong += other.wrong;
+        self.none += other.none;
+    }
+
+    /// Judges one answer: right is a true period, or none where the truth has none.
+    pub(crate) fn judge(&mut self, found: Option<Rhythm>, truth: &[f64]) {
+        match found {
+            None if truth.is_empty() => self.right += 1,
+            None => self.none += 1,
+            Some(rhythm) if is_right(rhythm, truth) => self.right += 1,
+            Some(_) => self.wrong += 1,
+        }
+    }
+}
+
+/// The rhythm has one of the true periods (in ms).
+pub(crate) fn is_right(rhythm: Rhythm, truth: &[f64]) -> bool {
+    let found = rhythm.period.as_ms_f64();
+    truth.iter().any(|t| (found / t - 1.0).abs() <= WITHIN)
+}
+
+/// The bursts of one thread, in order.
+pub(crate) struct Thread {
+    pub(crate) comm: String,
+    pub(crate) bursts: Vec<Burst>,
+}
+
+/// Every thread of a recording that woke at all; of threads with one name, the one with the most
+/// wakeups.
+pub(crate) fn busiest_threads(recording: &Recording) -> Vec<Thread> {
+    let mut threads: Vec<Thread> = Vec::new();
+    for task in &recording.tasks {
+        let bursts: Vec<Burst> = recording
+            .events
+            .iter()
+            .filter_map(|event| match event {
+                Event::Burst(burst) if burst.task == task.id => Some(*burst),
+                _ => None,
+            })
+            .collect();
+        let thread = Thread {
+            comm: task.comm.to_text(),
+            bursts,
+        };
+        match threads.iter_mut().find(|t| t.comm == thread.comm) {
+            Some(other) if other.bursts.len() >= thread.bursts.len() => {}
+            Some(other) => *other = thread,
+            None => threads.push(thread),
+        }
+    }
+    threads.retain(|thread| !thread.bursts.is_empty());
+    threads
+}
+
+/// The whole windows of a recording, from its first event, each with the bursts of `thread` that woke
+/// in it; those with too few are left out.
+pub(crate) fn windows<'a>(
+    recording: &Recording,
+    thread: &'a Thread,
+    length: Span,
+) -> impl Iterator<Item = (Instant, &'a [Burst])> + use<'a> {
+    let (began, ended) = (recording.began, recording.ended);
+    let count = ended.since(began).as_ns() / length.as_ns().max(1);
+    let bursts = thread.bursts.as_slice();
+    (0..count).filter_map(move |n| {
+        let (from, to) = (began + length * n, began + length * (n + 1));
+        let first = bursts.partition_point(|burst| burst.woke < from);
+        let last = bursts.partition_point(|burst| burst.woke < to);
+        let inside = &bursts[first..last];
+        (inside.len() >= FEWEST).then_some((to, inside))
+    })
+}
