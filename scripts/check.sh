@@ -10,7 +10,7 @@ step() {
 
 step cargo fmt --all --check
 step cargo clippy --workspace --all-targets -- -D warnings
-RUSTDOCFLAGS='-D warnings' step cargo doc --workspace --no-deps --document-private-items
+RUSTDOCFLAGS='-D warnings' step cargo doc --workspace --no-deps
 
 # vmlinux.h is the kernel's, in its own style.
 mapfile -t c_files < <(git ls-files -- '*.c' '*.h' ':!:*vmlinux.h')
