@@ -58,10 +58,11 @@ impl CatchUp {
         });
     }
 
-    /// A job is done: one that ended in time ends the raise.
+    /// A job is done: one that ended in time ends the raise. In time is within a period of when it
+    /// woke: a thread that slept before is not behind, wherever its beat is thought to be.
     pub(crate) fn job(&mut self, job: &Job) {
         let Some(raise) = &mut self.raised else {
-            if !job.exhausted || job.missed() {
+            if !job.exhausted || overran(job) {
                 self.harmless = 0;
             }
             return;
@@ -69,7 +70,7 @@ impl CatchUp {
         if job.ended < raise.at {
             return;
         }
-        if job.missed() {
+        if overran(job) {
             self.harmless = 0;
             raise.unused += u32::from(!job.exhausted);
             if raise.unused >= UNUSED_MOST {
@@ -97,6 +98,11 @@ impl CatchUp {
             (planned, raise) => planned.or(raise.map(|raise| raise.runtime)),
         }
     }
+}
+
+/// The job took longer than its period from when it woke.
+pub(crate) fn overran(job: &Job) -> bool {
+    job.missed() && job.ended.since(job.woke) > job.deadline.since(job.release)
 }
 
 #[cfg(test)]
@@ -155,6 +161,19 @@ mod tests {
             assert!(raised(&catch_up).is_some(), "job {n}");
         }
         catch_up.job(&late(8));
+        assert_eq!(raised(&catch_up), None);
+    }
+
+    #[test]
+    fn a_job_that_ends_within_a_period_of_its_wakeup_is_in_time_though_its_beat_be_elsewhere() {
+        let mut catch_up = CatchUp::default();
+        catch_up.exhausted(at(1000), held(1000), 2.0, 4.0);
+        let off_beat = Job {
+            woke: at(7500),
+            ..job(4000, 8500, 1000, false)
+        };
+        assert!(off_beat.missed());
+        catch_up.job(&off_beat);
         assert_eq!(raised(&catch_up), None);
     }
 

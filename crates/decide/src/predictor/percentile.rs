@@ -10,7 +10,7 @@
 
 use onbeat_model::{Demand, Instant, Job, Reservation, Span};
 
-use super::catch_up::CatchUp;
+use super::catch_up::{CatchUp, overran};
 use super::{Parameters, Predictor, generosity, percentile};
 
 /// For how many jobs an excess is remembered: enough to know what one job in a hundred needs.
@@ -156,7 +156,7 @@ impl Predictor for Percentile {
 /// A job that ended late may have the next one's execution time mixed up with its own: it is
 /// believed to have needed more than was planned, but only a step more.
 fn credible(job: &Job, step: Span) -> Span {
-    if job.missed() {
+    if overran(job) {
         job.executed.min(step)
     } else {
         job.executed
