@@ -7,7 +7,7 @@
 //!
 //! * The correction is the growing-memory alpha-beta filter (Brookner, "Tracking and Kalman
 //!   Filtering Made Easy", 1998, section 1.2.10), which is the running least-squares line through the
-//!   releases, with its memory held at [`MEMORY`] beats so that drift is followed.
+//!   releases, with its memory held at `MEMORY` beats so that drift is followed.
 //! * Errors are clipped before that (Huber 1964), and sooner when late than when early: under load a
 //!   release may come late, but never too early, and must not drag the phase.
 //! * The gate is three times a running 75th percentile of the errors (a stochastic approximation: up
