@@ -4,7 +4,7 @@ use onbeat_model::{Instant, Span};
 
 /// Reads CLOCK_MONOTONIC.
 #[must_use]
-pub(crate) fn now() -> Instant {
+pub fn now() -> Instant {
     let mut time = libc::timespec {
         tv_sec: 0,
         tv_nsec: 0,

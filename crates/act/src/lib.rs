@@ -6,7 +6,7 @@
 
 pub mod affinity;
 pub mod attributes;
-mod clock;
+pub mod clock;
 mod deadline;
 pub mod kernel;
 mod limits;

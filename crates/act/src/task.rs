@@ -69,6 +69,11 @@ pub fn is_alive(task: TaskId) -> bool {
     identify(task.tid).is_ok_and(|now| now == task)
 }
 
+/// Whether the task waits for something other than a CPU.
+pub(crate) fn is_asleep(task: TaskId) -> bool {
+    Stat::read(task.tid).is_some_and(|stat| stat.state != 'R')
+}
+
 /// The identity of the calling thread.
 ///
 /// # Errors

@@ -3,9 +3,11 @@
 
 use onbeat_model::{Instant, Refusal, Span, TaskId};
 
-use super::leave::{is_throttled, leave};
+use super::leave::leave;
+use super::server::{SchedulerClock, Server};
 use super::{DeadlineActuator, Entry, Held, diagnosis};
 use crate::clock;
+use crate::task;
 
 /// What a timer of the kernel may come late by before a task is thought to have settled: two ticks
 /// at 250 Hz, and some.
@@ -61,14 +63,18 @@ impl DeadlineActuator {
             Ok((_, None)) | Err(Refusal::Gone) => return Ok(()),
             Err(refusal) => return Err(refusal),
         };
-        if patience == Patience::Wait && is_throttled(task) {
+        let server = Server::read(task);
+        let asleep = task::is_asleep(task);
+        if patience == Patience::Wait && server.is_some_and(|server| server.is_throttled()) {
             if let Some(until) = self.wait_for(task, held, clock::now()) {
                 return Err(Refusal::Settling { until });
             }
         }
-        match leave(task, &held.set, &held.before) {
+        match leave(task, server, asleep, &held.set, &held.before) {
             Ok(()) => {
-                self.forget(task);
+                let until = self.settled_by(&held, server, asleep);
+                self.tasks.remove(&task);
+                self.leave_books(task, held.reservation, until);
                 Ok(())
             }
             Err(error) if error.raw_os_error() == Some(libc::ESRCH) => {
@@ -83,6 +89,44 @@ impl DeadlineActuator {
             }),
             Err(error) => Err(diagnosis::unknown(task.tid, &error)),
         }
+    }
+
+    /// When the kernel has forgotten a reservation that has just been left.
+    fn settled_by(&mut self, held: &Held, server: Option<Server>, asleep: bool) -> Instant {
+        let now = clock::now();
+        let least = held.settled_by(now);
+        if self.clock.is_none_or(|clock| clock.is_stale(now)) {
+            self.clock = SchedulerClock::measure().or(self.clock);
+        }
+        match (server, self.clock) {
+            (Some(server), Some(clock)) => {
+                let zero_lag = server.zero_lag(held.reservation, asleep, &clock);
+                least.max(zero_lag + MARGIN)
+            }
+            _ => least,
+        }
+    }
+
+    /// A task that is throttled for good is helped by leaving: its 0-lag time being past, the
+    /// kernel forgets its server at once. Then it is reserved anew. Answers whether it still has its
+    /// reservation.
+    pub(super) fn unstick(&mut self, task: TaskId, held: Held) -> bool {
+        let Some((server, clock)) = Server::read(task).zip(self.clock) else {
+            return true;
+        };
+        let now = clock::now();
+        if task::is_asleep(task)
+            || !server.is_stuck(&clock, now)
+            || held.before.set(task.tid).is_err()
+        {
+            return true;
+        }
+        if held.set.set(task.tid).is_ok() {
+            return true;
+        }
+        self.tasks.remove(&task);
+        self.leave_books(task, held.reservation, held.settled_by(now));
+        false
     }
 
     /// When to look at the throttled task again; none if it has been waited for long enough.

@@ -17,6 +17,7 @@ mod diagnosis;
 mod give_back;
 pub(crate) mod leave;
 mod recount;
+pub(crate) mod server;
 
 pub use diagnosis::may_reserve;
 
@@ -27,6 +28,7 @@ use crate::restore::StateFile;
 use crate::task;
 use account::Account;
 use recount::Others;
+use server::SchedulerClock;
 
 /// What can be chosen.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -47,6 +49,7 @@ pub struct DeadlineActuator {
     tasks: HashMap<TaskId, Entry>,
     account: Account,
     others: Others,
+    clock: Option<SchedulerClock>,
 }
 
 #[derive(Debug)]
@@ -78,6 +81,7 @@ impl DeadlineActuator {
             tasks: HashMap::new(),
             account: Account::default(),
             others: Others::default(),
+            clock: SchedulerClock::measure(),
         }
     }
 
@@ -124,10 +128,14 @@ impl DeadlineActuator {
     fn let_go(&mut self, task: TaskId) {
         if let Some(Entry::Held(held)) = self.tasks.get(&task) {
             let until = held.settled_by(clock::now());
-            self.account
-                .give_back(task, held.reservation.bandwidth(), until);
-            self.note_done(task);
+            self.leave_books(task, held.reservation, until);
         }
+    }
+
+    /// The kernel counts `reservation`, which `task` no longer has, until the given time.
+    fn leave_books(&mut self, task: TaskId, reservation: Reservation, until: Instant) {
+        self.account.give_back(task, reservation.bandwidth(), until);
+        self.note_done(task);
     }
 
     /// Not worth failing for: restoring finds out by itself that nothing is to be done.
@@ -195,7 +203,13 @@ impl Actuator for DeadlineActuator {
 
     fn standing(&mut self, task: TaskId) -> Standing {
         match self.look_at_held(task) {
-            Ok((_, Some(held))) => Standing::Held(held.reservation),
+            Ok((_, Some(held))) => {
+                if self.unstick(task, held) {
+                    Standing::Held(held.reservation)
+                } else {
+                    Standing::Own
+                }
+            }
             Ok((_, None)) => Standing::Own,
             Err(Refusal::Gone) => Standing::Gone,
             Err(_) => Standing::TakenOver,

@@ -19,7 +19,8 @@ pub use state_file::StateFile;
 
 use crate::attributes::{Attributes, Policy};
 use crate::clock;
-use crate::deadline::leave::{is_throttled, leave};
+use crate::deadline::leave::leave;
+use crate::deadline::server::Server;
 use crate::task;
 
 /// What became of one task.
@@ -172,8 +173,8 @@ fn put_back(task: TaskId, change: &Change) -> Outcome {
         if !change.can_have_left(&now) {
             return Ok(Outcome::LeftAlone { now });
         }
-        wait_while_throttled(task, &now);
-        leave(task, &now, &change.before)?;
+        let server = wait_while_throttled(task, &now);
+        leave(task, server, task::is_asleep(task), &now, &change.before)?;
         Ok(Outcome::Restored)
     };
     match attempt() {
@@ -187,12 +188,17 @@ fn put_back(task: TaskId, change: &Change) -> Outcome {
 
 /// For two periods at most: a task that leaves throttled is at a disadvantage if it is reserved
 /// again soon.
-fn wait_while_throttled(task: TaskId, now: &Attributes) {
-    let Policy::Deadline(deadline) = now.policy else {
-        return;
+fn wait_while_throttled(task: TaskId, now: &Attributes) -> Option<Server> {
+    let period = match now.policy {
+        Policy::Deadline(deadline) => Span::from_ns(deadline.period_ns),
+        _ => return None,
     };
-    let end = clock::now() + Span::from_ns(deadline.period_ns) * 2;
-    while is_throttled(task) && clock::now() < end {
+    let end = clock::now() + period * 2;
+    loop {
+        let server = Server::read(task)?;
+        if !server.is_throttled() || clock::now() >= end {
+            return Some(server);
+        }
         clock::sleep(Span::from_ms(1));
     }
 }

@@ -3,11 +3,12 @@
 //! No test asserts when something happens: what must happen in the end is polled for, generously.
 
 use std::fs::File;
+use std::io::Read;
 use std::os::fd::AsRawFd;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use onbeat_act::attributes::Attributes;
+use onbeat_act::attributes::{Attributes, Fair, Policy};
 use onbeat_act::restore::StateFile;
 use onbeat_act::{DeadlineActuator, Options, may_reserve, task};
 use onbeat_model::{Actuator, Refusal, Reservation, Span, TaskId};
@@ -55,7 +56,16 @@ pub(crate) struct Process(Child);
 impl Process {
     /// One that sleeps.
     pub(crate) fn asleep() -> Self {
-        Self::start(Command::new("sleep").arg("1000"))
+        let mut shell = Command::new("sh");
+        shell.args(["-c", "echo; read _"]).stdin(Stdio::piped());
+        let mut process = Self(shell.stdout(Stdio::piped()).spawn().unwrap());
+        let output = process.0.stdout.as_mut().unwrap();
+        output.read_exact(&mut [0]).unwrap();
+        eventually("a process that waits for input", || {
+            let stat = task::Stat::read(process.pid()).unwrap();
+            (stat.state == 'S').then_some(())
+        });
+        process
     }
 
     /// One that always wants to run.
@@ -88,7 +98,25 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
+        // It has to run to die, and under SCHED_IDLE that may take seconds.
+        let ordinary = Attributes {
+            policy: Policy::Other(Fair {
+                nice: 0,
+                slice_ns: 0,
+            }),
+            reset_on_fork: false,
+        };
+        let now = Attributes::get(self.pid());
+        if now.is_ok_and(|now| matches!(now.policy, Policy::Idle(_))) {
+            let _ = ordinary.set(self.pid());
+        }
         let _ = self.0.kill();
+        // A test that fails may leave a task that is throttled for good.
+        let end = Instant::now() + PATIENCE;
+        while matches!(self.0.try_wait(), Ok(None)) && Instant::now() < end {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        let _ = ordinary.set(self.pid());
         let _ = self.0.wait();
     }
 }

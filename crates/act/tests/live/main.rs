@@ -1,6 +1,7 @@
 //! The actuator on the live kernel.
 
 mod account;
+mod again;
 mod common;
 mod crash;
 mod doctor;

@@ -1,0 +1,176 @@
+//! How a task's server (its runtime left, and the deadline it is for) stands, as the kernel tells in
+//! `/proc/TID/sched`, and what follows from it.
+//!
+//! Without high-resolution enforcement (the scheduler feature HRTICK_DL, off by default) a task
+//! runs over its runtime until the next tick, and pays with as many periods as that takes. Its
+//! deadline, and with it its 0-lag time, can then lie many periods ahead:
+//! `task_non_contending` in `kernel/sched/deadline.c` takes deadline - runtime * period / runtime
+//! per period, where the runtime left is negative.
+
+use std::fs;
+
+use onbeat_model::{Instant, Reservation, Span, TaskId};
+
+use crate::attributes::Attributes;
+use crate::clock;
+use crate::deadline::may_reserve;
+
+/// The longest tick there is: how far a running task can get over its runtime unseen.
+const TICK: Span = Span::from_ms(10);
+
+/// A throttled task whose runtime should have been replenished this long ago never will be.
+const OVERDUE: Span = Span::from_secs(1);
+
+/// The server of a task under SCHED_DEADLINE.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Server {
+    /// What is left of the runtime; negative after an overrun. Of a running task, as of the last
+    /// tick.
+    runtime_ns: i64,
+    /// For when, on the kernel's scheduler clock.
+    deadline_ns: i64,
+}
+
+impl Server {
+    /// The server of `task`; none where the kernel does not tell, or the server was never used.
+    pub(crate) fn read(task: TaskId) -> Option<Self> {
+        let text = fs::read_to_string(format!("/proc/{}/sched", task.tid)).ok()?;
+        Self::parse(&text)
+    }
+
+    fn parse(text: &str) -> Option<Self> {
+        let field = |name| {
+            let line = text.lines().find(|line| line.starts_with(name))?;
+            line.rsplit_once(':')?.1.trim().parse().ok()
+        };
+        let server = Self {
+            runtime_ns: field("dl.runtime")?,
+            deadline_ns: field("dl.deadline")?,
+        };
+        (server.deadline_ns > 0).then_some(server)
+    }
+
+    /// Whether the runtime is used up, and the task waits for the next.
+    pub(crate) fn is_throttled(&self) -> bool {
+        self.runtime_ns <= 0
+    }
+
+    /// When, if the task leaves `reservation` now, the kernel will have forgotten its server. What a
+    /// running task has run since the last tick is not known, and taken to be all it can be.
+    pub(super) fn zero_lag(
+        &self,
+        reservation: Reservation,
+        asleep: bool,
+        clock: &SchedulerClock,
+    ) -> Instant {
+        let unseen = if asleep || self.is_throttled() {
+            Span::ZERO
+        } else {
+            TICK
+        };
+        let over = Span::from_ns(self.runtime_ns.min(0).unsigned_abs()) + unseen;
+        let lag = over.scale(reservation.period().ratio(reservation.runtime()));
+        clock.instant(self.deadline_ns) + lag
+    }
+
+    /// Whether the task is throttled for good: it was reserved again before its 0-lag time, by
+    /// somebody who did not know that.
+    pub(super) fn is_stuck(&self, clock: &SchedulerClock, now: Instant) -> bool {
+        self.is_throttled() && clock.instant(self.deadline_ns) + OVERDUE < now
+    }
+}
+
+/// The scheduler's clock against CLOCK_MONOTONIC. It is in no system call, but the deadline of a
+/// fresh reservation tells it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct SchedulerClock {
+    ahead_ns: i64,
+    measured: Instant,
+}
+
+impl SchedulerClock {
+    /// What two clocks may drift apart by: the most that CLOCK_MONOTONIC is ever slewed.
+    const DRIFT: f64 = 500e-6;
+    /// After this, they are compared anew.
+    const GOOD_FOR: Span = Span::from_secs(600);
+
+    /// Compares the clocks, on a short-lived thread that takes a reservation. None if it gets none,
+    /// or the kernel does not tell.
+    pub(super) fn measure() -> Option<Self> {
+        if !may_reserve() {
+            return None;
+        }
+        let reading = || std::thread::spawn(Self::read).join().ok().flatten();
+        // Whatever interrupts a reading makes it long.
+        let (_, best) = (0..3)
+            .filter_map(|_| reading())
+            .min_by_key(|(took, _)| *took)?;
+        Some(best)
+    }
+
+    fn read() -> Option<(Span, Self)> {
+        let period = Span::from_ms(100);
+        let fresh = Reservation::implicit(Span::from_us(100), period).ok()?;
+        let own = crate::task::own().ok()?;
+        let before = clock::now();
+        Attributes::reserved(fresh, false).set(0).ok()?;
+        let after = clock::now();
+        let set_at = Server::read(own)?
+            .deadline_ns
+            .checked_sub_unsigned(period.as_ns())?;
+        let ahead_ns = set_at.checked_sub_unsigned(after.as_ns())?;
+        let clock = Self {
+            ahead_ns,
+            measured: after,
+        };
+        Some((after.since(before), clock))
+    }
+
+    pub(super) fn is_stale(&self, now: Instant) -> bool {
+        now.since(self.measured) > Self::GOOD_FOR
+    }
+
+    /// A time of the scheduler's clock, at the latest that it can be.
+    fn instant(&self, scheduler_ns: i64) -> Instant {
+        let ns = scheduler_ns.saturating_sub(self.ahead_ns);
+        let instant = Instant::from_ns(u64::try_from(ns).unwrap_or(0));
+        instant + clock::now().since(self.measured).scale(Self::DRIFT)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_kernels_words_are_read_and_a_server_never_used_is_none() {
+        let text = "policy          :    6\n\
+                    dl.runtime      :   -1270\n\
+                    dl.deadline     :   1075232798051\n";
+        let server = Server {
+            runtime_ns: -1270,
+            deadline_ns: 1_075_232_798_051,
+        };
+        assert_eq!(Server::parse(text), Some(server));
+        assert_eq!(Server::parse("dl.runtime : 0\ndl.deadline : 0\n"), None);
+        assert_eq!(Server::parse("policy : 0\n"), None);
+        assert_eq!(Server::parse("dl.runtime : many\ndl.deadline : 1\n"), None);
+    }
+
+    #[test]
+    fn an_overrun_is_paid_with_as_many_periods_as_it_takes() {
+        // Seen: 200 us every 20 ms, and 3.65 ms run over between two ticks.
+        let reservation = Reservation::implicit(Span::from_us(200), Span::from_ms(20)).unwrap();
+        let clock = SchedulerClock {
+            ahead_ns: 1_000_000_000,
+            measured: clock::now(),
+        };
+        let overrun = Server {
+            runtime_ns: -3_650_000,
+            deadline_ns: 101_000_000_000,
+        };
+        let zero_lag = overrun.zero_lag(reservation, false, &clock);
+        let expected = Instant::from_ns(100_000_000_000) + Span::from_ms(365);
+        assert!(zero_lag >= expected && zero_lag < expected + Span::from_ms(1));
+    }
+}
