@@ -19,7 +19,8 @@ if [ ${#c_files[@]} -gt 0 ]; then
 fi
 
 if command -v shellcheck >/dev/null; then
-    mapfile -t scripts < <(git ls-files -- 'scripts/*.sh' .ci/run)
+    # What runs in the virtual machine is written for its small shell, in pieces.
+    mapfile -t scripts < <(git ls-files -- '*.sh' .ci/run ':!:tests/vm/cases' ':!:tests/vm/guest')
     step shellcheck "${scripts[@]}"
 else
     echo "no shellcheck here: the shell scripts stay unchecked" >&2
