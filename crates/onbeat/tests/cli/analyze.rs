@@ -78,6 +78,8 @@ fn the_period_of_every_window_is_found_within_a_hundredth() {
         ("mplayer25.l3", "mplayer", 40.0, 7),
         ("asyncio40.l0", "python3", 40.0, 7),
         ("asyncio40.l3", "python3", 40.0, 7),
+        ("ffmpegre30.l0", "ffmpeg", 33.3333, 7),
+        ("ffmpegre30.l3", "ffmpeg", 33.3333, 8),
         ("rtappTableI.l0", "c", 100.0, 2),
     ] {
         let objects = analyze(&["--window", "1s", &trace(&format!("apps/{file}.txt.gz"))]);
@@ -171,7 +173,8 @@ fn the_table_has_a_line_per_thread_and_says_what_it_leaves_out() {
             .find(|line| line.split_whitespace().nth(1) == Some(name))
             .unwrap_or_else(|| panic!("no {name} in\n{table}"))
     };
-    assert!(line("a").contains(" ms"), "{table}");
+    assert!(line("a").contains(" 3.505 ms "), "{table}");
+    assert!(line("b").contains(" 8.22"), "{table}");
     assert!(line("c").contains("100 ms"), "{table}");
     assert!(table.starts_with("thread  name"), "{table}");
 }
