@@ -13,7 +13,7 @@ use crate::claims::Claims;
 use crate::enforce::Squeeze;
 use crate::report::{Report, ThreadReport};
 use crate::roster::{Roster, Slot};
-use crate::starving::TRIAL;
+use crate::starving::{LOOK_RARELY, Starving, TRIAL};
 use crate::thread::{Heard, Outcome, Thread};
 use crate::timers::Timers;
 use crate::{Entry, Settings, Why};
@@ -51,6 +51,8 @@ pub(crate) enum Due {
     Retry(TaskId),
     /// Its CPU time is to be sampled.
     Sample(TaskId),
+    /// Does it starve?
+    Starves(TaskId),
     /// A thread without a rhythm has had its chance.
     TrialOver(TaskId),
     /// There may be room again.
@@ -176,11 +178,7 @@ impl<A: Actuator> Controller<A> {
         match heard {
             Heard::Nothing => {}
             Heard::Job => self.consider(slot, None),
-            Heard::Starves(why) => {
-                let over = burst.blocked + TRIAL;
-                self.timers.set(over, Due::TrialOver(burst.task));
-                self.consider(slot, Some(why));
-            }
+            Heard::Starves(why) => self.begin_trial(slot, burst.task, why, burst.blocked),
         }
     }
 
@@ -227,6 +225,7 @@ impl<A: Actuator> Controller<A> {
                 }
             }
             Due::Sample(task) => self.sample(task, now, executed(task)),
+            Due::Starves(task) => self.starves(task, now, executed),
             Due::TrialOver(task) => self.end_trial(task, now),
             Due::Widen => {
                 self.squeeze.widen();
@@ -252,6 +251,37 @@ impl<A: Actuator> Controller<A> {
             if held && self.actuator.standing(task) == Standing::TakenOver {
                 self.yield_to_other(slot, None, now);
             }
+        }
+    }
+
+    fn begin_trial(&mut self, slot: Slot, task: TaskId, why: Why, now: Instant) {
+        self.timers.set(now + TRIAL, Due::TrialOver(task));
+        self.consider(slot, Some(why));
+    }
+
+    fn starves(
+        &mut self,
+        task: TaskId,
+        now: Instant,
+        executed: &mut dyn FnMut(TaskId) -> Option<Span>,
+    ) {
+        let Some(slot) = self.roster.find(task) else {
+            return;
+        };
+        let Some(thread) = self.threads.get_mut(slot).and_then(Option::as_mut) else {
+            return;
+        };
+        if thread.is_kept() {
+            self.timers.set(now + LOOK_RARELY, Due::Starves(task));
+            return;
+        }
+        let Some(executed) = executed(task) else {
+            return;
+        };
+        let (next, why) = thread.look(now, executed, &self.settings);
+        self.timers.set(next, Due::Starves(task));
+        if let Some(why) = why {
+            self.begin_trial(slot, task, why, now);
         }
     }
 
@@ -304,6 +334,10 @@ impl<A: Actuator> Controller<A> {
             }
         };
         self.roster.enter(task, slot);
+        if self.settings.trials {
+            self.timers
+                .set(Starving::first_look(at), Due::Starves(task));
+        }
         slot
     }
 

@@ -6,7 +6,9 @@
 //! a limited time, on trial; if it shows a rhythm then, it is kept, else it is given back, and it is
 //! long until its next trial.
 //!
-//! A thread that never blocks is a hog and never gets here, as it has no bursts.
+//! The worst off never block at all, always busy with what was due long ago: they have no bursts to
+//! tell by. So the CPU time of a thread that is not heard of is looked at now and then. One that
+//! sleeps uses none, a hog that is alone uses all; what lies in between is not its own doing.
 
 use onbeat_model::{Burst, Instant, Span};
 
@@ -18,11 +20,18 @@ const WINDOW: Span = Span::from_ms(1000);
 const FEWEST_BURSTS: u32 = 6;
 /// The share of time for which a starving thread is ready and does not run.
 const WAITING: f64 = 0.4;
-const FIRST_PAUSE: Span = Span::from_secs(10);
+/// The share of time that a thread that is not heard of must have executed to be no sleeper, and at
+/// most to be starving.
+const AWAKE: f64 = 0.002;
+const FED: f64 = 0.5;
+/// Between two looks at the CPU time of such a thread, at first; twice as long each time it slept.
+const LOOK_EVERY: Span = Span::from_ms(300);
+pub(crate) const LOOK_RARELY: Span = Span::from_ms(2400);
+const FIRST_PAUSE: Span = Span::from_secs(5);
 const LONGEST_PAUSE: Span = Span::from_secs(600);
 
 /// How long a trial lasts: a player that is behind catches up and then plays a few frames.
-pub(crate) const TRIAL: Span = Span::from_ms(2000);
+pub(crate) const TRIAL: Span = Span::from_ms(3000);
 
 /// What a thread got and waited for of late.
 #[derive(Clone, Copy, Debug, Default)]
@@ -32,9 +41,58 @@ pub(crate) struct Starving {
     bursts: u32,
     trials: u32,
     not_before: Instant,
+    look: Option<Look>,
+}
+
+/// The last look at a thread's CPU time.
+#[derive(Clone, Copy, Debug)]
+struct Look {
+    at: Instant,
+    executed: Span,
+    every: Span,
+    starved: u32,
+}
+
+/// When to look again, and whether the thread starves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Seen {
+    pub(crate) next: Instant,
+    pub(crate) starved_for: Option<Span>,
 }
 
 impl Starving {
+    /// When to look at the CPU time of a thread heard of first at `at`.
+    pub(crate) fn first_look(at: Instant) -> Instant {
+        at + LOOK_EVERY
+    }
+
+    /// The thread has executed for `executed` up to `now`, and its last burst ended at `heard`.
+    pub(crate) fn look(&mut self, now: Instant, executed: Span, heard: Instant) -> Seen {
+        let mut look = Look {
+            at: now,
+            executed,
+            every: LOOK_EVERY,
+            starved: 0,
+        };
+        let mut starved_for = None;
+        if let Some(last) = self.look.filter(|last| heard < last.at) {
+            let over = now.since(last.at);
+            let share = (executed - last.executed).ratio(over);
+            if share < AWAKE {
+                look.every = (last.every * 2).min(LOOK_RARELY);
+            } else if share <= FED {
+                look.starved = last.starved + 1;
+                let long = look.starved >= 2 && now >= self.not_before;
+                starved_for = long.then(|| over - (executed - last.executed));
+            }
+        }
+        self.look = Some(look);
+        Seen {
+            next: now + look.every,
+            starved_for,
+        }
+    }
+
     /// Takes in a burst. True if the thread starves, and a trial is worth it.
     pub(crate) fn heard(&mut self, burst: &Burst) -> bool {
         let since = *self.since.get_or_insert(burst.woke);
@@ -52,7 +110,7 @@ impl Starving {
         starves && burst.blocked >= self.not_before
     }
 
-    /// For how long of the time it was listened to, up to `now`, it waited.
+    /// For how long of the time it was listened to it waited.
     pub(crate) fn waited(&self, now: Instant) -> (Span, Span) {
         (self.waited, now.since(self.since.unwrap_or(now)))
     }
@@ -123,6 +181,44 @@ mod tests {
                 trials += 1;
             }
         }
-        assert!((4..=7).contains(&trials), "{trials}");
+        assert!((4..=8).contains(&trials), "{trials}");
+    }
+
+    /// How often a thread that executes for a share of the time, and never blocks, is found starving
+    /// in ten seconds.
+    fn found_starving(share: f64) -> usize {
+        let mut starving = Starving::default();
+        let mut now = Instant::ZERO + Span::from_ms(1);
+        let mut found = 0;
+        while now < Instant::ZERO + Span::from_secs(10) {
+            let executed = now.since(Instant::ZERO).scale(share);
+            let seen = starving.look(now, executed, Instant::ZERO);
+            found += usize::from(seen.starved_for.is_some());
+            now = seen.next;
+        }
+        found
+    }
+
+    #[test]
+    fn a_thread_that_never_blocks_and_hardly_runs_starves() {
+        assert!(found_starving(0.05) > 0);
+    }
+
+    #[test]
+    fn neither_a_sleeper_nor_a_hog_with_a_cpu_of_its_own_starves() {
+        assert_eq!(found_starving(0.0), 0);
+        assert_eq!(found_starving(0.9), 0);
+    }
+
+    #[test]
+    fn a_sleeper_is_looked_at_ever_more_rarely() {
+        let mut starving = Starving::default();
+        let mut now = Instant::ZERO + Span::from_ms(1);
+        let mut looks = 0;
+        while now < Instant::ZERO + Span::from_secs(60) {
+            now = starving.look(now, Span::ZERO, Instant::ZERO).next;
+            looks += 1;
+        }
+        assert!(looks < 35, "{looks}");
     }
 }

@@ -175,19 +175,43 @@ impl Thread {
     }
 
     fn starve(&mut self, burst: &Burst, settings: &Settings) -> Heard {
-        if !settings.trials
-            || self.on_trial
-            || self.relation != Relation::Open
-            || !self.starving.heard(burst)
-        {
+        if !self.may_be_tried(settings) || !self.starving.heard(burst) {
             return Heard::Nothing;
         }
         let (waited, over) = self.starving.waited(burst.blocked);
-        self.starving.tried(burst.blocked);
+        self.begin_trial(burst.blocked);
+        Heard::Starves(Why::Starves { waited, over })
+    }
+
+    const fn may_be_tried(&self, settings: &Settings) -> bool {
+        settings.trials
+            && self.kept.is_none()
+            && !self.on_trial
+            && matches!(self.relation, Relation::Open)
+    }
+
+    fn begin_trial(&mut self, now: Instant) {
+        self.starving.tried(now);
         self.on_trial = true;
         self.analyser.clear();
         self.attempts = Attempts::new();
-        Heard::Starves(Why::Starves { waited, over })
+    }
+
+    /// It has executed for `executed` up to `now`: when to look again, and why it is on trial from now
+    /// on if it is.
+    pub(crate) fn look(
+        &mut self,
+        now: Instant,
+        executed: Span,
+        settings: &Settings,
+    ) -> (Instant, Option<Why>) {
+        let over = now.since(self.last_heard);
+        let seen = self.starving.look(now, executed, self.last_heard);
+        if seen.starved_for.is_none() || !self.may_be_tried(settings) {
+            return (seen.next, None);
+        }
+        self.begin_trial(now);
+        (seen.next, Some(Why::NeverBlocks { over }))
     }
 
     /// Its trial is over. True if it led to nothing.

@@ -25,6 +25,11 @@ pub enum Why {
         /// In how long.
         over: Span,
     },
+    /// It shows no rhythm, for it has not blocked for long, while it hardly gets to run.
+    NeverBlocks {
+        /// For how long.
+        over: Span,
+    },
     /// Its trial is over, and it showed no rhythm.
     TrialOver,
     /// Its jobs' demand asks for more, or for less.
@@ -81,6 +86,10 @@ impl fmt::Display for Why {
             Self::Starves { waited, over } => write!(
                 f,
                 "on trial: it waited {waited} of {over} for a CPU, and may have a rhythm if it gets one"
+            ),
+            Self::NeverBlocks { over } => write!(
+                f,
+                "on trial: it hardly got to run for {over}, and may have a rhythm if it does"
             ),
             Self::TrialOver => f.write_str("it showed no rhythm on trial"),
             Self::Demand { job } => write!(f, "its jobs take {job}"),

@@ -1,7 +1,7 @@
 //! Finding a rhythm, keeping a reservation around it, following it,
 //! and letting go.
 
-use crate::world::{Asked, Kernel, Noise, Script, at_ms, ms, play};
+use crate::world::{Asked, BUSY, Kernel, Noise, Script, at_ms, ms, play};
 use onbeat_control::{Settings, State, What, Why};
 use onbeat_model::{Event, Instant, Span, TaskId};
 
@@ -269,7 +269,7 @@ fn a_starved_thread_is_given_a_trial_and_is_kept_if_it_shows_a_rhythm_then() {
 #[test]
 fn a_starved_thread_that_shows_no_rhythm_on_trial_is_given_back_and_left_alone_for_long() {
     let mut script = Script::default();
-    script.starved(7, (at_ms(0), at_ms(10_000)));
+    script.starved(7, (at_ms(0), at_ms(8000)));
     let ran = of_film(script);
     let of = ran.of(7);
     let whats: Vec<What> = of.iter().map(|e| e.what).collect();
@@ -288,4 +288,15 @@ fn without_trials_a_starved_thread_is_never_touched() {
     };
     let ran = play(script, Kernel::with_cpus(2), settings);
     assert_eq!(ran.reserves(7), []);
+}
+
+#[test]
+fn a_thread_that_never_blocks_as_it_hardly_runs_is_given_a_trial() {
+    let mut script = film();
+    script.tracked(BUSY.tid, "behind", at_ms(1000));
+    let ran = of_film(script);
+    let of = ran.of(BUSY.tid);
+    assert!(matches!(of[0].why, Why::NeverBlocks { .. }), "{:?}", of[0]);
+    assert!(of[0].at <= at_ms(3000), "{:?}", of[0]);
+    assert_eq!((of[1].what, &of[1].why), (What::Released, &Why::TrialOver));
 }
