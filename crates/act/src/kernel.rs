@@ -11,6 +11,7 @@ use onbeat_model::{Bandwidth, Capacity, Feature, Reservation, Span, Support};
 use crate::affinity::Affinity;
 use crate::attributes::{Attributes, Policy, RealTime};
 use crate::deadline::may_reserve;
+use crate::enforcement::Enforcement;
 use crate::limits::Limits;
 use crate::reserved::reserved_tasks;
 
@@ -28,6 +29,7 @@ pub fn probe() -> Vec<Feature> {
         cpusets(),
         own_priority(),
         server_state(),
+        enforcement(),
     ]
 }
 
@@ -207,5 +209,30 @@ fn server_state() -> Feature {
         let detail = "not told: a task may be given back while throttled";
         let advice = "use a kernel with CONFIG_SCHED_DEBUG";
         Feature::new(name, Support::Partial, detail, advice)
+    }
+}
+
+fn enforcement() -> Feature {
+    let name = "exact runtimes";
+    match Enforcement::measure() {
+        Some(enforcement) if enforcement.is_exact() => {
+            let detail = "a task is stopped when its runtime is used up";
+            Feature::new(name, Support::Full, detail, "")
+        }
+        Some(Enforcement { given, used }) => Feature::new(
+            name,
+            Support::Partial,
+            &format!(
+                "a task is stopped at the next tick only: of {given} given, one used {used}, and \
+                 pays for it later"
+            ),
+            "'echo HRTICK_DL > /sys/kernel/debug/sched/features', if short reservations miss",
+        ),
+        None => Feature::new(
+            name,
+            Support::Partial,
+            "not measured: no reservation was to be had, or it was not enforced",
+            "see SCHED_DEADLINE",
+        ),
     }
 }

@@ -8,6 +8,7 @@ pub mod affinity;
 pub mod attributes;
 pub mod clock;
 mod deadline;
+mod enforcement;
 pub mod kernel;
 mod limits;
 pub mod own;

@@ -1,9 +1,9 @@
 //! How a task's server (its runtime left, and the deadline it is for) stands, as the kernel tells in
 //! `/proc/TID/sched`, and what follows from it.
 //!
-//! Without high-resolution enforcement (the scheduler feature HRTICK_DL, off by default) a task
-//! runs over its runtime until the next tick, and pays with as many periods as that takes. Its
-//! deadline, and with it its 0-lag time, can then lie many periods ahead:
+//! A task that is running when it is reserved (and any task, where the scheduler feature HRTICK_DL
+//! is off) runs over its runtime until the next tick, and pays with as many periods as that takes.
+//! Its deadline, and with it its 0-lag time, can then lie many periods ahead:
 //! `task_non_contending` in `kernel/sched/deadline.c` takes deadline - runtime * period / runtime
 //! per period, where the runtime left is negative.
 

@@ -1,0 +1,53 @@
+//! How exactly this kernel ends a reserved task's turn when its runtime is used up: by a timer of
+//! its own, or at the next tick. Measured, because the switch (the scheduler feature HRTICK_DL)
+//! cannot be read on a locked-down kernel.
+
+use onbeat_model::{Instant, Reservation, Span};
+
+use crate::attributes::Attributes;
+use crate::clock;
+
+const RUNTIME: Span = Span::from_us(200);
+const PERIOD: Span = Span::from_ms(50);
+
+/// A thread that does not run for this long has been throttled.
+const GAP: Span = Span::from_ms(20);
+
+/// The runtime given, and what a thread that always wants to run got before it was stopped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Enforcement {
+    pub(crate) given: Span,
+    pub(crate) used: Span,
+}
+
+impl Enforcement {
+    /// Measures it on a short-lived thread; none if it gets no reservation, or is never stopped.
+    pub(crate) fn measure() -> Option<Self> {
+        let used = std::thread::spawn(used_before_stopped).join().ok()??;
+        Some(Self {
+            given: RUNTIME,
+            used,
+        })
+    }
+
+    /// Whether it is exact enough for runtimes of some hundred microseconds.
+    pub(crate) fn is_exact(&self) -> bool {
+        self.used < self.given * 2
+    }
+}
+
+fn used_before_stopped() -> Option<Span> {
+    let reservation = Reservation::implicit(RUNTIME, PERIOD).ok()?;
+    Attributes::reserved(reservation, false).set(0).ok()?;
+    let begun = clock::executed();
+    let end = clock::now() + PERIOD * 10;
+    let mut last: (Instant, Instant) = (clock::now(), begun);
+    while last.0 < end {
+        let now = (clock::now(), clock::executed());
+        if now.0.since(last.0) > GAP {
+            return Some(last.1.since(begun));
+        }
+        last = now;
+    }
+    None
+}
