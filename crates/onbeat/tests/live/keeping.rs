@@ -1,0 +1,131 @@
+//! A reservation comes, and goes without a trace.
+
+use onbeat_act::attributes::{Attributes, Policy, RealTime};
+use serde_json::json;
+
+use crate::{Folder, Mortal, can_run, eventually, reserved_thread, scheduling, working, workload};
+
+#[test]
+fn a_periodic_program_gets_a_reservation_and_gives_it_back() {
+    if !can_run("a_periodic_program_gets_a_reservation_and_gives_it_back") {
+        return;
+    }
+    let folder = Folder::new();
+    let program = working(&["beat:50000/4000"]);
+    let before = scheduling(program.id());
+    let mut onbeat = Mortal::spawn(folder.keep("attach").arg(program.id().to_string()));
+    let tid = reserved_thread(program.id());
+    assert_eq!(folder.state_files(), 1);
+    onbeat.signal(libc::SIGINT);
+    assert_eq!(onbeat.status(), Some(0));
+    assert_eq!(scheduling(program.id()), before);
+    assert_eq!(folder.state_files(), 0);
+    let whats: Vec<_> = folder
+        .log()
+        .into_iter()
+        .filter(|entry| entry["tid"] == tid)
+        .map(|entry| entry["what"].clone())
+        .collect();
+    assert_eq!(whats.first(), Some(&json!("reserved")), "{whats:?}");
+    assert_eq!(whats.last(), Some(&json!("released")), "{whats:?}");
+    assert_eq!(folder.report()["lost_events"], 0);
+}
+
+#[test]
+fn a_program_that_is_run_is_tracked_and_its_deadly_signal_passed_on() {
+    if !can_run("a_program_that_is_run_is_tracked_and_its_deadly_signal_passed_on") {
+        return;
+    }
+    let folder = Folder::new();
+    let mut onbeat = Mortal::spawn(
+        folder
+            .keep("run")
+            .arg("--")
+            .arg(workload())
+            .arg("beat:50000/4000"),
+    );
+    eventually("a reservation", || {
+        folder
+            .log()
+            .into_iter()
+            .find(|entry| entry["what"] == "reserved")
+    });
+    onbeat.signal(libc::SIGTERM);
+    assert_eq!(onbeat.status(), Some(128 + libc::SIGTERM));
+    assert_eq!(folder.state_files(), 0);
+    assert_eq!(folder.report()["lost_events"], 0);
+}
+
+#[test]
+fn a_program_that_was_started_before_is_kept_beside_the_one_that_is_run() {
+    if !can_run("a_program_that_was_started_before_is_kept_beside_the_one_that_is_run") {
+        return;
+    }
+    let folder = Folder::new();
+    let other = working(&["beat:40000/2000"]);
+    let before = scheduling(other.id());
+    let mut onbeat = Mortal::spawn(folder.keep("run").args([
+        "--also",
+        &other.id().to_string(),
+        "--",
+        "sleep",
+        "1000",
+    ]));
+    reserved_thread(other.id());
+    onbeat.signal(libc::SIGTERM);
+    assert_eq!(onbeat.status(), Some(128 + libc::SIGTERM));
+    assert_eq!(scheduling(other.id()), before);
+}
+
+#[test]
+fn what_an_administrator_sets_by_hand_stays() {
+    if !can_run("what_an_administrator_sets_by_hand_stays") {
+        return;
+    }
+    let folder = Folder::new();
+    let program = working(&["beat:50000/4000"]);
+    let mut onbeat = Mortal::spawn(folder.keep("attach").arg(program.id().to_string()));
+    let tid = reserved_thread(program.id());
+    let by_hand = Attributes {
+        policy: Policy::Fifo(RealTime { priority: 5 }),
+        reset_on_fork: false,
+    };
+    by_hand.set(tid).expect("root may");
+    let entry = eventually("onbeat notices", || {
+        folder
+            .log()
+            .into_iter()
+            .find(|entry| entry["what"] == "taken_over")
+    });
+    assert_eq!((&entry["tid"], &entry["new"]), (&json!(tid), &json!(null)));
+    onbeat.signal(libc::SIGTERM);
+    assert_eq!(onbeat.status(), Some(0));
+    assert_eq!(Attributes::get(tid).ok(), Some(by_hand));
+}
+
+#[test]
+fn a_dry_run_changes_nothing_and_logs_what_it_would_have_done() {
+    if !can_run("a_dry_run_changes_nothing_and_logs_what_it_would_have_done") {
+        return;
+    }
+    let folder = Folder::new();
+    let program = working(&["beat:50000/4000"]);
+    let before = scheduling(program.id());
+    let mut onbeat = Mortal::spawn(
+        folder
+            .keep("attach")
+            .args(["--dry-run", &program.id().to_string()]),
+    );
+    eventually("a decision", || {
+        folder
+            .log()
+            .into_iter()
+            .find(|entry| entry["what"] == "reserved")
+    });
+    assert_eq!(scheduling(program.id()), before);
+    let own = Attributes::get(onbeat.id()).expect("it runs");
+    assert!(matches!(own.policy, Policy::Other(_)), "{own:?}");
+    assert_eq!(folder.state_files(), 0);
+    onbeat.signal(libc::SIGTERM);
+    assert_eq!(onbeat.status(), Some(0));
+}

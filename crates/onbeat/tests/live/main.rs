@@ -1,0 +1,189 @@
+//! `onbeat run` and `onbeat attach` on the live kernel, as root, on programs of our own.
+//!
+//! Only what must hold however the machine stalls is asserted: states, counts, identities; and what
+//! must come in the end is waited for. Nothing depends on how long anything takes.
+
+mod crashes;
+mod keeping;
+mod programs;
+
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use onbeat_act::attributes::{Attributes, Policy};
+use serde_json::Value;
+
+/// How long something that must come may take on a stalled machine.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// True if this test can run; says why not otherwise. In CI that is a failure.
+fn can_run(test: &str) -> bool {
+    // SAFETY: geteuid takes nothing and always succeeds.
+    if unsafe { libc::geteuid() } == 0 {
+        return true;
+    }
+    assert!(
+        std::env::var_os("CI").is_none(),
+        "{test} needs root, in CI too"
+    );
+    println!("skipped: {test}: it needs root");
+    false
+}
+
+/// What a test leaves behind: onbeat's state, its log and its report.
+struct Folder(tempfile::TempDir);
+
+impl Folder {
+    fn new() -> Self {
+        Self(tempfile::tempdir().expect("there is room for a folder"))
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    fn state(&self) -> PathBuf {
+        self.path("state")
+    }
+
+    fn state_files(&self) -> usize {
+        std::fs::read_dir(self.state()).map_or(0, |entries| entries.count())
+    }
+
+    /// onbeat with this folder, and the options that make it log and report to it.
+    fn keep(&self, command: &str) -> Command {
+        let mut onbeat = self.onbeat();
+        onbeat
+            .args([command, "--log"])
+            .arg(self.path("log"))
+            .arg("--report")
+            .arg(self.path("report"));
+        onbeat
+    }
+
+    fn onbeat(&self) -> Command {
+        let mut onbeat = Command::new(env!("CARGO_BIN_EXE_onbeat"));
+        onbeat
+            .env("ONBEAT_STATE_DIR", self.state())
+            .stdin(Stdio::null());
+        onbeat
+    }
+
+    /// The journal's complete lines so far.
+    fn log(&self) -> Vec<Value> {
+        let log = std::fs::read_to_string(self.path("log")).unwrap_or_default();
+        log.split_inclusive('\n')
+            .filter(|line| line.ends_with('\n'))
+            .map(|line| serde_json::from_str(line).expect("the log is JSON"))
+            .collect()
+    }
+
+    fn report(&self) -> Value {
+        let report = std::fs::read_to_string(self.path("report")).expect("there is a report");
+        serde_json::from_str(&report).expect("the report is JSON")
+    }
+}
+
+/// Waits until `condition` gives something.
+fn eventually<T>(what: &str, mut condition: impl FnMut() -> Option<T>) -> T {
+    let began = Instant::now();
+    loop {
+        if let Some(value) = condition() {
+            return value;
+        }
+        assert!(began.elapsed() < PATIENCE, "{what} did not come");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// A child that does not outlive its test, even if that fails.
+struct Mortal(Child);
+
+impl Mortal {
+    fn spawn(command: &mut Command) -> Self {
+        Self(command.spawn().expect("the program is there"))
+    }
+
+    fn id(&self) -> u32 {
+        self.0.id()
+    }
+
+    fn signal(&self, signal: i32) {
+        // SAFETY: a plain system call about our own child, which was not waited for yet.
+        unsafe { libc::kill(self.id().cast_signed(), signal) };
+    }
+
+    /// Its exit status, when it has ended.
+    fn status(&mut self) -> Option<i32> {
+        eventually("the end of the program", || {
+            self.0.try_wait().expect("it is our child")
+        })
+        .code()
+    }
+}
+
+impl Drop for Mortal {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// The example that this package builds with its tests.
+fn workload() -> PathBuf {
+    let own = std::env::current_exe().expect("a test has a path");
+    let target = own.parent().and_then(Path::parent);
+    let path = target
+        .expect("target/PROFILE/deps")
+        .join("examples/workload");
+    assert!(
+        path.exists(),
+        "cargo test -p onbeat builds {}",
+        path.display()
+    );
+    path
+}
+
+/// A running workload with these threads.
+fn working(threads: &[&str]) -> Mortal {
+    let workload = Mortal::spawn(Command::new(workload()).args(threads).stdout(Stdio::null()));
+    eventually("the workload's threads", || {
+        (tids(workload.id()).len() > threads.len()).then_some(())
+    });
+    workload
+}
+
+/// The threads of a process, the first one first.
+fn tids(pid: u32) -> Vec<u32> {
+    let mut tids: Vec<u32> = std::fs::read_dir(format!("/proc/{pid}/task"))
+        .into_iter()
+        .flatten()
+        .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
+        .collect();
+    tids.sort_unstable();
+    tids
+}
+
+/// What each thread of a process has now.
+fn scheduling(pid: u32) -> Vec<(u32, Attributes)> {
+    tids(pid)
+        .into_iter()
+        .map(|tid| (tid, Attributes::get(tid).expect("the thread lives")))
+        .collect()
+}
+
+fn is_reserved(tid: u32) -> bool {
+    Attributes::get(tid).is_ok_and(|now| matches!(now.policy, Policy::Deadline(_)))
+}
+
+/// Some thread of the process that holds a reservation, as soon as there is one.
+fn reserved_thread(pid: u32) -> u32 {
+    eventually("a reservation", || {
+        tids(pid).into_iter().find(|&tid| is_reserved(tid))
+    })
+}
+
+fn stderr(output: &Output) -> &str {
+    std::str::from_utf8(&output.stderr).expect("messages are text")
+}

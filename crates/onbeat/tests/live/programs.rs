@@ -1,0 +1,169 @@
+//! Programs that make it hard: their own ends, their children, crowds of threads.
+
+use std::process::Command;
+
+use crate::{Folder, Mortal, can_run, eventually, scheduling, stderr, working, workload};
+
+/// Runs `program` under onbeat to its end, with a program beside it that onbeat has nothing to do
+/// with; gives onbeat's exit status.
+fn status_of(folder: &Folder, options: &[&str], program: &[&str]) -> Option<i32> {
+    let bystander = working(&["beat:20000/500"]);
+    let before = scheduling(bystander.id());
+    let output = folder
+        .keep("run")
+        .args(options)
+        .arg("--")
+        .args(program)
+        .output()
+        .expect("onbeat starts");
+    let messages = stderr(&output);
+    assert!(!messages.contains("panicked"), "{messages}");
+    assert_eq!(scheduling(bystander.id()), before, "{messages}");
+    assert_eq!(folder.state_files(), 0, "{messages}");
+    let tid = |of: &serde_json::Value| of["tid"].as_u64();
+    let strangers: Vec<_> = before
+        .iter()
+        .map(|&(tid, _)| Some(u64::from(tid)))
+        .collect();
+    let log = folder.log();
+    assert!(
+        !log.iter().any(|entry| strangers.contains(&tid(entry))),
+        "{log:?}"
+    );
+    output.status.code()
+}
+
+#[test]
+fn the_exit_status_is_the_program_s() {
+    if !can_run("the_exit_status_is_the_program_s") {
+        return;
+    }
+    let folder = Folder::new();
+    let status = |program: &[&str]| status_of(&folder, &[], program);
+    assert_eq!(status(&["true"]), Some(0));
+    assert_eq!(status(&["sh", "-c", "exit 7"]), Some(7));
+    assert_eq!(status(&["sh", "-c", "kill -KILL $$"]), Some(128 + 9));
+    assert_eq!(status(&["/nowhere/at/all"]), Some(127));
+    assert_eq!(status(&["/"]), Some(126));
+}
+
+#[test]
+fn programs_that_fork_and_exec_and_die_at_once_are_followed_to_their_end() {
+    if !can_run("programs_that_fork_and_exec_and_die_at_once_are_followed_to_their_end") {
+        return;
+    }
+    let folder = Folder::new();
+    let workload = workload();
+    let workload = workload.to_str().expect("a path in text");
+    let script = "for i in 1 2 3 4 5 6 7 8 9 10; do (true; true & exec true) & done; wait; \
+                  exec \"$0\" --jobs 20 beat:10000/1000 beat:20000/1000";
+    let program = ["sh", "-c", script, workload];
+    assert_eq!(status_of(&folder, &["--children"], &program), Some(0));
+    assert_eq!(status_of(&folder, &[], &program), Some(0));
+}
+
+#[test]
+fn five_hundred_threads_that_end_at_once_are_counted_to_the_last() {
+    if !can_run("five_hundred_threads_that_end_at_once_are_counted_to_the_last") {
+        return;
+    }
+    let folder = Folder::new();
+    let workload = workload();
+    let workload = workload.to_str().expect("a path in text");
+    let program = [workload, "crowd:500"];
+    assert_eq!(status_of(&folder, &[], &program), Some(0));
+    let report = folder.report();
+    let kept = report["threads"].as_array().map_or(0, Vec::len);
+    let alone = report["left_alone"].as_u64();
+    // The crowd, the thread that starts it, and the program's first one.
+    assert_eq!(
+        (alone.map(|n| n + kept as u64), &report["lost_events"]),
+        (Some(502), &0.into())
+    );
+}
+
+#[test]
+fn a_program_whose_affinity_is_narrow_is_left_as_it_is_with_advice() {
+    if !can_run("a_program_whose_affinity_is_narrow_is_left_as_it_is_with_advice") {
+        return;
+    }
+    // SAFETY: takes a number and answers with one.
+    if unsafe { libc::sysconf(libc::_SC_NPROCESSORS_ONLN) } < 2 {
+        println!("skipped: a_program_whose_affinity_is_narrow: it needs two CPUs");
+        return;
+    }
+    let folder = Folder::new();
+    let workload = workload();
+    let program = Mortal::spawn(
+        Command::new("taskset")
+            .args(["-c", "0"])
+            .arg(&workload)
+            .arg("beat:50000/4000"),
+    );
+    let mut onbeat = Mortal::spawn(folder.keep("attach").arg(program.id().to_string()));
+    let entry = eventually("a refusal", || {
+        folder
+            .log()
+            .into_iter()
+            .find(|entry| entry["what"] == "refused")
+    });
+    let why = entry["why"].as_str().unwrap_or_default();
+    assert!(why.contains("affinity"), "{why}");
+    onbeat.signal(libc::SIGTERM);
+    assert_eq!(onbeat.status(), Some(0));
+    let affinity = std::fs::read_to_string(format!("/proc/{}/status", program.id())).unwrap();
+    assert!(affinity.contains("Cpus_allowed_list:\t0\n"), "{affinity}");
+}
+
+#[test]
+fn a_program_without_rhythm_has_in_the_end_what_it_had() {
+    if !can_run("a_program_without_rhythm_has_in_the_end_what_it_had") {
+        return;
+    }
+    let folder = Folder::new();
+    let program = working(&["random:8000/400", "random:20000/1000"]);
+    let before = scheduling(program.id());
+    let ran = "sleep 3";
+    let mut onbeat = Mortal::spawn(folder.keep("run").args([
+        "--also",
+        &program.id().to_string(),
+        "--",
+        "sh",
+        "-c",
+        ran,
+    ]));
+    assert_eq!(onbeat.status(), Some(0));
+    assert_eq!(scheduling(program.id()), before);
+    assert_eq!(folder.state_files(), 0);
+}
+
+#[test]
+fn a_program_that_will_not_be_interrupted_runs_on_when_onbeat_is_interrupted_twice() {
+    if !can_run("a_program_that_will_not_be_interrupted_runs_on") {
+        return;
+    }
+    let folder = Folder::new();
+    let mark = folder.path("mark");
+    let script = "trap '' INT; echo $$ > \"$0\"; while :; do sleep 1; done";
+    let mut onbeat = Mortal::spawn(
+        folder
+            .keep("run")
+            .args(["--", "sh", "-c", script])
+            .arg(&mark),
+    );
+    let pid: i32 = eventually("the program", || {
+        std::fs::read_to_string(&mark).ok()?.trim().parse().ok()
+    });
+    // Two signals that wait at the same time count as one: the first is known to have come when
+    // what follows it has come.
+    onbeat.signal(libc::SIGINT);
+    eventually("the end of onbeat", || {
+        onbeat.signal(libc::SIGINT);
+        onbeat.0.try_wait().expect("it is our child")
+    });
+    // SAFETY: plain system calls about a process that this test started.
+    let alive = unsafe { libc::kill(pid, 0) } == 0;
+    // SAFETY: as above.
+    unsafe { libc::kill(pid, libc::SIGKILL) };
+    assert!(alive);
+}
