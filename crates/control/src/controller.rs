@@ -14,7 +14,7 @@ use crate::enforce::Squeeze;
 use crate::report::{Report, ThreadReport};
 use crate::roster::{Roster, Slot};
 use crate::starving::{LOOK_RARELY, Starving, TRIAL};
-use crate::thread::{Heard, Outcome, Thread};
+use crate::thread::{Heard, Outcome, Thread, TrialEnd};
 use crate::timers::Timers;
 use crate::{Entry, Settings, Why};
 
@@ -36,6 +36,7 @@ pub struct Controller<A: Actuator> {
     roster: Roster,
     free: Vec<Slot>,
     analyses: VecDeque<TaskId>,
+    trials_until: Instant,
     ended: Vec<ThreadReport>,
     left_alone: u64,
     lost: u64,
@@ -87,6 +88,7 @@ impl<A: Actuator> Controller<A> {
             roster: Roster::default(),
             free: Vec::new(),
             analyses: VecDeque::new(),
+            trials_until: Instant::ZERO,
             ended: Vec::new(),
             left_alone: 0,
             lost: 0,
@@ -176,7 +178,7 @@ impl<A: Actuator> Controller<A> {
             self.analyses.push_back(burst.task);
         }
         match heard {
-            Heard::Nothing => {}
+            Heard::Nothing => self.try_too(slot, burst.blocked),
             Heard::Job => self.consider(slot, None),
             Heard::Starves(why) => self.begin_trial(slot, burst.task, why, burst.blocked),
         }
@@ -212,6 +214,7 @@ impl<A: Actuator> Controller<A> {
                 }
                 self.consider(slot, Some(why));
             }
+            Outcome::TryAgain(why) => self.begin_trial(slot, task, why, now),
             Outcome::Released(why) => self.withdraw(slot, why, now),
         }
     }
@@ -255,8 +258,31 @@ impl<A: Actuator> Controller<A> {
     }
 
     fn begin_trial(&mut self, slot: Slot, task: TaskId, why: Why, now: Instant) {
-        self.timers.set(now + TRIAL, Due::TrialOver(task));
+        self.put_on_trial(slot, task, why, now);
+        for slot in 0..self.threads.len() {
+            self.try_too(slot, now);
+        }
+    }
+
+    fn put_on_trial(&mut self, slot: Slot, task: TaskId, why: Why, now: Instant) {
+        self.trials_until = self.trials_until.max(now + TRIAL);
+        self.timers.set(self.trials_until, Due::TrialOver(task));
         self.consider(slot, Some(why));
+    }
+
+    /// A player and its display server must both get to run, or neither shows its rhythm: while one
+    /// thread is on trial, others that starve join it.
+    fn try_too(&mut self, slot: Slot, now: Instant) {
+        if now >= self.trials_until {
+            return;
+        }
+        let Some(thread) = self.threads.get_mut(slot).and_then(Option::as_mut) else {
+            return;
+        };
+        let task = thread.task.id;
+        if let Some(why) = thread.starves_too(now, &self.settings) {
+            self.put_on_trial(slot, task, why, now);
+        }
     }
 
     fn starves(
@@ -286,10 +312,17 @@ impl<A: Actuator> Controller<A> {
     }
 
     fn end_trial(&mut self, task: TaskId, now: Instant) {
-        if let Some(slot) = self.roster.find(task) {
-            if self.thread(slot).is_some_and(Thread::ends_trial) {
-                self.withdraw(slot, Why::TrialOver, now);
-            }
+        let until = self.trials_until;
+        let Some(slot) = self.roster.find(task) else {
+            return;
+        };
+        let Some(thread) = self.thread(slot) else {
+            return;
+        };
+        match thread.ends_trial(now, until) {
+            TrialEnd::NotYet(end) => self.timers.set(end, Due::TrialOver(task)),
+            TrialEnd::InVain => self.withdraw(slot, Why::TrialOver, now),
+            TrialEnd::NotOnTrial => {}
         }
     }
 

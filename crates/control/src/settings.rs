@@ -54,7 +54,7 @@ impl Default for Settings {
             minimum: Bandwidth::from_cpus(0.01),
             shortest_runtime: Span::from_us(30),
             trials: true,
-            trial_share: Bandwidth::from_cpus(0.7),
+            trial_share: Bandwidth::from_cpus(Limits::DEFAULT_PER_TASK),
             trial_period: Span::from_ms(20),
             weigh: Box::new(|_| 1.0),
             analysis: period::Config::default(),

@@ -20,12 +20,16 @@ const WINDOW: Span = Span::from_ms(1000);
 const FEWEST_BURSTS: u32 = 6;
 /// The share of time for which a starving thread is ready and does not run.
 const WAITING: f64 = 0.4;
+/// Of two threads that work for each other, one seems to sleep while it waits for the other: this much
+/// is enough while another one is on trial.
+const WAITING_TOO: f64 = 0.15;
+const FEWEST_BURSTS_TOO: u32 = 3;
 /// The share of time that a thread that is not heard of must have executed to be no sleeper, and at
 /// most to be starving.
 const AWAKE: f64 = 0.002;
-const FED: f64 = 0.5;
+const FED: f64 = 0.7;
 /// Between two looks at the CPU time of such a thread, at first; twice as long each time it slept.
-const LOOK_EVERY: Span = Span::from_ms(300);
+const LOOK_EVERY: Span = Span::from_ms(200);
 pub(crate) const LOOK_RARELY: Span = Span::from_ms(2400);
 const FIRST_PAUSE: Span = Span::from_secs(5);
 const LONGEST_PAUSE: Span = Span::from_secs(600);
@@ -62,8 +66,8 @@ pub(crate) struct Seen {
 
 impl Starving {
     /// When to look at the CPU time of a thread heard of first at `at`.
-    pub(crate) fn first_look(at: Instant) -> Instant {
-        at + LOOK_EVERY
+    pub(crate) const fn first_look(at: Instant) -> Instant {
+        at
     }
 
     /// The thread has executed for `executed` up to `now`, and its last burst ended at `heard`.
@@ -108,6 +112,14 @@ impl Starving {
             self.bursts /= 2;
         }
         starves && burst.blocked >= self.not_before
+    }
+
+    /// Whether the thread starves enough to join another one on trial.
+    pub(crate) fn starves_too(&self, now: Instant) -> bool {
+        let (waited, over) = self.waited(now);
+        self.bursts >= FEWEST_BURSTS_TOO
+            && waited.ratio(over) >= WAITING_TOO
+            && now >= self.not_before
     }
 
     /// For how long of the time it was listened to it waited.

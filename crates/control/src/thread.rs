@@ -13,7 +13,7 @@ use crate::attempts::Attempts;
 use crate::claims::Place;
 use crate::figures::Figures;
 use crate::kept::{Kept, same_period};
-use crate::starving::Starving;
+use crate::starving::{Starving, TRIAL};
 use crate::{Settings, Why, server};
 
 /// Of a thread that went astray, the bursts of so many of its last periods are listened to.
@@ -57,7 +57,8 @@ pub(crate) struct Thread {
     kept: Option<Box<Kept>>,
     rested: Option<Box<Kept>>,
     starving: Starving,
-    on_trial: bool,
+    on_trial: Option<Instant>,
+    shown_on_trial: bool,
     trust: Trust,
     last_rhythm: Option<Rhythm>,
 }
@@ -91,6 +92,17 @@ pub(crate) enum Heard {
     Starves(Why),
 }
 
+/// Whether a trial is over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum TrialEnd {
+    /// Not before then.
+    NotYet(Instant),
+    /// It is, and the thread has shown no rhythm.
+    InVain,
+    /// There is none any more.
+    NotOnTrial,
+}
+
 /// What an analysis led to.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Outcome {
@@ -98,6 +110,8 @@ pub(crate) enum Outcome {
     Same,
     /// A rhythm to plan by, found for this reason.
     Plan(Why),
+    /// The thread lost the rhythm that it showed on trial: it is on trial again.
+    TryAgain(Why),
     /// The thread has no rhythm any more.
     Released(Why),
 }
@@ -123,14 +137,15 @@ impl Thread {
             kept: None,
             rested: None,
             starving: Starving::default(),
-            on_trial: false,
+            on_trial: None,
+            shown_on_trial: false,
             trust: Trust::default(),
             last_rhythm: None,
         }
     }
 
     pub(crate) const fn is_on_trial(&self) -> bool {
-        self.on_trial
+        self.on_trial.is_some()
     }
 
     pub(crate) const fn is_kept(&self) -> bool {
@@ -186,15 +201,25 @@ impl Thread {
     const fn may_be_tried(&self, settings: &Settings) -> bool {
         settings.trials
             && self.kept.is_none()
-            && !self.on_trial
+            && self.on_trial.is_none()
             && matches!(self.relation, Relation::Open)
     }
 
     fn begin_trial(&mut self, now: Instant) {
         self.starving.tried(now);
-        self.on_trial = true;
+        self.on_trial = Some(now);
         self.analyser.clear();
         self.attempts = Attempts::new();
+    }
+
+    /// Another thread is on trial at `now`: this one is from now on, too, if it starves as well.
+    pub(crate) fn starves_too(&mut self, now: Instant, settings: &Settings) -> Option<Why> {
+        if !self.may_be_tried(settings) || !self.starving.starves_too(now) {
+            return None;
+        }
+        let (waited, over) = self.starving.waited(now);
+        self.begin_trial(now);
+        Some(Why::Starves { waited, over })
     }
 
     /// It has executed for `executed` up to `now`: when to look again, and why it is on trial from now
@@ -214,9 +239,17 @@ impl Thread {
         (seen.next, Some(Why::NeverBlocks { over }))
     }
 
-    /// Its trial is over. True if it led to nothing.
-    pub(crate) fn ends_trial(&mut self) -> bool {
-        std::mem::take(&mut self.on_trial)
+    /// Trials end at `until`, but none lasts longer than two: whether this one is over at `now`.
+    pub(crate) fn ends_trial(&mut self, now: Instant, until: Instant) -> TrialEnd {
+        let Some(began) = self.on_trial else {
+            return TrialEnd::NotOnTrial;
+        };
+        let end = until.min(began + TRIAL * 2);
+        if now < end {
+            return TrialEnd::NotYet(end);
+        }
+        self.on_trial = None;
+        TrialEnd::InVain
     }
 
     /// Its budget ran out at `at`. True if that is news for the predictor.
@@ -298,7 +331,8 @@ impl Thread {
             None => Box::new(Kept::new(rhythm, self.analyser.bursts(), now, settings)),
         };
         self.kept = Some(kept);
-        if std::mem::take(&mut self.on_trial) {
+        self.shown_on_trial = self.on_trial.take().is_some();
+        if self.shown_on_trial {
             self.starving.proved();
         }
         self.trust = Trust {
@@ -356,11 +390,25 @@ impl Thread {
                     None => self.trust.doubts >= DOUBTS,
                 };
                 if sustained {
-                    self.lose(Why::RhythmLost)
+                    self.doubted(now)
                 } else {
                     Outcome::Same
                 }
             }
+        }
+    }
+
+    /// Its rhythm is lost. One that it had only just shown on trial was a wrong one, perhaps; before it
+    /// starves again, it gets another trial.
+    fn doubted(&mut self, now: Instant) -> Outcome {
+        let again = self.shown_on_trial && self.trust.passed == 0;
+        let lost = self.lose(Why::RhythmLost);
+        if again {
+            self.shown_on_trial = false;
+            self.begin_trial(now);
+            Outcome::TryAgain(Why::TriedAgain)
+        } else {
+            lost
         }
     }
 
@@ -407,7 +455,7 @@ impl Thread {
     ) -> Option<(Reservation, Span)> {
         let (job, period) = match &self.kept {
             Some(kept) => (kept.runtime()?, kept.rhythm().period),
-            None if self.on_trial => {
+            None if self.on_trial.is_some() => {
                 let period = settings.trial_period;
                 (settings.trial_share.runtime_in(period), period)
             }

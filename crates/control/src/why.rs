@@ -30,6 +30,8 @@ pub enum Why {
         /// For how long.
         over: Span,
     },
+    /// It lost the rhythm that it had shown on trial, and may have another one.
+    TriedAgain,
     /// Its trial is over, and it showed no rhythm.
     TrialOver,
     /// Its jobs' demand asks for more, or for less.
@@ -91,6 +93,7 @@ impl fmt::Display for Why {
                 f,
                 "on trial: it hardly got to run for {over}, and may have a rhythm if it does"
             ),
+            Self::TriedAgain => f.write_str("it lost its rhythm: on trial for another one"),
             Self::TrialOver => f.write_str("it showed no rhythm on trial"),
             Self::Demand { job } => write!(f, "its jobs take {job}"),
             Self::Exhausted => f.write_str("a job ran out of budget"),

@@ -279,6 +279,29 @@ fn a_starved_thread_that_shows_no_rhythm_on_trial_is_given_back_and_left_alone_f
 }
 
 #[test]
+fn who_starves_a_little_beside_a_starving_thread_joins_it_on_trial() {
+    let little = |script: &mut Script| {
+        let mut noise = Noise(1);
+        let mut woke = at_ms(0);
+        while woke < at_ms(2500) {
+            let waited = ms(5) + noise.up_to(ms(10));
+            script.late_burst(8, woke, waited, ms(3));
+            woke = woke + waited + ms(4) + noise.up_to(ms(50));
+        }
+    };
+    let mut script = Script::default();
+    script.starved(7, (at_ms(0), at_ms(3000)));
+    little(&mut script);
+    let ran = of_film(script);
+    assert!(matches!(ran.of(7)[0].why, Why::Starves { .. }));
+    assert!(matches!(ran.of(8)[0].why, Why::Starves { .. }));
+    assert!(ran.of(8)[0].at <= ran.of(7)[0].at + ms(40));
+    let mut alone = Script::default();
+    little(&mut alone);
+    assert_eq!(of_film(alone).reserves(8), []);
+}
+
+#[test]
 fn without_trials_a_starved_thread_is_never_touched() {
     let mut script = Script::default();
     script.starved(7, (at_ms(0), at_ms(5000)));

@@ -64,6 +64,20 @@ impl Script {
         }));
     }
 
+    /// The thread wakes at `woke`, waits for a CPU for `waited` and then executes for `executed`.
+    pub(crate) fn late_burst(&mut self, tid: u32, woke: Instant, waited: Span, executed: Span) {
+        self.0.push(Event::Burst(Burst {
+            task: TaskId::recorded(tid),
+            woke,
+            first_ran: woke + waited,
+            blocked: woke + waited + executed,
+            executed,
+            preempted: 0,
+            waker: 0,
+            exhausted: false,
+        }));
+    }
+
     /// A thread that hardly gets to run: each burst of 10 ms takes it some 45 to 90 ms, and it
     /// sleeps no longer than 5 ms in between.
     pub(crate) fn starved(&mut self, tid: u32, (from, until): (Instant, Instant)) {
