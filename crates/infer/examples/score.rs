@@ -149,8 +149,8 @@ fn track(apps: &[App]) {
 
 fn track_thread(app: &App, thread: &Thread, periods: &[f64]) -> Option<String> {
     let (from, rhythm) = scoring::windows(&app.recording, thread, Span::from_ms(500))
-        .find_map(|(to, bursts)| Some((to, Method::Default.analyse(bursts, to)?)))
-        .filter(|(_, rhythm)| scoring::is_right(*rhythm, periods))?;
+        .filter_map(|(to, bursts)| Some((to, Method::Default.analyse(bursts, to)?)))
+        .find(|(_, rhythm)| scoring::is_right(*rhythm, periods))?;
     let mut tracker = Tracker::new(rhythm);
     let (mut bursts, mut changed) = (0, 0);
     for burst in thread.bursts.iter().filter(|burst| burst.woke >= from) {

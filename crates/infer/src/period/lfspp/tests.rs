@@ -20,6 +20,7 @@ fn analyser_of(events: &[Instant], config: Config) -> Analyser {
 fn the_incremental_spectrum_is_the_plain_sum_over_the_window() {
     let config = Config {
         lowest_hz: 0.0,
+        highest_hz: 1000.0,
         ..Config::default()
     };
     let events = train(33.3667, &[0.0, 2.1, 7.9], 200);
