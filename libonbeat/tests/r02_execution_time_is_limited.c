@@ -23,8 +23,9 @@ int main(void)
 	check(violations == 1);
 	check(read_clock(CLOCK_THREAD_CPUTIME_ID) - used_ns >= ONBEAT_MS(20));
 
-	onbeat_try_within_wcet (ONBEAT_MS(20)) {
-		usleep(60000);
+	/* Much, for a hypervisor that stops the machine meanwhile may count as execution. */
+	onbeat_try_within_wcet (ONBEAT_MS(300)) {
+		usleep(400000);
 		slept = 1;
 	}
 	onbeat_handle

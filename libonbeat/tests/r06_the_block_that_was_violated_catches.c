@@ -6,11 +6,14 @@
 
 static volatile int inner, outer, finally_inner, finally_outer;
 
+/* Protected until both blocks are entered, so that it is in the inner one that a limit passes. */
 static void nested(int64_t outer_ns, int64_t inner_ns)
 {
 	inner = outer = finally_inner = finally_outer = 0;
+	onbeat_within_disable();
 	onbeat_try_within_rel (outer_ns) {
 		onbeat_try_within_rel (inner_ns) {
+			onbeat_within_enable();
 			compute_for_ever();
 		}
 		onbeat_finally {
@@ -30,6 +33,7 @@ static void nested(int64_t outer_ns, int64_t inner_ns)
 			outer++;
 		}
 	onbeat_end;
+	onbeat_within_enable();
 	check(finally_inner == 1 && finally_outer == 1);
 }
 

@@ -24,6 +24,9 @@ int main(void)
 	onbeat_try_within_rel (ONBEAT_MS(10)) {
 	}
 	onbeat_handle
+		onbeat_when (onbeat_deadline_violation) {
+			/* A machine that stood still for 10 ms: right as well. */
+		}
 	onbeat_end;
 	sleep_undisturbed();
 
@@ -35,7 +38,7 @@ int main(void)
 			handled++;
 		}
 		onbeat_when (onbeat_deadline_violation) {
-			/* A machine that stood still for 10 ms: right as well. */
+			/* The same. */
 			handled++;
 		}
 	onbeat_end;

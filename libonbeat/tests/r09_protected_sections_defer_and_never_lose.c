@@ -11,8 +11,9 @@ int main(void)
 	volatile int violations = 0;
 	volatile int whole = 0;
 
+	/* Protected from before the block on, lest the limit pass before its first statement. */
+	onbeat_within_disable();
 	onbeat_try_within_rel (ONBEAT_MS(2)) {
-		onbeat_within_disable();
 		onbeat_within_disable();
 		compute_ns(ONBEAT_MS(20));
 		onbeat_within_enable();
@@ -26,6 +27,7 @@ int main(void)
 			check(onbeat_delay() >= ONBEAT_MS(18));
 		}
 	onbeat_end;
+	onbeat_within_enable();
 	check(completed == 1 && after == 0 && violations == 1);
 
 	/* A whole block inside a protected section: its own violation is thrown where it ends. */

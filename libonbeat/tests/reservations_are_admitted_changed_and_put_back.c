@@ -13,13 +13,16 @@
 
 #define MS INT64_C(1000000)
 
-static volatile int stop;
-static volatile pid_t other;
+#define MOST_CPUS 4096
 
-static void *wait_attached(void *unused)
+static volatile int stop;
+static volatile pid_t others[MOST_CPUS];
+
+static void *wait_attached(void *argument)
 {
-	(void)unused;
-	other = (pid_t)syscall(SYS_gettid);
+	volatile pid_t *own = argument;
+
+	*own = (pid_t)syscall(SYS_gettid);
 	while (!stop)
 		usleep(1000);
 	return NULL;
@@ -39,7 +42,8 @@ int main(void)
 	struct onbeat_reservation *reservation = NULL;
 	struct onbeat_reservation *greedy = NULL;
 	struct onbeat_reservation_state state;
-	pthread_t thread;
+	static pthread_t threads[MOST_CPUS];
+	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
 	int available;
 	int error;
 
@@ -59,19 +63,23 @@ int main(void)
 	check(sched_getscheduler(0) == (6 | SCHED_RESET_ON_FORK));
 	expect_refusal(onbeat_reservation_attach(reservation, 0), -EALREADY, "attached already");
 
-	check(pthread_create(&thread, NULL, wait_attached, NULL) == 0);
-	while (!other)
-		usleep(1000);
-	check(onbeat_reservation_attach(reservation, other) == 0);
+	/* One thread more than there are CPUs: all of them at 99% never fit. */
+	check(cpus > 0 && cpus <= MOST_CPUS);
+	for (long i = 0; i < cpus; i++) {
+		check(pthread_create(&threads[i], NULL, wait_attached, (void *)&others[i]) == 0);
+		while (!others[i])
+			usleep(1000);
+		check(onbeat_reservation_attach(reservation, others[i]) == 0);
+	}
 	check(onbeat_reservation_query(reservation, &state) == 0);
-	check(state.threads == 2 && state.runtime_ns == 2 * MS);
+	check(state.threads == cpus + 1 && state.runtime_ns == 2 * MS);
 
 	check(onbeat_reservation_change(reservation, 3 * MS, 50 * MS, 50 * MS) == 0);
 	check(onbeat_reservation_query(reservation, &state) == 0);
 	check(state.runtime_ns == 3 * MS && state.period_ns == 50 * MS);
 
 	check(onbeat_reservation_available(&available) == 0);
-	check(available > 0 && available < 1000 * sysconf(_SC_NPROCESSORS_ONLN));
+	check(available > 0 && available < 1000 * cpus);
 	error = onbeat_reservation_change(reservation, 99 * MS, 100 * MS, 100 * MS);
 	expect_refusal(error, -EBUSY, "are free");
 	check(onbeat_reservation_query(reservation, &state) == 0);
@@ -88,9 +96,11 @@ int main(void)
 	check(onbeat_reservation_create(&greedy, 4 * MS, 10 * MS, 10 * MS) == 0);
 	onbeat_reservation_destroy(greedy);
 	onbeat_reservation_destroy(reservation);
-	check(sched_getscheduler(other) == SCHED_OTHER);
+	for (long i = 0; i < cpus; i++)
+		check(sched_getscheduler(others[i]) == SCHED_OTHER);
 	stop = 1;
-	pthread_join(thread, NULL);
+	for (long i = 0; i < cpus; i++)
+		pthread_join(threads[i], NULL);
 	onbeat_reservation_destroy(NULL);
 	return 0;
 }
