@@ -74,6 +74,14 @@ pub(crate) fn is_asleep(task: TaskId) -> bool {
     Stat::read(task.tid).is_some_and(|stat| stat.state != 'R')
 }
 
+/// The leader of the task's process; none if that is the task itself.
+pub(crate) fn leader(task: TaskId) -> Option<TaskId> {
+    let status = fs::read_to_string(format!("/proc/{}/status", task.tid)).ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("Tgid:"))?;
+    let pid: u32 = line.trim().parse().ok()?;
+    (pid != task.tid).then(|| identify(pid).ok())?
+}
+
 /// The identity of the calling thread.
 ///
 /// # Errors

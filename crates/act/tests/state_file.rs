@@ -20,6 +20,7 @@ fn reserved(ms: u64) -> Attributes {
 fn change(tid: u32, ms: u64) -> Record {
     Record::Change {
         task: TaskId::recorded(tid),
+        leader: None,
         before: before(3),
         set: reserved(ms),
     }
@@ -68,6 +69,7 @@ fn the_last_two_settings_are_known_and_a_refused_one_is_not_among_them() {
     let of = |records: &[Record]| state_of(records).changes.get(&task).copied();
     let settings = |in_force, pending| {
         Some(Change {
+            leader: None,
             before: before(3),
             in_force,
             pending,
@@ -116,14 +118,16 @@ fn a_file_that_is_written_for_hours_stays_small_and_says_the_same() {
     let directory = tempfile::tempdir().unwrap();
     let mut file = StateFile::create(directory.path()).unwrap();
     let [steady, changing, ended] = [1, 2, 3].map(TaskId::recorded);
-    file.change(steady, before(1), reserved(9)).unwrap();
+    file.change(steady, None, before(1), reserved(9)).unwrap();
     for ms in 1..=60 {
         for _ in 0..20 {
-            file.change(changing, before(2), reserved(ms)).unwrap();
+            file.change(changing, None, before(2), reserved(ms))
+                .unwrap();
             file.refused(changing).unwrap();
         }
-        file.change(changing, before(2), reserved(ms)).unwrap();
-        file.change(ended, before(3), reserved(ms)).unwrap();
+        file.change(changing, None, before(2), reserved(ms))
+            .unwrap();
+        file.change(ended, None, before(3), reserved(ms)).unwrap();
         file.done(ended).unwrap();
     }
     let bytes = std::fs::read(file.path()).unwrap();
@@ -133,6 +137,7 @@ fn a_file_that_is_written_for_hours_stays_small_and_says_the_same() {
     assert_eq!(state.owner.unwrap().process.tid, std::process::id());
     let told = state.changes.into_iter().collect::<Vec<_>>();
     let setting = |nice, in_force, pending| Change {
+        leader: None,
         before: before(nice),
         in_force,
         pending: Some(pending),
@@ -150,14 +155,14 @@ fn a_file_with_nothing_left_to_put_back_is_removed() {
     let task = TaskId::recorded(1);
     let mut file = StateFile::create(directory.path()).unwrap();
     let path = file.path().to_owned();
-    file.change(task, before(0), reserved(5)).unwrap();
+    file.change(task, None, before(0), reserved(5)).unwrap();
     file.done(task).unwrap();
     drop(file);
     assert!(!path.exists());
 
     let mut file = StateFile::create(directory.path()).unwrap();
     let path = file.path().to_owned();
-    file.change(task, before(0), reserved(5)).unwrap();
+    file.change(task, None, before(0), reserved(5)).unwrap();
     drop(file);
     assert!(path.exists());
 }
@@ -181,9 +186,13 @@ fn records() -> impl Strategy<Value = Record> {
         policy,
         reset_on_fork,
     });
-    let change = (task.clone(), attributes, 1..99_u64).prop_map(|(task, before, ms)| {
-        let set = reserved(ms);
-        Record::Change { task, before, set }
+    let leader = prop::option::of(task.clone());
+    let change = (task.clone(), leader, attributes, 1..99_u64);
+    let change = change.prop_map(|(task, leader, before, ms)| Record::Change {
+        task,
+        leader,
+        before,
+        set: reserved(ms),
     });
     prop_oneof![
         3 => change,

@@ -15,11 +15,12 @@ impl DeadlineActuator {
     pub(super) fn admit(
         &mut self,
         task: TaskId,
+        leader: Option<TaskId>,
         before: Attributes,
         reservation: Reservation,
     ) -> Result<Attributes, Refusal> {
         let set = Attributes::reserved(reservation, self.options.reclaim);
-        self.announce(task, before, set)?;
+        self.announce(task, leader, before, set)?;
         let Err(mut error) = set.set(task.tid) else {
             return Ok(set);
         };
@@ -46,13 +47,14 @@ impl DeadlineActuator {
     }
 
     /// Writes down what is about to be done; without that, it is not done.
-    pub(super) fn announce(
+    fn announce(
         &mut self,
         task: TaskId,
+        leader: Option<TaskId>,
         before: Attributes,
         set: Attributes,
     ) -> Result<(), Refusal> {
-        let written = self.state_file.change(task, before, set);
+        let written = self.state_file.change(task, leader, before, set);
         written.map_err(|error| {
             Refusal::Other(format!(
                 "task {task} is left as it is, because the state file {} could not be written \

@@ -27,8 +27,9 @@ use crate::limits::Limits;
 use crate::restore::StateFile;
 use crate::task;
 use account::Account;
+use leave::leave;
 use recount::Others;
-use server::SchedulerClock;
+use server::{SchedulerClock, Server};
 
 /// What can be chosen.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -61,6 +62,8 @@ enum Entry {
 /// A task that has a reservation.
 #[derive(Clone, Copy, Debug)]
 struct Held {
+    /// The leader of its process, if that is another task.
+    leader: Option<TaskId>,
     before: Attributes,
     set: Attributes,
     reservation: Reservation,
@@ -119,8 +122,34 @@ impl DeadlineActuator {
     }
 
     fn forget(&mut self, task: TaskId) {
+        self.follow_into_leader(task);
         self.let_go(task);
         self.tasks.remove(&task);
+    }
+
+    /// A thread that executes another program takes the number of its process's leader, and its
+    /// reservation along: there it is given back.
+    fn follow_into_leader(&mut self, task: TaskId) {
+        let Some(Entry::Held(held)) = self.tasks.get(&task) else {
+            return;
+        };
+        let Held { set, before, .. } = *held;
+        let Some(leader) = held.leader.filter(|&leader| task::is_alive(leader)) else {
+            return;
+        };
+        let of_its_own = match self.tasks.get(&leader) {
+            Some(Entry::Held(own)) => own.set == set,
+            _ => false,
+        };
+        let wears_it = Attributes::get(leader.tid).is_ok_and(|now| now == set);
+        if wears_it && !of_its_own && !task::is_alive(task) {
+            let server = Server::read(leader);
+            // If it fails, the state file tells of it still.
+            if leave(leader, server, task::is_asleep(leader), &set, &before).is_ok() {
+                self.let_go(leader);
+                self.tasks.remove(&leader);
+            }
+        }
     }
 
     /// The task's reservation, if it has one, is no longer this actuator's to give back; the kernel
@@ -166,9 +195,9 @@ impl Actuator for DeadlineActuator {
         let (now_has, held) = self.look_at_held(task)?;
         let now = clock::now();
         self.account.settle(now);
-        let (before, earlier_settled) = match held {
+        let (leader, before, earlier_settled) = match held {
             Some(held) if held.reservation == reservation => return Ok(()),
-            Some(held) => (held.before, held.settled_by(now)),
+            Some(held) => (held.leader, held.before, held.settled_by(now)),
             None => {
                 if let Some(until) = self.account.settles_at(task) {
                     return Err(Refusal::Settling { until });
@@ -176,11 +205,12 @@ impl Actuator for DeadlineActuator {
                 if matches!(now_has.policy, Policy::Deadline(_)) {
                     return Err(taken_over(now_has));
                 }
-                (now_has, Instant::ZERO)
+                (task::leader(task), now_has, Instant::ZERO)
             }
         };
-        let set = self.admit(task, before, reservation)?;
+        let set = self.admit(task, leader, before, reservation)?;
         let held = Held {
+            leader,
             before,
             set,
             reservation,

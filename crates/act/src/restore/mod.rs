@@ -144,7 +144,7 @@ fn restore_file(path: &Path, force: bool, report: &mut Report) -> Result<(), Ski
             }
         }
         for (task, change) in state.changes {
-            let outcome = put_back(task, &change);
+            let outcome = put_back_wherever(task, &change);
             complete &= !matches!(outcome, Outcome::Failed { .. });
             report.tasks.push((task, outcome));
         }
@@ -156,6 +156,17 @@ fn restore_file(path: &Path, force: bool, report: &mut Report) -> Result<(), Ski
         fs::remove_file(path)?;
     }
     Ok(())
+}
+
+/// A thread that has executed another program since is found as the leader of its process.
+fn put_back_wherever(task: TaskId, change: &Change) -> Outcome {
+    match (put_back(task, change), change.leader) {
+        (Outcome::Gone, Some(leader)) => match put_back(leader, change) {
+            found @ (Outcome::Restored | Outcome::Failed { .. }) => found,
+            _ => Outcome::Gone,
+        },
+        (outcome, _) => outcome,
+    }
 }
 
 fn put_back(task: TaskId, change: &Change) -> Outcome {

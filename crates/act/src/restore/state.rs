@@ -25,6 +25,10 @@ pub enum Record {
     Change {
         /// The task.
         task: TaskId,
+        /// The leader of its process, if it is not the leader itself: a thread that executes
+        /// another program takes the leader's number.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        leader: Option<TaskId>,
         /// What to put back.
         before: Attributes,
         /// What it is about to get.
@@ -54,6 +58,8 @@ pub struct Owner {
 /// What a state file says is still to be put back of one task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Change {
+    /// The leader of its process, if that is another task.
+    pub leader: Option<TaskId>,
     /// What the task had before it was first touched.
     pub before: Attributes,
     /// What it was last known to have been given; none if the first change may not have happened.
@@ -88,8 +94,14 @@ impl State {
     pub fn apply(&mut self, record: Record) {
         match record {
             Record::Owner(owner) => self.owner = Some(owner),
-            Record::Change { task, before, set } => {
+            Record::Change {
+                task,
+                leader,
+                before,
+                set,
+            } => {
                 let change = self.changes.entry(task).or_insert(Change {
+                    leader,
                     before,
                     in_force: None,
                     pending: None,
@@ -117,11 +129,16 @@ impl State {
     pub(crate) fn to_records(&self) -> Vec<Record> {
         let owner = self.owner.iter().cloned().map(Record::Owner);
         let changes = self.changes.iter().flat_map(|(&task, change)| {
-            let before = change.before;
+            let Change { leader, before, .. } = *change;
             [change.in_force, change.pending]
                 .into_iter()
                 .flatten()
-                .map(move |set| Record::Change { task, before, set })
+                .map(move |set| Record::Change {
+                    task,
+                    leader,
+                    before,
+                    set,
+                })
         });
         owner.chain(changes).collect()
     }

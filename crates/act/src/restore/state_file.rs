@@ -81,12 +81,24 @@ impl StateFile {
         &self.path
     }
 
-    /// To be called before `task`, which had `before` when it was first touched, is given `set`.
+    /// To be called before `task`, which had `before` when it was first touched, is given `set`;
+    /// with the `leader` of its process if that is another task.
     ///
     /// # Errors
     /// If it could not be written: the change must not be made.
-    pub fn change(&mut self, task: TaskId, before: Attributes, set: Attributes) -> io::Result<()> {
-        self.write(Record::Change { task, before, set })
+    pub fn change(
+        &mut self,
+        task: TaskId,
+        leader: Option<TaskId>,
+        before: Attributes,
+        set: Attributes,
+    ) -> io::Result<()> {
+        self.write(Record::Change {
+            task,
+            leader,
+            before,
+            set,
+        })
     }
 
     /// The change last announced for `task` was refused.

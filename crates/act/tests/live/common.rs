@@ -3,8 +3,9 @@
 //! No test asserts when something happens: what must happen in the end is polled for, generously.
 
 use std::fs::File;
-use std::io::Read;
+use std::io::{BufRead, BufReader};
 use std::os::fd::AsRawFd;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -50,17 +51,25 @@ impl Bandwidth {
     }
 }
 
+/// An example program of this crate, which is built with the tests.
+pub(crate) fn example(name: &str) -> PathBuf {
+    let tests = std::env::current_exe().unwrap();
+    let built = tests.parent().and_then(Path::parent).unwrap();
+    let example = built.join("examples").join(name);
+    assert!(
+        example.exists(),
+        "run 'cargo build -p onbeat-act --examples' first"
+    );
+    example
+}
+
 /// A process that is ended with the test.
 pub(crate) struct Process(Child);
 
 impl Process {
     /// One that sleeps.
     pub(crate) fn asleep() -> Self {
-        let mut shell = Command::new("sh");
-        shell.args(["-c", "echo; read _"]).stdin(Stdio::piped());
-        let mut process = Self(shell.stdout(Stdio::piped()).spawn().unwrap());
-        let output = process.0.stdout.as_mut().unwrap();
-        output.read_exact(&mut [0]).unwrap();
+        let (process, _) = Self::talking(Command::new("sh").args(["-c", "echo; read _"]));
         eventually("a process that waits for input", || {
             let stat = task::Stat::read(process.pid()).unwrap();
             (stat.state == 'S').then_some(())
@@ -75,6 +84,16 @@ impl Process {
 
     pub(crate) fn start(command: &mut Command) -> Self {
         Self(command.stdout(Stdio::null()).spawn().unwrap())
+    }
+
+    /// One that says a line, and may wait for its input to end; and the line.
+    pub(crate) fn talking(command: &mut Command) -> (Self, String) {
+        command.stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut process = Self(command.spawn().unwrap());
+        let mut line = String::new();
+        let output = process.0.stdout.as_mut().unwrap();
+        BufReader::new(output).read_line(&mut line).unwrap();
+        (process, line)
     }
 
     pub(crate) fn task(&self) -> TaskId {
@@ -148,11 +167,12 @@ pub(crate) fn eventually<T>(what: &str, mut answer: impl FnMut() -> Option<T>) -
     }
 }
 
-/// Does what may be answered with "not before".
+/// Does what may be answered with "not before", or "no room".
 pub(crate) fn patiently(what: &str, mut act: impl FnMut() -> Result<(), Refusal>) {
     eventually(what, || match act() {
         Ok(()) => Some(()),
-        Err(Refusal::Settling { .. }) => None,
+        // Other programs may have reservations for a while.
+        Err(Refusal::Settling { .. } | Refusal::NoRoom { .. }) => None,
         Err(refusal) => panic!("{what}: {refusal}"),
     });
 }

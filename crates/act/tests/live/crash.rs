@@ -1,6 +1,6 @@
 //! After onbeat is killed, restoring leaves every task as it was before.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
@@ -10,22 +10,10 @@ use onbeat_act::{DeadlineActuator, Options};
 use onbeat_model::{Actuator, Reservation, Span, Standing, TaskId};
 
 use crate::common::{
-    Bandwidth, Process, actuator, can_run, eventually, release, reserve, scheduling, small,
+    Bandwidth, Process, actuator, can_run, eventually, example, release, reserve, scheduling, small,
 };
 
 const ROUNDS: u64 = 24;
-
-/// The example that holds reservations, built beside the tests.
-fn holder() -> PathBuf {
-    let tests = std::env::current_exe().unwrap();
-    let built = tests.parent().and_then(Path::parent).unwrap();
-    let holder = built.join("examples/hold");
-    assert!(
-        holder.exists(),
-        "run 'cargo build -p onbeat-act --example hold' first"
-    );
-    holder
-}
 
 /// Tasks of every kind of scheduling, as they were before.
 fn victims() -> Vec<(Process, Attributes)> {
@@ -67,7 +55,7 @@ fn every_task_is_as_before_when_onbeat_was_killed_at_any_moment() {
     for seed in 1..=ROUNDS {
         let directory = tempfile::tempdir().unwrap();
         let victims = victims();
-        let mut hold = Command::new(holder());
+        let mut hold = Command::new(example("hold"));
         hold.arg(directory.path()).arg(seed.to_string());
         hold.args(
             victims

@@ -3,11 +3,13 @@
 use std::process::{Command, Stdio};
 use std::sync::mpsc;
 
+use onbeat_act::attributes::Attributes;
+use onbeat_act::restore::{Outcome, restore};
 use onbeat_act::task;
-use onbeat_model::{Actuator, Reservation, Span, Standing};
+use onbeat_model::{Actuator, Reservation, Span, Standing, TaskId};
 
 use crate::common::{
-    Bandwidth, Process, actuator, can_run, eventually, release, reserve, scheduling, small,
+    Bandwidth, Process, actuator, can_run, eventually, example, release, reserve, scheduling, small,
 };
 
 #[test]
@@ -68,6 +70,65 @@ fn a_program_that_becomes_another_keeps_its_reservation_and_gets_its_own_back() 
     assert_eq!(actuator.standing(task), Standing::Held(small()));
     release(&mut actuator, task);
     assert_eq!(scheduling(task), before);
+}
+
+/// A program of two threads, the second of which is to execute another; and that thread.
+fn about_to_become() -> (Process, TaskId) {
+    let mut program = Command::new(example("become"));
+    let (process, output) = Process::talking(&mut program);
+    let second = task::identify(output.trim().parse().unwrap()).unwrap();
+    (process, second)
+}
+
+fn become_it(process: &mut Process) {
+    process.close_input();
+    let comm = format!("/proc/{}/comm", process.pid());
+    eventually("another program", || {
+        (std::fs::read_to_string(&comm).unwrap() == "sleep\n").then_some(())
+    });
+}
+
+#[test]
+fn a_thread_that_becomes_another_program_does_not_take_its_reservation_along() {
+    let name = "a_thread_that_becomes_another_program_does_not_take_its_reservation_along";
+    if !can_run(name) {
+        return;
+    }
+    let _bandwidth = Bandwidth::a_little();
+    let (_directory, mut actuator) = actuator();
+    for leader_is_held in [false, true] {
+        let (mut process, second) = about_to_become();
+        let leader = process.task();
+        let before = scheduling(leader);
+        reserve(&mut actuator, second, small());
+        if leader_is_held {
+            let other = Reservation::implicit(Span::from_ms(2), Span::from_ms(100)).unwrap();
+            reserve(&mut actuator, leader, other);
+        }
+        become_it(&mut process);
+        assert_eq!(process.task(), leader);
+        assert_eq!(scheduling(leader), Attributes::reserved(small(), false));
+        assert_eq!(actuator.standing(second), Standing::Gone);
+        assert_eq!(scheduling(leader), before);
+        assert_eq!(actuator.standing(leader), Standing::Own);
+    }
+}
+
+#[test]
+fn a_thread_that_became_another_program_is_found_after_a_crash() {
+    if !can_run("a_thread_that_became_another_program_is_found_after_a_crash") {
+        return;
+    }
+    let _bandwidth = Bandwidth::a_little();
+    let (directory, mut actuator) = actuator();
+    let (mut process, second) = about_to_become();
+    let leader = process.task();
+    let before = scheduling(leader);
+    reserve(&mut actuator, second, small());
+    become_it(&mut process);
+    let report = restore(directory.path(), true).unwrap();
+    assert_eq!(report.tasks, [(second, Outcome::Restored)]);
+    assert_eq!(scheduling(leader), before);
 }
 
 #[test]
