@@ -2,7 +2,8 @@
 # Runs every fuzz target for the given number of seconds (60 if none is given).
 #
 # Sanitizers and coverage are behind rustc's unstable flags: with a stable toolchain alone,
-# RUSTC_BOOTSTRAP opens them.
+# RUSTC_BOOTSTRAP opens them. In CI every run draws the same inputs, so that a change is judged by
+# what it changed; runs by hand find new ones.
 set -euo pipefail
 cd "$(dirname "$0")/../fuzz"
 seconds=${1:-60}
@@ -24,7 +25,7 @@ trap 'rm -f "$log"' EXIT
 for target in "${targets[@]}"; do
     echo "== fuzz $target: $seconds s"
     if ! "${cargo[@]}" fuzz run --sanitizer none "$target" -- \
-        -max_total_time="$seconds" -timeout=10 -rss_limit_mb=4096 >"$log" 2>&1; then
+        -max_total_time="$seconds" ${CI:+-seed=1} -timeout=60 -rss_limit_mb=4096 >"$log" 2>&1; then
         tail -n 60 "$log"
         echo "fuzz $target: a fault; the input that caused it is named above" >&2
         exit 1

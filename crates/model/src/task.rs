@@ -61,8 +61,11 @@ impl Name {
 }
 
 impl From<&str> for Name {
+    /// As many whole characters as find room: what is written and read again is the same.
     fn from(name: &str) -> Self {
-        Self::new(name.as_bytes())
+        let fits = |end: &usize| name.is_char_boundary(*end);
+        let end = (0..=name.len().min(15)).rev().find(fits).unwrap_or(0);
+        Self::new(&name.as_bytes()[..end])
     }
 }
 
@@ -87,7 +90,7 @@ impl Serialize for Name {
 impl<'de> Deserialize<'de> for Name {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = std::borrow::Cow::<'de, str>::deserialize(deserializer)?;
-        Ok(Self::new(text.as_bytes()))
+        Ok(Self::from(&*text))
     }
 }
 
@@ -127,5 +130,11 @@ mod tests {
             Name::from("mplayer")
         );
         assert_eq!(Name::new(b"\xff\0rest").to_text(), "\u{fffd}");
+    }
+
+    #[test]
+    fn a_long_name_read_from_text_ends_with_a_whole_character() {
+        let name = Name::from("fourteen-byte-\u{e9}clair");
+        assert_eq!(name.to_text(), "fourteen-byte-");
     }
 }
