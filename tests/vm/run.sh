@@ -82,7 +82,7 @@ run_case() {
         why="the case ended with $(sed -n 's/^onbeat-vm-case-ended: //p' "$work/log")"
     fi
     printf 'test vm %s: %s ... %s\n' "$(cat "$kernel/release")" "$name" "$([ -z "$why" ] && echo ok || echo FAILED)"
-    printf '     (%.1f s)\n' "$(echo "$ended - $began" | bc)"
+    printf '     (%.1f s)\n' "$(awk -v began="$began" -v ended="$ended" 'BEGIN { print ended - began }')"
     if [ -n "$why" ]; then
         echo "     $why; what the guest said:"
         tail -n 60 "$work/log"
