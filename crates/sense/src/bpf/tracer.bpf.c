@@ -8,7 +8,7 @@
  * or no such storage, raw tracepoints and a hash map do, at three times the cost on a busy machine
  * (cache and TLB misses). User space loads one of the two.
  *
- * Some switches are invisible here: a virtual machine may hide those to and from its agent. So no
+ * Some switches are invisible here: a virtual machine may hide those to and from its supervisor. So no
  * step takes for granted that the one before it was seen. CPU time is always the difference of the
  * scheduler's own account, so that bursts add up to it exactly, whatever was missed.
  */
