@@ -13,6 +13,8 @@ const FEWEST: usize = 6;
 const MERGES: usize = 2;
 /// A second rhythm has at least one in so many of the bursts.
 const OWN: usize = 6;
+/// It is looked for among so many of the last that the first leaves over.
+const REST: usize = 256;
 /// Evidence this strong for a rhythm in all bursts ends the search: it is past any doubt.
 const CERTAIN: f64 = 20.0;
 
@@ -43,6 +45,7 @@ pub struct Analyser {
     config: Config,
     bursts: VecDeque<Burst>,
     train: Train,
+    workers: Train,
     search: Search,
 }
 
@@ -54,6 +57,7 @@ impl Analyser {
             config,
             bursts: VecDeque::new(),
             train: Train::default(),
+            workers: Train::default(),
             search: Search::default(),
         }
     }
@@ -100,6 +104,7 @@ impl Analyser {
             origin,
             enough,
             train: &mut self.train,
+            workers: &mut self.workers,
             search: &mut self.search,
         };
         let Some(first) = look.strongest() else {
@@ -132,6 +137,7 @@ struct Look<'a> {
     origin: u64,
     enough: f64,
     train: &'a mut Train,
+    workers: &'a mut Train,
     search: &'a mut Search,
 }
 
@@ -172,10 +178,11 @@ impl Look<'_> {
             return None;
         }
         let mut look = Look {
-            bursts: &rest,
+            bursts: &rest[rest.len().saturating_sub(REST)..],
             origin: self.origin,
             enough: self.enough,
             train: self.train,
+            workers: self.workers,
             search: self.search,
         };
         look.at(&Choice::All).filter(|second| {
@@ -191,17 +198,18 @@ impl Look<'_> {
         let mut limits = Vec::new();
         self.train.levels(&mut limits);
         limits.truncate(MERGES);
-        // Without merging, last.
-        limits.push(0.0);
         let mut best: Option<Found> = None;
-        for limit in limits {
-            for workers in [true, false] {
-                self.train.wakeups(self.bursts, self.origin, choice);
+        for level in 0..=limits.len() {
+            if let Some(&limit) = limits.get(level) {
                 self.train.merge(limit);
-                if workers && !self.train.keep_workers() {
-                    continue;
-                }
-                if let Some(found) = self.search.beat(self.train, self.enough) {
+            }
+            let worked = self.workers.workers_of(self.train);
+            for train in worked
+                .then_some(&*self.workers)
+                .into_iter()
+                .chain([&*self.train])
+            {
+                if let Some(found) = self.search.beat(train, self.enough) {
                     if found.line_holds {
                         return Some(found);
                     }
@@ -209,6 +217,10 @@ impl Look<'_> {
                         best = Some(found);
                     }
                 }
+            }
+            if level < limits.len() {
+                // The next level is finer; the last is that of single bursts.
+                self.train.wakeups(self.bursts, self.origin, choice);
             }
         }
         best

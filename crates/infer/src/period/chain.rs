@@ -49,6 +49,7 @@ impl Chain {
         self.score.clear();
         self.from.clear();
         let reach = TOLERANCE * period;
+        let per_reach = 1.0 / reach;
         let mut first = [0_usize; LEAP];
         let mut best = (0.0, 0);
         for (j, &to) in at.iter().enumerate() {
@@ -61,7 +62,7 @@ impl Chain {
                 }
                 for (i, (&earlier, &so_far)) in at.iter().zip(&self.score).enumerate().skip(*first)
                 {
-                    let deviation = (earlier - due) / reach;
+                    let deviation = (earlier - due) * per_reach;
                     if deviation > 1.0 {
                         break;
                     }

@@ -24,6 +24,8 @@ const WHOLE: f64 = 0.8;
 /// The steps of a thread that sleeps more or less evenly are spread over this much of their mean.
 const SPREAD: f64 = 0.4;
 
+/// So many widths are tried.
+const WIDTHS: usize = 48;
 /// A rhythm meets at least this share of its beats.
 const FEWEST: f64 = 0.4;
 
@@ -149,6 +151,17 @@ impl Judge {
         claim: &Claim,
         tries: impl Fn(f64) -> f64,
     ) -> Option<Evidence> {
+        // Nothing to sort where too few could do.
+        let widest = claim.period / 2.0
+            * if claim.floor > 0.0 {
+                ALIKE / claim.floor
+            } else {
+                1.0
+            };
+        let near = self.deviations.iter().filter(|&&d| d <= widest).count();
+        if (near as f64) < FEWEST * claim.beats {
+            return None;
+        }
         let train = if claim.to - claim.from < WHOLE * train.length() {
             self.stretch.stretch_of(train, claim.from, claim.to);
             &self.stretch
@@ -157,11 +170,16 @@ impl Judge {
         };
         self.deviations.sort_unstable_by(f64::total_cmp);
         let mut best: Option<Evidence> = None;
-        for (i, &deviation) in self.deviations.iter().enumerate().skip(2) {
-            let met = (i + 1) as f64;
-            if met < FEWEST * claim.beats {
+        let fewest = ((FEWEST * claim.beats).ceil() as usize).max(3);
+        let stride = self.deviations.len() / WIDTHS + 1;
+        // The last of all is always among those tried.
+        let offset = self.deviations.len() % stride;
+        for (i, &deviation) in self.deviations.iter().enumerate() {
+            let met = i + 1;
+            if met < fewest || met % stride != offset {
                 continue;
             }
+            let met = met as f64;
             let reach = deviation.max(EXACT_NS).max(claim.period * 1e-3);
             let width = (2.0 * reach / claim.period).min(1.0);
             if claim.floor * width > ALIKE {

@@ -10,6 +10,9 @@ use super::view::Train;
 
 /// How many periods are followed.
 const CANDIDATES: usize = 6;
+/// Periods are followed through so many points, the last ones: enough to tell, and what it costs to
+/// find nothing is bounded.
+const RECENT: usize = 256;
 /// Points held to a line have steps whose mean square is twice the variance around it
 /// (von Neumann's ratio), give or take; that of a random walk falls with its length. The limit is
 /// `HELD + HELD_FEW / n`: below it are 5% of held trains of 30 points, above it 1% of walks.
@@ -74,6 +77,7 @@ pub(super) struct Search {
     judge: Judge,
     scratch: Vec<f64>,
     met: Vec<(i64, f64)>,
+    recent: Train,
 }
 
 impl Search {
@@ -83,10 +87,34 @@ impl Search {
             return None;
         }
         self.chain.each_point_a_beat(train);
-        let mut best = self.weigh(train, enough);
-        if best.is_some_and(|found| found.line_holds && found.evidence.met > 0.8) {
-            return best;
+        let plain = self.weigh(train, enough);
+        if plain.is_some_and(|found| found.line_holds && found.evidence.met > 0.8) {
+            return plain;
         }
+        let mut recent = std::mem::take(&mut self.recent);
+        let found = if train.at.len() > RECENT {
+            recent.last_of(train, RECENT);
+            self.followed(&recent, enough).map(|found| {
+                // What holds for the last points may hold for all.
+                self.chain.follow(train, found.line.period);
+                let of_all = self.weigh(train, enough);
+                of_all
+                    .filter(|all| all.evidence.strength > found.evidence.strength)
+                    .unwrap_or(found)
+            })
+        } else {
+            self.followed(train, enough)
+        };
+        self.recent = recent;
+        match (plain, found) {
+            (Some(plain), Some(found)) if !found.better_than(&plain) => Some(plain),
+            (plain, found) => found.or(plain),
+        }
+    }
+
+    /// The best of the candidates followed through `train`.
+    fn followed(&mut self, train: &Train, enough: f64) -> Option<Found> {
+        let mut best: Option<Found> = None;
         self.candidates.propose(train, CANDIDATES);
         for i in 0..self.candidates.proposed.len() {
             self.chain.follow(train, self.candidates.proposed[i].0);
@@ -112,10 +140,11 @@ impl Search {
         let steps = self.judge.steps(train, step, beats).filter(sure);
         let tight = steps.is_some();
         let agree = (line.period / step - 1.0).abs() < AGREE;
-        let evidence = self
-            .judge
-            .line(train, &line, first, last)
-            .filter(|_| line.jitter < LOOSE * line.period);
+        let evidence = if line.jitter < LOOSE * line.period {
+            self.judge.line(train, &line, first, last)
+        } else {
+            None
+        };
         // What the steps prove, the line need not prove again.
         let line_holds = evidence.is_some_and(|e| {
             (sure(&e) || (tight && e.strength > 0.0))

@@ -65,32 +65,32 @@ impl Train {
             }
             last = at;
         }
-        self.keep(kept);
+        self.at.truncate(kept);
+        self.executed.truncate(kept);
+        self.measure();
     }
 
-    /// Keeps the points that carry the work, if the others are negligible: two kinds of points, and
-    /// the light ones together take less than half of the time. Says whether it did.
-    pub(super) fn keep_workers(&mut self) -> bool {
-        let mut executed = self.executed.clone();
-        executed.sort_unstable_by(f64::total_cmp);
+    /// Becomes the points of `train` that carry the work, if the others are negligible: two kinds of
+    /// points, and the light ones together take less than half of the time. Says whether it did.
+    pub(super) fn workers_of(&mut self, train: &Self) -> bool {
+        let sorted = &mut self.gaps;
+        sorted.clear();
+        sorted.extend_from_slice(&train.executed);
+        sorted.sort_unstable_by(f64::total_cmp);
         let mut limits = Vec::new();
-        valleys(&executed, WIDE_WORK, &mut limits);
+        valleys(sorted, WIDE_WORK, &mut limits);
         let Some(&limit) = limits.first() else {
             return false;
         };
-        let light: f64 = executed.iter().take_while(|&&e| e <= limit).sum();
-        if light * 2.0 > executed.iter().sum() {
+        let light: f64 = sorted.iter().take_while(|&&e| e <= limit).sum();
+        if light * 2.0 > sorted.iter().sum() {
             return false;
         }
-        let mut kept = 0;
-        for i in 0..self.at.len() {
-            if self.executed[i] > limit {
-                self.at[kept] = self.at[i];
-                self.executed[kept] = self.executed[i];
-                kept += 1;
-            }
-        }
-        self.keep(kept);
+        self.at.clear();
+        let points = train.at.iter().zip(&train.executed);
+        self.at
+            .extend(points.filter(|p| *p.1 > limit).map(|p| *p.0));
+        self.measure();
         true
     }
 
@@ -103,9 +103,11 @@ impl Train {
         self.measure();
     }
 
-    fn keep(&mut self, first: usize) {
-        self.at.truncate(first);
-        self.executed.truncate(first);
+    /// Becomes the last `count` points of `train`.
+    pub(super) fn last_of(&mut self, train: &Self, count: usize) {
+        self.at.clear();
+        let first = train.at.len().saturating_sub(count);
+        self.at.extend_from_slice(&train.at[first..]);
         self.measure();
     }
 
