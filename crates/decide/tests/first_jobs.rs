@@ -69,6 +69,18 @@ fn at_a_slower_rate_the_default_asks_for_the_old_bandwidth_until_it_knows_the_ne
 }
 
 #[test]
+fn no_predictor_asks_for_less_bandwidth_when_the_period_seems_to_be_a_multiple() {
+    for kind in Kind::ALL {
+        let mut predictor = build(kind, Parameters::default());
+        tell(&mut *predictor, Span::from_ms(10), Span::from_ms(3), 16);
+        predictor.sampled(Span::from_ms(300), Span::from_secs(1));
+        predictor.rate_changed(Span::from_ms(50));
+        let wanted = ms(predictor.runtime(Span::from_ms(50)));
+        assert!(wanted >= 15.0, "{kind}: {wanted}");
+    }
+}
+
+#[test]
 fn at_a_faster_rate_the_default_asks_for_the_old_runtime_until_it_knows_the_new_jobs() {
     let mut predictor = build(Kind::Percentile, Parameters::default());
     predictor.rate_changed(Span::from_ms(40));

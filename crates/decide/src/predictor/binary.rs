@@ -6,12 +6,13 @@
 
 use onbeat_model::{Demand, Instant, Job, Reservation, Span};
 
-use super::{Parameters, Predictor};
+use super::{Pace, Parameters, Predictor};
 
 /// See the file's head.
 pub struct Binary {
     parameters: Parameters,
     runtime: Option<Span>,
+    pace: Pace,
 }
 
 impl Binary {
@@ -21,6 +22,7 @@ impl Binary {
         Self {
             parameters,
             runtime: None,
+            pace: Pace::default(),
         }
     }
 }
@@ -32,6 +34,7 @@ impl Predictor for Binary {
 
     /// Starts at twice the first job; from then on only whether the budget ran out counts.
     fn job(&mut self, job: &Job, _demand: &Demand) {
+        self.pace = Pace::of(job);
         self.runtime = Some(match self.runtime {
             None => job.executed * 2,
             Some(runtime) if job.exhausted => runtime,
@@ -48,7 +51,11 @@ impl Predictor for Binary {
         self.runtime = Some(raised);
     }
 
-    fn rate_changed(&mut self, _period: Span) {}
+    fn rate_changed(&mut self, period: Span) {
+        let stretch = self.pace.stretch(period);
+        self.runtime = self.runtime.map(|runtime| runtime.scale(stretch));
+        self.pace = Pace(Some(period));
+    }
 
     fn runtime(&self, period: Span) -> Option<Span> {
         self.runtime.map(|runtime| runtime.min(period))

@@ -21,6 +21,10 @@ const HARMLESS_MOST: u32 = 3;
 /// then it is not the budget that makes them so.
 const UNUSED_MOST: u32 = 8;
 
+/// A job that ran out of budget so often is no longer the one that was planned for: it gets as much
+/// again, and again, or it would never end.
+const ROUNDS_MOST: u32 = 4;
+
 /// The raise in force, and whether raises have been of any use.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct CatchUp {
@@ -33,6 +37,7 @@ struct Raise {
     runtime: Span,
     exhausted: Span,
     at: Instant,
+    rounds: u32,
     unused: u32,
 }
 
@@ -44,7 +49,11 @@ impl CatchUp {
             return;
         }
         let factor = factor.max(1.0);
-        let first = self.raised.map_or(held.runtime(), |raise| raise.exhausted);
+        let rounds = self.raised.map_or(0, |raise| raise.rounds) + 1;
+        let first = match self.raised {
+            Some(raise) if !rounds.is_multiple_of(ROUNDS_MOST) => raise.exhausted,
+            _ => held.runtime(),
+        };
         let so_far = self.raised.map_or(Span::ZERO, |raise| raise.runtime);
         let runtime = held
             .runtime()
@@ -54,6 +63,7 @@ impl CatchUp {
             runtime: runtime.max(so_far),
             exhausted: first,
             at,
+            rounds,
             unused: 0,
         });
     }
@@ -70,6 +80,7 @@ impl CatchUp {
         if job.ended < raise.at {
             return;
         }
+        raise.rounds = 0;
         if overran(job) {
             self.harmless = 0;
             raise.unused += u32::from(!job.exhausted);
@@ -149,6 +160,19 @@ mod tests {
         assert_eq!(raised(&catch_up), Some(Span::from_us(3000)), "it was late");
         catch_up.job(&job(8000, 9000, 1000, false));
         assert_eq!(raised(&catch_up), None);
+    }
+
+    #[test]
+    fn a_job_that_never_ends_gets_ever_more() {
+        let mut catch_up = CatchUp::default();
+        let mut runtime = 100;
+        for n in 0..40 {
+            catch_up.exhausted(at(n * PERIOD_US), held(runtime), 2.0, 4.0);
+            runtime = raised(&catch_up)
+                .map_or(0, |r| r.as_ns() / 1000)
+                .min(PERIOD_US);
+        }
+        assert_eq!(runtime, PERIOD_US);
     }
 
     #[test]

@@ -7,12 +7,13 @@
 use onbeat_model::{Demand, Instant, Job, Reservation, Span};
 
 use super::catch_up::CatchUp;
-use super::{Parameters, Predictor, generosity};
+use super::{Pace, Parameters, Predictor, generosity};
 
 /// See the file's head.
 pub struct MeanSigma {
     parameters: Parameters,
     planned: Option<Span>,
+    pace: Pace,
     catch_up: CatchUp,
 }
 
@@ -23,6 +24,7 @@ impl MeanSigma {
         Self {
             parameters,
             planned: None,
+            pace: Pace::default(),
             catch_up: CatchUp::default(),
         }
     }
@@ -35,6 +37,7 @@ impl Predictor for MeanSigma {
 
     fn job(&mut self, job: &Job, demand: &Demand) {
         self.catch_up.job(job);
+        self.pace = Pace::of(job);
         self.planned = demand.mean().map(|mean| {
             let variance = demand
                 .recent()
@@ -58,7 +61,10 @@ impl Predictor for MeanSigma {
         self.catch_up.exhausted(at, held, boost, boost_most);
     }
 
-    fn rate_changed(&mut self, _period: Span) {
+    fn rate_changed(&mut self, period: Span) {
+        let stretch = self.pace.stretch(period);
+        self.planned = self.planned.map(|planned| planned.scale(stretch));
+        self.pace = Pace(Some(period));
         self.catch_up.clear();
     }
 

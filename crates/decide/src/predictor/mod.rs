@@ -165,6 +165,23 @@ pub fn build(kind: Kind, parameters: Parameters) -> Box<dyn Predictor> {
     }
 }
 
+/// The pace that a prediction was made for.
+#[derive(Clone, Copy, Debug, Default)]
+struct Pace(Option<Span>);
+
+impl Pace {
+    fn of(job: &Job) -> Self {
+        Self(Some(job.deadline.since(job.release)))
+    }
+
+    /// By what factor the runtime for a job grows at the new `period` if the bandwidth is to stay. A
+    /// longer period may be several jobs seen as one, and with the runtime of one of them the thread
+    /// would never sleep again, nor show its true period. A shorter one changes nothing.
+    fn stretch(self, period: Span) -> f64 {
+        self.0.map_or(1.0, |old| period.ratio(old).max(1.0))
+    }
+}
+
 /// By what factor a prediction from few jobs is enlarged: twice for one job, half as much more for
 /// two, nothing once the window of `window` jobs is full.
 fn generosity(jobs: usize, window: usize) -> f64 {

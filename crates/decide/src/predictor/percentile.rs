@@ -11,7 +11,7 @@
 use onbeat_model::{Demand, Instant, Job, Reservation, Span};
 
 use super::catch_up::{CatchUp, overran};
-use super::{Parameters, Predictor, generosity, percentile};
+use super::{Pace, Parameters, Predictor, generosity, percentile};
 
 /// For how many jobs an excess is remembered: enough to know what one job in a hundred needs.
 const EXCESS_WINDOW: usize = 256;
@@ -36,7 +36,7 @@ pub struct Percentile {
     excess: Demand,
     start_up_left: u32,
     catch_up: CatchUp,
-    period: Option<Span>,
+    pace: Pace,
     bridge: Option<Bridge>,
 }
 
@@ -58,7 +58,7 @@ impl Percentile {
             excess: Demand::new(EXCESS_WINDOW),
             start_up_left: START_UP_JOBS,
             catch_up: CatchUp::default(),
-            period: None,
+            pace: Pace::default(),
             bridge: None,
         }
     }
@@ -107,6 +107,7 @@ impl Predictor for Percentile {
         self.percentile = percentile(demand, &self.parameters);
         self.median = demand.quantile(0.5).unwrap_or_default();
         self.jobs = demand.len();
+        self.pace = Pace::of(job);
         self.catch_up.job(job);
         if let Some(bridge) = &mut self.bridge {
             bridge.jobs_left -= 1;
@@ -122,19 +123,20 @@ impl Predictor for Percentile {
         let Parameters {
             boost, boost_most, ..
         } = self.parameters;
-        self.period = Some(held.period());
         self.catch_up.exhausted(at, held, boost, boost_most);
     }
 
     /// The jobs of the new rate may be the old ones at another pace, or cut in another way: until
     /// the first few are known, the larger of the old runtime and the old bandwidth is asked for.
     fn rate_changed(&mut self, period: Span) {
-        let stretch = self.period.map_or(1.0, |old| period.ratio(old).max(1.0));
-        self.bridge = self.planned().map(|runtime| Bridge {
+        let stretch = self.pace.stretch(period);
+        let bridging = self.bridge.as_ref().map(|bridge| bridge.runtime);
+        let runtime = self.planned().max(bridging);
+        self.bridge = runtime.map(|runtime| Bridge {
             runtime: runtime.scale(stretch),
             jobs_left: BRIDGE_JOBS,
         });
-        self.period = Some(period);
+        self.pace = Pace(Some(period));
         self.percentile = None;
         self.jobs = 0;
         self.excess.clear();
