@@ -6,7 +6,7 @@
 //! does not flatter it. Three trains: a plain timer with jitter, a player (several wakeups a job,
 //! some for nothing), and one without rhythm, which is the dearest, as every way is tried.
 
-use criterion::{BatchSize, BenchmarkId, Criterion, criterion_group, criterion_main};
+use criterion::{BatchSize, BenchmarkId, Criterion};
 use onbeat_infer::period::lfspp::{Spectrum, amplitudes_by_plain_sum};
 use onbeat_infer::period::{Analyser, Config};
 use onbeat_model::{Burst, Instant, Span, TaskId};
@@ -117,5 +117,8 @@ fn analyses(criterion: &mut Criterion) {
     }
 }
 
-criterion_group!(benches, analyses);
-criterion_main!(benches);
+fn main() {
+    let mut criterion = Criterion::default().configure_from_args();
+    analyses(&mut criterion);
+    criterion.final_summary();
+}
