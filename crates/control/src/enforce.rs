@@ -185,7 +185,7 @@ impl<A: Actuator> Controller<A> {
                 self.step_down(slot, target, why, now);
             }
             Refusal::TakenOver { .. } => self.yield_to_other(slot, Some(refusal), now),
-            Refusal::Gone => self.end(slot, now),
+            Refusal::Gone => self.let_go(slot, now),
             Refusal::NarrowAffinity { .. } | Refusal::NotPermitted { .. } | Refusal::Other(_) => {
                 let first = thread.refusals == 0;
                 let pause = backed_off(FIRST_RETRY, thread.refusals);
@@ -288,6 +288,15 @@ impl<A: Actuator> Controller<A> {
                 self.enter(task, What::Refused, Why::Refused(refusal), (old, None), now);
             }
         }
+    }
+
+    /// The thread is gone. That it ended, the sensor will tell in its turn.
+    fn let_go(&mut self, slot: Slot, now: Instant) {
+        self.drop_claim(slot);
+        if let Some(thread) = self.thread(slot) {
+            thread.relation = Relation::Gone;
+        }
+        self.hold(slot, None, now);
     }
 
     /// Somebody else changed the thread, and wins.

@@ -48,7 +48,10 @@ impl Default for Settings {
         Self {
             predictor: Kind::default(),
             parameters: Parameters::default(),
-            thresholds: Thresholds::default(),
+            thresholds: Thresholds {
+                period: 0.01,
+                ..Thresholds::default()
+            },
             total: Limits::DEFAULT_TOTAL,
             per_task: Bandwidth::from_cpus(Limits::DEFAULT_PER_TASK),
             minimum: Bandwidth::from_cpus(0.01),

@@ -35,6 +35,8 @@ pub(crate) enum Relation {
     Refused,
     /// Somebody else decides about this thread.
     TakenOver,
+    /// It no longer exists.
+    Gone,
 }
 
 /// See the file's head.

@@ -1,13 +1,15 @@
 //! What threads wish for: put in, changed and taken back, one at a time.
 
 use onbeat_decide::supervisor::Request;
-use onbeat_model::{Actuator, Bandwidth};
+use onbeat_model::{Actuator, Bandwidth, Reservation};
 
-use crate::Why;
 use crate::controller::Controller;
 use crate::roster::Slot;
 use crate::thread::Relation;
+use crate::{Why, server};
 
+/// A difference of less than this share of a CPU is not worth a system call, as long as the job fits.
+const TRIFLE_CPUS: f64 = 0.001;
 /// How much less than others a thread counts that has yet to show a rhythm.
 const WEIGHT_ON_TRIAL: f64 = 0.1;
 
@@ -17,7 +19,7 @@ impl<A: Actuator> Controller<A> {
         let Some(thread) = self.threads.get_mut(slot).and_then(Option::as_mut) else {
             return;
         };
-        if thread.relation == Relation::TakenOver
+        if matches!(thread.relation, Relation::TakenOver | Relation::Gone)
             || (thread.relation == Relation::Refused && thread.place.is_none())
         {
             return;
@@ -29,6 +31,9 @@ impl<A: Actuator> Controller<A> {
             .place
             .and_then(|place| self.claims.request(place))
             .map(|request| request.wanted);
+        if former.is_some_and(|former| is_trifle(former, wish)) {
+            return;
+        }
         let Some(wanted) = thread.hysteresis.consider(former, wish) else {
             return;
         };
@@ -78,4 +83,16 @@ impl<A: Actuator> Controller<A> {
         }
         self.arbitrate_all |= self.crowded;
     }
+}
+
+/// Both serve a job as well, and cost about the same.
+fn is_trifle(former: Reservation, wish: Reservation) -> bool {
+    let (a, b) = (former.bandwidth(), wish.bandwidth());
+    same_server(former, wish)
+        && wish.runtime() <= former.runtime() + server::MARGIN
+        && (a - b).max(b - a).as_cpus() < TRIFLE_CPUS
+}
+
+fn same_server(former: Reservation, wish: Reservation) -> bool {
+    former.period().abs_diff(wish.period()) * 100 <= former.period()
 }
