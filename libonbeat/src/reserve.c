@@ -23,6 +23,8 @@
 
 #define POLICY_DEADLINE 6
 #define FLAG_RESET_ON_FORK 0x01
+/* What the kernel takes at least. */
+#define SHORTEST_RUNTIME_NS 1024
 
 struct member {
 	pid_t tid;
@@ -213,6 +215,24 @@ int onbeat_reservation_attach(struct onbeat_reservation *reservation, pid_t tid)
 	return 0;
 }
 
+/*
+ * A thread that stops being SCHED_DEADLINE while it sleeps may keep its bandwidth in the kernel's account
+ * (seen on 6.18) until that is counted anew: so it leaves with next to nothing.
+ */
+static void shrink(const struct onbeat_reservation *reservation, pid_t tid)
+{
+	struct onbeat_attributes least = {
+		.size = sizeof(least),
+		.policy = POLICY_DEADLINE,
+		.flags = FLAG_RESET_ON_FORK,
+		.runtime_ns = SHORTEST_RUNTIME_NS,
+		.deadline_ns = (uint64_t)reservation->period_ns,
+		.period_ns = (uint64_t)reservation->period_ns,
+	};
+
+	scheduler->set(tid, &least);
+}
+
 int onbeat_reservation_detach(struct onbeat_reservation *reservation, pid_t tid)
 {
 	struct member **place;
@@ -228,6 +248,8 @@ int onbeat_reservation_detach(struct onbeat_reservation *reservation, pid_t tid)
 	used_ns = consumed(tid) - member->consumed_at_attach_ns;
 	reservation->consumed_ns += used_ns > 0 ? used_ns : 0;
 	*place = member->next;
+	if (tid != resolve(0))
+		shrink(reservation, tid);
 	error = scheduler->set(tid, &member->before);
 	free(member);
 	return error ? explain(error, tid, NULL) : 0;
