@@ -265,12 +265,11 @@ fn default_slice_ns() -> u64 {
     static SLICE_NS: OnceLock<u64> = OnceLock::new();
     *SLICE_NS.get_or_init(|| {
         let probe = || -> io::Result<u64> {
-            let mut own = get_raw(0)?;
-            own.runtime_ns = 0;
-            own.flags = 0;
-            if own.policy == libc::SCHED_OTHER as u32 {
-                set_raw(0, &own)?;
-            }
+            let ordinary = RawAttributes {
+                nice: kept_nice(0)?,
+                ..RawAttributes::default()
+            };
+            set_raw(0, &ordinary)?;
             Ok(get_raw(0)?.runtime_ns)
         };
         std::thread::scope(|scope| scope.spawn(probe).join())

@@ -178,7 +178,7 @@ fn cpusets() -> Feature {
     } else {
         let detail = "none: programs bound to some CPUs cannot have reservations";
         let advice = "mount a cgroup file system with the cpuset controller";
-        Feature::new(name, Support::None, detail, advice)
+        Feature::new(name, Support::Partial, detail, advice)
     }
 }
 

@@ -5,6 +5,7 @@
 //! read.
 
 use std::fs;
+use std::sync::OnceLock;
 
 use onbeat_model::{Bandwidth, Capacity, Reservation, Span};
 
@@ -32,11 +33,19 @@ pub(crate) struct Limits {
 }
 
 impl Limits {
-    /// Reads them; what cannot be read is taken to be the kernel's default.
-    #[must_use]
+    /// Reads them, the bandwidth but once in the process; what cannot be read is taken to be the
+    /// kernel's default.
     pub(crate) fn read() -> Self {
-        let runtime_us = read_number("/proc/sys/kernel/sched_rt_runtime_us").unwrap_or(950_000);
-        let period_us = read_number("/proc/sys/kernel/sched_rt_period_us").unwrap_or(1_000_000);
+        static PER_CPU: OnceLock<Option<Bandwidth>> = OnceLock::new();
+        Self::with(*PER_CPU.get_or_init(per_cpu))
+    }
+
+    /// Reads them all, at the price of a recount.
+    pub(crate) fn read_anew() -> Self {
+        Self::with(per_cpu())
+    }
+
+    fn with(per_cpu: Option<Bandwidth>) -> Self {
         let microseconds = |name: &str, default| {
             let value = read_number(&format!("/proc/sys/kernel/{name}"))
                 .and_then(|us| u64::try_from(us).ok());
@@ -45,10 +54,7 @@ impl Limits {
         let online = fs::read_to_string("/sys/devices/system/cpu/online").unwrap_or_default();
         Self {
             cpus: count_list(&online).max(1),
-            per_cpu: u64::try_from(runtime_us).ok().map(|runtime_us| {
-                let period_us = u64::try_from(period_us).unwrap_or(1_000_000);
-                Bandwidth::of(Span::from_us(runtime_us), Span::from_us(period_us))
-            }),
+            per_cpu,
             fair_server: fair_server(),
             shortest_period: microseconds("sched_deadline_period_min_us", 100),
             longest_period: microseconds("sched_deadline_period_max_us", 1 << 22),
@@ -100,6 +106,18 @@ impl Limits {
             None
         }
     }
+}
+
+/// What the admission test lets all reservations have of one CPU; none if it is switched off.
+fn per_cpu() -> Option<Bandwidth> {
+    let runtime_us = read_number("/proc/sys/kernel/sched_rt_runtime_us").unwrap_or(950_000);
+    let period_us = read_number("/proc/sys/kernel/sched_rt_period_us").unwrap_or(1_000_000);
+    let runtime_us = u64::try_from(runtime_us).ok()?;
+    let period_us = u64::try_from(period_us).unwrap_or(1_000_000);
+    Some(Bandwidth::of(
+        Span::from_us(runtime_us),
+        Span::from_us(period_us),
+    ))
 }
 
 /// What the kernel reserves for ordinary tasks on the first CPU; where it does not tell, the

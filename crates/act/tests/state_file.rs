@@ -4,6 +4,7 @@ use onbeat_act::attributes::{Attributes, Fair, Policy, RealTime};
 use onbeat_act::restore::{Change, Record, State, StateFile, parse_state};
 use onbeat_model::{Reservation, Span, TaskId};
 use proptest::prelude::*;
+use proptest::test_runner::{Config, RngSeed};
 
 fn before(nice: i32) -> Attributes {
     Attributes {
@@ -201,7 +202,18 @@ fn records() -> impl Strategy<Value = Record> {
     ]
 }
 
+/// The same cases in every run.
+fn config() -> Config {
+    Config {
+        rng_seed: RngSeed::Fixed(0x6f6e_6265_6174),
+        failure_persistence: None,
+        ..Config::default()
+    }
+}
+
 proptest! {
+    #![proptest_config(config())]
+
     #[test]
     fn any_bytes_are_read_without_a_panic(bytes: Vec<u8>) {
         let lines = bytes.iter().filter(|&&byte| byte == b'\n').count();

@@ -5,9 +5,10 @@ use onbeat_model::{Instant, Refusal, Reservation, TaskId};
 use super::account::Finding;
 use super::recount::Leak;
 use super::{DeadlineActuator, diagnosis};
-use crate::attributes::Attributes;
+use crate::attributes::{Attributes, Fair, Policy, kept_nice};
 use crate::clock;
 use crate::limits::Limits;
+use crate::task;
 
 impl DeadlineActuator {
     /// Gives `task`, which had `before` when it was first touched, the reservation; answers what
@@ -22,13 +23,19 @@ impl DeadlineActuator {
         let set = Attributes::reserved(reservation, self.options.reclaim);
         self.announce(task, leader, before, set)?;
         let Err(mut error) = set.set(task.tid) else {
+            self.others.nothing_suspected();
             return Ok(set);
         };
         let mut refusal = None;
         if error.raw_os_error() == Some(libc::EBUSY) {
             match self.make_room(task, reservation, clock::now()) {
+                // Making room takes a while: the task may have ended meanwhile.
+                Ok(()) if !task::is_alive(task) => refusal = Some(Refusal::Gone),
                 Ok(()) => match set.set(task.tid) {
-                    Ok(()) => return Ok(set),
+                    Ok(()) => {
+                        self.others.nothing_suspected();
+                        return Ok(set);
+                    }
                     Err(again) => error = again,
                 },
                 Err(why) => refusal = Some(why),
@@ -44,6 +51,21 @@ impl DeadlineActuator {
             Some(libc::EPERM) => diagnosis::not_permitted(task.tid, &self.limits),
             _ => diagnosis::unknown(task.tid, &error),
         }))
+    }
+
+    /// After `set` was given to a task that turns out to have ended: if its number had already gone
+    /// to another, that one is made an ordinary task again, as all but a few are born.
+    pub(super) fn undo_for_another(task: TaskId, set: &Attributes) {
+        let is_another = task::identify(task.tid).is_ok_and(|now| now != task);
+        if !is_another || !Attributes::get(task.tid).is_ok_and(|now| now == *set) {
+            return;
+        }
+        let nice = kept_nice(task.tid).unwrap_or(0);
+        let ordinary = Attributes {
+            policy: Policy::Other(Fair { nice, slice_ns: 0 }),
+            reset_on_fork: false,
+        };
+        let _ = ordinary.set(task.tid);
     }
 
     /// Writes down what is about to be done; without that, it is not done.
@@ -99,7 +121,7 @@ impl DeadlineActuator {
                     Leak::Recount => {
                         // Where it may not be written, the second attempt tells.
                         let _ = self.others.recount(now);
-                        self.limits = Limits::read();
+                        self.limits = Limits::read_anew();
                         Ok(())
                     }
                 }

@@ -222,6 +222,7 @@ impl Actuator for DeadlineActuator {
         if task::is_alive(task) {
             Ok(())
         } else {
+            Self::undo_for_another(task, &set);
             self.forget(task);
             Err(Refusal::Gone)
         }

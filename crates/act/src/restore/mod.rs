@@ -154,6 +154,8 @@ fn restore_file(path: &Path, force: bool, report: &mut Report) -> Result<(), Ski
     }
     if complete {
         fs::remove_file(path)?;
+        // What was being written anew when the crash came; most often there is none.
+        let _ = fs::remove_file(path.with_extension("new"));
     }
     Ok(())
 }

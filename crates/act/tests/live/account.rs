@@ -5,7 +5,7 @@ use std::time::Duration;
 use onbeat_act::attributes::Attributes;
 use onbeat_model::{Actuator, Reservation, Span, Standing};
 
-use crate::common::{Bandwidth, Process, actuator, can_run, release, reserve, scheduling};
+use crate::common::{Bandwidth, Process, actuator, can_run, give_up, release, reserve, scheduling};
 
 /// Enough of one twentieth of a CPU each to fill the machine's account twice, if it leaked.
 fn twentieths(cpus: u32) -> u32 {
@@ -44,6 +44,7 @@ fn bandwidth_that_leaked_by_others_doing_is_found_again() {
     let large = Reservation::implicit(Span::from_ms(16), Span::from_ms(20)).unwrap();
     reserve(&mut actuator, process.task(), large);
     assert_eq!(actuator.standing(process.task()), Standing::Held(large));
+    give_up(&mut actuator, process.task());
 }
 
 /// Sets and unsets reservations as no program should, until the kernel's account is full of what is

@@ -185,6 +185,13 @@ pub(crate) fn release(actuator: &mut DeadlineActuator, task: TaskId) {
     patiently("a give-back", || actuator.release(task));
 }
 
+/// Gives back what may be much, and waits until the kernel no longer counts it.
+pub(crate) fn give_up(actuator: &mut DeadlineActuator, task: TaskId) {
+    release(actuator, task);
+    reserve(actuator, task, small());
+    release(actuator, task);
+}
+
 pub(crate) fn scheduling(task: TaskId) -> Attributes {
     Attributes::get(task.tid).unwrap()
 }

@@ -13,7 +13,7 @@ use crate::common::{
     Bandwidth, Process, actuator, can_run, eventually, example, release, reserve, scheduling, small,
 };
 
-const ROUNDS: u64 = 24;
+const ROUNDS: u64 = 50;
 
 /// Tasks of every kind of scheduling, as they were before.
 fn victims() -> Vec<(Process, Attributes)> {

@@ -140,6 +140,7 @@ fn a_task_bound_to_one_cpu_is_refused_with_what_to_do() {
     if !can_run("a_task_bound_to_one_cpu_is_refused_with_what_to_do") {
         return;
     }
+    let _bandwidth = Bandwidth::a_little();
     let (_directory, mut actuator) = actuator();
     if actuator.capacity().cpus < 2 {
         println!(
@@ -147,7 +148,6 @@ fn a_task_bound_to_one_cpu_is_refused_with_what_to_do() {
         );
         return;
     }
-    let _bandwidth = Bandwidth::a_little();
     let process = Process::start(Command::new("taskset").args(["-c", "0", "sleep", "1000"]));
     eventually("one CPU", || {
         (Affinity::of(process.task().tid).unwrap().count() == 1).then_some(())
