@@ -1,10 +1,9 @@
 //! The period analyser of the LFS++ paper, as written: the reference beside the default analyser.
 //!
-//! Palopoli, Cucinotta, Marzario, Lipari, Abeni, "Self-tuning schedulers for legacy real-time
-//! applications" and its LFS++ successor, sections 5.1 to 5.2.1. A thread's wakeups are Dirac pulses;
-//! the amplitude spectrum of the pulses in an observation window of length H (equation 4) has its
-//! main peaks at the multiples of the thread's frequency (equation 2), and a heuristic picks the
-//! first of them.
+//! "Adaptive real-time scheduling for legacy applications" (LFS++), sections 5.1 to 5.2.1. A thread's
+//! wakeups are Dirac pulses; the amplitude spectrum of the pulses in an observation window of length H
+//! (equation 4) has its main peaks at the multiples of the thread's frequency (equation 2), and a
+//! heuristic picks the first of them.
 //!
 //! Known weaknesses, kept because the paper has them: whether step 4 lets random wakeups pass hangs on
 //! alpha and on the number of events, without any rate of false alarms; and step 6 can prefer a multiple
