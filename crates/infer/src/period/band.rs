@@ -8,9 +8,9 @@
 
 use super::fit::Line;
 
-/// The kurtosis of lateness spread evenly is 1.8, of the normal distribution 3; below this it is
-/// taken to have edges.
-const EDGED: f64 = 2.1;
+/// The kurtosis of lateness spread evenly is 1.8, of the normal distribution 3; below this, which the
+/// former does not reach with a dozen points and more, it is taken to have edges.
+const EDGED: f64 = 2.7;
 /// Fewer points tell nothing about their distribution.
 const FEWEST: usize = 8;
 /// Points that scatter less than this share of the period need no better line.
