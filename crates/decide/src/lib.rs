@@ -1,13 +1,10 @@
 //! From demand to reservations that fit together; pure.
 //!
 //! A [`predictor`] turns a thread's past jobs into the runtime it wants, the [`supervisor`] makes
-//! all wishes fit (LFS++, eq. 1), [`hysteresis`] says whether the outcome differs enough from what
-//! is in force to be worth a system call, [`admission`] answers a single request for a fixed
-//! reservation, and [`supply`] says what a server gives. No system call, clock, thread or failure:
-//! time and capacity arrive as data, and "no room" is a value.
+//! all wishes fit (LFS++, eq. 1), and [`hysteresis`] says whether the outcome differs enough from
+//! what is in force to be worth a system call. No system call, clock, thread or failure: time and
+//! capacity arrive as data, and "no room" is a value.
 
-pub mod admission;
 pub mod hysteresis;
 pub mod predictor;
 pub mod supervisor;
-pub mod supply;

@@ -13,6 +13,8 @@
 
 use onbeat_model::{Instant, Job, Reservation, Span};
 
+use super::Parameters;
+
 /// After so many jobs in a row that were interrupted without need, a further interruption is no
 /// reason for a raise.
 const HARMLESS_MOST: u32 = 3;
@@ -42,23 +44,21 @@ struct Raise {
 }
 
 impl CatchUp {
-    /// The budget of `held` ran out at `at`: raises by `factor`, again and again, up to `most` times
-    /// the runtime that ran out first.
-    pub(crate) fn exhausted(&mut self, at: Instant, held: Reservation, factor: f64, most: f64) {
+    /// The budget of `held` ran out at `at`: raises by the parameters' boost, again and again, up to
+    /// so many times the runtime that ran out first as they permit.
+    pub(crate) fn exhausted(&mut self, at: Instant, held: Reservation, parameters: &Parameters) {
         if self.harmless >= HARMLESS_MOST {
             return;
         }
-        let factor = factor.max(1.0);
+        let factor = parameters.boost.max(1.0);
+        let most = parameters.boost_most.max(factor);
         let rounds = self.raised.map_or(0, |raise| raise.rounds) + 1;
         let first = match self.raised {
             Some(raise) if !rounds.is_multiple_of(ROUNDS_MOST) => raise.exhausted,
             _ => held.runtime(),
         };
         let so_far = self.raised.map_or(Span::ZERO, |raise| raise.runtime);
-        let runtime = held
-            .runtime()
-            .scale(factor)
-            .min(first.scale(most.max(factor)));
+        let runtime = held.runtime().scale(factor).min(first.scale(most));
         self.raised = Some(Raise {
             runtime: runtime.max(so_far),
             exhausted: first,
@@ -102,12 +102,10 @@ impl CatchUp {
         *self = Self::default();
     }
 
-    /// The larger one of `planned` and the raise.
-    pub(crate) fn over(&self, planned: Option<Span>) -> Option<Span> {
-        match (planned, self.raised) {
-            (Some(planned), Some(raise)) => Some(planned.max(raise.runtime)),
-            (planned, raise) => planned.or(raise.map(|raise| raise.runtime)),
-        }
+    /// The larger one of `planned` and the raise, at most the `period`.
+    pub(crate) fn over(&self, planned: Option<Span>, period: Span) -> Option<Span> {
+        let raised = self.raised.map(|raise| raise.runtime);
+        planned.max(raised).map(|runtime| runtime.min(period))
     }
 }
 
@@ -125,6 +123,14 @@ mod tests {
 
     fn held(runtime_us: u64) -> Reservation {
         Reservation::implicit(Span::from_us(runtime_us), Span::from_us(PERIOD_US)).unwrap()
+    }
+
+    fn boosting(boost: f64, boost_most: f64) -> Parameters {
+        Parameters {
+            boost,
+            boost_most,
+            ..Parameters::default()
+        }
     }
 
     fn at(us: u64) -> Instant {
@@ -146,15 +152,15 @@ mod tests {
     }
 
     fn raised(catch_up: &CatchUp) -> Option<Span> {
-        catch_up.over(None)
+        catch_up.over(None, Span::MAX)
     }
 
     #[test]
     fn a_raise_lasts_until_a_job_ends_in_time_and_repeated_ones_add_up_to_a_limit() {
         let mut catch_up = CatchUp::default();
-        catch_up.exhausted(at(1000), held(1000), 2.0, 3.0);
+        catch_up.exhausted(at(1000), held(1000), &boosting(2.0, 3.0));
         assert_eq!(raised(&catch_up), Some(Span::from_us(2000)));
-        catch_up.exhausted(at(6000), held(2000), 2.0, 3.0);
+        catch_up.exhausted(at(6000), held(2000), &boosting(2.0, 3.0));
         assert_eq!(raised(&catch_up), Some(Span::from_us(3000)));
         catch_up.job(&job(0, 6500, 4000, true));
         assert_eq!(raised(&catch_up), Some(Span::from_us(3000)), "it was late");
@@ -167,7 +173,7 @@ mod tests {
         let mut catch_up = CatchUp::default();
         let mut runtime = 100;
         for n in 0..40 {
-            catch_up.exhausted(at(n * PERIOD_US), held(runtime), 2.0, 4.0);
+            catch_up.exhausted(at(n * PERIOD_US), held(runtime), &boosting(2.0, 4.0));
             runtime = raised(&catch_up)
                 .map_or(0, |r| r.as_ns() / 1000)
                 .min(PERIOD_US);
@@ -178,7 +184,7 @@ mod tests {
     #[test]
     fn a_raise_that_is_not_what_late_jobs_lack_is_given_up() {
         let mut catch_up = CatchUp::default();
-        catch_up.exhausted(at(1000), held(1000), 2.0, 4.0);
+        catch_up.exhausted(at(1000), held(1000), &boosting(2.0, 4.0));
         let late = |n: u64| job(n * PERIOD_US, (n + 1) * PERIOD_US + 100, 900, false);
         for n in 1..8 {
             catch_up.job(&late(n));
@@ -191,7 +197,7 @@ mod tests {
     #[test]
     fn a_job_that_ends_within_a_period_of_its_wakeup_is_in_time_though_its_beat_be_elsewhere() {
         let mut catch_up = CatchUp::default();
-        catch_up.exhausted(at(1000), held(1000), 2.0, 4.0);
+        catch_up.exhausted(at(1000), held(1000), &boosting(2.0, 4.0));
         let off_beat = Job {
             woke: at(7500),
             ..job(4000, 8500, 1000, false)
@@ -204,9 +210,9 @@ mod tests {
     #[test]
     fn a_planned_runtime_above_the_raise_stands() {
         let mut catch_up = CatchUp::default();
-        catch_up.exhausted(at(1000), held(1000), 1.5, 4.0);
+        catch_up.exhausted(at(1000), held(1000), &boosting(1.5, 4.0));
         let planned = Some(Span::from_us(1800));
-        assert_eq!(catch_up.over(planned), planned);
+        assert_eq!(catch_up.over(planned, Span::MAX), planned);
     }
 
     #[test]
@@ -214,14 +220,14 @@ mod tests {
         let mut catch_up = CatchUp::default();
         for n in 0..3 {
             let release = n * PERIOD_US;
-            catch_up.exhausted(at(release + 500), held(1000), 2.0, 4.0);
+            catch_up.exhausted(at(release + 500), held(1000), &boosting(2.0, 4.0));
             assert!(raised(&catch_up).is_some());
             catch_up.job(&job(release, release + 2000, 900, true));
         }
-        catch_up.exhausted(at(12_500), held(1000), 2.0, 4.0);
+        catch_up.exhausted(at(12_500), held(1000), &boosting(2.0, 4.0));
         assert_eq!(raised(&catch_up), None);
         catch_up.job(&job(12_000, 17_000, 900, true));
-        catch_up.exhausted(at(17_500), held(1000), 2.0, 4.0);
+        catch_up.exhausted(at(17_500), held(1000), &boosting(2.0, 4.0));
         assert!(raised(&catch_up).is_some(), "now one was late: it matters");
     }
 }

@@ -55,10 +55,7 @@ impl Predictor for MeanSigma {
     fn sampled(&mut self, _executed: Span, _over: Span) {}
 
     fn exhausted(&mut self, at: Instant, held: Reservation) {
-        let Parameters {
-            boost, boost_most, ..
-        } = self.parameters;
-        self.catch_up.exhausted(at, held, boost, boost_most);
+        self.catch_up.exhausted(at, held, &self.parameters);
     }
 
     fn rate_changed(&mut self, period: Span) {
@@ -69,8 +66,6 @@ impl Predictor for MeanSigma {
     }
 
     fn runtime(&self, period: Span) -> Option<Span> {
-        self.catch_up
-            .over(self.planned)
-            .map(|runtime| runtime.min(period))
+        self.catch_up.over(self.planned, period)
     }
 }

@@ -11,7 +11,6 @@ mod percentile;
 mod rate;
 
 use std::fmt;
-use std::str::FromStr;
 
 use onbeat_model::{Demand, Instant, Job, Reservation, Span};
 
@@ -79,26 +78,6 @@ impl Kind {
 impl fmt::Display for Kind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(self.name())
-    }
-}
-
-/// A text that names no predictor.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("there is no predictor '{name}': choose percentile, rate, mean-sigma or binary")]
-pub struct UnknownKind {
-    name: String,
-}
-
-impl FromStr for Kind {
-    type Err = UnknownKind;
-
-    fn from_str(name: &str) -> Result<Self, Self::Err> {
-        Self::ALL
-            .into_iter()
-            .find(|kind| kind.name() == name)
-            .ok_or_else(|| UnknownKind {
-                name: name.to_owned(),
-            })
     }
 }
 
@@ -205,15 +184,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_predictor_is_found_by_its_name_and_knows_nothing_at_first() {
+    fn every_predictor_has_its_name_and_knows_nothing_at_first() {
         for kind in Kind::ALL {
-            assert_eq!(kind.name().parse(), Ok(kind));
             let predictor = build(kind, Parameters::default());
             assert_eq!(predictor.name(), kind.name());
             assert_eq!(predictor.runtime(Span::from_ms(40)), None);
         }
-        let error = "oracle".parse::<Kind>().unwrap_err().to_string();
-        assert!(error.contains("choose percentile, rate"), "{error}");
     }
 
     #[test]

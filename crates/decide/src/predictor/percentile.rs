@@ -120,10 +120,7 @@ impl Predictor for Percentile {
     fn sampled(&mut self, _executed: Span, _over: Span) {}
 
     fn exhausted(&mut self, at: Instant, held: Reservation) {
-        let Parameters {
-            boost, boost_most, ..
-        } = self.parameters;
-        self.catch_up.exhausted(at, held, boost, boost_most);
+        self.catch_up.exhausted(at, held, &self.parameters);
     }
 
     /// The jobs of the new rate may be the old ones at another pace, or cut in another way: until
@@ -145,13 +142,8 @@ impl Predictor for Percentile {
     }
 
     fn runtime(&self, period: Span) -> Option<Span> {
-        let planned = match (self.planned(), &self.bridge) {
-            (Some(planned), Some(bridge)) => Some(planned.max(bridge.runtime)),
-            (planned, bridge) => planned.or(bridge.as_ref().map(|bridge| bridge.runtime)),
-        };
-        self.catch_up
-            .over(planned)
-            .map(|runtime| runtime.min(period))
+        let bridging = self.bridge.as_ref().map(|bridge| bridge.runtime);
+        self.catch_up.over(self.planned().max(bridging), period)
     }
 }
 

@@ -57,10 +57,7 @@ impl Predictor for Rate {
     }
 
     fn exhausted(&mut self, at: Instant, held: Reservation) {
-        let Parameters {
-            boost, boost_most, ..
-        } = self.parameters;
-        self.catch_up.exhausted(at, held, boost, boost_most);
+        self.catch_up.exhausted(at, held, &self.parameters);
     }
 
     /// The rate predicted needs no new jobs: at another period it is another runtime.
@@ -69,8 +66,6 @@ impl Predictor for Rate {
     }
 
     fn runtime(&self, period: Span) -> Option<Span> {
-        self.catch_up
-            .over(self.planned(period))
-            .map(|runtime| runtime.min(period))
+        self.catch_up.over(self.planned(period), period)
     }
 }

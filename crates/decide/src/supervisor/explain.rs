@@ -5,6 +5,7 @@ use std::fmt;
 
 use onbeat_model::{Bandwidth, TaskId};
 
+use super::level::effective;
 use super::{Grant, Request, Why};
 
 /// One task that got less than it wanted.
@@ -65,5 +66,6 @@ pub(super) fn in_order(requests: &[Request], grants: &[Grant]) -> Vec<GaveWay> {
 }
 
 fn demand_per_weight(a: &GaveWay, b: &GaveWay) -> Ordering {
-    (a.wanted.as_cpus() / a.weight).total_cmp(&(b.wanted.as_cpus() / b.weight))
+    let height = |g: &GaveWay| g.wanted.as_cpus() / effective(g.weight);
+    height(a).total_cmp(&height(b))
 }

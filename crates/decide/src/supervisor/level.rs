@@ -12,6 +12,15 @@ use super::Request;
 /// The lightest weight that counts; keeps the level finite.
 const LEAST_WEIGHT: f64 = 1e-6;
 
+/// What a weight counts as: one that is no positive number, hardly anything.
+pub(super) fn effective(weight: f64) -> f64 {
+    if weight.is_finite() {
+        weight.max(LEAST_WEIGHT)
+    } else {
+        LEAST_WEIGHT
+    }
+}
+
 /// Between what and what a task's share may lie, and how fast it grows with the level.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Share {
@@ -26,11 +35,7 @@ impl Share {
         Self {
             least: request.least.min(most),
             most,
-            weight: if request.weight.is_finite() {
-                request.weight.max(LEAST_WEIGHT)
-            } else {
-                LEAST_WEIGHT
-            },
+            weight: effective(request.weight),
         }
     }
 

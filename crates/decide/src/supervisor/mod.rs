@@ -16,7 +16,7 @@
 mod explain;
 mod level;
 
-use onbeat_model::{Bandwidth, Capacity, Reservation, Span, TaskId};
+use onbeat_model::{Bandwidth, Reservation, Span, TaskId};
 
 pub use explain::GaveWay;
 use level::{Share, shares_within};
@@ -50,17 +50,6 @@ impl Limits {
     pub const DEFAULT_TOTAL: f64 = 0.85;
     /// The share of one CPU that one task may get if nothing else is said.
     pub const DEFAULT_PER_TASK: f64 = 0.85;
-
-    /// The default limits for what an actuator can hand out, of which `others` hold a part already.
-    #[must_use]
-    pub fn of(capacity: &Capacity, others: Bandwidth) -> Self {
-        let cap = Bandwidth::from_cpus(f64::from(capacity.cpus) * Self::DEFAULT_TOTAL);
-        Self {
-            total: cap.min(capacity.admissible - others),
-            per_task: Bandwidth::from_cpus(Self::DEFAULT_PER_TASK),
-            shortest_runtime: capacity.shortest_runtime,
-        }
-    }
 }
 
 /// Why a grant is what it is.
