@@ -19,8 +19,8 @@ pub(crate) use values::{Method, Weight};
 ///
 /// onbeat watches an unmodified program through the kernel, finds the period at which each of its
 /// threads works and how much CPU time each job takes, and keeps a SCHED_DEADLINE reservation just
-/// large enough around each of them. A thread without a clear period is left alone, and everything
-/// changed is put back at the end.
+/// large enough around each of them. A thread without a clear period is left alone (a starved one after
+/// a trial), and everything changed is put back at the end.
 #[derive(Debug, Parser)]
 #[command(
     name = "onbeat",
