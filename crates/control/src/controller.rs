@@ -13,8 +13,8 @@ use crate::claims::Claims;
 use crate::enforce::Squeeze;
 use crate::report::{Report, ThreadReport};
 use crate::roster::{Roster, Slot};
-use crate::starving::{LOOK_RARELY, Starving, TRIAL};
-use crate::thread::{Heard, Outcome, Thread, TrialEnd};
+use crate::starving::Starving;
+use crate::thread::{Heard, Outcome, Relation, Thread};
 use crate::timers::Timers;
 use crate::{Entry, Settings, Why};
 
@@ -33,10 +33,10 @@ pub struct Controller<A: Actuator> {
     pub(crate) in_force: Bandwidth,
     pub(crate) squeeze: Squeeze,
     pub(crate) journal: Vec<Entry>,
-    roster: Roster,
+    pub(crate) roster: Roster,
     free: Vec<Slot>,
     analyses: VecDeque<TaskId>,
-    trials_until: Instant,
+    pub(crate) trials_until: Instant,
     ended: Vec<ThreadReport>,
     left_alone: u64,
     lost: u64,
@@ -144,13 +144,7 @@ impl<A: Actuator> Controller<A> {
 
     fn hear(&mut self, event: &Event, now: Instant) {
         match *event {
-            Event::Tracked { at, task } => {
-                let slot = self.slot_of(task.id, at);
-                if let Some(thread) = self.thread(slot) {
-                    thread.task = task;
-                }
-            }
-            Event::Renamed { at, task } => {
+            Event::Tracked { at, task } | Event::Renamed { at, task } => {
                 let slot = self.slot_of(task.id, at);
                 if let Some(thread) = self.thread(slot) {
                     thread.task = task;
@@ -206,9 +200,13 @@ impl<A: Actuator> Controller<A> {
             Outcome::Same => {}
             Outcome::Plan(why) => {
                 if let Some(at) = thread.rests_at() {
-                    self.timers.set(at, Due::Look(task));
+                    if !std::mem::replace(&mut thread.looked_after, true) {
+                        self.timers.set(at, Due::Look(task));
+                    }
                 }
-                if self.settings.predictor == Kind::Rate {
+                if self.settings.predictor == Kind::Rate
+                    && !std::mem::replace(&mut thread.is_sampled, true)
+                {
                     thread.sampled = None;
                     self.timers.set(now, Due::Sample(task));
                 }
@@ -244,85 +242,36 @@ impl<A: Actuator> Controller<A> {
         let Some(thread) = self.thread(slot) else {
             return;
         };
+        thread.looked_after = false;
+        if thread.relation == Relation::Gone {
+            self.end(slot, now);
+            return;
+        }
         if let Some(why) = thread.rest(now) {
             self.withdraw(slot, why, now);
             return;
         }
-        if let Some(at) = thread.rests_at() {
-            let held = thread.held.is_some();
-            self.timers.set(at, Due::Look(task));
-            if held && self.actuator.standing(task) == Standing::TakenOver {
-                self.yield_to_other(slot, None, now);
+        let Some(at) = thread.rests_at() else {
+            return;
+        };
+        thread.looked_after = true;
+        let held = thread.held.is_some();
+        self.timers.set(at, Due::Look(task));
+        if held {
+            self.check(slot, task, now);
+        }
+    }
+
+    /// Whether the thread still has what it was given.
+    fn check(&mut self, slot: Slot, task: TaskId, now: Instant) {
+        match self.actuator.standing(task) {
+            Standing::Held(_) => {}
+            Standing::TakenOver => self.yield_to_other(slot, None, now),
+            Standing::Gone => self.let_go(slot, now),
+            Standing::Own => {
+                self.hold(slot, None, now);
+                self.ask(slot, Why::GivenBackByKernel);
             }
-        }
-    }
-
-    fn begin_trial(&mut self, slot: Slot, task: TaskId, why: Why, now: Instant) {
-        self.put_on_trial(slot, task, why, now);
-        for slot in 0..self.threads.len() {
-            self.try_too(slot, now);
-        }
-    }
-
-    fn put_on_trial(&mut self, slot: Slot, task: TaskId, why: Why, now: Instant) {
-        self.trials_until = self.trials_until.max(now + TRIAL);
-        self.timers.set(self.trials_until, Due::TrialOver(task));
-        self.consider(slot, Some(why));
-    }
-
-    /// A player and its display server must both get to run, or neither shows its rhythm: while one
-    /// thread is on trial, others that starve join it.
-    fn try_too(&mut self, slot: Slot, now: Instant) {
-        if now >= self.trials_until {
-            return;
-        }
-        let Some(thread) = self.threads.get_mut(slot).and_then(Option::as_mut) else {
-            return;
-        };
-        let task = thread.task.id;
-        if let Some(why) = thread.starves_too(now, &self.settings) {
-            self.put_on_trial(slot, task, why, now);
-        }
-    }
-
-    fn starves(
-        &mut self,
-        task: TaskId,
-        now: Instant,
-        executed: &mut dyn FnMut(TaskId) -> Option<Span>,
-    ) {
-        let Some(slot) = self.roster.find(task) else {
-            return;
-        };
-        let Some(thread) = self.threads.get_mut(slot).and_then(Option::as_mut) else {
-            return;
-        };
-        if thread.is_kept() {
-            self.timers.set(now + LOOK_RARELY, Due::Starves(task));
-            return;
-        }
-        let Some(executed) = executed(task) else {
-            return;
-        };
-        let (next, why) = thread.look(now, executed, &self.settings);
-        self.timers.set(next, Due::Starves(task));
-        if let Some(why) = why {
-            self.begin_trial(slot, task, why, now);
-        }
-    }
-
-    fn end_trial(&mut self, task: TaskId, now: Instant) {
-        let until = self.trials_until;
-        let Some(slot) = self.roster.find(task) else {
-            return;
-        };
-        let Some(thread) = self.thread(slot) else {
-            return;
-        };
-        match thread.ends_trial(now, until) {
-            TrialEnd::NotYet(end) => self.timers.set(end, Due::TrialOver(task)),
-            TrialEnd::InVain => self.withdraw(slot, Why::TrialOver, now),
-            TrialEnd::NotOnTrial => {}
         }
     }
 
@@ -332,7 +281,8 @@ impl<A: Actuator> Controller<A> {
         let Some(thread) = slot.and_then(|slot| self.thread(slot)) else {
             return;
         };
-        if thread.sample(now, executed) {
+        thread.is_sampled = thread.sample(now, executed);
+        if thread.is_sampled {
             self.timers.set(now + every, Due::Sample(task));
         }
         if let Some(slot) = slot {
@@ -386,7 +336,7 @@ impl<A: Actuator> Controller<A> {
         self.changed.retain(|&other| other != slot);
         if let Some(mut thread) = self.threads.get_mut(slot).and_then(Option::take) {
             self.free.push(slot);
-            thread.finish();
+            thread.finish_job();
             match ThreadReport::of(&thread, true, now) {
                 Some(report) => self.ended.push(report),
                 None => self.left_alone += 1,
@@ -402,11 +352,9 @@ impl<A: Actuator> Controller<A> {
             let Some(thread) = self.thread(slot) else {
                 continue;
             };
+            thread.finish_job();
             let report = ThreadReport::of(thread, false, now);
             self.withdraw(slot, Why::Finished, now);
-            if let Some(thread) = self.thread(slot) {
-                thread.finish();
-            }
             match report {
                 Some(report) => reports.push(report),
                 None => left_alone += 1,

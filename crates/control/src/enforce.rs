@@ -49,6 +49,7 @@ impl<A: Actuator> Controller<A> {
                 .min(self.squeeze.total.unwrap_or(self.limits.total)),
             ..self.limits
         };
+        let refused_before = self.squeeze.tries;
         if self.arbitrate_all || self.crowded || self.claims.sum() > limits.total {
             self.arbitrate_all = false;
             self.settle_all(&limits, now);
@@ -60,10 +61,15 @@ impl<A: Actuator> Controller<A> {
         } else {
             self.settle_each(changed, &limits, now);
         }
+        if self.squeeze.total.is_none() && self.squeeze.tries == refused_before {
+            self.squeeze.tries = 0;
+        }
     }
 
-    /// All fits: each gets its wish.
-    fn settle_each(&mut self, changed: Vec<Slot>, limits: &Limits, now: Instant) {
+    /// All fits: each gets its wish. Who wants less than before comes first, so that there is room for
+    /// the others at any moment.
+    fn settle_each(&mut self, mut changed: Vec<Slot>, limits: &Limits, now: Instant) {
+        changed.sort_by_key(|&slot| self.raises(slot));
         for slot in changed {
             let Some(thread) = self.thread(slot) else {
                 continue;
@@ -78,6 +84,14 @@ impl<A: Actuator> Controller<A> {
                 self.enforce(slot, grant.reservation, why.clone(), now);
             }
         }
+    }
+
+    fn raises(&self, slot: Slot) -> bool {
+        let thread = self.threads.get(slot).and_then(Option::as_ref);
+        thread.is_some_and(|thread| {
+            let request = thread.place.and_then(|place| self.claims.request(place));
+            bandwidth(request.map(|request| request.wanted)) > bandwidth(thread.held)
+        })
     }
 
     /// Not all fits, or may again: looks at all wishes. Who gives way does so first, so that there
@@ -291,7 +305,7 @@ impl<A: Actuator> Controller<A> {
     }
 
     /// The thread is gone. That it ended, the sensor will tell in its turn.
-    fn let_go(&mut self, slot: Slot, now: Instant) {
+    pub(crate) fn let_go(&mut self, slot: Slot, now: Instant) {
         self.drop_claim(slot);
         if let Some(thread) = self.thread(slot) {
             thread.relation = Relation::Gone;

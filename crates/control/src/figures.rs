@@ -19,6 +19,7 @@ pub(crate) struct Figures {
     pub(crate) executed: Span,
     pub(crate) first_reserved: Option<Instant>,
     holding: Option<(Instant, Bandwidth)>,
+    held_since: Option<Instant>,
     held: Span,
     promised: Span,
     executed_held: Span,
@@ -28,10 +29,8 @@ impl Figures {
     pub(crate) fn burst(&mut self, burst: &Burst) {
         self.bursts += 1;
         self.executed += burst.executed;
-        if let Some((since, _)) = self.holding {
-            if burst.woke >= since {
-                self.executed_held += burst.executed;
-            }
+        if self.held_since.is_some_and(|since| burst.woke >= since) {
+            self.executed_held += burst.executed;
         }
     }
 
@@ -48,6 +47,7 @@ impl Figures {
             self.held += span;
             self.promised += before.runtime_in(span);
         }
+        self.held_since = bandwidth.and(self.held_since.or(Some(at)));
         self.holding = bandwidth.map(|bandwidth| (at, bandwidth));
         if self.holding.is_some() && self.first_reserved.is_none() {
             self.first_reserved = Some(at);

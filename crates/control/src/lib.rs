@@ -31,6 +31,7 @@ mod starving;
 mod thread;
 mod timers;
 mod times;
+mod trials;
 mod why;
 mod wishes;
 

@@ -1,9 +1,10 @@
 //! One tracked thread: listening for its rhythm, keeping it, losing it, resting.
 //!
-//! A rhythm is trusted as soon as it is found, for a thread under load needs its reservation now.
-//! Trust comes later: the analysis is made again with more bursts, at growing distances, and a
-//! thread whose rhythm was a chance, or another one, is found out. One that was must show the same
-//! rhythm several times before it is believed again.
+//! Beside this file: `trust`, whether a rhythm that was heard is believed, and `trial`, a starving
+//! thread's chance to show one.
+
+mod trial;
+mod trust;
 
 use onbeat_decide::hysteresis::Hysteresis;
 use onbeat_infer::period::Analyser;
@@ -12,19 +13,17 @@ use onbeat_model::{Burst, Capacity, Instant, Reservation, Rhythm, Span, Task};
 use crate::attempts::Attempts;
 use crate::claims::Place;
 use crate::figures::Figures;
-use crate::kept::{Kept, same_period};
-use crate::starving::{Starving, TRIAL};
+use crate::kept::Kept;
+use crate::starving::Starving;
 use crate::{Settings, Why, server};
+use trust::Trust;
+
+pub(crate) use trial::TrialEnd;
 
 /// Of a thread that went astray, the bursts of so many of its last periods are listened to.
 const NEWS_PERIODS: u64 = 4;
 /// But no fewer bursts than this.
 const NEWS_BURSTS: usize = 6;
-/// So many analyses in a row must disagree before a rhythm that was verified is doubted.
-const DOUBTS: u32 = 3;
-/// The most agreeing analyses that are asked of a thread whose rhythm was a chance.
-const SUSPICION_MOST: u32 = 4;
-
 /// How the actuator stands to a thread.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Relation {
@@ -53,6 +52,10 @@ pub(crate) struct Thread {
     pub(crate) hysteresis: Hysteresis,
     pub(crate) asked: Option<Why>,
     pub(crate) sampled: Option<(Instant, Span)>,
+    /// A timer is set to look at it.
+    pub(crate) looked_after: bool,
+    /// A timer is set to sample it.
+    pub(crate) is_sampled: bool,
     analysis: Analysis,
     analyser: Analyser,
     attempts: Attempts,
@@ -63,16 +66,6 @@ pub(crate) struct Thread {
     shown_on_trial: bool,
     trust: Trust,
     last_rhythm: Option<Rhythm>,
-}
-
-/// How far a rhythm is trusted.
-#[derive(Clone, Copy, Debug, Default)]
-struct Trust {
-    passed: u32,
-    doubts: u32,
-    suspicion: u32,
-    agreed: u32,
-    suspect: Option<Rhythm>,
 }
 
 /// Whether the thread is worth an analysis.
@@ -92,17 +85,6 @@ pub(crate) enum Heard {
     Job,
     /// The thread is kept from showing a rhythm, and is on trial from now on.
     Starves(Why),
-}
-
-/// Whether a trial is over.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum TrialEnd {
-    /// Not before then.
-    NotYet(Instant),
-    /// It is, and the thread has shown no rhythm.
-    InVain,
-    /// There is none any more.
-    NotOnTrial,
 }
 
 /// What an analysis led to.
@@ -133,6 +115,8 @@ impl Thread {
             hysteresis: Hysteresis::new(settings.thresholds),
             asked: None,
             sampled: None,
+            looked_after: false,
+            is_sampled: false,
             analysis: Analysis::NotDue,
             analyser: Analyser::new(settings.analysis),
             attempts: Attempts::new(),
@@ -189,69 +173,6 @@ impl Thread {
         };
         self.figures.job(job);
         Heard::Job
-    }
-
-    fn starve(&mut self, burst: &Burst, settings: &Settings) -> Heard {
-        if !self.may_be_tried(settings) || !self.starving.heard(burst) {
-            return Heard::Nothing;
-        }
-        let (waited, over) = self.starving.waited(burst.blocked);
-        self.begin_trial(burst.blocked);
-        Heard::Starves(Why::Starves { waited, over })
-    }
-
-    const fn may_be_tried(&self, settings: &Settings) -> bool {
-        settings.trials
-            && self.kept.is_none()
-            && self.on_trial.is_none()
-            && matches!(self.relation, Relation::Open)
-    }
-
-    fn begin_trial(&mut self, now: Instant) {
-        self.starving.tried(now);
-        self.on_trial = Some(now);
-        self.analyser.clear();
-        self.attempts = Attempts::new();
-    }
-
-    /// Another thread is on trial at `now`: this one is from now on, too, if it starves as well.
-    pub(crate) fn starves_too(&mut self, now: Instant, settings: &Settings) -> Option<Why> {
-        if !self.may_be_tried(settings) || !self.starving.starves_too(now) {
-            return None;
-        }
-        let (waited, over) = self.starving.waited(now);
-        self.begin_trial(now);
-        Some(Why::Starves { waited, over })
-    }
-
-    /// It has executed for `executed` up to `now`: when to look again, and why it is on trial from now
-    /// on if it is.
-    pub(crate) fn look(
-        &mut self,
-        now: Instant,
-        executed: Span,
-        settings: &Settings,
-    ) -> (Instant, Option<Why>) {
-        let over = now.since(self.last_heard);
-        let seen = self.starving.look(now, executed, self.last_heard);
-        if seen.starved_for.is_none() || !self.may_be_tried(settings) {
-            return (seen.next, None);
-        }
-        self.begin_trial(now);
-        (seen.next, Some(Why::NeverBlocks { over }))
-    }
-
-    /// Trials end at `until`, but none lasts longer than two: whether this one is over at `now`.
-    pub(crate) fn ends_trial(&mut self, now: Instant, until: Instant) -> TrialEnd {
-        let Some(began) = self.on_trial else {
-            return TrialEnd::NotOnTrial;
-        };
-        let end = until.min(began + TRIAL * 2);
-        if now < end {
-            return TrialEnd::NotYet(end);
-        }
-        self.on_trial = None;
-        TrialEnd::InVain
     }
 
     /// Its budget ran out at `at`. True if that is news for the predictor.
@@ -311,125 +232,6 @@ impl Thread {
         }
     }
 
-    fn believe(&mut self, rhythm: Rhythm, now: Instant, settings: &Settings) -> Outcome {
-        let agrees = |other: Rhythm| same_period(other.period, rhythm.period);
-        self.trust.agreed = if self.trust.suspect.is_some_and(agrees) {
-            self.trust.agreed + 1
-        } else {
-            1
-        };
-        self.trust.suspect = Some(rhythm);
-        let familiar = self.rested.as_ref().is_some_and(|k| agrees(k.rhythm()));
-        if self.trust.agreed <= self.trust.suspicion && !familiar {
-            self.attempts.again(now);
-            return Outcome::Same;
-        }
-        let bursts = self.analyser.bursts().count();
-        let kept = match self.rested.take() {
-            Some(mut kept) => {
-                kept.resume(rhythm, now);
-                kept
-            }
-            None => Box::new(Kept::new(rhythm, self.analyser.bursts(), now, settings)),
-        };
-        self.kept = Some(kept);
-        self.shown_on_trial = self.on_trial.take().is_some();
-        if self.shown_on_trial {
-            self.starving.proved();
-        }
-        self.trust = Trust {
-            suspicion: self.trust.suspicion,
-            ..Trust::default()
-        };
-        self.attempts.verify(now, 0, bursts);
-        Outcome::Plan(Why::Found {
-            period: rhythm.period,
-            bursts,
-            confidence: rhythm.confidence,
-        })
-    }
-
-    fn verify(&mut self, found: Option<Rhythm>, now: Instant) -> Outcome {
-        let bursts = self.analyser.bursts().count();
-        let Some(kept) = self.kept.as_mut() else {
-            return Outcome::Same;
-        };
-        let former = kept.rhythm();
-        let astray = kept.astray();
-        match found {
-            Some(rhythm) if same_period(rhythm.period, former.period) => {
-                kept.confirm(rhythm);
-                self.trust.doubts = 0;
-                self.trust.passed += 1;
-                self.attempts.verify(now, self.trust.passed, bursts);
-                Outcome::Same
-            }
-            Some(rhythm) => {
-                self.trust.doubts += 1;
-                if astray.is_none() && self.trust.passed > 0 && self.trust.doubts < DOUBTS {
-                    self.attempts.again(now);
-                    return Outcome::Same;
-                }
-                kept.adopt(rhythm);
-                self.trust = Trust {
-                    suspicion: self.trust.suspicion,
-                    ..Trust::default()
-                };
-                self.attempts.verify(now, 0, bursts);
-                Outcome::Plan(Why::RateChanged {
-                    from: former.period,
-                    to: rhythm.period,
-                })
-            }
-            None => {
-                self.trust.doubts += 1;
-                match astray {
-                    Some(_) => self.attempts.failed(now),
-                    None => self.attempts.again(now),
-                }
-                let sustained = match astray {
-                    Some(since) => now.since(since) > patience(former.period),
-                    None => self.trust.doubts >= DOUBTS,
-                };
-                if sustained {
-                    self.doubted(now)
-                } else {
-                    Outcome::Same
-                }
-            }
-        }
-    }
-
-    /// Its rhythm is lost. One that it had only just shown on trial was a wrong one, perhaps; before it
-    /// starves again, it gets another trial.
-    fn doubted(&mut self, now: Instant) -> Outcome {
-        let again = self.shown_on_trial && self.trust.passed == 0;
-        let lost = self.lose(Why::RhythmLost);
-        if again {
-            self.shown_on_trial = false;
-            self.begin_trial(now);
-            Outcome::TryAgain(Why::TriedAgain)
-        } else {
-            lost
-        }
-    }
-
-    fn lose(&mut self, why: Why) -> Outcome {
-        self.last_rhythm = self.rhythm();
-        self.kept = None;
-        let suspicion = if self.trust.passed == 0 {
-            (self.trust.suspicion + 1).min(SUSPICION_MOST)
-        } else {
-            self.trust.suspicion
-        };
-        self.trust = Trust {
-            suspicion,
-            ..Trust::default()
-        };
-        self.attempts = Attempts::new();
-        Outcome::Released(why)
-    }
-
     /// It has not run for so long that it rests: a film is paused. What it needed is remembered.
     pub(crate) fn rest(&mut self, now: Instant) -> Option<Why> {
         let since = now.since(self.last_heard);
@@ -468,12 +270,10 @@ impl Thread {
     }
 
     /// Nothing more will come: counts the job at hand.
-    pub(crate) fn finish(&mut self) {
+    pub(crate) fn finish_job(&mut self) {
         if let Some(job) = self.kept.as_mut().and_then(|kept| kept.finish()) {
             self.figures.job(&job);
         }
-        self.last_rhythm = self.rhythm();
-        self.kept = None;
     }
 }
 

@@ -59,6 +59,8 @@ pub enum Why {
     },
     /// There is room again.
     RoomAgain,
+    /// It no longer had its reservation, which the kernel had left without effect.
+    GivenBackByKernel,
     /// It lost its rhythm.
     RhythmLost,
     /// It has not run for long.
@@ -104,6 +106,9 @@ impl fmt::Display for Why {
                 write!(f, "not all fits, {turn} of {of} to give way: {how}")
             }
             Self::RoomAgain => f.write_str("there is room again"),
+            Self::GivenBackByKernel => {
+                f.write_str("the kernel had left its reservation without effect")
+            }
             Self::RhythmLost => f.write_str("it lost its rhythm"),
             Self::Idle { since } => write!(f, "it has not run for {since}"),
             Self::Ended => f.write_str("it ended"),

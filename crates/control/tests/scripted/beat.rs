@@ -323,3 +323,20 @@ fn a_thread_that_never_blocks_as_it_hardly_runs_is_given_a_trial() {
     assert!(of[0].at <= at_ms(3000), "{:?}", of[0]);
     assert_eq!((of[1].what, &of[1].why), (What::Released, &Why::TrialOver));
 }
+
+#[test]
+fn a_thread_is_looked_after_by_one_timer_however_often_its_rate_changes() {
+    let mut script = Script::default();
+    for change in 0..20 {
+        let period = if change % 2 == 0 { ms(40) } else { ms(25) };
+        let span = (at_ms(change * 2000), at_ms(change * 2000 + 2000));
+        script.periodic(7, period, span, |_| ms(5));
+    }
+    let ran = of_film(script);
+    let changes = ran
+        .of(7)
+        .into_iter()
+        .filter(|entry| matches!(entry.why, Why::RateChanged { .. }));
+    assert!(changes.count() >= 10);
+    assert!(ran.kernel.looks <= 40, "{}", ran.kernel.looks);
+}

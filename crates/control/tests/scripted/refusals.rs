@@ -193,3 +193,14 @@ fn what_others_leave_is_taken_and_the_rest_when_they_are_gone() {
     assert!(last.runtime() >= ms(8), "{last}");
     assert!(ran.reserves(7).len() < 40, "{}", ran.reserves(7).len());
 }
+
+#[test]
+fn a_thread_that_wants_less_gives_way_before_another_is_raised() {
+    let mut script = Script::default();
+    let swap = |job: u64, first: bool| if (job < 60) == first { ms(18) } else { ms(7) };
+    script.periodic(1, ms(40), (at_ms(0), at_ms(8000)), |job| swap(job, true));
+    script.periodic(2, ms(40), (at_ms(0), at_ms(8000)), |job| swap(job, false));
+    let ran = play(script, Kernel::with_cpus(1), Settings::default());
+    let refused = ran.journal.iter().filter(|e| e.what == What::Refused);
+    assert_eq!(refused.count(), 0, "{:#?}", ran.journal);
+}

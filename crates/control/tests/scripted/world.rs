@@ -211,6 +211,8 @@ pub(crate) struct Kernel {
     pub(crate) asked: Vec<(Instant, Asked)>,
     pub(crate) held: BTreeMap<TaskId, Reservation>,
     pub(crate) most_held: Bandwidth,
+    /// How often it was asked how a thread stands.
+    pub(crate) looks: u32,
     /// What somebody else takes of the capacity, and until when.
     pub(crate) others: (Bandwidth, Instant),
     clock: Clock,
@@ -227,6 +229,7 @@ impl Kernel {
             asked: Vec::new(),
             held: BTreeMap::new(),
             most_held: Bandwidth::ZERO,
+            looks: 0,
             others: (Bandwidth::ZERO, Instant::ZERO),
             clock: Clock::default(),
         }
@@ -278,6 +281,7 @@ impl Actuator for Kernel {
     }
 
     fn standing(&mut self, task: TaskId) -> Standing {
+        self.looks += 1;
         match self.taken_over_at {
             Some((tid, at)) if tid == task.tid && at <= self.clock.get() => Standing::TakenOver,
             _ => self

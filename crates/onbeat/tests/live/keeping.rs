@@ -26,7 +26,7 @@ fn a_periodic_program_gets_a_reservation_and_gives_it_back() {
         .filter(|entry| entry["tid"] == tid)
         .map(|entry| entry["what"].clone())
         .collect();
-    assert_eq!(whats.first(), Some(&json!("reserved")), "{whats:?}");
+    assert!(whats.contains(&json!("reserved")), "{whats:?}");
     assert_eq!(whats.last(), Some(&json!("released")), "{whats:?}");
     assert_eq!(folder.report()["lost_events"], 0);
 }

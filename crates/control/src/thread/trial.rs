@@ -1,0 +1,84 @@
+//! A thread's trials: a starving thread's chance to show its rhythm.
+
+use onbeat_model::{Burst, Instant, Span};
+
+use super::{Heard, Relation, Thread};
+use crate::attempts::Attempts;
+use crate::starving::TRIAL;
+use crate::{Settings, Why};
+
+/// Whether a trial is over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum TrialEnd {
+    /// Not before then.
+    NotYet(Instant),
+    /// It is, and the thread has shown no rhythm.
+    InVain,
+    /// There is none any more.
+    NotOnTrial,
+}
+
+impl Thread {
+    pub(super) fn starve(&mut self, burst: &Burst, settings: &Settings) -> Heard {
+        if !self.may_be_tried(settings) || !self.starving.heard(burst) {
+            return Heard::Nothing;
+        }
+        let (waited, over) = self.starving.waited(burst.blocked);
+        self.begin_trial(burst.blocked);
+        Heard::Starves(Why::Starves { waited, over })
+    }
+
+    const fn may_be_tried(&self, settings: &Settings) -> bool {
+        settings.trials
+            && self.kept.is_none()
+            && self.on_trial.is_none()
+            && matches!(self.relation, Relation::Open)
+    }
+
+    pub(super) fn begin_trial(&mut self, now: Instant) {
+        self.starving.tried(now);
+        self.on_trial = Some(now);
+        self.analyser.clear();
+        self.attempts = Attempts::new();
+    }
+
+    /// Another thread is on trial at `now`: this one is from now on, too, if it starves as well.
+    pub(crate) fn starves_too(&mut self, now: Instant, settings: &Settings) -> Option<Why> {
+        if !self.may_be_tried(settings) || !self.starving.starves_too(now) {
+            return None;
+        }
+        let (waited, over) = self.starving.waited(now);
+        self.begin_trial(now);
+        Some(Why::Starves { waited, over })
+    }
+
+    /// It has executed for `executed` up to `now`: when to look again, and why it is on trial from now
+    /// on if it is.
+    pub(crate) fn look(
+        &mut self,
+        now: Instant,
+        executed: Span,
+        settings: &Settings,
+    ) -> (Instant, Option<Why>) {
+        let over = now.since(self.last_heard);
+        let seen = self.starving.look(now, executed, self.last_heard);
+        if seen.starved_for.is_none() || !self.may_be_tried(settings) {
+            return (seen.next, None);
+        }
+        self.begin_trial(now);
+        (seen.next, Some(Why::NeverBlocks { over }))
+    }
+
+    /// Trials end at `until`, but none lasts longer than two: whether this one is over at `now`.
+    pub(crate) fn ends_trial(&mut self, now: Instant, until: Instant) -> TrialEnd {
+        let Some(began) = self.on_trial else {
+            return TrialEnd::NotOnTrial;
+        };
+        let end = until.min(began + TRIAL * 2);
+        if now < end {
+            return TrialEnd::NotYet(end);
+        }
+        self.on_trial = None;
+        TrialEnd::InVain
+    }
+}

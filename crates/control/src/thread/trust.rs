@@ -1,0 +1,149 @@
+//! Whether a rhythm that was heard is believed, and for how long.
+//!
+//! A rhythm is trusted as soon as it is found, for a thread under load needs its reservation now.
+//! Trust comes later: the analysis is made again with more bursts, at growing distances, and a
+//! thread whose rhythm was a chance, or another one, is found out. One that was must show the same
+//! rhythm several times before it is believed again.
+
+use onbeat_model::{Instant, Rhythm};
+
+use super::{Outcome, Thread, patience};
+use crate::attempts::Attempts;
+use crate::kept::{Kept, same_period};
+use crate::{Settings, Why};
+
+/// So many analyses in a row must disagree before a rhythm that was verified is doubted.
+const DOUBTS: u32 = 3;
+/// The most agreeing analyses that are asked of a thread whose rhythm was a chance.
+const SUSPICION_MOST: u32 = 4;
+
+/// How far a rhythm is trusted.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Trust {
+    passed: u32,
+    doubts: u32,
+    suspicion: u32,
+    agreed: u32,
+    suspect: Option<Rhythm>,
+}
+
+impl Thread {
+    pub(super) fn believe(&mut self, rhythm: Rhythm, now: Instant, settings: &Settings) -> Outcome {
+        let agrees = |other: Rhythm| same_period(other.period, rhythm.period);
+        self.trust.agreed = if self.trust.suspect.is_some_and(agrees) {
+            self.trust.agreed + 1
+        } else {
+            1
+        };
+        self.trust.suspect = Some(rhythm);
+        let familiar = self.rested.as_ref().is_some_and(|k| agrees(k.rhythm()));
+        if self.trust.agreed <= self.trust.suspicion && !familiar {
+            self.attempts.again(now);
+            return Outcome::Same;
+        }
+        let bursts = self.analyser.bursts().count();
+        let kept = match self.rested.take() {
+            Some(mut kept) => {
+                kept.resume(rhythm, now);
+                kept
+            }
+            None => Box::new(Kept::new(rhythm, self.analyser.bursts(), now, settings)),
+        };
+        self.kept = Some(kept);
+        self.shown_on_trial = self.on_trial.take().is_some();
+        if self.shown_on_trial {
+            self.starving.proved();
+        }
+        self.trust = Trust {
+            suspicion: self.trust.suspicion,
+            ..Trust::default()
+        };
+        self.attempts.verify(now, 0, bursts);
+        Outcome::Plan(Why::Found {
+            period: rhythm.period,
+            bursts,
+            confidence: rhythm.confidence,
+        })
+    }
+
+    pub(super) fn verify(&mut self, found: Option<Rhythm>, now: Instant) -> Outcome {
+        let bursts = self.analyser.bursts().count();
+        let Some(kept) = self.kept.as_mut() else {
+            return Outcome::Same;
+        };
+        let former = kept.rhythm();
+        let astray = kept.astray();
+        match found {
+            Some(rhythm) if same_period(rhythm.period, former.period) => {
+                kept.confirm(rhythm);
+                self.trust.doubts = 0;
+                self.trust.passed += 1;
+                self.attempts.verify(now, self.trust.passed, bursts);
+                Outcome::Same
+            }
+            Some(rhythm) => {
+                self.trust.doubts += 1;
+                if astray.is_none() && self.trust.passed > 0 && self.trust.doubts < DOUBTS {
+                    self.attempts.again(now);
+                    return Outcome::Same;
+                }
+                kept.adopt(rhythm);
+                self.trust = Trust {
+                    suspicion: self.trust.suspicion,
+                    ..Trust::default()
+                };
+                self.attempts.verify(now, 0, bursts);
+                Outcome::Plan(Why::RateChanged {
+                    from: former.period,
+                    to: rhythm.period,
+                })
+            }
+            None => {
+                self.trust.doubts += 1;
+                match astray {
+                    Some(_) => self.attempts.failed(now),
+                    None => self.attempts.again(now),
+                }
+                let sustained = match astray {
+                    Some(since) => now.since(since) > patience(former.period),
+                    None => self.trust.doubts >= DOUBTS,
+                };
+                if sustained {
+                    self.doubted(now)
+                } else {
+                    Outcome::Same
+                }
+            }
+        }
+    }
+
+    /// Its rhythm is lost. One that it had only just shown on trial was a wrong one, perhaps; before it
+    /// starves again, it gets another trial.
+    fn doubted(&mut self, now: Instant) -> Outcome {
+        let again = self.shown_on_trial && self.trust.passed == 0;
+        let lost = self.lose(Why::RhythmLost);
+        if again {
+            self.shown_on_trial = false;
+            self.begin_trial(now);
+            Outcome::TryAgain(Why::TriedAgain)
+        } else {
+            lost
+        }
+    }
+
+    fn lose(&mut self, why: Why) -> Outcome {
+        self.last_rhythm = self.rhythm();
+        self.kept = None;
+        let suspicion = if self.trust.passed == 0 {
+            (self.trust.suspicion + 1).min(SUSPICION_MOST)
+        } else {
+            self.trust.suspicion
+        };
+        self.trust = Trust {
+            suspicion,
+            ..Trust::default()
+        };
+        self.attempts = Attempts::new();
+        Outcome::Released(why)
+    }
+}
