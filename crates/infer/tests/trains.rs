@@ -4,6 +4,8 @@
 mod periodic;
 mod synthetic;
 
+use onbeat_infer::period::{Analyser, Config};
+use onbeat_model::{Instant, Span};
 use periodic::{Periodic, is_period};
 use synthetic::{Random, analysed, burst};
 
@@ -221,11 +223,46 @@ fn a_start_without_rhythm_does_not_hide_what_follows() {
 }
 
 #[test]
+fn no_bursts_and_no_configuration_make_it_fail() {
+    let most = u64::MAX as f64;
+    let config = |false_alarm_rate, window, capacity| Config {
+        false_alarm_rate,
+        window,
+        capacity,
+    };
+    let configs = [
+        Config::default(),
+        config(0.0, Span::MAX, 100_000),
+        config(f64::NAN, Span::MAX, 300),
+        config(2.0, Span::ZERO, 0),
+    ];
+    let mut random = Random::new(6);
+    for config in configs {
+        let mut analyser = Analyser::new(config);
+        assert_eq!(analyser.analyse(Instant::ZERO), []);
+        for scale in [0.0, 1.0, 1e3, 1e9, most / 400.0] {
+            for pause in [0.0, most / 2.0] {
+                let mut now = 0.0;
+                analyser.clear();
+                for i in 0..400 {
+                    now += scale * random.even().round() + if i == 200 { pause } else { 0.0 };
+                    analyser.hear(&burst(now, scale));
+                }
+                for rhythm in analyser.analyse(Instant::from_ns(u64::MAX)) {
+                    assert!(rhythm.period > Span::from_us(490), "{rhythm:?}");
+                    assert!(rhythm.period < Span::from_ms(1020), "{rhythm:?}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
 fn a_burst_out_of_order_is_left_aside() {
     let mut bursts: Vec<_> = (0..20)
         .map(|k| burst(1e9 + f64::from(k) * 20e6, 1e5))
         .collect();
-    let mut analyser = onbeat_infer::period::Analyser::new(Default::default());
+    let mut analyser = Analyser::new(Config::default());
     bursts.insert(10, burst(0.0, 1e5));
     for burst in &bursts {
         analyser.hear(burst);

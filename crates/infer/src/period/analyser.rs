@@ -91,6 +91,12 @@ impl Analyser {
 
     /// The rhythms heard in the window that ends at `now`, strongest first; none if the thread is
     /// not periodic.
+    ///
+    /// Assumes: (1) the bursts are of one thread; (2) a rhythm holds for most of the window, or for a
+    /// stretch of it that stands out: one that ended inside the window is still told, so
+    /// [`clear`](Self::clear) when a rhythm is known to be over; (3) a thread without rhythm sleeps
+    /// independently of how it slept before. Its false-alarm rate is then at most the one stated; a
+    /// thread that sleeps within a fifth of some mean may be called periodic more often than that.
     pub fn analyse(&mut self, now: Instant) -> Vec<Rhythm> {
         self.forget(now);
         if self.bursts.len() < FEWEST {
@@ -113,11 +119,16 @@ impl Analyser {
         let second = look.second(&first);
         let rhythm = |Found { line, evidence, .. }: Found| Rhythm {
             period: Span::from_ns(line.period.round() as u64),
-            phase: Instant::from_ns(origin + line.phase.max(0.0).round() as u64),
+            phase: Instant::from_ns(origin) + Span::from_ns(line.phase.max(0.0).round() as u64),
             jitter: Span::from_ns(line.jitter.round() as u64),
             confidence: 1.0 - (-evidence.strength).exp(),
         };
-        std::iter::once(first).chain(second).map(rhythm).collect()
+        let mut found: Vec<Found> = std::iter::once(first).chain(second).collect();
+        // Polls can be more regular than the work they look for, and yet are not what it is about.
+        if !first.of_workers {
+            found.sort_by(|a, b| b.evidence.strength.total_cmp(&a.evidence.strength));
+        }
+        found.into_iter().map(rhythm).collect()
     }
 
     /// The bursts of the window, oldest first.
@@ -204,18 +215,17 @@ impl Look<'_> {
                 self.train.merge(limit);
             }
             let worked = self.workers.workers_of(self.train);
-            for train in worked
-                .then_some(&*self.workers)
-                .into_iter()
-                .chain([&*self.train])
-            {
-                if let Some(found) = self.search.beat(train, self.enough) {
-                    if found.line_holds {
-                        return Some(found);
-                    }
-                    if best.is_none_or(|b| found.better_than(&b)) {
-                        best = Some(found);
-                    }
+            let trains = worked.then_some(&*self.workers).into_iter();
+            for (train, of_workers) in trains.map(|t| (t, true)).chain([(&*self.train, false)]) {
+                let Some(mut found) = self.search.beat(train, self.enough) else {
+                    continue;
+                };
+                found.of_workers = of_workers;
+                if found.line_holds {
+                    return Some(found);
+                }
+                if best.is_none_or(|b| found.better_than(&b)) {
+                    best = Some(found);
                 }
             }
             if level < limits.len() {

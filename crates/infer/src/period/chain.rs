@@ -17,6 +17,9 @@ const TOLERANCE: f64 = 0.35;
 /// What the largest deviation costs.
 const DEVIATION: f64 = 1.0;
 
+/// A pause is taken for no more beats than this.
+const PAUSE: f64 = 1e6;
+
 /// The memory of the search, kept between searches.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Chain {
@@ -36,7 +39,7 @@ impl Chain {
         let mut last: Option<f64> = None;
         for &at in &train.at {
             if let Some(last) = last {
-                beat += (((at - last) / usual).round() as i64).max(1);
+                beat += ((at - last) / usual).round().clamp(1.0, PAUSE) as i64;
             }
             self.beats.push((beat, at));
             last = Some(at);

@@ -87,6 +87,10 @@ impl Judge {
         first: i64,
         last: i64,
     ) -> Option<Evidence> {
+        // So many beats cannot all be met: nor need they be gone through.
+        if (last - first) as f64 * FEWEST > train.at.len() as f64 {
+            return None;
+        }
         self.nearest.clear();
         self.deviations.clear();
         let half = line.period / 2.0;

@@ -1,7 +1,7 @@
 //! The search for the beat of one train: proposes, follows, fits, judges, and picks.
 
 use super::band;
-use super::candidates::Candidates;
+use super::candidates::{Candidates, LONGEST_NS, SHORTEST_NS};
 use super::chain::Chain;
 use super::evidence::{Evidence, Judge};
 use super::fit::{self, Line};
@@ -42,6 +42,8 @@ pub(super) struct Found {
     share: f64,
     /// The beats lie on a line, for nearly all of the train: a stronger claim than steps of one size.
     pub(super) line_holds: bool,
+    /// It is the beat of the bursts that carry the work.
+    pub(super) of_workers: bool,
 }
 
 impl Found {
@@ -133,6 +135,11 @@ impl Search {
         let (first, last) = (beats.first()?.0, beats.last()?.0);
         let mut line = fit::robust_line(beats, &mut self.scratch)?;
         let (step, scatter) = fit::steps(beats, &mut self.scratch)?;
+        if !(SHORTEST_NS..=LONGEST_NS).contains(&line.period)
+            || !(SHORTEST_NS..=LONGEST_NS).contains(&step)
+        {
+            return None;
+        }
         let share = ((last - first) as f64 * step / train.length()).min(1.0);
         let ratio = fit::von_neumann(beats, &line, &mut self.scratch);
         let held = ratio > HELD + HELD_FEW / beats.len() as f64;
@@ -168,6 +175,7 @@ impl Search {
                     rank: evidence.strength * share,
                     share,
                     line_holds: false,
+                    of_workers: false,
                 });
             }
             _ => return None,
@@ -181,11 +189,11 @@ impl Search {
         );
         let length = resonance::pattern(&line, &self.met, first, last);
         let parts = resonance::parts(train, &line, evidence.reach, first, last);
-        if length > 1 {
+        if length > 1 && line.period * length as f64 <= LONGEST_NS {
             let place = self.met.first()?.0.rem_euclid(length);
             let same = self.met.iter().filter(|b| b.0.rem_euclid(length) == place);
             line = fit::line(same.map(|b| (b.0.div_euclid(length), b.1)))?;
-        } else if parts > 1 {
+        } else if parts > 1 && line.period / parts as f64 >= SHORTEST_NS {
             line.period /= parts as f64;
         } else {
             line = band::sharpen(line, &self.chain.beats);
@@ -197,6 +205,7 @@ impl Search {
             share,
             // A pattern may be one of merging; without it the beats may be plain.
             line_holds: share > MOST && evidence.met > MOST && length == 1,
+            of_workers: false,
         })
     }
 }
