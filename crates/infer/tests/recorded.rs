@@ -63,6 +63,14 @@ fn the_period_is_right_in_98_of_100_windows_of_a_second_with_2_false_alarms_at_m
 }
 
 #[test]
+fn the_period_is_right_in_95_of_100_windows_of_half_a_second() {
+    let (periodic, aperiodic) = score(Method::Default, Span::from_ms(500));
+    assert!(periodic.windows() > 90 && aperiodic.windows() >= 15);
+    assert!(periodic.share() >= 0.95, "{periodic:?}");
+    assert!(aperiodic.share() >= 0.98, "{aperiodic:?}");
+}
+
+#[test]
 fn the_default_analyser_beats_the_papers_on_threads_with_and_without_a_period() {
     for window in [Span::from_secs(1), Span::from_ms(500)] {
         let (periodic, aperiodic) = score(Method::Default, window);
