@@ -6,6 +6,7 @@
 
 mod binary;
 mod catch_up;
+mod excess;
 mod mean_sigma;
 mod percentile;
 mod rate;

@@ -11,14 +11,12 @@
 use onbeat_model::{Demand, Instant, Job, Reservation, Span};
 
 use super::catch_up::{CatchUp, overran};
+use super::excess::Excess;
 use super::{Pace, Parameters, Predictor, generosity, percentile};
-
-/// For how many jobs an excess is remembered: enough to know what one job in a hundred needs.
-const EXCESS_WINDOW: usize = 256;
 
 /// From how many jobs on their excesses are known well enough to need no spread on top of the
 /// percentile.
-const EXCESS_KNOWN: usize = 100;
+const EXCESS_KNOWN: u64 = 100;
 
 /// The first jobs of a rhythm are no measure of the later ones: programs start slowly, with cold caches
 /// and work to be done once. So many leave no excess behind.
@@ -33,7 +31,8 @@ pub struct Percentile {
     percentile: Option<Span>,
     median: Span,
     jobs: usize,
-    excess: Demand,
+    excess: Excess,
+    planned: Option<Span>,
     start_up_left: u32,
     catch_up: CatchUp,
     pace: Pace,
@@ -55,7 +54,8 @@ impl Percentile {
             percentile: None,
             median: Span::ZERO,
             jobs: 0,
-            excess: Demand::new(EXCESS_WINDOW),
+            excess: Excess::default(),
+            planned: None,
             start_up_left: START_UP_JOBS,
             catch_up: CatchUp::default(),
             pace: Pace::default(),
@@ -63,7 +63,7 @@ impl Percentile {
         }
     }
 
-    fn planned(&self) -> Option<Span> {
+    fn plan(&self) -> Option<Span> {
         let percentile = self.percentile?;
         let spread = self.spread();
         let widest = percentile.scale(1.0 + self.parameters.widest_spread);
@@ -72,7 +72,8 @@ impl Percentile {
         } else {
             percentile.max(self.median.scale(spread))
         };
-        let learnt = (self.median + self.learnt_excess()).min(widest);
+        let learnt = self.excess.beyond(self.parameters.overruns);
+        let learnt = (self.median + learnt).min(widest);
         let generous = generosity(self.jobs, self.parameters.window);
         Some(planned.max(learnt).scale(generous))
     }
@@ -81,14 +82,11 @@ impl Percentile {
         1.0 + self.parameters.spread.max(0.0)
     }
 
-    /// What all but the permitted share of jobs needed beyond the median. The largest excess
-    /// is never counted: one outlier is no distribution.
-    fn learnt_excess(&self) -> Span {
-        let sorted = self.excess.sorted();
-        let permitted = (self.parameters.overruns.clamp(0.0, 1.0) * sorted.len() as f64) as usize;
-        let rank = sorted.len().checked_sub(permitted.max(1) + 1);
-        rank.and_then(|rank| sorted.get(rank).copied())
-            .unwrap_or(Span::ZERO)
+    /// By how much the job exceeded the median of those before it.
+    fn learn(&mut self, job: &Job, planned: Span) {
+        let needed = credible(job, planned.scale(self.spread()));
+        let small = self.median.scale(self.parameters.spread.max(0.0));
+        self.excess.record(needed - self.median, small);
     }
 }
 
@@ -100,14 +98,14 @@ impl Predictor for Percentile {
     fn job(&mut self, job: &Job, demand: &Demand) {
         if self.start_up_left > 0 {
             self.start_up_left -= 1;
-        } else if let Some(planned) = self.planned() {
-            self.excess
-                .record(credible(job, planned.scale(self.spread())) - self.median);
+        } else if let Some(planned) = self.planned {
+            self.learn(job, planned);
         }
         self.percentile = percentile(demand, &self.parameters);
         self.median = demand.quantile(0.5).unwrap_or_default();
         self.jobs = demand.len();
         self.pace = Pace::of(job);
+        self.planned = self.plan();
         self.catch_up.job(job);
         if let Some(bridge) = &mut self.bridge {
             bridge.jobs_left -= 1;
@@ -128,13 +126,14 @@ impl Predictor for Percentile {
     fn rate_changed(&mut self, period: Span) {
         let stretch = self.pace.stretch(period);
         let bridging = self.bridge.as_ref().map(|bridge| bridge.runtime);
-        let runtime = self.planned().max(bridging);
+        let runtime = self.planned.max(bridging);
         self.bridge = runtime.map(|runtime| Bridge {
             runtime: runtime.scale(stretch),
             jobs_left: BRIDGE_JOBS,
         });
         self.pace = Pace(Some(period));
         self.percentile = None;
+        self.planned = None;
         self.jobs = 0;
         self.excess.clear();
         self.start_up_left = START_UP_JOBS;
@@ -143,7 +142,7 @@ impl Predictor for Percentile {
 
     fn runtime(&self, period: Span) -> Option<Span> {
         let bridging = self.bridge.as_ref().map(|bridge| bridge.runtime);
-        self.catch_up.over(self.planned().max(bridging), period)
+        self.catch_up.over(self.planned.max(bridging), period)
     }
 }
 
