@@ -40,7 +40,8 @@ impl Stat {
     /// Reads the state of the task `tid`; none if it does not exist.
     #[must_use]
     pub fn read(tid: u32) -> Option<Self> {
-        let line = fs::read(format!("/proc/{tid}/stat")).ok()?;
+        // Not /proc/TID/stat, which adds up the times of all threads of the process.
+        let line = fs::read(format!("/proc/{tid}/task/{tid}/stat")).ok()?;
         Self::parse(&String::from_utf8_lossy(&line))
     }
 

@@ -4,53 +4,82 @@ use onbeat_model::{Instant, Refusal, Reservation, TaskId};
 
 use super::account::Finding;
 use super::recount::Leak;
-use super::{DeadlineActuator, diagnosis};
+use super::{DeadlineActuator, Entry, diagnosis};
 use crate::attributes::{Attributes, Fair, Policy, kept_nice};
 use crate::clock;
 use crate::limits::Limits;
 use crate::task;
 
+/// What is to be asked for.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Wish {
+    pub(super) task: TaskId,
+    /// The leader of its process, if that is another task.
+    pub(super) leader: Option<TaskId>,
+    /// What it had when it was first touched.
+    pub(super) before: Attributes,
+    /// What it had when it was looked at.
+    pub(super) now: Attributes,
+    pub(super) reservation: Reservation,
+}
+
+/// Why it was not granted.
+enum No {
+    /// The task is not as it was when it was looked at.
+    Refused(Refusal),
+    /// The kernel said so.
+    Kernel(std::io::Error),
+}
+
 impl DeadlineActuator {
-    /// Gives `task`, which had `before` when it was first touched, the reservation; answers what
-    /// was set.
-    pub(super) fn admit(
-        &mut self,
-        task: TaskId,
-        leader: Option<TaskId>,
-        before: Attributes,
-        reservation: Reservation,
-    ) -> Result<Attributes, Refusal> {
-        let set = Attributes::reserved(reservation, self.options.reclaim);
-        self.announce(task, leader, before, set)?;
-        let Err(mut error) = set.set(task.tid) else {
+    /// Asks for it; answers what was set.
+    pub(super) fn admit(&mut self, wish: &Wish) -> Result<Attributes, Refusal> {
+        let set = Attributes::reserved(wish.reservation, self.options.reclaim);
+        self.announce(wish, set)?;
+        let busy =
+            |no: &No| matches!(no, No::Kernel(error) if error.raw_os_error() == Some(libc::EBUSY));
+        let mut answer = self.try_to_set(wish, set);
+        if answer.as_ref().is_err_and(busy) {
+            answer = match self.make_room(wish, clock::now()) {
+                Ok(()) => self.try_to_set(wish, set),
+                Err(why) => Err(No::Refused(why)),
+            };
+            if answer.as_ref().is_err_and(busy) {
+                self.others.recount_was_fruitless(clock::now());
+            }
+        }
+        let Err(no) = answer else {
             self.others.nothing_suspected();
             return Ok(set);
         };
-        let mut refusal = None;
-        if error.raw_os_error() == Some(libc::EBUSY) {
-            match self.make_room(task, reservation, clock::now()) {
-                // Making room takes a while: the task may have ended meanwhile.
-                Ok(()) if !task::is_alive(task) => refusal = Some(Refusal::Gone),
-                Ok(()) => match set.set(task.tid) {
-                    Ok(()) => {
-                        self.others.nothing_suspected();
-                        return Ok(set);
-                    }
-                    Err(again) => error = again,
-                },
-                Err(why) => refusal = Some(why),
-            }
-        }
         // A record that stays says that the task may have one setting more than it can have.
-        let _ = self.state_file.refused(task);
-        Err(refusal.unwrap_or_else(|| match error.raw_os_error() {
-            Some(libc::EBUSY) => {
-                self.others.recount_was_fruitless(clock::now());
-                self.no_room(task, reservation)
-            }
-            Some(libc::EPERM) => diagnosis::not_permitted(task.tid, &self.limits),
-            _ => diagnosis::unknown(task.tid, &error),
-        }))
+        let _ = self.state_file.refused(wish.task);
+        Err(match no {
+            No::Refused(why) => why,
+            No::Kernel(error) => match error.raw_os_error() {
+                Some(libc::EBUSY) => self.no_room(wish),
+                Some(libc::EPERM) => diagnosis::not_permitted(wish.task.tid, &self.limits),
+                _ => diagnosis::unknown(wish.task.tid, &error),
+            },
+        })
+    }
+
+    /// Sets the task's scheduling, unless it is not as it was when it was looked at: what was done
+    /// since (writing a file, walking through all tasks) may have taken long.
+    fn try_to_set(&mut self, wish: &Wish, set: Attributes) -> Result<(), No> {
+        let now = self.look(wish.task).map_err(No::Refused)?;
+        if now != wish.now {
+            let held = matches!(self.tasks.get(&wish.task), Some(Entry::Held(_)));
+            return Err(No::Refused(if held {
+                self.take_over(wish.task, now)
+            } else {
+                Refusal::Other(format!(
+                    "task {} has just been given {now} by somebody else: ask again for it",
+                    wish.task
+                ))
+            }));
+        }
+        set.set(wish.task.tid).map_err(No::Kernel)
     }
 
     /// After `set` was given to a task that turns out to have ended: if its number had already gone
@@ -69,13 +98,13 @@ impl DeadlineActuator {
     }
 
     /// Writes down what is about to be done; without that, it is not done.
-    fn announce(
-        &mut self,
-        task: TaskId,
-        leader: Option<TaskId>,
-        before: Attributes,
-        set: Attributes,
-    ) -> Result<(), Refusal> {
+    fn announce(&mut self, wish: &Wish, set: Attributes) -> Result<(), Refusal> {
+        let Wish {
+            task,
+            leader,
+            before,
+            ..
+        } = *wish;
         let written = self.state_file.change(task, leader, before, set);
         written.map_err(|error| {
             Refusal::Other(format!(
@@ -87,12 +116,7 @@ impl DeadlineActuator {
     }
 
     /// After EBUSY: makes room if that can be done at once, or else says why not.
-    fn make_room(
-        &mut self,
-        task: TaskId,
-        reservation: Reservation,
-        now: Instant,
-    ) -> Result<(), Refusal> {
+    fn make_room(&mut self, wish: &Wish, now: Instant) -> Result<(), Refusal> {
         if self.others.is_stale(now) {
             let tasks = &self.tasks;
             self.others
@@ -100,8 +124,8 @@ impl DeadlineActuator {
         }
         self.account.settle(now);
         let finding = self.account.judge(
-            task,
-            reservation.bandwidth(),
+            wish.task,
+            wish.reservation.bandwidth(),
             self.limits.admissible(),
             self.others.foreign(),
         );
@@ -109,7 +133,7 @@ impl DeadlineActuator {
             Finding::FitsAt(until) => Err(Refusal::Settling { until }),
             Finding::DoesNotFit => {
                 self.others.nothing_suspected();
-                Err(self.no_room(task, reservation))
+                Err(self.no_room(wish))
             }
             Finding::Fits => {
                 if let Some(until) = self.account.all_settled_at() {
@@ -117,7 +141,7 @@ impl DeadlineActuator {
                 }
                 match self.others.suspect_leak(now) {
                     Leak::WaitUntil(until) => Err(Refusal::Settling { until }),
-                    Leak::Unexplained => Err(self.no_room(task, reservation)),
+                    Leak::Unexplained => Err(self.no_room(wish)),
                     Leak::Recount => {
                         // Where it may not be written, the second attempt tells.
                         let _ = self.others.recount(now);
@@ -129,11 +153,11 @@ impl DeadlineActuator {
         }
     }
 
-    fn no_room(&self, task: TaskId, reservation: Reservation) -> Refusal {
+    fn no_room(&self, wish: &Wish) -> Refusal {
         diagnosis::no_room(
-            reservation.bandwidth(),
+            wish.reservation.bandwidth(),
             self.limits.admissible(),
-            self.account.held_but(task),
+            self.account.held_but(wish.task),
             self.others.foreign(),
         )
     }

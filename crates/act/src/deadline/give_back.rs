@@ -3,7 +3,7 @@
 
 use onbeat_model::{Instant, Refusal, Span, TaskId};
 
-use super::leave::leave;
+use super::leave::{Leaving, leave};
 use super::server::{SchedulerClock, Server};
 use super::{DeadlineActuator, Entry, Held, diagnosis};
 use crate::clock;
@@ -71,7 +71,8 @@ impl DeadlineActuator {
             }
         }
         match leave(task, server, asleep, &held.set, &held.before) {
-            Ok(()) => {
+            Ok(Leaving::TakenOver(now)) => Err(self.take_over(task, now)),
+            Ok(Leaving::Left) => {
                 let until = self.settled_by(&held, server, asleep);
                 self.tasks.remove(&task);
                 self.leave_books(task, held.reservation, until);

@@ -27,6 +27,15 @@ pub(crate) fn shrunk(set: &Attributes) -> Option<Attributes> {
     Some(least)
 }
 
+/// What came of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Leaving {
+    /// The task has what it had before.
+    Left,
+    /// Somebody else had just changed the task to this: left as it is.
+    TakenOver(Attributes),
+}
+
 /// Gives `task`, which has `set` and the `server` and may be `asleep`, what it had `before`; its
 /// nice value may have been changed by hand meanwhile, and then stays.
 ///
@@ -38,20 +47,23 @@ pub(crate) fn leave(
     asleep: bool,
     set: &Attributes,
     before: &Attributes,
-) -> io::Result<()> {
+) -> io::Result<Leaving> {
     // Shrinking stops the timer that would end the throttling.
     let throttled = server.is_some_and(|server| server.is_throttled());
     let least = shrunk(set).filter(|_| asleep && !throttled);
     let before = before.with_nice(kept_nice(task.tid)?);
+    let now = Attributes::get(task.tid)?;
     if !task::is_alive(task) {
         return Err(io::Error::from_raw_os_error(libc::ESRCH));
     }
+    if now != *set {
+        return Ok(Leaving::TakenOver(now));
+    }
     let is_shrunk = least.is_some_and(|least| least.set(task.tid).is_ok());
-    before.set(task.tid).inspect_err(|_| {
-        if is_shrunk {
-            // It had room for this a moment ago. If not now, what is left is known, too: see
-            // `shrunk`.
-            let _ = set.set(task.tid);
-        }
-    })
+    let left = before.set(task.tid);
+    if left.is_err() && is_shrunk {
+        // It had room for this a moment ago. If not now, what is left is known, too: see `shrunk`.
+        let _ = set.set(task.tid);
+    }
+    left.map(|()| Leaving::Left)
 }

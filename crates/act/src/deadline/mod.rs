@@ -27,6 +27,7 @@ use crate::limits::Limits;
 use crate::restore::StateFile;
 use crate::task;
 use account::Account;
+use admission::Wish;
 use leave::leave;
 use recount::Others;
 use server::{SchedulerClock, Server};
@@ -113,12 +114,15 @@ impl DeadlineActuator {
         match self.tasks.get(&task) {
             None => Ok((now, None)),
             Some(Entry::Held(held)) if held.set == now => Ok((now, Some(*held))),
-            Some(_) => {
-                self.let_go(task);
-                self.tasks.insert(task, Entry::TakenOver);
-                Err(taken_over(now))
-            }
+            Some(_) => Err(self.take_over(task, now)),
         }
+    }
+
+    /// Somebody else gave the task what it has `now`, and keeps it until it ends.
+    fn take_over(&mut self, task: TaskId, now: Attributes) -> Refusal {
+        self.let_go(task);
+        self.tasks.insert(task, Entry::TakenOver);
+        taken_over(now)
     }
 
     fn forget(&mut self, task: TaskId) {
@@ -145,7 +149,8 @@ impl DeadlineActuator {
         if wears_it && !of_its_own && !task::is_alive(task) {
             let server = Server::read(leader);
             // If it fails, the state file tells of it still.
-            if leave(leader, server, task::is_asleep(leader), &set, &before).is_ok() {
+            let asleep = task::is_asleep(leader);
+            if leave(leader, server, asleep, &set, &before).is_ok() {
                 self.let_go(leader);
                 self.tasks.remove(&leader);
             }
@@ -208,7 +213,14 @@ impl Actuator for DeadlineActuator {
                 (task::leader(task), now_has, Instant::ZERO)
             }
         };
-        let set = self.admit(task, leader, before, reservation)?;
+        let wish = Wish {
+            task,
+            leader,
+            before,
+            now: now_has,
+            reservation,
+        };
+        let set = self.admit(&wish)?;
         let held = Held {
             leader,
             before,

@@ -19,7 +19,7 @@ pub use state_file::StateFile;
 
 use crate::attributes::{Attributes, Policy};
 use crate::clock;
-use crate::deadline::leave::leave;
+use crate::deadline::leave::{Leaving, leave};
 use crate::deadline::server::Server;
 use crate::task;
 
@@ -187,8 +187,11 @@ fn put_back(task: TaskId, change: &Change) -> Outcome {
             return Ok(Outcome::LeftAlone { now });
         }
         let server = wait_while_throttled(task, &now);
-        leave(task, server, task::is_asleep(task), &now, &change.before)?;
-        Ok(Outcome::Restored)
+        let asleep = task::is_asleep(task);
+        Ok(match leave(task, server, asleep, &now, &change.before)? {
+            Leaving::Left => Outcome::Restored,
+            Leaving::TakenOver(now) => Outcome::LeftAlone { now },
+        })
     };
     match attempt() {
         Ok(outcome) => outcome,

@@ -1,6 +1,6 @@
 //! The state file: what onbeat changed, so that a later process can undo it.
 //!
-//! JSON lines, each complete in itself. A record is written and flushed before the change it
+//! JSON lines, each complete in itself. A record is written before the change it
 //! speaks of, so a file that ends anywhere still tells of every change that can have happened: a
 //! last line without its newline belongs to a change that was never made.
 //!

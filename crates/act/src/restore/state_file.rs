@@ -1,9 +1,9 @@
 //! Writes the state file ahead of every change.
 //!
-//! One file per onbeat process, in a directory that outlives the process but not the boot. A
-//! change is announced on the file's medium (`fdatasync`) before it is made, and not made if that
-//! fails; that it was refused, or is done with, restoring could find out by itself, and is only
-//! written. A half-written record is overwritten by the next.
+//! One file per onbeat process. It has to outlive the process, but not the boot, after which none of
+//! its tasks exist: what is written is safe from a crash of onbeat once the kernel has it, and is
+//! not forced to the disk, which would hold up the loop before each change. If it cannot be
+//! written, the change is not made; a half-written record is overwritten by the next.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io;
@@ -124,9 +124,6 @@ impl StateFile {
         }
         let bytes = line(&record)?;
         self.file.write_all_at(&bytes, self.length)?;
-        if matches!(record, Record::Change { .. }) {
-            self.file.sync_data()?;
-        }
         self.length += bytes.len() as u64;
         self.records += 1;
         self.state.apply(record);
@@ -148,11 +145,7 @@ impl StateFile {
             .mode(0o600)
             .open(&beside)?;
         file.write_all_at(&bytes, 0)?;
-        file.sync_data()?;
         fs::rename(&beside, &self.path)?;
-        if let Some(directory) = self.path.parent() {
-            File::open(directory)?.sync_all()?;
-        }
         self.file = file;
         self.length = bytes.len() as u64;
         self.records = records.len();

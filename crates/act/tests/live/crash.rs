@@ -31,11 +31,13 @@ fn victims() -> Vec<(Process, Attributes)> {
         .map(|policy| {
             let process = Process::asleep();
             let reset_on_fork = matches!(policy, Policy::RoundRobin(_));
-            let before = Attributes {
+            let wanted = Attributes {
                 policy,
                 reset_on_fork,
             };
-            before.set(process.task().tid).unwrap();
+            wanted.set(process.task().tid).unwrap();
+            // SCHED_IDLE keeps the nice value that a task has.
+            let before = scheduling(process.task());
             (process, before)
         })
         .collect();

@@ -7,5 +7,6 @@ mod crash;
 mod doctor;
 mod hands_off;
 mod many;
+mod own;
 mod refusals;
 mod way_back;

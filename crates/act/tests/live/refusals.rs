@@ -43,6 +43,36 @@ fn more_than_there_is_is_refused_with_what_is_free() {
 }
 
 #[test]
+fn room_that_is_about_to_be_free_is_waited_for_and_not_called_missing() {
+    if !can_run("room_that_is_about_to_be_free_is_waited_for_and_not_called_missing") {
+        return;
+    }
+    let _bandwidth = Bandwidth::all();
+    let (_directory, mut actuator) = actuator();
+    let most = Reservation::implicit(Span::from_ms(400), Span::from_ms(500)).unwrap();
+    let cpus = actuator.capacity().cpus;
+    // A task that leaves while it runs is counted until its 0-lag time.
+    let holders: Vec<Process> = (0..cpus).map(|_| Process::busy()).collect();
+    for holder in &holders {
+        reserve(&mut actuator, holder.task(), most);
+    }
+    let next = Process::asleep();
+    release(&mut actuator, holders.first().unwrap().task());
+    eventually("the room that was given back", || {
+        match actuator.reserve(next.task(), most) {
+            Ok(()) => Some(()),
+            Err(Refusal::Settling { .. }) => None,
+            Err(refusal) => panic!("{refusal}"),
+        }
+    });
+    assert_eq!(actuator.recounts(), 0);
+    give_up(&mut actuator, next.task());
+    for holder in &holders {
+        give_up(&mut actuator, holder.task());
+    }
+}
+
+#[test]
 fn a_task_that_ended_is_gone_and_its_number_is_not_touched() {
     if !can_run("a_task_that_ended_is_gone_and_its_number_is_not_touched") {
         return;

@@ -2,10 +2,35 @@
 
 use crate::common::{Bandwidth, Process, actuator, can_run, release, reserve, scheduling, small};
 use onbeat_act::attributes::{Attributes, Fair, Policy, RealTime};
+use onbeat_act::restore::StateFile;
+use onbeat_act::{DeadlineActuator, Options};
 use onbeat_model::{Actuator, Standing};
 
 const fn fair(nice: i32, slice_ns: u64) -> Fair {
     Fair { nice, slice_ns }
+}
+
+#[test]
+fn a_reservation_that_reclaims_is_known_for_ones_own_and_given_back() {
+    let name = "a_reservation_that_reclaims_is_known_for_ones_own_and_given_back";
+    if !can_run(name) {
+        return;
+    }
+    let _bandwidth = Bandwidth::a_little();
+    let directory = tempfile::tempdir().unwrap();
+    let state_file = StateFile::create(directory.path()).unwrap();
+    let mut actuator = DeadlineActuator::new(state_file, Options { reclaim: true });
+    let process = Process::asleep();
+    let task = process.task();
+    let before = scheduling(task);
+    reserve(&mut actuator, task, small());
+    let Policy::Deadline(deadline) = scheduling(task).policy else {
+        panic!("{}", scheduling(task));
+    };
+    assert!(deadline.reclaim && !deadline.overrun_signal);
+    assert_eq!(actuator.standing(task), Standing::Held(small()));
+    release(&mut actuator, task);
+    assert_eq!(scheduling(task), before);
 }
 
 #[test]

@@ -1,0 +1,28 @@
+//! onbeat's own thread goes first, and nothing that it starts does.
+
+use std::process::Command;
+
+use onbeat_act::attributes::{Attributes, Policy, RealTime};
+use onbeat_act::own::{Precedence, go_first};
+
+use crate::common::{Process, can_run, scheduling};
+
+#[test]
+fn the_loop_goes_first_and_the_programs_it_starts_do_not() {
+    if !can_run("the_loop_goes_first_and_the_programs_it_starts_do_not") {
+        return;
+    }
+    let thread = std::thread::spawn(|| {
+        assert_eq!(go_first().unwrap(), Precedence::RealTime);
+        let own = Attributes::get(0).unwrap();
+        let child = Process::start(Command::new("sleep").arg("1000"));
+        (own, scheduling(child.task()))
+    });
+    let (own, child) = thread.join().unwrap();
+    let first = Attributes {
+        policy: Policy::Fifo(RealTime { priority: 1 }),
+        reset_on_fork: true,
+    };
+    assert_eq!(own, first);
+    assert!(matches!(child.policy, Policy::Other(_)), "{child}");
+}
