@@ -1,4 +1,4 @@
-//! By how much jobs exceeded what is usual, for the last 256 jobs: what one job in a hundred needs.
+//! By how much jobs exceeded what is usual, for the last 1024 jobs: what one job in a hundred needs.
 //!
 //! Only excesses beyond what is granted anyway are kept, which are few; the others only count. So a
 //! job costs a comparison, and the question a sort of a handful.
@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 use onbeat_model::Span;
 
 /// For how many jobs an excess is remembered.
-const WINDOW: u64 = 256;
+const WINDOW: u64 = 1024;
 
 /// The large excesses of the last jobs.
 #[derive(Clone, Debug, Default)]
@@ -64,14 +64,14 @@ mod tests {
         let mut excess = Excess::default();
         let mut all = Vec::new();
         let mut x: u64 = 3;
-        for _ in 0..2000 {
+        for _ in 0..3000 {
             x = x
                 .wrapping_mul(6_364_136_223_846_793_005)
                 .wrapping_add(1_442_695_040_888_963_407);
             let size = Span::from_ns((x >> 33) % 1000);
             excess.record(size, small);
             all.push(size);
-            let mut window = all[all.len().saturating_sub(256)..].to_vec();
+            let mut window = all[all.len().saturating_sub(1024)..].to_vec();
             window.sort();
             for permitted in [0.0, 0.01, 0.05, 0.5] {
                 let passed_over = ((permitted * window.len() as f64) as usize).max(1);

@@ -101,7 +101,7 @@ pub struct Parameters {
     /// k: how many standard deviations above the mean the mean-sigma predictor asks for. At least 0.
     pub sigmas: f64,
     /// The share of jobs that may need more than the percentile predictor asked for. Over the last
-    /// 256 jobs it widens its spread until no more do. Between 0 and 1.
+    /// 1024 jobs it widens its spread until no more do. Between 0 and 1.
     pub overruns: f64,
     /// The widest spread it may learn that way, as a fraction of the percentile. At least `spread`.
     pub widest_spread: f64,
