@@ -266,7 +266,11 @@ fn rows(folder: &Path, task: &str) -> anyhow::Result<Vec<Row>> {
         .first()
         .with_context(|| format!("rt-app wrote no log for {task}: see rt-app.stderr"))?;
     let text = fs::read_to_string(file)?;
-    Ok(text.lines().filter_map(row).collect())
+    let rows: Vec<Row> = text.lines().filter_map(row).collect();
+    if rows.is_empty() {
+        bail!("rt-app ran no job of {task}; if its reservation was refused, rt-app.stderr says so");
+    }
+    Ok(rows)
 }
 
 fn row(line: &str) -> Option<Row> {

@@ -81,7 +81,7 @@ pub(crate) fn run(machine: &Machine, args: &Args) -> anyhow::Result<()> {
     let facts = machine.facts();
     println!("measuring rt-app's busy loop ...");
     let calibration = Calibration::measure(machine)?;
-    let ways = [Way::Default, Way::Onbeat, Way::HandSet];
+    let ways = [Way::Default, Way::HandSet, Way::Onbeat];
     let mut figures = Vec::new();
     for (n, way) in (1..).zip(ways) {
         println!(
