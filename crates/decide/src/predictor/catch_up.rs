@@ -68,9 +68,10 @@ impl CatchUp {
         });
     }
 
-    /// A job is done: one that ended in time ends the raise. In time is within a period of when it
+    /// A job is done, for which `planned` was the runtime without the raise: one that ended in time and
+    /// would have fitted into it ends the raise. In time is within a period of when it
     /// woke: a thread that slept before is not behind, wherever its beat is thought to be.
-    pub(crate) fn job(&mut self, job: &Job) {
+    pub(crate) fn job(&mut self, job: &Job, planned: Option<Span>) {
         let Some(raise) = &mut self.raised else {
             if !job.exhausted || overran(job) {
                 self.harmless = 0;
@@ -94,7 +95,9 @@ impl CatchUp {
         } else if !job.exhausted {
             self.harmless = 0;
         }
-        self.raised = None;
+        if job.exhausted || planned.is_none_or(|planned| job.executed <= planned) {
+            self.raised = None;
+        }
     }
 
     /// Forgets everything.
@@ -162,9 +165,9 @@ mod tests {
         assert_eq!(raised(&catch_up), Some(Span::from_us(2000)));
         catch_up.exhausted(at(6000), held(2000), &boosting(2.0, 3.0));
         assert_eq!(raised(&catch_up), Some(Span::from_us(3000)));
-        catch_up.job(&job(0, 6500, 4000, true));
+        catch_up.job(&job(0, 6500, 4000, true), None);
         assert_eq!(raised(&catch_up), Some(Span::from_us(3000)), "it was late");
-        catch_up.job(&job(8000, 9000, 1000, false));
+        catch_up.job(&job(8000, 9000, 1000, false), None);
         assert_eq!(raised(&catch_up), None);
     }
 
@@ -187,10 +190,10 @@ mod tests {
         catch_up.exhausted(at(1000), held(1000), &boosting(2.0, 4.0));
         let late = |n: u64| job(n * PERIOD_US, (n + 1) * PERIOD_US + 100, 900, false);
         for n in 1..8 {
-            catch_up.job(&late(n));
+            catch_up.job(&late(n), None);
             assert!(raised(&catch_up).is_some(), "job {n}");
         }
-        catch_up.job(&late(8));
+        catch_up.job(&late(8), None);
         assert_eq!(raised(&catch_up), None);
     }
 
@@ -203,7 +206,7 @@ mod tests {
             ..job(4000, 8500, 1000, false)
         };
         assert!(off_beat.missed());
-        catch_up.job(&off_beat);
+        catch_up.job(&off_beat, None);
         assert_eq!(raised(&catch_up), None);
     }
 
@@ -222,11 +225,11 @@ mod tests {
             let release = n * PERIOD_US;
             catch_up.exhausted(at(release + 500), held(1000), &boosting(2.0, 4.0));
             assert!(raised(&catch_up).is_some());
-            catch_up.job(&job(release, release + 2000, 900, true));
+            catch_up.job(&job(release, release + 2000, 900, true), None);
         }
         catch_up.exhausted(at(12_500), held(1000), &boosting(2.0, 4.0));
         assert_eq!(raised(&catch_up), None);
-        catch_up.job(&job(12_000, 17_000, 900, true));
+        catch_up.job(&job(12_000, 17_000, 900, true), None);
         catch_up.exhausted(at(17_500), held(1000), &boosting(2.0, 4.0));
         assert!(raised(&catch_up).is_some(), "now one was late: it matters");
     }

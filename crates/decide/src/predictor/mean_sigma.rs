@@ -36,7 +36,7 @@ impl Predictor for MeanSigma {
     }
 
     fn job(&mut self, job: &Job, demand: &Demand) {
-        self.catch_up.job(job);
+        self.catch_up.job(job, self.planned);
         self.pace = Pace::of(job);
         self.planned = demand.mean().map(|mean| {
             let variance = demand

@@ -14,9 +14,12 @@ use super::catch_up::{CatchUp, overran};
 use super::excess::Excess;
 use super::{Pace, Parameters, Predictor, generosity, percentile};
 
-/// From how many jobs on their excesses are known well enough to need no spread on top of the
-/// percentile.
+/// From how many jobs on their excesses are known well enough to replace the percentile, which then
+/// only has to notice a lasting rise.
 const EXCESS_KNOWN: u64 = 100;
+
+/// The percentile that notices it: a quarter of the window is no chance.
+const MOST: f64 = 0.75;
 
 /// The first jobs of a rhythm are no measure of the later ones: programs start slowly, with cold caches
 /// and work to be done once. So many leave no excess behind.
@@ -30,6 +33,7 @@ pub struct Percentile {
     parameters: Parameters,
     percentile: Option<Span>,
     median: Span,
+    most: Span,
     jobs: usize,
     excess: Excess,
     planned: Option<Span>,
@@ -53,6 +57,7 @@ impl Percentile {
             parameters,
             percentile: None,
             median: Span::ZERO,
+            most: Span::ZERO,
             jobs: 0,
             excess: Excess::default(),
             planned: None,
@@ -70,7 +75,7 @@ impl Percentile {
         let planned = if self.excess.len() < EXCESS_KNOWN {
             percentile.scale(spread)
         } else {
-            percentile.max(self.median.scale(spread))
+            self.most.max(self.median.scale(spread))
         };
         let learnt = self.excess.beyond(self.parameters.overruns);
         let learnt = (self.median + learnt).min(widest);
@@ -103,10 +108,11 @@ impl Predictor for Percentile {
         }
         self.percentile = percentile(demand, &self.parameters);
         self.median = demand.quantile(0.5).unwrap_or_default();
+        self.most = demand.quantile(MOST).unwrap_or_default();
         self.jobs = demand.len();
         self.pace = Pace::of(job);
+        self.catch_up.job(job, self.planned);
         self.planned = self.plan();
-        self.catch_up.job(job);
         if let Some(bridge) = &mut self.bridge {
             bridge.jobs_left -= 1;
             if bridge.jobs_left == 0 {

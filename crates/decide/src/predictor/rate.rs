@@ -44,7 +44,7 @@ impl Predictor for Rate {
     }
 
     fn job(&mut self, job: &Job, demand: &Demand) {
-        self.catch_up.job(job);
+        self.catch_up.job(job, None);
         let generous = generosity(demand.len(), self.parameters.window);
         self.first_jobs = demand.max().map(|longest| longest.scale(generous));
     }
