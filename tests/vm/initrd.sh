@@ -39,7 +39,7 @@ add_program() {
 }
 
 # Threads that end load it by themselves; no program names it.
-unwinder=$(ldconfig -p | awk '/libgcc_s.so.1.*x86-64/ { print $NF; exit }')
+unwinder=$(ldconfig -p | awk '/libgcc_s.so.1.*x86-64/ && !path { path = $NF } END { print path }')
 mkdir -p "$root$(dirname "$unwinder")"
 cp -L "$unwinder" "$root$unwinder"
 
