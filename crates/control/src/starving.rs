@@ -29,7 +29,7 @@ const FEWEST_BURSTS_TOO: u32 = 3;
 const AWAKE: f64 = 0.002;
 const FED: f64 = 0.7;
 /// Between two looks at the CPU time of such a thread, at first; twice as long each time it slept.
-const LOOK_EVERY: Span = Span::from_ms(150);
+const LOOK_EVERY: Span = Span::from_ms(120);
 pub(crate) const LOOK_RARELY: Span = Span::from_ms(2400);
 const FIRST_PAUSE: Span = Span::from_secs(5);
 const LONGEST_PAUSE: Span = Span::from_secs(600);
