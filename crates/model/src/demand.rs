@@ -29,15 +29,25 @@ impl Demand {
 
     /// Takes in the execution time of one more job; the oldest leaves a full window.
     pub fn record(&mut self, executed: Span) {
-        if self.recent.len() == self.capacity {
-            if let Some(oldest) = self.recent.pop_front() {
-                let at = self.sorted.partition_point(|&s| s < oldest);
-                self.sorted.remove(at);
-            }
+        let enters = self.sorted.partition_point(|&s| s < executed);
+        if self.recent.len() < self.capacity {
+            self.sorted.insert(enters, executed);
+        } else if let Some(oldest) = self.recent.pop_front() {
+            self.replace(oldest, executed, enters);
         }
         self.recent.push_back(executed);
-        let at = self.sorted.partition_point(|&s| s < executed);
-        self.sorted.insert(at, executed);
+    }
+
+    /// Moves only what lies between the places of the two: next to nothing where jobs are alike.
+    fn replace(&mut self, oldest: Span, executed: Span, enters: usize) {
+        let leaves = self.sorted.partition_point(|&s| s < oldest);
+        if enters > leaves {
+            self.sorted[leaves..enters].rotate_left(1);
+            self.sorted[enters - 1] = executed;
+        } else {
+            self.sorted[enters..=leaves].rotate_right(1);
+            self.sorted[enters] = executed;
+        }
     }
 
     /// Forgets every job.
