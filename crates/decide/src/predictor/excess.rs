@@ -1,7 +1,8 @@
 //! By how much jobs exceeded what is usual, for the last 1024 jobs: what one job in a hundred needs.
 //!
-//! Only excesses beyond what is granted anyway are kept, which are few; the others only count. So a
-//! job costs a comparison, and the question a sort of a handful.
+//! Only excesses beyond what is granted anyway are kept, which are few; the others only count. They
+//! are kept in order of size as well, so that a job costs a search among a few and the question, which is
+//! asked after every job, one look.
 
 use std::collections::VecDeque;
 
@@ -15,6 +16,8 @@ const WINDOW: u64 = 1024;
 pub(super) struct Excess {
     jobs: u64,
     large: VecDeque<(u64, Span)>,
+    /// The same, the largest last.
+    sorted: Vec<Span>,
 }
 
 impl Excess {
@@ -23,11 +26,17 @@ impl Excess {
         self.jobs += 1;
         if excess > small {
             self.large.push_back((self.jobs, excess));
+            self.sorted.insert(self.place(excess), excess);
         }
-        let expired = |job: u64| job + WINDOW <= self.jobs;
-        if self.large.front().is_some_and(|&(job, _)| expired(job)) {
+        let oldest = self.large.front().copied();
+        if let Some((_, oldest)) = oldest.filter(|(job, _)| job + WINDOW <= self.jobs) {
             self.large.pop_front();
+            self.sorted.remove(self.place(oldest));
         }
+    }
+
+    fn place(&self, excess: Span) -> usize {
+        self.sorted.partition_point(|&other| other < excess)
     }
 
     /// How many jobs are remembered.
@@ -40,12 +49,8 @@ impl Excess {
     pub(super) fn beyond(&self, permitted: f64) -> Span {
         let permitted = (permitted.clamp(0.0, 1.0) * self.len() as f64) as usize;
         let passed_over = permitted.max(1);
-        if self.large.len() <= passed_over {
-            return Span::ZERO;
-        }
-        let mut sizes: Vec<Span> = self.large.iter().map(|&(_, excess)| excess).collect();
-        sizes.sort_unstable_by(|a, b| b.cmp(a));
-        sizes.get(passed_over).copied().unwrap_or_default()
+        let rank = self.sorted.len().checked_sub(passed_over + 1);
+        rank.map_or(Span::ZERO, |rank| self.sorted[rank])
     }
 
     /// Forgets every job.
