@@ -13,7 +13,9 @@ const LONGEST_PAUSE: Span = Span::from_ms(500);
 /// After so many analyses in vain the pauses grow.
 const PATIENCE: u32 = 12;
 const FIRST_VERIFICATION: Span = Span::from_ms(250);
-const LAST_VERIFICATION: u32 = 5;
+/// A minute apart in the end: with hundreds of threads, looks every few seconds would cost more than all
+/// tracking, and a change of rate is the tracker's to notice.
+const LAST_VERIFICATION: u32 = 8;
 
 /// Since the last analysis of a thread.
 #[derive(Clone, Copy, Debug)]
