@@ -17,6 +17,7 @@
  */
 #include "within.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -124,6 +125,20 @@ void onbeat_signalled_(struct onbeat_thread *thread)
 	onbeat_barrier();
 	if (!thread->critical && !thread->protections)
 		throw_violation(thread);
+}
+
+/* What ONBEAT_SIGNAL calls in the thread that is meant. */
+void onbeat_handler_(int number, siginfo_t *info, void *context)
+{
+	struct onbeat_thread *thread = onbeat_thread_if_any_();
+	int saved = errno;
+
+	(void)number;
+	(void)info;
+	(void)context;
+	if (thread)
+		onbeat_signalled_(thread);
+	errno = saved;
 }
 
 /* Lets the handler in again, and does what it noted meanwhile. */

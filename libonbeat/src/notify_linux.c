@@ -13,24 +13,11 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-static void handler(int number, siginfo_t *info, void *context)
-{
-	struct onbeat_thread *thread = onbeat_thread_if_any_();
-	int saved = errno;
-
-	(void)number;
-	(void)info;
-	(void)context;
-	if (thread)
-		onbeat_signalled_(thread);
-	errno = saved;
-}
-
 void onbeat_notify_install_(void)
 {
 	struct sigaction action = { 0 };
 
-	action.sa_sigaction = handler;
+	action.sa_sigaction = onbeat_handler_;
 	action.sa_flags = SA_SIGINFO | SA_NODEFER | SA_RESTART;
 	sigemptyset(&action.sa_mask);
 	sigaction(ONBEAT_SIGNAL, &action, NULL);

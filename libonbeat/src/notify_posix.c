@@ -21,19 +21,6 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct onbeat_thread *slots[MOST_THREADS];
 static pthread_t router;
 
-static void handler(int number, siginfo_t *info, void *context)
-{
-	struct onbeat_thread *thread = onbeat_thread_if_any_();
-	int saved = errno;
-
-	(void)number;
-	(void)info;
-	(void)context;
-	if (thread)
-		onbeat_signalled_(thread);
-	errno = saved;
-}
-
 /* In a thread that ROUTED reached by mistake: pthread_sigqueue is not POSIX, a note in the slot is. */
 static volatile sig_atomic_t strayed[MOST_THREADS];
 
@@ -104,7 +91,7 @@ void onbeat_notify_install_(void)
 
 	action.sa_flags = SA_SIGINFO | SA_NODEFER | SA_RESTART;
 	sigemptyset(&action.sa_mask);
-	action.sa_sigaction = handler;
+	action.sa_sigaction = onbeat_handler_;
 	sigaction(ONBEAT_SIGNAL, &action, NULL);
 	action.sa_sigaction = stray;
 	sigaction(ROUTED, &action, NULL);

@@ -76,6 +76,7 @@ void onbeat_notify_forked_(void);
 
 /* block.c */
 void onbeat_signalled_(struct onbeat_thread *thread);
+void onbeat_handler_(int number, siginfo_t *info, void *context);
 void onbeat_misuse_(const char *file, int line, const char *what);
 
 /* benchmark.c */
