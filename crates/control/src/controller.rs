@@ -182,10 +182,10 @@ impl<A: Actuator> Controller<A> {
         let Some(slot) = self.roster.find(task) else {
             return;
         };
-        if let Some(thread) = self.thread(slot) {
-            if thread.exhausted(at) {
-                self.consider(slot, Some(Why::Exhausted));
-            }
+        if let Some(thread) = self.thread(slot)
+            && thread.exhausted(at)
+        {
+            self.consider(slot, Some(Why::Exhausted));
         }
     }
 
@@ -199,10 +199,10 @@ impl<A: Actuator> Controller<A> {
         match thread.analyse(now, &self.settings) {
             Outcome::Same => {}
             Outcome::Plan(why) => {
-                if let Some(at) = thread.rests_at() {
-                    if !std::mem::replace(&mut thread.looked_after, true) {
-                        self.timers.set(at, Due::Look(task));
-                    }
+                if let Some(at) = thread.rests_at()
+                    && !std::mem::replace(&mut thread.looked_after, true)
+                {
+                    self.timers.set(at, Due::Look(task));
                 }
                 if self.settings.predictor == Kind::Rate
                     && !std::mem::replace(&mut thread.is_sampled, true)

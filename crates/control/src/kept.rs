@@ -74,11 +74,11 @@ impl Kept {
         let beat = self.tracker.hear(burst);
         let went_astray = self.follow(beat, burst.woke);
         let job = self.separator.hear(burst);
-        if let Some(job) = &job {
-            if self.astray.is_none() {
-                self.learn(job);
-                self.separator.retune(self.tracker.rhythm());
-            }
+        if let Some(job) = &job
+            && self.astray.is_none()
+        {
+            self.learn(job);
+            self.separator.retune(self.tracker.rhythm());
         }
         Heard {
             job: job.filter(|job| job.woke >= self.since),

@@ -76,10 +76,10 @@ impl<A: Actuator> Controller<A> {
         let Some(place) = self.thread(slot).and_then(|thread| thread.place.take()) else {
             return;
         };
-        if let Some(moved) = self.claims.take(place) {
-            if let Some(thread) = self.thread(moved) {
-                thread.place = Some(place);
-            }
+        if let Some(moved) = self.claims.take(place)
+            && let Some(thread) = self.thread(moved)
+        {
+            thread.place = Some(place);
         }
         self.arbitrate_all |= self.crowded;
     }

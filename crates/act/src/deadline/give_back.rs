@@ -65,10 +65,11 @@ impl DeadlineActuator {
         };
         let server = Server::read(task);
         let asleep = task::is_asleep(task);
-        if patience == Patience::Wait && server.is_some_and(|server| server.is_throttled()) {
-            if let Some(until) = self.wait_for(task, held, clock::now()) {
-                return Err(Refusal::Settling { until });
-            }
+        if patience == Patience::Wait
+            && server.is_some_and(|server| server.is_throttled())
+            && let Some(until) = self.wait_for(task, held, clock::now())
+        {
+            return Err(Refusal::Settling { until });
         }
         match leave(task, server, asleep, &held.set, &held.before) {
             Ok(Leaving::TakenOver(now)) => Err(self.take_over(task, now)),

@@ -115,10 +115,9 @@ pub fn restore(directory: &Path, force: bool) -> io::Result<Report> {
         if path
             .extension()
             .is_some_and(|extension| extension == "jsonl")
+            && let Err(skipped) = restore_file(&path, force, &mut report)
         {
-            if let Err(skipped) = restore_file(&path, force, &mut report) {
-                report.skipped.push((path, skipped));
-            }
+            report.skipped.push((path, skipped));
         }
     }
     Ok(report)
@@ -138,10 +137,11 @@ fn restore_file(path: &Path, force: bool, report: &mut Report) -> Result<(), Ski
     };
     let mut complete = true;
     if this_boot {
-        if let Some(owner) = state.owner {
-            if !force && task::is_alive(owner.process) {
-                return Err(Skipped::OwnerLives(owner.process));
-            }
+        if let Some(owner) = state.owner
+            && !force
+            && task::is_alive(owner.process)
+        {
+            return Err(Skipped::OwnerLives(owner.process));
         }
         for (task, change) in state.changes {
             let outcome = put_back_wherever(task, &change);

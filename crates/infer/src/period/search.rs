@@ -120,10 +120,10 @@ impl Search {
         self.candidates.propose(train, CANDIDATES);
         for i in 0..self.candidates.proposed.len() {
             self.chain.follow(train, self.candidates.proposed[i].0);
-            if let Some(found) = self.weigh(train, enough) {
-                if best.is_none_or(|b| found.better_than(&b)) {
-                    best = Some(found);
-                }
+            if let Some(found) = self.weigh(train, enough)
+                && best.is_none_or(|b| found.better_than(&b))
+            {
+                best = Some(found);
             }
         }
         best
