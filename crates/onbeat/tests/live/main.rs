@@ -3,33 +3,22 @@
 //! Only what must hold however the machine stalls is asserted: states, counts, identities; and what
 //! must come in the end is waited for. Nothing depends on how long anything takes.
 
+#[path = "../common/mod.rs"]
+mod common;
 mod crashes;
 mod keeping;
 mod programs;
 
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
-use std::time::{Duration, Instant};
+use std::process::{Command, Output, Stdio};
+use std::time::Duration;
 
+use common::{Mortal, can_run, eventually, onbeat, state_files};
 use onbeat_act::attributes::{Attributes, Policy};
 use serde_json::Value;
 
 /// How long something that must come may take on a stalled machine.
 const PATIENCE: Duration = Duration::from_secs(30);
-
-/// True if this test can run; says why not otherwise. In CI that is a failure.
-fn can_run(test: &str) -> bool {
-    // SAFETY: geteuid takes nothing and always succeeds.
-    if unsafe { libc::geteuid() } == 0 {
-        return true;
-    }
-    assert!(
-        std::env::var_os("CI").is_none(),
-        "{test} needs root, in CI too"
-    );
-    println!("skipped: {test}: it needs root");
-    false
-}
 
 /// What a test leaves behind: onbeat's state, its log and its report.
 struct Folder(tempfile::TempDir);
@@ -48,7 +37,7 @@ impl Folder {
     }
 
     fn state_files(&self) -> usize {
-        std::fs::read_dir(self.state()).map_or(0, |entries| entries.count())
+        state_files(&self.state())
     }
 
     /// onbeat with this folder, and the options that make it log and report to it.
@@ -63,11 +52,7 @@ impl Folder {
     }
 
     fn onbeat(&self) -> Command {
-        let mut onbeat = Command::new(env!("CARGO_BIN_EXE_onbeat"));
-        onbeat
-            .env("ONBEAT_STATE_DIR", self.state())
-            .stdin(Stdio::null());
-        onbeat
+        onbeat(&self.state())
     }
 
     /// The journal's complete lines so far.
@@ -85,30 +70,7 @@ impl Folder {
     }
 }
 
-/// Waits until `condition` gives something.
-fn eventually<T>(what: &str, mut condition: impl FnMut() -> Option<T>) -> T {
-    let began = Instant::now();
-    loop {
-        if let Some(value) = condition() {
-            return value;
-        }
-        assert!(began.elapsed() < PATIENCE, "{what} did not come");
-        std::thread::sleep(Duration::from_millis(5));
-    }
-}
-
-/// A child that does not outlive its test, even if that fails.
-struct Mortal(Child);
-
 impl Mortal {
-    fn spawn(command: &mut Command) -> Self {
-        Self(command.spawn().expect("the program is there"))
-    }
-
-    fn id(&self) -> u32 {
-        self.0.id()
-    }
-
     fn signal(&self, signal: i32) {
         // SAFETY: a plain system call about our own child, which was not waited for yet.
         unsafe { libc::kill(self.id().cast_signed(), signal) };
@@ -120,13 +82,6 @@ impl Mortal {
             self.0.try_wait().expect("it is our child")
         })
         .code()
-    }
-}
-
-impl Drop for Mortal {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
     }
 }
 
