@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde_json::json;
 
 use crate::machine::{Hogs, Machine, Onbeat};
-use crate::results::{Table, publish, quantile};
+use crate::results::{Ran, Table, publish, quantile};
 use crate::rt_app::{Calibration, RtApp, Task};
 
 /// What it is run with.
@@ -62,8 +62,8 @@ pub(crate) fn run(machine: &Machine, args: &Args) -> anyhow::Result<()> {
         "wanted": "10 jobs or 0.5 s, the longer",
     });
     publish(
-        machine,
-        &facts,
+        machine.out(),
+        &Ran::Live(facts),
         "lock-time",
         &table(&figures),
         &figures,

@@ -8,6 +8,7 @@ mod av_desync;
 mod lock_time;
 mod machine;
 mod media;
+mod plot;
 mod results;
 mod rt_app;
 mod three_rt_apps;

@@ -1,12 +1,13 @@
 //! What an experiment ends with: a Markdown table for a person, and JSON for everything else.
 
 use std::fs;
+use std::path::Path;
 
 use anyhow::Context;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::machine::{Facts, Machine};
+use crate::machine::Facts;
 
 /// A table: a row of headings and rows of as many cells.
 pub(crate) struct Table {
@@ -59,21 +60,34 @@ impl Table {
     }
 }
 
-/// Prints the table, and writes the figures to NAME.json: ours and the paper's, and what they were
-/// measured on.
+/// Where an experiment's figures come from.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Ran {
+    /// This machine, in its own time: they differ from run to run.
+    Live(Facts),
+    /// A kernel whose clock counts instructions: they repeat. Its kernel, and what else matters.
+    VirtualTime(String),
+    /// No kernel: from formulas or recordings, which are named.
+    Computed(String),
+}
+
+/// Prints the table, and writes the figures to NAME.json in the folder `out`: ours and the paper's, and
+/// where ours come from.
 pub(crate) fn publish(
-    machine: &Machine,
-    facts: &Facts,
+    out: &Path,
+    ran: &Ran,
     name: &str,
     table: &Table,
     ours: &impl Serialize,
     paper: Value,
 ) -> anyhow::Result<()> {
     println!("\n{}", table.to_markdown());
-    let path = machine.file(&format!("{name}.json"));
+    fs::create_dir_all(out).with_context(|| format!("cannot make {}", out.display()))?;
+    let path = out.join(format!("{name}.json"));
     let figures = json!({
         "experiment": name,
-        "machine": facts,
+        "ran": ran,
         "ours": ours,
         "paper": paper,
         "table": table.to_markdown(),

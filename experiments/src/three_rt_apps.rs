@@ -8,7 +8,7 @@ use serde::Serialize;
 use serde_json::json;
 
 use crate::machine::{Machine, Onbeat};
-use crate::results::{Table, publish};
+use crate::results::{Ran, Table, publish};
 use crate::rt_app::{Calibration, Jobs, RtApp, Task, Used};
 
 /// What it is run with.
@@ -98,8 +98,8 @@ pub(crate) fn run(machine: &Machine, args: &Args) -> anyhow::Result<()> {
         "missed_share_of_the_shortest": { "Linux": 0.43, "LFS++": 0.05 },
     });
     publish(
-        machine,
-        &facts,
+        machine.out(),
+        &Ran::Live(facts),
         "three-rt-apps",
         &table(&figures),
         &figures,

@@ -12,7 +12,7 @@ use serde::Serialize;
 use serde_json::json;
 
 use crate::machine::{Machine, Onbeat, Program};
-use crate::results::{Table, publish};
+use crate::results::{Ran, Table, publish};
 use crate::rt_app::{Calibration, RtApp, Task};
 
 /// What it is run with.
@@ -91,8 +91,8 @@ pub(crate) fn run(machine: &Machine, args: &Args) -> anyhow::Result<()> {
     };
     let paper = json!({ "none": "LFS++ gives no figure for many tasks; wanted: below 2%" });
     publish(
-        machine,
-        &facts,
+        machine.out(),
+        &Ran::Live(facts),
         "tracking-cost",
         &table(&figures),
         &figures,

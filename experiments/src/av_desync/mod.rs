@@ -1,8 +1,6 @@
 //! A film beside CPU hogs (LFS++, section 7.1, Fig. 5): how far sound and picture come apart on an idle
 //! machine, on a busy one, and on a busy one with onbeat.
 
-mod plot;
-
 use std::process::Command;
 use std::time::Duration;
 
@@ -11,7 +9,8 @@ use serde_json::json;
 
 use crate::machine::{Display, Hogs, Machine, Onbeat, ThreadFigures};
 use crate::media::{Clip, Played, play};
-use crate::results::{Table, publish};
+use crate::plot::{Axis, Corner, Figure, Line, Look};
+use crate::results::{Ran, Table, publish};
 
 /// What it is run with.
 #[derive(Debug, clap::Args)]
@@ -106,10 +105,8 @@ pub(crate) fn run(machine: &Machine, args: &Args) -> anyhow::Result<()> {
         .iter()
         .find(|run| run.run == Way::Idle.name())
         .map(|run| run.frames_shown);
-    let plot = machine.file("av-desync.png");
-    match plot::draw(&plot, &runs, args.seconds as f64) {
-        Ok(()) => println!("plot: {}", plot.display()),
-        Err(error) => println!("no plot: {error:#}"),
+    if let Err(error) = plot(&runs, args.seconds as f64).draw(machine.out(), "av-desync") {
+        println!("no plot: {error:#}");
     }
     let paper = json!({
         "figure": "LFS++, Fig. 5 (Core 2 Duo P9600, mplayer, start-up of a Java IDE as load)",
@@ -117,8 +114,8 @@ pub(crate) fn run(machine: &Machine, args: &Args) -> anyhow::Result<()> {
         "usually_below_s": { "LFS++": 0.1 },
     });
     publish(
-        machine,
-        &facts,
+        machine.out(),
+        &Ran::Live(facts),
         "av-desync",
         &table(&runs, idle_frames),
         &runs,
@@ -187,6 +184,24 @@ fn by_hand() -> Command {
         .args(["--sched-period", "40000000"])
         .args(["0", "mplayer"]);
     command
+}
+
+/// Desynchronisation over playing time, one line a run, as in LFS++'s Fig. 5.
+fn plot(runs: &[Run], seconds: f64) -> Figure {
+    let all = || runs.iter().flat_map(|run| &run.played.frames);
+    let low = all().map(|frame| frame.desync_s).fold(-0.1, f64::min);
+    let high = all().map(|frame| frame.desync_s).fold(0.5, f64::max);
+    let line = |run: &Run| {
+        let frames = run.played.frames.iter().map(|f| (f.at_s, f.desync_s));
+        Line::new(run.run, Look::Straight, frames.collect())
+    };
+    Figure {
+        title: "A/V desynchronisation of mplayer".to_owned(),
+        x: Axis::linear("playing time (s)", 0.0..seconds),
+        y: Axis::linear("A/V desynchronisation (s)", low * 1.05..high * 1.05),
+        lines: runs.iter().map(line).collect(),
+        names: Corner::UpperLeft,
+    }
 }
 
 fn table(runs: &[Run], idle_frames: Option<usize>) -> Table {

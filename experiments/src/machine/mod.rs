@@ -6,7 +6,7 @@ mod onbeat;
 mod program;
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -66,6 +66,11 @@ impl Machine {
             signal_hook::flag::register(signal, Arc::clone(&interrupted))?;
         }
         Ok(Self { out, interrupted })
+    }
+
+    /// The folder of the figures.
+    pub(crate) fn out(&self) -> &Path {
+        &self.out
     }
 
     /// A file among the figures.

@@ -1,0 +1,358 @@
+//! Plots like the papers': one [`Figure`], drawn as NAME.svg for zooming in and NAME.png for a README.
+
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+use anyhow::{Context, anyhow};
+use plotters::chart::{ChartBuilder, ChartContext};
+use plotters::coord::Shift;
+use plotters::coord::ranged1d::{AsRangedCoord, Ranged, ValueFormatter};
+use plotters::prelude::*;
+use plotters::style::{FontStyle, register_font};
+
+/// Where the names of the lines stand.
+pub(crate) use plotters::chart::SeriesLabelPosition as Corner;
+
+/// Fonts that Debian and Ubuntu install with what the experiments need; the first there is gets used.
+const FONTS: [&str; 3] = [
+    "/usr/share/fonts/truetype/dejavu/DejaVuSans.ttf",
+    "/usr/share/fonts/truetype/liberation/LiberationSans-Regular.ttf",
+    "/usr/share/fonts/truetype/freefont/FreeSans.ttf",
+];
+
+const COLOURS: [RGBColor; 8] = [
+    RGBColor(0x33, 0x66, 0xcc),
+    RGBColor(0xcc, 0x33, 0x22),
+    RGBColor(0xdd, 0x99, 0x22),
+    RGBColor(0x22, 0x88, 0x44),
+    RGBColor(0x88, 0x44, 0xaa),
+    RGBColor(0x22, 0xaa, 0xbb),
+    RGBColor(0x77, 0x77, 0x77),
+    RGBColor(0x99, 0x55, 0x33),
+];
+
+/// Width and height of a picture, in pixels.
+const SIZE: (u32, u32) = (900, 540);
+
+/// More points than that cannot be told apart in a picture: a longer line is thinned out.
+const MOST_POINTS: usize = 2000;
+
+/// One plot.
+pub(crate) struct Figure {
+    /// What stands above it.
+    pub(crate) title: String,
+    /// The axis along the bottom.
+    pub(crate) x: Axis,
+    /// The axis at the left.
+    pub(crate) y: Axis,
+    /// What is drawn, each in a colour of its own.
+    pub(crate) lines: Vec<Line>,
+    /// Where the names of the lines stand.
+    pub(crate) names: Corner,
+}
+
+/// An axis of a plot.
+pub(crate) struct Axis {
+    description: String,
+    range: Range<f64>,
+    logarithmic: bool,
+}
+
+impl Axis {
+    /// An axis over `range`; what lies outside is not drawn.
+    pub(crate) fn linear(description: &str, range: Range<f64>) -> Self {
+        Self {
+            description: description.to_owned(),
+            range,
+            logarithmic: false,
+        }
+    }
+
+    /// An axis with a decade as long as the next. The range is above zero.
+    pub(crate) fn logarithmic(description: &str, range: Range<f64>) -> Self {
+        Self {
+            description: description.to_owned(),
+            range,
+            logarithmic: true,
+        }
+    }
+}
+
+/// What one line of a plot looks like.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Look {
+    /// From point to point.
+    Straight,
+    /// Level until the next point, as a distribution is.
+    Steps,
+    /// The points alone.
+    Points,
+    /// The points, joined.
+    Marked,
+    /// Bars of this width around the points, from zero up.
+    Bars(f64),
+}
+
+/// A line of a plot.
+pub(crate) struct Line {
+    name: String,
+    look: Look,
+    points: Vec<(f64, f64)>,
+}
+
+impl Line {
+    /// A line through these points, in the order of x. Without a name it is left out of the list of
+    /// names.
+    pub(crate) fn new(name: &str, look: Look, points: Vec<(f64, f64)>) -> Self {
+        Self {
+            name: name.to_owned(),
+            look,
+            points,
+        }
+    }
+
+    /// What is drawn of it: with the corners of its steps, and without points nobody could see.
+    fn corners(&self) -> Vec<(f64, f64)> {
+        let points = match self.look {
+            Look::Straight | Look::Steps => thinned(&self.points),
+            _ => self.points.clone(),
+        };
+        if self.look != Look::Steps {
+            return points;
+        }
+        let mut corners = Vec::with_capacity(points.len() * 2);
+        for point in points {
+            if let Some((_, level)) = corners.last().copied() {
+                corners.push((point.0, level));
+            }
+            corners.push(point);
+        }
+        corners
+    }
+}
+
+/// The empirical distribution of `values`: at each value, the share of them that is not greater.
+pub(crate) fn distribution(values: &[f64]) -> Vec<(f64, f64)> {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let count = sorted.len() as f64;
+    let shares = (1..).map(|n| f64::from(n) / count);
+    let mut points: Vec<(f64, f64)> = sorted
+        .first()
+        .map(|least| (*least, 0.0))
+        .into_iter()
+        .collect();
+    points.extend(sorted.iter().copied().zip(shares));
+    points
+}
+
+/// Of every so many points one, and the last.
+fn thinned(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
+    let every = points.len().div_ceil(MOST_POINTS).max(1);
+    let last = points.len().saturating_sub(1);
+    let kept = points.iter().enumerate();
+    kept.filter(|(n, _)| n % every == 0 || *n == last)
+        .map(|(_, point)| *point)
+        .collect()
+}
+
+impl Figure {
+    /// Draws NAME.svg and NAME.png into the folder `out`, and tells where.
+    pub(crate) fn draw(&self, out: &Path, name: &str) -> anyhow::Result<()> {
+        register_a_font()?;
+        let [svg, png]: [PathBuf; 2] =
+            ["svg", "png"].map(|kind| out.join(format!("{name}.{kind}")));
+        self.draw_on(&SVGBackend::new(&svg, SIZE).into_drawing_area())
+            .with_context(|| format!("cannot draw {}", svg.display()))?;
+        self.draw_on(&BitMapBackend::new(&png, SIZE).into_drawing_area())
+            .with_context(|| format!("cannot draw {}", png.display()))?;
+        println!("plot: {} and .svg", png.display());
+        Ok(())
+    }
+
+    fn draw_on<B: DrawingBackend>(&self, area: &DrawingArea<B, Shift>) -> anyhow::Result<()>
+    where
+        B::ErrorType: 'static,
+    {
+        let (x, y) = (self.x.range.clone(), self.y.range.clone());
+        match (self.x.logarithmic, self.y.logarithmic) {
+            (false, false) => self.draw_in(area, x, y),
+            (false, true) => self.draw_in(area, x, y.log_scale()),
+            (true, false) => self.draw_in(area, x.log_scale(), y),
+            (true, true) => self.draw_in(area, x.log_scale(), y.log_scale()),
+        }
+    }
+
+    fn draw_in<B: DrawingBackend, X, Y>(
+        &self,
+        area: &DrawingArea<B, Shift>,
+        x: X,
+        y: Y,
+    ) -> anyhow::Result<()>
+    where
+        B::ErrorType: 'static,
+        X: AsRangedCoord<Value = f64>,
+        Y: AsRangedCoord<Value = f64>,
+        X::CoordDescType: Ranged<ValueType = f64> + ValueFormatter<f64>,
+        Y::CoordDescType: Ranged<ValueType = f64> + ValueFormatter<f64>,
+    {
+        area.fill(&WHITE)?;
+        let mut chart = ChartBuilder::on(area)
+            .caption(&self.title, ("sans-serif", 20))
+            .margin(14)
+            .x_label_area_size(44)
+            .y_label_area_size(64)
+            .build_cartesian_2d(x, y)?;
+        chart
+            .configure_mesh()
+            .x_desc(&self.x.description)
+            .y_desc(&self.y.description)
+            .x_label_formatter(&|value| label(*value))
+            .y_label_formatter(&|value| label(*value))
+            .label_style(("sans-serif", 15))
+            .light_line_style(WHITE)
+            .bold_line_style(BLACK.mix(0.12))
+            .draw()?;
+        for (line, colour) in self.lines.iter().zip(COLOURS.into_iter().cycle()) {
+            draw_line(&mut chart, line, colour)?;
+        }
+        if self.lines.iter().any(|line| !line.name.is_empty()) {
+            chart
+                .configure_series_labels()
+                .position(self.names.clone())
+                .legend_area_size(32)
+                .label_font(("sans-serif", 15))
+                .background_style(WHITE.mix(0.85))
+                .border_style(BLACK.mix(0.4))
+                .draw()?;
+        }
+        area.present()?;
+        Ok(())
+    }
+}
+
+fn draw_line<B: DrawingBackend, X, Y>(
+    chart: &mut ChartContext<'_, B, Cartesian2d<X, Y>>,
+    line: &Line,
+    colour: RGBColor,
+) -> anyhow::Result<()>
+where
+    B::ErrorType: 'static,
+    X: Ranged<ValueType = f64>,
+    Y: Ranged<ValueType = f64>,
+{
+    let corners = line.corners();
+    let dot = |at| Circle::new(at, 3, colour.filled());
+    let drawn = match line.look {
+        Look::Straight | Look::Steps => {
+            chart.draw_series(LineSeries::new(corners, colour.stroke_width(2)))?
+        }
+        Look::Points => chart.draw_series(corners.into_iter().map(dot))?,
+        Look::Marked => {
+            chart.draw_series(corners.iter().copied().map(dot))?;
+            chart.draw_series(LineSeries::new(corners, colour.stroke_width(2)))?
+        }
+        Look::Bars(width) => chart.draw_series(corners.into_iter().map(|(x, y)| {
+            Rectangle::new(
+                [(x - width / 2.0, 0.0), (x + width / 2.0, y)],
+                colour.filled(),
+            )
+        }))?,
+    };
+    if !line.name.is_empty() {
+        drawn
+            .label(&line.name)
+            .legend(move |(x, y)| PathElement::new([(x, y), (x + 24, y)], colour.stroke_width(3)));
+    }
+    Ok(())
+}
+
+/// As few digits as tell ticks apart: `0.25`, `40`, `1e-6`.
+fn label(value: f64) -> String {
+    let rounded = (value * 1e6).round() / 1e6;
+    if value != 0.0 && (value.abs() < 1e-3 || value.abs() >= 1e6) {
+        format!("{value:e}")
+    } else {
+        rounded.to_string()
+    }
+}
+
+/// Makes a font known to plotters, once.
+fn register_a_font() -> anyhow::Result<()> {
+    static DONE: OnceLock<bool> = OnceLock::new();
+    let done = DONE.get_or_init(|| {
+        let font = FONTS.iter().find_map(|path| std::fs::read(path).ok());
+        font.is_some_and(|font| register_font("sans-serif", FontStyle::Normal, font.leak()).is_ok())
+    });
+    done.then_some(())
+        .ok_or_else(|| anyhow!("no font can be read: apt-get install fonts-dejavu-core"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn steps_stay_level_until_the_next_point() {
+        let line = Line::new("", Look::Steps, vec![(0.0, 1.0), (2.0, 3.0)]);
+        assert_eq!(line.corners(), [(0.0, 1.0), (2.0, 1.0), (2.0, 3.0)]);
+    }
+
+    #[test]
+    fn a_distribution_begins_at_nothing_and_ends_at_all() {
+        let points = distribution(&[4.0, 2.0]);
+        assert_eq!(points, [(2.0, 0.0), (2.0, 0.5), (4.0, 1.0)]);
+        assert!(distribution(&[]).is_empty());
+    }
+
+    #[test]
+    fn a_long_line_is_thinned_but_ends_where_it_ends() {
+        let points: Vec<_> = (0..10_001).map(|n| (f64::from(n), 0.0)).collect();
+        let kept = thinned(&points);
+        assert!(kept.len() <= MOST_POINTS + 1);
+        assert_eq!(kept.last(), points.last());
+    }
+
+    #[test]
+    fn every_look_is_drawn_on_every_kind_of_axis() {
+        let out = tempfile::tempdir().unwrap();
+        let looks = [
+            Look::Straight,
+            Look::Steps,
+            Look::Points,
+            Look::Marked,
+            Look::Bars(0.5),
+        ];
+        for (n, log) in [(false, false), (false, true), (true, false), (true, true)]
+            .iter()
+            .enumerate()
+        {
+            let axis = |log| match log {
+                true => Axis::logarithmic("log", 1.0..100.0),
+                false => Axis::linear("linear", 0.0..100.0),
+            };
+            let points = vec![(1.0, 2.0), (30.0, 40.0)];
+            let figure = Figure {
+                title: "all".to_owned(),
+                x: axis(log.0),
+                y: axis(log.1),
+                lines: looks
+                    .map(|look| Line::new("line", look, points.clone()))
+                    .into(),
+                names: Corner::UpperLeft,
+            };
+            figure.draw(out.path(), &n.to_string()).unwrap();
+            for kind in ["svg", "png"] {
+                assert!(
+                    out.path()
+                        .join(format!("{n}.{kind}"))
+                        .metadata()
+                        .unwrap()
+                        .len()
+                        > 1000
+                );
+            }
+        }
+    }
+}
