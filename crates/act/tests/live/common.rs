@@ -5,6 +5,7 @@
 use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::os::fd::AsRawFd;
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -63,7 +64,7 @@ pub(crate) fn example(name: &str) -> PathBuf {
     example
 }
 
-/// A process that is ended with the test.
+/// A process that is ended with the test, also if the test itself is killed.
 pub(crate) struct Process(Child);
 
 impl Process {
@@ -83,13 +84,17 @@ impl Process {
     }
 
     pub(crate) fn start(command: &mut Command) -> Self {
-        Self(command.stdout(Stdio::null()).spawn().unwrap())
+        Self(
+            tie_to_this_thread(command.stdout(Stdio::null()))
+                .spawn()
+                .unwrap(),
+        )
     }
 
     /// One that says a line, and may wait for its input to end; and the line.
     pub(crate) fn talking(command: &mut Command) -> (Self, String) {
         command.stdin(Stdio::piped()).stdout(Stdio::piped());
-        let mut process = Self(command.spawn().unwrap());
+        let mut process = Self(tie_to_this_thread(command).spawn().unwrap());
         let mut line = String::new();
         let output = process.0.stdout.as_mut().unwrap();
         BufReader::new(output).read_line(&mut line).unwrap();
@@ -113,6 +118,20 @@ impl Process {
         self.0.kill().unwrap();
         self.0.wait().unwrap();
     }
+}
+
+/// What `command` starts does not outlive the calling thread: a busy loop left behind by a test that
+/// was killed would disturb every measurement after it.
+fn tie_to_this_thread(command: &mut Command) -> &mut Command {
+    let tie = || {
+        // SAFETY: prctl with PR_SET_PDEATHSIG takes a number and touches no memory.
+        match unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) } {
+            0 => Ok(()),
+            _ => Err(std::io::Error::last_os_error()),
+        }
+    };
+    // SAFETY: between fork and exec only prctl is called, which is a bare system call.
+    unsafe { command.pre_exec(tie) }
 }
 
 impl Drop for Process {
