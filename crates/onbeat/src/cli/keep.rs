@@ -64,6 +64,13 @@ pub(crate) struct KeepOptions {
     #[arg(long, help_heading = "Whom")]
     pub(crate) children: bool,
 
+    /// Give no reservation on trial to a thread that starves before it has shown a rhythm
+    ///
+    /// A thread that hardly gets to run shows no rhythm, whatever it is; by default it gets a
+    /// reservation for three seconds, in which it may. With this flag only a rhythm that is seen counts.
+    #[arg(long, help_heading = "Whom")]
+    pub(crate) no_trials: bool,
+
     /// Decide and log, but change nothing
     #[arg(short = 'n', long, help_heading = "Output")]
     pub(crate) dry_run: bool,

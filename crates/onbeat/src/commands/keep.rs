@@ -152,6 +152,7 @@ fn settings(options: &KeepOptions) -> Settings {
         total: options.cap.as_cpus(),
         per_task: options.task_cap,
         minimum: options.minimum,
+        trials: !options.no_trials,
         weigh: Box::new(move |task| weight(&weights, task)),
         ..Settings::default()
     }
