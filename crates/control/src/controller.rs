@@ -10,6 +10,7 @@ use onbeat_model::{
 };
 
 use crate::claims::Claims;
+use crate::ended::Ended;
 use crate::enforce::Squeeze;
 use crate::report::{Report, ThreadReport};
 use crate::roster::{Roster, Slot};
@@ -37,7 +38,7 @@ pub struct Controller<A: Actuator> {
     free: Vec<Slot>,
     analyses: VecDeque<TaskId>,
     pub(crate) trials_until: Instant,
-    ended: Vec<ThreadReport>,
+    ended: Ended,
     left_alone: u64,
     lost: u64,
     started: Option<Instant>,
@@ -89,7 +90,7 @@ impl<A: Actuator> Controller<A> {
             free: Vec::new(),
             analyses: VecDeque::new(),
             trials_until: Instant::ZERO,
-            ended: Vec::new(),
+            ended: Ended::default(),
             left_alone: 0,
             lost: 0,
             started: None,
@@ -338,7 +339,7 @@ impl<A: Actuator> Controller<A> {
             self.free.push(slot);
             thread.finish_job();
             match ThreadReport::of(&thread, true, now) {
-                Some(report) => self.ended.push(report),
+                Some(report) => self.ended.add(report),
                 None => self.left_alone += 1,
             }
         }
@@ -346,7 +347,7 @@ impl<A: Actuator> Controller<A> {
 
     /// Gives every thread back what it had, and tells how it all went.
     pub fn finish(&mut self, now: Instant) -> Report {
-        let mut reports = std::mem::take(&mut self.ended);
+        let (mut reports, earlier) = self.ended.take();
         let mut left_alone = self.left_alone;
         for slot in 0..self.threads.len() {
             let Some(thread) = self.thread(slot) else {
@@ -363,6 +364,7 @@ impl<A: Actuator> Controller<A> {
         reports.sort_by_key(|r| (std::cmp::Reverse(r.executed), r.task.id));
         Report {
             threads: reports,
+            earlier,
             left_alone,
             lost_events: self.lost,
             elapsed: now.since(self.started.unwrap_or(now)),

@@ -4,6 +4,7 @@
 use onbeat_model::{Bandwidth, Instant, Span, Task};
 use serde::Serialize;
 
+use crate::ended::Sums;
 use crate::thread::{Relation, Thread};
 
 /// Quantiles of the response times of a thread's jobs.
@@ -131,8 +132,11 @@ impl State {
 /// The figures of a whole run.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Report {
-    /// Every thread that ever had a rhythm, those that used most CPU time first.
+    /// Every thread that ever had a rhythm, those that used most CPU time first; of those that ended,
+    /// the last thousand.
     pub threads: Vec<ThreadReport>,
+    /// The sums over threads that had a rhythm and ended before those.
+    pub earlier: Sums,
     /// How many further threads were heard of and left alone, having no rhythm.
     pub left_alone: u64,
     /// How many events the sensor lost.

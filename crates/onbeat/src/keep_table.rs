@@ -21,6 +21,13 @@ pub(crate) fn of(report: &Report, own: Bandwidth) -> String {
     if unlisted > 0 {
         closing.push(format!("{unlisted} more periodic threads, see --report"));
     }
+    if report.earlier.threads > 0 {
+        let earlier = &report.earlier;
+        closing.push(format!(
+            "{} more that ended earlier, with {} jobs, {} missed",
+            earlier.threads, earlier.jobs, earlier.missed
+        ));
+    }
     closing.push(match report.left_alone {
         0 => "no thread was left alone".to_owned(),
         1 => "1 thread without a rhythm was left alone".to_owned(),
