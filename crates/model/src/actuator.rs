@@ -1,6 +1,6 @@
 //! The seam towards the scheduler: what the loop may do to a task, and how it can be refused.
 
-use crate::{Bandwidth, Instant, Reservation, Span, TaskId};
+use crate::{Bandwidth, Instant, Ladder, Reservation, Span, Speed, TaskId};
 
 /// How much an actuator can hand out.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -29,6 +29,18 @@ pub enum Standing {
     TakenOver,
     /// The task no longer exists.
     Gone,
+}
+
+/// What an actuator can do about the speed of the CPUs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Speeds {
+    /// The speeds that it can set.
+    pub ladder: Ladder,
+    /// The one that is set.
+    pub present: Speed,
+    /// The runtime of a reservation is counted in time at the highest speed: at a lower one the
+    /// scheduler itself gives a task as much more. If not, it is counted in plain time.
+    pub runtimes_follow_speed: bool,
 }
 
 /// Why an actuator did not do what it was asked. Each says what to do next.
@@ -108,4 +120,21 @@ pub trait Actuator {
 
     /// What there is to hand out.
     fn capacity(&self) -> Capacity;
+
+    /// The speeds that the CPUs can be given; none if this actuator leaves their speed alone, which
+    /// is what it does unless it says otherwise.
+    fn speeds(&self) -> Option<Speeds> {
+        None
+    }
+
+    /// Gives the CPUs on which reservations live the `speed`, one of the ladder's. All of them, for a
+    /// reserved task runs on any. What they had before is put back as reservations are.
+    ///
+    /// # Errors
+    /// See [`Refusal`]; the CPUs then have the speed that they had before.
+    fn set_speed(&mut self, speed: Speed) -> Result<(), Refusal> {
+        Err(Refusal::Other(format!(
+            "{speed} was asked for, and the speed of the CPUs cannot be set here"
+        )))
+    }
 }

@@ -42,4 +42,10 @@ pub trait Sensor {
     /// All CPU time that `task` has used up to now, to the nanosecond; none if it is gone or the
     /// source does not tell.
     fn executed(&mut self, task: TaskId) -> Option<Span>;
+
+    /// All time that each CPU has been idle up to now, one figure for each CPU that is in use; none
+    /// if the source does not tell.
+    fn idle(&mut self) -> Option<Vec<Span>> {
+        None
+    }
 }
