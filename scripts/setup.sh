@@ -16,7 +16,7 @@ check=("${build[@]}" clang-format shellcheck)
 demo=("${build[@]}" "${hogs[@]}" ffmpeg mplayer xvfb fonts-dejavu-core)
 experiments=("${demo[@]}" rt-app strace linux-perf)
 fuzz=("${build[@]}")
-vm=("${build[@]}" qemu-system-x86 busybox-static cpio zstd python3 rt-app)
+vm=("${build[@]}" qemu-system-x86 acpica-tools busybox-static cpio zstd python3 rt-app)
 
 packages_for() {
     case "$1" in

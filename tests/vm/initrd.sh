@@ -56,9 +56,7 @@ done
 cp "$here/guest/init" "$root/init"
 cp "$here/guest/lib.sh" "$root/lib.sh"
 cp "$case_file" "$root/case.sh"
-for module in "$kernel"/*.ko*; do
-    [ -e "$module" ] && cp "$module" "$root/lib/modules/"
-done
+cp "$kernel"/modules/* "$root/lib/modules/"
 echo 'root:x:0:0:root:/:/bin/sh' >"$root/etc/passwd"
 chmod +x "$root/init"
 

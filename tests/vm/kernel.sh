@@ -25,7 +25,7 @@ esac
 
 cache=${ONBEAT_VM_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/onbeat/vm}
 for package in "${packages[@]}"; do
-    if [ -s "$cache/$package/vmlinux" ]; then
+    if [ -s "$cache/$package/vmlinux" ] && [ -e "$cache/$package/modules" ]; then
         echo "$cache/$package"
         exit 0
     fi
@@ -81,7 +81,10 @@ if [ "$(head -c 4 "$work/ready/vmlinux" | tail -c 3)" != ELF ]; then
     echo "tests/vm: $package holds no kernel that can be unpacked" >&2
     exit 1
 fi
-find "$work/unpacked" -name 'acpi-cpufreq.ko*' -exec cp {} "$work/ready/" \;
+# The driver of frequencies, and the governor that leaves them to user space, are not built in.
+mkdir "$work/ready/modules"
+find "$work/unpacked" \( -name 'acpi-cpufreq.ko*' -o -name 'cpufreq_userspace.ko*' \) -exec cp {} "$work/ready/modules/" \;
 basename "$image" | sed 's/^vmlinuz-//' >"$work/ready/release"
+rm -rf "${cache:?}/$package"
 mv "$work/ready" "$cache/$package"
 echo "$cache/$package"

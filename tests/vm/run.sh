@@ -8,6 +8,7 @@
 #     # needs: onbeat rt-app       programs, or FROM:TO for files, to put into the guest
 #     # cpus: 1                    how many CPUs (default 1)
 #     # seconds: 60                how long the host waits at most (default 120)
+#     # cpufreq: 1000 800 300      the MHz that the CPUs can have (default: no cpufreq)
 #
 # Succeeds if the case ended with 0, and the kernel neither panicked nor warned.
 #
@@ -48,13 +49,21 @@ head_of() {
 complaints='Kernel panic|WARNING: |BUG: |Oops: |rcu: INFO: .*stall|general protection fault'
 
 run_case() {
-    local file=$1 name cpus seconds words status=0 began ended
+    local file=$1 name cpus seconds words frequencies status=0 began ended
     name=$(basename "$file" .sh)
     cpus=$(head_of "$file" cpus)
     seconds=$(head_of "$file" seconds)
     read -ra words <<<"$(head_of "$file" needs)"
     "$here/initrd.sh" "$work/initrd" "$kernel" "$file" "${words[@]}"
-    local machine=(-machine q35 -cpu max -accel "tcg,thread=single" -m 1024 -smp "${cpus:-1}")
+    local machine=(-machine q35 -accel "tcg,thread=single" -m 1024 -smp "${cpus:-1}")
+    read -ra frequencies <<<"$(head_of "$file" cpufreq)"
+    if [ ${#frequencies[@]} -gt 0 ]; then
+        # Of a processor that the driver takes for one of those that it knows.
+        "$here/cpufreq.sh" "$work/cpufreq.aml" "${frequencies[@]}"
+        machine+=(-cpu "max,vendor=GenuineIntel,family=6,model=15" -acpitable "file=$work/cpufreq.aml")
+    else
+        machine+=(-cpu max)
+    fi
     if [ "${cpus:-1}" = 1 ]; then
         machine+=(-icount "shift=1,sleep=off" -seed 1 -rtc "base=2024-01-01T00:00:00,clock=vm")
     fi

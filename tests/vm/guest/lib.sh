@@ -16,3 +16,12 @@ check() {
 policy_of() {
     sed 's/.*) //' "/proc/$1/stat" | cut -d ' ' -f 39
 }
+
+# Loads the kernel's driver of frequencies and the governor that leaves them to user space; for a case whose head
+# names frequencies.
+load_cpufreq() {
+    for module in /lib/modules/acpi-cpufreq.ko* /lib/modules/cpufreq_userspace.ko*; do
+        insmod "$module"
+    done
+    check "the CPU has frequencies" -d /sys/devices/system/cpu/cpufreq/policy0
+}
