@@ -43,6 +43,7 @@ struct Figures {
 
 /// Starts the programs, and publishes table and JSON.
 pub(crate) fn run(machine: &Machine, args: &Args) -> anyhow::Result<()> {
+    machine.need_root()?;
     let facts = machine.facts();
     println!("measuring rt-app's busy loop ...");
     let calibration = Calibration::measure(machine)?;

@@ -9,10 +9,12 @@ mod lock_time;
 mod machine;
 mod media;
 mod plot;
+mod reservations_vs_rr;
 mod results;
 mod rt_app;
 mod three_rt_apps;
 mod tracking_cost;
+mod vm;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -47,6 +49,8 @@ enum Experiment {
     /// A film beside CPU hogs, without onbeat and with it (LFS++, Fig. 5); also called demo
     #[command(alias = "demo")]
     AvDesync(av_desync::Args),
+    /// Two tasks under SCHED_RR, reserved, and under onbeat (AQuoSA, experiment 1); in virtual time
+    ReservationsVsRr(reservations_vs_rr::Args),
     /// The three tasks of LFS++'s Table I beside 4 hogs
     ThreeRtApps(three_rt_apps::Args),
     /// onbeat's own CPU time while it tracks 200 periodic threads
@@ -78,6 +82,7 @@ fn run(cli: Cli) -> anyhow::Result<()> {
     match cli.experiment {
         Experiment::List => Ok(()),
         Experiment::AvDesync(args) => av_desync::run(&machine, &args),
+        Experiment::ReservationsVsRr(args) => reservations_vs_rr::run(&machine, &args),
         Experiment::ThreeRtApps(args) => three_rt_apps::run(&machine, &args),
         Experiment::TrackingCost(args) => tracking_cost::run(&machine, &args),
         Experiment::LockTime(args) => lock_time::run(&machine, &args),

@@ -78,6 +78,7 @@ struct Figures {
 
 /// Runs the tasks in all ways, and publishes table and JSON.
 pub(crate) fn run(machine: &Machine, args: &Args) -> anyhow::Result<()> {
+    machine.need_root()?;
     let facts = machine.facts();
     println!("measuring rt-app's busy loop ...");
     let calibration = Calibration::measure(machine)?;
@@ -167,7 +168,7 @@ fn of_task(
     used: &Used,
     onbeat: &Onbeat,
 ) -> anyhow::Result<Figures> {
-    let jobs = rt_app.jobs(task.name, leave_out)?;
+    let jobs = rt_app.log(task.name)?.jobs(leave_out.as_secs_f64());
     let seen_used = used
         .iter()
         .find(|(name, _)| name.starts_with(task.name))

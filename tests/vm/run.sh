@@ -1,62 +1,137 @@
 #!/usr/bin/env bash
-# Boots the test kernel in an emulated machine, runs one case in it, and brings back what it wrote.
+# Boots the test kernel in an emulated machine, runs cases in it, and brings back what they wrote.
 #
 # On one CPU the guest's clock counts its instructions (virtual time): what else this machine does
 # changes nothing, and a run repeats to the byte. With more CPUs it is plain emulation, for races.
 #
-# A case is a file in tests/vm/cases whose head says what it needs:
+# A case is a file whose head says what it needs:
 #     # needs: onbeat rt-app       programs, or FROM:TO for files, to put into the guest
 #     # cpus: 1                    how many CPUs (default 1)
-#     # seconds: 60                how long the host waits at most (default 120)
+#     # seconds: 300               how long the host waits at most (default 600)
 #     # cpufreq: 1000 800 300      the MHz that the CPUs can have (default: no cpufreq)
+#     # nightly: yes               takes long, and runs only if named or with --nightly
 #
-# Succeeds if the case ended with 0, and the kernel neither panicked nor warned.
+# Succeeds if every case ended with 0, and the kernel neither panicked nor warned.
 #
-# usage: tests/vm/run.sh [--kernel first|second] [--results FOLDER] [CASE...]
-#        (a case by its name; without one, all of them)
+# usage: tests/vm/run.sh [--kernel first|second] [--results FOLDER] [--set NAME=VALUE]...
+#                        [--jobs N] [--follow] [--nightly] [CASE...]
+#        CASE is a name in tests/vm/cases, or a path to a .sh file; without one, all in tests/vm/cases
+#        --results   where each case's serial.log and results go, into a folder of its name
+#        --set       a variable that the case can read
+#        --jobs      how many machines at a time (default 1)
+#        --follow    shows what the guest says while it runs
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
-cd "$here/../.."
 
-which_kernel=first
-results=
+which_kernel=first results='' jobs=1 follow='' nightly=''
+settings=()
 while [ $# -gt 0 ]; do
     case "$1" in
     --kernel) which_kernel=$2 && shift 2 ;;
-    --results) results=$2 && shift 2 ;;
+    --results) results=$(realpath -m "$2") && shift 2 ;;
+    --set) settings+=("$2") && shift 2 ;;
+    --set=*) settings+=("${1#--set=}") && shift ;;
+    --jobs) jobs=$2 && shift 2 ;;
+    --follow) follow=yes && shift ;;
+    --nightly) nightly=yes && shift ;;
     --*)
-        sed -n 's/^# usage: //p' "$0" >&2
+        sed -n '/^# usage: /,/^set /{s/^# \{0,1\}//p}' "$0" >&2
         exit 2
         ;;
     *) break ;;
     esac
 done
+
+head_of() { # FILE KEY DEFAULT
+    local value
+    value=$(sed -n "s/^# $2: //p" "$1")
+    echo "${value:-$3}"
+}
+
+# A case's name; the guest.sh of an experiment is called as the experiment.
+name_of() {
+    local name
+    name=$(basename "$1" .sh)
+    [ "$name" != guest ] || name=$(basename "$(dirname "$1")")
+    echo "$name"
+}
+
+files=()
+for word; do
+    case "$word" in
+    *.sh) files+=("$(realpath "$word")") ;;
+    *) files+=("$here/cases/$word.sh") ;;
+    esac
+    if [ ! -f "${files[-1]}" ]; then
+        echo "tests/vm: no case '$word': there is no ${files[-1]}" >&2
+        exit 2
+    fi
+done
 if [ $# -eq 0 ]; then
     for file in "$here"/cases/*.sh; do
-        set -- "$@" "$(basename "$file" .sh)"
+        if [ -n "$nightly" ] || [ "$(head_of "$file" nightly no)" != yes ]; then
+            files+=("$file")
+        fi
     done
 fi
+cd "$here/../.."
+export ONBEAT_VM_PATH=${ONBEAT_VM_PATH:-$PWD/target/release}
 
+seconds_since() {
+    awk -v began="$1" -v ended="$(date +%s.%N)" 'BEGIN { printf "%.1f s", ended - began }'
+}
+
+began=$(date +%s.%N)
 kernel=$("$here/kernel.sh" "$which_kernel")
+release=$(cat "$kernel/release")
+fetched=$(seconds_since "$began")
+
+if [ "$jobs" -gt 1 ]; then
+    again=(--kernel "$which_kernel" ${results:+--results "$results"} "${settings[@]/#/--set=}")
+    printf '%s\0' "${files[@]}" | xargs -0 -n 1 -P "$jobs" "$here/run.sh" "${again[@]}"
+    exit
+fi
+
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-head_of() {
-    sed -n "s/^# $2: //p" "$1"
-}
+# Quoted for the guest's shell.
+quote="'\\''"
+for setting in "${settings[@]}"; do
+    value=${setting#*=}
+    printf "export %s='%s'\n" "${setting%%=*}" "${value//\'/$quote}"
+done >"$work/settings"
 
 # What the kernel must not say in a case, whatever the case itself thinks of it.
 complaints='Kernel panic|WARNING: |BUG: |Oops: |rcu: INFO: .*stall|general protection fault'
+# The same in the kernel's taint flags, should the words be lost: it died, it warned.
+tainted_by_complaints=$((1 << 7 | 1 << 9))
 
-run_case() {
-    local file=$1 name cpus seconds words frequencies status=0 began ended
-    name=$(basename "$file" .sh)
-    cpus=$(head_of "$file" cpus)
-    seconds=$(head_of "$file" seconds)
-    read -ra words <<<"$(head_of "$file" needs)"
-    "$here/initrd.sh" "$work/initrd" "$kernel" "$file" "${words[@]}"
-    local machine=(-machine q35 -accel "tcg,thread=single" -m 1024 -smp "${cpus:-1}")
-    read -ra frequencies <<<"$(head_of "$file" cpufreq)"
+# Why this is the log of a failure; nothing if it is not.
+verdict() { # LOG EMULATOR-STATUS SECONDS
+    local tainted
+    tainted=$(sed -n 's/^onbeat-vm-tainted: \([0-9]*\)$/\1/p' "$1")
+    if grep -qE "$complaints" "$1"; then
+        echo "the kernel complained: $(grep -m1 -oE "($complaints).*" "$1")"
+    elif [ "$2" = 124 ]; then
+        echo "no end after $3 s"
+    elif ! grep -q '^onbeat-vm-case-ended: ' "$1"; then
+        echo "the guest ended without saying how (emulator's status $2)"
+    elif ! grep -q '^onbeat-vm-case-ended: 0$' "$1"; then
+        echo "the case ended with $(sed -n 's/^onbeat-vm-case-ended: //p' "$1")"
+    elif [ $((${tainted:-0} & tainted_by_complaints)) != 0 ]; then
+        echo "the kernel is tainted by a warning or an oops: $tainted"
+    elif [ "$2" != 0 ]; then
+        echo "the emulator ended with $2"
+    fi
+}
+
+# The case in its machine: leaves the console's text in $work/log, and gives the emulator's status.
+boot() { # FILE SECONDS
+    local file=$1 seconds=$2 cpus frequencies status=0 follower=
+    cpus=$(head_of "$file" cpus 1)
+    local machine=(-machine q35 -accel "tcg,thread=single" -m 1024 -smp "$cpus")
+    read -ra frequencies <<<"$(head_of "$file" cpufreq '')"
     if [ ${#frequencies[@]} -gt 0 ]; then
         # Of a processor that the driver takes for one of those that it knows.
         "$here/cpufreq.sh" "$work/cpufreq.aml" "${frequencies[@]}"
@@ -64,47 +139,63 @@ run_case() {
     else
         machine+=(-cpu max)
     fi
-    if [ "${cpus:-1}" = 1 ]; then
+    if [ "$cpus" = 1 ]; then
         machine+=(-icount "shift=1,sleep=off" -seed 1 -rtc "base=2024-01-01T00:00:00,clock=vm")
     fi
-    began=$(date +%s.%N)
+    : >"$work/serial"
     : >"$work/archive"
-    timeout "${seconds:-120}" qemu-system-x86_64 "${machine[@]}" -nodefaults -no-user-config -display none \
+    if [ -n "$follow" ]; then
+        tail -qf "$work/serial" > >(sed -u 's/\r$//; s/^/     | /') &
+        follower=$!
+    fi
+    timeout --foreground "$seconds" qemu-system-x86_64 "${machine[@]}" -nodefaults -no-user-config -display none \
         -no-reboot -serial "file:$work/serial" -serial "file:$work/archive" \
         -kernel "$kernel/vmlinux" -initrd "$work/initrd" \
-        -append "console=ttyS0 quiet panic=-1 oops=panic rdinit=/init nokaslr" || status=$?
-    ended=$(date +%s.%N)
+        -append "console=ttyS0 loglevel=5 panic=-1 oops=panic rdinit=/init nokaslr" || status=$?
+    [ -z "$follower" ] || kill "$follower"
     tr -d '\r' <"$work/serial" >"$work/log"
-    if [ -n "$results" ]; then
-        mkdir -p "$results/$name"
-        cp "$work/log" "$results/$name/serial.log"
-        [ ! -s "$work/archive" ] || tar -xzf "$work/archive" -C "$results/$name"
+    return "$status"
+}
+
+keep_results() { # FOLDER
+    rm -rf "$1"
+    mkdir -p "$1"
+    cp "$work/log" "$1/serial.log"
+    [ ! -s "$work/archive" ] || tar -xzf "$work/archive" -C "$1"
+}
+
+run_case() { # FILE
+    local file=$1 name seconds words began packed why status=0
+    name=$(name_of "$file")
+    seconds=$(head_of "$file" seconds 600)
+    read -ra words <<<"$(head_of "$file" needs '')"
+    began=$(date +%s.%N)
+    : >"$work/log"
+    if "$here/initrd.sh" "$work/initrd" "$kernel" "$file" "$work/settings:settings.sh" "${words[@]}"; then
+        packed=$(seconds_since "$began")
+        began=$(date +%s.%N)
+        boot "$file" "$seconds" || status=$?
+        why=$(verdict "$work/log" "$status" "$seconds")
+        if [ -n "$results" ] && ! keep_results "$results/$name"; then
+            why=${why:-its results did not arrive whole}
+        fi
+    else
+        why="the initrd cannot be packed"
     fi
-    local why=
-    if [ "$status" = 124 ]; then
-        why="no end after ${seconds:-120} s"
-    elif grep -qE "$complaints" "$work/log"; then
-        why="the kernel complained: $(grep -m1 -oE "($complaints).*" "$work/log")"
-    elif ! grep -q '^onbeat-vm-case-ended: ' "$work/log"; then
-        why="the guest ended without saying how (emulator's status $status)"
-    elif ! grep -q '^onbeat-vm-case-ended: 0$' "$work/log"; then
-        why="the case ended with $(sed -n 's/^onbeat-vm-case-ended: //p' "$work/log")"
-    fi
-    printf 'test vm %s: %s ... %s\n' "$(cat "$kernel/release")" "$name" "$([ -z "$why" ] && echo ok || echo FAILED)"
-    printf '     (%.1f s)\n' "$(awk -v began="$began" -v ended="$ended" 'BEGIN { print ended - began }')"
+    printf 'test vm %s: %s ... %s\n' "$release" "$name" "$([ -z "$why" ] && echo ok || echo FAILED)"
+    echo "     (kernel $fetched, initrd ${packed:--}, boot and case $(seconds_since "$began"))"
     if [ -n "$why" ]; then
-        echo "     $why; what the guest said:"
-        tail -n 60 "$work/log"
+        echo "     $why"
+        if [ -z "$follow" ]; then
+            echo "     what the guest said:"
+            tail -n 60 "$work/log"
+        fi
         return 1
     fi
 }
 
 failed=0
-for name; do
-    if [ ! -f "$here/cases/$name.sh" ]; then
-        echo "tests/vm: no case '$name' in $here/cases" >&2
-        exit 2
-    fi
-    run_case "$here/cases/$name.sh" || failed=$((failed + 1))
+for file in "${files[@]}"; do
+    run_case "$file" || failed=$((failed + 1))
 done
 exit $((failed > 0))

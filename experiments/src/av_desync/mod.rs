@@ -83,6 +83,7 @@ pub(crate) struct Run {
 
 /// Plays the film in all ways, and publishes table, JSON and plot.
 pub(crate) fn run(machine: &Machine, args: &Args) -> anyhow::Result<()> {
+    machine.need_root()?;
     let facts = machine.facts();
     let clip = Clip::of(machine, args.seconds + 5)?;
     let ways = ways(args);

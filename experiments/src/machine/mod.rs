@@ -16,7 +16,7 @@ use serde::Serialize;
 
 pub(crate) use display::Display;
 pub(crate) use hogs::Hogs;
-pub(crate) use onbeat::{Onbeat, ThreadFigures};
+pub(crate) use onbeat::{Onbeat, Report, ThreadFigures, binary};
 pub(crate) use program::Program;
 
 /// How often everything that waits looks whether it is to stop.
@@ -57,15 +57,20 @@ pub(crate) struct Facts {
 impl Machine {
     /// Listens for Ctrl-C from now on.
     pub(crate) fn new(out: PathBuf) -> anyhow::Result<Self> {
-        if !rustix::process::geteuid().is_root() {
-            bail!("reservations and tracing need root: run it with sudo, or as `make demo` does");
-        }
         fs::create_dir_all(&out).with_context(|| format!("cannot make {}", out.display()))?;
         let interrupted = Arc::new(AtomicBool::new(false));
         for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
             signal_hook::flag::register(signal, Arc::clone(&interrupted))?;
         }
         Ok(Self { out, interrupted })
+    }
+
+    /// An error without root, which everything on the live kernel needs.
+    pub(crate) fn need_root(&self) -> anyhow::Result<()> {
+        if !rustix::process::geteuid().is_root() {
+            bail!("reservations and tracing need root: run it with sudo, or as `make demo` does");
+        }
+        Ok(())
     }
 
     /// The folder of the figures.

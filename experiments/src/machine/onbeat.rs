@@ -42,16 +42,33 @@ pub(crate) struct ThreadFigures {
     pub(crate) exhaustions: u64,
 }
 
+/// Its report.
 #[derive(Deserialize)]
-struct Report {
+pub(crate) struct Report {
     threads: Vec<ThreadFigures>,
+}
+
+impl Report {
+    /// What the report in this file says of each thread.
+    pub(crate) fn read(path: &Path) -> anyhow::Result<Vec<ThreadFigures>> {
+        let told = || {
+            format!(
+                "onbeat wrote no report to {}: its messages tell why",
+                path.display()
+            )
+        };
+        let file = File::open(path).with_context(told)?;
+        let report: Self = serde_json::from_reader(file)
+            .with_context(|| format!("cannot read {}", path.display()))?;
+        Ok(report.threads)
+    }
 }
 
 impl Onbeat {
     /// For the run `name` of an experiment: its report and log go among the figures.
     pub(crate) fn new(machine: &Machine, name: &str) -> anyhow::Result<Self> {
         Ok(Self {
-            binary: find()?,
+            binary: binary()?,
             report: machine.file(&format!("{name}.report.json")),
             log: machine.file(&format!("{name}.log.jsonl")),
         })
@@ -76,21 +93,12 @@ impl Onbeat {
 
     /// The report's threads, once the run is over.
     pub(crate) fn threads(&self) -> anyhow::Result<Vec<ThreadFigures>> {
-        let told = || {
-            format!(
-                "onbeat wrote no report to {}: its messages are in a .stderr file beside it",
-                self.report.display()
-            )
-        };
-        let file = File::open(&self.report).with_context(told)?;
-        let report: Report = serde_json::from_reader(file)
-            .with_context(|| format!("cannot read {}", self.report.display()))?;
-        Ok(report.threads)
+        Report::read(&self.report)
     }
 }
 
-/// ONBEAT, or the binary beside this one.
-fn find() -> anyhow::Result<PathBuf> {
+/// The binary: where ONBEAT says, or the one beside this program.
+pub(crate) fn binary() -> anyhow::Result<PathBuf> {
     if let Some(path) = std::env::var_os("ONBEAT") {
         return Ok(path.into());
     }

@@ -1,4 +1,4 @@
-# What a case can use in the guest: checks that say what they saw.
+# What a case can use in the guest: checks that say what they saw, load, and rt-app.
 
 # check "WHAT MUST HOLD" TEST-EXPRESSION...: as test(1); ends the case if it does not hold.
 check() {
@@ -24,4 +24,63 @@ load_cpufreq() {
         insmod "$module"
     done
     check "the CPU has frequencies" -d /sys/devices/system/cpu/cpufreq/policy0
+}
+
+# start_hogs N: programs that want all the CPU time there is, until end_hogs.
+start_hogs() {
+    hogs=
+    for _ in $(seq "$1"); do
+        while :; do :; done &
+        hogs="$hogs $!"
+    done
+}
+
+end_hogs() {
+    kill $hogs
+    wait $hogs || true
+}
+
+# rt_app_task NAME PERIOD_US RUN_US [MORE]: a periodic task of rt-app's, with MORE of its properties.
+rt_app_task() {
+    echo "\"$1\": { \"loop\": -1, \"run\": $3, ${4:+$4,}" \
+        "\"timer\": { \"ref\": \"unique\", \"period\": $2, \"mode\": \"absolute\" } }"
+}
+
+# rt_app_deadline RUNTIME_US PERIOD_US: the MORE of a task that reserves CPU time for itself.
+rt_app_deadline() {
+    echo "\"policy\": \"SCHED_DEADLINE\", \"dl-runtime\": $1, \"dl-period\": $2, \"dl-deadline\": $2"
+}
+
+# rt_app_plan FOLDER SECONDS TASKS: makes FOLDER for rt-app's logs, and writes FOLDER/plan.json for it.
+# Wants calibrate_rt_app before it.
+rt_app_plan() {
+    mkdir -p "$1"
+    cat >"$1/plan.json" <<JSON
+{ "global": { "duration": $2, "calibration": $rt_app_speed, "default_policy": "SCHED_OTHER",
+              "lock_pages": false, "logdir": "$1", "log_basename": "log", "gnuplot": false },
+  "tasks": { $3 } }
+JSON
+}
+
+# Measures rt-app's busy loop on the idle machine into rt_app_speed, so that all runs do the same work.
+calibrate_rt_app() {
+    rt_app_speed='"CPU0"'
+    rt_app_plan /tmp/calibration 1 "$(rt_app_task probe 10000 1000)"
+    rt_app_speed=$(rt-app /tmp/calibration/plan.json 2>&1 | sed -n 's/.*pLoad = \([0-9]*\)ns.*/\1/p' | head -n 1)
+    check "rt-app has measured its loop's speed" -n "$rt_app_speed"
+}
+
+# responses LOG PERIOD_US FROM_S: the response times, in us, of the jobs after the first FROM_S seconds.
+responses() {
+    awk -v period="$2" -v from="$3" '!/^#/ { if (!start) start = $5; if ($5 - start >= from * 1e6) print period - $8 }' "$1"
+}
+
+# longest LOG PERIOD_US FROM_S: the longest of them.
+longest() {
+    responses "$@" | sort -n | tail -n 1
+}
+
+# late LOG PERIOD_US FROM_S: how many per mille of them are longer than the period.
+late() {
+    responses "$@" | awk -v period="$2" '{ jobs++ } $1 > period { late++ } END { print jobs ? int(late * 1000 / jobs) : 1000 }'
 }

@@ -1,6 +1,8 @@
 //! rt-app: a program whose threads are periodic by construction, and say themselves how late they
 //! were. (The successor of the one of LFS++, section 7.2.)
 
+mod log;
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,7 +14,8 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use crate::machine::{Hogs, Machine, Program};
-use crate::results::quantile;
+
+pub(crate) use log::{Jobs, Log};
 
 /// One of its threads, or `instances` equal ones.
 #[derive(Clone, Debug)]
@@ -34,26 +37,6 @@ pub(crate) struct Task {
 #[derive(Clone, Copy, Debug, Serialize)]
 pub(crate) struct Calibration {
     ns_per_loop: u64,
-}
-
-/// What one thread's log says.
-#[derive(Clone, Debug, Serialize)]
-pub(crate) struct Jobs {
-    /// Jobs after the time that was left out.
-    pub(crate) jobs: usize,
-    /// Those that ended after the next release.
-    pub(crate) missed: usize,
-    /// From release to end, in ms: the median.
-    pub(crate) response_p50_ms: f64,
-    /// 99% took no longer.
-    pub(crate) response_p99_ms: f64,
-}
-
-impl Jobs {
-    /// The share of jobs that were late.
-    pub(crate) fn miss_ratio(&self) -> f64 {
-        self.missed as f64 / self.jobs.max(1) as f64
-    }
 }
 
 impl Calibration {
@@ -79,11 +62,8 @@ impl Calibration {
             &file,
             Duration::from_secs(1),
         )?;
-        let ran: Vec<f64> = rows(folder.path(), "probe")?
-            .iter()
-            .map(|row| row.ran_us)
-            .collect();
-        let ns_per_loop = (quantile(&ran, 0.5) * GUESS as f64 / 1000.0).round() as u64;
+        let ran_us = Log::read(folder.path(), "probe")?.median_ran_us();
+        let ns_per_loop = (ran_us * GUESS as f64 / 1000.0).round() as u64;
         if ns_per_loop == 0 {
             bail!("rt-app's busy loop cannot be measured");
         }
@@ -169,20 +149,9 @@ impl RtApp {
             .collect())
     }
 
-    /// What the log of the task `name` says, without the jobs released in the first `leave_out`.
-    pub(crate) fn jobs(&self, name: &str, leave_out: Duration) -> anyhow::Result<Jobs> {
-        let rows = rows(self.folder.path(), name)?;
-        let kept: Vec<&Row> = rows
-            .iter()
-            .filter(|row| row.released_us >= leave_out.as_micros() as f64)
-            .collect();
-        let responses: Vec<f64> = kept.iter().map(|row| row.response_us / 1000.0).collect();
-        Ok(Jobs {
-            jobs: kept.len(),
-            missed: kept.iter().filter(|row| row.slack_us < 0.0).count(),
-            response_p50_ms: quantile(&responses, 0.50),
-            response_p99_ms: quantile(&responses, 0.99),
-        })
+    /// The log of the task `name`.
+    pub(crate) fn log(&self, name: &str) -> anyhow::Result<Log> {
+        Log::read(self.folder.path(), name)
     }
 }
 
@@ -240,69 +209,6 @@ fn write(configuration: &Value, folder: &Path) -> anyhow::Result<PathBuf> {
     Ok(file)
 }
 
-/// One line of a log: one job.
-struct Row {
-    ran_us: f64,
-    released_us: f64,
-    response_us: f64,
-    slack_us: f64,
-}
-
-/// The log of the first instance of `task`: columns idx, perf, run, period, start, end, rel_st, slack,
-/// c_duration, c_period, wu_lat, all times in us. `rel_st` is when the job started, since the
-/// thread did; the response time counts from the release, which is `slack` and the period away from
-/// the end.
-fn rows(folder: &Path, task: &str) -> anyhow::Result<Vec<Row>> {
-    let prefix = format!("log-{task}-");
-    let mut files: Vec<PathBuf> = fs::read_dir(folder)?
-        .filter_map(|entry| Some(entry.ok()?.path()))
-        .filter(|path| {
-            path.file_name()
-                .is_some_and(|name| name.to_string_lossy().starts_with(&prefix))
-        })
-        .collect();
-    files.sort();
-    let file = files
-        .first()
-        .with_context(|| format!("rt-app wrote no log for {task}: see rt-app.stderr"))?;
-    let text = fs::read_to_string(file)?;
-    let rows: Vec<Row> = text.lines().filter_map(row).collect();
-    if rows.is_empty() {
-        bail!("rt-app ran no job of {task}; if its reservation was refused, rt-app.stderr says so");
-    }
-    Ok(rows)
-}
-
-fn row(line: &str) -> Option<Row> {
-    let cells: Vec<f64> = line
-        .split_whitespace()
-        .map(str::parse)
-        .collect::<Result<_, _>>()
-        .ok()?;
-    let &[
-        _,
-        _,
-        ran_us,
-        _,
-        _,
-        _,
-        released_us,
-        slack_us,
-        _,
-        period_us,
-        _,
-    ] = cells.as_slice()
-    else {
-        return None;
-    };
-    Some(Row {
-        ran_us,
-        released_us,
-        response_us: period_us - slack_us,
-        slack_us,
-    })
-}
-
 /// The CPU time in ns of each thread of `pid` and of its children, by name; those of one name
 /// together.
 fn executed_by_name(pid: u32) -> BTreeMap<String, u64> {
@@ -332,23 +238,4 @@ fn children(pid: u32) -> Vec<u32> {
         .split_whitespace()
         .filter_map(|child| child.parse().ok())
         .collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_line_of_the_log_is_a_job_and_its_head_is_none() {
-        let job = row(
-            "   0    21448      450     3501      2200023441      2200026942            7298       2951       1051       3505         99",
-        );
-        let job = job.unwrap();
-        assert_eq!(job.ran_us, 450.0);
-        assert_eq!(job.released_us, 7298.0);
-        assert_eq!(job.slack_us, 2951.0);
-        assert_eq!(job.response_us, 554.0);
-        assert!(row("#idx     perf      run   period").is_none());
-        assert!(row("# Policy : SCHED_OTHER priority : 0").is_none());
-    }
 }

@@ -1,0 +1,162 @@
+//! AQuoSA's experiment 1: a 10 ms and a 400 ms task that share a CPU, under SCHED_RR at one priority,
+//! under reservations set by hand, and under onbeat, which is told nothing.
+
+use serde::Serialize;
+use serde_json::json;
+
+use crate::machine::{Machine, Report};
+use crate::plot::{Axis, Corner, Figure, Line, Look, distribution};
+use crate::results::{Table, publish};
+use crate::rt_app::{Jobs, Log};
+use crate::vm::{Ended, Guest, Kernel};
+
+const NAME: &str = "reservations-vs-rr";
+
+/// What it is run with.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// For how long the tasks run in each way, in the guest's time
+    #[arg(long, value_name = "RUN_SECONDS", default_value_t = 20,
+          value_parser = clap::value_parser!(u64).range(5..=3600))]
+    seconds: u64,
+    /// The begin that is left out of all figures: time to find the periods
+    #[arg(long, value_name = "RUN_SECONDS", default_value_t = 3.0)]
+    leave_out: f64,
+    /// CPU hogs in all
+    #[arg(long, value_name = "N", default_value_t = 4)]
+    hogs: usize,
+    /// The kernel that is booted
+    #[arg(long, value_enum, default_value_t)]
+    kernel: Kernel,
+}
+
+/// Each way: the guest's folder, its name, and the longest of the paper's response times for the
+/// short task and the long one, in ms.
+const WAYS: [(&str, &str, Option<[f64; 2]>); 3] = [
+    ("rr", "SCHED_RR", Some([75.470, 100.961])),
+    ("reserved", "reserved by hand", Some([4.480, 126.346])),
+    ("onbeat", "onbeat", None),
+];
+
+/// Each task and its period in ms.
+const TASKS: [(&str, f64); 2] = [("short", 10.0), ("long", 400.0)];
+
+/// The figures of one task in one way.
+#[derive(Debug, Serialize)]
+struct Figures {
+    run: &'static str,
+    task: &'static str,
+    period_ms: f64,
+    jobs: Jobs,
+    paper_max_ms: Option<f64>,
+    used: Option<f64>,
+    reserved: Option<f64>,
+}
+
+/// Runs the tasks in all ways in one guest, and publishes table, JSON and plots.
+pub(crate) fn run(machine: &Machine, args: &Args) -> anyhow::Result<()> {
+    let guest = Guest::new(NAME)
+        .kernel(args.kernel)
+        .set("RUN_SECONDS", args.seconds)
+        .set("HOGS", args.hogs)
+        .boot(machine)?;
+    let figures = figures(&guest, args.leave_out)?;
+    draw(machine, &guest, args.leave_out)?;
+    let paper = json!({
+        "source": "AQuoSA, experiment 1 (one CPU; the longest times that it prints)",
+        "longest_ms": {
+            "SCHED_RR": { "short": 75.470, "long": 100.961 },
+            "reserved": { "short": 4.480, "long": 126.346 },
+        },
+    });
+    publish(
+        machine.out(),
+        &guest.ran(),
+        NAME,
+        &table(&figures),
+        &figures,
+        paper,
+    )
+}
+
+fn figures(guest: &Ended, leave_out_s: f64) -> anyhow::Result<Vec<Figures>> {
+    let report = Report::read(&guest.folder.join("onbeat/report.json"))?;
+    let mut figures = Vec::new();
+    for (folder, run, paper) in WAYS {
+        for (n, (task, period_ms)) in TASKS.into_iter().enumerate() {
+            let seen = report
+                .iter()
+                .find(|thread| folder == "onbeat" && thread.comm.starts_with(task));
+            figures.push(Figures {
+                run,
+                task,
+                period_ms,
+                jobs: Log::read(&guest.folder.join(folder), task)?.jobs(leave_out_s),
+                paper_max_ms: paper.and_then(|of_tasks| of_tasks.get(n).copied()),
+                used: seen.map(|thread| thread.bandwidth_used),
+                reserved: seen.map(|thread| thread.bandwidth_reserved),
+            });
+        }
+    }
+    Ok(figures)
+}
+
+fn table(figures: &[Figures]) -> Table {
+    let mut table = Table::new([
+        "run",
+        "task",
+        "jobs",
+        "late",
+        "mean",
+        "p99",
+        "longest",
+        "paper's longest",
+    ]);
+    let ms = |ms: f64| format!("{ms:.2} ms");
+    for f in figures {
+        table.row([
+            f.run.to_owned(),
+            format!("{} ms", f.period_ms),
+            f.jobs.jobs.to_string(),
+            f.jobs.missed.to_string(),
+            ms(f.jobs.response_mean_ms),
+            ms(f.jobs.response_p99_ms),
+            ms(f.jobs.response_max_ms),
+            f.paper_max_ms.map_or("-".into(), ms),
+        ]);
+    }
+    table
+}
+
+/// Response times of the short task over time, and their distribution after `leave_out_s`.
+fn draw(machine: &Machine, guest: &Ended, leave_out_s: f64) -> anyhow::Result<()> {
+    let (short, period_ms) = TASKS[0];
+    let (mut traces, mut distributions, mut end_s) = (Vec::new(), Vec::new(), 1.0_f64);
+    for (folder, run, _) in WAYS {
+        let log = Log::read(&guest.folder.join(folder), short)?;
+        let (responses, counted) = (log.responses(0.0), log.responses(leave_out_s));
+        end_s = responses.iter().fold(end_s, |end, (at, _)| end.max(*at));
+        let values: Vec<f64> = counted.iter().map(|(_, ms)| *ms).collect();
+        traces.push(Line::new(run, Look::Points, responses));
+        distributions.push(Line::new(run, Look::Steps, distribution(&values)));
+    }
+    let deadline = |points| Line::new("period", Look::Straight, points);
+    traces.push(deadline(vec![(0.0, period_ms), (end_s, period_ms)]));
+    distributions.push(deadline(vec![(period_ms, 0.0), (period_ms, 1.0)]));
+    let trace = Figure {
+        title: "Response times of the 10 ms task beside the 400 ms task".into(),
+        x: Axis::linear("time (s)", 0.0..end_s),
+        y: Axis::logarithmic("response time (ms)", 1.0..1000.0),
+        lines: traces,
+        names: Corner::UpperRight,
+    };
+    trace.draw(machine.out(), "reservations-vs-rr")?;
+    let cdf = Figure {
+        title: "Response times of the 10 ms task: distribution".into(),
+        x: Axis::logarithmic("response time (ms)", 1.0..1000.0),
+        y: Axis::linear("share of the jobs", 0.0..1.0),
+        lines: distributions,
+        names: Corner::LowerRight,
+    };
+    cdf.draw(machine.out(), "reservations-vs-rr-cdf")
+}
