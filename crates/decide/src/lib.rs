@@ -2,9 +2,10 @@
 //!
 //! A [`predictor`] turns a thread's past jobs into the runtime it wants, the [`supervisor`] makes
 //! all wishes fit (LFS++, eq. 1), and [`hysteresis`] says whether the outcome differs enough from
-//! what is in force to be worth a system call. No system call, clock, thread or failure: time and
-//! capacity arrive as data, and "no room" is a value.
+//! what is in force to be worth a system call. [`power`] says how fast the CPUs are to run. No system call,
+//! clock, thread or failure: time and capacity arrive as data, and "no room" is a value.
 
 pub mod hysteresis;
+pub mod power;
 pub mod predictor;
 pub mod supervisor;

@@ -1,0 +1,153 @@
+//! The mode-change protocol: a rise at once; a fall only after all budgets have been raised, and the
+//! longest reservation period has passed.
+//!
+//! Why the period: a raised budget of a task that has used up its old one counts from its next
+//! replenishment, which is up to one of its periods away.
+//!
+//! ```text
+//!              sampled: too busy -> Rise
+//!            +---------------------------+
+//!            v                           |
+//!         steady --- sampled: idle ---> raising --- budgets_in_force ---> waiting
+//!            ^        (all would fit)    |                                  |
+//!            +-------- given_up ---------+---- due: no longer fits ---------+
+//!            +------------------------------- due: the time is over --------+
+//! ```
+
+use onbeat_model::{Bandwidth, Instant, Ladder, Span, Speed};
+
+use super::projection::{projected_fit, projected_share};
+use super::rule::Band;
+use crate::supervisor::{Limits, Request};
+
+/// What is to be done next about the speed.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Step {
+    /// To be set at once, higher than before: then [`PowerManager::switched`].
+    Rise(Speed),
+    /// All budgets are to be raised to what they must be at this lower speed, the one that
+    /// [`PowerManager::budgets_for`] now tells: then [`PowerManager::budgets_in_force`], or
+    /// [`PowerManager::give_up`].
+    RaiseBudgets(Speed),
+    /// To be set now that all budgets are in force: then [`PowerManager::switched`].
+    Fall(Speed),
+    /// The fall is not made.
+    Dismiss(Dismissed),
+}
+
+/// A fall after which the budgets would not fit.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Dismissed {
+    /// The speed that was wanted.
+    pub to: Speed,
+    /// The bandwidth that all budgets would come to.
+    pub projected: Bandwidth,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Phase {
+    Steady,
+    Raising { to: Speed },
+    Waiting { to: Speed, until: Instant },
+}
+
+/// Keeps the utilisation in a band, and the order in which budgets and speed change. See the file's
+/// head.
+///
+/// Assumes that (1) all CPUs have one speed, the `present` one; (2) `requests` are in time at the speed
+/// that [`budgets_for`](Self::budgets_for) tells; (3) time does not run backwards.
+#[derive(Clone, Debug)]
+pub struct PowerManager {
+    band: Band,
+    ladder: Ladder,
+    present: Speed,
+    phase: Phase,
+}
+
+impl PowerManager {
+    /// One that finds the CPUs at the speed `present`.
+    #[must_use]
+    pub const fn new(band: Band, ladder: Ladder, present: Speed) -> Self {
+        Self {
+            band,
+            ladder,
+            present,
+            phase: Phase::Steady,
+        }
+    }
+
+    /// The speed that the CPUs have.
+    #[must_use]
+    pub const fn present(&self) -> Speed {
+        self.present
+    }
+
+    /// The speed at which budgets must suffice: the lower one as soon as a fall has begun.
+    #[must_use]
+    pub const fn budgets_for(&self) -> Speed {
+        match self.phase {
+            Phase::Steady => self.present,
+            Phase::Raising { to } | Phase::Waiting { to, .. } => to,
+        }
+    }
+
+    /// The busiest CPU was in use for this share of the last sampling interval. A fall that is on its
+    /// way goes on unless the machine would be too busy after it: then [`Self::budgets_for`] is the
+    /// present speed again.
+    pub fn sampled(
+        &mut self,
+        utilisation: Bandwidth,
+        requests: &[Request],
+        limits: &Limits,
+    ) -> Option<Step> {
+        let there = projected_share(utilisation, self.present, self.budgets_for());
+        if self.phase != Phase::Steady && there <= self.band.high() {
+            return None;
+        }
+        self.phase = Phase::Steady;
+        let to = self.band.wants(utilisation, self.present, &self.ladder)?;
+        if to > self.present {
+            return Some(Step::Rise(to));
+        }
+        Some(match projected_fit(requests, limits, self.present, to) {
+            Ok(()) => {
+                self.phase = Phase::Raising { to };
+                Step::RaiseBudgets(to)
+            }
+            Err(projected) => Step::Dismiss(Dismissed { to, projected }),
+        })
+    }
+
+    /// All budgets for the fall have been put in force by `now`; `longest` is the longest period of
+    /// any reservation. Without a fall on its way, nothing happens.
+    pub fn budgets_in_force(&mut self, now: Instant, longest: Span) {
+        if let Phase::Raising { to } = self.phase {
+            let until = now + longest;
+            self.phase = Phase::Waiting { to, until };
+        }
+    }
+
+    /// The fall is not to be: not all budgets could be raised.
+    pub fn give_up(&mut self) {
+        self.phase = Phase::Steady;
+    }
+
+    /// What has become due by `now`. What is wanted in total may have grown meanwhile: then the fall
+    /// is dismissed after all.
+    pub fn due(&mut self, now: Instant, requests: &[Request], limits: &Limits) -> Option<Step> {
+        let Phase::Waiting { to, until } = self.phase else {
+            return None;
+        };
+        if let Err(projected) = projected_fit(requests, limits, to, to) {
+            self.phase = Phase::Steady;
+            return Some(Step::Dismiss(Dismissed { to, projected }));
+        }
+        (now >= until).then_some(Step::Fall(to))
+    }
+
+    /// The CPUs have this speed now, by whose doing ever.
+    pub fn switched(&mut self, speed: Speed) {
+        self.present = speed;
+        self.phase = Phase::Steady;
+    }
+}
