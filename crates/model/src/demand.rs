@@ -50,6 +50,13 @@ impl Demand {
         }
     }
 
+    /// Every job would have taken `factor` times as long: the CPUs have another speed now.
+    pub fn scale(&mut self, factor: f64) {
+        for span in self.recent.iter_mut().chain(&mut self.sorted) {
+            *span = span.scale(factor);
+        }
+    }
+
     /// Forgets every job.
     pub fn clear(&mut self) {
         self.recent.clear();
@@ -124,6 +131,18 @@ mod tests {
             twin.sort();
             assert_eq!(demand.sorted(), twin);
         }
+    }
+
+    #[test]
+    fn jobs_at_another_speed_stay_in_their_order() {
+        let mut demand = Demand::new(3);
+        for ms in [30, 10, 20] {
+            demand.record(Span::from_ms(ms));
+        }
+        demand.scale(1.6);
+        let recent: Vec<Span> = demand.recent().collect();
+        assert_eq!(recent, [48, 16, 32].map(Span::from_ms));
+        assert_eq!(demand.sorted(), [16, 32, 48].map(Span::from_ms));
     }
 
     #[test]

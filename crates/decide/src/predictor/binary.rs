@@ -57,6 +57,10 @@ impl Predictor for Binary {
         self.pace = Pace(Some(period));
     }
 
+    fn speed_changed(&mut self, factor: f64) {
+        self.runtime = self.runtime.map(|runtime| runtime.scale(factor));
+    }
+
     fn runtime(&self, period: Span) -> Option<Span> {
         self.runtime.map(|runtime| runtime.min(period))
     }

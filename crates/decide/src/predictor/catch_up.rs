@@ -100,6 +100,14 @@ impl CatchUp {
         }
     }
 
+    /// What is left to catch up takes `factor` times as long.
+    pub(crate) fn scale(&mut self, factor: f64) {
+        if let Some(raise) = &mut self.raised {
+            raise.runtime = raise.runtime.scale(factor);
+            raise.exhausted = raise.exhausted.scale(factor);
+        }
+    }
+
     /// Forgets everything.
     pub(crate) fn clear(&mut self) {
         *self = Self::default();

@@ -53,6 +53,14 @@ impl Excess {
         rank.map_or(Span::ZERO, |rank| self.sorted[rank])
     }
 
+    /// Every job would have taken `factor` times as long.
+    pub(super) fn scale(&mut self, factor: f64) {
+        let large = self.large.iter_mut().map(|(_, excess)| excess);
+        for excess in large.chain(&mut self.sorted) {
+            *excess = excess.scale(factor);
+        }
+    }
+
     /// Forgets every job.
     pub(super) fn clear(&mut self) {
         *self = Self::default();

@@ -65,6 +65,11 @@ impl Predictor for MeanSigma {
         self.catch_up.clear();
     }
 
+    fn speed_changed(&mut self, factor: f64) {
+        self.planned = self.planned.map(|planned| planned.scale(factor));
+        self.catch_up.scale(factor);
+    }
+
     fn runtime(&self, period: Span) -> Option<Span> {
         self.catch_up.over(self.planned, period)
     }

@@ -42,6 +42,11 @@ pub trait Predictor: Send {
     /// From now on the thread's period is `period`.
     fn rate_changed(&mut self, period: Span);
 
+    /// The CPUs have another speed now, at which the same cycles take `factor` times as long: what was
+    /// learnt counts for this much more or less, and so does the runtime wanted (LFS++, section 6.3:
+    /// the history is reset to the projected budget).
+    fn speed_changed(&mut self, factor: f64);
+
     /// The runtime wanted in every `period`, at most the period; none as long as nothing is known.
     fn runtime(&self, period: Span) -> Option<Span>;
 }
@@ -190,6 +195,50 @@ mod tests {
             let predictor = build(kind, Parameters::default());
             assert_eq!(predictor.name(), kind.name());
             assert_eq!(predictor.runtime(Span::from_ms(40)), None);
+        }
+    }
+
+    #[test]
+    fn every_predictor_asks_at_another_speed_for_the_projected_budget() {
+        let (period, ms) = (Span::from_ms(100), Span::from_ms);
+        for kind in Kind::ALL {
+            let parameters = Parameters::default();
+            let mut predictor = build(kind, parameters);
+            let mut demand = Demand::new(parameters.window);
+            for n in 0..200 {
+                let release = Instant::ZERO + period * n;
+                let executed = ms(20 + n % 3);
+                demand.record(executed);
+                let job = Job {
+                    task: onbeat_model::TaskId::recorded(1),
+                    release,
+                    woke: release,
+                    started: release,
+                    ended: release + executed,
+                    executed,
+                    deadline: release + period,
+                    bursts: 1,
+                    exhausted: false,
+                };
+                predictor.job(&job, &demand);
+                if n % 10 == 9 {
+                    predictor.sampled(ms(210), period * 10);
+                }
+            }
+            let before = predictor.runtime(period).unwrap();
+            predictor.speed_changed(1.6);
+            demand.scale(1.6);
+            let after = predictor.runtime(period).unwrap();
+            assert!(
+                after.abs_diff(before.scale(1.6)) < Span::from_us(1),
+                "{kind}"
+            );
+            let held = Reservation::implicit(after, period).unwrap();
+            predictor.exhausted(Instant::ZERO + period * 200, held);
+            let raised = predictor.runtime(period).unwrap();
+            predictor.speed_changed(0.5);
+            let halved = predictor.runtime(period).unwrap();
+            assert!(halved.abs_diff(raised / 2) < Span::from_us(1), "{kind}");
         }
     }
 

@@ -146,6 +146,19 @@ impl Predictor for Percentile {
         self.catch_up.clear();
     }
 
+    fn speed_changed(&mut self, factor: f64) {
+        let scaled = |span: Option<Span>| span.map(|span| span.scale(factor));
+        self.percentile = scaled(self.percentile);
+        self.planned = scaled(self.planned);
+        self.median = self.median.scale(factor);
+        self.most = self.most.scale(factor);
+        self.excess.scale(factor);
+        if let Some(bridge) = &mut self.bridge {
+            bridge.runtime = bridge.runtime.scale(factor);
+        }
+        self.catch_up.scale(factor);
+    }
+
     fn runtime(&self, period: Span) -> Option<Span> {
         let bridging = self.bridge.as_ref().map(|bridge| bridge.runtime);
         self.catch_up.over(self.planned.max(bridging), period)

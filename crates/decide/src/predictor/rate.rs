@@ -65,6 +65,16 @@ impl Predictor for Rate {
         self.catch_up.clear();
     }
 
+    /// As the paper has it (section 6.3): one sample, the one from which the projected budget follows.
+    fn speed_changed(&mut self, factor: f64) {
+        if let Some(work) = percentile(&self.samples, &self.parameters) {
+            self.samples.clear();
+            self.samples.record(work.scale(factor));
+        }
+        self.first_jobs = self.first_jobs.map(|longest| longest.scale(factor));
+        self.catch_up.scale(factor);
+    }
+
     fn runtime(&self, period: Span) -> Option<Span> {
         self.catch_up.over(self.planned(period), period)
     }

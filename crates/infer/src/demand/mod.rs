@@ -37,6 +37,11 @@ impl Profiler {
         &self.demand
     }
 
+    /// The CPUs have another speed now, at which every job takes `factor` times as long.
+    pub fn speed_changed(&mut self, factor: f64) {
+        self.demand.scale(factor);
+    }
+
     /// Forgets every job: after a change of rate, the old ones tell nothing.
     pub fn clear(&mut self) {
         self.demand.clear();
