@@ -257,15 +257,21 @@ impl<A: Actuator> Controller<A> {
         };
         thread.looked_after = true;
         let held = thread.held.is_some();
+        let runs = thread.ran_lately(now);
         self.timers.set(at, Due::Look(task));
         if held {
-            self.check(slot, task, now);
+            self.check(slot, (task, runs), now);
         }
     }
 
-    /// Whether the thread still has what it was given.
-    fn check(&mut self, slot: Slot, task: TaskId, now: Instant) {
-        match self.actuator.standing(task) {
+    /// Whether the thread, of which is known whether it `runs`, still has what it was given.
+    fn check(&mut self, slot: Slot, (task, runs): (TaskId, bool), now: Instant) {
+        let standing = if runs {
+            self.actuator.standing_of_running(task)
+        } else {
+            self.actuator.standing(task)
+        };
+        match standing {
             Standing::Held(_) => {}
             Standing::TakenOver => self.yield_to_other(slot, None, now),
             Standing::Gone => self.let_go(slot, now),

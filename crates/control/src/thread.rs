@@ -251,6 +251,12 @@ impl Thread {
         Some(self.last_heard + patience(period))
     }
 
+    /// It was heard of well within the time after which it would be thought to rest.
+    pub(crate) fn ran_lately(&self, now: Instant) -> bool {
+        let kept = self.kept.as_ref();
+        kept.is_some_and(|kept| now.since(self.last_heard) < patience(kept.rhythm().period) / 2)
+    }
+
     /// The reservation that would serve it, and the execution time of a job that this provides for.
     pub(crate) fn wish(
         &self,

@@ -115,6 +115,12 @@ pub trait Actuator {
     /// How the task stands; notices changes by others.
     fn standing(&mut self, task: TaskId) -> Standing;
 
+    /// The same of a task that was lately seen to run, which can cost less: that it is stuck need not be
+    /// looked for.
+    fn standing_of_running(&mut self, task: TaskId) -> Standing {
+        self.standing(task)
+    }
+
     /// The task is gone: whatever is kept about it can be forgotten.
     fn ended(&mut self, task: TaskId);
 

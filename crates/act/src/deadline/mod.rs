@@ -259,6 +259,20 @@ impl Actuator for DeadlineActuator {
         }
     }
 
+    /// One system call. That the number has gone to another task since is not looked for: that task
+    /// would have to have the very same reservation, of which it inherits nothing, and whatever is done
+    /// to a task looks before it is done.
+    fn standing_of_running(&mut self, task: TaskId) -> Standing {
+        match self.tasks.get(&task) {
+            Some(Entry::Held(held))
+                if Attributes::get(task.tid).is_ok_and(|now| now == held.set) =>
+            {
+                Standing::Held(held.reservation)
+            }
+            _ => self.standing(task),
+        }
+    }
+
     fn ended(&mut self, task: TaskId) {
         self.forget(task);
         self.account.settle(clock::now());

@@ -2,6 +2,7 @@
 
 use std::process::Command;
 
+use onbeat_act::DeadlineActuator;
 use onbeat_act::affinity::Affinity;
 use onbeat_act::attributes::{Attributes, Policy, RealTime, kept_nice};
 use onbeat_model::{Actuator, Refusal, Reservation, Span, Standing, TaskId};
@@ -36,13 +37,18 @@ fn an_administrators_change_is_noticed_and_wins() {
         Attributes::reserved(other, false),
         Attributes::reserved(small(), true),
     ];
-    for theirs in by_hand {
+    let questions = [
+        DeadlineActuator::standing,
+        DeadlineActuator::standing_of_running,
+    ];
+    for (theirs, standing) in by_hand.into_iter().flat_map(|t| questions.map(|q| (t, q))) {
         let process = Process::asleep();
         let task = process.task();
         reserve(&mut actuator, task, small());
+        assert_eq!(standing(&mut actuator, task), Standing::Held(small()));
         theirs.set(task.tid).unwrap();
 
-        assert_eq!(actuator.standing(task), Standing::TakenOver);
+        assert_eq!(standing(&mut actuator, task), Standing::TakenOver);
         let refusal = actuator.reserve(task, small()).unwrap_err();
         assert!(matches!(&refusal, Refusal::TakenOver { now } if *now == theirs.to_string()));
         assert!(matches!(

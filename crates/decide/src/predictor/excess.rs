@@ -1,8 +1,9 @@
 //! By how much jobs exceeded what is usual, for the last 1024 jobs: what one job in a hundred needs.
 //!
-//! Only excesses beyond what is granted anyway are kept, which are few; the others only count. They
-//! are kept in order of size as well, so that a job costs a search among a few and the question, which is
-//! asked after every job, one look.
+//! Only excesses beyond what is granted anyway are kept; the others only count. Of those, one that
+//! enough later ones reach can never be the answer any more, and is forgotten: some sixty are left, so
+//! that a thread's account stays small enough to be at hand when its next job ends. They are kept in
+//! order of size as well, so that the question, which is asked after every job, is one look.
 
 use std::collections::VecDeque;
 
@@ -10,33 +11,100 @@ use onbeat_model::Span;
 
 /// For how many jobs an excess is remembered.
 const WINDOW: u64 = 1024;
+/// There is nothing to be gained by forgetting before so many times the ranks asked for are kept.
+const KEEP_RANKS: usize = 8;
 
 /// The large excesses of the last jobs.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(super) struct Excess {
+    permitted: f64,
     jobs: u64,
+    /// The number of the job with the oldest of these.
+    oldest: u64,
+    /// What [`beyond`](Self::beyond) says while these and the rank looked at stay the same.
+    answer: Span,
+    /// The large excesses, each with the number of its job.
     large: VecDeque<(u64, Span)>,
     /// The same, the largest last.
     sorted: Vec<Span>,
+    /// With so many it is time to forget those that no longer matter.
+    most: usize,
 }
 
 impl Excess {
+    /// No job yet; of the jobs to come the share `permitted` may go beyond [`beyond`](Self::beyond).
+    pub(super) fn new(permitted: f64) -> Self {
+        let mut new = Self {
+            permitted: permitted.clamp(0.0, 1.0),
+            jobs: 0,
+            oldest: 0,
+            answer: Span::ZERO,
+            large: VecDeque::new(),
+            sorted: Vec::new(),
+            most: 0,
+        };
+        new.most = new.least_kept();
+        new
+    }
+
     /// One more job, which exceeded the usual by `excess`; up to `small` it need not be known.
     pub(super) fn record(&mut self, excess: Span, small: Span) {
+        let before = self.len();
         self.jobs += 1;
+        let expires = !self.large.is_empty() && self.oldest + WINDOW <= self.jobs;
+        let same_rank = self.passed_over(self.len()) == self.passed_over(before);
+        // Most jobs end here, with a look at nothing but these few numbers.
+        if excess <= small && !expires && same_rank {
+            return;
+        }
         if excess > small {
             self.large.push_back((self.jobs, excess));
             self.sorted.insert(self.place(excess), excess);
         }
-        let oldest = self.large.front().copied();
-        if let Some((_, oldest)) = oldest.filter(|(job, _)| job + WINDOW <= self.jobs) {
-            self.large.pop_front();
+        if expires && let Some((_, oldest)) = self.large.pop_front() {
             self.sorted.remove(self.place(oldest));
         }
+        if self.large.len() > self.most {
+            self.forget_unneeded();
+        }
+        self.oldest = self.large.front().map_or(0, |&(job, _)| job);
+        self.answer = self.look();
     }
 
     fn place(&self, excess: Span) -> usize {
         self.sorted.partition_point(|&other| other < excess)
+    }
+
+    /// The answer is the largest but so many, and one more of them.
+    fn passed_over(&self, jobs: u64) -> usize {
+        ((self.permitted * jobs as f64) as usize).max(1)
+    }
+
+    fn least_kept(&self) -> usize {
+        KEEP_RANKS * (self.passed_over(WINDOW) + 1)
+    }
+
+    /// An excess that as many later ones reach as are looked at of a full window will be the answer
+    /// in none.
+    fn forget_unneeded(&mut self) {
+        let ranks = self.passed_over(WINDOW) + 1;
+        let mut later_largest: Vec<Span> = Vec::with_capacity(ranks + 1);
+        let mut needed = VecDeque::with_capacity(self.large.len() / 2);
+        for &(job, excess) in self.large.iter().rev() {
+            let reached_by = later_largest.partition_point(|&later| later >= excess);
+            if reached_by >= ranks {
+                continue;
+            }
+            later_largest.insert(reached_by, excess);
+            later_largest.truncate(ranks);
+            needed.push_front((job, excess));
+        }
+        self.large = needed;
+        self.sorted.clear();
+        self.sorted
+            .extend(self.large.iter().map(|&(_, excess)| excess));
+        self.sorted.sort_unstable();
+        self.most = self.least_kept().max(2 * self.large.len());
     }
 
     /// How many jobs are remembered.
@@ -44,13 +112,17 @@ impl Excess {
         self.jobs.min(WINDOW)
     }
 
-    /// The excess that at most the share `permitted` of the jobs went beyond; zero if it is a small
+    /// The excess that at most the permitted share of the jobs went beyond; zero if it is a small
     /// one. The largest is never counted: one outlier is no distribution.
-    pub(super) fn beyond(&self, permitted: f64) -> Span {
-        let permitted = (permitted.clamp(0.0, 1.0) * self.len() as f64) as usize;
-        let passed_over = permitted.max(1);
+    pub(super) const fn beyond(&self) -> Span {
+        self.answer
+    }
+
+    fn look(&self) -> Span {
+        let passed_over = self.passed_over(self.len());
         let rank = self.sorted.len().checked_sub(passed_over + 1);
-        rank.map_or(Span::ZERO, |rank| self.sorted[rank])
+        rank.and_then(|rank| self.sorted.get(rank).copied())
+            .unwrap_or_default()
     }
 
     /// Every job would have taken `factor` times as long.
@@ -63,7 +135,7 @@ impl Excess {
 
     /// Forgets every job.
     pub(super) fn clear(&mut self) {
-        *self = Self::default();
+        *self = Self::new(self.permitted);
     }
 }
 
@@ -71,30 +143,49 @@ impl Excess {
 mod tests {
     use super::*;
 
-    #[test]
-    fn the_answer_is_that_of_a_window_sorted_anew_wherever_it_is_not_small() {
+    /// The answer after each of 3000 jobs, and that of the whole window sorted anew.
+    fn answers(permitted: f64, sizes: impl Fn(u64, u64) -> u64) -> (Vec<Span>, Vec<Span>, usize) {
         let small = Span::from_ns(700);
-        let mut excess = Excess::default();
-        let mut all = Vec::new();
+        let mut excess = Excess::new(permitted);
+        let (mut all, mut told, mut slow, mut most_kept) = (Vec::new(), Vec::new(), Vec::new(), 0);
         let mut x: u64 = 3;
-        for _ in 0..3000 {
+        for job in 0..3000 {
             x = x
                 .wrapping_mul(6_364_136_223_846_793_005)
                 .wrapping_add(1_442_695_040_888_963_407);
-            let size = Span::from_ns((x >> 33) % 1000);
+            let size = Span::from_ns(sizes(job, (x >> 33) % 1000));
             excess.record(size, small);
             all.push(size);
             let mut window = all[all.len().saturating_sub(1024)..].to_vec();
             window.sort();
-            for permitted in [0.0, 0.01, 0.05, 0.5] {
-                let passed_over = ((permitted * window.len() as f64) as usize).max(1);
-                let slow = window
-                    .len()
-                    .checked_sub(passed_over + 1)
-                    .map_or(Span::ZERO, |rank| window[rank]);
-                let expected = if slow > small { slow } else { Span::ZERO };
-                assert_eq!(excess.beyond(permitted), expected);
-            }
+            let passed_over = ((permitted * window.len() as f64) as usize).max(1);
+            let answer = window
+                .len()
+                .checked_sub(passed_over + 1)
+                .map_or(Span::ZERO, |rank| window[rank]);
+            slow.push(if answer > small { answer } else { Span::ZERO });
+            told.push(excess.beyond());
+            most_kept = most_kept.max(excess.large.len());
         }
+        (told, slow, most_kept)
+    }
+
+    #[test]
+    fn the_answer_is_that_of_a_window_sorted_anew_wherever_it_is_not_small() {
+        for permitted in [0.0, 0.01, 0.05, 0.5] {
+            let (told, slow, _) = answers(permitted, |_, random| random);
+            assert_eq!(told, slow);
+            let (told, slow, _) = answers(permitted, |job, random| random + 4000 - job);
+            assert_eq!(
+                told, slow,
+                "ever smaller ones, of which none can be forgotten"
+            );
+        }
+    }
+
+    #[test]
+    fn what_can_no_longer_be_the_answer_is_forgotten() {
+        let (_, _, most_kept) = answers(0.01, |_, random| random + 1000);
+        assert!(most_kept <= 200, "{most_kept}");
     }
 }

@@ -59,7 +59,7 @@ impl Percentile {
             median: Span::ZERO,
             most: Span::ZERO,
             jobs: 0,
-            excess: Excess::default(),
+            excess: Excess::new(parameters.overruns),
             planned: None,
             start_up_left: START_UP_JOBS,
             catch_up: CatchUp::default(),
@@ -77,7 +77,7 @@ impl Percentile {
         } else {
             self.most.max(self.median.scale(spread))
         };
-        let learnt = self.excess.beyond(self.parameters.overruns);
+        let learnt = self.excess.beyond();
         let learnt = (self.median + learnt).min(widest);
         let generous = generosity(self.jobs, self.parameters.window);
         Some(planned.max(learnt).scale(generous))

@@ -44,6 +44,7 @@ impl Default for Config {
 pub struct Analyser {
     config: Config,
     bursts: VecDeque<Burst>,
+    last_woke: Instant,
     train: Train,
     workers: Train,
     search: Search,
@@ -56,6 +57,7 @@ impl Analyser {
         Self {
             config,
             bursts: VecDeque::new(),
+            last_woke: Instant::ZERO,
             train: Train::default(),
             workers: Train::default(),
             search: Search::default(),
@@ -65,18 +67,18 @@ impl Analyser {
     /// Takes in one more burst of the thread; bursts come in the order of their wakeups, one that
     /// does not is left aside.
     pub fn hear(&mut self, burst: &Burst) {
-        if self
-            .bursts
-            .back()
-            .is_some_and(|last| burst.woke < last.woke)
-        {
+        if burst.woke < self.last_woke {
             return;
         }
-        self.bursts.push_back(*burst);
-        if self.bursts.len() > self.config.capacity {
+        self.last_woke = burst.woke;
+        if self.bursts.len() >= self.config.capacity {
             self.bursts.pop_front();
         }
-        self.forget(burst.woke);
+        // Not at each burst: the oldest has long left the processor's caches.
+        if self.bursts.len() == self.bursts.capacity() {
+            self.forget(burst.woke);
+        }
+        self.bursts.push_back(*burst);
     }
 
     fn forget(&mut self, now: Instant) {
@@ -131,7 +133,7 @@ impl Analyser {
         found.into_iter().map(rhythm).collect()
     }
 
-    /// The bursts of the window, oldest first.
+    /// The bursts of the window, oldest first; since the last analysis, some that have left it, too.
     pub fn bursts(&self) -> impl Iterator<Item = &Burst> {
         self.bursts.iter()
     }
@@ -139,6 +141,7 @@ impl Analyser {
     /// Forgets every burst.
     pub fn clear(&mut self) {
         self.bursts.clear();
+        self.last_woke = Instant::ZERO;
     }
 }
 
