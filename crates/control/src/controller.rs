@@ -12,6 +12,7 @@ use onbeat_model::{
 use crate::claims::Claims;
 use crate::ended::Ended;
 use crate::enforce::Squeeze;
+use crate::power::Power;
 use crate::report::{Report, ThreadReport};
 use crate::roster::{Roster, Slot};
 use crate::starving::Starving;
@@ -33,6 +34,7 @@ pub struct Controller<A: Actuator> {
     pub(crate) arbitrate_all: bool,
     pub(crate) in_force: Bandwidth,
     pub(crate) squeeze: Squeeze,
+    pub(crate) power: Option<Power>,
     pub(crate) journal: Vec<Entry>,
     pub(crate) roster: Roster,
     free: Vec<Slot>,
@@ -66,6 +68,7 @@ impl<A: Actuator> Controller<A> {
     #[must_use]
     pub fn new(settings: Settings, actuator: A) -> Self {
         let capacity = actuator.capacity();
+        let power = settings.power.zip(actuator.speeds());
         let cap = Bandwidth::from_cpus(f64::from(capacity.cpus) * settings.total);
         let limits = Limits {
             total: cap.min(capacity.admissible),
@@ -85,6 +88,7 @@ impl<A: Actuator> Controller<A> {
             arbitrate_all: false,
             in_force: Bandwidth::ZERO,
             squeeze: Squeeze::default(),
+            power: power.map(|(settings, speeds)| Power::new(settings, speeds)),
             journal: Vec::new(),
             roster: Roster::default(),
             free: Vec::new(),
@@ -141,6 +145,7 @@ impl<A: Actuator> Controller<A> {
             self.analyse(task, now);
         }
         self.settle(now);
+        self.pace_speed(now);
     }
 
     fn hear(&mut self, event: &Event, now: Instant) {
@@ -183,8 +188,9 @@ impl<A: Actuator> Controller<A> {
         let Some(slot) = self.roster.find(task) else {
             return;
         };
+        let stretch = self.power.as_ref().map_or(1.0, Power::stretch);
         if let Some(thread) = self.thread(slot)
-            && thread.exhausted(at)
+            && thread.exhausted(at, stretch)
         {
             self.consider(slot, Some(Why::Exhausted));
         }
@@ -373,6 +379,7 @@ impl<A: Actuator> Controller<A> {
             earlier,
             left_alone,
             lost_events: self.lost,
+            speeds: self.finish_speed(now),
             elapsed: now.since(self.started.unwrap_or(now)),
         }
     }

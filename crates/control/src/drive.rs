@@ -30,6 +30,11 @@ pub fn drive<S: Sensor, A: Actuator>(
         events.clear();
         let flow = sensor.poll(controller.pace(), &mut events)?;
         let now = sensor.now();
+        if controller.wants_idle(now)
+            && let Some(idle) = sensor.idle()
+        {
+            controller.idle(idle, now);
+        }
         controller.turn(&events, now, &mut |task| sensor.executed(task));
         if each_turn(sensor, controller) == Next::Stop || flow == Flow::Ended {
             return Ok(());

@@ -151,7 +151,8 @@ impl<A: Actuator> Controller<A> {
             self.release(slot, why, now);
             return;
         };
-        match self.actuator.reserve(thread.task.id, target) {
+        let task = thread.task.id;
+        match self.actuator.reserve(task, self.as_counted(target)) {
             Ok(()) => self.reserved(slot, target, why, now),
             Err(refusal) => self.refused(slot, target, why, refusal, now),
         }
@@ -235,7 +236,11 @@ impl<A: Actuator> Controller<A> {
             if less.bandwidth() <= bandwidth(held) {
                 break;
             }
-            if self.actuator.reserve(task.id, less).is_ok() {
+            if self
+                .actuator
+                .reserve(task.id, self.as_counted(less))
+                .is_ok()
+            {
                 self.reserved(slot, less, why, now);
                 break;
             }

@@ -140,6 +140,12 @@ impl Kept {
         self.since = now;
     }
 
+    /// The CPUs have another speed now, at which what was learnt takes `factor` times as long.
+    pub(crate) fn speed_changed(&mut self, factor: f64) {
+        self.profiler.speed_changed(factor);
+        self.predictor.speed_changed(factor);
+    }
+
     /// The runtime that each job needs.
     pub(crate) fn runtime(&self) -> Option<Span> {
         self.predictor.runtime(self.rhythm().period)

@@ -4,6 +4,7 @@
 use onbeat_model::{Bandwidth, Instant, Span, Task};
 use serde::Serialize;
 
+use crate::AtSpeed;
 use crate::ended::Sums;
 use crate::thread::{Relation, Thread};
 
@@ -141,6 +142,8 @@ pub struct Report {
     pub left_alone: u64,
     /// How many events the sensor lost.
     pub lost_events: u64,
+    /// For how long the CPUs had which speed, the lowest first; empty if it was left alone.
+    pub speeds: Vec<AtSpeed>,
     /// From the first event to the end.
     #[serde(rename = "elapsed_ns")]
     pub elapsed: Span,

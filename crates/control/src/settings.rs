@@ -1,6 +1,7 @@
 //! Everything that can be set about the loop.
 
 use onbeat_decide::hysteresis::Thresholds;
+use onbeat_decide::power::Band;
 use onbeat_decide::predictor::{Kind, Parameters};
 use onbeat_decide::supervisor::Limits;
 use onbeat_infer::period;
@@ -8,6 +9,25 @@ use onbeat_model::{Bandwidth, Span, Task};
 
 /// How much a thread counts when not everything fits: asked once, when its rhythm is found.
 pub type Weigh = Box<dyn Fn(&Task) -> f64 + Send>;
+
+/// How the speed of the CPUs is managed.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct PowerSettings {
+    /// The utilisation of the busiest CPU that is neither too high nor too low.
+    pub band: Band,
+    /// How often it is looked at.
+    pub sampling: Span,
+}
+
+impl Default for PowerSettings {
+    /// Once a second, as powernowd does.
+    fn default() -> Self {
+        Self {
+            band: Band::default(),
+            sampling: Span::from_secs(1),
+        }
+    }
+}
 
 /// How the loop works.
 pub struct Settings {
@@ -36,6 +56,8 @@ pub struct Settings {
     pub weigh: Weigh,
     /// The analyser's windows and false-alarm rate.
     pub analysis: period::Config,
+    /// How the speed of the CPUs is managed; none if it is left alone.
+    pub power: Option<PowerSettings>,
     /// How long to wait for events at most. Raising it saves CPU time, and makes onbeat answer
     /// later to everything but an exhausted budget.
     pub pace: Span,
@@ -61,6 +83,7 @@ impl Default for Settings {
             trial_period: Span::from_ms(20),
             weigh: Box::new(|_| 1.0),
             analysis: period::Config::default(),
+            power: None,
             pace: Span::from_ms(20),
             analyses_per_turn: 16,
         }

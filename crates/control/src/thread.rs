@@ -175,15 +175,16 @@ impl Thread {
         Heard::Job
     }
 
-    /// Its budget ran out at `at`. True if that is news for the predictor.
-    pub(crate) fn exhausted(&mut self, at: Instant) -> bool {
+    /// Its budget, `stretch` times as long as it would have to be, ran out at `at`. True if that is news
+    /// for the predictor.
+    pub(crate) fn exhausted(&mut self, at: Instant, stretch: f64) -> bool {
         self.last_heard = self.last_heard.max(at);
         self.figures.exhaustions += 1;
         let (Some(held), Some(kept)) = (self.held, self.kept.as_mut()) else {
             return false;
         };
         let period = kept.rhythm().period;
-        let per_job = held.bandwidth().runtime_in(period);
+        let per_job = held.bandwidth().runtime_in(period).scale(stretch.recip());
         if let Ok(held) = Reservation::implicit(per_job, period) {
             kept.exhausted(at, held);
         }
@@ -257,14 +258,23 @@ impl Thread {
         kept.is_some_and(|kept| now.since(self.last_heard) < patience(kept.rhythm().period) / 2)
     }
 
-    /// The reservation that would serve it, and the execution time of a job that this provides for.
+    /// The CPUs have another speed now, at which what it did takes `factor` times as long.
+    pub(crate) fn speed_changed(&mut self, factor: f64) {
+        for kept in self.kept.iter_mut().chain(&mut self.rested) {
+            kept.speed_changed(factor);
+        }
+    }
+
+    /// The reservation that would serve it, and the execution time of a job that this provides for, if
+    /// jobs took `stretch` times as long as they do. (A trial's share is no job's.)
     pub(crate) fn wish(
         &self,
         settings: &Settings,
         capacity: &Capacity,
+        stretch: f64,
     ) -> Option<(Reservation, Span)> {
         let (job, period) = match &self.kept {
-            Some(kept) => (kept.runtime()?, kept.rhythm().period),
+            Some(kept) => (kept.runtime()?.scale(stretch), kept.rhythm().period),
             None if self.on_trial.is_some() => {
                 let period = settings.trial_period;
                 (settings.trial_share.runtime_in(period), period)

@@ -4,7 +4,7 @@
 use std::fmt;
 
 use onbeat_decide::supervisor::GaveWay;
-use onbeat_model::{Refusal, Span};
+use onbeat_model::{Refusal, Span, Speed};
 
 /// The reason for an entry in the journal.
 #[derive(Clone, Debug, PartialEq)]
@@ -57,6 +57,20 @@ pub enum Why {
         /// From what to what, and for which reason.
         how: GaveWay,
     },
+    /// The CPUs are to run slower soon: every job will take longer.
+    SpeedFalls {
+        /// The speed until now.
+        from: Speed,
+        /// The lower one.
+        to: Speed,
+    },
+    /// The CPUs run at another speed, and the scheduler counts runtimes by it.
+    SpeedRose {
+        /// The speed until now.
+        from: Speed,
+        /// The higher one.
+        to: Speed,
+    },
     /// There is room again.
     RoomAgain,
     /// It no longer had its reservation, which the kernel had left without effect.
@@ -105,6 +119,10 @@ impl fmt::Display for Why {
             Self::GaveWay { turn, of, how } => {
                 write!(f, "not all fits, {turn} of {of} to give way: {how}")
             }
+            Self::SpeedFalls { from, to } => {
+                write!(f, "the CPUs are to slow down from {from} to {to}")
+            }
+            Self::SpeedRose { from, to } => write!(f, "the CPUs sped up from {from} to {to}"),
             Self::RoomAgain => f.write_str("there is room again"),
             Self::GivenBackByKernel => {
                 f.write_str("the kernel had left its reservation without effect")

@@ -4,6 +4,7 @@ use onbeat_decide::supervisor::Request;
 use onbeat_model::{Actuator, Bandwidth, Reservation};
 
 use crate::controller::Controller;
+use crate::power::Power;
 use crate::roster::Slot;
 use crate::thread::Relation;
 use crate::{Why, server};
@@ -24,7 +25,8 @@ impl<A: Actuator> Controller<A> {
         {
             return;
         }
-        let Some((wish, job)) = thread.wish(&self.settings, &self.capacity) else {
+        let stretch = self.power.as_ref().map_or(1.0, Power::stretch);
+        let Some((wish, job)) = thread.wish(&self.settings, &self.capacity, stretch) else {
             return;
         };
         let former = thread
@@ -35,6 +37,14 @@ impl<A: Actuator> Controller<A> {
             return;
         }
         let Some(wanted) = thread.hysteresis.consider(former, wish) else {
+            return;
+        };
+        self.put_in(slot, wanted, why.unwrap_or(Why::Demand { job }));
+    }
+
+    /// Puts the thread's wish in, whatever it was before.
+    fn put_in(&mut self, slot: Slot, wanted: Reservation, why: Why) {
+        let Some(thread) = self.threads.get_mut(slot).and_then(Option::as_mut) else {
             return;
         };
         let weight = (self.settings.weigh)(&thread.task);
@@ -53,7 +63,23 @@ impl<A: Actuator> Controller<A> {
             Some(place) => self.claims.change(place, request),
             None => thread.place = Some(self.claims.put(request, slot)),
         }
-        self.ask(slot, why.unwrap_or(Why::Demand { job }));
+        self.ask(slot, why);
+    }
+
+    /// All wishes anew, for the speed at which budgets must suffice now: they are settled in this turn.
+    pub(crate) fn put_all_in(&mut self, why: &Why) {
+        let stretch = self.power.as_ref().map_or(1.0, Power::stretch);
+        for slot in 0..self.threads.len() {
+            let Some(thread) = self.thread(slot).filter(|thread| thread.place.is_some()) else {
+                continue;
+            };
+            thread.hysteresis.forget();
+            let thread = self.threads.get(slot).and_then(Option::as_ref);
+            let wish = thread.and_then(|t| t.wish(&self.settings, &self.capacity, stretch));
+            if let Some((wish, _)) = wish {
+                self.put_in(slot, wish, why.clone());
+            }
+        }
     }
 
     /// The thread's wish is to be settled in this turn. Of several reasons the last one counts, and a

@@ -134,7 +134,7 @@ pub trait Actuator {
     }
 
     /// Gives the CPUs on which reservations live the `speed`, one of the ladder's. All of them, for a
-    /// reserved task runs on any. What they had before is put back as reservations are.
+    /// reserved task runs on any.
     ///
     /// # Errors
     /// See [`Refusal`]; the CPUs then have the speed that they had before.
@@ -142,5 +142,13 @@ pub trait Actuator {
         Err(Refusal::Other(format!(
             "{speed} was asked for, and the speed of the CPUs cannot be set here"
         )))
+    }
+
+    /// Gives the CPUs' speed back into the hands that had it before it was first set.
+    ///
+    /// # Errors
+    /// See [`Refusal`].
+    fn release_speed(&mut self) -> Result<(), Refusal> {
+        Ok(())
     }
 }

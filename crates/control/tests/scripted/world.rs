@@ -6,10 +6,11 @@ use std::collections::{BTreeMap, VecDeque};
 use std::convert::Infallible;
 use std::rc::Rc;
 
-use onbeat_control::{Controller, Entry, Next, Report, Settings, drive};
+use crate::processor::Processor;
+use onbeat_control::{Controller, Entry, Next, Report, Settings, SpeedEntry, drive};
 use onbeat_model::{
     Actuator, Bandwidth, Burst, Capacity, Event, Flow, Follow, Instant, Name, Refusal, Reservation,
-    Sensor, Span, Standing, Task, TaskId,
+    Sensor, Span, Speed, Speeds, Standing, Task, TaskId,
 };
 
 pub(crate) const fn ms(ms: u64) -> Span {
@@ -149,6 +150,7 @@ type Clock = Rc<Cell<Instant>>;
 struct Scripted {
     events: VecDeque<Event>,
     clock: Clock,
+    processor: Option<Rc<Processor>>,
 }
 
 impl Sensor for Scripted {
@@ -166,7 +168,11 @@ impl Sensor for Scripted {
         let until = self.clock.get() + timeout;
         self.clock.set(until);
         while self.events.front().is_some_and(|event| event.at() <= until) {
-            let event = self.events.pop_front();
+            let mut event = self.events.pop_front();
+            if let (Some(Event::Burst(burst)), Some(processor)) = (&mut event, &self.processor) {
+                burst.executed = burst.executed.scale(processor.slowness());
+                burst.blocked = burst.first_ran + burst.executed;
+            }
             events.extend(event);
             if let Some(Event::Exhausted { at, .. }) = event {
                 self.clock.set(at);
@@ -186,6 +192,11 @@ impl Sensor for Scripted {
 
     fn executed(&mut self, task: TaskId) -> Option<Span> {
         (task == BUSY).then(|| self.clock.get().since(Instant::ZERO) / 20)
+    }
+
+    fn idle(&mut self) -> Option<Vec<Span>> {
+        let processor = self.processor.as_ref()?;
+        Some(vec![processor.idle(self.clock.get())])
     }
 }
 
@@ -215,6 +226,8 @@ pub(crate) struct Kernel {
     pub(crate) looks: u32,
     /// What somebody else takes of the capacity, and until when.
     pub(crate) others: (Bandwidth, Instant),
+    /// Nothing can be done about its speed unless it is there.
+    pub(crate) processor: Option<Rc<Processor>>,
     clock: Clock,
 }
 
@@ -231,6 +244,7 @@ impl Kernel {
             most_held: Bandwidth::ZERO,
             looks: 0,
             others: (Bandwidth::ZERO, Instant::ZERO),
+            processor: None,
             clock: Clock::default(),
         }
     }
@@ -305,11 +319,27 @@ impl Actuator for Kernel {
             longest_period: Span::from_secs(4),
         }
     }
+
+    fn speeds(&self) -> Option<Speeds> {
+        self.processor.as_ref().map(|processor| processor.speeds())
+    }
+
+    fn set_speed(&mut self, speed: Speed) -> Result<(), Refusal> {
+        let processor = self.processor.as_ref().ok_or(Refusal::Gone)?;
+        processor.set(speed, self.clock.get())
+    }
+
+    fn release_speed(&mut self) -> Result<(), Refusal> {
+        let processor = self.processor.as_ref().ok_or(Refusal::Gone)?;
+        processor.released.set(true);
+        Ok(())
+    }
 }
 
 /// How it went.
 pub(crate) struct Ran {
     pub(crate) journal: Vec<Entry>,
+    pub(crate) speeds: Vec<SpeedEntry>,
     pub(crate) report: Report,
     pub(crate) kernel: Kernel,
 }
@@ -343,17 +373,21 @@ pub(crate) fn play(mut script: Script, mut kernel: Kernel, settings: Settings) -
     let mut sensor = Scripted {
         events: script.0.into(),
         clock: Rc::clone(&clock),
+        processor: kernel.processor.clone(),
     };
     let mut controller = Controller::new(settings, kernel);
-    let mut journal = Vec::new();
+    let (mut journal, mut speeds) = (Vec::new(), Vec::new());
     let Ok(()) = drive(&mut sensor, &mut controller, |_, controller| {
         journal.extend(controller.journal());
+        speeds.extend(controller.speed_journal());
         Next::Continue
     });
     let report = controller.finish(clock.get());
     journal.extend(controller.journal());
+    speeds.extend(controller.speed_journal());
     Ran {
         journal,
+        speeds,
         report,
         kernel: controller.into_actuator(),
     }

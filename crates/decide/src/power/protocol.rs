@@ -91,6 +91,12 @@ impl PowerManager {
         }
     }
 
+    /// Whether a fall has begun whose budgets are not known to be in force.
+    #[must_use]
+    pub const fn awaits_budgets(&self) -> bool {
+        matches!(self.phase, Phase::Raising { .. })
+    }
+
     /// The busiest CPU was in use for this share of the last sampling interval. A fall that is on its
     /// way goes on unless the machine would be too busy after it: then [`Self::budgets_for`] is the
     /// present speed again.

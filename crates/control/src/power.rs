@@ -1,0 +1,250 @@
+//! The speed of the CPUs: looked at in every sampling interval, raised at once, and lowered only when
+//! all budgets are in force for it (`decide`'s `power`; LFS++, section 6.3).
+//!
+//! Everything the loop keeps is in time at the present speed. While a fall is on its way, wishes are
+//! stretched to what they will be; after a change, what was learnt is projected to the new speed.
+
+use onbeat_decide::power::{PowerManager, Step};
+use onbeat_model::{Actuator, Bandwidth, Instant, Refusal, Reservation, Span, Speed, Speeds};
+
+use crate::controller::Controller;
+use crate::speeds::{SpeedAccount, SpeedEntry, SpeedWhat, SpeedWhy};
+use crate::{PowerSettings, Why};
+
+/// What the loop keeps about the speed.
+pub(crate) struct Power {
+    manager: PowerManager,
+    highest: Speed,
+    runtimes_follow_speed: bool,
+    every: Span,
+    /// When the CPUs' idle times were last looked at, and what they were.
+    sampled: Option<(Instant, Vec<Span>)>,
+    pub(crate) account: SpeedAccount,
+    pub(crate) journal: Vec<SpeedEntry>,
+    /// The last entry was a refusal: another one is no news.
+    refused: bool,
+    /// The actuator's, until somebody else takes the speed over.
+    ours: bool,
+}
+
+impl Power {
+    pub(crate) fn new(settings: PowerSettings, speeds: Speeds) -> Self {
+        let highest = speeds.ladder.highest();
+        Self {
+            manager: PowerManager::new(settings.band, speeds.ladder, speeds.present),
+            highest,
+            runtimes_follow_speed: speeds.runtimes_follow_speed,
+            every: settings.sampling,
+            sampled: None,
+            account: SpeedAccount::default(),
+            journal: Vec::new(),
+            refused: false,
+            ours: true,
+        }
+    }
+
+    /// By what factor jobs will take longer at the speed at which budgets must suffice.
+    pub(crate) fn stretch(&self) -> f64 {
+        self.manager.present().ratio(self.manager.budgets_for())
+    }
+
+    fn enter(&mut self, at: Instant, what: SpeedWhat, why: SpeedWhy, new: Option<Speed>) {
+        self.journal.push(SpeedEntry {
+            at,
+            what,
+            why,
+            old: Some(self.manager.present()),
+            new,
+        });
+    }
+
+    /// The share of the time since the last look that the busiest CPU was in use; none without a last look, or
+    /// if CPUs came or went since.
+    fn utilisation(&mut self, idle: Vec<Span>, now: Instant) -> Option<Bandwidth> {
+        let (at, before) = self.sampled.replace((now, idle))?;
+        let (_, idle) = self.sampled.as_ref()?;
+        let over = now.since(at);
+        if idle.len() != before.len() || over.is_zero() {
+            return None;
+        }
+        let idle = idle.iter().zip(&before).map(|(&now, &then)| now - then);
+        Some(Bandwidth::ONE - Bandwidth::of(idle.min()?, over))
+    }
+}
+
+impl<A: Actuator> Controller<A> {
+    /// Whether it is time to tell how long the CPUs have been idle ([`idle`](Self::idle)).
+    #[must_use]
+    pub fn wants_idle(&self, now: Instant) -> bool {
+        self.power.as_ref().is_some_and(|power| {
+            let due = power.sampled.as_ref().map(|(at, _)| *at + power.every);
+            power.ours && due.is_none_or(|due| due <= now)
+        })
+    }
+
+    /// Takes in how long each CPU has been idle up to `now`, and decides about the speed. What follows
+    /// for the budgets is put in force in the next [`turn`](Self::turn).
+    pub fn idle(&mut self, idle: Vec<Span>, now: Instant) {
+        let Some(power) = &mut self.power else {
+            return;
+        };
+        if power.sampled.is_none() {
+            let highest = power.highest;
+            self.set_speed(highest, SpeedWhy::Began, now);
+        }
+        let Some(power) = &mut self.power else {
+            return;
+        };
+        let Some(utilisation) = power.utilisation(idle, now) else {
+            return;
+        };
+        let falling = power.manager.budgets_for();
+        let requests = self.claims.requests();
+        let step = power.manager.sampled(utilisation, requests, &self.limits);
+        match step {
+            Some(Step::Rise(to)) => self.set_speed(to, SpeedWhy::Busy { utilisation }, now),
+            Some(Step::RaiseBudgets(to)) => {
+                let why = SpeedWhy::Idle { utilisation };
+                power.enter(now, SpeedWhat::Announced, why, Some(to));
+                let from = power.manager.present();
+                self.put_all_in(&Why::SpeedFalls { from, to });
+            }
+            Some(Step::Dismiss(dismissed)) => {
+                let why = SpeedWhy::NoRoom(dismissed.projected);
+                self.refuse_speed(dismissed.to, why, now);
+            }
+            Some(Step::Fall(_)) => {}
+            None if falling < power.manager.budgets_for() => {
+                power.enter(
+                    now,
+                    SpeedWhat::GivenUp,
+                    SpeedWhy::Busy { utilisation },
+                    Some(falling),
+                );
+            }
+            None => {}
+        }
+    }
+
+    /// The reservation as the scheduler counts it: `target` is in time at the speed at which budgets must
+    /// suffice, and the scheduler's own time may be that at the highest.
+    pub(crate) fn as_counted(&self, target: Reservation) -> Reservation {
+        let Some(power) = self.power.as_ref().filter(|p| p.runtimes_follow_speed) else {
+            return target;
+        };
+        let runtime = target
+            .runtime()
+            .scale(power.manager.budgets_for().ratio(power.highest))
+            .max(self.capacity.shortest_runtime);
+        Reservation::new(runtime, target.deadline(), target.period()).unwrap_or(target)
+    }
+
+    /// Goes on with a fall that is on its way, now that all wishes are settled.
+    pub(crate) fn pace_speed(&mut self, now: Instant) {
+        let Some(power) = &mut self.power else {
+            return;
+        };
+        let to = power.manager.budgets_for();
+        if power.manager.awaits_budgets() {
+            match self.longest_period_in_force() {
+                Some(longest) => self.budgets_in_force(now, longest),
+                None => self.give_up_fall(to, now),
+            }
+        }
+        let Some(power) = &mut self.power else {
+            return;
+        };
+        let requests = self.claims.requests();
+        match power.manager.due(now, requests, &self.limits) {
+            Some(Step::Fall(to)) => self.set_speed(to, SpeedWhy::BudgetsInForce, now),
+            Some(Step::Dismiss(dismissed)) => {
+                let why = SpeedWhy::NoRoom(dismissed.projected);
+                power.enter(now, SpeedWhat::GivenUp, why, Some(dismissed.to));
+            }
+            _ => {}
+        }
+    }
+
+    /// The longest period of all wishes, if each of them is in force as it is.
+    fn longest_period_in_force(&self) -> Option<Span> {
+        let mut longest = Span::ZERO;
+        for (place, request) in self.claims.requests().iter().enumerate() {
+            let thread = self.threads.get(self.claims.slot(place)?)?.as_ref()?;
+            if thread.held? != request.wanted {
+                return None;
+            }
+            longest = longest.max(request.wanted.period());
+        }
+        Some(longest)
+    }
+
+    fn budgets_in_force(&mut self, now: Instant, longest: Span) {
+        if let Some(power) = &mut self.power {
+            power.manager.budgets_in_force(now, longest);
+        }
+    }
+
+    fn give_up_fall(&mut self, to: Speed, now: Instant) {
+        if let Some(power) = &mut self.power {
+            power.manager.give_up();
+            power.enter(now, SpeedWhat::GivenUp, SpeedWhy::BudgetRefused, Some(to));
+        }
+    }
+
+    fn refuse_speed(&mut self, to: Speed, why: SpeedWhy, now: Instant) {
+        if let Some(power) = &mut self.power
+            && !std::mem::replace(&mut power.refused, true)
+        {
+            power.enter(now, SpeedWhat::Refused, why, Some(to));
+        }
+    }
+
+    fn set_speed(&mut self, to: Speed, why: SpeedWhy, now: Instant) {
+        let Some(power) = &mut self.power else {
+            return;
+        };
+        if let Err(refusal) = self.actuator.set_speed(to) {
+            power.manager.give_up();
+            power.ours = !matches!(refusal, Refusal::TakenOver { .. });
+            self.refuse_speed(to, SpeedWhy::Refused(refusal), now);
+            return;
+        }
+        power.enter(now, SpeedWhat::Set, why, Some(to));
+        power.refused = false;
+        let from = power.manager.present();
+        power.manager.switched(to);
+        power.account.switched(to, now);
+        let counted_anew = power.runtimes_follow_speed && to > from;
+        for thread in self.threads.iter_mut().flatten() {
+            thread.speed_changed(from.ratio(to));
+        }
+        // The scheduler gives less time by itself: the books are to say so.
+        if counted_anew {
+            self.put_all_in(&Why::SpeedRose { from, to });
+        }
+    }
+
+    /// Gives the speed back, and tells for how long the CPUs had which.
+    pub(crate) fn finish_speed(&mut self, now: Instant) -> Vec<crate::AtSpeed> {
+        let Some(power) = &mut self.power else {
+            return Vec::new();
+        };
+        let at_speeds = power.account.at_speeds(now);
+        if power.ours {
+            match self.actuator.release_speed() {
+                Ok(()) => power.enter(now, SpeedWhat::Released, SpeedWhy::Finished, None),
+                Err(refusal) => {
+                    power.enter(now, SpeedWhat::Refused, SpeedWhy::Refused(refusal), None);
+                }
+            }
+        }
+        at_speeds
+    }
+
+    /// The changes of speed since this was last called.
+    pub fn speed_journal(&mut self) -> impl Iterator<Item = SpeedEntry> + '_ {
+        self.power
+            .iter_mut()
+            .flat_map(|power| power.journal.drain(..))
+    }
+}

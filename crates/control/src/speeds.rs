@@ -1,0 +1,189 @@
+//! The account of the CPUs' speed: every change with its reason, and for how long which speed was set.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use onbeat_model::{Bandwidth, Instant, Refusal, Span, Speed};
+use serde::{Serialize, Serializer};
+
+/// What was done about the speed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SpeedWhat {
+    /// A lower speed is to be set: budgets are raised first.
+    #[serde(rename = "speed_announced")]
+    Announced,
+    /// The CPUs got another speed.
+    #[serde(rename = "speed_set")]
+    Set,
+    /// The lower speed that was announced is not set after all.
+    #[serde(rename = "speed_given_up")]
+    GivenUp,
+    /// Another speed is wanted and cannot be.
+    #[serde(rename = "speed_refused")]
+    Refused,
+    /// The speed is again in the hands that had it before.
+    #[serde(rename = "speed_released")]
+    Released,
+}
+
+/// Why.
+#[derive(Clone, Debug, PartialEq)]
+pub enum SpeedWhy {
+    /// onbeat takes the speed over.
+    Began,
+    /// The busiest CPU is in use for so much of the time.
+    Busy {
+        /// For how much.
+        utilisation: Bandwidth,
+    },
+    /// Even the busiest CPU is in use for so little of the time.
+    Idle {
+        /// For how much.
+        utilisation: Bandwidth,
+    },
+    /// All budgets have been raised, and the longest reservation period is over.
+    BudgetsInForce,
+    /// The budgets would come to so much.
+    NoRoom(Bandwidth),
+    /// Not all budgets could be raised.
+    BudgetRefused,
+    /// The actuator refused.
+    Refused(Refusal),
+    /// onbeat ends.
+    Finished,
+}
+
+impl fmt::Display for SpeedWhy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Began => f.write_str("the highest, until it is known how busy the CPUs are"),
+            Self::Busy { utilisation } => {
+                write!(f, "the busiest CPU is in use for {utilisation} of the time")
+            }
+            Self::Idle { utilisation } => write!(
+                f,
+                "even the busiest CPU is in use for only {utilisation} of the time"
+            ),
+            Self::BudgetsInForce => {
+                f.write_str("all budgets are raised, and the longest period is over")
+            }
+            Self::NoRoom(projected) => {
+                write!(
+                    f,
+                    "the reservations would come to {projected} of a CPU there"
+                )
+            }
+            Self::BudgetRefused => f.write_str("not all budgets could be raised for it"),
+            Self::Refused(refusal) => refusal.fmt(f),
+            Self::Finished => f.write_str("onbeat ends"),
+        }
+    }
+}
+
+/// One change of the speed, or one that was not made.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct SpeedEntry {
+    /// When, on the sensor's clock.
+    #[serde(rename = "at_ns")]
+    pub at: Instant,
+    /// What was done.
+    pub what: SpeedWhat,
+    /// Why.
+    #[serde(serialize_with = "in_words")]
+    pub why: SpeedWhy,
+    /// The speed until now.
+    #[serde(rename = "old_khz")]
+    pub old: Option<Speed>,
+    /// The speed from now on; of one that was announced, given up or refused, that one.
+    #[serde(rename = "new_khz")]
+    pub new: Option<Speed>,
+}
+
+fn in_words<S: Serializer>(why: &SpeedWhy, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(why)
+}
+
+/// For how long a speed was set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct AtSpeed {
+    /// The speed.
+    #[serde(rename = "speed_khz")]
+    pub speed: Speed,
+    /// For how long.
+    #[serde(rename = "time_ns")]
+    pub time: Span,
+}
+
+/// Adds up the time at each speed.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct SpeedAccount {
+    present: Option<(Speed, Instant)>,
+    past: BTreeMap<Speed, Span>,
+}
+
+impl SpeedAccount {
+    /// From `at` on the CPUs have this speed.
+    pub(crate) fn switched(&mut self, speed: Speed, at: Instant) {
+        if let Some((before, since)) = self.present.replace((speed, at)) {
+            *self.past.entry(before).or_default() += at.since(since);
+        }
+    }
+
+    /// The time at each speed up to `now`, the lowest speed first.
+    pub(crate) fn at_speeds(&self, now: Instant) -> Vec<AtSpeed> {
+        let mut times = self.past.clone();
+        if let Some((speed, since)) = self.present {
+            *times.entry(speed).or_default() += now.since(since);
+        }
+        let at = |(speed, time)| AtSpeed { speed, time };
+        times.into_iter().map(at).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn mhz(mhz: u64) -> Speed {
+        Speed::from_khz(mhz * 1000).unwrap()
+    }
+
+    #[test]
+    fn the_times_at_all_speeds_add_up() {
+        let s = |s| Instant::ZERO + Span::from_secs(s);
+        let mut account = SpeedAccount::default();
+        assert_eq!(account.at_speeds(s(9)), []);
+        account.switched(mhz(2400), s(1));
+        account.switched(mhz(1500), s(3));
+        account.switched(mhz(2400), s(7));
+        let at = |speed, secs| AtSpeed {
+            speed,
+            time: Span::from_secs(secs),
+        };
+        assert_eq!(
+            account.at_speeds(s(10)),
+            [at(mhz(1500), 4), at(mhz(2400), 5)]
+        );
+    }
+
+    #[test]
+    fn an_entry_is_one_flat_line_with_units_in_its_names_and_its_reason_in_words() {
+        let entry = SpeedEntry {
+            at: Instant::from_ns(5),
+            what: SpeedWhat::Announced,
+            why: SpeedWhy::Idle {
+                utilisation: Bandwidth::from_cpus(0.16),
+            },
+            old: Some(mhz(2400)),
+            new: Some(mhz(1500)),
+        };
+        assert_eq!(
+            serde_json::to_string(&entry).unwrap(),
+            concat!(
+                r#"{"at_ns":5,"what":"speed_announced","why":"even the busiest CPU is in use for "#,
+                r#"only 16.0% of the time","old_khz":2400000,"new_khz":1500000}"#
+            )
+        );
+    }
+}

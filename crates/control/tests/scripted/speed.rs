@@ -1,0 +1,190 @@
+//! The speed of the CPUs: no job is short of budget when they slow down.
+
+use std::rc::Rc;
+
+use crate::processor::{Processor, mhz};
+use crate::world::{Asked, Kernel, Ran, Script, at_ms, ms, play};
+use onbeat_control::{AtSpeed, PowerSettings, Settings, SpeedWhat, SpeedWhy, Why};
+use onbeat_model::{Bandwidth, Instant, Refusal, Reservation, Span, Speed, TaskId};
+
+/// The situation of LFS++'s Fig. 10: a task with a period of 100 ms and a hog beside it that ends at 20 s,
+/// on the paper's two speeds.
+fn figure_10() -> Processor {
+    let mut processor = Processor::new(&[1500, 2400]);
+    processor.used = vec![(at_ms(0), 1.0), (at_ms(20_000), 0.16)];
+    processor
+}
+
+fn play_on(processor: Processor) -> (Ran, Rc<Processor>) {
+    play_beside(Bandwidth::ZERO, processor)
+}
+
+/// Somebody else reserves `others` of the CPU.
+fn play_beside(others: Bandwidth, processor: Processor) -> (Ran, Rc<Processor>) {
+    let processor = Rc::new(processor);
+    let mut kernel = Kernel::with_cpus(1);
+    kernel.others = (others, Instant::from_ns(u64::MAX));
+    kernel.processor = Some(Rc::clone(&processor));
+    let mut script = Script::default();
+    script.periodic(7, ms(100), (at_ms(0), at_ms(40_000)), |_| ms(16));
+    let settings = Settings {
+        power: Some(PowerSettings::default()),
+        ..Settings::default()
+    };
+    (play(script, kernel, settings), processor)
+}
+
+fn in_force_at(ran: &Ran, at: Instant) -> Reservation {
+    let entries = ran.of(7);
+    let entry = entries.iter().rev().find(|entry| entry.at <= at).unwrap();
+    entry.new.unwrap()
+}
+
+fn falls_at(processor: &Processor) -> Option<Instant> {
+    let history = processor.history();
+    let fall = history.iter().find(|(_, speed)| *speed == mhz(1500));
+    fall.map(|&(at, _)| at)
+}
+
+fn near(a: Span, b: Span) -> bool {
+    a.abs_diff(b) < Span::from_us(500)
+}
+
+#[test]
+fn the_speed_falls_a_period_after_the_budget_was_raised_for_it() {
+    let (ran, processor) = play_on(figure_10());
+    let fell = falls_at(&processor).expect("it fell");
+    assert!(fell >= at_ms(21_000), "{fell:?}");
+    let raise = ran
+        .of(7)
+        .into_iter()
+        .find(|entry| matches!(entry.why, Why::SpeedFalls { .. }))
+        .expect("the budget was raised for it");
+    let (old, new) = (raise.old.unwrap(), raise.new.unwrap());
+    assert!(near(new.runtime(), old.runtime().scale(1.6)), "{old} {new}");
+    let waited = fell.since(raise.at);
+    assert!(
+        waited >= new.period() && waited <= new.period() + ms(40),
+        "{waited}"
+    );
+    let during = in_force_at(&ran, fell);
+    assert!(near(during.runtime(), new.runtime()), "{during}");
+}
+
+#[test]
+fn a_job_of_the_lower_speed_fits_into_the_budget_from_the_first_one_on() {
+    let (ran, processor) = play_on(figure_10());
+    let fell = falls_at(&processor).expect("it fell");
+    let longer = ms(16).scale(1.6);
+    for n in 0..100 {
+        let budget = in_force_at(&ran, fell + ms(100) * n);
+        assert!(budget.runtime() >= longer, "{n}: {budget}");
+    }
+    let last = in_force_at(&ran, at_ms(39_000));
+    assert!(last.runtime() <= longer.scale(1.3), "{last}");
+}
+
+#[test]
+fn the_speed_rises_in_the_turn_in_which_the_load_is_seen_and_the_budget_follows() {
+    let mut processor = figure_10();
+    processor.used.push((at_ms(30_000), 1.0));
+    let (ran, processor) = play_on(processor);
+    let fell = falls_at(&processor).expect("it fell");
+    let rise = processor
+        .history()
+        .into_iter()
+        .find(|&(at, speed)| at > fell && speed == mhz(2400));
+    let (rose, _) = rise.expect("it rose");
+    assert!(rose <= at_ms(31_100), "{rose:?}");
+    let after = in_force_at(&ran, rose + ms(500));
+    assert!(after.runtime() <= ms(16).scale(1.3), "{after}");
+    assert!(after.runtime() >= ms(16), "{after}");
+}
+
+#[test]
+fn where_the_scheduler_follows_the_speed_no_runtime_is_changed_for_it() {
+    let mut processor = figure_10();
+    processor.runtimes_follow_speed = true;
+    let (ran, processor) = play_on(processor);
+    let fell = falls_at(&processor).expect("it fell");
+    let counted = |from: Instant, to: Instant| {
+        let within = ran.reserves(7).into_iter();
+        within.filter(move |&(at, _)| at >= from && at <= to)
+    };
+    let (_, before) = counted(at_ms(0), at_ms(20_000)).next_back().unwrap();
+    for (at, reservation) in counted(at_ms(20_000), at_ms(40_000)) {
+        let same = near(reservation.runtime(), before.runtime());
+        assert!(same, "{at:?}: {reservation}, before {before}");
+    }
+    let told = in_force_at(&ran, fell + ms(1000));
+    assert!(told.runtime() >= ms(16).scale(1.6), "in plain time: {told}");
+}
+
+#[test]
+fn a_fall_is_given_up_if_the_kernel_refuses_the_budget_for_it() {
+    // The task has what it needs now, and not what it would need.
+    let (ran, processor) = play_beside(Bandwidth::from_cpus(0.73), figure_10());
+    assert_eq!(falls_at(&processor), None, "{:#?}", ran.speeds);
+    let mut told = ran.speeds.iter().map(|entry| entry.what);
+    assert!(
+        told.any(|what| what == SpeedWhat::GivenUp),
+        "{:#?}",
+        ran.speeds
+    );
+    let last = in_force_at(&ran, at_ms(39_000));
+    assert!(last.runtime() >= ms(16), "{last}");
+}
+
+#[test]
+fn a_speed_that_somebody_else_took_over_is_left_alone_from_then_on() {
+    let mut processor = figure_10();
+    processor.refusal = Some(Refusal::TakenOver {
+        now: "another governor".to_owned(),
+    });
+    let (ran, processor) = play_on(processor);
+    let refusals = ran.speeds.iter().filter(|e| e.what == SpeedWhat::Refused);
+    assert_eq!(refusals.count(), 1, "{:#?}", ran.speeds);
+    assert!(!processor.released.get());
+    let last = in_force_at(&ran, at_ms(39_000));
+    assert!(last.runtime() <= ms(16).scale(1.3), "{last}");
+}
+
+#[test]
+fn the_log_and_the_report_tell_which_speed_there_was_and_why() {
+    let (ran, processor) = play_on(figure_10());
+    let told: Vec<SpeedWhat> = ran.speeds.iter().map(|entry| entry.what).collect();
+    let expected = [
+        SpeedWhat::Set,
+        SpeedWhat::Announced,
+        SpeedWhat::Set,
+        SpeedWhat::Released,
+    ];
+    assert_eq!(told, expected, "{:#?}", ran.speeds);
+    let change = &ran.speeds[2];
+    assert_eq!(change.why, SpeedWhy::BudgetsInForce);
+    assert_eq!((change.old, change.new), (Some(mhz(2400)), Some(mhz(1500))));
+    assert!(processor.released.get());
+    let at = |entry: &AtSpeed| (entry.speed, entry.time);
+    let times: Vec<(Speed, Span)> = ran.report.speeds.iter().map(at).collect();
+    assert_eq!((times[0].0, times[1].0), (mhz(1500), mhz(2400)));
+    let sum: Span = times.iter().map(|&(_, time)| time).sum();
+    assert!(sum <= ran.report.elapsed && sum + ms(100) >= ran.report.elapsed);
+}
+
+#[test]
+fn without_the_option_the_speed_is_left_alone() {
+    let processor = Rc::new(figure_10());
+    let mut kernel = Kernel::with_cpus(1);
+    kernel.processor = Some(Rc::clone(&processor));
+    let mut script = Script::default();
+    script.periodic(7, ms(100), (at_ms(0), at_ms(9000)), |_| ms(16));
+    let ran = play(script, kernel, Settings::default());
+    assert_eq!(processor.history(), []);
+    assert_eq!(ran.report.speeds, []);
+    let asked = &ran.kernel.asked;
+    assert!(
+        asked
+            .iter()
+            .any(|(_, asked)| *asked == Asked::Release(TaskId::recorded(7)))
+    );
+}
