@@ -2,27 +2,31 @@
 /*
  * What a program can say of its jobs: where one begins and ends, and what it wants.
  *
- * Each call is a static probe (USDT) and nothing else: a no-operation instruction when nobody listens,
+ * Each call is a static probe (USDT) and nothing else: instructions that do nothing when nobody listens,
  * no set-up, no descriptor. A program that marks its jobs needs no period detection.
  */
 #ifndef ONBEAT_JOB_H
 #define ONBEAT_JOB_H
 
 #include <stdint.h>
-#include <sys/sdt.h>
+#include <onbeat/probe.h>
+
+#pragma push_macro("_SDT_NOP")
+#undef _SDT_NOP
+#define _SDT_NOP ONBEAT_PROBE_NOP
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
 /* This thread begins a job (AQuoSA's qmgr_begin_cycle). */
-static inline void onbeat_job_begin(void)
+ONBEAT_PROBE void onbeat_job_begin(void)
 {
 	DTRACE_PROBE(onbeat, job_begin);
 }
 
 /* This thread has ended the job it began (AQuoSA's qmgr_end_cycle). */
-static inline void onbeat_job_end(void)
+ONBEAT_PROBE void onbeat_job_end(void)
 {
 	DTRACE_PROBE(onbeat, job_end);
 }
@@ -31,19 +35,19 @@ static inline void onbeat_job_end(void)
  * This thread is soft real-time from now on: one job every `period_ns`, and `permille` of a thousand
  * jobs are to meet their deadline (GRACE-OS, start with period and rho).
  */
-static inline void onbeat_realtime_start(int64_t period_ns, int permille)
+ONBEAT_PROBE void onbeat_realtime_start(int64_t period_ns, int permille)
 {
 	DTRACE_PROBE2(onbeat, realtime_start, period_ns, permille);
 }
 
 /* This thread has finished a job (GRACE-OS, finish_job). */
-static inline void onbeat_realtime_finish_job(void)
+ONBEAT_PROBE void onbeat_realtime_finish_job(void)
 {
 	DTRACE_PROBE(onbeat, realtime_finish_job);
 }
 
 /* This thread is soft real-time no longer (GRACE-OS, exit). */
-static inline void onbeat_realtime_exit(void)
+ONBEAT_PROBE void onbeat_realtime_exit(void)
 {
 	DTRACE_PROBE(onbeat, realtime_exit);
 }
@@ -51,5 +55,7 @@ static inline void onbeat_realtime_exit(void)
 #ifdef __cplusplus
 }
 #endif
+
+#pragma pop_macro("_SDT_NOP")
 
 #endif

@@ -3,20 +3,24 @@
  * Missed deadline notification: "I was too late just now".
  *
  * After S. A. Banachowski, J. Wu and S. A. Brandt: no argument, no result, advisory. It is a static probe
- * (USDT) in the caller's own code: a no-operation instruction when nobody listens; the kernel names
+ * (USDT) in the caller's own code: instructions that do nothing when nobody listens; the kernel names
  * the calling thread, so nobody can notify in another's name.
  */
 #ifndef ONBEAT_MDN_H
 #define ONBEAT_MDN_H
 
-#include <sys/sdt.h>
+#include <onbeat/probe.h>
+
+#pragma push_macro("_SDT_NOP")
+#undef _SDT_NOP
+#define _SDT_NOP ONBEAT_PROBE_NOP
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
 /* Tells whoever listens that this thread has just missed a deadline. */
-static inline void onbeat_mdn(void)
+ONBEAT_PROBE void onbeat_mdn(void)
 {
 	DTRACE_PROBE(onbeat, mdn);
 }
@@ -28,5 +32,7 @@ static inline void onbeat_mdn(void)
 #ifdef __cplusplus
 }
 #endif
+
+#pragma pop_macro("_SDT_NOP")
 
 #endif
