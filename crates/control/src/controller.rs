@@ -158,7 +158,7 @@ impl<A: Actuator> Controller<A> {
             }
             Event::Burst(burst) => self.burst(&burst),
             Event::Exhausted { at, task } => self.exhausted(task, at),
-            Event::Wakeup { .. } => {}
+            Event::Wakeup { .. } | Event::Marked(_) | Event::Suppressed { .. } => {}
             Event::Exited { task, .. } => {
                 if let Some(slot) = self.roster.find(task) {
                     self.end(slot, now);

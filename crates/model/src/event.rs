@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Burst, Instant, Task, TaskId};
+use crate::{Burst, Instant, Mark, Task, TaskId};
 
 /// Something that happened to a tracked task, with its time inside: events of different CPUs may
 /// arrive out of order, those of one task never do.
@@ -50,6 +50,19 @@ pub enum Event {
         /// The thread that woke it; zero if an interrupt did.
         waker: u32,
     },
+    /// A task said something of its own work.
+    Marked(Mark),
+    /// A task said more than is listened to: `count` marks before this one are missing.
+    Suppressed {
+        /// When it was noticed.
+        #[serde(rename = "at_ns")]
+        at: Instant,
+        /// Who.
+        #[serde(flatten)]
+        task: TaskId,
+        /// How many.
+        count: u32,
+    },
     /// A task is gone.
     Exited {
         /// When.
@@ -75,10 +88,12 @@ impl Event {
     pub const fn at(&self) -> Instant {
         match self {
             Self::Burst(burst) => burst.blocked,
+            Self::Marked(mark) => mark.at,
             Self::Tracked { at, .. }
             | Self::Renamed { at, .. }
             | Self::Exhausted { at, .. }
             | Self::Wakeup { at, .. }
+            | Self::Suppressed { at, .. }
             | Self::Exited { at, .. }
             | Self::Lost { at, .. } => *at,
         }
@@ -90,8 +105,10 @@ impl Event {
         match self {
             Self::Tracked { task, .. } | Self::Renamed { task, .. } => Some(task.id),
             Self::Burst(burst) => Some(burst.task),
+            Self::Marked(mark) => Some(mark.task),
             Self::Exhausted { task, .. }
             | Self::Wakeup { task, .. }
+            | Self::Suppressed { task, .. }
             | Self::Exited { task, .. } => Some(*task),
             Self::Lost { .. } => None,
         }
@@ -101,7 +118,7 @@ impl Event {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Span;
+    use crate::{Said, Span};
 
     #[test]
     fn an_event_reads_back_from_one_flat_json_line_with_units_in_its_names() {
@@ -122,6 +139,29 @@ mod tests {
         assert!(
             line.starts_with(r#"{"event":"burst","tid":7,"started_ticks":9,"woke_ns":1"#),
             "{line}"
+        );
+        assert_eq!(serde_json::from_str::<Event>(&line).unwrap(), event);
+    }
+
+    #[test]
+    fn a_mark_is_one_flat_json_line_with_what_was_said() {
+        let event = Event::Marked(Mark {
+            at: Instant::from_ns(4),
+            task: TaskId::recorded(7),
+            woke: Instant::from_ns(1),
+            executed: Span::from_ns(3),
+            said: Said::RealTimeStarted {
+                period: Span::from_ns(9),
+                permille: 950,
+            },
+        });
+        let line = serde_json::to_string(&event).unwrap();
+        assert_eq!(
+            line,
+            concat!(
+                r#"{"event":"marked","at_ns":4,"tid":7,"started_ticks":0,"woke_ns":1,"#,
+                r#""executed_ns":3,"said":"real_time_started","period_ns":9,"permille":950}"#
+            )
         );
         assert_eq!(serde_json::from_str::<Event>(&line).unwrap(), event);
     }

@@ -1,7 +1,7 @@
 //! The vocabulary of onbeat, and its two seams to the world.
 //!
 //! Every other crate speaks in these words: a [`Sensor`] hears [`Event`]s of [`Task`]s, among them
-//! [`Burst`]s; inference finds the [`Rhythm`] in them, cuts them into [`Job`]s and keeps their
+//! [`Burst`]s and what programs say by [`Mark`]s; inference finds the [`Rhythm`] in them, cuts them into [`Job`]s and keeps their
 //! [`Demand`]; a decision is a [`Reservation`] for a task; an [`Actuator`] puts it in force.
 //!
 //! Nothing here reads a clock, makes a system call or allocates a thread. Times are data.
@@ -13,6 +13,7 @@ mod demand;
 mod event;
 mod feature;
 mod job;
+mod mark;
 mod reservation;
 mod rhythm;
 mod sensor;
@@ -27,6 +28,7 @@ pub use demand::Demand;
 pub use event::Event;
 pub use feature::{Feature, Support};
 pub use job::Job;
+pub use mark::{Mark, Said};
 pub use reservation::{Reservation, ReservationError};
 pub use rhythm::Rhythm;
 pub use sensor::{Flow, Sensor};

@@ -5,22 +5,47 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use libbpf_rs::skel::{OpenSkel, Skel, SkelBuilder};
-use libbpf_rs::{Link, MapHandle, RingBuffer, RingBufferBuilder};
+use libbpf_rs::{Link, MapHandle, ProgramMut, RingBuffer, RingBufferBuilder};
 use onbeat_model::Event;
 
-use super::skeleton::TracerSkelBuilder;
+use super::skeleton::{TracerSkel, TracerSkelBuilder};
 use super::{Error, Hooks, Inbox, Options, interrupts, wire};
 
 /// The attached tracer. The kernel keeps programs and maps for as long as these are held.
 pub(super) struct Loaded {
     pub(super) hooks: Hooks,
-    pub(super) links: Vec<Link>,
+    pub(super) attached: Attached,
     /// The task iterator.
     pub(super) chooser: Link,
     pub(super) records: MapHandle,
     pub(super) ring_fd: OwnedFd,
     /// The page shared with the programs.
     pub(super) state: MapHandle,
+}
+
+/// The programs, which hear for as long as this is held.
+pub(super) struct Attached {
+    _links: Vec<Link>,
+    skeleton: TracerSkel<'static>,
+    hooks: Hooks,
+}
+
+impl Attached {
+    /// The program that is to be attached to probes.
+    pub(super) const fn marked(&self) -> &ProgramMut<'static> {
+        match self.hooks {
+            Hooks::Raw => &self.skeleton.progs.marked_raw,
+            _ => &self.skeleton.progs.marked,
+        }
+    }
+}
+
+impl std::fmt::Debug for Attached {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Attached")
+            .field("hooks", &self.hooks)
+            .finish_non_exhaustive()
+    }
 }
 
 /// Loads the programs on BTF tracepoints, or on raw ones where the kernel refuses those.
@@ -37,9 +62,10 @@ pub(super) fn load(options: &Options) -> Result<Loaded, Error> {
 }
 
 fn load_on(hooks: Hooks, options: &Options) -> Result<Loaded, Error> {
-    let mut object = MaybeUninit::uninit();
+    // The skeleton borrows the place of its object, one pointer, and closes the object itself.
+    let object = Box::leak(Box::new(MaybeUninit::uninit()));
     let mut open = TracerSkelBuilder::default()
-        .open(&mut object)
+        .open(object)
         .map_err(Error::loading)?;
     if let Some(rodata) = &mut open.maps.rodata_data {
         rodata.most_tasks = options.most_tasks.into();
@@ -65,6 +91,7 @@ fn load_on(hooks: Hooks, options: &Options) -> Result<Loaded, Error> {
                 &mut programs.renamed,
                 &mut programs.freed,
                 &mut programs.choose,
+                &mut programs.marked,
             ],
         )
     } else {
@@ -78,6 +105,7 @@ fn load_on(hooks: Hooks, options: &Options) -> Result<Loaded, Error> {
                 &mut programs.renamed_raw,
                 &mut programs.freed_raw,
                 &mut programs.choose_raw,
+                &mut programs.marked_raw,
             ],
         )
     };
@@ -115,7 +143,11 @@ fn load_on(hooks: Hooks, options: &Options) -> Result<Loaded, Error> {
     ];
     Ok(Loaded {
         hooks,
-        links: links.into_iter().flatten().collect(),
+        attached: Attached {
+            _links: links.into_iter().flatten().collect(),
+            skeleton,
+            hooks,
+        },
         chooser,
         records,
         ring_fd,

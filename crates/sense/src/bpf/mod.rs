@@ -8,6 +8,7 @@
 mod error;
 mod features;
 mod interrupts;
+mod listener;
 mod load;
 mod shared;
 mod skeleton;
@@ -21,6 +22,8 @@ use onbeat_model::{Event, Flow, Follow, Instant, Sensor, Span, TaskId};
 
 pub use error::Error;
 pub use features::probe;
+use listener::Listener;
+use load::Attached;
 use shared::{Request, Shared};
 
 use crate::workload::Workload;
@@ -74,9 +77,10 @@ struct Inbox {
 /// Hears tasks of the running kernel. Tracing ends when it is dropped.
 #[derive(Debug)]
 pub struct BpfSensor {
-    /// Keeps the programs attached.
-    _links: Vec<Link>,
     chooser: Link,
+    /// Before the programs that it attaches: it lets go first.
+    listener: Listener,
+    attached: Attached,
     ring: RingBuffer<'static>,
     ring_fd: std::os::fd::OwnedFd,
     inbox: Arc<Mutex<Inbox>>,
@@ -99,8 +103,9 @@ impl BpfSensor {
         let inbox = Arc::new(Mutex::new(Inbox::default()));
         let ring = load::ring(&loaded.records, Arc::clone(&inbox))?;
         Ok(Self {
-            _links: loaded.links,
             chooser: loaded.chooser,
+            listener: Listener::default(),
+            attached: loaded.attached,
             ring,
             ring_fd: loaded.ring_fd,
             inbox,
@@ -123,6 +128,23 @@ impl BpfSensor {
     #[must_use]
     pub fn hooks(&self) -> Hooks {
         self.hooks
+    }
+
+    /// How many probes of libonbeat are listened to in all tracked processes, one counted for each file
+    /// that holds it.
+    #[must_use]
+    pub fn probes(&self) -> usize {
+        self.listener.heard()
+    }
+
+    /// Why a probe could not be listened to, if that ever happened.
+    #[must_use]
+    pub fn deaf(&self) -> Option<&Error> {
+        self.listener.refused()
+    }
+
+    fn listen(&mut self, now: Instant) {
+        self.listener.look(self.attached.marked(), now);
     }
 
     /// Runs the task iterator once, which carries `request` out.
@@ -180,6 +202,8 @@ impl Sensor for BpfSensor {
             }
             // A thread may start another behind the iterator's back until it is tracked itself.
             if answer.added == 0 {
+                self.listener.look_soon(process_of(tid), self.now());
+                self.listen(self.now());
                 return Ok(());
             }
         }
@@ -204,7 +228,10 @@ impl Sensor for BpfSensor {
         let heard = events.len();
         loop {
             let over = self.has_tracked && self.shared.alive() == 0;
+            let seen = events.len();
             let urgent = self.collect(events)?;
+            self.listener.hear(&events[seen..]);
+            self.listen(self.now());
             let left = until.since(self.now());
             if over || urgent || left.is_zero() || !wait(&self.ring_fd, left)? {
                 for event in &events[heard..] {
@@ -230,6 +257,14 @@ impl Sensor for BpfSensor {
     fn executed(&mut self, task: TaskId) -> Option<Span> {
         self.workload.executed(task)
     }
+}
+
+/// The process that the thread `tid` belongs to; the thread itself if that cannot be told any more.
+fn process_of(tid: u32) -> u32 {
+    let status = std::fs::read_to_string(format!("/proc/{tid}/status")).unwrap_or_default();
+    let tgid = status.lines().find_map(|line| line.strip_prefix("Tgid:"));
+    tgid.and_then(|text| text.trim().parse().ok())
+        .unwrap_or(tid)
 }
 
 /// Sleeps until the ring buffer's producer wakes us or `longest` is over; false if a signal came.

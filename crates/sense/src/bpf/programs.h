@@ -105,6 +105,8 @@ static __always_inline void VARIANT(gone)(struct activity *a, struct task_struct
 
 	if (tells && a->state & ACTIVE)
 		finish(a, VARIANT(account_of)(task), now);
+	if (tells && a->suppressed)
+		tell(RECORD_SUPPRESSED, a->id, now, a->suppressed, BPF_RB_NO_WAKEUP);
 	__sync_fetch_and_sub(&shared.alive, 1);
 	a->state = GONE;
 	if (tells)
@@ -149,6 +151,10 @@ static __always_inline void VARIANT(got_cpu)(struct task_struct *task, u64 now)
 
 	if (!a)
 		return;
+	if (a->marks) {
+		a->got_cpu_ns = now;
+		a->got_cpu_account_ns = VARIANT(account_of)(task);
+	}
 	if (a->state & ACTIVE) {
 		if (!a->next_woke_ns)
 			return;
@@ -167,6 +173,65 @@ int PROGRAM(VARIANT(switched), bool preempt, struct task_struct *prev, struct ta
 	now = bpf_ktime_get_ns();
 	VARIANT(left_cpu)(preempt, prev, now);
 	VARIANT(got_cpu)(next, now);
+	return 0;
+}
+
+/*
+ * All CPU time of the running task. The scheduler's account lags behind by up to a tick; the clock does not,
+ * but counts what a host steals as well. Never less than was told before.
+ */
+static __always_inline u64 VARIANT(executed)(struct activity *a, struct task_struct *task, u64 now)
+{
+	u64 account_ns = VARIANT(account_of)(task);
+	u64 executed_ns = account_ns;
+
+	if (a->got_cpu_ns)
+		executed_ns = a->got_cpu_account_ns + now - a->got_cpu_ns;
+	else if (a->state & ACTIVE && !a->preempted)
+		executed_ns = a->accounted_ns + now - a->first_ran_ns;
+	if (executed_ns < account_ns)
+		executed_ns = account_ns;
+	if (a->marked_account_ns < executed_ns)
+		a->marked_account_ns = executed_ns;
+	return a->marked_account_ns;
+}
+
+/* The running task says something of its own work. */
+SEC("usdt")
+int VARIANT(marked)(struct pt_regs *ctx)
+{
+	struct task_struct *task = CURRENT_TASK();
+	struct activity *a = VARIANT(activity_of)(task);
+	struct record *record;
+	u64 now;
+
+	if (!a || a->state & GONE)
+		return 0;
+	now = bpf_ktime_get_ns();
+	a->marks = 1;
+	if (!may_mark(a, now)) {
+		a->suppressed++;
+		return 0;
+	}
+	if (a->suppressed)
+		tell(RECORD_SUPPRESSED, a->id, now, a->suppressed, BPF_RB_NO_WAKEUP);
+	a->suppressed = 0;
+	record = reserve(bpf_usdt_cookie(ctx), a->id, now);
+	if (!record)
+		return 0;
+	record->mark.woke_ns = a->state & ACTIVE ? a->woke_ns : now;
+	record->mark.executed_ns = VARIANT(executed)(a, task, now);
+	record->mark.period_ns = 0;
+	record->mark.permille = 0;
+	if (record->kind == RECORD_REALTIME_STARTED) {
+		long period_ns = 0, permille = 0;
+
+		bpf_usdt_arg(ctx, 0, &period_ns);
+		bpf_usdt_arg(ctx, 1, &permille);
+		record->mark.period_ns = period_ns > 0 ? period_ns : 0;
+		record->mark.permille = permille > 0 ? permille : 0;
+	}
+	bpf_ringbuf_submit(record, BPF_RB_NO_WAKEUP);
 	return 0;
 }
 

@@ -19,6 +19,13 @@ enum record_kind {
 	RECORD_EXHAUSTED,
 	RECORD_WAKEUP,
 	RECORD_EXITED,
+	RECORD_SUPPRESSED, /* marks; how many: in waker */
+	/* What a task says of itself; a probe's cookie is its kind. */
+	RECORD_JOB_BEGAN,
+	RECORD_JOB_ENDED,
+	RECORD_MISSED_DEADLINE,
+	RECORD_REALTIME_STARTED,
+	RECORD_REALTIME_EXITED,
 };
 
 /*
@@ -40,6 +47,12 @@ struct record {
 			char comm[16];
 			u32 pid;
 		} task;
+		struct {
+			u64 woke_ns;     /* its present burst */
+			u64 executed_ns; /* in its life */
+			u64 period_ns;
+			u32 permille;
+		} mark;
 	};
 	u32 waker;
 	u32 kind;

@@ -16,6 +16,10 @@
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_tracing.h>
+#pragma clang diagnostic push
+#pragma clang diagnostic ignored "-Wsign-compare"
+#include <bpf/usdt.bpf.h>
+#pragma clang diagnostic pop
 
 #include "record.h"
 
@@ -43,6 +47,14 @@ struct activity {
 	u32 preempted;
 	u8 state;
 	u8 follow_children;
+	u8 marks;
+	/* Of a task that marks its work; on a cache line of its own. */
+	u64 got_cpu_ns;
+	u64 got_cpu_account_ns; /* its CPU time then */
+	u64 marked_account_ns;  /* told with its last mark */
+	u64 window;
+	u32 window_marks; /* told in that window */
+	u32 suppressed;   /* not told since the last that was */
 };
 
 struct {
@@ -51,6 +63,14 @@ struct {
 	__type(key, int);
 	__type(value, struct activity);
 } activities SEC(".maps");
+
+/*
+ * A flood of marks must cost nobody else an event. Each task is told this many in a window, whatever happens,
+ * and more only while most of the buffer is empty.
+ */
+#define MARKS_WINDOW_NS 100000000
+#define MARKS_OWN 64
+#define MARKS_SHARE_OF_BUFFER 4
 
 /* The same by a task's address, for raw tracepoints. */
 struct {
@@ -159,6 +179,21 @@ static __always_inline void finish_unseen(struct activity *a, u64 account_ns, u6
 	u64 blocked_ns = a->first_ran_ns + account_ns - a->accounted_ns;
 
 	finish(a, account_ns, blocked_ns < now ? blocked_ns : now);
+}
+
+/* Whether one more mark of the task is told. */
+static __always_inline bool may_mark(struct activity *a, u64 now)
+{
+	u64 window = now / MARKS_WINDOW_NS;
+
+	if (a->window != window) {
+		a->window = window;
+		a->window_marks = 0;
+	}
+	if (a->window_marks++ < MARKS_OWN)
+		return true;
+	return bpf_ringbuf_query(&records, BPF_RB_AVAIL_DATA) <
+	       bpf_ringbuf_query(&records, BPF_RB_RING_SIZE) / MARKS_SHARE_OF_BUFFER;
 }
 
 /* Expands the program's name before BPF_PROG pastes it. */

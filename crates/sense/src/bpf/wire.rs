@@ -1,6 +1,6 @@
 //! Reads the ring buffer's records: `struct record` of record.h.
 
-use onbeat_model::{Burst, Event, Instant, Name, Span, Task, TaskId};
+use onbeat_model::{Burst, Event, Instant, Mark, Name, Said, Span, Task, TaskId};
 
 /// A thread's number takes the low bits of its packed identity, its start the others.
 const TID_BITS: u32 = 22;
@@ -12,6 +12,12 @@ const BURST: u32 = 2;
 const EXHAUSTED: u32 = 3;
 const WAKEUP: u32 = 4;
 const EXITED: u32 = 5;
+const SUPPRESSED: u32 = 6;
+pub(super) const JOB_BEGAN: u32 = 7;
+pub(super) const JOB_ENDED: u32 = 8;
+pub(super) const MISSED_DEADLINE: u32 = 9;
+pub(super) const REALTIME_STARTED: u32 = 10;
+pub(super) const REALTIME_EXITED: u32 = 11;
 
 /// A task's identity as the programs write it.
 pub(super) const fn pack(task: TaskId) -> u64 {
@@ -40,6 +46,15 @@ pub(super) fn event(bytes: &[u8]) -> Option<Event> {
             comm: Name::new(&comm),
         }
     };
+    let marked = |said| {
+        Event::Marked(Mark {
+            at,
+            task,
+            woke: Instant::from_ns(long(bytes, 16)),
+            executed: Span::from_ns(long(bytes, 24)),
+            said,
+        })
+    };
     Some(match word(bytes, 52) {
         TRACKED => Event::Tracked { at, task: named() },
         RENAMED => Event::Renamed { at, task: named() },
@@ -56,6 +71,19 @@ pub(super) fn event(bytes: &[u8]) -> Option<Event> {
         EXHAUSTED => Event::Exhausted { at, task },
         WAKEUP => Event::Wakeup { at, task, waker },
         EXITED => Event::Exited { at, task },
+        SUPPRESSED => Event::Suppressed {
+            at,
+            task,
+            count: waker,
+        },
+        JOB_BEGAN => marked(Said::JobBegan),
+        JOB_ENDED => marked(Said::JobEnded),
+        MISSED_DEADLINE => marked(Said::MissedDeadline),
+        REALTIME_STARTED => marked(Said::RealTimeStarted {
+            period: Span::from_ns(long(bytes, 32)),
+            permille: word(bytes, 40),
+        }),
+        REALTIME_EXITED => marked(Said::RealTimeExited),
         _ => return None,
     })
 }
@@ -91,7 +119,7 @@ mod tests {
         assert!(event(&record).is_some());
         assert_eq!(event(&record[1..]), None);
         assert_eq!(event(&[]), None);
-        record[52..].copy_from_slice(&(EXITED + 1).to_ne_bytes());
+        record[52..].copy_from_slice(&(REALTIME_EXITED + 1).to_ne_bytes());
         assert_eq!(event(&record), None);
     }
 }

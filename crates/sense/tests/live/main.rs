@@ -8,4 +8,5 @@ mod bursts;
 mod exhausted;
 mod following;
 mod limits;
+mod marks;
 mod role;

@@ -167,6 +167,12 @@ impl Role {
         self.process.wait().unwrap();
     }
 
+    /// Has it carry out `command` and exit, without waiting for either.
+    pub(crate) fn dismiss_after(&mut self, command: u8) {
+        self.tell(command);
+        self.commands = None;
+    }
+
     pub(crate) fn kill(&mut self) {
         self.process.kill().unwrap();
         self.process.wait().unwrap();
@@ -181,21 +187,30 @@ impl Drop for Role {
     }
 }
 
-/// Compiles roles.c, once, with the compiler that the crate's build needs anyway.
+/// Compiles roles.c and its library, once, with the compiler that the crate's build needs anyway.
 fn program() -> &'static PathBuf {
     static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
     PROGRAM.get_or_init(|| {
         let name = format!("roles-{}", std::process::id());
         let program = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
-        let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/live/roles.c");
-        let compiled = Command::new("clang")
-            .args(["-O1", "-Wall", "-Werror", "-pthread", source, "-o"])
-            .arg(&program)
-            .status();
-        assert!(
-            compiled.is_ok_and(|status| status.success()),
-            "clang {source}"
-        );
+        compile("roles.c", &["-pthread", "-ldl"], &program);
+        let library = program.with_extension("so");
+        compile("library.c", &["-shared", "-fPIC"], &library);
         program
     })
+}
+
+fn compile(source: &str, options: &[&str], to: &PathBuf) {
+    let here = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/live/");
+    let library = concat!(env!("CARGO_MANIFEST_DIR"), "/../../libonbeat/include");
+    let compiled = Command::new("clang")
+        .args(["-O1", "-Wall", "-Werror", "-I", library, "-o"])
+        .arg(to)
+        .arg(format!("{here}{source}"))
+        .args(options)
+        .status();
+    assert!(
+        compiled.is_ok_and(|status| status.success()),
+        "clang {source}"
+    );
 }

@@ -3,7 +3,11 @@
  * answers each with a byte, so that a test knows what it has done, and blocks between them.
  */
 #define _GNU_SOURCE
+#include <dlfcn.h>
+#include <onbeat/job.h>
+#include <onbeat/mdn.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -11,7 +15,15 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { BATCHES = 10, BATCH = 50, HELD = 3 };
+enum {
+	BATCHES = 10,
+	BATCH = 50,
+	HELD = 3,
+	JOBS = 1009,
+	FLOOD = 200003,
+	PERIOD_NS = 40000000,
+	PERMILLE = 950
+};
 
 static void *pass(void *unused)
 {
@@ -97,8 +109,38 @@ static void bear_child(void)
 	waitpid(child, 0, 0);
 }
 
-int main(void)
+static void mark_jobs(void)
 {
+	onbeat_realtime_start(PERIOD_NS, PERMILLE);
+	for (int job = 0; job < JOBS; job++) {
+		onbeat_job_begin();
+		onbeat_job_end();
+	}
+	onbeat_realtime_exit();
+}
+
+static void cry_wolf(void)
+{
+	for (int i = 0; i < FLOOD; i++)
+		onbeat_mdn();
+}
+
+/* The library beside the program, which marks a job each time that it is asked. */
+static void (*load(const char *program))(void)
+{
+	char path[4096];
+	void *library;
+
+	snprintf(path, sizeof(path), "%s.so", program);
+	library = dlopen(path, RTLD_NOW);
+	if (!library)
+		_exit(1);
+	return (void (*)(void))dlsym(library, "work");
+}
+
+int main(int argc, char **argv)
+{
+	void (*work)(void) = 0;
 	char command = 'r';
 
 	/* A page fault that waits for a disk would be a burst more. */
@@ -127,6 +169,18 @@ int main(void)
 			break;
 		case 'f':
 			bear_child();
+			break;
+		case 'j':
+			mark_jobs();
+			break;
+		case 'w':
+			cry_wolf();
+			break;
+		case 'l':
+			work = load(argv[argc - 1]);
+			break;
+		case 'L':
+			work();
 			break;
 		case 's':
 			for (;;)

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use onbeat_model::{Burst, Event, Instant, Name, Span, Task, TaskId};
+use onbeat_model::{Burst, Event, Instant, Mark, Name, Said, Span, Task, TaskId};
 use onbeat_sense::record::{Facts, Writer};
 use onbeat_sense::replay::{Format, read};
 
@@ -48,6 +48,21 @@ fn events() -> Vec<Event> {
             at: at(3_000_001),
             task: id,
             waker: 9,
+        },
+        Event::Marked(Mark {
+            at: at(3_000_001),
+            task: id,
+            woke: at(2_999_000),
+            executed: Span::from_ns(77),
+            said: Said::RealTimeStarted {
+                period: Span::from_ms(40),
+                permille: 950,
+            },
+        }),
+        Event::Suppressed {
+            at: at(3_000_001),
+            task: id,
+            count: 5,
         },
         Event::Lost {
             at: at(3_000_002),

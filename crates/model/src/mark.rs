@@ -1,0 +1,50 @@
+//! What a program says of its own work, through the calls of libonbeat.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Instant, Span, TaskId};
+
+/// One call of `<onbeat/job.h>` or `<onbeat/mdn.h>`.
+///
+/// The kernel names the thread and the time, so nobody can speak for another; what is said is
+/// untrusted all the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Mark {
+    /// When.
+    #[serde(rename = "at_ns")]
+    pub at: Instant,
+    /// Who.
+    #[serde(flatten)]
+    pub task: TaskId,
+    /// When its present burst woke.
+    #[serde(rename = "woke_ns")]
+    pub woke: Instant,
+    /// All CPU time that the thread had taken by then.
+    #[serde(rename = "executed_ns")]
+    pub executed: Span,
+    /// What it said.
+    #[serde(flatten)]
+    pub said: Said,
+}
+
+/// What a thread can say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "said", rename_all = "snake_case")]
+pub enum Said {
+    /// A job begins (AQuoSA, `qmgr_begin_cycle`).
+    JobBegan,
+    /// The job has ended (AQuoSA, `qmgr_end_cycle`; GRACE-OS, `finish_job`).
+    JobEnded,
+    /// A deadline was missed just now (Banachowski, Wu and Brandt, section 2).
+    MissedDeadline,
+    /// It is soft real-time from now on (GRACE-OS, section 3.1).
+    RealTimeStarted {
+        /// One job each.
+        #[serde(rename = "period_ns")]
+        period: Span,
+        /// Of a thousand jobs, those that are to meet their deadline: rho.
+        permille: u32,
+    },
+    /// It is soft real-time no longer.
+    RealTimeExited,
+}

@@ -1,0 +1,167 @@
+//! Listens to the probes of libonbeat in the processes that are tracked.
+//!
+//! The probes stand in the programs themselves, in whatever files a process maps to execute: its own,
+//! and libraries, also those it loads later. So the maps of a process are looked at when it is first
+//! heard of, when it has executed another program, and from then on at growing distances: a library
+//! that is loaded later is heard after [`LONGEST_PAUSE`] at the latest. The kernel attaches to one
+//! process only; others that map the same file pay nothing.
+
+use std::collections::{HashMap, HashSet};
+use std::fs::{self, File};
+use std::os::unix::fs::MetadataExt;
+
+use libbpf_rs::{Link, ProgramMut, UsdtOpts};
+use onbeat_model::{Event, Instant, Span};
+
+use super::{Error, wire};
+use crate::probes::{self, PROVIDER, Probe};
+use crate::workload::started_ticks;
+
+const FIRST_PAUSE: Span = Span::from_ms(20);
+const LONGEST_PAUSE: Span = Span::from_secs(2);
+
+/// Files whose probes are remembered; a machine runs a few hundred.
+const MOST_FILES: usize = 4096;
+
+/// A file, also if its name has gone, with its last change.
+type FileId = (u64, u64, i64, i64);
+
+/// What is listened to.
+#[derive(Debug, Default)]
+pub(super) struct Listener {
+    processes: HashMap<u32, Process>,
+    known: HashMap<FileId, Vec<Probe>>,
+    next: Option<Instant>,
+    refused: Option<Error>,
+}
+
+#[derive(Debug)]
+struct Process {
+    started_ticks: u64,
+    heard: HashSet<FileId>,
+    links: Vec<Link>,
+    next: Instant,
+    pause: Span,
+}
+
+/// A file that a process maps to execute.
+struct Mapped {
+    range: String,
+    file: FileId,
+}
+
+impl Listener {
+    /// Takes notice of the processes that come to be tracked, or execute another program.
+    pub(super) fn hear(&mut self, events: &[Event]) {
+        for event in events {
+            if let Event::Tracked { at, task } | Event::Renamed { at, task } = event {
+                self.look_soon(task.pid, *at);
+            }
+        }
+    }
+
+    /// The maps of `pid` are worth a look.
+    pub(super) fn look_soon(&mut self, pid: u32, now: Instant) {
+        let process = self.processes.entry(pid).or_insert_with(|| Process {
+            started_ticks: started_ticks(pid).unwrap_or_default(),
+            heard: HashSet::new(),
+            links: Vec::new(),
+            next: now,
+            pause: FIRST_PAUSE,
+        });
+        process.next = now;
+        process.pause = FIRST_PAUSE;
+        self.next = Some(now);
+    }
+
+    /// Looks at the processes whose time has come, and attaches `program` to what they have got.
+    pub(super) fn look(&mut self, program: &ProgramMut<'_>, now: Instant) {
+        if self.next.is_none_or(|next| next > now) {
+            return;
+        }
+        let due: Vec<u32> = self
+            .processes
+            .iter()
+            .filter(|(_, process)| process.next <= now)
+            .map(|(&pid, _)| pid)
+            .collect();
+        for pid in due {
+            self.look_at(pid, program, now);
+        }
+        self.next = self.processes.values().map(|process| process.next).min();
+    }
+
+    /// Why a probe could not be listened to, the first time that happened.
+    pub(super) const fn refused(&self) -> Option<&Error> {
+        self.refused.as_ref()
+    }
+
+    /// How many probes' files are listened to, over all processes.
+    pub(super) fn heard(&self) -> usize {
+        self.processes.values().map(|p| p.links.len()).sum()
+    }
+
+    fn look_at(&mut self, pid: u32, program: &ProgramMut<'_>, now: Instant) {
+        let maps = fs::read_to_string(format!("/proc/{pid}/maps")).unwrap_or_default();
+        let Some(process) = self.processes.get_mut(&pid) else {
+            return;
+        };
+        if maps.is_empty() || started_ticks(pid) != Some(process.started_ticks) {
+            self.processes.remove(&pid);
+            return;
+        }
+        process.next = now + process.pause;
+        process.pause = (process.pause * 2).min(LONGEST_PAUSE);
+        for mapped in maps.lines().filter_map(|line| mapped(pid, line)) {
+            if !process.heard.insert(mapped.file) {
+                continue;
+            }
+            let path = format!("/proc/{pid}/map_files/{}", mapped.range);
+            if self.known.len() >= MOST_FILES {
+                self.known.clear();
+            }
+            let probes = self
+                .known
+                .entry(mapped.file)
+                .or_insert_with(|| File::open(&path).map_or_else(|_| Vec::new(), probes::in_file));
+            for &probe in probes.iter() {
+                let options = UsdtOpts {
+                    cookie: cookie(probe).into(),
+                    ..UsdtOpts::default()
+                };
+                let pid = pid.cast_signed();
+                match program.attach_usdt_with_opts(pid, &path, PROVIDER, probe.name(), options) {
+                    Ok(link) => process.links.push(link),
+                    Err(error) => {
+                        self.refused
+                            .get_or_insert_with(|| Error::kernel("listen to a probe")(error));
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// What a line of `/proc/PID/maps` says, if it is of an executable mapping of an ordinary file.
+fn mapped(pid: u32, line: &str) -> Option<Mapped> {
+    let mut fields = line.split_ascii_whitespace();
+    let range = fields.next()?;
+    fields.next()?.contains('x').then_some(())?;
+    (fields.nth(2)? != "0").then_some(())?;
+    let file = fs::metadata(format!("/proc/{pid}/map_files/{range}")).ok()?;
+    file.is_file().then(|| Mapped {
+        range: range.to_owned(),
+        file: (file.dev(), file.ino(), file.mtime(), file.mtime_nsec()),
+    })
+}
+
+/// The kind of record that the program writes of a call.
+const fn cookie(probe: Probe) -> u32 {
+    match probe {
+        Probe::JobBegin => wire::JOB_BEGAN,
+        Probe::JobEnd | Probe::RealTimeFinishJob => wire::JOB_ENDED,
+        Probe::Mdn => wire::MISSED_DEADLINE,
+        Probe::RealTimeStart => wire::REALTIME_STARTED,
+        Probe::RealTimeExit => wire::REALTIME_EXITED,
+    }
+}

@@ -1,0 +1,183 @@
+//! Which of libonbeat's static probes an ELF file holds.
+//!
+//! A probe is a note of the section `.note.stapsdt`: the address of an instruction that does nothing, the
+//! provider, the name, and where the arguments are. What is read here decides only whether the kernel
+//! is asked to attach to the file, so that files without such probes cost one look, and a hostile one no
+//! more than that.
+
+use std::ffi::CStr;
+use std::fs::File;
+use std::io::BufReader;
+
+use object::elf::{FileHeader64, SHT_NOTE};
+use object::read::elf::{FileHeader, SectionHeader};
+use object::{Endianness, ReadCache, ReadRef};
+
+/// The provider of libonbeat's probes.
+pub const PROVIDER: &str = "onbeat";
+
+/// More notes than this no program has; reading them would only cost memory.
+const MOST_NOTES_BYTES: u64 = 1 << 20;
+
+/// The addresses at the head of a note's description: of the probe, of a base, of its semaphore.
+const ADDRESSES: usize = 3 * 8;
+
+/// A call of `<onbeat/job.h>` or `<onbeat/mdn.h>`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Probe {
+    /// `onbeat_job_begin`.
+    JobBegin,
+    /// `onbeat_job_end`.
+    JobEnd,
+    /// `onbeat_mdn`.
+    Mdn,
+    /// `onbeat_realtime_start`.
+    RealTimeStart,
+    /// `onbeat_realtime_finish_job`.
+    RealTimeFinishJob,
+    /// `onbeat_realtime_exit`.
+    RealTimeExit,
+}
+
+impl Probe {
+    /// All there are.
+    pub const ALL: [Self; 6] = [
+        Self::JobBegin,
+        Self::JobEnd,
+        Self::Mdn,
+        Self::RealTimeStart,
+        Self::RealTimeFinishJob,
+        Self::RealTimeExit,
+    ];
+
+    /// The probe's name in the note.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::JobBegin => "job_begin",
+            Self::JobEnd => "job_end",
+            Self::Mdn => "mdn",
+            Self::RealTimeStart => "realtime_start",
+            Self::RealTimeFinishJob => "realtime_finish_job",
+            Self::RealTimeExit => "realtime_exit",
+        }
+    }
+}
+
+/// The probes in the file, each once, in order. None if it is no ELF file of 64 bits, or damaged.
+#[must_use]
+pub fn in_file(file: File) -> Vec<Probe> {
+    in_elf(&ReadCache::new(BufReader::new(file)))
+}
+
+/// The probes in a file's bytes, as [`in_file`].
+#[must_use]
+pub fn in_bytes(bytes: &[u8]) -> Vec<Probe> {
+    in_elf(bytes)
+}
+
+fn in_elf<'data>(file: impl ReadRef<'data>) -> Vec<Probe> {
+    let mut probes = read(file).unwrap_or_default();
+    probes.sort_unstable();
+    probes.dedup();
+    probes
+}
+
+fn read<'data>(file: impl ReadRef<'data>) -> object::Result<Vec<Probe>> {
+    let header = FileHeader64::<Endianness>::parse(file)?;
+    let endian = header.endian()?;
+    let sections = header.sections(endian, file)?;
+    let mut found = Vec::new();
+    for section in sections.iter() {
+        if section.sh_type(endian) != SHT_NOTE
+            || section.sh_size(endian) > MOST_NOTES_BYTES
+            || sections.section_name(endian, section)? != b".note.stapsdt"
+        {
+            continue;
+        }
+        let Some(mut notes) = section.notes(endian, file)? else {
+            continue;
+        };
+        while let Some(note) = notes.next()? {
+            found.extend(note.desc().get(ADDRESSES..).and_then(probe));
+        }
+    }
+    Ok(found)
+}
+
+/// The probe that a provider and a name, each ended by a zero, speak of.
+fn probe(text: &[u8]) -> Option<Probe> {
+    let provider = CStr::from_bytes_until_nul(text).ok()?;
+    let rest = text.get(provider.count_bytes() + 1..)?;
+    let name = CStr::from_bytes_until_nul(rest).ok()?;
+    (provider.to_bytes() == PROVIDER.as_bytes()).then_some(())?;
+    Probe::ALL
+        .into_iter()
+        .find(|probe| probe.name().as_bytes() == name.to_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use object::write::{Object, SectionKind};
+    use object::{Architecture, BinaryFormat, Endianness};
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn note(provider: &str, name: &str) -> Vec<u8> {
+        let mut description = vec![0; ADDRESSES];
+        description.extend(format!("{provider}\0{name}\0-8@%rdi\0").bytes());
+        let words = [8, description.len() as u32, 3].map(u32::to_le_bytes);
+        let mut note = [words.as_flattened(), b"stapsdt\0", &description].concat();
+        note.resize(note.len().next_multiple_of(4), 0);
+        note
+    }
+
+    fn elf(notes: &[(&str, &str)]) -> Vec<u8> {
+        let mut file = Object::new(BinaryFormat::Elf, Architecture::X86_64, Endianness::Little);
+        let name = b".note.stapsdt".to_vec();
+        let section = file.add_section(Vec::new(), name, SectionKind::Note);
+        for (provider, name) in notes {
+            file.append_section_data(section, &note(provider, name), 4);
+        }
+        file.write().unwrap()
+    }
+
+    #[test]
+    fn each_probe_of_the_library_is_found_once_and_those_of_others_are_not() {
+        let file = elf(&[
+            ("onbeat", "mdn"),
+            ("libc", "setjmp"),
+            ("onbeat", "job_begin"),
+            ("onbeat", "mdn"),
+            ("onbeat", "unheard_of"),
+            ("on", "mdn"),
+        ]);
+        assert_eq!(in_bytes(&file), [Probe::JobBegin, Probe::Mdn]);
+        for probe in Probe::ALL {
+            assert_eq!(in_bytes(&elf(&[("onbeat", probe.name())])), [probe]);
+        }
+        assert_eq!(in_bytes(&elf(&[])), []);
+        assert_eq!(in_bytes(b"\x7fELF"), []);
+    }
+
+    #[test]
+    fn a_file_is_read_as_its_bytes_are() {
+        let mut file = tempfile::tempfile().unwrap();
+        let bytes = elf(&[("onbeat", "job_end")]);
+        std::io::Write::write_all(&mut file, &bytes).unwrap();
+        assert_eq!(in_file(file), [Probe::JobEnd]);
+    }
+
+    proptest! {
+        #[test]
+        fn a_damaged_file_is_answered(at in 0_usize..600, byte: u8, cut in 0_usize..600) {
+            let mut file = elf(&[("onbeat", "mdn"), ("onbeat", "job_end")]);
+            let length = file.len();
+            file[at % length] = byte;
+            file.truncate(length - cut % length);
+            let found = in_bytes(&file);
+            prop_assert!(found.len() <= 2);
+        }
+    }
+}

@@ -1,0 +1,116 @@
+//! What programs say of their own work: each mark heard, from whom it came, and a flood counted.
+
+use onbeat_model::{Event, Follow, Mark, Said, Sensor, Span};
+use onbeat_sense::bpf::{BpfSensor, Hooks, Options};
+
+use crate::role::{Role, eventually, heard, heard_to_the_end, sensor};
+
+const JOBS: usize = 1009;
+const FLOOD: u64 = 200_003;
+
+fn marks(events: &[Event]) -> Vec<Mark> {
+    let mark = |event: &Event| match event {
+        Event::Marked(mark) => Some(*mark),
+        _ => None,
+    };
+    events.iter().filter_map(mark).collect()
+}
+
+fn suppressed(events: &[Event]) -> u64 {
+    let count = |event: &Event| match event {
+        Event::Suppressed { count, .. } => u64::from(*count),
+        _ => 0,
+    };
+    events.iter().map(count).sum()
+}
+
+/// A role that is tracked and listened to.
+fn listened(sensor: &mut BpfSensor) -> Role {
+    let role = Role::start();
+    sensor.track(role.pid(), Follow::Threads).unwrap();
+    assert!(sensor.deaf().is_none(), "{:?}", sensor.deaf());
+    role
+}
+
+#[test]
+fn each_mark_of_a_prime_number_of_jobs_is_heard_in_order_with_its_thread_and_cpu_time() {
+    for hooks in [Hooks::Btf, Hooks::Raw] {
+        let options = Options {
+            hooks,
+            ..Options::default()
+        };
+        let Some(mut sensor) = sensor(options) else {
+            return;
+        };
+        let mut role = listened(&mut sensor);
+        let id = role.id();
+        role.ask(b'j');
+        let account = Span::from_ns(role.account_ns());
+        role.dismiss();
+        let events = heard_to_the_end(&mut sensor);
+
+        let marks = marks(&events);
+        let said: Vec<Said> = marks.iter().map(|mark| mark.said).collect();
+        let mut expected = vec![Said::RealTimeStarted {
+            period: Span::from_ms(40),
+            permille: 950,
+        }];
+        expected.extend([Said::JobBegan, Said::JobEnded].repeat(JOBS));
+        expected.push(Said::RealTimeExited);
+        assert_eq!(said, expected, "{hooks:?}");
+        assert_eq!(suppressed(&events), 0);
+        assert!(marks.iter().all(|mark| mark.task == id));
+        assert!(marks.iter().all(|mark| mark.woke <= mark.at));
+        assert!(marks.is_sorted_by_key(|mark| mark.at));
+        assert!(marks.is_sorted_by_key(|mark| mark.executed));
+        let last = marks.last().map(|mark| mark.executed);
+        assert!(
+            last > Some(Span::ZERO) && account > Span::ZERO,
+            "{last:?}, {account}"
+        );
+    }
+}
+
+#[test]
+fn a_flood_of_marks_is_counted_and_costs_no_other_event() {
+    let Some(mut sensor) = sensor(Options::default()) else {
+        return;
+    };
+    let mut role = listened(&mut sensor);
+    role.dismiss_after(b'w');
+    let events = heard_to_the_end(&mut sensor);
+    let told = marks(&events);
+    assert!(told.iter().all(|mark| mark.said == Said::MissedDeadline));
+    assert_eq!(told.len() as u64 + suppressed(&events), FLOOD);
+    assert!(!events.iter().any(|e| matches!(e, Event::Lost { .. })));
+}
+
+#[test]
+fn nobody_hears_the_marks_of_a_process_that_is_not_tracked() {
+    let Some(mut sensor) = sensor(Options::default()) else {
+        return;
+    };
+    let mut tracked = listened(&mut sensor);
+    let mut other = Role::start();
+    other.ask(b'j');
+    tracked.dismiss();
+    assert_eq!(marks(&heard_to_the_end(&mut sensor)), []);
+}
+
+#[test]
+fn a_library_loaded_later_is_listened_to() {
+    let Some(mut sensor) = sensor(Options::default()) else {
+        return;
+    };
+    let mut role = listened(&mut sensor);
+    let before = sensor.probes();
+    role.ask(b'l');
+    eventually("the library is found", || {
+        heard(&mut sensor);
+        sensor.probes() > before
+    });
+    role.ask(b'L');
+    let marks = marks(&heard(&mut sensor));
+    assert_eq!(marks.len(), 1);
+    assert_eq!(marks[0].said, Said::JobEnded);
+}
