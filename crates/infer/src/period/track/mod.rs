@@ -84,6 +84,8 @@ pub struct Tracker {
 struct Cell {
     /// The error nearest to zero so far, in nanoseconds; positive is late.
     error: f64,
+    /// Until when the thread was last seen busy when this cell began.
+    busy_before: Instant,
     /// Beats between the last cell with a wakeup and this one had none.
     left_out: bool,
     /// The thread was busy with something older at the last release before this cell's first wakeup.
@@ -176,11 +178,10 @@ impl Tracker {
         self.advance(beats_now);
         self.beats_seen = self.beats_seen.saturating_add(1);
         let error = since - beats_now * self.period;
-        let gate = self.errors.gate();
-        let last_release = if error < 0.0 { -self.period } else { 0.0 };
-        let behind = self.busy_until > shifted(self.beat, self.fraction + last_release - gate);
+        let behind = self.was_behind(woke, error, last.filter(|_| beats_now <= 1.0));
         self.cell = Some(Cell {
             error,
+            busy_before: self.busy_until,
             left_out: beats >= 2.0 && !behind,
             behind,
             half_way_before: beats < 2.0 && last.is_some_and(|cell| cell.half_way_after),
@@ -193,6 +194,22 @@ impl Tracker {
         } else {
             verdict
         }
+    }
+
+    /// Whether the thread was still busy at the last release before it `woke`, the first time in a cell,
+    /// with something older than that release. `last` is the cell before, if it is the one next to this.
+    ///
+    /// What wakes early in a cell and is busy at its release is that release's own job; except while the
+    /// thread catches up, from one overdue job to the next without a sleep worth the name.
+    fn was_behind(&self, woke: Instant, error: f64, last: Option<Cell>) -> bool {
+        let gate = self.errors.gate();
+        let slept = woke.since(self.busy_until).as_ns() as f64 > gate;
+        let busy_until = match last {
+            Some(last) if error < 0.0 && (slept || !last.behind) => last.busy_before,
+            _ => self.busy_until,
+        };
+        let back = if error < 0.0 { -self.period } else { 0.0 };
+        busy_until > shifted(self.beat, self.fraction + back - gate)
     }
 
     /// The cell is over: what its nearest wakeup says.

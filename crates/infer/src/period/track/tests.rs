@@ -209,6 +209,25 @@ fn a_thread_that_overruns_its_releases_is_not_taken_off_the_beat() {
 }
 
 #[test]
+fn a_thread_that_wakes_early_and_works_across_the_beat_puts_the_beat_right() {
+    let mut tracker = locked(40.25, 0.4);
+    let steady = (0..20).map(|n| 40.25 * f64::from(n));
+    for at in steady {
+        assert_eq!(tracker.hear(&burst(at, 4.0)), Beat::Kept);
+    }
+    // It overruns one release, and from then on wakes 3 ms before where the beat is thought to be.
+    let last = 40.25 * 20.0;
+    tracker.hear(&burst(last, 43.0));
+    for n in 2..12 {
+        tracker.hear(&burst(last + 40.0 * f64::from(n) - 3.0, 5.0));
+    }
+    let off = off(&tracker, last + 40.0 * 11.0 - 3.0);
+    assert!(off < 1.5, "{off}");
+    let period = tracker.rhythm().period.as_ms_f64();
+    assert!((period - 40.0).abs() < 0.3, "{period}");
+}
+
+#[test]
 fn a_paused_player_is_back_on_the_beat_within_four_jobs() {
     for shift in [0.0, 3.0, 7.7, 19.9, 31.0] {
         let mut tracker = locked(40.0, 0.2);

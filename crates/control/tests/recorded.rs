@@ -1,0 +1,42 @@
+//! The whole loop on recordings of real programs, without a machine to change anything on.
+
+use std::path::PathBuf;
+
+use onbeat_control::{Controller, DryRun, Next, Report, Settings, drive};
+use onbeat_model::{Bandwidth, Capacity, Span};
+use onbeat_sense::replay::{self, Replay};
+
+/// What two CPUs have to hand out.
+fn capacity() -> Capacity {
+    Capacity {
+        cpus: 2,
+        admissible: Bandwidth::from_cpus(1.8),
+        shortest_runtime: Span::from_ns(1024),
+        shortest_period: Span::from_us(100),
+        longest_period: Span::from_secs(4),
+    }
+}
+
+fn report(recording: &str) -> Report {
+    let traces = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/traces"));
+    let mut sensor = Replay::new(replay::read(traces.join(recording)).unwrap());
+    sensor.track_all();
+    let mut controller = Controller::new(Settings::default(), DryRun::new(capacity()));
+    drive(&mut sensor, &mut controller, |_, _| Next::Continue).unwrap();
+    controller.finish(onbeat_model::Sensor::now(&sensor))
+}
+
+/// Where the player wakes a little before the beat was thought to be and works across it, its jobs were
+/// told as late by most of a period, one after the other: 27 of them.
+#[test]
+fn frames_that_were_shown_in_time_are_not_told_as_missed() {
+    let report = report("onbeat/mplayer25.reserved.gz");
+    let player = report
+        .threads
+        .iter()
+        .find(|thread| thread.task.comm.to_text() == "mplayer")
+        .unwrap();
+    assert!(player.period.abs_diff(Span::from_ms(40)) < Span::from_us(100));
+    assert!(player.jobs >= 220, "{}", player.jobs);
+    assert!(player.missed <= 18, "{}", player.missed);
+}
