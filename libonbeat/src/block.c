@@ -50,9 +50,9 @@ static void rearm(struct onbeat_thread *thread)
 	int64_t deadline_ns = top ? top->earliest_deadline_ns : INT64_MAX;
 	int64_t wcet_ns = top ? top->earliest_wcet_ns : INT64_MAX;
 
-	if (thread->deadline.armed_ns != deadline_ns)
+	if (thread->deadline.armed_ns != deadline_ns || thread->deadline.uncertain)
 		onbeat_deadline_arm_(thread, deadline_ns);
-	if (thread->wcet.armed_ns != wcet_ns)
+	if (thread->wcet.armed_ns != wcet_ns || thread->wcet.uncertain)
 		onbeat_wcet_arm_(thread, wcet_ns);
 }
 
@@ -89,34 +89,57 @@ __attribute__((noreturn)) static void leave_body(struct onbeat_thread *thread)
 	siglongjmp(thread->top->env, 1);
 }
 
-/* Throws the violation of the outermost block that has expired, if one has. */
-static void throw_violation(struct onbeat_thread *thread)
+/* The outermost block that has expired, and by how much; NULL if none has. */
+static struct onbeat_block *expired(const struct onbeat_thread *thread, int64_t *delay_ns)
 {
 	struct onbeat_block *target = NULL;
 	int64_t now_ns = onbeat_now_();
 	int64_t cpu_ns = 0;
-	int64_t delay_ns = 0;
 
-	thread->pending = 0;
-	if (!thread->top)
-		return;
-	if (thread->top->earliest_wcet_ns != INT64_MAX)
+	if (thread->top && thread->top->earliest_wcet_ns != INT64_MAX)
 		cpu_ns = onbeat_cpu_now_();
 	for (struct onbeat_block *block = thread->top; block; block = block->outer) {
 		int64_t late_ns = overdue(block, now_ns, cpu_ns);
 
 		if (late_ns >= 0) {
 			target = block;
-			delay_ns = late_ns;
+			*delay_ns = late_ns;
 		}
 	}
-	if (target) {
-		record_violation(thread->top, target, delay_ns);
-		leave_body(thread);
-	}
-	/* Early: perf's clock and the CPU-time clock differ where a hypervisor steals time. */
-	onbeat_deadline_arm_(thread, thread->top->earliest_deadline_ns);
-	onbeat_wcet_arm_(thread, thread->top->earliest_wcet_ns);
+	return target;
+}
+
+/*
+ * Throws the violation that is due, if one is. The jump may abandon the other source's handler before
+ * it could note its signal, so that neither source is known to be set any more. Else the signal came early, and its source is set again:
+ * perf's clock and the CPU-time clock differ where a hypervisor steals time, and a signal can be one
+ * that was on its way when its block was left. Critical throughout, lest the other source's signal
+ * jump out of here between the note that a source is set and the call that sets it.
+ */
+static void throw_violation(struct onbeat_thread *thread)
+{
+	do {
+		struct onbeat_block *target;
+		int64_t delay_ns = 0;
+
+		thread->critical = 1;
+		onbeat_barrier();
+		thread->pending = 0;
+		target = expired(thread, &delay_ns);
+		if (target) {
+			thread->deadline.uncertain = thread->deadline.ready;
+			thread->wcet.uncertain = thread->wcet.ready;
+			record_violation(thread->top, target, delay_ns);
+			leave_body(thread);
+		}
+		if (thread->top) {
+			onbeat_deadline_arm_(thread, thread->top->earliest_deadline_ns);
+			onbeat_wcet_arm_(thread, thread->top->earliest_wcet_ns);
+		}
+		onbeat_barrier();
+		thread->critical = 0;
+		onbeat_barrier();
+	} while (thread->pending);
 }
 
 void onbeat_signalled_(struct onbeat_thread *thread)
@@ -319,6 +342,7 @@ void onbeat_block_left_(struct onbeat_block *block)
 		"this block was left by return, goto or break: let it reach its end, or throw");
 	thread = onbeat_thread_();
 	thread->critical = 1;
+	onbeat_barrier();
 	if (block->stage == ONBEAT_STAGE_BODY)
 		pop(thread, block);
 	thread->protections = block->protections;
@@ -339,13 +363,12 @@ void onbeat_within_disable(void)
 	onbeat_barrier();
 }
 
-void onbeat_within_enable(void)
+void onbeat_within_enable_at_(const char *file, int line)
 {
 	struct onbeat_thread *thread = onbeat_thread_();
 
 	if (thread->protections == 0) {
-		onbeat_misuse_(__FILE__, __LINE__,
-			       "onbeat_within_enable without onbeat_within_disable");
+		onbeat_misuse_(file, line, "onbeat_within_enable without onbeat_within_disable");
 		return;
 	}
 	onbeat_barrier();
@@ -353,6 +376,12 @@ void onbeat_within_enable(void)
 	onbeat_barrier();
 	if (thread->pending && !thread->protections)
 		throw_violation(thread);
+}
+
+/* For callers that have no preprocessor. */
+void(onbeat_within_enable)(void)
+{
+	onbeat_within_enable_at_("the program", 0);
 }
 
 int64_t onbeat_remaining(void)

@@ -46,6 +46,7 @@ void onbeat_deadline_arm_(struct onbeat_thread *thread, int64_t expires_ns)
 	struct onbeat_source *source = &thread->deadline;
 
 	source->armed_ns = expires_ns;
+	source->uncertain = false;
 	if (!source->ready) {
 		if (expires_ns == INT64_MAX)
 			return;
@@ -71,6 +72,7 @@ void onbeat_wcet_arm_(struct onbeat_thread *thread, int64_t expires_ns)
 	struct onbeat_source *source = &thread->wcet;
 
 	source->armed_ns = expires_ns;
+	source->uncertain = false;
 	if (!source->ready) {
 		if (expires_ns == INT64_MAX)
 			return;

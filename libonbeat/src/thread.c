@@ -45,22 +45,32 @@ static void thread_ended(void *argument)
 
 static void before_fork(void)
 {
-	pthread_mutex_lock(&lock);
+	/* Critical first: a violation that left this function by a jump would leave the lock taken. */
 	if (current) {
 		current->critical++;
-		current->cpu_at_fork_ns = onbeat_cpu_now_();
+		onbeat_barrier();
 	}
+	pthread_mutex_lock(&lock);
+	if (current)
+		current->cpu_at_fork_ns = onbeat_cpu_now_();
+}
+
+/* Lets violations in again; one that waited for the fork's end, or was due in the child, is thrown. */
+static void fork_has_ended(void)
+{
+	onbeat_barrier();
+	current->critical--;
+	onbeat_barrier();
+	if (current->pending)
+		onbeat_signalled_(current);
 }
 
 static void after_fork_in_parent(void)
 {
-	/* First, for a violation that waited for the fork's end leaves by a jump. */
+	/* First, for what comes next may leave by a jump. */
 	pthread_mutex_unlock(&lock);
-	if (!current)
-		return;
-	current->critical--;
-	if (!current->critical && current->pending)
-		onbeat_signalled_(current);
+	if (current)
+		fork_has_ended();
 }
 
 /* How far the child's CPU-time clock lies behind the one that the limits were read from. */
@@ -101,7 +111,7 @@ static void after_fork_in_child(void)
 		onbeat_deadline_arm_(current, current->top->earliest_deadline_ns);
 		onbeat_wcet_arm_(current, current->top->earliest_wcet_ns);
 	}
-	current->critical--;
+	fork_has_ended();
 }
 
 static void start(void)

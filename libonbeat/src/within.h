@@ -34,6 +34,7 @@ struct onbeat_source {
 	int64_t armed_ns; /* the expiry it was last set to; INT64_MAX: not set */
 	timer_t timer;
 	int perf_fd;
+	bool uncertain; /* a signal of it may have been missed: it is to be set again in any case */
 	bool ready;
 	bool perf;
 };

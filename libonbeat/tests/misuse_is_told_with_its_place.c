@@ -35,6 +35,45 @@ static void broken_out(void)
 	onbeat_end;
 }
 
+static void gone_on(void)
+{
+	for (int i = 0; i < 1; i++) {
+		onbeat_try {
+			onbeat_within_disable();
+			goto out;
+		}
+		onbeat_handle
+		onbeat_end;
+	}
+out:
+	return;
+}
+
+static void left_finally(void)
+{
+	onbeat_try {
+	}
+	onbeat_finally {
+		goto out;
+	}
+	onbeat_handle
+	onbeat_end;
+out:
+	return;
+}
+
+static void left_handler(void)
+{
+	onbeat_try {
+		onbeat_throw(onbeat_exception);
+	}
+	onbeat_handle
+		onbeat_when (onbeat_exception) {
+			return;
+		}
+	onbeat_end;
+}
+
 static void thrown_outside(void)
 {
 	onbeat_throw(onbeat_exception);
@@ -92,23 +131,48 @@ static void expect(void (*misuse)(void), const char *words, int debug_only)
 #endif
 	(void)debug_only;
 	check(WIFSIGNALED(status));
-	if (!strstr(text, words) || !strstr(text, ".c:")) {
+	if (!strstr(text, words) || !strstr(text, "misuse_is_told_with_its_place.c:")) {
 		fprintf(stderr, "wanted '%s', read: %s\n", words, text);
 		exit(1);
 	}
 }
 
+#ifndef ONBEAT_DEBUG
+/* Whether a violation still comes through: nothing was left protected. */
+static int interrupted(void)
+{
+	volatile int violated = 0;
+
+	onbeat_try_within_rel (ONBEAT_MS(1)) {
+		compute_for_ever();
+	}
+	onbeat_handle
+		onbeat_when (onbeat_deadline_violation) {
+			violated = 1;
+		}
+	onbeat_end;
+	return violated;
+}
+#endif
+
 int main(void)
 {
 	expect(returned, "left by return", 1);
 	expect(broken_out, "left by return, goto or break", 1);
+	expect(gone_on, "left by return, goto or break", 1);
+	expect(left_finally, "left by return, goto or break", 1);
+	expect(left_handler, "left by return, goto or break", 1);
 	expect(enabled_too_often, "without onbeat_within_disable", 1);
 	expect(thrown_outside, "no block handles it", 0);
 	expect(nested_too_deep, "nested deeper than", 0);
 #ifndef ONBEAT_DEBUG
 	/* A build that goes on has put the thread's constraints right. */
 	check(leave_by_return() == 1);
+	gone_on();
+	left_finally();
+	left_handler();
 	check(onbeat_remaining() == ONBEAT_FOREVER);
+	check(interrupted());
 #endif
 	return 0;
 }

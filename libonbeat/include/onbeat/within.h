@@ -197,6 +197,8 @@ void onbeat_block_measure_(struct onbeat_block *block);
 void onbeat_within_disable(void);
 /* Ends a protected section; a violation that came meanwhile is thrown here. */
 void onbeat_within_enable(void);
+void onbeat_within_enable_at_(const char *file, int line);
+#define onbeat_within_enable() onbeat_within_enable_at_(__FILE__, __LINE__)
 
 /* The time to the earliest expiry of any deadline block this thread is in; negative once past. */
 int64_t onbeat_remaining(void);

@@ -1,0 +1,36 @@
+#!/bin/sh
+# The compiler refuses what is not a block: an end without a try, a handler without its block, a block without
+# its end. And it takes the same text with the mistake mended.
+cd "$(dirname "$0")/.." || exit 1
+status=0
+
+compile() {
+	printf '#include <onbeat/within.h>\nvoid f(void);\nvoid f(void)\n{\n%s\n}\n' "$1" |
+		${CC:-cc} -std=gnu11 -Iinclude -fsyntax-only -x c - 2>/dev/null
+}
+
+refused() {
+	if compile "$1"; then
+		echo "this compiles: $1"
+		status=1
+	fi
+}
+
+taken() {
+	if ! compile "$1"; then
+		echo "this does not compile: $1"
+		status=1
+	fi
+}
+
+taken 'onbeat_try { } onbeat_handle onbeat_when (onbeat_exception) { } onbeat_end;'
+refused '{ } onbeat_handle onbeat_when (onbeat_exception) { } onbeat_end;'
+refused 'onbeat_end;'
+refused 'onbeat_when (onbeat_exception) { }'
+refused 'onbeat_try { } onbeat_handle onbeat_when (onbeat_exception) { }'
+refused 'onbeat_try { } onbeat_end;'
+taken 'onbeat_try { } onbeat_finally { } onbeat_handle onbeat_end;'
+refused 'onbeat_try { } onbeat_handle onbeat_end; onbeat_finally { }'
+refused 'onbeat_try { } onbeat_handle onbeat_when (onbeat_exception) { onbeat_delay(1); } onbeat_end;'
+refused 'onbeat_rethrow();'
+exit $status
