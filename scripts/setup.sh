@@ -11,7 +11,7 @@ cd "$(dirname "$0")/.."
 build=(gcc g++ libc6-dev make pkg-config clang llvm libelf-dev zlib1g-dev ca-certificates curl git)
 hogs=(stress-ng)
 # On the live kernel, the tests run real programs: rt-app, ffmpeg, setpriv and taskset.
-test=("${build[@]}" "${hogs[@]}" systemtap-sdt-dev rt-app ffmpeg python3 util-linux)
+test=("${build[@]}" "${hogs[@]}" systemtap-sdt-dev rt-app ffmpeg python3 util-linux mandoc musl-tools valgrind)
 check=("${build[@]}" clang-format shellcheck)
 demo=("${build[@]}" "${hogs[@]}" ffmpeg mplayer xvfb fonts-dejavu-core)
 experiments=("${demo[@]}" rt-app strace linux-perf)
