@@ -1,20 +1,37 @@
 #!/bin/sh
-# Every function and macro of the public headers has a man page, and each page is sound.
+# Every public name has a man page, a place in a compiled example and one in a test; each page is sound.
 cd "$(dirname "$0")/.." || exit 1
 status=0
-names=$(grep -hoE '\bonbeat_[a-z_]+[a-z] ?\(' include/onbeat/*.h | tr -d ' (' | sort -u
-	grep -hoE '^#define (onbeat_[a-z_]+[a-z]|ONBEAT_DEFINE_EXCEPTION)' include/onbeat/*.h | sed 's/^#define //' | sort -u)
-for name in $names; do
-	if [ ! -e "man/$name.3" ]; then
-		echo "no page: $name"
-		status=1
-	fi
+
+complain() {
+	echo "$*"
+	status=1
+}
+
+# Names that end in an underscore are the library's own.
+functions=$(sed -n '/^struct [a-z_]*;/d; s/^\(extern \)\?[a-z].*[ *]\(onbeat_[a-z_]*[a-z]\)[;(\[].*/\2/p' include/onbeat/*.h)
+macros=$(sed -n 's/^#define \(onbeat_[a-z_]*[a-z]\|ONBEAT_[A-Z]*[A-Z_]*[A-Z]\)\([ (].*\|$\)/\1/p' include/onbeat/*.h |
+	grep -v '_H$')
+for name in $(printf '%s\n' "$functions" "$macros" | sort -u); do
+	[ -e "man/$name.3" ] || complain "no page: $name"
+	grep -qw "$name" examples/*.c || complain "in no example: $name"
+	grep -qw "$name" tests/*.c tests/*.cpp || complain "in no test: $name"
 done
 for page in man/*.3 man/*.7; do
 	linked=$(sed -n 's|^\.so man3/||p' "$page")
-	if [ -n "$linked" ] && [ ! -e "man/$linked" ]; then
-		echo "$page leads to $linked, which is not there"
-		status=1
+	if [ -n "$linked" ]; then
+		[ -e "man/$linked" ] || complain "$page leads to $linked, which is not there"
+		name=$(basename "$page" .3)
+		grep -qw "$name" "man/$linked" || complain "$page leads to $linked, which does not mention $name"
 	fi
 done
+if command -v mandoc >/dev/null; then
+	# A page that only leads to another is nothing to look at by itself.
+	pages=$(grep -L '^\.so ' man/*.3 man/*.7)
+	for page in $pages; do
+		mandoc -T lint -W warning "$page" || status=1
+	done
+elif [ -n "${CI:-}" ]; then
+	complain "mandoc is not here: scripts/setup.sh test installs it"
+fi
 exit $status

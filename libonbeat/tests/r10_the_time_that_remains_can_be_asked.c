@@ -4,6 +4,9 @@
 
 #include "check.h"
 
+_Static_assert(ONBEAT_S(2) == ONBEAT_MS(2000) && ONBEAT_MS(3) == ONBEAT_US(3000) && ONBEAT_US(4) == ONBEAT_NS(4000),
+	       "times are nanoseconds");
+
 int main(void)
 {
 	check(onbeat_remaining() == ONBEAT_FOREVER);

@@ -18,6 +18,7 @@ int main(void)
 
 	onbeat_job_begin();
 	mdn();
+	onbeat_mdn();
 	onbeat_job_end();
 	onbeat_realtime_start(INT64_C(40000000), 950);
 	onbeat_realtime_finish_job();
