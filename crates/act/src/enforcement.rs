@@ -23,7 +23,9 @@ pub(crate) struct Enforcement {
 impl Enforcement {
     /// Measures it on a short-lived thread; none if it gets no reservation, or is never stopped.
     pub(crate) fn measure() -> Option<Self> {
-        let used = std::thread::spawn(used_before_stopped).join().ok()??;
+        let reservation = Reservation::implicit(RUNTIME, PERIOD).ok()?;
+        let measure = std::thread::spawn(move || used_before_stopped(reservation));
+        let used = measure.join().ok()??;
         Some(Self {
             given: RUNTIME,
             used,
@@ -36,11 +38,12 @@ impl Enforcement {
     }
 }
 
-fn used_before_stopped() -> Option<Span> {
-    let reservation = Reservation::implicit(RUNTIME, PERIOD).ok()?;
+/// What the calling thread, which always wants to run, uses of a `reservation` before it is stopped for the
+/// first time; none if it gets none, or is not stopped. The thread keeps the reservation until it ends.
+pub(crate) fn used_before_stopped(reservation: Reservation) -> Option<Span> {
     Attributes::reserved(reservation, false).set(0).ok()?;
     let begun = clock::executed();
-    let end = clock::now() + PERIOD * 10;
+    let end = clock::now() + reservation.period() * 10;
     let mut last: (Instant, Instant) = (clock::now(), begun);
     while last.0 < end {
         let now = (clock::now(), clock::executed());

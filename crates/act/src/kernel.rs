@@ -10,6 +10,7 @@ use onbeat_model::{Bandwidth, Capacity, Feature, Reservation, Span, Support};
 
 use crate::affinity::Affinity;
 use crate::attributes::{Attributes, Policy, RealTime};
+use crate::cpufreq;
 use crate::deadline::may_reserve;
 use crate::enforcement::Enforcement;
 use crate::limits::Limits;
@@ -30,6 +31,7 @@ pub fn probe() -> Vec<Feature> {
         own_priority(),
         server_state(),
         enforcement(),
+        cpufreq::probe(&cpufreq::Tree::default()),
     ]
 }
 

@@ -1,4 +1,4 @@
-//! Puts reservations in force through SCHED_DEADLINE, and puts everything back.
+//! Puts reservations in force through SCHED_DEADLINE and speeds through cpufreq, and puts everything back.
 //!
 //! [`DeadlineActuator`] is the [`Actuator`](onbeat_model::Actuator) of the live kernel. Before each
 //! change it writes its [`StateFile`](restore::StateFile), from which [`restore::restore`] undoes
@@ -7,6 +7,7 @@
 pub mod affinity;
 pub mod attributes;
 pub mod clock;
+pub mod cpufreq;
 mod deadline;
 mod enforcement;
 pub mod kernel;

@@ -81,6 +81,9 @@ pub enum Refusal {
     /// The task no longer exists.
     #[error("the task is gone")]
     Gone,
+    /// The speed of the CPUs cannot be set here.
+    #[error("the speed of the CPUs cannot be set here")]
+    NoSpeeds,
     /// Anything else the kernel said.
     #[error("{0}")]
     Other(String),
@@ -138,10 +141,8 @@ pub trait Actuator {
     ///
     /// # Errors
     /// See [`Refusal`]; the CPUs then have the speed that they had before.
-    fn set_speed(&mut self, speed: Speed) -> Result<(), Refusal> {
-        Err(Refusal::Other(format!(
-            "{speed} was asked for, and the speed of the CPUs cannot be set here"
-        )))
+    fn set_speed(&mut self, _speed: Speed) -> Result<(), Refusal> {
+        Err(Refusal::NoSpeeds)
     }
 
     /// Gives the CPUs' speed back into the hands that had it before it was first set.

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use onbeat_control::{Report, ResponseTimes, State, ThreadReport};
+use onbeat_control::{AtSpeed, Report, ResponseTimes, State, ThreadReport};
 use onbeat_model::{Bandwidth, Span};
 
 use crate::table::{Align, Table};
@@ -36,10 +36,22 @@ pub(crate) fn of(report: &Report, own: Bandwidth) -> String {
     if report.lost_events > 0 {
         closing.push(format!("{} events were lost", report.lost_events));
     }
+    if let Some(speeds) = speeds(&report.speeds) {
+        closing.push(speeds);
+    }
     closing.push(format!("onbeat itself used {own} of a CPU"));
     // Writing to a string cannot fail.
     let _ = writeln!(text, "{}.", closing.join("; "));
     text
+}
+
+/// `the CPUs ran at 1500 MHz for 12 s and at 2400 MHz for 3 s`.
+fn speeds(speeds: &[AtSpeed]) -> Option<String> {
+    let times = speeds
+        .iter()
+        .map(|AtSpeed { speed, time }| format!("at {speed} for {:.1} s", time.as_secs_f64()));
+    let times: Vec<String> = times.collect();
+    (!times.is_empty()).then(|| format!("the CPUs ran {}", times.join(", ")))
 }
 
 fn table(threads: &[ThreadReport]) -> Table {

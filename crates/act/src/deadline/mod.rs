@@ -9,7 +9,9 @@
 
 use std::collections::HashMap;
 
-use onbeat_model::{Actuator, Capacity, Instant, Refusal, Reservation, Standing, TaskId};
+use onbeat_model::{
+    Actuator, Capacity, Instant, Refusal, Reservation, Speed, Speeds, Standing, TaskId,
+};
 
 mod account;
 mod admission;
@@ -23,6 +25,7 @@ pub use diagnosis::may_reserve;
 
 use crate::attributes::{Attributes, Policy};
 use crate::clock;
+use crate::cpufreq::Cpufreq;
 use crate::limits::Limits;
 use crate::restore::StateFile;
 use crate::task;
@@ -52,6 +55,7 @@ pub struct DeadlineActuator {
     account: Account,
     others: Others,
     clock: Option<SchedulerClock>,
+    cpufreq: Option<Cpufreq>,
 }
 
 #[derive(Debug)]
@@ -86,7 +90,15 @@ impl DeadlineActuator {
             account: Account::default(),
             others: Others::default(),
             clock: SchedulerClock::measure(),
+            cpufreq: None,
         }
+    }
+
+    /// The same, with the CPUs' speed in its hands.
+    #[must_use]
+    pub fn with_cpufreq(mut self, cpufreq: Cpufreq) -> Self {
+        self.cpufreq = Some(cpufreq);
+        self
     }
 
     /// How often bandwidth had leaked in the kernel's account, and the kernel was made to recount.
@@ -280,6 +292,21 @@ impl Actuator for DeadlineActuator {
 
     fn capacity(&self) -> Capacity {
         self.limits.capacity()
+    }
+
+    fn speeds(&self) -> Option<Speeds> {
+        self.cpufreq.as_ref().map(Cpufreq::speeds)
+    }
+
+    fn set_speed(&mut self, speed: Speed) -> Result<(), Refusal> {
+        match &mut self.cpufreq {
+            Some(cpufreq) => cpufreq.set(speed),
+            None => Err(Refusal::NoSpeeds),
+        }
+    }
+
+    fn release_speed(&mut self) -> Result<(), Refusal> {
+        self.cpufreq.as_mut().map_or(Ok(()), Cpufreq::release)
     }
 }
 

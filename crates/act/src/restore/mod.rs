@@ -11,21 +11,23 @@ use std::path::{Path, PathBuf};
 
 use onbeat_model::{Span, TaskId};
 
+mod speeds;
 mod state;
 mod state_file;
 
-pub use state::{Change, Owner, Record, State, parse_state};
+pub use state::{Change, Owner, Record, SpeedChange, State, parse_state};
 pub use state_file::StateFile;
 
 use crate::attributes::{Attributes, Policy};
 use crate::clock;
+use crate::cpufreq::{self, Tree};
 use crate::deadline::leave::{Leaving, leave};
 use crate::deadline::server::Server;
 use crate::task;
 
-/// What became of one task.
+/// What became of one task, or one domain of cpufreq, whose settings are of the type `S`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Outcome {
+pub enum Outcome<S = Attributes> {
     /// It has again what it had before onbeat touched it.
     Restored,
     /// It already had.
@@ -35,7 +37,7 @@ pub enum Outcome {
     /// Somebody else changed it since (`now`): left as it is.
     LeftAlone {
         /// What it has now.
-        now: Attributes,
+        now: S,
     },
     /// The kernel refused; the state file stays, to try again.
     Failed {
@@ -44,7 +46,7 @@ pub enum Outcome {
     },
 }
 
-impl fmt::Display for Outcome {
+impl<S: fmt::Display> fmt::Display for Outcome<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Restored => f.write_str("put back"),
@@ -58,6 +60,14 @@ impl fmt::Display for Outcome {
             }
             Self::Failed { error } => write!(f, "not put back: {error}"),
         }
+    }
+}
+
+impl<S> Outcome<S> {
+    /// Whether it is worth another try.
+    #[must_use]
+    pub const fn failed(&self) -> bool {
+        matches!(self, Self::Failed { .. })
     }
 }
 
@@ -80,6 +90,8 @@ pub enum Skipped {
 pub struct Report {
     /// Every task that a state file told of, and what became of it.
     pub tasks: Vec<(TaskId, Outcome)>,
+    /// Every domain of cpufreq that a state file told of, and what became of it.
+    pub domains: Vec<(u32, Outcome<cpufreq::Settings>)>,
     /// State files that were passed over, and why.
     pub skipped: Vec<(PathBuf, Skipped)>,
     /// Lines that were no records.
@@ -91,10 +103,8 @@ impl Report {
     #[must_use]
     pub fn is_complete(&self) -> bool {
         self.skipped.is_empty()
-            && !self
-                .tasks
-                .iter()
-                .any(|(_, outcome)| matches!(outcome, Outcome::Failed { .. }))
+            && !self.tasks.iter().any(|(_, outcome)| outcome.failed())
+            && !self.domains.iter().any(|(_, outcome)| outcome.failed())
     }
 }
 
@@ -104,6 +114,14 @@ impl Report {
 /// # Errors
 /// If the directory cannot be read.
 pub fn restore(directory: &Path, force: bool) -> io::Result<Report> {
+    restore_in(directory, &Tree::default(), force)
+}
+
+/// The same, with cpufreq's files in another place.
+///
+/// # Errors
+/// If the directory cannot be read.
+pub fn restore_in(directory: &Path, tree: &Tree, force: bool) -> io::Result<Report> {
     let mut report = Report::default();
     let entries = match fs::read_dir(directory) {
         Ok(entries) => entries,
@@ -115,7 +133,7 @@ pub fn restore(directory: &Path, force: bool) -> io::Result<Report> {
         if path
             .extension()
             .is_some_and(|extension| extension == "jsonl")
-            && let Err(skipped) = restore_file(&path, force, &mut report)
+            && let Err(skipped) = restore_file(&path, tree, force, &mut report)
         {
             report.skipped.push((path, skipped));
         }
@@ -123,7 +141,7 @@ pub fn restore(directory: &Path, force: bool) -> io::Result<Report> {
     Ok(report)
 }
 
-fn restore_file(path: &Path, force: bool, report: &mut Report) -> Result<(), Skipped> {
+fn restore_file(path: &Path, tree: &Tree, force: bool, report: &mut Report) -> Result<(), Skipped> {
     let user = fs::symlink_metadata(path)?.uid();
     // SAFETY: geteuid takes nothing and always succeeds.
     if user != 0 && user != unsafe { libc::geteuid() } {
@@ -145,8 +163,13 @@ fn restore_file(path: &Path, force: bool, report: &mut Report) -> Result<(), Ski
         }
         for (task, change) in state.changes {
             let outcome = put_back_wherever(task, &change);
-            complete &= !matches!(outcome, Outcome::Failed { .. });
+            complete &= !outcome.failed();
             report.tasks.push((task, outcome));
+        }
+        for (number, change) in state.speeds {
+            let outcome = speeds::put_back(&tree.domain(number), &change);
+            complete &= !outcome.failed();
+            report.domains.push((number, outcome));
         }
     } else {
         let gone = state.changes.into_keys().map(|task| (task, Outcome::Gone));

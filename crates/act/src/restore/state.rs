@@ -13,11 +13,12 @@ use onbeat_model::TaskId;
 use serde::{Deserialize, Serialize};
 
 use crate::attributes::Attributes;
+use crate::cpufreq;
 use crate::deadline::leave::shrunk;
 
 /// One line of a state file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "record", rename_all = "lowercase")]
+#[serde(tag = "record", rename_all = "snake_case")]
 pub enum Record {
     /// Whose file it is.
     Owner(Owner),
@@ -43,6 +44,21 @@ pub enum Record {
     Done {
         /// The task.
         task: TaskId,
+    },
+    /// About to be done: the CPUs of a domain of cpufreq had `before` when their speed was first set, and
+    /// get `set`.
+    Speed {
+        /// The domain's number.
+        domain: u32,
+        /// What to put back.
+        before: cpufreq::Settings,
+        /// What it is about to get.
+        set: cpufreq::Settings,
+    },
+    /// The domain needs nothing any more.
+    SpeedDone {
+        /// The domain's number.
+        domain: u32,
     },
 }
 
@@ -78,6 +94,33 @@ impl Change {
     }
 }
 
+/// What a state file says is still to be put back of one domain of cpufreq.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SpeedChange {
+    /// What it had before it was first touched.
+    pub before: cpufreq::Settings,
+    /// What it was last known to have been given; none if the first change may not have happened.
+    pub in_force: Option<cpufreq::Settings>,
+    /// What it was about to be given.
+    pub pending: Option<cpufreq::Settings>,
+}
+
+impl SpeedChange {
+    /// Whether onbeat, by this record, can have left the domain with `now`. A change is several writes, so each
+    /// value may be that of any of the settings it went through.
+    #[must_use]
+    pub fn can_have_left(&self, now: &cpufreq::Settings) -> bool {
+        let went_through = || {
+            let given = [&self.in_force, &self.pending].into_iter().flatten();
+            given.chain([&self.before])
+        };
+        now.governor == self.before.governor
+            && went_through().any(|settings| settings.min == now.min)
+            && went_through().any(|settings| settings.max == now.max)
+            && went_through().any(|settings| settings.setspeed == now.setspeed)
+    }
+}
+
 /// A whole state file, read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct State {
@@ -85,6 +128,8 @@ pub struct State {
     pub owner: Option<Owner>,
     /// The tasks that are not done with.
     pub changes: BTreeMap<TaskId, Change>,
+    /// The domains of cpufreq that are not done with.
+    pub speeds: BTreeMap<u32, SpeedChange>,
     /// Complete lines that are no record.
     pub damaged_lines: usize,
 }
@@ -122,6 +167,22 @@ impl State {
             Record::Done { task } => {
                 self.changes.remove(&task);
             }
+            Record::Speed {
+                domain,
+                before,
+                set,
+            } => {
+                let change = self.speeds.entry(domain).or_insert(SpeedChange {
+                    before,
+                    in_force: None,
+                    pending: None,
+                });
+                change.in_force = change.pending.take().or(change.in_force.take());
+                change.pending = Some(set);
+            }
+            Record::SpeedDone { domain } => {
+                self.speeds.remove(&domain);
+            }
         }
     }
 
@@ -140,7 +201,17 @@ impl State {
                     set,
                 })
         });
-        owner.chain(changes).collect()
+        let speeds = self.speeds.iter().flat_map(|(&domain, change)| {
+            [&change.in_force, &change.pending]
+                .into_iter()
+                .flatten()
+                .map(move |set| Record::Speed {
+                    domain,
+                    before: change.before.clone(),
+                    set: set.clone(),
+                })
+        });
+        owner.chain(changes).chain(speeds).collect()
     }
 }
 

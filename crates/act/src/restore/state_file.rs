@@ -14,6 +14,7 @@ use onbeat_model::TaskId;
 
 use super::state::{Owner, Record, State};
 use crate::attributes::Attributes;
+use crate::cpufreq::Settings;
 use crate::task;
 
 /// Records beyond what is needed, after which the file is written anew.
@@ -117,8 +118,29 @@ impl StateFile {
         self.write(Record::Done { task })
     }
 
+    /// To be called before the domain of cpufreq with this `number`, which had `before` when it was first
+    /// touched, is given `set`.
+    ///
+    /// # Errors
+    /// If it could not be written: the change must not be made.
+    pub fn domain(&mut self, number: u32, before: &Settings, set: &Settings) -> io::Result<()> {
+        self.write(Record::Speed {
+            domain: number,
+            before: before.clone(),
+            set: set.clone(),
+        })
+    }
+
+    /// The domain with this `number` needs nothing any more.
+    ///
+    /// # Errors
+    /// If it could not be written; restoring finds out by itself.
+    pub fn domain_done(&mut self, number: u32) -> io::Result<()> {
+        self.write(Record::SpeedDone { domain: number })
+    }
+
     fn write(&mut self, record: Record) -> io::Result<()> {
-        let needed = 2 * self.state.changes.len() + 1;
+        let needed = 2 * (self.state.changes.len() + self.state.speeds.len()) + 1;
         if self.records > needed + SLACK {
             self.compact()?;
         }
@@ -155,7 +177,7 @@ impl StateFile {
 
 impl Drop for StateFile {
     fn drop(&mut self) {
-        if self.state.changes.is_empty() {
+        if self.state.changes.is_empty() && self.state.speeds.is_empty() {
             // A file left behind says that nothing is to be done: harmless.
             let _ = fs::remove_file(&self.path);
         }

@@ -3,11 +3,13 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use onbeat_control::PowerSettings;
+use onbeat_decide::power::Band;
 use onbeat_decide::predictor::{Kind, Parameters};
 use onbeat_model::{Bandwidth, Span};
 
 use super::state::StateDirectory;
-use super::values::{self, PredictorName, Weight};
+use super::values::{self, PowerMode, PredictorName, Weight};
 
 /// How threads are kept on the beat.
 #[derive(Debug, Args)]
@@ -57,6 +59,27 @@ pub(crate) struct KeepOptions {
     #[arg(long, help_heading = "Limits")]
     pub(crate) reclaim: bool,
 
+    /// Set the speed of the CPUs, too, so that no job runs short of budget when they slow down
+    ///
+    /// Without this, their speed is left alone. A governor stays what it is: `userspace` is told the speed, any
+    /// other one gets limits with one speed between them.
+    #[arg(
+        long,
+        value_enum,
+        value_name = "HOW",
+        help_heading = "Power",
+        conflicts_with = "dry_run"
+    )]
+    power: Option<PowerMode>,
+    /// The utilisation of the busiest CPU below which a lower speed is set, and above which the highest one
+    #[arg(long, value_name = "LOW-HIGH", default_value = "20%-80%", help_heading = "Power",
+          requires = "power", value_parser = values::band)]
+    power_band: Band,
+    /// How often that is looked at, as in 1s
+    #[arg(long, value_name = "TIME", default_value = "1s", help_heading = "Power",
+          requires = "power", value_parser = values::positive_span)]
+    power_sampling: Span,
+
     /// Keep this running process on the beat, too; may be given several times
     #[arg(long, value_name = "PID", help_heading = "Whom")]
     pub(crate) also: Vec<u32>,
@@ -89,6 +112,14 @@ pub(crate) struct KeepOptions {
 }
 
 impl KeepOptions {
+    /// How the speed of the CPUs is managed, if it is.
+    pub(crate) fn power(&self) -> Option<PowerSettings> {
+        self.power.map(|PowerMode::Band| PowerSettings {
+            band: self.power_band,
+            sampling: self.power_sampling,
+        })
+    }
+
     /// The predictor that the flags describe.
     pub(crate) fn predictor(&self) -> (Kind, Parameters) {
         let window = usize::from(self.samples);
@@ -131,5 +162,8 @@ mod tests {
         assert_eq!(parameters.window, 16);
         assert_eq!(parameters.above, above(16, 0.9375));
         assert_eq!(parameters.sampling, Span::from_secs(1));
+        let power = PowerSettings::default();
+        assert_eq!(values::band("20%-80%"), Ok(power.band));
+        assert_eq!(power.sampling, Span::from_secs(1));
     }
 }

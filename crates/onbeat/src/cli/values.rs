@@ -4,6 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use clap::ValueEnum;
+use onbeat_decide::power::Band;
 use onbeat_decide::predictor::Kind;
 use onbeat_model::{Bandwidth, Span};
 
@@ -29,6 +30,13 @@ pub(crate) enum PredictorName {
     MeanSigma,
     /// The binary controller of the first LFS: up when a budget ran out, else slowly down
     Binary,
+}
+
+/// How `run` and `attach` manage the speed of the CPUs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum PowerMode {
+    /// Keep the utilisation of the busiest CPU in a band (the power manager of LFS++)
+    Band,
 }
 
 impl From<PredictorName> for Kind {
@@ -94,6 +102,19 @@ pub(super) fn percent(text: &str) -> Result<Bandwidth, String> {
     }
 }
 
+/// Two shares with a dash between them, the lower one first; that one may be 0.
+pub(super) fn band(text: &str) -> Result<Band, String> {
+    let advice =
+        || format!("'{text}' is no band: write two shares, the lower one first, as in 20%-80%");
+    let share = |text: &str| match text.trim().trim_end_matches('%').parse::<f64>() {
+        Ok(number) if (0.0..=100.0).contains(&number) => Some(Bandwidth::from_cpus(number / 100.0)),
+        _ => None,
+    };
+    let (low, high) = text.split_once('-').ok_or_else(advice)?;
+    let (low, high) = share(low).zip(share(high)).ok_or_else(advice)?;
+    Band::new(low, high).ok_or_else(advice)
+}
+
 /// A fraction above 0 and up to 1.
 pub(super) fn fraction(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
@@ -148,6 +169,19 @@ mod tests {
         assert_eq!(percent("12.5"), Ok(Bandwidth::from_cpus(0.125)));
         for wrong in ["", "%", "0", "-5%", "101%", "NaN", "inf"] {
             assert!(percent(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_band_is_two_shares_in_order() {
+        let expected = Band::new(Bandwidth::from_cpus(0.3), Bandwidth::from_cpus(0.75));
+        assert_eq!(band("30%-75%").ok(), expected);
+        assert_eq!(band("30 - 75").ok(), expected);
+        for wrong in [
+            "", "20%", "80%-20%", "20%-20%", "20%-101%", "-5%-80%", "x-y",
+        ] {
+            let advice = band(wrong).unwrap_err();
+            assert!(advice.contains("as in 20%-80%"), "{wrong}: {advice}");
         }
     }
 

@@ -5,10 +5,11 @@ use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
 use anyhow::Context;
+use onbeat_act::cpufreq::{Cpufreq, Tree};
 use onbeat_act::kernel;
 use onbeat_act::restore::StateFile;
 use onbeat_act::{DeadlineActuator, Options, own};
-use onbeat_control::{Controller, DryRun, Entry, Next, Report, Settings, What, drive};
+use onbeat_control::{Controller, DryRun, Next, Report, Settings, SpeedWhat, What, drive};
 use onbeat_model::{Actuator, Bandwidth, Follow, Sensor, Task};
 use onbeat_sense::bpf::{self, BpfSensor};
 use serde::Serialize;
@@ -78,7 +79,10 @@ impl<'a> Keeper<'a> {
         let options = Options {
             reclaim: self.options.reclaim,
         };
-        let actuator = DeadlineActuator::new(state_file, options);
+        let mut actuator = DeadlineActuator::new(state_file, options);
+        if self.options.power().is_some() {
+            actuator = actuator.with_cpufreq(cpufreq(&directory)?);
+        }
         if let Err(error) = own::go_first() {
             eprintln!("onbeat: cannot run ahead of other programs ({error}): may answer late");
         }
@@ -97,14 +101,14 @@ impl<'a> Keeper<'a> {
         let (log, options) = (&mut self.log, self.options);
         let mut write_failed = None;
         let outcome = drive(&mut self.sensor, &mut controller, |_, controller| {
-            if let Err(error) = tell(controller.journal(), log, options) {
+            if let Err(error) = tell(controller, log, options) {
                 write_failed.get_or_insert(error);
                 *log = None;
             }
             next(&mut began)
         });
         let report = controller.finish(self.sensor.now());
-        let told = tell(controller.journal(), log, options);
+        let told = tell(&mut controller, log, options);
         drop(controller);
         self.close(&report, &time)?;
         outcome.context("tracing broke off")?;
@@ -138,6 +142,17 @@ impl<'a> Keeper<'a> {
     }
 }
 
+/// The speed of the CPUs, with a state file of its own.
+fn cpufreq(state: &Path) -> anyhow::Result<Cpufreq> {
+    let state_file =
+        StateFile::create(state).with_context(|| format!("cannot write to {}", state.display()))?;
+    let mut cpufreq = Cpufreq::new(&Tree::default(), state_file).context("--power")?;
+    cpufreq
+        .measure_runtimes()
+        .context("cannot set the speed of the CPUs")?;
+    Ok(cpufreq)
+}
+
 fn create(path: &Path) -> anyhow::Result<BufWriter<File>> {
     let file = File::create(path).with_context(|| format!("cannot write {}", path.display()))?;
     Ok(BufWriter::new(file))
@@ -152,6 +167,7 @@ fn settings(options: &KeepOptions) -> Settings {
         total: options.cap.as_cpus(),
         per_task: options.task_cap,
         minimum: options.minimum,
+        power: options.power(),
         trials: !options.no_trials,
         weigh: Box::new(move |task| weight(&weights, task)),
         ..Settings::default()
@@ -168,18 +184,15 @@ fn weight(weights: &[Weight], task: &Task) -> f64 {
 }
 
 /// Writes the journal to the log, and what a person should know at once to standard error.
-fn tell(
-    entries: impl Iterator<Item = Entry>,
+fn tell<A: Actuator>(
+    controller: &mut Controller<A>,
     log: &mut Option<BufWriter<File>>,
     options: &KeepOptions,
 ) -> io::Result<()> {
     let mut any = false;
-    for entry in entries {
+    for entry in controller.journal() {
         any = true;
-        if let Some(log) = log {
-            serde_json::to_writer(&mut *log, &entry)?;
-            log.write_all(b"\n")?;
-        }
+        write_line(log, &entry)?;
         if !options.quiet && matches!(entry.what, What::Refused | What::TakenOver) {
             eprintln!(
                 "onbeat: {} ({}): {}",
@@ -187,8 +200,24 @@ fn tell(
             );
         }
     }
+    for entry in controller.speed_journal() {
+        any = true;
+        write_line(log, &entry)?;
+        if !options.quiet && entry.what == SpeedWhat::Refused {
+            let speed = entry.new.map_or("as before".to_owned(), |s| s.to_string());
+            eprintln!("onbeat: CPU speed {speed}: {}", entry.why);
+        }
+    }
     match log {
         Some(log) if any => log.flush(),
         _ => Ok(()),
     }
+}
+
+fn write_line(log: &mut Option<BufWriter<File>>, entry: &impl Serialize) -> io::Result<()> {
+    let Some(log) = log else {
+        return Ok(());
+    };
+    serde_json::to_writer(&mut *log, entry)?;
+    log.write_all(b"\n")
 }

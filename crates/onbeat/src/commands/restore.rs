@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 
 use anyhow::Context;
-use onbeat_act::restore::{self, Outcome};
+use onbeat_act::restore;
 
 use crate::cli::RestoreArgs;
 
@@ -15,10 +15,17 @@ pub(crate) fn run(args: &RestoreArgs) -> anyhow::Result<ExitCode> {
         .with_context(|| format!("cannot read {}", directory.display()))?;
     let mut output = io::stdout().lock();
     for (task, outcome) in &report.tasks {
-        if matches!(outcome, Outcome::Failed { .. }) {
+        if outcome.failed() {
             eprintln!("onbeat: thread {task}: {outcome}; then run 'onbeat restore' again");
         } else if !args.quiet {
             writeln!(output, "thread {task}: {outcome}")?;
+        }
+    }
+    for (number, outcome) in &report.domains {
+        if outcome.failed() {
+            eprintln!("onbeat: speed of CPU {number}: {outcome}; then run 'onbeat restore' again");
+        } else if !args.quiet {
+            writeln!(output, "speed of CPU {number} and its like: {outcome}")?;
         }
     }
     for (path, reason) in &report.skipped {
@@ -31,7 +38,8 @@ pub(crate) fn run(args: &RestoreArgs) -> anyhow::Result<ExitCode> {
             directory.display()
         );
     }
-    if !args.quiet && report.tasks.is_empty() && report.skipped.is_empty() {
+    let told = report.tasks.len() + report.domains.len() + report.skipped.len();
+    if !args.quiet && told == 0 {
         writeln!(output, "nothing to put back")?;
     }
     Ok(ExitCode::from(u8::from(!report.is_complete())))

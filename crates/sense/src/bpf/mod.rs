@@ -257,6 +257,10 @@ impl Sensor for BpfSensor {
     fn executed(&mut self, task: TaskId) -> Option<Span> {
         self.workload.executed(task)
     }
+
+    fn idle(&mut self) -> Option<Vec<Span>> {
+        crate::idle::idle()
+    }
 }
 
 /// The process that the thread `tid` belongs to; the thread itself if that cannot be told any more.

@@ -1,0 +1,284 @@
+//! One policy domain of cpufreq: a group of CPUs that have their speed in common, as a folder of files.
+//!
+//! Nothing that stands in these files is trusted: a driver may leave any of them out, or put words
+//! where numbers are due. What cannot be understood is an error that names the file and what it says.
+
+use std::fmt;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use onbeat_model::{Ladder, Speed};
+use serde::{Deserialize, Serialize};
+
+/// Between speeds that a driver does not list: powernowd's step.
+const STEP_KHZ: u64 = 100_000;
+/// But no more speeds than this.
+const MOST_STEPS: u64 = 64;
+/// A governor of the kernel has a name of at most 15 characters.
+const LONGEST_NAME: usize = 15;
+
+/// Why a domain could not be read or set.
+#[derive(Debug, thiserror::Error)]
+pub enum DomainError {
+    /// A file could not be read.
+    #[error("cannot read {path}: {error}")]
+    Read {
+        /// Which.
+        path: PathBuf,
+        /// What the kernel said.
+        error: io::Error,
+    },
+    /// A file says something that is not understood.
+    #[error("{path} says '{text}', which is no {wanted}: the speed of these CPUs is left alone")]
+    Odd {
+        /// Which.
+        path: PathBuf,
+        /// What it says.
+        text: String,
+        /// What is due there.
+        wanted: &'static str,
+    },
+    /// A file could not be written.
+    #[error("cannot write {value} to {path}: {error}")]
+    Write {
+        /// Which.
+        path: PathBuf,
+        /// What.
+        value: String,
+        /// What the kernel said.
+        error: io::Error,
+    },
+}
+
+/// Everything of a domain that onbeat may change, and the governor that gives it its meaning.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Settings {
+    /// Who chooses between the limits. onbeat never changes that.
+    pub governor: Governor,
+    /// `scaling_min_freq`.
+    #[serde(rename = "min_khz")]
+    pub min: Speed,
+    /// `scaling_max_freq`.
+    #[serde(rename = "max_khz")]
+    pub max: Speed,
+    /// `scaling_setspeed`, if the governor leaves the choice to user space.
+    #[serde(rename = "setspeed_khz")]
+    pub setspeed: Option<Speed>,
+}
+
+/// The name of a governor.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Governor(String);
+
+impl Governor {
+    /// User space chooses.
+    #[must_use]
+    pub fn is_userspace(&self) -> bool {
+        self.0 == "userspace"
+    }
+}
+
+impl fmt::Display for Governor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&self.0)
+    }
+}
+
+impl Settings {
+    /// These, but with the one `speed`: as the userspace governor's choice, or with any other governor as the
+    /// only speed between the limits.
+    #[must_use]
+    pub fn with_speed(&self, speed: Speed) -> Self {
+        if self.setspeed.is_some() {
+            Self {
+                setspeed: Some(speed),
+                ..self.clone()
+            }
+        } else {
+            Self {
+                min: speed,
+                max: speed,
+                ..self.clone()
+            }
+        }
+    }
+}
+
+impl fmt::Display for Settings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            governor,
+            min,
+            max,
+            setspeed,
+        } = self;
+        match setspeed {
+            Some(speed) => write!(f, "{governor} at {speed}"),
+            None => write!(f, "{governor} from {min} to {max}"),
+        }
+    }
+}
+
+/// See the file's head.
+#[derive(Clone, Debug)]
+pub struct Domain {
+    number: u32,
+    folder: PathBuf,
+}
+
+impl Domain {
+    /// The domain `number` of the tree at `root`.
+    pub(super) fn new(root: &Path, number: u32) -> Self {
+        let folder = root.join(format!("policy{number}"));
+        Self { number, folder }
+    }
+
+    /// Its number: that of its first CPU.
+    #[must_use]
+    pub const fn number(&self) -> u32 {
+        self.number
+    }
+
+    /// Whether it exists.
+    #[must_use]
+    pub fn exists(&self) -> bool {
+        self.folder.is_dir()
+    }
+
+    fn path(&self, file: &str) -> PathBuf {
+        self.folder.join(file)
+    }
+
+    fn read(&self, file: &str) -> Result<String, DomainError> {
+        let path = self.path(file);
+        match fs::read(&path) {
+            Ok(bytes) => Ok(String::from_utf8_lossy(&bytes).trim().to_owned()),
+            Err(error) => Err(DomainError::Read { path, error }),
+        }
+    }
+
+    fn odd(&self, file: &str, text: &str, wanted: &'static str) -> DomainError {
+        DomainError::Odd {
+            path: self.path(file),
+            text: text.chars().take(80).collect(),
+            wanted,
+        }
+    }
+
+    fn speed(&self, file: &str) -> Result<Speed, DomainError> {
+        let text = self.read(file)?;
+        parse_speed(&text).ok_or_else(|| self.odd(file, &text, "frequency in kHz"))
+    }
+
+    /// The driver's name; empty if it does not tell.
+    #[must_use]
+    pub fn driver(&self) -> String {
+        self.read("scaling_driver").unwrap_or_default()
+    }
+
+    /// The speed that its CPUs have now.
+    ///
+    /// # Errors
+    /// If that is not told.
+    pub fn present(&self) -> Result<Speed, DomainError> {
+        self.speed("scaling_cur_freq")
+    }
+
+    /// Whether this process may write to its files.
+    #[must_use]
+    pub fn may_be_set(&self) -> bool {
+        let open = |file| fs::OpenOptions::new().write(true).open(self.path(file));
+        open("scaling_min_freq").is_ok() && open("scaling_max_freq").is_ok()
+    }
+
+    /// What it is set to now.
+    ///
+    /// # Errors
+    /// If its files are not as the kernel's documentation says.
+    pub fn settings(&self) -> Result<Settings, DomainError> {
+        let name = self.read("scaling_governor")?;
+        let is_name = !name.is_empty() && name.len() <= LONGEST_NAME;
+        if !is_name || !name.chars().all(|c| c.is_ascii_graphic()) {
+            return Err(self.odd("scaling_governor", &name, "governor"));
+        }
+        let governor = Governor(name);
+        let setspeed = governor
+            .is_userspace()
+            .then(|| self.speed("scaling_setspeed"));
+        Ok(Settings {
+            governor,
+            min: self.speed("scaling_min_freq")?,
+            max: self.speed("scaling_max_freq")?,
+            setspeed: setspeed.transpose()?,
+        })
+    }
+
+    /// The speeds between its present limits: those that the driver lists, or steps of 100 MHz.
+    ///
+    /// # Errors
+    /// If its files are not as the kernel's documentation says.
+    pub fn ladder(&self) -> Result<Ladder, DomainError> {
+        let settings = self.settings()?;
+        let allowed = settings.min..=settings.max;
+        let speeds = match self.read("scaling_available_frequencies") {
+            Ok(text) if !text.is_empty() => {
+                let file = "scaling_available_frequencies";
+                let words = text.split_ascii_whitespace();
+                let speeds: Option<Vec<Speed>> = words.map(parse_speed).collect();
+                speeds.ok_or_else(|| self.odd(file, &text, "list of frequencies in kHz"))?
+            }
+            _ => stepped(
+                self.speed("cpuinfo_min_freq")?,
+                self.speed("cpuinfo_max_freq")?,
+            ),
+        };
+        Ladder::new(speeds.into_iter().filter(|speed| allowed.contains(speed))).ok_or_else(|| {
+            let text = format!("{} to {}", settings.min, settings.max);
+            self.odd("scaling_min_freq", &text, "range with a frequency in it")
+        })
+    }
+
+    /// Sets what differs between `settings` and `now`. Of the limits the one first that makes room for the other.
+    ///
+    /// # Errors
+    /// If the kernel refuses; then some of it may be set.
+    pub(crate) fn set(&self, settings: &Settings, now: &Settings) -> Result<(), DomainError> {
+        if let (Some(speed), true) = (settings.setspeed, settings.setspeed != now.setspeed) {
+            self.write("scaling_setspeed", speed)?;
+        }
+        let max = (settings.max != now.max).then_some(("scaling_max_freq", settings.max));
+        let min = (settings.min != now.min).then_some(("scaling_min_freq", settings.min));
+        let rises = settings.max > now.max;
+        let limits = if rises { [max, min] } else { [min, max] };
+        for (file, speed) in limits.into_iter().flatten() {
+            self.write(file, speed)?;
+        }
+        Ok(())
+    }
+
+    fn write(&self, file: &str, speed: Speed) -> Result<(), DomainError> {
+        let (path, value) = (self.path(file), speed.as_khz().to_string());
+        // Opened and written, never made: what is not there is not there to be set.
+        fs::OpenOptions::new()
+            .write(true)
+            .truncate(true)
+            .open(&path)
+            .and_then(|mut file| io::Write::write_all(&mut file, value.as_bytes()))
+            .map_err(|error| DomainError::Write { path, value, error })
+    }
+}
+
+fn parse_speed(text: &str) -> Option<Speed> {
+    Speed::from_khz(text.parse().ok()?)
+}
+
+/// Both ends, and steps from the highest down in between.
+fn stepped(lowest: Speed, highest: Speed) -> Vec<Speed> {
+    let (low, high) = (lowest.as_khz(), highest.as_khz());
+    let step = STEP_KHZ.max(high.saturating_sub(low) / MOST_STEPS);
+    let steps = (0..MOST_STEPS).map(|n| high.saturating_sub(n.saturating_mul(step)));
+    let speeds = steps.take_while(|&khz| khz > low).chain([low]);
+    speeds.filter_map(Speed::from_khz).collect()
+}

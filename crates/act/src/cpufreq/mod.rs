@@ -1,0 +1,290 @@
+//! The speed of the CPUs, through cpufreq's files, and the way back.
+//!
+//! All domains go together, since a reserved thread may run on any CPU: each gets, of its own speeds, the
+//! lowest that is at least the same share of its highest. A governor stays what it is: `userspace` is told
+//! the speed (`scaling_setspeed`), any other one gets limits with one speed between them
+//! (`scaling_min_freq`, `scaling_max_freq`). What the administrator allowed when onbeat began is never left.
+//!
+//! Before each change the state file has what was there before; a domain that somebody else changed since is
+//! not touched again.
+
+mod domain;
+mod follows;
+mod probe;
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use onbeat_model::{Ladder, Refusal, Speed, Speeds};
+
+pub use domain::{Domain, DomainError, Governor, Settings};
+pub use probe::probe;
+
+use crate::restore::StateFile;
+
+/// Where cpufreq's files are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tree(PathBuf);
+
+impl Default for Tree {
+    /// This machine's.
+    fn default() -> Self {
+        Self(PathBuf::from("/sys/devices/system/cpu/cpufreq"))
+    }
+}
+
+impl Tree {
+    /// Another one, for tests.
+    #[must_use]
+    pub fn at(root: &Path) -> Self {
+        Self(root.to_owned())
+    }
+
+    /// The domain with this number, whether or not there is one.
+    #[must_use]
+    pub fn domain(&self, number: u32) -> Domain {
+        Domain::new(&self.0, number)
+    }
+
+    /// All domains, by number; none on a machine without cpufreq.
+    #[must_use]
+    pub fn domains(&self) -> Vec<Domain> {
+        let entries = fs::read_dir(&self.0).into_iter().flatten().flatten();
+        let numbers = entries.filter_map(|entry| {
+            let name = entry.file_name().into_string().ok()?;
+            name.strip_prefix("policy")?.parse().ok()
+        });
+        let mut numbers: Vec<u32> = numbers.collect();
+        numbers.sort_unstable();
+        let domains = numbers.into_iter().map(|number| self.domain(number));
+        // The folder of a domain whose CPUs are all offline is empty.
+        domains.filter(|d| d.present().is_ok()).collect()
+    }
+}
+
+/// Why the speed cannot be managed.
+#[derive(Debug, thiserror::Error)]
+pub enum CpufreqError {
+    /// There is nothing to manage.
+    #[error(
+        "this kernel cannot set the CPUs' speed: there is no cpufreq (in a virtual machine that is the \
+         rule). Leave --power away"
+    )]
+    NoCpufreq,
+    /// There is, but only one speed.
+    #[error(
+        "the CPUs have one speed only, {0}: see scaling_min_freq and scaling_max_freq, or leave --power away"
+    )]
+    OneSpeed(Speed),
+    /// A domain is not understood.
+    #[error(transparent)]
+    Domain(#[from] DomainError),
+}
+
+/// Sets the speed of all CPUs. Dropping it puts back what was there before.
+#[derive(Debug)]
+pub struct Cpufreq {
+    state_file: StateFile,
+    domains: Vec<Held>,
+    ladder: Ladder,
+    present: Speed,
+    runtimes_follow_speed: bool,
+}
+
+/// A domain, what was there before, and what it was given.
+#[derive(Debug)]
+struct Held {
+    domain: Domain,
+    ladder: Ladder,
+    before: Settings,
+    set: Option<Settings>,
+    taken_over: bool,
+}
+
+impl Cpufreq {
+    /// Looks at all domains, and changes nothing yet.
+    ///
+    /// # Errors
+    /// If there is nothing to manage, or a domain is not understood.
+    pub fn new(tree: &Tree, state_file: StateFile) -> Result<Self, CpufreqError> {
+        let mut domains = Vec::new();
+        for domain in tree.domains() {
+            domains.push(Held {
+                ladder: domain.ladder()?,
+                before: domain.settings()?,
+                set: None,
+                taken_over: false,
+                domain,
+            });
+        }
+        let fastest = domains.iter().max_by_key(|held| held.ladder.highest());
+        let Some(Held { ladder, domain, .. }) = fastest else {
+            return Err(CpufreqError::NoCpufreq);
+        };
+        if ladder.lowest() == ladder.highest() {
+            return Err(CpufreqError::OneSpeed(ladder.highest()));
+        }
+        let (ladder, present) = (ladder.clone(), ladder.at_least(domain.present()?));
+        Ok(Self {
+            state_file,
+            domains,
+            ladder,
+            present,
+            runtimes_follow_speed: false,
+        })
+    }
+
+    /// Measures whether the scheduler counts runtimes by the speed. For a moment the CPUs have the lowest one:
+    /// to be called before anything is reserved.
+    ///
+    /// # Errors
+    /// If the speed cannot be set.
+    pub fn measure_runtimes(&mut self) -> Result<(), Refusal> {
+        let (lowest, highest) = (self.ladder.lowest(), self.ladder.highest());
+        self.set(lowest)?;
+        self.runtimes_follow_speed = follows::measure(highest.ratio(lowest)).unwrap_or(false);
+        self.set(highest)
+    }
+
+    /// The speeds, and how runtimes are counted.
+    #[must_use]
+    pub fn speeds(&self) -> Speeds {
+        Speeds {
+            ladder: self.ladder.clone(),
+            present: self.present,
+            runtimes_follow_speed: self.runtimes_follow_speed,
+        }
+    }
+
+    /// Gives all domains `speed`, or their nearest to it.
+    ///
+    /// # Errors
+    /// If one refuses, or was taken over: then all have what they had.
+    pub fn set(&mut self, speed: Speed) -> Result<(), Refusal> {
+        let highest = self.ladder.highest();
+        for index in 0..self.domains.len() {
+            let done = match self.domains.get_mut(index) {
+                Some(held) => held.set_speed(speed, highest, &mut self.state_file),
+                None => Ok(()),
+            };
+            if let Err(refusal) = done {
+                let earlier = self.domains.iter_mut().take(index);
+                for held in earlier {
+                    // The refusal that is told is the first one.
+                    let _ = held.set_speed(self.present, highest, &mut self.state_file);
+                }
+                return Err(refusal);
+            }
+        }
+        self.present = speed;
+        Ok(())
+    }
+
+    /// Puts back what was there before, except what somebody else has changed since.
+    ///
+    /// # Errors
+    /// If a domain refuses; the state file then tells of it still.
+    pub fn release(&mut self) -> Result<(), Refusal> {
+        let mut failed = None;
+        for held in &mut self.domains {
+            if let Err(refusal) = held.release(&mut self.state_file) {
+                failed.get_or_insert(refusal);
+            }
+        }
+        failed.map_or(Ok(()), Err)
+    }
+}
+
+impl Drop for Cpufreq {
+    fn drop(&mut self) {
+        // What fails, `onbeat restore` tries again.
+        let _ = self.release();
+    }
+}
+
+impl Held {
+    /// The lowest of the domain's speeds that is the same share of its highest as `speed` is of `highest`.
+    fn share_of(&self, speed: Speed, highest: Speed) -> Speed {
+        let own = u128::from(self.ladder.highest().as_khz());
+        let khz = own * u128::from(speed.as_khz()) / u128::from(highest.as_khz());
+        let wanted = u64::try_from(khz).ok().and_then(Speed::from_khz);
+        self.ladder.at_least(wanted.unwrap_or(self.ladder.lowest()))
+    }
+
+    fn set_speed(
+        &mut self,
+        speed: Speed,
+        highest: Speed,
+        state_file: &mut StateFile,
+    ) -> Result<(), Refusal> {
+        let now = self.look()?;
+        let set = self.before.with_speed(self.share_of(speed, highest));
+        if now == set {
+            return Ok(());
+        }
+        let number = self.domain.number();
+        state_file
+            .domain(number, &self.before, &set)
+            .map_err(|error| {
+                Refusal::Other(format!("the state file cannot be written: {error}"))
+            })?;
+        self.domain.set(&set, &now).map_err(|e| refusal(&e))?;
+        self.set = Some(set.clone());
+        let found = self.domain.settings().map_err(|e| refusal(&e))?;
+        if found == set {
+            Ok(())
+        } else {
+            Err(Refusal::Other(format!(
+                "CPU {number} and its like were to be {set}, and are {found}"
+            )))
+        }
+    }
+
+    /// What the domain is set to now, if nobody else changed it.
+    fn look(&mut self) -> Result<Settings, Refusal> {
+        let now = self.domain.settings().map_err(|e| refusal(&e))?;
+        self.taken_over |= now != *self.set.as_ref().unwrap_or(&self.before);
+        if self.taken_over {
+            return Err(Refusal::TakenOver {
+                now: format!("CPU {} and its like: {now}", self.domain.number()),
+            });
+        }
+        Ok(now)
+    }
+
+    fn release(&mut self, state_file: &mut StateFile) -> Result<(), Refusal> {
+        if self.set.is_none() {
+            return Ok(());
+        }
+        match self.look() {
+            Ok(now) => {
+                self.domain
+                    .set(&self.before, &now)
+                    .map_err(|e| refusal(&e))?;
+            }
+            // Theirs stays.
+            Err(Refusal::TakenOver { .. }) => {}
+            Err(other) => return Err(other),
+        }
+        self.set = None;
+        // Not worth failing for: restoring finds out by itself that nothing is to be done.
+        let _ = state_file.domain_done(self.domain.number());
+        Ok(())
+    }
+}
+
+fn refusal(error: &DomainError) -> Refusal {
+    let kind = match error {
+        DomainError::Read { error, .. } | DomainError::Write { error, .. } => error.kind(),
+        DomainError::Odd { .. } => io::ErrorKind::InvalidData,
+    };
+    match kind {
+        io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
+            Refusal::NotPermitted {
+                advice: format!("{error}: run onbeat as root, or without --power"),
+            }
+        }
+        _ => Refusal::Other(error.to_string()),
+    }
+}

@@ -1,0 +1,25 @@
+//! The way back for a domain of cpufreq.
+
+use super::{Outcome, SpeedChange};
+use crate::cpufreq::{Domain, DomainError, Settings};
+
+/// Puts back what the domain had, if it still has what onbeat can have left it with.
+pub(super) fn put_back(domain: &Domain, change: &SpeedChange) -> Outcome<Settings> {
+    if !domain.exists() {
+        return Outcome::Gone;
+    }
+    let attempt = || -> Result<Outcome<Settings>, DomainError> {
+        let now = domain.settings()?;
+        if now == change.before {
+            return Ok(Outcome::AlreadyBack);
+        }
+        if !change.can_have_left(&now) {
+            return Ok(Outcome::LeftAlone { now });
+        }
+        domain.set(&change.before, &now)?;
+        Ok(Outcome::Restored)
+    };
+    attempt().unwrap_or_else(|error| Outcome::Failed {
+        error: error.to_string(),
+    })
+}

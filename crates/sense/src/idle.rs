@@ -1,0 +1,69 @@
+//! How long each CPU has been idle, by the kernel's own account (`/proc/stat`).
+//!
+//! Idle time, and not the times of use beside it: those are sampled on the scheduler's tick, while a CPU's way
+//! into idleness and out of it is measured. In hundredths of a second, which is exact enough for a utilisation
+//! once a second.
+
+use std::fs;
+
+use onbeat_model::Span;
+
+/// Reads the idle time of each CPU that is online, in order; none if the kernel does not tell.
+#[must_use]
+pub fn idle() -> Option<Vec<Span>> {
+    // SAFETY: sysconf takes a number and reads nothing of ours.
+    let ticks = unsafe { libc::sysconf(libc::_SC_CLK_TCK) };
+    let ticks = u64::try_from(ticks).ok().filter(|&ticks| ticks > 0)?;
+    parse(&fs::read_to_string("/proc/stat").ok()?, ticks)
+}
+
+/// Of each line `cpuN user nice system idle iowait ...`, the two that are no use of the CPU.
+fn parse(stat: &str, ticks_per_second: u64) -> Option<Vec<Span>> {
+    let of_cpu = |line: &str| {
+        let mut fields = line.split_ascii_whitespace().skip(4);
+        let mut field = || fields.next()?.parse::<u64>().ok();
+        let ticks = field()?.saturating_add(field()?);
+        Some(Span::from_secs(ticks) / ticks_per_second)
+    };
+    let lines = stat.lines().filter(|line| {
+        let number = line.strip_prefix("cpu");
+        number.is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
+    });
+    let idle: Vec<Span> = lines.map(of_cpu).collect::<Option<_>>()?;
+    (!idle.is_empty()).then_some(idle)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_cpu_is_idle_while_it_waits_for_nothing_or_for_a_disk() {
+        let stat = "cpu  30 0 30 3000 40 0 0 5 0 0\n\
+                    cpu0 10 0 10 1000 20 0 0 5 0 0\n\
+                    cpu3 20 0 20 2000 20 0 0 0 0 0\n\
+                    intr 1 2 3 4 5 6 7\nctxt 5\n";
+        let idle = parse(stat, 100).unwrap();
+        assert_eq!(idle, [10_200, 20_200].map(Span::from_ms));
+    }
+
+    #[test]
+    fn a_line_cut_short_tells_nothing() {
+        for odd in ["", "cpu0 1 2 3\n", "cpu0 1 2 3 4 x\n", "intr 1 2 3 4 5 6\n"] {
+            assert_eq!(parse(odd, 100), None, "{odd}");
+        }
+    }
+
+    #[test]
+    fn idle_time_never_falls() {
+        let before = idle().expect("this kernel tells");
+        let after = idle().expect("this kernel tells");
+        assert_eq!(before.len(), after.len());
+        assert!(
+            before
+                .iter()
+                .zip(&after)
+                .all(|(before, after)| before <= after)
+        );
+    }
+}
