@@ -9,6 +9,9 @@ use onbeat_model::{Burst, Instant, Job, Reservation, Rhythm, Span};
 
 use crate::Settings;
 
+/// A period that is off by one part in so many was a guess.
+const GUESS: u64 = 100;
+
 /// What is known about such a thread.
 pub(crate) struct Kept {
     tracker: Tracker,
@@ -110,9 +113,12 @@ impl Kept {
         self.predictor.sampled(executed, over);
     }
 
-    /// It was astray, but the rhythm heard anew is still the one that it had.
+    /// The rhythm heard anew is still the one that it had. Where that was a first guess, found while the
+    /// thread caught up or changed its rate, it is put right.
     pub(crate) fn confirm(&mut self, rhythm: Rhythm) {
-        if self.lost {
+        let guess = self.rhythm();
+        let off = guess.period.abs_diff(rhythm.period) * GUESS > rhythm.period;
+        if self.lost || (off && rhythm.jitter * 2 < guess.jitter) {
             self.tracker = Tracker::new(rhythm);
             self.separator.retune(rhythm);
             self.lost = false;

@@ -205,20 +205,27 @@ impl Thread {
 
     /// Forgets all but the last few jobs: what was before is another tune.
     fn listen_to_news(&mut self, period: Span) {
+        self.forget_before(self.last_heard - period * NEWS_PERIODS);
+        self.attempts = Attempts::at_once();
+        self.analysis = Analysis::Due;
+    }
+
+    /// Forgets the bursts before `since`, but not the last few.
+    fn forget_before(&mut self, since: Instant) {
         let bursts: Vec<Burst> = self.analyser.bursts().copied().collect();
-        let since = self.last_heard - period * NEWS_PERIODS;
         let recent = bursts.iter().filter(|burst| burst.woke >= since).count();
         self.analyser.clear();
         for burst in bursts.iter().rev().take(recent.max(NEWS_BURSTS)).rev() {
             self.analyser.hear(burst);
         }
-        self.attempts = Attempts::at_once();
-        self.analysis = Analysis::Due;
     }
 
     /// Analyses the bursts heard up to `now`.
     pub(crate) fn analyse(&mut self, now: Instant, settings: &Settings) -> Outcome {
         self.analysis = Analysis::NotDue;
+        if let Some(since) = self.kept.as_ref().and_then(|kept| kept.astray()) {
+            self.forget_before(since);
+        }
         let enough = self.attempts.confidence(settings.analysis.false_alarm_rate);
         let mut found = self.analyser.analyse(now);
         found.retain(|rhythm| rhythm.confidence >= enough);

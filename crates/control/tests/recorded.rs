@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use onbeat_control::{Controller, DryRun, Next, Report, Settings, drive};
+use onbeat_control::{Controller, DryRun, Next, Report, Settings, ThreadReport, drive};
 use onbeat_model::{Bandwidth, Capacity, Span};
 use onbeat_sense::replay::{self, Replay};
 
@@ -26,17 +26,28 @@ fn report(recording: &str) -> Report {
     controller.finish(onbeat_model::Sensor::now(&sensor))
 }
 
+fn named<'a>(report: &'a Report, name: &str) -> &'a ThreadReport {
+    let mut threads = report.threads.iter();
+    threads
+        .find(|thread| thread.task.comm.to_text() == name)
+        .unwrap()
+}
+
 /// Where the player wakes a little before the beat was thought to be and works across it, its jobs were
 /// told as late by most of a period, one after the other: 27 of them.
 #[test]
 fn frames_that_were_shown_in_time_are_not_told_as_missed() {
     let report = report("onbeat/mplayer25.reserved.gz");
-    let player = report
-        .threads
-        .iter()
-        .find(|thread| thread.task.comm.to_text() == "mplayer")
-        .unwrap();
+    let player = named(&report, "mplayer");
     assert!(player.period.abs_diff(Span::from_ms(40)) < Span::from_us(100));
     assert!(player.jobs >= 220, "{}", player.jobs);
     assert!(player.missed <= 18, "{}", player.missed);
+}
+
+/// The server's first rhythm, of 39 ms, is heard while the player catches up.
+#[test]
+fn a_period_guessed_while_a_thread_caught_up_is_put_right() {
+    let report = report("onbeat/mplayer25.reserved.gz");
+    let server = named(&report, "Xvfb");
+    assert!(server.period.abs_diff(Span::from_ms(40)) < Span::from_us(100));
 }

@@ -83,7 +83,13 @@ impl Thread {
             }
             Some(rhythm) => {
                 self.trust.doubts += 1;
-                if astray.is_none() && self.trust.passed > 0 && self.trust.doubts < DOUBTS {
+                let too_soon = match astray {
+                    None => self.trust.passed > 0 && self.trust.doubts < DOUBTS,
+                    Some(since) => {
+                        is_blurred(&rhythm, &former) && now.since(since) < patience(former.period)
+                    }
+                };
+                if too_soon {
                     self.attempts.again(now);
                     return Outcome::Same;
                 }
@@ -146,4 +152,9 @@ impl Thread {
         self.attempts = Attempts::new();
         Outcome::Released(why)
     }
+}
+
+/// What fits so much worse than the rhythm before is rather the old and the new one in the same bursts.
+fn is_blurred(rhythm: &Rhythm, former: &Rhythm) -> bool {
+    rhythm.jitter * 20 > rhythm.period && rhythm.jitter > former.jitter * 4
 }
