@@ -2,7 +2,6 @@
 
 use std::collections::VecDeque;
 
-use onbeat_decide::predictor::Kind;
 use onbeat_decide::supervisor::Limits;
 use onbeat_model::{
     Actuator, Bandwidth, Burst, Capacity, Event, Instant, Name, Reservation, Span, Standing, Task,
@@ -16,7 +15,7 @@ use crate::power::Power;
 use crate::report::{Report, ThreadReport};
 use crate::roster::{Roster, Slot};
 use crate::starving::Starving;
-use crate::thread::{Heard, Outcome, Relation, Thread};
+use crate::thread::{Heard, Relation, Thread};
 use crate::timers::Timers;
 use crate::{Entry, Settings, Why};
 
@@ -158,7 +157,9 @@ impl<A: Actuator> Controller<A> {
             }
             Event::Burst(burst) => self.burst(&burst),
             Event::Exhausted { at, task } => self.exhausted(task, at),
-            Event::Wakeup { .. } | Event::Marked(_) | Event::Suppressed { .. } => {}
+            Event::Wakeup { .. } => {}
+            Event::Marked(mark) => self.marked(&mark),
+            Event::Suppressed { task, count, .. } => self.suppressed(task, count),
             Event::Exited { task, .. } => {
                 if let Some(slot) = self.roster.find(task) {
                     self.end(slot, now);
@@ -180,6 +181,7 @@ impl<A: Actuator> Controller<A> {
         match heard {
             Heard::Nothing => self.try_too(slot, burst.blocked),
             Heard::Job => self.consider(slot, None),
+            Heard::Lost(why) => self.withdraw(slot, why, burst.blocked),
             Heard::Starves(why) => self.begin_trial(slot, burst.task, why, burst.blocked),
         }
     }
@@ -203,25 +205,8 @@ impl<A: Actuator> Controller<A> {
         let Some(thread) = self.threads.get_mut(slot).and_then(Option::as_mut) else {
             return;
         };
-        match thread.analyse(now, &self.settings) {
-            Outcome::Same => {}
-            Outcome::Plan(why) => {
-                if let Some(at) = thread.rests_at()
-                    && !std::mem::replace(&mut thread.looked_after, true)
-                {
-                    self.timers.set(at, Due::Look(task));
-                }
-                if self.settings.predictor == Kind::Rate
-                    && !std::mem::replace(&mut thread.is_sampled, true)
-                {
-                    thread.sampled = None;
-                    self.timers.set(now, Due::Sample(task));
-                }
-                self.consider(slot, Some(why));
-            }
-            Outcome::TryAgain(why) => self.begin_trial(slot, task, why, now),
-            Outcome::Released(why) => self.withdraw(slot, why, now),
-        }
+        let outcome = thread.analyse(now, &self.settings);
+        self.follow(slot, task, outcome, now);
     }
 
     fn look(&mut self, due: Due, now: Instant, executed: &mut dyn FnMut(TaskId) -> Option<Span>) {
@@ -307,7 +292,7 @@ impl<A: Actuator> Controller<A> {
         self.threads.get_mut(slot)?.as_deref_mut()
     }
 
-    fn slot_of(&mut self, task: TaskId, at: Instant) -> Slot {
+    pub(crate) fn slot_of(&mut self, task: TaskId, at: Instant) -> Slot {
         if let Some(slot) = self.roster.find(task) {
             return slot;
         }

@@ -90,6 +90,9 @@ mod tests {
             bandwidth_reserved: Bandwidth::ZERO,
             changes: 3,
             exhaustions: 4,
+            marks: 0,
+            marks_suppressed: 0,
+            missed_told: 0,
             executed: Span::from_us(5),
         }
     }

@@ -3,7 +3,7 @@
 
 use onbeat_decide::predictor::{self, Predictor};
 use onbeat_infer::demand::Profiler;
-use onbeat_infer::jobs::Separator;
+use onbeat_infer::jobs::{self, Separator, Substitutes};
 use onbeat_infer::period::{Beat, Tracker};
 use onbeat_model::{Burst, Instant, Job, Reservation, Rhythm, Span};
 
@@ -16,6 +16,9 @@ const GUESS: u64 = 100;
 pub(crate) struct Kept {
     tracker: Tracker,
     separator: Separator,
+    substitutes: Substitutes,
+    /// The rhythm, if the thread says itself where its jobs are.
+    told: Option<Rhythm>,
     profiler: Profiler,
     predictor: Box<dyn Predictor>,
     since: Instant,
@@ -43,6 +46,8 @@ impl Kept {
         let mut kept = Self {
             tracker: Tracker::new(rhythm),
             separator: Separator::new(rhythm),
+            substitutes: Substitutes::default(),
+            told: None,
             profiler: Profiler::new(settings.parameters.window),
             predictor: predictor::build(settings.predictor, settings.parameters),
             since: now,
@@ -64,13 +69,56 @@ impl Kept {
         kept
     }
 
+    /// Starts from what the thread says itself.
+    pub(crate) fn told(rhythm: Rhythm, now: Instant, settings: &Settings) -> Self {
+        Self {
+            told: Some(rhythm),
+            ..Self::new(rhythm, std::iter::empty(), now, settings)
+        }
+    }
+
+    pub(crate) const fn is_told(&self) -> bool {
+        self.told.is_some()
+    }
+
+    /// Takes in a job that the thread told, and the rhythm that it is part of. What jobs took at another
+    /// rate tells nothing: true if it is another one.
+    pub(crate) fn job_told(&mut self, job: &Job, rhythm: Rhythm) -> bool {
+        let former = self.rhythm().period;
+        self.told = Some(rhythm);
+        let is_other = !same_period(former, rhythm.period);
+        if is_other {
+            self.profiler.clear();
+            self.predictor.rate_changed(rhythm.period);
+        }
+        self.learn(job);
+        is_other
+    }
+
+    /// The thread says that it missed a deadline: which one, as far as can be known. If nobody tells its
+    /// jobs, the burst under way is cut there.
+    pub(crate) fn missed(&mut self, at: Instant, woke: Instant) -> Instant {
+        let rhythm = self.rhythm();
+        if self.told.is_some() {
+            return rhythm.phase + rhythm.period;
+        }
+        self.substitutes.missed(at, woke, &rhythm);
+        let latest = rhythm.release_before(at + rhythm.period / 4);
+        latest.max(jobs::deadline(&rhythm, woke))
+    }
+
+    /// The pieces of a burst in which the thread said where jobs ended; none if it said nothing.
+    pub(crate) fn cut(&mut self, burst: &Burst) -> Option<Vec<Burst>> {
+        (!self.substitutes.is_empty()).then(|| self.substitutes.pieces(burst))
+    }
+
     fn learn(&mut self, job: &Job) {
         self.profiler.hear(job);
         self.predictor.job(job, self.profiler.demand());
     }
 
     pub(crate) fn rhythm(&self) -> Rhythm {
-        self.tracker.rhythm()
+        self.told.unwrap_or_else(|| self.tracker.rhythm())
     }
 
     pub(crate) fn burst(&mut self, burst: &Burst) -> Heard {

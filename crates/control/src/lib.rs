@@ -24,6 +24,7 @@ mod enforce;
 mod figures;
 mod journal;
 mod kept;
+mod outcomes;
 mod power;
 mod report;
 mod roster;

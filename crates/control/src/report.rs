@@ -74,6 +74,12 @@ pub struct ThreadReport {
     pub changes: u64,
     /// How often its budget ran out.
     pub exhaustions: u64,
+    /// How often it said something of its own work, and was heard.
+    pub marks: u64,
+    /// How often it said so and was not heard, having said too much.
+    pub marks_suppressed: u64,
+    /// How often it said that it missed a deadline.
+    pub missed_told: u64,
     /// All CPU time it took while tracked.
     #[serde(rename = "executed_ns")]
     pub executed: Span,
@@ -109,6 +115,9 @@ impl ThreadReport {
             bandwidth_reserved: figures.reserved(now),
             changes: figures.changes,
             exhaustions: figures.exhaustions,
+            marks: figures.marks,
+            marks_suppressed: figures.marks_suppressed,
+            missed_told: figures.missed_told,
             executed: figures.executed,
         })
     }

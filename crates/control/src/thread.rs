@@ -1,12 +1,14 @@
 //! One tracked thread: listening for its rhythm, keeping it, losing it, resting.
 //!
-//! Beside this file: `trust`, whether a rhythm that was heard is believed, and `trial`, a starving
-//! thread's chance to show one.
+//! Beside this file: `trust`, whether a rhythm that was heard is believed; `trial`, a starving
+//! thread's chance to show one; and `told`, what the thread says itself.
 
+mod told;
 mod trial;
 mod trust;
 
 use onbeat_decide::hysteresis::Hysteresis;
+use onbeat_decide::notification::Notification;
 use onbeat_infer::period::Analyser;
 use onbeat_model::{Burst, Capacity, Instant, Reservation, Rhythm, Span, Task};
 
@@ -16,8 +18,10 @@ use crate::figures::Figures;
 use crate::kept::Kept;
 use crate::starving::Starving;
 use crate::{Settings, Why, server};
+use told::Word;
 use trust::Trust;
 
+pub(crate) use told::Marked;
 pub(crate) use trial::TrialEnd;
 
 /// Of a thread that went astray, the bursts of so many of its last periods are listened to.
@@ -65,6 +69,8 @@ pub(crate) struct Thread {
     on_trial: Option<Instant>,
     shown_on_trial: bool,
     trust: Trust,
+    word: Option<Box<Word>>,
+    notification: Notification,
     last_rhythm: Option<Rhythm>,
 }
 
@@ -83,6 +89,8 @@ pub(crate) enum Heard {
     Nothing,
     /// A job ended.
     Job,
+    /// It has no rhythm any more.
+    Lost(Why),
     /// The thread is kept from showing a rhythm, and is on trial from now on.
     Starves(Why),
 }
@@ -126,6 +134,8 @@ impl Thread {
             on_trial: None,
             shown_on_trial: false,
             trust: Trust::default(),
+            word: None,
+            notification: Notification::default(),
             last_rhythm: None,
         }
     }
@@ -154,8 +164,13 @@ impl Thread {
 
     /// Takes in a burst.
     pub(crate) fn burst(&mut self, burst: &Burst, settings: &Settings) -> Heard {
+        let slept = burst.woke.since(self.last_heard);
+        self.notification.blocked(slept, burst.response());
         self.last_heard = burst.blocked;
         self.figures.burst(burst);
+        if let Some(heard) = self.burst_told(burst) {
+            return heard;
+        }
         self.analyser.hear(burst);
         if self.attempts.heard(burst.blocked) && self.analysis == Analysis::NotDue {
             self.analysis = Analysis::Due;
@@ -163,6 +178,25 @@ impl Thread {
         let Some(kept) = self.kept.as_mut() else {
             return self.starve(burst, settings);
         };
+        match kept.cut(burst) {
+            None => self.piece(burst),
+            Some(pieces) => {
+                pieces
+                    .iter()
+                    .fold(Heard::Nothing, |heard, piece| match self.piece(piece) {
+                        Heard::Nothing => heard,
+                        news => news,
+                    })
+            }
+        }
+    }
+
+    /// Takes in a burst of a thread that keeps a rhythm, or what its own word makes of one.
+    fn piece(&mut self, burst: &Burst) -> Heard {
+        let Some(kept) = self.kept.as_mut() else {
+            return Heard::Nothing;
+        };
+        let planned = self.notification.is_in_appeal().then(|| kept.runtime());
         let heard = kept.burst(burst);
         if heard.went_astray {
             let period = kept.rhythm().period;
@@ -171,6 +205,9 @@ impl Thread {
         let Some(job) = &heard.job else {
             return Heard::Nothing;
         };
+        if let Some(planned) = planned.flatten() {
+            self.notification.job(job.ended, job.executed, planned);
+        }
         self.figures.job(job);
         Heard::Job
     }
@@ -180,6 +217,9 @@ impl Thread {
     pub(crate) fn exhausted(&mut self, at: Instant, stretch: f64) -> bool {
         self.last_heard = self.last_heard.max(at);
         self.figures.exhaustions += 1;
+        if let Some(word) = &mut self.word {
+            word.exhausted();
+        }
         let (Some(held), Some(kept)) = (self.held, self.kept.as_mut()) else {
             return false;
         };
@@ -223,6 +263,9 @@ impl Thread {
     /// Analyses the bursts heard up to `now`.
     pub(crate) fn analyse(&mut self, now: Instant, settings: &Settings) -> Outcome {
         self.analysis = Analysis::NotDue;
+        if self.kept.as_ref().is_some_and(|kept| kept.is_told()) {
+            return Outcome::Same;
+        }
         if let Some(since) = self.kept.as_ref().and_then(|kept| kept.astray()) {
             self.forget_before(since);
         }
@@ -281,7 +324,10 @@ impl Thread {
         stretch: f64,
     ) -> Option<(Reservation, Span)> {
         let (job, period) = match &self.kept {
-            Some(kept) => (kept.runtime()?.scale(stretch), kept.rhythm().period),
+            Some(kept) => {
+                let raised = kept.runtime()?.scale(self.notification.factor());
+                (raised.scale(stretch), kept.rhythm().period)
+            }
             None if self.on_trial.is_some() => {
                 let period = settings.trial_period;
                 (settings.trial_share.runtime_in(period), period)

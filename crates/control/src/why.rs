@@ -18,6 +18,18 @@ pub enum Why {
         /// How sure that is.
         confidence: f64,
     },
+    /// It says itself where its jobs begin and end.
+    Told {
+        /// The period that follows.
+        period: Span,
+    },
+    /// It no longer says where its jobs are.
+    SaysNoMore,
+    /// It says that it missed a deadline, and is believed.
+    MissedDeadline {
+        /// By what factor its budget is raised.
+        factor: f64,
+    },
     /// It shows no rhythm, but it could not: it hardly gets to run.
     Starves {
         /// For how long it was ready without running.
@@ -100,6 +112,13 @@ impl fmt::Display for Why {
             } => write!(
                 f,
                 "a rhythm of {period} was heard in {bursts} bursts (confidence {confidence:.4})"
+            ),
+            Self::Told { period } => write!(f, "it says where its jobs are: one each {period}"),
+            Self::SaysNoMore => f.write_str("it no longer says where its jobs are"),
+            Self::MissedDeadline { factor } => write!(
+                f,
+                "it says that it missed a deadline: {:.0}% more",
+                (factor - 1.0) * 100.0
             ),
             Self::Starves { waited, over } => write!(
                 f,

@@ -42,7 +42,7 @@ impl Thread {
             return Outcome::Same;
         }
         let bursts = self.analyser.bursts().count();
-        let kept = match self.rested.take() {
+        let kept = match self.rested.take().filter(|kept| !kept.is_told()) {
             Some(mut kept) => {
                 kept.resume(rhythm, now);
                 kept
@@ -137,7 +137,7 @@ impl Thread {
         }
     }
 
-    fn lose(&mut self, why: Why) -> Outcome {
+    pub(super) fn lose(&mut self, why: Why) -> Outcome {
         self.last_rhythm = self.rhythm();
         self.kept = None;
         let suspicion = if self.trust.passed == 0 {

@@ -4,4 +4,5 @@ mod beat;
 mod processor;
 mod refusals;
 mod speed;
+mod told;
 mod world;

@@ -9,8 +9,8 @@ use std::rc::Rc;
 use crate::processor::Processor;
 use onbeat_control::{Controller, Entry, Next, Report, Settings, SpeedEntry, drive};
 use onbeat_model::{
-    Actuator, Bandwidth, Burst, Capacity, Event, Flow, Follow, Instant, Name, Refusal, Reservation,
-    Sensor, Span, Speed, Speeds, Standing, Task, TaskId,
+    Actuator, Bandwidth, Burst, Capacity, Event, Flow, Follow, Instant, Mark, Name, Refusal,
+    Reservation, Said, Sensor, Span, Speed, Speeds, Standing, Task, TaskId,
 };
 
 pub(crate) const fn ms(ms: u64) -> Span {
@@ -133,6 +133,23 @@ impl Script {
 
     pub(crate) fn event(&mut self, event: Event) {
         self.0.push(event);
+    }
+
+    /// The thread says something at `at`, in a burst that woke at `woke`.
+    pub(crate) fn says(
+        &mut self,
+        tid: u32,
+        said: Said,
+        at: Instant,
+        (woke, executed): (Instant, Span),
+    ) {
+        self.event(Event::Marked(Mark {
+            at,
+            task: TaskId::recorded(tid),
+            woke,
+            executed,
+            said,
+        }));
     }
 
     pub(crate) fn exhausted(&mut self, tid: u32, at: Instant) {

@@ -22,7 +22,13 @@
 //!    hide in one burst. From outside they are one job, released when the first was, with the
 //!    execution time of all; its tardiness tells how far the thread was behind.
 
+mod substitutes;
+mod told;
+
 use onbeat_model::{Burst, Job, Rhythm, Span};
+
+pub use substitutes::{Substitutes, deadline};
+pub use told::Told;
 
 /// Cuts one thread's bursts into jobs, in constant time per burst. See the module for the rule.
 #[derive(Clone, Debug)]

@@ -1,0 +1,55 @@
+//! What follows from an analysis of a thread, or from the thread's own word.
+
+use onbeat_decide::predictor::Kind;
+use onbeat_model::{Actuator, Instant, Mark, TaskId};
+
+use crate::controller::{Controller, Due};
+use crate::roster::Slot;
+use crate::thread::{Marked, Outcome};
+
+impl<A: Actuator> Controller<A> {
+    /// A thread said something of its own work.
+    pub(crate) fn marked(&mut self, mark: &Mark) {
+        let slot = self.slot_of(mark.task, mark.woke);
+        let Some(thread) = self.threads.get_mut(slot).and_then(Option::as_mut) else {
+            return;
+        };
+        match thread.marked(mark, &self.settings) {
+            Marked::Nothing => {}
+            Marked::Consider(why) => self.consider(slot, why),
+            Marked::Led(outcome) => self.follow(slot, mark.task, outcome, mark.at),
+        }
+    }
+
+    /// It said more than is listened to.
+    pub(crate) fn suppressed(&mut self, task: TaskId, count: u32) {
+        if let Some(thread) = self.roster.find(task).and_then(|slot| self.thread(slot)) {
+            thread.figures.marks_suppressed += u64::from(count);
+        }
+    }
+
+    /// Plans for the thread, tries it, or lets it go.
+    pub(crate) fn follow(&mut self, slot: Slot, task: TaskId, outcome: Outcome, now: Instant) {
+        match outcome {
+            Outcome::Same => {}
+            Outcome::Plan(why) => {
+                let samples = self.settings.predictor == Kind::Rate;
+                let Some(thread) = self.threads.get_mut(slot).and_then(Option::as_mut) else {
+                    return;
+                };
+                if let Some(at) = thread.rests_at()
+                    && !std::mem::replace(&mut thread.looked_after, true)
+                {
+                    self.timers.set(at, Due::Look(task));
+                }
+                if samples && !std::mem::replace(&mut thread.is_sampled, true) {
+                    thread.sampled = None;
+                    self.timers.set(now, Due::Sample(task));
+                }
+                self.consider(slot, Some(why));
+            }
+            Outcome::TryAgain(why) => self.begin_trial(slot, task, why, now),
+            Outcome::Released(why) => self.withdraw(slot, why, now),
+        }
+    }
+}

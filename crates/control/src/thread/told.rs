@@ -1,0 +1,116 @@
+//! What a thread says of its own work: its jobs replace those that were guessed, and its missed deadlines
+//! are judged.
+
+use onbeat_infer::jobs::Told;
+use onbeat_model::{Burst, Instant, Job, Mark, Rhythm, Said};
+
+use super::{Heard, Outcome, Thread, patience};
+use crate::kept::Kept;
+use crate::{Settings, Why};
+
+/// What a thread has told.
+#[derive(Debug, Default)]
+pub(super) struct Word {
+    told: Told,
+    last: Instant,
+}
+
+/// What a mark meant.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Marked {
+    /// Nothing for now.
+    Nothing,
+    /// Its wish may be another one, for this reason.
+    Consider(Option<Why>),
+    /// As an analysis led to.
+    Led(Outcome),
+}
+
+impl Word {
+    pub(super) fn exhausted(&mut self) {
+        self.told.exhausted();
+    }
+}
+
+impl Thread {
+    /// Takes in what the thread says.
+    pub(crate) fn marked(&mut self, mark: &Mark, settings: &Settings) -> Marked {
+        self.last_heard = self.last_heard.max(mark.at);
+        self.figures.marks += 1;
+        match mark.said {
+            Said::MissedDeadline => self.missed_deadline(mark),
+            Said::RealTimeExited => self.says_no_more(),
+            Said::JobBegan | Said::JobEnded | Said::RealTimeStarted { .. } => {
+                let word = self.word.get_or_insert_with(Box::default);
+                word.last = mark.at;
+                let job = word.told.hear(mark);
+                match job.zip(word.told.rhythm()) {
+                    Some((job, rhythm)) => self.job_told(&job, rhythm, settings),
+                    None => Marked::Nothing,
+                }
+            }
+        }
+    }
+
+    fn job_told(&mut self, job: &Job, rhythm: Rhythm, settings: &Settings) -> Marked {
+        if let Some(kept) = self.kept.as_mut().filter(|kept| kept.is_told()) {
+            if let Some(planned) = kept.runtime() {
+                self.notification.job(job.ended, job.executed, planned);
+            }
+            let from = kept.rhythm().period;
+            let rate_changed = kept.job_told(job, rhythm);
+            self.figures.job(job);
+            return Marked::Consider(rate_changed.then_some(Why::RateChanged {
+                from,
+                to: rhythm.period,
+            }));
+        }
+        let rested = self.rested.take().filter(|kept| kept.is_told());
+        let mut kept = rested.unwrap_or_else(|| Box::new(Kept::told(rhythm, job.ended, settings)));
+        kept.job_told(job, rhythm);
+        self.kept = Some(kept);
+        self.on_trial = None;
+        self.shown_on_trial = false;
+        self.analyser.clear();
+        self.figures.job(job);
+        Marked::Led(Outcome::Plan(Why::Told {
+            period: rhythm.period,
+        }))
+    }
+
+    /// It said where its jobs are, and takes it back: whether it has a rhythm is to be heard again.
+    fn says_no_more(&mut self) -> Marked {
+        if self.word.take().is_some() && self.kept.as_ref().is_some_and(|kept| kept.is_told()) {
+            Marked::Led(self.lose(Why::SaysNoMore))
+        } else {
+            Marked::Nothing
+        }
+    }
+
+    fn missed_deadline(&mut self, mark: &Mark) -> Marked {
+        self.figures.missed_told += 1;
+        let Some(kept) = self.kept.as_mut() else {
+            return Marked::Nothing;
+        };
+        let deadline = kept.missed(mark.at, mark.woke);
+        let period = kept.rhythm().period;
+        if self.notification.missed(mark.at, deadline, period) {
+            let factor = self.notification.factor();
+            Marked::Consider(Some(Why::MissedDeadline { factor }))
+        } else {
+            Marked::Nothing
+        }
+    }
+
+    /// A burst of a thread that says where its jobs are: none if it does not.
+    pub(super) fn burst_told(&mut self, burst: &Burst) -> Option<Heard> {
+        let kept = self.kept.as_ref().filter(|kept| kept.is_told())?;
+        let silent_since = self.word.as_ref().map(|word| word.last).unwrap_or_default();
+        if burst.blocked.since(silent_since) < patience(kept.rhythm().period) {
+            return Some(Heard::Nothing);
+        }
+        self.word = None;
+        self.lose(Why::SaysNoMore);
+        Some(Heard::Lost(Why::SaysNoMore))
+    }
+}

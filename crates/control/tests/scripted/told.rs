@@ -1,0 +1,206 @@
+//! Programs that say where their jobs are, and that they missed a deadline: the honest and the liars.
+
+use crate::world::{Kernel, Noise, Ran, Script, at_ms, ms, play};
+use onbeat_control::{Settings, State, What, Why};
+use onbeat_model::{Bandwidth, Instant, Said, Span};
+
+/// A thread that marks its jobs.
+struct Marker {
+    script: Script,
+    executed: Span,
+    cries: bool,
+}
+
+impl Marker {
+    fn new() -> Self {
+        let mut script = Script::default();
+        script.tracked(7, "player", at_ms(990));
+        Self {
+            script,
+            executed: ms(100),
+            cries: false,
+        }
+    }
+
+    fn says(&mut self, said: Said, at: Instant, woke: Instant) {
+        self.script.says(7, said, at, (woke, self.executed));
+    }
+
+    /// A job that is released at `woke`, in which the thread sleeps at moments without any pattern.
+    fn job(&mut self, woke: Instant, executed: Span, noise: &mut Noise) {
+        let mut at = woke;
+        self.says(Said::JobBegan, at, woke);
+        for part in 0..4 {
+            let burst = at;
+            at = at + executed / 4 + Span::from_us(10);
+            self.executed += executed / 4;
+            if part == 3 {
+                self.says(Said::JobEnded, at, burst);
+            }
+            self.script.burst(7, burst, executed / 4);
+            at = at + noise.up_to(ms(4));
+        }
+        if self.cries {
+            let deadline = woke + ms(40) - Span::from_us(20);
+            self.says(Said::MissedDeadline, deadline, deadline);
+            self.script.burst(7, deadline, Span::from_us(10));
+        }
+    }
+
+    fn play(self) -> Ran {
+        play(self.script, Kernel::with_cpus(2), Settings::default())
+    }
+}
+
+/// A film of `jobs` frames at 25 Hz from the first second on.
+fn film(jobs: u64, cries: bool, long: impl Fn(u64) -> Span) -> Marker {
+    let mut marker = Marker::new();
+    marker.cries = cries;
+    let mut noise = Noise(11);
+    for job in 0..jobs {
+        let woke = at_ms(1000 + 40 * job);
+        marker.job(woke, long(job), &mut noise);
+    }
+    marker
+}
+
+fn last_runtime(ran: &Ran) -> Span {
+    let reserves = ran.reserves(7);
+    reserves.last().expect("it had a reservation").1.runtime()
+}
+
+#[test]
+fn a_program_that_marks_its_jobs_is_kept_without_a_rhythm_heard() {
+    let ran = film(251, false, |_| ms(8)).play();
+    let first = ran.of(7)[0];
+    assert_eq!(
+        (first.what, &first.why),
+        (What::Reserved, &Why::Told { period: ms(40) })
+    );
+    assert!(first.at <= at_ms(1000 + 40 * 4), "{first:?}");
+    let found = |entry: &&&onbeat_control::Entry| matches!(entry.why, Why::Found { .. });
+    assert_eq!(ran.of(7).iter().filter(found).count(), 0);
+    let report = &ran.report.threads[0];
+    assert_eq!((report.period, report.marks), (ms(40), 502));
+    assert_eq!((report.jobs, report.missed), (251 - 3, 0));
+}
+
+#[test]
+fn a_period_that_is_told_is_served_from_the_first_job_on() {
+    let mut marker = Marker::new();
+    let started = Said::RealTimeStarted {
+        period: ms(40),
+        permille: 950,
+    };
+    marker.says(started, at_ms(995), at_ms(990));
+    let mut noise = Noise(11);
+    marker.job(at_ms(1000), ms(8), &mut noise);
+    let ran = marker.play();
+    let first = ran.of(7)[0];
+    assert_eq!(first.why, Why::Told { period: ms(40) });
+    assert_eq!(first.new.unwrap().period(), ms(40));
+}
+
+#[test]
+fn budgets_follow_the_jobs_that_are_marked() {
+    let long = |job: u64| {
+        if (100..200).contains(&job) {
+            ms(16)
+        } else {
+            ms(6)
+        }
+    };
+    let ran = film(400, false, long).play();
+    let held_at = |at: Instant| {
+        let reserves = ran.reserves(7);
+        let before = reserves.iter().rev().find(|(when, _)| *when <= at);
+        before.expect("it had a reservation").1.runtime()
+    };
+    assert!(held_at(at_ms(4900)) < ms(9), "{}", held_at(at_ms(4900)));
+    assert!(held_at(at_ms(8900)) >= ms(16), "{}", held_at(at_ms(8900)));
+    // Twice what most jobs take, at most: the spread that it learnt from the longer ones.
+    assert!(last_runtime(&ran) < ms(13), "{}", last_runtime(&ran));
+}
+
+#[test]
+fn a_liar_gains_nothing_lasting() {
+    let honest = film(3000, false, |_| ms(8)).play();
+    let liar = film(3000, true, |_| ms(8)).play();
+    let raised = |entry: &&&onbeat_control::Entry| matches!(entry.why, Why::MissedDeadline { .. });
+    assert!(
+        liar.of(7).iter().any(|entry| raised(&entry)),
+        "it is heard at first"
+    );
+    let told = &liar.report.threads[0];
+    assert_eq!(told.missed_told, 3000);
+    assert!(last_runtime(&liar) < last_runtime(&honest).scale(1.05));
+    let mean = |ran: &Ran| ran.report.threads[0].bandwidth_reserved.as_cpus();
+    assert!(
+        mean(&liar) < 1.06 * mean(&honest),
+        "{} {}",
+        mean(&liar),
+        mean(&honest)
+    );
+}
+
+#[test]
+fn two_thousand_notifications_in_a_job_are_worth_one() {
+    let mut often = film(30, false, |_| ms(8));
+    let deadline = at_ms(1000 + 40 * 29) + ms(40);
+    for n in 0..2000 {
+        let at = deadline + Span::from_ns(n);
+        often.says(Said::MissedDeadline, at, deadline);
+    }
+    let ran = often.play();
+    let most = ran
+        .reserves(7)
+        .into_iter()
+        .map(|(_, r)| r.bandwidth())
+        .max();
+    assert!(most < Some(Bandwidth::from_cpus(0.5)), "{most:?}");
+    let raises = ran
+        .of(7)
+        .into_iter()
+        .filter(|e| matches!(e.why, Why::MissedDeadline { .. }));
+    assert_eq!(raises.count(), 1);
+}
+
+#[test]
+fn a_burst_of_several_late_jobs_is_cut_where_the_thread_says_it_was_late() {
+    let jobs = |says: bool| {
+        let mut script = Script::default();
+        script.tracked(7, "player", at_ms(990));
+        script.periodic(7, ms(40), (at_ms(1000), at_ms(5000)), |_| ms(8));
+        let woke = at_ms(5000);
+        for late in [42, 83] {
+            if says {
+                let at = woke + ms(late);
+                script.says(7, Said::MissedDeadline, at, (woke, ms(late)));
+            }
+        }
+        script.burst(7, woke, ms(100));
+        script.periodic(7, ms(40), (at_ms(5120), at_ms(7000)), |_| ms(8));
+        let ran = play(script, Kernel::with_cpus(2), Settings::default());
+        ran.report.threads[0].jobs
+    };
+    assert_eq!(jobs(true), jobs(false) + 2);
+}
+
+#[test]
+fn a_thread_that_no_longer_says_where_its_jobs_are_is_listened_to_again() {
+    for exits in [true, false] {
+        let mut marker = film(50, false, |_| ms(8));
+        if exits {
+            marker.says(Said::RealTimeExited, at_ms(2990), at_ms(2980));
+        }
+        marker
+            .script
+            .periodic(7, ms(40), (at_ms(3000), at_ms(9000)), |_| ms(8));
+        let ran = marker.play();
+        let whys: Vec<&Why> = ran.of(7).iter().map(|entry| &entry.why).collect();
+        let no_more = whys.iter().position(|why| **why == Why::SaysNoMore);
+        let found = whys.iter().position(|why| matches!(why, Why::Found { .. }));
+        assert!(no_more.is_some() && no_more < found, "{whys:?}");
+        assert_eq!(ran.report.threads[0].state, State::Kept);
+    }
+}

@@ -1,0 +1,147 @@
+//! What a missed deadline notification is worth: a raise of the budget, bounded, and nothing lasting.
+//!
+//! After Banachowski, Wu and Brandt. From their Linux scheduler (sections 3.1.1 and 3.1.2): the raise is
+//! proportional to the *block ratio*, the running average of the share of its time that the thread slept;
+//! it decays by itself, the faster the less the thread sleeps. From their BEST (section 3.2.2): only of
+//! a thread with a period, and only where a deadline can have been missed.
+//!
+//! A reservation gives one thing more to cheat for, and to judge a cheater by: the CPU time that a
+//! raise provides shows in the next jobs, if it was lacking. So notifications come in *appeals*. An appeal begins with
+//! the first one accepted. If none of its next [`JURY`] jobs took more than it would have had without the
+//! raise, the raise is taken back, and the thread is not heard for a while, twice as long each time.
+//! If one did, the appeal goes on, and what it took is in the predictor's window by then. So whoever cries
+//! wolf holds bandwidth that nobody needs for [`JURY`] jobs of ever longer times: its share goes to zero.
+
+use onbeat_model::{Instant, Span};
+
+/// What one notification adds for a thread that sleeps all the time, as a fraction of its budget.
+pub const STEP: f64 = 0.25;
+/// The most that all together add.
+pub const MOST: f64 = 1.0;
+/// After so many jobs without need for it a raise is taken back.
+pub const JURY: u32 = 8;
+/// How long a thread is not heard after its first appeal in vain.
+pub const FIRST_SILENCE: Span = Span::from_secs(2);
+/// And at most.
+pub const LONGEST_SILENCE: Span = Span::from_secs(3600);
+
+/// In which time the raise of a thread that sleeps all the time falls to half.
+const HALF_LIFE: Span = Span::from_secs(1);
+/// How much the last stretch counts in the block ratio.
+const WEIGHT: f64 = 0.125;
+/// How far before its deadline a job may be said to be late, as a share of the period: the deadline is a guess.
+const WINDOW: f64 = 0.25;
+/// And how many periods after it.
+const LATEST: u64 = 8;
+/// A raise below this share of the budget is over.
+const NOTHING: f64 = 0.01;
+
+/// Judges the notifications of one thread. See the module for how.
+#[derive(Clone, Copy, Debug)]
+pub struct Notification {
+    block_ratio: f64,
+    raise: f64,
+    /// Up to when the raise has decayed.
+    at: Instant,
+    /// The deadline last said to be missed.
+    missed: Option<Instant>,
+    /// Jobs since the raise was last needed; none if there is no appeal.
+    unneeded: Option<u32>,
+    silence: Span,
+    silent_until: Instant,
+}
+
+impl Default for Notification {
+    fn default() -> Self {
+        Self {
+            block_ratio: 0.0,
+            raise: 0.0,
+            at: Instant::ZERO,
+            missed: None,
+            unneeded: None,
+            silence: FIRST_SILENCE,
+            silent_until: Instant::ZERO,
+        }
+    }
+}
+
+impl Notification {
+    /// The thread slept for `slept`, and then wanted to run for `ready`.
+    pub fn blocked(&mut self, slept: Span, ready: Span) {
+        let whole = slept + ready;
+        if !whole.is_zero() {
+            self.block_ratio += WEIGHT * (slept.ratio(whole) - self.block_ratio);
+        }
+    }
+
+    /// The thread says at `at` that it missed a deadline, and `deadline` is the one that its present job
+    /// had; its period is `period`. True if it is believed, and its raise larger than before.
+    pub fn missed(&mut self, at: Instant, deadline: Instant, period: Span) -> bool {
+        self.decay(at);
+        let earliest = deadline - period.scale(WINDOW);
+        let is_possible = at >= earliest && at <= deadline + period * LATEST;
+        let is_new = self
+            .missed
+            .is_none_or(|before| deadline.since(before) >= period / 2);
+        if !is_possible || !is_new || at < self.silent_until {
+            return false;
+        }
+        let before = self.raise;
+        self.raise = (before + STEP * self.block_ratio).min(MOST);
+        if self.raise < NOTHING {
+            self.raise = before;
+            return false;
+        }
+        self.missed = Some(deadline);
+        self.unneeded.get_or_insert(0);
+        self.raise > before
+    }
+
+    /// It is to be told of jobs.
+    #[must_use]
+    pub const fn is_in_appeal(&self) -> bool {
+        self.unneeded.is_some()
+    }
+
+    /// A job ended at `at` that took `executed`, where `planned` was its budget without the raise.
+    pub fn job(&mut self, at: Instant, executed: Span, planned: Span) {
+        self.decay(at);
+        let Some(unneeded) = &mut self.unneeded else {
+            return;
+        };
+        if executed > planned {
+            *unneeded = 0;
+            self.silence = FIRST_SILENCE;
+            return;
+        }
+        *unneeded += 1;
+        if *unneeded >= JURY {
+            self.raise = 0.0;
+            self.unneeded = None;
+            self.silent_until = at + self.silence;
+            self.silence = (self.silence * 2).min(LONGEST_SILENCE);
+        }
+    }
+
+    /// By what factor the budget is raised, as of the last job or notification: from 1 to 1 + [`MOST`].
+    #[must_use]
+    pub fn factor(&self) -> f64 {
+        1.0 + self.raise
+    }
+
+    fn decay(&mut self, now: Instant) {
+        let passed = now.since(self.at);
+        self.at = self.at.max(now);
+        if self.raise <= 0.0 {
+            return;
+        }
+        let half_lives = passed.ratio(HALF_LIFE.scale(self.block_ratio.max(NOTHING)));
+        self.raise *= (-half_lives).exp2();
+        if self.raise < NOTHING {
+            self.raise = 0.0;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,161 @@
+//! Missed deadline notifications in the place of the synchronisations that did not happen.
+//!
+//! A thread that is late does not sleep before its next job, so from outside the two jobs are one long
+//! burst, and the period seems to have changed. A notification says that a job ended just then: BEST
+//! (Banachowski, Wu and Brandt, section 3.2.1, Fig. 4) takes it for the wakeup that is missing. So does
+//! this: it cuts the burst there. Under the same condition as BEST (section 3.2.2): only near an
+//! expected release, so that whoever cries wolf can but confirm the period that it has.
+
+use onbeat_model::{Burst, Instant, Rhythm};
+
+/// How far from a release, as a share of the period, a job's late end may be taken for it.
+const WINDOW: f64 = 0.25;
+/// The most cuts in one burst: a thread further behind than that is not saved by exact jobs.
+const MOST: usize = 64;
+
+/// Where the burst that is under way is to be cut.
+#[derive(Clone, Debug, Default)]
+pub struct Substitutes {
+    cuts: Vec<Instant>,
+}
+
+impl Substitutes {
+    /// The thread, of this `rhythm`, says at `at` in a burst that woke at `woke` that it missed a
+    /// deadline.
+    pub fn missed(&mut self, at: Instant, woke: Instant, rhythm: &Rhythm) {
+        self.cuts.retain(|&cut| cut > woke);
+        let (release, late) = rhythm.nearest_release(at);
+        let is_near = late.unsigned_abs() <= rhythm.period.scale(WINDOW).as_ns();
+        let previous = self.cuts.last().copied().unwrap_or(woke);
+        let is_next = release.since(previous) >= rhythm.period / 2;
+        if is_near && is_next && self.cuts.len() < MOST {
+            self.cuts.push(at);
+        }
+    }
+
+    /// No burst is to be cut.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.cuts.is_empty()
+    }
+
+    /// The pieces of the burst that has now ended; itself, if nothing was said in it. What it executed
+    /// is shared out by the pieces' lengths.
+    pub fn pieces(&mut self, burst: &Burst) -> Vec<Burst> {
+        let mut pieces = Vec::with_capacity(self.cuts.len() + 1);
+        let mut rest = *burst;
+        for cut in self.cuts.drain(..) {
+            if cut <= rest.first_ran || cut >= rest.blocked {
+                continue;
+            }
+            let share = cut
+                .since(rest.first_ran)
+                .ratio(rest.blocked.since(rest.first_ran));
+            let executed = rest.executed.scale(share).min(rest.executed);
+            pieces.push(Burst {
+                blocked: cut,
+                executed,
+                ..rest
+            });
+            rest = Burst {
+                woke: cut,
+                first_ran: cut,
+                executed: rest.executed - executed,
+                preempted: 0,
+                exhausted: false,
+                ..rest
+            };
+        }
+        pieces.push(rest);
+        pieces
+    }
+}
+
+/// The deadline of the job for which a thread of this `rhythm` woke at `woke`.
+#[must_use]
+pub fn deadline(rhythm: &Rhythm, woke: Instant) -> Instant {
+    rhythm.nearest_release(woke).0 + rhythm.period
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use onbeat_model::{Span, TaskId};
+
+    const RHYTHM: Rhythm = Rhythm {
+        period: Span::from_ms(40),
+        phase: Instant::ZERO,
+        jitter: Span::ZERO,
+        confidence: 1.0,
+    };
+
+    fn ms(ms: u64) -> Instant {
+        Instant::ZERO + Span::from_ms(ms)
+    }
+
+    fn burst(woke: u64, blocked: u64, executed: u64) -> Burst {
+        Burst {
+            task: TaskId::recorded(1),
+            woke: ms(woke),
+            first_ran: ms(woke),
+            blocked: ms(blocked),
+            executed: Span::from_ms(executed),
+            preempted: 2,
+            waker: 0,
+            exhausted: true,
+        }
+    }
+
+    #[test]
+    fn a_burst_is_cut_where_the_thread_said_that_a_job_was_late() {
+        let mut substitutes = Substitutes::default();
+        for at in [45, 86] {
+            substitutes.missed(ms(at), ms(0), &RHYTHM);
+        }
+        let pieces = substitutes.pieces(&burst(0, 100, 100));
+        let ends: Vec<(u64, u64, u64)> = pieces
+            .iter()
+            .map(|p| (p.woke.as_ns(), p.blocked.as_ns(), p.executed.as_ns()))
+            .map(|(a, b, c)| (a / 1_000_000, b / 1_000_000, c / 1_000_000))
+            .collect();
+        assert_eq!(ends, [(0, 45, 45), (45, 86, 41), (86, 100, 14)]);
+        assert!(pieces[0].exhausted && !pieces[1].exhausted);
+        assert!(substitutes.is_empty());
+    }
+
+    #[test]
+    fn what_is_said_far_from_a_release_or_again_cuts_nothing() {
+        let mut substitutes = Substitutes::default();
+        for at in [3, 20, 22, 45, 46, 47, 60] {
+            substitutes.missed(ms(at), ms(0), &RHYTHM);
+        }
+        assert_eq!(substitutes.pieces(&burst(0, 70, 70)).len(), 2);
+        substitutes.missed(ms(125), ms(80), &RHYTHM);
+        substitutes.missed(ms(245), ms(200), &RHYTHM);
+        let later = burst(200, 250, 50);
+        assert_eq!(
+            substitutes.pieces(&later).len(),
+            2,
+            "the first was of another burst"
+        );
+    }
+
+    #[test]
+    fn the_pieces_are_the_burst_whatever_is_said() {
+        let mut x: u64 = 9;
+        let mut substitutes = Substitutes::default();
+        for _ in 0..2000 {
+            for _ in 0..8 {
+                x = x.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+                substitutes.missed(ms(x >> 55), ms(x >> 40 & 127), &RHYTHM);
+            }
+            let whole = burst(x >> 40 & 127, (x >> 40 & 127) + (x >> 55), x >> 56);
+            let pieces = substitutes.pieces(&whole);
+            let executed: Span = pieces.iter().map(|piece| piece.executed).sum();
+            assert_eq!(executed, whole.executed);
+            assert_eq!(pieces[0].woke, whole.woke);
+            assert_eq!(pieces[pieces.len() - 1].blocked, whole.blocked);
+            assert!(pieces.windows(2).all(|p| p[0].blocked == p[1].woke));
+        }
+    }
+}
