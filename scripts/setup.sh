@@ -10,11 +10,13 @@ cd "$(dirname "$0")/.."
 
 build=(gcc g++ libc6-dev make pkg-config clang llvm libelf-dev zlib1g-dev ca-certificates curl git)
 hogs=(stress-ng)
+# What libonbeat's player is built from, and what shows its window.
+player=(libavformat-dev libavcodec-dev libswscale-dev libx11-dev xvfb)
 # On the live kernel, the tests run real programs: rt-app, ffmpeg, setpriv and taskset.
-test=("${build[@]}" "${hogs[@]}" systemtap-sdt-dev rt-app ffmpeg python3 util-linux mandoc musl-tools valgrind)
+test=("${build[@]}" "${hogs[@]}" "${player[@]}" systemtap-sdt-dev rt-app ffmpeg python3 util-linux mandoc musl-tools valgrind)
 check=("${build[@]}" clang-format shellcheck)
 demo=("${build[@]}" "${hogs[@]}" ffmpeg mplayer xvfb fonts-dejavu-core)
-experiments=("${demo[@]}" rt-app strace linux-perf)
+experiments=("${demo[@]}" "${player[@]}" rt-app strace linux-perf)
 fuzz=("${build[@]}")
 vm=("${build[@]}" qemu-system-x86 acpica-tools busybox-static cpio zstd python3 rt-app)
 

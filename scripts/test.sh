@@ -15,6 +15,7 @@ trap 'rm -rf "$output" "$libonbeat"' EXIT
 status=0
 cargo test --workspace --no-fail-fast -- --show-output 2>&1 | tee "$output" || status=$?
 make --no-print-directory -C libonbeat test-all OUT="$libonbeat" 2>&1 | tee -a "$output" || status=$?
+make --no-print-directory -C libonbeat/examples/player test OUT="$libonbeat" 2>&1 | tee -a "$output" || status=$?
 
 count() { grep -cE "$1" "$output" || true; }
 

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* The sink against the time of day: full, running, empty, filled again, ended. */
+#include "../../../tests/check.h"
+#include "../sink.h"
+
+#define MS INT64_C(1000000)
+#define DAY (INT64_C(86400) * 1000 * MS)
+
+int main(void)
+{
+	struct sink sink;
+
+	sink_open(&sink, 48000);
+	check(sink_room(&sink, 0) == 24000);
+	sink_write(&sink, 24000, 5 * MS);
+	check(sink_room(&sink, 6 * MS) == 0);
+	check(sink_position_ns(&sink, 100 * MS) == 0);
+
+	sink_start(&sink, 1000 * MS);
+	check(sink_position_ns(&sink, 1250 * MS) == 250 * MS);
+	check(sink_room(&sink, 1250 * MS) == 12000);
+	check(sink.underruns == 0);
+
+	/* It holds half a second, and stands there when that is over. */
+	check(sink_position_ns(&sink, 1800 * MS) == 500 * MS);
+	check(sink_position_ns(&sink, 1900 * MS) == 500 * MS);
+	check(sink.underruns == 1);
+
+	/* Filled again, it goes on from there. */
+	sink_write(&sink, 4800, 2000 * MS);
+	check(sink_position_ns(&sink, 2050 * MS) == 550 * MS);
+	check(sink.underruns == 1);
+
+	/* When the sound is over, the time is not; and a long film loses nothing. */
+	sink_end(&sink, 2060 * MS);
+	check(sink_position_ns(&sink, 3000 * MS) == 1500 * MS);
+	check(sink_position_ns(&sink, 2000 * MS + 30 * DAY) == 500 * MS + 30 * DAY);
+
+	/* One that ends while it stands still goes on too; one of a silent film goes from its start. */
+	sink_open(&sink, 44100);
+	sink_start(&sink, 0);
+	check(sink_position_ns(&sink, 10 * MS) == 0);
+	sink_end(&sink, 20 * MS);
+	check(sink_position_ns(&sink, 30 * MS) == 10 * MS);
+	sink_open(&sink, 1000);
+	sink_end(&sink, 0);
+	check(sink_position_ns(&sink, 10 * MS) == 0);
+	sink_start(&sink, 20 * MS);
+	check(sink_position_ns(&sink, 30 * MS) == 10 * MS);
+	return 0;
+}
