@@ -38,7 +38,7 @@ test:
 
 test-vm:
 	scripts/setup.sh vm
-	cargo build --release -p onbeat
+	cargo build --release -p onbeat -p onbeat-experiments
 	ONBEAT_VM_PATH='$(abspath $(TARGET_DIR))/release' tests/vm/run.sh $(CASE)
 
 check:

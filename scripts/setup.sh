@@ -12,8 +12,9 @@ build=(gcc g++ libc6-dev make pkg-config clang llvm libelf-dev zlib1g-dev ca-cer
 hogs=(stress-ng)
 # What libonbeat's player is built from, and what shows its window.
 player=(libavformat-dev libavcodec-dev libswscale-dev libx11-dev xvfb)
-# On the live kernel, the tests run real programs: rt-app, ffmpeg, setpriv and taskset.
-test=("${build[@]}" "${hogs[@]}" "${player[@]}" systemtap-sdt-dev rt-app ffmpeg python3 util-linux mandoc musl-tools valgrind)
+# On the live kernel, the tests run real programs: rt-app, ffmpeg, setpriv and taskset. Plots need a font.
+test=("${build[@]}" "${hogs[@]}" "${player[@]}" systemtap-sdt-dev rt-app ffmpeg python3 util-linux mandoc musl-tools valgrind
+    fonts-dejavu-core)
 check=("${build[@]}" clang-format shellcheck)
 demo=("${build[@]}" "${hogs[@]}" ffmpeg mplayer xvfb fonts-dejavu-core)
 experiments=("${demo[@]}" "${player[@]}" rt-app strace linux-perf)

@@ -1,8 +1,9 @@
-//! Experiments on a live machine: the figures of the papers, and those of the requirements.
+//! Experiments: the figures of the papers, and those of the requirements.
 //!
 //! Each prints a Markdown table and writes the same as JSON; each cleans up after itself, on Ctrl-C
-//! too. They start real programs (mplayer, rt-app, stress-ng) and the `onbeat` binary as a user
-//! would, so nothing here links against onbeat's own crates.
+//! too. Those on a live machine or in a guest start real programs (mplayer, rt-app, stress-ng) and the
+//! `onbeat` binary as a user would. Those that compute, from formulas or recordings, link against
+//! onbeat's own crates, as what they compute with is what is judged.
 
 mod av_desync;
 mod lock_time;
@@ -12,6 +13,7 @@ mod plot;
 mod reservations_vs_rr;
 mod results;
 mod rt_app;
+mod server_period;
 mod three_rt_apps;
 mod tracking_cost;
 mod vm;
@@ -23,10 +25,11 @@ use clap::{Parser, Subcommand};
 
 use machine::Machine;
 
-/// Experiments on a live machine, with the papers' figures beside ours.
+/// Experiments, with the papers' figures beside ours.
 ///
-/// They need root, the release binary of onbeat (beside this one, or where ONBEAT says), and a
-/// machine that has nothing else to do: say what else was running when you quote their figures.
+/// Those on a live machine need root, the release binary of onbeat (beside this one, or where ONBEAT
+/// says), and a machine that has nothing else to do: say what else was running when you quote their
+/// figures. Those in virtual time, and those that compute, give the same at every run.
 #[derive(Debug, Parser)]
 #[command(name = "onbeat-experiments", version, max_term_width = 100)]
 struct Cli {
@@ -57,6 +60,8 @@ enum Experiment {
     TrackingCost(tracking_cost::Args),
     /// From a program's start to its reservation, in jobs and seconds
     LockTime(lock_time::Args),
+    /// What a server's period costs, by analysis and in virtual time (LFS++, Fig. 1 and 2)
+    ServerPeriod(server_period::Args),
 }
 
 fn main() -> ExitCode {
@@ -86,6 +91,7 @@ fn run(cli: Cli) -> anyhow::Result<()> {
         Experiment::ThreeRtApps(args) => three_rt_apps::run(&machine, &args),
         Experiment::TrackingCost(args) => tracking_cost::run(&machine, &args),
         Experiment::LockTime(args) => lock_time::run(&machine, &args),
+        Experiment::ServerPeriod(args) => server_period::run(&machine, &args),
     }
 }
 

@@ -33,7 +33,7 @@ const COLOURS: [RGBColor; 8] = [
 ];
 
 /// Width and height of a picture, in pixels.
-const SIZE: (u32, u32) = (900, 540);
+const SIZE: (u32, u32) = (800, 480);
 
 /// More points than that cannot be told apart in a picture: a longer line is thinned out.
 const MOST_POINTS: usize = 2000;
@@ -90,8 +90,6 @@ pub(crate) enum Look {
     Points,
     /// The points, joined.
     Marked,
-    /// Bars of this width around the points, from zero up.
-    Bars(f64),
 }
 
 /// A line of a plot.
@@ -253,12 +251,6 @@ where
             chart.draw_series(corners.iter().copied().map(dot))?;
             chart.draw_series(LineSeries::new(corners, colour.stroke_width(2)))?
         }
-        Look::Bars(width) => chart.draw_series(corners.into_iter().map(|(x, y)| {
-            Rectangle::new(
-                [(x - width / 2.0, 0.0), (x + width / 2.0, y)],
-                colour.filled(),
-            )
-        }))?,
     };
     if !line.name.is_empty() {
         drawn
@@ -317,13 +309,7 @@ mod tests {
     #[test]
     fn every_look_is_drawn_on_every_kind_of_axis() {
         let out = tempfile::tempdir().unwrap();
-        let looks = [
-            Look::Straight,
-            Look::Steps,
-            Look::Points,
-            Look::Marked,
-            Look::Bars(0.5),
-        ];
+        let looks = [Look::Straight, Look::Steps, Look::Points, Look::Marked];
         for (n, log) in [(false, false), (false, true), (true, false), (true, true)]
             .iter()
             .enumerate()

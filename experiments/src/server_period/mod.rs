@@ -1,0 +1,285 @@
+//! What a server's period costs (LFS++, section 4, Fig. 1 and 2): the bandwidth that a task of 20 ms every
+//! 100 ms needs, from the supply-bound analysis and from a kernel in virtual time; and what LFS allocates
+//! to one of 20 ms every 40 ms, with its response times.
+
+mod guest;
+mod lfs;
+mod served;
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use onbeat_decide::supply::least_runtime;
+use onbeat_model::Span;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+
+use crate::machine::Machine;
+use crate::plot::{Axis, Corner, Figure, Line, Look, distribution};
+use crate::results::{Ran, Table, publish, quantile};
+use crate::vm::{Guest, Kernel};
+use guest::{Lfs, Needed};
+use served::Task;
+
+const NAME: &str = "server-period";
+
+/// What it is run with.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// Only the analysis, without a guest
+    #[arg(long)]
+    analysis: bool,
+    /// The kernel that is booted
+    #[arg(long, value_enum, default_value_t)]
+    kernel: Kernel,
+    /// In the guest: measure what Fig. 1's task needs, and write it to FILE
+    #[arg(long, value_name = "FILE", hide = true)]
+    needed: Option<PathBuf>,
+    /// In the guest: only as much of it as shows that analysis and kernel agree
+    #[arg(long, hide = true)]
+    short: bool,
+    /// In the guest: play Fig. 2's task under LFS, and write its jobs to FILE
+    #[arg(long, value_name = "FILE", hide = true)]
+    lfs: Option<PathBuf>,
+}
+
+/// The task of Fig. 1.
+const FIG_1: Task = Task {
+    execution: Span::from_ms(20),
+    period: Span::from_ms(100),
+};
+
+/// The task of Fig. 2.
+const FIG_2: Task = Task {
+    execution: Span::from_ms(20),
+    period: Span::from_ms(40),
+};
+
+/// The server periods of Fig. 1 in the table, in ms.
+const SERVER_PERIODS_MS: [u64; 17] = [
+    10, 20, 25, 30, 33, 36, 40, 45, 50, 55, 60, 75, 90, 100, 110, 150, 200,
+];
+
+/// One server period of Fig. 1: the runtimes needed.
+#[derive(Debug, Serialize)]
+struct Row {
+    server_period_ms: u64,
+    analysed_ms: f64,
+    /// By the kernel that looks at budgets at its tick.
+    at_the_tick_ms: Option<f64>,
+    /// By the same kernel with its feature HRTICK_DL.
+    exactly_ms: Option<f64>,
+}
+
+/// The runtime that the task of Fig. 1 needs of a server with this period, by the analysis.
+fn runtime_needed(server_period: Span) -> Span {
+    // None would mean that not even a whole CPU serves it.
+    least_runtime(FIG_1.execution, FIG_1.period, server_period).unwrap_or(server_period)
+}
+
+/// Fig. 1's curve, in ms and shares of the CPU, over server periods of 5 to 200 ms.
+fn curve() -> Vec<(f64, f64)> {
+    let periods = (50..=2000).map(|tenths| Span::from_us(tenths * 100));
+    periods
+        .map(|period| (period.as_ms_f64(), runtime_needed(period).ratio(period)))
+        .collect()
+}
+
+/// Computes and measures, and publishes table, JSON and plots.
+pub(crate) fn run(machine: &Machine, args: &Args) -> anyhow::Result<()> {
+    if let Some(file) = &args.needed {
+        return guest::measure_needed(file, args.short);
+    }
+    if let Some(file) = &args.lfs {
+        return guest::play_lfs(file);
+    }
+    let out = machine.out();
+    if args.analysis {
+        let ran = Ran::Computed("the supply bound of onbeat-decide".to_owned());
+        let rows = rows(&[], &[]);
+        fig_1(&rows).draw(out, NAME)?;
+        return publish(out, &ran, NAME, &table(&rows), &rows, paper());
+    }
+    let ended = Guest::new(NAME).kernel(args.kernel).boot(machine)?;
+    let at_the_tick: Vec<Needed> = read(&ended.folder.join("tick.json"))?;
+    let exactly: Vec<Needed> = read(&ended.folder.join("exact.json"))?;
+    let lfs: Vec<Lfs> = read(&ended.folder.join("lfs.json"))?;
+    let rows = rows(&at_the_tick, &exactly);
+    fig_1(&rows).draw(out, NAME)?;
+    responses(&lfs).draw(out, "server-period-responses")?;
+    allocated(&lfs).draw(out, "server-period-allocated")?;
+    println!("\n{}", lfs_table(&lfs).to_markdown());
+    let ours = json!({ "figure_1": rows, "figure_2": lfs });
+    publish(out, &ended.ran(), NAME, &table(&rows), &ours, paper())
+}
+
+fn read<T: DeserializeOwned>(file: &Path) -> anyhow::Result<T> {
+    let told = || format!("the guest left no {}", file.display());
+    let text = std::fs::read_to_string(file).with_context(told)?;
+    Ok(serde_json::from_str(&text)?)
+}
+
+fn rows(at_the_tick: &[Needed], exactly: &[Needed]) -> Vec<Row> {
+    let measured = |run: &[Needed], ms: u64| {
+        let at = run.iter().find(|needed| needed.server_period_ms == ms);
+        at.map(|needed| needed.measured_ms)
+    };
+    let row = |ms| Row {
+        server_period_ms: ms,
+        analysed_ms: runtime_needed(Span::from_ms(ms)).as_ms_f64(),
+        at_the_tick_ms: measured(at_the_tick, ms),
+        exactly_ms: measured(exactly, ms),
+    };
+    SERVER_PERIODS_MS.map(row).into()
+}
+
+fn table(rows: &[Row]) -> Table {
+    let mut table = Table::new([
+        "server period",
+        "analysis",
+        "kernel, at the tick",
+        "kernel, exactly",
+        "bandwidth",
+    ]);
+    let ms = |ms: Option<f64>| ms.map_or("-".to_owned(), |ms| format!("{ms:.2} ms"));
+    for row in rows {
+        let share = row.analysed_ms / row.server_period_ms as f64;
+        table.row([
+            format!("{} ms", row.server_period_ms),
+            ms(Some(row.analysed_ms)),
+            ms(row.at_the_tick_ms),
+            ms(row.exactly_ms),
+            format!("{:.1}%", share * 100.0),
+        ]);
+    }
+    table
+}
+
+fn lfs_table(lfs: &[Lfs]) -> Table {
+    let mut table = Table::new([
+        "server period",
+        "in time",
+        "response p50",
+        "p95",
+        "max",
+        "mean bandwidth",
+    ]);
+    for run in lfs {
+        let settled = run.settled();
+        let responses: Vec<f64> = settled.iter().map(|job| job.response_ms).collect();
+        let bandwidth: f64 = settled.iter().map(|job| job.bandwidth).sum();
+        let count = settled.len().max(1) as f64;
+        let in_time = responses
+            .iter()
+            .filter(|ms| **ms <= FIG_2.period.as_ms_f64());
+        let ms = |p| format!("{:.1} ms", quantile(&responses, p));
+        table.row([
+            format!("{} ms", run.server_period_ms),
+            format!("{:.0}%", in_time.count() as f64 / count * 100.0),
+            ms(0.5),
+            ms(0.95),
+            ms(1.0),
+            format!("{:.1}%", bandwidth / count * 100.0),
+        ]);
+    }
+    table
+}
+
+/// The bandwidth needed over the server's period: the analysis, and each run in the guest.
+fn fig_1(rows: &[Row]) -> Figure {
+    let points = |name, runtime_ms: fn(&Row) -> Option<f64>| {
+        let share = |row: &Row| Some(runtime_ms(row)? / row.server_period_ms as f64);
+        let points = rows
+            .iter()
+            .filter_map(|row| Some((row.server_period_ms as f64, share(row)?)));
+        Line::new(name, Look::Points, points.collect())
+    };
+    Figure {
+        title: "Bandwidth that 20 ms every 100 ms need".to_owned(),
+        x: Axis::linear("server period (ms)", 0.0..210.0),
+        y: Axis::linear("runtime / server period", 0.0..0.8),
+        lines: vec![
+            Line::new("analysis", Look::Straight, curve()),
+            points("kernel, budgets enforced at the tick", |row| {
+                row.at_the_tick_ms
+            }),
+            points("kernel, budgets enforced exactly", |row| row.exactly_ms),
+        ],
+        names: Corner::UpperLeft,
+    }
+}
+
+/// The distribution of response times for each server period (Fig. 2a).
+fn responses(lfs: &[Lfs]) -> Figure {
+    let line = |run: &Lfs| {
+        let responses: Vec<f64> = run.settled().iter().map(|job| job.response_ms).collect();
+        let name = format!("T = {} ms", run.server_period_ms);
+        Line::new(&name, Look::Steps, distribution(&responses))
+    };
+    Figure {
+        title: "Response times of 20 ms every 40 ms under LFS".to_owned(),
+        x: Axis::linear("response time (ms)", 0.0..120.0),
+        y: Axis::linear("share of jobs not longer", 0.0..1.0),
+        lines: lfs.iter().map(line).collect(),
+        names: Corner::LowerRight,
+    }
+}
+
+/// What LFS allocates, job by job, for each server period (Fig. 2b).
+fn allocated(lfs: &[Lfs]) -> Figure {
+    let line = |run: &Lfs| {
+        let jobs = run.jobs.iter().enumerate();
+        let points = jobs.map(|(n, job)| (n as f64, job.bandwidth)).collect();
+        Line::new(
+            &format!("T = {} ms", run.server_period_ms),
+            Look::Straight,
+            points,
+        )
+    };
+    Figure {
+        title: "What LFS allocates to 20 ms every 40 ms".to_owned(),
+        x: Axis::linear("job", 0.0..guest::LFS_JOBS as f64),
+        y: Axis::linear("runtime / server period", 0.4..1.0),
+        lines: lfs.iter().map(line).collect(),
+        names: Corner::UpperRight,
+    }
+}
+
+fn paper() -> Value {
+    json!({
+        "figure_1": {
+            "source": "LFS++, section 4: an analysis, with the values that the text gives",
+            "bandwidth": { "T = P and its whole parts": 0.2, "T a few ms off P/3": 0.3,
+                           "T far too small or too large": "more than 0.6" },
+        },
+        "figure_2": {
+            "source": "LFS++, section 4.1, on real hardware",
+            "responses": "short tails after 40 ms for T below or at P, far longer for T = 50 and 90 ms",
+            "bandwidth": "least with T = P",
+        },
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn figure_1_has_its_minima_at_the_whole_parts_of_the_period() {
+        let curve = curve();
+        let minima: Vec<f64> = curve
+            .windows(3)
+            .filter(|w| w[0].1 > w[1].1 && w[1].1 < w[2].1)
+            .map(|w| w[1].0)
+            .collect();
+        for minimum in [100.0, 50.0, 25.0, 20.0, 10.0] {
+            let near = minima.iter().find(|at| (*at - minimum).abs() < 0.05);
+            assert!(near.is_some(), "none at {minimum} ms: {minima:?}");
+        }
+        for minimum in minima {
+            let part = 100.0 / (100.0 / minimum).round();
+            assert!((part - minimum).abs() < 0.1, "one at {minimum} ms");
+        }
+    }
+}
