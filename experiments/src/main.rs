@@ -9,7 +9,9 @@ mod av_desync;
 mod lock_time;
 mod machine;
 mod media;
+mod period_detection;
 mod plot;
+mod recorded;
 mod reservations_vs_rr;
 mod results;
 mod rt_app;
@@ -17,6 +19,7 @@ mod server_period;
 mod three_rt_apps;
 mod tracking_cost;
 mod vm;
+mod wakeups_vs_syscalls;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -62,6 +65,10 @@ enum Experiment {
     LockTime(lock_time::Args),
     /// What a server's period costs, by analysis and in virtual time (LFS++, Fig. 1 and 2)
     ServerPeriod(server_period::Args),
+    /// How long a player must be watched until its rate is found (LFS++, Fig. 11 and 12)
+    PeriodDetection(period_detection::Args),
+    /// What a period analyser is best told (LFS++, Fig. 8 and 9); recordings, and virtual time
+    WakeupsVsSyscalls(wakeups_vs_syscalls::Args),
 }
 
 fn main() -> ExitCode {
@@ -92,6 +99,8 @@ fn run(cli: Cli) -> anyhow::Result<()> {
         Experiment::TrackingCost(args) => tracking_cost::run(&machine, &args),
         Experiment::LockTime(args) => lock_time::run(&machine, &args),
         Experiment::ServerPeriod(args) => server_period::run(&machine, &args),
+        Experiment::PeriodDetection(args) => period_detection::run(&machine, &args),
+        Experiment::WakeupsVsSyscalls(args) => wakeups_vs_syscalls::run(&machine, &args),
     }
 }
 
