@@ -275,3 +275,25 @@ fn a_burst_out_of_order_is_left_aside() {
     analyser.clear();
     assert_eq!(analyser.bursts().count(), 0);
 }
+
+/// 30,000 wakeups within a reach of each other: all pairs of them would be a matter of half a minute.
+#[test]
+fn a_slow_rhythm_after_a_dense_stretch_is_found_at_a_cost_in_proportion_to_the_wakeups() {
+    let mut random = Random::new(9);
+    let mut analyser = Analyser::new(Config {
+        window: Span::from_secs(3600),
+        capacity: usize::MAX,
+        ..Config::default()
+    });
+    let mut now = 1e9;
+    for _ in 0..30_000 {
+        now += 4e4 * random.even();
+        analyser.hear(&burst(now, 1e4));
+    }
+    for _ in 0..150 {
+        now += 5e8 + 1e6 * random.even();
+        analyser.hear(&burst(now, 1e4));
+    }
+    let found = analyser.analyse(Instant::from_ns(now as u64));
+    assert!(is_period(found.first(), 5.005e8), "{found:?}");
+}

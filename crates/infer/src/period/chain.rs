@@ -17,6 +17,11 @@ const TOLERANCE: f64 = 0.35;
 /// What the largest deviation costs.
 const DEVIATION: f64 = 1.0;
 
+/// Of the points around a beat that was due, at most so many to each side are considered, the nearest:
+/// where there are more, they are noise to a rhythm so slow, and all of them would cost the square of
+/// the train's length.
+const NEAREST: usize = 48;
+
 /// A pause is taken for no more beats than this.
 const PAUSE: f64 = 1e6;
 
@@ -54,17 +59,22 @@ impl Chain {
         let reach = TOLERANCE * period;
         let per_reach = 1.0 / reach;
         let mut first = [0_usize; LEAP];
+        let mut nearest = [0_usize; LEAP];
         let mut best = (0.0, 0);
         for (j, &to) in at.iter().enumerate() {
             let mut score = 1.0;
             let mut from = (u32::MAX, 0);
-            for (leap, first) in first.iter_mut().enumerate() {
+            for (leap, (first, nearest)) in first.iter_mut().zip(&mut nearest).enumerate() {
                 let due = to - (leap + 1) as f64 * period;
                 while at[*first] < due - reach {
                     *first += 1;
                 }
-                for (i, (&earlier, &so_far)) in at.iter().zip(&self.score).enumerate().skip(*first)
-                {
+                while at[*nearest] < due {
+                    *nearest += 1;
+                }
+                let from_here = nearest.saturating_sub(NEAREST).max(*first);
+                let points = at.iter().zip(&self.score).enumerate();
+                for (i, (&earlier, &so_far)) in points.take(*nearest + NEAREST).skip(from_here) {
                     let deviation = (earlier - due) * per_reach;
                     if deviation > 1.0 {
                         break;
