@@ -48,6 +48,7 @@ check:
 bench:
 	scripts/setup.sh experiments
 	cargo bench --workspace
+	$(MAKE) -C libonbeat bench RUN='$(abspath scripts/as-root.sh)'
 
 experiments:
 	scripts/setup.sh experiments

@@ -9,6 +9,7 @@ mod av_desync;
 mod lock_time;
 mod machine;
 mod media;
+mod notification_latency;
 mod period_detection;
 mod plot;
 mod recorded;
@@ -69,6 +70,8 @@ enum Experiment {
     PeriodDetection(period_detection::Args),
     /// What a period analyser is best told (LFS++, Fig. 8 and 9); recordings, and virtual time
     WakeupsVsSyscalls(wakeups_vs_syscalls::Args),
+    /// How late libonbeat notifies a violation (timing exceptions, Fig. 3 to 6)
+    NotificationLatency(notification_latency::Args),
 }
 
 fn main() -> ExitCode {
@@ -101,6 +104,7 @@ fn run(cli: Cli) -> anyhow::Result<()> {
         Experiment::ServerPeriod(args) => server_period::run(&machine, &args),
         Experiment::PeriodDetection(args) => period_detection::run(&machine, &args),
         Experiment::WakeupsVsSyscalls(args) => wakeups_vs_syscalls::run(&machine, &args),
+        Experiment::NotificationLatency(args) => notification_latency::run(&machine, &args),
     }
 }
 
@@ -108,6 +112,6 @@ fn list() {
     use clap::CommandFactory;
     for command in Cli::command().get_subcommands() {
         let about = command.get_about().map(ToString::to_string);
-        println!("{:16} {}", command.get_name(), about.unwrap_or_default());
+        println!("{:22} {}", command.get_name(), about.unwrap_or_default());
     }
 }

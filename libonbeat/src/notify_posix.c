@@ -11,6 +11,7 @@
 #include "within.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -70,6 +71,18 @@ static void *route(void *unused)
 	return NULL;
 }
 
+/*
+ * A notification that waits behind the load it is about would be none: where the process may, the router
+ * runs before everything else. It computes for some microseconds a notification.
+ */
+static void hurry_router(void)
+{
+	struct sched_param first = { .sched_priority = sched_get_priority_max(SCHED_FIFO) };
+
+	/* Refused to most processes, which then have what they had. */
+	(void)pthread_setschedparam(router, SCHED_FIFO, &first);
+}
+
 static void start_router(void)
 {
 	sigset_t all;
@@ -81,6 +94,7 @@ static void start_router(void)
 		fprintf(stderr, "onbeat: no thread to route the notifications\n");
 		abort();
 	}
+	hurry_router();
 	pthread_detach(router);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 }

@@ -8,7 +8,7 @@ form=${ONBEAT_FORM:-posix}
 out=$(mktemp -d)
 trap 'rm -rf "$out"' EXIT
 
-posix_headers='errno pthread setjmp signal stdbool stddef stdint stdio stdlib string time unistd'
+posix_headers='errno pthread sched setjmp signal stdbool stddef stdint stdio stdlib string time unistd'
 portable='block thread source notify_posix perf_clock_none benchmark'
 
 missing() {
