@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * The same with true deadlines: each picture gets a random one, below twice the time that pictures take.
- * The film is decoded again and again until 500 pictures were given up.
+ * The same with true deadlines: each picture gets a random one, below the execution time that pictures take.
+ * The film is decoded again and again until a hundred pictures were given up.
  */
 #include <onbeat/within.h>
 
@@ -39,16 +39,14 @@ static int decode_within(struct decoder *decoder, const AVPacket *packet,
 static void interrupt(const char *name)
 {
 	struct film *film = film_open(name);
-	int64_t began_ns = now_ns();
+	int64_t began_ns = read_clock(CLOCK_THREAD_CPUTIME_ID);
 	int given_up = 0;
 
 	decode_film(film, decode_whole);
-	longest_ns = 2 * (now_ns() - began_ns) / film->count;
+	longest_ns = (read_clock(CLOCK_THREAD_CPUTIME_ID) - began_ns) / film->count;
 	violations = 0;
-	while (given_up < 500) {
+	while (given_up < 100)
 		given_up += decode_film(film, decode_within).given_up;
-		check(now_ns() - began_ns < ONBEAT_S(120));
-	}
 	printf("%s: %d given up, %d violations\n", name, given_up, violations);
 	/* Whatever was given up was so because its deadline had passed, and that was told. */
 	check(violations >= given_up);
