@@ -14,23 +14,26 @@
 # Succeeds if every case ended with 0, and the kernel neither panicked nor warned.
 #
 # usage: tests/vm/run.sh [--kernel first|second] [--results FOLDER] [--set NAME=VALUE]...
-#                        [--jobs N] [--follow] [--nightly] [CASE...]
+#                        [--need WORD]... [--jobs N] [--follow] [--nightly] [CASE...]
 #        CASE is a name in tests/vm/cases, or a path to a .sh file; without one, all in tests/vm/cases
 #        --results   where each case's serial.log and results go, into a folder of its name
 #        --set       a variable that the case can read
+#        --need      one more of what the head's `needs` can name
 #        --jobs      how many machines at a time (default 1)
 #        --follow    shows what the guest says while it runs
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 
 which_kernel=first results='' jobs=1 follow='' nightly=''
-settings=()
+settings=() needed=()
 while [ $# -gt 0 ]; do
     case "$1" in
     --kernel) which_kernel=$2 && shift 2 ;;
     --results) results=$(realpath -m "$2") && shift 2 ;;
     --set) settings+=("$2") && shift 2 ;;
     --set=*) settings+=("${1#--set=}") && shift ;;
+    --need) needed+=("$2") && shift 2 ;;
+    --need=*) needed+=("${1#--need=}") && shift ;;
     --jobs) jobs=$2 && shift 2 ;;
     --follow) follow=yes && shift ;;
     --nightly) nightly=yes && shift ;;
@@ -87,7 +90,7 @@ release=$(cat "$kernel/release")
 fetched=$(seconds_since "$began")
 
 if [ "$jobs" -gt 1 ]; then
-    again=(--kernel "$which_kernel" ${results:+--results "$results"} "${settings[@]/#/--set=}")
+    again=(--kernel "$which_kernel" ${results:+--results "$results"} "${settings[@]/#/--set=}" "${needed[@]/#/--need=}")
     printf '%s\0' "${files[@]}" | xargs -0 -n 1 -P "$jobs" "$here/run.sh" "${again[@]}"
     exit
 fi
@@ -171,7 +174,7 @@ run_case() { # FILE
     read -ra words <<<"$(head_of "$file" needs '')"
     began=$(date +%s.%N)
     : >"$work/log"
-    if "$here/initrd.sh" "$work/initrd" "$kernel" "$file" "$work/settings:settings.sh" "${words[@]}"; then
+    if "$here/initrd.sh" "$work/initrd" "$kernel" "$file" "$work/settings:settings.sh" "${words[@]}" "${needed[@]}"; then
         packed=$(seconds_since "$began")
         began=$(date +%s.%N)
         boot "$file" "$seconds" || status=$?
