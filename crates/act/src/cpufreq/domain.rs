@@ -87,6 +87,22 @@ impl fmt::Display for Governor {
 }
 
 impl Settings {
+    /// Whether each value is that of one of the settings `through` which the domain went: what it may tell while a
+    /// change, which is several writes, is on its way or was cut off.
+    pub(crate) fn are_on_the_way<'a>(
+        &self,
+        through: impl Iterator<Item = &'a Self> + Clone,
+    ) -> bool {
+        through
+            .clone()
+            .any(|settings| settings.governor == self.governor)
+            && through.clone().any(|settings| settings.min == self.min)
+            && through.clone().any(|settings| settings.max == self.max)
+            && through
+                .clone()
+                .any(|settings| settings.setspeed == self.setspeed)
+    }
+
     /// These, but with the one `speed`: as the userspace governor's choice, or with any other governor as the
     /// only speed between the limits.
     #[must_use]
@@ -240,19 +256,21 @@ impl Domain {
         })
     }
 
-    /// Sets what differs between `settings` and `now`. Of the limits the one first that makes room for the other.
+    /// Sets the speed as `settings` say: the userspace governor's choice, or both limits, of which the one
+    /// first that makes room for the other.
+    ///
+    /// The kernel may put limits in force only some time later: until then its files tell the old ones.
     ///
     /// # Errors
     /// If the kernel refuses; then some of it may be set.
     pub(crate) fn set(&self, settings: &Settings, now: &Settings) -> Result<(), DomainError> {
-        if let (Some(speed), true) = (settings.setspeed, settings.setspeed != now.setspeed) {
-            self.write("scaling_setspeed", speed)?;
+        if let Some(speed) = settings.setspeed {
+            return self.write("scaling_setspeed", speed);
         }
-        let max = (settings.max != now.max).then_some(("scaling_max_freq", settings.max));
-        let min = (settings.min != now.min).then_some(("scaling_min_freq", settings.min));
-        let rises = settings.max > now.max;
-        let limits = if rises { [max, min] } else { [min, max] };
-        for (file, speed) in limits.into_iter().flatten() {
+        let max = ("scaling_max_freq", settings.max);
+        let min = ("scaling_min_freq", settings.min);
+        let rises = settings.max >= now.max;
+        for (file, speed) in if rises { [max, min] } else { [min, max] } {
             self.write(file, speed)?;
         }
         Ok(())

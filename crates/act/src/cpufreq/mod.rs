@@ -16,12 +16,17 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use onbeat_model::{Ladder, Refusal, Speed, Speeds};
+use onbeat_model::{Instant, Ladder, Refusal, Span, Speed, Speeds};
 
 pub use domain::{Domain, DomainError, Governor, Settings};
 pub use probe::probe;
 
+use crate::clock;
 use crate::restore::StateFile;
+
+/// For so long after a change the kernel may tell the settings before it: it puts limits in force by a
+/// worker of its own, which has to wait for a CPU as others do.
+const ON_THE_WAY: Span = Span::from_secs(5);
 
 /// Where cpufreq's files are.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -98,7 +103,10 @@ struct Held {
     domain: Domain,
     ladder: Ladder,
     before: Settings,
-    set: Option<Settings>,
+    /// What it was given last, and when; none if it was not touched.
+    set: Option<(Settings, Instant)>,
+    /// What it was given before that.
+    earlier: Option<Settings>,
     taken_over: bool,
 }
 
@@ -114,6 +122,7 @@ impl Cpufreq {
                 ladder: domain.ladder()?,
                 before: domain.settings()?,
                 set: None,
+                earlier: None,
                 taken_over: false,
                 domain,
             });
@@ -220,7 +229,7 @@ impl Held {
     ) -> Result<(), Refusal> {
         let now = self.look()?;
         let set = self.before.with_speed(self.share_of(speed, highest));
-        if now == set {
+        if self.set.as_ref().is_some_and(|(last, _)| *last == set) {
             return Ok(());
         }
         let number = self.domain.number();
@@ -229,22 +238,23 @@ impl Held {
             .map_err(|error| {
                 Refusal::Other(format!("the state file cannot be written: {error}"))
             })?;
-        self.domain.set(&set, &now).map_err(|e| refusal(&e))?;
-        self.set = Some(set.clone());
-        let found = self.domain.settings().map_err(|e| refusal(&e))?;
-        if found == set {
-            Ok(())
-        } else {
-            Err(Refusal::Other(format!(
-                "CPU {number} and its like were to be {set}, and are {found}"
-            )))
-        }
+        let last = self.set.replace((set.clone(), clock::now()));
+        self.earlier = last.map(|(settings, _)| settings);
+        self.domain.set(&set, &now).map_err(|e| refusal(&e))
     }
 
     /// What the domain is set to now, if nobody else changed it.
     fn look(&mut self) -> Result<Settings, Refusal> {
         let now = self.domain.settings().map_err(|e| refusal(&e))?;
-        self.taken_over |= now != *self.set.as_ref().unwrap_or(&self.before);
+        let is_ours = match &self.set {
+            None => now == self.before,
+            Some((set, at)) if clock::now() < *at + ON_THE_WAY => {
+                let before = [&self.before].into_iter().chain(&self.earlier);
+                now.are_on_the_way(before.chain([set]))
+            }
+            Some((set, _)) => now == *set,
+        };
+        self.taken_over |= !is_ours;
         if self.taken_over {
             return Err(Refusal::TakenOver {
                 now: format!("CPU {} and its like: {now}", self.domain.number()),

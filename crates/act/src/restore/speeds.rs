@@ -10,14 +10,16 @@ pub(super) fn put_back(domain: &Domain, change: &SpeedChange) -> Outcome<Setting
     }
     let attempt = || -> Result<Outcome<Settings>, DomainError> {
         let now = domain.settings()?;
-        if now == change.before {
-            return Ok(Outcome::AlreadyBack);
-        }
         if !change.can_have_left(&now) {
             return Ok(Outcome::LeftAlone { now });
         }
+        // Also if it tells what it had before: a change just before the crash may be on its way yet.
         domain.set(&change.before, &now)?;
-        Ok(Outcome::Restored)
+        Ok(if now == change.before {
+            Outcome::AlreadyBack
+        } else {
+            Outcome::Restored
+        })
     };
     attempt().unwrap_or_else(|error| Outcome::Failed {
         error: error.to_string(),

@@ -106,18 +106,11 @@ pub struct SpeedChange {
 }
 
 impl SpeedChange {
-    /// Whether onbeat, by this record, can have left the domain with `now`. A change is several writes, so each
-    /// value may be that of any of the settings it went through.
+    /// Whether onbeat, by this record, can have left the domain with `now`.
     #[must_use]
     pub fn can_have_left(&self, now: &cpufreq::Settings) -> bool {
-        let went_through = || {
-            let given = [&self.in_force, &self.pending].into_iter().flatten();
-            given.chain([&self.before])
-        };
-        now.governor == self.before.governor
-            && went_through().any(|settings| settings.min == now.min)
-            && went_through().any(|settings| settings.max == now.max)
-            && went_through().any(|settings| settings.setspeed == now.setspeed)
+        let given = [&self.in_force, &self.pending].into_iter().flatten();
+        now.are_on_the_way(given.chain([&self.before]))
     }
 }
 

@@ -65,6 +65,23 @@ fn a_change_that_was_half_done_is_undone() {
 }
 
 #[test]
+fn limits_that_the_kernel_has_not_put_in_force_yet_are_put_back_too() {
+    let fake = Fake::laptop();
+    crash_at(&fake, &[600]);
+    // The old ones are told yet, each with the newline that marks it as not written here.
+    fake.write(0, "scaling_min_freq", "300000");
+    fake.write(0, "scaling_max_freq", "1000000");
+    assert_eq!(restore(&fake).domains, [(0, Outcome::AlreadyBack)]);
+    for (file, written) in [
+        ("scaling_min_freq", "300000"),
+        ("scaling_max_freq", "1000000"),
+    ] {
+        let found = std::fs::read_to_string(fake.path(0, file)).unwrap();
+        assert_eq!(found, written);
+    }
+}
+
+#[test]
 fn what_somebody_else_set_since_the_crash_stays() {
     let fake = Fake::laptop();
     crash_at(&fake, &[600]);
