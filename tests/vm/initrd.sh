@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Packs an initrd: busybox, the guest's init, the named programs with their libraries, and files.
 #
-# A word is a program to be found in PATH (or in ONBEAT_VM_PATH, first), or FROM:TO for a plain file.
+# A word is a program to be found in PATH (or in ONBEAT_VM_PATH, first), NAME.c for one of ours in
+# programs/, or FROM:TO for a plain file.
 #
 # usage: tests/vm/initrd.sh OUT.cpio KERNEL_FOLDER CASE.sh [PROGRAM | FROM:TO]...
 set -euo pipefail
@@ -49,6 +50,7 @@ for word; do
         mkdir -p "$root/$(dirname "${word#*:}")"
         cp -rL "${word%%:*}" "$root/${word#*:}"
         ;;
+    *.c) gcc -O2 -Wall -Wextra -Werror -static -o "$root/usr/bin/${word%.c}" "$here/programs/$word" ;;
     *) add_program "$word" ;;
     esac
 done

@@ -84,3 +84,47 @@ longest() {
 late() {
     responses "$@" | awk -v period="$2" '{ jobs++ } $1 > period { late++ } END { print jobs ? int(late * 1000 / jobs) : 1000 }'
 }
+
+# run_while_frequency_falls FOLDER GOVERNOR WAY LOADED_JOBS JOBS [OPTION...]: keeps a task with a period of 100 ms by
+# onbeat run with these options, beside a load that ends after so many of its jobs, so that the frequency falls from
+# 2400 to 1500 MHz. WAY: "protocol", onbeat sets the frequency too; "alone", another onbeat does, that knows
+# nothing of the task, as a daemon of its own would.
+run_while_frequency_falls() {
+    folder=$1 governor=$2 way=$3 loaded=$4 jobs=$5
+    shift 5
+    mkdir -p "$folder"
+    echo "$governor" >/sys/devices/system/cpu/cpufreq/policy0/scaling_governor
+    daemon=
+    if [ "$way" = protocol ]; then
+        set -- --power band "$@"
+    else
+        sleep 1000 &
+        daemon=$!
+        onbeat attach --quiet --power band --log "$folder/daemon.jsonl" "$daemon" &
+    fi
+    start_hogs 1
+    onbeat run --quiet --report "$folder/report.json" --log "$folder/log.jsonl" "$@" -- \
+        cycles 100 13000 "$jobs" "$folder/jobs" &
+    task=$!
+    until pidof cycles >/dev/null; do
+        kill -0 "$task"
+        usleep 10000
+    done
+    usleep "$((loaded * 100000))"
+    end_hogs
+    wait "$task"
+    if [ -n "$daemon" ]; then
+        kill "$daemon"
+        wait
+    fi
+}
+
+# overruns FOLDER FROM_JOB: how many of its jobs from that one on ended after the release of the next.
+overruns() {
+    awk -v from="$2" '$1 >= from && $4 - $2 > 100000 { late++ } END { print late + 0 }' "$1/jobs"
+}
+
+# lowest_khz FOLDER: the lowest frequency that one of its jobs began at.
+lowest_khz() {
+    sort -n -k 6,6 "$1/jobs" | head -n 1 | cut -d ' ' -f 6
+}
