@@ -10,13 +10,14 @@ TARGET_DIR := $(or $(CARGO_TARGET_DIR),target)
 # scripts/setup.sh may have put cargo there a moment ago.
 export PATH := $(PATH):$(HOME)/.cargo/bin
 
-.PHONY: help build demo test test-vm check bench experiments fuzz install uninstall clean
+.PHONY: help build demo test test-vm test-vm-nightly check bench experiments fuzz install uninstall clean
 
 help:
 	@echo 'make build        the onbeat binary, in $(TARGET_DIR)/release'
 	@echo 'make demo         a film beside CPU hogs, without onbeat and with it'
 	@echo 'make test         every test; as root also those on the live kernel'
-	@echo 'make test-vm      cases on a kernel in an emulated machine, in virtual time'
+	@echo 'make test-vm      cases on a kernel in an emulated machine, in virtual time; CASE=name: one'
+	@echo 'make test-vm-nightly  all of these on two kernels'
 	@echo 'make check        format, lints, documentation'
 	@echo 'make bench        the benchmarks'
 	@echo 'make experiments  what there is to measure on a live machine, by name'
@@ -39,7 +40,13 @@ test:
 test-vm:
 	scripts/setup.sh vm
 	cargo build --release -p onbeat -p onbeat-experiments
-	ONBEAT_VM_PATH='$(abspath $(TARGET_DIR))/release' tests/vm/run.sh $(CASE)
+	ONBEAT_VM_PATH='$(abspath $(TARGET_DIR))/release' tests/vm/run.sh --jobs 2 $(CASE)
+
+test-vm-nightly:
+	scripts/setup.sh vm
+	cargo build --release -p onbeat -p onbeat-experiments
+	ONBEAT_VM_PATH='$(abspath $(TARGET_DIR))/release' tests/vm/run.sh --jobs 2 --kernel first
+	ONBEAT_VM_PATH='$(abspath $(TARGET_DIR))/release' tests/vm/run.sh --jobs 2 --kernel second
 
 check:
 	scripts/setup.sh check

@@ -12,14 +12,16 @@ build=(gcc g++ libc6-dev make pkg-config clang llvm libelf-dev zlib1g-dev ca-cer
 hogs=(stress-ng)
 # What libonbeat's player is built from, and what shows its window.
 player=(libavformat-dev libavcodec-dev libswscale-dev libx11-dev xvfb)
+# A kernel in an emulated machine.
+emulated=(qemu-system-x86 acpica-tools busybox-static cpio zstd python3 rt-app)
 # On the live kernel, the tests run real programs: rt-app, ffmpeg, setpriv and taskset. Plots need a font.
-test=("${build[@]}" "${hogs[@]}" "${player[@]}" systemtap-sdt-dev rt-app ffmpeg python3 util-linux mandoc musl-tools valgrind
-    fonts-dejavu-core)
+test=("${build[@]}" "${hogs[@]}" "${player[@]}" systemtap-sdt-dev ffmpeg util-linux mandoc musl-tools valgrind
+    fonts-dejavu-core "${emulated[@]}")
 check=("${build[@]}" clang-format shellcheck)
 demo=("${build[@]}" "${hogs[@]}" ffmpeg mplayer xvfb fonts-dejavu-core)
-experiments=("${demo[@]}" "${player[@]}" rt-app strace linux-perf)
+experiments=("${demo[@]}" "${player[@]}" strace linux-perf "${emulated[@]}")
 fuzz=("${build[@]}")
-vm=("${build[@]}" qemu-system-x86 acpica-tools busybox-static cpio zstd python3 rt-app)
+vm=("${build[@]}" "${emulated[@]}")
 
 packages_for() {
     case "$1" in

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs every test of the workspace and of libonbeat, then names each one that ran and closes with
+# Runs every test of the workspace, of libonbeat and of tests/vm, then names each one that ran and closes with
 # `N passed, N failed, N skipped`.
 #
 # Cargo runs one test binary after the other, so tests on the live kernel never compete with those
@@ -16,6 +16,24 @@ status=0
 cargo test --workspace --no-fail-fast -- --show-output 2>&1 | tee "$output" || status=$?
 make --no-print-directory -C libonbeat test-all OUT="$libonbeat" 2>&1 | tee -a "$output" || status=$?
 make --no-print-directory -C libonbeat/examples/player test OUT="$libonbeat" 2>&1 | tee -a "$output" || status=$?
+
+# The programs that cargo has just built, on a kernel in virtual time: there a busy machine changes nothing.
+in_the_virtual_machine() {
+    local status=0
+    ONBEAT_VM_PATH=$(realpath "${CARGO_TARGET_DIR:-target}")/debug
+    export ONBEAT_VM_PATH
+    tests/vm/kernel.sh >/dev/null || status=$?
+    if [ "$status" = 77 ] && [ -z "${CI-}" ]; then
+        echo "test vm ... skipped"
+        return 0
+    fi
+    [ "$status" = 0 ] || return "$status"
+    cargo build --quiet --workspace --bins || return
+    tests/vm/selftest.sh --jobs 2 || status=1
+    tests/vm/run.sh --quick --jobs 2 || status=1
+    return "$status"
+}
+in_the_virtual_machine 2>&1 | tee -a "$output" || status=$?
 
 count() { grep -cE "$1" "$output" || true; }
 

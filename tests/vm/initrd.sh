@@ -32,7 +32,9 @@ add_program() {
         echo "tests/vm: no program '$1' to put into the guest: install it, or name its folder in ONBEAT_VM_PATH" >&2
         exit 1
     fi
-    cp -L "$path" "$root/usr/bin/$(basename "$path")"
+    # Without what only a debugger reads the guest unpacks it sooner. A script has nothing to strip.
+    strip --strip-debug -o "$root/usr/bin/$(basename "$path")" "$path" 2>/dev/null ||
+        cp -L "$path" "$root/usr/bin/$(basename "$path")"
     for library in $(libraries_of "$path"); do
         mkdir -p "$root$(dirname "$library")"
         [ -e "$root$library" ] || cp -L "$library" "$root$library"
@@ -58,7 +60,7 @@ done
 cp "$here/guest/init" "$root/init"
 cp "$here/guest/lib.sh" "$root/lib.sh"
 cp "$case_file" "$root/case.sh"
-cp "$kernel"/modules/* "$root/lib/modules/"
+cp -r "$kernel/modules" "$root/lib/"
 echo 'root:x:0:0:root:/:/bin/sh' >"$root/etc/passwd"
 chmod +x "$root/init"
 

@@ -5,6 +5,8 @@
 # with a private apt configuration: nothing of the machine's apt changes. If the pinned version has
 # left the archive, the next of the list is taken, and said so.
 #
+# Ends with 77 where there is no such kernel to be had.
+#
 # usage: tests/vm/kernel.sh [first|second]
 set -euo pipefail
 
@@ -23,7 +25,17 @@ second) packages=("${second[@]}") ;;
     ;;
 esac
 
+if [ "$(uname -m)" != x86_64 ]; then
+    echo "tests/vm: the emulated machine is an x86-64, and the programs that it runs are this machine's:" \
+        "run this on an x86-64" >&2
+    exit 77
+fi
+
 cache=${ONBEAT_VM_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/onbeat/vm}
+mkdir -p "$cache"
+# Two at a time would fetch twice.
+exec 9>"$cache/lock"
+flock 9
 for package in "${packages[@]}"; do
     if [ -s "$cache/$package/vmlinux" ] && [ -e "$cache/$package/modules" ]; then
         echo "$cache/$package"
@@ -31,7 +43,6 @@ for package in "${packages[@]}"; do
     fi
 done
 
-mkdir -p "$cache"
 work=$(mktemp -d "$cache/fetch.XXXXXX")
 trap 'rm -rf "$work"' EXIT
 
@@ -48,14 +59,35 @@ fi
 mkdir -p "$work/lists/partial" "$work/cache/archives/partial" "$work/unpacked"
 echo "deb [signed-by=$keyring] $archive trixie-backports main" >"$work/sources.list"
 private=(-qq -o "Dir::State::Lists=$work/lists" -o "Dir::Etc::SourceList=$work/sources.list"
-    -o Dir::Etc::SourceParts=/dev/null -o "Dir::Cache=$work/cache" -o APT::Sandbox::User=root)
-apt-get "${private[@]}" update >&2
+    -o Dir::Etc::SourceParts=/dev/null -o "Dir::Cache=$work/cache" -o APT::Sandbox::User=root
+    -o Acquire::Retries=3 -o APT::Update::Error-Mode=any)
+
+# A network that fails for a moment is no reason to give up.
+tries=5
+for ((try = 1; ; try++)); do
+    apt-get "${private[@]}" update >&2 && break
+    if [ "$try" = "$tries" ]; then
+        echo "tests/vm: $archive does not answer, after $tries tries: the test kernel is fetched from there once;" \
+            "try again when it does" >&2
+        exit 1
+    fi
+    sleep $((try * 5))
+done
+
+fetch() { # PACKAGE
+    local try
+    # What the archive does not have will not come by asking again.
+    apt-cache "${private[@]}" show "$1" >/dev/null 2>&1 || return 1
+    for ((try = 1; try <= tries; try++)); do
+        (cd "$work" && apt-get "${private[@]}" download "$1" >&2) && return 0
+        sleep $((try * 5))
+    done
+    return 1
+}
 
 for package in "${packages[@]}"; do
-    if (cd "$work" && apt-get "${private[@]}" download "$package" >&2); then
-        break
-    fi
-    echo "tests/vm: $package is no longer in the archive, trying the next" >&2
+    fetch "$package" && break
+    echo "tests/vm: $package cannot be had from $archive, trying the next" >&2
     package=
 done
 if [ -z "$package" ]; then
@@ -81,7 +113,8 @@ if [ "$(head -c 4 "$work/ready/vmlinux" | tail -c 3)" != ELF ]; then
     echo "tests/vm: $package holds no kernel that can be unpacked" >&2
     exit 1
 fi
-# The driver of frequencies, and the governor that leaves them to user space, are not built in.
+# The driver of frequencies, and the governor that leaves them to user space, are not built in. (From 7.0 on they are
+# in a package of their own, which the archive does not keep as long as the kernel.)
 mkdir "$work/ready/modules"
 find "$work/unpacked" \( -name 'acpi-cpufreq.ko*' -o -name 'cpufreq_userspace.ko*' \) -exec cp {} "$work/ready/modules/" \;
 basename "$image" | sed 's/^vmlinuz-//' >"$work/ready/release"

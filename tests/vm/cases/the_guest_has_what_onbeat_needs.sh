@@ -1,6 +1,5 @@
 # The kernel in the guest has SCHED_DEADLINE, BPF with BTF, tracefs and sched_ext, and onbeat finds them.
 # needs: onbeat
-# seconds: 60
 check "the kernel describes its types" -s /sys/kernel/btf/vmlinux
 check "sched_ext is there" -d /sys/kernel/sched_ext
 check "the scheduler's events can be traced" -d /sys/kernel/tracing/events/sched/sched_waking

@@ -17,6 +17,25 @@ policy_of() {
     sed 's/.*) //' "/proc/$1/stat" | cut -d ' ' -f 39
 }
 
+# reserved_threads [PROCESS]: the threads that have a reservation, one a line; of all processes, or of one.
+reserved_threads() {
+    cat "/proc/"${1:-[0-9]*}"/task/"[0-9]*"/stat" 2>/dev/null |
+        awk '{ thread = $1; sub(/.*\) /, "") } $39 == 6 { print thread }'
+}
+
+# wait_until "WHAT HAS TO COME" SECONDS COMMAND...: ends the case if the command does not succeed in time.
+wait_until() {
+    what=$1
+    tries=$(($2 * 10))
+    shift 2
+    until "$@"; do
+        tries=$((tries - 1))
+        [ "$tries" -gt 0 ] || check "$what" never = "in time"
+        sleep 0.1
+    done
+    echo "ok: $what"
+}
+
 # Loads the kernel's driver of frequencies and the governor that leaves them to user space; for a case whose head
 # names frequencies.
 load_cpufreq() {
