@@ -1,0 +1,40 @@
+//! A simulated machine, so that a question about scheduling has an answer in seconds, without root and
+//! without noise.
+//!
+//! ```text
+//!  Workload ──jobs──▶ Machine: CPUs with speeds, threads that sleep, run and block
+//!                        │ ready, blocked, charge, pick, pace ...
+//!                        ▼
+//!                     Policy: Linux (deadline, fixed priorities, fair), or another one
+//!                        │
+//!                        ▼
+//!                     Observer: figures, jobs as CSV, a timeline, bursts for a Sensor
+//! ```
+//!
+//! [`Machine`] is a discrete-event simulation: it goes from one event to the next, and what happens in
+//! between is arithmetic. The scheduling [`policy`] is a plug. [`seam`] makes a machine a sensor and an
+//! actuator, so that the loop of `onbeat-control` drives it as it drives a live one. [`scenario`] reads a
+//! machine and its tasks from a file.
+//!
+//! What it leaves out: caches and memory, interrupts, the cost of migrations, locks between threads.
+
+pub mod machine;
+pub mod observe;
+pub mod policy;
+pub mod scenario;
+pub mod seam;
+pub mod workload;
+
+mod work;
+
+pub use machine::{Costs, Cpus, Machine};
+pub use observe::Observer;
+pub use policy::Policy;
+pub use work::Work;
+pub use workload::Workload;
+
+/// The number of a task in its machine, from zero.
+pub type TaskIndex = usize;
+
+/// The number of a CPU, from zero.
+pub type CpuIndex = usize;

@@ -1,0 +1,393 @@
+//! The machine: what happens next, and what follows from it.
+//!
+//! Three things can happen: a CPU comes to the end of what was planned for it (its task blocks, or
+//! its slice or its pace ends), a task's timer fires (its next job is released, or a pause in a job is
+//! over), or a timer of the policy does. All that happens at one instant is told to the policy, then the
+//! CPUs that are to be scheduled anew are.
+//!
+//! A task that is still busy when its next job is released needs no event: it finds the job waiting,
+//! as a program finds its timer expired, and does not block in between.
+
+mod cpu;
+mod desk;
+mod thread;
+
+use onbeat_model::{Burst, Instant, Span, Speed, TaskId};
+
+use crate::observe::{Completion, Stretch};
+use crate::workload::{JobSpec, Workload};
+use crate::{CpuIndex, Observer, Policy, TaskIndex, Work};
+use cpu::Cpu;
+pub use cpu::{Account, Costs, Cpus};
+pub use desk::Desk;
+use desk::Timer;
+use thread::{State, Thread};
+
+/// A machine with its tasks, run by policy `P` and watched by `O`.
+#[derive(Debug)]
+pub struct Machine<P, O = ()> {
+    desk: Desk,
+    policy: P,
+    observer: O,
+    cpus: Vec<Cpu>,
+    threads: Vec<Thread>,
+    jobs_done: u64,
+    switches: u64,
+}
+
+impl<P: Policy, O: Observer> Machine<P, O> {
+    /// A machine without tasks, at time zero, its CPUs idle at their highest speed.
+    #[must_use]
+    pub fn new(cpus: &Cpus, policy: P, observer: O) -> Self {
+        Self {
+            desk: Desk::new(cpus.count),
+            policy,
+            observer,
+            cpus: (0..cpus.count).map(|_| Cpu::new(cpus)).collect(),
+            threads: Vec::new(),
+            jobs_done: 0,
+            switches: 0,
+        }
+    }
+
+    /// Adds a task, whose first job is released when `workload` says. The policy must know the task by the
+    /// number that this returns.
+    pub fn add(&mut self, id: TaskId, workload: Workload) -> TaskIndex {
+        let task = self.threads.len();
+        self.threads.push(Thread::new(id, workload));
+        self.next_job(task);
+        task
+    }
+
+    /// The machine's time.
+    #[must_use]
+    pub const fn now(&self) -> Instant {
+        self.desk.now()
+    }
+
+    /// How many jobs are done.
+    #[must_use]
+    pub const fn jobs_done(&self) -> u64 {
+        self.jobs_done
+    }
+
+    /// How often a CPU went from one task to another.
+    #[must_use]
+    pub const fn switches(&self) -> u64 {
+        self.switches
+    }
+
+    /// The policy.
+    pub const fn policy(&self) -> &P {
+        &self.policy
+    }
+
+    /// The observer.
+    pub const fn observer(&mut self) -> &mut O {
+        &mut self.observer
+    }
+
+    /// The CPU time that `task` has used up to now.
+    #[must_use]
+    pub fn executed(&self, task: TaskIndex) -> Span {
+        let charged = self.threads[task].executed;
+        match self.threads[task].state {
+            State::Running(cpu) => charged + self.desk.now().since(self.cpus[cpu].charged_to),
+            _ => charged,
+        }
+    }
+
+    /// How many jobs of `task` are due and not done. The task can do no more after this: the jobs that wait
+    /// behind the present one are drawn from its workload.
+    pub(crate) fn late(&mut self, task: TaskIndex) -> u64 {
+        let now = self.desk.now();
+        let thread = &mut self.threads[task];
+        let Some(job) = &thread.job else { return 0 };
+        let mut due = job.deadline;
+        let mut late = 0;
+        while due < now {
+            late += 1;
+            let next = thread.workload.next(now);
+            due = next.map_or(now, |next| next.deadline);
+        }
+        late
+    }
+
+    /// What each CPU did up to now.
+    pub fn accounts(&mut self) -> impl Iterator<Item = &Account> {
+        self.charge_all();
+        self.cpus.iter().map(|cpu| &cpu.account)
+    }
+
+    /// Changes something about the tasks as the policy sees them. What ran until now is charged
+    /// before, and the CPUs that the change concerns are scheduled anew after.
+    pub fn change<T>(&mut self, change: impl FnOnce(&mut P, &mut Desk) -> T) -> T {
+        self.charge_all();
+        let answer = change(&mut self.policy, &mut self.desk);
+        self.settle();
+        answer
+    }
+
+    fn charge_all(&mut self) {
+        for cpu in 0..self.cpus.len() {
+            self.charge(cpu);
+        }
+    }
+
+    /// Runs until `until`; if `stop` says so after an instant at which something happened, only until
+    /// then.
+    pub fn run(&mut self, until: Instant, mut stop: impl FnMut(&mut O) -> bool) {
+        self.settle();
+        while let Some(next) = self.next_event().filter(|&next| next <= until) {
+            self.desk.advance(next);
+            for cpu in 0..self.cpus.len() {
+                if self.cpus[cpu].stop <= next {
+                    self.stop(cpu);
+                }
+            }
+            while let Some(timer) = self.desk.due() {
+                match timer {
+                    Timer::Policy(token) => self.policy.timer(token, &mut self.desk),
+                    Timer::Task(task) => self.wake(task),
+                }
+            }
+            self.settle();
+            if stop(&mut self.observer) {
+                return;
+            }
+        }
+        self.desk.advance(until);
+    }
+
+    /// Runs until `until`.
+    pub fn run_until(&mut self, until: Instant) {
+        self.run(until, |_| false);
+    }
+
+    fn next_event(&self) -> Option<Instant> {
+        let stop = self.cpus.iter().map(|cpu| cpu.stop).min();
+        let stop = stop.filter(|&stop| stop < Instant::from_ns(u64::MAX));
+        match (stop, self.desk.next_timer()) {
+            (Some(a), Some(b)) => Some(a.min(b)),
+            (a, b) => a.or(b),
+        }
+    }
+
+    fn settle(&mut self) {
+        while let Some(cpu) = self.desk.next_to_schedule() {
+            self.schedule(cpu);
+        }
+        while let Some(task) = self.desk.next_exhausted() {
+            let thread = &mut self.threads[task];
+            thread.exhausted = true;
+            if let Some(job) = &mut thread.job {
+                job.exhausted = true;
+            }
+            self.observer.exhausted(task, self.desk.now());
+        }
+    }
+
+    /// The CPU has come to the end of what was planned for it.
+    fn stop(&mut self, cpu: CpuIndex) {
+        self.charge(cpu);
+        if let Some(task) = self.cpus[cpu].task
+            && let Some(job) = &self.threads[task].job
+            && job.burst_left.is_zero()
+        {
+            self.burst_done(task, cpu);
+        }
+        self.cpus[cpu].stop = Instant::from_ns(u64::MAX);
+        self.desk.reschedule(cpu);
+    }
+
+    fn charge(&mut self, cpu: CpuIndex) {
+        let now = self.desk.now();
+        let Some((task, ran, work)) = self.cpus[cpu].charge(now) else {
+            return;
+        };
+        self.threads[task].charge(ran, work);
+        self.policy.charge(task, cpu, ran, work, &mut self.desk);
+    }
+
+    fn burst_done(&mut self, task: TaskIndex, cpu: CpuIndex) {
+        let now = self.desk.now();
+        let thread = &mut self.threads[task];
+        if let Some(pause) = thread.pause_in_job() {
+            self.desk.set_task_timer(now + pause, task);
+            self.block(task, cpu, State::Blocked);
+            return;
+        }
+        let Some(job) = thread.job.take() else { return };
+        self.jobs_done += 1;
+        self.policy.job_ends(task, job.demand, &mut self.desk);
+        self.observer.job(&Completion {
+            task,
+            number: job.number,
+            release: job.release,
+            started: job.started,
+            ended: now,
+            deadline: job.deadline,
+            demand: job.demand,
+            executed: job.executed,
+            exhausted: job.exhausted,
+        });
+        match self.threads[task].workload.next(now) {
+            Some(spec) if spec.ready <= now => self.begin(task, &spec),
+            Some(spec) => {
+                self.threads[task].next = Some(spec);
+                self.desk.set_task_timer(spec.ready, task);
+                self.block(task, cpu, State::Blocked);
+            }
+            None => {
+                self.block(task, cpu, State::Ended);
+                self.observer.exited(task, now);
+            }
+        }
+    }
+
+    fn begin(&mut self, task: TaskIndex, spec: &JobSpec) {
+        self.threads[task].begin(spec, self.desk.now());
+        self.policy
+            .job_begins(task, spec.release, spec.deadline, &mut self.desk);
+    }
+
+    fn block(&mut self, task: TaskIndex, cpu: CpuIndex, state: State) {
+        let now = self.desk.now();
+        self.end_stretch(cpu);
+        self.cpus[cpu].task = None;
+        self.policy.blocked(task, cpu, &mut self.desk);
+        let thread = &mut self.threads[task];
+        thread.state = state;
+        let burst = Burst {
+            task: thread.id,
+            woke: thread.woke,
+            first_ran: thread.first_ran.unwrap_or(now),
+            blocked: now,
+            executed: thread.burst_executed,
+            preempted: thread.preempted,
+            waker: 0,
+            exhausted: thread.exhausted,
+        };
+        self.observer.burst(&burst);
+    }
+
+    fn next_job(&mut self, task: TaskIndex) {
+        let now = self.desk.now();
+        if let Some(spec) = self.threads[task].workload.next(now) {
+            self.desk.set_task_timer(spec.ready.max(now), task);
+            self.threads[task].next = Some(spec);
+        } else {
+            self.threads[task].state = State::Ended;
+        }
+    }
+
+    fn wake(&mut self, task: TaskIndex) {
+        let now = self.desk.now();
+        if let Some(spec) = self.threads[task].next.take() {
+            self.begin(task, &spec);
+        }
+        self.threads[task].wake(now);
+        self.policy.ready(task, &mut self.desk);
+    }
+
+    fn schedule(&mut self, cpu: CpuIndex) {
+        self.charge(cpu);
+        let previous = self.cpus[cpu].task;
+        if let Some(task) = previous {
+            self.policy.put_back(task, cpu, &mut self.desk);
+        }
+        let next = self.policy.pick(cpu, &mut self.desk);
+        if next != previous {
+            self.switch(cpu, previous, next);
+        }
+        self.plan(cpu);
+    }
+
+    fn switch(&mut self, cpu: CpuIndex, previous: Option<TaskIndex>, next: Option<TaskIndex>) {
+        let now = self.desk.now();
+        if let Some(task) = previous {
+            self.end_stretch(cpu);
+            let thread = &mut self.threads[task];
+            thread.state = State::Ready;
+            thread.preempted = thread.preempted.saturating_add(1);
+        }
+        self.cpus[cpu].put_on(next, now);
+        if let Some(task) = next {
+            self.switches += 1;
+            self.threads[task].run_on(cpu, now);
+        }
+    }
+
+    /// Sets speed and end of what the CPU does from now on.
+    fn plan(&mut self, cpu: CpuIndex) {
+        let now = self.desk.now();
+        let task = self.cpus[cpu].task;
+        let done = |task: TaskIndex| {
+            let job = self.threads[task].job.as_ref();
+            job.map_or(Work::ZERO, |job| job.done)
+        };
+        let pace = self.policy.pace(cpu, task.map(|task| (task, done(task))));
+        if let Some(pace) = pace {
+            self.change_speed(cpu, pace.speed);
+        }
+        let Some(task) = task else {
+            self.cpus[cpu].stop = Instant::from_ns(u64::MAX);
+            return;
+        };
+        let Some(job) = &self.threads[task].job else {
+            return;
+        };
+        let pace_holds = pace
+            .and_then(|pace| pace.until)
+            .map(|until| until - job.done);
+        let slice = self.policy.slice(task, cpu, now);
+        let work = [pace_holds, slice.work].into_iter().flatten();
+        let work = work.fold(job.burst_left, Work::min);
+        let computed = self.cpus[cpu].when_computed(now, work);
+        self.cpus[cpu].stop = slice.until.map_or(computed, |until| until.min(computed));
+    }
+
+    /// Gives every CPU the speed, or the next higher one that there is.
+    pub fn set_speed(&mut self, speed: Speed) {
+        for cpu in 0..self.cpus.len() {
+            self.charge(cpu);
+            self.change_speed(cpu, speed);
+            self.desk.reschedule(cpu);
+        }
+        self.settle();
+    }
+
+    fn change_speed(&mut self, cpu: CpuIndex, speed: Speed) {
+        let speed = self.cpus[cpu].at_least(speed);
+        if speed != self.cpus[cpu].speed {
+            self.end_stretch(cpu);
+            self.cpus[cpu].change_speed(speed, self.desk.now());
+        }
+    }
+
+    fn end_stretch(&mut self, cpu: CpuIndex) {
+        let now = self.desk.now();
+        let Cpu { task, speed, .. } = self.cpus[cpu];
+        let from = std::mem::replace(&mut self.cpus[cpu].stretch_from, now);
+        if let Some(task) = task
+            && from < now
+        {
+            self.observer.ran(&Stretch {
+                cpu,
+                task,
+                from,
+                to: now,
+                speed,
+            });
+        }
+    }
+
+    /// Tells the observer what every CPU has run up to now, and hands it over with the policy.
+    pub fn finish(mut self) -> (P, O) {
+        for cpu in 0..self.cpus.len() {
+            self.charge(cpu);
+            self.end_stretch(cpu);
+        }
+        (self.policy, self.observer)
+    }
+}

@@ -1,0 +1,168 @@
+//! One CPU: what it runs, how fast, and what it has done.
+
+use onbeat_model::{Instant, Ladder, Span, Speed};
+
+use crate::{TaskIndex, Work};
+
+/// What a machine's CPUs are like.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Cpus {
+    /// How many there are.
+    pub count: usize,
+    /// The speeds that they can have.
+    pub speeds: Ladder,
+    /// Any speed between the lowest and the highest can be had, too.
+    pub continuous: bool,
+    /// What things cost in time.
+    pub costs: Costs,
+}
+
+/// Time in which a CPU is busy and computes nothing for its task.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Costs {
+    /// Going from one task to another.
+    pub switch: Span,
+    /// Going from one speed to another.
+    pub speed_change: Span,
+}
+
+/// What a CPU has done.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Account {
+    /// For how long it ran tasks, at each speed that it has had.
+    pub busy: Vec<(Speed, Span)>,
+    /// For how long it had nothing to run, at each of the same speeds.
+    pub idle: Vec<(Speed, Span)>,
+    /// How often its speed changed.
+    pub speed_changes: u64,
+}
+
+impl Account {
+    /// For how long it ran tasks.
+    #[must_use]
+    pub fn busy_time(&self) -> Span {
+        self.busy.iter().map(|&(_, span)| span).sum()
+    }
+
+    /// For how long it had nothing to run.
+    #[must_use]
+    pub fn idle_time(&self) -> Span {
+        self.idle.iter().map(|&(_, span)| span).sum()
+    }
+}
+
+#[derive(Debug)]
+pub(super) struct Cpu {
+    pub(super) task: Option<TaskIndex>,
+    pub(super) speed: Speed,
+    pub(super) stop: Instant,
+    pub(super) charged_to: Instant,
+    pub(super) stretch_from: Instant,
+    pub(super) account: Account,
+    full_speed: Speed,
+    speeds: Ladder,
+    continuous: bool,
+    costs: Costs,
+    /// Until when switching keeps it from computing.
+    held_up_until: Instant,
+    at_speed: usize,
+}
+
+impl Cpu {
+    pub(super) fn new(cpus: &Cpus) -> Self {
+        let speed = cpus.speeds.highest();
+        Self {
+            task: None,
+            speed,
+            stop: Instant::from_ns(u64::MAX),
+            charged_to: Instant::ZERO,
+            stretch_from: Instant::ZERO,
+            account: Account {
+                busy: vec![(speed, Span::ZERO)],
+                idle: vec![(speed, Span::ZERO)],
+                speed_changes: 0,
+            },
+            full_speed: speed,
+            speeds: cpus.speeds.clone(),
+            continuous: cpus.continuous,
+            costs: cpus.costs,
+            held_up_until: Instant::ZERO,
+            at_speed: 0,
+        }
+    }
+
+    /// The lowest speed it can have that is at least `speed`.
+    pub(super) fn at_least(&self, speed: Speed) -> Speed {
+        if self.continuous {
+            speed.clamp(self.speeds.lowest(), self.full_speed)
+        } else {
+            self.speeds.at_least(speed)
+        }
+    }
+
+    /// Accounts for the time up to now: what was run and computed since the last time, if anything.
+    pub(super) fn charge(&mut self, now: Instant) -> Option<(TaskIndex, Span, Work)> {
+        let ran = now.since(self.charged_to);
+        if ran.is_zero() {
+            return None;
+        }
+        let from = self.charged_to.max(self.held_up_until);
+        self.charged_to = now;
+        let Some(task) = self.task else {
+            self.account.idle[self.at_speed].1 += ran;
+            return None;
+        };
+        self.account.busy[self.at_speed].1 += ran;
+        Some((task, ran, self.computed_in(now.since(from))))
+    }
+
+    fn computed_in(&self, span: Span) -> Work {
+        if self.speed == self.full_speed {
+            return Work::at_full_speed(span);
+        }
+        let (speed, full) = (self.speed.as_khz(), self.full_speed.as_khz());
+        let ns = u128::from(span.as_ns()) * u128::from(speed) / u128::from(full);
+        Work::at_full_speed(Span::from_ns(u64::try_from(ns).unwrap_or(u64::MAX)))
+    }
+
+    /// When `work` is computed at the present speed.
+    pub(super) fn when_computed(&self, now: Instant, work: Work) -> Instant {
+        if work == Work::ENDLESS {
+            return Instant::from_ns(u64::MAX);
+        }
+        let from = now.max(self.held_up_until);
+        if self.speed == self.full_speed {
+            return from + work.as_span();
+        }
+        let (speed, full) = (self.speed.as_khz(), self.full_speed.as_khz());
+        let product = u128::from(work.as_span().as_ns()) * u128::from(full);
+        let ns = product.div_ceil(u128::from(speed));
+        from + Span::from_ns(u64::try_from(ns).unwrap_or(u64::MAX))
+    }
+
+    /// Puts another task on it, or none; what was run so far must have been charged.
+    pub(super) fn put_on(&mut self, task: Option<TaskIndex>, now: Instant) {
+        self.task = task;
+        self.stretch_from = now;
+        if task.is_some() {
+            self.hold_up(now, self.costs.switch);
+        }
+    }
+
+    /// What was run so far must have been charged.
+    pub(super) fn change_speed(&mut self, speed: Speed, now: Instant) {
+        self.speed = speed;
+        self.account.speed_changes += 1;
+        let known = self.account.busy.iter().position(|&(at, _)| at == speed);
+        self.at_speed = known.unwrap_or_else(|| {
+            self.account.busy.push((speed, Span::ZERO));
+            self.account.idle.push((speed, Span::ZERO));
+            self.account.busy.len() - 1
+        });
+        self.hold_up(now, self.costs.speed_change);
+    }
+
+    fn hold_up(&mut self, now: Instant, cost: Span) {
+        self.held_up_until = self.held_up_until.max(now) + cost;
+    }
+}

@@ -1,0 +1,150 @@
+//! The machine's clock and its timers, and what a policy may ask for.
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+
+use onbeat_model::Instant;
+
+use crate::{CpuIndex, TaskIndex};
+
+/// What a policy finds on its desk: the time, timers, and a bell for each CPU.
+///
+/// Timers of one instant fire in this order: the policy's by their token, then the tasks' by their
+/// number. So the order does not depend on when they were set.
+#[derive(Debug)]
+pub struct Desk {
+    now: Instant,
+    timers: BinaryHeap<Reverse<u128>>,
+    wanted: Vec<bool>,
+    any_wanted: bool,
+    exhausted: VecDeque<TaskIndex>,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Timer {
+    Policy(u64),
+    Task(TaskIndex),
+}
+
+const TASK: u64 = 1 << 63;
+
+impl Desk {
+    pub(super) fn new(cpus: usize) -> Self {
+        Self {
+            now: Instant::ZERO,
+            timers: BinaryHeap::new(),
+            wanted: vec![false; cpus],
+            any_wanted: false,
+            exhausted: VecDeque::new(),
+        }
+    }
+
+    /// The time.
+    #[must_use]
+    pub const fn now(&self) -> Instant {
+        self.now
+    }
+
+    /// [`Policy::timer`](crate::Policy::timer) is called with `token` at `at`, or now if that is over. The
+    /// highest bit of a token is not kept. A timer cannot be taken back: a policy that no longer wants
+    /// one must know it by its time.
+    pub fn set_timer(&mut self, at: Instant, token: u64) {
+        self.set(at, token & !TASK);
+    }
+
+    /// `cpu` is scheduled anew as soon as everything of this instant is told.
+    pub fn reschedule(&mut self, cpu: CpuIndex) {
+        self.wanted[cpu] = true;
+        self.any_wanted = true;
+    }
+
+    /// The budget of `task` has run out, and it has to wait.
+    pub fn tell_exhausted(&mut self, task: TaskIndex) {
+        self.exhausted.push_back(task);
+    }
+
+    pub(super) fn set_task_timer(&mut self, at: Instant, task: TaskIndex) {
+        self.set(at, TASK | task as u64);
+    }
+
+    fn set(&mut self, at: Instant, order: u64) {
+        let key = u128::from(at.max(self.now).as_ns()) << 64 | u128::from(order);
+        self.timers.push(Reverse(key));
+    }
+
+    pub(super) fn advance(&mut self, now: Instant) {
+        self.now = self.now.max(now);
+    }
+
+    pub(super) fn next_timer(&self) -> Option<Instant> {
+        let Reverse(key) = self.timers.peek()?;
+        Some(Instant::from_ns((key >> 64) as u64))
+    }
+
+    /// The next timer that is due, if one is.
+    pub(super) fn due(&mut self) -> Option<Timer> {
+        self.next_timer().filter(|&at| at <= self.now)?;
+        let Reverse(key) = self.timers.pop()?;
+        let order = key as u64;
+        Some(if order & TASK == 0 {
+            Timer::Policy(order)
+        } else {
+            Timer::Task((order & !TASK) as usize)
+        })
+    }
+
+    pub(super) fn next_to_schedule(&mut self) -> Option<CpuIndex> {
+        if !self.any_wanted {
+            return None;
+        }
+        let next = self.wanted.iter().position(|&wanted| wanted);
+        match next {
+            Some(cpu) => self.wanted[cpu] = false,
+            None => self.any_wanted = false,
+        }
+        next
+    }
+
+    pub(super) fn next_exhausted(&mut self) -> Option<TaskIndex> {
+        self.exhausted.pop_front()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn timers_fire_in_order_of_time_then_the_policys_then_the_tasks() {
+        let mut desk = Desk::new(1);
+        let at = |ns| Instant::from_ns(ns);
+        desk.set_task_timer(at(20), 1);
+        desk.set_task_timer(at(20), 0);
+        desk.set_timer(at(20), 7);
+        desk.set_task_timer(at(10), 5);
+        assert_eq!(desk.due(), None);
+        desk.advance(at(20));
+        let fired: Vec<Timer> = std::iter::from_fn(|| desk.due()).collect();
+        assert_eq!(
+            fired,
+            [
+                Timer::Task(5),
+                Timer::Policy(7),
+                Timer::Task(0),
+                Timer::Task(1)
+            ]
+        );
+        desk.set_timer(at(3), 1);
+        assert_eq!(desk.next_timer(), Some(at(20)), "the past is now");
+    }
+
+    #[test]
+    fn a_cpu_that_is_asked_for_twice_is_scheduled_once() {
+        let mut desk = Desk::new(3);
+        desk.reschedule(2);
+        desk.reschedule(0);
+        desk.reschedule(2);
+        let cpus: Vec<CpuIndex> = std::iter::from_fn(|| desk.next_to_schedule()).collect();
+        assert_eq!(cpus, [0, 2]);
+    }
+}

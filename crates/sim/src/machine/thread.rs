@@ -1,0 +1,144 @@
+//! One task at run time: the job it is at, and the burst that it is in.
+
+use onbeat_model::{Instant, Span, TaskId};
+
+use crate::workload::{JobSpec, Workload};
+use crate::{CpuIndex, Work};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum State {
+    /// Waits for its next job, or inside one for something else than a CPU.
+    Blocked,
+    Ready,
+    Running(CpuIndex),
+    Ended,
+}
+
+#[derive(Debug)]
+pub(super) struct Job {
+    pub(super) number: u64,
+    pub(super) release: Instant,
+    pub(super) deadline: Instant,
+    pub(super) started: Instant,
+    pub(super) demand: Work,
+    pub(super) done: Work,
+    pub(super) burst_left: Work,
+    pub(super) executed: Span,
+    pub(super) exhausted: bool,
+    has_started: bool,
+    left_after_burst: Work,
+    bursts_left: u32,
+}
+
+impl Job {
+    fn new(number: u64, spec: &JobSpec, bursts: u32, now: Instant) -> Self {
+        let mut job = Self {
+            number,
+            release: spec.release,
+            deadline: spec.deadline,
+            started: now,
+            demand: spec.demand,
+            done: Work::ZERO,
+            burst_left: Work::ZERO,
+            executed: Span::ZERO,
+            exhausted: false,
+            has_started: false,
+            left_after_burst: spec.demand,
+            bursts_left: bursts,
+        };
+        job.next_burst();
+        job
+    }
+
+    /// The demand is divided evenly; the last burst has what rounding leaves.
+    fn next_burst(&mut self) {
+        let left = self.left_after_burst;
+        self.burst_left = if self.bursts_left > 1 && left != Work::ENDLESS {
+            Work::at_full_speed(left.as_span() / u64::from(self.bursts_left))
+        } else {
+            left
+        };
+        self.left_after_burst = left - self.burst_left;
+        self.bursts_left = self.bursts_left.saturating_sub(1);
+    }
+}
+
+#[derive(Debug)]
+pub(super) struct Thread {
+    pub(super) id: TaskId,
+    pub(super) workload: Workload,
+    pub(super) state: State,
+    pub(super) next: Option<JobSpec>,
+    pub(super) job: Option<Job>,
+    pub(super) executed: Span,
+    pub(super) woke: Instant,
+    pub(super) first_ran: Option<Instant>,
+    pub(super) burst_executed: Span,
+    pub(super) preempted: u32,
+    pub(super) exhausted: bool,
+    jobs_begun: u64,
+}
+
+impl Thread {
+    pub(super) fn new(id: TaskId, workload: Workload) -> Self {
+        Self {
+            id,
+            workload,
+            state: State::Blocked,
+            next: None,
+            job: None,
+            executed: Span::ZERO,
+            woke: Instant::ZERO,
+            first_ran: None,
+            burst_executed: Span::ZERO,
+            preempted: 0,
+            exhausted: false,
+            jobs_begun: 0,
+        }
+    }
+
+    pub(super) fn begin(&mut self, spec: &JobSpec, now: Instant) {
+        let bursts = self.workload.bursts();
+        self.job = Some(Job::new(self.jobs_begun, spec, bursts, now));
+        self.jobs_begun += 1;
+    }
+
+    pub(super) fn charge(&mut self, ran: Span, work: Work) {
+        self.executed += ran;
+        self.burst_executed += ran;
+        if let Some(job) = &mut self.job {
+            job.executed += ran;
+            job.done += work;
+            if job.burst_left != Work::ENDLESS {
+                job.burst_left = job.burst_left - work;
+            }
+        }
+    }
+
+    pub(super) fn wake(&mut self, now: Instant) {
+        self.state = State::Ready;
+        self.woke = now;
+        self.first_ran = None;
+        self.burst_executed = Span::ZERO;
+        self.preempted = 0;
+        self.exhausted = false;
+    }
+
+    pub(super) fn run_on(&mut self, cpu: CpuIndex, now: Instant) {
+        self.state = State::Running(cpu);
+        self.first_ran.get_or_insert(now);
+        if let Some(job) = &mut self.job
+            && !std::mem::replace(&mut job.has_started, true)
+        {
+            job.started = now;
+        }
+    }
+
+    /// How long the task now waits before the next burst of its job; none if that was the last.
+    pub(super) fn pause_in_job(&mut self) -> Option<Span> {
+        let pause = self.workload.pause();
+        let job = self.job.as_mut().filter(|job| job.bursts_left > 0)?;
+        job.next_burst();
+        Some(pause)
+    }
+}

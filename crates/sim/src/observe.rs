@@ -1,0 +1,142 @@
+//! What a machine tells while it runs. An observer takes what it needs and leaves the rest.
+
+use onbeat_model::{Burst, Instant, Span, Speed};
+
+use crate::{CpuIndex, TaskIndex, Work};
+
+/// A job that is done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Completion {
+    /// Whose it was.
+    pub task: TaskIndex,
+    /// Its number, from zero.
+    pub number: u64,
+    /// When it was due to begin.
+    pub release: Instant,
+    /// When it first got a CPU.
+    pub started: Instant,
+    /// When it was done.
+    pub ended: Instant,
+    /// When it should have been done.
+    pub deadline: Instant,
+    /// What there was to compute.
+    pub demand: Work,
+    /// The CPU time that took.
+    pub executed: Span,
+    /// Its reservation's budget ran out meanwhile.
+    pub exhausted: bool,
+}
+
+impl Completion {
+    /// From release to end.
+    #[must_use]
+    pub const fn response(&self) -> Span {
+        self.ended.since(self.release)
+    }
+
+    /// It was done too late.
+    #[must_use]
+    pub fn missed(&self) -> bool {
+        self.ended > self.deadline
+    }
+}
+
+/// A stretch of time in which one CPU ran one task at one speed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stretch {
+    /// The CPU.
+    pub cpu: CpuIndex,
+    /// The task.
+    pub task: TaskIndex,
+    /// From when.
+    pub from: Instant,
+    /// Until when.
+    pub to: Instant,
+    /// How fast.
+    pub speed: Speed,
+}
+
+/// Hears what happens on a machine, in the order of time.
+pub trait Observer {
+    /// A job is done.
+    fn job(&mut self, _job: &Completion) {}
+    /// A CPU has run a task without a break.
+    fn ran(&mut self, _stretch: &Stretch) {}
+    /// A task blocked.
+    fn burst(&mut self, _burst: &Burst) {}
+    /// The budget of a task ran out, and it waits for the next.
+    fn exhausted(&mut self, _task: TaskIndex, _at: Instant) {}
+    /// A task has done its last job.
+    fn exited(&mut self, _task: TaskIndex, _at: Instant) {}
+}
+
+impl Observer for () {}
+
+impl<O: Observer + ?Sized> Observer for Box<O> {
+    fn job(&mut self, job: &Completion) {
+        (**self).job(job);
+    }
+    fn ran(&mut self, stretch: &Stretch) {
+        (**self).ran(stretch);
+    }
+    fn burst(&mut self, burst: &Burst) {
+        (**self).burst(burst);
+    }
+    fn exhausted(&mut self, task: TaskIndex, at: Instant) {
+        (**self).exhausted(task, at);
+    }
+    fn exited(&mut self, task: TaskIndex, at: Instant) {
+        (**self).exited(task, at);
+    }
+}
+
+impl<O: Observer> Observer for Option<O> {
+    fn job(&mut self, job: &Completion) {
+        if let Some(observer) = self {
+            observer.job(job);
+        }
+    }
+    fn ran(&mut self, stretch: &Stretch) {
+        if let Some(observer) = self {
+            observer.ran(stretch);
+        }
+    }
+    fn burst(&mut self, burst: &Burst) {
+        if let Some(observer) = self {
+            observer.burst(burst);
+        }
+    }
+    fn exhausted(&mut self, task: TaskIndex, at: Instant) {
+        if let Some(observer) = self {
+            observer.exhausted(task, at);
+        }
+    }
+    fn exited(&mut self, task: TaskIndex, at: Instant) {
+        if let Some(observer) = self {
+            observer.exited(task, at);
+        }
+    }
+}
+
+impl<A: Observer, B: Observer> Observer for (A, B) {
+    fn job(&mut self, job: &Completion) {
+        self.0.job(job);
+        self.1.job(job);
+    }
+    fn ran(&mut self, stretch: &Stretch) {
+        self.0.ran(stretch);
+        self.1.ran(stretch);
+    }
+    fn burst(&mut self, burst: &Burst) {
+        self.0.burst(burst);
+        self.1.burst(burst);
+    }
+    fn exhausted(&mut self, task: TaskIndex, at: Instant) {
+        self.0.exhausted(task, at);
+        self.1.exhausted(task, at);
+    }
+    fn exited(&mut self, task: TaskIndex, at: Instant) {
+        self.0.exited(task, at);
+        self.1.exited(task, at);
+    }
+}

@@ -1,0 +1,83 @@
+//! The plug for scheduling policies, shaped like the operations of a kernel's scheduler class (and of
+//! sched_ext): the machine says what happened, the policy keeps its queues, asks for CPUs to be
+//! scheduled anew, and picks.
+//!
+//! A policy is pure: whole numbers in, whole numbers out, no clock, no failure. What it knows of a task it
+//! keeps itself, by the task's number. One that is written in C for sched_ext fits behind the same
+//! functions.
+
+pub mod linux;
+
+use onbeat_model::{Instant, Span, Speed};
+
+use crate::machine::Desk;
+use crate::{CpuIndex, TaskIndex, Work};
+
+/// How fast a CPU is to run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pace {
+    /// The speed. One that the machine does not have is rounded up to one that it has.
+    pub speed: Speed,
+    /// The policy wants to be asked again when the job has computed this much since its begin.
+    pub until: Option<Work>,
+}
+
+/// How long a picked task may run before its CPU is scheduled anew: until the earlier of the two.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Slice {
+    /// Until this time; later than now.
+    pub until: Option<Instant>,
+    /// Until it has computed so much; more than nothing.
+    pub work: Option<Work>,
+}
+
+/// Decides which task each CPU runs, for how long, and how fast.
+///
+/// The machine promises: (1) a task is [`ready`](Self::ready), then picked, and then either
+/// [`blocked`](Self::blocked) or [`put_back`](Self::put_back); (2) before any of these, and before
+/// [`pick`](Self::pick), the time it ran is [`charged`](Self::charge); (3) all that happens at one instant is
+/// told before CPUs are scheduled anew.
+pub trait Policy {
+    /// `task` woke, or was started.
+    fn ready(&mut self, task: TaskIndex, desk: &mut Desk);
+
+    /// `task`, which ran on `cpu`, has blocked.
+    fn blocked(&mut self, task: TaskIndex, cpu: CpuIndex, desk: &mut Desk);
+
+    /// `task` still wants to run, but `cpu` is being scheduled anew.
+    fn put_back(&mut self, task: TaskIndex, cpu: CpuIndex, desk: &mut Desk);
+
+    /// Takes the task that `cpu` is to run out of the queue.
+    fn pick(&mut self, cpu: CpuIndex, desk: &mut Desk) -> Option<TaskIndex>;
+
+    /// How long `cpu` may run `task`, which it does from now on.
+    fn slice(&mut self, _task: TaskIndex, _cpu: CpuIndex, _now: Instant) -> Slice {
+        Slice::default()
+    }
+
+    /// `task` has run on `cpu` for `ran`, and computed `work` in that time.
+    fn charge(&mut self, task: TaskIndex, cpu: CpuIndex, ran: Span, work: Work, desk: &mut Desk);
+
+    /// A timer that the policy set through [`Desk::set_timer`] fires.
+    fn timer(&mut self, _token: u64, _desk: &mut Desk) {}
+
+    /// A job of `task` begins, released at `release` and due at `deadline`: for policies whose
+    /// programs say so.
+    fn job_begins(
+        &mut self,
+        _task: TaskIndex,
+        _release: Instant,
+        _deadline: Instant,
+        _desk: &mut Desk,
+    ) {
+    }
+
+    /// A job of `task` has computed `demand` and is done.
+    fn job_ends(&mut self, _task: TaskIndex, _demand: Work, _desk: &mut Desk) {}
+
+    /// How fast `cpu` runs from now on: `task`, whose job has computed `done`, or nothing. None leaves
+    /// the speed as it is.
+    fn pace(&mut self, _cpu: CpuIndex, _task: Option<(TaskIndex, Work)>) -> Option<Pace> {
+        None
+    }
+}

@@ -1,0 +1,298 @@
+//! What the Linux kernel does: deadline tasks before those with fixed priorities before fair ones.
+//!
+//! One file for each class, with the rules as of Linux 6.18. CPUs belong to *domains*, as root domains (exclusive
+//! cpusets) divide a machine: deadline and fixed-priority tasks of a domain run on the first of its CPUs that
+//! has nothing more urgent to do, so one domain of all CPUs is global scheduling, and a domain for each CPU is
+//! partitioned scheduling.
+//!
+//! Simpler than the kernel: tasks migrate at once and for nothing; fair tasks go to an idle CPU of their
+//! domain when they become ready and otherwise stay, without balancing between busy CPUs; there are no
+//! fair servers, control groups, or inherited priorities.
+
+mod bandwidth;
+mod deadline;
+mod fair;
+mod fixed;
+mod operations;
+mod server;
+
+use onbeat_model::{Bandwidth, Instant, Span};
+
+use crate::machine::Desk;
+use crate::{CpuIndex, TaskIndex};
+use bandwidth::Contention;
+pub use deadline::Deadline;
+pub use fair::Fair;
+pub use fixed::{Fixed, Order};
+pub use server::Overrun;
+
+/// What a task is to the scheduler.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Class {
+    /// SCHED_DEADLINE.
+    Deadline(Deadline),
+    /// SCHED_FIFO or SCHED_RR.
+    Fixed(Fixed),
+    /// SCHED_OTHER.
+    Fair(Fair),
+}
+
+/// How urgent what a CPU runs is; the most urgent is the least.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Rank {
+    Deadline(Instant),
+    /// Counted from the highest priority.
+    Fixed(u8),
+    Fair,
+    Idle,
+}
+
+/// How the scheduler is set up.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Config {
+    /// The CPUs of each domain. Every CPU is in one.
+    pub domains: Vec<Vec<CpuIndex>>,
+    /// Budgets and slices are enforced at the next multiple of this, as by a scheduler tick; zero:
+    /// exactly, as with high-resolution timers for them.
+    pub tick: Span,
+    /// For how long a SCHED_RR task runs before the next of its priority does.
+    pub round: Span,
+    /// The runtimes of deadline tasks are counted in time at full speed (frequency-invariant
+    /// accounting).
+    pub runtimes_follow_speed: bool,
+}
+
+impl Config {
+    /// One domain of `cpus` CPUs, exact, with the kernel's 100 ms for SCHED_RR.
+    #[must_use]
+    pub fn global(cpus: usize) -> Self {
+        Self {
+            domains: vec![(0..cpus).collect()],
+            tick: Span::ZERO,
+            round: Span::from_ms(100),
+            runtimes_follow_speed: false,
+        }
+    }
+
+    /// The same with a domain for each CPU.
+    #[must_use]
+    pub fn partitioned(cpus: usize) -> Self {
+        Self {
+            domains: (0..cpus).map(|cpu| vec![cpu]).collect(),
+            ..Self::global(cpus)
+        }
+    }
+}
+
+/// The scheduler.
+#[derive(Debug)]
+pub struct Linux {
+    config: Config,
+    entities: Vec<Entity>,
+    domains: Vec<Domain>,
+    cpus: Vec<Cpu>,
+}
+
+#[derive(Debug)]
+struct Entity {
+    domain: usize,
+    state: State,
+    class: Scheduled,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Blocked,
+    Queued,
+    /// Ready, but its server has no budget.
+    Throttled,
+    Running,
+}
+
+/// A task's class with what the class keeps of it.
+#[derive(Debug)]
+enum Scheduled {
+    Deadline(deadline::Entity),
+    Fixed(fixed::Entity),
+    Fair(fair::Entity),
+}
+
+#[derive(Debug, Default)]
+struct Domain {
+    cpus: Vec<CpuIndex>,
+    deadline: deadline::Queue,
+    fixed: fixed::Queue,
+    contention: Contention,
+}
+
+#[derive(Debug)]
+struct Cpu {
+    domain: usize,
+    rank: Rank,
+    task: Option<TaskIndex>,
+    fair: fair::Queue,
+}
+
+impl Linux {
+    /// A scheduler of these tasks, each with its class and domain, none of which is ready. The machine
+    /// must be given the tasks in the same order.
+    ///
+    /// # Panics
+    /// If a task's domain is not in the configuration.
+    #[must_use]
+    pub fn new(config: Config, tasks: impl IntoIterator<Item = (Class, usize)>) -> Self {
+        let mut domains: Vec<Domain> = Vec::new();
+        let count = config
+            .domains
+            .iter()
+            .flatten()
+            .max()
+            .map_or(0, |&cpu| cpu + 1);
+        let mut cpus: Vec<Cpu> = (0..count).map(|_| Cpu::in_domain(0)).collect();
+        for (number, members) in config.domains.iter().enumerate() {
+            for &cpu in members {
+                cpus[cpu].domain = number;
+            }
+            domains.push(Domain {
+                cpus: members.clone(),
+                contention: Contention::of(members.len()),
+                ..Domain::default()
+            });
+        }
+        let entities = tasks
+            .into_iter()
+            .map(|(class, domain)| {
+                if let Class::Deadline(deadline) = class {
+                    domains[domain].contention.enters(&deadline);
+                }
+                Entity {
+                    domain,
+                    state: State::Blocked,
+                    class: Scheduled::new(class, &config),
+                }
+            })
+            .collect();
+        Self {
+            config,
+            entities,
+            domains,
+            cpus,
+        }
+    }
+
+    /// What `task` is to the scheduler.
+    #[must_use]
+    pub fn class(&self, task: TaskIndex) -> Class {
+        match &self.entities[task].class {
+            Scheduled::Deadline(entity) => Class::Deadline(entity.deadline),
+            Scheduled::Fixed(entity) => Class::Fixed(entity.fixed),
+            Scheduled::Fair(entity) => Class::Fair(entity.fair),
+        }
+    }
+
+    /// Whether runtimes are counted in time at full speed.
+    #[must_use]
+    pub const fn runtimes_follow_speed(&self) -> bool {
+        self.config.runtimes_follow_speed
+    }
+
+    /// How much bandwidth is reserved in the domain of `task`, its own left out, and how many CPUs it
+    /// has.
+    #[must_use]
+    pub fn reserved_beside(&self, task: TaskIndex) -> (Bandwidth, usize) {
+        let domain = self.entities[task].domain;
+        let others = self
+            .entities
+            .iter()
+            .enumerate()
+            .filter_map(|(other, entity)| match &entity.class {
+                Scheduled::Deadline(e) if other != task && entity.domain == domain => {
+                    Some(e.deadline.reservation.bandwidth())
+                }
+                _ => None,
+            });
+        (others.sum(), self.domains[domain].cpus.len())
+    }
+
+    /// Gives `task` another class, or other parameters of the one it has.
+    ///
+    /// As in the kernel, a deadline task keeps its present deadline and what is left of its budget: a
+    /// new runtime counts from the next replenishment.
+    pub fn set_class(&mut self, task: TaskIndex, class: Class, desk: &mut Desk) {
+        let Entity { domain, state, .. } = self.entities[task];
+        match state {
+            State::Queued => self.dequeue(task),
+            State::Running => self.leave_fair(task),
+            State::Blocked | State::Throttled => {}
+        }
+        let contention = &mut self.domains[domain].contention;
+        let scheduled = &mut self.entities[task].class;
+        let stays_throttled = match (&mut *scheduled, class) {
+            (Scheduled::Deadline(entity), Class::Deadline(new)) => {
+                contention.changes(entity, new);
+                entity.server.throttled()
+            }
+            (_, new) => {
+                if let Scheduled::Deadline(old) = scheduled {
+                    contention.leaves(old);
+                }
+                if let Class::Deadline(new) = new {
+                    contention.enters(&new);
+                }
+                *scheduled = Scheduled::new(new, &self.config);
+                false
+            }
+        };
+        match state {
+            State::Queued => self.enqueue(task, desk),
+            State::Throttled if !stays_throttled => self.enqueue(task, desk),
+            _ => {}
+        }
+        for &cpu in &self.domains[domain].cpus {
+            desk.reschedule(cpu);
+        }
+    }
+
+    /// Puts a task that is ready into the queue of its class.
+    fn enqueue(&mut self, task: TaskIndex, desk: &mut Desk) {
+        let entity = &mut self.entities[task];
+        let domain = &mut self.domains[entity.domain];
+        entity.state = State::Queued;
+        match &mut entity.class {
+            Scheduled::Deadline(deadline) => {
+                if deadline.server.is_new() {
+                    deadline
+                        .server
+                        .begin(&deadline.deadline.reservation, desk.now());
+                    domain.contention.begins(deadline);
+                }
+                domain.deadline.insert(deadline, task);
+            }
+            Scheduled::Fixed(fixed) => domain.fixed.insert(fixed, task),
+            Scheduled::Fair(_) => self.place_fair(task, desk),
+        }
+    }
+
+    fn leave_fair(&mut self, task: TaskIndex) {
+        if let Scheduled::Fair(fair) = &mut self.entities[task].class
+            && let Some(home) = fair.home.take()
+        {
+            self.cpus[home].fair.leaves(fair);
+        }
+    }
+
+    fn dequeue(&mut self, task: TaskIndex) {
+        let entity = &mut self.entities[task];
+        let domain = &mut self.domains[entity.domain];
+        match &mut entity.class {
+            Scheduled::Deadline(deadline) => domain.deadline.remove(deadline, task),
+            Scheduled::Fixed(fixed) => domain.fixed.remove(fixed, task),
+            Scheduled::Fair(fair) => {
+                if let Some(home) = fair.home {
+                    self.cpus[home].fair.remove(fair, task);
+                }
+                self.leave_fair(task);
+            }
+        }
+    }
+}

@@ -1,0 +1,114 @@
+//! How much of the reserved bandwidth of a domain is in use, for GRUB: a task's share is in use from its
+//! wakeup until its zero-lag time, the rest may be reclaimed.
+//!
+//! The kernel keeps these sums for each CPU and moves a task's share with it; here they are kept for the
+//! domain and divided by its CPUs, which on one CPU is the same.
+
+use onbeat_model::{Bandwidth, Instant};
+
+use super::Deadline;
+use super::deadline::{Entity, WHOLE};
+
+/// Whether a task's share is in use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Active {
+    No,
+    /// It is ready or runs.
+    Contending,
+    /// It has blocked, before this zero-lag time.
+    Until(Instant),
+}
+
+/// The most that all reservations may have, in parts per billion: the kernel's 95%.
+const MOST: u64 = 950_000_000;
+
+#[derive(Debug, Default)]
+pub(super) struct Contention {
+    cpus: u64,
+    reclaiming: u32,
+    reserved: Bandwidth,
+    in_use: Bandwidth,
+}
+
+impl Contention {
+    pub(super) fn of(cpus: usize) -> Self {
+        Self {
+            cpus: cpus.max(1) as u64,
+            ..Self::default()
+        }
+    }
+
+    /// Somebody reclaims, so the sums matter.
+    pub(super) const fn matters(&self) -> bool {
+        self.reclaiming > 0
+    }
+
+    pub(super) fn enters(&mut self, deadline: &Deadline) {
+        self.reserved += deadline.reservation.bandwidth();
+        self.reclaiming += u32::from(deadline.reclaim);
+    }
+
+    pub(super) fn leaves(&mut self, entity: &Entity) {
+        let bandwidth = entity.deadline.reservation.bandwidth();
+        self.reserved = self.reserved - bandwidth;
+        self.reclaiming -= u32::from(entity.deadline.reclaim);
+        if entity.active != Active::No {
+            self.in_use = self.in_use - bandwidth;
+        }
+    }
+
+    pub(super) fn changes(&mut self, entity: &mut Entity, new: Deadline) {
+        self.leaves(entity);
+        entity.deadline = new;
+        self.enters(&new);
+        if entity.active != Active::No {
+            self.in_use += new.reservation.bandwidth();
+        }
+    }
+
+    pub(super) fn begins(&mut self, entity: &mut Entity) {
+        if entity.active == Active::No {
+            self.in_use += entity.deadline.reservation.bandwidth();
+        }
+        entity.active = Active::Contending;
+    }
+
+    /// The task blocks. Answers when its share is free, if it is not at once.
+    pub(super) fn ends(&mut self, entity: &mut Entity, now: Instant) -> Option<Instant> {
+        let free_at = entity.server.zero_lag(&entity.deadline.reservation);
+        if free_at <= now {
+            self.free(entity);
+            return None;
+        }
+        entity.active = Active::Until(free_at);
+        Some(free_at)
+    }
+
+    /// Zero-lag time. Answers whether the share was still in use.
+    pub(super) fn timer(&mut self, entity: &mut Entity, now: Instant) -> bool {
+        let mine = entity.active == Active::Until(now);
+        if mine {
+            self.free(entity);
+        }
+        mine
+    }
+
+    fn free(&mut self, entity: &mut Entity) {
+        self.in_use = self.in_use - entity.deadline.reservation.bandwidth();
+        entity.active = Active::No;
+    }
+
+    /// What a nanosecond of execution costs a reclaiming task, in parts per billion: at most one
+    /// nanosecond, at least its own share of what may be reserved (the kernel's `grub_reclaim`).
+    pub(super) fn reclaimed_ppb(&self, deadline: &Deadline) -> u64 {
+        let ppb = |bandwidth: Bandwidth| (bandwidth.as_cpus() * WHOLE as f64) as u64;
+        let least = ppb(deadline.reservation.bandwidth()) * WHOLE / MOST;
+        let inactive = ppb(self.reserved - self.in_use) / self.cpus;
+        let extra = MOST.saturating_sub(ppb(self.reserved) / self.cpus);
+        WHOLE
+            .saturating_sub(inactive)
+            .saturating_sub(extra)
+            .max(least)
+            .clamp(1, WHOLE)
+    }
+}

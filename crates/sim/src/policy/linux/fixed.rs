@@ -1,0 +1,96 @@
+//! Tasks with fixed priorities: SCHED_FIFO and SCHED_RR.
+
+use std::collections::BTreeSet;
+
+use onbeat_model::Span;
+
+use crate::TaskIndex;
+
+/// What tasks of one priority do among each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// The first runs until it blocks.
+    Fifo,
+    /// They take turns.
+    RoundRobin,
+}
+
+/// The parameters of a task with a fixed priority.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Fixed {
+    /// From 1 to 99; higher ones go first.
+    pub priority: u8,
+    /// Among those of the same priority.
+    pub order: Order,
+}
+
+#[derive(Debug)]
+pub(super) struct Entity {
+    pub(super) fixed: Fixed,
+    /// What is left of its turn.
+    pub(super) turn: Span,
+    place: i64,
+    round: Span,
+}
+
+impl Entity {
+    pub(super) const fn new(fixed: Fixed, round: Span) -> Self {
+        Self {
+            fixed,
+            turn: round,
+            place: 0,
+            round,
+        }
+    }
+
+    /// The highest priority counts zero.
+    pub(super) const fn rank(&self) -> u8 {
+        u8::MAX - self.fixed.priority
+    }
+
+    /// It has run for `ran`.
+    pub(super) fn charge(&mut self, ran: Span) {
+        self.turn = self.turn - ran;
+    }
+}
+
+/// Ready tasks by priority; those of one priority in line.
+#[derive(Debug, Default)]
+pub(super) struct Queue {
+    tasks: BTreeSet<(u8, i64, TaskIndex)>,
+    front: i64,
+    back: i64,
+}
+
+impl Queue {
+    /// At the end of the line.
+    pub(super) fn insert(&mut self, entity: &mut Entity, task: TaskIndex) {
+        self.back += 1;
+        entity.place = self.back;
+        self.tasks.insert((entity.rank(), entity.place, task));
+    }
+
+    /// At its head again, unless its turn is over.
+    pub(super) fn put_back(&mut self, entity: &mut Entity, task: TaskIndex) {
+        if entity.fixed.order == Order::RoundRobin && entity.turn.is_zero() {
+            entity.turn = entity.round;
+            self.insert(entity, task);
+        } else {
+            self.front -= 1;
+            entity.place = self.front;
+            self.tasks.insert((entity.rank(), entity.place, task));
+        }
+    }
+
+    pub(super) fn remove(&mut self, entity: &Entity, task: TaskIndex) {
+        self.tasks.remove(&(entity.rank(), entity.place, task));
+    }
+
+    pub(super) fn first(&self) -> Option<u8> {
+        self.tasks.first().map(|&(rank, ..)| rank)
+    }
+
+    pub(super) fn take_first(&mut self) -> Option<TaskIndex> {
+        self.tasks.pop_first().map(|(.., task)| task)
+    }
+}

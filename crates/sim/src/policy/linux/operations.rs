@@ -1,0 +1,330 @@
+//! The scheduler's operations: what each class does when a task wakes, blocks, runs or is picked.
+
+use onbeat_model::{Instant, Span};
+
+use super::bandwidth::Active;
+use super::deadline::WHOLE;
+use super::{
+    Class, Config, Cpu, Entity, Linux, Order, Rank, Scheduled, State, deadline, fair, fixed,
+};
+use crate::machine::Desk;
+use crate::policy::{Policy, Slice};
+use crate::{CpuIndex, TaskIndex, Work};
+
+/// What the timers are for: the lowest bit of their token.
+const REPLENISH: u64 = 0;
+const ZERO_LAG: u64 = 1;
+
+fn token(task: TaskIndex, what: u64) -> u64 {
+    (task as u64) << 1 | what
+}
+
+impl Scheduled {
+    pub(super) fn new(class: Class, config: &Config) -> Self {
+        match class {
+            Class::Deadline(deadline) => Self::Deadline(deadline::Entity::new(deadline)),
+            Class::Fixed(fixed) => Self::Fixed(fixed::Entity::new(fixed, config.round)),
+            Class::Fair(fair) => Self::Fair(fair::Entity::new(fair)),
+        }
+    }
+}
+
+impl Cpu {
+    pub(super) fn in_domain(domain: usize) -> Self {
+        Self {
+            domain,
+            rank: Rank::Idle,
+            task: None,
+            fair: fair::Queue::default(),
+        }
+    }
+}
+
+impl Linux {
+    /// Rings for the CPU of the domain with the least urgent work, if that is less urgent than `rank`.
+    fn preempt(&self, domain: usize, rank: Rank, desk: &mut Desk) {
+        let cpus = self.domains[domain].cpus.iter().copied();
+        // Reversed, because of equals the last is the greatest.
+        if let Some(cpu) = cpus.rev().max_by_key(|&cpu| self.cpus[cpu].rank)
+            && rank < self.cpus[cpu].rank
+        {
+            desk.reschedule(cpu);
+        }
+    }
+
+    /// Finds a CPU for a fair task that is ready, and queues it there.
+    pub(super) fn place_fair(&mut self, task: TaskIndex, desk: &mut Desk) {
+        let domain = &self.domains[self.entities[task].domain];
+        let Scheduled::Fair(entity) = &mut self.entities[task].class else {
+            return;
+        };
+        let load = |cpu: CpuIndex| {
+            let Cpu { rank, fair, .. } = &self.cpus[cpu];
+            (*rank != Rank::Idle, fair.count, entity.home != Some(cpu))
+        };
+        let Some(cpu) = domain.cpus.iter().copied().min_by_key(|&cpu| load(cpu)) else {
+            return;
+        };
+        entity.home = Some(cpu);
+        self.cpus[cpu].fair.joins(entity);
+        self.cpus[cpu].fair.insert(entity, task);
+        self.entities[task].state = State::Queued;
+        let preempts = match self.cpus[cpu].rank {
+            Rank::Idle => true,
+            Rank::Fair => self.cpus[cpu].task.is_some_and(|running| {
+                let pair = (&self.entities[task].class, &self.entities[running].class);
+                matches!(pair, (Scheduled::Fair(ready), Scheduled::Fair(running))
+                    if self.cpus[cpu].fair.preempts(ready, running))
+            }),
+            _ => false,
+        };
+        if preempts {
+            desk.reschedule(cpu);
+        }
+    }
+
+    /// The fair task that an otherwise idle CPU takes from the longest queue of its domain.
+    fn pull_fair(&mut self, cpu: CpuIndex) -> Option<TaskIndex> {
+        let domain = &self.domains[self.cpus[cpu].domain];
+        let from = domain
+            .cpus
+            .iter()
+            .copied()
+            .filter(|&other| other != cpu && !self.cpus[other].fair.is_empty())
+            .max_by_key(|&other| self.cpus[other].fair.count)?;
+        let task = self.cpus[from].fair.last()?;
+        if let Scheduled::Fair(entity) = &mut self.entities[task].class {
+            self.cpus[from].fair.remove(entity, task);
+            self.cpus[from].fair.leaves(entity);
+            entity.home = Some(cpu);
+            self.cpus[cpu].fair.joins(entity);
+        }
+        Some(task)
+    }
+
+    fn take(&mut self, cpu: CpuIndex) -> Option<(TaskIndex, Rank)> {
+        let domain = &mut self.domains[self.cpus[cpu].domain];
+        if let Some(deadline) = domain.deadline.first() {
+            return Some((domain.deadline.take_first()?, Rank::Deadline(deadline)));
+        }
+        if let Some(rank) = domain.fixed.first() {
+            return Some((domain.fixed.take_first()?, Rank::Fixed(rank)));
+        }
+        let own = self.cpus[cpu].fair.take();
+        own.or_else(|| self.pull_fair(cpu))
+            .map(|task| (task, Rank::Fair))
+    }
+
+    /// What is left in the queues may belong on another CPU of the domain.
+    fn push(&self, domain: usize, desk: &mut Desk) {
+        let Some(queues) = self.domains.get(domain).filter(|d| d.cpus.len() > 1) else {
+            return;
+        };
+        if let Some(deadline) = queues.deadline.first() {
+            self.preempt(domain, Rank::Deadline(deadline), desk);
+        } else if let Some(rank) = queues.fixed.first() {
+            self.preempt(domain, Rank::Fixed(rank), desk);
+        }
+    }
+
+    /// A reclaiming task pays another price from now on.
+    fn reprice(&self, domain: usize, desk: &mut Desk) {
+        for &cpu in &self.domains[domain].cpus {
+            if matches!(self.cpus[cpu].rank, Rank::Deadline(_)) {
+                desk.reschedule(cpu);
+            }
+        }
+    }
+
+    fn next_tick(&self, at: Instant) -> Instant {
+        match self.config.tick.as_ns() {
+            0 => at,
+            tick => Instant::from_ns(at.as_ns().div_ceil(tick).saturating_mul(tick)),
+        }
+    }
+}
+
+impl Policy for Linux {
+    fn ready(&mut self, task: TaskIndex, desk: &mut Desk) {
+        let Entity { domain, class, .. } = &mut self.entities[task];
+        let domain = *domain;
+        match class {
+            Scheduled::Deadline(deadline) => {
+                let waits = deadline
+                    .server
+                    .wake(&deadline.deadline.reservation, desk.now());
+                let contention = &mut self.domains[domain].contention;
+                let was_active = deadline.active != Active::No;
+                contention.begins(deadline);
+                let reprice = contention.matters() && !was_active;
+                if let Some(at) = waits {
+                    self.entities[task].state = State::Throttled;
+                    desk.set_timer(at, token(task, REPLENISH));
+                } else {
+                    let rank = Rank::Deadline(deadline.server.deadline());
+                    self.enqueue(task, desk);
+                    self.preempt(domain, rank, desk);
+                }
+                if reprice {
+                    self.reprice(domain, desk);
+                }
+            }
+            Scheduled::Fixed(fixed) => {
+                let rank = Rank::Fixed(fixed.rank());
+                self.enqueue(task, desk);
+                self.preempt(domain, rank, desk);
+            }
+            Scheduled::Fair(_) => self.place_fair(task, desk),
+        }
+    }
+
+    fn blocked(&mut self, task: TaskIndex, cpu: CpuIndex, desk: &mut Desk) {
+        self.cpus[cpu].rank = Rank::Idle;
+        self.cpus[cpu].task = None;
+        let entity = &mut self.entities[task];
+        entity.state = State::Blocked;
+        match &mut entity.class {
+            Scheduled::Deadline(deadline) => {
+                deadline.leaves_line();
+                let contention = &mut self.domains[entity.domain].contention;
+                if !contention.matters() {
+                    return;
+                }
+                match contention.ends(deadline, desk.now()) {
+                    Some(at) => desk.set_timer(at, token(task, ZERO_LAG)),
+                    None => self.reprice(self.cpus[cpu].domain, desk),
+                }
+            }
+            Scheduled::Fixed(_) => {}
+            Scheduled::Fair(fair) => self.cpus[cpu].fair.leaves(fair),
+        }
+    }
+
+    fn put_back(&mut self, task: TaskIndex, cpu: CpuIndex, desk: &mut Desk) {
+        self.cpus[cpu].rank = Rank::Idle;
+        self.cpus[cpu].task = None;
+        let entity = &mut self.entities[task];
+        match &mut entity.class {
+            Scheduled::Deadline(deadline) if deadline.server.throttled() => {
+                entity.state = State::Throttled;
+                desk.tell_exhausted(task);
+            }
+            Scheduled::Deadline(_) => self.enqueue(task, desk),
+            Scheduled::Fixed(fixed) => {
+                self.domains[entity.domain].fixed.put_back(fixed, task);
+                entity.state = State::Queued;
+            }
+            Scheduled::Fair(fair) if fair.home == Some(cpu) => {
+                self.cpus[cpu].fair.insert(fair, task);
+                entity.state = State::Queued;
+            }
+            // It ran here in another class until now.
+            Scheduled::Fair(_) => self.place_fair(task, desk),
+        }
+    }
+
+    fn pick(&mut self, cpu: CpuIndex, desk: &mut Desk) -> Option<TaskIndex> {
+        let taken = self.take(cpu);
+        let domain = self.cpus[cpu].domain;
+        self.cpus[cpu].rank = taken.map_or(Rank::Idle, |(_, rank)| rank);
+        self.cpus[cpu].task = taken.map(|(task, _)| task);
+        if let Some((task, _)) = taken {
+            let entity = &mut self.entities[task];
+            entity.state = State::Running;
+            if let Scheduled::Deadline(deadline) = &mut entity.class {
+                deadline.charged_ppb = if deadline.deadline.reclaim {
+                    self.domains[domain]
+                        .contention
+                        .reclaimed_ppb(&deadline.deadline)
+                } else {
+                    WHOLE
+                };
+            }
+        }
+        self.push(domain, desk);
+        taken.map(|(task, _)| task)
+    }
+
+    fn slice(&mut self, task: TaskIndex, _cpu: CpuIndex, now: Instant) -> Slice {
+        let ends = match &self.entities[task].class {
+            Scheduled::Deadline(deadline) if self.config.runtimes_follow_speed => {
+                let tick = self.config.tick;
+                let left = Work::at_full_speed(deadline.lasts());
+                return if tick.is_zero() {
+                    Slice {
+                        until: None,
+                        work: Some(left),
+                    }
+                } else {
+                    let until = self.next_tick(now + Span::from_ns(1));
+                    Slice {
+                        until: Some(until),
+                        work: None,
+                    }
+                };
+            }
+            Scheduled::Deadline(deadline) => now + deadline.lasts(),
+            Scheduled::Fixed(fixed) if fixed.fixed.order == Order::RoundRobin => now + fixed.turn,
+            Scheduled::Fixed(_) => return Slice::default(),
+            Scheduled::Fair(fair) => fair::Queue::slice_ends(fair, now),
+        };
+        Slice {
+            until: Some(self.next_tick(ends)),
+            work: None,
+        }
+    }
+
+    fn charge(&mut self, task: TaskIndex, cpu: CpuIndex, ran: Span, work: Work, desk: &mut Desk) {
+        match &mut self.entities[task].class {
+            Scheduled::Deadline(deadline) => {
+                let ran = if self.config.runtimes_follow_speed {
+                    work.as_span()
+                } else {
+                    ran
+                };
+                let used = deadline.charged(ran);
+                if deadline.server.throttled() || !deadline.server.charge(used) {
+                    return;
+                }
+                let deadline::Deadline {
+                    reservation,
+                    overrun,
+                    ..
+                } = &deadline.deadline;
+                if let Some(at) = deadline.server.exhaust(reservation, *overrun, desk.now()) {
+                    desk.set_timer(at, token(task, REPLENISH));
+                } else {
+                    let domain = &mut self.domains[self.cpus[cpu].domain];
+                    domain.deadline.line_up(deadline);
+                }
+                desk.reschedule(cpu);
+            }
+            Scheduled::Fixed(fixed) => fixed.charge(ran),
+            Scheduled::Fair(fair) => self.cpus[cpu].fair.charge(fair, ran),
+        }
+    }
+
+    fn timer(&mut self, token: u64, desk: &mut Desk) {
+        let task = (token >> 1) as TaskIndex;
+        let now = desk.now();
+        let Some(entity) = self.entities.get_mut(task) else {
+            return;
+        };
+        let domain = entity.domain;
+        let Scheduled::Deadline(deadline) = &mut entity.class else {
+            return;
+        };
+        if token & 1 == ZERO_LAG {
+            if self.domains[domain].contention.timer(deadline, now) {
+                self.reprice(domain, desk);
+            }
+            return;
+        }
+        let replenished = deadline.server.timer(&deadline.deadline.reservation, now);
+        if replenished && entity.state == State::Throttled {
+            let rank = Rank::Deadline(deadline.server.deadline());
+            self.enqueue(task, desk);
+            self.preempt(domain, rank, desk);
+        }
+    }
+}

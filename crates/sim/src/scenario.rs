@@ -1,0 +1,120 @@
+//! A machine, its tasks, and for how long: read from a file, and run.
+//!
+//! [`mod@file`] is what can be written, [`read`] turns it into a [`Scenario`] and says what is wrong with it,
+//! [`Run`] runs one and gives its [`Figures`]. `docs/simulation.md` describes the format.
+
+pub mod figures;
+pub mod file;
+mod read;
+mod recorded;
+mod run;
+pub mod timeline;
+
+mod jobs;
+
+use onbeat_decide::predictor::Kind;
+use onbeat_model::{Ladder, Name, Span};
+
+use crate::machine::Cpus;
+use crate::policy::linux::{Class, Config};
+use crate::workload::Workload;
+
+pub use figures::Figures;
+pub use jobs::Jobs;
+pub use read::{ScenarioError, parse, read};
+pub use run::{Outputs, Run};
+pub use timeline::Timeline;
+
+/// What is to be simulated.
+#[derive(Clone, Debug)]
+pub struct Scenario {
+    /// Which random sequence.
+    pub seed: u64,
+    /// For how long.
+    pub duration: Span,
+    /// The CPUs.
+    pub cpus: Cpus,
+    /// The scheduler.
+    pub config: Config,
+    /// What the CPUs' power is.
+    pub power: Power,
+    /// The tasks as they were written; each stands for one task or several.
+    pub groups: Vec<Group>,
+    /// The main loop of onbeat runs on the machine.
+    pub onbeat: Option<Onbeat>,
+}
+
+/// Tasks of one kind.
+#[derive(Clone, Debug)]
+pub struct Group {
+    /// Their name.
+    pub name: Name,
+    /// How many there are.
+    pub count: usize,
+    /// What they are to the scheduler.
+    pub class: Class,
+    /// The domain of the CPUs that they run on.
+    pub domain: usize,
+    /// Their jobs; each draws from a random sequence of its own.
+    pub workload: Workload,
+    /// The main loop may keep them on the beat.
+    pub tracked: bool,
+}
+
+/// How onbeat's main loop is set up.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Onbeat {
+    /// How budgets are predicted.
+    pub predictor: Kind,
+    /// It may set the speed of the CPUs, too.
+    pub sets_speed: bool,
+}
+
+/// How much power a CPU draws, as a share of what it draws when busy at its highest speed.
+///
+/// Busy at speed f: `fixed + (1 - fixed) * (f / f_max)^exponent`; idle: `idle`. With `fixed` zero and an
+/// exponent of 3 this is the model of GRACE-OS, section 4.3.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Power {
+    /// The part that does not depend on the speed.
+    pub fixed: f64,
+    /// How the rest grows with the speed.
+    pub exponent: f64,
+    /// When there is nothing to run.
+    pub idle: f64,
+}
+
+impl Default for Power {
+    fn default() -> Self {
+        Self {
+            fixed: 0.0,
+            exponent: 3.0,
+            idle: 0.0,
+        }
+    }
+}
+
+impl Power {
+    /// The power of a busy CPU at `ratio` of its highest speed.
+    #[must_use]
+    pub fn busy(&self, ratio: f64) -> f64 {
+        self.fixed + (1.0 - self.fixed) * ratio.powf(self.exponent)
+    }
+}
+
+impl Scenario {
+    /// How many tasks there are.
+    #[must_use]
+    pub fn tasks(&self) -> usize {
+        self.groups.iter().map(|group| group.count).sum()
+    }
+
+    /// The speeds that can be set, if there is more than one.
+    fn ladder(&self) -> Option<Ladder> {
+        let speeds = &self.cpus.speeds;
+        (speeds.lowest() < speeds.highest()).then(|| speeds.clone())
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,217 @@
+//! What came out: the figures of each group of tasks and of the CPUs. Serialised, it is what
+//! `onbeat sim --json` prints.
+
+use hdrhistogram::Histogram;
+use onbeat_model::{Instant, Span};
+use serde::Serialize;
+
+use super::{Power, Scenario};
+use crate::machine::Account;
+use crate::observe::Completion;
+use crate::{Observer, TaskIndex};
+
+/// The result of a run.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Figures {
+    /// The random sequence.
+    pub seed: u64,
+    /// For how long was simulated.
+    pub duration_ns: Span,
+    /// The groups of tasks, in the order of the scenario.
+    pub tasks: Vec<GroupFigures>,
+    /// The CPUs.
+    pub cpus: Vec<CpuFigures>,
+    /// The energy of all CPUs: seconds at full power (GRACE-OS, eq. 13).
+    pub energy: f64,
+    /// How many jobs were done.
+    pub jobs: u64,
+    /// How often a CPU went from one task to another.
+    pub switches: u64,
+    /// How often onbeat set or changed a reservation; none if it did not run.
+    pub changes: Option<u64>,
+}
+
+/// How the tasks of one group fared.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct GroupFigures {
+    /// Their name.
+    pub name: String,
+    /// How many tasks.
+    pub count: usize,
+    /// Their jobs that were done, or were due by the end and not done.
+    pub jobs: u64,
+    /// Those of them that were late.
+    pub missed: u64,
+    /// From release to end; none without a job.
+    pub response_time: Option<Quantiles>,
+    /// All CPU time that they took.
+    pub executed_ns: Span,
+    /// How often a budget ran out.
+    pub exhaustions: u64,
+}
+
+/// Quantiles to within 1%; the longest is exact.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Quantiles {
+    /// Half were not longer.
+    pub p50_ns: Span,
+    /// 95% were not.
+    pub p95_ns: Span,
+    /// 99% were not.
+    pub p99_ns: Span,
+    /// The longest.
+    pub max_ns: Span,
+}
+
+/// What one CPU did.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct CpuFigures {
+    /// Its share of time busy.
+    pub busy: f64,
+    /// How often its speed changed.
+    pub speed_changes: u64,
+    /// Where the busy time went.
+    pub speeds: Vec<SpeedFigures>,
+}
+
+/// The time at one speed.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct SpeedFigures {
+    /// The speed.
+    pub khz: u64,
+    /// Busy at it.
+    pub busy_ns: Span,
+    /// Idle at it.
+    pub idle_ns: Span,
+}
+
+impl CpuFigures {
+    pub(super) fn of(account: &Account) -> Self {
+        let (busy, idle) = (account.busy_time(), account.idle_time());
+        let speeds = account.busy.iter().zip(&account.idle);
+        Self {
+            busy: busy.ratio(busy + idle),
+            speed_changes: account.speed_changes,
+            speeds: speeds
+                .map(|(&(speed, busy_ns), &(_, idle_ns))| SpeedFigures {
+                    khz: speed.as_khz(),
+                    busy_ns,
+                    idle_ns,
+                })
+                .collect(),
+        }
+    }
+
+    pub(super) fn energy(&self, power: &Power, full_khz: u64) -> f64 {
+        let at = |figures: &SpeedFigures| {
+            let ratio = figures.khz as f64 / full_khz as f64;
+            figures.busy_ns.as_secs_f64() * power.busy(ratio)
+                + figures.idle_ns.as_secs_f64() * power.idle
+        };
+        self.speeds.iter().map(at).sum()
+    }
+}
+
+/// Adds up what happens.
+#[derive(Debug)]
+pub(super) struct Tally {
+    group_of: Vec<usize>,
+    groups: Vec<Sums>,
+}
+
+#[derive(Debug)]
+struct Sums {
+    jobs: u64,
+    missed: u64,
+    longest: Span,
+    responses: Histogram<u32>,
+    exhaustions: u64,
+}
+
+/// Two significant digits: a quantile is within 1%.
+const DIGITS: u8 = 2;
+
+impl Sums {
+    fn new() -> Self {
+        Self {
+            jobs: 0,
+            missed: 0,
+            longest: Span::ZERO,
+            responses: Histogram::new_with_max(u64::MAX, DIGITS)
+                .unwrap_or_else(|_| unreachable!("these bounds are within the crate's")),
+            exhaustions: 0,
+        }
+    }
+
+    fn quantiles(&self) -> Option<Quantiles> {
+        let at = |quantile| {
+            let ns = self.responses.value_at_quantile(quantile);
+            Span::from_ns(ns).min(self.longest)
+        };
+        (!self.responses.is_empty()).then(|| Quantiles {
+            p50_ns: at(0.50),
+            p95_ns: at(0.95),
+            p99_ns: at(0.99),
+            max_ns: self.longest,
+        })
+    }
+}
+
+impl Tally {
+    pub(super) fn of(scenario: &Scenario) -> Self {
+        let groups = scenario.groups.iter().enumerate();
+        Self {
+            group_of: groups
+                .flat_map(|(number, group)| std::iter::repeat_n(number, group.count))
+                .collect(),
+            groups: scenario.groups.iter().map(|_| Sums::new()).collect(),
+        }
+    }
+
+    fn sums(&mut self, task: TaskIndex) -> &mut Sums {
+        &mut self.groups[self.group_of[task]]
+    }
+
+    /// So many jobs were due by the end and are not done.
+    pub(super) fn late(&mut self, task: TaskIndex, count: u64) {
+        let sums = self.sums(task);
+        sums.jobs += count;
+        sums.missed += count;
+    }
+
+    /// The figures of the groups, with the CPU time of each task.
+    pub(super) fn figures(&self, scenario: &Scenario, executed: &[Span]) -> Vec<GroupFigures> {
+        let sums = self.groups.iter().enumerate().zip(&scenario.groups);
+        sums.map(|((number, sums), group)| GroupFigures {
+            name: group.name.to_text(),
+            count: group.count,
+            jobs: sums.jobs,
+            missed: sums.missed,
+            response_time: sums.quantiles(),
+            executed_ns: self
+                .group_of
+                .iter()
+                .zip(executed)
+                .filter(|&(&of, _)| of == number)
+                .map(|(_, &executed)| executed)
+                .sum(),
+            exhaustions: sums.exhaustions,
+        })
+        .collect()
+    }
+}
+
+impl Observer for Tally {
+    fn job(&mut self, job: &Completion) {
+        let response = job.response();
+        let sums = self.sums(job.task);
+        sums.jobs += 1;
+        sums.missed += u64::from(job.missed());
+        sums.longest = sums.longest.max(response);
+        sums.responses.saturating_record(response.as_ns().max(1));
+    }
+
+    fn exhausted(&mut self, task: TaskIndex, _at: Instant) {
+        self.sums(task).exhaustions += 1;
+    }
+}

@@ -1,0 +1,287 @@
+//! What can be written in a scenario: one structure for each table of the TOML file.
+
+use std::path::PathBuf;
+
+use onbeat_model::Span;
+use serde::Deserialize;
+use toml::Spanned;
+
+/// A length of time with its unit, as in `"40ms"`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Time(pub Span);
+
+impl<'de> Deserialize<'de> for Time {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        text.parse().map(Self).map_err(serde::de::Error::custom)
+    }
+}
+
+/// The whole file.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct File {
+    /// For how long to simulate.
+    pub duration: Spanned<Time>,
+    /// Which random sequence; 0 if left out.
+    #[serde(default)]
+    pub seed: u64,
+    /// The machine; one CPU if left out.
+    #[serde(default)]
+    pub machine: Machine,
+    /// If there, onbeat's main loop runs on the machine.
+    pub onbeat: Option<Onbeat>,
+    /// The tasks.
+    #[serde(rename = "task")]
+    pub tasks: Vec<Spanned<Task>>,
+}
+
+/// `[machine]`.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Machine {
+    /// How many CPUs.
+    pub cpus: Spanned<usize>,
+    /// Whether tasks go to any CPU.
+    pub scheduling: Scheduling,
+    /// How often the scheduler's tick comes, at which budgets and slices are enforced; exactly if left
+    /// out.
+    pub tick: Time,
+    /// The time that going from one task to another takes.
+    pub switch_cost: Time,
+    /// The time that going from one speed to another takes.
+    pub speed_change_cost: Time,
+    /// The speeds of the CPUs in MHz; demands are in time at the highest.
+    pub speeds_mhz: Spanned<Vec<u64>>,
+    /// Every speed between the lowest and the highest can be had.
+    pub continuous: bool,
+    /// Runtimes of reservations count in time at the highest speed.
+    pub runtimes_follow_speed: bool,
+    /// How long a SCHED_RR task runs in one go.
+    pub round: Spanned<Time>,
+    /// The power of the CPUs.
+    pub power: Power,
+}
+
+impl Default for Machine {
+    fn default() -> Self {
+        Self {
+            cpus: Spanned::new(0..0, 1),
+            scheduling: Scheduling::Global,
+            tick: Time::default(),
+            switch_cost: Time::default(),
+            speed_change_cost: Time::default(),
+            speeds_mhz: Spanned::new(0..0, vec![1000]),
+            continuous: false,
+            runtimes_follow_speed: false,
+            round: Spanned::new(0..0, Time(Span::from_ms(100))),
+            power: Power::default(),
+        }
+    }
+}
+
+/// `machine.scheduling`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Scheduling {
+    /// All CPUs are one domain.
+    Global,
+    /// Each CPU is a domain, and each task names its own.
+    Partitioned,
+}
+
+/// `[machine.power]`.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Power {
+    /// The part of the full power that does not depend on the speed.
+    pub fixed: f64,
+    /// How the rest grows with the speed.
+    pub exponent: f64,
+    /// The power of an idle CPU.
+    pub idle: f64,
+}
+
+impl Default for Power {
+    fn default() -> Self {
+        let super::Power {
+            fixed,
+            exponent,
+            idle,
+        } = super::Power::default();
+        Self {
+            fixed,
+            exponent,
+            idle,
+        }
+    }
+}
+
+/// `[onbeat]`.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Onbeat {
+    /// `percentile`, `rate`, `mean-sigma` or `binary`.
+    pub predictor: Option<Spanned<String>>,
+    /// It sets the speed of the CPUs, too.
+    #[serde(default)]
+    pub power: bool,
+}
+
+/// One `[[task]]`.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Task {
+    /// Its name.
+    pub name: String,
+    /// How many of the kind there are.
+    #[serde(default = "one")]
+    pub count: usize,
+    /// On a partitioned machine: its CPU.
+    pub cpu: Option<usize>,
+    /// When its jobs are released.
+    pub arrival: Arrival,
+    /// How long the first job waits.
+    #[serde(default)]
+    pub phase: Time,
+    /// How much later than its release a periodic job may begin.
+    #[serde(default)]
+    pub jitter: Time,
+    /// What its jobs compute; may be left out where a recording tells.
+    pub demand: Option<Demand>,
+    /// When a job is due after its release; the period if left out.
+    pub deadline: Option<Time>,
+    /// In how many bursts a job computes.
+    #[serde(default = "one_burst")]
+    pub bursts: u32,
+    /// For how long it blocks between two of them.
+    #[serde(default)]
+    pub pause: Time,
+    /// What it is to the scheduler; fair with nice 0 if left out.
+    #[serde(default)]
+    pub scheduling: Class,
+    /// Whether onbeat may keep it on the beat, if it runs.
+    #[serde(default = "yes")]
+    pub tracked: bool,
+}
+
+const fn one() -> usize {
+    1
+}
+
+const fn one_burst() -> u32 {
+    1
+}
+
+const fn yes() -> bool {
+    true
+}
+
+/// `task.arrival`.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum Arrival {
+    /// On the beats of this period.
+    Periodic(Time),
+    /// At random, so often on average.
+    Poisson(Time),
+    /// So long after the job before was done.
+    After(Time),
+    /// As soon as the job before is done.
+    Always,
+    /// When the bursts of a recording began.
+    Recorded(Recorded),
+}
+
+/// `task.demand`.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum Demand {
+    /// Always the same.
+    Constant(Time),
+    /// Between these two.
+    Uniform(Time, Time),
+    /// Normally distributed.
+    Normal {
+        /// Around this.
+        mean: Time,
+        /// With this standard deviation.
+        deviation: Time,
+        /// And never more than this.
+        most: Option<Time>,
+    },
+    /// Exponentially distributed with this mean.
+    Exponential(Time),
+    /// Frames of a film.
+    Frames {
+        /// What the frames of a group of pictures demand on average, in order.
+        group: Vec<Time>,
+        /// The standard deviation of the logarithm of a frame's own factor.
+        #[serde(default)]
+        variation: f64,
+        /// The same of a scene's.
+        #[serde(default)]
+        scene_variation: f64,
+        /// How probable a new scene is after each frame.
+        #[serde(default)]
+        scene_change: f64,
+    },
+    /// What the jobs of a recording took, again and again.
+    Recorded(Recorded),
+    /// More than can ever be done.
+    Endless,
+}
+
+/// Which recording, and what of it.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Recorded {
+    /// The file, from the folder of the scenario.
+    pub file: PathBuf,
+    /// The thread's name or number; may be left out where there is one only.
+    pub thread: Option<String>,
+}
+
+/// `task.scheduling`.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum Class {
+    /// SCHED_DEADLINE.
+    Deadline {
+        /// The budget.
+        runtime: Time,
+        /// Every so often.
+        period: Time,
+        /// Before this; the period if left out.
+        deadline: Option<Time>,
+        /// What happens when the budget is used up.
+        #[serde(default)]
+        overrun: Overrun,
+        /// It may use what others leave.
+        #[serde(default)]
+        reclaim: bool,
+    },
+    /// SCHED_FIFO with this priority.
+    Fifo(u8),
+    /// SCHED_RR with this priority.
+    Rr(u8),
+    /// SCHED_OTHER with this niceness.
+    Nice(i8),
+}
+
+impl Default for Class {
+    fn default() -> Self {
+        Self::Nice(0)
+    }
+}
+
+/// `overrun`.
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Overrun {
+    /// The task waits.
+    #[default]
+    Hard,
+    /// Its deadline is postponed.
+    Soft,
+}

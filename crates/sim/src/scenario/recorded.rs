@@ -1,0 +1,116 @@
+//! Demands and releases from a file: a recording of threads, or CSV with a demand on each row.
+
+use std::collections::HashSet;
+use std::path::Path;
+
+use onbeat_model::{Event, Instant, Span, TaskId};
+use onbeat_sense::replay;
+
+use super::file::Recorded;
+use crate::Work;
+use crate::workload::Shared;
+
+/// What a thread did: each burst a job.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Trace {
+    /// From the first one on.
+    pub(super) releases: Shared<Instant>,
+    pub(super) demands: Shared<Work>,
+}
+
+/// Loads what `recorded` names, from `folder`; the error says what to do.
+pub(super) fn load(folder: &Path, recorded: &Recorded) -> Result<Trace, String> {
+    let path = folder.join(&recorded.file);
+    if path.extension().is_some_and(|extension| extension == "csv") {
+        let text = std::fs::read_to_string(&path)
+            .map_err(|error| format!("cannot read {}: {error}", path.display()))?;
+        return csv(&text).map_err(|problem| format!("{}:{problem}", path.display()));
+    }
+    let recording = replay::read(&path).map_err(|error| error.to_string())?;
+    let wanted: HashSet<TaskId> = recording
+        .tasks
+        .iter()
+        .filter(|task| match &recorded.thread {
+            None => true,
+            Some(thread) => task.comm.to_text() == *thread || task.id.tid.to_string() == *thread,
+        })
+        .map(|task| task.id)
+        .collect();
+    if recorded.thread.is_none() && wanted.len() > 1 {
+        return Err(format!(
+            "{} holds {} threads: name one, as in thread = \"mplayer\"; `onbeat analyze` shows them",
+            path.display(),
+            wanted.len()
+        ));
+    }
+    let bursts = recording.events.iter().filter_map(|event| match event {
+        Event::Burst(burst) if wanted.contains(&burst.task) => Some((burst.woke, burst.executed)),
+        _ => None,
+    });
+    let rows: Vec<(Instant, Span)> = bursts.collect();
+    if rows.is_empty() {
+        let thread = recorded.thread.as_deref().unwrap_or("any thread");
+        return Err(format!(
+            "{} holds no burst of {thread}: `onbeat analyze` shows the threads that it holds",
+            path.display()
+        ));
+    }
+    Ok(trace(rows))
+}
+
+fn trace(mut rows: Vec<(Instant, Span)>) -> Trace {
+    rows.sort_by_key(|row| row.0);
+    let first = rows.first().map_or(Instant::ZERO, |row| row.0);
+    let least = Span::from_ns(1);
+    Trace {
+        releases: rows
+            .iter()
+            .map(|row| Instant::ZERO + row.0.since(first))
+            .collect(),
+        demands: rows
+            .iter()
+            .map(|row| Work::at_full_speed(row.1.max(least)))
+            .collect(),
+    }
+}
+
+/// Rows with a heading: `demand_ns` (or `executed_ns`), and `release_ns` if there is one; without it the
+/// jobs follow each other.
+pub(super) fn csv(text: &str) -> Result<Trace, String> {
+    let mut lines = text
+        .lines()
+        .enumerate()
+        .map(|(number, line)| (number + 1, line.trim()))
+        .filter(|(_, line)| !line.is_empty() && !line.starts_with('#'));
+    let (heading_line, heading) = lines.next().ok_or("1: it is empty")?;
+    let columns: Vec<&str> = heading.split(',').map(str::trim).collect();
+    let find = |name: &str| columns.iter().position(|&column| column == name);
+    let demand = find("demand_ns")
+        .or_else(|| find("executed_ns"))
+        .ok_or_else(|| {
+            format!("{heading_line}: no column is called demand_ns or executed_ns: name one so")
+        })?;
+    let release = find("release_ns");
+    let mut rows = Vec::new();
+    let mut at = Instant::ZERO;
+    for (number, line) in lines {
+        let cell = |column: usize| -> Result<u64, String> {
+            let cell = line.split(',').nth(column).unwrap_or_default().trim();
+            cell.parse().map_err(|_| {
+                format!("{number}: '{cell}' is no time in whole nanoseconds: correct it")
+            })
+        };
+        let demand = Span::from_ns(cell(demand)?);
+        if let Some(release) = release {
+            at = Instant::from_ns(cell(release)?);
+        }
+        rows.push((at, demand));
+        if release.is_none() {
+            at = at + demand;
+        }
+    }
+    if rows.is_empty() {
+        return Err(format!("{heading_line}: no row follows the heading"));
+    }
+    Ok(trace(rows))
+}

@@ -1,0 +1,221 @@
+//! Runs a scenario, alone or with onbeat's main loop.
+
+use std::io::{self, Write};
+
+use onbeat_control::{Controller, Next, Settings, drive};
+use onbeat_model::{Follow, Instant, Sensor, Span, Task, TaskId};
+
+use super::figures::{CpuFigures, Figures, Tally};
+use super::{Jobs, Onbeat, Scenario, Timeline};
+use crate::policy::linux::Linux;
+use crate::seam::{FIRST_TID, Heard, seams};
+use crate::{Machine, Observer};
+
+/// Where the details go, if anywhere.
+#[derive(Default)]
+pub struct Outputs {
+    /// Each job as a row of CSV.
+    pub jobs: Option<Box<dyn Write>>,
+    /// A timeline for Perfetto.
+    pub timeline: Option<Box<dyn Write>>,
+}
+
+type Details = (
+    Tally,
+    (
+        Option<Jobs<Box<dyn Write>>>,
+        Option<Timeline<Box<dyn Write>>>,
+    ),
+);
+
+/// One run of a scenario.
+pub struct Run<'a> {
+    scenario: &'a Scenario,
+    seed: u64,
+    tasks: Vec<Task>,
+}
+
+/// How much virtual time passes between two reports of progress.
+const STEP: Span = Span::from_ms(100);
+
+impl<'a> Run<'a> {
+    /// A run of `scenario` with its own seed.
+    #[must_use]
+    pub fn new(scenario: &'a Scenario) -> Self {
+        let tasks = scenario
+            .groups
+            .iter()
+            .flat_map(|group| std::iter::repeat_n(group.name, group.count));
+        Self {
+            scenario,
+            seed: scenario.seed,
+            tasks: (FIRST_TID..)
+                .zip(tasks)
+                .map(|(tid, comm)| Task {
+                    id: TaskId::recorded(tid),
+                    pid: tid,
+                    comm,
+                })
+                .collect(),
+        }
+    }
+
+    /// Another seed.
+    #[must_use]
+    pub const fn seeded(mut self, seed: u64) -> Self {
+        self.seed = seed;
+        self
+    }
+
+    /// Runs to the end. `progress` hears from time to time how much of the virtual time is over.
+    ///
+    /// # Errors
+    /// If an output cannot be written.
+    pub fn run(&self, outputs: Outputs, progress: impl FnMut(Span)) -> io::Result<Figures> {
+        let names = self.names();
+        let jobs = outputs
+            .jobs
+            .map(|output| Jobs::new(output, names.clone()))
+            .transpose()?;
+        let cpus = self.scenario.cpus.count;
+        let timeline = outputs
+            .timeline
+            .map(|output| Timeline::new(output, cpus, names))
+            .transpose()?;
+        let details = (Tally::of(self.scenario), (jobs, timeline));
+        match &self.scenario.onbeat {
+            None => self.alone(details, progress),
+            Some(onbeat) => self.with_onbeat(onbeat, details, progress),
+        }
+    }
+
+    /// Tasks of a group of several have a number behind their name.
+    fn names(&self) -> Vec<String> {
+        let groups = self.scenario.groups.iter();
+        groups
+            .flat_map(|group| {
+                (0..group.count).map(move |number| match group.count {
+                    1 => group.name.to_text(),
+                    _ => format!("{}.{number}", group.name),
+                })
+            })
+            .collect()
+    }
+
+    fn machine<O: Observer>(&self, observer: O) -> Machine<Linux, O> {
+        let Scenario {
+            groups,
+            cpus,
+            config,
+            ..
+        } = self.scenario;
+        let classes = groups
+            .iter()
+            .flat_map(|group| std::iter::repeat_n((group.class, group.domain), group.count));
+        let policy = Linux::new(config.clone(), classes);
+        let mut machine = Machine::new(cpus, policy, observer);
+        let mut ids = self.tasks.iter();
+        for (number, group) in (0_u64..).zip(groups) {
+            for (member, task) in (0..group.count as u64).zip(&mut ids) {
+                let workload = group
+                    .workload
+                    .clone()
+                    .seeded(self.seed, number << 32 | member);
+                machine.add(task.id, workload);
+            }
+        }
+        machine
+    }
+
+    fn ends(&self) -> Instant {
+        Instant::ZERO + self.scenario.duration
+    }
+
+    fn alone(&self, details: Details, mut progress: impl FnMut(Span)) -> io::Result<Figures> {
+        let mut machine = self.machine(details);
+        while machine.now() < self.ends() {
+            let until = (machine.now() + STEP).min(self.ends());
+            machine.run_until(until);
+            progress(until.since(Instant::ZERO));
+        }
+        self.close(machine, |details| details, None)
+    }
+
+    fn with_onbeat(
+        &self,
+        onbeat: &Onbeat,
+        details: Details,
+        mut progress: impl FnMut(Span),
+    ) -> io::Result<Figures> {
+        let machine = self.machine((Heard::new(self.tasks.clone()), details));
+        let ladder = if onbeat.sets_speed {
+            self.scenario.ladder()
+        } else {
+            None
+        };
+        let (mut sensor, actuator) = seams(machine, self.scenario.cpus.count, ladder, self.ends());
+        let tracked = self
+            .scenario
+            .groups
+            .iter()
+            .flat_map(|g| std::iter::repeat_n(g.tracked, g.count));
+        for (task, _) in self
+            .tasks
+            .iter()
+            .zip(tracked)
+            .filter(|&(_, tracked)| tracked)
+        {
+            let Ok(()) = sensor.track(task.id.tid, Follow::Threads);
+        }
+        let settings = Settings {
+            predictor: onbeat.predictor,
+            ..Settings::default()
+        };
+        let mut controller = Controller::new(settings, actuator);
+        let mut changes = 0;
+        let Ok(()) = drive(&mut sensor, &mut controller, |sensor, controller| {
+            changes += controller.journal().count() as u64;
+            progress(sensor.now().since(Instant::ZERO));
+            Next::Continue
+        });
+        drop(controller);
+        let Some(machine) = sensor.into_machine() else {
+            return Err(io::Error::other("the simulated machine is still in use"));
+        };
+        self.close(machine, |(_, details)| details, Some(changes))
+    }
+
+    fn close<O: Observer>(
+        &self,
+        mut machine: Machine<Linux, O>,
+        details: impl FnOnce(O) -> Details,
+        changes: Option<u64>,
+    ) -> io::Result<Figures> {
+        let cpus: Vec<CpuFigures> = machine.accounts().map(CpuFigures::of).collect();
+        let count = self.tasks.len();
+        let executed: Vec<Span> = (0..count).map(|task| machine.executed(task)).collect();
+        let late: Vec<u64> = (0..count).map(|task| machine.late(task)).collect();
+        let (jobs, switches) = (machine.jobs_done(), machine.switches());
+        let (_, observer) = machine.finish();
+        let (mut tally, (csv, timeline)) = details(observer);
+        csv.map(Jobs::finish).transpose()?;
+        timeline.map(Timeline::finish).transpose()?;
+        for (task, late) in late.into_iter().enumerate() {
+            tally.late(task, late);
+        }
+        let full_khz = self.scenario.cpus.speeds.highest().as_khz();
+        Ok(Figures {
+            seed: self.seed,
+            duration_ns: self.scenario.duration,
+            tasks: tally.figures(self.scenario, &executed),
+            energy: cpus
+                .iter()
+                .map(|cpu| cpu.energy(&self.scenario.power, full_khz))
+                .sum(),
+            cpus,
+            jobs,
+            switches,
+            changes,
+        })
+    }
+}

@@ -1,0 +1,106 @@
+use std::path::Path;
+
+use super::*;
+
+const PLAYER: &str = r#"
+duration = "10s"
+seed = 7
+
+[[task]]
+name = "player"
+arrival = { periodic = "40ms" }
+demand = { normal = { mean = "10ms", deviation = "2ms", most = "20ms" } }
+scheduling = { deadline = { runtime = "25ms", period = "40ms" } }
+
+[[task]]
+name = "hog"
+arrival = "always"
+demand = "endless"
+"#;
+
+fn scenario(text: &str) -> Scenario {
+    parse(text, Path::new("test.toml")).unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn run(scenario: &Scenario) -> Figures {
+    Run::new(scenario).run(Outputs::default(), |_| {}).unwrap()
+}
+
+#[test]
+fn a_reserved_player_beside_a_hog_misses_nothing_and_nothing_is_left_idle() {
+    let figures = run(&scenario(PLAYER));
+    let [player, hog] = &figures.tasks[..] else {
+        panic!("two groups: {figures:?}");
+    };
+    assert_eq!((player.jobs, player.missed), (250, 0));
+    assert_eq!(hog.jobs, 0);
+    let times = player.response_time.unwrap();
+    let median_ms = times.p50_ns.as_ms_f64();
+    assert!((9.0..11.0).contains(&median_ms), "{median_ms}");
+    assert!(times.p50_ns < times.p99_ns && times.p99_ns <= times.max_ns);
+    assert_eq!(
+        player.executed_ns + hog.executed_ns,
+        figures.duration_ns,
+        "the CPU is never idle"
+    );
+    assert_eq!(figures.cpus[0].busy, 1.0);
+    assert!((figures.energy - 10.0).abs() < 1e-9);
+}
+
+#[test]
+fn a_seed_gives_the_same_figures_each_time_and_another_others() {
+    let scenario = scenario(PLAYER);
+    assert_eq!(run(&scenario), run(&scenario));
+    let other = Run::new(&scenario).seeded(8);
+    let other = other.run(Outputs::default(), |_| {}).unwrap();
+    assert_ne!(run(&scenario).tasks, other.tasks);
+}
+
+#[test]
+fn what_is_wrong_is_told_with_its_line_and_a_remedy() {
+    for (from, to, line, remedy) in [
+        (
+            "\"40ms\" }\ndemand",
+            "\"40\" }\ndemand",
+            7,
+            "a number and its unit",
+        ),
+        (
+            "duration = \"10s\"",
+            "duration = \"0s\"",
+            2,
+            "as in \"60s\"",
+        ),
+        (
+            "runtime = \"25ms\"",
+            "runtime = \"50ms\"",
+            5,
+            "does not fit",
+        ),
+        ("\"endless\"", "\"endles\"", 14, "endless"),
+        ("arrival = \"always\"", "arival = \"always\"", 13, "arrival"),
+        (
+            "name = \"hog\"",
+            "name = \"hog\"\ncpu = 1",
+            11,
+            "leave cpu out",
+        ),
+        (
+            "[[task]]\nname = \"hog\"",
+            "[machine]\ncpus = 0\n[[task]]\nname = \"hog\"",
+            12,
+            "1 to",
+        ),
+    ] {
+        let text = PLAYER.replacen(from, to, 1);
+        assert_ne!(text, PLAYER, "{from}");
+        let error = parse(&text, Path::new("test.toml"))
+            .unwrap_err()
+            .to_string();
+        assert!(
+            error.starts_with(&format!("test.toml:{line}: ")),
+            "{line}: {error}"
+        );
+        assert!(error.contains(remedy), "{remedy}: {error}");
+    }
+}

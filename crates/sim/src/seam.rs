@@ -1,0 +1,273 @@
+//! A simulated machine as a [`Sensor`] and an [`Actuator`]: the loop of `onbeat-control` drives it as it
+//! drives a live one, in virtual time.
+//!
+//! The loop itself takes no time here, and what it decides is in force at once.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::convert::Infallible;
+use std::rc::Rc;
+
+use onbeat_model::{
+    Actuator, Bandwidth, Burst, Capacity, Event, Flow, Follow, Instant, Ladder, Refusal,
+    Reservation, Sensor, Span, Speed, Speeds, Standing, Task, TaskId,
+};
+
+use crate::policy::linux::{Class, Deadline, Linux};
+use crate::{Machine, Observer, TaskIndex};
+
+/// What a tracer would have said, until somebody asks.
+#[derive(Debug, Default)]
+pub struct Heard {
+    events: Vec<Event>,
+    tasks: Vec<Task>,
+    tracked: Vec<bool>,
+    urgent: bool,
+}
+
+impl Heard {
+    /// Of these tasks, none of which is tracked yet; in the order of the machine.
+    #[must_use]
+    pub fn new(tasks: Vec<Task>) -> Self {
+        Self {
+            tracked: vec![false; tasks.len()],
+            tasks,
+            ..Self::default()
+        }
+    }
+
+    fn tracks(&self, task: TaskIndex) -> Option<TaskId> {
+        let tracked = *self.tracked.get(task)?;
+        let task = self.tasks.get(task)?;
+        tracked.then_some(task.id)
+    }
+
+    fn index(&self, tid: u32) -> Option<TaskIndex> {
+        self.tasks.iter().position(|task| task.id.tid == tid)
+    }
+}
+
+impl Observer for Heard {
+    fn burst(&mut self, burst: &Burst) {
+        let index = self.index_of(burst.task);
+        if index.is_some_and(|index| self.tracked.get(index) == Some(&true)) {
+            self.events.push(Event::Burst(*burst));
+        }
+    }
+
+    fn exhausted(&mut self, task: TaskIndex, at: Instant) {
+        if let Some(task) = self.tracks(task) {
+            self.events.push(Event::Exhausted { at, task });
+            self.urgent = true;
+        }
+    }
+
+    fn exited(&mut self, task: TaskIndex, at: Instant) {
+        if let Some(task) = self.tracks(task) {
+            self.events.push(Event::Exited { at, task });
+        }
+    }
+}
+
+/// The machine of both halves.
+type Shared<O> = Rc<RefCell<Machine<Linux, (Heard, O)>>>;
+
+/// Hears what tasks of a simulated machine do, and makes its time pass.
+#[derive(Debug)]
+pub struct SimulatedSensor<O> {
+    machine: Shared<O>,
+    ends: Instant,
+}
+
+/// Gives tasks of a simulated machine reservations.
+#[derive(Debug)]
+pub struct SimulatedActuator<O> {
+    machine: Shared<O>,
+    before: BTreeMap<TaskId, Class>,
+    capacity: Capacity,
+    speeds: Option<Speeds>,
+}
+
+/// The two seams of `machine`, which runs until `ends` and has CPUs of these speeds, if they can be set.
+pub fn seams<O: Observer>(
+    machine: Machine<Linux, (Heard, O)>,
+    cpus: usize,
+    speeds: Option<Ladder>,
+    ends: Instant,
+) -> (SimulatedSensor<O>, SimulatedActuator<O>) {
+    let follows = machine.policy().runtimes_follow_speed();
+    let machine = Rc::new(RefCell::new(machine));
+    let cpus = u32::try_from(cpus).unwrap_or(u32::MAX);
+    let actuator = SimulatedActuator {
+        machine: Rc::clone(&machine),
+        before: BTreeMap::new(),
+        // The kernel's limits.
+        capacity: Capacity {
+            cpus,
+            admissible: Bandwidth::from_cpus(0.95 * f64::from(cpus)),
+            shortest_runtime: Span::from_ns(1024),
+            shortest_period: Span::from_us(100),
+            longest_period: Span::from_ns(1 << 32),
+        },
+        speeds: speeds.map(|ladder| Speeds {
+            present: ladder.highest(),
+            ladder,
+            runtimes_follow_speed: follows,
+        }),
+    };
+    (SimulatedSensor { machine, ends }, actuator)
+}
+
+impl<O> SimulatedSensor<O> {
+    /// The machine again, when the actuator is gone; none before.
+    #[must_use]
+    pub fn into_machine(self) -> Option<Machine<Linux, (Heard, O)>> {
+        Rc::try_unwrap(self.machine).ok().map(RefCell::into_inner)
+    }
+}
+
+impl<O: Observer> Sensor for SimulatedSensor<O> {
+    type Error = Infallible;
+
+    /// The tasks of a simulated machine are there from its begin; of an unknown number nothing happens.
+    fn track(&mut self, tid: u32, _follow: Follow) -> Result<(), Infallible> {
+        let mut machine = self.machine.borrow_mut();
+        let at = machine.now();
+        let heard = &mut machine.observer().0;
+        if let Some(index) = heard.index(tid)
+            && let Some(tracked) = heard.tracked.get_mut(index)
+            && !std::mem::replace(tracked, true)
+            && let Some(&task) = heard.tasks.get(index)
+        {
+            heard.events.push(Event::Tracked { at, task });
+        }
+        Ok(())
+    }
+
+    fn untrack(&mut self, task: TaskId) -> Result<(), Infallible> {
+        let mut machine = self.machine.borrow_mut();
+        let heard = &mut machine.observer().0;
+        if let Some(tracked) = heard
+            .index_of(task)
+            .and_then(|index| heard.tracked.get_mut(index))
+        {
+            *tracked = false;
+        }
+        Ok(())
+    }
+
+    fn poll(&mut self, timeout: Span, events: &mut Vec<Event>) -> Result<Flow, Infallible> {
+        let mut machine = self.machine.borrow_mut();
+        let until = (machine.now() + timeout).min(self.ends);
+        machine.run(until, |(heard, _)| std::mem::take(&mut heard.urgent));
+        events.append(&mut machine.observer().0.events);
+        Ok(if machine.now() >= self.ends {
+            Flow::Ended
+        } else {
+            Flow::Open
+        })
+    }
+
+    fn now(&self) -> Instant {
+        self.machine.borrow().now()
+    }
+
+    fn executed(&mut self, task: TaskId) -> Option<Span> {
+        let mut machine = self.machine.borrow_mut();
+        let index = machine.observer().0.index_of(task)?;
+        Some(machine.executed(index))
+    }
+
+    fn idle(&mut self) -> Option<Vec<Span>> {
+        let mut machine = self.machine.borrow_mut();
+        Some(
+            machine
+                .accounts()
+                .map(|account| account.idle_time())
+                .collect(),
+        )
+    }
+}
+
+impl Heard {
+    fn index_of(&self, task: TaskId) -> Option<TaskIndex> {
+        // Tasks are numbered in their order, so this is where it is unless somebody numbered otherwise.
+        let guess = (task.tid as usize).wrapping_sub(FIRST_TID as usize);
+        match self.tasks.get(guess) {
+            Some(found) if found.id == task => Some(guess),
+            _ => self.tasks.iter().position(|found| found.id == task),
+        }
+    }
+}
+
+/// The thread number of the first task of a scenario.
+pub const FIRST_TID: u32 = 1000;
+
+impl<O: Observer> SimulatedActuator<O> {
+    fn set(&mut self, task: TaskId, class: Class) -> Result<Class, Refusal> {
+        let mut machine = self.machine.borrow_mut();
+        let index = machine.observer().0.index_of(task).ok_or(Refusal::Gone)?;
+        let before = machine.policy().class(index);
+        machine.change(|policy, desk| policy.set_class(index, class, desk));
+        Ok(before)
+    }
+}
+
+impl<O: Observer> Actuator for SimulatedActuator<O> {
+    fn reserve(&mut self, task: TaskId, reservation: Reservation) -> Result<(), Refusal> {
+        let wanted = reservation.bandwidth();
+        {
+            let mut machine = self.machine.borrow_mut();
+            let index = machine.observer().0.index_of(task).ok_or(Refusal::Gone)?;
+            let (others, cpus) = machine.policy().reserved_beside(index);
+            if others + wanted > Bandwidth::from_cpus(0.95 * cpus as f64) {
+                let advice = format!("{others} are held already");
+                return Err(Refusal::NoRoom { wanted, advice });
+            }
+        }
+        let before = self.set(task, Class::Deadline(Deadline::hard(reservation)))?;
+        self.before.entry(task).or_insert(before);
+        Ok(())
+    }
+
+    fn release(&mut self, task: TaskId) -> Result<(), Refusal> {
+        if let Some(before) = self.before.remove(&task) {
+            self.set(task, before)?;
+        }
+        Ok(())
+    }
+
+    fn standing(&mut self, task: TaskId) -> Standing {
+        if !self.before.contains_key(&task) {
+            return Standing::Own;
+        }
+        let mut machine = self.machine.borrow_mut();
+        match machine.observer().0.index_of(task) {
+            Some(index) => match machine.policy().class(index) {
+                Class::Deadline(deadline) => Standing::Held(deadline.reservation),
+                _ => Standing::TakenOver,
+            },
+            None => Standing::Gone,
+        }
+    }
+
+    fn ended(&mut self, task: TaskId) {
+        self.before.remove(&task);
+    }
+
+    fn capacity(&self) -> Capacity {
+        self.capacity
+    }
+
+    fn speeds(&self) -> Option<Speeds> {
+        self.speeds.clone()
+    }
+
+    fn set_speed(&mut self, speed: Speed) -> Result<(), Refusal> {
+        self.machine.borrow_mut().set_speed(speed);
+        if let Some(speeds) = &mut self.speeds {
+            speeds.present = speed;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,57 @@
+//! How much a job has to compute, whatever the speed of the CPU that computes it.
+
+use std::ops::{Add, AddAssign, Sub};
+
+use onbeat_model::Span;
+
+/// An amount of computation: the time it takes at the machine's full speed, in nanoseconds.
+///
+/// The field counts cycles; cycles at the full frequency and time at the full speed are the same but for
+/// a factor, and the latter is what recordings tell.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Work(u64);
+
+impl Work {
+    /// Nothing to do.
+    pub const ZERO: Self = Self(0);
+    /// More than can ever be done.
+    pub const ENDLESS: Self = Self(u64::MAX);
+
+    /// What takes `span` at full speed.
+    #[must_use]
+    pub const fn at_full_speed(span: Span) -> Self {
+        Self(span.as_ns())
+    }
+
+    /// The time it takes at full speed.
+    #[must_use]
+    pub const fn as_span(self) -> Span {
+        Span::from_ns(self.0)
+    }
+
+    /// Nothing is left to do.
+    #[must_use]
+    pub const fn is_zero(self) -> bool {
+        self.0 == 0
+    }
+}
+
+impl Add for Work {
+    type Output = Self;
+    fn add(self, other: Self) -> Self {
+        Self(self.0.saturating_add(other.0))
+    }
+}
+
+impl AddAssign for Work {
+    fn add_assign(&mut self, other: Self) {
+        *self = *self + other;
+    }
+}
+
+impl Sub for Work {
+    type Output = Self;
+    fn sub(self, other: Self) -> Self {
+        Self(self.0.saturating_sub(other.0))
+    }
+}

@@ -1,0 +1,125 @@
+//! What a task wants to do: when its jobs are released, and how much each has to compute.
+
+mod arrival;
+mod demand;
+
+use std::sync::Arc;
+
+use onbeat_model::{Instant, Span};
+use rand::SeedableRng;
+use rand_xoshiro::Xoshiro256PlusPlus;
+
+use crate::Work;
+pub use arrival::Arrival;
+pub use demand::{Demand, Frames};
+
+/// One job before it begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct JobSpec {
+    /// When it is due to begin; its response time counts from here.
+    pub release: Instant,
+    /// When its task can begin it: its release, or later if that has jitter.
+    pub ready: Instant,
+    /// When it should be done.
+    pub deadline: Instant,
+    /// What there is to compute.
+    pub demand: Work,
+}
+
+/// The source of a task's jobs.
+///
+/// Random draws come from a generator of the task's own, so what one task does never depends on which
+/// other tasks there are.
+#[derive(Clone, Debug)]
+pub struct Workload {
+    arrival: Arrival,
+    demand: Demand,
+    relative_deadline: Option<Span>,
+    bursts: u32,
+    pause: Span,
+    random: Xoshiro256PlusPlus,
+}
+
+impl Workload {
+    /// Jobs that arrive and demand as given, drawn from the random sequence 0 of seed 0.
+    #[must_use]
+    pub fn new(arrival: Arrival, demand: Demand) -> Self {
+        Self {
+            arrival,
+            demand,
+            relative_deadline: None,
+            bursts: 1,
+            pause: Span::ZERO,
+            random: generator(0, 0),
+        }
+    }
+
+    /// The same, drawn from another random sequence: those of one run share the seed, and each task has
+    /// a stream of its own.
+    #[must_use]
+    pub fn seeded(mut self, seed: u64, stream: u64) -> Self {
+        self.random = generator(seed, stream);
+        self
+    }
+
+    /// `demand` at the beats of `period`, each job due by the next.
+    #[must_use]
+    pub fn periodic(period: Span, demand: Demand) -> Self {
+        Self::new(Arrival::periodic(period), demand)
+    }
+
+    /// Each job is due this long after its release; otherwise one of a periodic task is due at the next
+    /// release, any other never.
+    #[must_use]
+    pub const fn with_deadline(mut self, relative_deadline: Span) -> Self {
+        self.relative_deadline = Some(relative_deadline);
+        self
+    }
+
+    /// Each job computes in that many equal bursts, and blocks for `pause` between two.
+    #[must_use]
+    pub const fn in_bursts(mut self, bursts: u32, pause: Span) -> Self {
+        self.bursts = if bursts == 0 { 1 } else { bursts };
+        self.pause = pause;
+        self
+    }
+
+    pub(crate) const fn bursts(&self) -> u32 {
+        self.bursts
+    }
+
+    pub(crate) const fn pause(&self) -> Span {
+        self.pause
+    }
+
+    /// The next job, after the one before it ended at `ended`; none if there are no more.
+    pub fn next(&mut self, ended: Instant) -> Option<JobSpec> {
+        let (release, ready) = self.arrival.next(ended, &mut self.random)?;
+        let demand = self.demand.next(&mut self.random)?;
+        let relative = self.relative_deadline.or(self.arrival.period());
+        Some(JobSpec {
+            release,
+            ready,
+            deadline: relative.map_or(Instant::from_ns(u64::MAX), |relative| release + relative),
+            demand,
+        })
+    }
+}
+
+fn generator(seed: u64, stream: u64) -> Xoshiro256PlusPlus {
+    // A state that is mostly zeros gives poor numbers at first: the rest is digits of pi, and the jump mixes.
+    let words = [seed, stream, 0x243f_6a88_85a3_08d3, 0x1319_8a2e_0370_7344];
+    let mut state = [0; 32];
+    for (bytes, word) in state.chunks_exact_mut(8).zip(words) {
+        bytes.copy_from_slice(&word.to_le_bytes());
+    }
+    let mut random = Xoshiro256PlusPlus::from_seed(state);
+    random.jump();
+    random
+}
+
+/// A list that several tasks, and several runs, can read at once.
+pub type Shared<T> = Arc<[T]>;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,102 @@
+//! When jobs are released.
+
+use onbeat_model::{Instant, Span};
+use rand::Rng;
+use rand_distr::{Distribution, Exp1};
+use rand_xoshiro::Xoshiro256PlusPlus;
+
+use super::Shared;
+
+/// When the jobs of a task are released.
+#[derive(Clone, Debug)]
+pub enum Arrival {
+    /// On the beats of a period.
+    Periodic {
+        /// From beat to beat.
+        period: Span,
+        /// The next beat; at first, the phase.
+        next: Instant,
+        /// A job can begin up to that much after its beat, evenly distributed.
+        jitter: Span,
+    },
+    /// At random, independently of each other, so often on average (a Poisson process).
+    Poisson {
+        /// The mean time between two.
+        mean: Span,
+        /// The release before the next one.
+        last: Instant,
+    },
+    /// So long after the job before was done: a program that sleeps for a time, not until one.
+    After {
+        /// For how long it sleeps.
+        pause: Span,
+        /// The first release.
+        first: Option<Instant>,
+    },
+    /// As soon as the job before is done.
+    Always,
+    /// At the times of a recording.
+    Recorded {
+        /// The times, in ascending order.
+        releases: Shared<Instant>,
+        /// How many of them are over.
+        over: usize,
+    },
+}
+
+impl Arrival {
+    /// Beats every `period`, the first at time zero.
+    #[must_use]
+    pub const fn periodic(period: Span) -> Self {
+        Self::Periodic {
+            period,
+            next: Instant::ZERO,
+            jitter: Span::ZERO,
+        }
+    }
+
+    /// The period, if there is one.
+    #[must_use]
+    pub const fn period(&self) -> Option<Span> {
+        match self {
+            Self::Periodic { period, .. } => Some(*period),
+            _ => None,
+        }
+    }
+
+    /// The next release, and when the task can begin.
+    pub(super) fn next(
+        &mut self,
+        ended: Instant,
+        random: &mut Xoshiro256PlusPlus,
+    ) -> Option<(Instant, Instant)> {
+        let release = match self {
+            Self::Periodic {
+                period,
+                next,
+                jitter,
+            } => {
+                let release = *next;
+                *next = release + *period;
+                if !jitter.is_zero() {
+                    let late = Span::from_ns(random.random_range(0..=jitter.as_ns()));
+                    return Some((release, release + late));
+                }
+                release
+            }
+            Self::Poisson { mean, last } => {
+                let apart: f64 = Exp1.sample(random);
+                *last = *last + mean.scale(apart);
+                *last
+            }
+            Self::After { pause, first } => first.take().unwrap_or(ended + *pause),
+            Self::Always => ended,
+            Self::Recorded { releases, over } => {
+                let release = *releases.get(*over)?;
+                *over += 1;
+                release
+            }
+        };
+        Some((release, release))
+    }
+}
