@@ -13,7 +13,7 @@ mod values;
 
 pub(crate) use keep::KeepOptions;
 pub(crate) use state::StateDirectory;
-pub(crate) use values::{Method, Weight};
+pub(crate) use values::{Method, Seeds, Weight};
 
 /// Keeps programs with deadlines on the beat on a busy machine.
 ///
@@ -62,6 +62,11 @@ pub(crate) enum Command {
     /// The program's first thread gets the reservation; what it starts does not inherit it. Ends
     /// with the program's exit status. Needs root (or CAP_SYS_NICE).
     Reserve(ReserveArgs),
+    /// Simulate a machine and its tasks, as a file describes them
+    ///
+    /// Runs in virtual time and needs no privilege. The same file and seed give the same figures. Several
+    /// files and seeds are simulated on all CPUs at once.
+    Sim(SimArgs),
     /// Say what this kernel and this user can give onbeat, and what to do about the rest
     Doctor(DoctorArgs),
     /// Put back what an onbeat that was killed has left changed
@@ -174,6 +179,29 @@ impl ReserveArgs {
             self.period,
         )
     }
+}
+
+/// `onbeat sim`.
+#[derive(Debug, Args)]
+pub(crate) struct SimArgs {
+    /// What to simulate: machine, tasks and for how long, in TOML
+    #[arg(required = true, value_name = "FILE")]
+    pub(crate) files: Vec<PathBuf>,
+    /// Simulate each file with these seeds instead of its own: one, or a range as in 1-100
+    #[arg(long, value_name = "SEEDS")]
+    pub(crate) seed: Option<Seeds>,
+    /// One JSON object per run and line instead of tables
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Write each job to this file, as CSV; of one run only
+    #[arg(long, value_name = "FILE")]
+    pub(crate) jobs: Option<PathBuf>,
+    /// Write a timeline to this file, for ui.perfetto.dev; of one run only
+    #[arg(long, value_name = "FILE")]
+    pub(crate) timeline: Option<PathBuf>,
+    /// No progress line
+    #[arg(short, long)]
+    pub(crate) quiet: bool,
 }
 
 /// `onbeat doctor`.

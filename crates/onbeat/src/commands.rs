@@ -9,3 +9,4 @@ pub(crate) mod record;
 pub(crate) mod reserve;
 pub(crate) mod restore;
 pub(crate) mod run;
+pub(crate) mod sim;

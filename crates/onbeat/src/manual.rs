@@ -16,6 +16,7 @@ pub(crate) fn sections(page: &str) -> Vec<Section> {
         "onbeat-attach" => (EXIT_STATUS, ATTACH_EXAMPLES),
         "onbeat-record" => (EXIT_STATUS, RECORD_EXAMPLES),
         "onbeat-analyze" => (EXIT_STATUS, ANALYZE_EXAMPLES),
+        "onbeat-sim" => (EXIT_STATUS, SIM_EXAMPLES),
         "onbeat-doctor" => (DOCTOR_EXIT_STATUS, DOCTOR_EXAMPLES),
         "onbeat-restore" => (RESTORE_EXIT_STATUS, RESTORE_EXAMPLES),
         "onbeat-generate" => (EXIT_STATUS, GENERATE_EXAMPLES),
@@ -153,6 +154,17 @@ const RESERVE_EXAMPLES: Entries = &[(
     "sudo onbeat reserve --runtime 24ms --period 40ms -- mplayer film.mkv",
     "A reservation set by hand.",
 )];
+
+const SIM_EXAMPLES: Entries = &[
+    (
+        "onbeat sim player.toml --timeline player.json",
+        "Simulate, and look at the timeline in ui.perfetto.dev.",
+    ),
+    (
+        "onbeat sim --seed 1-100 --json player.toml",
+        "A hundred runs on all CPUs, one JSON object each.",
+    ),
+];
 
 const DOCTOR_EXAMPLES: Entries = &[("onbeat doctor --json", "The same for a script.")];
 

@@ -9,12 +9,13 @@ use clap::{CommandFactory, Parser};
 use super::Cli;
 use crate::manual;
 
-const DOCUMENTS: [&str; 5] = [
+const DOCUMENTS: [&str; 6] = [
     "README.md",
     "CONTRIBUTING.md",
     "ARCHITECTURE.md",
     "docs/tutorial.md",
     "docs/formats.md",
+    "docs/simulation.md",
 ];
 
 fn checkout() -> PathBuf {

@@ -1,7 +1,7 @@
 //! `docs/formats.md` lists exactly the fields that are written.
 
 use crate::documented::{documented, written};
-use crate::{checkout, onbeat, stdout};
+use crate::{checkout, onbeat, stderr, stdout};
 
 #[test]
 fn analyze_writes_the_fields_that_are_documented() {
@@ -21,4 +21,17 @@ fn doctor_writes_the_fields_that_are_documented() {
         written(&serde_json::from_str(stdout(&output)).unwrap()),
         documented("What `onbeat doctor --json` prints")
     );
+}
+
+#[test]
+fn sim_writes_the_fields_that_are_documented() {
+    let scenario = checkout("examples/player.toml");
+    let output = onbeat(["sim", "--json", scenario.to_str().unwrap()]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let mut fields = written(&serde_json::from_str(stdout(&output)).unwrap());
+    // The fields of what the tables name in the text of a cell.
+    for inner in ["khz", "busy_ns", "idle_ns"] {
+        assert!(fields.remove(inner), "{inner}");
+    }
+    assert_eq!(fields, documented("What `onbeat sim --json` prints"));
 }

@@ -1,0 +1,214 @@
+//! `onbeat sim`: simulated machines, as tables or as JSON lines.
+
+use std::fs::File;
+use std::io::{self, BufWriter, IsTerminal, Write};
+use std::path::Path;
+use std::process::ExitCode;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use anyhow::Context;
+use onbeat_model::Span;
+use onbeat_sim::scenario::figures::{Figures, GroupFigures};
+use onbeat_sim::scenario::{self, Outputs, Run, Scenario};
+use rayon::prelude::*;
+use serde::Serialize;
+
+use crate::cli::SimArgs;
+use crate::table::{Align, Table};
+
+/// One line of `sim --json`; `docs/formats.md` describes it.
+#[derive(Serialize)]
+struct Line<'a> {
+    file: String,
+    #[serde(flatten)]
+    figures: &'a Figures,
+}
+
+/// One run of all those asked for.
+struct Planned<'a> {
+    file: &'a Path,
+    scenario: &'a Scenario,
+    seed: u64,
+}
+
+/// Simulates, prints.
+pub(crate) fn run(args: &SimArgs) -> anyhow::Result<ExitCode> {
+    let scenarios = args
+        .files
+        .iter()
+        .map(|file| Ok((file.as_path(), scenario::read(file)?)))
+        .collect::<anyhow::Result<Vec<_>>>()?;
+    let planned: Vec<Planned> = scenarios
+        .iter()
+        .flat_map(|(file, scenario)| {
+            let own = (scenario.seed, scenario.seed);
+            let (first, last) = args.seed.map_or(own, |seeds| (seeds.first, seeds.last));
+            (first..=last).map(|seed| Planned {
+                file,
+                scenario,
+                seed,
+            })
+        })
+        .collect();
+    if planned.len() > 1 && (args.jobs.is_some() || args.timeline.is_some()) {
+        anyhow::bail!(
+            "--jobs and --timeline are of one run, and these are {}: give one file and one seed",
+            planned.len()
+        );
+    }
+    let progress = Progress::new(&planned, args.quiet);
+    let results = planned
+        .par_iter()
+        .map(|planned| simulate(planned, args, &progress))
+        .collect::<anyhow::Result<Vec<Figures>>>();
+    progress.end();
+    print(&planned, &results?, args)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn simulate(planned: &Planned, args: &SimArgs, progress: &Progress) -> anyhow::Result<Figures> {
+    let create = |path: &Path| -> anyhow::Result<Box<dyn Write>> {
+        let file =
+            File::create(path).with_context(|| format!("cannot write {}", path.display()))?;
+        Ok(Box::new(BufWriter::new(file)))
+    };
+    let outputs = Outputs {
+        jobs: args.jobs.as_deref().map(create).transpose()?,
+        timeline: args.timeline.as_deref().map(create).transpose()?,
+    };
+    let mut before = Span::ZERO;
+    let run = Run::new(planned.scenario).seeded(planned.seed);
+    let figures = run.run(outputs, |over| {
+        progress.advance(over - before);
+        before = over;
+    });
+    figures.context("cannot write the jobs or the timeline")
+}
+
+/// One line that rewrites itself: how much of the virtual time of all runs is over.
+struct Progress {
+    all: Span,
+    over_ns: AtomicU64,
+    shown: Mutex<u64>,
+    visible: bool,
+}
+
+impl Progress {
+    fn new(planned: &[Planned], quiet: bool) -> Self {
+        Self {
+            all: planned.iter().map(|p| p.scenario.duration).sum(),
+            over_ns: AtomicU64::new(0),
+            shown: Mutex::new(0),
+            visible: !quiet && io::stderr().is_terminal(),
+        }
+    }
+
+    fn advance(&self, by: Span) {
+        let over = self.over_ns.fetch_add(by.as_ns(), Ordering::Relaxed) + by.as_ns();
+        if !self.visible {
+            return;
+        }
+        let permille = (Span::from_ns(over).ratio(self.all) * 1000.0) as u64;
+        if let Ok(mut shown) = self.shown.try_lock()
+            && permille > *shown
+        {
+            *shown = permille;
+            eprint!("\r{:.1}% of {} simulated", permille as f64 / 10.0, self.all);
+        }
+    }
+
+    fn end(&self) {
+        if self.visible {
+            eprint!("\r\x1b[K");
+        }
+    }
+}
+
+fn print(planned: &[Planned], results: &[Figures], args: &SimArgs) -> anyhow::Result<()> {
+    let mut output = BufWriter::new(io::stdout().lock());
+    for (number, (planned, figures)) in planned.iter().zip(results).enumerate() {
+        let file = planned.file.display().to_string();
+        if args.json {
+            let line = Line { file, figures };
+            writeln!(output, "{}", serde_json::to_string(&line)?)?;
+            continue;
+        }
+        if results.len() > 1 {
+            let gap = if number > 0 { "\n" } else { "" };
+            writeln!(output, "{gap}{file}, seed {}:", figures.seed)?;
+        }
+        write!(output, "{}\n{}", tasks(figures), machine(figures))?;
+    }
+    output.flush()?;
+    Ok(())
+}
+
+fn tasks(figures: &Figures) -> Table {
+    let mut table = Table::new(&[
+        ("task", Align::Left),
+        ("tasks", Align::Right),
+        ("jobs", Align::Right),
+        ("missed", Align::Right),
+        ("of jobs", Align::Right),
+        ("median", Align::Right),
+        ("p99", Align::Right),
+        ("longest", Align::Right),
+        ("CPU", Align::Right),
+        ("budget ran out", Align::Right),
+    ]);
+    for group in &figures.tasks {
+        let times = group.response_time;
+        let time = |of: fn(&scenario::figures::Quantiles) -> Span| {
+            times
+                .as_ref()
+                .map_or_else(|| "-".to_owned(), |times| of(times).to_string())
+        };
+        table.row([
+            group.name.clone(),
+            group.count.to_string(),
+            group.jobs.to_string(),
+            group.missed.to_string(),
+            share_missed(group),
+            time(|times| times.p50_ns),
+            time(|times| times.p99_ns),
+            time(|times| times.max_ns),
+            percent(group.executed_ns.ratio(figures.duration_ns)),
+            group.exhaustions.to_string(),
+        ]);
+    }
+    table
+}
+
+fn share_missed(group: &GroupFigures) -> String {
+    if group.jobs == 0 {
+        return "-".to_owned();
+    }
+    percent(group.missed as f64 / group.jobs as f64)
+}
+
+fn percent(share: f64) -> String {
+    format!("{:.2}%", share * 100.0)
+}
+
+/// What the machine did, in words.
+fn machine(figures: &Figures) -> String {
+    let cpus = figures.cpus.len();
+    let busy: f64 = figures.cpus.iter().map(|cpu| cpu.busy).sum::<f64>() / cpus.max(1) as f64;
+    let changes: u64 = figures.cpus.iter().map(|cpu| cpu.speed_changes).sum();
+    let mut text = format!(
+        "{} on {cpus} CPU{}, {} busy, {} switches, energy of {} at full power\n",
+        figures.duration_ns,
+        if cpus == 1 { "" } else { "s" },
+        percent(busy),
+        figures.switches,
+        Span::from_secs_f64(figures.energy),
+    );
+    if changes > 0 {
+        text += &format!("{changes} changes of speed\n");
+    }
+    if let Some(changes) = figures.changes {
+        text += &format!("{changes} decisions by onbeat\n");
+    }
+    text
+}
