@@ -6,6 +6,7 @@
 //! onbeat's own crates, as what they compute with is what is judged.
 
 mod av_desync;
+mod frequency_switch;
 mod lock_time;
 mod machine;
 mod media;
@@ -70,6 +71,8 @@ enum Experiment {
     PeriodDetection(period_detection::Args),
     /// What a period analyser is best told (LFS++, Fig. 8 and 9); recordings, and virtual time
     WakeupsVsSyscalls(wakeups_vs_syscalls::Args),
+    /// A fall of the CPU's frequency under a periodic task (LFS++, Fig. 10); in virtual time
+    FrequencySwitch(frequency_switch::Args),
     /// How late libonbeat notifies a violation (timing exceptions, Fig. 3 to 6)
     NotificationLatency(notification_latency::Args),
 }
@@ -104,6 +107,7 @@ fn run(cli: Cli) -> anyhow::Result<()> {
         Experiment::ServerPeriod(args) => server_period::run(&machine, &args),
         Experiment::PeriodDetection(args) => period_detection::run(&machine, &args),
         Experiment::WakeupsVsSyscalls(args) => wakeups_vs_syscalls::run(&machine, &args),
+        Experiment::FrequencySwitch(args) => frequency_switch::run(&machine, &args),
         Experiment::NotificationLatency(args) => notification_latency::run(&machine, &args),
     }
 }

@@ -1,6 +1,7 @@
 # LFS++'s Fig. 10, short: when the frequency falls, a job overruns its budget, unless the budget was raised first.
 # needs: onbeat cycles.c
 # cpufreq: 2400 1500
+# long: yes
 load_cpufreq
 run_while_frequency_falls /results/alone userspace alone 25 60
 run_while_frequency_falls /results/protocol userspace protocol 25 60
