@@ -17,8 +17,8 @@ const FEW_MS: [u64; 5] = [20, 33, 40, 100, 150];
 const LFS_PERIODS_MS: [u64; 5] = [10, 30, 40, 50, 90];
 /// The jobs of Fig. 2.
 pub(super) const LFS_JOBS: usize = 180;
-/// LFS needs as many to find where it stays.
-const LFS_SETTLES: usize = 60;
+/// LFS needs as many to come down from the whole CPU: 1% a job.
+const LFS_SETTLES: usize = 80;
 /// Jobs after which a runtime counts as enough: the pattern of two periods repeats by then.
 const JOBS: u32 = 6;
 /// The runtime is found to a whole multiple of this.
@@ -41,7 +41,7 @@ pub(super) struct Lfs {
 }
 
 impl Lfs {
-    /// The jobs after LFS has come down from where it began.
+    /// The jobs after LFS has come down.
     pub(super) fn settled(&self) -> &[LfsJob] {
         self.jobs.get(LFS_SETTLES..).unwrap_or_default()
     }

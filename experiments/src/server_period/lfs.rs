@@ -33,7 +33,7 @@ pub(super) fn play(task: Task, server_period: Span, jobs: usize) -> anyhow::Resu
         if late {
             lfs.exhausted(instant(ended), held);
         }
-        lfs.job(&seen(task, release, ended, late), &demand);
+        lfs.job(&seen(server_period, (release, ended), late), &demand);
         if let Some(runtime) = lfs.runtime(server_period) {
             held = Reservation::implicit(runtime, server_period)?;
             reserve(held)?;
@@ -51,15 +51,17 @@ fn instant(at: Span) -> Instant {
     Instant::ZERO + at
 }
 
-fn seen(task: Task, release: Span, ended: Span, late: bool) -> Job {
+/// A job as the predictor sees it. It begins at twice the first job's execution time: half a server
+/// period makes that the whole CPU. Of the others only counts whether they were late.
+fn seen(server_period: Span, (release, ended): (Span, Span), late: bool) -> Job {
     Job {
         task: TaskId::recorded(1),
         release: instant(release),
         woke: instant(release),
         started: instant(release),
         ended: instant(ended),
-        executed: task.execution,
-        deadline: instant(release + task.period),
+        executed: server_period / 2,
+        deadline: instant(ended),
         bursts: 1,
         exhausted: late,
     }
