@@ -246,14 +246,14 @@ fn right_over_time(all: &[&Found]) -> Figure {
 }
 
 /// A deviation of zero has no place on a logarithmic axis: this is where it is drawn.
-const NO_DEVIATION_HZ: f64 = 1e-3;
+const NO_DEVIATION_HZ: f64 = 0.1;
 
 /// Fig. 8b: the events there are to be processed against the deviation.
 fn deviation_over_events(all: &[&Found]) -> Figure {
     Figure {
         title: "What accuracy costs: ffmpeg at 30 Hz beside 3 hogs".to_owned(),
-        x: Axis::logarithmic("deviation of the frequency (Hz)", NO_DEVIATION_HZ..1000.0),
-        y: Axis::logarithmic("events in the observation", 1.0..10_000.0),
+        x: Axis::logarithmic("deviation of the frequency (Hz)", NO_DEVIATION_HZ..200.0),
+        y: Axis::logarithmic("events in the observation", 10.0..10_000.0),
         lines: lines(all, |f| (f.deviation_hz.max(NO_DEVIATION_HZ), f.events)),
         names: Corner::UpperRight,
     }
