@@ -13,6 +13,7 @@ mod media;
 mod notification_latency;
 mod period_detection;
 mod plot;
+mod predictors;
 mod recorded;
 mod reservations_vs_rr;
 mod results;
@@ -69,6 +70,8 @@ enum Experiment {
     ServerPeriod(server_period::Args),
     /// How long a player must be watched until its rate is found (LFS++, Fig. 11 and 12)
     PeriodDetection(period_detection::Args),
+    /// Which predictor gives which misses at which bandwidth, on recorded demands
+    Predictors(predictors::Args),
     /// What a period analyser is best told (LFS++, Fig. 8 and 9); recordings, and virtual time
     WakeupsVsSyscalls(wakeups_vs_syscalls::Args),
     /// A fall of the CPU's frequency under a periodic task (LFS++, Fig. 10); in virtual time
@@ -105,6 +108,7 @@ fn run(cli: Cli) -> anyhow::Result<()> {
         Experiment::TrackingCost(args) => tracking_cost::run(&machine, &args),
         Experiment::LockTime(args) => lock_time::run(&machine, &args),
         Experiment::ServerPeriod(args) => server_period::run(&machine, &args),
+        Experiment::Predictors(args) => predictors::run(&machine, &args),
         Experiment::PeriodDetection(args) => period_detection::run(&machine, &args),
         Experiment::WakeupsVsSyscalls(args) => wakeups_vs_syscalls::run(&machine, &args),
         Experiment::FrequencySwitch(args) => frequency_switch::run(&machine, &args),

@@ -1,0 +1,105 @@
+//! How much CPU time each job of a real program took: cut out of recordings once, and kept as one number
+//! of microseconds a line in `experiments/predictors/demands`.
+
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context, bail};
+use onbeat_infer::jobs::Separator;
+use onbeat_infer::period::{self, Tracker};
+use onbeat_model::{Burst, Event, Span};
+use onbeat_sense::replay;
+
+use super::simulation::Noise;
+
+/// The checkout's demands.
+const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/predictors/demands");
+
+/// The jobs of one program.
+pub(super) struct Demands {
+    pub(super) name: &'static str,
+    pub(super) period: Span,
+    pub(super) jobs: Vec<Span>,
+}
+
+/// Those that were recorded: file, and period in ms.
+const RECORDED: [(&str, u64); 3] = [("mpeg2", 40), ("h264", 40), ("mpeg4", 40)];
+
+impl Demands {
+    /// All of them: what was recorded, and the made-up one.
+    pub(super) fn all() -> anyhow::Result<Vec<Self>> {
+        let recorded = RECORDED.into_iter().map(|(name, period_ms)| {
+            let file = Path::new(FOLDER).join(format!("{name}.txt"));
+            let told = || format!("cannot read {}", file.display());
+            let text = fs::read_to_string(&file).with_context(told)?;
+            let jobs = text.lines().map(|line| Ok(Span::from_us(line.parse()?)));
+            Ok(Self {
+                name,
+                period: Span::from_ms(period_ms),
+                jobs: jobs.collect::<anyhow::Result<_>>().with_context(told)?,
+            })
+        });
+        let made_up = std::iter::once(Ok(Self::groups_of_pictures()));
+        recorded.chain(made_up).collect()
+    }
+
+    /// Frames of kinds I, P and B in groups of twelve, whose cost follows scenes of some seconds, as in
+    /// the generator of the paper on missed deadline notification.
+    fn groups_of_pictures() -> Self {
+        const GROUP: &[u8] = b"IBBPBBPBBPBB";
+        let mut noise = Noise(1);
+        let mut scene_ms = 6.0;
+        let jobs = (0..3000).map(|n| {
+            if noise.unit() < 1.0 / 150.0 {
+                scene_ms = 3.0 + 6.0 * noise.unit();
+            }
+            let kind = match GROUP.get(n % GROUP.len()) {
+                Some(b'I') => 1.6,
+                Some(b'P') => 1.1,
+                _ => 0.8,
+            };
+            let ms = scene_ms * kind * (1.0 + 0.08 * noise.normal()).clamp(0.5, 2.0);
+            Span::from_secs_f64(ms / 1000.0)
+        });
+        Self {
+            name: "made up",
+            period: Span::from_ms(40),
+            jobs: jobs.collect(),
+        }
+    }
+}
+
+/// The execution times of the jobs of the thread `comm` in a recording, as onbeat sees them.
+pub(super) fn cut(recording: &Path, comm: &str) -> anyhow::Result<Vec<Span>> {
+    let recording = replay::read(recording)?;
+    let named = recording.tasks.iter().filter(|t| t.comm.to_text() == comm);
+    let bursts_of = |task| {
+        let bursts = recording.events.iter().filter_map(|event| match event {
+            Event::Burst(burst) if burst.task == task => Some(*burst),
+            _ => None,
+        });
+        bursts.collect::<Vec<Burst>>()
+    };
+    let threads = named.map(|task| bursts_of(task.id));
+    let Some(bursts) = threads.max_by_key(Vec::len) else {
+        bail!("the recording has no thread called {comm}");
+    };
+    let mut analyser = period::Analyser::new(period::Config::default());
+    let mut rhythm = None;
+    let mut jobs = Vec::new();
+    for burst in &bursts {
+        match &mut rhythm {
+            None => {
+                analyser.hear(burst);
+                let found = analyser.analyse(burst.blocked).first().copied();
+                rhythm = found.map(|found| (Tracker::new(found), Separator::new(found)));
+            }
+            Some((tracker, separator)) => {
+                tracker.hear(burst);
+                separator.retune(tracker.rhythm());
+                jobs.extend(separator.hear(burst).map(|job| job.executed));
+            }
+        }
+    }
+    Ok(jobs)
+}
