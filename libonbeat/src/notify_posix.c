@@ -12,6 +12,7 @@
 
 #include <errno.h>
 #include <sched.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -23,7 +24,7 @@ static struct onbeat_thread *slots[MOST_THREADS];
 static pthread_t router;
 
 /* In a thread that ROUTED reached by mistake: pthread_sigqueue is not POSIX, a note in the slot is. */
-static volatile sig_atomic_t strayed[MOST_THREADS];
+static atomic_bool strayed[MOST_THREADS];
 
 static void stray(int number, siginfo_t *info, void *context)
 {
@@ -31,7 +32,7 @@ static void stray(int number, siginfo_t *info, void *context)
 
 	(void)context;
 	if (info->si_value.sival_int >= 0 && info->si_value.sival_int < MOST_THREADS) {
-		strayed[info->si_value.sival_int] = 1;
+		atomic_store(&strayed[info->si_value.sival_int], true);
 		pthread_kill(router, number);
 	}
 	errno = saved;
@@ -62,10 +63,8 @@ static void *route(void *unused)
 			continue;
 		}
 		for (int slot = 0; slot < MOST_THREADS; slot++) {
-			if (strayed[slot]) {
-				strayed[slot] = 0;
+			if (atomic_exchange(&strayed[slot], false))
 				pass_on(slot);
-			}
 		}
 	}
 	return NULL;

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Runs the library's test programs, each with a limit of time; says of each how it went, and the sum.
-# Usage: run.sh VARIANT PROGRAM...
+# Usage: run.sh VARIANT PROGRAM...; UNDER is what the programs are run under, if anything.
 variant=$1
 shift
 # What a benchmark build writes when it ends is nobody's here.
@@ -10,7 +10,9 @@ export ONBEAT_BENCHMARK_OUT="$written/blocks"
 passed=0 failed=0 skipped=0
 for program; do
 	name=$(basename "$program" | sed 's/^test-//')
-	output=$(timeout 300 "$program" 2>&1 </dev/null)
+	# Word splitting is meant.
+	# shellcheck disable=SC2086
+	output=$(timeout 300 ${UNDER:-} "$program" 2>&1 </dev/null)
 	case $? in
 	0) passed=$((passed + 1)) result=ok ;;
 	77) skipped=$((skipped + 1)) result="skipped: $output" output= ;;
