@@ -71,6 +71,8 @@ pub(crate) struct Thread {
     trust: Trust,
     word: Option<Box<Word>>,
     notification: Notification,
+    /// When its last burst ended.
+    blocked: Option<Instant>,
     last_rhythm: Option<Rhythm>,
 }
 
@@ -136,6 +138,7 @@ impl Thread {
             trust: Trust::default(),
             word: None,
             notification: Notification::default(),
+            blocked: None,
             last_rhythm: None,
         }
     }
@@ -164,8 +167,10 @@ impl Thread {
 
     /// Takes in a burst.
     pub(crate) fn burst(&mut self, burst: &Burst, settings: &Settings) -> Heard {
-        let slept = burst.woke.since(self.last_heard);
-        self.notification.blocked(slept, burst.response());
+        if let Some(blocked) = self.blocked.replace(burst.blocked) {
+            self.notification
+                .blocked(burst.woke.since(blocked), burst.response());
+        }
         self.last_heard = burst.blocked;
         self.figures.burst(burst);
         if let Some(heard) = self.burst_told(burst) {

@@ -8,6 +8,7 @@ mod common;
 mod crashes;
 mod keeping;
 mod programs;
+mod telling;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};

@@ -1,0 +1,99 @@
+//! Programs that say where their jobs are, and when they were late.
+
+use std::path::PathBuf;
+use std::process::Command;
+
+use serde_json::Value;
+
+use crate::{Folder, Mortal, can_run, eventually};
+
+/// Compiles marker.c into the folder.
+fn marker(folder: &Folder) -> PathBuf {
+    let program = folder.path("marker");
+    let here = env!("CARGO_MANIFEST_DIR");
+    let compiled = Command::new("clang")
+        .args(["-O1", "-Wall", "-Werror", "-I"])
+        .arg(format!("{here}/../../libonbeat/include"))
+        .arg(format!("{here}/tests/live/marker.c"))
+        .arg("-o")
+        .arg(&program)
+        .status();
+    assert!(compiled.is_ok_and(|status| status.success()), "marker.c");
+    program
+}
+
+fn run(folder: &Folder, arguments: &[&str]) -> Command {
+    let mut onbeat = folder.keep("run");
+    onbeat
+        .args(["--no-trials", "--"])
+        .arg(marker(folder))
+        .args(arguments);
+    onbeat
+}
+
+fn says(entry: &Value, why: &str) -> bool {
+    entry["why"]
+        .as_str()
+        .is_some_and(|said| said.starts_with(why))
+}
+
+fn runtime(reservation: &Value) -> Option<u64> {
+    reservation["runtime_ns"].as_u64()
+}
+
+#[test]
+fn every_mark_of_a_prime_number_of_jobs_counts() {
+    if !can_run("every_mark_of_a_prime_number_of_jobs_counts") {
+        return;
+    }
+    let folder = Folder::new();
+    let ended = run(&folder, &["401", "4000", "300", "cries"]).status();
+    assert!(ended.is_ok_and(|status| status.success()));
+    let report = folder.report();
+    let told = &report["threads"][0];
+    assert_eq!(told["comm"], "marker");
+    assert_eq!(told["jobs"], 401);
+    assert_eq!(told["marks"], 1 + 401 * 3 + 1);
+    assert_eq!(told["missed_told"], 401);
+    assert_eq!(told["marks_suppressed"], 0);
+    assert_eq!(told["period_ns"], 4_000_000);
+}
+
+#[test]
+fn a_program_that_marks_its_jobs_is_reserved_for_what_it_says_alone() {
+    if !can_run("a_program_that_marks_its_jobs_is_reserved_for_what_it_says_alone") {
+        return;
+    }
+    let folder = Folder::new();
+    let mut onbeat = Mortal::spawn(&mut run(&folder, &["1000000", "20000", "2000"]));
+    let first = eventually("a reservation", || {
+        folder
+            .log()
+            .into_iter()
+            .find(|entry| entry["what"] == "reserved")
+    });
+    assert!(says(&first, "it says where its jobs are"), "{first}");
+    assert_eq!(first["new"]["period_ns"], 20_000_000);
+    onbeat.signal(libc::SIGTERM);
+    assert_eq!(onbeat.status(), Some(128 + libc::SIGTERM));
+    assert_eq!(folder.state_files(), 0);
+}
+
+#[test]
+fn the_bandwidth_of_a_program_that_cries_wolf_returns() {
+    if !can_run("the_bandwidth_of_a_program_that_cries_wolf_returns") {
+        return;
+    }
+    let folder = Folder::new();
+    let mut onbeat = Mortal::spawn(&mut run(&folder, &["1000000", "20000", "2000", "cries"]));
+    let is_cry = |entry: &Value| says(entry, "it says that it missed a deadline");
+    eventually("the bandwidth that it got returns", || {
+        let log = folder.log();
+        let cry = log.iter().rposition(is_cry)?;
+        let before = runtime(&log[cry]["old"])?;
+        let mut later = log[cry..].iter().filter_map(|entry| runtime(&entry["new"]));
+        later.any(|now| now <= before).then_some(())
+    });
+    onbeat.signal(libc::SIGTERM);
+    assert_eq!(onbeat.status(), Some(128 + libc::SIGTERM));
+}
