@@ -14,6 +14,7 @@
 
 #include <sys/sdt.h>
 
+#ifndef ONBEAT_PROBE_NOP
 #if defined(__x86_64__) && defined(__LP64__)
 #define ONBEAT_PROBE_NOP \
 	nop;             \
@@ -26,6 +27,7 @@
 #define ONBEAT_PROBE_NOP nop 0
 #else
 #define ONBEAT_PROBE_NOP nop
+#endif
 #endif
 
 #define ONBEAT_PROBE static __attribute__((noinline, unused))

@@ -8,7 +8,9 @@
 //!    at the last job's end if it did not sleep since.
 //! 2. A job is *released* when the thread woke for it. If it did not sleep since the last job, it is behind:
 //!    the job was due one period after the last one's release, but no later than it began.
-//! 3. The period is the median distance of the last releases that followed a sleep, each divided by the
+//! 3. A job's execution time is all CPU time that the thread took since the last job's end, for a
+//!    reservation pays for what lies between the marks, too; after a pause, since its begin.
+//! 4. The period is the median distance of the last releases that followed a sleep, each divided by the
 //!    jobs in between: a job that was late begins late, and says nothing of the rate. If that agrees with the
 //!    period the program told, the told one counts, being exact; if it does not, what is seen counts.
 //!
@@ -136,14 +138,18 @@ impl Told {
             self.begin(began, mark.woke, executed);
         }
         let begun = self.begun.take()?;
-        self.ended = Some((mark.at, mark.executed));
+        let pause = self.period().unwrap_or_default() * 2;
+        let since = match self.ended.replace((mark.at, mark.executed)) {
+            Some((ended, executed)) if begun.at.since(ended) < pause => executed,
+            _ => begun.executed,
+        };
         Some(Job {
             task: mark.task,
             release: begun.release,
             woke: begun.woke.max(begun.release).min(begun.at),
             started: begun.at,
             ended: mark.at,
-            executed: mark.executed - begun.executed,
+            executed: mark.executed - since,
             deadline: self
                 .period()
                 .map_or(mark.at, |period| begun.release + period),
@@ -289,6 +295,19 @@ mod tests {
             assert_eq!(job.executed, Span::from_ms(7));
         }
         assert_eq!(told.rhythm().unwrap().period, Span::from_ms(40));
+    }
+
+    #[test]
+    fn what_a_thread_does_between_its_jobs_counts_but_not_after_a_pause() {
+        let (mut told, mut cpu) = (Told::default(), 0);
+        told.hear(&start(40));
+        let took = |told: &mut Told, woke, cpu: &mut u64| {
+            *cpu += 3;
+            job(told, woke, 5, cpu).executed
+        };
+        assert_eq!(took(&mut told, 100, &mut cpu), Span::from_ms(5));
+        assert_eq!(took(&mut told, 140, &mut cpu), Span::from_ms(8));
+        assert_eq!(took(&mut told, 9000, &mut cpu), Span::from_ms(5));
     }
 
     #[test]

@@ -135,6 +135,9 @@ impl<'a> Keeper<'a> {
                 .and_then(|()| file.flush())
                 .with_context(|| format!("cannot write {}", path.display()))?;
         }
+        if let Some(error) = self.sensor.deaf() {
+            eprintln!("onbeat: not all that programs say of their work was heard: {error}");
+        }
         if !self.options.quiet {
             eprint!("{}", keep_table::of(report, closing.loop_cpu));
         }

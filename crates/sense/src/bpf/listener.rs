@@ -31,6 +31,8 @@ type FileId = (u64, u64, i64, i64);
 pub(super) struct Listener {
     processes: HashMap<u32, Process>,
     known: HashMap<FileId, Vec<Probe>>,
+    /// Of processes that have ended. To let one go takes the kernel a grace period, tens of milliseconds.
+    leaving: Vec<Link>,
     next: Option<Instant>,
     refused: Option<Error>,
 }
@@ -76,6 +78,7 @@ impl Listener {
 
     /// Looks at the processes whose time has come, and attaches `program` to what they have got.
     pub(super) fn look(&mut self, program: &ProgramMut<'_>, now: Instant) {
+        drop(self.leaving.pop());
         if self.next.is_none_or(|next| next > now) {
             return;
         }
@@ -107,7 +110,9 @@ impl Listener {
             return;
         };
         if maps.is_empty() || started_ticks(pid) != Some(process.started_ticks) {
-            self.processes.remove(&pid);
+            let ended = self.processes.remove(&pid);
+            self.leaving
+                .extend(ended.into_iter().flat_map(|process| process.links));
             return;
         }
         process.next = now + process.pause;
@@ -129,13 +134,16 @@ impl Listener {
                     cookie: cookie(probe).into(),
                     ..UsdtOpts::default()
                 };
-                let pid = pid.cast_signed();
-                match program.attach_usdt_with_opts(pid, &path, PROVIDER, probe.name(), options) {
+                let target = pid.cast_signed();
+                match program.attach_usdt_with_opts(target, &path, PROVIDER, probe.name(), options)
+                {
                     Ok(link) => process.links.push(link),
-                    Err(error) => {
+                    // A process that has just ended has nothing more to say.
+                    Err(error) if started_ticks(pid) == Some(process.started_ticks) => {
                         self.refused
                             .get_or_insert_with(|| Error::kernel("listen to a probe")(error));
                     }
+                    Err(_) => return,
                 }
             }
         }

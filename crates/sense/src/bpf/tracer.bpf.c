@@ -16,6 +16,8 @@
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_tracing.h>
+/* One for each probe of each process that is listened to. */
+#define BPF_USDT_MAX_SPEC_CNT 1024
 #pragma clang diagnostic push
 #pragma clang diagnostic ignored "-Wsign-compare"
 #include <bpf/usdt.bpf.h>
