@@ -19,7 +19,7 @@ test=("${build[@]}" "${hogs[@]}" "${player[@]}" systemtap-sdt-dev ffmpeg util-li
     fonts-dejavu-core "${emulated[@]}")
 check=("${build[@]}" clang-format shellcheck)
 demo=("${build[@]}" "${hogs[@]}" ffmpeg mplayer xvfb fonts-dejavu-core)
-experiments=("${demo[@]}" "${player[@]}" strace linux-perf "${emulated[@]}")
+experiments=("${demo[@]}" "${player[@]}" systemtap-sdt-dev strace linux-perf "${emulated[@]}")
 fuzz=("${build[@]}")
 vm=("${build[@]}" "${emulated[@]}")
 

@@ -5,6 +5,7 @@
 //! `onbeat` binary as a user would. Those that compute, from formulas or recordings, link against
 //! onbeat's own crates, as what they compute with is what is judged.
 
+mod adaptive_reservations;
 mod av_desync;
 mod frequency_switch;
 mod lock_time;
@@ -55,6 +56,8 @@ struct Cli {
 enum Experiment {
     /// The experiments by name
     List,
+    /// An encoder with I and P frames: unmodified, marked, and as LFS++ had it (LFS++, Fig. 7)
+    AdaptiveReservations(adaptive_reservations::Args),
     /// A film beside CPU hogs, without onbeat and with it (LFS++, Fig. 5); also called demo
     #[command(alias = "demo")]
     AvDesync(av_desync::Args),
@@ -102,6 +105,7 @@ fn run(cli: Cli) -> anyhow::Result<()> {
     let machine = Machine::new(cli.out)?;
     match cli.experiment {
         Experiment::List => Ok(()),
+        Experiment::AdaptiveReservations(args) => adaptive_reservations::run(&machine, &args),
         Experiment::AvDesync(args) => av_desync::run(&machine, &args),
         Experiment::ReservationsVsRr(args) => reservations_vs_rr::run(&machine, &args),
         Experiment::ThreeRtApps(args) => three_rt_apps::run(&machine, &args),

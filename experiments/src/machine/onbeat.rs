@@ -40,6 +40,8 @@ pub(crate) struct ThreadFigures {
     pub(crate) changes: u64,
     /// How often its budget ran out.
     pub(crate) exhaustions: u64,
+    /// How often it said something of its own work.
+    pub(crate) marks: u64,
 }
 
 /// Its report.

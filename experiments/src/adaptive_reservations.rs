@@ -1,0 +1,269 @@
+//! A real-time video encoder beside CPU hogs, whose I and P frames differ: what a program's own marks are
+//! worth to a controller that finds jobs without them (LFS++, section 7.3 and Fig. 7).
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use anyhow::{Context, bail};
+use serde::Serialize;
+use serde_json::json;
+
+use crate::machine::{Hogs, Machine, Onbeat, Program};
+use crate::plot::{Axis, Corner, Figure, Line, Look, distribution};
+use crate::results::{Ran, Table, publish, quantile};
+
+const NAME: &str = "adaptive-reservations";
+const PERIOD_MS: f64 = 40.0;
+const RATE: u64 = 25;
+
+/// What it is run with.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// For how long the encoder runs in each way
+    #[arg(long, value_name = "SECONDS", default_value_t = 30,
+          value_parser = clap::value_parser!(u64).range(5..=3600))]
+    seconds: u64,
+    /// The begin that is left out of all figures: time to find the period
+    #[arg(long, value_name = "SECONDS", default_value_t = 3)]
+    leave_out: u64,
+    /// CPU hogs in all
+    #[arg(long, value_name = "N", default_value_t = 4)]
+    hogs: usize,
+}
+
+/// How the encoder is scheduled.
+struct Way {
+    name: &'static str,
+    /// What onbeat is run with, if it is.
+    options: Option<&'static [&'static str]>,
+    marks: bool,
+}
+
+const WAYS: [Way; 4] = [
+    Way {
+        name: "default scheduler",
+        options: None,
+        marks: false,
+    },
+    Way {
+        name: "unmodified, LFS++ controller",
+        options: Some(&["--predictor", "rate"]),
+        marks: false,
+    },
+    Way {
+        name: "unmodified, onbeat",
+        options: Some(&[]),
+        marks: false,
+    },
+    Way {
+        name: "marked, onbeat",
+        options: Some(&[]),
+        marks: true,
+    },
+];
+
+/// The figures of one run.
+#[derive(Debug, Serialize)]
+struct Figures {
+    run: &'static str,
+    jobs: usize,
+    met_share: f64,
+    response_p50_ms: f64,
+    response_p95_ms: f64,
+    response_p99_ms: f64,
+    executed_i_ms: f64,
+    executed_p_ms: f64,
+    used: f64,
+    reserved: Option<f64>,
+    marks: Option<u64>,
+    #[serde(skip)]
+    responses_ms: Vec<f64>,
+}
+
+/// One frame, as the encoder wrote it down.
+struct Job {
+    response_ms: f64,
+    executed_ms: f64,
+    is_key: bool,
+}
+
+/// Runs the encoder in all ways; publishes table, JSON and plot.
+pub(crate) fn run(machine: &Machine, args: &Args) -> anyhow::Result<()> {
+    machine.need_root()?;
+    let facts = machine.facts();
+    let folder = tempfile::tempdir().context("no temporary folder")?;
+    let encoder = compile(folder.path())?;
+    let hogs = Hogs::start(machine, args.hogs)?;
+    let mut figures = Vec::new();
+    for (n, way) in (1..).zip(&WAYS) {
+        let (of, seconds) = (WAYS.len(), args.seconds);
+        println!("[{n}/{of}] {}: {seconds} s ...", way.name);
+        figures.push(run_in(machine, args, way, &encoder)?);
+    }
+    drop(hogs);
+    plot(machine, &figures)?;
+    let paper = json!({
+        "figure": "LFS++, Fig. 7 (640 x 480 at 25 Hz, MPEG-2, I and P frames alternating)",
+        "met_share": { "LFS++": 0.85, "adaptive reservations": "more than 0.90" },
+        "within_60_ms": { "LFS++": 0.92 },
+    });
+    let ran = Ran::Live(facts);
+    publish(machine.out(), &ran, NAME, &table(&figures), &figures, paper)
+}
+
+fn compile(folder: &Path) -> anyhow::Result<PathBuf> {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let encoder = folder.join("encoder");
+    let libraries = Command::new("pkg-config")
+        .args(["--cflags", "--libs", "libavcodec", "libavutil"])
+        .output()
+        .context("cannot start pkg-config")?;
+    let libraries = String::from_utf8_lossy(&libraries.stdout).into_owned();
+    let compiled = Command::new("cc")
+        .args(["-O2", "-Wall", "-I"])
+        .arg(here.join("../libonbeat/include"))
+        .arg("-o")
+        .arg(&encoder)
+        .arg(here.join(NAME).join("encoder.c"))
+        .args(libraries.split_ascii_whitespace())
+        .status()
+        .context("cannot start cc")?;
+    if !compiled.success() {
+        bail!("the encoder does not compile: run `scripts/setup.sh experiments`");
+    }
+    Ok(encoder)
+}
+
+fn run_in(machine: &Machine, args: &Args, way: &Way, encoder: &Path) -> anyhow::Result<Figures> {
+    let run = way.name.replace([' ', ','], "-");
+    let onbeat = Onbeat::new(machine, &format!("{NAME}.{run}"))?;
+    let mut command = match way.options {
+        None => Command::new(encoder),
+        Some(options) => {
+            let mut all = vec!["--quiet".to_owned()];
+            all.extend(options.iter().map(|&option| option.to_owned()));
+            onbeat.run(&all, encoder)
+        }
+    };
+    let log = machine.file(&format!("{NAME}.{run}.jobs"));
+    command
+        .arg((args.seconds * RATE).to_string())
+        .arg(&log)
+        .stdout(Stdio::null());
+    if way.marks {
+        command.arg("marks");
+    }
+    let messages = machine.file(&format!("{NAME}.stderr"));
+    let mut program = Program::start(command, &messages)?;
+    // Under the default scheduler the last frames may come much later.
+    let patience = Duration::from_secs(args.seconds * 10 + 30);
+    let mut ended = None;
+    machine.wait_for(patience, || {
+        ended = program.ended();
+        ended.is_some()
+    })?;
+    if !ended.is_some_and(|status| status.success()) {
+        bail!("the encoder failed: see {}", messages.display());
+    }
+    let jobs = jobs(&log, args.leave_out)?;
+    let reported = way
+        .options
+        .is_some()
+        .then(|| onbeat.threads())
+        .transpose()?;
+    let thread = reported.and_then(|threads| threads.into_iter().find(|t| t.comm == "encoder"));
+    let figures = figures(way, &jobs, thread.as_ref());
+    println!(
+        "      {:.2}% of {} in time",
+        figures.met_share * 100.0,
+        figures.jobs
+    );
+    Ok(figures)
+}
+
+fn jobs(log: &Path, leave_out: u64) -> anyhow::Result<Vec<Job>> {
+    let text = fs::read_to_string(log).with_context(|| format!("no {}", log.display()))?;
+    let job = |line: &str| {
+        let mut fields = line.split_ascii_whitespace();
+        let mut ns = || fields.next()?.parse::<f64>().ok();
+        let (release, ended, executed) = (ns()?, ns()?, ns()?);
+        Some(Job {
+            response_ms: (ended - release) / 1e6,
+            executed_ms: executed / 1e6,
+            is_key: fields.next()? == "I",
+        })
+    };
+    let jobs: Option<Vec<Job>> = text.lines().map(job).collect();
+    let mut jobs = jobs.with_context(|| format!("{} is damaged", log.display()))?;
+    let begin = usize::try_from(leave_out * RATE)?.min(jobs.len());
+    jobs.drain(..begin);
+    Ok(jobs)
+}
+
+fn figures(way: &Way, jobs: &[Job], thread: Option<&crate::machine::ThreadFigures>) -> Figures {
+    let responses_ms: Vec<f64> = jobs.iter().map(|job| job.response_ms).collect();
+    let met = responses_ms.iter().filter(|&&ms| ms <= PERIOD_MS).count();
+    let mean = |is_key| {
+        let of: Vec<f64> = jobs
+            .iter()
+            .filter(|job| job.is_key == is_key)
+            .map(|job| job.executed_ms)
+            .collect();
+        of.iter().sum::<f64>() / of.len().max(1) as f64
+    };
+    let executed: f64 = jobs.iter().map(|job| job.executed_ms).sum();
+    Figures {
+        run: way.name,
+        jobs: jobs.len(),
+        met_share: met as f64 / jobs.len().max(1) as f64,
+        response_p50_ms: quantile(&responses_ms, 0.50),
+        response_p95_ms: quantile(&responses_ms, 0.95),
+        response_p99_ms: quantile(&responses_ms, 0.99),
+        executed_i_ms: mean(true),
+        executed_p_ms: mean(false),
+        used: executed / (jobs.len().max(1) as f64 * PERIOD_MS),
+        reserved: thread.map(|thread| thread.bandwidth_reserved),
+        marks: thread.map(|thread| thread.marks),
+        responses_ms,
+    }
+}
+
+fn plot(machine: &Machine, figures: &[Figures]) -> anyhow::Result<()> {
+    let lines = figures
+        .iter()
+        .map(|f| Line::new(f.run, Look::Steps, distribution(&f.responses_ms)))
+        .collect();
+    Figure {
+        title: "Response times of an encoder with I and P frames at 25 Hz".to_owned(),
+        x: Axis::linear("response time, ms (deadline: 40)", 0.0..120.0),
+        y: Axis::linear("share of the frames", 0.0..1.0),
+        lines,
+        names: Corner::LowerRight,
+    }
+    .draw(machine.out(), NAME)
+}
+
+fn table(figures: &[Figures]) -> Table {
+    let mut table = Table::new([
+        "run", "frames", "in time", "p50", "p95", "p99", "I frame", "P frame", "used", "reserved",
+    ]);
+    let ms = |ms: f64| format!("{ms:.2} ms");
+    for f in figures {
+        let reserved = f.reserved.map(|share| format!("{:.1}%", share * 100.0));
+        table.row([
+            f.run.to_owned(),
+            f.jobs.to_string(),
+            format!("{:.2}%", f.met_share * 100.0),
+            ms(f.response_p50_ms),
+            ms(f.response_p95_ms),
+            ms(f.response_p99_ms),
+            ms(f.executed_i_ms),
+            ms(f.executed_p_ms),
+            format!("{:.1}%", f.used * 100.0),
+            reserved.unwrap_or_else(|| "-".into()),
+        ]);
+    }
+    table
+}
