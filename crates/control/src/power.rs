@@ -11,6 +11,9 @@ use crate::controller::Controller;
 use crate::speeds::{SpeedAccount, SpeedEntry, SpeedWhat, SpeedWhy};
 use crate::{PowerSettings, Why};
 
+/// After a fall for which the kernel had no room, before the next is tried.
+const PAUSE: Span = Span::from_secs(30);
+
 /// What the loop keeps about the speed.
 pub(crate) struct Power {
     manager: PowerManager,
@@ -25,6 +28,8 @@ pub(crate) struct Power {
     refused: bool,
     /// The actuator's, until somebody else takes the speed over.
     ours: bool,
+    /// Budgets were raised for nothing: until then, they are not raised for a fall again.
+    no_fall_before: Instant,
 }
 
 impl Power {
@@ -40,6 +45,7 @@ impl Power {
             journal: Vec::new(),
             refused: false,
             ours: true,
+            no_fall_before: Instant::ZERO,
         }
     }
 
@@ -99,6 +105,10 @@ impl<A: Actuator> Controller<A> {
             return;
         };
         let falling = power.manager.budgets_for();
+        let may_fall = now >= power.no_fall_before;
+        if !may_fall && utilisation < power.manager.band().low() {
+            return;
+        }
         let requests = self.claims.requests();
         let step = power.manager.sampled(utilisation, requests, &self.limits);
         match step {
@@ -187,6 +197,7 @@ impl<A: Actuator> Controller<A> {
     fn give_up_fall(&mut self, to: Speed, now: Instant) {
         if let Some(power) = &mut self.power {
             power.manager.give_up();
+            power.no_fall_before = now + PAUSE;
             power.enter(now, SpeedWhat::GivenUp, SpeedWhy::BudgetRefused, Some(to));
         }
     }

@@ -76,6 +76,12 @@ impl PowerManager {
         }
     }
 
+    /// The band that the utilisation is kept in.
+    #[must_use]
+    pub const fn band(&self) -> Band {
+        self.band
+    }
+
     /// The speed that the CPUs have.
     #[must_use]
     pub const fn present(&self) -> Speed {
