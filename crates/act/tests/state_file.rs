@@ -1,6 +1,7 @@
 //! The state file, whatever happened to it.
 
 use onbeat_act::attributes::{Attributes, Fair, Policy, RealTime};
+use onbeat_act::cpufreq::Settings;
 use onbeat_act::restore::{Change, Record, State, StateFile, parse_state};
 use onbeat_model::{Reservation, Span, TaskId};
 use proptest::prelude::*;
@@ -25,6 +26,19 @@ fn change(tid: u32, ms: u64) -> Record {
         before: before(3),
         set: reserved(ms),
     }
+}
+
+fn at_khz(khz: u64) -> Settings {
+    let governor = ["userspace", "schedutil"][khz as usize % 2];
+    let setspeed = if khz.is_multiple_of(2) {
+        format!("{khz}")
+    } else {
+        "null".to_owned()
+    };
+    let json = format!(
+        r#"{{"governor":"{governor}","min_khz":1,"max_khz":{khz},"setspeed_khz":{setspeed}}}"#
+    );
+    serde_json::from_str(&json).unwrap()
 }
 
 fn state_of(records: &[Record]) -> State {
@@ -99,6 +113,26 @@ fn a_task_found_shrunk_in_the_middle_of_a_give_back_is_recognised() {
     assert!(change.can_have_left(&reserved(5)));
     assert!(!change.can_have_left(&reserved(4)));
     assert!(!change.can_have_left(&before(3)));
+}
+
+#[test]
+fn the_last_two_settings_of_a_domain_are_known_until_it_is_done_with() {
+    let to = |khz| Record::Speed {
+        domain: 4,
+        before: at_khz(9),
+        set: at_khz(khz),
+    };
+    let state = state_of(&[to(1), to(3), to(5)]);
+    let change = state.speeds.get(&4).unwrap();
+    assert_eq!(change.before, at_khz(9));
+    for khz in [3, 5, 9] {
+        assert!(change.can_have_left(&at_khz(khz)), "{khz}");
+    }
+    for khz in [1, 4] {
+        assert!(!change.can_have_left(&at_khz(khz)), "{khz}");
+    }
+    let done = Record::SpeedDone { domain: 4 };
+    assert_eq!(state_of(&[to(1), done]), State::default());
 }
 
 #[test]
@@ -195,8 +229,16 @@ fn records() -> impl Strategy<Value = Record> {
         before,
         set: reserved(ms),
     });
+    let speeds = (0..3_u32, 1..9_u64, 1..9_u64);
+    let speeds = speeds.prop_map(|(domain, before, set)| Record::Speed {
+        domain,
+        before: at_khz(before),
+        set: at_khz(set),
+    });
     prop_oneof![
         3 => change,
+        2 => speeds,
+        1 => (0..3_u32).prop_map(|domain| Record::SpeedDone { domain }),
         1 => task.clone().prop_map(|task| Record::Refused { task }),
         1 => task.prop_map(|task| Record::Done { task }),
     ]
