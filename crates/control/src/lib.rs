@@ -45,7 +45,7 @@ pub use dry_run::DryRun;
 pub use ended::Sums;
 pub use journal::{Entry, What};
 pub use report::{Report, ResponseTimes, State, ThreadReport};
-pub use settings::{PowerSettings, Settings, Weigh};
+pub use settings::{Method, PowerSettings, Settings, Weigh};
 pub use speeds::{AtSpeed, SpeedEntry, SpeedWhat, SpeedWhy};
 pub use times::Times;
 pub use why::Why;

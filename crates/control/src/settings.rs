@@ -29,8 +29,21 @@ impl Default for PowerSettings {
     }
 }
 
+/// How a thread's rhythm is found.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Method {
+    /// By onbeat's own analyser, with a rate of false alarms.
+    #[default]
+    Default,
+    /// By the LFS++ paper's (section 5.2), with its parameters' default values. For comparison: it
+    /// has no rate of false alarms, and what it finds is taken for true.
+    Lfspp,
+}
+
 /// How the loop works.
 pub struct Settings {
+    /// How a thread's rhythm is found.
+    pub method: Method,
     /// How a thread's next budget is predicted.
     pub predictor: Kind,
     /// With which parameters.
@@ -54,7 +67,7 @@ pub struct Settings {
     pub trial_period: Span,
     /// How much each thread counts.
     pub weigh: Weigh,
-    /// The analyser's windows and false-alarm rate.
+    /// The default analyser's windows and false-alarm rate.
     pub analysis: period::Config,
     /// How the speed of the CPUs is managed; none if it is left alone.
     pub power: Option<PowerSettings>,
@@ -68,6 +81,7 @@ pub struct Settings {
 impl Default for Settings {
     fn default() -> Self {
         Self {
+            method: Method::default(),
             predictor: Kind::default(),
             parameters: Parameters::default(),
             thresholds: Thresholds {

@@ -1,8 +1,9 @@
 //! One tracked thread: listening for its rhythm, keeping it, losing it, resting.
 //!
-//! Beside this file: `trust`, whether a rhythm that was heard is believed; `trial`, a starving
-//! thread's chance to show one; and `told`, what the thread says itself.
+//! Beside this file: `heard`, which rhythm is heard; `trust`, whether it is believed; `trial`, a
+//! starving thread's chance to show one; and `told`, what the thread says itself.
 
+mod heard;
 mod told;
 mod trial;
 mod trust;
@@ -274,10 +275,7 @@ impl Thread {
         if let Some(since) = self.kept.as_ref().and_then(|kept| kept.astray()) {
             self.forget_before(since);
         }
-        let enough = self.attempts.confidence(settings.analysis.false_alarm_rate);
-        let mut found = self.analyser.analyse(now);
-        found.retain(|rhythm| rhythm.confidence >= enough);
-        let found = found.first().copied();
+        let found = self.strongest(now, settings);
         match (&self.kept, found) {
             (None, Some(rhythm)) => self.believe(rhythm, now, settings),
             (None, None) => {

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use onbeat_control::{Controller, DryRun, Next, Report, Settings, ThreadReport, drive};
+use onbeat_control::{Controller, DryRun, Method, Next, Report, Settings, ThreadReport, drive};
 use onbeat_model::{Bandwidth, Capacity, Span};
 use onbeat_sense::replay::{self, Replay};
 
@@ -18,10 +18,14 @@ fn capacity() -> Capacity {
 }
 
 fn report(recording: &str) -> Report {
+    report_with(recording, Settings::default())
+}
+
+fn report_with(recording: &str, settings: Settings) -> Report {
     let traces = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/traces"));
     let mut sensor = Replay::new(replay::read(traces.join(recording)).unwrap());
     sensor.track_all();
-    let mut controller = Controller::new(Settings::default(), DryRun::new(capacity()));
+    let mut controller = Controller::new(settings, DryRun::new(capacity()));
     drive(&mut sensor, &mut controller, |_, _| Next::Continue).unwrap();
     controller.finish(onbeat_model::Sensor::now(&sensor))
 }
@@ -50,4 +54,15 @@ fn a_period_guessed_while_a_thread_caught_up_is_put_right() {
     let report = report("onbeat/mplayer25.reserved.gz");
     let server = named(&report, "Xvfb");
     assert!(server.period.abs_diff(Span::from_ms(40)) < Span::from_us(100));
+}
+
+#[test]
+fn the_papers_analyser_finds_the_films_period_in_the_loop() {
+    let settings = Settings {
+        method: Method::Lfspp,
+        ..Settings::default()
+    };
+    let report = report_with("onbeat/mplayer25.reserved.gz", settings);
+    let player = named(&report, "mplayer");
+    assert!(player.period.abs_diff(Span::from_ms(40)) < Span::from_us(100));
 }

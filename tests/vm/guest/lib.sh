@@ -55,6 +55,7 @@ start_hogs() {
 }
 
 end_hogs() {
+    [ -n "$hogs" ] || return 0
     kill $hogs
     wait $hogs || true
 }

@@ -9,11 +9,14 @@ use onbeat_decide::predictor::{Kind, Parameters};
 use onbeat_model::{Bandwidth, Span};
 
 use super::state::StateDirectory;
-use super::values::{self, PowerMode, PredictorName, Weight};
+use super::values::{self, Method, PowerMode, PredictorName, Weight};
 
 /// How threads are kept on the beat.
 #[derive(Debug, Args)]
 pub(crate) struct KeepOptions {
+    /// How periods are found
+    #[arg(long, value_enum, default_value_t, help_heading = "Prediction")]
+    pub(crate) analyser: Method,
     /// How a thread's next budget is predicted from its last jobs
     #[arg(long, value_enum, default_value_t, help_heading = "Prediction")]
     predictor: PredictorName,

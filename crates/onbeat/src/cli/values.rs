@@ -8,7 +8,7 @@ use onbeat_decide::power::Band;
 use onbeat_decide::predictor::Kind;
 use onbeat_model::{Bandwidth, Span};
 
-/// How `analyze` finds periods.
+/// How periods are found.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Method {
     /// onbeat's own analyser: one thread's bursts, with a confidence
@@ -37,6 +37,15 @@ pub(crate) enum PredictorName {
 pub(crate) enum PowerMode {
     /// Keep the utilisation of the busiest CPU in a band (the power manager of LFS++)
     Band,
+}
+
+impl From<Method> for onbeat_control::Method {
+    fn from(method: Method) -> Self {
+        match method {
+            Method::Default => Self::Default,
+            Method::Lfspp => Self::Lfspp,
+        }
+    }
 }
 
 impl From<PredictorName> for Kind {

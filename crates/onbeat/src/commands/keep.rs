@@ -171,6 +171,7 @@ fn settings(options: &KeepOptions) -> Settings {
         per_task: options.task_cap,
         minimum: options.minimum,
         power: options.power(),
+        method: options.analyser.into(),
         trials: !options.no_trials,
         weigh: Box::new(move |task| weight(&weights, task)),
         ..Settings::default()

@@ -1,0 +1,30 @@
+//! Which rhythm is heard in a thread's bursts: by the default analyser, or by the LFS++ paper's.
+
+use onbeat_infer::period::lfspp;
+use onbeat_model::{Instant, Rhythm};
+
+use super::Thread;
+use crate::Settings;
+use crate::settings::Method;
+
+impl Thread {
+    /// The strongest rhythm in the bursts heard up to `now`, if one is beyond doubt.
+    pub(super) fn strongest(&mut self, now: Instant, settings: &Settings) -> Option<Rhythm> {
+        match settings.method {
+            Method::Default => {
+                let rate = settings.analysis.false_alarm_rate;
+                let enough = self.attempts.confidence(rate);
+                let mut found = self.analyser.analyse(now).into_iter();
+                found.find(|rhythm| rhythm.confidence >= enough)
+            }
+            Method::Lfspp => {
+                let mut analyser = lfspp::Analyser::new(lfspp::Config::default()).ok()?;
+                // Each analysis begins anew: there are few of them, and a thread's wakeups are known.
+                for burst in self.analyser.bursts() {
+                    analyser.hear_at(burst.woke);
+                }
+                analyser.analyse()
+            }
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! The tasks on this machine, one way after the other.
+
+use std::process::Command;
+use std::time::Duration;
+
+use super::{Args, Figures, LFSPP, NAME, Responses, responses_ms, tasks};
+use crate::machine::{Machine, Onbeat};
+use crate::results::Ran;
+use crate::rt_app::{Calibration, RtApp};
+
+/// So many hogs if nothing is said.
+const HOGS: usize = 4;
+
+/// How the tasks are scheduled.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Way {
+    Default,
+    HandSet,
+    Lfspp,
+    Onbeat,
+}
+
+impl Way {
+    const ALL: [Self; 4] = [Self::Default, Self::HandSet, Self::Lfspp, Self::Onbeat];
+
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Default => "default scheduler",
+            Self::HandSet => "set by hand",
+            Self::Lfspp => "LFS++",
+            Self::Onbeat => "onbeat",
+        }
+    }
+}
+
+/// Runs the tasks in all ways.
+pub(super) fn run(
+    machine: &Machine,
+    args: &Args,
+) -> anyhow::Result<(Ran, Vec<Figures>, Vec<Responses>)> {
+    machine.need_root()?;
+    let facts = machine.facts();
+    println!("measuring rt-app's busy loop ...");
+    let calibration = Calibration::measure(machine)?;
+    let (mut figures, mut responses) = (Vec::new(), Vec::new());
+    for (n, way) in (1..).zip(Way::ALL) {
+        println!(
+            "[{n}/{}] {}, beside {} hogs: {} s ...",
+            Way::ALL.len(),
+            way.name(),
+            args.hogs.unwrap_or(HOGS),
+            args.seconds
+        );
+        let (of_tasks, of_the_shortest) = run_in(machine, args, calibration, way)?;
+        figures.extend(of_tasks);
+        responses.push((way.name(), of_the_shortest));
+    }
+    Ok((Ran::Live(facts), figures, responses))
+}
+
+fn run_in(
+    machine: &Machine,
+    args: &Args,
+    calibration: Calibration,
+    way: Way,
+) -> anyhow::Result<(Vec<Figures>, Vec<f64>)> {
+    let tasks = tasks(args, way == Way::HandSet);
+    let time = Duration::from_secs(args.seconds);
+    let leave_out = Duration::from_secs(args.leave_out);
+    let rt_app = RtApp::new(&tasks, calibration, time)?;
+    let onbeat = Onbeat::new(machine, NAME)?;
+    let hogs = (
+        args.hogs.unwrap_or(HOGS),
+        Duration::from_secs(args.hogs_after),
+    );
+    let mut options = vec!["--quiet".to_owned()];
+    options.extend(args.options.iter().cloned());
+    let command = match way {
+        Way::Default | Way::HandSet => Command::new("rt-app"),
+        Way::Onbeat => onbeat.run(&options, "rt-app"),
+        Way::Lfspp => {
+            options.extend(LFSPP.map(str::to_owned));
+            onbeat.run(&options, "rt-app")
+        }
+    };
+    let used = rt_app.run(machine, command, hogs, leave_out)?;
+    let threads = match way {
+        Way::Default | Way::HandSet => Vec::new(),
+        Way::Lfspp | Way::Onbeat => onbeat.threads()?,
+    };
+    let (mut figures, mut responses) = (Vec::new(), Vec::new());
+    for (n, task) in tasks.iter().enumerate() {
+        let log = rt_app.log(task.name)?;
+        if n == 0 {
+            responses = responses_ms(&log, leave_out.as_secs_f64());
+        }
+        let jobs = log.jobs(leave_out.as_secs_f64());
+        println!(
+            "      {}: {:.2}% of {} jobs late",
+            task.name,
+            jobs.miss_ratio() * 100.0,
+            jobs.jobs
+        );
+        let seen = threads.iter().find(|t| t.comm.starts_with(task.name));
+        let used = used.iter().find(|(name, _)| name.starts_with(task.name));
+        let used = used.map(|(_, used)| *used);
+        figures.push(Figures::new(way.name(), task, jobs, seen, used));
+    }
+    Ok((figures, responses))
+}

@@ -1,0 +1,204 @@
+//! The three tasks of LFS++'s Table I: under the kernel's default scheduler, under LFS++ as the paper
+//! has it, under onbeat, and under reservations set by hand by somebody who knows periods and
+//! execution times. On this machine (`live`), or in virtual time (`guest`).
+
+mod guest;
+mod live;
+
+use std::path::Path;
+
+use serde::Serialize;
+use serde_json::json;
+
+use crate::machine::{Machine, ThreadFigures};
+use crate::plot::{Axis, Corner, Figure, Line, Look, distribution};
+use crate::results::{Table, publish};
+use crate::rt_app::{Jobs, Log, Task};
+use crate::vm::Kernel;
+
+const NAME: &str = "three-rt-apps";
+
+/// What it is run with.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// Where: on this machine, or on one CPU in virtual time
+    #[arg(long = "in", value_enum, default_value_t)]
+    place: Place,
+    /// The kernel that is booted in virtual time
+    #[arg(long, value_enum, default_value_t)]
+    kernel: Kernel,
+    /// For how long the tasks run in each way
+    #[arg(long, value_name = "SECONDS", default_value_t = 30,
+          value_parser = clap::value_parser!(u64).range(5..=3600))]
+    seconds: u64,
+    /// The begin that is left out of all figures: time to find the periods
+    #[arg(long, value_name = "SECONDS", default_value_t = 3)]
+    leave_out: u64,
+    /// CPU hogs in all; the paper had none [default: 4 on this machine, none in virtual time]
+    #[arg(long, value_name = "N")]
+    hogs: Option<usize>,
+    /// When the hogs start on this machine: so long after the tasks, or before them if 0, which
+    /// starves the tasks from their first job on
+    #[arg(long, value_name = "SECONDS", default_value_t = 1)]
+    hogs_after: u64,
+    /// By how much the reservations set by hand exceed the nominal execution times
+    #[arg(long, value_name = "X", default_value_t = 0.1)]
+    hand_spread: f64,
+    /// A further option for `onbeat run`, as in --option=--reclaim; may be given several times
+    #[arg(long = "option", value_name = "OPTION", allow_hyphen_values = true)]
+    options: Vec<String>,
+}
+
+/// Where the tasks run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+enum Place {
+    /// On this machine
+    #[default]
+    Live,
+    /// In the virtual machine
+    Vm,
+}
+
+/// LFS++, Table I: name, period and load.
+const TABLE_ONE: [(&str, u64, f64); 3] = [
+    ("short", 3505, 0.30),
+    ("middle", 8220, 0.28),
+    ("long", 100_000, 0.21),
+];
+
+/// LFS++ as in the paper: its period analyser, its controller that looks once a second, and no
+/// reservations on trial.
+const LFSPP: [&str; 3] = ["--analyser=lfspp", "--predictor=rate", "--no-trials"];
+
+/// The figures of one task in one run.
+#[derive(Debug, Serialize)]
+struct Figures {
+    run: &'static str,
+    task: &'static str,
+    period_us: u64,
+    jobs: Jobs,
+    missed_share: f64,
+    used: Option<f64>,
+    reserved: Option<f64>,
+    reserved_over_used: Option<f64>,
+    changes: Option<u64>,
+    exhaustions: Option<u64>,
+}
+
+impl Figures {
+    /// Those of `task`, which used the share `used` of a CPU as far as that was seen.
+    fn new(
+        run: &'static str,
+        task: &Task,
+        jobs: Jobs,
+        seen: Option<&ThreadFigures>,
+        used: Option<f64>,
+    ) -> Self {
+        let by_hand = task
+            .reserved_us
+            .map(|runtime_us| runtime_us as f64 / task.period_us as f64);
+        let reserved = seen.map(|t| t.bandwidth_reserved).or(by_hand);
+        let used = seen.map(|t| t.bandwidth_used).or(used);
+        Self {
+            run,
+            task: task.name,
+            period_us: task.period_us,
+            missed_share: jobs.miss_ratio(),
+            jobs,
+            used,
+            reserved,
+            reserved_over_used: reserved
+                .zip(used)
+                .map(|(reserved, used)| reserved / used.max(1e-9)),
+            changes: seen.map(|t| t.changes),
+            exhaustions: seen.map(|t| t.exhaustions),
+        }
+    }
+}
+
+/// A run's name, and the response times in ms of the shortest task's jobs.
+type Responses = (&'static str, Vec<f64>);
+
+/// The response times that count, in ms.
+fn responses_ms(log: &Log, leave_out_s: f64) -> Vec<f64> {
+    let responses = log.responses(leave_out_s);
+    responses.iter().map(|(_, ms)| *ms).collect()
+}
+
+/// Runs the tasks in all ways, and publishes table, JSON and plot.
+pub(crate) fn run(machine: &Machine, args: &Args) -> anyhow::Result<()> {
+    let (ran, figures, responses) = match args.place {
+        Place::Live => live::run(machine, args)?,
+        Place::Vm => guest::run(machine, args)?,
+    };
+    draw(machine.out(), responses)?;
+    let paper = json!({
+        "source": "LFS++, Table I and Fig. 6 (Core 2 Duo P9600, no hogs, 79% load)",
+        "share_in_time_of_the_shortest": { "Linux": 0.57, "LFS++": 0.95 },
+        "share_below_1.5_ms_of_the_shortest": { "LFS++": 0.93 },
+    });
+    let table = table(&figures);
+    publish(machine.out(), &ran, NAME, &table, &figures, paper)
+}
+
+fn tasks(args: &Args, by_hand: bool) -> Vec<Task> {
+    TABLE_ONE
+        .into_iter()
+        .map(|(name, period_us, load)| {
+            let run_us = period_us as f64 * load;
+            let reserved_us = (run_us * (1.0 + args.hand_spread)).round() as u64;
+            Task {
+                name,
+                period_us,
+                run_us: run_us.round() as u64,
+                instances: 1,
+                reserved_us: by_hand.then_some(reserved_us),
+            }
+        })
+        .collect()
+}
+
+fn table(figures: &[Figures]) -> Table {
+    let mut table = Table::new([
+        "run", "task", "period", "jobs", "in time", "p50", "p99", "longest", "used", "reserved",
+        "ratio", "changes",
+    ]);
+    let percent = |share: f64| format!("{:.1}%", share * 100.0);
+    let or_dash = |text: Option<String>| text.unwrap_or_else(|| "-".into());
+    for f in figures {
+        table.row([
+            f.run.to_owned(),
+            f.task.to_owned(),
+            format!("{:.3} ms", f.period_us as f64 / 1000.0),
+            f.jobs.jobs.to_string(),
+            format!("{:.2}%", (1.0 - f.missed_share) * 100.0),
+            format!("{:.2} ms", f.jobs.response_p50_ms),
+            format!("{:.2} ms", f.jobs.response_p99_ms),
+            format!("{:.2} ms", f.jobs.response_max_ms),
+            or_dash(f.used.map(percent)),
+            or_dash(f.reserved.map(percent)),
+            or_dash(f.reserved_over_used.map(|r| format!("{r:.2}"))),
+            or_dash(f.changes.map(|n| n.to_string())),
+        ]);
+    }
+    table
+}
+
+/// Fig. 6: how the shortest task's response times are distributed.
+fn draw(out: &Path, responses: Vec<Responses>) -> anyhow::Result<()> {
+    let mut lines: Vec<Line> = responses
+        .into_iter()
+        .map(|(run, ms)| Line::new(run, Look::Steps, distribution(&ms)))
+        .collect();
+    let deadline_ms = TABLE_ONE[0].1 as f64 / 1000.0;
+    let deadline = vec![(deadline_ms, 0.0), (deadline_ms, 1.0)];
+    lines.push(Line::new("deadline", Look::Straight, deadline));
+    let figure = Figure {
+        title: "Response times of the task with the shortest period".into(),
+        x: Axis::logarithmic("response time (ms)", 0.5..1000.0),
+        y: Axis::linear("share of the jobs", 0.0..1.0),
+        lines,
+        names: Corner::LowerRight,
+    };
+    figure.draw(out, NAME)
+}
