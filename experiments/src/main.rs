@@ -13,6 +13,7 @@ mod machine;
 mod media;
 mod notification_latency;
 mod period_detection;
+mod player_deadlines;
 mod plot;
 mod predictors;
 mod recorded;
@@ -63,6 +64,8 @@ enum Experiment {
     AvDesync(av_desync::Args),
     /// Two tasks under SCHED_RR, reserved, and under onbeat (AQuoSA, experiment 1); in virtual time
     ReservationsVsRr(reservations_vs_rr::Args),
+    /// A player that drops frames by two rules, beside two rt-apps (timing exceptions, Tables 3 and 4); in virtual time
+    PlayerDeadlines(player_deadlines::Args),
     /// The three tasks of LFS++'s Table I beside 4 hogs
     ThreeRtApps(three_rt_apps::Args),
     /// onbeat's own CPU time while it tracks 200 periodic threads
@@ -108,6 +111,7 @@ fn run(cli: Cli) -> anyhow::Result<()> {
         Experiment::AdaptiveReservations(args) => adaptive_reservations::run(&machine, &args),
         Experiment::AvDesync(args) => av_desync::run(&machine, &args),
         Experiment::ReservationsVsRr(args) => reservations_vs_rr::run(&machine, &args),
+        Experiment::PlayerDeadlines(args) => player_deadlines::run(&machine, &args),
         Experiment::ThreeRtApps(args) => three_rt_apps::run(&machine, &args),
         Experiment::TrackingCost(args) => tracking_cost::run(&machine, &args),
         Experiment::LockTime(args) => lock_time::run(&machine, &args),

@@ -76,6 +76,12 @@ impl Guest {
         self
     }
 
+    /// Puts one more program or file into it: what a script's head would name after `needs:`.
+    pub(crate) fn need(mut self, word: impl Into<OsString>) -> Self {
+        self.arguments.extend(["--need".into(), word.into()]);
+        self
+    }
+
     /// Boots it and waits for its end, with what it says shown meanwhile. The results are put into a
     /// folder of the experiment's name among the figures, in place of an earlier run's.
     ///

@@ -21,16 +21,28 @@ pub(crate) struct Clip {
 impl Clip {
     /// The film of `seconds`, from the cache if it was made before.
     pub(crate) fn of(machine: &Machine, seconds: u64) -> anyhow::Result<Self> {
+        let picture = "testsrc2=size=1920x1080:rate=25,noise=alls=20:allf=t";
+        let sound = "sine=frequency=440:sample_rate=48000";
+        let made_of = ["-f", "lavfi", "-i", picture, "-f", "lavfi", "-i", sound];
+        let length = seconds.to_string();
+        let options = [
+            made_of.as_slice(),
+            &["-t", length.as_str(), "-pix_fmt", "yuv420p"],
+            &["-c:v", "libx264", "-preset", "superfast", "-b:v", "16M"],
+            &["-c:a", "aac"],
+        ];
+        Self::made(machine, &format!("{NAME}-{seconds}s"), &options.concat())
+    }
+
+    /// A film that ffmpeg makes with these options, from the cache if one of that name was made before.
+    pub(crate) fn made(machine: &Machine, name: &str, options: &[&str]) -> anyhow::Result<Self> {
         let folder = cache();
         fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
-        let path = folder.join(format!("{NAME}-{seconds}s.mkv"));
+        let path = folder.join(format!("{name}.mkv"));
         if !path.is_file() {
-            println!(
-                "making a film of {seconds} s, once; it is kept in {}",
-                folder.display()
-            );
+            println!("making a film, once; it is kept in {}", folder.display());
             let unfinished = path.with_extension("unfinished.mkv");
-            make(machine, &unfinished, seconds)?;
+            make(machine, &unfinished, options)?;
             fs::rename(&unfinished, &path).context("cannot name the film")?;
         }
         Ok(Self { path })
@@ -51,16 +63,11 @@ fn cache() -> PathBuf {
         .join("onbeat")
 }
 
-fn make(machine: &Machine, path: &Path, seconds: u64) -> anyhow::Result<()> {
-    let picture = "testsrc2=size=1920x1080:rate=25,noise=alls=20:allf=t";
-    let sound = "sine=frequency=440:sample_rate=48000";
+fn make(machine: &Machine, path: &Path, options: &[&str]) -> anyhow::Result<()> {
     let mut command = Command::new("ffmpeg");
     command
         .args(["-hide_banner", "-loglevel", "error", "-nostdin", "-y"])
-        .args(["-f", "lavfi", "-i", picture, "-f", "lavfi", "-i", sound])
-        .args(["-t", &seconds.to_string(), "-pix_fmt", "yuv420p"])
-        .args(["-c:v", "libx264", "-preset", "superfast", "-b:v", "16M"])
-        .args(["-c:a", "aac"])
+        .args(options)
         .arg(path)
         .stdout(Stdio::null());
     let messages = machine.file("film.stderr");
