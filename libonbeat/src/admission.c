@@ -17,19 +17,22 @@
 
 #include <onbeat/reserve.h>
 
-#define POLICY_DEADLINE 6
-
 int onbeat_attributes_get_(pid_t tid, struct onbeat_attributes *attributes)
 {
 	return syscall(SYS_sched_getattr, tid, attributes, sizeof(*attributes), 0) ? -errno : 0;
+}
+
+int onbeat_attributes_set_(pid_t tid, const struct onbeat_attributes *attributes)
+{
+	return syscall(SYS_sched_setattr, tid, attributes, 0) ? -errno : 0;
 }
 
 static int64_t permille_of_thread(pid_t tid)
 {
 	struct onbeat_attributes attributes;
 
-	if (onbeat_attributes_get_(tid, &attributes) || attributes.policy != POLICY_DEADLINE ||
-	    attributes.period_ns == 0)
+	if (onbeat_attributes_get_(tid, &attributes) ||
+	    attributes.policy != ONBEAT_POLICY_DEADLINE || attributes.period_ns == 0)
 		return 0;
 	/* Rounded up: what is reported free must be free. */
 	return (int64_t)((attributes.runtime_ns * 1000 + attributes.period_ns - 1) /

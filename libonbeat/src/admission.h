@@ -6,6 +6,9 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#define ONBEAT_POLICY_DEADLINE 6
+#define ONBEAT_RESET_ON_FORK 0x01
+
 struct onbeat_attributes {
 	uint32_t size;
 	uint32_t policy;
@@ -18,5 +21,6 @@ struct onbeat_attributes {
 };
 
 int onbeat_attributes_get_(pid_t tid, struct onbeat_attributes *attributes);
+int onbeat_attributes_set_(pid_t tid, const struct onbeat_attributes *attributes);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Reservations through SCHED_DEADLINE, for the threads of one process.
+ * Reservations through SCHED_DEADLINE, for threads of the own process and for whole processes.
  *
  * Threads keep their reset-on-fork flag set while attached, because the kernel refuses fork and clone
  * to a SCHED_DEADLINE thread without it. Everything that touches the scheduler goes through
@@ -10,10 +10,13 @@
 #include <onbeat/reserve.h>
 
 #include "admission.h"
+#include "guard.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <sched.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,14 +24,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#define POLICY_DEADLINE 6
-#define FLAG_RESET_ON_FORK 0x01
-/* What the kernel takes at least. */
-#define SHORTEST_RUNTIME_NS 1024
-
 struct member {
-	pid_t tid;
-	struct onbeat_attributes before;
+	struct onbeat_guarded guarded;
+	pid_t process; /* it was attached with this whole process; 0: by itself */
 	int64_t consumed_at_attach_ns;
 	struct member *next;
 };
@@ -46,12 +44,7 @@ struct scheduler {
 	int (*set)(pid_t tid, const struct onbeat_attributes *attributes);
 };
 
-static int direct_set(pid_t tid, const struct onbeat_attributes *attributes)
-{
-	return syscall(SYS_sched_setattr, tid, attributes, 0) ? -errno : 0;
-}
-
-static const struct scheduler direct = { onbeat_attributes_get_, direct_set };
+static const struct scheduler direct = { onbeat_attributes_get_, onbeat_attributes_set_ };
 static const struct scheduler *const scheduler = &direct;
 
 static _Thread_local char reason[256];
@@ -120,7 +113,8 @@ static int explain(int error, pid_t tid, const struct onbeat_attributes *wanted)
 		return refuse(error, "the kernel takes runtimes from 1024 ns and periods between "
 				     "kernel.sched_deadline_period_min_us and _max_us");
 	case -ESRCH:
-		return refuse(error, "this process has no thread %d", tid);
+		return refuse(error, "there is no thread %d, or not in the process that was meant",
+			      tid);
 	default:
 		return refuse(error, "thread %d: %s", tid, strerror(-error));
 	}
@@ -130,8 +124,8 @@ static int put_in_force(const struct onbeat_reservation *reservation, pid_t tid)
 {
 	struct onbeat_attributes wanted = {
 		.size = sizeof(wanted),
-		.policy = POLICY_DEADLINE,
-		.flags = FLAG_RESET_ON_FORK,
+		.policy = ONBEAT_POLICY_DEADLINE,
+		.flags = ONBEAT_RESET_ON_FORK,
 		.runtime_ns = (uint64_t)reservation->runtime_ns,
 		.deadline_ns = (uint64_t)reservation->deadline_ns,
 		.period_ns = (uint64_t)reservation->period_ns,
@@ -141,22 +135,35 @@ static int put_in_force(const struct onbeat_reservation *reservation, pid_t tid)
 	return error ? explain(error, tid, &wanted) : 0;
 }
 
-/* The thread's CPU time; the clock of any thread of this process can be read. */
+/*
+ * The thread's CPU time. One in another process has no clock that can be read, but a file, which is a tick
+ * behind.
+ */
 static int64_t consumed(pid_t tid)
 {
 	clockid_t clock = (clockid_t)((~(unsigned)tid << 3) | 6);
+	long long executed_ns = 0;
 	struct timespec time;
+	char path[64];
+	FILE *file;
 
-	if (clock_gettime(clock, &time))
+	if (clock_gettime(clock, &time) == 0)
+		return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
+	snprintf(path, sizeof(path), "/proc/%d/schedstat", tid);
+	file = fopen(path, "re");
+	if (!file)
 		return 0;
-	return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
+	if (fscanf(file, "%lld", &executed_ns) != 1)
+		executed_ns = 0;
+	fclose(file);
+	return executed_ns;
 }
 
 static struct member **find(struct onbeat_reservation *reservation, pid_t tid)
 {
 	struct member **member = &reservation->members;
 
-	while (*member && (*member)->tid != tid)
+	while (*member && (*member)->guarded.tid != tid)
 		member = &(*member)->next;
 	return member;
 }
@@ -184,29 +191,40 @@ int onbeat_reservation_create(struct onbeat_reservation **reservation, int64_t r
 	return 0;
 }
 
-int onbeat_reservation_attach(struct onbeat_reservation *reservation, pid_t tid)
+/* Whether `tid` is a thread of `process`. */
+static bool belongs(pid_t tid, pid_t process)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d", process, tid);
+	return access(path, F_OK) == 0;
+}
+
+static int attach(struct onbeat_reservation *reservation, pid_t tid, pid_t process)
 {
 	struct member *member;
-	char path[64];
 	int error;
 
-	tid = resolve(tid);
 	if (*find(reservation, tid))
 		return refuse(-EALREADY, "thread %d is attached already", tid);
-	snprintf(path, sizeof(path), "/proc/self/task/%d", tid);
-	if (access(path, F_OK))
+	if (!belongs(tid, process ? process : getpid()))
 		return explain(-ESRCH, tid, NULL);
 	member = calloc(1, sizeof(*member));
 	if (!member)
 		return refuse(-ENOMEM, "no memory to attach thread %d", tid);
-	member->tid = tid;
+	member->guarded.tid = tid;
+	member->guarded.started = onbeat_started_(tid);
+	member->process = process;
 	member->consumed_at_attach_ns = consumed(tid);
-	error = scheduler->get(tid, &member->before);
+	error = scheduler->get(tid, &member->guarded.before);
+	if (!error && process && process != getpid())
+		error = onbeat_guard_(&member->guarded);
 	if (error)
 		error = explain(error, tid, NULL);
 	else
 		error = put_in_force(reservation, tid);
 	if (error) {
+		onbeat_unguard_(&member->guarded);
 		free(member);
 		return error;
 	}
@@ -215,44 +233,91 @@ int onbeat_reservation_attach(struct onbeat_reservation *reservation, pid_t tid)
 	return 0;
 }
 
-/*
- * A thread that stops being SCHED_DEADLINE while it sleeps may keep its bandwidth in the kernel's account
- * (seen on 6.18) until that is counted anew: so it leaves with next to nothing.
- */
-static void shrink(const struct onbeat_reservation *reservation, pid_t tid)
+static int detach(struct onbeat_reservation *reservation, struct member **place)
 {
-	struct onbeat_attributes least = {
-		.size = sizeof(least),
-		.policy = POLICY_DEADLINE,
-		.flags = FLAG_RESET_ON_FORK,
-		.runtime_ns = SHORTEST_RUNTIME_NS,
-		.deadline_ns = (uint64_t)reservation->period_ns,
-		.period_ns = (uint64_t)reservation->period_ns,
-	};
+	struct member *member = *place;
+	pid_t tid = member->guarded.tid;
+	int64_t used_ns = consumed(tid) - member->consumed_at_attach_ns;
+	int error;
 
-	scheduler->set(tid, &least);
+	reservation->consumed_ns += used_ns > 0 ? used_ns : 0;
+	*place = member->next;
+	error = onbeat_put_back_(&member->guarded, (uint64_t)reservation->period_ns);
+	onbeat_unguard_(&member->guarded);
+	free(member);
+	return error ? explain(error, tid, NULL) : 0;
+}
+
+int onbeat_reservation_attach(struct onbeat_reservation *reservation, pid_t tid)
+{
+	return attach(reservation, resolve(tid), 0);
 }
 
 int onbeat_reservation_detach(struct onbeat_reservation *reservation, pid_t tid)
 {
 	struct member **place;
-	struct member *member;
-	int64_t used_ns;
-	int error;
 
 	tid = resolve(tid);
 	place = find(reservation, tid);
-	member = *place;
-	if (!member)
+	if (!*place)
 		return refuse(-ENOENT, "thread %d is not attached", tid);
-	used_ns = consumed(tid) - member->consumed_at_attach_ns;
-	reservation->consumed_ns += used_ns > 0 ? used_ns : 0;
-	*place = member->next;
-	if (tid != resolve(0))
-		shrink(reservation, tid);
-	error = scheduler->set(tid, &member->before);
-	free(member);
-	return error ? explain(error, tid, NULL) : 0;
+	return detach(reservation, place);
+}
+
+/* Detaches what was attached with `process`; how many threads that were. */
+static int detach_all(struct onbeat_reservation *reservation, pid_t process)
+{
+	struct member **place = &reservation->members;
+	int count = 0;
+
+	while (*place) {
+		if ((*place)->process == process) {
+			detach(reservation, place);
+			count++;
+		} else {
+			place = &(*place)->next;
+		}
+	}
+	return count;
+}
+
+int onbeat_reservation_attach_process(struct onbeat_reservation *reservation, pid_t process)
+{
+	struct dirent *entry;
+	char path[64];
+	char why[sizeof(reason)];
+	int error = 0;
+	DIR *tasks;
+
+	process = process ? process : getpid();
+	snprintf(path, sizeof(path), "/proc/%d/task", process);
+	tasks = opendir(path);
+	if (!tasks)
+		return refuse(-ESRCH, "there is no process %d", process);
+	while (!error && (entry = readdir(tasks))) {
+		pid_t tid = (pid_t)strtol(entry->d_name, NULL, 10);
+
+		/* One that is attached by itself stays so; one that has ended meanwhile needs nothing. */
+		if (tid > 0 && !*find(reservation, tid))
+			error = attach(reservation, tid, process);
+		if (error == -ESRCH)
+			error = 0;
+	}
+	closedir(tasks);
+	if (!error)
+		return 0;
+	memcpy(why, reason, sizeof(why));
+	detach_all(reservation, process);
+	memcpy(reason, why, sizeof(why));
+	return error;
+}
+
+int onbeat_reservation_detach_process(struct onbeat_reservation *reservation, pid_t process)
+{
+	process = process ? process : getpid();
+	if (detach_all(reservation, process) == 0)
+		return refuse(-ENOENT, "process %d is not attached", process);
+	return 0;
 }
 
 int onbeat_reservation_change(struct onbeat_reservation *reservation, int64_t runtime_ns,
@@ -268,7 +333,7 @@ int onbeat_reservation_change(struct onbeat_reservation *reservation, int64_t ru
 	reservation->deadline_ns = deadline_ns;
 	reservation->period_ns = period_ns;
 	for (member = reservation->members; member && !error; member = member->next) {
-		error = put_in_force(reservation, member->tid);
+		error = put_in_force(reservation, member->guarded.tid);
 		/* One that has ended needs nothing any more. */
 		if (error == -ESRCH)
 			error = 0;
@@ -283,7 +348,7 @@ int onbeat_reservation_change(struct onbeat_reservation *reservation, int64_t ru
 
 		memcpy(why, reason, sizeof(why));
 		for (member = reservation->members; member; member = member->next)
-			put_in_force(reservation, member->tid);
+			put_in_force(reservation, member->guarded.tid);
 		memcpy(reason, why, sizeof(why));
 	}
 	return error;
@@ -298,7 +363,7 @@ int onbeat_reservation_query(struct onbeat_reservation *reservation,
 	state->consumed_ns = reservation->consumed_ns;
 	state->threads = 0;
 	for (const struct member *member = reservation->members; member; member = member->next) {
-		int64_t used_ns = consumed(member->tid) - member->consumed_at_attach_ns;
+		int64_t used_ns = consumed(member->guarded.tid) - member->consumed_at_attach_ns;
 
 		state->consumed_ns += used_ns > 0 ? used_ns : 0;
 		state->threads++;
@@ -311,6 +376,6 @@ void onbeat_reservation_destroy(struct onbeat_reservation *reservation)
 	if (!reservation)
 		return;
 	while (reservation->members)
-		onbeat_reservation_detach(reservation, reservation->members->tid);
+		detach(reservation, &reservation->members);
 	free(reservation);
 }

@@ -51,7 +51,7 @@ int main(void)
 		       "does not hold");
 	expect_refusal(onbeat_reservation_create(&reservation, 0, 4 * MS, 10 * MS), -EINVAL, "0 < runtime");
 	check(onbeat_reservation_create(&reservation, 2 * MS, 100 * MS, 100 * MS) == 0);
-	expect_refusal(onbeat_reservation_attach(reservation, 1), -ESRCH, "no thread 1");
+	expect_refusal(onbeat_reservation_attach(reservation, 1), -ESRCH, "there is no thread 1");
 	expect_refusal(onbeat_reservation_detach(reservation, 0), -ENOENT, "not attached");
 
 	error = onbeat_reservation_attach(reservation, 0);

@@ -8,8 +8,12 @@
  *
  * Every function returns 0 or a negative errno value; onbeat_reservation_reason() then says in words
  * what happened and what to do. A reservation is used by one thread at a time; different reservations
- * are independent. Threads of the calling process can be attached, no others: so what is attached ends
- * with the process.
+ * are independent.
+ *
+ * What is attached is put back when it is detached, when the reservation is destroyed, and when the
+ * process ends, however that comes about: its own threads end with it, and those of other processes are
+ * put back by a guard, a small process that the first of them starts. Only if the guard is killed as well
+ * do they keep what they were given.
  */
 #ifndef ONBEAT_RESERVE_H
 #define ONBEAT_RESERVE_H
@@ -49,6 +53,16 @@ int onbeat_reservation_attach(struct onbeat_reservation *reservation, pid_t tid)
 
 /* Gives the thread back the policy it had. -ENOENT if it is not attached; -ESRCH if it has ended. */
 int onbeat_reservation_detach(struct onbeat_reservation *reservation, pid_t tid);
+
+/*
+ * Gives the reservation to each thread that the process `process` has now, or to none if one is refused; 0
+ * is the caller's own. Threads that it starts later are not attached; call it again for them.
+ * Errors as for attach; -ESRCH if there is no such process.
+ */
+int onbeat_reservation_attach_process(struct onbeat_reservation *reservation, pid_t process);
+
+/* Gives the threads that were attached with their process back the policies they had. -ENOENT if none is. */
+int onbeat_reservation_detach_process(struct onbeat_reservation *reservation, pid_t process);
 
 /*
  * Changes the times for all attached threads, or, if one of them is refused, for none.

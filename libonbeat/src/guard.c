@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * A process that puts back what its parent attached in other processes, once the parent is gone.
+ *
+ * What a thread of the own process has ends with the process. A thread of another one would keep its
+ * reservation if the process that gave it were killed. So the first such attach starts a guard: it reads
+ * from a socket what was attached and what it had before, and when the parent ends, by whatever signal, or
+ * execs, it puts all of that back and ends. Only if both are killed is nothing put back.
+ *
+ * The guard is made by a bare clone without a signal to the parent: a program that waits for its children
+ * never sees it, and no fork handler runs. Between that and its end it calls what is async-signal-safe, for
+ * the parent may have had threads that held locks.
+ */
+#include "guard.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define SHORTEST_RUNTIME_NS 1024
+#define MOST_GUARDED 4096
+
+struct message {
+	bool attached;
+	struct onbeat_guarded guarded;
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static int to_guard = -1;
+static pid_t guarded_process;
+
+/* "/proc/TID/stat" without a library call. */
+static void stat_path(char *path, pid_t tid)
+{
+	char digits[12];
+	int count = 0;
+
+	memcpy(path, "/proc/", 6);
+	path += 6;
+	do {
+		digits[count++] = (char)('0' + tid % 10);
+		tid /= 10;
+	} while (tid);
+	while (count)
+		*path++ = digits[--count];
+	memcpy(path, "/stat", 6);
+}
+
+uint64_t onbeat_started_(pid_t tid)
+{
+	char path[32], text[1024];
+	const char *at;
+	uint64_t started = 0;
+	ssize_t length;
+	int fd;
+
+	stat_path(path, tid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return 0;
+	length = read(fd, text, sizeof(text) - 1);
+	close(fd);
+	if (length <= 0)
+		return 0;
+	text[length] = 0;
+	/* The second figure is a name in parentheses, which may hold anything. */
+	at = strrchr(text, ')');
+	for (int figure = 2; at && figure < 22; figure++)
+		at = strchr(at + 1, ' ');
+	for (at = at ? at + 1 : ""; *at >= '0' && *at <= '9'; at++)
+		started = started * 10 + (uint64_t)(*at - '0');
+	return started;
+}
+
+/*
+ * A thread that stops being SCHED_DEADLINE while it sleeps may keep its bandwidth in the kernel's account
+ * (seen on 6.18) until that is counted anew: so it leaves with next to nothing.
+ */
+static void shrink(pid_t tid, uint64_t period_ns)
+{
+	struct onbeat_attributes least = {
+		.size = sizeof(least),
+		.policy = ONBEAT_POLICY_DEADLINE,
+		.flags = ONBEAT_RESET_ON_FORK,
+		.runtime_ns = SHORTEST_RUNTIME_NS,
+		.deadline_ns = period_ns,
+		.period_ns = period_ns,
+	};
+
+	onbeat_attributes_set_(tid, &least);
+}
+
+int onbeat_put_back_(const struct onbeat_guarded *guarded, uint64_t period_ns)
+{
+	struct onbeat_attributes now;
+	int error;
+
+	if (guarded->started != onbeat_started_(guarded->tid))
+		return -ESRCH;
+	error = onbeat_attributes_get_(guarded->tid, &now);
+	/* Whoever took the reservation away meanwhile had the last word. */
+	if (error || now.policy != ONBEAT_POLICY_DEADLINE)
+		return error;
+	if (guarded->tid != (pid_t)syscall(SYS_gettid))
+		shrink(guarded->tid, period_ns ? period_ns : now.period_ns);
+	return onbeat_attributes_set_(guarded->tid, &guarded->before);
+}
+
+static void note(struct onbeat_guarded *table, int *count, const struct message *message)
+{
+	for (int i = 0; i < *count; i++) {
+		if (table[i].tid == message->guarded.tid &&
+		    table[i].started == message->guarded.started) {
+			table[i] = table[--*count];
+			break;
+		}
+	}
+	if (message->attached && *count < MOST_GUARDED)
+		table[(*count)++] = message->guarded;
+}
+
+static void guard(int from, int parent)
+{
+	static struct onbeat_guarded table[MOST_GUARDED];
+	struct pollfd watched[] = { { from, POLLIN, 0 }, { parent, POLLIN, 0 } };
+	struct message message;
+	int count = 0;
+
+	for (;;) {
+		if (poll(watched, 2, -1) < 0)
+			continue;
+		/* What the parent said before it ended comes first. */
+		if (watched[0].revents & POLLIN &&
+		    read(from, &message, sizeof(message)) == sizeof(message))
+			note(table, &count, &message);
+		else if (watched[0].revents || watched[1].revents)
+			break;
+	}
+	while (count)
+		onbeat_put_back_(&table[--count], 0);
+	_exit(0);
+}
+
+/* In the guard: nothing of the program's stays open, and no signal but SIGKILL ends it. */
+static void become_guard(int from, int parent)
+{
+	sigset_t all;
+
+	sigfillset(&all);
+	sigprocmask(SIG_SETMASK, &all, NULL);
+	setsid();
+	prctl(PR_SET_NAME, "onbeat-guard");
+	/* Both out of the way first: either may be 0 or 1. */
+	from = fcntl(from, F_DUPFD, 2);
+	parent = fcntl(parent, F_DUPFD, 2);
+	if (dup2(from, 0) == 0 && dup2(parent, 1) == 1 && !syscall(SYS_close_range, 2, ~0U, 0))
+		guard(0, 1);
+	_exit(1);
+}
+
+/* Starts the guard of this process, if it has none; 0, or -errno. */
+static int start_guard(void)
+{
+	int ends[2], parent;
+	pid_t child;
+	int error;
+
+	if (to_guard >= 0 && guarded_process == getpid())
+		return 0;
+	if (to_guard >= 0)
+		close(to_guard);
+	to_guard = -1;
+	parent = (int)syscall(SYS_pidfd_open, getpid(), 0);
+	if (parent < 0)
+		return -errno;
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends)) {
+		error = -errno;
+		close(parent);
+		return error;
+	}
+	child = (pid_t)syscall(SYS_clone, 0, NULL, NULL, NULL, NULL);
+	if (child == 0) {
+		close(ends[1]);
+		become_guard(ends[0], parent);
+	}
+	error = child < 0 ? -errno : 0;
+	close(ends[0]);
+	close(parent);
+	if (error) {
+		close(ends[1]);
+		return error;
+	}
+	to_guard = ends[1];
+	guarded_process = getpid();
+	return 0;
+}
+
+static int tell(bool attached, const struct onbeat_guarded *guarded)
+{
+	struct message message = { attached, *guarded };
+
+	return send(to_guard, &message, sizeof(message), MSG_NOSIGNAL) == sizeof(message) ? 0
+											  : -errno;
+}
+
+int onbeat_guard_(const struct onbeat_guarded *guarded)
+{
+	int error;
+
+	pthread_mutex_lock(&lock);
+	error = start_guard();
+	if (!error)
+		error = tell(true, guarded);
+	pthread_mutex_unlock(&lock);
+	return error;
+}
+
+void onbeat_unguard_(const struct onbeat_guarded *guarded)
+{
+	pthread_mutex_lock(&lock);
+	if (to_guard >= 0 && guarded_process == getpid())
+		tell(false, guarded);
+	pthread_mutex_unlock(&lock);
+}

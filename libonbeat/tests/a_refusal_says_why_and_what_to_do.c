@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* -EPERM has two causes, which the reason tells apart: no privilege, and a thread that may not run everywhere. */
+#include <onbeat/reserve.h>
+
+#include <errno.h>
+#include <sched.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "check.h"
+
+#define NOBODY 65534
+
+static void expect(int error, const char *cause, const char *remedy)
+{
+	if (error != -EPERM || !strstr(onbeat_reservation_reason(), cause) ||
+	    !strstr(onbeat_reservation_reason(), remedy)) {
+		fprintf(stderr, "%s: %s\n", strerror(-error), onbeat_reservation_reason());
+		exit(1);
+	}
+}
+
+static void unprivileged(struct onbeat_reservation *reservation)
+{
+	if (geteuid() == 0)
+		check(setresgid(NOBODY, NOBODY, NOBODY) == 0 && setresuid(NOBODY, NOBODY, NOBODY) == 0);
+	expect(onbeat_reservation_attach(reservation, 0), "needs CAP_SYS_NICE", "run as root");
+	expect(onbeat_reservation_attach_process(reservation, 0), "needs CAP_SYS_NICE", "run as root");
+}
+
+static void pinned(struct onbeat_reservation *reservation)
+{
+	cpu_set_t allowed;
+
+	CPU_ZERO(&allowed);
+	CPU_SET(0, &allowed);
+	if (geteuid() != 0 || sysconf(_SC_NPROCESSORS_ONLN) < 2 || sched_setaffinity(0, sizeof(allowed), &allowed))
+		return;
+	expect(onbeat_reservation_attach(reservation, 0), "may not run on every CPU", "sched_setaffinity");
+}
+
+int main(void)
+{
+	void (*const refused[])(struct onbeat_reservation *) = { unprivileged, pinned };
+	struct onbeat_reservation *reservation;
+	int status;
+
+	check(onbeat_reservation_create(&reservation, 2000000, 100000000, 100000000) == 0);
+	for (int i = 0; i < 2; i++) {
+		pid_t child = fork();
+
+		check(child >= 0);
+		if (child == 0) {
+			refused[i](reservation);
+			exit(0);
+		}
+		check(waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0);
+	}
+	onbeat_reservation_destroy(reservation);
+	return 0;
+}
