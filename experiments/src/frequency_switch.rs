@@ -2,6 +2,7 @@
 //! manager in the loop and with one that knows nothing of the task; for both ways of asking for a frequency.
 
 use std::fs;
+use std::ops::Range;
 use std::path::Path;
 
 use anyhow::{Context, anyhow};
@@ -17,6 +18,9 @@ const NAME: &str = "frequency-switch";
 
 /// The task's period.
 const PERIOD_MS: f64 = 100.0;
+
+/// The jobs in the plots, counted from the fall.
+const SHOWN: Range<f64> = -10.0..40.0;
 
 /// What it is run with.
 #[derive(Debug, clap::Args)]
@@ -155,10 +159,11 @@ fn figures_of(
     mode_change_protocol: bool,
 ) -> anyhow::Result<Figures> {
     let highest = jobs.iter().map(|job| job.khz).max().unwrap_or(0);
-    // The frequency is the highest while the load lasts.
-    let fell = jobs
-        .iter()
-        .position(|job| job.khz < highest)
+    // It may be lower before the load begins; while that lasts it is the highest.
+    let highest_until = jobs.iter().rposition(|job| job.khz == highest);
+    let fell = highest_until
+        .map(|last| last + 1)
+        .filter(|&next| next < jobs.len())
         .ok_or_else(|| anyhow!("the frequency never fell: give the run more jobs"))?;
     let from = fell.saturating_sub(1);
     let (before, after) = jobs.split_at(from);
@@ -225,6 +230,7 @@ fn line(jobs: &[Job], fell_at_job: u64, how: &str) -> Line {
     let points = jobs
         .iter()
         .map(|job| (job.number as f64 - fell_at_job as f64, job.response_ms()))
+        .filter(|(job, _)| SHOWN.contains(job))
         .collect();
     Line::new(&format!("{how} the protocol"), Look::Marked, points)
 }
@@ -234,11 +240,11 @@ fn draw(
     mut lines: Vec<Line>,
     (governor, predictor, whose): (&str, &str, &str),
 ) -> anyhow::Result<()> {
-    let period = vec![(-10.0, PERIOD_MS), (40.0, PERIOD_MS)];
+    let period = vec![(SHOWN.start, PERIOD_MS), (SHOWN.end, PERIOD_MS)];
     lines.push(Line::new("period", Look::Straight, period));
     let figure = Figure {
         title: format!("A fall from 2.4 to 1.5 GHz, {whose} controller, {governor}"),
-        x: Axis::linear("job after the fall", -10.0..40.0),
+        x: Axis::linear("job after the fall", SHOWN),
         y: Axis::linear("completion time (ms)", 0.0..140.0),
         lines,
         names: Corner::UpperRight,
@@ -252,7 +258,7 @@ mod tests {
 
     #[test]
     fn overruns_are_counted_from_the_job_before_the_fall() {
-        let log = "0 0 10 130000 30000 2400000\n\
+        let log = "0 0 10 130000 30000 1500000\n\
                    1 100000 130010 143000 13000 2400000\n\
                    2 200000 200010 305000 20000 2400000\n\
                    3 300000 305010 326000 21000 1500000\n\

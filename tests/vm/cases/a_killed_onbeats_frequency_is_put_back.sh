@@ -8,7 +8,15 @@ settings() {
     (cd "$policy" && cat scaling_governor scaling_min_freq scaling_max_freq scaling_setspeed) | tr '\n' ' '
 }
 
-# Kills an onbeat that has lowered the frequency to 800 MHz, and has the lower one set for a moment.
+# The kernel puts limits in force a moment after they are written.
+wait_for() { # SETTINGS
+    for _ in $(seq 100); do
+        [ "$(settings)" != "$1" ] || break
+        usleep 100000
+    done
+}
+
+# Starts an onbeat, and kills it when it has lowered the frequency to 800 MHz.
 kill_one() { # NAME
     rm -f "/results/$1.jsonl"
     sleep 1000 &
@@ -25,12 +33,14 @@ kill_one() { # NAME
 onbeat doctor >/results/doctor || true
 check "the doctor sees the frequencies" "$(grep -c '6 speeds from 300 MHz to 1000 MHz; governor schedutil' /results/doctor)" = 1
 
+before="schedutil 500000 1000000 <unsupported> "
 echo 500000 >"$policy/scaling_min_freq"
-before=$(settings)
+wait_for "$before"
+check "the administrator's limit is in force" "$(settings)" = "$before"
 kill_one limits
 check "under schedutil the limits are onbeat's" "$(settings)" != "$before"
 onbeat restore
-usleep 100000
+wait_for "$before"
 check "they are as before" "$(settings)" = "$before"
 
 echo userspace >"$policy/scaling_governor"
