@@ -1,7 +1,7 @@
 //! A thread whose rhythm is known: its beats are tracked, its jobs cut out, their demand kept, and
 //! the runtime that its next jobs need predicted.
 
-use onbeat_decide::predictor::{self, Predictor};
+use onbeat_decide::predictor::{self, Parameters, Predictor};
 use onbeat_infer::demand::Profiler;
 use onbeat_infer::jobs::{self, Separator, Substitutes};
 use onbeat_infer::period::{Beat, Tracker};
@@ -69,10 +69,21 @@ impl Kept {
         kept
     }
 
-    /// Starts from what the thread says itself.
-    pub(crate) fn told(rhythm: Rhythm, now: Instant, settings: &Settings) -> Self {
+    /// Starts from what the thread says itself: its rhythm, and what share of its jobs may overrun, if it
+    /// said that.
+    pub(crate) fn told(
+        rhythm: Rhythm,
+        overruns: Option<f64>,
+        now: Instant,
+        settings: &Settings,
+    ) -> Self {
+        let parameters = Parameters {
+            overruns: overruns.unwrap_or(settings.parameters.overruns),
+            ..settings.parameters
+        };
         Self {
             told: Some(rhythm),
+            predictor: predictor::build(settings.predictor, parameters),
             ..Self::new(rhythm, std::iter::empty(), now, settings)
         }
     }

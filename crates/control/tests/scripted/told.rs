@@ -123,6 +123,25 @@ fn budgets_follow_the_jobs_that_are_marked() {
 }
 
 #[test]
+fn the_share_of_jobs_that_are_to_be_in_time_decides_about_the_budget() {
+    let runtime = |permille| {
+        let mut marker = Marker::new();
+        let period = ms(40);
+        let started = Said::RealTimeStarted { period, permille };
+        marker.says(started, at_ms(995), at_ms(990));
+        let mut noise = Noise(11);
+        for job in 0..600 {
+            let long = if job % 25 == 7 { ms(14) } else { ms(8) };
+            marker.job(at_ms(1000 + 40 * job), long, &mut noise);
+        }
+        last_runtime(&marker.play())
+    };
+    let (strict, lenient) = (runtime(999), runtime(900));
+    assert!(strict >= ms(14), "{strict}");
+    assert!(lenient < ms(10), "{lenient}");
+}
+
+#[test]
 fn a_liar_gains_nothing_lasting() {
     let honest = film(3000, false, |_| ms(8)).play();
     let liar = film(3000, true, |_| ms(8)).play();

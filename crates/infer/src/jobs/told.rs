@@ -34,6 +34,7 @@ const SAME: f64 = 0.05;
 #[derive(Clone, Debug, Default)]
 pub struct Told {
     declared: Option<Span>,
+    permille: u32,
     distances: VecDeque<Span>,
     /// The last release that followed a sleep.
     anchor: Option<Instant>,
@@ -64,8 +65,9 @@ impl Told {
                 None
             }
             Said::JobEnded => self.end(mark),
-            Said::RealTimeStarted { period, .. } => {
+            Said::RealTimeStarted { period, permille } => {
                 self.declared = (!period.is_zero()).then_some(period);
+                self.permille = permille;
                 None
             }
             Said::RealTimeExited => {
@@ -90,6 +92,13 @@ impl Told {
             jitter: self.jitter(),
             confidence: 1.0,
         })
+    }
+
+    /// The share of jobs that may be late, as the thread told it: one less rho (GRACE-OS, section 3.1).
+    #[must_use]
+    pub fn overruns(&self) -> Option<f64> {
+        let is_share = (1..=1000).contains(&self.permille);
+        is_share.then(|| 1.0 - f64::from(self.permille) / 1000.0)
     }
 
     /// When the job at hand, or else the last one, is to be done.
@@ -275,6 +284,8 @@ mod tests {
         assert_eq!(told.rhythm(), None);
         job(&mut told, 100, 5, &mut cpu);
         assert_eq!(told.rhythm().unwrap().period, Span::from_ms(40));
+
+        assert_eq!(told.overruns().map(|o| (o * 1000.0).round()), Some(50.0));
 
         let (mut liar, mut cpu) = (Told::default(), 0);
         liar.hear(&start(1));
