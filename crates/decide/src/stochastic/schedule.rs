@@ -1,0 +1,195 @@
+//! At which speed a job runs, by how much it has computed (GRACE-OS, section 2.4).
+//!
+//! The energy of a cycle grows with the square of the speed, and a cycle is needed only if the job demands so
+//! much. The expected energy of a job is the sum over the groups of the histogram of s (1 - F) f^2, with the
+//! group's size s, the probability 1 - F that a job needs more, and its speed f; the sum of s / f must fit into
+//! the time T (eq. 8 and 9). Without bounds on the speed the least is at f proportional to the cube root of
+//! 1 / (1 - F) (eq. 12). A CPU has bounds; with them the least is the same rule cut off at both ends, with the factor
+//! that fills T, which one bisection finds.
+//!
+//! The paper's text has a job speed up when it has computed the *end* of a group, while its condition on the
+//! time (eq. 9) counts the group itself at that speed. Here a group runs at its own speed, so that the time
+//! suffices.
+
+use onbeat_model::{Ladder, Span, Speed};
+
+use super::histogram::{Bound, Budget, Histogram};
+
+/// A job that has computed `after` runs at `speed` from there on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Point {
+    /// What it has computed, in time at the highest speed.
+    pub after: Span,
+    /// The speed.
+    pub speed: Speed,
+}
+
+/// The speeds of a job: the first point is at zero, and both numbers grow from point to point.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Schedule {
+    first: Speed,
+    later: Vec<Point>,
+}
+
+/// How a wanted speed becomes one that the CPU has.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Rounding {
+    /// The next higher one, for the whole group (the paper's).
+    #[default]
+    Up,
+    /// A part of the group at the next lower one, the rest at the next higher one, so that the group takes the
+    /// time it would at the wanted speed: closer, at the cost of more changes (Ishihara and Yasuura 1998).
+    Two,
+}
+
+impl Schedule {
+    /// Always the same speed.
+    #[must_use]
+    pub const fn uniform(speed: Speed) -> Self {
+        Self {
+            first: speed,
+            later: Vec::new(),
+        }
+    }
+
+    /// The schedule of a job with this budget, the least expected energy within `time`.
+    #[must_use]
+    pub fn stochastic(
+        histogram: &Histogram,
+        budget: &Budget,
+        time: Span,
+        speeds: &Ladder,
+        rounding: Rounding,
+    ) -> Self {
+        let groups = groups(histogram.up_to(budget));
+        let highest = speeds.highest();
+        let lowest = speeds.lowest().ratio(highest);
+        let mut points = Vec::new();
+        for (group, ratio) in groups.iter().zip(ideal(&groups, time, lowest)) {
+            // A hundredth of a kHz above a speed that there is must not cost the next one.
+            let khz = (ratio * highest.as_khz() as f64 - 0.01).ceil() as u64;
+            let above = speeds.at_least(Speed::from_khz(khz).unwrap_or(speeds.lowest()));
+            let below = speeds.below(above).filter(|_| rounding == Rounding::Two);
+            if let Some(below) = below {
+                let slowly = part_at(below.ratio(highest), above.ratio(highest), ratio);
+                if slowly > 0.0 {
+                    points.push(Point {
+                        after: group.from,
+                        speed: below,
+                    });
+                    points.push(Point {
+                        after: group.from + group.size.scale(slowly),
+                        speed: above,
+                    });
+                    continue;
+                }
+            }
+            points.push(Point {
+                after: group.from,
+                speed: above,
+            });
+        }
+        Self::merged(speeds.lowest(), &points)
+    }
+
+    /// Points at which the speed does not grow are left out.
+    fn merged(lowest: Speed, points: &[Point]) -> Self {
+        let mut schedule = Self::uniform(points.first().map_or(lowest, |point| point.speed));
+        for point in points {
+            if point.speed > schedule.last() {
+                schedule.later.push(*point);
+            }
+        }
+        schedule
+    }
+
+    fn last(&self) -> Speed {
+        self.later.last().map_or(self.first, |point| point.speed)
+    }
+
+    /// All points, the first at zero.
+    pub fn points(&self) -> impl Iterator<Item = Point> + '_ {
+        let first = Point {
+            after: Span::ZERO,
+            speed: self.first,
+        };
+        std::iter::once(first).chain(self.later.iter().copied())
+    }
+
+    /// The speed of a job that has computed `done`, and how much it will have when that changes.
+    #[must_use]
+    pub fn at(&self, done: Span) -> (Speed, Option<Span>) {
+        let passed = self.later.partition_point(|point| point.after <= done);
+        let now = passed.checked_sub(1).and_then(|last| self.later.get(last));
+        let speed = now.map_or(self.first, |point| point.speed);
+        (speed, self.later.get(passed).map(|point| point.after))
+    }
+
+    /// How long a job that computes `demand` takes if it is never interrupted.
+    #[must_use]
+    pub fn duration(&self, demand: Span, highest: Speed) -> Span {
+        let ends = self.points().skip(1).map(|point| point.after);
+        self.points()
+            .zip(ends.chain([Span::MAX]))
+            .map(|(point, end)| (end.min(demand) - point.after).scale(highest.ratio(point.speed)))
+            .sum()
+    }
+}
+
+/// What is computed between two boundaries.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Group {
+    pub(super) from: Span,
+    pub(super) size: Span,
+    /// The probability that a job needs more than this group: 1 - F.
+    pub(super) beyond: f64,
+}
+
+pub(super) fn groups(bounds: &[Bound]) -> Vec<Group> {
+    let begins = std::iter::once(Span::ZERO).chain(bounds.iter().map(|bound| bound.demand));
+    begins
+        .zip(bounds)
+        .filter(|(from, bound)| *from < bound.demand)
+        .map(|(from, bound)| Group {
+            from,
+            size: bound.demand - from,
+            beyond: (1.0 - bound.within).max(0.0),
+        })
+        .collect()
+}
+
+/// The speed of each group as a ratio of the highest one: from `lowest` to 1, of the least expected energy among
+/// those that fit into `time`; all 1 if even these do not.
+pub(super) fn ideal(groups: &[Group], time: Span, lowest: f64) -> Vec<f64> {
+    let speeds = |factor: f64| {
+        groups.iter().map(move |group| {
+            // Nobody ever needed the last group: it costs no expected energy, so it takes no time.
+            (factor / group.beyond.cbrt()).clamp(lowest, 1.0)
+        })
+    };
+    let fits = |factor: f64| {
+        let sizes = groups.iter().map(|group| group.size.as_ns() as f64);
+        let taken: f64 = sizes
+            .zip(speeds(factor))
+            .map(|(size, speed)| size / speed)
+            .sum();
+        taken <= time.as_ns() as f64
+    };
+    // From a factor at which all groups are at the lowest speed or beyond it, to one where all are at full.
+    let (mut low, mut high) = (0.0, 1.0);
+    for _ in 0..60 {
+        let middle = (low + high) / 2.0;
+        if fits(middle) {
+            high = middle;
+        } else {
+            low = middle;
+        }
+    }
+    speeds(high).collect()
+}
+
+/// Which part of the work is done at `below` if the rest is done at `above` and the whole takes as long as at
+/// `wanted`.
+fn part_at(below: f64, above: f64, wanted: f64) -> f64 {
+    ((1.0 / wanted - 1.0 / above) / (1.0 / below - 1.0 / above)).clamp(0.0, 1.0)
+}
