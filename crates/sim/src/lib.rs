@@ -25,6 +25,7 @@ pub mod scenario;
 pub mod seam;
 pub mod workload;
 
+mod least;
 mod work;
 
 pub use machine::{Costs, Cpus, Machine};

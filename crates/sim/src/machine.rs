@@ -14,6 +14,7 @@ mod thread;
 
 use onbeat_model::{Burst, Instant, Span, Speed, TaskId};
 
+use crate::least::Least;
 use crate::observe::{Completion, Stretch};
 use crate::workload::{JobSpec, Workload};
 use crate::{CpuIndex, Observer, Policy, TaskIndex, Work};
@@ -23,6 +24,8 @@ pub use desk::Desk;
 use desk::Timer;
 use thread::{State, Thread};
 
+const NEVER: Instant = Instant::from_ns(u64::MAX);
+
 /// A machine with its tasks, run by policy `P` and watched by `O`.
 #[derive(Debug)]
 pub struct Machine<P, O = ()> {
@@ -30,6 +33,8 @@ pub struct Machine<P, O = ()> {
     policy: P,
     observer: O,
     cpus: Vec<Cpu>,
+    /// When each CPU comes to the end of what was planned for it.
+    stops: Least<Instant>,
     threads: Vec<Thread>,
     jobs_done: u64,
     switches: u64,
@@ -44,6 +49,7 @@ impl<P: Policy, O: Observer> Machine<P, O> {
             policy,
             observer,
             cpus: (0..cpus.count).map(|_| Cpu::new(cpus)).collect(),
+            stops: Least::new(cpus.count, NEVER),
             threads: Vec::new(),
             jobs_done: 0,
             switches: 0,
@@ -140,10 +146,10 @@ impl<P: Policy, O: Observer> Machine<P, O> {
         self.settle();
         while let Some(next) = self.next_event().filter(|&next| next <= until) {
             self.desk.advance(next);
-            for cpu in 0..self.cpus.len() {
-                if self.cpus[cpu].stop <= next {
-                    self.stop(cpu);
-                }
+            while let (cpu, stop) = self.stops.first()
+                && stop <= next
+            {
+                self.stop(cpu);
             }
             while let Some(timer) = self.desk.due() {
                 match timer {
@@ -165,8 +171,7 @@ impl<P: Policy, O: Observer> Machine<P, O> {
     }
 
     fn next_event(&self) -> Option<Instant> {
-        let stop = self.cpus.iter().map(|cpu| cpu.stop).min();
-        let stop = stop.filter(|&stop| stop < Instant::from_ns(u64::MAX));
+        let stop = Some(self.stops.first().1).filter(|&stop| stop < NEVER);
         match (stop, self.desk.next_timer()) {
             (Some(a), Some(b)) => Some(a.min(b)),
             (a, b) => a.or(b),
@@ -196,7 +201,7 @@ impl<P: Policy, O: Observer> Machine<P, O> {
         {
             self.burst_done(task, cpu);
         }
-        self.cpus[cpu].stop = Instant::from_ns(u64::MAX);
+        self.stops.set(cpu, NEVER);
         self.desk.reschedule(cpu);
     }
 
@@ -331,7 +336,7 @@ impl<P: Policy, O: Observer> Machine<P, O> {
             self.change_speed(cpu, pace.speed);
         }
         let Some(task) = task else {
-            self.cpus[cpu].stop = Instant::from_ns(u64::MAX);
+            self.stops.set(cpu, NEVER);
             return;
         };
         let Some(job) = &self.threads[task].job else {
@@ -344,7 +349,8 @@ impl<P: Policy, O: Observer> Machine<P, O> {
         let work = [pace_holds, slice.work].into_iter().flatten();
         let work = work.fold(job.burst_left, Work::min);
         let computed = self.cpus[cpu].when_computed(now, work);
-        self.cpus[cpu].stop = slice.until.map_or(computed, |until| until.min(computed));
+        let stop = slice.until.map_or(computed, |until| until.min(computed));
+        self.stops.set(cpu, stop);
     }
 
     /// Gives every CPU the speed, or the next higher one that there is.

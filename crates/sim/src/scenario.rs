@@ -22,6 +22,7 @@ use crate::workload::Workload;
 pub use figures::Figures;
 pub use jobs::Jobs;
 pub use read::{ScenarioError, parse, read};
+pub use recorded::parse_demands;
 pub use run::{Outputs, Run};
 pub use timeline::Timeline;
 

@@ -55,7 +55,6 @@ impl Account {
 pub(super) struct Cpu {
     pub(super) task: Option<TaskIndex>,
     pub(super) speed: Speed,
-    pub(super) stop: Instant,
     pub(super) charged_to: Instant,
     pub(super) stretch_from: Instant,
     pub(super) account: Account,
@@ -74,7 +73,6 @@ impl Cpu {
         Self {
             task: None,
             speed,
-            stop: Instant::from_ns(u64::MAX),
             charged_to: Instant::ZERO,
             stretch_from: Instant::ZERO,
             account: Account {

@@ -15,8 +15,9 @@ use crate::{CpuIndex, TaskIndex};
 pub struct Desk {
     now: Instant,
     timers: BinaryHeap<Reverse<u128>>,
-    wanted: Vec<bool>,
-    any_wanted: bool,
+    /// The CPUs to be scheduled anew, each once.
+    wanted: BinaryHeap<Reverse<CpuIndex>>,
+    is_wanted: Vec<bool>,
     exhausted: VecDeque<TaskIndex>,
 }
 
@@ -33,8 +34,8 @@ impl Desk {
         Self {
             now: Instant::ZERO,
             timers: BinaryHeap::new(),
-            wanted: vec![false; cpus],
-            any_wanted: false,
+            wanted: BinaryHeap::new(),
+            is_wanted: vec![false; cpus],
             exhausted: VecDeque::new(),
         }
     }
@@ -54,8 +55,9 @@ impl Desk {
 
     /// `cpu` is scheduled anew as soon as everything of this instant is told.
     pub fn reschedule(&mut self, cpu: CpuIndex) {
-        self.wanted[cpu] = true;
-        self.any_wanted = true;
+        if !std::mem::replace(&mut self.is_wanted[cpu], true) {
+            self.wanted.push(Reverse(cpu));
+        }
     }
 
     /// The budget of `task` has run out, and it has to wait.
@@ -94,15 +96,9 @@ impl Desk {
     }
 
     pub(super) fn next_to_schedule(&mut self) -> Option<CpuIndex> {
-        if !self.any_wanted {
-            return None;
-        }
-        let next = self.wanted.iter().position(|&wanted| wanted);
-        match next {
-            Some(cpu) => self.wanted[cpu] = false,
-            None => self.any_wanted = false,
-        }
-        next
+        let Reverse(cpu) = self.wanted.pop()?;
+        self.is_wanted[cpu] = false;
+        Some(cpu)
     }
 
     pub(super) fn next_exhausted(&mut self) -> Option<TaskIndex> {

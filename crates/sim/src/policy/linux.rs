@@ -16,8 +16,11 @@ mod fixed;
 mod operations;
 mod server;
 
+use std::cmp::Reverse;
+
 use onbeat_model::{Bandwidth, Instant, Span};
 
+use crate::least::Least;
 use crate::machine::Desk;
 use crate::{CpuIndex, TaskIndex};
 use bandwidth::Contention;
@@ -117,17 +120,21 @@ enum Scheduled {
     Fair(fair::Entity),
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Domain {
     cpus: Vec<CpuIndex>,
     deadline: deadline::Queue,
     fixed: fixed::Queue,
     contention: Contention,
+    /// The ranks of its CPUs, the least urgent first.
+    ranks: Least<Reverse<Rank>>,
 }
 
 #[derive(Debug)]
 struct Cpu {
     domain: usize,
+    /// Its place among the CPUs of its domain.
+    place: usize,
     rank: Rank,
     task: Option<TaskIndex>,
     fair: fair::Queue,
@@ -150,13 +157,16 @@ impl Linux {
             .map_or(0, |&cpu| cpu + 1);
         let mut cpus: Vec<Cpu> = (0..count).map(|_| Cpu::in_domain(0)).collect();
         for (number, members) in config.domains.iter().enumerate() {
-            for &cpu in members {
+            for (place, &cpu) in members.iter().enumerate() {
                 cpus[cpu].domain = number;
+                cpus[cpu].place = place;
             }
             domains.push(Domain {
                 cpus: members.clone(),
+                deadline: deadline::Queue::default(),
+                fixed: fixed::Queue::default(),
                 contention: Contention::of(members.len()),
-                ..Domain::default()
+                ranks: Least::new(members.len(), Reverse(Rank::Idle)),
             });
         }
         let entities = tasks

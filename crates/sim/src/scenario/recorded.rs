@@ -74,6 +74,14 @@ fn trace(mut rows: Vec<(Instant, Span)>) -> Trace {
     }
 }
 
+/// Whether `text` is CSV that [`file::Demand::Recorded`](super::file::Demand::Recorded) takes: how many jobs it holds.
+///
+/// # Errors
+/// What is wrong, behind the number of the line.
+pub fn parse_demands(text: &str) -> Result<usize, String> {
+    csv(text).map(|trace| trace.demands.len())
+}
+
 /// Rows with a heading: `demand_ns` (or `executed_ns`), and `release_ns` if there is one; without it the
 /// jobs follow each other.
 pub(super) fn csv(text: &str) -> Result<Trace, String> {
@@ -113,4 +121,33 @@ pub(super) fn csv(text: &str) -> Result<Trace, String> {
         return Err(format!("{heading_line}: no row follows the heading"));
     }
     Ok(trace(rows))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_are_demands_with_or_without_releases() {
+        let with = csv("task,release_ns,demand_ns\na,40,5\n# a remark\n\na,90,7\n").unwrap();
+        let releases: Vec<u64> = with.releases.iter().map(|at| at.as_ns()).collect();
+        assert_eq!(releases, [0, 50]);
+        let without = csv("executed_ns\n5\n0\n").unwrap();
+        assert_eq!(without.demands.len(), 2);
+        assert_eq!(without.demands[1], Work::at_full_speed(Span::from_ns(1)));
+    }
+
+    #[test]
+    fn what_is_wrong_is_told_with_its_line() {
+        for (text, told) in [
+            ("", "1: it is empty"),
+            ("a,b\n1,2\n", "1: no column"),
+            ("demand_ns\n\n", "1: no row"),
+            ("demand_ns\n5\n-6\n", "3: '-6'"),
+            ("a,demand_ns\n5\n", "2: ''"),
+        ] {
+            let error = csv(text).unwrap_err();
+            assert!(error.starts_with(told), "{error}");
+        }
+    }
 }

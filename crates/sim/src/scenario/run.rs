@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use onbeat_control::{Controller, Next, Settings, drive};
+use onbeat_control::{Controller, Next, PowerSettings, Settings, drive};
 use onbeat_model::{Follow, Instant, Sensor, Span, Task, TaskId};
 
 use super::figures::{CpuFigures, Figures, Tally};
@@ -169,6 +169,7 @@ impl<'a> Run<'a> {
         }
         let settings = Settings {
             predictor: onbeat.predictor,
+            power: onbeat.sets_speed.then(PowerSettings::default),
             ..Settings::default()
         };
         let mut controller = Controller::new(settings, actuator);

@@ -104,3 +104,31 @@ fn what_is_wrong_is_told_with_its_line_and_a_remedy() {
         assert!(error.contains(remedy), "{remedy}: {error}");
     }
 }
+
+#[test]
+fn onbeat_lowers_the_speed_where_little_is_to_do_and_saves_energy() {
+    let text = r#"
+duration = "30s"
+[machine]
+speeds_mhz = [300, 500, 600, 700, 800, 1000]
+[onbeat]
+power = true
+[[task]]
+name = "player"
+arrival = { periodic = "40ms" }
+demand = { uniform = ["2ms", "3ms"] }
+"#;
+    let slow = run(&scenario(text));
+    let fast = run(&scenario(&text.replace("power = true", "power = false")));
+    let [player] = &slow.tasks[..] else {
+        panic!("one group: {slow:?}");
+    };
+    assert!(slow.cpus[0].speed_changes > 0);
+    assert!(
+        slow.energy < 0.5 * fast.energy,
+        "{} of {}",
+        slow.energy,
+        fast.energy
+    );
+    assert!(player.missed * 100 <= player.jobs, "{player:?}");
+}

@@ -1,5 +1,7 @@
 //! The scheduler's operations: what each class does when a task wakes, blocks, runs or is picked.
 
+use std::cmp::Reverse;
+
 use onbeat_model::{Instant, Span};
 
 use super::bandwidth::Active;
@@ -33,6 +35,7 @@ impl Cpu {
     pub(super) fn in_domain(domain: usize) -> Self {
         Self {
             domain,
+            place: 0,
             rank: Rank::Idle,
             task: None,
             fair: fair::Queue::default(),
@@ -43,13 +46,19 @@ impl Cpu {
 impl Linux {
     /// Rings for the CPU of the domain with the least urgent work, if that is less urgent than `rank`.
     fn preempt(&self, domain: usize, rank: Rank, desk: &mut Desk) {
-        let cpus = self.domains[domain].cpus.iter().copied();
-        // Reversed, because of equals the last is the greatest.
-        if let Some(cpu) = cpus.rev().max_by_key(|&cpu| self.cpus[cpu].rank)
-            && rank < self.cpus[cpu].rank
-        {
-            desk.reschedule(cpu);
+        let domain = &self.domains[domain];
+        let (place, Reverse(least_urgent)) = domain.ranks.first();
+        if rank < least_urgent {
+            desk.reschedule(domain.cpus[place]);
         }
+    }
+
+    /// The CPU runs this from now on.
+    fn runs(&mut self, cpu: CpuIndex, task: Option<TaskIndex>, rank: Rank) {
+        let Cpu { domain, place, .. } = self.cpus[cpu];
+        self.cpus[cpu].task = task;
+        self.cpus[cpu].rank = rank;
+        self.domains[domain].ranks.set(place, Reverse(rank));
     }
 
     /// Finds a CPU for a fair task that is ready, and queues it there.
@@ -179,8 +188,7 @@ impl Policy for Linux {
     }
 
     fn blocked(&mut self, task: TaskIndex, cpu: CpuIndex, desk: &mut Desk) {
-        self.cpus[cpu].rank = Rank::Idle;
-        self.cpus[cpu].task = None;
+        self.runs(cpu, None, Rank::Idle);
         let entity = &mut self.entities[task];
         entity.state = State::Blocked;
         match &mut entity.class {
@@ -201,8 +209,7 @@ impl Policy for Linux {
     }
 
     fn put_back(&mut self, task: TaskIndex, cpu: CpuIndex, desk: &mut Desk) {
-        self.cpus[cpu].rank = Rank::Idle;
-        self.cpus[cpu].task = None;
+        self.runs(cpu, None, Rank::Idle);
         let entity = &mut self.entities[task];
         match &mut entity.class {
             Scheduled::Deadline(deadline) if deadline.server.throttled() => {
@@ -226,8 +233,8 @@ impl Policy for Linux {
     fn pick(&mut self, cpu: CpuIndex, desk: &mut Desk) -> Option<TaskIndex> {
         let taken = self.take(cpu);
         let domain = self.cpus[cpu].domain;
-        self.cpus[cpu].rank = taken.map_or(Rank::Idle, |(_, rank)| rank);
-        self.cpus[cpu].task = taken.map(|(task, _)| task);
+        let (task, rank) = taken.map_or((None, Rank::Idle), |(task, rank)| (Some(task), rank));
+        self.runs(cpu, task, rank);
         if let Some((task, _)) = taken {
             let entity = &mut self.entities[task];
             entity.state = State::Running;
