@@ -20,7 +20,7 @@ help:
 	@echo 'make test-vm-nightly  all of these on two kernels'
 	@echo 'make check        format, lints, documentation'
 	@echo 'make bench        the benchmarks'
-	@echo 'make experiments  what there is to measure on a live machine, by name'
+	@echo 'make experiments  what there is to measure and compute, by name'
 	@echo 'make fuzz         every fuzz target for FUZZ_SECONDS=$(FUZZ_SECONDS) seconds'
 	@echo 'make install      binary, man pages, completions under PREFIX=$(PREFIX)'
 

@@ -5,11 +5,10 @@ mod demands;
 /// The server that onbeat-decide's own tests use.
 #[path = "../../../crates/decide/tests/simulation/mod.rs"]
 mod simulation;
+mod tuned;
 
 use std::path::PathBuf;
 
-use onbeat_decide::predictor::{Kind, Parameters, Predictor, build};
-use onbeat_model::{Demand, Instant, Job, Reservation, Span};
 use serde::Serialize;
 use serde_json::json;
 
@@ -17,7 +16,7 @@ use crate::machine::Machine;
 use crate::plot::{Axis, Corner, Figure, Line, Look};
 use crate::results::{Ran, Table, publish};
 use demands::Demands;
-use simulation::{Scene, play};
+use tuned::Tuned;
 
 const NAME: &str = "predictors";
 
@@ -30,17 +29,6 @@ pub(crate) struct Args {
     /// That thread's name
     #[arg(long, value_name = "NAME")]
     thread: Option<String>,
-}
-
-/// A family of predictors, and what they are tuned with.
-#[derive(Clone, Copy, Debug, PartialEq)]
-struct Tuned {
-    family: &'static str,
-    /// None: the budget is set by hand, and stays.
-    kind: Option<Kind>,
-    parameters: Parameters,
-    /// The share of all jobs that the budget set by hand is enough for.
-    by_hand: f64,
 }
 
 /// How one of them did on one program.
@@ -57,145 +45,6 @@ struct Point {
     reserved_over_used: f64,
     exhaustions: usize,
     changes: usize,
-}
-
-/// A budget that an administrator who knows all jobs sets once.
-struct ByHand(Span);
-
-impl Predictor for ByHand {
-    fn name(&self) -> &'static str {
-        "by hand"
-    }
-
-    fn job(&mut self, _job: &Job, _demand: &Demand) {}
-
-    fn sampled(&mut self, _executed: Span, _over: Span) {}
-
-    fn exhausted(&mut self, _at: Instant, _held: Reservation) {}
-
-    fn rate_changed(&mut self, _period: Span) {}
-
-    fn speed_changed(&mut self, _factor: f64) {}
-
-    fn runtime(&self, period: Span) -> Option<Span> {
-        Some(self.0.min(period))
-    }
-}
-
-impl Tuned {
-    /// Every predictor with every tuning that is tried.
-    fn all() -> Vec<Self> {
-        let usual = Parameters::default();
-        let of = |family, kind, parameters| Self {
-            family,
-            kind: Some(kind),
-            parameters,
-            by_hand: 0.0,
-        };
-        let mut all = Vec::new();
-        for window in [4, 8, 16, 32, 64] {
-            for spread in [0.0, 0.05, 0.1, 0.2, 0.3, 0.5] {
-                let parameters = Parameters {
-                    window,
-                    spread,
-                    ..usual
-                };
-                for above in [0, 1] {
-                    let fixed = Parameters {
-                        above,
-                        widest_spread: spread,
-                        ..parameters
-                    };
-                    all.push(of("percentile, fixed spread", Kind::Percentile, fixed));
-                }
-                all.push(of("rate (LFS++)", Kind::Rate, parameters));
-            }
-            for sigmas in [0.0, 1.0, 2.0, 3.0, 4.0, 6.0] {
-                let parameters = Parameters {
-                    window,
-                    sigmas,
-                    ..usual
-                };
-                all.push(of("mean-sigma", Kind::MeanSigma, parameters));
-            }
-            for overruns in [0.001, 0.003, 0.01, 0.03, 0.1] {
-                for widest_spread in [1.0, 3.0] {
-                    let parameters = Parameters {
-                        window,
-                        overruns,
-                        widest_spread,
-                        ..usual
-                    };
-                    all.push(of(
-                        "percentile, learnt spread",
-                        Kind::Percentile,
-                        parameters,
-                    ));
-                }
-            }
-        }
-        for binary_raise in [0.1, 0.25, 0.5] {
-            for binary_lower in [0.001, 0.003, 0.01, 0.03] {
-                let parameters = Parameters {
-                    binary_raise,
-                    binary_lower,
-                    ..usual
-                };
-                all.push(of("binary (LFS)", Kind::Binary, parameters));
-            }
-        }
-        let shares = [0.5, 0.8, 0.9, 0.95, 0.97, 0.99, 0.995, 0.999, 1.0];
-        all.extend(shares.map(|by_hand| Self {
-            family: "by hand",
-            kind: None,
-            parameters: usual,
-            by_hand,
-        }));
-        all
-    }
-
-    fn predictor(&self, demands: &Demands) -> Box<dyn Predictor> {
-        match self.kind {
-            Some(kind) => build(kind, self.parameters),
-            None => {
-                let mut all = Demand::new(demands.jobs.len());
-                demands.jobs.iter().for_each(|job| all.record(*job));
-                Box::new(ByHand(all.quantile(self.by_hand).unwrap_or_default()))
-            }
-        }
-    }
-
-    fn told(&self) -> String {
-        let p = &self.parameters;
-        match self.kind {
-            None => format!("enough for {}%", self.by_hand * 100.0),
-            Some(Kind::Binary) => format!("+{}, -{}", p.binary_raise, p.binary_lower),
-            Some(Kind::MeanSigma) => format!("N = {}, {} sigma", p.window, p.sigmas),
-            Some(Kind::Percentile) if p.widest_spread > p.spread => {
-                format!(
-                    "N = {}, overruns {}, x up to {}",
-                    p.window, p.overruns, p.widest_spread
-                )
-            }
-            Some(_) => format!("N = {}, j = {}, x = {}", p.window, p.above, p.spread),
-        }
-    }
-
-    fn on(&self, demands: &Demands) -> Point {
-        let scene = Scene::of(demands.period, demands.jobs.clone());
-        let outcome = play(&scene, &mut *self.predictor(demands));
-        Point {
-            demands: demands.name,
-            family: self.family,
-            tuned: self.told(),
-            is_default: self.kind.is_some() && self.parameters == Parameters::default(),
-            miss_ratio: outcome.misses,
-            longest_run_of_misses: outcome.longest_run_of_misses,
-            reserved_over_used: outcome.reserved_over_used,
-            exhaustions: outcome.exhaustions,
-            changes: outcome.changes,
-        }
-    }
 }
 
 /// Plays everything on everything, and publishes table, JSON and plots.
@@ -348,6 +197,8 @@ fn figure(points: &[Point], demands: &str) -> Figure {
 
 #[cfg(test)]
 mod tests {
+    use onbeat_decide::predictor::Parameters;
+
     use super::*;
 
     #[test]
