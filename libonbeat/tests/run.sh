@@ -12,7 +12,7 @@ for program; do
 	name=$(basename "$program" | sed 's/^test-//')
 	# Word splitting is meant.
 	# shellcheck disable=SC2086
-	output=$(timeout 300 ${UNDER:-} "$program" 2>&1 </dev/null)
+	output=$(timeout 600 ${UNDER:-} "$program" 2>&1 </dev/null)
 	case $? in
 	0) passed=$((passed + 1)) result=ok ;;
 	77) skipped=$((skipped + 1)) result="skipped: $output" output= ;;
