@@ -121,6 +121,7 @@ mod tests {
     use object::write::{Object, SectionKind};
     use object::{Architecture, BinaryFormat, Endianness};
     use proptest::prelude::*;
+    use proptest::test_runner::RngSeed;
 
     use super::*;
 
@@ -170,6 +171,12 @@ mod tests {
     }
 
     proptest! {
+        #![proptest_config(ProptestConfig {
+            rng_seed: RngSeed::Fixed(23),
+            failure_persistence: None,
+            ..ProptestConfig::default()
+        })]
+
         #[test]
         fn a_damaged_file_is_answered(at in 0_usize..600, byte: u8, cut in 0_usize..600) {
             let mut file = elf(&[("onbeat", "mdn"), ("onbeat", "job_end")]);

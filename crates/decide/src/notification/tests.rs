@@ -2,6 +2,7 @@
 
 use onbeat_model::{Instant, Span};
 use proptest::prelude::*;
+use proptest::test_runner::RngSeed;
 
 use super::*;
 
@@ -102,6 +103,12 @@ fn a_liar_is_heard_ever_more_seldom() {
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig {
+        rng_seed: RngSeed::Fixed(17),
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    })]
+
     /// Whatever a liar says, and whenever: what it holds in excess of its jobs' need adds up to less than
     /// one appeal for each doubling of the time.
     #[test]
