@@ -6,6 +6,7 @@
 #
 # A case is a file whose head says what it needs:
 #     # needs: onbeat rt-app       programs, or FROM:TO for files, to put into the guest
+#     # time: virtual              also with several CPUs, which then share one stream of instructions
 #     # cpus: 1                    how many CPUs (default 1)
 #     # seconds: 3600              how long the host waits at most (default 1200)
 #     # cpufreq: 1000 800 300      the MHz that the CPUs can have (default: no cpufreq)
@@ -145,7 +146,7 @@ boot() { # FILE SECONDS
     else
         machine+=(-cpu max)
     fi
-    if [ "$cpus" = 1 ]; then
+    if [ "$cpus" = 1 ] || [ "$(head_of "$file" time '')" = virtual ]; then
         machine+=(-icount "shift=1,sleep=off" -seed 1 -rtc "base=2024-01-01T00:00:00,clock=vm")
     else
         # In the host's time a host that stalls looks like a guest that does.

@@ -8,6 +8,7 @@ pub mod affinity;
 pub mod attributes;
 pub mod clock;
 pub mod cpufreq;
+pub mod cpuset;
 mod deadline;
 mod enforcement;
 pub mod kernel;

@@ -64,8 +64,13 @@ impl Limits {
     /// What all reservations together can have.
     #[must_use]
     pub(crate) fn admissible(&self) -> Bandwidth {
-        let per_cpu = self.per_cpu.unwrap_or(Bandwidth::ONE);
-        (0..self.cpus).map(|_| per_cpu - self.fair_server).sum()
+        (0..self.cpus).map(|_| self.admissible_of_one()).sum()
+    }
+
+    /// What those on a CPU that is a root domain of its own can have.
+    #[must_use]
+    pub(crate) fn admissible_of_one(&self) -> Bandwidth {
+        self.per_cpu.unwrap_or(Bandwidth::ONE) - self.fair_server
     }
 
     /// The same, as the loop reads it.

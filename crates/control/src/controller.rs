@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 
 use onbeat_decide::supervisor::Limits;
+use onbeat_decide::supervisor::packing::Packing;
 use onbeat_model::{
     Actuator, Bandwidth, Burst, Capacity, Event, Instant, Name, Reservation, Span, Standing, Task,
     TaskId,
@@ -33,6 +34,7 @@ pub struct Controller<A: Actuator> {
     pub(crate) arbitrate_all: bool,
     pub(crate) in_force: Bandwidth,
     pub(crate) squeeze: Squeeze,
+    pub(crate) packing: Packing,
     pub(crate) power: Option<Power>,
     pub(crate) journal: Vec<Entry>,
     pub(crate) roster: Roster,
@@ -74,6 +76,9 @@ impl<A: Actuator> Controller<A> {
             per_task: settings.per_task,
             shortest_runtime: capacity.shortest_runtime,
         };
+        let cap_of_one = Bandwidth::from_cpus(settings.total);
+        let partitions = actuator.partitions().into_iter();
+        let partitions = partitions.map(|admissible| admissible.min(cap_of_one));
         Self {
             settings,
             actuator,
@@ -87,6 +92,7 @@ impl<A: Actuator> Controller<A> {
             arbitrate_all: false,
             in_force: Bandwidth::ZERO,
             squeeze: Squeeze::default(),
+            packing: Packing::new(partitions.collect()),
             power: power.map(|(settings, speeds)| Power::new(settings, speeds)),
             journal: Vec::new(),
             roster: Roster::default(),

@@ -152,7 +152,7 @@ impl<A: Actuator> Controller<A> {
             return;
         };
         let task = thread.task.id;
-        match self.actuator.reserve(task, self.as_counted(target)) {
+        match self.put_in_force(slot, task, target) {
             Ok(()) => self.reserved(slot, target, why, now),
             Err(refusal) => self.refused(slot, target, why, refusal, now),
         }

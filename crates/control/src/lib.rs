@@ -25,6 +25,7 @@ mod figures;
 mod journal;
 mod kept;
 mod outcomes;
+mod partitions;
 mod power;
 mod report;
 mod roster;

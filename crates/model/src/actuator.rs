@@ -130,6 +130,20 @@ pub trait Actuator {
     /// What there is to hand out.
     fn capacity(&self) -> Capacity;
 
+    /// What each partition of the CPUs has to hand out; empty if reservations may use all CPUs, which is
+    /// how it is unless an actuator says otherwise.
+    fn partitions(&self) -> Vec<Bandwidth> {
+        Vec::new()
+    }
+
+    /// Moves the whole `process` to a partition, by its place in [`partitions`](Self::partitions).
+    ///
+    /// # Errors
+    /// See [`Refusal`]; the process then stays where it was.
+    fn place(&mut self, _process: u32, _partition: usize) -> Result<(), Refusal> {
+        Ok(())
+    }
+
     /// The speeds that the CPUs can be given; none if this actuator leaves their speed alone, which
     /// is what it does unless it says otherwise.
     fn speeds(&self) -> Option<Speeds> {

@@ -10,7 +10,7 @@
 use std::collections::HashMap;
 
 use onbeat_model::{
-    Actuator, Capacity, Instant, Refusal, Reservation, Speed, Speeds, Standing, TaskId,
+    Actuator, Bandwidth, Capacity, Instant, Refusal, Reservation, Speed, Speeds, Standing, TaskId,
 };
 
 mod account;
@@ -26,6 +26,7 @@ pub use diagnosis::may_reserve;
 use crate::attributes::{Attributes, Policy};
 use crate::clock;
 use crate::cpufreq::Cpufreq;
+use crate::cpuset::Partitions;
 use crate::limits::Limits;
 use crate::restore::StateFile;
 use crate::task;
@@ -56,6 +57,7 @@ pub struct DeadlineActuator {
     others: Others,
     clock: Option<SchedulerClock>,
     cpufreq: Option<Cpufreq>,
+    partitions: Option<Partitions>,
 }
 
 #[derive(Debug)]
@@ -91,6 +93,7 @@ impl DeadlineActuator {
             others: Others::default(),
             clock: SchedulerClock::measure(),
             cpufreq: None,
+            partitions: None,
         }
     }
 
@@ -98,6 +101,13 @@ impl DeadlineActuator {
     #[must_use]
     pub fn with_cpufreq(mut self, cpufreq: Cpufreq) -> Self {
         self.cpufreq = Some(cpufreq);
+        self
+    }
+
+    /// The same, with a CPU for each process that has reservations.
+    #[must_use]
+    pub fn with_partitions(mut self, partitions: Partitions) -> Self {
+        self.partitions = Some(partitions);
         self
     }
 
@@ -292,6 +302,24 @@ impl Actuator for DeadlineActuator {
 
     fn capacity(&self) -> Capacity {
         self.limits.capacity()
+    }
+
+    fn partitions(&self) -> Vec<Bandwidth> {
+        let count = self.partitions.as_ref().map_or(0, Partitions::count);
+        vec![self.limits.admissible_of_one(); count]
+    }
+
+    fn place(&mut self, process: u32, partition: usize) -> Result<(), Refusal> {
+        let Some(partitions) = &mut self.partitions else {
+            return Ok(());
+        };
+        let placed = task::identify(process).and_then(|leader| partitions.place(leader, partition));
+        placed.map_err(|error| match error.raw_os_error() {
+            Some(libc::ESRCH) => Refusal::Gone,
+            _ => Refusal::Other(format!(
+                "process {process} cannot be moved to a CPU of its own: {error}"
+            )),
+        })
     }
 
     fn speeds(&self) -> Option<Speeds> {

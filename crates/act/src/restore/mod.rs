@@ -21,6 +21,7 @@ pub use state_file::StateFile;
 use crate::attributes::{Attributes, Policy};
 use crate::clock;
 use crate::cpufreq::{self, Tree};
+use crate::cpuset;
 use crate::deadline::leave::{Leaving, leave};
 use crate::deadline::server::Server;
 use crate::task;
@@ -44,6 +45,17 @@ pub enum Outcome<S = Attributes> {
         /// What the kernel said.
         error: String,
     },
+}
+
+impl Outcome<()> {
+    fn of(result: io::Result<()>) -> Self {
+        match result {
+            Ok(()) => Self::Restored,
+            Err(error) => Self::Failed {
+                error: error.to_string(),
+            },
+        }
+    }
 }
 
 impl<S: fmt::Display> fmt::Display for Outcome<S> {
@@ -92,6 +104,10 @@ pub struct Report {
     pub tasks: Vec<(TaskId, Outcome)>,
     /// Every domain of cpufreq that a state file told of, and what became of it.
     pub domains: Vec<(u32, Outcome<cpufreq::Settings>)>,
+    /// Every process that a state file told was moved to a partition, and what became of it.
+    pub placed: Vec<(TaskId, Outcome<()>)>,
+    /// Every partition that a state file told of, and what became of it.
+    pub partitions: Vec<(PathBuf, Outcome<()>)>,
     /// State files that were passed over, and why.
     pub skipped: Vec<(PathBuf, Skipped)>,
     /// Lines that were no records.
@@ -105,6 +121,8 @@ impl Report {
         self.skipped.is_empty()
             && !self.tasks.iter().any(|(_, outcome)| outcome.failed())
             && !self.domains.iter().any(|(_, outcome)| outcome.failed())
+            && !self.placed.iter().any(|(_, outcome)| outcome.failed())
+            && !self.partitions.iter().any(|(_, outcome)| outcome.failed())
     }
 }
 
@@ -128,8 +146,11 @@ pub fn restore_in(directory: &Path, tree: &Tree, force: bool) -> io::Result<Repo
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(report),
         Err(error) => return Err(error),
     };
-    for entry in entries {
-        let path = entry?.path();
+    let paths: io::Result<Vec<PathBuf>> = entries.map(|entry| Ok(entry?.path())).collect();
+    let mut paths = paths?;
+    // In the order in which each onbeat began to change things: reservations before partitions.
+    paths.sort_unstable();
+    for path in paths {
         if path
             .extension()
             .is_some_and(|extension| extension == "jsonl")
@@ -170,6 +191,16 @@ fn restore_file(path: &Path, tree: &Tree, force: bool, report: &mut Report) -> R
             let outcome = speeds::put_back(&tree.domain(number), &change);
             complete &= !outcome.failed();
             report.domains.push((number, outcome));
+        }
+        for (process, from) in &state.placed {
+            let outcome = Outcome::of(cpuset::move_back(*process, from));
+            complete &= !outcome.failed();
+            report.placed.push((*process, outcome));
+        }
+        for folder in state.partitions {
+            let outcome = Outcome::of(cpuset::remove_partition(&folder));
+            complete &= !outcome.failed();
+            report.partitions.push((folder, outcome));
         }
     } else {
         let gone = state.changes.into_keys().map(|task| (task, Outcome::Gone));

@@ -7,7 +7,8 @@
 //! What a file says is not trusted. Parsing cannot fail: a line that is no record is counted and
 //! passed over.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
 
 use onbeat_model::TaskId;
 use serde::{Deserialize, Serialize};
@@ -59,6 +60,28 @@ pub enum Record {
     SpeedDone {
         /// The domain's number.
         domain: u32,
+    },
+    /// About to be made: a cgroup with a CPU of its own.
+    Partition {
+        /// The cgroup.
+        folder: PathBuf,
+    },
+    /// The partition is no more.
+    PartitionDone {
+        /// The cgroup.
+        folder: PathBuf,
+    },
+    /// About to be moved into a partition: a process.
+    Placed {
+        /// Its leader.
+        process: TaskId,
+        /// The cgroup that it is in.
+        from: PathBuf,
+    },
+    /// The process is back, or gone.
+    PlacedDone {
+        /// Its leader.
+        process: TaskId,
     },
 }
 
@@ -123,6 +146,10 @@ pub struct State {
     pub changes: BTreeMap<TaskId, Change>,
     /// The domains of cpufreq that are not done with.
     pub speeds: BTreeMap<u32, SpeedChange>,
+    /// The partitions that are to be removed.
+    pub partitions: BTreeSet<PathBuf>,
+    /// The processes that are to be moved back, and where to.
+    pub placed: BTreeMap<TaskId, PathBuf>,
     /// Complete lines that are no record.
     pub damaged_lines: usize,
 }
@@ -176,7 +203,28 @@ impl State {
             Record::SpeedDone { domain } => {
                 self.speeds.remove(&domain);
             }
+            Record::Partition { folder } => {
+                self.partitions.insert(folder);
+            }
+            Record::PartitionDone { folder } => {
+                self.partitions.remove(&folder);
+            }
+            Record::Placed { process, from } => {
+                self.placed.entry(process).or_insert(from);
+            }
+            Record::PlacedDone { process } => {
+                self.placed.remove(&process);
+            }
         }
+    }
+
+    /// Nothing is left to put back.
+    #[must_use]
+    pub fn is_done(&self) -> bool {
+        self.changes.is_empty()
+            && self.speeds.is_empty()
+            && self.partitions.is_empty()
+            && self.placed.is_empty()
     }
 
     /// The fewest records that say the same.
@@ -204,7 +252,15 @@ impl State {
                     set: set.clone(),
                 })
         });
-        owner.chain(changes).chain(speeds).collect()
+        let partitions = self.partitions.iter().map(|folder| Record::Partition {
+            folder: folder.clone(),
+        });
+        let placed = self.placed.iter().map(|(&process, from)| Record::Placed {
+            process,
+            from: from.clone(),
+        });
+        let cpusets = partitions.chain(placed);
+        owner.chain(changes).chain(speeds).chain(cpusets).collect()
     }
 }
 

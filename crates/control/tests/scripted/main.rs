@@ -1,6 +1,7 @@
 //! The whole loop, in virtual time, between a scripted sensor and a scripted actuator.
 
 mod beat;
+mod partitions;
 mod processor;
 mod refusals;
 mod speed;

@@ -15,6 +15,7 @@
 
 mod explain;
 mod level;
+pub mod packing;
 
 use onbeat_model::{Bandwidth, Reservation, Span, TaskId};
 

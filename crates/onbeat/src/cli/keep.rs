@@ -83,6 +83,13 @@ pub(crate) struct KeepOptions {
           requires = "power", value_parser = values::positive_span)]
     power_sampling: Span,
 
+    /// Give each process that has reservations one CPU, the others keep the first
+    ///
+    /// Partitioned EDF instead of global EDF: each CPU but the first becomes a partition of its own (a
+    /// cpuset of cgroup v2), on which nothing runs but what onbeat places there.
+    #[arg(long, help_heading = "Limits")]
+    pub(crate) partition: bool,
+
     /// Keep this running process on the beat, too; may be given several times
     #[arg(long, value_name = "PID", help_heading = "Whom")]
     pub(crate) also: Vec<u32>,

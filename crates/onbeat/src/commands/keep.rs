@@ -6,6 +6,7 @@ use std::path::Path;
 
 use anyhow::Context;
 use onbeat_act::cpufreq::{Cpufreq, Tree};
+use onbeat_act::cpuset::Partitions;
 use onbeat_act::kernel;
 use onbeat_act::restore::StateFile;
 use onbeat_act::{DeadlineActuator, Options, own};
@@ -83,6 +84,9 @@ impl<'a> Keeper<'a> {
         if self.options.power().is_some() {
             actuator = actuator.with_cpufreq(cpufreq(&directory)?);
         }
+        if self.options.partition {
+            actuator = actuator.with_partitions(partitions(&directory)?);
+        }
         if let Err(error) = own::go_first() {
             eprintln!("onbeat: cannot run ahead of other programs ({error}): may answer late");
         }
@@ -154,6 +158,13 @@ fn cpufreq(state: &Path) -> anyhow::Result<Cpufreq> {
         .measure_runtimes()
         .context("cannot set the speed of the CPUs")?;
     Ok(cpufreq)
+}
+
+/// A CPU for each process, with a state file of their own.
+fn partitions(state: &Path) -> anyhow::Result<Partitions> {
+    let state_file =
+        StateFile::create(state).with_context(|| format!("cannot write to {}", state.display()))?;
+    Partitions::make(state_file).context("--partition")
 }
 
 fn create(path: &Path) -> anyhow::Result<BufWriter<File>> {

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 
 use anyhow::Context;
-use onbeat_act::restore;
+use onbeat_act::restore::{self, Outcome};
 
 use crate::cli::RestoreArgs;
 
@@ -28,6 +28,23 @@ pub(crate) fn run(args: &RestoreArgs) -> anyhow::Result<ExitCode> {
             writeln!(output, "speed of CPU {number} and its like: {outcome}")?;
         }
     }
+    for (process, outcome) in &report.placed {
+        if let Outcome::Failed { error } = outcome {
+            eprintln!(
+                "onbeat: cgroup of process {process}: not put back: {error}; then run 'onbeat restore' again"
+            );
+        } else if !args.quiet {
+            writeln!(output, "cgroup of process {process}: put back, if it lives")?;
+        }
+    }
+    for (folder, outcome) in &report.partitions {
+        let folder = folder.display();
+        if let Outcome::Failed { error } = outcome {
+            eprintln!("onbeat: {folder}: not removed: {error}; then run 'onbeat restore' again");
+        } else if !args.quiet {
+            writeln!(output, "{folder}: removed")?;
+        }
+    }
     for (path, reason) in &report.skipped {
         eprintln!("onbeat: {}: passed over: {reason}", path.display());
     }
@@ -38,7 +55,8 @@ pub(crate) fn run(args: &RestoreArgs) -> anyhow::Result<ExitCode> {
             directory.display()
         );
     }
-    let told = report.tasks.len() + report.domains.len() + report.skipped.len();
+    let cpusets = report.placed.len() + report.partitions.len();
+    let told = report.tasks.len() + report.domains.len() + cpusets + report.skipped.len();
     if !args.quiet && told == 0 {
         writeln!(output, "nothing to put back")?;
     }
