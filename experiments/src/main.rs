@@ -21,6 +21,7 @@ mod reservations_vs_rr;
 mod results;
 mod rt_app;
 mod server_period;
+mod several_cpus;
 mod three_rt_apps;
 mod tracking_cost;
 mod vm;
@@ -74,6 +75,8 @@ enum Experiment {
     LockTime(lock_time::Args),
     /// What a server's period costs, by analysis and in virtual time (LFS++, Fig. 1 and 2)
     ServerPeriod(server_period::Args),
+    /// Global EDF against EDF partitioned by the supervisor, up to the admission bound
+    SeveralCpus(several_cpus::Args),
     /// How long a player must be watched until its rate is found (LFS++, Fig. 11 and 12)
     PeriodDetection(period_detection::Args),
     /// Which predictor gives which misses at which bandwidth, on recorded demands
@@ -116,6 +119,7 @@ fn run(cli: Cli) -> anyhow::Result<()> {
         Experiment::TrackingCost(args) => tracking_cost::run(&machine, &args),
         Experiment::LockTime(args) => lock_time::run(&machine, &args),
         Experiment::ServerPeriod(args) => server_period::run(&machine, &args),
+        Experiment::SeveralCpus(args) => several_cpus::run(&machine, &args),
         Experiment::Predictors(args) => predictors::run(&machine, &args),
         Experiment::PeriodDetection(args) => period_detection::run(&machine, &args),
         Experiment::WakeupsVsSyscalls(args) => wakeups_vs_syscalls::run(&machine, &args),

@@ -1,0 +1,211 @@
+//! Global EDF against EDF partitioned by the supervisor: how many sets of periodic programs are admitted, and
+//! with what promise, up to the admission bound.
+//!
+//! No kernel: what it admits is a sum, what EDF guarantees is a theorem, and who packs is onbeat's own
+//! packing, fed one program after the other as they start.
+
+use onbeat_decide::supervisor::packing::Packing;
+use onbeat_model::Bandwidth;
+use serde::Serialize;
+use serde_json::json;
+
+use crate::machine::Machine;
+use crate::plot::{Axis, Corner, Figure, Line, Look};
+use crate::results::{Ran, Table, publish};
+
+const NAME: &str = "several-cpus";
+
+/// What it is run with.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// Sets of programs for each number of CPUs and each load
+    #[arg(long, value_name = "N", default_value_t = 2000,
+          value_parser = clap::value_parser!(u32).range(10..=1_000_000))]
+    sets: u32,
+    /// Programs in a set, for each CPU
+    #[arg(long, value_name = "N", default_value_t = 4,
+          value_parser = clap::value_parser!(u32).range(1..=100))]
+    programs: u32,
+}
+
+const CPUS: [usize; 2] = [2, 4];
+
+/// What one CPU has to hand out: 95%, less the 5% of the kernel's fair server.
+const ROOM: f64 = 0.90;
+/// The most that one program may have.
+const LARGEST: f64 = 0.85;
+
+/// The loads looked at, as shares of what all CPUs have to hand out.
+const LOADS: [f64; 11] = [
+    0.50, 0.55, 0.60, 0.65, 0.70, 0.75, 0.80, 0.85, 0.90, 0.95, 1.00,
+];
+
+/// The share of the sets, at one load, that each scheme takes.
+#[derive(Clone, Copy, Debug, Serialize)]
+struct Figures {
+    cpus: usize,
+    load: f64,
+    /// The kernel admits all reservations into one root domain.
+    global_admitted: f64,
+    /// And global EDF surely meets every deadline (Goossens, Funk and Baruah 2003, theorem 5).
+    global_guaranteed: f64,
+    /// Each program has a CPU on which EDF meets every deadline.
+    partitioned: f64,
+    /// How many programs had to move while a set started, in the mean of the sets that fitted.
+    moves: f64,
+}
+
+/// Draws the sets, tries them, and publishes table, JSON and plots.
+pub(crate) fn run(machine: &Machine, args: &Args) -> anyhow::Result<()> {
+    let mut random = Random(1);
+    let mut figures = Vec::new();
+    for cpus in CPUS {
+        for load in LOADS {
+            figures.push(tried(cpus, load, args, &mut random));
+        }
+        draw(machine, cpus, &figures)?;
+    }
+    let paper = json!({ "none": "LFS++ leaves several CPUs to the future (section 8)" });
+    let ran = Ran::Computed("admission tests, and onbeat-decide's packing".to_owned());
+    publish(machine.out(), &ran, NAME, &table(&figures), &figures, paper)
+}
+
+fn tried(cpus: usize, load: f64, args: &Args, random: &mut Random) -> Figures {
+    let (mut admitted, mut guaranteed, mut packed, mut moves) = (0_u32, 0_u32, 0_u32, 0);
+    let total = load * ROOM * cpus as f64;
+    for _ in 0..args.sets {
+        let shares = random.shares(args.programs as usize * cpus, total);
+        admitted += u32::from(total <= ROOM * cpus as f64 + 1e-9);
+        guaranteed += u32::from(is_guaranteed(&shares, cpus));
+        if let Some(moved) = started_one_by_one(&shares, cpus) {
+            packed += 1;
+            moves += moved;
+        }
+    }
+    let share = |count: u32| f64::from(count) / f64::from(args.sets);
+    Figures {
+        cpus,
+        load,
+        global_admitted: share(admitted),
+        global_guaranteed: share(guaranteed),
+        partitioned: share(packed),
+        moves: moves as f64 / f64::from(packed.max(1)),
+    }
+}
+
+/// The sufficient test for implicit deadlines on `cpus` CPUs, each of which serves reservations with what it
+/// has to hand out.
+fn is_guaranteed(shares: &[f64], cpus: usize) -> bool {
+    let largest = shares.iter().copied().fold(0.0, f64::max);
+    let total: f64 = shares.iter().sum();
+    total <= ROOM * cpus as f64 - largest * (cpus - 1) as f64
+}
+
+/// How many programs moved once they had a CPU; none if one of them got none.
+fn started_one_by_one(shares: &[f64], cpus: usize) -> Option<usize> {
+    let mut packing = Packing::new(vec![Bandwidth::from_cpus(ROOM); cpus]);
+    let mut moved = 0;
+    for (process, &share) in (0..).zip(shares) {
+        let needed = Bandwidth::from_cpus(share);
+        for step in packing.plan(process, needed)? {
+            let has = packing.place_of(step.process);
+            moved += usize::from(has.is_some());
+            packing.place(step.process, step.to, has.map_or(needed, |(_, b)| b));
+        }
+    }
+    Some(moved)
+}
+
+fn table(figures: &[Figures]) -> Table {
+    let mut table = Table::new([
+        "CPUs",
+        "load",
+        "admitted globally",
+        "guaranteed globally",
+        "partitioned",
+        "moves a set",
+    ]);
+    let percent = |share: f64| format!("{:.1}%", share * 100.0);
+    for f in figures {
+        table.row([
+            f.cpus.to_string(),
+            format!("{:.0}%", f.load * 100.0),
+            percent(f.global_admitted),
+            percent(f.global_guaranteed),
+            percent(f.partitioned),
+            format!("{:.2}", f.moves),
+        ]);
+    }
+    table
+}
+
+fn draw(machine: &Machine, cpus: usize, figures: &[Figures]) -> anyhow::Result<()> {
+    let line = |name: &str, of: fn(&Figures) -> f64| {
+        let ours = figures.iter().filter(|f| f.cpus == cpus);
+        Line::new(name, Look::Marked, ours.map(|f| (f.load, of(f))).collect())
+    };
+    let figure = Figure {
+        title: format!("Sets of programs that {cpus} CPUs serve"),
+        x: Axis::linear("load, of what there is to hand out", 0.5..1.0),
+        y: Axis::linear("share of the sets", 0.0..1.05),
+        lines: vec![
+            line("admitted globally", |f| f.global_admitted),
+            line("guaranteed globally", |f| f.global_guaranteed),
+            line("partitioned", |f| f.partitioned),
+        ],
+        names: Corner::LowerLeft,
+    };
+    figure.draw(machine.out(), &format!("{NAME}-{cpus}"))
+}
+
+/// Numbers from 0 to 1, the same in every run.
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> f64 {
+        self.0 = self
+            .0
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 11) as f64 / (1_u64 << 53) as f64
+    }
+
+    /// `count` shares with the sum `total`, evenly among all such sets (UUniFast of Bini and Buttazzo 2005),
+    /// drawn again as long as one is too large (Davis and Burns 2009).
+    fn shares(&mut self, count: usize, total: f64) -> Vec<f64> {
+        loop {
+            let mut left = total;
+            let mut shares = Vec::with_capacity(count);
+            for others in (1..count).rev() {
+                let rest = left * self.next().powf(1.0 / others as f64);
+                shares.push(left - rest);
+                left = rest;
+            }
+            shares.push(left);
+            if shares.iter().all(|&share| share <= LARGEST) {
+                return shares;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_set_of_equal_shares_is_judged_as_by_hand() {
+        // Three halves on two CPUs: no two of them fit on one, and 1.5 is more than 1.8 - 0.5.
+        assert!(!is_guaranteed(&[0.5; 3], 2));
+        assert_eq!(started_one_by_one(&[0.5; 3], 2), None);
+        assert_eq!(started_one_by_one(&[0.45; 4], 2), Some(0));
+        assert!(is_guaranteed(&[0.3; 5], 2));
+    }
+
+    #[test]
+    fn shares_have_the_sum_that_was_asked_for() {
+        let shares = Random(5).shares(8, 1.7);
+        assert_eq!(shares.len(), 8);
+        assert!((shares.iter().sum::<f64>() - 1.7).abs() < 1e-9);
+    }
+}
