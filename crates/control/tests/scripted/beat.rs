@@ -1,7 +1,8 @@
 //! Finding a rhythm, keeping a reservation around it, following it,
 //! and letting go.
 
-use crate::world::{Asked, BUSY, Kernel, Noise, Script, at_ms, ms, play};
+use crate::kernel::{Asked, Kernel};
+use crate::world::{BUSY, Noise, Script, at_ms, ms, play};
 use onbeat_control::{Settings, State, What, Why};
 use onbeat_model::{Event, Instant, Span, TaskId};
 

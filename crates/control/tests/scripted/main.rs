@@ -1,9 +1,11 @@
 //! The whole loop, in virtual time, between a scripted sensor and a scripted actuator.
 
 mod beat;
+mod kernel;
 mod partitions;
 mod processor;
 mod refusals;
 mod speed;
 mod told;
+mod two_rhythms;
 mod world;

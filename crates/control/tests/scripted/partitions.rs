@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use onbeat_control::{Settings, What, Why};
 use onbeat_model::{Event, Name, Refusal, Task, TaskId};
 
-use crate::world::{Kernel, Script, at_ms, ms, play};
+use crate::kernel::Kernel;
+use crate::world::{Script, at_ms, ms, play};
 
 /// A thread of its own process that needs `share` hundredths of a CPU, from `from_ms` on.
 fn program(script: &mut Script, tid: u32, share: u64, from_ms: u64) {

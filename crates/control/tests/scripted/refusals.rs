@@ -1,6 +1,7 @@
 //! Not enough room, and an actuator that says no.
 
-use crate::world::{Kernel, Ran, Script, at_ms, ms, play};
+use crate::kernel::Kernel;
+use crate::world::{Ran, Script, at_ms, ms, play};
 use onbeat_control::{Settings, State, What, Why};
 use onbeat_model::{Bandwidth, Refusal, Task};
 

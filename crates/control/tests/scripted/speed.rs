@@ -2,8 +2,9 @@
 
 use std::rc::Rc;
 
+use crate::kernel::{Asked, Kernel};
 use crate::processor::{Processor, mhz};
-use crate::world::{Asked, Kernel, Ran, Script, at_ms, ms, play};
+use crate::world::{Ran, Script, at_ms, ms, play};
 use onbeat_control::{AtSpeed, PowerSettings, Settings, SpeedWhat, SpeedWhy, Why};
 use onbeat_model::{Bandwidth, Instant, Refusal, Reservation, Span, Speed, TaskId};
 

@@ -1,6 +1,7 @@
 //! Programs that say where their jobs are, and that they missed a deadline: the honest and the liars.
 
-use crate::world::{Kernel, Noise, Ran, Script, at_ms, ms, play};
+use crate::kernel::Kernel;
+use crate::world::{Noise, Ran, Script, at_ms, ms, play};
 use onbeat_control::{Settings, State, What, Why};
 use onbeat_model::{Bandwidth, Instant, Said, Span};
 

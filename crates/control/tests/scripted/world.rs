@@ -1,16 +1,15 @@
-//! A scripted world in virtual time: a sensor that tells what a script says, and an actuator that
-//! answers as it was told to and writes down every call.
+//! A scripted world in virtual time: a sensor that tells what a script says, and how a loop is played in it.
 
 use std::cell::Cell;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::rc::Rc;
 
+use crate::kernel::{Asked, Kernel};
 use crate::processor::Processor;
 use onbeat_control::{Controller, Entry, Next, Report, Settings, SpeedEntry, drive};
 use onbeat_model::{
-    Actuator, Bandwidth, Burst, Capacity, Event, Flow, Follow, Instant, Mark, Name, Refusal,
-    Reservation, Said, Sensor, Span, Speed, Speeds, Standing, Task, TaskId,
+    Burst, Event, Flow, Follow, Instant, Mark, Name, Reservation, Said, Sensor, Span, Task, TaskId,
 };
 
 pub(crate) const fn ms(ms: u64) -> Span {
@@ -162,7 +161,7 @@ impl Script {
 pub(crate) const BUSY: TaskId = TaskId::recorded(666);
 
 /// The present time, which the sensor moves and the actuator writes down.
-type Clock = Rc<Cell<Instant>>;
+pub(crate) type Clock = Rc<Cell<Instant>>;
 
 struct Scripted {
     events: VecDeque<Event>,
@@ -214,156 +213,6 @@ impl Sensor for Scripted {
     fn idle(&mut self) -> Option<Vec<Span>> {
         let processor = self.processor.as_ref()?;
         Some(vec![processor.idle(self.clock.get())])
-    }
-}
-
-/// What the actuator was asked.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Asked {
-    Reserve(TaskId, Reservation),
-    Release(TaskId),
-    Ended(TaskId),
-}
-
-/// Answers to the next requests for a thread.
-pub(crate) type Answers = BTreeMap<u32, VecDeque<Refusal>>;
-
-/// Admits up to its capacity, unless it was told to refuse.
-pub(crate) struct Kernel {
-    pub(crate) cpus: u32,
-    pub(crate) admissible: Bandwidth,
-    pub(crate) answers: Answers,
-    /// The answers to the next releases.
-    pub(crate) release_answers: VecDeque<Refusal>,
-    pub(crate) taken_over_at: Option<(u32, Instant)>,
-    pub(crate) asked: Vec<(Instant, Asked)>,
-    pub(crate) held: BTreeMap<TaskId, Reservation>,
-    pub(crate) most_held: Bandwidth,
-    /// Where processes are, if each CPU is a partition.
-    pub(crate) placed: Option<BTreeMap<u32, usize>>,
-    /// How often it was asked how a thread stands.
-    pub(crate) looks: u32,
-    /// What somebody else takes of the capacity, and until when.
-    pub(crate) others: (Bandwidth, Instant),
-    /// Nothing can be done about its speed unless it is there.
-    pub(crate) processor: Option<Rc<Processor>>,
-    clock: Clock,
-}
-
-impl Kernel {
-    pub(crate) fn with_cpus(cpus: u32) -> Self {
-        Self {
-            cpus,
-            admissible: Bandwidth::from_cpus(f64::from(cpus) * 0.95),
-            answers: Answers::new(),
-            release_answers: VecDeque::new(),
-            taken_over_at: None,
-            asked: Vec::new(),
-            held: BTreeMap::new(),
-            most_held: Bandwidth::ZERO,
-            placed: None,
-            looks: 0,
-            others: (Bandwidth::ZERO, Instant::ZERO),
-            processor: None,
-            clock: Clock::default(),
-        }
-    }
-
-    fn sum(&self) -> Bandwidth {
-        self.held.values().map(Reservation::bandwidth).sum()
-    }
-}
-
-impl Actuator for Kernel {
-    fn reserve(&mut self, task: TaskId, reservation: Reservation) -> Result<(), Refusal> {
-        let now = self.clock.get();
-        self.asked.push((now, Asked::Reserve(task, reservation)));
-        let answer = self
-            .answers
-            .get_mut(&task.tid)
-            .and_then(VecDeque::pop_front);
-        if let Some(refusal) = answer {
-            return Err(refusal);
-        }
-        let mine = self
-            .held
-            .get(&task)
-            .map_or(Bandwidth::ZERO, Reservation::bandwidth);
-        let others = if now < self.others.1 {
-            self.others.0
-        } else {
-            Bandwidth::ZERO
-        };
-        if self.sum() - mine + reservation.bandwidth() + others > self.admissible {
-            return Err(Refusal::NoRoom {
-                wanted: reservation.bandwidth(),
-                advice: "somebody else holds the rest".to_owned(),
-            });
-        }
-        self.held.insert(task, reservation);
-        self.most_held = self.most_held.max(self.sum());
-        Ok(())
-    }
-
-    fn release(&mut self, task: TaskId) -> Result<(), Refusal> {
-        self.asked.push((self.clock.get(), Asked::Release(task)));
-        if let Some(refusal) = self.release_answers.pop_front() {
-            return Err(refusal);
-        }
-        self.held.remove(&task);
-        Ok(())
-    }
-
-    fn standing(&mut self, task: TaskId) -> Standing {
-        self.looks += 1;
-        match self.taken_over_at {
-            Some((tid, at)) if tid == task.tid && at <= self.clock.get() => Standing::TakenOver,
-            _ => self
-                .held
-                .get(&task)
-                .map_or(Standing::Own, |&r| Standing::Held(r)),
-        }
-    }
-
-    fn ended(&mut self, task: TaskId) {
-        self.asked.push((self.clock.get(), Asked::Ended(task)));
-        self.held.remove(&task);
-    }
-
-    fn capacity(&self) -> Capacity {
-        Capacity {
-            cpus: self.cpus,
-            admissible: self.admissible,
-            shortest_runtime: Span::from_ns(1024),
-            shortest_period: Span::from_us(100),
-            longest_period: Span::from_secs(4),
-        }
-    }
-
-    fn partitions(&self) -> Vec<Bandwidth> {
-        let count = self.placed.as_ref().map_or(0, |_| self.cpus as usize);
-        vec![Bandwidth::from_cpus(0.9); count]
-    }
-
-    fn place(&mut self, process: u32, partition: usize) -> Result<(), Refusal> {
-        let placed = self.placed.as_mut().ok_or(Refusal::Gone)?;
-        placed.insert(process, partition);
-        Ok(())
-    }
-
-    fn speeds(&self) -> Option<Speeds> {
-        self.processor.as_ref().map(|processor| processor.speeds())
-    }
-
-    fn set_speed(&mut self, speed: Speed) -> Result<(), Refusal> {
-        let processor = self.processor.as_ref().ok_or(Refusal::Gone)?;
-        processor.set(speed, self.clock.get())
-    }
-
-    fn release_speed(&mut self) -> Result<(), Refusal> {
-        let processor = self.processor.as_ref().ok_or(Refusal::Gone)?;
-        processor.released.set(true);
-        Ok(())
     }
 }
 
