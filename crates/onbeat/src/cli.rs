@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
-use onbeat_model::{Reservation, Span};
+use onbeat_model::{Bandwidth, Reservation, Span};
 
 #[cfg(test)]
 mod documented;
@@ -62,6 +62,12 @@ pub(crate) enum Command {
     /// The program's first thread gets the reservation; what it starts does not inherit it. Ends
     /// with the program's exit status. Needs root (or CAP_SYS_NICE).
     Reserve(ReserveArgs),
+    /// Plan reservations for the threads of recordings
+    ///
+    /// Finds the threads that have a rhythm, and for each the smallest reservation with which its jobs would
+    /// have missed no more deadlines than they may; says whether all fit this machine, and how to set
+    /// them without onbeat. Needs no privilege.
+    Plan(PlanArgs),
     /// Simulate a machine and its tasks, as a file describes them
     ///
     /// Runs in virtual time and needs no privilege. The same file and seed give the same figures. Several
@@ -179,6 +185,20 @@ impl ReserveArgs {
             self.period,
         )
     }
+}
+
+/// `onbeat plan`.
+#[derive(Debug, Args)]
+pub(crate) struct PlanArgs {
+    /// The recordings
+    #[arg(required = true, value_name = "FILE")]
+    pub(crate) files: Vec<PathBuf>,
+    /// Which share of its jobs each thread may miss
+    #[arg(long, value_name = "SHARE", default_value = "1%", value_parser = values::percent)]
+    pub(crate) misses: Bandwidth,
+    /// One JSON object per thread and line instead of a table
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 /// `onbeat sim`.

@@ -5,6 +5,7 @@ pub(crate) mod attach;
 pub(crate) mod doctor;
 pub(crate) mod generate;
 mod keep;
+pub(crate) mod plan;
 pub(crate) mod record;
 pub(crate) mod reserve;
 pub(crate) mod restore;

@@ -16,6 +16,7 @@ pub(crate) fn sections(page: &str) -> Vec<Section> {
         "onbeat-attach" => (EXIT_STATUS, ATTACH_EXAMPLES),
         "onbeat-record" => (EXIT_STATUS, RECORD_EXAMPLES),
         "onbeat-analyze" => (EXIT_STATUS, ANALYZE_EXAMPLES),
+        "onbeat-plan" => (EXIT_STATUS, PLAN_EXAMPLES),
         "onbeat-sim" => (EXIT_STATUS, SIM_EXAMPLES),
         "onbeat-doctor" => (DOCTOR_EXIT_STATUS, DOCTOR_EXAMPLES),
         "onbeat-restore" => (RESTORE_EXIT_STATUS, RESTORE_EXAMPLES),
@@ -153,6 +154,11 @@ const ANALYZE_EXAMPLES: Entries = &[
 const RESERVE_EXAMPLES: Entries = &[(
     "sudo onbeat reserve --runtime 24ms --period 40ms -- mplayer film.mkv",
     "A reservation set by hand.",
+)];
+
+const PLAN_EXAMPLES: Entries = &[(
+    "onbeat plan --misses 5% film.onbeat",
+    "The smallest reservations with which at most a twentieth of the jobs would have been late.",
 )];
 
 const SIM_EXAMPLES: Entries = &[

@@ -24,6 +24,17 @@ fn doctor_writes_the_fields_that_are_documented() {
 }
 
 #[test]
+fn plan_writes_the_fields_that_are_documented() {
+    let trace = checkout("tests/traces/apps/mplayer25.l0.txt.gz");
+    let output = onbeat(["plan", "--json", trace.to_str().unwrap()]);
+    let line = stdout(&output).lines().next().unwrap();
+    assert_eq!(
+        written(&serde_json::from_str(line).unwrap()),
+        documented("What `onbeat plan --json` prints")
+    );
+}
+
+#[test]
 fn sim_writes_the_fields_that_are_documented() {
     let scenario = checkout("examples/player.toml");
     let output = onbeat(["sim", "--json", scenario.to_str().unwrap()]);

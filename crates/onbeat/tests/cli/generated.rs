@@ -18,6 +18,7 @@ fn every_man_page_has_its_sections_and_every_flag() {
         "-record",
         "-analyze",
         "-reserve",
+        "-plan",
         "-sim",
         "-doctor",
         "-restore",

@@ -6,6 +6,7 @@ mod arguments;
 mod documented;
 mod formats;
 mod generated;
+mod plan;
 mod sim;
 
 use std::ffi::OsStr;

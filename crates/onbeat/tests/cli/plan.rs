@@ -1,0 +1,44 @@
+//! `onbeat plan` on recordings whose periods are known.
+
+use serde_json::Value;
+
+use crate::{checkout, onbeat, stderr, stdout};
+
+fn trace() -> String {
+    let path = checkout("tests/traces/apps/mplayer25.l0.txt.gz");
+    path.to_str().unwrap().to_owned()
+}
+
+fn player(misses: &str) -> Value {
+    let output = onbeat(["plan", "--json", "--misses", misses, &trace()]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let lines = stdout(&output).lines();
+    let objects = lines.map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let players = objects.filter(|object| object["comm"] == "mplayer");
+    players
+        .max_by_key(|object| object["jobs"].as_u64())
+        .unwrap()
+}
+
+#[test]
+fn who_may_miss_more_needs_less_and_no_more_are_missed() {
+    let (strict, lax) = (player("1%"), player("20%"));
+    for (plan, share) in [(&strict, 0.01), (&lax, 0.2)] {
+        let period_ns = plan["period_ns"].as_f64().unwrap();
+        assert!((period_ns / 40e6 - 1.0).abs() < 0.01, "{plan}");
+        let (missed, jobs) = (
+            plan["missed"].as_f64().unwrap(),
+            plan["jobs"].as_f64().unwrap(),
+        );
+        assert!(missed <= share * jobs, "{plan}");
+    }
+    assert!(lax["runtime_ns"].as_u64() < strict["runtime_ns"].as_u64());
+}
+
+#[test]
+fn it_says_whether_all_fits_and_how_to_set_it() {
+    let output = onbeat(["plan", &trace()]);
+    let text = stdout(&output);
+    assert!(text.contains("this machine"), "{text}");
+    assert!(text.contains("chrt --deadline --sched-runtime "), "{text}");
+}
