@@ -190,6 +190,26 @@ fn tasks(count: usize, with_servers: bool) -> impl Strategy<Value = Vec<Task>> {
     })
 }
 
+/// An overloaded CPU, where a budget that is refilled at once and a wakeup at the same instant lead to one deadline:
+/// who was refilled stands first in line.
+#[test]
+fn a_refill_at_the_instant_of_a_wakeup_stands_before_it() {
+    let task = |phase, period, demands: &[u64], runtime| Task {
+        period,
+        phase,
+        demands: demands.to_vec(),
+        server: Some((runtime, period)),
+    };
+    let set = [
+        task(0, 32, &[22], 23),
+        task(1, 32, &[6], 23),
+        task(2, 80, &[8, 33], 26),
+        task(3, 64, &[6], 20),
+    ];
+    let (twin, until) = tick_by_tick(Rule::Deadline, &set, 1, 6000);
+    assert_eq!(event_by_event(Rule::Deadline, &set, 1, until), twin);
+}
+
 proptest! {
     #![proptest_config(common::cases(300))]
 
