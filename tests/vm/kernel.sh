@@ -10,11 +10,12 @@
 # usage: tests/vm/kernel.sh [first|second]
 set -euo pipefail
 
-# Seen to boot and to load schedulers; the first that can be had is taken.
+# The first that can be had is taken. A linux-image holds its modules up to 6.18; of later kernels they are in a
+# package of their own, which the archive has for 7.2 and later.
 first=(linux-image-6.18.15+deb13-cloud-amd64 linux-image-6.18.12+deb13-cloud-amd64
-    linux-binary-7.0.13+deb13-cloud-amd64)
-second=(linux-binary-7.0.13+deb13-cloud-amd64 linux-binary-7.0.12+deb13-cloud-amd64
-    linux-image-6.19.14+deb13-cloud-amd64)
+    linux-image-6.17.13+deb13-cloud-amd64)
+second=(linux-binary-7.3.4+deb13-cloud-amd64 linux-binary-7.2.12+deb13-cloud-amd64
+    linux-image-6.17.13+deb13-cloud-amd64)
 
 case "${1:-first}" in
 first) packages=("${first[@]}") ;;
@@ -37,7 +38,7 @@ mkdir -p "$cache"
 exec 9>"$cache/lock"
 flock 9
 for package in "${packages[@]}"; do
-    if [ -s "$cache/$package/vmlinux" ] && [ -e "$cache/$package/modules" ]; then
+    if [ -s "$cache/$package/vmlinux" ] && [ -n "$(ls "$cache/$package/modules" 2>/dev/null)" ]; then
         echo "$cache/$package"
         exit 0
     fi
@@ -85,19 +86,28 @@ fetch() { # PACKAGE
     return 1
 }
 
+fetch_with_modules() { # PACKAGE
+    fetch "$1" || return 1
+    [[ $1 != linux-binary-* ]] || fetch "${1/linux-binary-/linux-modules-}"
+}
+
 for package in "${packages[@]}"; do
-    fetch "$package" && break
-    echo "tests/vm: $package cannot be had from $archive, trying the next" >&2
+    fetch_with_modules "$package" && break
+    echo "tests/vm: $package cannot be had from $archive with its modules, trying the next" >&2
+    rm -f "$work"/linux-*.deb
     package=
 done
 if [ -z "$package" ]; then
     echo "tests/vm: none of these kernels can be had: ${packages[*]}" >&2
     exit 1
 fi
-dpkg -x "$work"/linux-*.deb "$work/unpacked"
+for file in "$work"/linux-*.deb; do
+    dpkg -x "$file" "$work/unpacked"
+done
 
 # The bare vmlinux boots a second faster than the packed image that holds it.
-image=$(find "$work/unpacked/boot" -name 'vmlinuz-*' | head -n 1)
+# Older packages have that in /boot, newer ones beside the modules.
+image=$(find "$work/unpacked" -type f -name 'vmlinuz*' | head -n 1)
 mkdir -p "$work/ready"
 python3 - "$image" "$work/packed" <<'PYTHON'
 import sys
@@ -113,11 +123,14 @@ if [ "$(head -c 4 "$work/ready/vmlinux" | tail -c 3)" != ELF ]; then
     echo "tests/vm: $package holds no kernel that can be unpacked" >&2
     exit 1
 fi
-# The driver of frequencies, and the governor that leaves them to user space, are not built in. (From 7.0 on they are
-# in a package of their own, which the archive does not keep as long as the kernel.)
+# The driver of frequencies, and the governor that leaves them to user space, are not built in.
 mkdir "$work/ready/modules"
 find "$work/unpacked" \( -name 'acpi-cpufreq.ko*' -o -name 'cpufreq_userspace.ko*' \) -exec cp {} "$work/ready/modules/" \;
-basename "$image" | sed 's/^vmlinuz-//' >"$work/ready/release"
+if [ "$(find "$work/ready/modules" -name '*.ko*' | wc -l)" != 2 ]; then
+    echo "tests/vm: $package has no acpi-cpufreq, or no userspace governor, as a module" >&2
+    exit 1
+fi
+echo "${package#linux-*-}" >"$work/ready/release"
 rm -rf "${cache:?}/$package"
 mv "$work/ready" "$cache/$package"
 echo "$cache/$package"

@@ -179,10 +179,6 @@ run_case() { # FILE
     name=$(name_of "$file")
     seconds=$(head_of "$file" seconds 1200)
     read -ra words <<<"$(head_of "$file" needs '')"
-    if [ -n "$(head_of "$file" cpufreq '')" ] && [ -z "$(ls "$kernel/modules")" ]; then
-        printf 'test vm %s: %s ... skipped: this kernel came without its drivers of frequencies\n' "$release" "$name"
-        return 0
-    fi
     began=$(date +%s.%N)
     : >"$work/log"
     if "$here/initrd.sh" "$work/initrd" "$kernel" "$file" "$work/settings:settings.sh" "${words[@]}" "${needed[@]}"; then
