@@ -26,6 +26,7 @@ rm "$folder/told.json"
 DISPLAY=:$number "$PLAYER" --statistics "$folder/told.json" "$PLAYER_CLIPS/h264.mkv" &
 playing=$!
 until [ -e "$folder/told.json" ]; do sleep 0.1; done
-kill "$playing"
+# On a machine that stood still it may have reached the film's end meanwhile.
+kill "$playing" || :
 wait "$playing"
 python3 -m json.tool "$folder/told.json" >/dev/null
