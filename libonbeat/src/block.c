@@ -111,10 +111,11 @@ static struct onbeat_block *expired(const struct onbeat_thread *thread, int64_t 
 
 /*
  * Throws the violation that is due, if one is. The jump may abandon the other source's handler before
- * it could note its signal, so that neither source is known to be set any more. Else the signal came early, and its source is set again:
- * perf's clock and the CPU-time clock differ where a hypervisor steals time, and a signal can be one
- * that was on its way when its block was left. Critical throughout, lest the other source's signal
- * jump out of here between the note that a source is set and the call that sets it.
+ * it could note its signal, so that neither source is known to be set any more. Else the signal came
+ * early, and its source is set again: perf's clock and the CPU-time clock differ where a hypervisor
+ * steals time, and a signal can be one that was on its way when its block was left. Critical
+ * throughout, lest the other source's signal jump out of here between the note that a source is set
+ * and the call that sets it.
  */
 static void throw_violation(struct onbeat_thread *thread)
 {
@@ -382,27 +383,4 @@ void onbeat_within_enable_at_(const char *file, int line)
 void(onbeat_within_enable)(void)
 {
 	onbeat_within_enable_at_("the program", 0);
-}
-
-int64_t onbeat_remaining(void)
-{
-	const struct onbeat_thread *thread = onbeat_thread_if_any_();
-
-	if (!thread || !thread->top || thread->top->earliest_deadline_ns == INT64_MAX)
-		return ONBEAT_FOREVER;
-	return thread->top->earliest_deadline_ns - onbeat_now_();
-}
-
-int64_t onbeat_remaining_wcet(void)
-{
-	const struct onbeat_thread *thread = onbeat_thread_if_any_();
-
-	if (!thread || !thread->top || thread->top->earliest_wcet_ns == INT64_MAX)
-		return ONBEAT_FOREVER;
-	return thread->top->earliest_wcet_ns - onbeat_cpu_now_();
-}
-
-int onbeat_max_depth(void)
-{
-	return ONBEAT_MAX_DEPTH;
 }

@@ -9,7 +9,7 @@ out=$(mktemp -d)
 trap 'rm -rf "$out"' EXIT
 
 posix_headers='errno pthread sched setjmp signal stdatomic stdbool stddef stdint stdio stdlib string time unistd'
-portable='block thread source notify_posix perf_clock_none benchmark'
+portable='block ask thread source notify_posix perf_clock_none benchmark'
 
 missing() {
 	if [ -n "${CI:-}" ]; then

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* What a program may ask about the blocks it is in: how much time remains, and how deep they nest. */
+#include "within.h"
+
+int64_t onbeat_remaining(void)
+{
+	const struct onbeat_thread *thread = onbeat_thread_if_any_();
+
+	if (!thread || !thread->top || thread->top->earliest_deadline_ns == INT64_MAX)
+		return ONBEAT_FOREVER;
+	return thread->top->earliest_deadline_ns - onbeat_now_();
+}
+
+int64_t onbeat_remaining_wcet(void)
+{
+	const struct onbeat_thread *thread = onbeat_thread_if_any_();
+
+	if (!thread || !thread->top || thread->top->earliest_wcet_ns == INT64_MAX)
+		return ONBEAT_FOREVER;
+	return thread->top->earliest_wcet_ns - onbeat_cpu_now_();
+}
+
+int onbeat_max_depth(void)
+{
+	return ONBEAT_MAX_DEPTH;
+}
