@@ -22,7 +22,7 @@ help:
 	@echo 'make bench        the benchmarks'
 	@echo 'make experiments  what there is to measure and compute, by name'
 	@echo 'make fuzz         every fuzz target for FUZZ_SECONDS=$(FUZZ_SECONDS) seconds'
-	@echo 'make install      binary, man pages, completions under PREFIX=$(PREFIX)'
+	@echo 'make install      the binary and libonbeat, man pages, completions under PREFIX=$(PREFIX)'
 
 build:
 	scripts/setup.sh build

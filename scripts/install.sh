@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Installs the binary, its man pages and its completions under $DESTDIR$PREFIX; --remove takes them
-# away again. Says each file.
+# Installs the binary, its man pages and its completions, and libonbeat with its own, under $DESTDIR$PREFIX;
+# --remove takes them away again. Says each file of the binary.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -14,6 +14,12 @@ completions() {
     echo "onbeat.fish share/fish/vendor_completions.d/onbeat.fish"
 }
 
+# The library's own makefile knows what belongs to it.
+library() {
+    make --no-print-directory -C libonbeat "$1" OUT="$(realpath -m "${TARGET_DIR:-target}")/libonbeat" \
+        PREFIX="${PREFIX:-/usr/local}" DESTDIR="${DESTDIR-}"
+}
+
 put() {
     install -D -m "$1" "$2" "$3"
     echo "installed $3"
@@ -22,6 +28,7 @@ put() {
 if [ "${1-}" = --remove ]; then
     rm -fv "$root/bin/onbeat" "$root"/share/man/man1/onbeat.1 "$root"/share/man/man1/onbeat-*.1
     completions | while read -r _ place; do rm -fv "$root/$place"; done
+    library uninstall
     exit 0
 fi
 
@@ -42,3 +49,4 @@ done
 completions | while read -r source place; do
     put 644 "$generated/completions/$source" "$root/$place"
 done
+library install
