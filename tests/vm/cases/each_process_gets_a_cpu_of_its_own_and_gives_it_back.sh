@@ -2,32 +2,10 @@
 # needs: onbeat rt-app
 # cpus: 2
 # time: virtual
-# seconds: 1200
 cpuset=/sys/fs/cgroup
 
-# until_true WHAT COMMAND...: looks every second, for a minute.
-until_true() {
-    what=$1
-    shift
-    for _ in $(seq 60); do
-        if "$@"; then
-            echo "ok: $what"
-            return
-        fi
-        sleep 1
-    done
-    cat /tmp/onbeat.log
-    check "$what" -z "it never came"
-}
-
 both_are_reserved() {
-    for pid in $first $second; do
-        reserved=no
-        for thread in "/proc/$pid/task/"*; do
-            [ "$(policy_of "${thread##*/}")" != 6 ] || reserved=yes
-        done
-        [ $reserved = yes ] || return 1
-    done
+    test -n "$(reserved_threads "$first")" && test -n "$(reserved_threads "$second")"
 }
 
 one_was_moved() {
@@ -51,21 +29,20 @@ first=$!
 rt-app /tmp/second/plan.json >/dev/null 2>&1 &
 second=$!
 
-onbeat attach --partition --no-trials --cap 8% --log /tmp/onbeat.log $first $second &
+onbeat attach --partition --no-trials --cap 8% --log /results/onbeat.log $first $second &
 onbeat=$!
-until_true 'both programs have a reservation' both_are_reserved
+wait_until 'both programs have a reservation' 60 both_are_reserved
 check 'the second CPU is a partition' "$(cat $cpuset/onbeat-*-cpu1/cpuset.cpus.partition)" = root
 check 'the first is left for the rest' "$(cat $cpuset/cpuset.cpus.effective)" = 0
 check 'one program was moved' "$(cat $cpuset/onbeat-*-cpu1/cgroup.procs | wc -l)" = 1
-cp /tmp/onbeat.log /results/
 kill -INT $onbeat
 wait $onbeat
 check 'no partition is left' -z "$(partitions)"
 check 'both programs are back' "$(both_are_back && echo yes)" = yes
 
-onbeat attach --partition --no-trials --cap 8% --log /tmp/onbeat.log $first $second &
+onbeat attach --partition --no-trials --cap 8% --log /results/killed.log $first $second &
 onbeat=$!
-until_true 'one program was moved again' one_was_moved
+wait_until 'one program was moved again' 60 one_was_moved
 kill -KILL $onbeat
 wait $onbeat || true
 check 'a killed onbeat leaves its partition' -n "$(partitions)"
