@@ -19,6 +19,7 @@ pub fn probe() -> Vec<Feature> {
         task_storage(),
         wakers(),
         account(),
+        probes(),
         tracer(),
     ]
 }
@@ -101,6 +102,19 @@ fn account() -> Feature {
             "/proc tells no CPU time per thread",
         ],
         "mount /proc, and boot a kernel with CONFIG_SCHED_INFO=y",
+    )
+}
+
+fn probes() -> Feature {
+    feature(
+        "probes of programs (uprobes)",
+        Path::new("/sys/bus/event_source/devices/uprobe").exists(),
+        Support::Partial,
+        [
+            "what programs say of their jobs through libonbeat is heard",
+            "not there: what programs say of their jobs through libonbeat is not heard",
+        ],
+        "boot a kernel with CONFIG_UPROBE_EVENTS=y; programs that say nothing are kept all the same",
     )
 }
 
