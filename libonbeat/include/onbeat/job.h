@@ -14,6 +14,9 @@
 #pragma push_macro("_SDT_NOP")
 #undef _SDT_NOP
 #define _SDT_NOP ONBEAT_PROBE_NOP
+#pragma push_macro("STAP_SDT_ARG_CONSTRAINT")
+#undef STAP_SDT_ARG_CONSTRAINT
+#define STAP_SDT_ARG_CONSTRAINT ONBEAT_PROBE_ARGUMENTS
 
 #ifdef __cplusplus
 extern "C" {
@@ -33,7 +36,8 @@ ONBEAT_PROBE void onbeat_job_end(void)
 
 /*
  * This thread is soft real-time from now on: one job every `period_ns`, and `permille` of a thousand
- * jobs are to meet their deadline (GRACE-OS, start with period and rho).
+ * jobs are to meet their deadline (GRACE-OS, start with period and rho). What is said before anybody
+ * listens is not heard, so it may be said again, for instance with each job.
  */
 ONBEAT_PROBE void onbeat_realtime_start(int64_t period_ns, int permille)
 {
@@ -56,6 +60,7 @@ ONBEAT_PROBE void onbeat_realtime_exit(void)
 }
 #endif
 
+#pragma pop_macro("STAP_SDT_ARG_CONSTRAINT")
 #pragma pop_macro("_SDT_NOP")
 
 #endif

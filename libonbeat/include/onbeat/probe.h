@@ -7,7 +7,8 @@
  * this library are so; those of the program that includes it stay what <sys/sdt.h> makes of them.
  *
  * That call uses the stack below the stack pointer, where a function that calls nothing may keep its
- * variables (the red zone of the x86-64 ABI). So each probe is in a function of its own, which has none.
+ * variables (the red zone of the x86-64 ABI). So each probe is in a function of its own, which has nothing there
+ * but its arguments if it is not optimised; and these are read from registers.
  */
 #ifndef ONBEAT_PROBE_H
 #define ONBEAT_PROBE_H
@@ -30,6 +31,7 @@
 #endif
 #endif
 
+#define ONBEAT_PROBE_ARGUMENTS nr
 #define ONBEAT_PROBE static __attribute__((noinline, unused))
 
 #endif
