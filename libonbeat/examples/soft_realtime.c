@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * GRACE-OS's interface: a thread says once that a job comes every 40 ms and that 96% of them are to be in
- * time, then the end of each job.
+ * GRACE-OS's interface: a thread says that a job comes every 40 ms and that 96% of them are to be in time,
+ * and the end of each job. It says the first with each job, too: who listens may come later.
  *
- * cc -o soft_realtime soft_realtime.c $(pkg-config --cflags --libs onbeat)
+ * cc -o soft_realtime soft_realtime.c $(pkg-config --cflags onbeat)
  */
 #include <onbeat/job.h>
 
@@ -11,8 +11,8 @@
 
 int main(void)
 {
-	onbeat_realtime_start(40000000, 960);
 	for (int job = 0; job < 5; job++) {
+		onbeat_realtime_start(40000000, 960);
 		for (volatile int i = 0; i < 100000; i++)
 			;
 		onbeat_realtime_finish_job();

@@ -24,6 +24,13 @@ for page in man/*.3 man/*.7; do
 		name=$(basename "$page" .3)
 		grep -qw "$name" "man/$linked" || complain "$page leads to $linked, which does not mention $name"
 	fi
+	about=$(sed -n 's/^\.Nm \([A-Za-z_]*\).*/\1/p' "$page")
+	while read -r example; do
+		[ -z "$example" ] || printf '%s\n' "$about" | grep -qwFf - "$example" ||
+			complain "$page names $example, which does not use what the page is about"
+	done <<-END
+		$(grep -o 'examples/[a-z_]*\.c' "$page")
+	END
 done
 if command -v mandoc >/dev/null; then
 	# A page that only leads to another is nothing to look at by itself.
