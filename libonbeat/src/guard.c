@@ -110,7 +110,9 @@ int onbeat_put_back_(const struct onbeat_guarded *guarded, uint64_t period_ns)
 	/* Whoever took the reservation away meanwhile had the last word. */
 	if (error || now.policy != ONBEAT_POLICY_DEADLINE)
 		return error;
-	if (guarded->tid != (pid_t)syscall(SYS_gettid))
+	/* Back to a reservation that it had before, it does not stop being so; and may be refused. */
+	if (guarded->before.policy != ONBEAT_POLICY_DEADLINE &&
+	    guarded->tid != (pid_t)syscall(SYS_gettid))
 		shrink(guarded->tid, period_ns ? period_ns : now.period_ns);
 	return onbeat_attributes_set_(guarded->tid, &guarded->before);
 }

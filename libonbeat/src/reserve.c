@@ -83,7 +83,7 @@ static int may_run_everywhere(pid_t tid)
 	return CPU_COUNT(&allowed) >= sysconf(_SC_NPROCESSORS_ONLN);
 }
 
-/* Says why the kernel refused `tid` these attributes. */
+/* Says why the kernel refused `tid` these attributes; NULL if none were asked for. */
 static int explain(int error, pid_t tid, const struct onbeat_attributes *wanted)
 {
 	int available;
@@ -236,16 +236,16 @@ static int attach(struct onbeat_reservation *reservation, pid_t tid, pid_t proce
 static int detach(struct onbeat_reservation *reservation, struct member **place)
 {
 	struct member *member = *place;
-	pid_t tid = member->guarded.tid;
-	int64_t used_ns = consumed(tid) - member->consumed_at_attach_ns;
+	const struct onbeat_guarded guarded = member->guarded;
+	int64_t used_ns = consumed(guarded.tid) - member->consumed_at_attach_ns;
 	int error;
 
 	reservation->consumed_ns += used_ns > 0 ? used_ns : 0;
 	*place = member->next;
-	error = onbeat_put_back_(&member->guarded, (uint64_t)reservation->period_ns);
-	onbeat_unguard_(&member->guarded);
 	free(member);
-	return error ? explain(error, tid, NULL) : 0;
+	error = onbeat_put_back_(&guarded, (uint64_t)reservation->period_ns);
+	onbeat_unguard_(&guarded);
+	return error ? explain(error, guarded.tid, &guarded.before) : 0;
 }
 
 int onbeat_reservation_attach(struct onbeat_reservation *reservation, pid_t tid)
