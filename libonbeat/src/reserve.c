@@ -200,6 +200,19 @@ static bool belongs(pid_t tid, pid_t process)
 	return access(path, F_OK) == 0;
 }
 
+static int put_under_guard(const struct onbeat_guarded *guarded)
+{
+	int error = onbeat_guard_(guarded);
+
+	if (!error)
+		return 0;
+	return refuse(
+		error,
+		"the guard that would put thread %d back cannot be started or told: %s; raise "
+		"RLIMIT_NOFILE or RLIMIT_NPROC, and have Linux 5.9 or newer",
+		guarded->tid, strerror(-error));
+}
+
 static int attach(struct onbeat_reservation *reservation, pid_t tid, pid_t process)
 {
 	struct member *member;
@@ -217,11 +230,11 @@ static int attach(struct onbeat_reservation *reservation, pid_t tid, pid_t proce
 	member->process = process;
 	member->consumed_at_attach_ns = consumed(tid);
 	error = scheduler->get(tid, &member->guarded.before);
-	if (!error && process && process != getpid())
-		error = onbeat_guard_(&member->guarded);
 	if (error)
 		error = explain(error, tid, NULL);
-	else
+	else if (process && process != getpid())
+		error = put_under_guard(&member->guarded);
+	if (!error)
 		error = put_in_force(reservation, tid);
 	if (error) {
 		onbeat_unguard_(&member->guarded);

@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* -EPERM has two causes, which the reason tells apart: no privilege, and a thread that may not run everywhere. */
+/*
+ * -EPERM has two causes, which the reason tells apart: no privilege, and a thread that may not run everywhere.
+ * And who has no descriptor left hears that it is the guard that lacks it.
+ */
 #include <onbeat/reserve.h>
 
 #include <errno.h>
 #include <sched.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -12,9 +16,9 @@
 
 #define NOBODY 65534
 
-static void expect(int error, const char *cause, const char *remedy)
+static void expect(int error, int wanted, const char *cause, const char *remedy)
 {
-	if (error != -EPERM || !strstr(onbeat_reservation_reason(), cause) ||
+	if (error != wanted || !strstr(onbeat_reservation_reason(), cause) ||
 	    !strstr(onbeat_reservation_reason(), remedy)) {
 		fprintf(stderr, "%s: %s\n", strerror(-error), onbeat_reservation_reason());
 		exit(1);
@@ -25,8 +29,8 @@ static void unprivileged(struct onbeat_reservation *reservation)
 {
 	if (geteuid() == 0)
 		check(setresgid(NOBODY, NOBODY, NOBODY) == 0 && setresuid(NOBODY, NOBODY, NOBODY) == 0);
-	expect(onbeat_reservation_attach(reservation, 0), "needs CAP_SYS_NICE", "run as root");
-	expect(onbeat_reservation_attach_process(reservation, 0), "needs CAP_SYS_NICE", "run as root");
+	expect(onbeat_reservation_attach(reservation, 0), -EPERM, "needs CAP_SYS_NICE", "run as root");
+	expect(onbeat_reservation_attach_process(reservation, 0), -EPERM, "needs CAP_SYS_NICE", "run as root");
 }
 
 static void pinned(struct onbeat_reservation *reservation)
@@ -37,17 +41,31 @@ static void pinned(struct onbeat_reservation *reservation)
 	CPU_SET(0, &allowed);
 	if (geteuid() != 0 || sysconf(_SC_NPROCESSORS_ONLN) < 2 || sched_setaffinity(0, sizeof(allowed), &allowed))
 		return;
-	expect(onbeat_reservation_attach(reservation, 0), "may not run on every CPU", "sched_setaffinity");
+	expect(onbeat_reservation_attach(reservation, 0), -EPERM, "may not run on every CPU", "sched_setaffinity");
+}
+
+/* Two descriptors are left: one to read the threads of the process, and one where the guard needs three. */
+static void without_descriptors(struct onbeat_reservation *reservation)
+{
+	int next = dup(STDERR_FILENO);
+	struct rlimit before, few;
+
+	check(next >= 0 && close(next) == 0 && getrlimit(RLIMIT_NOFILE, &before) == 0);
+	few = before;
+	few.rlim_cur = (rlim_t)next + 2;
+	check(setrlimit(RLIMIT_NOFILE, &few) == 0);
+	expect(onbeat_reservation_attach_process(reservation, getppid()), -EMFILE, "the guard", "RLIMIT_NOFILE");
+	check(setrlimit(RLIMIT_NOFILE, &before) == 0);
 }
 
 int main(void)
 {
-	void (*const refused[])(struct onbeat_reservation *) = { unprivileged, pinned };
+	void (*const refused[])(struct onbeat_reservation *) = { unprivileged, pinned, without_descriptors };
 	struct onbeat_reservation *reservation;
 	int status;
 
 	check(onbeat_reservation_create(&reservation, 2000000, 100000000, 100000000) == 0);
-	for (int i = 0; i < 2; i++) {
+	for (int i = 0; i < 3; i++) {
 		pid_t child = fork();
 
 		check(child >= 0);
