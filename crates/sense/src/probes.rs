@@ -16,8 +16,10 @@ use object::{Endianness, ReadCache, ReadRef};
 /// The provider of libonbeat's probes.
 pub const PROVIDER: &str = "onbeat";
 
-/// More notes than this no program has; reading them would only cost memory.
+/// More notes than this no program has, and no more sections; reading them would only cost memory. A file with
+/// holes may claim what it likes.
 const MOST_NOTES_BYTES: u64 = 1 << 20;
+const MOST_SECTIONS: u32 = 1 << 16;
 
 /// The addresses at the head of a note's description: of the probe, of a base, of its semaphore.
 const ADDRESSES: usize = 3 * 8;
@@ -64,7 +66,7 @@ impl Probe {
     }
 }
 
-/// The probes in the file, each once, in order. None if it is no ELF file of 64 bits, or damaged.
+/// The probes in the file, each once, in order. No probe if it is no ELF file of 64 bits, or damaged.
 #[must_use]
 pub fn in_file(file: File) -> Vec<Probe> {
     in_elf(&ReadCache::new(BufReader::new(file)))
@@ -86,15 +88,21 @@ fn in_elf<'data>(file: impl ReadRef<'data>) -> Vec<Probe> {
 fn read<'data>(file: impl ReadRef<'data>) -> object::Result<Vec<Probe>> {
     let header = FileHeader64::<Endianness>::parse(file)?;
     let endian = header.endian()?;
-    let sections = header.sections(endian, file)?;
     let mut found = Vec::new();
+    if header.shnum(endian, file)? > MOST_SECTIONS {
+        return Ok(found);
+    }
+    let sections = header.sections(endian, file)?;
+    let mut left_bytes = MOST_NOTES_BYTES;
     for section in sections.iter() {
+        let size = section.sh_size(endian);
         if section.sh_type(endian) != SHT_NOTE
-            || section.sh_size(endian) > MOST_NOTES_BYTES
+            || size > left_bytes
             || sections.section_name(endian, section)? != b".note.stapsdt"
         {
             continue;
         }
+        left_bytes -= size;
         let Some(mut notes) = section.notes(endian, file)? else {
             continue;
         };
@@ -135,11 +143,19 @@ mod tests {
     }
 
     fn elf(notes: &[(&str, &str)]) -> Vec<u8> {
+        let notes = notes
+            .iter()
+            .flat_map(|(provider, name)| note(provider, name));
+        elf_of(&[notes.collect()])
+    }
+
+    /// With so many sections of notes.
+    fn elf_of(sections: &[Vec<u8>]) -> Vec<u8> {
         let mut file = Object::new(BinaryFormat::Elf, Architecture::X86_64, Endianness::Little);
-        let name = b".note.stapsdt".to_vec();
-        let section = file.add_section(Vec::new(), name, SectionKind::Note);
-        for (provider, name) in notes {
-            file.append_section_data(section, &note(provider, name), 4);
+        for notes in sections {
+            let name = b".note.stapsdt".to_vec();
+            let section = file.add_section(Vec::new(), name, SectionKind::Note);
+            file.append_section_data(section, notes, 4);
         }
         file.write().unwrap()
     }
@@ -168,6 +184,31 @@ mod tests {
         let bytes = elf(&[("onbeat", "job_end")]);
         std::io::Write::write_all(&mut file, &bytes).unwrap();
         assert_eq!(in_file(file), [Probe::JobEnd]);
+    }
+
+    #[test]
+    fn notes_are_read_up_to_a_limit_for_all_sections_together() {
+        let half = |name| {
+            let note = note("onbeat", name);
+            note.repeat(MOST_NOTES_BYTES as usize / 2 / note.len() + 1)
+        };
+        let file = elf_of(&[half("job_end"), half("mdn")]);
+        assert_eq!(in_bytes(&file), [Probe::JobEnd]);
+    }
+
+    #[test]
+    fn a_file_that_claims_more_sections_than_a_program_has_is_not_read() {
+        let claims = |count: u64| {
+            let mut file = elf(&[("onbeat", "mdn")]);
+            let at = u64::from_le_bytes(file[0x28..0x30].try_into().unwrap()) as usize;
+            // The count is in the first section's size if the header says none.
+            file[0x3c..0x3e].fill(0);
+            file[at + 0x20..at + 0x28].copy_from_slice(&count.to_le_bytes());
+            file.resize(at + count as usize * 64, 0);
+            in_bytes(&file)
+        };
+        assert_eq!(claims(u64::from(MOST_SECTIONS)), [Probe::Mdn]);
+        assert_eq!(claims(u64::from(MOST_SECTIONS) + 1), []);
     }
 
     proptest! {
