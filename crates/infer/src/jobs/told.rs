@@ -15,7 +15,7 @@
 //!    period the program told, the told one counts, being exact; if it does not, what is seen counts.
 //!
 //! # Assumptions
-//! 1. Marks come in order, with CPU times that do not fall.
+//! 1. Marks come in order, with CPU times that do not fall. Jobs of others make no sense, and do no harm.
 //! 2. What is said is untrusted: jobs may overlap, never end, or take no time at all. A begin in the middle
 //!    of a job replaces that job; an end without a begin is a job from the last end on.
 
@@ -61,7 +61,7 @@ impl Told {
     pub fn hear(&mut self, mark: &Mark) -> Option<Job> {
         match mark.said {
             Said::JobBegan => {
-                self.begin(mark.at, mark.woke, mark.executed);
+                self.begin(mark.at, mark.woke.min(mark.at), mark.executed);
                 None
             }
             Said::JobEnded => self.end(mark),
@@ -113,7 +113,7 @@ impl Told {
             woke
         } else {
             let due = self.deadline().unwrap_or(at);
-            due.clamp(self.release.unwrap_or(due), at)
+            due.max(self.release.unwrap_or(due)).min(at)
         };
         self.since_anchor += 1;
         if slept {
@@ -142,9 +142,9 @@ impl Told {
     fn end(&mut self, mark: &Mark) -> Option<Job> {
         if self.begun.is_none() {
             let (ended, executed) = self.ended.replace((mark.at, mark.executed))?;
-            let began = mark.woke.max(ended);
+            let began = mark.woke.max(ended).min(mark.at);
             self.ended = Some((ended, executed));
-            self.begin(began, mark.woke, executed);
+            self.begin(began, mark.woke.min(began), executed);
         }
         let begun = self.begun.take()?;
         let pause = self.period().unwrap_or_default() * 2;
@@ -330,6 +330,25 @@ mod tests {
         assert!(interrupted.exhausted);
         let mut cpu = 5;
         assert!(!job(&mut told, 40, 5, &mut cpu).exhausted);
+    }
+
+    #[test]
+    fn a_wakeup_after_its_mark_and_marks_out_of_order_do_no_harm() {
+        let mut told = Told::default();
+        let begin = |at, woke| mark(Said::JobBegan, at, woke, 0);
+        let end = |at, woke| mark(Said::JobEnded, at, woke, 0);
+        for (begun, ended) in [
+            (begin(10, 1000), end(11, 1000)),
+            (begin(12, 5), end(13, 5)),
+            (begin(9000, 8000), end(9001, 8000)),
+            (begin(3, 2), end(4, 2)),
+        ] {
+            told.hear(&begun);
+            let job = told.hear(&ended).unwrap();
+            assert!(job.release <= job.started && job.started <= job.ended);
+        }
+        told.hear(&end(5, 7000));
+        told.hear(&end(6, 7000));
     }
 
     #[test]
