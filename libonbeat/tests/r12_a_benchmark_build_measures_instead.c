@@ -8,9 +8,23 @@
 
 #include "check.h"
 
+static char folder[] = "/tmp/onbeat-benchmark-XXXXXX";
+
+/* Registered before the library's own, and so called after it has written. */
+static void remove_folder(void)
+{
+	static const char *const names[] = { "out.txt", "out.json" };
+	char path[64];
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		snprintf(path, sizeof(path), "%s/%s", folder, names[i]);
+		unlink(path);
+	}
+	rmdir(folder);
+}
+
 int main(void)
 {
-	char folder[] = "/tmp/onbeat-benchmark-XXXXXX";
 	char table[64], json[64], at_exit[64], text[4096];
 	volatile int completed = 0;
 	long long count, least_ns;
@@ -18,7 +32,7 @@ int main(void)
 	size_t length;
 	FILE *file;
 
-	check(mkdtemp(folder));
+	check(mkdtemp(folder) && atexit(remove_folder) == 0);
 	snprintf(table, sizeof(table), "%s/out.txt", folder);
 	snprintf(json, sizeof(json), "%s/out.json", folder);
 	snprintf(at_exit, sizeof(at_exit), "%s/out", folder);
