@@ -37,6 +37,7 @@ pub(crate) enum Kernel {
 pub(crate) struct Guest {
     script: PathBuf,
     name: String,
+    cpus: usize,
     arguments: Vec<OsString>,
 }
 
@@ -46,6 +47,7 @@ pub(crate) struct Ended {
     /// The folder with what it wrote to /results, and `serial.log`.
     pub(crate) folder: PathBuf,
     kernel: String,
+    cpus: usize,
 }
 
 impl Guest {
@@ -55,6 +57,7 @@ impl Guest {
         Self {
             script: script.join("guest.sh"),
             name: name.to_owned(),
+            cpus: 1,
             arguments: Vec::new(),
         }
     }
@@ -66,6 +69,14 @@ impl Guest {
             Kernel::Second => "second",
         };
         self.arguments.extend(["--kernel".into(), name.into()]);
+        self
+    }
+
+    /// Boots it with so many CPUs; with more than one, the script's head has to ask for virtual time.
+    pub(crate) fn cpus(mut self, cpus: usize) -> Self {
+        self.cpus = cpus;
+        self.arguments
+            .extend(["--cpus".into(), cpus.to_string().into()]);
         self
     }
 
@@ -119,6 +130,7 @@ impl Guest {
             .with_context(|| format!("the guest left no {}", serial.display()))?;
         Ok(Ended {
             kernel: kernel_of(&text).to_owned(),
+            cpus: self.cpus,
             folder,
         })
     }
@@ -127,8 +139,12 @@ impl Guest {
 impl Ended {
     /// Where the figures come from.
     pub(crate) fn ran(&self) -> Ran {
+        let cpus = match self.cpus {
+            1 => "one CPU".to_owned(),
+            cpus => format!("{cpus} CPUs that take turns"),
+        };
         Ran::VirtualTime(format!(
-            "kernel {}, one CPU, 2 ns an instruction",
+            "kernel {}, {cpus}, 2 ns an instruction",
             self.kernel
         ))
     }

@@ -15,17 +15,18 @@
 # Succeeds if every case ended with 0, and the kernel neither panicked nor warned.
 #
 # usage: tests/vm/run.sh [--kernel first|second] [--results FOLDER] [--set NAME=VALUE]...
-#                        [--need WORD]... [--jobs N] [--follow] [--quick] [CASE...]
+#                        [--need WORD]... [--cpus N] [--jobs N] [--follow] [--quick] [CASE...]
 #        CASE is a name in tests/vm/cases, or a path to a .sh file; without one, all in tests/vm/cases
 #        --results   where each case's serial.log and results go, into a folder of its name
 #        --set       a variable that the case can read
 #        --need      one more of what the head's `needs` can name
+#        --cpus      how many CPUs, whatever the head says
 #        --jobs      how many machines at a time (default 1)
 #        --follow    shows what the guest says while it runs
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 
-which_kernel=first results='' jobs=1 follow='' quick=''
+which_kernel=first results='' all_cpus='' jobs=1 follow='' quick=''
 settings=() needed=()
 while [ $# -gt 0 ]; do
     case "$1" in
@@ -35,6 +36,7 @@ while [ $# -gt 0 ]; do
     --set=*) settings+=("${1#--set=}") && shift ;;
     --need) needed+=("$2") && shift 2 ;;
     --need=*) needed+=("${1#--need=}") && shift ;;
+    --cpus) all_cpus=$2 && shift 2 ;;
     --jobs) jobs=$2 && shift 2 ;;
     --follow) follow=yes && shift ;;
     --quick) quick=yes && shift ;;
@@ -91,7 +93,8 @@ release=$(cat "$kernel/release")
 fetched=$(seconds_since "$began")
 
 if [ "$jobs" -gt 1 ]; then
-    again=(--kernel "$which_kernel" ${results:+--results "$results"} "${settings[@]/#/--set=}" "${needed[@]/#/--need=}")
+    again=(--kernel "$which_kernel" ${results:+--results "$results"} "${settings[@]/#/--set=}" "${needed[@]/#/--need=}"
+        ${all_cpus:+--cpus "$all_cpus"})
     printf '%s\0' "${files[@]}" | xargs -0 -n 1 -P "$jobs" "$here/run.sh" "${again[@]}"
     exit
 fi
@@ -133,7 +136,7 @@ verdict() { # LOG EMULATOR-STATUS SECONDS
 # The case in its machine: leaves the console's text in $work/log, and gives the emulator's status.
 boot() { # FILE SECONDS
     local file=$1 seconds=$2 cpus frequencies status=0 follower=
-    cpus=$(head_of "$file" cpus 1)
+    cpus=${all_cpus:-$(head_of "$file" cpus 1)}
     local parameters="console=ttyS0 loglevel=5 panic=-1 oops=panic rdinit=/init nokaslr"
     # Unpacking certificates and gathering entropy are half of what a boot costs.
     parameters+=" initcall_blacklist=load_system_certificate_list,jent_mod_init"
