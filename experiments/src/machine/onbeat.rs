@@ -32,6 +32,8 @@ pub(crate) struct ThreadFigures {
     pub(crate) missed: u64,
     /// From when it was first heard of to its first reservation.
     pub(crate) reserved_after_ns: Option<u64>,
+    /// For how long it held a reservation.
+    pub(crate) held_ns: u64,
     /// The share of a CPU that it used while reserved.
     pub(crate) bandwidth_used: f64,
     /// The share that was reserved for it meanwhile.

@@ -1,8 +1,10 @@
 //! Global EDF against EDF partitioned by the supervisor: how many sets of periodic programs are admitted, and
 //! with what promise, up to the admission bound.
 //!
-//! No kernel: what it admits is a sum, what EDF guarantees is a theorem, and who packs is onbeat's own
-//! packing, fed one program after the other as they start.
+//! Computed, without a kernel: what it admits is a sum, what EDF guarantees is a theorem, and who packs is
+//! onbeat's own packing, fed one program after the other as they start. Then on a kernel (`on_kernel`).
+
+mod on_kernel;
 
 use onbeat_decide::supervisor::packing::Packing;
 use onbeat_model::Bandwidth;
@@ -16,7 +18,7 @@ use crate::results::{Ran, Table, publish};
 const NAME: &str = "several-cpus";
 
 /// What it is run with.
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Default, clap::Args)]
 pub(crate) struct Args {
     /// Sets of programs for each number of CPUs and each load
     #[arg(long, value_name = "N", default_value_t = 2000,
@@ -26,6 +28,25 @@ pub(crate) struct Args {
     #[arg(long, value_name = "N", default_value_t = 4,
           value_parser = clap::value_parser!(u32).range(1..=100))]
     programs: u32,
+    /// No guest: what can be computed alone
+    #[arg(long)]
+    only_computed: bool,
+    /// The numbers of CPUs of the guests
+    #[arg(long, value_name = "N", value_delimiter = ',', default_values_t = CPUS)]
+    cpus: Vec<usize>,
+    /// Sets of programs that run in a guest, for each load
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    guest_sets: usize,
+    /// Programs in such a set, for each CPU
+    #[arg(long, value_name = "N", default_value_t = 3)]
+    guest_programs: usize,
+    /// For how long a set runs in each way, in the guest's time
+    #[arg(long, value_name = "RUN_SECONDS", default_value_t = 9,
+          value_parser = clap::value_parser!(u64).range(2..=3600))]
+    seconds: u64,
+    /// The begin that is left out of all figures: time to find the periods, and to catch up
+    #[arg(long, value_name = "RUN_SECONDS", default_value_t = 4)]
+    leave_out: u64,
 }
 
 const CPUS: [usize; 2] = [2, 4];
@@ -55,7 +76,7 @@ struct Figures {
     moves: f64,
 }
 
-/// Draws the sets, tries them, and publishes table, JSON and plots.
+/// Draws the sets, tries them, and publishes table, JSON and plots; then those of the guests.
 pub(crate) fn run(machine: &Machine, args: &Args) -> anyhow::Result<()> {
     let mut random = Random(1);
     let mut figures = Vec::new();
@@ -67,7 +88,11 @@ pub(crate) fn run(machine: &Machine, args: &Args) -> anyhow::Result<()> {
     }
     let paper = json!({ "none": "LFS++ leaves several CPUs to the future (section 8)" });
     let ran = Ran::Computed("admission tests, and onbeat-decide's packing".to_owned());
-    publish(machine.out(), &ran, NAME, &table(&figures), &figures, paper)
+    publish(machine.out(), &ran, NAME, &table(&figures), &figures, paper)?;
+    if args.only_computed {
+        return Ok(());
+    }
+    on_kernel::run(machine, args)
 }
 
 fn tried(cpus: usize, load: f64, args: &Args, random: &mut Random) -> Figures {

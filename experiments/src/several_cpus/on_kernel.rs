@@ -1,0 +1,369 @@
+//! The same on a kernel: what comes late, and what is refused, under global EDF and partitioned, with
+//! reservations set by hand and by onbeat.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+use anyhow::Context;
+use onbeat_decide::supervisor::packing::Packing;
+use onbeat_model::Bandwidth;
+use serde::Serialize;
+use serde_json::json;
+
+use super::{Args, ROOM, Random};
+use crate::machine::{Machine, Report};
+use crate::plot::{Axis, Corner, Figure, Line, Look};
+use crate::results::{Table, publish};
+use crate::vm::Guest;
+
+const GUEST: &str = "several-cpus";
+const NAME: &str = "several-cpus-on-a-kernel";
+
+/// Of what there is to hand out; the last one is more than that, so that somebody has to be refused.
+const LOADS: [f64; 6] = [0.6, 0.7, 0.8, 0.9, 1.0, 1.1];
+/// Below that a program is mostly the kernel's own work for it.
+const SMALLEST: f64 = 0.04;
+/// What is reserved by hand for each unit of demand: the spread that onbeat begins with.
+const SPREAD: f64 = 1.1;
+/// The options of onbeat: as much as the kernel admits.
+const ONBEAT: &str = "--cap 90% --task-cap 90%";
+
+/// Each way: the guest's folder, and its name.
+const WAYS: [(&str, &str); 4] = [
+    ("hand-global", "by hand, global"),
+    ("hand-partitioned", "by hand, partitioned"),
+    ("onbeat-global", "onbeat, global"),
+    ("onbeat-partitioned", "onbeat, partitioned"),
+];
+
+/// A program of a set.
+#[derive(Clone, Debug)]
+struct Program {
+    period_us: u64,
+    run_us: u64,
+    reserved_us: u64,
+    /// Its CPU if it is partitioned by hand.
+    cpu: Option<usize>,
+}
+
+/// All sets of one load in one way.
+#[derive(Clone, Debug, Default, Serialize)]
+struct Figures {
+    cpus: usize,
+    load: f64,
+    way: &'static str,
+    programs: usize,
+    /// Programs that got no reservation, or held it for less than half of the time that counts.
+    refused: usize,
+    /// Jobs of the others, after the time that was left out.
+    jobs: usize,
+    /// Those that ended after the next release, or were left out since it came before they began.
+    late: usize,
+    /// Programs with such jobs.
+    programs_late: usize,
+    /// How much the latest of them was late, in periods.
+    latest_periods: f64,
+    /// The share of all CPUs that was reserved for them.
+    reserved: f64,
+    /// The CPU time of their jobs, over what it is when nothing else has the CPU: the mean.
+    stretch: f64,
+}
+
+/// Boots a guest for each number of CPUs, and publishes table, JSON and plots.
+pub(super) fn run(machine: &Machine, args: &Args) -> anyhow::Result<()> {
+    let (mut figures, mut ran) = (Vec::new(), None);
+    for &cpus in &args.cpus {
+        let mut random = Random(2);
+        let sets: Vec<(usize, String, Vec<Program>)> = (0..LOADS.len())
+            .flat_map(|load| (0..args.guest_sets).map(move |set| (load, set)))
+            .map(|(load, set)| {
+                (
+                    load,
+                    format!("{load}-{set}"),
+                    drawn(cpus, LOADS[load], args, &mut random),
+                )
+            })
+            .collect();
+        let words: Vec<String> = sets
+            .iter()
+            .map(|(_, name, programs)| {
+                format!(
+                    "{name}={}",
+                    programs.iter().map(word).collect::<Vec<_>>().join(",")
+                )
+            })
+            .collect();
+        let guest = Guest::new(GUEST)
+            .cpus(cpus)
+            .set("SETS", words.join(" "))
+            .set("RUN_SECONDS", args.seconds)
+            .set("ONBEAT", ONBEAT)
+            .boot(machine)?;
+        for (load, share) in LOADS.into_iter().enumerate() {
+            for (folder, way) in WAYS {
+                let mut sum = Figures {
+                    cpus,
+                    load: share,
+                    way,
+                    ..Figures::default()
+                };
+                let mut stretches = Vec::new();
+                let of_load = sets.iter().filter(|(of, ..)| *of == load);
+                for (_, name, programs) in of_load {
+                    let folder = guest.folder.join(name).join(folder);
+                    sum.add(&folder, programs, args, &mut stretches)?;
+                }
+                sum.reserved /= (cpus * args.guest_sets) as f64;
+                sum.stretch = stretches.iter().sum::<f64>() / stretches.len().max(1) as f64;
+                figures.push(sum);
+            }
+        }
+        draw(machine, cpus, &figures)?;
+        ran = Some(guest.ran());
+    }
+    let ran = ran.context("no number of CPUs was asked for")?;
+    let paper = json!({ "none": "LFS++ leaves several CPUs to the future (section 8)" });
+    publish(machine.out(), &ran, NAME, &table(&figures), &figures, paper)
+}
+
+/// A set of programs with this load in all, with periods between 10 and 100 ms, and where they go when they are
+/// packed one after the other.
+fn drawn(cpus: usize, load: f64, args: &Args, random: &mut Random) -> Vec<Program> {
+    let count = args.guest_programs * cpus;
+    let total = load * ROOM * cpus as f64;
+    let shares = loop {
+        let shares = random.shares(count, total);
+        if shares.iter().all(|&share| share >= SMALLEST) {
+            break shares;
+        }
+    };
+    let programs = shares.into_iter().map(|share| {
+        let period_us = (10_000.0 * 10_f64.powf(random.next())).round();
+        Program {
+            period_us: period_us as u64,
+            run_us: (share * period_us / SPREAD) as u64,
+            reserved_us: (share * period_us) as u64,
+            cpu: None,
+        }
+    });
+    let mut programs: Vec<Program> = programs.collect();
+    pack(&mut programs, cpus);
+    programs
+}
+
+/// Gives each program a CPU, as far as there is room.
+fn pack(programs: &mut [Program], cpus: usize) {
+    let mut packing = Packing::new(vec![Bandwidth::from_cpus(ROOM); cpus]);
+    for (process, program) in (0..).zip(programs.iter()) {
+        let needed = Bandwidth::from_cpus(program.reserved_us as f64 / program.period_us as f64);
+        for step in packing.plan(process, needed).unwrap_or_default() {
+            let bandwidth = packing
+                .place_of(step.process)
+                .map_or(needed, |(_, has)| has);
+            packing.place(step.process, step.to, bandwidth);
+        }
+    }
+    for (process, program) in (0..).zip(programs) {
+        program.cpu = packing.place_of(process).map(|(cpu, _)| cpu);
+    }
+}
+
+fn word(program: &Program) -> String {
+    let Program {
+        period_us,
+        run_us,
+        reserved_us,
+        cpu,
+    } = program;
+    let cpu = cpu.map_or("none".to_owned(), |cpu| cpu.to_string());
+    format!("{period_us}:{run_us}:{reserved_us}:{cpu}")
+}
+
+/// One job, in us.
+#[derive(Clone, Copy, Debug)]
+struct Job {
+    released: f64,
+    /// None if it was left out.
+    ended: Option<f64>,
+    used: f64,
+}
+
+/// The jobs in a program's log; none if it could not begin.
+fn jobs(path: &Path) -> Vec<Job> {
+    let text = fs::read_to_string(path).unwrap_or_default();
+    let job = |line: &str| {
+        let cells: Result<Vec<f64>, _> = line.split_whitespace().map(str::parse).collect();
+        match cells.ok()?.as_slice() {
+            &[released, _, ended, used] => Some(Job {
+                released,
+                ended: (ended >= 0.0).then_some(ended),
+                used,
+            }),
+            _ => None,
+        }
+    };
+    text.lines().filter_map(job).collect()
+}
+
+impl Figures {
+    /// One more set, of which the guest left `folder`.
+    fn add(
+        &mut self,
+        folder: &Path,
+        programs: &[Program],
+        args: &Args,
+        stretches: &mut Vec<f64>,
+    ) -> anyhow::Result<()> {
+        let report = folder.join("report.json");
+        let kept: Option<BTreeMap<String, (u64, f64)>> = if report.exists() {
+            let threads = Report::read(&report)?.into_iter();
+            Some(
+                threads
+                    .map(|t| (t.comm, (t.held_ns, t.bandwidth_reserved)))
+                    .collect(),
+            )
+        } else {
+            None
+        };
+        let enough_ns = (args.seconds.saturating_sub(args.leave_out)) * 500_000_000;
+        self.programs += programs.len();
+        for (number, program) in (10..).zip(programs) {
+            let name = format!("p{number}");
+            let jobs = jobs(&folder.join(&name));
+            let by_hand = program.reserved_us as f64 / program.period_us as f64;
+            let reserved = match &kept {
+                None => (!jobs.is_empty()).then_some(by_hand),
+                Some(kept) => kept
+                    .get(&name)
+                    .filter(|(held_ns, _)| *held_ns >= enough_ns)
+                    .map(|(_, reserved)| *reserved),
+            };
+            let Some(reserved) = reserved else {
+                self.refused += 1;
+                continue;
+            };
+            self.reserved += reserved;
+            let counted = jobs
+                .iter()
+                .filter(|job| job.released >= args.leave_out as f64 * 1e6);
+            let mut late = 0;
+            for job in counted {
+                self.jobs += 1;
+                let Some(ended) = job.ended else {
+                    late += 1;
+                    continue;
+                };
+                let over = (ended - job.released) / program.period_us as f64 - 1.0;
+                late += usize::from(over > 0.0);
+                self.latest_periods = self.latest_periods.max(over);
+                stretches.push(job.used / program.run_us as f64);
+            }
+            self.late += late;
+            self.programs_late += usize::from(late > 0);
+        }
+        Ok(())
+    }
+
+    fn late_per_mille(&self) -> f64 {
+        self.late as f64 * 1000.0 / self.jobs.max(1) as f64
+    }
+}
+
+fn table(figures: &[Figures]) -> Table {
+    let mut table = Table::new([
+        "CPUs",
+        "load",
+        "way",
+        "programs",
+        "refused",
+        "programs late",
+        "jobs",
+        "late",
+        "latest",
+        "reserved",
+        "stretch",
+    ]);
+    for f in figures {
+        table.row([
+            f.cpus.to_string(),
+            format!("{:.0}%", f.load * 100.0),
+            f.way.to_owned(),
+            f.programs.to_string(),
+            f.refused.to_string(),
+            f.programs_late.to_string(),
+            f.jobs.to_string(),
+            format!("{:.1}‰", f.late_per_mille()),
+            format!("{:.2} periods", f.latest_periods),
+            format!("{:.1}%", f.reserved * 100.0),
+            format!("{:.3}", f.stretch),
+        ]);
+    }
+    table
+}
+
+fn draw(machine: &Machine, cpus: usize, figures: &[Figures]) -> anyhow::Result<()> {
+    let line = |(_, way): (&str, &str)| {
+        let of_way = figures.iter().filter(|f| f.cpus == cpus && f.way == way);
+        // None at all is drawn on the bottom line.
+        let points = of_way.map(|f| (f.load, f.late_per_mille().max(0.1)));
+        Line::new(way, Look::Marked, points.collect())
+    };
+    let figure = Figure {
+        title: format!("Late jobs of programs with a reservation, on {cpus} CPUs"),
+        x: Axis::linear("load, of what there is to hand out", 0.55..1.15),
+        y: Axis::logarithmic("late jobs, per mille", 0.1..1000.0),
+        lines: WAYS.into_iter().map(line).collect(),
+        names: Corner::UpperLeft,
+    };
+    figure.draw(machine.out(), &format!("{NAME}-{cpus}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn program(percent: u64) -> Program {
+        Program {
+            period_us: 10_000,
+            run_us: percent * 90,
+            reserved_us: percent * 100,
+            cpu: None,
+        }
+    }
+
+    #[test]
+    fn who_finds_no_cpu_is_refused_and_the_next_one_is_not() {
+        let mut programs: Vec<Program> = [60, 60, 50, 20].into_iter().map(program).collect();
+        pack(&mut programs, 2);
+        let places: Vec<_> = programs.iter().map(|p| p.cpu).collect();
+        assert_eq!(places, [Some(0), Some(1), None, Some(0)]);
+        assert_eq!(word(&programs[2]), "10000:4500:5000:none");
+    }
+
+    #[test]
+    fn programs_count_by_what_they_held_and_jobs_by_their_release() -> anyhow::Result<()> {
+        let folder = tempfile::tempdir()?;
+        // The first job does not count, the third is half a period late, and the last was left out.
+        let log = "0 0 20000 4500\n1000000 1000000 1004500 4500\n1010000 1010000 1025000 9000\n\
+                   1020000 1031000 -1 0\n";
+        fs::write(folder.path().join("p10"), log)?;
+        let args = Args {
+            seconds: 2,
+            leave_out: 1,
+            ..Args::default()
+        };
+        let mut sum = Figures::default();
+        let mut stretches = Vec::new();
+        sum.add(
+            folder.path(),
+            &[program(50), program(50)],
+            &args,
+            &mut stretches,
+        )?;
+        assert_eq!((sum.programs, sum.refused, sum.programs_late), (2, 1, 1));
+        assert_eq!((sum.jobs, sum.late, sum.latest_periods), (3, 2, 0.5));
+        assert_eq!(stretches, [1.0, 2.0]);
+        Ok(())
+    }
+}

@@ -1,0 +1,101 @@
+/* A periodic program, or a hog, for a guest with several CPUs in virtual time.
+ *
+ * The emulated CPUs take turns in one stream of instructions, and a turn ends where an instruction says that
+ * another CPU may go on: PAUSE, or halting. A busy loop without one keeps the stream until the next timer, and
+ * the other CPUs stand still in time that passes for them too. So this one says PAUSE in each round, and all
+ * rounds are equally long: of N CPUs that are in such rounds each has 1/N of the stream.
+ *
+ * usage: periodic PERIOD_US ROUNDS SECONDS LOG
+ *        periodic hog
+ *        A line of LOG for each job: release, start, end (us since the first release), and the CPU time that it
+ *        took (us). A job whose whole period is over before it could begin is left out, as a player drops a
+ *        frame: its end is -1. So being late passes once there is time enough. The hog is nice. */
+#define _GNU_SOURCE
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#define TURNS_IN_A_ROUND 500
+#define NS_PER_S 1000000000L
+
+struct job {
+	long release_ns, started_ns, ended_ns, used_ns;
+};
+
+static long now_ns(clockid_t clock)
+{
+	struct timespec time;
+	clock_gettime(clock, &time);
+	return time.tv_sec * NS_PER_S + time.tv_nsec;
+}
+
+static void sleep_until(long ns)
+{
+	struct timespec time = { ns / NS_PER_S, ns % NS_PER_S };
+	while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &time, NULL) != 0) {
+	}
+}
+
+static void one_round(void)
+{
+	__asm__ volatile("pause");
+	for (int turns = TURNS_IN_A_ROUND; turns > 0; turns--) {
+		__asm__ volatile("" : "+r"(turns));
+	}
+}
+
+int main(int argc, char **argv)
+{
+	if (argc == 2 && strcmp(argv[1], "hog") == 0) {
+		if (nice(19) == -1) {
+			perror("nice");
+			return 1;
+		}
+		for (;;) {
+			one_round();
+		}
+	}
+	if (argc != 5) {
+		fprintf(stderr, "usage: periodic PERIOD_US ROUNDS SECONDS LOG | periodic hog\n");
+		return 2;
+	}
+	long period_ns = atol(argv[1]) * 1000, rounds = atol(argv[2]);
+	long jobs = atol(argv[3]) * NS_PER_S / period_ns;
+	struct job *log = calloc((size_t)jobs, sizeof(*log));
+	if (!log) {
+		perror("calloc");
+		return 1;
+	}
+
+	long first = now_ns(CLOCK_MONOTONIC) + period_ns;
+	for (long n = 0; n < jobs; n++) {
+		struct job *job = &log[n];
+		job->release_ns = n * period_ns;
+		sleep_until(first + job->release_ns);
+		job->started_ns = now_ns(CLOCK_MONOTONIC) - first;
+		if (job->started_ns > job->release_ns + period_ns) {
+			job->ended_ns = -1000;
+			continue;
+		}
+		long used = now_ns(CLOCK_THREAD_CPUTIME_ID);
+		for (long left = rounds; left > 0; left--) {
+			one_round();
+		}
+		job->used_ns = now_ns(CLOCK_THREAD_CPUTIME_ID) - used;
+		job->ended_ns = now_ns(CLOCK_MONOTONIC) - first;
+	}
+
+	FILE *file = fopen(argv[4], "w");
+	if (!file) {
+		perror(argv[4]);
+		return 1;
+	}
+	for (long n = 0; n < jobs; n++) {
+		struct job *job = &log[n];
+		fprintf(file, "%ld %ld %ld %ld\n", job->release_ns / 1000, job->started_ns / 1000,
+			job->ended_ns / 1000, job->used_ns / 1000);
+	}
+	return fclose(file) != 0;
+}
