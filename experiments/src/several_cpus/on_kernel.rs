@@ -304,7 +304,9 @@ fn table(figures: &[Figures]) -> Table {
 
 fn draw(machine: &Machine, cpus: usize, figures: &[Figures]) -> anyhow::Result<()> {
     let line = |(_, way): (&str, &str)| {
-        let of_way = figures.iter().filter(|f| f.cpus == cpus && f.way == way);
+        let of_way = figures
+            .iter()
+            .filter(|f| f.cpus == cpus && f.way == way && f.jobs > 0);
         // None at all is drawn on the bottom line.
         let points = of_way.map(|f| (f.load, f.late_per_mille().max(0.1)));
         Line::new(way, Look::Marked, points.collect())
