@@ -10,7 +10,7 @@ use anyhow::{Context, bail};
 use serde::Serialize;
 use serde_json::json;
 
-use crate::machine::{Hogs, Machine, Onbeat, Program};
+use crate::machine::{Hogs, LFSPP, Machine, Onbeat, Program};
 use crate::plot::{Axis, Corner, Figure, Line, Look, distribution};
 use crate::results::{Ran, Table, publish, quantile};
 
@@ -48,8 +48,8 @@ const WAYS: [Way; 4] = [
         marks: false,
     },
     Way {
-        name: "unmodified, LFS++ controller",
-        options: Some(&["--predictor", "rate"]),
+        name: "unmodified, LFS++",
+        options: Some(&LFSPP),
         marks: false,
     },
     Way {

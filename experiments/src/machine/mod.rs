@@ -16,7 +16,7 @@ use serde::Serialize;
 
 pub(crate) use display::Display;
 pub(crate) use hogs::Hogs;
-pub(crate) use onbeat::{Onbeat, Report, ThreadFigures, binary};
+pub(crate) use onbeat::{LFSPP, Onbeat, Report, ThreadFigures, binary};
 pub(crate) use program::Program;
 
 /// How often everything that waits looks whether it is to stop.

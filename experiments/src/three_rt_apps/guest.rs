@@ -1,7 +1,7 @@
 //! The tasks on one CPU in virtual time, in all ways within one boot.
 
-use super::{Args, Figures, LFSPP, NAME, Responses, responses_ms, tasks};
-use crate::machine::{Machine, Report};
+use super::{Args, Figures, NAME, Responses, responses_ms, tasks};
+use crate::machine::{LFSPP, Machine, Report};
 use crate::results::Ran;
 use crate::rt_app::Log;
 use crate::vm::Guest;

@@ -3,8 +3,8 @@
 use std::process::Command;
 use std::time::Duration;
 
-use super::{Args, Figures, LFSPP, NAME, Responses, responses_ms, tasks};
-use crate::machine::{Machine, Onbeat};
+use super::{Args, Figures, NAME, Responses, responses_ms, tasks};
+use crate::machine::{LFSPP, Machine, Onbeat};
 use crate::results::Ran;
 use crate::rt_app::{Calibration, RtApp};
 

@@ -66,10 +66,6 @@ const TABLE_ONE: [(&str, u64, f64); 3] = [
     ("long", 100_000, 0.21),
 ];
 
-/// LFS++ as in the paper: its period analyser, its controller that looks once a second, and no
-/// reservations on trial.
-const LFSPP: [&str; 3] = ["--analyser=lfspp", "--predictor=rate", "--no-trials"];
-
 /// The share of jobs in time in the paper (Fig. 6), of which run and task.
 const PAPER_IN_TIME: [(&str, &str, f64); 2] = [
     ("default scheduler", "short", 0.57),
