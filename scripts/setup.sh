@@ -13,13 +13,13 @@ hogs=(stress-ng)
 # What libonbeat's player is built from, and what shows its window.
 player=(libavformat-dev libavcodec-dev libswscale-dev libx11-dev xvfb)
 # A kernel in an emulated machine.
-emulated=(qemu-system-x86 acpica-tools busybox-static cpio zstd python3 rt-app)
+emulated=(qemu-system-x86 acpica-tools busybox-static cpio zstd python3 rt-app systemtap-sdt-dev)
 # On the live kernel, the tests run real programs: rt-app, ffmpeg, setpriv and taskset. Plots need a font.
-test=("${build[@]}" "${hogs[@]}" "${player[@]}" systemtap-sdt-dev ffmpeg util-linux mandoc musl-tools valgrind
+test=("${build[@]}" "${hogs[@]}" "${player[@]}" ffmpeg util-linux mandoc musl-tools valgrind
     fonts-dejavu-core "${emulated[@]}")
 check=("${build[@]}" clang-format shellcheck)
 demo=("${build[@]}" "${hogs[@]}" ffmpeg mplayer xvfb fonts-dejavu-core)
-experiments=("${demo[@]}" "${player[@]}" systemtap-sdt-dev strace linux-perf "${emulated[@]}")
+experiments=("${demo[@]}" "${player[@]}" strace linux-perf "${emulated[@]}")
 fuzz=("${build[@]}")
 vm=("${build[@]}" "${emulated[@]}")
 

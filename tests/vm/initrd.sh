@@ -2,7 +2,7 @@
 # Packs an initrd: busybox, the guest's init, the named programs with their libraries, and files.
 #
 # A word is a program to be found in PATH (or in ONBEAT_VM_PATH, first), NAME.c for one of ours in
-# programs/, or FROM:TO for a plain file.
+# programs/ or experiments/workloads/, or FROM:TO for a plain file.
 #
 # usage: tests/vm/initrd.sh OUT.cpio KERNEL_FOLDER CASE.sh [PROGRAM | FROM:TO]...
 set -euo pipefail
@@ -52,7 +52,11 @@ for word; do
         mkdir -p "$root/$(dirname "${word#*:}")"
         cp -rL "${word%%:*}" "$root/${word#*:}"
         ;;
-    *.c) gcc -O2 -Wall -Wextra -Werror -static -o "$root/usr/bin/${word%.c}" "$here/programs/$word" ;;
+    *.c)
+        source=$here/programs/$word
+        [ -f "$source" ] || source=$here/../../experiments/workloads/$word
+        gcc -O2 -Wall -Wextra -Werror -static -I "$here/../../libonbeat/include" -o "$root/usr/bin/${word%.c}" "$source"
+        ;;
     *) add_program "$word" ;;
     esac
 done
