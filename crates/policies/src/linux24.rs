@@ -1,0 +1,66 @@
+//! `schedulers/linux24/policy.h`: the scheduler of Linux 2.2 to 2.4 with missed deadline notifications.
+
+use crate::shim::{self, Compiled, OperationsOf};
+use crate::{Boost, BoostParams};
+
+/// The policy.
+pub type Linux24 = Compiled<Named>;
+
+/// Its name and structures.
+#[derive(Clone, Copy, Debug)]
+pub enum Named {}
+
+/// Its knobs.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Params {
+    /// How often the clock ticks.
+    pub tick_ns: u64,
+    /// The quantum at nice 0.
+    pub quantum_ns: u64,
+    /// Notifications are listened to: 0 or 1.
+    pub mdn: u64,
+    /// What they are worth.
+    pub boost: BoostParams,
+}
+
+/// What it keeps of the machine.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Machine {
+    /// How often the counters have been recomputed.
+    pub epoch: u64,
+}
+
+/// What it keeps of a task.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Task {
+    /// The epoch that the counter is of.
+    pub epoch: u64,
+    /// Ticks left.
+    pub counter: u64,
+    /// Ticks that nice is worth.
+    pub quantum: u64,
+    /// The paper's block ratio and mdn_nice.
+    pub boost: Boost,
+}
+
+unsafe extern "C" {
+    static onbeat_linux24: OperationsOf<Named>;
+}
+
+impl shim::Named for Named {
+    const NAME: &'static str = "linux24";
+    type Params = Params;
+    type Machine = Machine;
+    type Task = Task;
+
+    fn operations() -> &'static OperationsOf<Self> {
+        // SAFETY: the table is constant, and laid out as the type says.
+        unsafe { &onbeat_linux24 }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,200 @@
+use onbeat_model::{Instant, Span};
+use proptest::prelude::*;
+
+use super::{Linux24, Task};
+use crate::Rules;
+use crate::boost::ONE;
+
+const TICK: Span = Span::from_ms(10);
+
+fn at_tick(tick: u64) -> Instant {
+    Instant::ZERO + TICK * tick
+}
+
+/// `task`, ready, runs for so many ticks from `from` on.
+fn runs(rules: &mut Linux24, task: &mut Task, from: u64, ticks: u64) {
+    rules.pick(task, at_tick(from));
+    rules.charge(task, TICK * ticks, at_tick(from + ticks));
+}
+
+#[test]
+fn the_quantum_is_sixty_milliseconds_and_follows_nice() {
+    let mut rules = Linux24::default();
+    let mut quantum = |nice| rules.join(nice, Instant::ZERO).quantum;
+    assert_eq!((quantum(-20), quantum(0), quantum(19)), (12, 6, 1));
+}
+
+#[test]
+fn who_sleeps_through_recomputations_comes_to_almost_twice_the_quantum() {
+    let mut rules = Linux24::default();
+    let mut sleeper = rules.join(0, Instant::ZERO);
+    let mut counters = Vec::new();
+    for epoch in 1..=6 {
+        rules.machine.epoch = epoch;
+        let mut task = sleeper;
+        rules.wakeup(&mut task, at_tick(epoch));
+        counters.push(task.counter);
+    }
+    assert_eq!(counters, [9, 10, 11, 11, 11, 11]);
+    rules.machine.epoch = u64::MAX >> 20;
+    rules.wakeup(&mut sleeper, at_tick(9));
+    assert_eq!(sleeper.counter, 11);
+}
+
+#[test]
+fn whoever_runs_when_the_clock_ticks_pays_for_the_whole_tick() {
+    let mut rules = Linux24::default();
+    let mut task = rules.join(0, Instant::ZERO);
+    rules.wakeup(&mut task, at_tick(0));
+    let ms = |ms| Instant::ZERO + Span::from_ms(ms);
+    rules.charge(&mut task, Span::from_ms(8), ms(9));
+    assert_eq!(task.counter, 6, "between two ticks nothing is counted");
+    rules.charge(&mut task, Span::from_ms(2), ms(11));
+    assert_eq!(task.counter, 5);
+    assert_eq!(rules.slice(&task, ms(11)), Span::from_ms(49));
+}
+
+#[test]
+fn a_spent_task_stands_behind_those_that_are_not() {
+    let mut rules = Linux24::default();
+    let mut spent = rules.join(-20, Instant::ZERO);
+    let mut fresh = rules.join(19, Instant::ZERO);
+    rules.wakeup(&mut spent, at_tick(0));
+    rules.wakeup(&mut fresh, at_tick(0));
+    assert!(rules.key(&spent, at_tick(0)) < rules.key(&fresh, at_tick(0)));
+    runs(&mut rules, &mut spent, 0, 12);
+    assert!(rules.tick(&mut spent, at_tick(12)));
+    rules.put_back(&mut spent, at_tick(12));
+    assert!(rules.key(&fresh, at_tick(12)) < rules.key(&spent, at_tick(12)));
+    assert_eq!(rules.machine.epoch, 0);
+    rules.pick(&mut spent, at_tick(13));
+    assert_eq!(rules.machine.epoch, 1, "to pick it is to recompute");
+}
+
+/// A task that runs for `busy` of each 10 ticks, up to tick 500.
+fn after_five_seconds(rules: &mut Linux24, busy: u64) -> Task {
+    let mut task = rules.join(0, Instant::ZERO);
+    for cycle in 0..50 {
+        rules.wakeup(&mut task, at_tick(cycle * 10));
+        runs(rules, &mut task, cycle * 10, busy);
+        rules.block(&mut task, at_tick(cycle * 10 + busy));
+    }
+    rules.wakeup(&mut task, at_tick(500));
+    task
+}
+
+#[test]
+fn the_boost_is_in_proportion_to_the_block_ratio_and_nothing_for_who_never_blocks() {
+    let mut rules = Linux24::default();
+    let mut boosts = [1, 5, 9].map(|busy| {
+        let mut task = after_five_seconds(&mut rules, busy);
+        assert!(rules.mdn(&mut task, at_tick(500)));
+        let expected = ONE * (10 - busy) / 10;
+        assert!(task.boost.block_ratio.abs_diff(expected) < ONE / 10);
+        task.boost.extra
+    });
+    assert!(boosts.is_sorted_by(|a, b| a > b));
+    boosts.sort_unstable();
+    assert!(boosts[0] > 0);
+
+    let mut hog = rules.join(0, Instant::ZERO);
+    rules.wakeup(&mut hog, Instant::ZERO);
+    runs(&mut rules, &mut hog, 0, 500);
+    assert!(!rules.mdn(&mut hog, at_tick(500)));
+    assert_eq!(hog.boost.extra, 0);
+}
+
+#[test]
+fn a_boost_decays_faster_the_less_the_task_blocks() {
+    let mut rules = Linux24::default();
+    let left = [1, 5, 9].map(|busy| {
+        let mut task = after_five_seconds(&mut rules, busy);
+        task.boost.extra = ONE;
+        rules.put_back(&mut task, at_tick(530));
+        task.boost.extra
+    });
+    assert!(left.is_sorted_by(|a, b| a > b), "{left:?}");
+    assert!(left[0] > 0);
+}
+
+#[test]
+fn a_task_that_becomes_cpu_bound_soon_loses_its_boost_however_often_it_calls() {
+    let mut rules = Linux24::default();
+    let mut task = after_five_seconds(&mut rules, 5);
+    let start = at_tick(500);
+    let mut last = Span::ZERO;
+    for us in (0..4_000_000).step_by(10) {
+        let now = start + Span::from_us(us);
+        rules.mdn(&mut task, now);
+        if task.boost.extra > 0 {
+            last = now.since(start);
+        }
+    }
+    assert!(last > Span::from_ms(100), "it had one");
+    assert!(last < Span::from_secs(3), "{last:?}");
+    assert_eq!(task.boost.extra, 0);
+}
+
+#[test]
+fn nobody_is_boosted_where_notifications_are_not_listened_to() {
+    let mut rules = Linux24::default();
+    rules.params.mdn = 0;
+    let mut task = after_five_seconds(&mut rules, 5);
+    assert!(!rules.mdn(&mut task, at_tick(500)));
+    assert_eq!(task.boost.extra, 0);
+}
+
+/// The scheduler as the paper says it: when all that are ready are spent, it walks over all.
+struct Eager {
+    counters: Vec<u64>,
+    quanta: Vec<u64>,
+}
+
+impl Eager {
+    fn pick(&mut self, ready: &[bool]) -> Option<u64> {
+        let greatest = |counters: &[u64]| {
+            let counters = counters.iter().zip(ready).filter(|(_, ready)| **ready);
+            counters.map(|(counter, _)| *counter).max()
+        };
+        if greatest(&self.counters)? == 0 {
+            for (counter, quantum) in self.counters.iter_mut().zip(&self.quanta) {
+                *counter = *counter / 2 + quantum;
+            }
+        }
+        greatest(&self.counters)
+    }
+}
+
+proptest! {
+    #[test]
+    fn making_up_for_recomputations_later_is_as_good_as_walking_over_all(
+        nices in prop::collection::vec(-20_i8..20, 1..6),
+        steps in prop::collection::vec(prop::collection::vec(0_u8..4, 6), 1..200),
+    ) {
+        let mut rules = Linux24::default();
+        let mut tasks: Vec<Task> = nices.iter().map(|&nice| rules.join(nice, Instant::ZERO)).collect();
+        let quanta: Vec<u64> = tasks.iter().map(|task| task.quantum).collect();
+        let mut eager = Eager { counters: quanta.clone(), quanta };
+        let mut ready = vec![false; tasks.len()];
+        for (tick, turns) in (0..).zip(steps) {
+            for (n, task) in tasks.iter_mut().enumerate() {
+                match (turns[n], ready[n]) {
+                    (0, true) => rules.block(task, at_tick(tick)),
+                    (1, false) => rules.wakeup(task, at_tick(tick)),
+                    _ => continue,
+                }
+                ready[n] = !ready[n];
+            }
+            let line = tasks.iter().enumerate().filter(|(n, _)| ready[*n]);
+            let first = line.min_by_key(|(_, task)| rules.key(task, at_tick(tick)));
+            let Some((n, _)) = first else { continue };
+            let expected = eager.pick(&ready);
+            runs(&mut rules, &mut tasks[n], tick, 0);
+            prop_assert_eq!(Some(tasks[n].counter), expected);
+            prop_assert_eq!(tasks[n].counter, eager.counters[n]);
+            rules.charge(&mut tasks[n], TICK, at_tick(tick + 1));
+            eager.counters[n] -= 1;
+            rules.put_back(&mut tasks[n], at_tick(tick + 1));
+        }
+    }
+}

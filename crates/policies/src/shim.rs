@@ -1,0 +1,166 @@
+//! The way from a policy's C functions to [`Rules`].
+
+use std::fmt::Debug;
+
+use onbeat_model::{Instant, Span};
+
+use crate::Rules;
+
+/// A policy's C functions, and the sizes of its structures as C has them: `shims/shim.h`.
+#[repr(C)]
+pub struct Operations<P, M, T> {
+    pub(crate) sizes: [u64; 3],
+    default_params: P,
+    join: unsafe extern "C" fn(*const P, *mut M, *mut T, i32, u64),
+    leave: unsafe extern "C" fn(*const P, *mut M, *mut T),
+    renice: unsafe extern "C" fn(*const P, *mut M, *mut T, i32),
+    wakeup: unsafe extern "C" fn(*const P, *mut M, *mut T, u64),
+    block: unsafe extern "C" fn(*const P, *mut M, *mut T, u64),
+    pick: unsafe extern "C" fn(*const P, *mut M, *mut T, u64),
+    charge: unsafe extern "C" fn(*const P, *mut M, *mut T, u64, u64),
+    tick: unsafe extern "C" fn(*const P, *mut M, *mut T, u64) -> bool,
+    put_back: unsafe extern "C" fn(*const P, *mut M, *mut T, u64),
+    key: unsafe extern "C" fn(*const P, *const M, *const T, u64) -> u64,
+    slice: unsafe extern "C" fn(*const P, *const M, *const T, u64) -> u64,
+    mdn: unsafe extern "C" fn(*const P, *mut M, *mut T, u64) -> bool,
+}
+
+/// The operations of a policy with these names.
+pub(crate) type OperationsOf<N> =
+    Operations<<N as Named>::Params, <N as Named>::Machine, <N as Named>::Task>;
+
+/// Which policy, and its structures as C has them.
+pub trait Named {
+    /// The name of its folder under `schedulers/`.
+    const NAME: &'static str;
+    /// Its knobs.
+    type Params: Copy + Debug + 'static;
+    /// What it keeps of the machine.
+    type Machine: Copy + Debug + Default + 'static;
+    /// What it keeps of a task.
+    type Task: Copy + Debug + Default + 'static;
+
+    /// Its functions.
+    #[doc(hidden)]
+    fn operations() -> &'static OperationsOf<Self>
+    where
+        Self: Sized;
+}
+
+/// A policy as its C header has it.
+#[derive(Clone, Debug)]
+pub struct Compiled<N: Named> {
+    /// Its knobs.
+    pub params: N::Params,
+    /// What it keeps of the machine.
+    pub machine: N::Machine,
+}
+
+impl<N: Named> Default for Compiled<N> {
+    /// With the header's default knobs.
+    fn default() -> Self {
+        Self {
+            params: N::operations().default_params,
+            machine: N::Machine::default(),
+        }
+    }
+}
+
+// SAFETY of every call below: the functions are the policy's own, compiled with the structures that `N`
+// names (a test compares their sizes); they read and write what they are given and nothing else, keep no
+// pointer, and return. The references are valid and, where a function writes, exclusive.
+impl<N: Named> Rules for Compiled<N> {
+    type Task = N::Task;
+
+    fn join(&mut self, nice: i8, now: Instant) -> N::Task {
+        let mut task = N::Task::default();
+        let Self { params, machine } = self;
+        // SAFETY: as above.
+        unsafe {
+            (N::operations().join)(params, machine, &mut task, nice.into(), now.as_ns());
+        }
+        task
+    }
+
+    fn leave(&mut self, task: &mut N::Task) {
+        // SAFETY: as above.
+        unsafe { (N::operations().leave)(&self.params, &mut self.machine, task) }
+    }
+
+    fn renice(&mut self, task: &mut N::Task, nice: i8) {
+        // SAFETY: as above.
+        unsafe { (N::operations().renice)(&self.params, &mut self.machine, task, nice.into()) }
+    }
+
+    fn wakeup(&mut self, task: &mut N::Task, now: Instant) {
+        // SAFETY: as above.
+        unsafe { (N::operations().wakeup)(&self.params, &mut self.machine, task, now.as_ns()) }
+    }
+
+    fn block(&mut self, task: &mut N::Task, now: Instant) {
+        // SAFETY: as above.
+        unsafe { (N::operations().block)(&self.params, &mut self.machine, task, now.as_ns()) }
+    }
+
+    fn pick(&mut self, task: &mut N::Task, now: Instant) {
+        // SAFETY: as above.
+        unsafe { (N::operations().pick)(&self.params, &mut self.machine, task, now.as_ns()) }
+    }
+
+    fn charge(&mut self, task: &mut N::Task, ran: Span, now: Instant) {
+        let (ran, now) = (ran.as_ns(), now.as_ns());
+        // SAFETY: as above.
+        unsafe { (N::operations().charge)(&self.params, &mut self.machine, task, ran, now) }
+    }
+
+    fn tick(&mut self, task: &mut N::Task, now: Instant) -> bool {
+        // SAFETY: as above.
+        unsafe { (N::operations().tick)(&self.params, &mut self.machine, task, now.as_ns()) }
+    }
+
+    fn put_back(&mut self, task: &mut N::Task, now: Instant) {
+        // SAFETY: as above.
+        unsafe { (N::operations().put_back)(&self.params, &mut self.machine, task, now.as_ns()) }
+    }
+
+    fn key(&self, task: &N::Task, now: Instant) -> u64 {
+        // SAFETY: as above.
+        unsafe { (N::operations().key)(&self.params, &self.machine, task, now.as_ns()) }
+    }
+
+    fn slice(&self, task: &N::Task, now: Instant) -> Span {
+        // SAFETY: as above.
+        let ns = unsafe { (N::operations().slice)(&self.params, &self.machine, task, now.as_ns()) };
+        Span::from_ns(ns)
+    }
+
+    fn mdn(&mut self, task: &mut N::Task, now: Instant) -> bool {
+        // SAFETY: as above.
+        unsafe { (N::operations().mdn)(&self.params, &mut self.machine, task, now.as_ns()) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::linux24;
+
+    fn the_sizes_agree<N: Named>() {
+        let ours = [
+            size_of::<N::Params>(),
+            size_of::<N::Machine>(),
+            size_of::<N::Task>(),
+        ];
+        assert_eq!(
+            N::operations().sizes,
+            ours.map(|size| size as u64),
+            "{}",
+            N::NAME
+        );
+    }
+
+    #[test]
+    fn the_structures_are_as_long_here_as_in_c() {
+        the_sizes_agree::<linux24::Named>();
+    }
+}

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * What a missed deadline notification is worth where it raises a task's quantum: linux24 and berate.
+ *
+ * Section 3.1 of "Missed Deadline Notification in Best-effort Schedulers". A task's block ratio is the average
+ * part of time that it spends out of the run queue. A notification adds to mdn_nice in proportion to
+ * it, and mdn_nice goes back to zero with time, the faster the lower the ratio is: only who uses the CPU
+ * sparingly can keep a boost, and who never blocks gets none.
+ *
+ * The ratio here is averaged over time, not over wakeups, and is brought up to date whenever it is used. Averaged
+ * over wakeups, it would stay where it was in a task that wakes no more because it has become CPU-bound.
+ */
+#ifndef ONBEAT_BOOST_H
+#define ONBEAT_BOOST_H
+
+#include "policy.h"
+
+/* One, as a ratio and as a part of a quantum. */
+#define BOOST_ONE (1ULL << 20)
+/* The shortest time whose effect is not rounded away. */
+#define BOOST_LEAST_NS (1ULL << 17)
+/* No boost is longer than so many quanta. */
+#define BOOST_MOST_QUANTA 16
+
+struct boost_params {
+	/* The time over which the block ratio is averaged. */
+	u64 average_ns;
+	/* What one notification adds at a block ratio of one, as part of the task's own quantum. */
+	u64 step;
+	/* The most that notifications can add, as part of the task's own quantum. */
+	u64 most;
+	/* How long the boost of a whole quantum lasts at a block ratio of one; at most a minute. */
+	u64 decay_ns;
+};
+
+#define BOOST_PARAMS_DEFAULT                                                                \
+	{                                                                                   \
+		.average_ns = 500 * POLICY_NS_PER_MS, .step = BOOST_ONE, .most = BOOST_ONE, \
+		.decay_ns = 8000 * POLICY_NS_PER_MS,                                        \
+	}
+
+struct boost {
+	/* The average part of time out of the run queue, of BOOST_ONE. */
+	u64 block_ratio;
+	/* Up to when it has been counted. */
+	u64 counted_ns;
+	/* mdn_nice: the quantum is longer by this part of it. */
+	u64 extra;
+	/* Up to when the extra has decayed. */
+	u64 decayed_ns;
+};
+
+static inline void boost_join(struct boost *boost, u64 now_ns)
+{
+	boost->block_ratio = 0;
+	boost->counted_ns = now_ns;
+	boost->extra = 0;
+	boost->decayed_ns = now_ns;
+}
+
+/* Counts the time up to now, all of which the task spent in the run queue or all of it outside. */
+static inline void boost_count(const struct boost_params *params, struct boost *boost, bool blocked,
+			       u64 now_ns)
+{
+	u64 over = policy_max(params->average_ns, 1);
+	u64 span = policy_min(policy_minus(now_ns, boost->counted_ns), over);
+
+	boost->counted_ns = now_ns;
+	if (blocked) {
+		boost->block_ratio += (BOOST_ONE - boost->block_ratio) * span / over;
+	} else {
+		/* Rounded up, so that it comes to zero. */
+		u64 less = (boost->block_ratio * span + over - 1) / over;
+
+		boost->block_ratio = policy_minus(boost->block_ratio, less);
+	}
+}
+
+/* Lets the extra decay up to now, at the ratio as it is. */
+static inline void boost_decay(const struct boost_params *params, struct boost *boost, u64 now_ns)
+{
+	u64 span = policy_minus(now_ns, boost->decayed_ns);
+	u64 lasts = policy_max(params->decay_ns / BOOST_ONE * boost->block_ratio, 1);
+
+	/* It would be rounded to nothing; a flood of notifications must not stop the decay. */
+	if (span < BOOST_LEAST_NS)
+		return;
+	boost->decayed_ns = now_ns;
+	if (span / lasts >= BOOST_MOST_QUANTA)
+		boost->extra = 0;
+	else
+		boost->extra = policy_minus(boost->extra, BOOST_ONE * span / lasts);
+}
+
+/* A notification, by a task that is in the run queue. False: its block ratio makes it worth nothing. */
+static inline bool boost_notified(const struct boost_params *params, struct boost *boost,
+				  u64 now_ns)
+{
+	u64 more;
+
+	if (policy_minus(now_ns, boost->counted_ns) >= BOOST_LEAST_NS)
+		boost_count(params, boost, false, now_ns);
+	boost_decay(params, boost, now_ns);
+	more = params->step * boost->block_ratio / BOOST_ONE;
+	boost->extra = policy_min(boost->extra + more, params->most);
+	return more > 0;
+}
+
+/* What a quantum of so much is with the boost. */
+static inline u64 boost_quantum(const struct boost *boost, u64 quantum)
+{
+	return quantum + (quantum * boost->extra + BOOST_ONE / 2) / BOOST_ONE;
+}
+
+#endif
