@@ -7,10 +7,14 @@
 //! A policy is pure: whole numbers in, whole numbers out. It keeps no queue: whoever runs it does, ordered by
 //! [`Rules::key`].
 
+pub mod berate;
+pub mod best;
 pub mod boost;
 pub mod linux24;
 pub mod shim;
 
+pub use berate::Berate;
+pub use best::Best;
 pub use boost::{Boost, BoostParams};
 pub use linux24::Linux24;
 

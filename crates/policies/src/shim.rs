@@ -143,7 +143,7 @@ impl<N: Named> Rules for Compiled<N> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::linux24;
+    use crate::{berate, best, linux24};
 
     fn the_sizes_agree<N: Named>() {
         let ours = [
@@ -162,5 +162,7 @@ mod tests {
     #[test]
     fn the_structures_are_as_long_here_as_in_c() {
         the_sizes_agree::<linux24::Named>();
+        the_sizes_agree::<best::Named>();
+        the_sizes_agree::<berate::Named>();
     }
 }

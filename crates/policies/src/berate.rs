@@ -1,0 +1,68 @@
+//! `schedulers/berate/policy.h`: BeRate, which schedules by the rates that it sees, with missed deadline
+//! notifications.
+
+use crate::shim::{self, Compiled, OperationsOf};
+use crate::{Boost, BoostParams};
+
+/// The policy.
+pub type Berate = Compiled<Named>;
+
+/// Its name and structures.
+#[derive(Clone, Copy, Debug)]
+pub enum Named {}
+
+/// Its knobs.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Params {
+    /// The quantum at nice 0.
+    pub quantum_ns: u64,
+    /// Notifications are listened to: 0 or 1.
+    pub mdn: u64,
+    /// One sample moves the average by one part of so many.
+    pub inertia: u64,
+    /// What notifications are worth.
+    pub boost: BoostParams,
+}
+
+/// What it keeps of the machine.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Machine {
+    /// The paper's L: the sum of the quanta of all tasks.
+    pub load_ns: u64,
+}
+
+/// What it keeps of a task.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Task {
+    /// The paper's q, without what notifications add.
+    pub quantum_ns: u64,
+    /// The paper's e-bar.
+    pub mean_ns: u64,
+    /// What it has computed since it last blocked or ended a quantum.
+    pub ran_ns: u64,
+    /// When what it does should be done.
+    pub deadline_ns: u64,
+    /// How many quanta it has ended since it last blocked.
+    pub rounds: u64,
+    /// The paper's block ratio and mdn_nice.
+    pub boost: Boost,
+}
+
+unsafe extern "C" {
+    static onbeat_berate: OperationsOf<Named>;
+}
+
+impl shim::Named for Named {
+    const NAME: &'static str = "berate";
+    type Params = Params;
+    type Machine = Machine;
+    type Task = Task;
+
+    fn operations() -> &'static OperationsOf<Self> {
+        // SAFETY: the table is constant, and laid out as the type says.
+        unsafe { &onbeat_berate }
+    }
+}

@@ -1,0 +1,80 @@
+//! `schedulers/best/policy.h`: BEST, which schedules by the periods that it sees, with missed deadline
+//! notifications.
+
+use crate::shim::{self, Compiled, OperationsOf};
+
+/// The policy.
+pub type Best = Compiled<Named>;
+
+/// Its name and structures.
+#[derive(Clone, Copy, Debug)]
+pub enum Named {}
+
+/// Its knobs.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Params {
+    /// Notifications are listened to: 0 or 1.
+    pub mdn: u64,
+    /// From this confidence on, of [`SURE`], a task is well-behaved.
+    pub confident: u64,
+    /// One measurement moves the averages by one part of so many.
+    pub inertia: u64,
+    /// The pseudo-period of a task that blocks by itself.
+    pub interactive_ns: u64,
+    /// The pseudo-period of one that does not.
+    pub batch_ns: u64,
+    /// For how long a task runs until it gets a new deadline.
+    pub longest_run_ns: u64,
+    /// A notification counts up to this part of the period, of [`SURE`], before or after its end.
+    pub window: u64,
+    /// So many notifications in a row count for a task that does not block meanwhile.
+    pub patience: u64,
+}
+
+/// What it keeps of the machine.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Machine {
+    /// How many notifications counted as the end of a period.
+    pub heard: u64,
+}
+
+/// What it keeps of a task.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Task {
+    /// When it last entered the run queue, or notified instead. Zero: not yet.
+    pub entered_ns: u64,
+    /// The average time between two entries. Zero: none yet.
+    pub period_ns: u64,
+    /// How well the measurements agree, of [`SURE`].
+    pub confidence: u64,
+    /// The end of the period, real or not.
+    pub deadline_ns: u64,
+    /// How long it has run under this deadline.
+    pub ran_ns: u64,
+    /// It used up its longest run since it last blocked.
+    pub batch: u64,
+    /// How many notifications counted since it last blocked.
+    pub notified: u64,
+}
+
+/// A confidence of one.
+pub const SURE: u64 = 1024;
+
+unsafe extern "C" {
+    static onbeat_best: OperationsOf<Named>;
+}
+
+impl shim::Named for Named {
+    const NAME: &'static str = "best";
+    type Params = Params;
+    type Machine = Machine;
+    type Task = Task;
+
+    fn operations() -> &'static OperationsOf<Self> {
+        // SAFETY: the table is constant, and laid out as the type says.
+        unsafe { &onbeat_best }
+    }
+}

@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * BEST, with missed deadline notifications: section 3.2 of "Missed Deadline Notification in Best-effort
+ * Schedulers".
+ *
+ * A periodic task enters the run queue when a period begins. So the time between two entries is measured, and
+ * averaged; how well the measurements agree with the average is the confidence. A task with enough of it is
+ * well-behaved: each time it enters, its deadline is the end of the period that begins. Any other gets a
+ * pseudo-period, a shorter one if it is interactive. The ready task with the earliest deadline runs. One that
+ * runs for long without blocking is given a new deadline, and less confidence.
+ *
+ * A task that is late does not block, but begins the next job at once, and the next measurement is of two
+ * periods or more. A notification says when that happened, and stands for the entry that did not.
+ * It cannot make the measured period shorter, it counts only near the end of a period that is known, and
+ * only so many times before the task must really block: who lies gains nothing.
+ */
+#ifndef ONBEAT_BEST_POLICY_H
+#define ONBEAT_BEST_POLICY_H
+
+#include "../common/policy.h"
+
+/* A confidence of one. */
+#define BEST_SURE 1024ULL
+/* No period is longer: a task that sleeps for longer tells nothing. */
+#define BEST_LONGEST_NS (10000 * POLICY_NS_PER_MS)
+
+struct best_params {
+	/* Notifications are listened to: 0 or 1. */
+	u64 mdn;
+	/* From this confidence on, of 1024, a task is well-behaved. */
+	u64 confident;
+	/* One measurement moves the averages by one part of so many. */
+	u64 inertia;
+	/* The pseudo-period of a task that blocks by itself, and of one that does not. */
+	u64 interactive_ns;
+	u64 batch_ns;
+	/* For how long a task runs until it gets a new deadline. */
+	u64 longest_run_ns;
+	/* A notification counts up to this part of the period, of 1024, before or after its end. */
+	u64 window;
+	/* So many notifications in a row count for a task that does not block meanwhile. */
+	u64 patience;
+};
+
+/* The paper names none of these numbers: they are ours. */
+#define BEST_PARAMS_DEFAULT                                                                   \
+	{                                                                                     \
+		.mdn = 1, .confident = 768, .inertia = 8,                                     \
+		.interactive_ns = 100 * POLICY_NS_PER_MS, .batch_ns = 200 * POLICY_NS_PER_MS, \
+		.longest_run_ns = 60 * POLICY_NS_PER_MS, .window = 512, .patience = 32,       \
+	}
+
+struct best_machine {
+	/* How many notifications counted as the end of a period. */
+	u64 heard;
+};
+
+struct best_task {
+	/* When it last entered the run queue, or notified instead. Zero: not yet. */
+	u64 entered_ns;
+	/* The average time between two entries. Zero: none yet. */
+	u64 period_ns;
+	/* How well the measurements agree, of 1024. */
+	u64 confidence;
+	/* The end of the period, real or not. */
+	u64 deadline_ns;
+	/* How long it has run under this deadline. */
+	u64 ran_ns;
+	/* It used up its longest run since it last blocked. */
+	u64 batch;
+	/* How many notifications counted since it last blocked. */
+	u64 notified;
+};
+
+static inline void best_renice(const struct best_params *params, struct best_machine *machine,
+			       struct best_task *task, s32 nice)
+{
+	(void)params;
+	(void)machine;
+	(void)task;
+	(void)nice;
+}
+
+static inline void best_join(const struct best_params *params, struct best_machine *machine,
+			     struct best_task *task, s32 nice, u64 now_ns)
+{
+	(void)params;
+	(void)machine;
+	(void)nice;
+	task->entered_ns = 0;
+	task->period_ns = 0;
+	task->confidence = 0;
+	task->deadline_ns = now_ns;
+	task->ran_ns = 0;
+	task->batch = 0;
+	task->notified = 0;
+}
+
+static inline void best_leave(const struct best_params *params, struct best_machine *machine,
+			      struct best_task *task)
+{
+	(void)params;
+	(void)machine;
+	(void)task;
+}
+
+static inline bool best_is_well_behaved(const struct best_params *params,
+					const struct best_task *task)
+{
+	return task->period_ns > 0 && task->confidence >= params->confident;
+}
+
+/* Moves an average towards a measurement. */
+static inline u64 best_averaged(const struct best_params *params, u64 average, u64 measured)
+{
+	u64 inertia = policy_max(params->inertia, 1);
+
+	if (measured > average)
+		return average + (measured - average) / inertia;
+	return average - (average - measured) / inertia;
+}
+
+/* A period of so long has been seen, from one entry to the next. */
+static inline void best_measured(const struct best_params *params, struct best_task *task,
+				 u64 measured_ns)
+{
+	u64 period_ns = task->period_ns, off;
+
+	if (period_ns == 0) {
+		task->period_ns = measured_ns;
+		return;
+	}
+	off = policy_max(measured_ns, period_ns) - policy_min(measured_ns, period_ns);
+	off = policy_min(off * BEST_SURE / period_ns, BEST_SURE);
+	task->confidence = best_averaged(params, task->confidence, BEST_SURE - off);
+	task->period_ns = policy_max(best_averaged(params, period_ns, measured_ns), 1);
+}
+
+/* A period begins now, as far as the scheduler can tell. */
+static inline void best_new_deadline(const struct best_params *params, struct best_task *task,
+				     u64 now_ns)
+{
+	u64 period_ns = task->batch ? params->batch_ns : params->interactive_ns;
+
+	if (best_is_well_behaved(params, task))
+		period_ns = task->period_ns;
+	task->deadline_ns = now_ns + period_ns;
+	task->ran_ns = 0;
+}
+
+/* It was blocked and is ready: it enters the run queue. */
+static inline void best_wakeup(const struct best_params *params, struct best_machine *machine,
+			       struct best_task *task, u64 now_ns)
+{
+	u64 measured_ns = policy_minus(now_ns, task->entered_ns);
+
+	(void)machine;
+	if (measured_ns > BEST_LONGEST_NS) {
+		task->period_ns = 0;
+		task->confidence = 0;
+	} else if (task->entered_ns > 0 && measured_ns > 0) {
+		best_measured(params, task, measured_ns);
+	}
+	task->entered_ns = now_ns;
+	best_new_deadline(params, task, now_ns);
+}
+
+static inline void best_block(const struct best_params *params, struct best_machine *machine,
+			      struct best_task *task, u64 now_ns)
+{
+	(void)params;
+	(void)machine;
+	(void)now_ns;
+	task->batch = 0;
+	task->notified = 0;
+}
+
+static inline void best_pick(const struct best_params *params, struct best_machine *machine,
+			     struct best_task *task, u64 now_ns)
+{
+	(void)params;
+	(void)machine;
+	(void)task;
+	(void)now_ns;
+}
+
+/* It has run for so long up to now. */
+static inline void best_charge(const struct best_params *params, struct best_machine *machine,
+			       struct best_task *task, u64 ran_ns, u64 now_ns)
+{
+	(void)params;
+	(void)machine;
+	(void)now_ns;
+	task->ran_ns += ran_ns;
+}
+
+/* After a charge, of a task that runs on: true if it has run for long and has to stand in line again. */
+static inline bool best_tick(const struct best_params *params, struct best_machine *machine,
+			     struct best_task *task, u64 now_ns)
+{
+	(void)machine;
+	(void)now_ns;
+	return task->ran_ns >= params->longest_run_ns;
+}
+
+/* It ran, and still wants to, but has to stand in line again. */
+static inline void best_put_back(const struct best_params *params, struct best_machine *machine,
+				 struct best_task *task, u64 now_ns)
+{
+	if (!best_tick(params, machine, task, now_ns))
+		return;
+	/* A task that only runs is less and less likely to be periodic. */
+	task->confidence = best_averaged(params, task->confidence, 0);
+	task->batch = 1;
+	best_new_deadline(params, task, now_ns);
+}
+
+/* A ready or running task's place in line, the least first: its deadline. */
+static inline u64 best_key(const struct best_params *params, const struct best_machine *machine,
+			   const struct best_task *task, u64 now_ns)
+{
+	(void)params;
+	(void)machine;
+	(void)now_ns;
+	return task->deadline_ns + 1;
+}
+
+/* For how long it may run until it gets a new deadline. */
+static inline u64 best_slice(const struct best_params *params, const struct best_machine *machine,
+			     const struct best_task *task, u64 now_ns)
+{
+	(void)machine;
+	(void)now_ns;
+	return policy_max(policy_minus(params->longest_run_ns, task->ran_ns), 1);
+}
+
+/* The running task has missed a deadline. True if that counts as the end of a period. */
+static inline bool best_mdn(const struct best_params *params, struct best_machine *machine,
+			    struct best_task *task, u64 now_ns)
+{
+	u64 since_ns = policy_minus(now_ns, task->entered_ns);
+	u64 window_ns = task->period_ns / BEST_SURE * params->window;
+
+	if (!params->mdn || !best_is_well_behaved(params, task) ||
+	    task->notified >= params->patience)
+		return false;
+	if (since_ns + window_ns < task->period_ns || since_ns > task->period_ns + window_ns)
+		return false;
+	task->notified += 1;
+	policy_add(&machine->heard, 1);
+	best_measured(params, task, policy_max(since_ns, task->period_ns));
+	task->entered_ns = now_ns;
+	best_new_deadline(params, task, now_ns);
+	return true;
+}
+
+#endif
