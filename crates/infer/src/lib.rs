@@ -3,3 +3,4 @@
 pub mod demand;
 pub mod jobs;
 pub mod period;
+pub mod recorded;

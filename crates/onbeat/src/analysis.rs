@@ -3,6 +3,7 @@
 mod rhythms;
 mod windows;
 
+use onbeat_infer::recorded;
 use onbeat_model::{Instant, Rhythm, Span, Task};
 use onbeat_sense::replay::Recording;
 use serde::Serialize;
@@ -82,7 +83,7 @@ pub(crate) fn findings(
                 wakeups: stretch.bursts.len(),
                 jobs: rhythms
                     .first()
-                    .map_or(0, |rhythm| rhythms::jobs(*rhythm, &stretch.bursts)),
+                    .map_or(0, |rhythm| recorded::jobs(&stretch.bursts, *rhythm).len()),
                 rhythms,
             }
         })

@@ -1,8 +1,8 @@
-//! One thread's rhythms in one window, by either method, and the jobs they make of its bursts.
+//! One thread's rhythms in one window, by either method.
 
-use onbeat_infer::jobs::Separator;
-use onbeat_infer::period::{self, lfspp};
-use onbeat_model::{Burst, Rhythm};
+use onbeat_infer::period::lfspp;
+use onbeat_infer::recorded;
+use onbeat_model::Rhythm;
 
 use super::windows::Stretch;
 use crate::cli::Method;
@@ -10,21 +10,11 @@ use crate::cli::Method;
 /// The rhythms, strongest first.
 pub(super) fn rhythms(stretch: &Stretch, method: Method) -> Vec<Rhythm> {
     match method {
-        Method::Default => by_bursts(stretch),
+        Method::Default => {
+            recorded::rhythms(&stretch.bursts, stretch.to.since(stretch.from), stretch.to)
+        }
         Method::Lfspp => by_spectrum(stretch),
     }
-}
-
-fn by_bursts(stretch: &Stretch) -> Vec<Rhythm> {
-    let mut analyser = period::Analyser::new(period::Config {
-        window: stretch.to.since(stretch.from),
-        capacity: stretch.bursts.len(),
-        ..period::Config::default()
-    });
-    for burst in &stretch.bursts {
-        analyser.hear(burst);
-    }
-    analyser.analyse(stretch.to)
 }
 
 fn by_spectrum(stretch: &Stretch) -> Vec<Rhythm> {
@@ -40,14 +30,4 @@ fn by_spectrum(stretch: &Stretch) -> Vec<Rhythm> {
         analyser.hear_at(burst.woke);
     }
     analyser.analyse().into_iter().collect()
-}
-
-/// How many jobs the bursts are.
-pub(super) fn jobs(rhythm: Rhythm, bursts: &[Burst]) -> usize {
-    let mut separator = Separator::new(rhythm);
-    let ended = bursts
-        .iter()
-        .filter(|burst| separator.hear(burst).is_some())
-        .count();
-    ended + usize::from(separator.finish().is_some())
 }
