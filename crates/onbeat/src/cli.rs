@@ -8,12 +8,15 @@ use onbeat_model::{Bandwidth, Reservation, Span};
 #[cfg(test)]
 mod documented;
 mod keep;
+mod prediction;
+mod sim;
 mod state;
 mod values;
 
 pub(crate) use keep::KeepOptions;
+pub(crate) use sim::{ComparisonOptions, Policy, SimArgs};
 pub(crate) use state::StateDirectory;
-pub(crate) use values::{Method, Seeds, Weight};
+pub(crate) use values::{Method, Weight};
 
 /// Keeps programs with deadlines on the beat on a busy machine.
 ///
@@ -68,10 +71,11 @@ pub(crate) enum Command {
     /// have missed no more deadlines than they may; says whether all fit this machine, and how to set
     /// them without onbeat. Needs no privilege.
     Plan(PlanArgs),
-    /// Simulate a machine and its tasks, as a file describes them
+    /// Simulate a machine and its tasks, as a file or a recording describes them
     ///
     /// Runs in virtual time and needs no privilege. The same file and seed give the same figures. Several
-    /// files and seeds are simulated on all CPUs at once.
+    /// files and seeds are simulated on all CPUs at once. With --from: what the threads of a recording would have
+    /// missed, and what energy used, under other policies and on other machines.
     Sim(SimArgs),
     /// Say what this kernel and this user can give onbeat, and what to do about the rest
     Doctor(DoctorArgs),
@@ -199,29 +203,6 @@ pub(crate) struct PlanArgs {
     /// One JSON object per thread and line instead of a table
     #[arg(long)]
     pub(crate) json: bool,
-}
-
-/// `onbeat sim`.
-#[derive(Debug, Args)]
-pub(crate) struct SimArgs {
-    /// What to simulate: machine, tasks and for how long, in TOML
-    #[arg(required = true, value_name = "FILE")]
-    pub(crate) files: Vec<PathBuf>,
-    /// Simulate each file with these seeds instead of its own: one, or a range as in 1-100
-    #[arg(long, value_name = "SEEDS")]
-    pub(crate) seed: Option<Seeds>,
-    /// One JSON object per run and line instead of tables
-    #[arg(long)]
-    pub(crate) json: bool,
-    /// Write each job to this file, as CSV; of one run only
-    #[arg(long, value_name = "FILE")]
-    pub(crate) jobs: Option<PathBuf>,
-    /// Write a timeline to this file, for ui.perfetto.dev; of one run only
-    #[arg(long, value_name = "FILE")]
-    pub(crate) timeline: Option<PathBuf>,
-    /// No progress line
-    #[arg(short, long)]
-    pub(crate) quiet: bool,
 }
 
 /// `onbeat doctor`.

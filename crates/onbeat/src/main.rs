@@ -10,6 +10,7 @@ mod commands;
 mod keep_table;
 mod manual;
 mod own_time;
+mod progress;
 mod signals;
 mod table;
 

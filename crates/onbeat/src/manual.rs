@@ -170,6 +170,10 @@ const SIM_EXAMPLES: Entries = &[
         "onbeat sim --seed 1-100 --json player.toml",
         "A hundred runs on all CPUs, one JSON object each.",
     ),
+    (
+        "onbeat sim --from film.onbeat --cpus 1,2 --speed 50%,100% --hogs 4",
+        "What the recorded threads would have missed, and what energy used, on other machines and under other policies.",
+    ),
 ];
 
 const DOCTOR_EXAMPLES: Entries = &[("onbeat doctor --json", "The same for a script.")];

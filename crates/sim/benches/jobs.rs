@@ -20,6 +20,7 @@ fn machine(tasks: u64, cpus: usize) -> Machine<Linux> {
         count: cpus,
         speeds: Ladder::new(Speed::from_khz(1_000_000)).unwrap_or_else(|| panic!("a speed")),
         continuous: false,
+        limit: None,
         costs: Costs::default(),
     };
     let mut machine = Machine::new(&machine, policy, ());

@@ -14,10 +14,12 @@
 //! [`Machine`] is a discrete-event simulation: it goes from one event to the next, and what happens in
 //! between is arithmetic. The scheduling [`policy`] is a plug. [`seam`] makes a machine a sensor and an
 //! actuator, so that the loop of `onbeat-control` drives it as it drives a live one. [`scenario`] reads a
-//! machine and its tasks from a file.
+//! machine and its tasks from a file. [`comparison`] makes tasks of a recording's threads and asks how they would have
+//! fared otherwise.
 //!
 //! What it leaves out: caches and memory, interrupts, the cost of migrations, locks between threads.
 
+pub mod comparison;
 pub mod machine;
 pub mod observe;
 pub mod policy;

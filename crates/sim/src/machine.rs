@@ -109,12 +109,14 @@ impl<P: Policy, O: Observer> Machine<P, O> {
         let now = self.desk.now();
         let thread = &mut self.threads[task];
         let Some(job) = &thread.job else { return 0 };
-        let mut due = job.deadline;
+        let (mut release, mut due) = (job.release, job.deadline);
         let mut late = 0;
-        while due < now {
+        while release < now && due <= now {
             late += 1;
-            let next = thread.workload.next(now);
-            due = next.map_or(now, |next| next.deadline);
+            let Some(next) = thread.workload.next(now) else {
+                break;
+            };
+            (release, due) = (next.release, next.deadline);
         }
         late
     }

@@ -6,13 +6,13 @@
 pub mod figures;
 pub mod file;
 mod read;
-mod recorded;
+pub(crate) mod recorded;
 mod run;
 pub mod timeline;
 
 mod jobs;
 
-use onbeat_decide::predictor::Kind;
+use onbeat_decide::predictor::{Kind, Parameters};
 use onbeat_model::{Ladder, Name, Span};
 
 use crate::machine::Cpus;
@@ -67,6 +67,8 @@ pub struct Group {
 pub struct Onbeat {
     /// How budgets are predicted.
     pub predictor: Kind,
+    /// With which parameters.
+    pub parameters: Parameters,
     /// It may set the speed of the CPUs, too.
     pub sets_speed: bool,
 }
@@ -112,8 +114,10 @@ impl Scenario {
 
     /// The speeds that can be set, if there is more than one.
     fn ladder(&self) -> Option<Ladder> {
-        let speeds = &self.cpus.speeds;
-        (speeds.lowest() < speeds.highest()).then(|| speeds.clone())
+        let highest = self.cpus.highest();
+        let speeds = self.cpus.speeds.speeds();
+        let ladder = Ladder::new(speeds.filter(|&speed| speed <= highest))?;
+        (ladder.lowest() < ladder.highest()).then_some(ladder)
     }
 }
 

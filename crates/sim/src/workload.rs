@@ -24,6 +24,10 @@ pub struct JobSpec {
     pub deadline: Instant,
     /// What there is to compute.
     pub demand: Work,
+    /// In how many equal bursts; at least one.
+    pub bursts: u32,
+    /// For how long the task blocks between two of them.
+    pub pause: Span,
 }
 
 /// The source of a task's jobs.
@@ -32,21 +36,35 @@ pub struct JobSpec {
 /// other tasks there are.
 #[derive(Clone, Debug)]
 pub struct Workload {
-    arrival: Arrival,
-    demand: Demand,
+    source: Source,
     relative_deadline: Option<Span>,
     bursts: u32,
     pause: Span,
     random: Xoshiro256PlusPlus,
 }
 
+#[derive(Clone, Debug)]
+enum Source {
+    Drawn(Arrival, Demand),
+    Listed { jobs: Shared<JobSpec>, over: usize },
+}
+
 impl Workload {
     /// Jobs that arrive and demand as given, drawn from the random sequence 0 of seed 0.
     #[must_use]
     pub fn new(arrival: Arrival, demand: Demand) -> Self {
+        Self::from_source(Source::Drawn(arrival, demand))
+    }
+
+    /// These jobs one after the other, as a recording has them.
+    #[must_use]
+    pub fn listed(jobs: Shared<JobSpec>) -> Self {
+        Self::from_source(Source::Listed { jobs, over: 0 })
+    }
+
+    fn from_source(source: Source) -> Self {
         Self {
-            arrival,
-            demand,
+            source,
             relative_deadline: None,
             bursts: 1,
             pause: Span::ZERO,
@@ -84,27 +102,31 @@ impl Workload {
         self
     }
 
-    pub(crate) const fn bursts(&self) -> u32 {
-        self.bursts
-    }
-
-    pub(crate) const fn pause(&self) -> Span {
-        self.pause
-    }
-
     /// The next job, after the one before it ended at `ended`; none if there are no more.
     pub fn next(&mut self, ended: Instant) -> Option<JobSpec> {
-        let (release, ready) = self.arrival.next(ended, &mut self.random)?;
-        let demand = self.demand.next(&mut self.random)?;
-        let relative = self.relative_deadline.or(self.arrival.period());
+        let (arrival, demand) = match &mut self.source {
+            Source::Drawn(arrival, demand) => (arrival, demand),
+            Source::Listed { jobs, over } => {
+                let job = *jobs.get(*over)?;
+                *over += 1;
+                return Some(job);
+            }
+        };
+        let (release, ready) = arrival.next(ended, &mut self.random)?;
+        let relative = self.relative_deadline.or(arrival.period());
         Some(JobSpec {
             release,
             ready,
-            deadline: relative.map_or(Instant::from_ns(u64::MAX), |relative| release + relative),
-            demand,
+            deadline: relative.map_or(NEVER, |relative| release + relative),
+            demand: demand.next(&mut self.random)?,
+            bursts: self.bursts,
+            pause: self.pause,
         })
     }
 }
+
+/// The deadline of a job that has none.
+pub const NEVER: Instant = Instant::from_ns(u64::MAX);
 
 fn generator(seed: u64, stream: u64) -> Xoshiro256PlusPlus {
     // A state that is mostly zeros gives poor numbers at first: the rest is digits of pi, and the jump mixes.

@@ -134,6 +134,16 @@ pub(super) fn percent(text: &str) -> Result<Bandwidth, String> {
     }
 }
 
+/// A share from 0 to 1.
+pub(super) fn share(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(number) if (0.0..=1.0).contains(&number) => Ok(number),
+        _ => Err(format!(
+            "'{text}' is no share: write a number from 0 to 1, as in 0.3"
+        )),
+    }
+}
+
 /// Two shares with a dash between them, the lower one first; that one may be 0.
 pub(super) fn band(text: &str) -> Result<Band, String> {
     let advice =
@@ -237,5 +247,9 @@ mod tests {
         assert!(positive_span("0s").is_err());
         assert!(not_negative("-0.1").is_err());
         assert_eq!(not_negative("0"), Ok(0.0));
+        assert_eq!(share("0"), Ok(0.0));
+        for wrong in ["1.1", "-0.1", "NaN", "30%"] {
+            assert!(share(wrong).is_err(), "{wrong}");
+        }
     }
 }

@@ -173,7 +173,7 @@ fn create(path: &Path) -> anyhow::Result<BufWriter<File>> {
 }
 
 fn settings(options: &KeepOptions) -> Settings {
-    let (predictor, parameters) = options.predictor();
+    let (predictor, parameters) = options.prediction.predictor();
     let weights = options.weights.clone();
     Settings {
         predictor,

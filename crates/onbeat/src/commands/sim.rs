@@ -1,11 +1,9 @@
 //! `onbeat sim`: simulated machines, as tables or as JSON lines.
 
 use std::fs::File;
-use std::io::{self, BufWriter, IsTerminal, Write};
+use std::io::{self, BufWriter, Write};
 use std::path::Path;
 use std::process::ExitCode;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use anyhow::Context;
 use onbeat_model::Span;
@@ -15,6 +13,8 @@ use rayon::prelude::*;
 use serde::Serialize;
 
 use crate::cli::SimArgs;
+use crate::commands::compare;
+use crate::progress::Progress;
 use crate::table::{Align, Table};
 
 /// One line of `sim --json`; `docs/formats.md` describes it.
@@ -34,6 +34,9 @@ struct Planned<'a> {
 
 /// Simulates, prints.
 pub(crate) fn run(args: &SimArgs) -> anyhow::Result<ExitCode> {
+    if !args.comparison.from.is_empty() {
+        return compare::run(args);
+    }
     let scenarios = args
         .files
         .iter()
@@ -57,7 +60,10 @@ pub(crate) fn run(args: &SimArgs) -> anyhow::Result<ExitCode> {
             planned.len()
         );
     }
-    let progress = Progress::new(&planned, args.quiet);
+    let progress = Progress::new(
+        planned.iter().map(|p| p.scenario.duration).sum(),
+        args.quiet,
+    );
     let results = planned
         .par_iter()
         .map(|planned| simulate(planned, args, &progress))
@@ -68,61 +74,26 @@ pub(crate) fn run(args: &SimArgs) -> anyhow::Result<ExitCode> {
 }
 
 fn simulate(planned: &Planned, args: &SimArgs, progress: &Progress) -> anyhow::Result<Figures> {
-    let create = |path: &Path| -> anyhow::Result<Box<dyn Write>> {
-        let file =
-            File::create(path).with_context(|| format!("cannot write {}", path.display()))?;
-        Ok(Box::new(BufWriter::new(file)))
-    };
-    let outputs = Outputs {
-        jobs: args.jobs.as_deref().map(create).transpose()?,
-        timeline: args.timeline.as_deref().map(create).transpose()?,
-    };
     let mut before = Span::ZERO;
     let run = Run::new(planned.scenario).seeded(planned.seed);
-    let figures = run.run(outputs, |over| {
+    let figures = run.run(outputs(args)?, |over| {
         progress.advance(over - before);
         before = over;
     });
     figures.context("cannot write the jobs or the timeline")
 }
 
-/// One line that rewrites itself: how much of the virtual time of all runs is over.
-struct Progress {
-    all: Span,
-    over_ns: AtomicU64,
-    shown: Mutex<u64>,
-    visible: bool,
-}
-
-impl Progress {
-    fn new(planned: &[Planned], quiet: bool) -> Self {
-        Self {
-            all: planned.iter().map(|p| p.scenario.duration).sum(),
-            over_ns: AtomicU64::new(0),
-            shown: Mutex::new(0),
-            visible: !quiet && io::stderr().is_terminal(),
-        }
-    }
-
-    fn advance(&self, by: Span) {
-        let over = self.over_ns.fetch_add(by.as_ns(), Ordering::Relaxed) + by.as_ns();
-        if !self.visible {
-            return;
-        }
-        let permille = (Span::from_ns(over).ratio(self.all) * 1000.0) as u64;
-        if let Ok(mut shown) = self.shown.try_lock()
-            && permille > *shown
-        {
-            *shown = permille;
-            eprint!("\r{:.1}% of {} simulated", permille as f64 / 10.0, self.all);
-        }
-    }
-
-    fn end(&self) {
-        if self.visible {
-            eprint!("\r\x1b[K");
-        }
-    }
+/// The files that the flags name.
+pub(super) fn outputs(args: &SimArgs) -> anyhow::Result<Outputs> {
+    let create = |path: &Path| -> anyhow::Result<Box<dyn Write>> {
+        let file =
+            File::create(path).with_context(|| format!("cannot write {}", path.display()))?;
+        Ok(Box::new(BufWriter::new(file)))
+    };
+    Ok(Outputs {
+        jobs: args.jobs.as_deref().map(create).transpose()?,
+        timeline: args.timeline.as_deref().map(create).transpose()?,
+    })
 }
 
 fn print(planned: &[Planned], results: &[Figures], args: &SimArgs) -> anyhow::Result<()> {
@@ -187,7 +158,7 @@ fn share_missed(group: &GroupFigures) -> String {
     percent(group.missed as f64 / group.jobs as f64)
 }
 
-fn percent(share: f64) -> String {
+pub(super) fn percent(share: f64) -> String {
     format!("{:.2}%", share * 100.0)
 }
 

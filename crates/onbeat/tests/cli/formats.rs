@@ -46,3 +46,14 @@ fn sim_writes_the_fields_that_are_documented() {
     }
     assert_eq!(fields, documented("What `onbeat sim --json` prints"));
 }
+
+#[test]
+fn a_comparison_has_the_fields_that_are_documented() {
+    let trace = checkout("tests/traces/apps/mplayer25.l0.txt.gz");
+    let output = onbeat(["sim", "--json", "--from", trace.to_str().unwrap()]);
+    let line = stdout(&output).lines().next().unwrap();
+    assert_eq!(
+        written(&serde_json::from_str(line).unwrap()),
+        documented("What `onbeat sim --from --json` prints")
+    );
+}

@@ -95,3 +95,99 @@ fn two_runs_cannot_share_a_timeline() {
     assert_eq!(output.status.code(), Some(1));
     assert!(stderr(&output).contains("give one file and one seed"));
 }
+
+/// The objects of `sim --from --json` on the recording of a player.
+fn compare(args: &[&str]) -> Vec<Value> {
+    let trace = checkout("tests/traces/apps/mplayer25.l0.txt.gz");
+    let from = ["--from", trace.to_str().unwrap()];
+    sim(&[&from, args].concat())
+}
+
+#[test]
+fn a_recorded_player_is_compared_under_every_policy_and_machine() {
+    let runs = compare(&["--cpus", "1,2", "--speed", "100%,40%", "--hogs", "3"]);
+    let seen = &runs[0];
+    assert_eq!(seen["policy"], "recorded");
+    assert_eq!(runs.len(), 1 + 7 * 2 * 2);
+    for run in &runs {
+        let player = &run["threads"][0];
+        assert_eq!(player["comm"], "mplayer");
+        assert!((player["period_ns"].as_f64().unwrap() / 40e6 - 1.0).abs() < 0.01);
+        assert_eq!(player["jobs"], seen["threads"][0]["jobs"]);
+        if run["speed"].as_f64().unwrap() < 1.0 {
+            let executed = |run: &Value| run["threads"][0]["executed_ns"].as_u64();
+            assert!(executed(run) > executed(seen));
+        }
+    }
+    let one = |policy: &str| {
+        let mut of = runs.iter().filter(|run| run["policy"] == policy);
+        of.find(|run| run["cpus"] == 1 && run["speed"] == 1.0)
+            .unwrap()
+    };
+    let p95 = |policy| {
+        one(policy)["threads"][0]["response_time"]["p95_ns"]
+            .as_u64()
+            .unwrap()
+    };
+    assert!(p95("fair") > 2 * p95("fifo"), "beside hogs");
+    assert!(one("plan")["threads"][0]["reservation"]["runtime_ns"].is_u64());
+    assert!(one("onbeat")["changes"].as_u64().unwrap() > 0);
+    assert_eq!(one("fair")["busy"], 1.0);
+}
+
+#[test]
+fn what_a_comparison_asks_for_is_what_it_gets() {
+    let runs = compare(&["--policy", "plan,fair", "--misses", "20%"]);
+    let policies: Vec<&Value> = runs.iter().map(|run| &run["policy"]).collect();
+    assert_eq!(policies, ["recorded", "plan", "fair"]);
+    let strict = compare(&["--policy", "plan", "--misses", "1%"]);
+    let runtime = |run: &Value| run["threads"][0]["reservation"]["runtime_ns"].as_u64();
+    assert!(runtime(&strict[1]) > runtime(&runs[1]));
+}
+
+#[test]
+fn the_jobs_of_one_run_are_a_recording_for_the_next() {
+    let folder = tempfile::tempdir().unwrap();
+    let jobs = folder.path().join("jobs.csv");
+    let jobs = jobs.to_str().unwrap();
+    compare(&["--policy", "fifo", "--jobs", jobs]);
+    let again = sim(&["--from", jobs, "--policy", "fifo"]);
+    assert_eq!(again[1]["threads"][0]["comm"], "mplayer");
+    assert_eq!(again[1]["threads"][0]["jobs"], 200);
+}
+
+#[test]
+fn what_cannot_be_compared_is_told_with_a_remedy() {
+    let folder = tempfile::tempdir().unwrap();
+    let wakeups = folder.path().join("wakeups.csv");
+    fs::write(&wakeups, "1000\n2000\n3000\n").unwrap();
+    let wakeups = wakeups.to_str().unwrap();
+    let player = example("player.toml");
+    for (args, status, told) in [
+        (vec!["--from", wakeups], 1, "a column demand_ns"),
+        (vec!["--from", "/nowhere"], 1, "/nowhere"),
+        (
+            vec!["--from", wakeups, "--policy", "lottery"],
+            2,
+            "statistical",
+        ),
+        (vec!["--from", wakeups, &player], 2, "cannot be used with"),
+        (vec![&player, "--hogs", "3"], 2, "--hogs"),
+        (vec![&player, "--spread", "0.2"], 2, "--spread"),
+        (vec!["--from", wakeups, "--speed", "120%"], 2, "up to 100"),
+        (vec![], 2, "<FILE>"),
+    ] {
+        let output = onbeat(["sim"].iter().chain(&args));
+        assert_eq!(
+            output.status.code(),
+            Some(status),
+            "{args:?} {}",
+            stderr(&output)
+        );
+        assert!(
+            stderr(&output).contains(told),
+            "{told}: {}",
+            stderr(&output)
+        );
+    }
+}

@@ -13,8 +13,25 @@ pub struct Cpus {
     pub speeds: Ladder,
     /// Any speed between the lowest and the highest can be had, too.
     pub continuous: bool,
+    /// No higher speed is set, as by a limit of cpufreq; what a task computes still counts in time at the highest.
+    pub limit: Option<Speed>,
     /// What things cost in time.
     pub costs: Costs,
+}
+
+impl Cpus {
+    /// The highest speed that is set: one that there is, at most the limit. If no speed is as low as the limit, the
+    /// lowest.
+    #[must_use]
+    pub fn highest(&self) -> Speed {
+        let highest = self.speeds.highest();
+        let limit = self.limit.unwrap_or(highest);
+        if self.continuous {
+            return limit.clamp(self.speeds.lowest(), highest);
+        }
+        let within = self.speeds.speeds().filter(|&speed| speed <= limit);
+        within.max().unwrap_or(self.speeds.lowest())
+    }
 }
 
 /// Time in which a CPU is busy and computes nothing for its task.
@@ -59,6 +76,7 @@ pub(super) struct Cpu {
     pub(super) stretch_from: Instant,
     pub(super) account: Account,
     full_speed: Speed,
+    limit: Speed,
     speeds: Ladder,
     continuous: bool,
     costs: Costs,
@@ -69,7 +87,7 @@ pub(super) struct Cpu {
 
 impl Cpu {
     pub(super) fn new(cpus: &Cpus) -> Self {
-        let speed = cpus.speeds.highest();
+        let speed = cpus.highest();
         Self {
             task: None,
             speed,
@@ -80,7 +98,8 @@ impl Cpu {
                 idle: vec![(speed, Span::ZERO)],
                 speed_changes: 0,
             },
-            full_speed: speed,
+            full_speed: cpus.speeds.highest(),
+            limit: speed,
             speeds: cpus.speeds.clone(),
             continuous: cpus.continuous,
             costs: cpus.costs,
@@ -92,9 +111,9 @@ impl Cpu {
     /// The lowest speed it can have that is at least `speed`.
     pub(super) fn at_least(&self, speed: Speed) -> Speed {
         if self.continuous {
-            speed.clamp(self.speeds.lowest(), self.full_speed)
+            speed.clamp(self.speeds.lowest(), self.limit)
         } else {
-            self.speeds.at_least(speed)
+            self.speeds.at_least(speed).min(self.limit)
         }
     }
 

@@ -28,10 +28,11 @@ pub(super) struct Job {
     has_started: bool,
     left_after_burst: Work,
     bursts_left: u32,
+    pause: Span,
 }
 
 impl Job {
-    fn new(number: u64, spec: &JobSpec, bursts: u32, now: Instant) -> Self {
+    fn new(number: u64, spec: &JobSpec, now: Instant) -> Self {
         let mut job = Self {
             number,
             release: spec.release,
@@ -44,7 +45,8 @@ impl Job {
             exhausted: false,
             has_started: false,
             left_after_burst: spec.demand,
-            bursts_left: bursts,
+            bursts_left: spec.bursts,
+            pause: spec.pause,
         };
         job.next_burst();
         job
@@ -98,8 +100,7 @@ impl Thread {
     }
 
     pub(super) fn begin(&mut self, spec: &JobSpec, now: Instant) {
-        let bursts = self.workload.bursts();
-        self.job = Some(Job::new(self.jobs_begun, spec, bursts, now));
+        self.job = Some(Job::new(self.jobs_begun, spec, now));
         self.jobs_begun += 1;
     }
 
@@ -136,9 +137,8 @@ impl Thread {
 
     /// How long the task now waits before the next burst of its job; none if that was the last.
     pub(super) fn pause_in_job(&mut self) -> Option<Span> {
-        let pause = self.workload.pause();
         let job = self.job.as_mut().filter(|job| job.bursts_left > 0)?;
         job.next_burst();
-        Some(pause)
+        Some(job.pause)
     }
 }

@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use onbeat_decide::predictor::Kind;
+use onbeat_decide::predictor::{Kind, Parameters};
 use onbeat_model::{Instant, Ladder, Name, Reservation, Span, Speed};
 use toml::Spanned;
 
@@ -135,6 +135,7 @@ impl Reader<'_> {
             count,
             speeds,
             continuous: machine.continuous,
+            limit: None,
             costs: Costs {
                 switch: machine.switch_cost.0,
                 speed_change: machine.speed_change_cost.0,
@@ -175,6 +176,7 @@ impl Reader<'_> {
         };
         Ok(Onbeat {
             predictor,
+            parameters: Parameters::default(),
             sets_speed: onbeat.power,
         })
     }

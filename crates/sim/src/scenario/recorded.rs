@@ -82,9 +82,30 @@ pub fn parse_demands(text: &str) -> Result<usize, String> {
     csv(text).map(|trace| trace.demands.len())
 }
 
-/// Rows with a heading: `demand_ns` (or `executed_ns`), and `release_ns` if there is one; without it the
-/// jobs follow each other.
+/// A row of CSV.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Row<'a> {
+    /// What the column `task` says, if there is one.
+    pub(crate) task: &'a str,
+    /// What `release_ns` says, if there is such a column.
+    pub(crate) release: Option<Instant>,
+    pub(crate) demand: Span,
+}
+
+/// Jobs that follow each other where nothing says when they were released.
 pub(super) fn csv(text: &str) -> Result<Trace, String> {
+    let mut at = Instant::ZERO;
+    let rows = rows(text)?.into_iter().map(|row| {
+        let release = row.release.unwrap_or(at);
+        at = release + row.demand;
+        (release, row.demand)
+    });
+    Ok(trace(rows.collect()))
+}
+
+/// Rows with a heading: `demand_ns` (or `executed_ns`), and `release_ns` and `task` if there are such. The error begins
+/// with the number of its line.
+pub(crate) fn rows(text: &str) -> Result<Vec<Row<'_>>, String> {
     let mut lines = text
         .lines()
         .enumerate()
@@ -98,29 +119,26 @@ pub(super) fn csv(text: &str) -> Result<Trace, String> {
         .ok_or_else(|| {
             format!("{heading_line}: no column is called demand_ns or executed_ns: name one so")
         })?;
-    let release = find("release_ns");
+    let (release, task) = (find("release_ns"), find("task"));
     let mut rows = Vec::new();
-    let mut at = Instant::ZERO;
     for (number, line) in lines {
-        let cell = |column: usize| -> Result<u64, String> {
-            let cell = line.split(',').nth(column).unwrap_or_default().trim();
+        let cell = |column: usize| line.split(',').nth(column).unwrap_or_default().trim();
+        let time = |column: usize| -> Result<u64, String> {
+            let cell = cell(column);
             cell.parse().map_err(|_| {
                 format!("{number}: '{cell}' is no time in whole nanoseconds: correct it")
             })
         };
-        let demand = Span::from_ns(cell(demand)?);
-        if let Some(release) = release {
-            at = Instant::from_ns(cell(release)?);
-        }
-        rows.push((at, demand));
-        if release.is_none() {
-            at = at + demand;
-        }
+        rows.push(Row {
+            task: task.map_or("", cell),
+            release: release.map(time).transpose()?.map(Instant::from_ns),
+            demand: Span::from_ns(time(demand)?),
+        });
     }
     if rows.is_empty() {
         return Err(format!("{heading_line}: no row follows the heading"));
     }
-    Ok(trace(rows))
+    Ok(rows)
 }
 
 #[cfg(test)]

@@ -169,6 +169,7 @@ impl<'a> Run<'a> {
         }
         let settings = Settings {
             predictor: onbeat.predictor,
+            parameters: onbeat.parameters,
             power: onbeat.sets_speed.then(PowerSettings::default),
             ..Settings::default()
         };

@@ -82,6 +82,7 @@ pub(crate) fn cpus(count: usize) -> Cpus {
         count,
         speeds: Ladder::new(Speed::from_khz(1_000_000)).unwrap(),
         continuous: false,
+        limit: None,
         costs: Costs::default(),
     }
 }

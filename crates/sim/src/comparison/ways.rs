@@ -1,0 +1,207 @@
+//! The ways to schedule the same threads, each as a scenario.
+
+use onbeat_decide::least_budget::least_budget;
+use onbeat_decide::stochastic::Histogram;
+use onbeat_model::{Bandwidth, Demand, Ladder, Name, Reservation, Span, Speed};
+
+use super::{Thread, Threads};
+use crate::machine::{Costs, Cpus};
+use crate::policy::linux::{Class, Config, Deadline, Fair, Fixed, Order, Overrun};
+use crate::scenario::{Group, Onbeat, Power, Scenario};
+use crate::workload::{Arrival, Demand as Demands};
+use crate::{Work, Workload};
+
+/// How the threads are scheduled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Way {
+    /// As any program: the fair share of SCHED_OTHER.
+    Fair,
+    /// Periodic threads under SCHED_FIFO, the shorter period first (rate-monotonic).
+    Fifo,
+    /// Periodic threads under SCHED_RR at one priority, as RealtimeKit gives it.
+    RoundRobin,
+    /// Periodic threads under the reservations of `onbeat plan`.
+    Plan,
+    /// Periodic threads under reservations within which a given share of their jobs stays (GRACE-OS, eq. 2).
+    Statistical,
+    /// Under onbeat's own loop.
+    Onbeat,
+    /// The same, which sets the speed of the CPUs, too.
+    OnbeatPower,
+}
+
+/// The machine.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Machine {
+    /// How many CPUs.
+    pub cpus: usize,
+    /// How fast they are, as a share of the recorded machine's; above zero.
+    pub speed: f64,
+    /// How many programs run beside the threads that want all the CPU time they can get.
+    pub hogs: usize,
+    /// The CPUs' power.
+    pub power: Power,
+}
+
+/// How budgets are made.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Rules {
+    /// Which share of its jobs a thread may miss, for [`Way::Plan`].
+    pub may_miss: f64,
+    /// Which share of its jobs must stay within the budget, for [`Way::Statistical`].
+    pub rho: f64,
+    /// What happens to who needs more than its reservation.
+    pub overrun: Overrun,
+    /// Whether that is given what other reservations leave (GRUB).
+    pub reclaim: bool,
+    /// The loop, for [`Way::Onbeat`].
+    pub onbeat: Onbeat,
+}
+
+/// In how many groups the distribution of a thread's demands is told: budgets are exact to a hundredth of its range.
+const GROUPS: usize = 100;
+/// The kernel's: the most that all reservations may take of each CPU, and the shortest runtime.
+const ADMISSIBLE: f64 = 0.95;
+const SHORTEST: Span = Span::from_ns(1024);
+/// The recorded speed, to which the others relate, and the steps that a governor has.
+const RECORDED_KHZ: u64 = 1_000_000;
+const STEPS: u64 = 10;
+const HIGHEST_PRIORITY: u8 = 99;
+
+/// The reservation that each of the threads asks for under `way`, at this speed; none for one that is not periodic,
+/// that needs more than there is, or where there are no reservations.
+#[must_use]
+pub fn reservations(
+    threads: &Threads,
+    way: Way,
+    speed: f64,
+    rules: &Rules,
+) -> Vec<Option<Reservation>> {
+    let budget = |thread: &Thread| {
+        let jobs = thread.jobs.iter().map(|job| job.demand.as_span());
+        match way {
+            Way::Plan => least_budget(&jobs.collect::<Vec<Span>>(), rules.may_miss),
+            Way::Statistical => {
+                let mut demand = Demand::new(thread.jobs.len());
+                jobs.for_each(|job| demand.record(job));
+                Some(Histogram::of(&demand, GROUPS)?.budget(rules.rho).demand)
+            }
+            _ => None,
+        }
+    };
+    let reservation = |thread: &Thread| {
+        let period = thread.rhythm?.period;
+        let runtime = budget(thread)?.scale(1.0 / speed).max(SHORTEST);
+        Reservation::implicit(runtime, period).ok()
+    };
+    threads.list.iter().map(reservation).collect()
+}
+
+/// The threads on that machine, scheduled that way. Its groups are the threads, in their order, then the hogs.
+///
+/// Where reservations do not all fit, the kernel refuses the later ones, so these threads are scheduled as any other.
+///
+/// # Panics
+/// If `machine.speed` is not above zero.
+#[must_use]
+pub fn scenario(threads: &Threads, way: Way, machine: &Machine, rules: &Rules) -> Scenario {
+    let classes = classes(threads, way, machine, rules);
+    let list = threads.list.iter().zip(classes);
+    let mut groups: Vec<Group> = list
+        .map(|(thread, class)| Group {
+            name: thread.task.comm,
+            count: 1,
+            class,
+            domain: 0,
+            workload: Workload::listed(thread.jobs.clone()),
+            tracked: true,
+        })
+        .collect();
+    if machine.hogs > 0 {
+        groups.push(Group {
+            name: Name::from("hog"),
+            count: machine.hogs,
+            class: Class::Fair(Fair::nice(0)),
+            domain: 0,
+            workload: Workload::new(Arrival::Always, Demands::Constant(Work::ENDLESS)),
+            tracked: false,
+        });
+    }
+    let sets_speed = way == Way::OnbeatPower;
+    Scenario {
+        seed: 0,
+        duration: threads.duration,
+        cpus: cpus(machine),
+        config: Config::global(machine.cpus),
+        power: machine.power,
+        groups,
+        onbeat: matches!(way, Way::Onbeat | Way::OnbeatPower).then_some(Onbeat {
+            sets_speed,
+            ..rules.onbeat
+        }),
+    }
+}
+
+fn cpus(machine: &Machine) -> Cpus {
+    let khz = |share: f64| (share * RECORDED_KHZ as f64).round() as u64;
+    let steps = (1..=STEPS).map(|step| khz(machine.speed * step as f64 / STEPS as f64));
+    // What is computed counts in time at the recorded speed, so that is among them where it is the highest.
+    let all = steps.chain([RECORDED_KHZ]).filter_map(Speed::from_khz);
+    Cpus {
+        count: machine.cpus,
+        speeds: Ladder::new(all).unwrap_or_else(|| unreachable!("the recorded speed is one")),
+        continuous: false,
+        limit: Speed::from_khz(khz(machine.speed)),
+        costs: Costs::default(),
+    }
+}
+
+fn classes(threads: &Threads, way: Way, machine: &Machine, rules: &Rules) -> Vec<Class> {
+    let fair = Class::Fair(Fair::nice(0));
+    let by = |of: &dyn Fn(&Thread, Span) -> Class| {
+        let class = |thread: &Thread| {
+            thread
+                .rhythm
+                .map_or(fair, |rhythm| of(thread, rhythm.period))
+        };
+        threads.list.iter().map(class).collect()
+    };
+    match way {
+        Way::Fair | Way::Onbeat | Way::OnbeatPower => by(&|_, _| fair),
+        Way::Fifo => {
+            let rhythms = threads.list.iter().filter_map(|thread| thread.rhythm);
+            let mut periods: Vec<Span> = rhythms.map(|rhythm| rhythm.period).collect();
+            periods.sort_unstable();
+            by(&|_, period| {
+                let before = periods.partition_point(|&other| other < period);
+                let before = u8::try_from(before).unwrap_or(u8::MAX);
+                Class::Fixed(Fixed {
+                    priority: HIGHEST_PRIORITY.saturating_sub(before).max(1),
+                    order: Order::Fifo,
+                })
+            })
+        }
+        Way::RoundRobin => by(&|_, _| {
+            Class::Fixed(Fixed {
+                priority: HIGHEST_PRIORITY,
+                order: Order::RoundRobin,
+            })
+        }),
+        Way::Plan | Way::Statistical => {
+            let mut free = Bandwidth::from_cpus(ADMISSIBLE * machine.cpus as f64);
+            let asked = reservations(threads, way, machine.speed, rules);
+            let class = |asked: Option<Reservation>| {
+                let fits = asked.filter(|asked| asked.bandwidth() <= free);
+                fits.map_or(fair, |reservation| {
+                    free = free - reservation.bandwidth();
+                    Class::Deadline(Deadline {
+                        reservation,
+                        overrun: rules.overrun,
+                        reclaim: rules.reclaim,
+                    })
+                })
+            };
+            asked.into_iter().map(class).collect()
+        }
+    }
+}
