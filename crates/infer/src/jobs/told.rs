@@ -17,7 +17,8 @@
 //! # Assumptions
 //! 1. Marks come in order, with CPU times that do not fall. Jobs of others make no sense, and do no harm.
 //! 2. What is said is untrusted: jobs may overlap, never end, or take no time at all. A begin in the middle
-//!    of a job replaces that job; an end without a begin is a job from the last end on.
+//!    of a job replaces that job; an end without a begin is a job from the last end on. A period that no
+//!    reservation can serve, told or seen, is none.
 
 use std::collections::VecDeque;
 
@@ -29,6 +30,12 @@ const MEMORY: usize = 15;
 const ENOUGH: usize = 3;
 /// No further than this share apart: the same period.
 const SAME: f64 = 0.05;
+/// A period outside of these bounds is none, whoever says so: no reservation serves a shorter one, and nobody waits for a
+/// longer one's jobs.
+const SHORTEST: Span = Span::from_us(100);
+const LONGEST: Span = Span::from_secs(10);
+/// Who asks for fewer jobs of a thousand in time than this asks to be starved.
+const LEAST_PERMILLE: u32 = 500;
 
 /// Cuts one thread's marks into jobs. See the module for the rule.
 #[derive(Clone, Debug, Default)]
@@ -94,11 +101,12 @@ impl Told {
         })
     }
 
-    /// The share of jobs that may be late, as the thread told it: one less rho (GRACE-OS, section 3.1).
+    /// The share of jobs that may be late, as the thread told it: one less rho (GRACE-OS, section 3.1). Half of them at
+    /// most.
     #[must_use]
     pub fn overruns(&self) -> Option<f64> {
         let is_share = (1..=1000).contains(&self.permille);
-        is_share.then(|| 1.0 - f64::from(self.permille) / 1000.0)
+        is_share.then(|| 1.0 - f64::from(self.permille.max(LEAST_PERMILLE)) / 1000.0)
     }
 
     /// When the job at hand, or else the last one, is to be done.
@@ -169,10 +177,11 @@ impl Told {
 
     fn period(&self) -> Option<Span> {
         let seen = self.seen();
-        match (self.declared, seen) {
+        let period = match (self.declared, seen) {
             (Some(told), Some(seen)) if told.abs_diff(seen).ratio(seen) > SAME => Some(seen),
             (told, seen) => told.or(seen),
-        }
+        };
+        period.filter(|period| (SHORTEST..=LONGEST).contains(period))
     }
 
     fn seen(&self) -> Option<Span> {
@@ -198,192 +207,4 @@ fn median(spans: impl Iterator<Item = Span>) -> Option<Span> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use onbeat_model::TaskId;
-
-    /// Marks in milliseconds.
-    fn mark(said: Said, at: u64, woke: u64, executed: u64) -> Mark {
-        Mark {
-            at: ms(at),
-            task: TaskId::recorded(1),
-            woke: ms(woke),
-            executed: Span::from_ms(executed),
-            said,
-        }
-    }
-
-    fn ms(ms: u64) -> Instant {
-        Instant::ZERO + Span::from_ms(ms)
-    }
-
-    fn start(period: u64) -> Mark {
-        let period = Span::from_ms(period);
-        let said = Said::RealTimeStarted {
-            period,
-            permille: 950,
-        };
-        mark(said, 1, 0, 0)
-    }
-
-    /// One job from its wakeup for `long`, beginning a millisecond after the wakeup.
-    fn job(told: &mut Told, woke: u64, long: u64, executed: &mut u64) -> Job {
-        let begun = mark(Said::JobBegan, woke + 1, woke, *executed);
-        assert_eq!(told.hear(&begun), None);
-        *executed += long;
-        let ended = mark(Said::JobEnded, woke + 1 + long, woke, *executed);
-        told.hear(&ended).expect("it began")
-    }
-
-    #[test]
-    fn jobs_lie_between_the_marks_and_are_released_by_the_wakeup() {
-        let (mut told, mut cpu) = (Told::default(), 100);
-        for n in 0..20 {
-            let job = job(&mut told, 1000 + 40 * n, 7, &mut cpu);
-            assert_eq!(job.release, ms(1000 + 40 * n));
-            assert_eq!(job.executed, Span::from_ms(7));
-            assert_eq!(job.response_time(), Span::from_ms(8));
-            if n >= 3 {
-                assert_eq!(job.deadline, ms(1040 + 40 * n));
-            }
-        }
-        let rhythm = told.rhythm().unwrap();
-        assert_eq!(rhythm.period, Span::from_ms(40));
-        assert_eq!((rhythm.jitter, rhythm.confidence), (Span::ZERO, 1.0));
-    }
-
-    #[test]
-    fn a_thread_that_is_behind_keeps_its_period_and_its_deadlines() {
-        let (mut told, mut cpu) = (Told::default(), 0);
-        for n in 0..5 {
-            job(&mut told, 40 * n, 10, &mut cpu);
-        }
-        // The sixth job lasts until 290; the next two follow without sleep.
-        job(&mut told, 200, 89, &mut cpu);
-        for (begin, release) in [(290, 240), (300, 280)] {
-            assert_eq!(told.hear(&mark(Said::JobBegan, begin, 200, cpu)), None);
-            cpu += 9;
-            let ended = told
-                .hear(&mark(Said::JobEnded, begin + 9, 200, cpu))
-                .unwrap();
-            assert_eq!(
-                (ended.release, ended.deadline),
-                (ms(release), ms(release + 40))
-            );
-            assert_eq!(ended.executed, Span::from_ms(9));
-        }
-        let caught_up = job(&mut told, 320, 10, &mut cpu);
-        assert_eq!(caught_up.release, ms(320));
-        assert_eq!(told.rhythm().unwrap().period, Span::from_ms(40));
-    }
-
-    #[test]
-    fn a_period_that_is_told_counts_at_once_and_only_as_long_as_it_agrees_with_what_is_seen() {
-        let (mut told, mut cpu) = (Told::default(), 0);
-        told.hear(&start(40));
-        assert_eq!(told.rhythm(), None);
-        job(&mut told, 100, 5, &mut cpu);
-        assert_eq!(told.rhythm().unwrap().period, Span::from_ms(40));
-
-        assert_eq!(told.overruns().map(|o| (o * 1000.0).round()), Some(50.0));
-
-        let (mut liar, mut cpu) = (Told::default(), 0);
-        liar.hear(&start(1));
-        for n in 0..5 {
-            job(&mut liar, 100 + 40 * n, 5, &mut cpu);
-        }
-        assert_eq!(liar.rhythm().unwrap().period, Span::from_ms(40));
-    }
-
-    #[test]
-    fn a_thread_that_says_only_where_jobs_end_has_jobs_from_its_wakeups() {
-        let mut told = Told::default();
-        let ended = |n: u64| mark(Said::JobEnded, 40 * n + 8, 40 * n, 7 * n);
-        assert_eq!(told.hear(&ended(1)), None, "the first is only a beginning");
-        for n in 2..10 {
-            let job = told.hear(&ended(n)).unwrap();
-            assert_eq!(job.release, ms(40 * n));
-            assert_eq!(job.executed, Span::from_ms(7));
-        }
-        assert_eq!(told.rhythm().unwrap().period, Span::from_ms(40));
-    }
-
-    #[test]
-    fn what_a_thread_does_between_its_jobs_counts_but_not_after_a_pause() {
-        let (mut told, mut cpu) = (Told::default(), 0);
-        told.hear(&start(40));
-        let took = |told: &mut Told, woke, cpu: &mut u64| {
-            *cpu += 3;
-            job(told, woke, 5, cpu).executed
-        };
-        assert_eq!(took(&mut told, 100, &mut cpu), Span::from_ms(5));
-        assert_eq!(took(&mut told, 140, &mut cpu), Span::from_ms(8));
-        assert_eq!(took(&mut told, 9000, &mut cpu), Span::from_ms(5));
-    }
-
-    #[test]
-    fn an_interrupted_job_says_so_and_the_next_does_not() {
-        let mut told = Told::default();
-        told.hear(&mark(Said::JobBegan, 1, 0, 0));
-        told.exhausted();
-        let interrupted = told.hear(&mark(Said::JobEnded, 9, 0, 5)).unwrap();
-        assert!(interrupted.exhausted);
-        let mut cpu = 5;
-        assert!(!job(&mut told, 40, 5, &mut cpu).exhausted);
-    }
-
-    #[test]
-    fn a_wakeup_after_its_mark_and_marks_out_of_order_do_no_harm() {
-        let mut told = Told::default();
-        let begin = |at, woke| mark(Said::JobBegan, at, woke, 0);
-        let end = |at, woke| mark(Said::JobEnded, at, woke, 0);
-        for (begun, ended) in [
-            (begin(10, 1000), end(11, 1000)),
-            (begin(12, 5), end(13, 5)),
-            (begin(9000, 8000), end(9001, 8000)),
-            (begin(3, 2), end(4, 2)),
-        ] {
-            told.hear(&begun);
-            let job = told.hear(&ended).unwrap();
-            assert!(job.release <= job.started && job.started <= job.ended);
-        }
-        told.hear(&end(5, 7000));
-        told.hear(&end(6, 7000));
-    }
-
-    #[test]
-    fn whatever_is_said_jobs_are_possible() {
-        let mut told = Told::default();
-        let mut x: u64 = 3;
-        let (mut at, mut cpu) = (0, 0);
-        for _ in 0..20_000 {
-            x = x.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-            at += x >> 60;
-            cpu += x >> 62;
-            let said = match x >> 40 & 7 {
-                0..=2 => Said::JobBegan,
-                3..=5 => Said::JobEnded,
-                6 => Said::RealTimeStarted {
-                    period: Span::from_ns(x >> 20),
-                    permille: 0,
-                },
-                _ if x >> 50 & 15 == 0 => Said::RealTimeExited,
-                _ => Said::MissedDeadline,
-            };
-            let woke = at.saturating_sub(x >> 30 & 31);
-            if let Some(job) = told.hear(&mark(said, at, woke, cpu)) {
-                assert!(
-                    job.release <= job.started && job.started <= job.ended,
-                    "{job:?}"
-                );
-                assert!(
-                    job.woke <= job.started && job.deadline >= job.release,
-                    "{job:?}"
-                );
-            }
-            if let Some(rhythm) = told.rhythm() {
-                assert!(!rhythm.period.is_zero());
-            }
-        }
-    }
-}
+mod tests;
