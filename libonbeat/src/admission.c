@@ -5,33 +5,22 @@
  * The kernel keeps that sum and shows it to root only, in debugfs. Here it is added up from the tasks
  * themselves, which needs nothing but a /proc that shows them.
  */
-#include "admission.h"
-
 #include <dirent.h>
 #include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <onbeat/reserve.h>
 
-int onbeat_attributes_get_(pid_t tid, struct onbeat_attributes *attributes)
-{
-	return syscall(SYS_sched_getattr, tid, attributes, sizeof(*attributes), 0) ? -errno : 0;
-}
-
-int onbeat_attributes_set_(pid_t tid, const struct onbeat_attributes *attributes)
-{
-	return syscall(SYS_sched_setattr, tid, attributes, 0) ? -errno : 0;
-}
+#include "scheduler.h"
 
 static int64_t permille_of_thread(pid_t tid)
 {
 	struct onbeat_attributes attributes;
 
-	if (onbeat_attributes_get_(tid, &attributes) ||
+	if (onbeat_scheduler_->get(tid, &attributes) ||
 	    attributes.policy != ONBEAT_POLICY_DEADLINE || attributes.period_ns == 0)
 		return 0;
 	/* Rounded up: what is reported free must be free. */

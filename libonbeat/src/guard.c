@@ -21,13 +21,14 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #define SHORTEST_RUNTIME_NS 1024
-#define MOST_GUARDED 4096
+#define FIRST_ROOM 64
 
 struct message {
 	bool attached;
@@ -96,7 +97,7 @@ static void shrink(pid_t tid, uint64_t period_ns)
 		.period_ns = period_ns,
 	};
 
-	onbeat_attributes_set_(tid, &least);
+	onbeat_scheduler_->set(tid, &least);
 }
 
 int onbeat_put_back_(const struct onbeat_guarded *guarded, uint64_t period_ns)
@@ -106,7 +107,7 @@ int onbeat_put_back_(const struct onbeat_guarded *guarded, uint64_t period_ns)
 
 	if (guarded->started != onbeat_started_(guarded->tid))
 		return -ESRCH;
-	error = onbeat_attributes_get_(guarded->tid, &now);
+	error = onbeat_scheduler_->get(guarded->tid, &now);
 	/* Whoever took the reservation away meanwhile had the last word. */
 	if (error || now.policy != ONBEAT_POLICY_DEADLINE)
 		return error;
@@ -114,41 +115,73 @@ int onbeat_put_back_(const struct onbeat_guarded *guarded, uint64_t period_ns)
 	if (guarded->before.policy != ONBEAT_POLICY_DEADLINE &&
 	    guarded->tid != (pid_t)syscall(SYS_gettid))
 		shrink(guarded->tid, period_ns ? period_ns : now.period_ns);
-	return onbeat_attributes_set_(guarded->tid, &guarded->before);
+	return onbeat_scheduler_->set(guarded->tid, &guarded->before);
 }
 
-static void note(struct onbeat_guarded *table, int *count, const struct message *message)
+/* What the guard knows. Its memory comes from the kernel: malloc may have been locked when the guard was made. */
+struct table {
+	struct onbeat_guarded *threads;
+	size_t count, room;
+};
+
+/* Makes room for one more; 0, or -errno. */
+static int grow(struct table *table)
 {
-	for (int i = 0; i < *count; i++) {
-		if (table[i].tid == message->guarded.tid &&
-		    table[i].started == message->guarded.started) {
-			table[i] = table[--*count];
+	size_t size = table->room * sizeof(*table->threads);
+	size_t larger = size ? 2 * size : FIRST_ROOM * sizeof(*table->threads);
+	void *at;
+
+	if (table->count < table->room)
+		return 0;
+	at = size ? mremap(table->threads, size, larger, MREMAP_MAYMOVE)
+		  : mmap(NULL, larger, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (at == MAP_FAILED)
+		return -errno;
+	table->threads = at;
+	table->room = larger / sizeof(*table->threads);
+	return 0;
+}
+
+/* A number is of one thread at a time: what is known of an earlier one of this number is over. */
+static int note(struct table *table, const struct message *message)
+{
+	int error;
+
+	for (size_t i = 0; i < table->count; i++) {
+		if (table->threads[i].tid == message->guarded.tid) {
+			table->threads[i] = table->threads[--table->count];
 			break;
 		}
 	}
-	if (message->attached && *count < MOST_GUARDED)
-		table[(*count)++] = message->guarded;
+	if (!message->attached)
+		return 0;
+	error = grow(table);
+	if (!error)
+		table->threads[table->count++] = message->guarded;
+	return error;
 }
 
 static void guard(int from, int parent)
 {
-	static struct onbeat_guarded table[MOST_GUARDED];
 	struct pollfd watched[] = { { from, POLLIN, 0 }, { parent, POLLIN, 0 } };
+	struct table table = { 0 };
 	struct message message;
-	int count = 0;
+	int error;
 
 	for (;;) {
 		if (poll(watched, 2, -1) < 0)
 			continue;
 		/* What the parent said before it ended comes first. */
 		if (watched[0].revents & POLLIN &&
-		    read(from, &message, sizeof(message)) == sizeof(message))
-			note(table, &count, &message);
-		else if (watched[0].revents || watched[1].revents)
+		    read(from, &message, sizeof(message)) == sizeof(message)) {
+			error = note(&table, &message);
+			send(from, &error, sizeof(error), MSG_NOSIGNAL);
+		} else if (watched[0].revents || watched[1].revents) {
 			break;
+		}
 	}
-	while (count)
-		onbeat_put_back_(&table[--count], 0);
+	while (table.count)
+		onbeat_put_back_(&table.threads[--table.count], 0);
 	_exit(0);
 }
 
@@ -206,12 +239,19 @@ static int start_guard(void)
 	return 0;
 }
 
+/* Tells the guard, and waits until it knows. 0, or -errno. */
 static int tell(bool attached, const struct onbeat_guarded *guarded)
 {
 	struct message message = { attached, *guarded };
+	ssize_t length;
+	int error;
 
-	return send(to_guard, &message, sizeof(message), MSG_NOSIGNAL) == sizeof(message) ? 0
-											  : -errno;
+	if (send(to_guard, &message, sizeof(message), MSG_NOSIGNAL) != sizeof(message))
+		return -errno;
+	do
+		length = recv(to_guard, &error, sizeof(error), 0);
+	while (length < 0 && errno == EINTR);
+	return length == sizeof(error) ? error : -EPIPE;
 }
 
 int onbeat_guard_(const struct onbeat_guarded *guarded)

@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "admission.h"
+#include "scheduler.h"
 
 /* A thread, with what it had before it was attached. Numbers are used again, start times are not. */
 struct onbeat_guarded {

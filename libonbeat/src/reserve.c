@@ -3,14 +3,12 @@
  * Reservations through SCHED_DEADLINE, for threads of the own process and for whole processes.
  *
  * Threads keep their reset-on-fork flag set while attached, because the kernel refuses fork and clone
- * to a SCHED_DEADLINE thread without it. Everything that touches the scheduler goes through
- * `struct scheduler`: the direct one below is the only one so far; one that asks a broker, for
- * processes without the privilege, has the same two calls.
+ * to a SCHED_DEADLINE thread without it.
  */
 #include <onbeat/reserve.h>
 
-#include "admission.h"
 #include "guard.h"
+#include "scheduler.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -38,14 +36,6 @@ struct onbeat_reservation {
 	int64_t consumed_ns; /* by threads that are no longer attached */
 	struct member *members;
 };
-
-struct scheduler {
-	int (*get)(pid_t tid, struct onbeat_attributes *attributes);
-	int (*set)(pid_t tid, const struct onbeat_attributes *attributes);
-};
-
-static const struct scheduler direct = { onbeat_attributes_get_, onbeat_attributes_set_ };
-static const struct scheduler *const scheduler = &direct;
 
 static _Thread_local char reason[256];
 
@@ -130,7 +120,7 @@ static int put_in_force(const struct onbeat_reservation *reservation, pid_t tid)
 		.deadline_ns = (uint64_t)reservation->deadline_ns,
 		.period_ns = (uint64_t)reservation->period_ns,
 	};
-	int error = scheduler->set(tid, &wanted);
+	int error = onbeat_scheduler_->set(tid, &wanted);
 
 	return error ? explain(error, tid, &wanted) : 0;
 }
@@ -229,7 +219,7 @@ static int attach(struct onbeat_reservation *reservation, pid_t tid, pid_t proce
 	member->guarded.started = onbeat_started_(tid);
 	member->process = process;
 	member->consumed_at_attach_ns = consumed(tid);
-	error = scheduler->get(tid, &member->guarded.before);
+	error = onbeat_scheduler_->get(tid, &member->guarded.before);
 	if (error)
 		error = explain(error, tid, NULL);
 	else if (process && process != getpid())
