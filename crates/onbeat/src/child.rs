@@ -9,6 +9,7 @@ use std::fmt;
 use std::io::{self, Read, Write};
 use std::os::fd::{AsRawFd, RawFd};
 use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 /// As the shell, `env` and `nice` have it: found, but not executable.
@@ -21,7 +22,7 @@ pub(crate) struct Gated {
     child: Child,
     gate: io::PipeWriter,
     failure: io::PipeReader,
-    program: String,
+    program: OsString,
 }
 
 /// A started program.
@@ -105,16 +106,27 @@ impl Gated {
             child: Child { pid, status: None },
             gate,
             failure,
-            program: command
-                .first()
-                .map(|program| program.to_string_lossy().into_owned())
-                .unwrap_or_default(),
+            program: command.first().cloned().unwrap_or_default(),
         })
     }
 
     /// Its number, the same after the gate was opened.
     pub(crate) fn pid(&self) -> u32 {
         self.child.pid()
+    }
+
+    /// The file that it will execute, found as `execvp` finds it.
+    pub(crate) fn executable(&self) -> Option<PathBuf> {
+        let program = Path::new(&self.program);
+        if self.program.as_bytes().contains(&b'/') {
+            return program.canonicalize().ok();
+        }
+        let folders = std::env::var_os("PATH")?;
+        std::env::split_paths(&folders)
+            .map(|folder| folder.join(program))
+            .find(|file| is_executable(file))?
+            .canonicalize()
+            .ok()
     }
 
     /// Lets it go on to its `exec`, and waits until that succeeded or failed.
@@ -131,10 +143,18 @@ impl Gated {
         };
         let _ = self.child.wait();
         Err(CannotExecute {
-            program: self.program,
+            program: self.program.to_string_lossy().into_owned(),
             error,
         })
     }
+}
+
+fn is_executable(file: &Path) -> bool {
+    let Ok(path) = CString::new(file.as_os_str().as_bytes()) else {
+        return false;
+    };
+    // SAFETY: a plain system call on a string that outlives it.
+    file.is_file() && unsafe { libc::access(path.as_ptr(), libc::X_OK) } == 0
 }
 
 /// Waits at the gate, then executes. Async-signal-safe throughout.
@@ -233,6 +253,20 @@ mod tests {
     fn a_program_that_cannot_be_executed_gives_what_a_shell_gives() {
         assert_eq!(status_of(&["/nowhere/at/all"]), Err(ExitCode::from(127)));
         assert_eq!(status_of(&["/"]), Err(ExitCode::from(126)));
+    }
+
+    #[test]
+    fn the_file_is_known_before_it_is_executed() {
+        let executable = |program: &str| {
+            let gated = Gated::fork(&[OsString::from(program)]).unwrap();
+            gated.executable()
+        };
+        let shell = Path::new("/bin/sh").canonicalize().unwrap();
+        assert_eq!(executable("/bin/sh"), Some(shell.clone()));
+        let name = executable("sh").unwrap();
+        assert_eq!(name.file_name(), shell.file_name());
+        assert_eq!(executable("/nowhere/at/all"), None);
+        assert_eq!(executable("no such program"), None);
     }
 
     #[test]

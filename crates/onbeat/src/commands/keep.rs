@@ -63,6 +63,11 @@ impl<'a> Keeper<'a> {
             .with_context(|| format!("cannot track process {pid}"))
     }
 
+    /// The tracked process `pid` is about to execute `program`.
+    pub(crate) fn expect(&mut self, pid: u32, program: &Path) {
+        self.sensor.expect(pid, program);
+    }
+
     /// Runs the loop until `next` says stop, or nothing tracked is left, then gives everything back
     /// and reports. `begin` is called when all is ready.
     pub(crate) fn keep<T>(

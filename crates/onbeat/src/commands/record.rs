@@ -35,6 +35,9 @@ pub(crate) fn run(args: &RecordArgs) -> anyhow::Result<ExitCode> {
     } else {
         let gated = Gated::fork(&args.command).context("cannot start a process")?;
         sensor.track(gated.pid(), follow)?;
+        if let Some(program) = gated.executable() {
+            sensor.expect(gated.pid(), &program);
+        }
         Some(gated)
     };
     let command: Vec<String> = args

@@ -16,6 +16,9 @@ pub(crate) fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
     let gated = Gated::fork(&args.command).context("cannot start a process")?;
     let mut keeper = Keeper::new(&args.keep)?;
     keeper.track(gated.pid())?;
+    if let Some(program) = gated.executable() {
+        keeper.expect(gated.pid(), &program);
+    }
     for &pid in &args.keep.also {
         keeper.track(pid)?;
     }

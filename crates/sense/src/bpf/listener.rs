@@ -3,12 +3,15 @@
 //! The probes stand in the programs themselves, in whatever files a process maps to execute: its own,
 //! and libraries, also those it loads later. So the maps of a process are looked at when it is first
 //! heard of, when it has executed another program, and from then on at growing distances: a library
-//! that is loaded later is heard after [`LONGEST_PAUSE`] at the latest. The kernel attaches to one
+//! that is loaded later is heard after [`LONGEST_PAUSE`] at the latest. Of a program that is about to be executed
+//! the files are known before, so that it is heard from its first instruction on. The kernel attaches to one
 //! process only; others that map the same file pay nothing.
 
 use std::collections::{HashMap, HashSet};
 use std::fs::{self, File};
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
 
 use libbpf_rs::{Link, ProgramMut, UsdtOpts};
 use onbeat_model::{Event, Instant, Span};
@@ -76,6 +79,23 @@ impl Listener {
         self.next = Some(now);
     }
 
+    /// The process `pid` is about to execute a program that maps `files`: attaches `program` to them. The kernel
+    /// sets the probes as the files are mapped.
+    pub(super) fn expect(
+        &mut self,
+        pid: u32,
+        files: &[PathBuf],
+        program: &ProgramMut<'_>,
+        now: Instant,
+    ) {
+        self.look_soon(pid, now);
+        for path in files {
+            if let Some(file) = id_when_mapped(path) {
+                self.attach(pid, path, file, program);
+            }
+        }
+    }
+
     /// Looks at the processes whose time has come, and attaches `program` to what they have got.
     pub(super) fn look(&mut self, program: &ProgramMut<'_>, now: Instant) {
         drop(self.leaving.pop());
@@ -118,33 +138,40 @@ impl Listener {
         process.next = now + process.pause;
         process.pause = (process.pause * 2).min(LONGEST_PAUSE);
         for mapped in maps.lines().filter_map(|line| mapped(pid, line)) {
-            if !process.heard.insert(mapped.file) {
-                continue;
-            }
             let path = format!("/proc/{pid}/map_files/{}", mapped.range);
-            if self.known.len() >= MOST_FILES {
-                self.known.clear();
-            }
-            let probes = self
-                .known
-                .entry(mapped.file)
-                .or_insert_with(|| File::open(&path).map_or_else(|_| Vec::new(), probes::in_file));
-            for &probe in probes.iter() {
-                let options = UsdtOpts {
-                    cookie: cookie(probe).into(),
-                    ..UsdtOpts::default()
-                };
-                let target = pid.cast_signed();
-                match program.attach_usdt_with_opts(target, &path, PROVIDER, probe.name(), options)
-                {
-                    Ok(link) => process.links.push(link),
-                    // A process that has just ended has nothing more to say.
-                    Err(error) if started_ticks(pid) == Some(process.started_ticks) => {
-                        self.refused
-                            .get_or_insert_with(|| Error::kernel("listen to a probe")(error));
-                    }
-                    Err(_) => return,
+            self.attach(pid, Path::new(&path), mapped.file, program);
+        }
+    }
+
+    /// Attaches `program` to the probes in the file at `path`, in the known process `pid`, once.
+    fn attach(&mut self, pid: u32, path: &Path, file: FileId, program: &ProgramMut<'_>) {
+        let Some(process) = self.processes.get_mut(&pid) else {
+            return;
+        };
+        if !process.heard.insert(file) {
+            return;
+        }
+        if self.known.len() >= MOST_FILES {
+            self.known.clear();
+        }
+        let probes = self
+            .known
+            .entry(file)
+            .or_insert_with(|| File::open(path).map_or_else(|_| Vec::new(), probes::in_file));
+        for &probe in probes.iter() {
+            let options = UsdtOpts {
+                cookie: cookie(probe).into(),
+                ..UsdtOpts::default()
+            };
+            let target = pid.cast_signed();
+            match program.attach_usdt_with_opts(target, path, PROVIDER, probe.name(), options) {
+                Ok(link) => process.links.push(link),
+                // A process that has just ended has nothing more to say.
+                Err(error) if started_ticks(pid) == Some(process.started_ticks) => {
+                    self.refused
+                        .get_or_insert_with(|| Error::kernel("listen to a probe")(error));
                 }
+                Err(_) => return,
             }
         }
     }
@@ -156,11 +183,47 @@ fn mapped(pid: u32, line: &str) -> Option<Mapped> {
     let range = fields.next()?;
     fields.next()?.contains('x').then_some(())?;
     (fields.nth(2)? != "0").then_some(())?;
-    let file = fs::metadata(format!("/proc/{pid}/map_files/{range}")).ok()?;
-    file.is_file().then(|| Mapped {
+    Some(Mapped {
         range: range.to_owned(),
-        file: (file.dev(), file.ino(), file.mtime(), file.mtime_nsec()),
+        file: id(&format!("/proc/{pid}/map_files/{range}"))?,
     })
+}
+
+fn id(path: &str) -> Option<FileId> {
+    let file = fs::metadata(path).ok()?;
+    let id = (file.dev(), file.ino(), file.mtime(), file.mtime_nsec());
+    file.is_file().then_some(id)
+}
+
+/// The file as [`mapped`] will name it: on stacked file systems a mapping names another one than its path does. So it is
+/// mapped here for a moment.
+fn id_when_mapped(path: &Path) -> Option<FileId> {
+    let file = File::open(path).ok()?;
+    // SAFETY: sysconf has no preconditions.
+    let page = usize::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).ok()?;
+    // SAFETY: a new mapping where the kernel has room; nothing reads it.
+    let at = unsafe {
+        let (access, kind) = (libc::PROT_READ, libc::MAP_PRIVATE);
+        libc::mmap(
+            std::ptr::null_mut(),
+            page,
+            access,
+            kind,
+            file.as_raw_fd(),
+            0,
+        )
+    };
+    if at == libc::MAP_FAILED {
+        return None;
+    }
+    let begin = at.addr();
+    let named = id(&format!(
+        "/proc/self/map_files/{begin:x}-{:x}",
+        begin + page
+    ));
+    // SAFETY: what was mapped above, and nobody else knows of it.
+    unsafe { libc::munmap(at, page) };
+    named
 }
 
 /// The kind of record that the program writes of a call.

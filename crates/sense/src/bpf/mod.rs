@@ -15,6 +15,7 @@ mod skeleton;
 mod wire;
 
 use std::io::Read;
+use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use libbpf_rs::{Iter, Link, RingBuffer};
@@ -26,6 +27,7 @@ use listener::Listener;
 use load::Attached;
 use shared::{Request, Shared};
 
+use crate::executable;
 use crate::workload::Workload;
 
 /// How to trace.
@@ -141,6 +143,14 @@ impl BpfSensor {
     #[must_use]
     pub fn deaf(&self) -> Option<&Error> {
         self.listener.refused()
+    }
+
+    /// The process `pid`, tracked already, is about to execute `program`: what that says through libonbeat is heard
+    /// from its first instruction on, and not only once its first files have been looked at.
+    pub fn expect(&mut self, pid: u32, program: &Path) {
+        let (files, now) = (executable::mapped_by(program), self.now());
+        self.listener
+            .expect(pid, &files, self.attached.marked(), now);
     }
 
     fn listen(&mut self, now: Instant) {

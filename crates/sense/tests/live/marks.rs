@@ -1,9 +1,12 @@
 //! What programs say of their own work: each mark heard, from whom it came, and a flood counted.
 
+use std::io::Write;
+use std::process::{Command, Stdio};
+
 use onbeat_model::{Event, Follow, Mark, Said, Sensor, Span};
 use onbeat_sense::bpf::{BpfSensor, Hooks, Options};
 
-use crate::role::{Role, eventually, heard, heard_to_the_end, sensor};
+use crate::role::{Role, eventually, heard, heard_to_the_end, linked_program, sensor};
 
 const JOBS: usize = 1009;
 const FLOOD: u64 = 200_003;
@@ -113,4 +116,51 @@ fn a_library_loaded_later_is_listened_to() {
     let marks = marks(&heard(&mut sensor));
     assert_eq!(marks.len(), 1);
     assert_eq!(marks[0].said, Said::JobEnded);
+}
+
+#[test]
+fn a_program_is_heard_from_its_first_instruction_on_though_nobody_has_looked_at_it() {
+    let Some(mut sensor) = sensor(Options::default()) else {
+        return;
+    };
+    let linked = linked_program();
+    let mut process = Command::new("sh")
+        .args(["-c", "read -r _; exec \"$0\""])
+        .arg(&linked)
+        .stdin(Stdio::piped())
+        .spawn()
+        .unwrap();
+    sensor.track(process.id(), Follow::Threads).unwrap();
+    sensor.expect(process.id(), &linked);
+    assert!(sensor.deaf().is_none(), "{:?}", sensor.deaf());
+    let mut gate = process.stdin.take().unwrap();
+    gate.write_all(b"\n").unwrap();
+    assert!(process.wait().unwrap().success());
+
+    let events = heard_to_the_end(&mut sensor);
+    let said: Vec<Said> = marks(&events).iter().map(|mark| mark.said).collect();
+    let mut expected = vec![Said::RealTimeStarted {
+        period: Span::from_ms(40),
+        permille: 950,
+    }];
+    expected.extend([Said::JobEnded].repeat(JOBS));
+    assert_eq!(said, expected);
+    assert_eq!(suppressed(&events), 0);
+}
+
+#[test]
+fn a_program_that_was_expected_is_not_heard_twice_once_it_is_looked_at() {
+    let Some(mut sensor) = sensor(Options::default()) else {
+        return;
+    };
+    let mut role = Role::start();
+    let executable = std::fs::read_link(format!("/proc/{}/exe", role.pid())).unwrap();
+    sensor.expect(role.pid(), &executable);
+    let expected = sensor.probes();
+    assert!(expected > 0);
+    sensor.track(role.pid(), Follow::Threads).unwrap();
+    assert_eq!(sensor.probes(), expected);
+    role.ask(b'j');
+    role.dismiss();
+    assert_eq!(marks(&heard_to_the_end(&mut sensor)).len(), 2 * JOBS + 2);
 }

@@ -200,6 +200,14 @@ fn program() -> &'static PathBuf {
     })
 }
 
+/// Compiles linked.c, which links the library of roles.c.
+pub(crate) fn linked_program() -> PathBuf {
+    let library = program().with_extension("so");
+    let linked = program().with_extension("linked");
+    compile("linked.c", &[&library.to_string_lossy()], &linked);
+    linked
+}
+
 fn compile(source: &str, options: &[&str], to: &PathBuf) {
     let here = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/live/");
     let library = concat!(env!("CARGO_MANIFEST_DIR"), "/../../libonbeat/include");
