@@ -200,6 +200,9 @@ pub(crate) struct PlanArgs {
     /// Which share of its jobs each thread may miss
     #[arg(long, value_name = "SHARE", default_value = "1%", value_parser = values::percent)]
     pub(crate) misses: Bandwidth,
+    /// Write all of them to this file as a task set for rt-app, a stand-in for each thread
+    #[arg(long, value_name = "FILE")]
+    pub(crate) rt_app: Option<PathBuf>,
     /// One JSON object per thread and line instead of a table
     #[arg(long)]
     pub(crate) json: bool,

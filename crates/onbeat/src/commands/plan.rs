@@ -1,23 +1,20 @@
 //! `onbeat plan`: the smallest reservations that would have served the threads of recordings.
 
+mod without_onbeat;
+
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 use std::process::ExitCode;
 
+use anyhow::Context;
 use onbeat_decide::least_budget::{least_budget, missed};
-use onbeat_infer::jobs::Separator;
-use onbeat_model::{Bandwidth, Event, Reservation, Rhythm, Span, TaskId};
-use onbeat_sense::replay::{self, Recording};
+use onbeat_model::{Bandwidth, Capacity, Reservation, Span};
+use onbeat_sim::comparison::{Thread, Threads};
 use serde::Serialize;
 
-use crate::analysis;
-use crate::cli::{Method, PlanArgs};
+use crate::cli::PlanArgs;
 use crate::table::{Align, Table};
-
-/// What the kernel admits of each CPU.
-const ADMISSIBLE: f64 = 0.95;
-/// The shortest runtime that it takes.
-const SHORTEST: Span = Span::from_ns(1024);
+use without_onbeat::{chrt_for_command, chrt_for_thread, rt_app, rt_app_task};
 
 /// One line of `plan --json`; `docs/formats.md` describes it.
 #[derive(Serialize)]
@@ -30,17 +27,45 @@ struct Line {
     bandwidth: Bandwidth,
     jobs: usize,
     missed: usize,
+    chrt: String,
+    #[serde(skip)]
+    planned: Planned,
+}
+
+/// A thread that can be served by a reservation.
+struct Planned {
+    tid: u32,
+    comm: String,
+    reservation: Reservation,
+    /// Half of its jobs take no longer.
+    median: Span,
+    /// The command that was recorded, if this is its first thread.
+    command: Vec<String>,
 }
 
 /// Reads, plans, prints.
 pub(crate) fn run(args: &PlanArgs) -> anyhow::Result<ExitCode> {
+    let capacity = onbeat_act::kernel::capacity();
     let mut lines = Vec::new();
     for file in &args.files {
-        let recording = replay::read(file)?;
-        for warning in &recording.warnings {
+        let threads = Threads::read(file)?;
+        for warning in &threads.warnings {
             eprintln!("onbeat: {}: {warning}", file.display());
         }
-        lines.extend(plan(&recording, file, args.misses.as_cpus()));
+        for thread in &threads.list {
+            match plan(&threads, thread, file, args.misses.as_cpus(), &capacity) {
+                Ok(line) => lines.push(line),
+                Err(why) => eprintln!(
+                    "onbeat: {} ({}): {why}",
+                    thread.task.id.tid, thread.task.comm
+                ),
+            }
+        }
+    }
+    if let Some(path) = &args.rt_app {
+        let planned: Vec<&Planned> = lines.iter().map(|line| &line.planned).collect();
+        std::fs::write(path, rt_app(&planned)? + "\n")
+            .with_context(|| format!("cannot write {}", path.display()))?;
     }
     let mut output = BufWriter::new(io::stdout().lock());
     if args.json {
@@ -49,44 +74,65 @@ pub(crate) fn run(args: &PlanArgs) -> anyhow::Result<ExitCode> {
         }
     } else {
         write!(output, "{}", table(&lines))?;
-        tell_the_rest(&mut output, &lines)?;
+        tell_the_rest(&mut output, &lines, &capacity)?;
     }
     output.flush()?;
     Ok(ExitCode::SUCCESS)
 }
 
-fn plan(recording: &Recording, file: &Path, may_miss: f64) -> Vec<Line> {
-    analysis::findings(recording, None, Method::Default)
-        .filter_map(|finding| {
-            let rhythm = *finding.rhythms.first()?;
-            let demands = demands(recording, finding.task.id, rhythm);
-            let budget = least_budget(&demands, may_miss)?.max(SHORTEST);
-            // A thread that needs more than its period cannot be served by a reservation.
-            let reservation = Reservation::implicit(budget, rhythm.period).ok()?;
-            Some(Line {
-                file: file.display().to_string(),
-                tid: finding.task.id.tid,
-                comm: finding.task.comm.to_text(),
-                runtime_ns: budget,
-                period_ns: rhythm.period,
-                bandwidth: reservation.bandwidth(),
-                jobs: demands.len(),
-                missed: missed(&demands, budget),
-            })
-        })
-        .collect()
-}
-
-/// What each job of the thread took.
-fn demands(recording: &Recording, task: TaskId, rhythm: Rhythm) -> Vec<Span> {
-    let mut separator = Separator::new(rhythm);
-    let bursts = recording.events.iter().filter_map(|event| match event {
-        Event::Burst(burst) if burst.task == task => Some(burst),
-        _ => None,
-    });
-    let mut jobs: Vec<_> = bursts.filter_map(|burst| separator.hear(burst)).collect();
-    jobs.extend(separator.finish());
-    jobs.iter().map(|job| job.executed).collect()
+/// The smallest reservation for `thread`, or why there is none.
+fn plan(
+    threads: &Threads,
+    thread: &Thread,
+    file: &Path,
+    may_miss: f64,
+    capacity: &Capacity,
+) -> Result<Line, String> {
+    let Some(rhythm) = thread.rhythm else {
+        return Err("it has no period, so there is nothing to reserve for".into());
+    };
+    let demands: Vec<Span> = thread.jobs.iter().map(|job| job.demand.as_span()).collect();
+    let budget = least_budget(&demands, may_miss).unwrap_or_default();
+    let runtime = budget.max(capacity.shortest_runtime);
+    let period = rhythm.period;
+    if period < capacity.shortest_period || period > capacity.longest_period {
+        return Err(format!(
+            "its period of {period} is not one that the kernel takes: those are {} to {}",
+            capacity.shortest_period, capacity.longest_period
+        ));
+    }
+    let reservation = Reservation::implicit(runtime, period).map_err(|_| {
+        format!(
+            "it needs {runtime} in each {period}, more than one CPU has: let it miss more (--misses), make it do less, \
+             or divide it into threads"
+        )
+    })?;
+    let task = &thread.task;
+    let is_first = task.id.tid == task.pid;
+    let mut sorted = demands.clone();
+    sorted.sort_unstable();
+    Ok(Line {
+        file: file.display().to_string(),
+        tid: task.id.tid,
+        comm: task.comm.to_text(),
+        runtime_ns: runtime,
+        period_ns: period,
+        bandwidth: reservation.bandwidth(),
+        jobs: demands.len(),
+        missed: missed(&demands, runtime),
+        chrt: chrt_for_thread(task.id.tid, &reservation),
+        planned: Planned {
+            tid: task.id.tid,
+            comm: task.comm.to_text(),
+            reservation,
+            median: sorted.get(sorted.len() / 2).copied().unwrap_or(runtime),
+            command: if is_first {
+                threads.command.clone()
+            } else {
+                Vec::new()
+            },
+        },
+    })
 }
 
 fn table(lines: &[Line]) -> Table {
@@ -114,7 +160,7 @@ fn table(lines: &[Line]) -> Table {
 }
 
 /// Whether all fit on this machine, and how to use them without onbeat.
-fn tell_the_rest(output: &mut impl Write, lines: &[Line]) -> io::Result<()> {
+fn tell_the_rest(output: &mut impl Write, lines: &[Line], capacity: &Capacity) -> io::Result<()> {
     if lines.is_empty() {
         return writeln!(
             output,
@@ -122,21 +168,36 @@ fn tell_the_rest(output: &mut impl Write, lines: &[Line]) -> io::Result<()> {
         );
     }
     let all: Bandwidth = lines.iter().map(|line| line.bandwidth).sum();
-    let cpus = std::thread::available_parallelism().map_or(1, usize::from);
-    let room = Bandwidth::from_cpus(ADMISSIBLE * cpus as f64);
+    let room = capacity.admissible;
     let verdict = if all <= room { "fits" } else { "does not fit" };
     writeln!(
         output,
-        "together {all}, which {verdict} this machine: {cpus} CPUs admit {room}\n"
+        "together {all}, which {verdict} this machine: its {} CPUs admit {room}",
+        capacity.cpus
     )?;
+    writeln!(output, "\nby chrt, while the threads run:")?;
     for line in lines {
-        let (runtime, period) = (line.runtime_ns.as_ns(), line.period_ns.as_ns());
+        writeln!(output, "{}", line.chrt)?;
+    }
+    let commands: Vec<String> = lines
+        .iter()
+        .filter_map(|line| chrt_for_command(&line.planned))
+        .collect();
+    if !commands.is_empty() {
         writeln!(
             output,
-            "chrt --deadline --sched-runtime {runtime} --sched-deadline {period} \
-             --sched-period {period} --pid 0 {}",
-            line.tid
+            "\nby chrt, from the program's start on (its first thread only):"
         )?;
+        for command in commands {
+            writeln!(output, "{command}")?;
+        }
+    }
+    writeln!(
+        output,
+        "\nin rt-app, a stand-in for each (--rt-app writes a whole file):"
+    )?;
+    for line in lines {
+        writeln!(output, "{}", rt_app_task(&line.planned))?;
     }
     Ok(())
 }

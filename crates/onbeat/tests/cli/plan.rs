@@ -1,5 +1,7 @@
 //! `onbeat plan` on recordings whose periods are known.
 
+use std::fs;
+
 use serde_json::Value;
 
 use crate::{checkout, onbeat, stderr, stdout};
@@ -40,5 +42,40 @@ fn it_says_whether_all_fits_and_how_to_set_it() {
     let output = onbeat(["plan", &trace()]);
     let text = stdout(&output);
     assert!(text.contains("this machine"), "{text}");
-    assert!(text.contains("chrt --deadline --sched-runtime "), "{text}");
+    assert!(
+        text.contains("chrt --reset-on-fork --deadline --sched-runtime "),
+        "{text}"
+    );
+    let task = text
+        .lines()
+        .find(|line| line.starts_with("\"onbeat-"))
+        .unwrap();
+    let task: Value = serde_json::from_str(&format!("{{{task}}}")).unwrap();
+    let task = task.as_object().unwrap().values().next().unwrap();
+    assert_eq!(task["policy"], "SCHED_DEADLINE");
+    assert_eq!(task["dl-period"], task["timer"]["period"]);
+}
+
+#[test]
+fn a_thread_that_no_reservation_can_serve_is_told_with_a_remedy() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("jobs.csv");
+    let mut text = "task,release_ns,demand_ns\n".to_owned();
+    for job in 0..100_u64 {
+        text += &format!("greedy,{},25000000\n", job * 20_000_000);
+        text += &format!("random,{},500\n", job * job * 7_919_000 % 2_000_000_000);
+    }
+    fs::write(&file, text).unwrap();
+    let output = onbeat(["plan", file.to_str().unwrap()]);
+    assert!(
+        stderr(&output).contains("more than one CPU has"),
+        "{}",
+        stderr(&output)
+    );
+    assert!(
+        stderr(&output).contains("random): it has no period"),
+        "{}",
+        stderr(&output)
+    );
+    assert!(stdout(&output).contains("nothing to reserve for"));
 }

@@ -8,6 +8,7 @@ mod common;
 #[path = "../documented/mod.rs"]
 mod documented;
 mod formats;
+mod plan;
 mod record;
 mod reserve;
 mod restore;

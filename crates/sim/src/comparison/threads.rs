@@ -54,6 +54,8 @@ pub struct Threads {
     pub duration: Span,
     /// How many CPUs the machine had on which it was made, if the recording says so.
     pub cpus: Option<usize>,
+    /// The command that was recorded, if the recording says so.
+    pub command: Vec<String>,
     /// What the reader of the recording should be told.
     pub warnings: Vec<String>,
 }
@@ -120,6 +122,7 @@ impl Threads {
             cpus: facts
                 .and_then(|facts| usize::try_from(facts.cpus).ok())
                 .filter(|&cpus| cpus > 0),
+            command: facts.map(|facts| facts.command.clone()).unwrap_or_default(),
             warnings: recording.warnings.clone(),
             ..Self::gather(with_bursts, recording.began, recording.ended)
         }
