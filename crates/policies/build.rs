@@ -1,6 +1,6 @@
 //! Compiles the rules of each policy, as they are in `schedulers/NAME/policy.h`.
 
-const POLICIES: [&str; 3] = ["best", "berate", "linux24"];
+const POLICIES: [&str; 4] = ["best", "berate", "grace", "linux24"];
 
 fn main() {
     cc::Build::new()

@@ -6,10 +6,13 @@
 //!
 //! A policy is pure: whole numbers in, whole numbers out. It keeps no queue: whoever runs it does, ordered by
 //! [`Rules::key`].
+//!
+//! The tasks of [`grace`] have jobs and budgets: its rules have functions of their own.
 
 pub mod berate;
 pub mod best;
 pub mod boost;
+pub mod grace;
 pub mod linux24;
 pub mod shim;
 

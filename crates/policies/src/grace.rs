@@ -1,0 +1,290 @@
+//! The rules of GRACE-OS: budgets, overruns and speeds inside a job (`schedulers/grace/policy.h`).
+
+use std::ffi::c_ulonglong;
+
+/// A whole CPU, as a share.
+pub const WHOLE: u64 = 1 << 20;
+
+/// The most points that a speed schedule can have.
+pub const POINTS: usize = 16;
+
+/// A job that has done `after` runs at `speed` from there on.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Point {
+    /// Work, in ns at full speed.
+    pub after: u64,
+    /// The speed, in the caller's unit.
+    pub speed: u64,
+}
+
+/// What a task may use in every period, and at which speeds.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Plan {
+    period_ns: u64,
+    budget: u64,
+    points: u64,
+    point: [Point; POINTS],
+}
+
+impl Plan {
+    /// `budget` (work, in ns at full speed) every `period_ns`; none is best effort. What is beyond [`POINTS`] points
+    /// is left out.
+    #[must_use]
+    pub fn new(period_ns: u64, budget: u64, points: impl IntoIterator<Item = Point>) -> Self {
+        let mut plan = Self {
+            period_ns,
+            budget,
+            ..Self::default()
+        };
+        for (place, point) in plan.point.iter_mut().zip(points) {
+            *place = point;
+            plan.points += 1;
+        }
+        plan
+    }
+
+    /// The budget.
+    #[must_use]
+    pub const fn budget(&self) -> u64 {
+        self.budget
+    }
+}
+
+/// A task as the rules see it.
+#[repr(C)]
+#[derive(Clone, Debug, Default)]
+pub struct Task {
+    plan: Plan,
+    period_end_ns: u64,
+    left: u64,
+    done: u64,
+    turn: u64,
+}
+
+mod c {
+    use super::{Plan, Task, c_ulonglong};
+
+    // SAFETY: as in shims/grace.c. None keeps a pointer, and those without one take every number.
+    unsafe extern "C" {
+        pub(super) fn onbeat_grace_set_plan(task: *mut Task, plan: *const Plan);
+        pub(super) fn onbeat_grace_job_begins(task: *mut Task, release_ns: c_ulonglong);
+        pub(super) fn onbeat_grace_period_ends(task: *mut Task, now_ns: c_ulonglong);
+        pub(super) fn onbeat_grace_charge(
+            task: *mut Task,
+            work: c_ulonglong,
+            now_ns: c_ulonglong,
+        ) -> bool;
+        pub(super) fn onbeat_grace_turn_ends(task: *mut Task, now_ns: c_ulonglong);
+        pub(super) fn onbeat_grace_key(task: *const Task) -> c_ulonglong;
+        pub(super) fn onbeat_grace_speed(task: *const Task) -> c_ulonglong;
+        pub(super) fn onbeat_grace_until(task: *const Task) -> c_ulonglong;
+        pub(super) safe fn onbeat_grace_work(
+            ran_ns: c_ulonglong,
+            speed: c_ulonglong,
+            full: c_ulonglong,
+        ) -> c_ulonglong;
+        pub(super) safe fn onbeat_grace_share(
+            work: c_ulonglong,
+            period_ns: c_ulonglong,
+        ) -> c_ulonglong;
+        pub(super) safe fn onbeat_grace_speed_of(
+            shares: c_ulonglong,
+            full: c_ulonglong,
+        ) -> c_ulonglong;
+        #[cfg(test)]
+        pub(super) safe fn onbeat_grace_size_of_task() -> c_ulonglong;
+    }
+}
+
+impl Task {
+    /// A new plan: its speeds from now on, its budget from the next period on.
+    pub fn set_plan(&mut self, plan: &Plan) {
+        // SAFETY: both are whole and in the layout of the C structures (tested).
+        unsafe { c::onbeat_grace_set_plan(self, plan) }
+    }
+
+    /// A job begins.
+    pub fn job_begins(&mut self, release_ns: u64) {
+        // SAFETY: as in `set_plan`.
+        unsafe { c::onbeat_grace_job_begins(self, release_ns) }
+    }
+
+    /// The end of its period has come, and its job is not done.
+    pub fn period_ends(&mut self, now_ns: u64) {
+        // SAFETY: as in `set_plan`.
+        unsafe { c::onbeat_grace_period_ends(self, now_ns) }
+    }
+
+    /// It has done so much more work. True if that used up its budget.
+    pub fn charge(&mut self, work: u64, now_ns: u64) -> bool {
+        // SAFETY: as in `set_plan`.
+        unsafe { c::onbeat_grace_charge(self, work, now_ns) }
+    }
+
+    /// It goes behind the others in best-effort mode.
+    pub fn turn_ends(&mut self, now_ns: u64) {
+        // SAFETY: as in `set_plan`.
+        unsafe { c::onbeat_grace_turn_ends(self, now_ns) }
+    }
+
+    /// Where it stands in line: the least runs first, and those in best-effort mode are behind all others.
+    #[must_use]
+    pub fn key(&self) -> u64 {
+        // SAFETY: as in `set_plan`.
+        unsafe { c::onbeat_grace_key(self) }
+    }
+
+    /// The speed at which its job runs; none: as it was.
+    #[must_use]
+    pub fn speed(&self) -> Option<u64> {
+        // SAFETY: as in `set_plan`.
+        let speed = unsafe { c::onbeat_grace_speed(self) };
+        (speed > 0).then_some(speed)
+    }
+
+    /// How much work it may do before it is to be looked at again; none: no end.
+    #[must_use]
+    pub fn until(&self) -> Option<u64> {
+        // SAFETY: as in `set_plan`.
+        let work = unsafe { c::onbeat_grace_until(self) };
+        (work < u64::MAX).then_some(work)
+    }
+
+    /// It has budget left in this period.
+    #[must_use]
+    pub const fn is_real_time(&self) -> bool {
+        self.left > 0
+    }
+
+    /// What is left of its budget.
+    #[must_use]
+    pub const fn left(&self) -> u64 {
+        self.left
+    }
+
+    /// What its job has done.
+    #[must_use]
+    pub const fn done(&self) -> u64 {
+        self.done
+    }
+
+    /// When its present period ends: its deadline.
+    #[must_use]
+    pub const fn period_end_ns(&self) -> u64 {
+        self.period_end_ns
+    }
+
+    /// Its plan.
+    #[must_use]
+    pub const fn plan(&self) -> &Plan {
+        &self.plan
+    }
+}
+
+/// The work that is done in `ran_ns` at `speed`, if the highest is `full`.
+#[must_use]
+pub fn work(ran_ns: u64, speed: u64, full: u64) -> u64 {
+    c::onbeat_grace_work(ran_ns, speed, full)
+}
+
+/// What `work` in every period is of a CPU, in 2^-20, rounded up.
+#[must_use]
+pub fn share(work: u64, period_ns: u64) -> u64 {
+    c::onbeat_grace_share(work, period_ns)
+}
+
+/// The speed that all shares together need.
+#[must_use]
+pub fn speed_of(shares: u64, full: u64) -> u64 {
+    c::onbeat_grace_speed_of(shares, full)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn task() -> Task {
+        let points = [(0, 300), (4, 500), (7, 1000)];
+        let points = points.map(|(after, speed)| Point { after, speed });
+        let mut task = Task::default();
+        task.set_plan(&Plan::new(30, 10, points));
+        task
+    }
+
+    #[test]
+    fn both_languages_agree_on_the_size_of_a_task() {
+        assert_eq!(c::onbeat_grace_size_of_task(), size_of::<Task>() as u64);
+    }
+
+    #[test]
+    fn a_job_speeds_up_at_the_points_of_its_schedule() {
+        let mut task = task();
+        task.job_begins(100);
+        let mut seen = vec![(task.speed(), task.until())];
+        for work in [4, 2, 1] {
+            assert!(!task.charge(work, 110));
+            seen.push((task.speed(), task.until()));
+        }
+        let expected = [(300, 4), (500, 3), (500, 1), (1000, 3)];
+        assert_eq!(seen, expected.map(|(s, w)| (Some(s), Some(w))));
+    }
+
+    #[test]
+    fn a_job_that_overruns_waits_behind_all_others_until_its_next_period() {
+        let (mut late, mut other) = (task(), task());
+        late.job_begins(100);
+        other.job_begins(150);
+        assert!(late.key() < other.key(), "130 is before 180");
+        assert!(late.charge(11, 120));
+        assert!(!late.charge(1, 121), "told once");
+        assert!(other.key() < late.key());
+        assert_eq!((late.until(), late.speed()), (None, Some(1000)));
+        late.period_ends(129);
+        assert!(!late.is_real_time(), "not over yet");
+        late.period_ends(130);
+        assert_eq!((late.left(), late.period_end_ns()), (10, 160));
+        assert!(late.key() < other.key());
+    }
+
+    #[test]
+    fn a_job_behind_a_late_one_has_what_is_left_of_the_budget() {
+        let mut task = task();
+        task.job_begins(100);
+        task.charge(10, 125);
+        task.period_ends(130);
+        task.charge(3, 135);
+        task.job_begins(130);
+        assert_eq!((task.left(), task.done()), (7, 0));
+        assert_eq!(task.period_end_ns(), 160);
+        task.job_begins(165);
+        assert_eq!((task.left(), task.period_end_ns()), (10, 195));
+    }
+
+    #[test]
+    fn a_task_without_a_budget_is_best_effort_and_they_take_turns() {
+        let (mut a, mut b) = (Task::default(), Task::default());
+        for task in [&mut a, &mut b] {
+            task.set_plan(&Plan::new(30, 0, []));
+            task.job_begins(0);
+        }
+        assert_eq!((a.speed(), a.until()), (None, None));
+        a.turn_ends(5);
+        assert!(b.key() < a.key());
+        b.turn_ends(9);
+        assert!(a.key() < b.key());
+    }
+
+    #[test]
+    fn shares_add_up_to_a_speed_that_suffices() {
+        assert_eq!(work(10, 300, 1000), 3);
+        assert_eq!(work(10, 1000, 1000), 10);
+        let shares = share(9_300_000, 30_000_000) + share(1, 3);
+        let speed = speed_of(shares, 1_000_000);
+        assert!((643_333..643_340).contains(&speed), "{speed}");
+        assert_eq!(speed_of(share(5, 4), 1000), 1000);
+        assert_eq!(speed_of(0, 1000), 1, "zero is no speed");
+        assert_eq!(share(u64::MAX, 0), share(1 << 43, 1));
+    }
+}

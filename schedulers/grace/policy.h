@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+
+/*
+ * The rules of GRACE-OS (Yuan and Nahrstedt, SOSP 2003): earliest deadline first with a budget of work in every
+ * period, and a speed that grows with what the job has done.
+ *
+ * A task is either in real-time mode, ordered by the end of its period, or in best-effort mode: it has no budget
+ * yet (its demand is still being measured), or has used it up (overrun protection, section 2.3) and waits for the
+ * next replenishment. Best effort runs when nothing else does.
+ *
+ * Work is the time that it takes at the highest speed, in ns: cycles, but for a factor. A speed is a whole number
+ * above zero in the caller's unit, `full` the highest.
+ *
+ * The caller keeps the queue, one for each CPU, in the order of grace_key(); tells what happens; and sets a timer
+ * at `period_end_ns` for as long as a job is under way. Who computes budgets and speed schedules, from the
+ * distribution of demands, is no concern of these rules.
+ */
+#ifndef ONBEAT_GRACE_POLICY_H
+#define ONBEAT_GRACE_POLICY_H
+
+#include "../common/policy.h"
+
+/* Most points of a speed schedule: more speeds than that are merged by who makes the schedule. */
+#define GRACE_POINTS 16
+
+/* Longer than any job. */
+#define GRACE_NEVER (~0ULL)
+
+/* Set in every key of a task in best-effort mode. */
+#define GRACE_BEST_EFFORT (1ULL << 63)
+
+/* A job that has done `after` runs at `speed` from there on. */
+struct grace_point {
+	u64 after;
+	u64 speed;
+};
+
+/* What a task may use in every period, and at which speeds. */
+struct grace_plan {
+	u64 period_ns;
+	/* None while the demand is not known: best effort. */
+	u64 budget;
+	/* How many points there are; without one the speed is left alone. The first is at 0, and both numbers grow. */
+	u64 points;
+	struct grace_point point[GRACE_POINTS];
+};
+
+/* A task; all zero before its plan is set. */
+struct grace_task {
+	struct grace_plan plan;
+	/* The deadline: when the present period ends. */
+	u64 period_end_ns;
+	/* Of the budget, in this period. */
+	u64 left;
+	/* By the present job. */
+	u64 done;
+	/* Among those in best-effort mode the least is next. */
+	u64 turn;
+};
+
+/* The work done in `ran_ns`: right up to an hour at 5 GHz in kHz. */
+static inline u64 grace_work(u64 ran_ns, u64 speed, u64 full)
+{
+	if (speed >= full)
+		return ran_ns;
+	return ran_ns * speed / full;
+}
+
+/* A new plan. The task runs by its speeds at once; its budget counts from the next period on. */
+static inline void grace_set_plan(struct grace_task *task, const struct grace_plan *plan)
+{
+	task->plan.period_ns = plan->period_ns;
+	task->plan.budget = plan->budget;
+	task->plan.points = policy_min(plan->points, GRACE_POINTS);
+	for (u32 i = 0; i < GRACE_POINTS; i++)
+		task->plan.point[i] = plan->point[i];
+}
+
+/* A job begins that was released at `release_ns`. Where the period of its release has begun with the job before it,
+ * what that left of the budget is all there is. */
+static inline void grace_job_begins(struct grace_task *task, u64 release_ns)
+{
+	task->done = 0;
+	if (release_ns >= task->period_end_ns) {
+		task->period_end_ns = release_ns + task->plan.period_ns;
+		task->left = task->plan.budget;
+	}
+}
+
+/* The period is over and the job is not: a new budget, due a period later. */
+static inline void grace_period_ends(struct grace_task *task, u64 now_ns)
+{
+	if (now_ns < task->period_end_ns)
+		return;
+	task->period_end_ns =
+		policy_max(task->period_end_ns, policy_minus(now_ns, task->plan.period_ns)) +
+		policy_max(task->plan.period_ns, 1);
+	task->left = task->plan.budget;
+}
+
+/* The task has done so much more. True if that used up its budget: it goes on in best-effort mode. */
+static inline bool grace_charge(struct grace_task *task, u64 work, u64 now_ns)
+{
+	bool had_budget = task->left > 0;
+
+	task->done += work;
+	task->left -= policy_min(work, task->left);
+	if (had_budget && task->left == 0) {
+		task->turn = now_ns;
+		return true;
+	}
+	return false;
+}
+
+/* A task in best-effort mode has had its turn. */
+static inline void grace_turn_ends(struct grace_task *task, u64 now_ns)
+{
+	task->turn = now_ns;
+}
+
+/* Where a ready task stands in line: the least first, every real-time task before all in best-effort mode. */
+static inline u64 grace_key(const struct grace_task *task)
+{
+	return task->left > 0 ? task->period_end_ns : GRACE_BEST_EFFORT | task->turn;
+}
+
+/* The speed at which its job runs now; 0: as it was. */
+static inline u64 grace_speed(const struct grace_task *task)
+{
+	u64 speed = 0;
+
+	for (u32 i = 0; i < GRACE_POINTS; i++) {
+		if (i >= task->plan.points || task->plan.point[i].after > task->done)
+			break;
+		speed = task->plan.point[i].speed;
+	}
+	return speed;
+}
+
+/* The work until it is to be looked at again: its speed grows there, or its budget ends. */
+static inline u64 grace_until(const struct grace_task *task)
+{
+	u64 until = task->left > 0 ? task->left : GRACE_NEVER;
+
+	for (u32 i = 0; i < GRACE_POINTS; i++) {
+		if (i >= task->plan.points)
+			break;
+		if (task->plan.point[i].after > task->done) {
+			until = policy_min(until, task->plan.point[i].after - task->done);
+			break;
+		}
+	}
+	return until;
+}
+
+/*
+ * The schemes that reclaim (section 4.3): one speed for all, the sum of every task's share. A task's share is its
+ * budget over its period from a release on, and what the job really did over the period from its end on.
+ */
+
+/* A share of the CPU at its highest speed, in 2^-20. */
+#define GRACE_WHOLE (1ULL << 20)
+
+/* What `work` in every period is of the CPU, rounded up; of more than two hours it counts as two. */
+static inline u64 grace_share(u64 work, u64 period_ns)
+{
+	period_ns = policy_max(period_ns, 1);
+	work = policy_min(work, 1ULL << 43);
+	return (work * GRACE_WHOLE + period_ns - 1) / period_ns;
+}
+
+/* The speed that all shares together need. */
+static inline u64 grace_speed_of(u64 shares, u64 full)
+{
+	if (shares >= GRACE_WHOLE)
+		return full;
+	return policy_max((shares * full + GRACE_WHOLE - 1) / GRACE_WHOLE, 1);
+}
+
+#endif
