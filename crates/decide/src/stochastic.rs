@@ -8,6 +8,7 @@
 //! Demands are in time at the CPU's highest speed: cycles over the highest frequency.
 
 mod histogram;
+pub mod joint;
 pub mod schedule;
 
 use onbeat_model::Span;

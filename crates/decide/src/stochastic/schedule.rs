@@ -40,6 +40,8 @@ pub enum Rounding {
     /// A part of the group at the next lower one, the rest at the next higher one, so that the group takes the
     /// time it would at the wanted speed: closer, at the cost of more changes (Ishihara and Yasuura 1998).
     Two,
+    /// Any speed from the lowest to the highest, for a CPU that has them all.
+    Exact,
 }
 
 impl Schedule {
@@ -68,7 +70,11 @@ impl Schedule {
         for (group, ratio) in groups.iter().zip(ideal(&groups, time, lowest)) {
             // A hundredth of a kHz above a speed that there is must not cost the next one.
             let khz = (ratio * highest.as_khz() as f64 - 0.01).ceil() as u64;
-            let above = speeds.at_least(Speed::from_khz(khz).unwrap_or(speeds.lowest()));
+            let wanted = Speed::from_khz(khz).unwrap_or(speeds.lowest());
+            let above = match rounding {
+                Rounding::Up | Rounding::Two => speeds.at_least(wanted),
+                Rounding::Exact => wanted.clamp(speeds.lowest(), highest),
+            };
             let below = speeds.below(above).filter(|_| rounding == Rounding::Two);
             if let Some(below) = below {
                 let slowly = part_at(below.ratio(highest), above.ratio(highest), ratio);

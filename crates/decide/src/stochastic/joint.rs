@@ -1,0 +1,169 @@
+//! One speed for all jobs that wait, from the distributions of all of them: beyond GRACE-OS, whose schedule knows its own
+//! task alone and gives it the same time in every period.
+//!
+//! GRACE-OS decides when demands are estimated; what a job leaves of its time is lost to the others but by chance. Here the
+//! speed is decided anew whenever something happens, from the queue as it is: what each waiting job may still demand,
+//! given what it has done already, and how long there is until each deadline.
+//!
+//! **One deadline.** If jobs run one after the other until a common deadline in time T, and the energy of a unit of work grows
+//! with the square of the speed, the least expected energy is K^3 / T^2, where K is the *effective work*. For a piece of
+//! size s, after which a share p of jobs goes on (with effective work K1 from there) and the others end (with K0 of
+//! the jobs behind), it is
+//!
+//! ```text
+//! K = s + cbrt(p K1^3 + (1 - p) K0^3)
+//! ```
+//!
+//! and the piece runs at speed K / T (by minimising a^3/t^2 + b^3/(T-t)^2, which is (a+b)^3/T^2; the recursion is that
+//! of Zhang, Lu, Lach, Skadron and Stan, DAC 2005, for frames). For a single job it is eq. 12.
+//!
+//! **Several deadlines.** The jobs due by the end of each task's period need at least their effective work in the time until
+//! then; the highest of these speeds is the one to run at, as in the schedule of Yao, Demers and Shenker. Jobs that are
+//! released before that end count with their mean for the part of a period that lies before it.
+//!
+//! **The guarantee.** However slow the start, the rest of all budgets must fit at the highest speed. With U a task's budget
+//! over its period, the *laxity* at the end d of a task's period is what is left of d after the budgets due by then, and of U of
+//! the time from every earlier end to d. As long as no laxity is negative all budgets are served in time at the
+//! highest speed: a release changes none, running at full speed changes none, an early end adds. At speed f the laxity
+//! falls by 1 - f in every unit of time, and when it is used up the speed is the highest. This needs deadlines at the
+//! periods' ends, one CPU, EDF, and budgets that fit.
+
+use onbeat_model::Span;
+
+use super::Histogram;
+use super::histogram::Budget;
+use super::schedule::{Group, groups};
+
+/// The demand of a task's jobs up to its budget.
+#[derive(Clone, Debug)]
+pub struct Outlook {
+    groups: Vec<Group>,
+    /// Of what is within the budget, each job counted to the end of its group.
+    mean: f64,
+    budget: Span,
+}
+
+/// A task at one instant.
+#[derive(Clone, Copy, Debug)]
+pub struct Standing<'a> {
+    /// What its jobs demand.
+    pub outlook: &'a Outlook,
+    /// Its period.
+    pub period: Span,
+    /// How long its present period lasts from now on.
+    pub ends_in: Span,
+    /// Its job, unless that is done.
+    pub job: Option<Progress>,
+}
+
+/// How far a job is.
+#[derive(Clone, Copy, Debug)]
+pub struct Progress {
+    /// What it has done.
+    pub done: Span,
+    /// What is left of the budget of the present period.
+    pub left: Span,
+}
+
+/// What is to be done now.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Wish {
+    /// The speed, as a share of the highest one; at most 1.
+    pub speed: f64,
+    /// How long the CPU could stand still without a budget coming too late at the highest speed.
+    pub laxity: Span,
+}
+
+impl Outlook {
+    /// Of jobs with this budget.
+    #[must_use]
+    pub fn new(histogram: &Histogram, budget: &Budget) -> Self {
+        let groups = groups(histogram.up_to(budget));
+        let mut before = 1.0;
+        let mut mean = 0.0;
+        for group in &groups {
+            mean += group.size.as_ns() as f64 * before;
+            before = group.beyond;
+        }
+        Self {
+            groups,
+            mean,
+            budget: budget.demand,
+        }
+    }
+
+    /// What a job that has done `done` is to be asked again after: the end of the group it is in, or a sixteenth of
+    /// the budget.
+    #[must_use]
+    pub fn next(&self, done: Span) -> Span {
+        let step = (self.budget / 16).max(Span::from_ns(1));
+        let ends = self.groups.iter().map(|group| group.from + group.size);
+        let end = ends.into_iter().find(|&end| end > done);
+        end.map_or(step, |end| (end - done).min(step))
+    }
+
+    /// The effective work from `job` on, if the jobs behind it have that of `behind`.
+    fn effective(&self, job: Progress, behind: f64) -> f64 {
+        let ends = job.done + job.left;
+        let mut before = 1.0;
+        let mut pieces = Vec::with_capacity(self.groups.len());
+        for group in &self.groups {
+            let end = (group.from + group.size).min(ends);
+            let size = end - group.from.max(job.done);
+            // Of those that get to this group, the share that goes on behind it.
+            let on = if before > 0.0 {
+                group.beyond / before
+            } else {
+                0.0
+            };
+            if !size.is_zero() {
+                pieces.push((size.as_ns() as f64, on));
+            }
+            before = group.beyond;
+        }
+        let behind_cubed = behind.powi(3);
+        let through = |after: f64, &(size, on): &(f64, f64)| {
+            size + (on * after.powi(3) + (1.0 - on) * behind_cubed).cbrt()
+        };
+        pieces.iter().rev().fold(behind, through)
+    }
+}
+
+/// The speed for all of `tasks`, which are in the order of the ends of their periods, and share one CPU.
+#[must_use]
+pub fn wish(tasks: &[Standing]) -> Wish {
+    let mut speed: f64 = 0.0;
+    let mut laxity = f64::INFINITY;
+    for (number, last) in tasks.iter().enumerate() {
+        let until = last.ends_in.as_ns() as f64;
+        let due = tasks.get(..=number).unwrap_or(tasks);
+        let (mut later, mut budgets) = (0.0, 0.0);
+        for task in due {
+            let periods = (last.ends_in - task.ends_in).ratio(task.period);
+            later += periods * task.outlook.mean;
+            budgets += periods * task.outlook.budget.as_ns() as f64;
+            budgets += task.job.map_or(0.0, |job| job.left.as_ns() as f64);
+        }
+        let jobs = due
+            .iter()
+            .rev()
+            .filter_map(|task| Some((task.outlook, task.job?)));
+        let work = jobs.fold(later, |behind, (outlook, job)| {
+            outlook.effective(job, behind)
+        });
+        if work > 0.0 {
+            speed = speed.max(work / until.max(1.0));
+        }
+        // Where nothing is due yet there is nothing to be late for.
+        if budgets > 0.0 {
+            laxity = laxity.min(until - budgets);
+        }
+    }
+    Wish {
+        speed: speed.min(1.0),
+        laxity: Span::from_ns(laxity.clamp(0.0, u64::MAX as f64) as u64),
+    }
+}
+
+#[cfg(test)]
+mod tests;
