@@ -22,6 +22,7 @@
 pub mod comparison;
 pub mod machine;
 pub mod observe;
+pub mod optimum;
 pub mod policy;
 pub mod scenario;
 pub mod seam;

@@ -76,7 +76,7 @@ pub struct Onbeat {
 /// How much power a CPU draws, as a share of what it draws when busy at its highest speed.
 ///
 /// Busy at speed f: `fixed + (1 - fixed) * (f / f_max)^exponent`; idle: `idle`. With `fixed` zero and an
-/// exponent of 3 this is the model of GRACE-OS, section 4.3.
+/// exponent of 3 this is the model of GRACE-OS, section 4.3 (eq. 13).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Power {
     /// The part that does not depend on the speed.
@@ -85,6 +85,9 @@ pub struct Power {
     pub exponent: f64,
     /// When there is nothing to run.
     pub idle: f64,
+    /// An idle CPU draws what a busy one does at its speed, as in the tables of GRACE-OS: its eq. 13 looks at the
+    /// speed alone. Then `idle` does not count.
+    pub idle_at_speed: bool,
 }
 
 impl Default for Power {
@@ -93,6 +96,7 @@ impl Default for Power {
             fixed: 0.0,
             exponent: 3.0,
             idle: 0.0,
+            idle_at_speed: false,
         }
     }
 }

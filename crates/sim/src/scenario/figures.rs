@@ -124,8 +124,12 @@ impl CpuFigures {
     pub(super) fn energy(&self, power: &Power, full_khz: u64) -> f64 {
         let at = |figures: &SpeedFigures| {
             let ratio = figures.khz as f64 / full_khz as f64;
-            figures.busy_ns.as_secs_f64() * power.busy(ratio)
-                + figures.idle_ns.as_secs_f64() * power.idle
+            let idle = if power.idle_at_speed {
+                power.busy(ratio)
+            } else {
+                power.idle
+            };
+            figures.busy_ns.as_secs_f64() * power.busy(ratio) + figures.idle_ns.as_secs_f64() * idle
         };
         self.speeds.iter().map(at).sum()
     }

@@ -100,6 +100,8 @@ pub struct Power {
     pub exponent: f64,
     /// The power of an idle CPU.
     pub idle: f64,
+    /// An idle CPU draws what a busy one does at its speed.
+    pub idle_at_speed: bool,
 }
 
 impl Default for Power {
@@ -108,11 +110,13 @@ impl Default for Power {
             fixed,
             exponent,
             idle,
+            idle_at_speed,
         } = super::Power::default();
         Self {
             fixed,
             exponent,
             idle,
+            idle_at_speed,
         }
     }
 }

@@ -112,6 +112,7 @@ impl Reader<'_> {
                 fixed: power.fixed,
                 exponent: power.exponent,
                 idle: power.idle,
+                idle_at_speed: power.idle_at_speed,
             },
             groups,
             onbeat: file.onbeat.as_ref().map(|o| self.onbeat(o)).transpose()?,
@@ -139,6 +140,7 @@ impl Reader<'_> {
             costs: Costs {
                 switch: machine.switch_cost.0,
                 speed_change: machine.speed_change_cost.0,
+                ..Costs::default()
             },
         })
     }

@@ -1,0 +1,202 @@
+//! The least energy that anybody could have done it with who knows every job beforehand: the bound that schemes are
+//! measured against.
+//!
+//! On one CPU, with jobs that may be interrupted, the schedule of Yao, Demers and Shenker (FOCS 1995) meets all
+//! deadlines and takes the least energy for every convex power function at once: the interval with the most work
+//! for its length runs at just that speed, and so on with what is left. Where only some speeds exist, the power of
+//! a speed in between is that of sharing the time between two of them, and idling is one more speed: the lower
+//! convex hull ([`Hull`]) of all of them is convex again, and the same schedule is the least on it (Kwon and Kim, ACM TECS
+//! 2005).
+//!
+//! Changes of speed and switches are free here, so it is a bound for machines on which they are not, too.
+
+use onbeat_model::{Instant, Ladder, Span};
+
+use crate::Work;
+use crate::observe::Completion;
+use crate::scenario::Power;
+
+/// A job as it is known afterwards.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Job {
+    /// Not before.
+    pub release: Instant,
+    /// Not after.
+    pub deadline: Instant,
+    /// What there was to do.
+    pub work: Work,
+}
+
+impl Job {
+    /// A job that meets its deadline.
+    #[must_use]
+    pub const fn in_time(job: &Completion) -> Self {
+        Self {
+            release: job.release,
+            deadline: job.deadline,
+            work: job.demand,
+        }
+    }
+
+    /// A job that need not end earlier than it did: with these the optimum is a bound for that very run, whatever
+    /// it missed.
+    #[must_use]
+    pub fn as_late(job: &Completion) -> Self {
+        Self {
+            deadline: job.deadline.max(job.ended),
+            ..Self::in_time(job)
+        }
+    }
+}
+
+/// A speed, as a share of the highest, and for how long. The rest of the time is idle.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Piece {
+    /// For how long.
+    pub time: Span,
+    /// How fast: more than 1 where the jobs cannot all be in time.
+    pub speed: f64,
+}
+
+/// The schedule of the least energy.
+///
+/// Jobs are cut where none is under way, and each part costs up to the cube of its jobs.
+#[must_use]
+pub fn schedule(jobs: &[Job]) -> Vec<Piece> {
+    let mut sorted: Vec<Job> = jobs.iter().copied().filter(|j| !j.work.is_zero()).collect();
+    sorted.sort_by_key(|job| (job.release, job.deadline));
+    let mut pieces = Vec::new();
+    let mut part: Vec<Interval> = Vec::new();
+    let mut ends = Instant::ZERO;
+    for job in sorted {
+        if job.release >= ends {
+            part_of(&mut part, &mut pieces);
+        }
+        ends = ends.max(job.deadline);
+        part.push(Interval {
+            from: job.release.as_ns(),
+            to: job.deadline.max(job.release).as_ns(),
+            work: job.work.as_span().as_ns(),
+        });
+    }
+    part_of(&mut part, &mut pieces);
+    pieces
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Interval {
+    from: u64,
+    to: u64,
+    work: u64,
+}
+
+/// Takes the critical interval out, again and again.
+fn part_of(jobs: &mut Vec<Interval>, pieces: &mut Vec<Piece>) {
+    while let Some((from, to, work)) = critical(jobs) {
+        let length = to - from;
+        pieces.push(Piece {
+            time: Span::from_ns(length),
+            speed: work as f64 / length as f64,
+        });
+        jobs.retain(|job| job.from < from || job.to > to);
+        // The time of the interval is taken: for the others it is as if it were not there.
+        let moved = |at: u64| if at >= to { at - length } else { at.min(from) };
+        for job in jobs.iter_mut() {
+            (job.from, job.to) = (moved(job.from), moved(job.to));
+        }
+    }
+    jobs.clear();
+}
+
+/// From, to, and work of the interval with the most work for its length.
+fn critical(jobs: &mut [Interval]) -> Option<(u64, u64, u64)> {
+    jobs.sort_unstable_by_key(|job| job.to);
+    let mut begins: Vec<u64> = jobs.iter().map(|job| job.from).collect();
+    begins.sort_unstable();
+    begins.dedup();
+    let mut best: Option<(u64, u64, u64)> = None;
+    let mut most = 0.0;
+    for from in begins {
+        let mut work = 0;
+        for job in jobs.iter().filter(|job| job.from >= from) {
+            work += job.work;
+            // A job without time takes a nanosecond: infinitely fast is no speed.
+            let to = job.to.max(from + 1);
+            let speed = work as f64 / (to - from) as f64;
+            if speed > most {
+                most = speed;
+                best = Some((from, to, work));
+            }
+        }
+    }
+    best
+}
+
+/// The least power for each speed, if the time can be shared between the speeds that there are, and idling.
+#[derive(Clone, Debug)]
+pub struct Hull {
+    /// Speed and power, from idle to the highest.
+    corners: Vec<(f64, f64)>,
+}
+
+/// So finely are continuous speeds divided.
+const STEPS: u32 = 4096;
+
+impl Hull {
+    /// Of a CPU that has these speeds, or all in between.
+    #[must_use]
+    pub fn of(speeds: &Ladder, continuous: bool, power: &Power) -> Self {
+        let highest = speeds.highest();
+        let lowest = speeds.lowest().ratio(highest);
+        let ratios: Vec<f64> = if continuous {
+            let step = (1.0 - lowest) / f64::from(STEPS);
+            (0..=STEPS).map(|n| lowest + step * f64::from(n)).collect()
+        } else {
+            speeds.speeds().map(|speed| speed.ratio(highest)).collect()
+        };
+        let idle = if power.idle_at_speed {
+            power.busy(lowest)
+        } else {
+            power.idle
+        };
+        let mut corners: Vec<(f64, f64)> = vec![(0.0, idle)];
+        for at in ratios.into_iter().map(|ratio| (ratio, power.busy(ratio))) {
+            while let [.., a, b] = corners[..]
+                && (b.1 - a.1) * (at.0 - a.0) >= (at.1 - a.1) * (b.0 - a.0)
+            {
+                corners.pop();
+            }
+            corners.push(at);
+        }
+        Self { corners }
+    }
+
+    /// The least power at a mean speed; none above the highest.
+    #[must_use]
+    pub fn power(&self, speed: f64) -> Option<f64> {
+        let next = self.corners.iter().position(|corner| corner.0 >= speed)?;
+        let above = self.corners[next];
+        let below = self.corners[next.saturating_sub(1)];
+        if above.0 <= below.0 {
+            return Some(above.1);
+        }
+        let part = (speed - below.0) / (above.0 - below.0);
+        Some(below.1 + part * (above.1 - below.1))
+    }
+
+    /// The energy of a schedule over `duration`, in seconds at full power; none if it needs more than the highest
+    /// speed.
+    #[must_use]
+    pub fn energy(&self, pieces: &[Piece], duration: Span) -> Option<f64> {
+        let busy: Span = pieces.iter().map(|piece| piece.time).sum();
+        let each = pieces.iter().map(|piece| {
+            let power = self.power(piece.speed)?;
+            Some(piece.time.as_secs_f64() * power)
+        });
+        let idle = (duration - busy).as_secs_f64() * self.power(0.0)?;
+        Some(each.sum::<Option<f64>>()? + idle)
+    }
+}
+
+#[cfg(test)]
+mod tests;
