@@ -247,6 +247,7 @@ impl<P: Policy, O: Observer> Machine<P, O> {
             }
             None => {
                 self.block(task, cpu, State::Ended);
+                self.policy.exited(task, &mut self.desk);
                 self.observer.exited(task, now);
             }
         }

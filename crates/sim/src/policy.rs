@@ -6,6 +6,7 @@
 //! keeps itself, by the task's number. One that is written in C for sched_ext fits behind the same
 //! functions.
 
+pub mod grace;
 pub mod linux;
 
 use onbeat_model::{Instant, Span, Speed};
@@ -74,6 +75,9 @@ pub trait Policy {
 
     /// A job of `task` has computed `demand` and is done.
     fn job_ends(&mut self, _task: TaskIndex, _demand: Work, _desk: &mut Desk) {}
+
+    /// `task` has done its last job.
+    fn exited(&mut self, _task: TaskIndex, _desk: &mut Desk) {}
 
     /// How fast `cpu` runs from now on: `task`, whose job has computed `done`, or nothing. None leaves
     /// the speed as it is.

@@ -39,8 +39,12 @@ impl Cpus {
 pub struct Costs {
     /// Going from one task to another.
     pub switch: Span,
+    /// The same as work, which takes longer at a lower speed.
+    pub switch_work: Work,
     /// Going from one speed to another.
     pub speed_change: Span,
+    /// The same as work at the new speed.
+    pub speed_change_work: Work,
 }
 
 /// What a CPU has done.
@@ -162,7 +166,7 @@ impl Cpu {
         self.task = task;
         self.stretch_from = now;
         if task.is_some() {
-            self.hold_up(now, self.costs.switch);
+            self.hold_up(now, self.costs.switch, self.costs.switch_work);
         }
     }
 
@@ -176,10 +180,10 @@ impl Cpu {
             self.account.idle.push((speed, Span::ZERO));
             self.account.busy.len() - 1
         });
-        self.hold_up(now, self.costs.speed_change);
+        self.hold_up(now, self.costs.speed_change, self.costs.speed_change_work);
     }
 
-    fn hold_up(&mut self, now: Instant, cost: Span) {
-        self.held_up_until = self.held_up_until.max(now) + cost;
+    fn hold_up(&mut self, now: Instant, time: Span, work: Work) {
+        self.held_up_until = self.when_computed(now, work) + time;
     }
 }

@@ -1,0 +1,379 @@
+//! GRACE-OS (Yuan and Nahrstedt, SOSP 2003) and the schemes it is compared with: earliest deadline first, a budget of work
+//! in every period, best effort for who has used it up, and a speed.
+//!
+//! The rules of a task are those of `schedulers/grace/policy.h`. Here are the queue, one for each CPU, and the profiler: it
+//! hears what every job demanded, and after the first so many jobs gives each task its [plan](plans).
+//!
+//! Assumptions: (1) each task stays on its CPU; (2) a real-time task has one job in each period, due at its end; (3) a task
+//! whose demand is not known yet runs in best-effort mode, and until it is, all on its CPU run at full speed: whoever runs
+//! slower than that takes time that the other may need.
+
+mod joint;
+mod plans;
+mod scheme;
+mod settings;
+
+use std::collections::BTreeSet;
+
+use onbeat_decide::stochastic::joint::Outlook;
+use onbeat_model::{Demand, Instant, Ladder, Span, Speed};
+use onbeat_policies::grace as rules;
+
+use super::{Pace, Policy, Slice};
+use crate::machine::Desk;
+use crate::{CpuIndex, TaskIndex, Work};
+use plans::Known;
+pub use scheme::Scheme;
+use scheme::Speeds;
+pub use settings::{Class, Settings};
+
+/// How long a task in best-effort mode runs before the next one does.
+const TURN: Span = Span::from_ms(10);
+
+/// The policy.
+#[derive(Debug)]
+pub struct Grace {
+    settings: Settings,
+    speeds: Ladder,
+    tasks: Vec<Task>,
+    cpus: Vec<Cpu>,
+}
+
+#[derive(Debug)]
+struct Task {
+    rules: rules::Task,
+    class: Class,
+    cpu: CpuIndex,
+    queued: bool,
+    /// Released and not done.
+    under_way: bool,
+    gone: bool,
+    /// Used up its budget since it was put on the CPU.
+    overran: bool,
+    /// Of its turn in best-effort mode.
+    turn_ran: Span,
+    demand: Demand,
+    /// Where the scheme looks at it.
+    outlook: Option<Outlook>,
+    jobs: usize,
+    /// What the last job demanded.
+    last: u64,
+    /// What it counts for where unused budgets are reclaimed.
+    share: u64,
+}
+
+#[derive(Debug, Default)]
+struct Cpu {
+    queue: BTreeSet<(u64, TaskIndex)>,
+    running: Option<TaskIndex>,
+    picked_at: Instant,
+    shares: u64,
+    /// The speed at which all budgets fit.
+    uniform_khz: u64,
+    /// What a task demands is not known yet: nobody takes the time that it may need.
+    hurries: bool,
+}
+
+impl Task {
+    fn new(class: Class, cpu: CpuIndex, window: usize, full: Speed) -> Self {
+        let mut rules = rules::Task::default();
+        if let Class::RealTime { period, .. } = class {
+            let full = rules::Point {
+                after: 0,
+                speed: full.as_khz(),
+            };
+            rules.set_plan(&rules::Plan::new(period.as_ns(), 0, [full]));
+        }
+        Self {
+            rules,
+            class,
+            cpu,
+            queued: false,
+            under_way: false,
+            gone: false,
+            overran: false,
+            turn_ran: Span::ZERO,
+            demand: Demand::new(window),
+            outlook: None,
+            jobs: 0,
+            last: 0,
+            share: 0,
+        }
+    }
+
+    /// What the job that is under way may demand, or what the last one did.
+    fn claim(&self) -> u64 {
+        match self.class {
+            Class::RealTime { period, .. } if !self.gone && self.rules.plan().budget() > 0 => {
+                let budget = self.rules.plan().budget();
+                let work = if self.under_way { budget } else { self.last };
+                rules::share(work, period.as_ns())
+            }
+            _ => 0,
+        }
+    }
+}
+
+impl Grace {
+    /// A policy for these tasks, each on its CPU. The machine must be given the tasks in the same order.
+    #[must_use]
+    pub fn new(
+        settings: Settings,
+        speeds: Ladder,
+        cpus: usize,
+        tasks: impl IntoIterator<Item = (Class, CpuIndex)>,
+    ) -> Self {
+        let full = speeds.highest();
+        let tasks = tasks
+            .into_iter()
+            .map(|(class, cpu)| {
+                Task::new(
+                    class,
+                    cpu.min(cpus.saturating_sub(1)),
+                    settings.window,
+                    full,
+                )
+            })
+            .collect();
+        Self {
+            settings,
+            speeds,
+            tasks,
+            cpus: (0..cpus).map(|_| Cpu::default()).collect(),
+        }
+    }
+
+    /// The budget of `task` in every period; none while it is not known, and for best effort.
+    #[must_use]
+    pub fn budget(&self, task: TaskIndex) -> Option<Span> {
+        let budget = self.tasks[task].rules.plan().budget();
+        (budget > 0).then(|| Span::from_ns(budget))
+    }
+
+    /// Every real-time task that is still there has its budget.
+    #[must_use]
+    pub fn all_known(&self) -> bool {
+        let mut tasks = self.tasks.iter();
+        tasks.all(|task| {
+            task.gone || task.class == Class::BestEffort || task.rules.plan().budget() > 0
+        })
+    }
+
+    fn enqueue(&mut self, task: TaskIndex) {
+        let key = self.tasks[task].rules.key();
+        self.tasks[task].queued = true;
+        self.cpus[self.tasks[task].cpu].queue.insert((key, task));
+    }
+
+    /// Changes what its place in line depends on.
+    fn moved(&mut self, task: TaskIndex, change: impl FnOnce(&mut rules::Task)) {
+        let Task { cpu, queued, .. } = self.tasks[task];
+        let before = self.tasks[task].rules.key();
+        change(&mut self.tasks[task].rules);
+        if queued {
+            self.cpus[cpu].queue.remove(&(before, task));
+            self.enqueue(task);
+        }
+    }
+
+    /// Takes note of what `task` claims now.
+    fn claims(&mut self, task: TaskIndex) {
+        let share = self.tasks[task].claim();
+        let before = std::mem::replace(&mut self.tasks[task].share, share);
+        let cpu = &mut self.cpus[self.tasks[task].cpu];
+        cpu.shares = cpu.shares - before + share;
+    }
+
+    /// New plans for all tasks of `cpu` whose demand is known: the time of each depends on the others'.
+    fn replan(&mut self, cpu: CpuIndex, desk: &mut Desk) {
+        let settings = &self.settings;
+        let known: Vec<Known> = self
+            .tasks
+            .iter()
+            .enumerate()
+            .filter(|(_, task)| task.cpu == cpu && !task.gone && task.jobs >= settings.profile)
+            .filter_map(|(number, task)| match task.class {
+                Class::RealTime { period, rho } => {
+                    let rho = rho.unwrap_or(settings.rho);
+                    Known::of(number, &task.demand, period, rho, settings)
+                }
+                Class::BestEffort => None,
+            })
+            .collect();
+        let unknown = self.tasks.iter().any(|task| {
+            let real_time = task.class != Class::BestEffort;
+            task.cpu == cpu && !task.gone && real_time && task.jobs < settings.profile
+        });
+        self.cpus[cpu].uniform_khz = plans::uniform_khz(&known, settings, &self.speeds);
+        self.cpus[cpu].hurries = unknown;
+        for (task, plan) in plans::of(&known, settings, &self.speeds) {
+            self.tasks[task].rules.set_plan(&plan);
+            self.claims(task);
+        }
+        if self.settings.scheme.speeds() == Speeds::Joint {
+            for (task, outlook) in known.iter().map(Known::outlook) {
+                self.tasks[task].outlook = Some(outlook);
+            }
+        }
+        desk.reschedule(cpu);
+    }
+
+    fn plan_is_due(&self, task: TaskIndex) -> bool {
+        let Task { class, jobs, .. } = self.tasks[task];
+        let Some(more) = jobs.checked_sub(self.settings.profile) else {
+            return false;
+        };
+        let again = self
+            .settings
+            .update_every
+            .is_some_and(|n| more.is_multiple_of(n.max(1)));
+        class != Class::BestEffort && (more == 0 || again)
+    }
+}
+
+impl Policy for Grace {
+    fn ready(&mut self, task: TaskIndex, desk: &mut Desk) {
+        self.tasks[task].turn_ran = Span::ZERO;
+        self.enqueue(task);
+        let cpu = self.tasks[task].cpu;
+        let key = self.tasks[task].rules.key();
+        let running = self.cpus[cpu].running;
+        if running.is_none_or(|running| key < self.tasks[running].rules.key()) {
+            desk.reschedule(cpu);
+        }
+    }
+
+    fn blocked(&mut self, _task: TaskIndex, cpu: CpuIndex, _desk: &mut Desk) {
+        self.cpus[cpu].running = None;
+    }
+
+    fn put_back(&mut self, task: TaskIndex, cpu: CpuIndex, desk: &mut Desk) {
+        self.cpus[cpu].running = None;
+        let entity = &mut self.tasks[task];
+        if std::mem::take(&mut entity.overran) && !entity.rules.is_real_time() {
+            desk.tell_exhausted(task);
+        }
+        if entity.turn_ran >= TURN && !entity.rules.is_real_time() {
+            entity.turn_ran = Span::ZERO;
+            entity.rules.turn_ends(desk.now().as_ns());
+        }
+        self.enqueue(task);
+    }
+
+    fn pick(&mut self, cpu: CpuIndex, desk: &mut Desk) -> Option<TaskIndex> {
+        self.cpus[cpu].picked_at = desk.now();
+        let (_, task) = self.cpus[cpu].queue.pop_first()?;
+        self.tasks[task].queued = false;
+        self.cpus[cpu].running = Some(task);
+        Some(task)
+    }
+
+    fn slice(&mut self, task: TaskIndex, _cpu: CpuIndex, now: Instant) -> Slice {
+        let entity = &self.tasks[task];
+        let tick = self.settings.tick.as_ns();
+        let looked_at = (tick > 0).then(|| {
+            let next = (now.as_ns() / tick + 1).saturating_mul(tick);
+            Instant::from_ns(next)
+        });
+        let turn = (!entity.rules.is_real_time())
+            .then(|| now + (TURN - entity.turn_ran).max(Span::from_ns(1)));
+        Slice {
+            until: [looked_at, turn].into_iter().flatten().min(),
+            work: None,
+        }
+    }
+
+    fn charge(&mut self, task: TaskIndex, cpu: CpuIndex, ran: Span, work: Work, desk: &mut Desk) {
+        let entity = &mut self.tasks[task];
+        if !entity.rules.is_real_time() {
+            entity.turn_ran += ran;
+        }
+        let now_ns = desk.now().as_ns();
+        if entity.rules.charge(work.as_span().as_ns(), now_ns) {
+            entity.overran = true;
+            entity.turn_ran = Span::ZERO;
+            desk.reschedule(cpu);
+        }
+    }
+
+    /// The present period of `token`'s task is over.
+    fn timer(&mut self, token: u64, desk: &mut Desk) {
+        let task = token as TaskIndex;
+        let entity = &self.tasks[task];
+        let now_ns = desk.now().as_ns();
+        if !entity.under_way || now_ns < entity.rules.period_end_ns() {
+            return;
+        }
+        self.moved(task, |rules| rules.period_ends(now_ns));
+        let entity = &self.tasks[task];
+        desk.set_timer(Instant::from_ns(entity.rules.period_end_ns()), token);
+        desk.reschedule(entity.cpu);
+    }
+
+    fn job_begins(
+        &mut self,
+        task: TaskIndex,
+        release: Instant,
+        _deadline: Instant,
+        desk: &mut Desk,
+    ) {
+        let entity = &mut self.tasks[task];
+        let before = entity.rules.period_end_ns();
+        entity.rules.job_begins(release.as_ns());
+        entity.under_way = true;
+        let period_end_ns = entity.rules.period_end_ns();
+        if entity.class != Class::BestEffort && (period_end_ns > before || before == 0) {
+            desk.set_timer(Instant::from_ns(period_end_ns), task as u64);
+        }
+        self.claims(task);
+    }
+
+    fn job_ends(&mut self, task: TaskIndex, demand: Work, desk: &mut Desk) {
+        let entity = &mut self.tasks[task];
+        entity.under_way = false;
+        entity.overran = false;
+        entity.last = demand.as_span().as_ns();
+        entity.demand.record(demand.as_span());
+        entity.jobs += 1;
+        let cpu = entity.cpu;
+        self.claims(task);
+        if self.plan_is_due(task) {
+            self.replan(cpu, desk);
+        }
+    }
+
+    fn exited(&mut self, task: TaskIndex, desk: &mut Desk) {
+        self.tasks[task].gone = true;
+        self.claims(task);
+        self.replan(self.tasks[task].cpu, desk);
+    }
+
+    fn pace(&mut self, cpu: CpuIndex, task: Option<(TaskIndex, Work)>) -> Option<Pace> {
+        let (task, _) = task?;
+        let Task { rules, class, .. } = &self.tasks[task];
+        if *class == Class::BestEffort {
+            return None;
+        }
+        let hurries = self.cpus[cpu]
+            .hurries
+            .then_some(self.speeds.highest().as_khz());
+        let (khz, until) = match hurries.or_else(|| rules.speed()) {
+            Some(khz) => (khz, rules.until()),
+            None if self.settings.scheme.speeds() == Speeds::Joint => self.joint_pace(task),
+            None => {
+                let kept = (self.settings.best_effort * rules::WHOLE as f64).ceil() as u64;
+                let shares = self.cpus[cpu].shares + kept;
+                let full = self.speeds.highest().as_khz();
+                (rules::speed_of(shares, full), rules.until())
+            }
+        };
+        let until = until.filter(|_| self.settings.tick.is_zero());
+        Some(Pace {
+            speed: Speed::from_khz(khz)?,
+            until: until.map(|more| Work::at_full_speed(Span::from_ns(rules.done() + more))),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,103 @@
+//! From what is known of every task's demand to its budget and speeds: what the paper does at user level when a
+//! job ends (sections 2.2 to 2.4).
+
+use onbeat_decide::stochastic::joint::Outlook;
+use onbeat_decide::stochastic::{Budget, Histogram, Schedule, time_allocations, uniform_speed};
+use onbeat_model::{Demand, Ladder, Span};
+use onbeat_policies::grace::{POINTS, Plan, Point};
+
+use super::Settings;
+use super::scheme::Speeds;
+use crate::TaskIndex;
+
+/// A task whose demand is known.
+#[derive(Debug)]
+pub(super) struct Known {
+    task: TaskIndex,
+    period: Span,
+    histogram: Histogram,
+    budget: Budget,
+}
+
+impl Known {
+    /// Who it is, and what it may demand.
+    pub(super) fn outlook(&self) -> (TaskIndex, Outlook) {
+        (self.task, Outlook::new(&self.histogram, &self.budget))
+    }
+
+    /// None without a job.
+    pub(super) fn of(
+        task: TaskIndex,
+        demand: &Demand,
+        period: Span,
+        rho: f64,
+        settings: &Settings,
+    ) -> Option<Self> {
+        // Each group is a point of the schedule.
+        let histogram = Histogram::of(demand, settings.groups.min(POINTS - 1))?;
+        let budget = if settings.scheme.allocates_worst() {
+            histogram.worst()
+        } else {
+            histogram.budget(rho)
+        };
+        Some(Self {
+            task,
+            period,
+            histogram,
+            budget,
+        })
+    }
+}
+
+/// The share of best effort is as good as a task with this period (eq. 4 looks at the ratio alone).
+const SECOND: Span = Span::from_ms(1000);
+
+/// Budgets and periods of all, with the share of best effort.
+fn budgets(known: &[Known], settings: &Settings) -> Vec<(Span, Span)> {
+    let kept = (SECOND.scale(settings.best_effort), SECOND);
+    let tasks = known.iter().map(|task| (task.budget.demand, task.period));
+    tasks.chain([kept]).collect()
+}
+
+/// The lowest speed at which all budgets fit, in kHz; the highest if they fit at none.
+pub(super) fn uniform_khz(known: &[Known], settings: &Settings, speeds: &Ladder) -> u64 {
+    let ratio = uniform_speed(&budgets(known, settings)).min(1.0);
+    // A hundredth of a kHz above a speed that there is must not cost the next one.
+    let khz = (ratio * speeds.highest().as_khz() as f64 - 0.01).ceil() as u64;
+    khz.max(speeds.lowest().as_khz())
+}
+
+/// The plan of each.
+pub(super) fn of(known: &[Known], settings: &Settings, speeds: &Ladder) -> Vec<(TaskIndex, Plan)> {
+    let highest = speeds.highest().as_khz();
+    let uniform = uniform_khz(known, settings, speeds);
+    let always = |speed| vec![Point { after: 0, speed }];
+    let times = time_allocations(&budgets(known, settings));
+    known
+        .iter()
+        .zip(times)
+        .map(|(known, time)| {
+            let points = match settings.scheme.speeds() {
+                Speeds::Highest => always(highest),
+                Speeds::Uniform => always(uniform),
+                Speeds::Reclaiming | Speeds::Joint => Vec::new(),
+                Speeds::Stochastic => points(known, time, speeds, settings),
+            };
+            let budget = known.budget.demand.as_ns();
+            (known.task, Plan::new(known.period.as_ns(), budget, points))
+        })
+        .collect()
+}
+
+fn points(known: &Known, time: Span, speeds: &Ladder, settings: &Settings) -> Vec<Point> {
+    let Known {
+        histogram, budget, ..
+    } = known;
+    Schedule::stochastic(histogram, budget, time, speeds, settings.rounding)
+        .points()
+        .map(|point| Point {
+            after: point.after.as_ns(),
+            speed: point.speed.as_khz(),
+        })
+        .collect()
+}

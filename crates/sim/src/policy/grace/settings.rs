@@ -1,0 +1,66 @@
+//! The knobs, and what a task is.
+
+use onbeat_decide::stochastic::schedule::Rounding;
+use onbeat_model::Span;
+
+use super::Scheme;
+
+/// How budgets and speeds are decided.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Settings {
+    /// Which of the schemes.
+    pub scheme: Scheme,
+    /// The share of jobs that are to meet their deadline, where a task does not say.
+    pub rho: f64,
+    /// How many groups the histogram of demands has: r.
+    pub groups: usize,
+    /// How many of the last jobs it counts: n.
+    pub window: usize,
+    /// After so many jobs a task gets its first plan.
+    pub profile: usize,
+    /// After so many more jobs of it a new one; none: the first stays.
+    pub update_every: Option<usize>,
+    /// The share of the CPU at its highest speed that is kept for best effort.
+    pub best_effort: f64,
+    /// How a wanted speed becomes one that there is.
+    pub rounding: Rounding,
+    /// Budgets and speeds are looked at every so often, as by a timer; zero: exactly.
+    pub tick: Span,
+    /// [`Scheme::Joint`] keeps this much time free for changes of speed and switches.
+    pub reserve: Span,
+    /// [`Scheme::Joint`] runs at the lower of two speeds up to this share of the way to the higher one.
+    pub lower_until: f64,
+}
+
+impl Default for Settings {
+    /// GRACE-OS as in the paper's section 4.3, but exact in time.
+    fn default() -> Self {
+        Self {
+            scheme: Scheme::GraceOs,
+            rho: 0.95,
+            groups: 15,
+            window: 100,
+            profile: 100,
+            update_every: None,
+            best_effort: 0.0,
+            rounding: Rounding::Up,
+            tick: Span::ZERO,
+            reserve: Span::ZERO,
+            lower_until: 0.5,
+        }
+    }
+}
+
+/// What a task is to the policy.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Class {
+    /// It has a job every period.
+    RealTime {
+        /// The period.
+        period: Span,
+        /// The share of its jobs that are to meet their deadline; none: as set for all.
+        rho: Option<f64>,
+    },
+    /// It runs when no real-time task does, at the speed that the last one left.
+    BestEffort,
+}
