@@ -13,7 +13,7 @@ use onbeat_model::{Reservation, Span};
 use serde::{Deserialize, Serialize};
 
 /// Not in every C library's headers yet; `include/uapi/linux/sched.h`.
-const SCHED_EXT: i32 = 7;
+pub(crate) const SCHED_EXT: i32 = 7;
 
 /// The scheduling of one task: everything that has to be put back to undo a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

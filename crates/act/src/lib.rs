@@ -11,6 +11,7 @@ pub mod cpufreq;
 pub mod cpuset;
 mod deadline;
 mod enforcement;
+pub mod extensible;
 pub mod kernel;
 mod limits;
 pub mod own;

@@ -6,6 +6,7 @@
 
 use std::fs;
 use std::io;
+use std::path::Path;
 
 use onbeat_model::TaskId;
 
@@ -81,6 +82,22 @@ pub(crate) fn leader(task: TaskId) -> Option<TaskId> {
     let line = status.lines().find_map(|line| line.strip_prefix("Tgid:"))?;
     let pid: u32 = line.trim().parse().ok()?;
     (pid != task.tid).then(|| identify(pid).ok())?
+}
+
+/// All processes, in order.
+#[must_use]
+pub fn processes() -> Vec<u32> {
+    let mut processes: Vec<u32> = numbers(Path::new("/proc")).collect();
+    processes.sort_unstable();
+    processes
+}
+
+/// The entries of a directory that are numbers; none if it cannot be read.
+pub(crate) fn numbers(directory: &Path) -> impl Iterator<Item = u32> + use<> {
+    fs::read_dir(directory)
+        .into_iter()
+        .flatten()
+        .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
 }
 
 /// The identity of the calling thread.

@@ -1,0 +1,210 @@
+//! Puts chosen tasks under SCHED_EXT, where a scheduler that schedules only chosen tasks finds them, and back.
+//!
+//! What a chosen task starts inherits the policy: such tasks are taken in, too, so that they are put back with the
+//! others. Tasks that had the policy before are somebody else's, and stay as they are.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+use std::path::Path;
+
+use onbeat_model::TaskId;
+
+use crate::attributes::{Attributes, Fair, Policy, SCHED_EXT, kept_nice};
+use crate::deadline::leave::{Leaving, leave};
+use crate::reserved::tasks_of_policy;
+use crate::restore::StateFile;
+use crate::task::{self, numbers};
+
+/// Why a task was not chosen.
+#[derive(Debug, thiserror::Error)]
+pub enum NotChosen {
+    /// It is scheduled by another class, which comes before sched_ext.
+    #[error("thread {tid} has {now}, and only ordinary threads can be chosen")]
+    OtherClass {
+        /// The thread.
+        tid: u32,
+        /// What it has.
+        now: Attributes,
+    },
+    /// What the system says.
+    #[error("thread {tid} cannot be put under SCHED_EXT: {source}")]
+    System {
+        /// The thread.
+        tid: u32,
+        /// What it says.
+        source: io::Error,
+    },
+}
+
+/// What a task was given, and had before.
+#[derive(Clone, Copy, Debug)]
+struct Chosen {
+    before: Attributes,
+    set: Attributes,
+}
+
+/// The tasks under SCHED_EXT by our choice. Puts them back when it is dropped.
+#[derive(Debug)]
+pub struct Chooser {
+    state_file: StateFile,
+    chosen: BTreeMap<TaskId, Chosen>,
+    /// Under SCHED_EXT by somebody else's choice.
+    foreign: BTreeSet<TaskId>,
+}
+
+impl Chooser {
+    /// Notes its changes in `state_file`.
+    #[must_use]
+    pub fn new(state_file: StateFile) -> Self {
+        Self {
+            state_file,
+            chosen: BTreeMap::new(),
+            foreign: extensible_tasks().collect(),
+        }
+    }
+
+    /// Chooses all threads of the process `pid`, and those that they start from now on.
+    ///
+    /// # Errors
+    /// If a thread cannot be chosen, or there is no such process. Those before it stay chosen.
+    pub fn choose(&mut self, pid: u32) -> Result<(), NotChosen> {
+        let system = |tid| move |source| NotChosen::System { tid, source };
+        task::identify(pid).map_err(system(pid))?;
+        // A thread that starts another between two looks is found by the second.
+        loop {
+            let mut found = false;
+            for tid in numbers(&Path::new("/proc").join(pid.to_string()).join("task")) {
+                let Ok(task) = task::identify(tid) else {
+                    continue;
+                };
+                if self.chosen.contains_key(&task) || self.foreign.contains(&task) {
+                    continue;
+                }
+                found = true;
+                let before = Attributes::get(tid).map_err(system(tid))?;
+                let set = match before.policy {
+                    Policy::Other(fair) | Policy::Batch(fair) | Policy::Idle(fair) => {
+                        under_extensible(fair, before.reset_on_fork)
+                    }
+                    Policy::Ext(_) => before,
+                    _ => return Err(NotChosen::OtherClass { tid, now: before }),
+                };
+                let before = match before.policy {
+                    Policy::Ext(fair) => as_ordinary(fair, before.reset_on_fork),
+                    _ => before,
+                };
+                self.put_under(task, before, set).map_err(system(tid))?;
+            }
+            if !found {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Takes in what chosen tasks have started since, and forgets those that have ended.
+    pub fn follow(&mut self) {
+        self.chosen.retain(|&task, _| task::is_alive(task));
+        for task in extensible_tasks() {
+            if self.chosen.contains_key(&task) || self.foreign.contains(&task) {
+                continue;
+            }
+            if let Ok(now) = Attributes::get(task.tid)
+                && let Policy::Ext(fair) = now.policy
+            {
+                // One that cannot be noted now is met again by the next look.
+                let _ = self.put_under(task, as_ordinary(fair, now.reset_on_fork), now);
+            }
+        }
+    }
+
+    /// The chosen tasks.
+    pub fn tasks(&self) -> impl Iterator<Item = TaskId> + '_ {
+        self.chosen.keys().copied()
+    }
+
+    /// The processes of the chosen tasks, in order.
+    #[must_use]
+    pub fn processes(&self) -> Vec<u32> {
+        let process = |task| task::leader(task).map_or(task.tid, |leader| leader.tid);
+        let mut processes: Vec<u32> = self.tasks().map(process).collect();
+        processes.sort_unstable();
+        processes.dedup();
+        processes
+    }
+
+    /// Gives every chosen task what it had before; one that somebody else has changed since stays as it is.
+    /// Answers which could not be put back, and why; those stay in the state file.
+    pub fn put_back(&mut self) -> Vec<(TaskId, io::Error)> {
+        self.follow();
+        let mut failed = Vec::new();
+        for (task, Chosen { before, set }) in std::mem::take(&mut self.chosen) {
+            // Another nice value is an administrator's, and stays.
+            let left = kept_nice(task.tid)
+                .and_then(|nice| leave(task, None, false, &set.with_nice(nice), &before));
+            match left {
+                Ok(Leaving::Left | Leaving::TakenOver(_)) => {}
+                Err(error) if error.raw_os_error() == Some(libc::ESRCH) => {}
+                Err(error) => {
+                    failed.push((task, error));
+                    continue;
+                }
+            }
+            // A record too many is looked at once more by a restore, and found to be done.
+            let _ = self.state_file.done(task);
+        }
+        failed
+    }
+
+    fn put_under(&mut self, task: TaskId, before: Attributes, set: Attributes) -> io::Result<()> {
+        self.state_file
+            .change(task, task::leader(task), before, set)?;
+        if let Err(error) = set.set(task.tid) {
+            self.state_file.refused(task)?;
+            return Err(error);
+        }
+        self.chosen.insert(task, Chosen { before, set });
+        Ok(())
+    }
+}
+
+impl Drop for Chooser {
+    fn drop(&mut self) {
+        for (task, error) in self.put_back() {
+            eprintln!(
+                "onbeat: {task} was left under SCHED_EXT ({error}): 'onbeat restore' tries again"
+            );
+        }
+    }
+}
+
+const fn under_extensible(fair: Fair, reset_on_fork: bool) -> Attributes {
+    let policy = Policy::Ext(Fair {
+        nice: fair.nice,
+        slice_ns: 0,
+    });
+    Attributes {
+        policy,
+        reset_on_fork,
+    }
+}
+
+const fn as_ordinary(fair: Fair, reset_on_fork: bool) -> Attributes {
+    let policy = Policy::Other(Fair {
+        nice: fair.nice,
+        slice_ns: 0,
+    });
+    Attributes {
+        policy,
+        reset_on_fork,
+    }
+}
+
+/// How many tasks are under SCHED_EXT, by whose choice ever.
+#[must_use]
+pub fn count() -> usize {
+    extensible_tasks().count()
+}
+
+fn extensible_tasks() -> impl Iterator<Item = TaskId> {
+    tasks_of_policy(SCHED_EXT as u32).filter_map(|tid| task::identify(tid).ok())
+}
