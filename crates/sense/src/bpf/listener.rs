@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use libbpf_rs::{Link, ProgramMut, UsdtOpts};
 use onbeat_model::{Event, Instant, Span};
 
-use super::{Error, wire};
+use super::Error;
 use crate::probes::{self, PROVIDER, Probe};
 use crate::workload::started_ticks;
 
@@ -30,8 +30,9 @@ const MOST_FILES: usize = 4096;
 type FileId = (u64, u64, i64, i64);
 
 /// What is listened to.
-#[derive(Debug, Default)]
-pub(super) struct Listener {
+#[derive(Debug)]
+pub struct Listener {
+    cookie: fn(Probe) -> Option<u32>,
     processes: HashMap<u32, Process>,
     known: HashMap<FileId, Vec<Probe>>,
     /// Of processes that have ended. To let one go takes the kernel a grace period, tens of milliseconds.
@@ -56,6 +57,19 @@ struct Mapped {
 }
 
 impl Listener {
+    /// Listens to the probes that `cookie` has a number for, with which the program is called.
+    #[must_use]
+    pub fn new(cookie: fn(Probe) -> Option<u32>) -> Self {
+        Self {
+            cookie,
+            processes: HashMap::new(),
+            known: HashMap::new(),
+            leaving: Vec::new(),
+            next: None,
+            refused: None,
+        }
+    }
+
     /// Takes notice of the processes that come to be tracked, or execute another program.
     pub(super) fn hear(&mut self, events: &[Event]) {
         for event in events {
@@ -66,7 +80,7 @@ impl Listener {
     }
 
     /// The maps of `pid` are worth a look.
-    pub(super) fn look_soon(&mut self, pid: u32, now: Instant) {
+    pub fn look_soon(&mut self, pid: u32, now: Instant) {
         let process = self.processes.entry(pid).or_insert_with(|| Process {
             started_ticks: started_ticks(pid).unwrap_or_default(),
             heard: HashSet::new(),
@@ -81,13 +95,7 @@ impl Listener {
 
     /// The process `pid` is about to execute a program that maps `files`: attaches `program` to them. The kernel
     /// sets the probes as the files are mapped.
-    pub(super) fn expect(
-        &mut self,
-        pid: u32,
-        files: &[PathBuf],
-        program: &ProgramMut<'_>,
-        now: Instant,
-    ) {
+    pub fn expect(&mut self, pid: u32, files: &[PathBuf], program: &ProgramMut<'_>, now: Instant) {
         self.look_soon(pid, now);
         for path in files {
             if let Some(file) = id_when_mapped(path) {
@@ -97,7 +105,7 @@ impl Listener {
     }
 
     /// Looks at the processes whose time has come, and attaches `program` to what they have got.
-    pub(super) fn look(&mut self, program: &ProgramMut<'_>, now: Instant) {
+    pub fn look(&mut self, program: &ProgramMut<'_>, now: Instant) {
         drop(self.leaving.pop());
         if self.next.is_none_or(|next| next > now) {
             return;
@@ -115,12 +123,14 @@ impl Listener {
     }
 
     /// Why a probe could not be listened to, the first time that happened.
-    pub(super) const fn refused(&self) -> Option<&Error> {
+    #[must_use]
+    pub const fn refused(&self) -> Option<&Error> {
         self.refused.as_ref()
     }
 
     /// How many probes' files are listened to, over all processes.
-    pub(super) fn heard(&self) -> usize {
+    #[must_use]
+    pub fn heard(&self) -> usize {
         self.processes.values().map(|p| p.links.len()).sum()
     }
 
@@ -159,8 +169,11 @@ impl Listener {
             .entry(file)
             .or_insert_with(|| File::open(path).map_or_else(|_| Vec::new(), probes::in_file));
         for &probe in probes.iter() {
+            let Some(cookie) = (self.cookie)(probe) else {
+                continue;
+            };
             let options = UsdtOpts {
-                cookie: cookie(probe).into(),
+                cookie: cookie.into(),
                 ..UsdtOpts::default()
             };
             let target = pid.cast_signed();
@@ -224,15 +237,4 @@ fn id_when_mapped(path: &Path) -> Option<FileId> {
     // SAFETY: what was mapped above, and nobody else knows of it.
     unsafe { libc::munmap(at, page) };
     named
-}
-
-/// The kind of record that the program writes of a call.
-const fn cookie(probe: Probe) -> u32 {
-    match probe {
-        Probe::JobBegin => wire::JOB_BEGAN,
-        Probe::JobEnd | Probe::RealTimeFinishJob => wire::JOB_ENDED,
-        Probe::Mdn => wire::MISSED_DEADLINE,
-        Probe::RealTimeStart => wire::REALTIME_STARTED,
-        Probe::RealTimeExit => wire::REALTIME_EXITED,
-    }
 }

@@ -8,7 +8,7 @@
 mod error;
 mod features;
 mod interrupts;
-mod listener;
+pub mod listener;
 mod load;
 mod shared;
 mod skeleton;
@@ -106,7 +106,7 @@ impl BpfSensor {
         let ring = load::ring(&loaded.records, Arc::clone(&inbox))?;
         Ok(Self {
             chooser: loaded.chooser,
-            listener: Listener::default(),
+            listener: Listener::new(wire::of_probe),
             attached: loaded.attached,
             ring,
             ring_fd: loaded.ring_fd,

@@ -2,6 +2,8 @@
 
 use onbeat_model::{Burst, Event, Instant, Mark, Name, Said, Span, Task, TaskId};
 
+use crate::probes::Probe;
+
 /// A thread's number takes the low bits of its packed identity, its start the others.
 const TID_BITS: u32 = 22;
 const SIZE: usize = 56;
@@ -13,11 +15,22 @@ const EXHAUSTED: u32 = 3;
 const WAKEUP: u32 = 4;
 const EXITED: u32 = 5;
 const SUPPRESSED: u32 = 6;
-pub(super) const JOB_BEGAN: u32 = 7;
-pub(super) const JOB_ENDED: u32 = 8;
-pub(super) const MISSED_DEADLINE: u32 = 9;
-pub(super) const REALTIME_STARTED: u32 = 10;
-pub(super) const REALTIME_EXITED: u32 = 11;
+const JOB_BEGAN: u32 = 7;
+const JOB_ENDED: u32 = 8;
+const MISSED_DEADLINE: u32 = 9;
+const REALTIME_STARTED: u32 = 10;
+const REALTIME_EXITED: u32 = 11;
+
+/// The kind of record that the program writes of a call: the cookie of its probe.
+pub(super) const fn of_probe(probe: Probe) -> Option<u32> {
+    Some(match probe {
+        Probe::JobBegin => JOB_BEGAN,
+        Probe::JobEnd | Probe::RealTimeFinishJob => JOB_ENDED,
+        Probe::Mdn => MISSED_DEADLINE,
+        Probe::RealTimeStart => REALTIME_STARTED,
+        Probe::RealTimeExit => REALTIME_EXITED,
+    })
+}
 
 /// A task's identity as the programs write it.
 pub(super) const fn pack(task: TaskId) -> u64 {
