@@ -9,11 +9,13 @@ use onbeat_model::{Bandwidth, Reservation, Span};
 mod documented;
 mod keep;
 mod prediction;
+mod scheduler;
 mod sim;
 mod state;
 mod values;
 
 pub(crate) use keep::KeepOptions;
+pub(crate) use scheduler::{SchedulerArgs, SchedulerCommand, StartArgs};
 pub(crate) use sim::{ComparisonOptions, Policy, SimArgs};
 pub(crate) use state::StateDirectory;
 pub(crate) use values::{Method, Weight};
@@ -77,6 +79,10 @@ pub(crate) enum Command {
     /// files and seeds are simulated on all CPUs at once. With --from: what the threads of a recording would have
     /// missed, and what energy used, under other policies and on other machines.
     Sim(SimArgs),
+    /// Run one of onbeat's own schedulers in the kernel (sched_ext)
+    ///
+    /// The kernel goes back to its own scheduler when onbeat ends, however it ends, and when the scheduler fails.
+    Scheduler(SchedulerArgs),
     /// Say what this kernel and this user can give onbeat, and what to do about the rest
     Doctor(DoctorArgs),
     /// Put back what an onbeat that was killed has left changed

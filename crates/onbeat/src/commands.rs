@@ -11,4 +11,5 @@ pub(crate) mod record;
 pub(crate) mod reserve;
 pub(crate) mod restore;
 pub(crate) mod run;
+pub(crate) mod scheduler;
 pub(crate) mod sim;

@@ -37,6 +37,7 @@ fn main() -> ExitCode {
         Command::Reserve(args) => commands::reserve::run(args),
         Command::Restore(args) => commands::restore::run(args),
         Command::Plan(args) => commands::plan::run(args),
+        Command::Scheduler(args) => commands::scheduler::run(args),
         Command::Sim(args) => commands::sim::run(args),
         Command::Generate(args) => commands::generate::run(args),
     };

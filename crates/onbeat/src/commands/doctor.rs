@@ -23,6 +23,7 @@ struct Examination<'a> {
 pub(crate) fn run(args: &DoctorArgs) -> anyhow::Result<ExitCode> {
     let mut features = onbeat_sense::bpf::probe();
     features.extend(onbeat_act::kernel::probe());
+    features.push(onbeat_schedulers::kernel::probe());
     let ready = features
         .iter()
         .all(|feature| feature.standing != Support::None);

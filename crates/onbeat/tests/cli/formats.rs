@@ -57,3 +57,22 @@ fn a_comparison_has_the_fields_that_are_documented() {
         documented("What `onbeat sim --from --json` prints")
     );
 }
+
+#[test]
+fn schedulers_are_listed_with_the_fields_that_are_documented() {
+    let output = onbeat(["scheduler", "list", "--json"]);
+    let line = stdout(&output).lines().next().unwrap();
+    assert_eq!(
+        written(&serde_json::from_str(line).unwrap()),
+        documented("What `onbeat scheduler list --json` prints")
+    );
+}
+
+#[test]
+fn the_state_of_sched_ext_has_the_fields_that_are_documented() {
+    let output = onbeat(["scheduler", "status", "--json"]);
+    assert_eq!(
+        written(&serde_json::from_str(stdout(&output)).unwrap()),
+        documented("What `onbeat scheduler status --json` prints")
+    );
+}

@@ -7,6 +7,7 @@ mod documented;
 mod formats;
 mod generated;
 mod plan;
+mod scheduler;
 mod sim;
 
 use std::ffi::OsStr;

@@ -1,0 +1,118 @@
+//! The flags of `onbeat scheduler`.
+
+use std::ffi::OsString;
+use std::str::FromStr;
+
+use clap::{Args, Subcommand};
+use onbeat_model::Span;
+
+use super::{StateDirectory, values};
+
+/// `onbeat scheduler`.
+#[derive(Debug, Args)]
+pub(crate) struct SchedulerArgs {
+    /// What to do.
+    #[command(subcommand)]
+    pub(crate) command: SchedulerCommand,
+}
+
+/// What `onbeat scheduler` does.
+#[derive(Debug, Subcommand)]
+pub(crate) enum SchedulerCommand {
+    /// List the schedulers, and what can be set of each
+    List(ListArgs),
+    /// Run a scheduler until Ctrl-C, and show what it does
+    ///
+    /// It schedules all ordinary tasks of the machine; with --pid or a program, these alone with what they start.
+    /// Chosen tasks run only while no other ordinary task wants the CPU: the kernel has it so. Needs root.
+    Start(StartArgs),
+    /// Say which scheduler is in force
+    Status(StatusArgs),
+}
+
+/// `onbeat scheduler list`.
+#[derive(Debug, Args)]
+pub(crate) struct ListArgs {
+    /// One JSON object per scheduler and line instead of a table
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// `onbeat scheduler start`.
+#[derive(Debug, Args)]
+pub(crate) struct StartArgs {
+    /// The scheduler: see `onbeat scheduler list`
+    #[arg(value_name = "NAME")]
+    pub(crate) name: String,
+    /// Set one of the scheduler's numbers, as in tick_ns=4000000; may be given several times
+    #[arg(long = "set", value_name = "NAME=NUMBER")]
+    pub(crate) settings: Vec<Setting>,
+    /// Schedule only this process, with all its threads and what they start; may be given several times
+    #[arg(short, long = "pid", value_name = "PID")]
+    pub(crate) pids: Vec<u32>,
+    /// Let the kernel end the scheduler when a task that is ready has not run for this long
+    #[arg(long, value_name = "TIME", value_parser = values::positive_span)]
+    pub(crate) watchdog: Option<Span>,
+    /// How often to show what it does
+    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = values::positive_span)]
+    pub(crate) interval: Span,
+    /// One JSON object per interval and line instead of a table
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Show nothing
+    #[arg(short, long, conflicts_with = "json")]
+    pub(crate) quiet: bool,
+    /// Where it is noted what has to be put back.
+    #[command(flatten)]
+    pub(crate) state: StateDirectory,
+    /// Schedule only this program, with what it starts, and end with it
+    #[arg(last = true, value_name = "CMD")]
+    pub(crate) command: Vec<OsString>,
+}
+
+/// `onbeat scheduler status`.
+#[derive(Debug, Args)]
+pub(crate) struct StatusArgs {
+    /// One JSON object instead of text
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// A number of a scheduler's, and what it is to be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Setting {
+    /// Which.
+    pub(crate) name: String,
+    /// Its value.
+    pub(crate) value: u64,
+}
+
+impl FromStr for Setting {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let (name, value) = text
+            .split_once('=')
+            .ok_or_else(|| "a name and a whole number are expected, as in mdn=0".to_owned())?;
+        Ok(Self {
+            name: name.to_owned(),
+            value: value
+                .parse()
+                .map_err(|_| format!("'{value}' is no whole number, as in mdn=0"))?,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_setting_is_a_name_and_a_whole_number() {
+        let setting: Setting = "boost.step=3".parse().unwrap();
+        assert_eq!((setting.name.as_str(), setting.value), ("boost.step", 3));
+        assert!("boost".parse::<Setting>().is_err());
+        assert!("boost=-1".parse::<Setting>().is_err());
+        assert!("boost=".parse::<Setting>().is_err());
+    }
+}

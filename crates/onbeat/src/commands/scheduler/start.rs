@@ -1,0 +1,193 @@
+//! `onbeat scheduler start`: puts a scheduler in force, shows what it does, and takes it out again.
+
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use anyhow::Context;
+use onbeat_act::clock;
+use onbeat_act::extensible::Chooser;
+use onbeat_act::restore::StateFile;
+use onbeat_schedulers::{ALL, Extent, Opened, Outcome, Running, find};
+use onbeat_sense::bpf::listener::Listener;
+use onbeat_sense::probes::Probe;
+
+use super::show::Show;
+use crate::child::{Child, Gated, Status};
+use crate::cli::StartArgs;
+use crate::signals::Signals;
+
+/// Between two looks at what has changed.
+const TURN: Duration = Duration::from_millis(20);
+/// Between two looks for processes and threads that are new.
+const FOLLOW_EVERY: Duration = Duration::from_millis(200);
+
+/// How it came to an end.
+enum End {
+    /// We were told to stop.
+    Told,
+    /// The program that was started has ended.
+    Program(Status),
+    /// The kernel has ended the scheduler.
+    Kernel(Outcome),
+}
+
+/// Starts, attends, stops.
+pub(crate) fn run(args: &StartArgs) -> anyhow::Result<ExitCode> {
+    let signals = Signals::block().context("cannot listen for signals")?;
+    let scheduler = find(&args.name).with_context(|| {
+        let known: Vec<&str> = ALL.iter().map(|scheduler| scheduler.name).collect();
+        format!(
+            "there is no scheduler {}: there is {}",
+            args.name,
+            known.join(", ")
+        )
+    })?;
+    let mut opened = Opened::new(scheduler)?;
+    for setting in &args.settings {
+        opened.set(&setting.name, setting.value)?;
+    }
+    let chosen = !args.pids.is_empty() || !args.command.is_empty();
+    let extent = if chosen {
+        Extent::Chosen
+    } else {
+        Extent::Whole
+    };
+    let watchdog = args.watchdog.map(|span| Duration::from_nanos(span.as_ns()));
+    let running = opened.start(extent, watchdog)?;
+
+    let mut chooser = None;
+    let mut program = None;
+    if chosen {
+        let directory = args.state.path()?;
+        let state_file = StateFile::create(&directory)
+            .with_context(|| format!("cannot write to {}", directory.display()))?;
+        let chooser = chooser.insert(Chooser::new(state_file));
+        for &pid in &args.pids {
+            chooser.choose(pid)?;
+        }
+        if !args.command.is_empty() {
+            let gated = Gated::fork(&args.command).context("cannot start a process")?;
+            chooser.choose(gated.pid())?;
+            match gated.open() {
+                Ok(child) => program = Some(child),
+                Err(failure) => {
+                    eprintln!("onbeat: {failure}");
+                    return Ok(failure.code());
+                }
+            }
+        }
+    }
+    Session {
+        running,
+        chooser,
+        program,
+        listener: Listener::new(|probe| (probe == Probe::Mdn).then_some(0)),
+        known: Vec::new(),
+    }
+    .attend(&signals, args)
+}
+
+/// A scheduler in force, and whom it schedules.
+struct Session {
+    /// Before what it listens with.
+    listener: Listener,
+    running: Running,
+    chooser: Option<Chooser>,
+    program: Option<Child>,
+    /// The processes whose probes are looked for, in order.
+    known: Vec<u32>,
+}
+
+impl Session {
+    fn attend(mut self, signals: &Signals, args: &StartArgs) -> anyhow::Result<ExitCode> {
+        let interval = Duration::from_nanos(args.interval.as_ns());
+        let mut show = Show::new(args, self.chooser.is_some());
+        let mut next_follow = Instant::now();
+        let mut next_show = Instant::now() + interval;
+        let end = loop {
+            if let Some(end) = self.end(signals) {
+                break end;
+            }
+            let now = Instant::now();
+            if now >= next_follow {
+                self.follow();
+                next_follow = now + FOLLOW_EVERY;
+            }
+            if let Some(program) = self.running.listener() {
+                self.listener.look(&program, clock::now());
+            }
+            if now >= next_show {
+                show.turn(&self.running, self.chooser.as_ref())?;
+                next_show += interval;
+            }
+            std::thread::sleep(TURN.min(interval));
+        };
+        show.turn(&self.running, self.chooser.as_ref())?;
+        if let Some(error) = self.listener.refused() {
+            eprintln!("onbeat: missed deadlines were not heard of everybody: {error}");
+        }
+        drop(self.listener);
+        let name = self.running.name();
+        self.running.stop();
+        // Puts the chosen tasks back.
+        drop(self.chooser);
+        Ok(match end {
+            End::Told => ExitCode::SUCCESS,
+            End::Program(status) => status.code(),
+            End::Kernel(outcome) => {
+                let code = ExitCode::from(u8::from(outcome.is_failure));
+                eprintln!(
+                    "onbeat: the kernel has ended {name} and is back at its own scheduler: {}",
+                    told(&outcome)
+                );
+                match self.program {
+                    Some(mut program) => program.wait().map_or(code, Status::code),
+                    None => code,
+                }
+            }
+        })
+    }
+
+    fn end(&mut self, signals: &Signals) -> Option<End> {
+        while let Some(signal) = signals.next() {
+            match (signal.number, &mut self.program) {
+                (libc::SIGCHLD | libc::SIGWINCH, _) => {}
+                (_, Some(program)) if !signal.from_terminal => program.signal(signal.number),
+                (_, Some(_)) => {}
+                (libc::SIGINT | libc::SIGTERM | libc::SIGHUP | libc::SIGQUIT, None) => {
+                    return Some(End::Told);
+                }
+                (_, None) => {}
+            }
+        }
+        if let Some(status) = self.program.as_mut().and_then(Child::ended) {
+            return Some(End::Program(status));
+        }
+        self.running.outcome().map(End::Kernel)
+    }
+
+    /// Finds what has been started since: tasks to choose, and processes to listen to.
+    fn follow(&mut self) {
+        let processes = match &mut self.chooser {
+            Some(chooser) => {
+                chooser.follow();
+                chooser.processes()
+            }
+            None => onbeat_act::task::processes(),
+        };
+        for &pid in &processes {
+            if self.known.binary_search(&pid).is_err() {
+                self.listener.look_soon(pid, clock::now());
+            }
+        }
+        self.known = processes;
+    }
+}
+
+fn told(outcome: &Outcome) -> String {
+    if outcome.message.is_empty() {
+        outcome.reason.clone()
+    } else {
+        format!("{} ({})", outcome.reason, outcome.message)
+    }
+}

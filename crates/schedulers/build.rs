@@ -1,0 +1,40 @@
+//! Compiles each scheduler's BPF programs; they become part of the library as the bytes of their object.
+
+use std::env;
+use std::path::{Path, PathBuf};
+
+use libbpf_cargo::SkeletonBuilder;
+
+/// The folders below `schedulers/`, but for `common`.
+const SCHEDULERS: [&str; 3] = ["linux24", "best", "berate"];
+
+fn main() {
+    let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets OUT_DIR"));
+    let sources = Path::new("../../schedulers");
+    // Debian keeps the kernel's <asm/errno.h> in a folder of the architecture's own, where clang does
+    // not look when it compiles for BPF.
+    let arch = env::var("CARGO_CFG_TARGET_ARCH").expect("cargo sets CARGO_CFG_TARGET_ARCH");
+    let asm = format!("/usr/include/{arch}-linux-gnu");
+    for name in SCHEDULERS {
+        let source = sources.join(name).join(format!("{name}.bpf.c"));
+        SkeletonBuilder::new()
+            .source(&source)
+            .obj(out.join(format!("{name}.bpf.o")))
+            .clang_args([
+                "-Wall",
+                "-Wextra",
+                "-Werror",
+                "-Wno-unused-parameter",
+                "-idirafter",
+                &asm,
+            ])
+            .build()
+            .unwrap_or_else(|error| {
+                panic!(
+                    "compiling {} needs clang, 14 or newer (Debian: clang): {error:?}",
+                    source.display()
+                )
+            });
+    }
+    println!("cargo::rerun-if-changed={}", sources.display());
+}

@@ -1,0 +1,82 @@
+//! What can go wrong with a scheduler, and what to do about it.
+
+/// Why a scheduler could not be started, or asked.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The kernel was built without it.
+    #[error(
+        "this kernel has no sched_ext: boot one of 6.16 or newer that is built with CONFIG_SCHED_CLASS_EXT=y"
+    )]
+    NoSchedExt,
+    /// There can be one at a time.
+    #[error("the scheduler {name} is loaded already, and there can be one at a time: end it first")]
+    OtherLoaded {
+        /// What it is called.
+        name: String,
+    },
+    /// Schedulers are for the privileged.
+    #[error(
+        "may not load a scheduler: that needs root (or CAP_BPF, CAP_PERFMON and CAP_SYS_ADMIN); run it with sudo"
+    )]
+    NoPrivilege,
+    /// The kernel refuses it.
+    #[error("this kernel does not take the scheduler {name}: {source}")]
+    Refused {
+        /// Which.
+        name: &'static str,
+        /// What the kernel said.
+        source: libbpf_rs::Error,
+    },
+    /// There is no such setting.
+    #[error("{scheduler} has no setting {name}; it has {known}")]
+    NoSuchSetting {
+        /// Whose.
+        scheduler: &'static str,
+        /// What was asked for.
+        name: String,
+        /// What there is.
+        known: String,
+    },
+    /// A setting's value is too large for it.
+    #[error("{value} is too large for {name}")]
+    TooLarge {
+        /// The setting.
+        name: String,
+        /// What was asked for.
+        value: u64,
+    },
+    /// The object is not what the loader expects: it was built from other sources.
+    #[error("the object of {name} has no {what}: build onbeat anew")]
+    Malformed {
+        /// Which scheduler.
+        name: &'static str,
+        /// What is missing.
+        what: &'static str,
+    },
+    /// A call that does not fail on a healthy kernel did.
+    #[error("could not {what}: {source}")]
+    Kernel {
+        /// What was tried.
+        what: &'static str,
+        /// What the kernel said.
+        source: libbpf_rs::Error,
+    },
+}
+
+impl Error {
+    /// Wraps the failure of an attempt to do `what`.
+    pub(crate) fn kernel(what: &'static str) -> impl FnOnce(libbpf_rs::Error) -> Self {
+        move |source| Self::Kernel { what, source }
+    }
+
+    /// Tells a missing privilege from a scheduler that the kernel does not take.
+    pub(crate) fn loading(name: &'static str, source: libbpf_rs::Error) -> Self {
+        // SAFETY: no arguments, cannot fail.
+        let is_root = unsafe { libc::geteuid() == 0 };
+        if source.kind() == libbpf_rs::ErrorKind::PermissionDenied && !is_root {
+            Self::NoPrivilege
+        } else {
+            Self::Refused { name, source }
+        }
+    }
+}

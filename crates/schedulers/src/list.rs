@@ -1,0 +1,43 @@
+//! The schedulers there are.
+
+/// A scheduler that can be loaded.
+#[derive(Clone, Copy, Debug)]
+pub struct Description {
+    /// What it is called, here and by the kernel.
+    pub name: &'static str,
+    /// What it does, in one line.
+    pub about: &'static str,
+    pub(crate) object: &'static [u8],
+}
+
+macro_rules! scheduler {
+    ($name:literal, $about:literal) => {
+        Description {
+            name: $name,
+            about: $about,
+            object: include_bytes!(concat!(env!("OUT_DIR"), "/", $name, ".bpf.o")),
+        }
+    };
+}
+
+/// All of them.
+pub const ALL: [Description; 3] = [
+    scheduler!(
+        "linux24",
+        "Linux 2.2-2.4: counters of ticks, recomputed when all are spent"
+    ),
+    scheduler!(
+        "best",
+        "BEST: finds periods by itself, earliest end of a period first"
+    ),
+    scheduler!(
+        "berate",
+        "BeRate: keeps tasks at the rate at which they ran, within their share"
+    ),
+];
+
+/// The scheduler of that name.
+#[must_use]
+pub fn find(name: &str) -> Option<&'static Description> {
+    ALL.iter().find(|scheduler| scheduler.name == name)
+}

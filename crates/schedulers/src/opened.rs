@@ -1,0 +1,201 @@
+//! A scheduler before it is loaded: what can be set, and what it is to schedule.
+
+use std::ffi::OsStr;
+use std::time::Duration;
+
+use libbpf_rs::btf::Btf;
+use libbpf_rs::{ObjectBuilder, OpenObject};
+
+use crate::layout::{Layout, Value};
+use crate::running::{Layouts, Running};
+use crate::{Description, Error, kernel};
+
+/// Of the kernel's enum scx_ops_flags: only tasks with the policy SCHED_EXT are scheduled.
+const SCX_OPS_SWITCH_PARTIAL: u64 = 1 << 3;
+
+/// Which tasks a scheduler schedules.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Extent {
+    /// All that the kernel's fair scheduler would: SCHED_OTHER, SCHED_BATCH, SCHED_IDLE and SCHED_EXT.
+    Whole,
+    /// Those of SCHED_EXT. They run only when no other task wants the CPU.
+    Chosen,
+}
+
+/// An object that is not loaded yet.
+#[derive(Debug)]
+pub struct Opened {
+    name: &'static str,
+    object: OpenObject,
+    params: Layout,
+    ops: Layout,
+    layouts: Layouts,
+}
+
+impl Opened {
+    /// Opens a scheduler's object. Needs no privilege.
+    ///
+    /// # Errors
+    /// If the object is not what this loader expects.
+    pub fn new(scheduler: &Description) -> Result<Self, Error> {
+        // libbpf would write to standard error what comes back as an error all the same.
+        libbpf_rs::set_print(None);
+        let name = scheduler.name;
+        let malformed = |what| Error::Malformed { name, what };
+        let object = ObjectBuilder::default()
+            .name(name)
+            .and_then(|builder| builder.open_memory(scheduler.object))
+            .map_err(Error::kernel("open a scheduler's object"))?;
+        let btf = Btf::from_raw(name, scheduler.object)
+            .map_err(Error::kernel("read the types of a scheduler's object"))?
+            .ok_or_else(|| malformed("types"))?;
+        Ok(Self {
+            name,
+            object,
+            params: Layout::of_variable(&btf, ".data", "params").unwrap_or_default(),
+            ops: Layout::of_struct(&btf, "sched_ext_ops").ok_or_else(|| malformed("operations"))?,
+            layouts: Layouts {
+                outcome: Layout::of_variable(&btf, ".bss", "outcome")
+                    .ok_or_else(|| malformed("outcome"))?,
+                statistics: Layout::of_struct(&btf, "statistics")
+                    .ok_or_else(|| malformed("statistics"))?,
+                task: Layout::of_struct(&btf, &format!("{name}_task")).unwrap_or_default(),
+                machine: Layout::of_variable(&btf, ".bss", "machine").unwrap_or_default(),
+            },
+        })
+    }
+
+    /// What can be set, with the values that are in force.
+    #[must_use]
+    pub fn settings(&self) -> Vec<Value> {
+        let data = self
+            .object
+            .maps()
+            .find(|map| is_section(map.name(), ".data"));
+        data.and_then(|map| map.initial_value().map(|bytes| self.params.read(bytes)))
+            .unwrap_or_default()
+    }
+
+    /// Sets one of the [`settings`](Self::settings).
+    ///
+    /// # Errors
+    /// If there is none of that name, or the value is too large for it.
+    pub fn set(&mut self, name: &str, value: u64) -> Result<(), Error> {
+        let field = self
+            .params
+            .field(name)
+            .ok_or_else(|| Error::NoSuchSetting {
+                scheduler: self.name,
+                name: name.to_owned(),
+                known: self.params.names(),
+            })?;
+        let mut data = self
+            .object
+            .maps_mut()
+            .find(|map| is_section(map.name(), ".data"));
+        let bytes = data.as_mut().and_then(|map| map.initial_value_mut());
+        if bytes.is_some_and(|bytes| field.write(bytes, value)) {
+            Ok(())
+        } else {
+            Err(Error::TooLarge {
+                name: name.to_owned(),
+                value,
+            })
+        }
+    }
+
+    /// Loads it and puts it in force. The kernel ends it if a task that is ready does not run for `watchdog`; without
+    /// one, for the kernel's own 30 s.
+    ///
+    /// # Errors
+    /// If there is no sched_ext, another scheduler is loaded, or the kernel does not take this one.
+    pub fn start(mut self, extent: Extent, watchdog: Option<Duration>) -> Result<Running, Error> {
+        let name = self.name;
+        if let Some(name) = kernel::status().ok_or(Error::NoSchedExt)?.scheduler {
+            return Err(Error::OtherLoaded { name });
+        }
+        let flags = match extent {
+            Extent::Whole => 0,
+            Extent::Chosen => SCX_OPS_SWITCH_PARTIAL,
+        };
+        let watchdog_ms = watchdog.map_or(0, |span| {
+            u64::try_from(span.as_millis()).unwrap_or(u64::MAX)
+        });
+        self.set_operation("flags", flags)?;
+        self.set_operation("timeout_ms", watchdog_ms)?;
+        let object = self
+            .object
+            .load()
+            .map_err(|error| Error::loading(name, error))?;
+        Running::attach(name, object, self.layouts)
+    }
+
+    fn set_operation(&mut self, member: &'static str, value: u64) -> Result<(), Error> {
+        let field = self.ops.field(member);
+        let mut map = self.object.maps_mut().find(|map| map.name() == OPERATIONS);
+        let bytes = map.as_mut().and_then(|map| map.initial_value_mut());
+        match (field, bytes) {
+            (Some(field), Some(bytes)) => {
+                if field.write(bytes, value) {
+                    return Ok(());
+                }
+                Err(Error::TooLarge {
+                    name: member.to_owned(),
+                    value,
+                })
+            }
+            _ => Err(Error::Malformed {
+                name: self.name,
+                what: "operations",
+            }),
+        }
+    }
+}
+
+/// The map that holds the operations.
+pub(crate) const OPERATIONS: &str = "scheduler";
+
+/// libbpf puts the start of the object's name before the section's.
+pub(crate) fn is_section(map: &OsStr, section: &str) -> bool {
+    map.as_encoded_bytes().ends_with(section.as_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ALL;
+
+    #[test]
+    fn every_scheduler_opens_and_tells_its_settings_by_the_names_in_c() {
+        for scheduler in &ALL {
+            let opened = Opened::new(scheduler).unwrap();
+            let settings = opened.settings();
+            let mdn = settings.iter().find(|setting| setting.name == "mdn");
+            assert_eq!(mdn.map(|mdn| mdn.value), Some(1), "{}", scheduler.name);
+        }
+    }
+
+    #[test]
+    fn a_setting_is_what_it_was_set_to_and_the_others_stay() {
+        for scheduler in &ALL {
+            let mut opened = Opened::new(scheduler).unwrap();
+            let before = opened.settings();
+            opened.set("mdn", 0).unwrap();
+            for (now, before) in opened.settings().into_iter().zip(before) {
+                let expected = if before.name == "mdn" {
+                    0
+                } else {
+                    before.value
+                };
+                assert_eq!((now.value, &now.name), (expected, &before.name));
+            }
+        }
+    }
+
+    #[test]
+    fn a_setting_that_is_not_there_is_answered_with_those_that_are() {
+        let mut opened = Opened::new(&ALL[0]).unwrap();
+        let error = opened.set("mnd", 0).unwrap_err().to_string();
+        assert!(error.contains("mnd") && error.contains("mdn"), "{error}");
+    }
+}

@@ -1,0 +1,177 @@
+//! A scheduler that is in force: what it counts, what it knows, and how it ended.
+
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+
+use libbpf_rs::{Link, MapCore, MapFlags, Object, ProgramMut};
+
+use crate::Error;
+use crate::kernel;
+use crate::layout::{Layout, Value};
+use crate::opened::{OPERATIONS, is_section};
+
+/// Where things lie in the object's maps.
+#[derive(Debug)]
+pub(crate) struct Layouts {
+    pub(crate) outcome: Layout,
+    pub(crate) statistics: Layout,
+    pub(crate) task: Layout,
+    pub(crate) machine: Layout,
+}
+
+/// In force for as long as it is held.
+pub struct Running {
+    name: &'static str,
+    /// Before the object, which it needs.
+    link: Option<Link>,
+    object: Object,
+    layouts: Layouts,
+}
+
+impl std::fmt::Debug for Running {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Running")
+            .field("name", &self.name)
+            .finish_non_exhaustive()
+    }
+}
+
+/// How a scheduler ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Outcome {
+    /// The kernel's word for it.
+    pub reason: String,
+    /// More about it; may be empty.
+    pub message: String,
+    /// It was ended because it did something wrong.
+    pub is_failure: bool,
+}
+
+/// Of the kernel's enum scx_exit_kind: these and above are errors.
+const SCX_EXIT_ERROR: i128 = 1024;
+
+impl Running {
+    pub(crate) fn attach(
+        name: &'static str,
+        mut object: Object,
+        layouts: Layouts,
+    ) -> Result<Self, Error> {
+        let link = object
+            .maps_mut()
+            .find(|map| map.name() == OPERATIONS)
+            .ok_or(Error::Malformed {
+                name,
+                what: "operations",
+            })?
+            .attach_struct_ops()
+            .map_err(|error| match kernel::status().and_then(|s| s.scheduler) {
+                Some(name) => Error::OtherLoaded { name },
+                None => Error::loading(name, error),
+            })?;
+        Ok(Self {
+            name,
+            link: Some(link),
+            object,
+            layouts,
+        })
+    }
+
+    /// What it is called.
+    #[must_use]
+    pub const fn name(&self) -> &'static str {
+        self.name
+    }
+
+    /// What it has counted since it was started, over all CPUs.
+    ///
+    /// # Errors
+    /// What the kernel says.
+    pub fn statistics(&self) -> Result<Vec<Value>, Error> {
+        let map = self.object.maps().find(|map| map.name() == "statistics");
+        let per_cpu = match map {
+            Some(map) => map
+                .lookup_percpu(&0_u32.to_ne_bytes(), MapFlags::ANY)
+                .map_err(Error::kernel("read the statistics"))?,
+            None => None,
+        };
+        let mut total = self.layouts.statistics.read(&[0; 4096]);
+        for bytes in per_cpu.unwrap_or_default() {
+            for (sum, own) in total.iter_mut().zip(self.layouts.statistics.read(&bytes)) {
+                sum.value += own.value;
+            }
+        }
+        Ok(total)
+    }
+
+    /// What the rules keep for all tasks together.
+    #[must_use]
+    pub fn machine(&self) -> Vec<Value> {
+        self.section(".bss")
+            .map(|bytes| self.layouts.machine.read(&bytes))
+            .unwrap_or_default()
+    }
+
+    /// What the rules know of the thread `tid`; none if they know no such thread.
+    #[must_use]
+    pub fn task(&self, tid: u32) -> Option<Vec<Value>> {
+        let thread = open_thread(tid)?;
+        let map = self.object.maps().find(|map| map.name() == "tasks")?;
+        let bytes = map
+            .lookup(&thread.as_raw_fd().to_ne_bytes(), MapFlags::ANY)
+            .ok()??;
+        Some(self.layouts.task.read(&bytes))
+    }
+
+    /// How it ended, if the kernel has ended it.
+    #[must_use]
+    pub fn outcome(&self) -> Option<Outcome> {
+        let bytes = self.section(".bss")?;
+        let layout = &self.layouts.outcome;
+        let kind = layout
+            .read(&bytes)
+            .into_iter()
+            .find(|value| value.name == "kind")?
+            .value;
+        (kind != 0).then(|| Outcome {
+            reason: layout.read_text("reason", &bytes),
+            message: layout.read_text("message", &bytes),
+            is_failure: kind >= SCX_EXIT_ERROR,
+        })
+    }
+
+    /// The program that is to be attached to the probe of `onbeat_mdn`, if this scheduler listens to it.
+    #[must_use]
+    pub fn listener(&mut self) -> Option<ProgramMut<'_>> {
+        self.object
+            .progs_mut()
+            .find(|program| program.name() == "missed_deadline")
+    }
+
+    /// The loaded object, for what only one scheduler has.
+    pub const fn object(&mut self) -> &mut Object {
+        &mut self.object
+    }
+
+    /// Ends it, and waits until the kernel is back at its own scheduler.
+    pub fn stop(mut self) -> Option<Outcome> {
+        drop(self.link.take());
+        self.outcome()
+    }
+
+    fn section(&self, section: &str) -> Option<Vec<u8>> {
+        let map = self
+            .object
+            .maps()
+            .find(|map| is_section(map.name(), section))?;
+        map.lookup(&0_u32.to_ne_bytes(), MapFlags::ANY).ok()?
+    }
+}
+
+/// A descriptor of one thread; `PIDFD_THREAD` is `O_EXCL`.
+fn open_thread(tid: u32) -> Option<OwnedFd> {
+    // SAFETY: a plain system call; the descriptor that it returns is nobody else's.
+    unsafe {
+        let fd = libc::syscall(libc::SYS_pidfd_open, tid, libc::O_EXCL);
+        let fd = i32::try_from(fd).ok().filter(|fd| *fd >= 0)?;
+        Some(OwnedFd::from_raw_fd(fd))
+    }
+}

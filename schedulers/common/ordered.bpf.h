@@ -1,0 +1,380 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * A whole scheduler around the rules of a policy that puts tasks in order by one number: the least key runs first, on
+ * any number of CPUs.
+ *
+ * The file that includes this includes the rules (schedulers/NAME/policy.h) before, and defines RULES(word) as the
+ * rules' own name of it, and DEFAULT_PARAMS. All CPUs share one queue. A task that becomes ready takes an idle CPU, or the one whose task has
+ * the greatest key of all, if that is greater than its own. When a CPU asks for work, the task that it ran stands in
+ * line again, and goes on if it still comes first.
+ *
+ * What may touch a task's record at the same time: the scheduler's operations hold the task's run queue; a
+ * notification comes from the task itself, which is running then, and shuts interrupts out meanwhile.
+ */
+#ifndef ONBEAT_ORDERED_BPF_H
+#define ONBEAT_ORDERED_BPF_H
+
+#include "scheduler.bpf.h"
+#pragma clang diagnostic push
+#pragma clang diagnostic ignored "-Wsign-compare"
+#include <bpf/usdt.bpf.h>
+#pragma clang diagnostic pop
+
+#define READY 0
+/* More than a kernel is built for; a power of two, so that an index can be bounded by a mask. */
+#define MOST_CPUS 1024
+/* How many tasks at the head of the queue are looked at for one that may run here. */
+#define MOST_LOOKED_AT 64
+
+/* Set before the scheduler is loaded. */
+struct RULES(params) params = DEFAULT_PARAMS;
+
+struct RULES(machine) machine;
+
+struct task_record {
+	struct RULES(task) rules; /* first: user space reads it */
+	u64 charged_ns;           /* of the CPU time on the kernel's account, what the rules know */
+	bool joined;
+	bool in_line; /* has stood in line again since it ran */
+	bool has_cpu; /* an idle CPU was found for it */
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct task_record);
+} tasks SEC(".maps");
+
+/* The key of the task that each CPU runs; 0: none of ours. */
+u64 running_keys[MOST_CPUS];
+
+static __always_inline struct task_record *find(struct task_struct *p)
+{
+	return bpf_task_storage_get(&tasks, p, 0, 0);
+}
+
+/* Threads of the kernel that serve one CPU: everybody waits for these. */
+static __always_inline bool serves_its_cpu(const struct task_struct *p)
+{
+	return (p->flags & PF_KTHREAD) && p->nr_cpus_allowed == 1;
+}
+
+static __always_inline u64 key_of(struct task_record *record, u64 now_ns)
+{
+	return RULES(key)(&params, &machine, &record->rules, now_ns);
+}
+
+static __always_inline void note_running(s32 cpu, u64 key)
+{
+	running_keys[(u32)cpu & (MOST_CPUS - 1)] = key;
+}
+
+static __always_inline void charge(struct task_struct *p, struct task_record *record, u64 now_ns)
+{
+	u64 account_ns = p->se.sum_exec_runtime;
+	u64 ran_ns = account_ns - record->charged_ns;
+
+	record->charged_ns = account_ns;
+	if (ran_ns)
+		RULES(charge)(&params, &machine, &record->rules, ran_ns, now_ns);
+}
+
+static __always_inline void begin_to_run(struct task_struct *p, struct task_record *record, s32 cpu,
+					 u64 now_ns)
+{
+	record->in_line = false;
+	RULES(pick)(&params, &machine, &record->rules, now_ns);
+	set_slice(p, RULES(slice)(&params, &machine, &record->rules, now_ns));
+	note_running(cpu, key_of(record, now_ns));
+	COUNT(runs);
+}
+
+static __always_inline void stand_in_line(struct task_record *record, u64 now_ns)
+{
+	if (record->in_line)
+		return;
+	record->in_line = true;
+	RULES(put_back)(&params, &machine, &record->rules, now_ns);
+}
+
+SEC("struct_ops/select_cpu")
+s32 BPF_PROG(select_cpu, struct task_struct *p, s32 prev_cpu, u64 wake_flags)
+{
+	struct task_record *record = find(p);
+	bool is_idle = false;
+	s32 cpu = scx_bpf_select_cpu_dfl(p, prev_cpu, wake_flags, &is_idle);
+
+	/* It is woken up for that, and asks for work. */
+	if (record)
+		record->has_cpu = is_idle;
+	return cpu;
+}
+
+SEC("struct_ops/runnable")
+void BPF_PROG(runnable, struct task_struct *p, u64 enq_flags)
+{
+	struct task_record *record = find(p);
+
+	if (!record || !(enq_flags & SCX_ENQ_WAKEUP))
+		return;
+	RULES(wakeup)(&params, &machine, &record->rules, bpf_ktime_get_ns());
+	COUNT(wakeups);
+}
+
+/* The CPU whose task the rules put last, if they put it behind the key; or less than 0. */
+static __always_inline s32 cpu_to_take(struct task_struct *p, u64 key)
+{
+	u64 greatest = key;
+	s32 found = -1;
+	s32 cpus = (s32)scx_bpf_nr_cpu_ids();
+	s32 cpu;
+
+	bpf_for(cpu, 0, cpus)
+	{
+		u64 running = running_keys[(u32)cpu & (MOST_CPUS - 1)];
+
+		if (running > greatest && is_in(cpu, p->cpus_ptr)) {
+			greatest = running;
+			found = cpu;
+		}
+	}
+	return found;
+}
+
+SEC("struct_ops/enqueue")
+void BPF_PROG(enqueue, struct task_struct *p, u64 enq_flags)
+{
+	struct task_record *record = find(p);
+	u64 now_ns = bpf_ktime_get_ns();
+	bool is_ready_anew, has_cpu;
+	u64 key, slice_ns;
+	s32 cpu;
+
+	if (!record || !record->joined)
+		return;
+	slice_ns = RULES(slice)(&params, &machine, &record->rules, now_ns);
+	if (serves_its_cpu(p)) {
+		insert(p, SCX_DSQ_LOCAL, slice_ns, enq_flags | SCX_ENQ_PREEMPT);
+		return;
+	}
+	key = key_of(record, now_ns);
+	is_ready_anew = !record->in_line;
+	has_cpu = record->has_cpu;
+	record->has_cpu = false;
+	insert_by_key(p, READY, slice_ns, key, enq_flags);
+	COUNT(queued);
+	if (has_cpu)
+		return;
+	cpu = scx_bpf_pick_idle_cpu(p->cpus_ptr, 0);
+	if (cpu >= 0) {
+		scx_bpf_kick_cpu(cpu, SCX_KICK_IDLE);
+		return;
+	}
+	/* The CPU that put it back looks for itself. */
+	cpu = is_ready_anew ? cpu_to_take(p, key) : -1;
+	if (cpu >= 0) {
+		scx_bpf_kick_cpu(cpu, SCX_KICK_PREEMPT);
+		COUNT(preemptions);
+	}
+}
+
+/* The least key in the queue of a task that may run on the CPU; the greatest of all if there is none. */
+static __always_inline u64 first_key(s32 cpu)
+{
+	struct task_struct *p;
+	u64 key = ~0ULL;
+	u32 looked_at = 0;
+
+	bpf_for_each(scx_dsq, p, READY, 0)
+	{
+		if (is_in(cpu, p->cpus_ptr)) {
+			key = p->scx.dsq_vtime;
+			break;
+		}
+		if (++looked_at >= MOST_LOOKED_AT)
+			break;
+	}
+	return key;
+}
+
+SEC("struct_ops/dispatch")
+void BPF_PROG(dispatch, s32 cpu, struct task_struct *prev)
+{
+	u64 now_ns = bpf_ktime_get_ns();
+	struct task_record *record;
+
+	if (prev && is_queued(prev)) {
+		record = find(prev);
+		if (record && record->joined) {
+			charge(prev, record, now_ns);
+			stand_in_line(record, now_ns);
+			if (key_of(record, now_ns) <= first_key(cpu)) {
+				begin_to_run(prev, record, cpu, now_ns);
+				return;
+			}
+		}
+	}
+	move_to_local(READY);
+}
+
+SEC("struct_ops/running")
+void BPF_PROG(running, struct task_struct *p)
+{
+	struct task_record *record = find(p);
+
+	if (!record || !record->joined)
+		return;
+	record->charged_ns = p->se.sum_exec_runtime;
+	begin_to_run(p, record, scx_bpf_task_cpu(p), bpf_ktime_get_ns());
+}
+
+SEC("struct_ops/tick")
+void BPF_PROG(tick, struct task_struct *p)
+{
+	struct task_record *record = find(p);
+	u64 now_ns = bpf_ktime_get_ns();
+
+	if (!record || !record->joined)
+		return;
+	charge(p, record, now_ns);
+	note_running(scx_bpf_task_cpu(p), key_of(record, now_ns));
+	if (RULES(tick)(&params, &machine, &record->rules, now_ns)) {
+		set_slice(p, 0);
+		COUNT(exhaustions);
+	}
+}
+
+SEC("struct_ops/stopping")
+void BPF_PROG(stopping, struct task_struct *p, bool runnable)
+{
+	struct task_record *record = find(p);
+	u64 now_ns = bpf_ktime_get_ns();
+
+	note_running(scx_bpf_task_cpu(p), 0);
+	if (!record || !record->joined)
+		return;
+	charge(p, record, now_ns);
+	if (runnable)
+		stand_in_line(record, now_ns);
+}
+
+SEC("struct_ops/quiescent")
+void BPF_PROG(quiescent, struct task_struct *p, u64 deq_flags)
+{
+	struct task_record *record = find(p);
+
+	if (record && record->joined && (deq_flags & SCX_DEQ_SLEEP))
+		RULES(block)(&params, &machine, &record->rules, bpf_ktime_get_ns());
+}
+
+SEC("struct_ops/set_weight")
+void BPF_PROG(set_weight, struct task_struct *p, u32 weight)
+{
+	struct task_record *record = find(p);
+
+	if (record && record->joined)
+		RULES(renice)(&params, &machine, &record->rules, nice_of(p));
+}
+
+SEC("struct_ops.s/init_task")
+s32 BPF_PROG(init_task, struct task_struct *p, struct scx_init_task_args *args)
+{
+	if (!bpf_task_storage_get(&tasks, p, 0, BPF_LOCAL_STORAGE_GET_F_CREATE))
+		return -12; /* ENOMEM */
+	return 0;
+}
+
+SEC("struct_ops/enable")
+void BPF_PROG(enable, struct task_struct *p)
+{
+	struct task_record *record = find(p);
+
+	if (!record)
+		return;
+	__builtin_memset(record, 0, sizeof(*record));
+	record->charged_ns = p->se.sum_exec_runtime;
+	RULES(join)(&params, &machine, &record->rules, nice_of(p), bpf_ktime_get_ns());
+	record->joined = true;
+}
+
+SEC("struct_ops/disable")
+void BPF_PROG(disable, struct task_struct *p)
+{
+	struct task_record *record = find(p);
+
+	if (!record || !record->joined)
+		return;
+	record->joined = false;
+	RULES(leave)(&params, &machine, &record->rules);
+}
+
+/* CPUs may come and go: they all share the queue. Without these two, the kernel would end the scheduler then. */
+SEC("struct_ops/cpu_online")
+void BPF_PROG(cpu_online, s32 cpu)
+{
+}
+
+SEC("struct_ops/cpu_offline")
+void BPF_PROG(cpu_offline, s32 cpu)
+{
+	note_running(cpu, 0);
+}
+
+SEC("struct_ops.s/init")
+s32 BPF_PROG(init)
+{
+	return scx_bpf_create_dsq(READY, -1);
+}
+
+SEC("struct_ops/exit")
+void BPF_PROG(ended, struct scx_exit_info *info)
+{
+	note_outcome(info);
+}
+
+/* libonbeat's onbeat_mdn(): attached to the programs in which it stands. */
+SEC("usdt")
+int BPF_USDT(missed_deadline)
+{
+	struct task_struct *p = bpf_get_current_task_btf();
+	struct task_record *record = find(p);
+	u64 now_ns = bpf_ktime_get_ns();
+	unsigned long interrupts;
+	bool listened;
+
+	if (!record || !record->joined)
+		return 0;
+	bpf_local_irq_save(&interrupts);
+	listened = RULES(mdn)(&params, &machine, &record->rules, now_ns);
+	note_running(bpf_get_smp_processor_id(), key_of(record, now_ns));
+	bpf_local_irq_restore(&interrupts);
+	COUNT(notifications);
+	if (listened)
+		COUNT(listened);
+	return 0;
+}
+
+#define ORDERED_SCHEDULER(scheduler_name)           \
+	SEC(".struct_ops.link")                     \
+	struct sched_ext_ops scheduler = {          \
+		.select_cpu = (void *)select_cpu,   \
+		.runnable = (void *)runnable,       \
+		.enqueue = (void *)enqueue,         \
+		.dispatch = (void *)dispatch,       \
+		.running = (void *)running,         \
+		.tick = (void *)tick,               \
+		.stopping = (void *)stopping,       \
+		.quiescent = (void *)quiescent,     \
+		.set_weight = (void *)set_weight,   \
+		.init_task = (void *)init_task,     \
+		.enable = (void *)enable,           \
+		.disable = (void *)disable,         \
+		.cpu_online = (void *)cpu_online,   \
+		.cpu_offline = (void *)cpu_offline, \
+		.init = (void *)init,               \
+		.exit = (void *)ended,              \
+		.name = scheduler_name,             \
+	}
+
+#endif

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What every scheduler has, whatever its rules: its licence, how it ended, and what it counts.
+ *
+ * User space finds all of these by their names in the object's BTF, and shows the members of `statistics` under the
+ * names that they have here.
+ */
+#ifndef ONBEAT_SCHEDULER_BPF_H
+#define ONBEAT_SCHEDULER_BPF_H
+
+#include "kernel.bpf.h"
+
+char LICENSE[] SEC("license") = "GPL";
+
+/* Why the scheduler ended; the kind is the kernel's enum scx_exit_kind, 0 while it runs. */
+struct outcome {
+	u64 kind;
+	s64 code;
+	char reason[64];
+	char message[256];
+};
+
+struct outcome outcome;
+
+static __always_inline void note_outcome(const struct scx_exit_info *info)
+{
+	bpf_probe_read_kernel_str(outcome.reason, sizeof(outcome.reason), info->reason);
+	bpf_probe_read_kernel_str(outcome.message, sizeof(outcome.message), info->msg);
+	outcome.code = info->exit_code;
+	/* What is above has to be there when this is seen. */
+	__sync_fetch_and_add(&outcome.kind, (u64)info->kind);
+}
+
+struct statistics {
+	u64 wakeups;
+	u64 queued;      /* put into the queue, for whatever reason */
+	u64 runs;        /* a CPU began to run a task, or went on with it after asking the rules */
+	u64 preemptions; /* a CPU was taken from a task for one that the rules put first */
+	u64 exhaustions; /* the rules' time for a task was over at a tick */
+	u64 notifications; /* missed deadlines that programs told */
+	u64 listened;      /* of these, how many the rules made something of */
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct statistics);
+} statistics SEC(".maps");
+
+#define COUNT(field)                                                                 \
+	do {                                                                         \
+		u32 first_ = 0;                                                      \
+		struct statistics *own_ = bpf_map_lookup_elem(&statistics, &first_); \
+                                                                                     \
+		if (own_)                                                            \
+			own_->field++;                                               \
+	} while (0)
+
+#endif
