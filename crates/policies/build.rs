@@ -1,6 +1,6 @@
 //! Compiles the rules of each policy, as they are in `schedulers/NAME/policy.h`.
 
-const POLICIES: [&str; 4] = ["best", "berate", "grace", "linux24"];
+const POLICIES: [&str; 5] = ["best", "berate", "grace", "linux24", "reserve"];
 
 fn main() {
     cc::Build::new()

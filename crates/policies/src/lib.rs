@@ -14,6 +14,7 @@ pub mod best;
 pub mod boost;
 pub mod grace;
 pub mod linux24;
+pub mod reserve;
 pub mod shim;
 
 pub use berate::Berate;

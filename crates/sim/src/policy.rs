@@ -8,6 +8,7 @@
 
 pub mod grace;
 pub mod linux;
+pub mod reserve;
 
 use onbeat_model::{Instant, Span, Speed};
 

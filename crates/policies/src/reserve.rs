@@ -1,0 +1,175 @@
+//! `schedulers/reserve/policy.h`: group reservations, a constant bandwidth server for several threads on several CPUs.
+//!
+//! Other than the policies behind [`Rules`](crate::Rules), this one keeps a record of a group and not of a task, so it
+//! has functions of its own. Whoever runs it keeps the queues, takes the group with the earliest deadline that has
+//! something [`available`](Group::available), and returns each portion that it took.
+
+use onbeat_model::{Instant, Span};
+
+/// The knobs.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Params {
+    /// The most that a CPU takes from a budget at once.
+    pub portion_ns: u64,
+    /// How long a task without a reservation runs before the next one does.
+    pub slice_ns: u64,
+}
+
+impl Default for Params {
+    /// The header's.
+    fn default() -> Self {
+        operations().default_params
+    }
+}
+
+/// A group and what is left of its budget.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Group {
+    runtime_ns: u64,
+    deadline_ns: u64,
+    period_ns: u64,
+    left_ns: u64,
+    out_ns: u64,
+    debt_ns: u64,
+    deadline: u64,
+    replenish_at: u64,
+    ready: u64,
+    used_ns: u64,
+    exhausted: u64,
+}
+
+/// A task without a reservation.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Rest {
+    /// What it ran, divided by its weight: the least is first in line.
+    pub passed_ns: u64,
+}
+
+/// The header's functions, and the sizes of its structures as C has them: `shims/reserve.c`.
+#[repr(C)]
+struct Operations {
+    sizes: [u64; 3],
+    default_params: Params,
+    set: unsafe extern "C" fn(*mut Group, u64, u64, u64, u64),
+    clear: unsafe extern "C" fn(*mut Group),
+    wake: unsafe extern "C" fn(*mut Group, u64) -> u64,
+    block: unsafe extern "C" fn(*mut Group),
+    available: unsafe extern "C" fn(*const Group) -> u64,
+    take: unsafe extern "C" fn(*const Params, *mut Group) -> u64,
+    give_back: unsafe extern "C" fn(*mut Group, u64, u64, u64) -> u64,
+    timer: unsafe extern "C" fn(*mut Group, u64) -> bool,
+    rest_wake: unsafe extern "C" fn(*const Params, *mut Rest, u64),
+    rest_charge: unsafe extern "C" fn(*mut Rest, u64, u64),
+}
+
+unsafe extern "C" {
+    static onbeat_reserve: Operations;
+}
+
+fn operations() -> &'static Operations {
+    // SAFETY: the table is constant, and laid out as the type says.
+    unsafe { &onbeat_reserve }
+}
+
+fn instant(ns: u64) -> Option<Instant> {
+    (ns != 0).then(|| Instant::from_ns(ns))
+}
+
+// SAFETY of every call below: the functions are those of the header, compiled with structures of the same layout (a test
+// compares their sizes); they read and write what they are given and nothing else, keep no pointer, and return.
+// The references are valid and, where a function writes, exclusive.
+impl Group {
+    /// Gives the group a reservation, or changes the one that it has. None of the times is longer than four seconds,
+    /// `deadline` is not longer than `period`, and the runtime is not zero; it may be longer than the deadline if
+    /// several CPUs are to give it.
+    pub fn set(&mut self, runtime: Span, deadline: Span, period: Span, now: Instant) {
+        let [runtime, deadline, period] = [runtime, deadline, period].map(Span::as_ns);
+        // SAFETY: as above.
+        unsafe { (operations().set)(self, runtime, deadline, period, now.as_ns()) }
+    }
+
+    /// Takes the reservation away.
+    pub fn clear(&mut self) {
+        // SAFETY: as above.
+        unsafe { (operations().clear)(self) }
+    }
+
+    /// A thread of the group wants to run. Answers when it may, if not now.
+    pub fn wake(&mut self, now: Instant) -> Option<Instant> {
+        // SAFETY: as above.
+        instant(unsafe { (operations().wake)(self, now.as_ns()) })
+    }
+
+    /// A thread of the group has blocked.
+    pub fn block(&mut self) {
+        // SAFETY: as above.
+        unsafe { (operations().block)(self) }
+    }
+
+    /// How much of the budget a CPU could take.
+    #[must_use]
+    pub fn available(&self) -> Span {
+        // SAFETY: as above.
+        Span::from_ns(unsafe { (operations().available)(self) })
+    }
+
+    /// A CPU takes a portion of the budget; nothing if none is left.
+    pub fn take(&mut self, params: &Params) -> Span {
+        // SAFETY: as above.
+        Span::from_ns(unsafe { (operations().take)(params, self) })
+    }
+
+    /// A CPU hands its portion back, having run for `used`. Answers when the budget is replenished, if it is used up.
+    pub fn give_back(&mut self, portion: Span, used: Span, now: Instant) -> Option<Instant> {
+        let (portion, used) = (portion.as_ns(), used.as_ns());
+        // SAFETY: as above.
+        instant(unsafe { (operations().give_back)(self, portion, used, now.as_ns()) })
+    }
+
+    /// The timer for the replenishment has fired. Answers whether the group may run again.
+    pub fn timer(&mut self, now: Instant) -> bool {
+        // SAFETY: as above.
+        unsafe { (operations().timer)(self, now.as_ns()) }
+    }
+
+    /// The absolute deadline.
+    #[must_use]
+    pub const fn deadline(&self) -> Instant {
+        Instant::from_ns(self.deadline)
+    }
+
+    /// Whether the group waits for its next budget.
+    #[must_use]
+    pub const fn waits(&self) -> bool {
+        self.replenish_at != 0
+    }
+
+    /// How often the budget was used up.
+    #[must_use]
+    pub const fn exhausted(&self) -> u64 {
+        self.exhausted
+    }
+}
+
+impl Rest {
+    /// The weight of nice 0.
+    pub const WEIGHT: u64 = 100;
+
+    /// The task wants to run; the others have got to `passed`.
+    pub fn wake(&mut self, params: &Params, passed: Span) {
+        // SAFETY: as above.
+        unsafe { (operations().rest_wake)(params, self, passed.as_ns()) }
+    }
+
+    /// The task, of this weight, has run.
+    pub fn charge(&mut self, weight: u64, ran: Span) {
+        // SAFETY: as above.
+        unsafe { (operations().rest_charge)(self, weight, ran.as_ns()) }
+    }
+}
+
+#[cfg(test)]
+mod tests;

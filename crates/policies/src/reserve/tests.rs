@@ -1,0 +1,152 @@
+use super::*;
+
+const MS: u64 = 1_000_000;
+
+fn ms(number: u64) -> Span {
+    Span::from_ms(number)
+}
+
+fn at(number: u64) -> Instant {
+    Instant::from_ns(number * MS)
+}
+
+/// 6 ms every 20 ms, from time 100 ms on.
+fn group() -> Group {
+    let mut group = Group::default();
+    group.set(ms(6), ms(20), ms(20), at(100));
+    group
+}
+
+#[test]
+fn the_structures_are_as_long_here_as_in_c() {
+    let ours = [size_of::<Params>(), size_of::<Group>(), size_of::<Rest>()];
+    assert_eq!(operations().sizes, ours.map(|size| size as u64));
+}
+
+#[test]
+fn portions_of_several_cpus_are_together_never_more_than_the_budget() {
+    let params = Params {
+        portion_ns: 4 * MS,
+        ..Params::default()
+    };
+    let mut group = group();
+    assert_eq!(group.wake(at(100)), None);
+    assert_eq!(group.take(&params), ms(4));
+    assert_eq!(group.take(&params), ms(2));
+    assert_eq!(group.take(&params), ms(0));
+    assert_eq!(group.available(), ms(0));
+    assert!(!group.waits(), "it is handed out, and not used up");
+    assert_eq!(group.give_back(ms(4), ms(1), at(101)), None);
+    assert_eq!(
+        group.available(),
+        ms(3),
+        "what was not used can be had by another CPU"
+    );
+}
+
+#[test]
+fn who_has_used_up_the_budget_waits_for_the_next_period() {
+    let params = Params {
+        portion_ns: 6 * MS,
+        ..Params::default()
+    };
+    let mut group = group();
+    group.wake(at(100));
+    group.take(&params);
+    assert_eq!(group.give_back(ms(6), ms(6), at(106)), Some(at(120)));
+    assert_eq!(
+        group.wake(at(107)),
+        Some(at(120)),
+        "whoever else wakes waits, too"
+    );
+    assert!(!group.timer(at(119)), "an early timer changes nothing");
+    assert!(group.timer(at(120)));
+    assert_eq!((group.available(), group.deadline()), (ms(6), at(140)));
+    assert_eq!(group.exhausted(), 1);
+}
+
+#[test]
+fn an_overrun_is_paid_for_and_one_beyond_all_measure_forgiven() {
+    let params = Params {
+        portion_ns: 6 * MS,
+        ..Params::default()
+    };
+    let mut paying = group();
+    paying.wake(at(100));
+    paying.take(&params);
+    paying.give_back(ms(6), ms(10), at(110));
+    paying.timer(at(120));
+    assert_eq!((paying.available(), paying.deadline()), (ms(2), at(140)));
+
+    let mut forgiven = group();
+    forgiven.wake(at(100));
+    forgiven.take(&params);
+    forgiven.give_back(ms(6), ms(4000), at(119));
+    forgiven.timer(at(120));
+    assert_eq!(
+        (forgiven.available(), forgiven.deadline()),
+        (ms(6), at(180)),
+        "two periods late at most"
+    );
+}
+
+#[test]
+fn a_wakeup_keeps_what_does_not_exceed_the_bandwidth_and_begins_anew_otherwise() {
+    let params = Params::default();
+    let mut kept = group();
+    kept.wake(at(100));
+    kept.take(&params);
+    kept.give_back(ms(1), ms(1), at(101));
+    kept.block();
+    // 5 ms are left, which are 30% of 16.67 ms.
+    kept.wake(at(103));
+    assert_eq!((kept.available(), kept.deadline()), (ms(5), at(120)));
+    kept.block();
+    kept.wake(at(104));
+    assert_eq!((kept.available(), kept.deadline()), (ms(6), at(124)));
+}
+
+#[test]
+fn a_constrained_deadline_gives_no_second_budget_in_a_period() {
+    let mut early = Group::default();
+    early.set(ms(4), ms(8), ms(20), at(100));
+    early.wake(at(100));
+    early.block();
+    assert_eq!(early.wake(at(104)), None);
+    assert_eq!(
+        early.available(),
+        ms(2),
+        "half of what is left before the deadline"
+    );
+    early.block();
+    assert_eq!(
+        early.wake(at(109)),
+        Some(at(120)),
+        "after it, the next period's"
+    );
+    assert!(early.timer(at(120)));
+    assert_eq!((early.available(), early.deadline()), (ms(4), at(128)));
+}
+
+#[test]
+fn a_change_gives_no_budget_before_the_next_period_and_a_taken_reservation_none_at_all() {
+    let mut group = group();
+    group.wake(at(100));
+    group.set(ms(10), ms(20), ms(20), at(101));
+    assert_eq!(group.available(), ms(6));
+    group.set(ms(2), ms(20), ms(20), at(102));
+    assert_eq!(group.available(), ms(2));
+    group.clear();
+    assert_eq!(group.available(), ms(0));
+}
+
+#[test]
+fn the_rest_share_by_weight_and_who_slept_gains_a_slice_at_most() {
+    let params = Params::default();
+    let mut heavy = Rest::default();
+    heavy.charge(2 * Rest::WEIGHT, ms(10));
+    assert_eq!(heavy.passed_ns, 5 * MS);
+    let mut slept = Rest::default();
+    slept.wake(&params, ms(100));
+    assert_eq!(slept.passed_ns, 96 * MS);
+}

@@ -1,0 +1,254 @@
+//! Group reservations: the rules of `schedulers/reserve/policy.h`, with the queues and timers that sched_ext gives them on a
+//! live kernel. `schedulers/reserve/reserve.bpf.c` is the other half, operation for operation.
+
+use std::collections::{BTreeSet, VecDeque};
+
+use onbeat_model::{Instant, Reservation, Span};
+use onbeat_policies::reserve::{Group, Params, Rest};
+
+use crate::machine::Desk;
+use crate::policy::{Policy, Slice};
+use crate::{CpuIndex, TaskIndex, Work};
+
+/// What a task is to the scheduler.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// It belongs to this group.
+    Member(usize),
+    /// It has no reservation, and this weight; 100 is that of nice 0.
+    Weight(u64),
+}
+
+/// The scheduler, global: each group runs on any CPU, and on several at a time.
+#[derive(Debug)]
+pub struct Reserve {
+    params: Params,
+    groups: Vec<Queued>,
+    tasks: Vec<Entity>,
+    rest: BTreeSet<(u64, u64, TaskIndex)>,
+    passed: Span,
+    came: u64,
+    cpus: Vec<Cpu>,
+}
+
+#[derive(Debug)]
+struct Queued {
+    group: Group,
+    queue: VecDeque<TaskIndex>,
+}
+
+#[derive(Debug)]
+struct Entity {
+    place: Place,
+    rest: Rest,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Cpu {
+    urgency: Urgency,
+    /// What it took of the budget of its task's group, and has run since.
+    portion: Span,
+    ran: Span,
+}
+
+/// How urgent what a CPU does is; the most urgent is the least.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+enum Urgency {
+    /// It looks for work right now.
+    Looking,
+    Deadline(Instant),
+    Rest,
+    #[default]
+    Idle,
+}
+
+impl Reserve {
+    /// A scheduler of `cpus` CPUs with these groups, and of these tasks, none of which is ready. The machine must be
+    /// given the tasks in the same order.
+    #[must_use]
+    pub fn new(
+        params: Params,
+        cpus: usize,
+        groups: &[Reservation],
+        tasks: impl IntoIterator<Item = Place>,
+    ) -> Self {
+        let queued = |reservation: &Reservation| {
+            let mut group = Group::default();
+            let (runtime, deadline) = (reservation.runtime(), reservation.deadline());
+            group.set(runtime, deadline, reservation.period(), Instant::ZERO);
+            Queued {
+                group,
+                queue: VecDeque::new(),
+            }
+        };
+        let entity = |place| Entity {
+            place,
+            rest: Rest::default(),
+        };
+        Self {
+            params,
+            groups: groups.iter().map(queued).collect(),
+            tasks: tasks.into_iter().map(entity).collect(),
+            rest: BTreeSet::new(),
+            passed: Span::ZERO,
+            came: 0,
+            cpus: vec![Cpu::default(); cpus],
+        }
+    }
+
+    /// Has work of this urgency done on the CPU with the least urgent work, if that is less urgent.
+    fn urge(&mut self, urgency: Urgency, desk: &mut Desk) {
+        let cpus = self.cpus.iter_mut().enumerate();
+        let Some((cpu, least)) = cpus.max_by_key(|(cpu, c)| (c.urgency, std::cmp::Reverse(*cpu)))
+        else {
+            return;
+        };
+        if urgency < least.urgency {
+            // The next one in a hurry looks for another CPU.
+            least.urgency = urgency;
+            desk.reschedule(cpu);
+        }
+    }
+
+    fn urge_for(&mut self, number: usize, desk: &mut Desk) {
+        let group = &self.groups[number].group;
+        if !group.available().is_zero() {
+            self.urge(Urgency::Deadline(group.deadline()), desk);
+        }
+    }
+
+    fn enqueue(&mut self, task: TaskIndex, desk: &mut Desk) {
+        match self.tasks[task].place {
+            Place::Member(group) => {
+                self.groups[group].queue.push_back(task);
+                self.urge_for(group, desk);
+            }
+            Place::Weight(_) => {
+                self.came += 1;
+                let passed = self.tasks[task].rest.passed_ns;
+                self.rest.insert((passed, self.came, task));
+                self.urge(Urgency::Rest, desk);
+            }
+        }
+    }
+
+    fn settle(&mut self, task: TaskIndex, cpu: CpuIndex, desk: &mut Desk) {
+        let Cpu { portion, ran, .. } = std::mem::take(&mut self.cpus[cpu]);
+        self.cpus[cpu].urgency = Urgency::Looking;
+        match self.tasks[task].place {
+            Place::Member(number) => {
+                let waits = self.groups[number]
+                    .group
+                    .give_back(portion, ran, desk.now());
+                if let Some(at) = waits {
+                    desk.set_timer(at, number as u64);
+                }
+            }
+            Place::Weight(weight) => {
+                let rest = &mut self.tasks[task].rest;
+                rest.charge(weight, ran);
+                let passed = Span::from_ns(rest.passed_ns) - Span::from_ns(self.params.slice_ns);
+                self.passed = self.passed.max(passed);
+            }
+        }
+    }
+
+    /// The group with the earliest deadline among those with budget and a thread waiting.
+    fn most_urgent(&self) -> Option<usize> {
+        let groups = self.groups.iter().enumerate();
+        groups
+            .filter(|(_, queued)| !queued.queue.is_empty() && !queued.group.available().is_zero())
+            .min_by_key(|(_, queued)| queued.group.deadline())
+            .map(|(number, _)| number)
+    }
+}
+
+impl Policy for Reserve {
+    fn ready(&mut self, task: TaskIndex, desk: &mut Desk) {
+        let entity = &mut self.tasks[task];
+        match entity.place {
+            Place::Member(number) => {
+                if let Some(at) = self.groups[number].group.wake(desk.now()) {
+                    desk.set_timer(at, number as u64);
+                }
+            }
+            Place::Weight(_) => entity.rest.wake(&self.params, self.passed),
+        }
+        self.enqueue(task, desk);
+    }
+
+    fn blocked(&mut self, task: TaskIndex, cpu: CpuIndex, desk: &mut Desk) {
+        self.settle(task, cpu, desk);
+        if let Place::Member(number) = self.tasks[task].place {
+            self.groups[number].group.block();
+        }
+    }
+
+    fn put_back(&mut self, task: TaskIndex, cpu: CpuIndex, desk: &mut Desk) {
+        self.settle(task, cpu, desk);
+        if let Place::Member(number) = self.tasks[task].place {
+            let Queued { group, queue } = &mut self.groups[number];
+            if group.waits() {
+                desk.tell_exhausted(task);
+            } else {
+                // It is its turn until the budget is used up.
+                queue.push_front(task);
+                self.urge_for(number, desk);
+                return;
+            }
+        }
+        self.enqueue(task, desk);
+    }
+
+    fn pick(&mut self, cpu: CpuIndex, _desk: &mut Desk) -> Option<TaskIndex> {
+        if let Some(number) = self.most_urgent() {
+            let Queued { group, queue } = &mut self.groups[number];
+            self.cpus[cpu] = Cpu {
+                urgency: Urgency::Deadline(group.deadline()),
+                portion: group.take(&self.params),
+                ran: Span::ZERO,
+            };
+            return queue.pop_front();
+        }
+        let picked = self.rest.pop_first().map(|(.., task)| task);
+        self.cpus[cpu] = Cpu {
+            urgency: picked.map_or(Urgency::Idle, |_| Urgency::Rest),
+            ..Cpu::default()
+        };
+        picked
+    }
+
+    fn slice(&mut self, task: TaskIndex, cpu: CpuIndex, now: Instant) -> Slice {
+        let until = match self.tasks[task].place {
+            Place::Member(_) => now + self.cpus[cpu].portion,
+            Place::Weight(_) => now + Span::from_ns(self.params.slice_ns),
+        };
+        Slice {
+            until: Some(until),
+            work: None,
+        }
+    }
+
+    fn charge(
+        &mut self,
+        _task: TaskIndex,
+        cpu: CpuIndex,
+        ran: Span,
+        _work: Work,
+        _desk: &mut Desk,
+    ) {
+        self.cpus[cpu].ran += ran;
+    }
+
+    fn timer(&mut self, token: u64, desk: &mut Desk) {
+        let Some(Queued { group, queue }) = self.groups.get_mut(token as usize) else {
+            return;
+        };
+        if group.timer(desk.now()) {
+            let urgency = Urgency::Deadline(group.deadline());
+            for _ in 0..queue.len().min(self.cpus.len()) {
+                self.urge(urgency, desk);
+            }
+        }
+    }
+}
