@@ -19,7 +19,7 @@ test=("${build[@]}" "${hogs[@]}" "${player[@]}" ffmpeg util-linux mandoc musl-to
     fonts-dejavu-core "${emulated[@]}")
 check=("${build[@]}" clang-format shellcheck)
 demo=("${build[@]}" "${hogs[@]}" ffmpeg mplayer xvfb fonts-dejavu-core)
-experiments=("${demo[@]}" "${player[@]}" strace linux-perf "${emulated[@]}")
+experiments=("${demo[@]}" "${player[@]}" strace linux-perf madplay libgsm-tools "${emulated[@]}")
 fuzz=("${build[@]}")
 vm=("${build[@]}" "${emulated[@]}")
 

@@ -7,6 +7,7 @@
 
 mod adaptive_reservations;
 mod av_desync;
+mod demands;
 mod frequency_switch;
 mod lock_time;
 mod machine;
@@ -81,6 +82,8 @@ enum Experiment {
     PeriodDetection(period_detection::Args),
     /// Which predictor gives which misses at which bandwidth, on recorded demands
     Predictors(predictors::Args),
+    /// What each job of five codecs takes, at the periods of GRACE-OS (Table 2)
+    Demands(demands::Args),
     /// What a period analyser is best told (LFS++, Fig. 8 and 9); recordings, and virtual time
     WakeupsVsSyscalls(wakeups_vs_syscalls::Args),
     /// A fall of the CPU's frequency under a periodic task (LFS++, Fig. 10); in virtual time
@@ -121,6 +124,7 @@ fn run(cli: Cli) -> anyhow::Result<()> {
         Experiment::ServerPeriod(args) => server_period::run(&machine, &args),
         Experiment::SeveralCpus(args) => several_cpus::run(&machine, &args),
         Experiment::Predictors(args) => predictors::run(&machine, &args),
+        Experiment::Demands(args) => demands::run(&machine, &args),
         Experiment::PeriodDetection(args) => period_detection::run(&machine, &args),
         Experiment::WakeupsVsSyscalls(args) => wakeups_vs_syscalls::run(&machine, &args),
         Experiment::FrequencySwitch(args) => frequency_switch::run(&machine, &args),

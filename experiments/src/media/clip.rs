@@ -36,15 +36,7 @@ impl Clip {
 
     /// A film that ffmpeg makes with these options, from the cache if one of that name was made before.
     pub(crate) fn made(machine: &Machine, name: &str, options: &[&str]) -> anyhow::Result<Self> {
-        let folder = cache();
-        fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
-        let path = folder.join(format!("{name}.mkv"));
-        if !path.is_file() {
-            println!("making a film, once; it is kept in {}", folder.display());
-            let unfinished = path.with_extension("unfinished.mkv");
-            make(machine, &unfinished, options)?;
-            fs::rename(&unfinished, &path).context("cannot name the film")?;
-        }
+        let path = made(machine, &format!("{name}.mkv"), options)?;
         Ok(Self { path })
     }
 
@@ -52,6 +44,20 @@ impl Clip {
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }
+}
+
+/// The file that ffmpeg makes with these options, from the cache if one of that name was made before.
+pub(crate) fn made(machine: &Machine, name: &str, options: &[&str]) -> anyhow::Result<PathBuf> {
+    let folder = cache();
+    fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
+    let path = folder.join(name);
+    if !path.is_file() {
+        println!("making {name}, once; it is kept in {}", folder.display());
+        let unfinished = folder.join(format!("unfinished-{name}"));
+        make(machine, &unfinished, options)?;
+        fs::rename(&unfinished, &path).with_context(|| format!("cannot name {name}"))?;
+    }
+    Ok(path)
 }
 
 fn cache() -> PathBuf {
@@ -79,7 +85,8 @@ fn make(machine: &Machine, path: &Path, options: &[&str]) -> anyhow::Result<()> 
     })?;
     if !status.is_some_and(|status| status.success()) {
         bail!(
-            "ffmpeg made no film: its messages are in {}",
+            "ffmpeg made no {}: its messages are in {}",
+            path.display(),
             messages.display()
         );
     }

@@ -3,5 +3,5 @@
 mod clip;
 mod player;
 
-pub(crate) use clip::Clip;
+pub(crate) use clip::{Clip, made};
 pub(crate) use player::{Played, play};

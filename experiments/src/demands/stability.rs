@@ -1,0 +1,223 @@
+//! How stable the distribution of a codec's demands is (GRACE-OS, section 4.2, Fig. 10 and 11): its first 50 jobs,
+//! its first 100 and all of them; and what a budget from each of these, or from the last 100, is worth for all.
+
+use onbeat_decide::stochastic::Histogram;
+use onbeat_model::{Demand, Span};
+use serde::Serialize;
+use serde_json::json;
+
+use super::kept::Kept;
+use crate::machine::Machine;
+use crate::plot::{Axis, Corner, Figure, Line, Look, distribution};
+use crate::results::{Ran, Table, publish, quantile};
+
+const NAME: &str = "demands-stability";
+
+/// The probability with which a job is to stay within its budget: the paper's for Tables 6 to 10.
+const RHO: f64 = 0.95;
+
+/// r, the groups of a histogram.
+const GROUPS: usize = 50;
+
+/// What the paper says of a codec's distribution.
+const PAPER: [(&str, &str); 5] = [
+    ("mpgplay", "first 50, first 100 and all almost the same"),
+    ("madplay", "stable"),
+    ("tmn", "changes slowly and smoothly, with the scenes"),
+    ("tmndec", "changes slowly and smoothly, with the scenes"),
+    ("toast", "stable"),
+];
+
+/// How stable one codec's is.
+#[derive(Serialize)]
+struct Row {
+    name: &'static str,
+    paper: &'static str,
+    period_ms: f64,
+    jobs: usize,
+    /// The greatest difference of two distributions (Kolmogorov): the first 50 jobs and the first 100.
+    first_50_to_first_100: f64,
+    /// The first 50 and all.
+    first_50_to_all: f64,
+    /// The first 100 and all.
+    first_100_to_all: f64,
+    /// The mean over all jobs of that between 100 jobs and the 100 before them.
+    from_100_to_the_next: f64,
+    /// The share of the later jobs that a budget from the first 100 is too small for.
+    over_first_100: f64,
+    /// The same of a budget that is made anew after every 100 jobs from these.
+    over_renewed: f64,
+    /// The same of a budget from the last 100 jobs, made anew after each.
+    over_online: f64,
+}
+
+/// Computes, prints and draws it.
+pub(super) fn run(machine: &Machine) -> anyhow::Result<()> {
+    let mut table = Table::new([
+        "codec",
+        "first 50 to 100",
+        "50 to all",
+        "100 to all",
+        "each 100 to the next",
+        "over a budget of the first 100",
+        "of each 100 for the next",
+        "of the last 100",
+    ]);
+    let mut rows = Vec::new();
+    for kept in Kept::all()? {
+        let row = stability(&kept);
+        table.row([
+            row.name.to_owned(),
+            format!("{:.2}", row.first_50_to_first_100),
+            format!("{:.2}", row.first_50_to_all),
+            format!("{:.2}", row.first_100_to_all),
+            format!("{:.2}", row.from_100_to_the_next),
+            format!("{:.1}%", 100.0 * row.over_first_100),
+            format!("{:.1}%", 100.0 * row.over_renewed),
+            format!("{:.1}%", 100.0 * row.over_online),
+        ]);
+        let name = kept.codec.name;
+        distributions(&kept).draw(machine.out(), &format!("{NAME}-{name}"))?;
+        if kept.codec.paper == "mpgplay" {
+            in_order(&kept).draw(machine.out(), &format!("{NAME}-{name}-jobs"))?;
+        }
+        rows.push(row);
+    }
+    let paper =
+        json!({ "source": "GRACE-OS, section 4.2, Fig. 10 and 11; no numbers", "says": PAPER });
+    let ran = Ran::Computed("the recordings in experiments/demands".to_owned());
+    publish(machine.out(), &ran, NAME, &table, &rows, paper)
+}
+
+/// The histogram of these jobs.
+fn histogram(jobs: &[Span]) -> Option<Histogram> {
+    let mut demand = Demand::new(jobs.len());
+    jobs.iter().for_each(|&job| demand.record(job));
+    Histogram::of(&demand, GROUPS)
+}
+
+fn budget(jobs: &[Span]) -> Span {
+    histogram(jobs).map_or(Span::ZERO, |histogram| histogram.budget(RHO).demand)
+}
+
+/// The share of `jobs` that need more than `budget`.
+fn share_over(jobs: impl Iterator<Item = (Span, Span)>) -> f64 {
+    let (mut over, mut all) = (0, 0);
+    for (job, budget) in jobs {
+        all += 1;
+        over += u32::from(job > budget);
+    }
+    f64::from(over) / f64::from(all.max(1))
+}
+
+fn stability(kept: &Kept) -> Row {
+    let jobs = kept.jobs.as_slice();
+    let first = |count: usize| jobs.get(..count).unwrap_or(jobs);
+    let distance = |a: &[Span], b: &[Span]| match (histogram(a), histogram(b)) {
+        (Some(a), Some(b)) => a.distance(&b),
+        _ => 0.0,
+    };
+    let hundreds: Vec<&[Span]> = jobs.chunks_exact(100).collect();
+    let steps: Vec<f64> = hundreds
+        .windows(2)
+        .map(|two| distance(two[0], two[1]))
+        .collect();
+    let later = jobs.get(100..).unwrap_or_default();
+    let learnt = budget(first(100));
+    let renewed = hundreds.windows(2).flat_map(|two| {
+        let budget = budget(two[0]);
+        two[1].iter().map(move |&job| (job, budget))
+    });
+    let online = jobs
+        .windows(101)
+        .filter_map(|window| window.split_last())
+        .map(|(&job, before)| (job, budget(before)));
+    Row {
+        name: kept.codec.name,
+        paper: kept.codec.paper,
+        period_ms: kept.period.as_ms_f64(),
+        jobs: jobs.len(),
+        first_50_to_first_100: distance(first(50), first(100)),
+        first_50_to_all: distance(first(50), jobs),
+        first_100_to_all: distance(first(100), jobs),
+        from_100_to_the_next: steps.iter().sum::<f64>() / steps.len().max(1) as f64,
+        over_first_100: share_over(later.iter().map(|&job| (job, learnt))),
+        over_renewed: share_over(renewed),
+        over_online: share_over(online),
+    }
+}
+
+fn ms(jobs: &[Span]) -> Vec<f64> {
+    jobs.iter().map(|job| job.as_ms_f64()).collect()
+}
+
+/// Fig. 10 (b) and 11.
+fn distributions(kept: &Kept) -> Figure {
+    let all = ms(&kept.jobs);
+    let first = |count: usize| all.get(..count).unwrap_or(&all);
+    let line = |name, jobs| Line::new(name, Look::Steps, distribution(jobs));
+    // Beyond these are single jobs.
+    let (least, most) = (quantile(&all, 0.0), quantile(&all, 0.999));
+    Figure {
+        title: format!("{} ({} in the paper)", kept.codec.name, kept.codec.paper),
+        x: Axis::linear("execution time of a job, ms", least..most * 1.02),
+        y: Axis::linear("jobs that take no longer", 0.0..1.0),
+        lines: vec![
+            line("first 50 jobs", first(50)),
+            line("first 100 jobs", first(100)),
+            line("all jobs", &all),
+        ],
+        names: Corner::LowerRight,
+    }
+}
+
+/// Fig. 10 (a).
+fn in_order(kept: &Kept) -> Figure {
+    let all = ms(&kept.jobs);
+    let most = quantile(&all, 1.0) * 1.05;
+    let points = all
+        .iter()
+        .enumerate()
+        .map(|(n, &ms)| (n as f64, ms))
+        .collect();
+    Figure {
+        title: format!("{}: each job", kept.codec.name),
+        x: Axis::linear("job", 0.0..all.len() as f64),
+        y: Axis::linear("execution time, ms", 0.0..most),
+        lines: vec![Line::new("", Look::Points, points)],
+        names: Corner::UpperRight,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::demands::codec::CODECS;
+
+    fn kept(jobs: impl Iterator<Item = u64>) -> Kept {
+        Kept {
+            codec: &CODECS[0],
+            period: Span::from_ms(30),
+            jobs: jobs.map(Span::from_us).collect(),
+        }
+    }
+
+    #[test]
+    fn jobs_that_repeat_are_stable_and_their_budget_is_kept() {
+        let row = stability(&kept((0..1000).map(|n| 5000 + n * 7 % 50)));
+        assert_eq!(row.first_50_to_all, 0.0);
+        assert_eq!(row.from_100_to_the_next, 0.0);
+        assert!(row.over_first_100 <= 0.05, "{}", row.over_first_100);
+    }
+
+    #[test]
+    fn a_harder_scene_is_beyond_a_budget_of_the_first_hundred_until_it_is_renewed() {
+        let row = stability(&kept((0..1000).map(|n| if n < 500 { 5000 } else { 9000 })));
+        assert_eq!(row.first_50_to_first_100, 0.0);
+        assert_eq!(row.first_100_to_all, 0.5);
+        assert!((row.over_first_100 - 500.0 / 900.0).abs() < 1e-9);
+        assert!((row.over_renewed - 100.0 / 900.0).abs() < 1e-9);
+        // Six of a hundred are enough to be more than 1 - rho of them.
+        assert!((row.over_online - 6.0 / 900.0).abs() < 1e-9);
+    }
+}
