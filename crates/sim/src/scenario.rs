@@ -8,6 +8,7 @@ pub mod file;
 mod read;
 pub(crate) mod recorded;
 mod run;
+mod scheduler;
 pub mod timeline;
 
 mod jobs;
@@ -24,6 +25,7 @@ pub use jobs::Jobs;
 pub use read::{ScenarioError, parse, read};
 pub use recorded::parse_demands;
 pub use run::{Outputs, Run};
+pub use scheduler::Scheduler;
 pub use timeline::Timeline;
 
 /// What is to be simulated.
@@ -35,7 +37,9 @@ pub struct Scenario {
     pub duration: Span,
     /// The CPUs.
     pub cpus: Cpus,
-    /// The scheduler.
+    /// Who schedules.
+    pub scheduler: Scheduler,
+    /// How Linux does it, and which CPUs belong together.
     pub config: Config,
     /// What the CPUs' power is.
     pub power: Power,
@@ -52,8 +56,10 @@ pub struct Group {
     pub name: Name,
     /// How many there are.
     pub count: usize,
-    /// What they are to the scheduler.
+    /// What they are to Linux.
     pub class: Class,
+    /// The share of their jobs that are to meet their deadline, for a policy that asks.
+    pub rho: Option<f64>,
     /// The domain of the CPUs that they run on.
     pub domain: usize,
     /// Their jobs; each draws from a random sequence of its own.

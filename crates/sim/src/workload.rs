@@ -102,6 +102,15 @@ impl Workload {
         self
     }
 
+    /// From release to release, if its jobs are periodic.
+    #[must_use]
+    pub const fn period(&self) -> Option<Span> {
+        match &self.source {
+            Source::Drawn(arrival, _) => arrival.period(),
+            Source::Listed { .. } => None,
+        }
+    }
+
     /// The next job, after the one before it ended at `ended`; none if there are no more.
     pub fn next(&mut self, ended: Instant) -> Option<JobSpec> {
         let (arrival, demand) = match &mut self.source {

@@ -7,7 +7,7 @@ use onbeat_model::{Bandwidth, Demand, Ladder, Name, Reservation, Span, Speed};
 use super::{Thread, Threads};
 use crate::machine::{Costs, Cpus};
 use crate::policy::linux::{Class, Config, Deadline, Fair, Fixed, Order, Overrun};
-use crate::scenario::{Group, Onbeat, Power, Scenario};
+use crate::scenario::{Group, Onbeat, Power, Scenario, Scheduler};
 use crate::workload::{Arrival, Demand as Demands};
 use crate::{Work, Workload};
 
@@ -112,6 +112,7 @@ pub fn scenario(threads: &Threads, way: Way, machine: &Machine, rules: &Rules) -
             name: thread.task.comm,
             count: 1,
             class,
+            rho: None,
             domain: 0,
             workload: Workload::listed(thread.jobs.clone()),
             tracked: true,
@@ -122,6 +123,7 @@ pub fn scenario(threads: &Threads, way: Way, machine: &Machine, rules: &Rules) -
             name: Name::from("hog"),
             count: machine.hogs,
             class: Class::Fair(Fair::nice(0)),
+            rho: None,
             domain: 0,
             workload: Workload::new(Arrival::Always, Demands::Constant(Work::ENDLESS)),
             tracked: false,
@@ -132,6 +134,7 @@ pub fn scenario(threads: &Threads, way: Way, machine: &Machine, rules: &Rules) -
         seed: 0,
         duration: threads.duration,
         cpus: cpus(machine),
+        scheduler: Scheduler::Linux,
         config: Config::global(machine.cpus),
         power: machine.power,
         groups,

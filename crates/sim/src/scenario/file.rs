@@ -26,6 +26,10 @@ pub struct File {
     /// Which random sequence; 0 if left out.
     #[serde(default)]
     pub seed: u64,
+    /// Who schedules; Linux if left out.
+    pub policy: Option<Spanned<Policy>>,
+    /// The knobs of the policy `grace`.
+    pub grace: Option<Spanned<Grace>>,
     /// The machine; one CPU if left out.
     #[serde(default)]
     pub machine: Machine,
@@ -34,6 +38,45 @@ pub struct File {
     /// The tasks.
     #[serde(rename = "task")]
     pub tasks: Vec<Spanned<Task>>,
+}
+
+/// `policy`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Policy {
+    /// As the kernel does.
+    #[default]
+    Linux,
+    /// GRACE-OS and the schemes beside it.
+    Grace,
+}
+
+/// `[grace]`. What is left out is as in `grace::Settings`.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Grace {
+    /// The name of one of the schemes.
+    pub scheme: Option<String>,
+    /// The share of jobs that are to meet their deadline.
+    pub rho: Option<f64>,
+    /// How many groups the histogram has.
+    pub groups: Option<usize>,
+    /// How many of the last jobs it counts.
+    pub window: Option<usize>,
+    /// After so many jobs a task gets its first plan.
+    pub profile: Option<usize>,
+    /// And after so many more a new one.
+    pub update_every: Option<usize>,
+    /// The share of the CPU that is kept for best effort.
+    pub best_effort: Option<f64>,
+    /// `up`, `two` or `exact`.
+    pub rounding: Option<String>,
+    /// How often budgets and speeds are looked at.
+    pub tick: Option<Time>,
+    /// What the scheme `joint` keeps free.
+    pub reserve: Option<Time>,
+    /// How far from the lower of two speeds to the higher one it stays at the lower.
+    pub lower_until: Option<f64>,
 }
 
 /// `[machine]`.
@@ -49,8 +92,12 @@ pub struct Machine {
     pub tick: Time,
     /// The time that going from one task to another takes.
     pub switch_cost: Time,
+    /// The same as work: the time that it takes at the highest speed.
+    pub switch_work: Time,
     /// The time that going from one speed to another takes.
     pub speed_change_cost: Time,
+    /// The same as work at the new speed.
+    pub speed_change_work: Time,
     /// The speeds of the CPUs in MHz; demands are in time at the highest.
     pub speeds_mhz: Spanned<Vec<u64>>,
     /// Every speed between the lowest and the highest can be had.
@@ -70,7 +117,9 @@ impl Default for Machine {
             scheduling: Scheduling::Global,
             tick: Time::default(),
             switch_cost: Time::default(),
+            switch_work: Time::default(),
             speed_change_cost: Time::default(),
+            speed_change_work: Time::default(),
             speeds_mhz: Spanned::new(0..0, vec![1000]),
             continuous: false,
             runtimes_follow_speed: false,
@@ -161,9 +210,10 @@ pub struct Task {
     /// For how long it blocks between two of them.
     #[serde(default)]
     pub pause: Time,
-    /// What it is to the scheduler; fair with nice 0 if left out.
-    #[serde(default)]
-    pub scheduling: Class,
+    /// What it is to the policy `linux`; fair with nice 0 if left out.
+    pub scheduling: Option<Class>,
+    /// For the policy `grace`, the share of its jobs that are to meet their deadline.
+    pub rho: Option<f64>,
     /// Whether onbeat may keep it on the beat, if it runs.
     #[serde(default = "yes")]
     pub tracked: bool,

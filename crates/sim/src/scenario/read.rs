@@ -10,7 +10,7 @@ use toml::Spanned;
 
 use super::file::{self, File};
 use super::recorded::{self, Trace};
-use super::{Group, Onbeat, Power, Scenario};
+use super::{Group, Onbeat, Power, Scenario, Scheduler, scheduler};
 use crate::Work;
 use crate::machine::{Costs, Cpus};
 use crate::policy::linux::{Class, Config, Deadline, Fair, Fixed, Order, Overrun};
@@ -91,10 +91,15 @@ impl Reader<'_> {
         }
         let cpus = self.cpus(&file.machine)?;
         let config = self.config(&file.machine, cpus.count)?;
+        let scheduler = Scheduler::of(file).map_err(|problem| {
+            let policy = file.policy.as_ref().map(Spanned::span);
+            let at = policy.or(file.grace.as_ref().map(Spanned::span));
+            self.wrong(&at.unwrap_or(0..0), problem)
+        })?;
         let mut groups = Vec::new();
         let mut tasks = 0;
         for task in &file.tasks {
-            let group = self.group(task, &config)?;
+            let group = self.group(task, &config, &scheduler)?;
             tasks += group.count;
             if tasks > MOST_TASKS {
                 let problem = format!("more than {MOST_TASKS} tasks: lower a count");
@@ -107,6 +112,7 @@ impl Reader<'_> {
             seed: file.seed,
             duration,
             cpus,
+            scheduler,
             config,
             power: Power {
                 fixed: power.fixed,
@@ -140,7 +146,8 @@ impl Reader<'_> {
             costs: Costs {
                 switch: machine.switch_cost.0,
                 speed_change: machine.speed_change_cost.0,
-                ..Costs::default()
+                switch_work: Work::at_full_speed(machine.switch_work.0),
+                speed_change_work: Work::at_full_speed(machine.speed_change_work.0),
             },
         })
     }
@@ -183,7 +190,12 @@ impl Reader<'_> {
         })
     }
 
-    fn group(&self, task: &Spanned<file::Task>, config: &Config) -> Result<Group, ScenarioError> {
+    fn group(
+        &self,
+        task: &Spanned<file::Task>,
+        config: &Config,
+        scheduler: &Scheduler,
+    ) -> Result<Group, ScenarioError> {
         let (at, task) = (task.span(), task.get_ref());
         let wrong = |problem: String| self.wrong(&at, format!("task '{}': {problem}", task.name));
         let domains = config.domains.len();
@@ -207,6 +219,17 @@ impl Reader<'_> {
                 ));
             }
         };
+        match scheduler {
+            Scheduler::Linux if task.rho.is_some() => {
+                return Err(wrong("rho is for the policy grace: leave it out".into()));
+            }
+            Scheduler::Grace(_) if task.scheduling.is_some() => {
+                return Err(wrong(
+                    "scheduling is for the policy linux: leave it out".into(),
+                ));
+            }
+            _ => {}
+        }
         let (arrival, demand) = self.jobs(task).map_err(wrong)?;
         let mut workload = Workload::new(arrival, demand).in_bursts(task.bursts, task.pause.0);
         if let Some(deadline) = task.deadline {
@@ -215,7 +238,8 @@ impl Reader<'_> {
         Ok(Group {
             name: Name::from(task.name.as_str()),
             count: task.count,
-            class: class(&task.scheduling).map_err(wrong)?,
+            class: class(&task.scheduling.unwrap_or_default()).map_err(wrong)?,
+            rho: scheduler::share("rho", task.rho).map_err(wrong)?,
             domain,
             workload,
             tracked: task.tracked,

@@ -6,7 +6,9 @@ use onbeat_control::{Controller, Next, PowerSettings, Settings, drive};
 use onbeat_model::{Follow, Instant, Sensor, Span, Task, TaskId};
 
 use super::figures::{CpuFigures, Figures, Tally};
-use super::{Jobs, Onbeat, Scenario, Timeline};
+use super::{Group, Jobs, Onbeat, Scenario, Scheduler, Timeline, scheduler};
+use crate::policy::Policy;
+use crate::policy::grace::Grace;
 use crate::policy::linux::Linux;
 use crate::seam::{FIRST_TID, Heard, seams};
 use crate::{Machine, Observer};
@@ -83,9 +85,15 @@ impl<'a> Run<'a> {
             .map(|output| Timeline::new(output, cpus, names))
             .transpose()?;
         let details = (Tally::of(self.scenario), (jobs, timeline));
-        match &self.scenario.onbeat {
-            None => self.alone(details, progress),
-            Some(onbeat) => self.with_onbeat(onbeat, details, progress),
+        match (&self.scenario.scheduler, &self.scenario.onbeat) {
+            (Scheduler::Linux, Some(onbeat)) => self.with_onbeat(onbeat, details, progress),
+            (Scheduler::Linux, None) => self.alone(self.linux(), details, progress),
+            (Scheduler::Grace(settings), _) => {
+                let speeds = self.scenario.cpus.speeds.clone();
+                let tasks = self.each(scheduler::grace_class);
+                let policy = Grace::new(settings.clone(), speeds, cpus, tasks);
+                self.alone(policy, details, progress)
+            }
         }
     }
 
@@ -102,17 +110,19 @@ impl<'a> Run<'a> {
             .collect()
     }
 
-    fn machine<O: Observer>(&self, observer: O) -> Machine<Linux, O> {
-        let Scenario {
-            groups,
-            cpus,
-            config,
-            ..
-        } = self.scenario;
-        let classes = groups
-            .iter()
-            .flat_map(|group| std::iter::repeat_n((group.class, group.domain), group.count));
-        let policy = Linux::new(config.clone(), classes);
+    /// What `of` says of its group, for each task.
+    fn each<T: Clone>(&self, of: impl Fn(&Group) -> T) -> impl Iterator<Item = T> {
+        let groups = self.scenario.groups.iter();
+        groups.flat_map(move |group| std::iter::repeat_n(of(group), group.count))
+    }
+
+    fn linux(&self) -> Linux {
+        let classes = self.each(|group| (group.class, group.domain));
+        Linux::new(self.scenario.config.clone(), classes)
+    }
+
+    fn machine<P: Policy, O: Observer>(&self, policy: P, observer: O) -> Machine<P, O> {
+        let Scenario { groups, cpus, .. } = self.scenario;
         let mut machine = Machine::new(cpus, policy, observer);
         let mut ids = self.tasks.iter();
         for (number, group) in (0_u64..).zip(groups) {
@@ -131,8 +141,13 @@ impl<'a> Run<'a> {
         Instant::ZERO + self.scenario.duration
     }
 
-    fn alone(&self, details: Details, mut progress: impl FnMut(Span)) -> io::Result<Figures> {
-        let mut machine = self.machine(details);
+    fn alone<P: Policy>(
+        &self,
+        policy: P,
+        details: Details,
+        mut progress: impl FnMut(Span),
+    ) -> io::Result<Figures> {
+        let mut machine = self.machine(policy, details);
         while machine.now() < self.ends() {
             let until = (machine.now() + STEP).min(self.ends());
             machine.run_until(until);
@@ -147,18 +162,15 @@ impl<'a> Run<'a> {
         details: Details,
         mut progress: impl FnMut(Span),
     ) -> io::Result<Figures> {
-        let machine = self.machine((Heard::new(self.tasks.clone()), details));
+        let observer = (Heard::new(self.tasks.clone()), details);
+        let machine = self.machine(self.linux(), observer);
         let ladder = if onbeat.sets_speed {
             self.scenario.ladder()
         } else {
             None
         };
         let (mut sensor, actuator) = seams(machine, self.scenario.cpus.count, ladder, self.ends());
-        let tracked = self
-            .scenario
-            .groups
-            .iter()
-            .flat_map(|g| std::iter::repeat_n(g.tracked, g.count));
+        let tracked = self.each(|group| group.tracked);
         for (task, _) in self
             .tasks
             .iter()
@@ -187,9 +199,9 @@ impl<'a> Run<'a> {
         self.close(machine, |(_, details)| details, Some(changes))
     }
 
-    fn close<O: Observer>(
+    fn close<P: Policy, O: Observer>(
         &self,
-        mut machine: Machine<Linux, O>,
+        mut machine: Machine<P, O>,
         details: impl FnOnce(O) -> Details,
         changes: Option<u64>,
     ) -> io::Result<Figures> {

@@ -132,3 +132,79 @@ demand = { uniform = ["2ms", "3ms"] }
     );
     assert!(player.missed * 100 <= player.jobs, "{player:?}");
 }
+
+const CODECS: &str = r#"
+duration = "20s"
+policy = "grace"
+[grace]
+scheme = "grace-os"
+[machine]
+speeds_mhz = [300, 500, 600, 700, 800, 1000]
+[[task]]
+name = "video"
+arrival = { periodic = "30ms" }
+demand = { uniform = ["3ms", "11ms"] }
+rho = 0.9
+[[task]]
+name = "batch"
+arrival = { poisson = "1s" }
+demand = { constant = "5ms" }
+"#;
+
+#[test]
+fn a_scenario_names_a_scheme_and_slowing_down_inside_jobs_saves_energy() {
+    let with = |scheme: &str| run(&scenario(&CODECS.replace("grace-os", scheme)));
+    let [race, uniform, grace] = ["race-to-idle", "stochastic-uniform", "grace-os"].map(with);
+    assert!(grace.energy < uniform.energy && uniform.energy < race.energy);
+    for figures in [race, uniform, grace] {
+        let [video, batch] = &figures.tasks[..] else {
+            panic!("two groups: {figures:?}");
+        };
+        assert!(video.missed * 10 <= video.jobs, "{video:?}");
+        assert!(batch.jobs > 10);
+    }
+}
+
+#[test]
+fn what_a_policy_does_not_know_is_told() {
+    for (from, to, remedy) in [
+        ("\"grace-os\"", "\"grace\"", "write one of worst-uniform"),
+        (
+            "policy = \"grace\"\n",
+            "",
+            "write policy = \"grace\" at the top",
+        ),
+        (
+            "policy = \"grace\"\n[grace]\nscheme = \"grace-os\"\n",
+            "",
+            "leave it out",
+        ),
+        ("rho = 0.9", "rho = 1.5", "from 0 to 1"),
+        ("rho = 0.9", "scheduling = { fifo = 5 }", "leave it out"),
+        ("[machine]", "[machine]\ncpus = 2", "partitioned"),
+        ("[machine]", "[onbeat]\n[machine]", "leave out [onbeat]"),
+        (
+            "[machine]",
+            "rounding = \"down\"\n[machine]",
+            "up, two or exact",
+        ),
+        ("[machine]", "groups = 0\n[machine]", "above zero"),
+    ] {
+        let text = CODECS.replacen(from, to, 1);
+        assert_ne!(text, CODECS, "{from}");
+        let error = parse(&text, Path::new("test.toml")).unwrap_err();
+        assert!(error.to_string().contains(remedy), "{remedy}: {error}");
+    }
+}
+
+#[test]
+fn on_a_partitioned_machine_each_cpu_has_its_own_queue_and_speed() {
+    let text = CODECS.replace(
+        "[machine]",
+        "[machine]\ncpus = 2\nscheduling = \"partitioned\"",
+    );
+    let text = text.replace("[[task]]", "[[task]]\ncpu = 1");
+    let figures = run(&scenario(&text));
+    assert_eq!(figures.cpus[0].busy, 0.0);
+    assert!(figures.cpus[1].busy > 0.2 && figures.cpus[1].speed_changes > 0);
+}

@@ -1,0 +1,107 @@
+//! Who schedules: the policy that a scenario names, with its knobs.
+
+use onbeat_decide::stochastic::schedule::Rounding;
+
+use super::Group;
+use super::file::{File, Grace as Written, Policy};
+use crate::CpuIndex;
+use crate::policy::grace::{Class, Scheme, Settings};
+
+/// A policy.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub enum Scheduler {
+    /// As the kernel does.
+    #[default]
+    Linux,
+    /// GRACE-OS, or a scheme beside it.
+    Grace(Settings),
+}
+
+impl Scheduler {
+    /// What `file` names; the error says what to write instead.
+    pub(super) fn of(file: &File) -> Result<Self, String> {
+        let policy = file
+            .policy
+            .as_ref()
+            .map_or(Policy::Linux, |policy| *policy.get_ref());
+        match (policy, &file.grace) {
+            (Policy::Linux, None) => Ok(Self::Linux),
+            (Policy::Linux, Some(_)) => {
+                Err("[grace] is for another policy: write policy = \"grace\" at the top".into())
+            }
+            (Policy::Grace, _) if file.onbeat.is_some() => Err(
+                "onbeat makes reservations, which the policy grace has none of: leave out [onbeat]".into(),
+            ),
+            (Policy::Grace, _) if *file.machine.cpus.get_ref() > 1
+                && file.machine.scheduling == super::file::Scheduling::Global =>
+            {
+                Err("under the policy grace each task has its CPU: write scheduling = \"partitioned\" \
+                     under [machine]".into())
+            }
+            (Policy::Grace, written) => {
+                let written = written.as_ref().map(|grace| grace.get_ref().clone());
+                settings(&written.unwrap_or_default()).map(Self::Grace)
+            }
+        }
+    }
+}
+
+fn settings(written: &Written) -> Result<Settings, String> {
+    let default = Settings::default();
+    let scheme = match &written.scheme {
+        None => default.scheme,
+        Some(name) => Scheme::ALL
+            .into_iter()
+            .find(|scheme| scheme.name() == name)
+            .ok_or_else(|| {
+                let names = Scheme::ALL.map(Scheme::name).join(", ");
+                format!("no scheme '{name}': write one of {names}")
+            })?,
+    };
+    let rounding = match written.rounding.as_deref() {
+        None => default.rounding,
+        Some("up") => Rounding::Up,
+        Some("two") => Rounding::Two,
+        Some("exact") => Rounding::Exact,
+        Some(other) => return Err(format!("no rounding '{other}': write up, two or exact")),
+    };
+    let at_least_one = |what: &str, number: Option<usize>, default: usize| match number {
+        Some(0) => Err(format!("{what} = 0: write a number above zero")),
+        number => Ok(number.unwrap_or(default)),
+    };
+    Ok(Settings {
+        scheme,
+        rho: share("rho", written.rho)?.unwrap_or(default.rho),
+        groups: at_least_one("groups", written.groups, default.groups)?,
+        window: at_least_one("window", written.window, default.window)?,
+        profile: at_least_one("profile", written.profile, default.profile)?,
+        update_every: written.update_every,
+        best_effort: share("best_effort", written.best_effort)?.unwrap_or(default.best_effort),
+        rounding,
+        tick: written.tick.map_or(default.tick, |tick| tick.0),
+        reserve: written.reserve.map_or(default.reserve, |reserve| reserve.0),
+        lower_until: share("lower_until", written.lower_until)?.unwrap_or(default.lower_until),
+    })
+}
+
+/// A number from 0 to 1.
+pub(super) fn share(what: &str, number: Option<f64>) -> Result<Option<f64>, String> {
+    match number {
+        Some(number) if !(0.0..=1.0).contains(&number) => {
+            Err(format!("{what} = {number}: write a number from 0 to 1"))
+        }
+        number => Ok(number),
+    }
+}
+
+/// What the tasks of `group` are to the policy grace, and their CPU: real-time if they have a period.
+pub(super) fn grace_class(group: &Group) -> (Class, CpuIndex) {
+    let class = group
+        .workload
+        .period()
+        .map_or(Class::BestEffort, |period| Class::RealTime {
+            period,
+            rho: group.rho,
+        });
+    (class, group.domain)
+}
