@@ -34,11 +34,11 @@ use super::Histogram;
 use super::histogram::Budget;
 use super::schedule::{Group, groups};
 
-/// The demand of a task's jobs up to its budget.
+/// The demand of a task's jobs, also beyond its budget.
 #[derive(Clone, Debug)]
 pub struct Outlook {
     groups: Vec<Group>,
-    /// Of what is within the budget, each job counted to the end of its group.
+    /// Each job counted to the end of its group.
     mean: f64,
     budget: Span,
 }
@@ -52,7 +52,7 @@ pub struct Standing<'a> {
     pub period: Span,
     /// How long its present period lasts from now on.
     pub ends_in: Span,
-    /// Its job, unless that is done.
+    /// Its job, unless that is done. One in best-effort mode counts, too.
     pub job: Option<Progress>,
 }
 
@@ -63,6 +63,8 @@ pub struct Progress {
     pub done: Span,
     /// What is left of the budget of the present period.
     pub left: Span,
+    /// It is late: the job of the present period waits behind it.
+    pub late: bool,
 }
 
 /// What is to be done now.
@@ -78,7 +80,7 @@ impl Outlook {
     /// Of jobs with this budget.
     #[must_use]
     pub fn new(histogram: &Histogram, budget: &Budget) -> Self {
-        let groups = groups(histogram.up_to(budget));
+        let groups = groups(histogram.up_to(&histogram.worst()));
         let mut before = 1.0;
         let mut mean = 0.0;
         for group in &groups {
@@ -104,28 +106,34 @@ impl Outlook {
 
     /// The effective work from `job` on, if the jobs behind it have that of `behind`.
     fn effective(&self, job: Progress, behind: f64) -> f64 {
-        let ends = job.done + job.left;
-        let mut before = 1.0;
-        let mut pieces = Vec::with_capacity(self.groups.len());
-        for group in &self.groups {
-            let end = (group.from + group.size).min(ends);
-            let size = end - group.from.max(job.done);
+        let behind = if job.late {
+            self.effective_from(Span::ZERO, behind)
+        } else {
+            behind
+        };
+        self.effective_from(job.done, behind)
+    }
+
+    /// The same of one job that has done `done`.
+    fn effective_from(&self, done: Span, behind: f64) -> f64 {
+        let behind_cubed = behind.powi(3);
+        let mut after = behind;
+        for (number, group) in self.groups.iter().enumerate().rev() {
+            let size = group.from + group.size - group.from.max(done);
+            if size.is_zero() {
+                break;
+            }
+            let before = number.checked_sub(1).and_then(|n| self.groups.get(n));
+            let before = before.map_or(1.0, |before| before.beyond);
             // Of those that get to this group, the share that goes on behind it.
             let on = if before > 0.0 {
                 group.beyond / before
             } else {
                 0.0
             };
-            if !size.is_zero() {
-                pieces.push((size.as_ns() as f64, on));
-            }
-            before = group.beyond;
+            after = size.as_ns() as f64 + (on * after.powi(3) + (1.0 - on) * behind_cubed).cbrt();
         }
-        let behind_cubed = behind.powi(3);
-        let through = |after: f64, &(size, on): &(f64, f64)| {
-            size + (on * after.powi(3) + (1.0 - on) * behind_cubed).cbrt()
-        };
-        pieces.iter().rev().fold(behind, through)
+        after
     }
 }
 

@@ -47,6 +47,8 @@ struct Task {
     queued: bool,
     /// Released and not done.
     under_way: bool,
+    /// When the last job was.
+    released: Instant,
     gone: bool,
     /// Used up its budget since it was put on the CPU.
     overran: bool,
@@ -90,6 +92,7 @@ impl Task {
             cpu,
             queued: false,
             under_way: false,
+            released: Instant::ZERO,
             gone: false,
             overran: false,
             turn_ran: Span::ZERO,
@@ -321,6 +324,7 @@ impl Policy for Grace {
         let before = entity.rules.period_end_ns();
         entity.rules.job_begins(release.as_ns());
         entity.under_way = true;
+        entity.released = release;
         let period_end_ns = entity.rules.period_end_ns();
         if entity.class != Class::BestEffort && (period_end_ns > before || before == 0) {
             desk.set_timer(Instant::from_ns(period_end_ns), task as u64);

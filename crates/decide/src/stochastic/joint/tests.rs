@@ -24,6 +24,7 @@ fn new_job(outlook: &Outlook, ends_in: Span) -> Standing<'_> {
         job: Some(Progress {
             done: Span::ZERO,
             left: outlook.budget,
+            late: false,
         }),
     }
 }

@@ -21,15 +21,18 @@ impl Grace {
         let now = self.cpus[running.cpu].picked_at;
         let rules = &running.rules;
         let highest = self.speeds.highest();
-        if !rules.is_real_time() {
-            // Nothing is known of what is beyond the budget. As fast as budgets need it together, it delays nobody.
-            return (self.cpus[running.cpu].uniform_khz, rules.until());
-        }
         let mut tasks: Vec<Standing> = self.standing(running.cpu, now).collect();
         tasks.sort_by_key(|task| task.ends_in);
         let wish = wish(&tasks);
         let laxity = wish.laxity - self.settings.reserve.max(ROUNDING);
-        let speed = self.speed_for(wish.speed);
+        let speed = if rules.is_real_time() {
+            self.speed_for(wish.speed)
+        } else {
+            // It may have got beyond all that is known: not slower than all budgets together need.
+            let uniform = Speed::from_khz(self.cpus[running.cpu].uniform_khz);
+            self.speed_for(wish.speed)
+                .max(self.speeds.at_least(uniform.unwrap_or(highest)))
+        };
         let ratio = speed.ratio(highest);
         let lasts = if ratio < 1.0 {
             laxity.scale(ratio / (1.0 - ratio)).as_ns()
@@ -59,12 +62,13 @@ impl Grace {
             let job = Progress {
                 done: Span::from_ns(task.rules.done()),
                 left: Span::from_ns(task.rules.left()),
+                late: Instant::from_ns(task.rules.period_end_ns()) > task.released + period,
             };
             Some(Standing {
                 outlook: task.outlook.as_ref()?,
                 period,
                 ends_in: Instant::from_ns(task.rules.period_end_ns()).since(now),
-                job: (task.under_way && task.rules.is_real_time()).then_some(job),
+                job: task.under_way.then_some(job),
             })
         })
     }
