@@ -11,14 +11,18 @@ use onbeat_model::{
 
 use crate::claims::Claims;
 use crate::ended::Ended;
-use crate::enforce::Squeeze;
+
 use crate::power::Power;
 use crate::report::{Report, ThreadReport};
 use crate::roster::{Roster, Slot};
+use crate::squeeze::Squeeze;
 use crate::starving::Starving;
 use crate::thread::{Heard, Relation, Thread};
 use crate::timers::Timers;
-use crate::{Entry, Settings, Why};
+use crate::{Entry, Settings, Why, asked};
+
+/// How often it is looked whether a thread still has what it asked for.
+pub(crate) const LOOK_AT_FIXED: Span = Span::from_ms(2000);
 
 /// Keeps every thread it hears of on its beat, through `A`. See the crate's head.
 pub struct Controller<A: Actuator> {
@@ -70,12 +74,7 @@ impl<A: Actuator> Controller<A> {
     pub fn new(settings: Settings, actuator: A) -> Self {
         let capacity = actuator.capacity();
         let power = settings.power.zip(actuator.speeds());
-        let cap = Bandwidth::from_cpus(f64::from(capacity.cpus) * settings.total);
-        let limits = Limits {
-            total: cap.min(capacity.admissible),
-            per_task: settings.per_task,
-            shortest_runtime: capacity.shortest_runtime,
-        };
+        let limits = asked::limits(&settings, &capacity);
         let cap_of_one = Bandwidth::from_cpus(settings.total);
         let partitions = actuator.partitions().into_iter();
         let partitions = partitions.map(|admissible| admissible.min(cap_of_one));
@@ -159,6 +158,7 @@ impl<A: Actuator> Controller<A> {
                 let slot = self.slot_of(task.id, at);
                 if let Some(thread) = self.thread(slot) {
                     thread.task = task;
+                    thread.unheard = false;
                 }
             }
             Event::Burst(burst) => self.burst(&burst),
@@ -249,7 +249,8 @@ impl<A: Actuator> Controller<A> {
             self.withdraw(slot, why, now);
             return;
         }
-        let Some(at) = thread.rests_at() else {
+        let fixed = thread.fixed.map(|_| now + LOOK_AT_FIXED);
+        let Some(at) = fixed.or_else(|| thread.rests_at()) else {
             return;
         };
         thread.looked_after = true;

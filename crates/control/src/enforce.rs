@@ -11,27 +11,11 @@ use crate::{Entry, What, Why};
 
 /// A raise by less than this, of a thread that did not ask for one, is not worth a system call.
 const WORTH_RAISING: f64 = 0.05;
-/// What is tried in turn of a wish for which the kernel has no room.
-const STEPS_DOWN: [f64; 4] = [0.85, 0.7, 0.5, 0.3];
-const FIRST_RETRY: Span = Span::from_secs(1);
+pub(crate) const FIRST_RETRY: Span = Span::from_secs(1);
 const LONGEST_RETRY: Span = Span::from_secs(30);
 
-/// The kernel admits less than was thought, for others hold reservations, too: until the time to try
-/// again, no more than what was admitted is handed out.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Squeeze {
-    total: Option<Bandwidth>,
-    tries: u32,
-}
-
-impl Squeeze {
-    pub(crate) const fn widen(&mut self) {
-        self.total = None;
-    }
-}
-
 /// `first`, doubled `times` times, within reason.
-fn backed_off(first: Span, times: u32) -> Span {
+pub(crate) fn backed_off(first: Span, times: u32) -> Span {
     (first * (1 << times.min(16))).min(LONGEST_RETRY)
 }
 
@@ -158,7 +142,7 @@ impl<A: Actuator> Controller<A> {
         }
     }
 
-    fn reserved(&mut self, slot: Slot, target: Reservation, why: Why, now: Instant) {
+    pub(crate) fn reserved(&mut self, slot: Slot, target: Reservation, why: Why, now: Instant) {
         let Some(thread) = self.thread(slot) else {
             return;
         };
@@ -199,6 +183,14 @@ impl<A: Actuator> Controller<A> {
                 }
                 self.step_down(slot, target, why, now);
             }
+            Refusal::OverQuota { left, .. } => {
+                let first = thread.ceiling.is_none();
+                if first {
+                    let change = (held, Some(target));
+                    self.enter(task, What::Refused, Why::Refused(refusal), change, now);
+                }
+                self.cap(slot, target, left, why, now);
+            }
             Refusal::TakenOver { .. } => self.yield_to_other(slot, Some(refusal), now),
             Refusal::Gone => self.let_go(slot, now),
             Refusal::NarrowAffinity { .. }
@@ -221,45 +213,15 @@ impl<A: Actuator> Controller<A> {
         }
     }
 
-    /// The kernel has no room for `target`: takes as much as it admits, and from then on shares out
-    /// no more than that, until there may be room again.
-    fn step_down(&mut self, slot: Slot, target: Reservation, why: Why, now: Instant) {
-        let Some(thread) = self.thread(slot) else {
-            return;
-        };
-        let (task, held) = (thread.task, thread.held);
-        for step in STEPS_DOWN {
-            let runtime = target
-                .runtime()
-                .scale(step)
-                .max(self.capacity.shortest_runtime);
-            let Ok(less) = Reservation::new(runtime, target.deadline(), target.period()) else {
-                break;
-            };
-            if less.bandwidth() <= bandwidth(held) {
-                break;
-            }
-            if self
-                .actuator
-                .reserve(task.id, self.as_counted(less))
-                .is_ok()
-            {
-                self.reserved(slot, less, why, now);
-                break;
-            }
-        }
-        self.squeeze.total = Some(self.in_force);
-        self.arbitrate_all = true;
-        let pause = backed_off(FIRST_RETRY, self.squeeze.tries);
-        self.squeeze.tries += 1;
-        self.timers.set(now + pause, Due::Widen);
-    }
-
     /// The time to ask again has come.
     pub(crate) fn retry(&mut self, slot: Slot, now: Instant) {
         let Some(thread) = self.thread(slot) else {
             return;
         };
+        if thread.ceiling.take().is_some() && thread.relation == Relation::Open {
+            self.consider(slot, None);
+            return;
+        }
         if thread.relation != Relation::Refused {
             return;
         }
@@ -276,6 +238,12 @@ impl<A: Actuator> Controller<A> {
 
     /// Takes the thread's wish back, and its reservation.
     pub(crate) fn withdraw(&mut self, slot: Slot, why: Why, now: Instant) {
+        let fixed = self
+            .thread(slot)
+            .is_some_and(|thread| thread.fixed.is_some());
+        if fixed && why != Why::Finished {
+            return;
+        }
         self.drop_claim(slot);
         if self
             .thread(slot)
@@ -285,7 +253,7 @@ impl<A: Actuator> Controller<A> {
         }
     }
 
-    fn release(&mut self, slot: Slot, why: Why, now: Instant) {
+    pub(crate) fn release(&mut self, slot: Slot, why: Why, now: Instant) {
         let Some(thread) = self.threads.get_mut(slot).and_then(Option::as_mut) else {
             return;
         };
@@ -301,6 +269,7 @@ impl<A: Actuator> Controller<A> {
             Ok(()) | Err(Refusal::Gone | Refusal::Settling { .. }) => {
                 self.hold(slot, None, now);
                 self.enter(task, What::Released, why, (old, None), now);
+                self.dismiss(slot, now);
             }
             Err(refusal @ Refusal::TakenOver { .. }) => {
                 self.yield_to_other(slot, Some(refusal), now);
@@ -319,6 +288,7 @@ impl<A: Actuator> Controller<A> {
             thread.relation = Relation::Gone;
         }
         self.hold(slot, None, now);
+        self.dismiss(slot, now);
     }
 
     /// Somebody else changed the thread, and wins.
@@ -352,7 +322,7 @@ impl<A: Actuator> Controller<A> {
         thread.figures.holds(held.map(|held| held.bandwidth()), now);
     }
 
-    fn enter(
+    pub(crate) fn enter(
         &mut self,
         task: Task,
         what: What,
@@ -379,7 +349,7 @@ struct Step {
     raises: bool,
 }
 
-fn bandwidth(reservation: Option<Reservation>) -> Bandwidth {
+pub(crate) fn bandwidth(reservation: Option<Reservation>) -> Bandwidth {
     reservation.map_or(Bandwidth::ZERO, |r| r.bandwidth())
 }
 

@@ -14,6 +14,7 @@
 //! thread and turn. A job costs a few look-ups and no system call; a wish goes to the supervisor only
 //! when hysteresis lets it pass, and the supervisor looks at all threads only when not all fits.
 
+mod asked;
 mod attempts;
 mod claims;
 mod controller;
@@ -32,11 +33,13 @@ mod roster;
 mod server;
 mod settings;
 mod speeds;
+mod squeeze;
 mod starving;
 mod thread;
 mod timers;
 mod times;
 mod trials;
+mod view;
 mod why;
 mod wishes;
 
@@ -49,4 +52,5 @@ pub use report::{Report, ResponseTimes, State, ThreadReport};
 pub use settings::{Method, PowerSettings, Settings, Weigh};
 pub use speeds::{AtSpeed, SpeedEntry, SpeedWhat, SpeedWhy};
 pub use times::Times;
+pub use view::View;
 pub use why::Why;

@@ -11,7 +11,7 @@ mod trust;
 use onbeat_decide::hysteresis::Hysteresis;
 use onbeat_decide::notification::Notification;
 use onbeat_infer::period::Analyser;
-use onbeat_model::{Burst, Capacity, Instant, Reservation, Rhythm, Span, Task};
+use onbeat_model::{Bandwidth, Burst, Capacity, Instant, Reservation, Rhythm, Span, Task};
 
 use crate::attempts::Attempts;
 use crate::claims::Place;
@@ -23,7 +23,7 @@ use told::Word;
 use trust::Trust;
 
 pub(crate) use told::Marked;
-pub(crate) use trial::TrialEnd;
+pub(crate) use trial::{Terms, TrialEnd};
 
 /// Of a thread that went astray, the bursts of so many of its last periods are listened to.
 const NEWS_PERIODS: u64 = 4;
@@ -57,6 +57,12 @@ pub(crate) struct Thread {
     pub(crate) hysteresis: Hysteresis,
     pub(crate) asked: Option<Why>,
     pub(crate) sampled: Option<(Instant, Span)>,
+    /// It holds this because it was asked for, whatever its rhythm.
+    pub(crate) fixed: Option<Reservation>,
+    /// Whoever it belongs to may not have more for it, for now.
+    pub(crate) ceiling: Option<Bandwidth>,
+    /// No sensor tells of it: it is here for what it holds alone.
+    pub(crate) unheard: bool,
     /// A timer is set to look at it.
     pub(crate) looked_after: bool,
     /// A timer is set to sample it.
@@ -68,6 +74,7 @@ pub(crate) struct Thread {
     rested: Option<Box<Kept>>,
     starving: Starving,
     on_trial: Option<Instant>,
+    terms: Option<Terms>,
     shown_on_trial: bool,
     trust: Trust,
     word: Option<Box<Word>>,
@@ -126,6 +133,9 @@ impl Thread {
             hysteresis: Hysteresis::new(settings.thresholds),
             asked: None,
             sampled: None,
+            fixed: None,
+            ceiling: None,
+            unheard: false,
             looked_after: false,
             is_sampled: false,
             analysis: Analysis::NotDue,
@@ -135,6 +145,7 @@ impl Thread {
             rested: None,
             starving: Starving::default(),
             on_trial: None,
+            terms: None,
             shown_on_trial: false,
             trust: Trust::default(),
             word: None,
@@ -326,19 +337,22 @@ impl Thread {
         capacity: &Capacity,
         stretch: f64,
     ) -> Option<(Reservation, Span)> {
+        if let Some(fixed) = self.fixed {
+            return Some((fixed, fixed.runtime()));
+        }
         let (job, period) = match &self.kept {
             Some(kept) => {
                 let raised = kept.runtime()?.scale(self.notification.factor());
                 (raised.scale(stretch), kept.rhythm().period)
             }
             None if self.on_trial.is_some() => {
-                let period = settings.trial_period;
-                (settings.trial_share.runtime_in(period), period)
+                let terms = self.terms.unwrap_or(Terms::of(settings));
+                (terms.share.runtime_in(terms.period), terms.period)
             }
             None => return None,
         };
         let wish = server::reservation(job, period, settings.shortest_runtime, capacity)?;
-        Some((wish, job))
+        Some((self.under_ceiling(wish, capacity)?, job))
     }
 
     /// Nothing more will come: counts the job at hand.

@@ -16,7 +16,7 @@ impl<A: Actuator> Controller<A> {
         }
     }
 
-    fn put_on_trial(&mut self, slot: Slot, task: TaskId, why: Why, now: Instant) {
+    pub(crate) fn put_on_trial(&mut self, slot: Slot, task: TaskId, why: Why, now: Instant) {
         self.trials_until = self.trials_until.max(now + TRIAL);
         self.timers.set(self.trials_until, Due::TrialOver(task));
         self.consider(slot, Some(why));

@@ -94,6 +94,14 @@ pub enum Why {
         /// For how long.
         since: Span,
     },
+    /// A program asked for just this.
+    AskedFor,
+    /// Who asked for it no longer wants it, or is gone.
+    TakenBack,
+    /// Nobody wants it to be kept on the beat any more.
+    Untracked,
+    /// It asked for real-time priority: on trial, for it may have a rhythm.
+    WantsPriority,
     /// It ended.
     Ended,
     /// onbeat ends.
@@ -148,6 +156,12 @@ impl fmt::Display for Why {
             }
             Self::RhythmLost => f.write_str("it lost its rhythm"),
             Self::Idle { since } => write!(f, "it has not run for {since}"),
+            Self::AskedFor => f.write_str("it was asked for"),
+            Self::TakenBack => f.write_str("who asked for it no longer holds it"),
+            Self::Untracked => f.write_str("nobody wants it to be kept on the beat any more"),
+            Self::WantsPriority => {
+                f.write_str("on trial: it asked for real-time priority, and may have a rhythm")
+            }
             Self::Ended => f.write_str("it ended"),
             Self::Finished => f.write_str("onbeat ends"),
             Self::Refused(refusal) => refusal.fmt(f),

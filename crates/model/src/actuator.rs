@@ -54,6 +54,14 @@ pub enum Refusal {
         /// What holds the rest, and what to do.
         advice: String,
     },
+    /// Whoever the task belongs to may not have that much.
+    #[error("no more than {left} is left of what its owner may have: {advice}")]
+    OverQuota {
+        /// What this task can have.
+        left: Bandwidth,
+        /// Which quota it is, and what to do.
+        advice: String,
+    },
     /// Possible, but not before the given time: the kernel has not let go of earlier bandwidth.
     #[error("not before {until:?}: the task's earlier reservation is still being counted")]
     Settling {

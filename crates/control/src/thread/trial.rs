@@ -1,6 +1,6 @@
 //! A thread's trials: a starving thread's chance to show its rhythm.
 
-use onbeat_model::{Burst, Instant, Span};
+use onbeat_model::{Bandwidth, Burst, Capacity, Instant, Reservation, Span};
 
 use super::{Heard, Relation, Thread};
 use crate::attempts::Attempts;
@@ -18,7 +18,61 @@ pub(crate) enum TrialEnd {
     NotOnTrial,
 }
 
+/// What a thread on trial is given.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Terms {
+    /// The share of a CPU.
+    pub(crate) share: Bandwidth,
+    /// In which period.
+    pub(crate) period: Span,
+}
+
+impl Terms {
+    /// What a starving thread gets.
+    pub(crate) const fn of(settings: &Settings) -> Self {
+        Self {
+            share: settings.trial_share,
+            period: settings.trial_period,
+        }
+    }
+}
+
 impl Thread {
+    /// Somebody says that it is worth a trial. False if it needs none: it has a rhythm, or what it asked
+    /// for, or is on trial.
+    pub(crate) fn try_out(&mut self, terms: Terms, now: Instant) -> bool {
+        let needs = self.kept.is_none() && self.on_trial.is_none() && self.fixed.is_none();
+        let may = needs && matches!(self.relation, Relation::Open);
+        if may {
+            self.begin_trial(now);
+            self.terms = Some(terms);
+        }
+        may
+    }
+
+    /// Nobody tells of it any more: what was known about its work is forgotten.
+    pub(crate) fn stop_listening(&mut self) {
+        self.last_rhythm = self.rhythm();
+        self.kept = None;
+        self.rested = None;
+        self.on_trial = None;
+        self.unheard = true;
+    }
+
+    /// As much of `wish` as its owner may have; none if that is too little to be put in force.
+    pub(crate) fn under_ceiling(
+        &self,
+        wish: Reservation,
+        capacity: &Capacity,
+    ) -> Option<Reservation> {
+        let Some(ceiling) = self.ceiling.filter(|&ceiling| ceiling < wish.bandwidth()) else {
+            return Some(wish);
+        };
+        let runtime = ceiling.runtime_in(wish.period());
+        (runtime >= capacity.shortest_runtime)
+            .then(|| Reservation::new(runtime, wish.deadline(), wish.period()).ok())?
+    }
+
     pub(super) fn starve(&mut self, burst: &Burst, settings: &Settings) -> Heard {
         if !self.may_be_tried(settings) || !self.starving.heard(burst) {
             return Heard::Nothing;
@@ -32,6 +86,7 @@ impl Thread {
         settings.trials
             && self.kept.is_none()
             && self.on_trial.is_none()
+            && self.fixed.is_none()
             && matches!(self.relation, Relation::Open)
     }
 
@@ -79,6 +134,7 @@ impl Thread {
             return TrialEnd::NotYet(end);
         }
         self.on_trial = None;
+        self.terms = None;
         TrialEnd::InVain
     }
 }

@@ -1,5 +1,6 @@
 //! The whole loop, in virtual time, between a scripted sensor and a scripted actuator.
 
+mod asked;
 mod beat;
 mod kernel;
 mod partitions;

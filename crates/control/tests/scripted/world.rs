@@ -245,7 +245,17 @@ impl Ran {
 }
 
 /// Plays the script from its first event to its last.
-pub(crate) fn play(mut script: Script, mut kernel: Kernel, settings: Settings) -> Ran {
+pub(crate) fn play(script: Script, kernel: Kernel, settings: Settings) -> Ran {
+    play_asking(script, kernel, settings, |_, _| {})
+}
+
+/// The same; `ask` may ask something of the loop after each turn.
+pub(crate) fn play_asking(
+    mut script: Script,
+    mut kernel: Kernel,
+    settings: Settings,
+    mut ask: impl FnMut(&mut Controller<Kernel>, Instant),
+) -> Ran {
     script.0.sort_by_key(Event::at);
     let began = script.0.first().map_or(Instant::ZERO, Event::at);
     let clock = Clock::new(Cell::new(began));
@@ -257,7 +267,8 @@ pub(crate) fn play(mut script: Script, mut kernel: Kernel, settings: Settings) -
     };
     let mut controller = Controller::new(settings, kernel);
     let (mut journal, mut speeds) = (Vec::new(), Vec::new());
-    let Ok(()) = drive(&mut sensor, &mut controller, |_, controller| {
+    let Ok(()) = drive(&mut sensor, &mut controller, |sensor, controller| {
+        ask(controller, sensor.now());
         journal.extend(controller.journal());
         speeds.extend(controller.speed_journal());
         Next::Continue
