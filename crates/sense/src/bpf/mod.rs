@@ -12,9 +12,11 @@ pub mod listener;
 mod load;
 mod shared;
 mod skeleton;
+mod waker;
 mod wire;
 
 use std::io::Read;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -26,6 +28,7 @@ pub use features::probe;
 use listener::Listener;
 use load::Attached;
 use shared::{Request, Shared};
+pub use waker::Waker;
 
 use crate::executable;
 use crate::workload::Workload;
@@ -43,6 +46,8 @@ pub struct Options {
     pub most_tasks: u32,
     /// Where the programs hook in.
     pub hooks: Hooks,
+    /// There may be others to track when the last tracked task is gone: it is not the end then.
+    pub endless: bool,
 }
 
 /// Where the tracer's programs hook into the kernel.
@@ -65,6 +70,7 @@ impl Default for Options {
             buffer_bytes: 1 << 20,
             most_tasks: 4096,
             hooks: Hooks::Probe,
+            endless: false,
         }
     }
 }
@@ -92,6 +98,8 @@ pub struct BpfSensor {
     most_tasks: u32,
     hooks: Hooks,
     has_tracked: bool,
+    endless: bool,
+    waker: Waker,
     workload: Workload,
 }
 
@@ -116,6 +124,8 @@ impl BpfSensor {
             most_tasks: options.most_tasks,
             hooks: loaded.hooks,
             has_tracked: false,
+            endless: options.endless,
+            waker: Waker::new().map_err(|e| Error::kernel("make an event descriptor")(e.into()))?,
             workload: Workload::default(),
         })
     }
@@ -124,6 +134,12 @@ impl BpfSensor {
     #[must_use]
     pub fn tracked(&self) -> u64 {
         self.shared.alive()
+    }
+
+    /// What another thread ends a [`poll`](Sensor::poll) with before its time.
+    #[must_use]
+    pub fn waker(&self) -> Waker {
+        self.waker.clone()
     }
 
     /// Where the programs hooked in: never [`Hooks::Probe`].
@@ -237,13 +253,17 @@ impl Sensor for BpfSensor {
         let until = self.now() + timeout;
         let heard = events.len();
         loop {
-            let over = self.has_tracked && self.shared.alive() == 0;
+            let over = !self.endless && self.has_tracked && self.shared.alive() == 0;
             let seen = events.len();
-            let urgent = self.collect(events)?;
+            let urgent = self.collect(events)? | self.waker.was_woken();
             self.listener.hear(&events[seen..]);
             self.listen(self.now());
             let left = until.since(self.now());
-            if over || urgent || left.is_zero() || !wait(&self.ring_fd, left)? {
+            if over
+                || urgent
+                || left.is_zero()
+                || !wait([self.ring_fd.as_fd(), self.waker.as_fd()], left)?
+            {
                 for event in &events[heard..] {
                     if let Event::Exited { task, .. } = event {
                         self.workload.forget(*task);
@@ -281,20 +301,19 @@ fn process_of(tid: u32) -> u32 {
         .unwrap_or(tid)
 }
 
-/// Sleeps until the ring buffer's producer wakes us or `longest` is over; false if a signal came.
-fn wait(ring: &std::os::fd::OwnedFd, longest: Span) -> Result<bool, Error> {
-    use std::os::fd::AsRawFd;
-    let mut poll = libc::pollfd {
-        fd: ring.as_raw_fd(),
+/// Sleeps until one of `sources` has something to say or `longest` is over; false if a signal came.
+fn wait(sources: [BorrowedFd<'_>; 2], longest: Span) -> Result<bool, Error> {
+    let mut polls = sources.map(|source| libc::pollfd {
+        fd: source.as_raw_fd(),
         events: libc::POLLIN,
         revents: 0,
-    };
+    });
     let timeout = libc::timespec {
         tv_sec: (longest.as_ns() / 1_000_000_000) as libc::time_t,
         tv_nsec: (longest.as_ns() % 1_000_000_000) as libc::c_long,
     };
-    // SAFETY: one pollfd and one timespec that outlive the call, and no signal mask.
-    if unsafe { libc::ppoll(&mut poll, 1, &timeout, std::ptr::null()) } >= 0 {
+    // SAFETY: two pollfds and one timespec that outlive the call, and no signal mask.
+    if unsafe { libc::ppoll(polls.as_mut_ptr(), 2, &timeout, std::ptr::null()) } >= 0 {
         return Ok(true);
     }
     match std::io::Error::last_os_error() {
