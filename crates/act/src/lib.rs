@@ -15,8 +15,10 @@ pub mod extensible;
 pub mod kernel;
 mod limits;
 pub mod own;
+mod priorities;
 mod reserved;
 pub mod restore;
 pub mod task;
 
 pub use deadline::{DeadlineActuator, Options, may_reserve};
+pub use priorities::{Priorities, Priority};
