@@ -52,6 +52,12 @@ pub(crate) enum Command {
     /// Ends when they have all ended, or on Ctrl-C; everything changed is then put back. Needs root
     /// (or CAP_SYS_NICE, CAP_BPF and CAP_PERFMON).
     Attach(AttachArgs),
+    /// Serve ordinary users: reservations within quotas, over D-Bus
+    ///
+    /// The system service, which systemd starts: org.onbeat.Manager1 and org.freedesktop.RealtimeKit1 on the
+    /// system bus (or the one that DBUS_SYSTEM_BUS_ADDRESS names). SIGTERM ends it, and everybody gets back
+    /// what he had. Needs root, or CAP_SYS_NICE, CAP_BPF, CAP_PERFMON and CAP_SYS_PTRACE.
+    Daemon(DaemonArgs),
     /// Record what a program's threads do, for `onbeat analyze`
     ///
     /// Changes nothing. Ends when the program ends, or on Ctrl-C. Needs root (or CAP_BPF and
@@ -111,6 +117,14 @@ pub(crate) struct AttachArgs {
     /// The processes to keep on the beat, with all their threads
     #[arg(required = true, value_name = "PID")]
     pub(crate) pids: Vec<u32>,
+}
+
+/// `onbeat daemon`.
+#[derive(Debug, Args)]
+pub(crate) struct DaemonArgs {
+    /// Where it is noted what has to be put back.
+    #[command(flatten)]
+    pub(crate) state: StateDirectory,
 }
 
 /// `onbeat record`.

@@ -3,6 +3,7 @@
 pub(crate) mod analyze;
 pub(crate) mod attach;
 mod compare;
+pub(crate) mod daemon;
 pub(crate) mod doctor;
 pub(crate) mod generate;
 mod keep;

@@ -31,6 +31,7 @@ fn main() -> ExitCode {
     let result = match &cli.command {
         Command::Run(args) => commands::run::run(args),
         Command::Attach(args) => commands::attach::run(args),
+        Command::Daemon(args) => commands::daemon::run(args),
         Command::Analyze(args) => commands::analyze::run(args),
         Command::Doctor(args) => commands::doctor::run(args),
         Command::Record(args) => commands::record::run(args),

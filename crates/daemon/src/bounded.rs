@@ -1,0 +1,107 @@
+//! An actuator that keeps everybody within his quotas: the one place through which every reservation goes,
+//! whoever asked for it and whatever the loop makes of it.
+
+use onbeat_model::{
+    Actuator, Bandwidth, Capacity, Refusal, Reservation, Speed, Speeds, Standing, TaskId,
+};
+
+use crate::book::Shared;
+use crate::quota::Objection;
+
+/// See the file's head.
+#[derive(Debug)]
+pub struct Bounded<A> {
+    inner: A,
+    book: Shared,
+}
+
+impl<A: Actuator> Bounded<A> {
+    /// `inner`, as far as the book's quotas go.
+    pub const fn new(inner: A, book: Shared) -> Self {
+        Self { inner, book }
+    }
+
+    fn charge(&self, task: TaskId, bandwidth: Bandwidth) {
+        self.book.borrow_mut().ledger.charge(task, bandwidth);
+    }
+
+    fn noticed(&self, task: TaskId, standing: Standing) -> Standing {
+        if !matches!(standing, Standing::Held(_)) {
+            self.charge(task, Bandwidth::ZERO);
+        }
+        standing
+    }
+}
+
+impl<A: Actuator> Actuator for Bounded<A> {
+    fn reserve(&mut self, task: TaskId, reservation: Reservation) -> Result<(), Refusal> {
+        let admitted = self.book.borrow().ledger.admits(task, reservation);
+        if let Err(objection) = admitted {
+            let left = match objection {
+                Objection::Bandwidth { left, .. } => left,
+                _ => Bandwidth::ZERO,
+            };
+            return Err(Refusal::OverQuota {
+                left,
+                advice: objection.to_string(),
+            });
+        }
+        let answer = self.inner.reserve(task, reservation);
+        match &answer {
+            Ok(()) => self.charge(task, reservation.bandwidth()),
+            Err(Refusal::Gone | Refusal::TakenOver { .. }) => self.charge(task, Bandwidth::ZERO),
+            Err(_) => {}
+        }
+        answer
+    }
+
+    fn release(&mut self, task: TaskId) -> Result<(), Refusal> {
+        let answer = self.inner.release(task);
+        if matches!(
+            answer,
+            Ok(()) | Err(Refusal::Gone | Refusal::TakenOver { .. })
+        ) {
+            self.charge(task, Bandwidth::ZERO);
+        }
+        answer
+    }
+
+    fn standing(&mut self, task: TaskId) -> Standing {
+        let standing = self.inner.standing(task);
+        self.noticed(task, standing)
+    }
+
+    fn standing_of_running(&mut self, task: TaskId) -> Standing {
+        let standing = self.inner.standing_of_running(task);
+        self.noticed(task, standing)
+    }
+
+    fn ended(&mut self, task: TaskId) {
+        self.inner.ended(task);
+        self.charge(task, Bandwidth::ZERO);
+    }
+
+    fn capacity(&self) -> Capacity {
+        self.inner.capacity()
+    }
+
+    fn partitions(&self) -> Vec<Bandwidth> {
+        self.inner.partitions()
+    }
+
+    fn place(&mut self, process: u32, partition: usize) -> Result<(), Refusal> {
+        self.inner.place(process, partition)
+    }
+
+    fn speeds(&self) -> Option<Speeds> {
+        self.inner.speeds()
+    }
+
+    fn set_speed(&mut self, speed: Speed) -> Result<(), Refusal> {
+        self.inner.set_speed(speed)
+    }
+
+    fn release_speed(&mut self) -> Result<(), Refusal> {
+        self.inner.release_speed()
+    }
+}

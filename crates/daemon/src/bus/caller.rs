@@ -1,0 +1,158 @@
+//! Who calls, and whether he may: by what the bus says of his connection, never by what he says himself.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use onbeat_model::Instant;
+use zbus::Connection;
+use zbus::fdo::ConnectionCredentials;
+use zbus::message::Header;
+
+use super::clients::Clients;
+use super::polkit;
+use crate::fault::Fault;
+use crate::flood::Flood;
+use crate::person::{self, Person};
+use crate::request::Caller;
+use crate::target::Target;
+
+/// What is to be permitted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Action {
+    /// To have one's own tasks tracked, reserved for and prioritised, within quotas.
+    ManageOwnTasks,
+    /// The same of other users' tasks.
+    ManageOtherTasks,
+    /// To have the configuration read anew.
+    Reload,
+}
+
+/// Finds out who calls.
+#[derive(Clone, Debug)]
+pub(crate) struct Callers {
+    clients: Arc<Clients>,
+    flood: Arc<Mutex<Flood>>,
+}
+
+impl Callers {
+    pub(crate) fn new(clients: Arc<Clients>) -> Self {
+        Self {
+            clients,
+            flood: Arc::default(),
+        }
+    }
+
+    /// Who sent the message, if he is to be answered at all.
+    pub(super) async fn of(
+        &self,
+        header: &Header<'_>,
+        connection: &Connection,
+    ) -> Result<Caller, Fault> {
+        let sender = header
+            .sender()
+            .ok_or_else(|| Fault::NotPermitted("a call without a sender".to_owned()))?;
+        let entry = self.clients.enter(sender.as_str());
+        let person = match entry.person {
+            Some(person) => person,
+            None => {
+                let person = ask(connection, sender.as_str()).await.inspect_err(|_| {
+                    self.clients.leave(sender.as_str());
+                })?;
+                let person = Arc::new(person);
+                self.clients.know(sender.as_str(), &person);
+                person
+            }
+        };
+        let mut flood = self.flood.lock().unwrap_or_else(PoisonError::into_inner);
+        if flood.admits(person.uid, now()) {
+            Ok(Caller {
+                client: entry.client,
+                person,
+            })
+        } else {
+            Err(Fault::TooManyCalls(
+                "more than a hundred calls a second: ask again later".to_owned(),
+            ))
+        }
+    }
+
+    /// The thread `tid`, of `process` if that is told, if the caller may have something done to it.
+    pub(super) async fn target(
+        &self,
+        caller: &Caller,
+        (tid, process): (u32, Option<u32>),
+        header: &Header<'_>,
+        connection: &Connection,
+    ) -> Result<Target, Fault> {
+        let target = Target::find(tid, process)?;
+        let action = if target.uid == caller.person.uid {
+            Action::ManageOwnTasks
+        } else {
+            Action::ManageOtherTasks
+        };
+        self.permit(caller, action, header, connection)
+            .await
+            .map_err(|fault| match fault {
+                Fault::NotPermitted(_) if action == Action::ManageOtherTasks => {
+                    Fault::NotPermitted(format!(
+                        "task {tid} belongs to {}: only he, or an administrator, may do that",
+                        person::name_of(target.uid)
+                    ))
+                }
+                other => other,
+            })?;
+        Ok(target)
+    }
+
+    /// Whether the caller may do that: root may, and otherwise polkit decides. Where there is no polkit, he may
+    /// do what he likes with his own tasks, within his quotas.
+    pub(super) async fn permit(
+        &self,
+        caller: &Caller,
+        action: Action,
+        header: &Header<'_>,
+        connection: &Connection,
+    ) -> Result<(), Fault> {
+        if caller.person.is_root() {
+            return Ok(());
+        }
+        let permitted = match polkit::permits(connection, header, action).await {
+            Some(permitted) => permitted,
+            None => action == Action::ManageOwnTasks,
+        };
+        if permitted {
+            Ok(())
+        } else {
+            Err(Fault::NotPermitted(format!(
+                "that needs the permission {} of polkit",
+                polkit::name(action)
+            )))
+        }
+    }
+}
+
+async fn ask(connection: &Connection, name: &str) -> Result<Person, Fault> {
+    let answer = connection
+        .call_method(
+            Some("org.freedesktop.DBus"),
+            "/org/freedesktop/DBus",
+            Some("org.freedesktop.DBus"),
+            "GetConnectionCredentials",
+            &name,
+        )
+        .await
+        .and_then(|reply| reply.body().deserialize::<ConnectionCredentials>());
+    let unknown = |error: zbus::Error| {
+        Fault::NotPermitted(format!("the bus does not say who calls: {error}"))
+    };
+    let credentials = answer.map_err(unknown)?;
+    let uid = credentials
+        .unix_user_id()
+        .ok_or_else(|| Fault::NotPermitted("the bus does not say who calls".to_owned()))?;
+    let groups = credentials.unix_group_ids().cloned().unwrap_or_default();
+    Ok(Person::look_up(uid, &groups))
+}
+
+/// CLOCK_MONOTONIC.
+fn now() -> Instant {
+    onbeat_act::clock::now()
+}

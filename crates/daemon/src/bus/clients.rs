@@ -1,0 +1,83 @@
+//! Who is on the bus: a connection that is gone holds nothing any more.
+//!
+//! A connection is entered before the bus is asked whose it is. So either the bus says that it is gone, or its
+//! leaving is told after it was entered, and marks the entry; and whoever grants something looks at the mark.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use anyhow::Context;
+use zbus::blocking::Connection;
+use zbus::names::BusName;
+use zbus::zvariant::Optional;
+
+use super::name_changes;
+use crate::person::Person;
+use crate::request::{Client, Door};
+
+/// A connection, and whose it is as soon as that is known.
+#[derive(Clone, Debug)]
+pub(super) struct Entry {
+    pub(super) client: Arc<Client>,
+    pub(super) person: Option<Arc<Person>>,
+}
+
+/// See the file's head.
+#[derive(Debug, Default)]
+pub(crate) struct Clients(Mutex<HashMap<String, Entry>>);
+
+impl Clients {
+    /// The connection of this name; entered if it is new.
+    pub(super) fn enter(&self, name: &str) -> Entry {
+        let mut clients = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let new = || Entry {
+            client: Arc::new(Client::new(name)),
+            person: None,
+        };
+        clients.entry(name.to_owned()).or_insert_with(new).clone()
+    }
+
+    /// It is this person's.
+    pub(super) fn know(&self, name: &str, person: &Arc<Person>) {
+        let mut clients = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(entry) = clients.get_mut(name) {
+            entry.person = Some(Arc::clone(person));
+        }
+    }
+
+    /// It is gone; the entry, if there was one.
+    pub(super) fn leave(&self, name: &str) -> Option<Arc<Client>> {
+        let mut clients = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let entry = clients.remove(name)?;
+        entry.client.leave();
+        Some(entry.client)
+    }
+}
+
+/// Watches connections leave the bus, from now on, on a thread of its own.
+pub(super) fn watch(
+    connection: &Connection,
+    clients: Arc<Clients>,
+    door: Door,
+) -> anyhow::Result<()> {
+    let changes = name_changes(connection).context("cannot watch the bus")?;
+    let watch = move || {
+        for message in changes.flatten() {
+            let body = message.body();
+            type Change<'a> = (BusName<'a>, Optional<&'a str>, Optional<&'a str>);
+            let Ok((BusName::Unique(name), _, new)) = body.deserialize::<Change<'_>>() else {
+                continue;
+            };
+            if new.is_none()
+                && let Some(client) = clients.leave(name.as_str())
+            {
+                door.left(Arc::clone(&client.name));
+            }
+        }
+    };
+    std::thread::Builder::new()
+        .name("bus-clients".to_owned())
+        .spawn(watch)
+        .context("cannot start a thread")?;
+    Ok(())
+}

@@ -1,0 +1,287 @@
+//! `org.onbeat.Manager1`: what onbeat offers on the bus.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use anyhow::Context;
+use async_channel::Receiver;
+use onbeat_model::{Reservation, Span};
+use zbus::message::Header;
+use zbus::zvariant::OwnedValue;
+use zbus::{Connection, interface};
+
+use super::caller::Action;
+use super::words::{Error, Properties, Times, body, children, counted, described};
+use super::{Callers, NAME};
+use crate::fault::Fault;
+use crate::keeper::Change;
+use crate::request::{Caller, Door, Figures, Request};
+
+/// Where the object is.
+pub(super) const PATH: &str = "/org/onbeat/Manager1";
+
+/// Who wants to be told of changes: connection and user.
+type Subscribers = Arc<Mutex<HashSet<(String, u32)>>>;
+
+/// How many connections are told of changes at most.
+const MOST_SUBSCRIBERS: usize = 256;
+
+/// The object.
+pub(super) struct Manager {
+    door: Door,
+    callers: Callers,
+    subscribers: Subscribers,
+}
+
+impl Manager {
+    pub(super) fn new(door: Door, callers: Callers) -> Self {
+        Self {
+            door,
+            callers,
+            subscribers: Subscribers::default(),
+        }
+    }
+
+    pub(super) fn subscribers(&self) -> Subscribers {
+        Arc::clone(&self.subscribers)
+    }
+}
+
+/// Everything here is documented where it is introspected.
+#[interface(name = "org.onbeat.Manager1")]
+impl Manager {
+    /// Keeps a process on the beat with all its threads, or one thread of a process: those that have a
+    /// rhythm get a reservation that follows it. Option "children" (b): the processes that it starts, too.
+    /// Holds until Untrack, or until the caller leaves the bus.
+    async fn track(
+        &self,
+        task: u32,
+        options: HashMap<String, OwnedValue>,
+        #[zbus(header)] header: Header<'_>,
+        #[zbus(connection)] connection: &Connection,
+    ) -> Result<(), Error> {
+        let caller = self.callers.of(&header, connection).await?;
+        let children = children(&options)?;
+        let target = self
+            .callers
+            .target(&caller, (task, None), &header, connection)
+            .await?;
+        let request = |reply| Request::Track {
+            caller,
+            target,
+            children,
+            reply,
+        };
+        Ok(self.door.ask(request).await?)
+    }
+
+    /// No longer keeps on the beat what this connection had tracked: it gets back what it had before.
+    async fn untrack(
+        &self,
+        task: u32,
+        #[zbus(header)] header: Header<'_>,
+        #[zbus(connection)] connection: &Connection,
+    ) -> Result<(), Error> {
+        let caller = self.callers.of(&header, connection).await?;
+        let target = self
+            .callers
+            .target(&caller, (task, None), &header, connection)
+            .await?;
+        let request = |reply| Request::Untrack {
+            caller,
+            target,
+            reply,
+        };
+        Ok(self.door.ask(request).await?)
+    }
+
+    /// Gives a thread a reservation of just this size, in nanoseconds: runtime in each period, before the
+    /// deadline. Asked again, it is changed. Holds until Release, or until the caller leaves the bus.
+    async fn reserve(
+        &self,
+        thread: u32,
+        runtime_ns: u64,
+        deadline_ns: u64,
+        period_ns: u64,
+        #[zbus(header)] header: Header<'_>,
+        #[zbus(connection)] connection: &Connection,
+    ) -> Result<(), Error> {
+        let caller = self.callers.of(&header, connection).await?;
+        let [runtime, deadline, period] = [runtime_ns, deadline_ns, period_ns].map(Span::from_ns);
+        let reservation = Reservation::new(runtime, deadline, period)
+            .map_err(|error| Fault::Invalid(error.to_string()))?;
+        let target = self
+            .callers
+            .target(&caller, (thread, None), &header, connection)
+            .await?;
+        let request = |reply| Request::Reserve {
+            caller,
+            target,
+            reservation,
+            reply,
+        };
+        Ok(self.door.ask(request).await?)
+    }
+
+    /// Takes back what Reserve gave: the thread gets back what it had before, or, if it is kept on the beat,
+    /// what its rhythm asks for.
+    async fn release(
+        &self,
+        thread: u32,
+        #[zbus(header)] header: Header<'_>,
+        #[zbus(connection)] connection: &Connection,
+    ) -> Result<(), Error> {
+        let caller = self.callers.of(&header, connection).await?;
+        let target = self
+            .callers
+            .target(&caller, (thread, None), &header, connection)
+            .await?;
+        let request = |reply| Request::Release {
+            caller,
+            target,
+            reply,
+        };
+        Ok(self.door.ask(request).await?)
+    }
+
+    /// The caller's threads that are tracked or reserved for; root is told of everybody's.
+    #[zbus(out_args("threads"))]
+    async fn list(
+        &self,
+        #[zbus(header)] header: Header<'_>,
+        #[zbus(connection)] connection: &Connection,
+    ) -> Result<Vec<Properties>, Error> {
+        let caller = self.callers.of(&header, connection).await?;
+        let items = self
+            .door
+            .ask(|reply| Request::List { caller, reply })
+            .await?;
+        Ok(items.iter().map(described).collect())
+    }
+
+    /// How much there is of everything, and the caller's own quota.
+    #[zbus(out_args("statistics"))]
+    async fn get_statistics(
+        &self,
+        #[zbus(header)] header: Header<'_>,
+        #[zbus(connection)] connection: &Connection,
+    ) -> Result<Properties, Error> {
+        let caller = self.callers.of(&header, connection).await?;
+        let figures = self.figures(caller).await?;
+        Ok(counted(&figures))
+    }
+
+    /// From now on this connection is sent the signal Changed, for the caller's threads; root for
+    /// everybody's.
+    async fn subscribe(
+        &self,
+        #[zbus(header)] header: Header<'_>,
+        #[zbus(connection)] connection: &Connection,
+    ) -> Result<(), Error> {
+        let caller = self.callers.of(&header, connection).await?;
+        let mut subscribers = self
+            .subscribers
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        let his = subscribers
+            .iter()
+            .filter(|(_, uid)| *uid == caller.person.uid);
+        if his.count() >= MOST_SUBSCRIBERS / 8 || subscribers.len() >= MOST_SUBSCRIBERS {
+            return Err(Error::OverQuota(
+                "too many connections are told of changes: unsubscribe one".to_owned(),
+            ));
+        }
+        subscribers.insert((caller.client.name.to_string(), caller.person.uid));
+        Ok(())
+    }
+
+    /// No longer.
+    async fn unsubscribe(
+        &self,
+        #[zbus(header)] header: Header<'_>,
+        #[zbus(connection)] connection: &Connection,
+    ) -> Result<(), Error> {
+        let caller = self.callers.of(&header, connection).await?;
+        self.subscribers
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .remove(&(caller.client.name.to_string(), caller.person.uid));
+        Ok(())
+    }
+
+    /// Reads the configuration anew. What is reserved stays. If it has a mistake, the old one stays in force,
+    /// and the mistake is in the log.
+    async fn reload(
+        &self,
+        #[zbus(header)] header: Header<'_>,
+        #[zbus(connection)] connection: &Connection,
+    ) -> Result<(), Error> {
+        let caller = self.callers.of(&header, connection).await?;
+        self.callers
+            .permit(&caller, Action::Reload, &header, connection)
+            .await?;
+        Ok(self.door.ask(|reply| Request::Reload { reply }).await?)
+    }
+
+    /// Something was done to a thread: "reserved", "changed", "released", "refused" or "taken-over". Times are
+    /// those of the old and the new reservation: runtime, deadline and period in nanoseconds, three zeroes for
+    /// none. Sent to those who
+    /// subscribed, as far as they keep up.
+    #[zbus(signal)]
+    async fn changed(
+        emitter: &zbus::object_server::SignalEmitter<'_>,
+        thread: u32,
+        process: u32,
+        name: &str,
+        what: &str,
+        why: &str,
+        times: (Times, Times),
+    ) -> zbus::Result<()>;
+
+    /// The version of onbeat.
+    #[zbus(property(emits_changed_signal = "const"))]
+    async fn version(&self) -> &'static str {
+        env!("CARGO_PKG_VERSION")
+    }
+}
+
+impl Manager {
+    async fn figures(&self, caller: Caller) -> Result<Figures, Fault> {
+        self.door
+            .ask(|reply| Request::Count { caller, reply })
+            .await
+    }
+}
+
+/// Tells subscribers of changes, from now on, on a thread of its own. One that is gone is forgotten.
+pub(super) fn tell(
+    connection: &zbus::blocking::Connection,
+    changes: Receiver<Change>,
+    subscribers: Subscribers,
+) -> anyhow::Result<()> {
+    let connection = connection.clone();
+    let tell = move || {
+        while let Ok(change) = changes.recv_blocking() {
+            let to: Vec<(String, u32)> = subscribers
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .iter()
+                .filter(|(_, uid)| *uid == 0 || *uid == change.uid)
+                .cloned()
+                .collect();
+            for (name, _) in to {
+                if connection
+                    .emit_signal(Some(name.as_str()), PATH, NAME, "Changed", &body(&change))
+                    .is_err()
+                {
+                    return;
+                }
+            }
+        }
+    };
+    std::thread::Builder::new()
+        .name("bus-changes".to_owned())
+        .spawn(tell)
+        .context("cannot start a thread")?;
+    Ok(())
+}

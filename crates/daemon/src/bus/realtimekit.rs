@@ -1,0 +1,237 @@
+//! `org.freedesktop.RealtimeKit1`: its clients are served as they are.
+//!
+//! Methods, properties, limits and errors are RealtimeKit's. What a client gets is more: see
+//! `docs/realtimekit.md`.
+
+use onbeat_act::Priority;
+use onbeat_model::Span;
+use zbus::message::Header;
+use zbus::{Connection, fdo, interface};
+
+use super::Callers;
+use crate::fault::Fault;
+use crate::request::{Door, Request};
+
+/// What is granted at most.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// The highest real-time priority.
+    pub priority: u32,
+    /// The lowest nice level.
+    pub nice: i32,
+    /// The longest RLIMIT_RTTIME that a client may have.
+    pub rttime: Span,
+}
+
+impl Default for Limits {
+    /// RealtimeKit's own.
+    fn default() -> Self {
+        Self {
+            priority: 20,
+            nice: -15,
+            rttime: Span::from_ms(200),
+        }
+    }
+}
+
+/// The object.
+pub(super) struct RealtimeKit {
+    door: Door,
+    callers: Callers,
+    limits: Limits,
+}
+
+impl RealtimeKit {
+    pub(super) const fn new(door: Door, callers: Callers, limits: Limits) -> Self {
+        Self {
+            door,
+            callers,
+            limits,
+        }
+    }
+
+    async fn prioritise(
+        &self,
+        (thread, process): (u64, Option<u64>),
+        priority: Priority,
+        header: &Header<'_>,
+        connection: &Connection,
+    ) -> fdo::Result<()> {
+        let caller = self.callers.of(header, connection).await.map_err(error)?;
+        let none = |_| error(Fault::NoSuchTask(format!("there is no task {thread}")));
+        let tid = u32::try_from(thread).map_err(none)?;
+        let process = process.map(u32::try_from).transpose().map_err(none)?;
+        let target = self
+            .callers
+            .target(&caller, (tid, process), header, connection)
+            .await
+            .map_err(error)?;
+        if let Priority::RealTime(_) = priority {
+            self.within_rttime(target.task.pid).map_err(error)?;
+        }
+        let request = |reply| Request::Prioritise {
+            caller,
+            target,
+            priority,
+            reply,
+        };
+        self.door.ask(request).await.map_err(error)
+    }
+
+    /// A real-time thread that never sleeps stops the machine; RLIMIT_RTTIME ends it before. RealtimeKit
+    /// demands that limit of a client, and so do we.
+    fn within_rttime(&self, process: u32) -> Result<(), Fault> {
+        let most = i64::try_from(self.limits.rttime.as_ns() / 1000).unwrap_or(i64::MAX);
+        let limit = hard_rttime_us(process);
+        if limit.is_some_and(|limit| i64::try_from(limit).is_ok_and(|limit| limit <= most)) {
+            return Ok(());
+        }
+        Err(Fault::NotPermitted(format!(
+            "process {process} must limit RLIMIT_RTTIME to {most} us first (setrlimit(2))"
+        )))
+    }
+
+    fn priority(&self, priority: u32) -> fdo::Result<Priority> {
+        if (1..=self.limits.priority).contains(&priority) {
+            Ok(Priority::RealTime(priority))
+        } else {
+            Err(fdo::Error::AccessDenied(format!(
+                "real-time priority {priority} is not granted: ask for 1 to {} (MaxRealtimePriority)",
+                self.limits.priority
+            )))
+        }
+    }
+
+    fn nice(&self, nice: i32) -> fdo::Result<Priority> {
+        if (self.limits.nice..=19).contains(&nice) {
+            Ok(Priority::Nice(nice))
+        } else {
+            Err(fdo::Error::AccessDenied(format!(
+                "nice level {nice} is not granted: ask for {} (MinNiceLevel) to 19",
+                self.limits.nice
+            )))
+        }
+    }
+}
+
+/// RealtimeKit's methods, with its names and types.
+#[interface(name = "org.freedesktop.RealtimeKit1")]
+impl RealtimeKit {
+    /// Gives a thread of the caller's process real-time scheduling.
+    async fn make_thread_realtime(
+        &self,
+        thread: u64,
+        priority: u32,
+        #[zbus(header)] header: Header<'_>,
+        #[zbus(connection)] connection: &Connection,
+    ) -> fdo::Result<()> {
+        let priority = self.priority(priority)?;
+        let process = calling_process(&header, connection).await?;
+        self.prioritise((thread, Some(process)), priority, &header, connection)
+            .await
+    }
+
+    /// The same for a thread of another process of the caller's user, for a broker (a portal) to call.
+    #[zbus(name = "MakeThreadRealtimeWithPID")]
+    async fn make_thread_realtime_with_pid(
+        &self,
+        process: u64,
+        thread: u64,
+        priority: u32,
+        #[zbus(header)] header: Header<'_>,
+        #[zbus(connection)] connection: &Connection,
+    ) -> fdo::Result<()> {
+        let priority = self.priority(priority)?;
+        self.prioritise((thread, Some(process)), priority, &header, connection)
+            .await
+    }
+
+    /// Gives a thread of the caller's process a nice level below zero.
+    async fn make_thread_high_priority(
+        &self,
+        thread: u64,
+        priority: i32,
+        #[zbus(header)] header: Header<'_>,
+        #[zbus(connection)] connection: &Connection,
+    ) -> fdo::Result<()> {
+        let priority = self.nice(priority)?;
+        let process = calling_process(&header, connection).await?;
+        self.prioritise((thread, Some(process)), priority, &header, connection)
+            .await
+    }
+
+    /// The same for a thread of another process of the caller's user.
+    #[zbus(name = "MakeThreadHighPriorityWithPID")]
+    async fn make_thread_high_priority_with_pid(
+        &self,
+        process: u64,
+        thread: u64,
+        priority: i32,
+        #[zbus(header)] header: Header<'_>,
+        #[zbus(connection)] connection: &Connection,
+    ) -> fdo::Result<()> {
+        let priority = self.nice(priority)?;
+        self.prioritise((thread, Some(process)), priority, &header, connection)
+            .await
+    }
+
+    /// The longest RLIMIT_RTTIME that a client may have, in microseconds.
+    #[zbus(property(emits_changed_signal = "const"), name = "RTTimeUSecMax")]
+    async fn rttime_usec_max(&self) -> i64 {
+        i64::try_from(self.limits.rttime.as_ns() / 1000).unwrap_or(i64::MAX)
+    }
+
+    /// The highest priority that is granted.
+    #[zbus(property(emits_changed_signal = "const"))]
+    async fn max_realtime_priority(&self) -> i32 {
+        i32::try_from(self.limits.priority).unwrap_or(i32::MAX)
+    }
+
+    /// The lowest nice level that is granted.
+    #[zbus(property(emits_changed_signal = "const"))]
+    async fn min_nice_level(&self) -> i32 {
+        self.limits.nice
+    }
+}
+
+/// The process that the bus says calls.
+async fn calling_process(header: &Header<'_>, connection: &Connection) -> fdo::Result<u64> {
+    let denied = || fdo::Error::AccessDenied("the bus does not say who calls".to_owned());
+    let sender = header.sender().ok_or_else(denied)?;
+    let reply = connection
+        .call_method(
+            Some("org.freedesktop.DBus"),
+            "/org/freedesktop/DBus",
+            Some("org.freedesktop.DBus"),
+            "GetConnectionUnixProcessID",
+            &sender.as_str(),
+        )
+        .await
+        .map_err(|_| denied())?;
+    let pid: u32 = reply.body().deserialize().map_err(|_| denied())?;
+    Ok(u64::from(pid))
+}
+
+/// The hard limit of RLIMIT_RTTIME in microseconds; none if it is unlimited, or cannot be read.
+fn hard_rttime_us(process: u32) -> Option<u64> {
+    let limits = std::fs::read_to_string(format!("/proc/{process}/limits")).ok()?;
+    let line = limits
+        .lines()
+        .find_map(|line| line.strip_prefix("Max realtime timeout"))?;
+    line.split_ascii_whitespace().nth(1)?.parse().ok()
+}
+
+/// RealtimeKit's names for what went wrong.
+fn error(fault: Fault) -> fdo::Error {
+    let text = fault.to_string();
+    match fault {
+        Fault::NotPermitted(_)
+        | Fault::OverQuota(_)
+        | Fault::TooManyCalls(_)
+        | Fault::TakenOver(_) => fdo::Error::AccessDenied(text),
+        Fault::NoSuchTask(_) => fdo::Error::FileNotFound(text),
+        Fault::NoRoom(_) | Fault::NotHeld(_) | Fault::Invalid(_) | Fault::Failed(_) => {
+            fdo::Error::Failed(text)
+        }
+    }
+}

@@ -1,0 +1,140 @@
+//! A sensor that lets through to the loop only what somebody asked for and may have: a program that starts
+//! a thousand threads is tracked as far as its owner's quota goes, and the rest is let go at once.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use onbeat_model::{Event, Flow, Follow, Instant, Sensor, Span, Task, TaskId};
+
+use crate::book::{Book, Root, Shared};
+use crate::target::Status;
+
+/// See the file's head.
+#[derive(Debug)]
+pub struct Gate<S> {
+    inner: S,
+    book: Shared,
+}
+
+impl<S: Sensor> Gate<S> {
+    /// `inner`, as far as the book says.
+    pub const fn new(inner: S, book: Shared) -> Self {
+        Self { inner, book }
+    }
+
+    /// The sensor itself.
+    pub const fn inner(&self) -> &S {
+        &self.inner
+    }
+
+    /// Lets go of the threads among `events` that are not to be tracked, and of what they did.
+    fn filter(&mut self, events: &mut Vec<Event>, from: usize) -> Result<(), S::Error> {
+        let mut refused = BTreeSet::new();
+        let mut book = self.book.borrow_mut();
+        for event in events.iter().skip(from) {
+            match event {
+                Event::Tracked { task, .. } if !is_wanted(&mut book, task) => {
+                    refused.insert(task.id);
+                }
+                Event::Renamed { task, .. }
+                    if task.id.tid == task.pid && changed_hands(&book, task) =>
+                {
+                    book.changed_hands.insert(task.pid);
+                }
+                Event::Exited { task, .. } => book.ended(*task),
+                _ => {}
+            }
+        }
+        drop(book);
+        if refused.is_empty() {
+            return Ok(());
+        }
+        let mut place = 0;
+        events.retain(|event| {
+            place += 1;
+            place <= from || !event.task().is_some_and(|task| refused.contains(&task))
+        });
+        for task in refused {
+            self.inner.untrack(task)?;
+        }
+        Ok(())
+    }
+}
+
+/// Whether somebody asked for this thread and may have it.
+fn is_wanted(book: &mut Book, task: &Task) -> bool {
+    if !book.roots.values().any(|root| root.pid == task.pid) {
+        adopt(book, task.pid);
+    }
+    book.admit(task).is_ok()
+}
+
+/// A process that one with `children` started is wanted by the same.
+fn adopt(book: &mut Book, pid: u32) {
+    let Some(status) = Status::read(pid) else {
+        return;
+    };
+    let parent = book
+        .roots
+        .values()
+        .find(|root| root.pid == status.parent && root.children);
+    let Some(parent) = parent else {
+        return;
+    };
+    let is_his = parent.person.is_root() || status.uid == Some(parent.person.uid);
+    let Ok(task) = onbeat_act::task::identify(pid) else {
+        return;
+    };
+    if is_his {
+        let root = Root {
+            pid,
+            task,
+            whole: true,
+            children: true,
+            person: Arc::clone(&parent.person),
+            holders: parent.holders.clone(),
+            threads: BTreeSet::new(),
+        };
+        book.roots.insert(task, root);
+    }
+}
+
+/// Whether another user's program runs there now: a set-user-ID one was executed.
+fn changed_hands(book: &Book, task: &Task) -> bool {
+    let root = book.roots.values().find(|root| root.pid == task.pid);
+    root.is_some_and(|root| {
+        !root.person.is_root()
+            && Status::read(task.pid).is_some_and(|now| now.uid != Some(root.person.uid))
+    })
+}
+
+impl<S: Sensor> Sensor for Gate<S> {
+    type Error = S::Error;
+
+    fn track(&mut self, tid: u32, follow: Follow) -> Result<(), Self::Error> {
+        self.inner.track(tid, follow)
+    }
+
+    fn untrack(&mut self, task: TaskId) -> Result<(), Self::Error> {
+        self.inner.untrack(task)
+    }
+
+    fn poll(&mut self, timeout: Span, events: &mut Vec<Event>) -> Result<Flow, Self::Error> {
+        let from = events.len();
+        let flow = self.inner.poll(timeout, events)?;
+        self.filter(events, from)?;
+        Ok(flow)
+    }
+
+    fn now(&self) -> Instant {
+        self.inner.now()
+    }
+
+    fn executed(&mut self, task: TaskId) -> Option<Span> {
+        self.inner.executed(task)
+    }
+
+    fn idle(&mut self) -> Option<Vec<Span>> {
+        self.inner.idle()
+    }
+}

@@ -1,0 +1,202 @@
+//! Between two turns of the loop: requests are carried out, and what is over is let go.
+//!
+//! Beside this file: `tracking`, `granting` and `raising`, one for each kind of thing that can be held;
+//! `telling`, what is answered and told to those who look on.
+
+mod granting;
+mod raising;
+mod telling;
+mod tracking;
+
+use async_channel::Receiver;
+use onbeat_act::Priorities;
+use onbeat_control::{Controller, Next};
+use onbeat_model::{Actuator, Instant, Sensor, Span};
+
+use crate::book::{Holder, Shared};
+use crate::fault::Fault;
+use crate::gate::Gate;
+use crate::request::Request;
+use granting::Waiting;
+pub use telling::{Change, Teller};
+
+/// How often it is looked whether what is held is still there.
+const HOUSEKEEPING: Span = Span::from_secs(1);
+/// How many requests are carried out between two turns: the rest waits, and the loop goes on.
+const REQUESTS_PER_TURN: usize = 64;
+
+/// The loop with its two ends, as requests change it.
+pub(crate) struct Loop<'a, S: Sensor, A: Actuator> {
+    pub(crate) sensor: &'a mut Gate<S>,
+    pub(crate) controller: &'a mut Controller<A>,
+    pub(crate) now: Instant,
+}
+
+/// See the file's head.
+pub struct Keeper {
+    book: Shared,
+    priorities: Priorities,
+    requests: Receiver<Request>,
+    waiting: Vec<Waiting>,
+    teller: Teller,
+    trial: Trial,
+    housekeeping: Instant,
+    reload: bool,
+}
+
+/// What a thread that asked for real-time priority gets at first.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Trial {
+    /// The share of a CPU.
+    pub share: onbeat_model::Bandwidth,
+    /// In which period.
+    pub period: Span,
+}
+
+impl Keeper {
+    /// One to whom nothing was asked yet.
+    #[must_use]
+    pub fn new(
+        book: Shared,
+        priorities: Priorities,
+        requests: Receiver<Request>,
+        teller: Teller,
+        trial: Trial,
+    ) -> Self {
+        Self {
+            book,
+            priorities,
+            requests,
+            waiting: Vec::new(),
+            teller,
+            trial,
+            housekeeping: Instant::ZERO,
+            reload: false,
+        }
+    }
+
+    /// Does what is to be done between two turns.
+    pub fn attend<S: Sensor, A: Actuator>(
+        &mut self,
+        sensor: &mut Gate<S>,
+        controller: &mut Controller<A>,
+    ) -> Next {
+        let now = sensor.now();
+        let mut the = Loop {
+            sensor,
+            controller,
+            now,
+        };
+        self.ask_again(&mut the);
+        for _ in 0..REQUESTS_PER_TURN {
+            let Ok(request) = self.requests.try_recv() else {
+                break;
+            };
+            self.carry_out(request, &mut the);
+        }
+        self.let_go_of_strangers(&mut the);
+        if now.since(self.housekeeping) >= HOUSEKEEPING {
+            self.housekeeping = now;
+            self.keep_house(&mut the);
+        }
+        self.teller.tell(the.controller, &self.book);
+        Next::Continue
+    }
+
+    /// Whether the configuration is to be read anew; asked once for each time.
+    pub fn wants_reload(&mut self) -> bool {
+        std::mem::take(&mut self.reload)
+    }
+
+    /// What is told at the end, when everything has been given back.
+    pub fn finish<A: Actuator>(&mut self, controller: &mut Controller<A>) {
+        self.teller.tell(controller, &self.book);
+    }
+
+    fn carry_out<S: Sensor, A: Actuator>(&mut self, request: Request, the: &mut Loop<'_, S, A>) {
+        match request {
+            Request::Track {
+                caller,
+                target,
+                children,
+                reply,
+            } => answer(&reply, self.track(&caller, &target, children, the)),
+            Request::Untrack {
+                caller,
+                target,
+                reply,
+            } => answer(&reply, self.untrack(&caller, &target, the)),
+            Request::Reserve {
+                caller,
+                target,
+                reservation,
+                reply,
+            } => self.reserve(caller, target, reservation, reply, the),
+            Request::Release {
+                caller,
+                target,
+                reply,
+            } => answer(&reply, self.release(&caller, &target, the)),
+            Request::Prioritise {
+                caller,
+                target,
+                priority,
+                reply,
+            } => answer(&reply, self.prioritise(&caller, &target, priority, the)),
+            Request::List { caller, reply } => {
+                answer(
+                    &reply,
+                    Ok(telling::list(&caller, &self.book, the.controller)),
+                );
+            }
+            Request::Count { caller, reply } => {
+                let figures = self
+                    .teller
+                    .count(&caller, &self.book, the.controller, the.now);
+                answer(&reply, Ok(figures));
+            }
+            Request::Reload { reply } => {
+                self.reload = true;
+                answer(&reply, Ok(()));
+            }
+            Request::Left(name) => self.forget_holder(&Holder::Client(name), the),
+        }
+    }
+
+    /// Nobody of that name wants anything any more.
+    fn forget_holder<S: Sensor, A: Actuator>(&mut self, holder: &Holder, the: &mut Loop<'_, S, A>) {
+        let dropped = self.book.borrow_mut().drop_holder(holder);
+        for task in dropped.grants {
+            self.take_back(task, the);
+        }
+        for root in dropped.roots {
+            self.let_go(root, the);
+        }
+    }
+
+    /// What has ended without the sensor's telling is forgotten.
+    fn keep_house<S: Sensor, A: Actuator>(&mut self, the: &mut Loop<'_, S, A>) {
+        let gone = |task: &onbeat_model::TaskId| !onbeat_act::task::is_alive(*task);
+        let book = self.book.borrow();
+        let grants: Vec<_> = book.grants.keys().copied().filter(gone).collect();
+        let roots: Vec<_> = book
+            .roots
+            .iter()
+            .filter(|(id, root)| root.threads.is_empty() && gone(id))
+            .map(|(id, _)| *id)
+            .collect();
+        drop(book);
+        for task in grants {
+            self.take_back(task, the);
+        }
+        for root in roots {
+            self.let_go(root, the);
+        }
+        self.forget_raised(gone);
+    }
+}
+
+/// Nobody may be waiting for the answer any more.
+fn answer<T>(reply: &crate::request::Reply<T>, what: Result<T, Fault>) {
+    let _ = reply.try_send(what);
+}

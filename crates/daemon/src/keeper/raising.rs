@@ -1,0 +1,69 @@
+//! What clients of RealtimeKit ask for. A thread gets at once what RealtimeKit would have given it, which
+//! stays under all that follows; is tracked; and gets a reservation on trial, in which its rhythm can show.
+//! If it has none, or the kernel refuses, it has what RealtimeKit would have given it.
+
+use onbeat_act::Priority;
+use onbeat_model::{Actuator, Sensor, TaskId};
+
+use super::{Keeper, Loop, Trial};
+use crate::book::Holder;
+use crate::fault::Fault;
+use crate::request::Caller;
+use crate::target::Target;
+
+impl Keeper {
+    pub(super) fn prioritise<S: Sensor, A: Actuator>(
+        &mut self,
+        caller: &Caller,
+        target: &Target,
+        priority: Priority,
+        the: &mut Loop<'_, S, A>,
+    ) -> Result<(), Fault> {
+        let task = target.task.id;
+        let known = self.priorities.tasks().any(|other| other == task);
+        if !known {
+            let mut book = self.book.borrow_mut();
+            let entered = book.ledger.enter(task, &caller.person);
+            entered.map_err(|objection| Fault::OverQuota(objection.to_string()))?;
+        }
+        // Under a reservation it has what it is to fall back to already.
+        let held = the
+            .controller
+            .view()
+            .any(|v| v.task.id == task && v.held.is_some());
+        if !(known && held)
+            && let Err(refusal) = self.priorities.raise(task, priority)
+        {
+            if !known {
+                self.book.borrow_mut().ledger.leave(task);
+            }
+            return Err(Fault::of_refusal(task.tid, &refusal));
+        }
+        if let Priority::RealTime(_) = priority {
+            // What cannot be tracked keeps its priority, as it would have under RealtimeKit.
+            let person = std::sync::Arc::clone(&caller.person);
+            let tracked = self.track_for(Holder::RealtimeKit, &person, target, false, the);
+            match tracked {
+                Ok(()) => {
+                    let Trial { share, period } = self.trial;
+                    the.controller.try_out(target.task, share, period, the.now);
+                }
+                Err(fault) => tracing::warn!(
+                    tid = task.tid,
+                    comm = %target.task.comm,
+                    "a thread with real-time priority cannot be tracked: {fault}"
+                ),
+            }
+        }
+        Ok(())
+    }
+
+    /// Tasks that have ended.
+    pub(super) fn forget_raised(&mut self, gone: impl Fn(&TaskId) -> bool) {
+        let tasks: Vec<TaskId> = self.priorities.tasks().filter(|task| gone(task)).collect();
+        for task in tasks {
+            self.priorities.forget(task);
+            self.book.borrow_mut().ledger.leave(task);
+        }
+    }
+}

@@ -1,0 +1,97 @@
+//! What is answered about the state of things, and what is told of every change: to the log, and to those who
+//! look on.
+
+use async_channel::Sender;
+use onbeat_control::{Controller, Entry, What};
+use onbeat_model::{Actuator, Bandwidth, Instant};
+
+use crate::book::Shared;
+use crate::request::{Caller, Figures, Item};
+
+/// A change, for those who look on.
+#[derive(Clone, Debug)]
+pub struct Change {
+    /// What was done, and why.
+    pub entry: Entry,
+    /// To whom the thread is charged.
+    pub uid: u32,
+}
+
+/// Tells of changes, and counts them.
+#[derive(Debug)]
+pub struct Teller {
+    changes: Sender<Change>,
+    started: Instant,
+    made: u64,
+    refused: u64,
+}
+
+impl Teller {
+    /// One that tells `changes`, as far as there is room: who does not listen misses some.
+    #[must_use]
+    pub const fn new(changes: Sender<Change>, started: Instant) -> Self {
+        Self {
+            changes,
+            started,
+            made: 0,
+            refused: 0,
+        }
+    }
+
+    /// Everything that the loop did since this was last called.
+    pub(super) fn tell<A: Actuator>(&mut self, controller: &mut Controller<A>, book: &Shared) {
+        for entry in controller.journal() {
+            match entry.what {
+                What::Reserved | What::Changed | What::Released => self.made += 1,
+                What::Refused | What::TakenOver => self.refused += 1,
+            }
+            crate::logs::entry(&entry);
+            let uid = book.borrow().ledger.person(entry.task.id).map(|p| p.uid);
+            let _ = self.changes.try_send(Change {
+                uid: uid.unwrap_or(0),
+                entry,
+            });
+        }
+    }
+
+    pub(super) fn count<A: Actuator>(
+        &self,
+        caller: &Caller,
+        book: &Shared,
+        controller: &Controller<A>,
+        now: Instant,
+    ) -> Figures {
+        let book = book.borrow();
+        let held = controller.view().filter_map(|view| view.held);
+        let (reserved, bandwidth) = held.fold((0, Bandwidth::ZERO), |(count, sum), held| {
+            (count + 1, sum + held.bandwidth())
+        });
+        Figures {
+            threads: book.ledger.len() as u64,
+            reserved,
+            bandwidth,
+            total: controller.total(),
+            holders: book.holders() as u64,
+            turned_away: book.turned_away,
+            changes: self.made,
+            refusals: self.refused,
+            uptime: now.since(self.started),
+            quota: book.ledger.quotas().of_user(caller.person.uid),
+            charged: book.ledger.charged_to(caller.person.uid),
+        }
+    }
+}
+
+/// The threads that the caller may see: his own, root all.
+pub(super) fn list<A: Actuator>(
+    caller: &Caller,
+    book: &Shared,
+    controller: &Controller<A>,
+) -> Vec<Item> {
+    let book = book.borrow();
+    let items = controller.view().filter_map(|view| {
+        let uid = book.ledger.person(view.task.id)?.uid;
+        (caller.person.is_root() || caller.person.uid == uid).then_some(Item { view, uid })
+    });
+    items.collect()
+}

@@ -1,0 +1,153 @@
+//! Processes and threads that are kept on the beat.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use onbeat_model::{Actuator, Follow, Sensor, TaskId};
+
+use super::{Keeper, Loop};
+use crate::book::{Holder, Root};
+use crate::fault::Fault;
+use crate::request::Caller;
+use crate::target::Target;
+
+impl Keeper {
+    pub(super) fn track<S: Sensor, A: Actuator>(
+        &mut self,
+        caller: &Caller,
+        target: &Target,
+        children: bool,
+        the: &mut Loop<'_, S, A>,
+    ) -> Result<(), Fault> {
+        if caller.client.is_gone() {
+            return Err(Fault::NotHeld("the caller has left the bus".to_owned()));
+        }
+        let holder = Holder::Client(Arc::clone(&caller.client.name));
+        self.track_for(holder, &caller.person, target, children, the)
+    }
+
+    /// Tracks `target`, charged to `person`, for as long as `holder` is there.
+    pub(super) fn track_for<S: Sensor, A: Actuator>(
+        &mut self,
+        holder: Holder,
+        person: &Arc<crate::person::Person>,
+        target: &Target,
+        children: bool,
+        the: &mut Loop<'_, S, A>,
+    ) -> Result<(), Fault> {
+        let (tid, id) = (target.task.id.tid, target.task.id);
+        if let Some(root) = self.book.borrow_mut().roots.get_mut(&id) {
+            root.holders.insert(holder);
+            if root.children || !children {
+                return Ok(());
+            }
+            root.children = true;
+        } else {
+            self.enter(holder, person, target, children)?;
+        }
+        let follow = if children {
+            Follow::Children
+        } else {
+            Follow::Threads
+        };
+        let tracked = the.sensor.track(tid, follow);
+        if tracked.is_ok() && target.is_alive() {
+            return Ok(());
+        }
+        self.let_go(id, the);
+        Err(match tracked {
+            Ok(()) => Fault::NoSuchTask(format!("there is no task {tid} any more")),
+            Err(error) => Fault::Failed(error.to_string()),
+        })
+    }
+
+    /// Enters it into the book, with its first thread: if not even that is within the quota, the caller is to
+    /// know.
+    fn enter(
+        &mut self,
+        holder: Holder,
+        person: &Arc<crate::person::Person>,
+        target: &Target,
+        children: bool,
+    ) -> Result<(), Fault> {
+        let root = Root {
+            pid: target.task.pid,
+            task: target.task.id,
+            whole: target.is_process(),
+            children,
+            person: Arc::clone(person),
+            holders: BTreeSet::from([holder]),
+            threads: BTreeSet::new(),
+        };
+        let mut book = self.book.borrow_mut();
+        book.roots.insert(target.task.id, root);
+        book.admit(&target.task).map_err(|objection| {
+            book.roots.remove(&target.task.id);
+            Fault::OverQuota(objection.to_string())
+        })
+    }
+
+    pub(super) fn untrack<S: Sensor, A: Actuator>(
+        &mut self,
+        caller: &Caller,
+        target: &Target,
+        the: &mut Loop<'_, S, A>,
+    ) -> Result<(), Fault> {
+        let (tid, id) = (target.task.id.tid, target.task.id);
+        let holder = Holder::Client(Arc::clone(&caller.client.name));
+        let mut book = self.book.borrow_mut();
+        let root = book.roots.get_mut(&id);
+        let Some(root) = root.filter(|root| root.holders.contains(&holder)) else {
+            return Err(Fault::NotHeld(format!(
+                "task {tid} was not tracked from this connection"
+            )));
+        };
+        root.holders.remove(&holder);
+        let unwanted = root.holders.is_empty();
+        drop(book);
+        if unwanted {
+            self.let_go(id, the);
+        }
+        Ok(())
+    }
+
+    /// Nobody wants `root` any more: its threads get back what they had.
+    pub(super) fn let_go<S: Sensor, A: Actuator>(
+        &mut self,
+        root: TaskId,
+        the: &mut Loop<'_, S, A>,
+    ) {
+        let Some(root) = self.book.borrow_mut().roots.remove(&root) else {
+            return;
+        };
+        for thread in root.threads {
+            // If the kernel refuses, events of it still come, and are not listened to.
+            let _ = the.sensor.untrack(thread);
+            the.controller.forget(thread, the.now);
+            self.teller.tell(the.controller, &self.book);
+            self.book.borrow_mut().ledger.leave(thread);
+        }
+    }
+
+    /// Where another user's program runs now, nobody who asked before has a say.
+    pub(super) fn let_go_of_strangers<S: Sensor, A: Actuator>(&mut self, the: &mut Loop<'_, S, A>) {
+        let strangers = std::mem::take(&mut self.book.borrow_mut().changed_hands);
+        for pid in strangers {
+            let book = self.book.borrow();
+            let roots = book.roots.iter().filter(|(_, root)| root.pid == pid);
+            let roots: Vec<TaskId> = roots.map(|(id, _)| *id).collect();
+            let grants = book
+                .grants
+                .iter()
+                .filter(|(_, grant)| grant.task.pid == pid);
+            let grants: Vec<TaskId> = grants.map(|(id, _)| *id).collect();
+            drop(book);
+            for task in grants {
+                self.take_back(task, the);
+            }
+            for root in roots {
+                self.let_go(root, the);
+            }
+        }
+    }
+}

@@ -1,0 +1,127 @@
+//! Whom a task belongs to, and which groups he is in, as far as quotas go by it.
+
+use std::collections::BTreeSet;
+use std::ffi::{CStr, CString};
+
+/// A user. Root, and whatever an administrator's rule names, is under no quota but the total.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Person {
+    /// His number.
+    pub uid: u32,
+    /// The groups he is in: by the database, and those that his process had.
+    pub groups: BTreeSet<u32>,
+}
+
+impl Person {
+    /// The user `uid`, whose process is in `groups`. The database's groups are his, too: a process that left
+    /// one is still the same person's.
+    #[must_use]
+    pub fn look_up(uid: u32, groups: &[u32]) -> Self {
+        let mut all: BTreeSet<u32> = groups.iter().copied().collect();
+        all.extend(groups_of(uid));
+        Self { uid, groups: all }
+    }
+
+    /// Whether no quota holds for him.
+    #[must_use]
+    pub const fn is_root(&self) -> bool {
+        self.uid == 0
+    }
+}
+
+const ENTRY_BYTES: usize = 16 * 1024;
+
+/// What `read` makes of the database's entry of the user `uid`; none if it does not know him.
+fn with_entry<T>(uid: u32, read: impl FnOnce(&libc::passwd) -> T) -> Option<T> {
+    let mut buffer = vec![0_u8; ENTRY_BYTES];
+    // SAFETY: all zeroes is a valid passwd, whose pointers are then null.
+    let mut entry = unsafe { std::mem::zeroed::<libc::passwd>() };
+    let mut found = std::ptr::null_mut();
+    // SAFETY: `entry` and `found` are live, and `buffer` has the length that is told.
+    let error = unsafe {
+        libc::getpwuid_r(
+            uid,
+            &raw mut entry,
+            buffer.as_mut_ptr().cast(),
+            buffer.len(),
+            &raw mut found,
+        )
+    };
+    (error == 0 && !found.is_null()).then(|| read(&entry))
+}
+
+/// The groups that the database has the user in; none if it does not know him.
+fn groups_of(uid: u32) -> Vec<u32> {
+    let groups = with_entry(uid, |entry| {
+        let mut groups = vec![0; 1024];
+        let mut count = groups.len() as libc::c_int;
+        // SAFETY: the name is a string as long as the entry is there; `groups` has room for `count`.
+        let told = unsafe {
+            libc::getgrouplist(
+                entry.pw_name,
+                entry.pw_gid,
+                groups.as_mut_ptr(),
+                &raw mut count,
+            )
+        };
+        groups.truncate(usize::try_from(count.min(told)).unwrap_or(0));
+        groups
+    });
+    groups.unwrap_or_default()
+}
+
+/// The name of the user `uid`; the number if the database does not know him.
+#[must_use]
+pub fn name_of(uid: u32) -> String {
+    let name = with_entry(uid, |entry| {
+        // SAFETY: the name is a string as long as the entry is there.
+        let name = unsafe { CStr::from_ptr(entry.pw_name) };
+        name.to_string_lossy().into_owned()
+    });
+    name.unwrap_or_else(|| uid.to_string())
+}
+
+/// The number of the user called `name`, which may be a number itself.
+#[must_use]
+pub fn user_named(name: &str) -> Option<u32> {
+    if let Ok(number) = name.parse() {
+        return Some(number);
+    }
+    let name = CString::new(name).ok()?;
+    // SAFETY: a live string; the entry is read at once, before any other call could replace it, by the one
+    // thread that reads configuration.
+    unsafe { libc::getpwnam(name.as_ptr()).as_ref() }.map(|entry| entry.pw_uid)
+}
+
+/// The number of the group called `name`, which may be a number itself.
+#[must_use]
+pub fn group_named(name: &str) -> Option<u32> {
+    if let Ok(number) = name.parse() {
+        return Some(number);
+    }
+    let name = CString::new(name).ok()?;
+    // SAFETY: as for users.
+    unsafe { libc::getgrnam(name.as_ptr()).as_ref() }.map(|entry| entry.gr_gid)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn root_is_known_by_name_and_number() {
+        assert_eq!(user_named("root"), Some(0));
+        assert_eq!(user_named("12"), Some(12));
+        assert_eq!(group_named("root"), Some(0));
+        assert_eq!(user_named("nobody of this name"), None);
+        assert_eq!(group_named("a\0b"), None);
+    }
+
+    #[test]
+    fn a_person_is_in_the_databases_groups_whatever_his_process_says() {
+        let person = Person::look_up(0, &[4711]);
+        assert!(person.groups.contains(&0));
+        assert!(person.groups.contains(&4711));
+        assert!(Person::look_up(u32::MAX - 5, &[]).groups.is_empty());
+    }
+}

@@ -1,0 +1,324 @@
+//! Who may have how much: quotas of users and groups, and the ledger of what is charged to whom.
+//!
+//! A user's tasks are charged to him and to each of his groups that has a quota, and must fit into all of
+//! them. So nothing is gained by changing groups, by a second connection, or by a task that comes and
+//! goes: what counts is the sum over the owner's tasks at any moment. (Per-user and per-group limits as
+//! AQuoSA's supervisor has them; there a group's limit holds for each member, here for all together.)
+//!
+//! Pure: it knows tasks and numbers of users, and no kernel.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use onbeat_model::{Bandwidth, Reservation, Span, TaskId};
+
+use crate::person::Person;
+
+/// What somebody may have at most.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Quota {
+    /// All his reservations together.
+    pub bandwidth: Bandwidth,
+    /// How many tasks of his are tracked, reserved for or given a priority, together.
+    pub tasks: u32,
+    /// The shortest period of a reservation. Short ones cost the scheduler more.
+    pub shortest_period: Span,
+}
+
+impl Default for Quota {
+    /// Half a CPU, 64 tasks, and no period below a millisecond.
+    fn default() -> Self {
+        Self {
+            bandwidth: Bandwidth::from_cpus(0.5),
+            tasks: 64,
+            shortest_period: Span::from_ms(1),
+        }
+    }
+}
+
+/// The quotas in force.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Quotas {
+    /// A user's for whom nothing else is said.
+    pub default: Quota,
+    /// By number of the user.
+    pub users: HashMap<u32, Quota>,
+    /// By number of the group: for all its members together.
+    pub groups: HashMap<u32, Quota>,
+}
+
+impl Quotas {
+    /// What holds for the user alone; root is under none.
+    #[must_use]
+    pub fn of_user(&self, uid: u32) -> Option<Quota> {
+        (uid != 0).then(|| self.users.get(&uid).copied().unwrap_or(self.default))
+    }
+}
+
+/// Whose quota does not suffice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Whose {
+    /// The user's own.
+    User(u32),
+    /// That of a group of his.
+    Group(u32),
+}
+
+impl std::fmt::Display for Whose {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::User(uid) => write!(f, "user {uid}"),
+            Self::Group(gid) => write!(f, "group {gid}"),
+        }
+    }
+}
+
+/// Why something is not to be charged.
+#[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
+pub enum Objection {
+    /// It is too much.
+    #[error(
+        "{whose} may reserve {most}, of which {left} is left for this task: ask for less, end another \
+             reservation, or have the quota raised in onbeat.toml"
+    )]
+    Bandwidth {
+        /// Whose quota it is.
+        whose: Whose,
+        /// The quota.
+        most: Bandwidth,
+        /// What is left of it for this task.
+        left: Bandwidth,
+    },
+    /// It is one task too many.
+    #[error(
+        "{whose} may have {most} tasks, and has them: give one back, or have the quota raised in onbeat.toml"
+    )]
+    Tasks {
+        /// Whose quota it is.
+        whose: Whose,
+        /// The quota.
+        most: u32,
+    },
+    /// The period is too short.
+    #[error("a period of {period} is shorter than {whose} may have: ask for at least {shortest}")]
+    Period {
+        /// Whose quota it is.
+        whose: Whose,
+        /// What was asked for.
+        period: Span,
+        /// The quota.
+        shortest: Span,
+    },
+    /// Nobody answers for the task.
+    #[error("the task belongs to nobody who asked for it")]
+    Unknown,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Used {
+    bandwidth: Bandwidth,
+    tasks: u32,
+}
+
+#[derive(Clone, Debug)]
+struct Charge {
+    person: Arc<Person>,
+    bandwidth: Bandwidth,
+    /// For how many reasons the task is in the ledger.
+    reasons: u32,
+}
+
+/// What is charged to whom.
+#[derive(Clone, Debug, Default)]
+pub struct Ledger {
+    quotas: Quotas,
+    tasks: HashMap<TaskId, Charge>,
+    users: HashMap<u32, Used>,
+    groups: HashMap<u32, Used>,
+}
+
+impl Ledger {
+    /// An empty one.
+    #[must_use]
+    pub fn new(quotas: Quotas) -> Self {
+        Self {
+            quotas,
+            ..Self::default()
+        }
+    }
+
+    /// The quotas in force.
+    #[must_use]
+    pub const fn quotas(&self) -> &Quotas {
+        &self.quotas
+    }
+
+    /// Other quotas from now on. What is charged stays, even where it is more than is now allowed: nothing
+    /// is added to it then.
+    pub fn set_quotas(&mut self, quotas: Quotas) {
+        self.quotas = quotas;
+    }
+
+    /// Enters `task` of `person` for one more reason. The first one counts it.
+    ///
+    /// # Errors
+    /// If it is one task too many.
+    pub fn enter(&mut self, task: TaskId, person: &Arc<Person>) -> Result<(), Objection> {
+        if let Some(charge) = self.tasks.get_mut(&task) {
+            charge.reasons += 1;
+            return Ok(());
+        }
+        for (whose, quota) in self.quotas_of(person) {
+            if self.used(whose).tasks >= quota.tasks {
+                return Err(Objection::Tasks {
+                    whose,
+                    most: quota.tasks,
+                });
+            }
+        }
+        let charge = Charge {
+            person: Arc::clone(person),
+            bandwidth: Bandwidth::ZERO,
+            reasons: 1,
+        };
+        self.tasks.insert(task, charge);
+        self.count(person, |used| used.tasks += 1);
+        Ok(())
+    }
+
+    /// One reason less for `task` to be here; the last one takes it out.
+    pub fn leave(&mut self, task: TaskId) {
+        let Some(charge) = self.tasks.get_mut(&task) else {
+            return;
+        };
+        charge.reasons = charge.reasons.saturating_sub(1);
+        if charge.reasons == 0 {
+            self.remove(task);
+        }
+    }
+
+    /// Takes `task`, which is gone, out for good.
+    pub fn remove(&mut self, task: TaskId) {
+        self.charge(task, Bandwidth::ZERO);
+        if let Some(charge) = self.tasks.remove(&task) {
+            self.count(&charge.person, |used| {
+                used.tasks = used.tasks.saturating_sub(1)
+            });
+        }
+    }
+
+    /// Whether `reservation` for `task`, instead of what it has, is within every quota.
+    ///
+    /// # Errors
+    /// The first quota that it is not within.
+    pub fn admits(&self, task: TaskId, reservation: Reservation) -> Result<(), Objection> {
+        let charge = self.tasks.get(&task).ok_or(Objection::Unknown)?;
+        for (whose, quota) in self.quotas_of(&charge.person) {
+            if reservation.period() < quota.shortest_period {
+                return Err(Objection::Period {
+                    whose,
+                    period: reservation.period(),
+                    shortest: quota.shortest_period,
+                });
+            }
+            let others = self.used(whose).bandwidth - charge.bandwidth;
+            let left = quota.bandwidth - others;
+            if reservation.bandwidth() > left {
+                return Err(Objection::Bandwidth {
+                    whose,
+                    most: quota.bandwidth,
+                    left: self.left(task),
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// The most bandwidth that `task` could be given instead of what it has.
+    #[must_use]
+    pub fn left(&self, task: TaskId) -> Bandwidth {
+        let Some(charge) = self.tasks.get(&task) else {
+            return Bandwidth::ZERO;
+        };
+        let left = self.quotas_of(&charge.person).map(|(whose, quota)| {
+            quota.bandwidth - (self.used(whose).bandwidth - charge.bandwidth)
+        });
+        left.min()
+            .unwrap_or(Bandwidth::from_cpus(f64::from(u16::MAX)))
+    }
+
+    /// `task` has `bandwidth` now, instead of what it had.
+    pub fn charge(&mut self, task: TaskId, bandwidth: Bandwidth) {
+        let Some(charge) = self.tasks.get_mut(&task) else {
+            return;
+        };
+        let before = std::mem::replace(&mut charge.bandwidth, bandwidth);
+        let person = Arc::clone(&charge.person);
+        self.count(&person, |used| {
+            used.bandwidth = used.bandwidth - before + bandwidth;
+        });
+    }
+
+    /// Whose `task` is, if it is in the ledger.
+    #[must_use]
+    pub fn person(&self, task: TaskId) -> Option<&Arc<Person>> {
+        self.tasks.get(&task).map(|charge| &charge.person)
+    }
+
+    /// What is charged to the user: bandwidth and tasks.
+    #[must_use]
+    pub fn charged_to(&self, uid: u32) -> (Bandwidth, u32) {
+        let used = self.used(Whose::User(uid));
+        (used.bandwidth, used.tasks)
+    }
+
+    /// How many tasks are in the ledger.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.tasks.len()
+    }
+
+    /// Whether none is.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.tasks.is_empty()
+    }
+
+    fn quotas_of<'a>(&'a self, person: &'a Person) -> impl Iterator<Item = (Whose, Quota)> + 'a {
+        let own = self.quotas.of_user(person.uid);
+        let groups = person.groups.iter().filter(|_| !person.is_root());
+        let shared =
+            groups.filter_map(|gid| Some((Whose::Group(*gid), *self.quotas.groups.get(gid)?)));
+        own.map(|quota| (Whose::User(person.uid), quota))
+            .into_iter()
+            .chain(shared)
+    }
+
+    fn used(&self, whose: Whose) -> Used {
+        let used = match whose {
+            Whose::User(uid) => self.users.get(&uid),
+            Whose::Group(gid) => self.groups.get(&gid),
+        };
+        used.copied().unwrap_or_default()
+    }
+
+    /// Counts for the user and for every group of his, whether or not it has a quota today.
+    fn count(&mut self, person: &Person, change: impl Fn(&mut Used)) {
+        apply(&mut self.users, person.uid, &change);
+        for &gid in &person.groups {
+            apply(&mut self.groups, gid, &change);
+        }
+    }
+}
+
+/// Of whom nothing is charged any more, nothing is kept.
+fn apply(all: &mut HashMap<u32, Used>, number: u32, change: &impl Fn(&mut Used)) {
+    let used = all.entry(number).or_default();
+    change(used);
+    if *used == Used::default() {
+        all.remove(&number);
+    }
+}
+
+#[cfg(test)]
+mod tests;

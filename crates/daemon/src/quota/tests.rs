@@ -1,0 +1,224 @@
+use std::collections::BTreeSet;
+
+use proptest::prelude::*;
+
+use super::*;
+
+fn person(uid: u32, groups: &[u32]) -> Arc<Person> {
+    Arc::new(Person {
+        uid,
+        groups: groups.iter().copied().collect::<BTreeSet<u32>>(),
+    })
+}
+
+fn of(per_mille: u64) -> Reservation {
+    Reservation::implicit(Span::from_us(per_mille * 10), Span::from_ms(10)).unwrap()
+}
+
+fn quota(per_mille: u32, tasks: u32) -> Quota {
+    Quota {
+        bandwidth: Bandwidth::from_cpus(f64::from(per_mille) / 1000.0),
+        tasks,
+        shortest_period: Span::from_ms(2),
+    }
+}
+
+fn task(tid: u32) -> TaskId {
+    TaskId::recorded(tid)
+}
+
+#[test]
+fn a_users_tasks_share_his_quota_whichever_connection_asks() {
+    let mut ledger = Ledger::new(Quotas {
+        default: quota(500, 9),
+        ..Quotas::default()
+    });
+    let alice = person(1000, &[]);
+    ledger.enter(task(1), &alice).unwrap();
+    ledger.enter(task(2), &alice).unwrap();
+    ledger.admits(task(1), of(300)).unwrap();
+    ledger.charge(task(1), of(300).bandwidth());
+    let objection = ledger.admits(task(2), of(201)).unwrap_err();
+    assert!(
+        matches!(objection, Objection::Bandwidth { whose: Whose::User(1000), left, .. }
+            if left == of(200).bandwidth()),
+        "{objection}"
+    );
+    ledger.admits(task(2), of(200)).unwrap();
+    assert_eq!(
+        ledger.admits(task(1), of(500)),
+        Ok(()),
+        "instead of its 300"
+    );
+}
+
+#[test]
+fn a_groups_quota_is_for_its_members_together_and_root_is_under_none() {
+    let mut ledger = Ledger::new(Quotas {
+        default: quota(500, 9),
+        users: HashMap::new(),
+        groups: HashMap::from([(29, quota(600, 3))]),
+    });
+    let (alice, bob) = (person(1000, &[29, 7]), person(1001, &[29]));
+    let root = person(0, &[29]);
+    for (tid, whose) in [(1, &alice), (2, &bob), (3, &root)] {
+        ledger.enter(task(tid), whose).unwrap();
+    }
+    ledger.charge(task(1), of(450).bandwidth());
+    let objection = ledger.admits(task(2), of(151)).unwrap_err();
+    assert!(
+        objection.to_string().starts_with("group 29 may reserve"),
+        "{objection}"
+    );
+    ledger.admits(task(2), of(150)).unwrap();
+    ledger.admits(task(3), of(999)).unwrap();
+    assert!(ledger.left(task(3)) > Bandwidth::from_cpus(100.0));
+}
+
+#[test]
+fn a_task_counts_once_however_many_reasons_it_is_here_for() {
+    let mut ledger = Ledger::new(Quotas {
+        default: quota(500, 2),
+        ..Quotas::default()
+    });
+    let alice = person(1000, &[]);
+    ledger.enter(task(1), &alice).unwrap();
+    ledger.enter(task(1), &alice).unwrap();
+    ledger.enter(task(2), &alice).unwrap();
+    let objection = ledger.enter(task(3), &alice).unwrap_err();
+    assert_eq!(
+        objection,
+        Objection::Tasks {
+            whose: Whose::User(1000),
+            most: 2
+        }
+    );
+    ledger.leave(task(1));
+    assert!(ledger.enter(task(3), &alice).is_err());
+    ledger.leave(task(1));
+    ledger.enter(task(3), &alice).unwrap();
+    assert_eq!(ledger.charged_to(1000), (Bandwidth::ZERO, 2));
+}
+
+#[test]
+fn a_task_that_nobody_answers_for_gets_nothing() {
+    let ledger = Ledger::default();
+    assert_eq!(ledger.admits(task(1), of(1)), Err(Objection::Unknown));
+    assert_eq!(ledger.left(task(1)), Bandwidth::ZERO);
+}
+
+#[test]
+fn too_short_a_period_is_refused_with_the_shortest_one() {
+    let mut ledger = Ledger::new(Quotas {
+        default: quota(500, 2),
+        ..Quotas::default()
+    });
+    ledger.enter(task(1), &person(1000, &[])).unwrap();
+    let short = Reservation::implicit(Span::from_us(10), Span::from_ms(1)).unwrap();
+    let objection = ledger.admits(task(1), short).unwrap_err();
+    assert!(
+        objection.to_string().ends_with("at least 2 ms"),
+        "{objection}"
+    );
+}
+
+#[test]
+fn lower_quotas_take_nothing_away_but_let_nothing_be_added() {
+    let mut ledger = Ledger::new(Quotas {
+        default: quota(500, 2),
+        ..Quotas::default()
+    });
+    ledger.enter(task(1), &person(1000, &[])).unwrap();
+    ledger.charge(task(1), of(400).bandwidth());
+    ledger.set_quotas(Quotas {
+        default: quota(300, 1),
+        ..Quotas::default()
+    });
+    assert_eq!(ledger.charged_to(1000).0, of(400).bandwidth());
+    assert!(ledger.admits(task(1), of(400)).is_err());
+    ledger.admits(task(1), of(300)).unwrap();
+}
+
+/// What a hostile client can make happen, in any order.
+#[derive(Clone, Debug)]
+enum Step {
+    Enter(u32, usize),
+    Leave(u32),
+    Remove(u32),
+    Reserve(u32, u64),
+    Release(u32),
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        (0..12_u32, 0..4_usize).prop_map(|(task, person)| Step::Enter(task, person)),
+        (0..12_u32).prop_map(Step::Leave),
+        (0..12_u32).prop_map(Step::Remove),
+        (0..12_u32, 1..1000_u64).prop_map(|(task, share)| Step::Reserve(task, share)),
+        (0..12_u32).prop_map(Step::Release),
+    ]
+}
+
+proptest! {
+    /// The slow twin adds everything up anew after each step.
+    #[test]
+    fn whatever_is_done_in_whatever_order_nobody_is_over_his_quotas(steps in prop::collection::vec(step(), 0..200)) {
+        let quotas = Quotas {
+            default: quota(500, 4),
+            users: HashMap::from([(1002, quota(900, 6))]),
+            groups: HashMap::from([(29, quota(700, 5)), (30, quota(100, 1))]),
+        };
+        let people = [person(1000, &[29]), person(1001, &[29, 30]), person(1002, &[7]), person(1000, &[])];
+        let mut ledger = Ledger::new(quotas.clone());
+        let mut twin: HashMap<u32, (usize, u32, Bandwidth)> = HashMap::new();
+        for step in steps {
+            match step {
+                Step::Enter(tid, who) => {
+                    if ledger.enter(task(tid), &people[who]).is_ok() {
+                        let entry = twin.entry(tid).or_insert((who, 0, Bandwidth::ZERO));
+                        entry.1 += 1;
+                    }
+                }
+                Step::Leave(tid) => {
+                    ledger.leave(task(tid));
+                    if let Some(entry) = twin.get_mut(&tid) {
+                        entry.1 -= 1;
+                        if entry.1 == 0 {
+                            twin.remove(&tid);
+                        }
+                    }
+                }
+                Step::Remove(tid) => {
+                    ledger.remove(task(tid));
+                    twin.remove(&tid);
+                }
+                Step::Reserve(tid, share) => {
+                    if ledger.admits(task(tid), of(share)).is_ok() {
+                        ledger.charge(task(tid), of(share).bandwidth());
+                        twin.get_mut(&tid).unwrap().2 = of(share).bandwidth();
+                    }
+                }
+                Step::Release(tid) => {
+                    ledger.charge(task(tid), Bandwidth::ZERO);
+                    if let Some(entry) = twin.get_mut(&tid) {
+                        entry.2 = Bandwidth::ZERO;
+                    }
+                }
+            }
+            for uid in [1000, 1001, 1002] {
+                let his = twin.values().filter(|entry| people[entry.0].uid == uid);
+                let sum: Bandwidth = his.clone().map(|entry| entry.2).sum();
+                let limit = quotas.of_user(uid).unwrap();
+                prop_assert_eq!(ledger.charged_to(uid), (sum, his.clone().count() as u32));
+                prop_assert!(sum <= limit.bandwidth);
+                prop_assert!(his.count() <= limit.tasks as usize);
+            }
+            for (gid, limit) in &quotas.groups {
+                let its = twin.values().filter(|entry| people[entry.0].groups.contains(gid));
+                let sum: Bandwidth = its.clone().map(|entry| entry.2).sum();
+                prop_assert!(sum <= limit.bandwidth);
+                prop_assert!(its.count() <= limit.tasks as usize);
+            }
+        }
+    }
+}

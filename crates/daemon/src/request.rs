@@ -1,0 +1,219 @@
+//! What the threads that talk to the bus ask of the loop's thread, and what it answers.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use async_channel::{Receiver, Sender};
+use onbeat_act::Priority;
+use onbeat_control::View;
+use onbeat_model::{Bandwidth, Reservation, Span};
+use onbeat_sense::bpf::Waker;
+
+use crate::fault::Fault;
+use crate::person::Person;
+use crate::quota::Quota;
+use crate::target::Target;
+
+/// How many requests wait for the loop at most. Further ones are refused.
+const MOST_WAITING: usize = 1024;
+
+/// A connection to the bus.
+#[derive(Debug)]
+pub struct Client {
+    /// Its unique name, which is never used again on this bus.
+    pub name: Arc<str>,
+    gone: AtomicBool,
+}
+
+impl Client {
+    /// One that is there.
+    #[must_use]
+    pub fn new(name: &str) -> Self {
+        Self {
+            name: name.into(),
+            gone: AtomicBool::new(false),
+        }
+    }
+
+    /// It left the bus: nothing is given to it any more.
+    pub fn leave(&self) {
+        self.gone.store(true, Ordering::SeqCst);
+    }
+
+    /// Whether it left the bus.
+    #[must_use]
+    pub fn is_gone(&self) -> bool {
+        self.gone.load(Ordering::SeqCst)
+    }
+}
+
+/// Who asks.
+#[derive(Clone, Debug)]
+pub struct Caller {
+    /// From which connection.
+    pub client: Arc<Client>,
+    /// Whose that is.
+    pub person: Arc<Person>,
+}
+
+/// Where the answer goes.
+pub type Reply<T> = Sender<Result<T, Fault>>;
+
+/// What is asked.
+#[derive(Debug)]
+pub enum Request {
+    /// Keep a process, or one thread, on the beat.
+    Track {
+        /// Who asks.
+        caller: Caller,
+        /// Whom to track.
+        target: Target,
+        /// The processes that it starts, too.
+        children: bool,
+        /// The answer.
+        reply: Reply<()>,
+    },
+    /// No longer.
+    Untrack {
+        /// Who asks.
+        caller: Caller,
+        /// Whom to let go.
+        target: Target,
+        /// The answer.
+        reply: Reply<()>,
+    },
+    /// Give a thread just this reservation.
+    Reserve {
+        /// Who asks.
+        caller: Caller,
+        /// Which thread.
+        target: Target,
+        /// What it is to have.
+        reservation: Reservation,
+        /// The answer.
+        reply: Reply<()>,
+    },
+    /// Take it back.
+    Release {
+        /// Who asks.
+        caller: Caller,
+        /// Which thread.
+        target: Target,
+        /// The answer.
+        reply: Reply<()>,
+    },
+    /// Give a thread what RealtimeKit gives, and something better if it can be had.
+    Prioritise {
+        /// Who asks.
+        caller: Caller,
+        /// Which thread.
+        target: Target,
+        /// What RealtimeKit would give it.
+        priority: Priority,
+        /// The answer.
+        reply: Reply<()>,
+    },
+    /// Which threads there are.
+    List {
+        /// Who asks: he sees his own, root all.
+        caller: Caller,
+        /// The answer.
+        reply: Reply<Vec<Item>>,
+    },
+    /// How much there is of everything.
+    Count {
+        /// Who asks.
+        caller: Caller,
+        /// The answer.
+        reply: Reply<Figures>,
+    },
+    /// Read the configuration anew.
+    Reload {
+        /// The answer.
+        reply: Reply<()>,
+    },
+    /// A connection is gone.
+    Left(Arc<str>),
+}
+
+/// One thread.
+#[derive(Clone, Debug)]
+pub struct Item {
+    /// How things stand with it.
+    pub view: View,
+    /// To whom it is charged.
+    pub uid: u32,
+}
+
+/// How much there is of everything.
+#[derive(Clone, Debug, Default)]
+pub struct Figures {
+    /// Threads that are tracked or reserved for.
+    pub threads: u64,
+    /// Threads that hold a reservation.
+    pub reserved: u64,
+    /// What they hold together.
+    pub bandwidth: Bandwidth,
+    /// What all may hold together.
+    pub total: Bandwidth,
+    /// Who wants something: connections and rules.
+    pub holders: u64,
+    /// Threads that were one too many for their owner.
+    pub turned_away: u64,
+    /// Changes made since the start.
+    pub changes: u64,
+    /// Refusals since the start.
+    pub refusals: u64,
+    /// For how long the service has been running.
+    pub uptime: Span,
+    /// The caller's own quota, if he is under one.
+    pub quota: Option<Quota>,
+    /// What is charged to the caller.
+    pub charged: (Bandwidth, u32),
+}
+
+/// The loop's door, for the threads that talk to the bus.
+#[derive(Clone, Debug)]
+pub struct Door {
+    requests: Sender<Request>,
+    waker: Waker,
+}
+
+impl Door {
+    /// A door, and what comes through it.
+    #[must_use]
+    pub fn new(waker: Waker) -> (Self, Receiver<Request>) {
+        let (requests, receiver) = async_channel::bounded(MOST_WAITING);
+        (Self { requests, waker }, receiver)
+    }
+
+    /// Asks, and waits for the answer.
+    ///
+    /// # Errors
+    /// What is answered; that too much is asked already; that the service ends.
+    pub async fn ask<T>(&self, request: impl FnOnce(Reply<T>) -> Request) -> Result<T, Fault> {
+        let (reply, answer) = async_channel::bounded(1);
+        self.requests.try_send(request(reply)).map_err(|error| {
+            if error.is_full() {
+                Fault::TooManyCalls(
+                    "too many calls wait to be answered: ask again later".to_owned(),
+                )
+            } else {
+                ending()
+            }
+        })?;
+        self.waker.wake();
+        answer.recv().await.unwrap_or_else(|_| Err(ending()))
+    }
+
+    /// Tells that the connection of this name is gone. Waits until there is room for it.
+    pub fn left(&self, name: Arc<str>) {
+        // If the loop is gone, so is what was held.
+        let _ = self.requests.send_blocking(Request::Left(name));
+        self.waker.wake();
+    }
+}
+
+fn ending() -> Fault {
+    Fault::Failed("onbeat is ending: ask again when it is back".to_owned())
+}

@@ -1,0 +1,201 @@
+//! The task that a caller means, pinned down: who it is, whose it is, and that it is still the same.
+//!
+//! A number alone means nothing: the task may end and its number go to another one at any moment. So the
+//! process is held by a descriptor (pidfd), everything about it is read from `/proc`, and what was read counts
+//! only if the descriptor says afterwards that the process still lives. From then on it is named by number
+//! and start time, which whoever acts on it looks at again.
+
+use std::fs;
+use std::io;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+
+use onbeat_act::task;
+use onbeat_model::{Name, Task, TaskId};
+
+use crate::fault::Fault;
+
+/// See the file's head.
+#[derive(Debug)]
+pub struct Target {
+    /// The thread that is meant, with its process.
+    pub task: Task,
+    /// The first thread of its process.
+    pub leader: TaskId,
+    /// Whose it is.
+    pub uid: u32,
+    pidfd: OwnedFd,
+}
+
+impl Target {
+    /// The thread `tid`; if `process` is told, it must be one of that process.
+    ///
+    /// # Errors
+    /// If there is no such task, it is changing hands (a set-user-ID program), or its number went to another
+    /// one meanwhile.
+    pub fn find(tid: u32, process: Option<u32>) -> Result<Self, Fault> {
+        let gone = || Fault::NoSuchTask(format!("there is no task {tid}"));
+        if tid == 0 || i32::try_from(tid).is_err() {
+            return Err(gone());
+        }
+        let status = Status::read(tid).ok_or_else(gone)?;
+        if process.is_some_and(|process| process != status.process) {
+            return Err(Fault::NoSuchTask(format!(
+                "task {tid} is none of process {}, but of {}",
+                process.unwrap_or(0),
+                status.process
+            )));
+        }
+        let pidfd = open(status.process).map_err(|error| match error.raw_os_error() {
+            Some(libc::ESRCH | libc::EINVAL) => gone(),
+            _ => Fault::Failed(format!("task {tid} cannot be held fast: {error}")),
+        })?;
+        // Whatever is read from here on is of the process that the descriptor holds, if that lives still.
+        let status = Status::read(tid).ok_or_else(gone)?;
+        let id = task::identify(tid).map_err(|_| gone())?;
+        let leader = task::identify(status.process).map_err(|_| gone())?;
+        let target = Self {
+            task: Task {
+                id,
+                pid: status.process,
+                comm: status.name,
+            },
+            leader,
+            uid: status.uid.ok_or_else(|| {
+                Fault::NotPermitted(format!(
+                    "task {tid} runs with the rights of more than one user: only root may do that"
+                ))
+            })?,
+            pidfd,
+        };
+        if target.is_alive() && task::is_alive(id) {
+            Ok(target)
+        } else {
+            Err(gone())
+        }
+    }
+
+    /// Whether the process still lives.
+    #[must_use]
+    pub fn is_alive(&self) -> bool {
+        let mut ended = libc::pollfd {
+            fd: self.pidfd.as_raw_fd(),
+            events: libc::POLLIN,
+            revents: 0,
+        };
+        // SAFETY: one descriptor, which is open, and its result lives until the call returns.
+        let ready = unsafe { libc::poll(&raw mut ended, 1, 0) };
+        ready == 0
+    }
+
+    /// Whether the whole process is meant, not one thread of it.
+    #[must_use]
+    pub fn is_process(&self) -> bool {
+        self.task.id == self.leader
+    }
+}
+
+fn open(process: u32) -> io::Result<OwnedFd> {
+    // SAFETY: pidfd_open takes two numbers; the descriptor that it returns is nobody else's.
+    unsafe {
+        let fd = libc::syscall(libc::SYS_pidfd_open, process, 0);
+        if fd < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        Ok(OwnedFd::from_raw_fd(fd as i32))
+    }
+}
+
+/// What `/proc/TID/status` says, as far as it is used here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Status {
+    /// The thread's name.
+    pub(crate) name: Name,
+    /// The number of its process.
+    pub(crate) process: u32,
+    /// The number of the process that started that one.
+    pub(crate) parent: u32,
+    /// The user, if the real, effective, saved and file system's one are the same.
+    pub(crate) uid: Option<u32>,
+}
+
+impl Status {
+    /// Of the task `tid`; none if there is none.
+    pub(crate) fn read(tid: u32) -> Option<Self> {
+        let text = fs::read(format!("/proc/{tid}/status")).ok()?;
+        Self::parse(&String::from_utf8_lossy(&text))
+    }
+
+    fn parse(text: &str) -> Option<Self> {
+        let field = |name: &str| {
+            text.lines()
+                .find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))
+        };
+        let mut uids = field("Uid")?.split_ascii_whitespace();
+        let uid: u32 = uids.next()?.parse().ok()?;
+        let same = uids.clone().count() == 3 && uids.all(|other| other.parse() == Ok(uid));
+        Some(Self {
+            name: Name::from(field("Name")?.trim()),
+            process: field("Tgid")?.trim().parse().ok()?,
+            parent: field("PPid")?.trim().parse().ok()?,
+            uid: same.then_some(uid),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+
+    use super::*;
+
+    #[test]
+    fn a_task_of_two_users_belongs_to_neither() {
+        let of = |uids: &str| {
+            let text = format!("Name:\tsu\nTgid:\t7\nPid:\t8\nPPid:\t3\nUid:\t{uids}\n");
+            Status::parse(&text).unwrap()
+        };
+        let own = of("1000\t1000\t1000\t1000");
+        assert_eq!((own.process, own.parent, own.uid), (7, 3, Some(1000)));
+        assert_eq!(of("1000\t0\t0\t0").uid, None);
+        assert_eq!(of("1000\t1000\t0\t1000").uid, None);
+        assert_eq!(of("1000").uid, None);
+        assert_eq!(Status::parse("Name:\tx\n"), None);
+    }
+
+    #[test]
+    fn this_thread_is_found_in_its_process_and_in_no_other() {
+        let own = task::own().unwrap();
+        let process = std::process::id();
+        let target = Target::find(own.tid, Some(process)).unwrap();
+        assert_eq!((target.task.id, target.task.pid), (own, process));
+        assert!(target.is_alive());
+        assert!(matches!(
+            Target::find(own.tid, Some(1)),
+            Err(Fault::NoSuchTask(_))
+        ));
+        for none in [0, u32::MAX, 1 << 31] {
+            assert!(matches!(
+                Target::find(none, None),
+                Err(Fault::NoSuchTask(_))
+            ));
+        }
+    }
+
+    #[test]
+    fn a_process_that_ended_is_known_to_have_ended_though_its_number_is_still_taken() {
+        let mut child = Command::new("sleep").arg("100").spawn().unwrap();
+        let target = Target::find(child.id(), None).unwrap();
+        assert!(target.is_process() && target.is_alive());
+        child.kill().unwrap();
+        // A zombie until it is waited for.
+        while target.is_alive() {
+            std::thread::yield_now();
+        }
+        assert!(matches!(
+            Target::find(child.id(), None),
+            Err(Fault::NoSuchTask(_))
+        ));
+        child.wait().unwrap();
+        assert!(!target.is_alive());
+    }
+}

@@ -1,0 +1,137 @@
+//! A client of the service for tests and for trying it out: asks what its standard input says, one line at a
+//! time, and says in one line each what was answered.
+//!
+//! ```text
+//! track TASK [children]        untrack TASK        list        statistics
+//! reserve THREAD RUNTIME_NS DEADLINE_NS PERIOD_NS  release THREAD
+//! realtime PROCESS THREAD PRIORITY                 nice PROCESS THREAD LEVEL
+//! properties                   reload              leave (the bus, and connect anew)
+//! ```
+//!
+//! It connects where DBUS_SYSTEM_BUS_ADDRESS says, and leaves the bus at the end of its input.
+
+use std::collections::HashMap;
+use std::io::BufRead;
+
+use serde_json::{Value, json};
+use zbus::blocking::Connection;
+use zbus::zvariant::{DynamicType, OwnedValue};
+
+const MANAGER: [&str; 3] = [
+    "org.onbeat.Manager1",
+    "/org/onbeat/Manager1",
+    "org.onbeat.Manager1",
+];
+const REALTIMEKIT: [&str; 3] = [
+    "org.freedesktop.RealtimeKit1",
+    "/org/freedesktop/RealtimeKit1",
+    "org.freedesktop.RealtimeKit1",
+];
+
+type Properties = HashMap<String, OwnedValue>;
+
+fn main() -> zbus::Result<()> {
+    let mut bus = Connection::system()?;
+    println!("here");
+    for line in std::io::stdin().lock().lines() {
+        let line = line?;
+        let words: Vec<&str> = line.split_whitespace().collect();
+        if words == ["leave"] {
+            bus.close()?;
+            bus = Connection::system()?;
+            println!("ok");
+            continue;
+        }
+        match ask(&bus, &words) {
+            Ok(answer) => println!("{answer}"),
+            Err(zbus::Error::MethodError(name, text, _)) => {
+                println!("error {name} {}", text.unwrap_or_default());
+            }
+            Err(error) => println!("error {error}"),
+        }
+    }
+    Ok(())
+}
+
+fn ask(bus: &Connection, words: &[&str]) -> zbus::Result<Value> {
+    let number = |place: usize| {
+        words
+            .get(place)
+            .and_then(|word| word.parse::<u64>().ok())
+            .unwrap_or(0)
+    };
+    let small = |place: usize| u32::try_from(number(place)).unwrap_or(u32::MAX);
+    let done = json!("ok");
+    match words.first().copied().unwrap_or_default() {
+        "track" => {
+            let children = words.get(2) == Some(&"children");
+            let options = HashMap::from([("children", OwnedValue::from(children))]);
+            call(bus, MANAGER, "Track", &(small(1), options))?;
+        }
+        "untrack" => drop(call(bus, MANAGER, "Untrack", &small(1))?),
+        "reserve" => {
+            let times = (small(1), number(2), number(3), number(4));
+            call(bus, MANAGER, "Reserve", &times)?;
+        }
+        "release" => drop(call(bus, MANAGER, "Release", &small(1))?),
+        "reload" => drop(call(bus, MANAGER, "Reload", &())?),
+        "list" => {
+            let reply = call(bus, MANAGER, "List", &())?;
+            let threads: Vec<Properties> = reply.body().deserialize()?;
+            return Ok(threads.iter().map(in_json).collect());
+        }
+        "statistics" => {
+            let reply = call(bus, MANAGER, "GetStatistics", &())?;
+            return Ok(in_json(&reply.body().deserialize()?));
+        }
+        "realtime" => {
+            let arguments = (number(1), number(2), small(3));
+            call(bus, REALTIMEKIT, "MakeThreadRealtimeWithPID", &arguments)?;
+        }
+        "nice" => {
+            let level: i32 = words.get(3).and_then(|word| word.parse().ok()).unwrap_or(0);
+            let arguments = (number(1), number(2), level);
+            call(
+                bus,
+                REALTIMEKIT,
+                "MakeThreadHighPriorityWithPID",
+                &arguments,
+            )?;
+        }
+        "properties" => {
+            let [name, path, interface] = REALTIMEKIT;
+            let there = [name, path, "org.freedesktop.DBus.Properties"];
+            let reply = call(bus, there, "GetAll", &interface)?;
+            return Ok(in_json(&reply.body().deserialize()?));
+        }
+        other => return Ok(json!(format!("nobody knows how to {other}"))),
+    }
+    Ok(done)
+}
+
+fn call<B>(bus: &Connection, whom: [&str; 3], method: &str, body: &B) -> zbus::Result<zbus::Message>
+where
+    B: serde::Serialize + DynamicType,
+{
+    let [name, path, interface] = whom;
+    bus.call_method(Some(name), path, Some(interface), method, body)
+}
+
+fn in_json(properties: &Properties) -> Value {
+    let value = |value: &OwnedValue| -> Value {
+        use zbus::zvariant::Value as Of;
+        match &**value {
+            Of::U32(number) => json!(number),
+            Of::U64(number) => json!(number),
+            Of::I32(number) => json!(number),
+            Of::I64(number) => json!(number),
+            Of::F64(number) => json!(number),
+            Of::Str(text) => json!(text.as_str()),
+            other => json!(other.to_string()),
+        }
+    };
+    properties
+        .iter()
+        .map(|(name, of)| (name.clone(), value(of)))
+        .collect()
+}

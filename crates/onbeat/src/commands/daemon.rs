@@ -1,0 +1,30 @@
+//! `onbeat daemon`: the system service.
+
+use std::process::ExitCode;
+
+use anyhow::Context;
+use onbeat_daemon::{Options, Told};
+
+use crate::cli::DaemonArgs;
+use crate::signals::Signals;
+
+/// Serves until told to end.
+pub(crate) fn run(args: &DaemonArgs) -> anyhow::Result<ExitCode> {
+    let signals = Signals::block().context("cannot listen for signals")?;
+    let options = Options {
+        state: args.state.path()?,
+    };
+    onbeat_daemon::run(&options, || next(&signals))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The next signal that means something to a service.
+fn next(signals: &Signals) -> Option<Told> {
+    loop {
+        match signals.next()?.number {
+            libc::SIGHUP => return Some(Told::Reload),
+            libc::SIGINT | libc::SIGTERM | libc::SIGQUIT => return Some(Told::End),
+            _ => {}
+        }
+    }
+}

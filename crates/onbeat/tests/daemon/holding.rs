@@ -1,0 +1,132 @@
+//! What a client asks for, it holds until it gives it back, or leaves, or dies.
+
+use onbeat_act::attributes::Policy;
+
+use crate::common::{can_run, eventually, state_files};
+use crate::machine::{ALICE, Machine, is_ordinary, is_reserved, policy, tids};
+
+/// A tenth of a CPU.
+const TENTH: &str = "1000000 10000000 10000000";
+
+#[test]
+fn a_users_thread_with_a_rhythm_is_found_and_kept_until_it_is_no_longer_wanted() {
+    if !can_run("a_users_thread_with_a_rhythm_is_found_and_kept") {
+        return;
+    }
+    let machine = Machine::new();
+    let workload = machine.workload(ALICE, &["beat:20000/1000"]);
+    let mut alice = machine.client(ALICE);
+    alice.done(&format!("track {}", workload.id()));
+    let thread = eventually("a reservation", || {
+        tids(workload.id())
+            .into_iter()
+            .find(|&tid| is_reserved(tid))
+    });
+    let listed = eventually("its place in the list", || {
+        let threads = alice.told("list");
+        let threads = threads.as_array()?.clone();
+        threads
+            .into_iter()
+            .find(|one| one["thread"] == thread && one["state"] == "kept")
+    });
+    assert_eq!(listed["process"], workload.id());
+    assert_eq!(listed["user"], ALICE);
+    let period = listed["period-ns"].as_f64().unwrap();
+    assert!((period / 20e6 - 1.0).abs() < 0.2, "{listed}");
+
+    alice.done(&format!("untrack {}", workload.id()));
+    assert_eq!(
+        alice.refused(&format!("untrack {}", workload.id())),
+        "NotHeld"
+    );
+    eventually("the way back", || is_ordinary(thread).then_some(()));
+    eventually("an empty list", || {
+        (alice.told("list").as_array()?.is_empty()).then_some(())
+    });
+}
+
+#[test]
+fn a_reservation_is_given_changed_and_put_back() {
+    if !can_run("a_reservation_is_given_changed_and_put_back") {
+        return;
+    }
+    let machine = Machine::new();
+    let sleeper = machine.sleeper(ALICE);
+    let mut alice = machine.client(ALICE);
+    let tid = sleeper.id();
+    alice.done(&format!("reserve {tid} {TENTH}"));
+    alice.done(&format!("reserve {tid} 500000 10000000 20000000"));
+    let Policy::Deadline(now) = policy(tid) else {
+        panic!("no reservation: {:?}", policy(tid));
+    };
+    assert_eq!(
+        (now.runtime_ns, now.deadline_ns, now.period_ns),
+        (500_000, 10_000_000, 20_000_000)
+    );
+    assert_eq!(alice.told("list")[0]["state"], "asked-for");
+    let figures = alice.told("statistics");
+    assert_eq!(
+        (&figures["own-tasks"], &figures["reserved"]),
+        (&1.into(), &1.into())
+    );
+    alice.done(&format!("release {tid}"));
+    eventually("the way back", || is_ordinary(tid).then_some(()));
+    assert_eq!(alice.refused(&format!("release {tid}")), "NotHeld");
+    // The kernel counts the former one for a period yet: the service waits for that, the caller does not see
+    // it.
+    alice.done(&format!("reserve {tid} {TENTH}"));
+    assert!(is_reserved(tid));
+}
+
+#[test]
+fn who_leaves_the_bus_or_dies_holds_nothing_any_more() {
+    if !can_run("who_leaves_the_bus_or_dies_holds_nothing_any_more") {
+        return;
+    }
+    let machine = Machine::new();
+    let tasks: Vec<_> = (0..3).map(|_| machine.sleeper(ALICE)).collect();
+    let [mut leaves, mut dies, mut stays] = [0; 3].map(|_| machine.client(ALICE));
+    leaves.done(&format!("reserve {} {TENTH}", tasks[0].id()));
+    dies.done(&format!("reserve {} {TENTH}", tasks[1].id()));
+    stays.done(&format!("reserve {} {TENTH}", tasks[2].id()));
+    assert_eq!(stays.ask("leave"), "ok");
+    stays.done(&format!("reserve {} {TENTH}", tasks[2].id()));
+    assert_eq!(leaves.ask("leave"), "ok");
+    dies.die();
+    for task in &tasks[..2] {
+        eventually("the way back", || is_ordinary(task.id()).then_some(()));
+    }
+    assert!(is_reserved(tasks[2].id()));
+    assert_eq!(stays.told("statistics")["own-tasks"], 1);
+}
+
+#[test]
+fn when_the_service_ends_everybody_has_back_what_he_had() {
+    if !can_run("when_the_service_ends_everybody_has_back_what_he_had") {
+        return;
+    }
+    let mut machine = Machine::new();
+    let tasks: Vec<_> = (0..2).map(|_| machine.sleeper(ALICE)).collect();
+    let mut alice = machine.client(ALICE);
+    for task in &tasks {
+        alice.done(&format!("reserve {} {TENTH}", task.id()));
+    }
+    assert_eq!(machine.end(libc::SIGTERM), Some(0), "{}", machine.log());
+    for task in &tasks {
+        assert!(is_ordinary(task.id()));
+    }
+    assert_eq!(state_files(&machine.state()), 0);
+
+    machine.start();
+    for task in &tasks {
+        alice.done(&format!("reserve {} {TENTH}", task.id()));
+    }
+    assert_eq!(machine.end(libc::SIGKILL), None);
+    for task in &tasks {
+        assert!(is_reserved(task.id()), "nobody was there to put it back");
+    }
+    machine.start();
+    for task in &tasks {
+        assert!(is_ordinary(task.id()), "{}", machine.log());
+    }
+}

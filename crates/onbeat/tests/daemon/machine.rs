@@ -1,0 +1,263 @@
+//! A bus of its own with the service on it, users who ask, and tasks of theirs.
+
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{ChildStdin, ChildStdout, Command, Stdio};
+use std::time::Duration;
+
+use onbeat_act::attributes::{Attributes, Policy};
+use serde_json::Value;
+
+use crate::common::{Mortal, eventually, onbeat};
+
+/// A user whom every Debian knows (the bus turns strangers away) and nobody uses: `games`.
+pub(crate) const ALICE: u32 = 5;
+/// Another one: `lp`.
+pub(crate) const BOB: u32 = 7;
+pub(crate) const ROOT: u32 = 0;
+
+/// Who may what on the bus is the service's to decide here.
+const BUS: &str = r#"<!DOCTYPE busconfig PUBLIC "-//freedesktop//DTD D-BUS Bus Configuration 1.0//EN"
+ "http://www.freedesktop.org/standards/dbus/1.0/busconfig.dtd">
+<busconfig>
+  <type>system</type>
+  <listen>unix:path=BUS</listen>
+  <auth>EXTERNAL</auth>
+  <policy context="default">
+    <allow user="*"/>
+    <allow own="*"/>
+    <allow send_destination="*"/>
+    <allow receive_sender="*"/>
+  </policy>
+</busconfig>
+"#;
+
+/// A bus, and the service on it. All of it ends with the test.
+pub(crate) struct Machine {
+    service: Option<Mortal>,
+    _bus: Mortal,
+    folder: tempfile::TempDir,
+}
+
+impl Machine {
+    /// A bus without a service yet.
+    pub(crate) fn bus() -> Self {
+        let folder = tempfile::tempdir().expect("there is room for a folder");
+        let all = std::fs::Permissions::from_mode(0o755);
+        std::fs::set_permissions(folder.path(), all).expect("it is our own");
+        let socket = folder.path().join("bus");
+        let configuration = folder.path().join("bus.conf");
+        std::fs::write(
+            &configuration,
+            BUS.replace("BUS", &socket.to_string_lossy()),
+        )
+        .expect("there is room for a file");
+        // What users run must be where they may read it.
+        std::fs::copy(example("asking"), folder.path().join("asking")).expect("it was built");
+        std::fs::copy(example("workload"), folder.path().join("workload")).expect("it was built");
+        let bus = Mortal::spawn(
+            Command::new("dbus-daemon")
+                .arg("--nofork")
+                .arg("--config-file")
+                .arg(&configuration)
+                .stderr(Stdio::null()),
+        );
+        eventually("the bus", || socket.exists().then_some(()));
+        Self {
+            service: None,
+            _bus: bus,
+            folder,
+        }
+    }
+
+    /// A bus with the service on it.
+    pub(crate) fn new() -> Self {
+        let mut machine = Self::bus();
+        machine.start();
+        machine
+    }
+
+    /// Starts the service and waits until it serves.
+    pub(crate) fn start(&mut self) {
+        let log = std::fs::File::create(self.path("log")).expect("there is room for a file");
+        let mut command = onbeat(&self.state());
+        command
+            .arg("daemon")
+            .env("DBUS_SYSTEM_BUS_ADDRESS", self.address())
+            .stderr(log);
+        self.service = Some(Mortal::spawn(&mut command));
+        eventually("the service", || {
+            self.log().contains("serving").then_some(())
+        });
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    pub(crate) fn state(&self) -> PathBuf {
+        self.path("state")
+    }
+
+    pub(crate) fn address(&self) -> String {
+        format!("unix:path={}", self.path("bus").display())
+    }
+
+    /// What the service has logged so far.
+    pub(crate) fn log(&self) -> String {
+        std::fs::read_to_string(self.path("log")).unwrap_or_default()
+    }
+
+    /// Ends the service by `signal` and waits for its end; its exit status, if it has one.
+    pub(crate) fn end(&mut self, signal: i32) -> Option<i32> {
+        let mut service = self.service.take().expect("it was started");
+        // SAFETY: a plain system call about our own child, which was not waited for yet.
+        unsafe { libc::kill(service.id().cast_signed(), signal) };
+        service.0.wait().expect("it is our child").code()
+    }
+
+    /// A program that runs as `uid` and finds the bus.
+    pub(crate) fn command(&self, uid: u32, program: &Path) -> Command {
+        let mut command = Command::new("setpriv");
+        command
+            .args(["--reuid", &uid.to_string(), "--regid", &uid.to_string()])
+            .arg("--clear-groups")
+            .arg(program)
+            .env("DBUS_SYSTEM_BUS_ADDRESS", self.address());
+        command
+    }
+
+    /// Somebody with a connection to the bus.
+    pub(crate) fn client(&self, uid: u32) -> Client {
+        let mut command = self.command(uid, &self.path("asking"));
+        let mut process = Mortal::spawn(command.stdin(Stdio::piped()).stdout(Stdio::piped()));
+        let input = process.0.stdin.take().expect("it is piped");
+        let output = BufReader::new(process.0.stdout.take().expect("it is piped"));
+        let mut client = Client {
+            process,
+            input,
+            output,
+        };
+        assert_eq!(client.answer(), "here");
+        client
+    }
+
+    /// A task of `uid`'s that does nothing until the test's end.
+    pub(crate) fn sleeper(&self, uid: u32) -> Mortal {
+        let mut command = self.command(uid, Path::new("sleep"));
+        as_itself(Mortal::spawn(command.arg("1000")), "sleep")
+    }
+
+    /// A task of `uid`'s with these threads.
+    pub(crate) fn workload(&self, uid: u32, threads: &[&str]) -> Mortal {
+        let mut command = self.command(uid, &self.path("workload"));
+        let process = Mortal::spawn(command.args(threads).stdout(Stdio::null()));
+        let process = as_itself(process, "workload");
+        eventually("the workload's threads", || {
+            (tids(process.id()).len() > threads.len()).then_some(())
+        });
+        process
+    }
+}
+
+/// Waits until the process runs its own program, as its own user.
+fn as_itself(process: Mortal, name: &str) -> Mortal {
+    eventually("the program", || {
+        let comm = std::fs::read_to_string(format!("/proc/{}/comm", process.id())).ok()?;
+        (comm.trim() == name).then_some(())
+    });
+    process
+}
+
+/// An example that this package builds with its tests.
+fn example(name: &str) -> PathBuf {
+    let own = std::env::current_exe().expect("a test has a path");
+    let target = own.parent().and_then(Path::parent);
+    target
+        .expect("target/PROFILE/deps")
+        .join("examples")
+        .join(name)
+}
+
+/// Somebody who asks. He leaves the bus when this is dropped.
+pub(crate) struct Client {
+    process: Mortal,
+    input: ChildStdin,
+    output: BufReader<ChildStdout>,
+}
+
+impl Client {
+    pub(crate) fn say(&mut self, line: &str) {
+        writeln!(self.input, "{line}").expect("the client listens");
+    }
+
+    pub(crate) fn answer(&mut self) -> String {
+        let mut line = String::new();
+        self.output
+            .read_line(&mut line)
+            .expect("the client answers");
+        line.trim_end().to_owned()
+    }
+
+    /// What is answered to `line`. Who polls too often is told to wait, and does.
+    pub(crate) fn ask(&mut self, line: &str) -> String {
+        loop {
+            self.say(line);
+            let answer = self.answer();
+            if !answer.starts_with("error org.onbeat.Error.TooManyCalls") {
+                return answer;
+            }
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    }
+
+    /// The same, in JSON.
+    pub(crate) fn told(&mut self, line: &str) -> Value {
+        let answer = self.ask(line);
+        serde_json::from_str(&answer).unwrap_or_else(|_| panic!("{line}: {answer}"))
+    }
+
+    /// The error's name that is answered to `line`, without the service's own prefix.
+    pub(crate) fn refused(&mut self, line: &str) -> String {
+        let answer = self.ask(line);
+        let error = answer.strip_prefix("error ");
+        let error = error.unwrap_or_else(|| panic!("{line}: {answer}"));
+        let name = error.split_whitespace().next().unwrap_or_default();
+        name.trim_start_matches("org.onbeat.Error.").to_owned()
+    }
+
+    pub(crate) fn done(&mut self, line: &str) {
+        assert_eq!(self.ask(line), "\"ok\"", "{line}");
+    }
+
+    /// Ends the client's process, without a word to the bus.
+    pub(crate) fn die(mut self) {
+        self.process.0.kill().expect("it is our child");
+        self.process.0.wait().expect("it is our child");
+    }
+}
+
+/// The threads of a process, the first one first.
+pub(crate) fn tids(pid: u32) -> Vec<u32> {
+    let mut tids: Vec<u32> = std::fs::read_dir(format!("/proc/{pid}/task"))
+        .into_iter()
+        .flatten()
+        .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
+        .collect();
+    tids.sort_unstable();
+    tids
+}
+
+pub(crate) fn policy(tid: u32) -> Policy {
+    Attributes::get(tid).expect("the thread lives").policy
+}
+
+pub(crate) fn is_reserved(tid: u32) -> bool {
+    Attributes::get(tid).is_ok_and(|now| matches!(now.policy, Policy::Deadline(_)))
+}
+
+pub(crate) fn is_ordinary(tid: u32) -> bool {
+    Attributes::get(tid)
+        .is_ok_and(|now| matches!(now.policy, Policy::Other(_)) && !now.reset_on_fork)
+}

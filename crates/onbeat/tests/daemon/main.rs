@@ -1,0 +1,15 @@
+//! `onbeat daemon` on a bus of its own, as root, asked by ordinary users.
+//!
+//! Only what must hold however the machine stalls is asserted: answers, states, identities; and what must come in
+//! the end is waited for.
+
+#[path = "../common/mod.rs"]
+mod common;
+mod holding;
+mod machine;
+mod rights;
+
+use std::time::Duration;
+
+/// How long something that must come may take on a stalled machine.
+const PATIENCE: Duration = Duration::from_secs(60);

@@ -1,0 +1,150 @@
+//! Who may what: a user's own tasks, within his quotas, whoever asks from wherever.
+
+use std::process::Command;
+
+use crate::common::{Mortal, can_run, eventually};
+use crate::machine::{ALICE, BOB, Machine, ROOT, is_ordinary, is_reserved, tids};
+
+/// A tenth of a CPU.
+const TENTH: &str = "1000000 10000000 10000000";
+
+#[test]
+fn nobody_touches_another_users_tasks_and_root_may() {
+    if !can_run("nobody_touches_another_users_tasks_and_root_may") {
+        return;
+    }
+    let machine = Machine::new();
+    let sleeper = machine.sleeper(ALICE);
+    let tid = sleeper.id();
+    let [mut alice, mut bob, mut root] = [ALICE, BOB, ROOT].map(|uid| machine.client(uid));
+    for line in [
+        format!("track {tid}"),
+        format!("reserve {tid} {TENTH}"),
+        format!("release {tid}"),
+        format!("untrack {tid}"),
+    ] {
+        assert_eq!(bob.refused(&line), "NotPermitted");
+    }
+    assert_eq!(alice.refused(&format!("reserve 1 {TENTH}")), "NotPermitted");
+    assert_eq!(alice.refused("reload"), "NotPermitted");
+    alice.done(&format!("reserve {tid} {TENTH}"));
+    assert!(bob.told("list").as_array().unwrap().is_empty());
+    assert_eq!(root.told("list")[0]["thread"], tid);
+    root.done(&format!("release {tid}"));
+    eventually("the way back", || is_ordinary(tid).then_some(()));
+}
+
+#[test]
+fn a_program_with_the_rights_of_two_users_is_nobodys() {
+    if !can_run("a_program_with_the_rights_of_two_users_is_nobodys") {
+        return;
+    }
+    let machine = Machine::new();
+    // The real user is Alice, the effective one root: as a set-user-ID program has it.
+    let two = Mortal::spawn(Command::new("setpriv").args([
+        "--ruid",
+        &ALICE.to_string(),
+        "sleep",
+        "1000",
+    ]));
+    eventually("the program", || {
+        let comm = std::fs::read_to_string(format!("/proc/{}/comm", two.id())).ok()?;
+        (comm.trim() == "sleep").then_some(())
+    });
+    let mut alice = machine.client(ALICE);
+    assert_eq!(
+        alice.refused(&format!("track {}", two.id())),
+        "NotPermitted"
+    );
+    assert_eq!(
+        alice.refused(&format!("reserve {} {TENTH}", two.id())),
+        "NotPermitted"
+    );
+    assert!(is_ordinary(two.id()));
+}
+
+#[test]
+fn what_makes_no_sense_is_told_so() {
+    if !can_run("what_makes_no_sense_is_told_so") {
+        return;
+    }
+    let machine = Machine::new();
+    let sleeper = machine.sleeper(ALICE);
+    let tid = sleeper.id();
+    let mut alice = machine.client(ALICE);
+    for times in [
+        "0 10000000 10000000",
+        "11000000 10000000 10000000",
+        "1 2 1",
+        "0 0 0",
+    ] {
+        assert_eq!(alice.refused(&format!("reserve {tid} {times}")), "Invalid");
+    }
+    // The kernel takes no runtime below 1024 ns.
+    assert_eq!(
+        alice.refused(&format!("reserve {tid} 1000 10000000 10000000")),
+        "Failed"
+    );
+    for nobody in [0, u32::MAX] {
+        assert_eq!(alice.refused(&format!("track {nobody}")), "NoSuchTask");
+    }
+    assert!(is_ordinary(tid));
+}
+
+#[test]
+fn a_users_quota_is_for_all_his_connections_together_and_nobody_elses() {
+    if !can_run("a_users_quota_is_for_all_his_connections_together_and_nobody_elses") {
+        return;
+    }
+    let machine = Machine::new();
+    let his: Vec<_> = (0..3).map(|_| machine.sleeper(ALICE)).collect();
+    let other = machine.sleeper(BOB);
+    let [mut first, mut second, mut bob] = [ALICE, ALICE, BOB].map(|uid| machine.client(uid));
+    let quarter = "5000000 20000000 20000000";
+    first.done(&format!("reserve {} {quarter}", his[0].id()));
+    second.done(&format!("reserve {} {quarter}", his[1].id()));
+    let third = format!("reserve {} {TENTH}", his[2].id());
+    assert_eq!(first.refused(&third), "OverQuota");
+    assert_eq!(second.refused(&third), "OverQuota");
+    let short = format!("reserve {} 100000 900000 900000", his[2].id());
+    assert_eq!(first.refused(&short), "OverQuota");
+    bob.done(&format!("reserve {} {quarter}", other.id()));
+    first.die();
+    eventually("room again", || {
+        (second.ask(&third) == "\"ok\"").then_some(())
+    });
+    assert!(is_reserved(his[1].id()) && is_reserved(his[2].id()));
+    let figures = second.told("statistics");
+    let charged = figures["own-bandwidth"].as_f64().unwrap();
+    assert!((charged - 0.35).abs() < 1e-6, "{figures}");
+    assert_eq!(figures["own-tasks"], 2);
+}
+
+#[test]
+fn a_program_with_too_many_threads_is_tracked_as_far_as_its_owners_quota_goes() {
+    if !can_run("a_program_with_too_many_threads_is_tracked_as_far_as_its_owners_quota_goes") {
+        return;
+    }
+    let machine = Machine::new();
+    let threads: Vec<&str> = std::iter::repeat_n("random:1000000/1", 90).collect();
+    let workload = machine.workload(ALICE, &threads);
+    let sleeper = machine.sleeper(ALICE);
+    let [mut alice, mut bob] = [ALICE, BOB].map(|uid| machine.client(uid));
+    alice.done(&format!("track {}", workload.id()));
+    assert_eq!(tids(workload.id()).len(), 91);
+    let figures = eventually("the rest to be turned away", || {
+        let figures = alice.told("statistics");
+        (figures["turned-away"] == 91 - 64).then_some(figures)
+    });
+    assert_eq!(figures["own-tasks"], 64, "{figures}");
+    assert_eq!(
+        alice.refused(&format!("track {}", sleeper.id())),
+        "OverQuota"
+    );
+    let own = machine.sleeper(BOB);
+    bob.done(&format!("track {}", own.id()));
+    drop(workload);
+    eventually("room again", || {
+        (alice.ask(&format!("track {}", sleeper.id())) == "\"ok\"").then_some(())
+    });
+}
