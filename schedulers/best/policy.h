@@ -45,8 +45,8 @@ struct best_params {
 /* The paper names none of these numbers: they are ours. */
 #define BEST_PARAMS_DEFAULT                                                                   \
 	{                                                                                     \
-		.mdn = 1, .confident = 768, .inertia = 8,                                     \
-		.interactive_ns = 100 * POLICY_NS_PER_MS, .batch_ns = 200 * POLICY_NS_PER_MS, \
+		.mdn = 1, .confident = 768, .inertia = 4,                                     \
+		.interactive_ns = 100 * POLICY_NS_PER_MS, .batch_ns = 600 * POLICY_NS_PER_MS, \
 		.longest_run_ns = 60 * POLICY_NS_PER_MS, .window = 512, .patience = 32,       \
 	}
 

@@ -33,12 +33,6 @@ struct boost_params {
 	u64 decay_ns;
 };
 
-#define BOOST_PARAMS_DEFAULT                                                                \
-	{                                                                                   \
-		.average_ns = 500 * POLICY_NS_PER_MS, .step = BOOST_ONE, .most = BOOST_ONE, \
-		.decay_ns = 8000 * POLICY_NS_PER_MS,                                        \
-	}
-
 struct boost {
 	/* The average part of time out of the run queue, of BOOST_ONE. */
 	u64 block_ratio;

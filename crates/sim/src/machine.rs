@@ -10,6 +10,7 @@
 
 mod cpu;
 mod desk;
+mod notices;
 mod thread;
 
 use onbeat_model::{Burst, Instant, Span, Speed, TaskId};
@@ -106,19 +107,7 @@ impl<P: Policy, O: Observer> Machine<P, O> {
     /// How many jobs of `task` are due and not done. The task can do no more after this: the jobs that wait
     /// behind the present one are drawn from its workload.
     pub(crate) fn late(&mut self, task: TaskIndex) -> u64 {
-        let now = self.desk.now();
-        let thread = &mut self.threads[task];
-        let Some(job) = &thread.job else { return 0 };
-        let (mut release, mut due) = (job.release, job.deadline);
-        let mut late = 0;
-        while release < now && due <= now {
-            late += 1;
-            let Some(next) = thread.workload.next(now) else {
-                break;
-            };
-            (release, due) = (next.release, next.deadline);
-        }
-        late
+        self.threads[task].late(self.desk.now())
     }
 
     /// What each CPU did up to now.
@@ -197,6 +186,10 @@ impl<P: Policy, O: Observer> Machine<P, O> {
     /// The CPU has come to the end of what was planned for it.
     fn stop(&mut self, cpu: CpuIndex) {
         self.charge(cpu);
+        if self.cries(cpu) {
+            self.plan(cpu);
+            return;
+        }
         if let Some(task) = self.cpus[cpu].task
             && let Some(job) = &self.threads[task].job
             && job.burst_left.is_zero()
@@ -238,6 +231,7 @@ impl<P: Policy, O: Observer> Machine<P, O> {
             executed: job.executed,
             exhausted: job.exhausted,
         });
+        self.job_was_done(task, job.deadline);
         match self.threads[task].workload.next(now) {
             Some(spec) if spec.ready <= now => self.begin(task, &spec),
             Some(spec) => {
@@ -353,6 +347,7 @@ impl<P: Policy, O: Observer> Machine<P, O> {
         let work = work.fold(job.burst_left, Work::min);
         let computed = self.cpus[cpu].when_computed(now, work);
         let stop = slice.until.map_or(computed, |until| until.min(computed));
+        let stop = self.unless_it_cries(cpu, task, stop);
         self.stops.set(cpu, stop);
     }
 

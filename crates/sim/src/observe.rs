@@ -1,6 +1,6 @@
 //! What a machine tells while it runs. An observer takes what it needs and leaves the rest.
 
-use onbeat_model::{Burst, Instant, Span, Speed};
+use onbeat_model::{Burst, Instant, Mark, Span, Speed};
 
 use crate::{CpuIndex, TaskIndex, Work};
 
@@ -66,6 +66,8 @@ pub trait Observer {
     fn burst(&mut self, _burst: &Burst) {}
     /// The budget of a task ran out, and it waits for the next.
     fn exhausted(&mut self, _task: TaskIndex, _at: Instant) {}
+    /// A task says something: a missed deadline notification.
+    fn said(&mut self, _mark: &Mark) {}
     /// A task has done its last job.
     fn exited(&mut self, _task: TaskIndex, _at: Instant) {}
 }
@@ -84,6 +86,9 @@ impl<O: Observer + ?Sized> Observer for Box<O> {
     }
     fn exhausted(&mut self, task: TaskIndex, at: Instant) {
         (**self).exhausted(task, at);
+    }
+    fn said(&mut self, mark: &Mark) {
+        (**self).said(mark);
     }
     fn exited(&mut self, task: TaskIndex, at: Instant) {
         (**self).exited(task, at);
@@ -111,6 +116,11 @@ impl<O: Observer> Observer for Option<O> {
             observer.exhausted(task, at);
         }
     }
+    fn said(&mut self, mark: &Mark) {
+        if let Some(observer) = self {
+            observer.said(mark);
+        }
+    }
     fn exited(&mut self, task: TaskIndex, at: Instant) {
         if let Some(observer) = self {
             observer.exited(task, at);
@@ -134,6 +144,10 @@ impl<A: Observer, B: Observer> Observer for (A, B) {
     fn exhausted(&mut self, task: TaskIndex, at: Instant) {
         self.0.exhausted(task, at);
         self.1.exhausted(task, at);
+    }
+    fn said(&mut self, mark: &Mark) {
+        self.0.said(mark);
+        self.1.said(mark);
     }
     fn exited(&mut self, task: TaskIndex, at: Instant) {
         self.0.exited(task, at);

@@ -9,6 +9,7 @@
 pub mod grace;
 pub mod linux;
 pub mod reserve;
+pub mod ruled;
 
 use onbeat_model::{Instant, Span, Speed};
 
@@ -79,6 +80,9 @@ pub trait Policy {
 
     /// `task` has done its last job.
     fn exited(&mut self, _task: TaskIndex, _desk: &mut Desk) {}
+
+    /// `task`, which runs, says that it has missed a deadline.
+    fn notified(&mut self, _task: TaskIndex, _desk: &mut Desk) {}
 
     /// How fast `cpu` runs from now on: `task`, whose job has computed `done`, or nothing. None leaves
     /// the speed as it is.

@@ -9,7 +9,7 @@ use std::convert::Infallible;
 use std::rc::Rc;
 
 use onbeat_model::{
-    Actuator, Bandwidth, Burst, Capacity, Event, Flow, Follow, Instant, Ladder, Refusal,
+    Actuator, Bandwidth, Burst, Capacity, Event, Flow, Follow, Instant, Ladder, Mark, Refusal,
     Reservation, Sensor, Span, Speed, Speeds, Standing, Task, TaskId,
 };
 
@@ -59,6 +59,13 @@ impl Observer for Heard {
         if let Some(task) = self.tracks(task) {
             self.events.push(Event::Exhausted { at, task });
             self.urgent = true;
+        }
+    }
+
+    fn said(&mut self, mark: &Mark) {
+        let index = self.index_of(mark.task);
+        if index.is_some_and(|index| self.tracked.get(index) == Some(&true)) {
+            self.events.push(Event::Marked(*mark));
         }
     }
 

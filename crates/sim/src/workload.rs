@@ -2,6 +2,7 @@
 
 mod arrival;
 mod demand;
+mod film;
 
 use std::sync::Arc;
 
@@ -12,6 +13,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use crate::Work;
 pub use arrival::Arrival;
 pub use demand::{Demand, Frames};
+pub use film::Film;
 
 /// One job before it begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,6 +42,8 @@ pub struct Workload {
     relative_deadline: Option<Span>,
     bursts: u32,
     pause: Span,
+    notifies: Notifies,
+    later: Option<Box<(Instant, Workload)>>,
     random: Xoshiro256PlusPlus,
 }
 
@@ -47,6 +51,18 @@ pub struct Workload {
 enum Source {
     Drawn(Arrival, Demand),
     Listed { jobs: Shared<JobSpec>, over: usize },
+}
+
+/// When a task says `mdn()`: that it has missed a deadline.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Notifies {
+    /// Never.
+    #[default]
+    Never,
+    /// At the end of each job that is late.
+    WhenLate,
+    /// Whenever it has computed so much, late or not.
+    Every(Work),
 }
 
 impl Workload {
@@ -68,6 +84,8 @@ impl Workload {
             relative_deadline: None,
             bursts: 1,
             pause: Span::ZERO,
+            notifies: Notifies::Never,
+            later: None,
             random: generator(0, 0),
         }
     }
@@ -77,6 +95,10 @@ impl Workload {
     #[must_use]
     pub fn seeded(mut self, seed: u64, stream: u64) -> Self {
         self.random = generator(seed, stream);
+        self.later = self.later.map(|mut later| {
+            later.1 = later.1.seeded(seed, !stream);
+            later
+        });
         self
     }
 
@@ -111,8 +133,29 @@ impl Workload {
         }
     }
 
+    /// It says when it has missed a deadline, or that it has.
+    #[must_use]
+    pub const fn notifying(mut self, notifies: Notifies) -> Self {
+        self.notifies = notifies;
+        self
+    }
+
+    /// The first job that begins at `at` or later is of another workload, and so are all after it.
+    #[must_use]
+    pub fn then(mut self, at: Instant, other: Workload) -> Self {
+        self.later = Some(Box::new((at, other)));
+        self
+    }
+
+    pub(crate) const fn notifies(&self) -> Notifies {
+        self.notifies
+    }
+
     /// The next job, after the one before it ended at `ended`; none if there are no more.
     pub fn next(&mut self, ended: Instant) -> Option<JobSpec> {
+        if let Some(later) = self.later.take_if(|later| later.0 <= ended) {
+            *self = later.1;
+        }
         let (arrival, demand) = match &mut self.source {
             Source::Drawn(arrival, demand) => (arrival, demand),
             Source::Listed { jobs, over } => {

@@ -1,5 +1,6 @@
 use onbeat_model::{Instant, Span};
 use proptest::prelude::*;
+use proptest::test_runner::RngSeed;
 
 use super::{Linux24, Task};
 use crate::Rules;
@@ -86,6 +87,7 @@ fn after_five_seconds(rules: &mut Linux24, busy: u64) -> Task {
 #[test]
 fn the_boost_is_in_proportion_to_the_block_ratio_and_nothing_for_who_never_blocks() {
     let mut rules = Linux24::default();
+    rules.params.boost.step = ONE;
     let mut boosts = [1, 5, 9].map(|busy| {
         let mut task = after_five_seconds(&mut rules, busy);
         assert!(rules.mdn(&mut task, at_tick(500)));
@@ -166,6 +168,7 @@ impl Eager {
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig { rng_seed: RngSeed::Fixed(1), failure_persistence: None, ..ProptestConfig::default() })]
     #[test]
     fn making_up_for_recomputations_later_is_as_good_as_walking_over_all(
         nices in prop::collection::vec(-20_i8..20, 1..6),

@@ -87,6 +87,8 @@ pub(super) struct Cpu {
     /// Until when switching keeps it from computing.
     held_up_until: Instant,
     at_speed: usize,
+    /// It stops for no other reason than that its task notifies.
+    pub(super) stops_to_notify: bool,
 }
 
 impl Cpu {
@@ -109,6 +111,7 @@ impl Cpu {
             costs: cpus.costs,
             held_up_until: Instant::ZERO,
             at_speed: 0,
+            stops_to_notify: false,
         }
     }
 

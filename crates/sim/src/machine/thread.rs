@@ -2,7 +2,7 @@
 
 use onbeat_model::{Instant, Span, TaskId};
 
-use crate::workload::{JobSpec, Workload};
+use crate::workload::{JobSpec, Notifies, Workload};
 use crate::{CpuIndex, Work};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -78,6 +78,7 @@ pub(super) struct Thread {
     pub(super) burst_executed: Span,
     pub(super) preempted: u32,
     pub(super) exhausted: bool,
+    pub(super) computed_since_it_cried: Work,
     jobs_begun: u64,
 }
 
@@ -95,6 +96,7 @@ impl Thread {
             burst_executed: Span::ZERO,
             preempted: 0,
             exhausted: false,
+            computed_since_it_cried: Work::ZERO,
             jobs_begun: 0,
         }
     }
@@ -107,12 +109,21 @@ impl Thread {
     pub(super) fn charge(&mut self, ran: Span, work: Work) {
         self.executed += ran;
         self.burst_executed += ran;
+        self.computed_since_it_cried += work;
         if let Some(job) = &mut self.job {
             job.executed += ran;
             job.done += work;
             if job.burst_left != Work::ENDLESS {
                 job.burst_left = job.burst_left - work;
             }
+        }
+    }
+
+    /// How much it computes until it notifies, if it does that all the time.
+    pub(super) fn until_it_cries(&self) -> Option<Work> {
+        match self.workload.notifies() {
+            Notifies::Every(work) => Some(work - self.computed_since_it_cried),
+            Notifies::Never | Notifies::WhenLate => None,
         }
     }
 
@@ -123,6 +134,21 @@ impl Thread {
         self.burst_executed = Span::ZERO;
         self.preempted = 0;
         self.exhausted = false;
+    }
+
+    /// How many jobs are due and not done. Those that wait behind the present one are drawn for this.
+    pub(super) fn late(&mut self, now: Instant) -> u64 {
+        let Some(job) = &self.job else { return 0 };
+        let (mut release, mut due) = (job.release, job.deadline);
+        let mut late = 0;
+        while release < now && due <= now {
+            late += 1;
+            let Some(next) = self.workload.next(now) else {
+                break;
+            };
+            (release, due) = (next.release, next.deadline);
+        }
+        late
     }
 
     pub(super) fn run_on(&mut self, cpu: CpuIndex, now: Instant) {

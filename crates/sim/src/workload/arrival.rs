@@ -19,6 +19,14 @@ pub enum Arrival {
         /// A job can begin up to that much after its beat, evenly distributed.
         jitter: Span,
     },
+    /// On the beats of a period, but where a job was late, the next is released when it is done, and the
+    /// beat goes on from there: who shows frame after frame without a clock.
+    Paced {
+        /// From beat to beat.
+        period: Span,
+        /// The next beat; at first, the phase.
+        next: Instant,
+    },
     /// At random, independently of each other, so often on average (a Poisson process).
     Poisson {
         /// The mean time between two.
@@ -55,11 +63,20 @@ impl Arrival {
         }
     }
 
+    /// The same, but the beat waits for who is late.
+    #[must_use]
+    pub const fn paced(period: Span) -> Self {
+        Self::Paced {
+            period,
+            next: Instant::ZERO,
+        }
+    }
+
     /// The period, if there is one.
     #[must_use]
     pub const fn period(&self) -> Option<Span> {
         match self {
-            Self::Periodic { period, .. } => Some(*period),
+            Self::Periodic { period, .. } | Self::Paced { period, .. } => Some(*period),
             _ => None,
         }
     }
@@ -82,6 +99,11 @@ impl Arrival {
                     let late = Span::from_ns(random.random_range(0..=jitter.as_ns()));
                     return Some((release, release + late));
                 }
+                release
+            }
+            Self::Paced { period, next } => {
+                let release = ended.max(*next);
+                *next = release + *period;
                 release
             }
             Self::Poisson { mean, last } => {

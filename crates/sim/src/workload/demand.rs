@@ -5,7 +5,7 @@ use rand::Rng;
 use rand_distr::{Distribution, Exp1, StandardNormal};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-use super::Shared;
+use super::{Film, Shared};
 use crate::Work;
 
 /// How much each job of a task has to compute.
@@ -30,6 +30,8 @@ pub enum Demand {
     Exponential(Span),
     /// Frames of a film.
     Frames(Frames),
+    /// Frames as `experiments/workloads/srtgen.c` has them, with this mean.
+    Decoder(Span, Film),
     /// What jobs of a recording took, one after the other.
     Recorded {
         /// What they took.
@@ -68,6 +70,7 @@ impl Demand {
                 mean.scale(e)
             }
             Self::Frames(frames) => frames.next(random),
+            Self::Decoder(mean, film) => film.next(*mean),
             Self::Recorded {
                 demands,
                 over,

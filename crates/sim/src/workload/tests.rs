@@ -100,3 +100,31 @@ fn a_sleeper_counts_from_the_end_and_a_recording_ends() {
     assert_eq!(again.len(), 9);
     assert_eq!(again[2].demand, again[0].demand);
 }
+
+#[test]
+fn a_paced_program_begins_anew_where_it_was_late() {
+    let ms = |ms| Instant::ZERO + Span::from_ms(ms);
+    let arrival = Arrival::paced(Span::from_ms(40));
+    let mut workload = Workload::new(arrival, Demand::constant(Span::from_ms(1)));
+    let mut next = |ended| {
+        let job = workload.next(ms(ended))?;
+        Some((job.release, job.deadline))
+    };
+    assert_eq!(next(0), Some((ms(0), ms(40))));
+    assert_eq!(next(30), Some((ms(40), ms(80))), "in time");
+    assert_eq!(next(95), Some((ms(95), ms(135))), "late");
+    assert_eq!(next(100), Some((ms(135), ms(175))), "on the new beat");
+}
+
+#[test]
+fn a_workload_can_become_another() {
+    let constant = |ms| Demand::constant(Span::from_ms(ms));
+    let hog = Workload::new(Arrival::Always, constant(7));
+    let workload = Workload::periodic(Span::from_ms(10), constant(1))
+        .then(Instant::ZERO + Span::from_ms(30), hog);
+    let demands: Vec<u64> = drawn(workload, 6)
+        .iter()
+        .map(|job| job.demand.as_span().as_ns() / 1_000_000)
+        .collect();
+    assert_eq!(demands, [1, 1, 1, 1, 7, 7]);
+}

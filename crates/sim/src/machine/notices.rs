@@ -1,0 +1,58 @@
+//! Missed deadline notifications: who says `mdn()`, and when.
+
+use onbeat_model::{Instant, Mark, Said};
+
+use super::Machine;
+use crate::workload::Notifies;
+use crate::{CpuIndex, Observer, Policy, TaskIndex, Work};
+
+impl<P: Policy, O: Observer> Machine<P, O> {
+    /// A job that was due at `deadline` is done.
+    pub(super) fn job_was_done(&mut self, task: TaskIndex, deadline: Instant) {
+        let notifies = self.threads[task].workload.notifies();
+        if notifies == Notifies::WhenLate && self.now() > deadline {
+            self.notify(task);
+        }
+    }
+
+    /// When the CPU that runs `task` and would stop at `stop` stops: earlier if the task notifies before.
+    pub(super) fn unless_it_cries(
+        &mut self,
+        cpu: CpuIndex,
+        task: TaskIndex,
+        stop: Instant,
+    ) -> Instant {
+        let now = self.now();
+        let cries = self.threads[task]
+            .until_it_cries()
+            .map(|work| self.cpus[cpu].when_computed(now, work))
+            .filter(|&cries| cries < stop);
+        self.cpus[cpu].stops_to_notify = cries.is_some();
+        cries.unwrap_or(stop)
+    }
+
+    /// The task of the CPU notifies if it has come to that. True if the CPU stopped for that alone.
+    pub(super) fn cries(&mut self, cpu: CpuIndex) -> bool {
+        let Some(task) = self.cpus[cpu].task else {
+            return false;
+        };
+        if self.threads[task].until_it_cries() == Some(Work::ZERO) {
+            self.threads[task].computed_since_it_cried = Work::ZERO;
+            self.notify(task);
+        }
+        std::mem::take(&mut self.cpus[cpu].stops_to_notify)
+    }
+
+    fn notify(&mut self, task: TaskIndex) {
+        let thread = &self.threads[task];
+        let mark = Mark {
+            at: self.desk.now(),
+            task: thread.id,
+            woke: thread.woke,
+            executed: thread.executed,
+            said: Said::MissedDeadline,
+        };
+        self.policy.notified(task, &mut self.desk);
+        self.observer.said(&mark);
+    }
+}

@@ -1,0 +1,142 @@
+//! A policy of `schedulers/` on the simulated machine: one queue for all CPUs, in the order of its keys.
+//!
+//! It is the twin of the sched_ext scheduler with the same rules: that one has a dispatch queue in the same
+//! order, and sends a CPU to it on the same occasions.
+
+use std::collections::BTreeSet;
+
+use onbeat_model::{Instant, Span};
+use onbeat_policies::Rules;
+
+use super::{Policy, Slice};
+use crate::machine::Desk;
+use crate::{CpuIndex, TaskIndex, Work};
+
+/// A scheduler with the rules `R`.
+#[derive(Debug)]
+pub struct Ruled<R: Rules> {
+    rules: R,
+    tasks: Vec<R::Task>,
+    /// The tasks that are ready, by key, then by who came first.
+    queue: BTreeSet<(u64, u64, TaskIndex)>,
+    arrivals: u64,
+    cpus: Vec<Cpu>,
+    heard: u64,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Cpu {
+    task: Option<TaskIndex>,
+    charged_to: Instant,
+    /// It is about to pick, for a task with this key that became ready at this instant.
+    called_for: Option<u64>,
+}
+
+impl<R: Rules> Ruled<R> {
+    /// A scheduler for so many CPUs and tasks of this niceness, none of which is ready. The machine must
+    /// be given the tasks in the same order.
+    #[must_use]
+    pub fn new(mut rules: R, cpus: usize, nices: impl IntoIterator<Item = i8>) -> Self {
+        let nices = nices.into_iter();
+        let tasks = nices.map(|nice| rules.join(nice, Instant::ZERO)).collect();
+        Self {
+            rules,
+            tasks,
+            queue: BTreeSet::new(),
+            arrivals: 0,
+            cpus: vec![Cpu::default(); cpus],
+            heard: 0,
+        }
+    }
+
+    /// What the rules keep of `task`.
+    #[must_use]
+    pub fn task(&self, task: TaskIndex) -> &R::Task {
+        &self.tasks[task]
+    }
+
+    /// How many notifications the rules did not ignore.
+    #[must_use]
+    pub const fn heard(&self) -> u64 {
+        self.heard
+    }
+
+    fn enqueue(&mut self, task: TaskIndex, now: Instant) -> u64 {
+        let key = self.rules.key(&self.tasks[task], now);
+        self.queue.insert((key, self.arrivals, task));
+        self.arrivals += 1;
+        key
+    }
+
+    /// The key of what `cpu` runs, charged as far as the clock is, or will run at this instant.
+    fn present_key(&mut self, cpu: CpuIndex, now: Instant) -> Option<u64> {
+        let Cpu {
+            task,
+            charged_to,
+            called_for,
+        } = self.cpus[cpu];
+        if called_for.is_some() {
+            return called_for;
+        }
+        let mut task = self.tasks[task?].clone();
+        self.rules.charge(&mut task, now.since(charged_to), now);
+        Some(self.rules.key(&task, now))
+    }
+}
+
+impl<R: Rules> Policy for Ruled<R> {
+    fn ready(&mut self, task: TaskIndex, desk: &mut Desk) {
+        let now = desk.now();
+        self.rules.wakeup(&mut self.tasks[task], now);
+        let key = self.enqueue(task, now);
+        let keys = (0..self.cpus.len()).map(|cpu| (self.present_key(cpu, now), cpu));
+        let keys = keys.map(|(key, cpu)| (key.is_none(), key, std::cmp::Reverse(cpu)));
+        // The first that is idle, or else the one with what is last in line.
+        if let Some((is_idle, running, std::cmp::Reverse(cpu))) = keys.max()
+            && (is_idle || running > Some(key))
+        {
+            self.cpus[cpu].called_for = Some(key);
+            desk.reschedule(cpu);
+        }
+    }
+
+    fn blocked(&mut self, task: TaskIndex, cpu: CpuIndex, desk: &mut Desk) {
+        self.cpus[cpu].task = None;
+        self.rules.block(&mut self.tasks[task], desk.now());
+    }
+
+    fn put_back(&mut self, task: TaskIndex, cpu: CpuIndex, desk: &mut Desk) {
+        self.cpus[cpu].task = None;
+        self.rules.put_back(&mut self.tasks[task], desk.now());
+        self.enqueue(task, desk.now());
+    }
+
+    fn pick(&mut self, cpu: CpuIndex, desk: &mut Desk) -> Option<TaskIndex> {
+        self.cpus[cpu].called_for = None;
+        let (.., task) = self.queue.pop_first()?;
+        self.rules.pick(&mut self.tasks[task], desk.now());
+        self.cpus[cpu] = Cpu {
+            task: Some(task),
+            charged_to: desk.now(),
+            called_for: None,
+        };
+        Some(task)
+    }
+
+    fn slice(&mut self, task: TaskIndex, _cpu: CpuIndex, now: Instant) -> Slice {
+        Slice {
+            until: Some(now + self.rules.slice(&self.tasks[task], now)),
+            work: None,
+        }
+    }
+
+    fn charge(&mut self, task: TaskIndex, cpu: CpuIndex, ran: Span, _work: Work, desk: &mut Desk) {
+        self.cpus[cpu].charged_to = desk.now();
+        self.rules.charge(&mut self.tasks[task], ran, desk.now());
+    }
+
+    fn notified(&mut self, task: TaskIndex, desk: &mut Desk) {
+        let heard = self.rules.mdn(&mut self.tasks[task], desk.now());
+        self.heard += u64::from(heard);
+    }
+}

@@ -1,0 +1,168 @@
+//! The policies of `schedulers/` on the simulated machine: what their rules come to.
+
+use onbeat_model::{Instant, Ladder, Mark, Span, Speed, TaskId};
+use onbeat_policies::{Berate, Best, Linux24, Rules};
+use onbeat_sim::observe::{Completion, Stretch};
+use onbeat_sim::policy::linux::{Class, Config, Fair, Linux};
+use onbeat_sim::policy::ruled::Ruled;
+use onbeat_sim::workload::{Arrival, Demand, Notifies};
+use onbeat_sim::{Costs, Cpus, Machine, Observer, Policy, Work, Workload};
+
+/// Everything that happened.
+#[derive(Debug, Default)]
+struct Everything {
+    ran: Vec<Stretch>,
+    jobs: Vec<Completion>,
+    marks: Vec<Mark>,
+}
+
+impl Observer for Everything {
+    fn ran(&mut self, stretch: &Stretch) {
+        self.ran.push(*stretch);
+    }
+    fn job(&mut self, job: &Completion) {
+        self.jobs.push(*job);
+    }
+    fn said(&mut self, mark: &Mark) {
+        self.marks.push(*mark);
+    }
+}
+
+fn ms(ms: u64) -> Span {
+    Span::from_ms(ms)
+}
+
+fn machine<P: Policy>(cpus: usize, policy: P, workloads: &[Workload]) -> Machine<P, Everything> {
+    let speeds = Ladder::new(vec![Speed::from_khz(1_000_000).unwrap()]).unwrap();
+    let cpus = Cpus {
+        count: cpus,
+        speeds,
+        continuous: false,
+        limit: None,
+        costs: Costs::default(),
+    };
+    let mut machine = Machine::new(&cpus, policy, Everything::default());
+    for (tid, workload) in (1..).zip(workloads) {
+        machine.add(TaskId::recorded(tid), workload.clone());
+    }
+    machine
+}
+
+fn after<R: Rules>(
+    rules: R,
+    cpus: usize,
+    workloads: &[Workload],
+    span: Span,
+) -> Machine<Ruled<R>, Everything> {
+    let policy = Ruled::new(rules, cpus, vec![0; workloads.len()]);
+    let mut machine = machine(cpus, policy, workloads);
+    machine.run_until(Instant::ZERO + span);
+    machine
+}
+
+fn hog() -> Workload {
+    Workload::new(Arrival::Always, Demand::Constant(Work::ENDLESS))
+}
+
+fn periodic(period: u64, demand: u64) -> Workload {
+    Workload::new(Arrival::paced(ms(period)), Demand::constant(ms(demand)))
+}
+
+/// Each policy's shares of the CPU, in permille.
+fn shares(workloads: &[Workload]) -> [Vec<u64>; 3] {
+    fn of<R: Rules>(rules: R, workloads: &[Workload]) -> Vec<u64> {
+        let machine = after(rules, 1, workloads, ms(60_000));
+        let tasks = 0..workloads.len();
+        tasks
+            .map(|task| machine.executed(task).as_ns() / 60_000_000)
+            .collect()
+    }
+    [
+        of(Linux24::default(), workloads),
+        of(Best::default(), workloads),
+        of(Berate::default(), workloads),
+    ]
+}
+
+#[test]
+fn cpu_bound_programs_share_alike_in_turns_of_a_quantum_under_each_policy() {
+    for shares in shares(&[hog(), hog(), hog()]) {
+        assert!(
+            shares.iter().all(|share| share.abs_diff(333) <= 2),
+            "{shares:?}"
+        );
+    }
+    let machine = after(Linux24::default(), 1, &[hog(), hog()], ms(1000));
+    let (_, seen) = machine.finish();
+    assert!(
+        seen.ran[..16]
+            .iter()
+            .all(|stretch| stretch.to.since(stretch.from) == ms(60))
+    );
+}
+
+#[test]
+fn a_periodic_program_with_less_than_its_share_gets_all_that_it_needs_under_each_policy() {
+    for shares in shares(&[periodic(40, 8), hog(), hog()]) {
+        assert!((199..=200).contains(&shares[0]), "{shares:?}");
+        assert_eq!(shares.iter().sum::<u64>().div_ceil(10), 100);
+    }
+}
+
+#[test]
+fn as_many_programs_as_cpus_all_run_all_the_time() {
+    let machine = after(Linux24::default(), 2, &[hog(), hog()], ms(1000));
+    assert_eq!(machine.executed(0), ms(1000));
+    assert_eq!(machine.executed(1), ms(1000));
+}
+
+#[test]
+fn three_programs_on_two_cpus_are_all_served() {
+    // Not quite alike: who runs while another CPU recomputes gets half of what it has left on top.
+    let machine = after(Linux24::default(), 2, &[hog(), hog(), hog()], ms(60_000));
+    for task in 0..3 {
+        let executed = machine.executed(task);
+        assert!((ms(35_000)..ms(46_000)).contains(&executed), "{executed}");
+    }
+}
+
+#[test]
+fn a_program_notifies_once_for_each_job_that_is_late() {
+    let workload = periodic(10, 12).notifying(Notifies::WhenLate);
+    let machine = after(Linux24::default(), 1, &[workload], ms(1200));
+    let (_, seen) = machine.finish();
+    assert_eq!(seen.jobs.len(), 100);
+    assert!(seen.jobs.iter().all(Completion::missed));
+    let ends: Vec<Instant> = seen.jobs.iter().map(|job| job.ended).collect();
+    let said: Vec<Instant> = seen.marks.iter().map(|mark| mark.at).collect();
+    assert_eq!(said, ends);
+}
+
+#[test]
+fn one_that_is_in_time_or_does_not_care_says_nothing() {
+    for workload in [
+        periodic(10, 8).notifying(Notifies::WhenLate),
+        periodic(10, 12),
+    ] {
+        let machine = after(Linux24::default(), 1, &[workload], ms(1200));
+        let (_, seen) = machine.finish();
+        assert!(seen.marks.is_empty() && seen.jobs.len() >= 100);
+    }
+}
+
+#[test]
+fn a_flood_of_notifications_moves_nothing_by_itself() {
+    let fair = || {
+        let config = Config::global(1);
+        Linux::new(config, vec![(Class::Fair(Fair::nice(0)), 0); 2])
+    };
+    let flood = hog().notifying(Notifies::Every(Work::at_full_speed(Span::from_us(1))));
+    let mut calm = machine(1, fair(), &[hog(), hog()]);
+    let mut noisy = machine(1, fair(), &[flood, hog()]);
+    for machine in [&mut calm, &mut noisy] {
+        machine.run_until(Instant::ZERO + ms(100));
+    }
+    let (executed, (_, calm), (_, noisy)) = (noisy.executed(0), calm.finish(), noisy.finish());
+    assert_eq!(noisy.marks.len() as u64, executed.as_ns() / 1000);
+    assert_eq!(noisy.ran, calm.ran);
+}
