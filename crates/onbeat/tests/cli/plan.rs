@@ -48,7 +48,7 @@ fn it_says_whether_all_fits_and_how_to_set_it() {
     );
     let task = text
         .lines()
-        .find(|line| line.starts_with("\"onbeat-"))
+        .find(|line| line.starts_with("\"mplayer-"))
         .unwrap();
     let task: Value = serde_json::from_str(&format!("{{{task}}}")).unwrap();
     let task = task.as_object().unwrap().values().next().unwrap();

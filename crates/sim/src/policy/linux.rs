@@ -58,6 +58,9 @@ pub struct Config {
     /// Budgets and slices are enforced at the next multiple of this, as by a scheduler tick; zero:
     /// exactly, as with high-resolution timers for them.
     pub tick: Span,
+    /// What the kernel keeps of each CPU for fair tasks beside reservations. Here it only counts as reserved and in use,
+    /// which leaves less to reclaim.
+    pub fair_server: Bandwidth,
     /// For how long a SCHED_RR task runs before the next of its priority does.
     pub round: Span,
     /// The runtimes of deadline tasks are counted in time at full speed (frequency-invariant
@@ -72,6 +75,7 @@ impl Config {
         Self {
             domains: vec![(0..cpus).collect()],
             tick: Span::ZERO,
+            fair_server: Bandwidth::ZERO,
             round: Span::from_ms(100),
             runtimes_follow_speed: false,
         }
@@ -165,7 +169,7 @@ impl Linux {
                 cpus: members.clone(),
                 deadline: deadline::Queue::default(),
                 fixed: fixed::Queue::default(),
-                contention: Contention::of(members.len()),
+                contention: Contention::of(members.len(), config.fair_server),
                 ranks: Least::new(members.len(), Reverse(Rank::Idle)),
             });
         }

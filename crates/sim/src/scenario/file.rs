@@ -90,6 +90,8 @@ pub struct Machine {
     /// How often the scheduler's tick comes, at which budgets and slices are enforced; exactly if left
     /// out.
     pub tick: Time,
+    /// The share of each CPU that the kernel keeps for fair tasks.
+    pub fair_server: Spanned<f64>,
     /// The time that going from one task to another takes.
     pub switch_cost: Time,
     /// The same as work: the time that it takes at the highest speed.
@@ -116,6 +118,7 @@ impl Default for Machine {
             cpus: Spanned::new(0..0, 1),
             scheduling: Scheduling::Global,
             tick: Time::default(),
+            fair_server: Spanned::new(0..0, 0.0),
             switch_cost: Time::default(),
             switch_work: Time::default(),
             speed_change_cost: Time::default(),

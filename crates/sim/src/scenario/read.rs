@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use onbeat_decide::predictor::{Kind, Parameters};
-use onbeat_model::{Instant, Ladder, Name, Reservation, Span, Speed};
+use onbeat_model::{Bandwidth, Instant, Ladder, Name, Reservation, Span, Speed};
 use toml::Spanned;
 
 use super::file::{self, File};
@@ -162,8 +162,15 @@ impl Reader<'_> {
             let problem = "a round of nothing: write one above zero, as in \"100ms\"";
             return Err(self.wrong(&machine.round.span(), problem));
         }
+        let fair_server = *machine.fair_server.get_ref();
+        if !(0.0..1.0).contains(&fair_server) {
+            let problem =
+                "fair_server is a share of a CPU: write one from 0 to less than 1, as in 0.05";
+            return Err(self.wrong(&machine.fair_server.span(), problem));
+        }
         Ok(Config {
             tick: machine.tick.0,
+            fair_server: Bandwidth::from_cpus(fair_server),
             round,
             runtimes_follow_speed: machine.runtimes_follow_speed,
             ..config

@@ -1,6 +1,6 @@
 //! A planned reservation as a line for chrt, and as a task of rt-app.
 
-use onbeat_model::{Reservation, Span};
+use onbeat_model::{Name, Reservation, Span};
 use serde_json::{Map, Value, json};
 
 use super::Planned;
@@ -36,10 +36,18 @@ fn quoted(word: &str) -> String {
     }
 }
 
-/// The name under which rt-app runs a stand-in: a thread's name has 15 bytes.
+/// The name under which rt-app runs a stand-in: the thread's own, as much of it as leaves room for its number.
 fn name(planned: &Planned) -> String {
-    format!("onbeat-{}", planned.tid)
+    let number = format!("-{}", planned.tid);
+    let own = Name::from(planned.comm.as_str()).to_text();
+    let room = LONGEST_NAME.saturating_sub(number.len());
+    let ends = own.char_indices().map(|(at, c)| at + c.len_utf8());
+    let end = ends.take_while(|&end| end <= room).last().unwrap_or(0);
+    own[..end].to_owned() + &number
 }
+
+/// In bytes, of a thread.
+const LONGEST_NAME: usize = 15;
 
 fn properties(planned: &Planned) -> Value {
     // rt-app counts microseconds: a budget is rounded up, a period down.
@@ -59,7 +67,7 @@ fn properties(planned: &Planned) -> Value {
 
 /// A task with the thread's reservation and period, and its median demand.
 pub(super) fn rt_app_task(planned: &Planned) -> String {
-    format!("\"{}\": {}", name(planned), properties(planned))
+    format!("{}: {}", Value::String(name(planned)), properties(planned))
 }
 
 /// All of them, as a file that rt-app runs for ten seconds.

@@ -31,9 +31,14 @@ pub(super) struct Contention {
 }
 
 impl Contention {
-    pub(super) fn of(cpus: usize) -> Self {
+    /// Of so many CPUs, on each of which the kernel keeps `fair_server` for fair tasks.
+    pub(super) fn of(cpus: usize, fair_server: Bandwidth) -> Self {
+        let cpus = cpus.max(1);
+        let servers = std::iter::repeat_n(fair_server, cpus).sum();
         Self {
-            cpus: cpus.max(1) as u64,
+            cpus: cpus as u64,
+            reserved: servers,
+            in_use: servers,
             ..Self::default()
         }
     }
@@ -102,13 +107,10 @@ impl Contention {
     /// nanosecond, at least its own share of what may be reserved (the kernel's `grub_reclaim`).
     pub(super) fn reclaimed_ppb(&self, deadline: &Deadline) -> u64 {
         let ppb = |bandwidth: Bandwidth| (bandwidth.as_cpus() * WHOLE as f64) as u64;
-        let least = ppb(deadline.reservation.bandwidth()) * WHOLE / MOST;
         let inactive = ppb(self.reserved - self.in_use) / self.cpus;
         let extra = MOST.saturating_sub(ppb(self.reserved) / self.cpus);
-        WHOLE
-            .saturating_sub(inactive)
-            .saturating_sub(extra)
-            .max(least)
-            .clamp(1, WHOLE)
+        let active = MOST.saturating_sub(inactive).saturating_sub(extra);
+        let active = active.max(ppb(deadline.reservation.bandwidth()));
+        (active * WHOLE / MOST).clamp(1, WHOLE)
     }
 }

@@ -1,0 +1,134 @@
+# A task that overruns its reservation, and more work than there is time for under SCHED_FIFO: by the kernel and by
+# `onbeat sim`.
+# needs: onbeat rt-app
+#
+# Tolerance: the mean and the longest response time of each task are within 3%, or 0.3 ms; a task that falls ever further
+# behind, which feels each moment that the kernel itself takes, has done as many jobs in the end, or one more or less. What a job that is told to run so long really takes is measured with a task alone. The
+# simulation counts from a multiple of the kernel's tick, at which budgets are enforced. The first jobs are left out.
+# Name, period, usual and fifth demand, runtime and first release (us). Alone on the CPU when it begins, each begins at once.
+overrun="a:10000:2000:2000:2300:0 b:20000:3000:14000:6000:4500"
+overload="a:10000:3000:3000:0:20000 b:25000:10000:10000:0:24500 c:40000:14000:14000:0:0"
+seconds=2
+tick_us=4000
+first_jobs=5
+
+calibrate_rt_app
+rt_app_plan /results/alone 1 "$(rt_app_task alone 20000 3000 '"policy": "SCHED_FIFO", "priority": 60')"
+rt-app /results/alone/plan.json >/dev/null 2>&1
+
+# fields TASK: into name, period, usual, fifth, runtime and delay.
+fields() {
+    IFS=: read -r name period usual fifth runtime delay <<TASK
+$1
+TASK
+}
+
+# task_set POLICY TASK...: rt-app's tasks; each fifth job is of another phase.
+task_set() {
+    policy=$1 separator= priority=60
+    shift
+    for task; do
+        fields "$task"
+        class="\"policy\": \"SCHED_FIFO\", \"priority\": $priority"
+        [ "$policy" = fifo ] || class=$(rt_app_deadline "$runtime" "$period")
+        priority=$((priority - 10))
+        timer="\"timer\": { \"ref\": \"unique\", \"period\": $period, \"mode\": \"absolute\" }"
+        printf '%s"%s": { "loop": -1, %s, "delay": %s, "phases": {
+            "usual": { "loop": 4, "run": %s, %s }, "fifth": { "loop": 1, "run": %s, %s } } }' \
+            "$separator" "$name" "$class" "$delay" "$usual" "$timer" "$fifth" "$timer"
+        separator=", "
+    done
+}
+
+# rows FOLDER NAME: what rt-app noted of each job; field 9 is the demand that it was told.
+rows() {
+    awk '!/^#/' "$1"/log-"$2"-*.log
+}
+
+middle() {
+    sort -n | awk '{ all[NR] = $1 } END { print all[int((NR + 1) / 2)] }'
+}
+
+mean() {
+    awk '{ sum += $1 } END { print int(sum / NR) }'
+}
+
+greatest() {
+    sort -n | tail -n 1
+}
+
+# run_both NAME POLICY TASK...: by the kernel and by the simulator, into /results/NAME.
+run_both() {
+    folder=/results/$1 policy=$2
+    shift 2
+    rt_app_plan "$folder" "$seconds" "$(task_set "$policy" "$@")"
+    rt-app "$folder/plan.json" >/dev/null 2>&1
+
+    base=$(for task; do fields "$task"; rows "$folder" "$name" | awk 'NR == 1 { print $5 }'; done | sort -n | head -n 1)
+    base=$((base / tick_us * tick_us))
+    {
+        echo "duration = \"$((seconds * 3))s\""
+        echo "[machine]"
+        echo "tick = \"${tick_us}us\""
+    } >"$folder/tasks.toml"
+    priority=60
+    for task; do
+        fields "$task"
+        {
+            echo demand_ns
+            rows "$folder" "$name" | awk -v takes="$(rows /results/alone alone | awk '{ print $3 }' | middle)" \
+                '{ print int($9 * takes / 3) }'
+        } >"$folder/$name.csv"
+        phase=$(($(rows "$folder" "$name" | awk 'NR == 1 { print $5 }') - base))
+        class="{ fifo = $priority }"
+        [ "$policy" = fifo ] || class="{ deadline = { runtime = \"${runtime}us\", period = \"${period}us\" } }"
+        priority=$((priority - 10))
+        cat >>"$folder/tasks.toml" <<TOML
+[[task]]
+name = "$name"
+arrival = { periodic = "${period}us" }
+phase = "${phase}us"
+demand = { recorded = { file = "$name.csv" } }
+scheduling = $class
+TOML
+    done
+    onbeat sim -q --jobs "$folder/jobs.csv" "$folder/tasks.toml" >"$folder/table"
+    cat "$folder/tasks.toml" "$folder/table"
+
+}
+
+# compare NAME TASK...: response times.
+compare() {
+    folder=/results/$1
+    shift
+    for task; do
+        fields "$task"
+        rows "$folder" "$name" | awk '{ print $10 - $8 }' | tail -n "+$first_jobs" >"$folder/$name.kernel"
+        # As many as the kernel had done in its time.
+        awk -F , -v name="$name" '$1 == name { print int(($5 - $3) / 1000) }' "$folder/jobs.csv" |
+            tail -n "+$first_jobs" | head -n "$(wc -l <"$folder/$name.kernel")" >"$folder/$name.simulated"
+        check "there are jobs of $name to compare" "$(wc -l <"$folder/$name.simulated")" -gt 20
+        for what in mean greatest; do
+            k=$($what <"$folder/$name.kernel")
+            s=$($what <"$folder/$name.simulated")
+            tolerance=$((k * 3 / 100 > 300 ? k * 3 / 100 : 300))
+            apart=$((k > s ? k - s : s - k))
+            check "$name, $what: $k us by the kernel and $s us here are $tolerance us apart at most" "$apart" -le "$tolerance"
+        done
+    done
+}
+
+run_both overrun deadline $overrun
+compare overrun $overrun
+check "the overrunning task is throttled" "$(greatest </results/overrun/b.kernel)" -gt 20000
+check "the other one does not feel it" "$(greatest </results/overrun/a.kernel)" -lt 10000
+
+run_both overload fifo $overload
+compare overload ${overload% *}
+check "the middle one does not feel the overload" "$(greatest </results/overload/b.kernel)" -lt 25000
+kernel=$(rows /results/overload c | wc -l)
+ended=$(($(rows /results/overload c | tail -n 1 | awk '{ print $6 }') - base))
+simulated=$(awk -F , -v ended="$ended" '$1 == "c" && $5 <= ended * 1000' /results/overload/jobs.csv | wc -l)
+check "the last one is behind by the end" "$(rows /results/overload c | awk '{ print $10 - $8 }' | greatest)" -gt 80000
+check "the last one has done $kernel jobs by the kernel and $simulated here" \
+    "$((kernel > simulated ? kernel - simulated : simulated - kernel))" -le 1
