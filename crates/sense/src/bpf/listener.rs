@@ -192,14 +192,20 @@ impl Listener {
 
 /// What a line of `/proc/PID/maps` says, if it is of an executable mapping of an ordinary file.
 fn mapped(pid: u32, line: &str) -> Option<Mapped> {
+    let range = executable(line)?;
+    let file = id(&format!("/proc/{pid}/map_files/{range}"))?;
+    Some(Mapped { range, file })
+}
+
+/// The name that `/proc/PID/map_files` has for the executable mapping of a file that this line speaks of: a line fills an
+/// address below 4 GiB up with zeros, as a program has that is linked to one place; the name does not.
+fn executable(line: &str) -> Option<String> {
     let mut fields = line.split_ascii_whitespace();
-    let range = fields.next()?;
+    let (begin, end) = fields.next()?.split_once('-')?;
     fields.next()?.contains('x').then_some(())?;
     (fields.nth(2)? != "0").then_some(())?;
-    Some(Mapped {
-        range: range.to_owned(),
-        file: id(&format!("/proc/{pid}/map_files/{range}"))?,
-    })
+    let address = |digits| u64::from_str_radix(digits, 16).ok();
+    Some(format!("{:x}-{:x}", address(begin)?, address(end)?))
 }
 
 fn id(path: &str) -> Option<FileId> {
@@ -237,4 +243,27 @@ fn id_when_mapped(path: &Path) -> Option<FileId> {
     // SAFETY: what was mapped above, and nobody else knows of it.
     unsafe { libc::munmap(at, page) };
     named
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mapping_at_a_low_address_has_its_name_without_the_zeros_of_its_line() {
+        let line = "00401000-00479000 r-xp 00001000 00:02 301            /usr/bin/static";
+        assert_eq!(executable(line).as_deref(), Some("401000-479000"));
+        let line = "7f0123456000-7f0123458000 r-xp 00000000 08:01 77     /lib/libc.so.6";
+        let name = executable(line);
+        assert_eq!(name.as_deref(), Some("7f0123456000-7f0123458000"));
+    }
+
+    #[test]
+    fn only_executable_mappings_of_files_are_looked_at() {
+        let data = "00479000-004a1000 r--p 00079000 00:02 301 /usr/bin/static";
+        let code_without_a_file = "7ffd7a5c4000-7ffd7a5c6000 r-xp 00000000 00:00 0 [vdso]";
+        for line in [data, code_without_a_file, "", "x", "zz-zz r-xp 0 0 1"] {
+            assert_eq!(executable(line), None, "{line}");
+        }
+    }
 }
