@@ -148,3 +148,13 @@ overruns() {
 lowest_khz() {
     sort -n -k 6,6 "$1/jobs" | head -n 1 | cut -d ' ' -f 6
 }
+
+# in_force NAME: whether this scheduler is; "none": the kernel's own.
+in_force() {
+    state=$(cat /sys/kernel/sched_ext/state)
+    if [ "$1" = none ]; then
+        test "$state" = disabled
+    else
+        test "$state" = enabled && test "$(cat /sys/kernel/sched_ext/root/ops)" = "$1"
+    fi
+}

@@ -1,0 +1,51 @@
+/* A program that tells of a missed deadline in the middle of a long computation.
+ *
+ * It first sleeps most of the time, for a while: who never does is not listened to. Then it computes, tells, and computes
+ * on; how often it has slept by itself is asked before it tells and at the end, so that the reader can see that it did
+ * not in between.
+ *
+ * usage: notifier
+ *        One line: when it told, when it had computed (ns of CLOCK_MONOTONIC), and how often it slept from then to then. */
+#include <onbeat/mdn.h>
+#include <stdio.h>
+#include <sys/resource.h>
+#include <time.h>
+
+enum { NS_PER_MS = 1000000, NS_PER_S = 1000000000 };
+
+static long long now_ns(void)
+{
+	struct timespec time;
+	clock_gettime(CLOCK_MONOTONIC, &time);
+	return time.tv_sec * (long long)NS_PER_S + time.tv_nsec;
+}
+
+static void compute_ms(int ms)
+{
+	long long end = now_ns() + (long long)ms * NS_PER_MS;
+	while (now_ns() < end) {
+	}
+}
+
+static long times_asleep(void)
+{
+	struct rusage usage;
+	getrusage(RUSAGE_SELF, &usage);
+	return usage.ru_nvcsw;
+}
+
+int main(void)
+{
+	struct timespec period = { .tv_nsec = 40 * NS_PER_MS };
+	for (int job = 0; job < 40; job++) {
+		compute_ms(5);
+		nanosleep(&period, NULL);
+	}
+	compute_ms(20);
+	long asleep = times_asleep();
+	long long told_ns = now_ns();
+	onbeat_mdn();
+	compute_ms(400);
+	printf("%lld %lld %ld\n", told_ns, now_ns(), times_asleep() - asleep);
+	return 0;
+}
