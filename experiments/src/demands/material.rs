@@ -33,9 +33,9 @@ pub(super) enum Material {
     Mpeg1,
     /// The film as H.263, an I picture every sixty.
     H263,
-    /// Every third picture of the film, uncompressed, for an encoder that takes its time.
+    /// Every third picture of that film, uncompressed, for an encoder that takes its time.
     Pictures,
-    /// Tones, chords, noise, speech, silence, drums: MP3 of variable rate.
+    /// Music and speech: MP3 of variable rate.
     Mp3,
     /// Speech, uncompressed, 8 kHz.
     Speech,
@@ -45,24 +45,24 @@ impl Material {
     /// Its file (of [`Material::Pictures`], the film they are from): made now unless it was made before.
     pub(super) fn file(self, machine: &Machine) -> anyhow::Result<PathBuf> {
         let (name, graph, options): (_, _, &[&str]) = match self {
-            Self::Mpeg1 | Self::Pictures => (
-                "demands-2-film-mpeg1.avi",
-                film(),
+            Self::Mpeg1 => (
+                "demands-4-film-mpeg1.avi",
+                film(12),
                 &["-c:v", "mpeg1video", "-q:v", "5", "-bf", "2", "-g", "12"],
             ),
-            Self::H263 => (
-                "demands-2-film-h263.avi",
-                film(),
-                &["-c:v", "h263", "-q:v", "5", "-g", "60", "-frames:v", "1060"],
+            Self::H263 | Self::Pictures => (
+                "demands-4-film-h263.avi",
+                film(4),
+                &["-c:v", "h263", "-q:v", "5", "-g", "60"],
             ),
             Self::Mp3 => (
-                "demands-2-sound.mp3",
+                "demands-4-sound.mp3",
                 sound(),
                 &["-c:a", "libmp3lame", "-q:a", "4"],
             ),
             Self::Speech => (
-                "demands-2-speech.raw",
-                speech(8000, "mono"),
+                "demands-4-speech.raw",
+                format!("{}[all]", speech(8000, "mono")),
                 &["-f", "s16le"],
             ),
         };
@@ -115,34 +115,33 @@ impl Source {
     }
 }
 
-/// 18 scenes of 170 pictures each: six kinds, three times.
-fn film() -> String {
+/// 18 scenes of 170 pictures each: six kinds, three times; all with the grain of a film, which makes them the more alike
+/// the coarser it is.
+fn film(grain: u32) -> String {
     let full = format!("size={WIDTH}x{HEIGHT}:rate={RATE}");
     // Slow sources are made small and enlarged.
     let half = format!("size={}x{}:rate={RATE}", WIDTH / 2, HEIGHT / 2);
     let quarter = format!("size={}x{}:rate={RATE}", WIDTH / 4, HEIGHT / 4);
+    let first = format!("trim=end_frame={SCENE}");
     let mut scenes = String::new();
     let mut names = String::new();
     for round in 0..ROUNDS {
         let seed = 7 + round;
         let (from, to) = (600 * round, 600 * round + SCENE);
-        let first = format!("trim=end_frame={SCENE}");
-        let noise = 4 * (round + 1);
         let rule = [18, 110, 30].get(round as usize).copied().unwrap_or(18);
+        let turned = format!("trim=start_frame={from}:end_frame={to}");
         let kinds = [
-            format!("testsrc2={full},trim=start_frame={from}:end_frame={to}"),
+            format!("testsrc2={full},{turned}"),
             format!(
                 "mandelbrot={half}:start_scale={}:end_scale=0.001:end_pts=400,{first}",
                 3 - round
             ),
             format!("gradients={full}:seed={seed}:speed=0.02,{first}"),
             format!(
-                "life={quarter}:seed={seed}:mold=10:ratio=0.1:death_color=#203040:life_color=#c0ffc0,{first}"
+                "life={quarter}:seed={seed}:mold=10:ratio=0.1:death_color=#405060:life_color=#90b090,{first}"
             ),
-            format!(
-                "testsrc2={full},trim=start_frame={from}:end_frame={to},noise=alls={noise}:allf=t"
-            ),
-            format!("cellauto={half}:seed={seed}:rule={rule},{first}"),
+            format!("testsrc2={full},{turned},hflip,hue=s=0.5"),
+            format!("cellauto={half}:seed={seed}:rule={rule},{first},eq=contrast=0.2"),
         ];
         for (kind, source) in kinds.iter().enumerate() {
             let name = format!("[scene{round}{kind}]");
@@ -152,38 +151,24 @@ fn film() -> String {
             names += &name;
         }
     }
-    format!("{scenes}{names}concat=n={}[all]", 6 * ROUNDS)
+    let all = 6 * ROUNDS;
+    format!("{scenes}{names}concat=n={all},noise=alls={grain}:allf=t[all]")
 }
 
-/// Seven pieces of eight seconds, a frame of which is 26 ms: 2140 frames.
+/// Music: two voices, a chord whose root changes twice a second, drums, and now and then somebody speaks.
 fn sound() -> String {
-    let shape = "aformat=sample_fmts=fltp:sample_rates=44100:channel_layouts=stereo";
-    let formula = |left: &str, right: &str| format!("aevalsrc='{left}|{right}':sample_rate=44100");
-    let noise =
-        |colour: &str| format!("anoisesrc=color={colour}:seed=7:sample_rate=44100:amplitude=0.3");
-    let chord = "0.2*sin(2*PI*262*t+3*sin(2*PI*5*t))+0.2*sin(2*PI*330*t)+0.2*sin(2*PI*392*t)";
-    let pieces = [
-        formula("0.4*sin(2*PI*440*t)", "0.4*sin(2*PI*660*t)"),
-        formula(chord, chord),
-        noise("pink"),
-        format!(
-            "{}[spoken];[spoken]anull",
-            speech_in(44100, "stereo", "spoken")
-        ),
-        formula(
-            "0.4*sin(2*PI*(50*t+500*t*t))",
-            "0.4*sin(2*PI*(9000*t-500*t*t))",
-        ),
-        "anullsrc=sample_rate=44100".to_owned(),
-        format!("{},volume='exp(-12*mod(t,0.5))':eval=frame", noise("white")),
-    ];
-    let mut text = String::new();
-    let mut names = String::new();
-    for (n, piece) in pieces.iter().enumerate() {
-        text += &format!("{piece},{shape},atrim=duration=8,asetpts=PTS-STARTPTS[piece{n}];");
-        names += &format!("[piece{n}]");
-    }
-    format!("{text}{names}concat=n={}:v=0:a=1[all]", pieces.len())
+    let root = "(220*pow(2,mod(floor(2*t)*5,12)/12))";
+    let voice = |of_root: f64| format!("0.15*sin(2*PI*{of_root}*{root}*t)");
+    let chord = format!("{}+{}", voice(1.0), voice(1.5));
+    let melody = format!("{}*(1-mod(4*t,1))", voice(3.0));
+    format!(
+        "aevalsrc='{chord}+{melody}|{chord}':sample_rate=44100[music];\
+         anoisesrc=color=white:seed=7:sample_rate=44100:amplitude=0.3,\
+         volume='exp(-12*mod(t,0.5))':eval=frame[drums];\
+         {}[said];\
+         [music][drums][said]amix=inputs=3,atrim=duration=32[all]",
+        speech(44100, "stereo")
+    )
 }
 
 /// What is read out.
@@ -194,20 +179,15 @@ const TEXT: &str = "A scheduler decides who runs and for how long. A film needs 
 
 /// The text by several voices, one after the other.
 fn speech(rate: u32, channels: &str) -> String {
-    format!("{}[all]", speech_in(rate, channels, "voice"))
-}
-
-fn speech_in(rate: u32, channels: &str, label: &str) -> String {
     let mut text = String::new();
     let mut names = String::new();
     let voices = ["slt", "kal16", "awb", "rms"];
     for voice in voices {
-        let name = format!("[{label}-{voice}]");
         text += &format!(
             "flite=voice={voice}:text='{TEXT}',\
-             aformat=sample_fmts=s16:sample_rates={rate}:channel_layouts={channels}{name};"
+             aformat=sample_fmts=s16:sample_rates={rate}:channel_layouts={channels}[{voice}];"
         );
-        names += &name;
+        names += &format!("[{voice}]");
     }
     format!("{text}{names}concat=n={}:v=0:a=1", voices.len())
 }

@@ -2,7 +2,7 @@
 //! `onbeat record`.
 
 mod codec;
-mod kept;
+pub(crate) mod kept;
 mod material;
 mod paced;
 mod stability;
