@@ -1,6 +1,7 @@
 //! Hears what tracked tasks do: the BPF tracer, recordings, and their workload.
 
 pub mod bpf;
+pub mod energy;
 pub mod executable;
 pub mod idle;
 pub mod probes;

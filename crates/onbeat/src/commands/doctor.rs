@@ -2,9 +2,11 @@
 
 use std::fs;
 use std::io::{self, Write};
+use std::path::Path;
 use std::process::ExitCode;
 
 use onbeat_model::{Feature, Support};
+use onbeat_sense::energy;
 use serde::Serialize;
 
 use crate::cli::DoctorArgs;
@@ -23,6 +25,7 @@ struct Examination<'a> {
 pub(crate) fn run(args: &DoctorArgs) -> anyhow::Result<ExitCode> {
     let mut features = onbeat_sense::bpf::probe();
     features.extend(onbeat_act::kernel::probe());
+    features.push(energy::probe(Path::new(energy::POWERCAP)));
     features.push(onbeat_schedulers::kernel::probe());
     let ready = features
         .iter()
