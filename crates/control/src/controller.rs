@@ -92,7 +92,7 @@ impl<A: Actuator> Controller<A> {
             in_force: Bandwidth::ZERO,
             squeeze: Squeeze::default(),
             packing: Packing::new(partitions.collect()),
-            power: power.map(|(settings, speeds)| Power::new(settings, speeds)),
+            power: power.map(|(settings, speeds)| Power::new(settings, speeds, capacity.cpus)),
             journal: Vec::new(),
             roster: Roster::default(),
             free: Vec::new(),
@@ -148,6 +148,7 @@ impl<A: Actuator> Controller<A> {
             };
             self.analyse(task, now);
         }
+        self.press_speed(now);
         self.settle(now);
         self.pace_speed(now);
     }

@@ -216,6 +216,11 @@ impl Kept {
         self.predictor.runtime(self.rhythm().period)
     }
 
+    /// Of that, what is not only to catch up after an overrun.
+    pub(crate) fn lasting(&self) -> Option<Span> {
+        self.predictor.lasting(self.rhythm().period)
+    }
+
     /// The job at hand, when nothing more will come.
     pub(crate) fn finish(&mut self) -> Option<Job> {
         let since = self.since;

@@ -1,15 +1,16 @@
 //! The speed of the CPUs: looked at in every sampling interval, raised at once, and lowered only when
-//! all budgets are in force for it (`decide`'s `power`; LFS++, section 6.3).
+//! all budgets are in force for it (`decide`'s `power`; LFS++, section 6.3; GRACE-OS, section 2.4).
 //!
 //! Everything the loop keeps is in time at the present speed. While a fall is on its way, wishes are
 //! stretched to what they will be; after a change, what was learnt is projected to the new speed.
 
-use onbeat_decide::power::{PowerManager, Step};
+use onbeat_decide::power::{PowerManager, Rule, Step, Uniform};
+use onbeat_decide::supervisor::Request;
 use onbeat_model::{Actuator, Bandwidth, Instant, Refusal, Reservation, Span, Speed, Speeds};
 
 use crate::controller::Controller;
 use crate::speeds::{SpeedAccount, SpeedEntry, SpeedWhat, SpeedWhy};
-use crate::{PowerSettings, Why};
+use crate::{PowerSettings, SpeedRule, Why};
 
 /// After a fall for which the kernel had no room, before the next is tried.
 const PAUSE: Span = Span::from_secs(30);
@@ -33,10 +34,14 @@ pub(crate) struct Power {
 }
 
 impl Power {
-    pub(crate) fn new(settings: PowerSettings, speeds: Speeds) -> Self {
+    pub(crate) fn new(settings: PowerSettings, speeds: Speeds, cpus: u32) -> Self {
         let highest = speeds.ladder.highest();
+        let rule = match settings.rule {
+            SpeedRule::Band(band) => Rule::Band(band),
+            SpeedRule::Uniform { best_effort } => Rule::Uniform(Uniform { best_effort, cpus }),
+        };
         Self {
-            manager: PowerManager::new(settings.band, speeds.ladder, speeds.present),
+            manager: PowerManager::new(rule, speeds.ladder, speeds.present),
             highest,
             runtimes_follow_speed: speeds.runtimes_follow_speed,
             every: settings.sampling,
@@ -78,6 +83,14 @@ impl Power {
     }
 }
 
+/// What all these come to.
+fn promised(requests: &[Request]) -> Bandwidth {
+    requests
+        .iter()
+        .map(|request| request.wanted.bandwidth())
+        .sum()
+}
+
 impl<A: Actuator> Controller<A> {
     /// Whether it is time to tell how long the CPUs have been idle ([`idle`](Self::idle)).
     #[must_use]
@@ -106,15 +119,30 @@ impl<A: Actuator> Controller<A> {
         };
         let falling = power.manager.budgets_for();
         let may_fall = now >= power.no_fall_before;
-        if !may_fall && utilisation < power.manager.band().low() {
+        let lasting = self.lasting();
+        let Some(power) = &mut self.power else {
+            return;
+        };
+        let requests = lasting.as_deref().unwrap_or(self.claims.requests());
+        let wanted = power.manager.wants(utilisation, requests, &self.limits);
+        if !may_fall && wanted.is_some_and(|to| to < power.manager.present()) {
             return;
         }
-        let requests = self.claims.requests();
         let step = power.manager.sampled(utilisation, requests, &self.limits);
+        let (busy, idle) = match &lasting {
+            None => (
+                SpeedWhy::Busy { utilisation },
+                SpeedWhy::Idle { utilisation },
+            ),
+            Some(lasting) => {
+                let why = SpeedWhy::Budgets(promised(lasting));
+                (why.clone(), why)
+            }
+        };
         match step {
-            Some(Step::Rise(to)) => self.set_speed(to, SpeedWhy::Busy { utilisation }, now),
+            Some(Step::Rise(to)) => self.set_speed(to, busy, now),
             Some(Step::RaiseBudgets(to)) => {
-                let why = SpeedWhy::Idle { utilisation };
+                let why = idle;
                 power.enter(now, SpeedWhat::Announced, why, Some(to));
                 let from = power.manager.present();
                 self.put_all_in(&Why::SpeedFalls { from, to });
@@ -125,14 +153,41 @@ impl<A: Actuator> Controller<A> {
             }
             Some(Step::Fall(_)) => {}
             None if falling < power.manager.budgets_for() => {
-                power.enter(
-                    now,
-                    SpeedWhat::GivenUp,
-                    SpeedWhy::Busy { utilisation },
-                    Some(falling),
-                );
+                power.enter(now, SpeedWhat::GivenUp, busy, Some(falling));
             }
             None => {}
+        }
+    }
+
+    /// What is wanted to last, in time at the speed at which budgets must suffice, if the speed follows from it.
+    fn lasting(&self) -> Option<Vec<Request>> {
+        let power = self.power.as_ref()?;
+        let Rule::Uniform(_) = power.manager.rule() else {
+            return None;
+        };
+        let stretch = power.stretch();
+        let of_place = |(place, request): (usize, &Request)| {
+            let thread = self.threads.get(self.claims.slot(place)?)?.as_ref()?;
+            let wanted = thread.lasting(&self.settings, &self.capacity, stretch)?;
+            Some(Request { wanted, ..*request })
+        };
+        let requests = self.claims.requests().iter().enumerate();
+        Some(requests.filter_map(of_place).collect())
+    }
+
+    /// Wishes have changed: where the speed follows from them, it rises before they are settled.
+    pub(crate) fn press_speed(&mut self, now: Instant) {
+        if self.changed.is_empty() {
+            return;
+        }
+        let Some(lasting) = self.lasting() else {
+            return;
+        };
+        let Some(power) = self.power.as_mut().filter(|power| power.ours) else {
+            return;
+        };
+        if let Some(Step::Rise(to)) = power.manager.pressed(&lasting, &self.limits) {
+            self.set_speed(to, SpeedWhy::Budgets(promised(&lasting)), now);
         }
     }
 
@@ -161,10 +216,11 @@ impl<A: Actuator> Controller<A> {
                 None => self.give_up_fall(to, now),
             }
         }
+        let lasting = self.lasting();
         let Some(power) = &mut self.power else {
             return;
         };
-        let requests = self.claims.requests();
+        let requests = lasting.as_deref().unwrap_or(self.claims.requests());
         match power.manager.due(now, requests, &self.limits) {
             Some(Step::Fall(to)) => self.set_speed(to, SpeedWhy::BudgetsInForce, now),
             Some(Step::Dismiss(dismissed)) => {

@@ -10,11 +10,24 @@ use onbeat_model::{Bandwidth, Span, Task};
 /// How much a thread counts when not everything fits: asked once, when its rhythm is found.
 pub type Weigh = Box<dyn Fn(&Task) -> f64 + Send>;
 
+/// When another speed is wanted, and which.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum SpeedRule {
+    /// The utilisation of the busiest CPU is kept in this band (LFS++, section 6.3).
+    Band(Band),
+    /// The lowest speed at which all budgets fit, and this share of all CPUs at their highest speed for
+    /// best-effort programs (GRACE-OS, sections 2.4 and 4.4).
+    Uniform {
+        /// That share.
+        best_effort: f64,
+    },
+}
+
 /// How the speed of the CPUs is managed.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PowerSettings {
-    /// The utilisation of the busiest CPU that is neither too high nor too low.
-    pub band: Band,
+    /// When another speed is wanted.
+    pub rule: SpeedRule,
     /// How often it is looked at.
     pub sampling: Span,
 }
@@ -23,7 +36,7 @@ impl Default for PowerSettings {
     /// Once a second, as powernowd does.
     fn default() -> Self {
         Self {
-            band: Band::default(),
+            rule: SpeedRule::Band(Band::default()),
             sampling: Span::from_secs(1),
         }
     }

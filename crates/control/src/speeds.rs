@@ -42,6 +42,8 @@ pub enum SpeedWhy {
         /// For how much.
         utilisation: Bandwidth,
     },
+    /// The lasting budgets come to so much, at the speed at which they must suffice.
+    Budgets(Bandwidth),
     /// All budgets have been raised, and the longest reservation period is over.
     BudgetsInForce,
     /// The budgets would come to so much.
@@ -65,6 +67,9 @@ impl fmt::Display for SpeedWhy {
                 f,
                 "even the busiest CPU is in use for only {utilisation} of the time"
             ),
+            Self::Budgets(promised) => {
+                write!(f, "the budgets come to {promised} of a CPU")
+            }
             Self::BudgetsInForce => {
                 f.write_str("all budgets are raised, and the longest period is over")
             }

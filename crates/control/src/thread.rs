@@ -337,12 +337,33 @@ impl Thread {
         capacity: &Capacity,
         stretch: f64,
     ) -> Option<(Reservation, Span)> {
+        self.wish_for(Kept::runtime, settings, capacity, stretch)
+    }
+
+    /// Of that, what is wanted for longer than it takes to catch up after an overrun.
+    pub(crate) fn lasting(
+        &self,
+        settings: &Settings,
+        capacity: &Capacity,
+        stretch: f64,
+    ) -> Option<Reservation> {
+        let (wish, _) = self.wish_for(Kept::lasting, settings, capacity, stretch)?;
+        Some(wish)
+    }
+
+    fn wish_for(
+        &self,
+        runtime: fn(&Kept) -> Option<Span>,
+        settings: &Settings,
+        capacity: &Capacity,
+        stretch: f64,
+    ) -> Option<(Reservation, Span)> {
         if let Some(fixed) = self.fixed {
             return Some((fixed, fixed.runtime()));
         }
         let (job, period) = match &self.kept {
             Some(kept) => {
-                let raised = kept.runtime()?.scale(self.notification.factor());
+                let raised = runtime(kept)?.scale(self.notification.factor());
                 (raised.scale(stretch), kept.rhythm().period)
             }
             None if self.on_trial.is_some() => {

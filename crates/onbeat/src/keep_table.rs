@@ -11,7 +11,7 @@ use crate::table::{Align, Table};
 const MOST_ROWS: usize = 40;
 
 /// The figures of the threads that had a rhythm, and a line on what onbeat itself used.
-pub(crate) fn of(report: &Report, own: Bandwidth) -> String {
+pub(crate) fn of(report: &Report, own: Bandwidth, energy_uj: Option<u64>) -> String {
     let mut text = String::new();
     if !report.threads.is_empty() {
         text.push_str(&table(&report.threads).to_string());
@@ -39,6 +39,9 @@ pub(crate) fn of(report: &Report, own: Bandwidth) -> String {
     if let Some(speeds) = speeds(&report.speeds) {
         closing.push(speeds);
     }
+    if let Some(energy_uj) = energy_uj {
+        closing.push(energy(energy_uj, report.elapsed));
+    }
     closing.push(format!("onbeat itself used {own} of a CPU"));
     // Writing to a string cannot fail.
     let _ = writeln!(text, "{}.", closing.join("; "));
@@ -52,6 +55,13 @@ fn speeds(speeds: &[AtSpeed]) -> Option<String> {
         .map(|AtSpeed { speed, time }| format!("at {speed} for {:.1} s", time.as_secs_f64()));
     let times: Vec<String> = times.collect();
     (!times.is_empty()).then(|| format!("the CPUs ran {}", times.join(", ")))
+}
+
+/// `the processors took 120.5 J (4.1 W)`.
+fn energy(energy_uj: u64, elapsed: Span) -> String {
+    let joules = energy_uj as f64 / 1e6;
+    let watts = joules / elapsed.as_secs_f64().max(1e-3);
+    format!("the processors took {joules:.1} J ({watts:.1} W)")
 }
 
 fn table(threads: &[ThreadReport]) -> Table {

@@ -9,4 +9,5 @@ mod refusals;
 mod speed;
 mod told;
 mod two_rhythms;
+mod uniform_speed;
 mod world;

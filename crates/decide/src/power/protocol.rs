@@ -18,6 +18,7 @@ use onbeat_model::{Bandwidth, Instant, Ladder, Span, Speed};
 
 use super::projection::{projected_fit, projected_share};
 use super::rule::Band;
+use super::uniform::Uniform;
 use crate::supervisor::{Limits, Request};
 
 /// What is to be done next about the speed.
@@ -44,6 +45,15 @@ pub struct Dismissed {
     pub projected: Bandwidth,
 }
 
+/// When another speed is wanted, and which.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Rule {
+    /// The utilisation of the busiest CPU is kept in a band.
+    Band(Band),
+    /// The lowest speed at which all budgets fit.
+    Uniform(Uniform),
+}
+
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Phase {
     Steady,
@@ -51,35 +61,38 @@ enum Phase {
     Waiting { to: Speed, until: Instant },
 }
 
-/// Keeps the utilisation in a band, and the order in which budgets and speed change. See the file's
+/// Follows the rule, and keeps the order in which budgets and speed change. See the file's
 /// head.
 ///
 /// Assumes that (1) all CPUs have one speed, the `present` one; (2) `requests` are in time at the speed
 /// that [`budgets_for`](Self::budgets_for) tells; (3) time does not run backwards.
 #[derive(Clone, Debug)]
 pub struct PowerManager {
-    band: Band,
+    rule: Rule,
     ladder: Ladder,
     present: Speed,
     phase: Phase,
+    /// The highest speed that budgets asked for since the last sample.
+    pressed_for: Option<Speed>,
 }
 
 impl PowerManager {
     /// One that finds the CPUs at the speed `present`.
     #[must_use]
-    pub const fn new(band: Band, ladder: Ladder, present: Speed) -> Self {
+    pub const fn new(rule: Rule, ladder: Ladder, present: Speed) -> Self {
         Self {
-            band,
+            rule,
             ladder,
             present,
             phase: Phase::Steady,
+            pressed_for: None,
         }
     }
 
-    /// The band that the utilisation is kept in.
+    /// What it follows.
     #[must_use]
-    pub const fn band(&self) -> Band {
-        self.band
+    pub const fn rule(&self) -> Rule {
+        self.rule
     }
 
     /// The speed that the CPUs have.
@@ -103,31 +116,73 @@ impl PowerManager {
         matches!(self.phase, Phase::Raising { .. })
     }
 
-    /// The busiest CPU was in use for this share of the last sampling interval. A fall that is on its
-    /// way goes on unless the machine would be too busy after it: then [`Self::budgets_for`] is the
-    /// present speed again.
+    /// The busiest CPU was in use for this share of the last sampling interval, and `requests` are what is wanted
+    /// to last. A fall that is on its way goes on unless the rule wants a higher speed after it: then
+    /// [`Self::budgets_for`] is the present speed again.
     pub fn sampled(
         &mut self,
         utilisation: Bandwidth,
         requests: &[Request],
         limits: &Limits,
     ) -> Option<Step> {
-        let there = projected_share(utilisation, self.present, self.budgets_for());
-        if self.phase != Phase::Steady && there <= self.band.high() {
+        if self.phase != Phase::Steady && self.may_go_on(utilisation, requests, limits) {
             return None;
         }
+        let from = self.budgets_for();
+        let to = self.wants(utilisation, requests, limits);
+        self.pressed_for = None;
         self.phase = Phase::Steady;
-        let to = self.band.wants(utilisation, self.present, &self.ladder)?;
+        let to = to?;
         if to > self.present {
             return Some(Step::Rise(to));
         }
-        Some(match projected_fit(requests, limits, self.present, to) {
+        Some(match projected_fit(requests, limits, from, to) {
             Ok(()) => {
                 self.phase = Phase::Raising { to };
                 Step::RaiseBudgets(to)
             }
             Err(projected) => Step::Dismiss(Dismissed { to, projected }),
         })
+    }
+
+    /// What is wanted has changed: under the uniform speed, a rise is not to wait for the next sample.
+    pub fn pressed(&mut self, requests: &[Request], limits: &Limits) -> Option<Step> {
+        let Rule::Uniform(uniform) = self.rule else {
+            return None;
+        };
+        let wanted = uniform.wants(requests, limits, self.budgets_for(), &self.ladder)?;
+        self.pressed_for = self.pressed_for.max(Some(wanted));
+        (wanted > self.present).then_some(Step::Rise(wanted))
+    }
+
+    /// Another speed than the present one, if the rule wants one; where budgets asked for a higher one since the
+    /// last sample, that one.
+    #[must_use]
+    pub fn wants(
+        &self,
+        utilisation: Bandwidth,
+        requests: &[Request],
+        limits: &Limits,
+    ) -> Option<Speed> {
+        match self.rule {
+            Rule::Band(band) => band.wants(utilisation, self.present, &self.ladder),
+            Rule::Uniform(uniform) => {
+                let now = uniform.wants(requests, limits, self.budgets_for(), &self.ladder)?;
+                let to = self.pressed_for.map_or(now, |pressed| pressed.max(now));
+                (to != self.present).then_some(to)
+            }
+        }
+    }
+
+    /// Whether the rule would not want a higher speed after the fall that is on its way.
+    fn may_go_on(&self, utilisation: Bandwidth, requests: &[Request], limits: &Limits) -> bool {
+        let to = self.budgets_for();
+        match self.rule {
+            Rule::Band(band) => projected_share(utilisation, self.present, to) <= band.high(),
+            Rule::Uniform(uniform) => {
+                uniform.fits(requests, limits, (to, to), self.ladder.highest())
+            }
+        }
     }
 
     /// All budgets for the fall have been put in force by `now`; `longest` is the longest period of

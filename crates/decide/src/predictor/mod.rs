@@ -10,6 +10,7 @@ mod excess;
 mod mean_sigma;
 mod percentile;
 mod rate;
+mod statistical;
 
 use std::fmt;
 
@@ -19,6 +20,7 @@ pub use binary::Binary;
 pub use mean_sigma::MeanSigma;
 pub use percentile::Percentile;
 pub use rate::Rate;
+pub use statistical::Statistical;
 
 /// Predicts the runtime that one thread needs in every period.
 ///
@@ -49,6 +51,11 @@ pub trait Predictor: Send {
 
     /// The runtime wanted in every `period`, at most the period; none as long as nothing is known.
     fn runtime(&self, period: Span) -> Option<Span>;
+
+    /// Of that, what is wanted for longer than it takes to catch up after an overrun.
+    fn lasting(&self, period: Span) -> Option<Span> {
+        self.runtime(period)
+    }
 }
 
 /// The predictors there are.
@@ -63,11 +70,19 @@ pub enum Kind {
     MeanSigma,
     /// [`Binary`].
     Binary,
+    /// [`Statistical`].
+    Statistical,
 }
 
 impl Kind {
     /// All of them, the default first.
-    pub const ALL: [Self; 4] = [Self::Percentile, Self::Rate, Self::MeanSigma, Self::Binary];
+    pub const ALL: [Self; 5] = [
+        Self::Percentile,
+        Self::Rate,
+        Self::MeanSigma,
+        Self::Binary,
+        Self::Statistical,
+    ];
 
     /// The name on the command line and in the log.
     #[must_use]
@@ -77,6 +92,7 @@ impl Kind {
             Self::Rate => "rate",
             Self::MeanSigma => "mean-sigma",
             Self::Binary => "binary",
+            Self::Statistical => "statistical",
         }
     }
 }
@@ -105,8 +121,8 @@ pub struct Parameters {
     pub sampling: Span,
     /// k: how many standard deviations above the mean the mean-sigma predictor asks for. At least 0.
     pub sigmas: f64,
-    /// The share of jobs that may need more than the percentile predictor asked for. Over the last
-    /// 1024 jobs it widens its spread until no more do. Between 0 and 1.
+    /// The share of jobs that may need more than the percentile predictor asked for: over the last
+    /// 1024 jobs it widens its spread until no more do. Of the statistical predictor, one less rho. Between 0 and 1.
     pub overruns: f64,
     /// The widest spread it may learn that way, as a fraction of the percentile. At least `spread`.
     pub widest_spread: f64,
@@ -147,6 +163,7 @@ pub fn build(kind: Kind, parameters: Parameters) -> Box<dyn Predictor> {
         Kind::Rate => Box::new(Rate::new(parameters)),
         Kind::MeanSigma => Box::new(MeanSigma::new(parameters)),
         Kind::Binary => Box::new(Binary::new(parameters)),
+        Kind::Statistical => Box::new(Statistical::new(parameters)),
     }
 }
 

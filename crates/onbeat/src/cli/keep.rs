@@ -3,8 +3,9 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use onbeat_control::PowerSettings;
+use onbeat_control::{PowerSettings, SpeedRule};
 use onbeat_decide::power::Band;
+use onbeat_decide::predictor::{Kind, Parameters};
 use onbeat_model::{Bandwidth, Span};
 
 use super::prediction::PredictionOptions;
@@ -54,11 +55,15 @@ pub(crate) struct KeepOptions {
         conflicts_with = "dry_run"
     )]
     power: Option<PowerMode>,
-    /// The utilisation of the busiest CPU below which a lower speed is set, and above which the highest one
+    /// The utilisation of the busiest CPU below which a lower speed is set, and above which the highest one (`band`)
     #[arg(long, value_name = "LOW-HIGH", default_value = "20%-80%", help_heading = "Power",
           requires = "power", value_parser = values::band)]
     power_band: Band,
-    /// How often that is looked at, as in 1s
+    /// What programs without a reservation are to keep (`grace`), in per cent of all CPUs at their highest speed
+    #[arg(long, value_name = "PERCENT", default_value = "0%", help_heading = "Power",
+          requires = "power", value_parser = values::percent_or_none)]
+    best_effort: Bandwidth,
+    /// How often the speed is looked at, as in 1s
     #[arg(long, value_name = "TIME", default_value = "1s", help_heading = "Power",
           requires = "power", value_parser = values::positive_span)]
     power_sampling: Span,
@@ -104,9 +109,23 @@ pub(crate) struct KeepOptions {
 impl KeepOptions {
     /// How the speed of the CPUs is managed, if it is.
     pub(crate) fn power(&self) -> Option<PowerSettings> {
-        self.power.map(|PowerMode::Band| PowerSettings {
-            band: self.power_band,
+        let rule = match self.power? {
+            PowerMode::Band => SpeedRule::Band(self.power_band),
+            PowerMode::Grace => SpeedRule::Uniform {
+                best_effort: self.best_effort.as_cpus(),
+            },
+        };
+        Some(PowerSettings {
+            rule,
             sampling: self.power_sampling,
+        })
+    }
+
+    /// The predictor that the flags describe.
+    pub(crate) fn predictor(&self) -> (Kind, Parameters) {
+        self.prediction.predictor(match self.power {
+            Some(PowerMode::Grace) => Kind::Statistical,
+            Some(PowerMode::Band) | None => Kind::default(),
         })
     }
 }
@@ -118,7 +137,7 @@ mod tests {
     #[test]
     fn the_flags_defaults_are_the_predictors_own() {
         let power = PowerSettings::default();
-        assert_eq!(values::band("20%-80%"), Ok(power.band));
+        assert_eq!(values::band("20%-80%").map(SpeedRule::Band), Ok(power.rule));
         assert_eq!(power.sampling, Span::from_secs(1));
     }
 }

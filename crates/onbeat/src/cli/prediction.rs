@@ -2,20 +2,27 @@
 
 use clap::Args;
 use onbeat_decide::predictor::{Kind, Parameters};
-use onbeat_model::Span;
+use onbeat_model::{Bandwidth, Span};
 
 use super::values::{self, PredictorName};
+
+/// From so many jobs GRACE-OS estimates a distribution (section 4.3).
+const PROFILED_JOBS: usize = 100;
 
 /// How budgets are predicted.
 #[derive(Debug, Args)]
 pub(crate) struct PredictionOptions {
-    /// How a thread's next budget is predicted from its last jobs
-    #[arg(long, value_enum, default_value_t, help_heading = "Prediction")]
-    predictor: PredictorName,
-    /// How many past jobs (or samples, for `rate`) the prediction looks at
-    #[arg(long, value_name = "N", default_value_t = 16, help_heading = "Prediction",
+    /// How a thread's next budget is predicted from its last jobs [default: percentile; statistical with `--power grace`]
+    #[arg(long, value_enum, help_heading = "Prediction")]
+    predictor: Option<PredictorName>,
+    /// How many past jobs (or samples, for `rate`) the prediction looks at [default: 16; 100 for `statistical`]
+    #[arg(long, value_name = "N", help_heading = "Prediction",
           value_parser = clap::value_parser!(u16).range(1..=4096))]
-    samples: u16,
+    samples: Option<u16>,
+    /// The share of jobs that are to stay within their budget (`statistical`), unless a thread says it itself
+    #[arg(long, value_name = "SHARE", default_value = "95%", help_heading = "Prediction",
+          value_parser = values::percent)]
+    pub(crate) rho: Bandwidth,
     /// The share of those that must have fitted into the budget (`percentile` and `rate`)
     #[arg(long, value_name = "P", default_value_t = 0.9375, help_heading = "Prediction",
           value_parser = values::fraction, allow_negative_numbers = true)]
@@ -35,18 +42,25 @@ pub(crate) struct PredictionOptions {
 }
 
 impl PredictionOptions {
-    /// The predictor that the flags describe.
-    pub(crate) fn predictor(&self) -> (Kind, Parameters) {
-        let window = usize::from(self.samples);
+    /// The predictor that the flags describe; the `usual` one if they name none.
+    pub(crate) fn predictor(&self, usual: Kind) -> (Kind, Parameters) {
+        let kind = self.predictor.map_or(usual, Kind::from);
+        let defaults = Parameters::default();
+        let (window, overruns) = match kind {
+            Kind::Statistical => (PROFILED_JOBS, 1.0 - self.rho.as_cpus()),
+            _ => (defaults.window, defaults.overruns),
+        };
+        let window = self.samples.map_or(window, usize::from);
         let parameters = Parameters {
             window,
             above: above(window, self.percentile),
             spread: self.spread,
             sigmas: self.sigmas,
             sampling: self.sampling,
-            ..Parameters::default()
+            overruns,
+            ..defaults
         };
-        (self.predictor.into(), parameters)
+        (kind, parameters)
     }
 }
 

@@ -18,11 +18,11 @@ const WHAT_IF: [&str; 16] = [
     "speeds",
     "hogs",
     "misses",
-    "rho",
     "overrun",
     "fixed_power",
     "idle_power",
     "predictor",
+    "rho",
     "samples",
     "percentile",
     "spread",
@@ -90,10 +90,6 @@ pub(crate) struct ComparisonOptions {
     #[arg(long, value_name = "SHARE", default_value = "1%", help_heading = "What if",
           value_parser = values::percent)]
     pub(crate) misses: Bandwidth,
-    /// Which share of its jobs must stay within the budget (`statistical`)
-    #[arg(long, value_name = "SHARE", default_value = "95%", help_heading = "What if",
-          value_parser = values::percent)]
-    pub(crate) rho: Bandwidth,
     /// What happens to a thread that needs more than `plan` or `statistical` reserved for it
     #[arg(long, value_enum, default_value_t, help_heading = "What if")]
     pub(crate) overrun: OverrunRule,

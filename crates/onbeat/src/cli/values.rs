@@ -30,6 +30,8 @@ pub(crate) enum PredictorName {
     MeanSigma,
     /// The binary controller of the first LFS: up when a budget ran out, else slowly down
     Binary,
+    /// GRACE-OS's: what the share `--rho` of the last jobs stayed within
+    Statistical,
 }
 
 /// How `run` and `attach` manage the speed of the CPUs.
@@ -37,6 +39,8 @@ pub(crate) enum PredictorName {
 pub(crate) enum PowerMode {
     /// Keep the utilisation of the busiest CPU in a band (the power manager of LFS++)
     Band,
+    /// The lowest speed at which all budgets fit, and budgets for the share `--rho` of jobs (GRACE-OS)
+    Grace,
 }
 
 impl From<Method> for onbeat_control::Method {
@@ -55,6 +59,7 @@ impl From<PredictorName> for Kind {
             PredictorName::Rate => Self::Rate,
             PredictorName::MeanSigma => Self::MeanSigma,
             PredictorName::Binary => Self::Binary,
+            PredictorName::Statistical => Self::Statistical,
         }
     }
 }
@@ -144,6 +149,17 @@ pub(super) fn share(text: &str) -> Result<f64, String> {
     }
 }
 
+/// A share from 0% to 100%, with or without its sign.
+pub(super) fn percent_or_none(text: &str) -> Result<Bandwidth, String> {
+    let number: Option<f64> = text.trim_end_matches('%').trim_end().parse().ok();
+    match number {
+        Some(number) if (0.0..=100.0).contains(&number) => Ok(Bandwidth::from_cpus(number / 100.0)),
+        _ => Err(format!(
+            "'{text}' is no share: write per cent from 0 to 100, as in 10%"
+        )),
+    }
+}
+
 /// Two shares with a dash between them, the lower one first; that one may be 0.
 pub(super) fn band(text: &str) -> Result<Band, String> {
     let advice =
@@ -221,6 +237,15 @@ mod tests {
         assert_eq!(percent("12.5"), Ok(Bandwidth::from_cpus(0.125)));
         for wrong in ["", "%", "0", "-5%", "101%", "NaN", "inf"] {
             assert!(percent(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_share_may_be_nothing() {
+        assert_eq!(percent_or_none("0%"), Ok(Bandwidth::ZERO));
+        assert_eq!(percent_or_none("10"), Ok(Bandwidth::from_cpus(0.1)));
+        for wrong in ["", "-1%", "101%", "NaN"] {
+            assert!(percent_or_none(wrong).is_err(), "{wrong}");
         }
     }
 

@@ -5,6 +5,7 @@ use std::process::ExitCode;
 
 use anyhow::Context;
 use clap::ValueEnum;
+use onbeat_decide::predictor::Kind;
 use onbeat_model::{Reservation, Span};
 use onbeat_sim::comparison::{self, Machine, Rules, Thread, Threads, Way};
 use onbeat_sim::policy::linux::Class;
@@ -132,10 +133,10 @@ fn plan(threads: &Threads, options: &ComparisonOptions) -> Vec<Planned> {
         options.cpus.iter().map(|&cpus| usize::from(cpus)).collect()
     };
     let (overrun, reclaim) = options.overrun.server();
-    let (predictor, parameters) = options.prediction.predictor();
+    let (predictor, parameters) = options.prediction.predictor(Kind::default());
     let rules = Rules {
         may_miss: options.misses.as_cpus(),
-        rho: options.rho.as_cpus(),
+        rho: options.prediction.rho.as_cpus(),
         overrun,
         reclaim,
         onbeat: Onbeat {

@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use onbeat_act::cpufreq::{Cpufreq, Tree};
@@ -13,6 +14,7 @@ use onbeat_act::{DeadlineActuator, Options, own};
 use onbeat_control::{Controller, DryRun, Next, Report, Settings, SpeedWhat, What, drive};
 use onbeat_model::{Actuator, Bandwidth, Follow, Sensor, Task};
 use onbeat_sense::bpf::{self, BpfSensor};
+use onbeat_sense::energy::{self, Energy};
 use serde::Serialize;
 
 use crate::cli::{KeepOptions, Weight};
@@ -37,6 +39,8 @@ struct Closing<'a> {
     loop_cpu_ns: u64,
     /// That, as a share of one CPU.
     loop_cpu: Bandwidth,
+    /// What the processors took meanwhile; none without `--power`, or if they do not tell.
+    energy_uj: Option<u64>,
 }
 
 impl<'a> Keeper<'a> {
@@ -107,6 +111,7 @@ impl<'a> Keeper<'a> {
         let mut controller = Controller::new(settings(self.options), actuator);
         let mut began = begin()?;
         let time = OwnTime::now();
+        let mut meter = self.options.power().and_then(|_| Meter::open());
         let (log, options) = (&mut self.log, self.options);
         let mut write_failed = None;
         let outcome = drive(&mut self.sensor, &mut controller, |_, controller| {
@@ -114,12 +119,13 @@ impl<'a> Keeper<'a> {
                 write_failed.get_or_insert(error);
                 *log = None;
             }
+            meter.iter_mut().for_each(Meter::look);
             next(&mut began)
         });
         let report = controller.finish(self.sensor.now());
         let told = tell(&mut controller, log, options);
         drop(controller);
-        self.close(&report, &time)?;
+        self.close(&report, &time, meter)?;
         outcome.context("tracing broke off")?;
         match write_failed.or(told.err()) {
             Some(error) => Err(error).context("cannot write the log"),
@@ -127,7 +133,8 @@ impl<'a> Keeper<'a> {
         }
     }
 
-    fn close(&self, report: &Report, since: &OwnTime) -> anyhow::Result<()> {
+    fn close(&self, report: &Report, since: &OwnTime, meter: Option<Meter>) -> anyhow::Result<()> {
+        let energy_uj = meter.map(|mut meter| meter.energy.read_uj());
         let used = OwnTime::now();
         let loop_cpu = used.cpu - since.cpu;
         let closing = Closing {
@@ -135,6 +142,7 @@ impl<'a> Keeper<'a> {
             own_cpu_ns: used.cpu.as_ns(),
             loop_cpu_ns: loop_cpu.as_ns(),
             loop_cpu: Bandwidth::of(loop_cpu, used.at.since(since.at)),
+            energy_uj,
         };
         if let Some(path) = &self.options.report {
             let mut file = create(path)?;
@@ -148,9 +156,34 @@ impl<'a> Keeper<'a> {
             eprintln!("onbeat: not all that programs say of their work was heard: {error}");
         }
         if !self.options.quiet {
-            eprint!("{}", keep_table::of(report, closing.loop_cpu));
+            eprint!("{}", keep_table::of(report, closing.loop_cpu, energy_uj));
         }
         Ok(())
+    }
+}
+
+/// The processors' counters of energy.
+struct Meter {
+    energy: Energy,
+    looked: Instant,
+}
+
+impl Meter {
+    /// Far more often than a counter begins anew.
+    const EVERY: Duration = Duration::from_secs(10);
+
+    fn open() -> Option<Self> {
+        Some(Self {
+            energy: Energy::open(Path::new(energy::POWERCAP))?,
+            looked: Instant::now(),
+        })
+    }
+
+    fn look(&mut self) {
+        if self.looked.elapsed() >= Self::EVERY {
+            self.looked = Instant::now();
+            self.energy.read_uj();
+        }
     }
 }
 
@@ -178,7 +211,7 @@ fn create(path: &Path) -> anyhow::Result<BufWriter<File>> {
 }
 
 fn settings(options: &KeepOptions) -> Settings {
-    let (predictor, parameters) = options.prediction.predictor();
+    let (predictor, parameters) = options.predictor();
     let weights = options.weights.clone();
     Settings {
         predictor,

@@ -1,5 +1,7 @@
 //! The paper's example, each way through the protocol, and what must hold whatever happens.
 
+mod uniform;
+
 use onbeat_model::{Bandwidth, Instant, Ladder, Reservation, Span, Speed, TaskId};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngSeed};
@@ -81,7 +83,11 @@ fn a_band_has_two_ends_in_order() {
 
 /// The application of Fig. 10, on the paper's two speeds.
 fn of_figure_10() -> (PowerManager, [Request; 1]) {
-    let manager = PowerManager::new(Band::default(), ladder(&[1500, 2400]), mhz(2400));
+    let manager = PowerManager::new(
+        Rule::Band(Band::default()),
+        ladder(&[1500, 2400]),
+        mhz(2400),
+    );
     (manager, [task(1, 18, 100)])
 }
 
@@ -108,7 +114,7 @@ fn a_fall_waits_for_the_longest_period_after_the_budgets() {
 
 #[test]
 fn a_rise_is_made_at_once_and_ends_a_fall_on_its_way() {
-    let mut manager = PowerManager::new(Band::default(), six(), mhz(800));
+    let mut manager = PowerManager::new(Rule::Band(Band::default()), six(), mhz(800));
     let idle = manager.sampled(share(0.1), &[], &LIMITS);
     assert_eq!(idle, Some(Step::RaiseBudgets(mhz(700))));
     manager.budgets_in_force(at(0), Span::from_ms(100));
@@ -139,7 +145,8 @@ fn a_fall_is_given_up_when_the_load_comes_back() {
 
 #[test]
 fn a_fall_that_would_overload_is_dismissed() {
-    let mut manager = PowerManager::new(Band::default(), ladder(&[500, 1000]), mhz(1000));
+    let mut manager =
+        PowerManager::new(Rule::Band(Band::default()), ladder(&[500, 1000]), mhz(1000));
     // They reserve much more than they use.
     let tasks = [task(1, 30, 100), task(2, 12, 40)];
     assert_eq!(
@@ -210,6 +217,19 @@ prop_compose! {
     }
 }
 
+fn any_rule() -> impl Strategy<Value = Rule> {
+    let uniform = |best_effort| {
+        Rule::Uniform(Uniform {
+            best_effort,
+            cpus: 1,
+        })
+    };
+    prop_oneof![
+        any_band().prop_map(Rule::Band),
+        (0.0f64..0.5).prop_map(uniform)
+    ]
+}
+
 prop_compose! {
     fn any_task()(runtime in 1u64..50, period in 50u64..500) -> Request {
         task(1, runtime, period)
@@ -244,11 +264,11 @@ proptest! {
     #[test]
     fn no_fall_comes_before_its_budgets_or_without_room_for_them(
         ladder in any_ladder(),
-        band in any_band(),
+        rule in any_rule(),
         tasks in prop::collection::vec(any_task(), 0..6),
-        happens in prop::collection::vec((0u8..4, 0.0f64..1.0, 1u64..300), 1..60),
+        happens in prop::collection::vec((0u8..5, 0.0f64..1.0, 1u64..300), 1..60),
     ) {
-        let mut manager = PowerManager::new(band, ladder.clone(), ladder.highest());
+        let mut manager = PowerManager::new(rule, ladder.clone(), ladder.highest());
         let mut now = Instant::ZERO;
         let mut in_force: Option<(Instant, Span)> = None;
         for (what, value, ms) in happens {
@@ -262,6 +282,7 @@ proptest! {
                     in_force = in_force.or(Some((now, longest)));
                     None
                 }
+                3 => manager.pressed(&tasks, &LIMITS),
                 _ => manager.due(now, &tasks, &LIMITS),
             };
             match step {
@@ -271,7 +292,8 @@ proptest! {
                     in_force = None;
                 }
                 Some(Step::Rise(to)) => {
-                    prop_assert!(to == ladder.highest() && to > before);
+                    prop_assert!(to > before && ladder.speeds().any(|speed| speed == to));
+                    prop_assert!(to == ladder.highest() || matches!(rule, Rule::Uniform(_)));
                     manager.switched(to);
                 }
                 Some(Step::Fall(to)) => {

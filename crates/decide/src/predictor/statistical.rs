@@ -1,0 +1,151 @@
+//! GRACE-OS's statistical budget (section 2.3): of the histogram of the last jobs' demands, the smallest boundary
+//! that at least the wanted share of them stayed within (eq. 2).
+//!
+//! rho is one less the parameters' share of overruns, or what the thread says itself.
+//!
+//! In the paper an overrunning job goes on at best effort. SCHED_DEADLINE has nothing of the kind: it makes the job wait
+//! for its next replenishment, where it would delay the next one in turn. So the budget is raised until the
+//! thread has caught up, as every predictor does, where there is room for it. That raise is not lasting: no speed of the CPUs follows from it.
+
+use onbeat_model::{Demand, Instant, Job, Reservation, Span};
+
+use super::catch_up::CatchUp;
+use super::{Pace, Parameters, Predictor, generosity};
+use crate::stochastic::Histogram;
+
+/// r. A group is then 2% of the range of demands, and the budget that much too large at most.
+const GROUPS: usize = 50;
+
+/// A window that is filled this far says enough of the distribution (section 4.2: the first 50 jobs).
+const KNOWN: usize = 50;
+
+/// See the file's head.
+pub struct Statistical {
+    parameters: Parameters,
+    planned: Option<Span>,
+    pace: Pace,
+    catch_up: CatchUp,
+}
+
+impl Statistical {
+    /// Knows nothing yet.
+    #[must_use]
+    pub fn new(parameters: Parameters) -> Self {
+        Self {
+            parameters,
+            planned: None,
+            pace: Pace::default(),
+            catch_up: CatchUp::default(),
+        }
+    }
+}
+
+impl Predictor for Statistical {
+    fn name(&self) -> &'static str {
+        "statistical"
+    }
+
+    fn job(&mut self, job: &Job, demand: &Demand) {
+        self.catch_up.job(job, self.planned);
+        self.pace = Pace::of(job);
+        let rho = 1.0 - self.parameters.overruns.clamp(0.0, 1.0);
+        let window = KNOWN.min(self.parameters.window);
+        self.planned = Histogram::of(demand, GROUPS).map(|histogram| {
+            let budget = histogram.budget(rho).demand;
+            budget.scale(generosity(demand.len(), window))
+        });
+    }
+
+    fn sampled(&mut self, _executed: Span, _over: Span) {}
+
+    fn exhausted(&mut self, at: Instant, held: Reservation) {
+        self.catch_up.exhausted(at, held, &self.parameters);
+    }
+
+    fn rate_changed(&mut self, period: Span) {
+        let stretch = self.pace.stretch(period);
+        self.planned = self.planned.map(|planned| planned.scale(stretch));
+        self.pace = Pace(Some(period));
+        self.catch_up.clear();
+    }
+
+    fn speed_changed(&mut self, factor: f64) {
+        self.planned = self.planned.map(|planned| planned.scale(factor));
+        self.catch_up.scale(factor);
+    }
+
+    fn runtime(&self, period: Span) -> Option<Span> {
+        self.catch_up.over(self.planned, period)
+    }
+
+    fn lasting(&self, period: Span) -> Option<Span> {
+        self.planned.map(|planned| planned.min(period))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use onbeat_model::TaskId;
+
+    const PERIOD: Span = Span::from_ms(40);
+
+    fn hear(predictor: &mut Statistical, demand: &mut Demand, number: u64, executed: Span) {
+        let release = Instant::ZERO + PERIOD * number;
+        demand.record(executed);
+        let job = Job {
+            task: TaskId::recorded(1),
+            release,
+            woke: release,
+            started: release,
+            ended: release + executed,
+            executed,
+            deadline: release + PERIOD,
+            bursts: 1,
+            exhausted: false,
+        };
+        predictor.job(&job, demand);
+    }
+
+    fn after_a_hundred_jobs(overruns: f64) -> Statistical {
+        let mut predictor = Statistical::new(Parameters {
+            overruns,
+            window: 100,
+            ..Parameters::default()
+        });
+        let mut demand = Demand::new(100);
+        for n in 0..100 {
+            hear(&mut predictor, &mut demand, n, Span::from_ms(1 + n % 20));
+        }
+        predictor
+    }
+
+    #[test]
+    fn the_budget_is_what_the_wanted_share_of_jobs_stays_within() {
+        let budget = |overruns| after_a_hundred_jobs(overruns).runtime(PERIOD).unwrap();
+        // 19 groups of milliseconds in 50 groups: up to a boundary, which is at most 0.38 ms apart.
+        for (overruns, ms) in [(0.05, 19), (0.5, 10), (0.0, 20)] {
+            let exact = Span::from_ms(ms);
+            assert!(budget(overruns) >= exact, "{overruns}");
+            assert!(budget(overruns) <= exact + Span::from_us(380), "{overruns}");
+        }
+    }
+
+    #[test]
+    fn a_raise_to_catch_up_is_not_lasting() {
+        let mut predictor = after_a_hundred_jobs(0.5);
+        let lasting = predictor.lasting(PERIOD).unwrap();
+        let held = Reservation::implicit(lasting, PERIOD).unwrap();
+        predictor.exhausted(Instant::ZERO + PERIOD * 100, held);
+        assert!(predictor.runtime(PERIOD).unwrap() > lasting);
+        assert_eq!(predictor.lasting(PERIOD), Some(lasting));
+    }
+
+    #[test]
+    fn the_first_jobs_get_more_than_they_took() {
+        let mut predictor = Statistical::new(Parameters::default());
+        let mut demand = Demand::new(16);
+        hear(&mut predictor, &mut demand, 0, Span::from_ms(5));
+        assert_eq!(predictor.runtime(PERIOD), Some(Span::from_ms(10)));
+    }
+}
