@@ -1,5 +1,7 @@
 //! What can go wrong with a scheduler, and what to do about it.
 
+use crate::complaints;
+
 /// Why a scheduler could not be started, or asked.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -20,12 +22,14 @@ pub enum Error {
     )]
     NoPrivilege,
     /// The kernel refuses it.
-    #[error("this kernel does not take the scheduler {name}: {source}")]
+    #[error("this kernel does not take the scheduler {name}: {source} ({complaints})")]
     Refused {
         /// Which.
         name: &'static str,
         /// What the kernel said.
         source: libbpf_rs::Error,
+        /// What was said before: which function it lacks, or what its verifier found.
+        complaints: String,
     },
     /// There is no such setting.
     #[error("{scheduler} has no setting {name}; it has {known}")]
@@ -76,7 +80,12 @@ impl Error {
         if source.kind() == libbpf_rs::ErrorKind::PermissionDenied && !is_root {
             Self::NoPrivilege
         } else {
-            Self::Refused { name, source }
+            let complaints = complaints::last();
+            Self::Refused {
+                name,
+                source,
+                complaints,
+            }
         }
     }
 }

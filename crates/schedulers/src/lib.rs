@@ -8,6 +8,7 @@
 //! A scheduler is in force for as long as its [`Running`] is held. Whatever happens to the process that holds it,
 //! the kernel then goes back to its own scheduler.
 
+mod complaints;
 mod error;
 pub mod kernel;
 mod layout;

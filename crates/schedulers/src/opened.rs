@@ -8,7 +8,7 @@ use libbpf_rs::{ObjectBuilder, OpenObject};
 
 use crate::layout::{Layout, Value};
 use crate::running::{Layouts, Running};
-use crate::{Description, Error, kernel};
+use crate::{Description, Error, complaints, kernel};
 
 /// Of the kernel's enum scx_ops_flags: only tasks with the policy SCHED_EXT are scheduled.
 const SCX_OPS_SWITCH_PARTIAL: u64 = 1 << 3;
@@ -38,8 +38,7 @@ impl Opened {
     /// # Errors
     /// If the object is not what this loader expects.
     pub fn new(scheduler: &Description) -> Result<Self, Error> {
-        // libbpf would write to standard error what comes back as an error all the same.
-        libbpf_rs::set_print(None);
+        complaints::keep();
         let name = scheduler.name;
         let malformed = |what| Error::Malformed { name, what };
         let object = ObjectBuilder::default()
