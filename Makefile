@@ -5,6 +5,9 @@
 PREFIX ?= /usr/local
 DESTDIR ?=
 FUZZ_SECONDS ?= 60
+# What a kernel of 7.0 is asked besides.
+SCHEDULER_CASES = a_missed_deadline_is_heard_at_once a_scheduler_that_fails_is_put_out \
+	every_scheduler_serves_all_and_stops schedulers_serve_two_cpus
 TARGET_DIR := $(or $(CARGO_TARGET_DIR),target)
 
 # scripts/setup.sh may have put cargo there a moment ago.
@@ -17,7 +20,7 @@ help:
 	@echo 'make demo         a film beside CPU hogs, without onbeat and with it'
 	@echo 'make test         every test; as root also those on the live kernel'
 	@echo 'make test-vm      cases on a kernel in an emulated machine, in virtual time; CASE=name: one'
-	@echo 'make test-vm-nightly  all of these on two kernels'
+	@echo 'make test-vm-nightly  all of these on two kernels, and the schedulers on a third'
 	@echo 'make check        format, lints, documentation'
 	@echo 'make bench        the benchmarks'
 	@echo 'make experiments  what there is to measure and compute, by name'
@@ -47,6 +50,7 @@ test-vm-nightly:
 	cargo build --release -p onbeat -p onbeat-experiments
 	ONBEAT_VM_PATH='$(abspath $(TARGET_DIR))/release' tests/vm/run.sh --jobs 2 --kernel first
 	ONBEAT_VM_PATH='$(abspath $(TARGET_DIR))/release' tests/vm/run.sh --jobs 2 --kernel second
+	ONBEAT_VM_PATH='$(abspath $(TARGET_DIR))/release' tests/vm/run.sh --jobs 2 --kernel third $(SCHEDULER_CASES)
 
 check:
 	scripts/setup.sh check

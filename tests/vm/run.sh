@@ -14,7 +14,7 @@
 #
 # Succeeds if every case ended with 0, and the kernel neither panicked nor warned.
 #
-# usage: tests/vm/run.sh [--kernel first|second] [--results FOLDER] [--set NAME=VALUE]...
+# usage: tests/vm/run.sh [--kernel first|second|third] [--results FOLDER] [--set NAME=VALUE]...
 #                        [--need WORD]... [--cpus N] [--jobs N] [--follow] [--quick] [CASE...]
 #        CASE is a name in tests/vm/cases, or a path to a .sh file; without one, all in tests/vm/cases
 #        --results   where each case's serial.log and results go, into a folder of its name
