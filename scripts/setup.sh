@@ -23,7 +23,7 @@ check=("${build[@]}" clang-format shellcheck)
 demo=("${build[@]}" "${hogs[@]}" ffmpeg mplayer xvfb fonts-dejavu-core)
 experiments=("${demo[@]}" "${player[@]}" strace linux-perf madplay libgsm-tools "${emulated[@]}")
 fuzz=("${build[@]}")
-vm=("${build[@]}" "${emulated[@]}")
+vm=("${build[@]}" "${emulated[@]}" ffmpeg util-linux)
 
 packages_for() {
     case "$1" in
