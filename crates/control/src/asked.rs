@@ -187,6 +187,9 @@ impl<A: Actuator> Controller<A> {
     pub fn set_settings(&mut self, settings: Settings) {
         self.limits = limits(&settings, &self.capacity);
         self.settings = settings;
+        for thread in self.threads.iter_mut().flatten() {
+            thread.treatment = None;
+        }
         self.arbitrate_all = true;
     }
 

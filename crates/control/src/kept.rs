@@ -1,7 +1,7 @@
 //! A thread whose rhythm is known: its beats are tracked, its jobs cut out, their demand kept, and
 //! the runtime that its next jobs need predicted.
 
-use onbeat_decide::predictor::{self, Parameters, Predictor};
+use onbeat_decide::predictor::{self, Kind, Parameters, Predictor};
 use onbeat_infer::demand::Profiler;
 use onbeat_infer::jobs::{self, Separator, Substitutes};
 use onbeat_infer::period::{Beat, Tracker};
@@ -41,6 +41,7 @@ impl Kept {
         rhythm: Rhythm,
         bursts: impl Iterator<Item = &'a Burst>,
         now: Instant,
+        kind: Kind,
         settings: &Settings,
     ) -> Self {
         let mut kept = Self {
@@ -49,7 +50,7 @@ impl Kept {
             substitutes: Substitutes::default(),
             told: None,
             profiler: Profiler::new(settings.parameters.window),
-            predictor: predictor::build(settings.predictor, settings.parameters),
+            predictor: predictor::build(kind, settings.parameters),
             since: now,
             astray: None,
             lost: false,
@@ -75,6 +76,7 @@ impl Kept {
         rhythm: Rhythm,
         overruns: Option<f64>,
         now: Instant,
+        kind: Kind,
         settings: &Settings,
     ) -> Self {
         let parameters = Parameters {
@@ -83,8 +85,8 @@ impl Kept {
         };
         Self {
             told: Some(rhythm),
-            predictor: predictor::build(settings.predictor, parameters),
-            ..Self::new(rhythm, std::iter::empty(), now, settings)
+            predictor: predictor::build(kind, parameters),
+            ..Self::new(rhythm, std::iter::empty(), now, kind, settings)
         }
     }
 

@@ -49,7 +49,7 @@ pub use dry_run::DryRun;
 pub use ended::Sums;
 pub use journal::{Entry, What};
 pub use report::{Report, ResponseTimes, State, ThreadReport};
-pub use settings::{Method, PowerSettings, Settings, SpeedRule, Weigh};
+pub use settings::{Method, PowerSettings, Settings, SpeedRule, Treat, Treatment};
 pub use speeds::{AtSpeed, SpeedEntry, SpeedWhat, SpeedWhy};
 pub use times::Times;
 pub use view::View;

@@ -33,7 +33,6 @@ impl<A: Actuator> Controller<A> {
         match outcome {
             Outcome::Same => {}
             Outcome::Plan(why) => {
-                let samples = self.settings.predictor == Kind::Rate;
                 let Some(thread) = self.threads.get_mut(slot).and_then(Option::as_mut) else {
                     return;
                 };
@@ -42,6 +41,7 @@ impl<A: Actuator> Controller<A> {
                 {
                     self.timers.set(at, Due::Look(task));
                 }
+                let samples = thread.predictor(&self.settings) == Kind::Rate;
                 if samples && !std::mem::replace(&mut thread.is_sampled, true) {
                     thread.sampled = None;
                     self.timers.set(now, Due::Sample(task));

@@ -7,8 +7,29 @@ use onbeat_decide::supervisor::Limits;
 use onbeat_infer::period;
 use onbeat_model::{Bandwidth, Span, Task};
 
-/// How much a thread counts when not everything fits: asked once, when its rhythm is found.
-pub type Weigh = Box<dyn Fn(&Task) -> f64 + Send>;
+/// How one thread is treated.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Treatment {
+    /// How much it counts when not everything fits; 1 is normal.
+    pub weight: f64,
+    /// The most that it may take, if that is less than what any thread may.
+    pub cap: Option<Bandwidth>,
+    /// How its next budget is predicted, if not as everybody's.
+    pub predictor: Option<Kind>,
+}
+
+impl Default for Treatment {
+    fn default() -> Self {
+        Self {
+            weight: 1.0,
+            cap: None,
+            predictor: None,
+        }
+    }
+}
+
+/// Says how a thread is treated: asked when its rhythm is found.
+pub type Treat = Box<dyn Fn(&Task) -> Treatment>;
 
 /// When another speed is wanted, and which.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -78,8 +99,8 @@ pub struct Settings {
     pub trial_share: Bandwidth,
     /// And in which period.
     pub trial_period: Span,
-    /// How much each thread counts.
-    pub weigh: Weigh,
+    /// How each thread is treated.
+    pub treat: Treat,
     /// The default analyser's windows and false-alarm rate.
     pub analysis: period::Config,
     /// How the speed of the CPUs is managed; none if it is left alone.
@@ -108,7 +129,7 @@ impl Default for Settings {
             trials: true,
             trial_share: Bandwidth::from_cpus(Limits::DEFAULT_PER_TASK),
             trial_period: Span::from_ms(20),
-            weigh: Box::new(|_| 1.0),
+            treat: Box::new(|_| Treatment::default()),
             analysis: period::Config::default(),
             power: None,
             pace: Span::from_ms(20),

@@ -10,6 +10,7 @@ mod trust;
 
 use onbeat_decide::hysteresis::Hysteresis;
 use onbeat_decide::notification::Notification;
+use onbeat_decide::predictor::Kind;
 use onbeat_infer::period::Analyser;
 use onbeat_model::{Bandwidth, Burst, Capacity, Instant, Reservation, Rhythm, Span, Task};
 
@@ -18,7 +19,7 @@ use crate::claims::Place;
 use crate::figures::Figures;
 use crate::kept::Kept;
 use crate::starving::Starving;
-use crate::{Settings, Why, server};
+use crate::{Settings, Treatment, Why, server};
 use told::Word;
 use trust::Trust;
 
@@ -63,6 +64,8 @@ pub(crate) struct Thread {
     pub(crate) ceiling: Option<Bandwidth>,
     /// No sensor tells of it: it is here for what it holds alone.
     pub(crate) unheard: bool,
+    /// How it is treated, once that was asked.
+    pub(crate) treatment: Option<Treatment>,
     /// A timer is set to look at it.
     pub(crate) looked_after: bool,
     /// A timer is set to sample it.
@@ -136,6 +139,7 @@ impl Thread {
             fixed: None,
             ceiling: None,
             unheard: false,
+            treatment: None,
             looked_after: false,
             is_sampled: false,
             analysis: Analysis::NotDue,
@@ -161,6 +165,17 @@ impl Thread {
 
     pub(crate) const fn is_kept(&self) -> bool {
         self.kept.is_some()
+    }
+
+    pub(crate) fn treatment(&mut self, settings: &Settings) -> Treatment {
+        let task = &self.task;
+        *self.treatment.get_or_insert_with(|| (settings.treat)(task))
+    }
+
+    /// How its next budget is predicted.
+    pub(crate) fn predictor(&mut self, settings: &Settings) -> Kind {
+        let own = self.treatment(settings).predictor;
+        own.unwrap_or(settings.predictor)
     }
 
     /// True once each time that the thread has become worth an analysis.

@@ -7,7 +7,7 @@ use crate::controller::Controller;
 use crate::power::Power;
 use crate::roster::Slot;
 use crate::thread::Relation;
-use crate::{Why, server};
+use crate::{Treatment, Why, server};
 
 /// A difference of less than this share of a CPU is not worth a system call, as long as the job fits.
 const TRIFLE_CPUS: f64 = 0.001;
@@ -25,6 +25,7 @@ impl<A: Actuator> Controller<A> {
         {
             return;
         }
+        thread.treatment(&self.settings);
         let stretch = self.power.as_ref().map_or(1.0, Power::stretch);
         let Some((wish, job)) = thread.wish(&self.settings, &self.capacity, stretch) else {
             return;
@@ -47,7 +48,7 @@ impl<A: Actuator> Controller<A> {
         let Some(thread) = self.threads.get_mut(slot).and_then(Option::as_mut) else {
             return;
         };
-        let weight = (self.settings.weigh)(&thread.task);
+        let Treatment { weight, .. } = thread.treatment(&self.settings);
         let (least, weight) = if thread.is_on_trial() {
             (Bandwidth::ZERO, weight * WEIGHT_ON_TRIAL)
         } else {

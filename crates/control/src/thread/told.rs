@@ -66,9 +66,10 @@ impl Thread {
             }));
         }
         let rested = self.rested.take().filter(|kept| kept.is_told());
+        let kind = self.predictor(settings);
         let overruns = self.word.as_ref().and_then(|word| word.told.overruns());
-        let mut kept =
-            rested.unwrap_or_else(|| Box::new(Kept::told(rhythm, overruns, job.ended, settings)));
+        let mut kept = rested
+            .unwrap_or_else(|| Box::new(Kept::told(rhythm, overruns, job.ended, kind, settings)));
         kept.job_told(job, rhythm);
         self.kept = Some(kept);
         self.on_trial = None;

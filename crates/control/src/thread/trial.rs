@@ -65,7 +65,9 @@ impl Thread {
         wish: Reservation,
         capacity: &Capacity,
     ) -> Option<Reservation> {
-        let Some(ceiling) = self.ceiling.filter(|&ceiling| ceiling < wish.bandwidth()) else {
+        let cap = self.treatment.and_then(|treatment| treatment.cap);
+        let ceiling = self.ceiling.into_iter().chain(cap).min();
+        let Some(ceiling) = ceiling.filter(|&ceiling| ceiling < wish.bandwidth()) else {
             return Some(wish);
         };
         let runtime = ceiling.runtime_in(wish.period());

@@ -47,7 +47,16 @@ impl Thread {
                 kept.resume(rhythm, now);
                 kept
             }
-            None => Box::new(Kept::new(rhythm, self.analyser.bursts(), now, settings)),
+            None => {
+                let kind = self.predictor(settings);
+                Box::new(Kept::new(
+                    rhythm,
+                    self.analyser.bursts(),
+                    now,
+                    kind,
+                    settings,
+                ))
+            }
         };
         self.kept = Some(kept);
         self.shown_on_trial = self.on_trial.take().is_some();

@@ -2,7 +2,7 @@
 
 use crate::kernel::Kernel;
 use crate::world::{Ran, Script, at_ms, ms, play};
-use onbeat_control::{Settings, State, What, Why};
+use onbeat_control::{Settings, State, Treatment, What, Why};
 use onbeat_model::{Bandwidth, Refusal, Task};
 
 fn film() -> Script {
@@ -30,12 +30,13 @@ fn when_not_all_fits_weights_decide_the_cap_holds_and_the_log_says_who_gave_way(
         );
     }
     let settings = Settings {
-        weigh: Box::new(|task: &Task| {
-            if task.comm.to_text() == "heavy" {
+        treat: Box::new(|task: &Task| Treatment {
+            weight: if task.comm.to_text() == "heavy" {
                 3.0
             } else {
                 1.0
-            }
+            },
+            ..Treatment::default()
         }),
         ..Settings::default()
     };

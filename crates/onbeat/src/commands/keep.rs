@@ -11,7 +11,9 @@ use onbeat_act::cpuset::Partitions;
 use onbeat_act::kernel;
 use onbeat_act::restore::StateFile;
 use onbeat_act::{DeadlineActuator, Options, own};
-use onbeat_control::{Controller, DryRun, Next, Report, Settings, SpeedWhat, What, drive};
+use onbeat_control::{
+    Controller, DryRun, Next, Report, Settings, SpeedWhat, Treatment, What, drive,
+};
 use onbeat_model::{Actuator, Bandwidth, Follow, Sensor, Task};
 use onbeat_sense::bpf::{self, BpfSensor};
 use onbeat_sense::energy::{self, Energy};
@@ -222,7 +224,10 @@ fn settings(options: &KeepOptions) -> Settings {
         power: options.power(),
         method: options.analyser.into(),
         trials: !options.no_trials,
-        weigh: Box::new(move |task| weight(&weights, task)),
+        treat: Box::new(move |task| Treatment {
+            weight: weight(&weights, task),
+            ..Treatment::default()
+        }),
         ..Settings::default()
     }
 }
