@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use std::sync::Arc;
 
+use onbeat_control::Treatment;
 use onbeat_model::{Task, TaskId};
 
 use crate::person::Person;
@@ -40,6 +41,8 @@ pub struct Root {
     pub person: Arc<Person>,
     /// Who wants it. Nobody: it is let go.
     pub holders: BTreeSet<Holder>,
+    /// How its threads are treated.
+    pub treatment: Treatment,
     /// Its threads that are tracked.
     pub threads: BTreeSet<TaskId>,
 }
@@ -101,6 +104,13 @@ impl Book {
         }
         root.threads.insert(task.id);
         Ok(())
+    }
+
+    /// How a thread is treated.
+    #[must_use]
+    pub fn treatment(&self, task: &Task) -> Treatment {
+        let root = self.roots.values().find(|root| root.pid == task.pid);
+        root.map(|root| root.treatment).unwrap_or_default()
     }
 
     /// The thread is gone.

@@ -93,6 +93,7 @@ fn adopt(book: &mut Book, pid: u32) {
             children: true,
             person: Arc::clone(&parent.person),
             holders: parent.holders.clone(),
+            treatment: parent.treatment,
             threads: BTreeSet::new(),
         };
         book.roots.insert(task, root);

@@ -17,6 +17,7 @@
 pub mod book;
 pub mod bounded;
 pub mod bus;
+pub mod config;
 pub mod fault;
 pub mod flood;
 pub mod gate;
@@ -25,7 +26,10 @@ pub mod logs;
 pub mod person;
 pub mod quota;
 pub mod request;
+pub mod rules;
 mod service;
 pub mod target;
 
-pub use service::{Options, Told, run};
+mod watchdog;
+
+pub use service::{Options, Told, read, run};

@@ -1,5 +1,6 @@
 //! The log: to the journal with fields of its own where that listens, else to standard error.
 
+use std::collections::BTreeSet;
 use std::sync::OnceLock;
 
 use onbeat_control::{Entry, What};
@@ -35,7 +36,15 @@ pub fn begin() {
 }
 
 /// What was done to a thread, why, and what it had and has.
-pub(crate) fn entry(entry: &Entry) {
+pub(crate) fn entry(entry: &Entry, others: &BTreeSet<&'static str>) {
+    if entry.what == What::TakenOver && !others.is_empty() {
+        let others: Vec<&str> = others.iter().copied().collect();
+        tracing::warn!(
+            tid = entry.task.id.tid,
+            "whoever changed it, it is left to him; {} on this machine does such things",
+            others.join(" and ")
+        );
+    }
     let (task, what) = (entry.task, verb(entry.what));
     let (old, new) = (in_words(entry.old), in_words(entry.new));
     match entry.what {

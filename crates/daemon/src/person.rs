@@ -3,11 +3,14 @@
 use std::collections::BTreeSet;
 use std::ffi::{CStr, CString};
 
-/// A user. Root, and whatever an administrator's rule names, is under no quota but the total.
+/// A user, to whom tasks are charged.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Person {
     /// His number.
     pub uid: u32,
+    /// What is charged here counts for no quota but the total: it is root's, or an administrator's rule names
+    /// it.
+    pub is_exempt: bool,
     /// The groups he is in: by the database, and those that his process had.
     pub groups: BTreeSet<u32>,
 }
@@ -19,10 +22,24 @@ impl Person {
     pub fn look_up(uid: u32, groups: &[u32]) -> Self {
         let mut all: BTreeSet<u32> = groups.iter().copied().collect();
         all.extend(groups_of(uid));
-        Self { uid, groups: all }
+        Self {
+            uid,
+            is_exempt: uid == 0,
+            groups: all,
+        }
     }
 
-    /// Whether no quota holds for him.
+    /// The user `uid`, for what an administrator's rule names.
+    #[must_use]
+    pub const fn named_by_a_rule(uid: u32) -> Self {
+        Self {
+            uid,
+            is_exempt: true,
+            groups: BTreeSet::new(),
+        }
+    }
+
+    /// Whether he may do what he likes.
     #[must_use]
     pub const fn is_root(&self) -> bool {
         self.uid == 0

@@ -285,8 +285,11 @@ impl Ledger {
     }
 
     fn quotas_of<'a>(&'a self, person: &'a Person) -> impl Iterator<Item = (Whose, Quota)> + 'a {
-        let own = self.quotas.of_user(person.uid);
-        let groups = person.groups.iter().filter(|_| !person.is_root());
+        let own = self
+            .quotas
+            .of_user(person.uid)
+            .filter(|_| !person.is_exempt);
+        let groups = person.groups.iter().filter(|_| !person.is_exempt);
         let shared =
             groups.filter_map(|gid| Some((Whose::Group(*gid), *self.quotas.groups.get(gid)?)));
         own.map(|quota| (Whose::User(person.uid), quota))
@@ -304,6 +307,9 @@ impl Ledger {
 
     /// Counts for the user and for every group of his, whether or not it has a quota today.
     fn count(&mut self, person: &Person, change: impl Fn(&mut Used)) {
+        if person.is_exempt {
+            return;
+        }
         apply(&mut self.users, person.uid, &change);
         for &gid in &person.groups {
             apply(&mut self.groups, gid, &change);

@@ -164,6 +164,8 @@ pub struct Figures {
     pub changes: u64,
     /// Refusals since the start.
     pub refusals: u64,
+    /// Who else on this machine changes the scheduling of tasks.
+    pub others: Vec<&'static str>,
     /// For how long the service has been running.
     pub uptime: Span,
     /// The caller's own quota, if he is under one.

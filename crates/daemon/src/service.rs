@@ -1,24 +1,26 @@
 //! The service from its start to its end.
 
 use std::cell::RefCell;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use anyhow::Context;
 use onbeat_act::restore::{self, StateFile};
 use onbeat_act::{DeadlineActuator, Priorities, own};
 use onbeat_control::{Controller, Next, Settings, drive};
-use onbeat_model::{Bandwidth, Sensor, Span};
+use onbeat_model::Sensor;
 use onbeat_sense::bpf::{self, BpfSensor};
 
-use crate::book::Book;
+use crate::book::{Book, Shared};
 use crate::bounded::Bounded;
 use crate::bus;
+use crate::config::{self, Config, ConfigError};
 use crate::gate::Gate;
-use crate::keeper::{Keeper, Teller, Trial};
+use crate::keeper::{Keeper, Teller};
 use crate::logs;
 use crate::quota::{Ledger, Quotas};
 use crate::request::Door;
+use crate::watchdog::{self, Watchdog};
 
 /// How many changes wait to be told on the bus at most.
 const MOST_UNTOLD: usize = 1024;
@@ -26,8 +28,20 @@ const MOST_UNTOLD: usize = 1024;
 /// How the service is started.
 #[derive(Clone, Debug)]
 pub struct Options {
+    /// The configuration; none for the one at its usual place, which need not be there.
+    pub config: Option<PathBuf>,
     /// Where it is noted what has to be put back.
     pub state: PathBuf,
+}
+
+/// Reads the configuration at `path`, or at its usual place, and looks up users and groups in it.
+///
+/// # Errors
+/// If something in it is not right: where, and what to do.
+pub fn read(path: Option<&Path>) -> Result<(Config, Quotas), ConfigError> {
+    let config = config::read(path.unwrap_or(Path::new(config::PATH)), path.is_some())?;
+    let quotas = config.quotas()?;
+    Ok((config, quotas))
 }
 
 /// A signal from outside.
@@ -46,6 +60,7 @@ pub enum Told {
 /// If something that it needs is not there: the bus, BPF, a place for the state file.
 pub fn run(options: &Options, mut told: impl FnMut() -> Option<Told>) -> anyhow::Result<()> {
     logs::begin();
+    let (mut config, quotas) = read(options.config.as_deref())?;
     put_back_the_past(options)?;
     let state_file = || {
         StateFile::create(&options.state)
@@ -54,7 +69,7 @@ pub fn run(options: &Options, mut told: impl FnMut() -> Option<Told>) -> anyhow:
     let actuator = DeadlineActuator::new(state_file()?, onbeat_act::Options::default());
     // Made after the other's state file, for it is to be undone after it.
     let priorities = Priorities::new(state_file()?);
-    let book = Rc::new(RefCell::new(Book::new(Ledger::new(Quotas::default()))));
+    let book = Rc::new(RefCell::new(Book::new(Ledger::new(quotas))));
     let sensor = BpfSensor::new(bpf::Options {
         endless: true,
         ..bpf::Options::default()
@@ -65,13 +80,9 @@ pub fn run(options: &Options, mut told: impl FnMut() -> Option<Told>) -> anyhow:
     let teller = Teller::new(changes, sensor.now());
     let mut sensor = Gate::new(sensor, Rc::clone(&book));
     let bounded = Bounded::new(actuator, Rc::clone(&book));
-    let mut controller = Controller::new(Settings::default(), bounded);
-    let trial = Trial {
-        share: Bandwidth::from_cpus(0.5),
-        period: Span::from_ms(10),
-    };
-    let mut keeper = Keeper::new(book, priorities, requests, teller, trial);
-    let served = bus::serve(&door, untold, Some(bus::Limits::default()))?;
+    let mut controller = Controller::new(settings(&config, &book), bounded);
+    let mut keeper = Keeper::new(Rc::clone(&book), priorities, requests, teller, &config);
+    let served = bus::serve(&door, untold, config.realtimekit)?;
     if let Err(why) = &served.realtimekit {
         tracing::warn!("clients of RealtimeKit are not served: {why}");
     }
@@ -79,15 +90,29 @@ pub fn run(options: &Options, mut told: impl FnMut() -> Option<Told>) -> anyhow:
         tracing::warn!("cannot run ahead of other programs ({error}): may answer late");
     }
     tracing::info!("serving {}", bus::NAME);
+    let mut watchdog = Watchdog::new();
+    watchdog::ready();
     let outcome = drive(&mut sensor, &mut controller, |sensor, controller| {
+        watchdog.turned(sensor.now());
+        let mut reload = keeper.wants_reload();
         while let Some(told) = told() {
             match told {
                 Told::End => return Next::Stop,
-                Told::Reload => {}
+                Told::Reload => reload = true,
             }
+        }
+        if reload {
+            let how = read(options.config.as_deref()).map(|(new, quotas)| {
+                book.borrow_mut().ledger.set_quotas(quotas);
+                controller.set_settings(settings(&new, &book));
+                keeper.configure(&new, sensor, controller);
+                config = new;
+            });
+            keeper.reloaded(&told_how(how, &config));
         }
         keeper.attend(sensor, controller)
     });
+    watchdog::stopping();
     served.end();
     controller.finish(sensor.now());
     keeper.finish(&mut controller);
@@ -96,6 +121,34 @@ pub fn run(options: &Options, mut told: impl FnMut() -> Option<Told>) -> anyhow:
     drop(keeper);
     tracing::info!("ended: everybody has back what he had");
     outcome.context("tracing broke off")
+}
+
+/// The loop's settings that the configuration describes.
+fn settings(config: &Config, book: &Shared) -> Settings {
+    let book = Rc::clone(book);
+    Settings {
+        total: config.total,
+        per_task: config.per_task,
+        minimum: config.minimum,
+        predictor: config.predictor,
+        parameters: config.parameters,
+        treat: Box::new(move |task| book.borrow().treatment(task)),
+        ..Settings::default()
+    }
+}
+
+/// How reading the configuration anew went, in the log and for those who asked for it.
+fn told_how(how: Result<(), ConfigError>, config: &Config) -> Result<(), String> {
+    match how {
+        Ok(()) => {
+            tracing::info!("configuration read anew: {} rules", config.rules.len());
+            Ok(())
+        }
+        Err(error) => {
+            tracing::error!("{error}; the former configuration stays in force");
+            Err(error.to_string())
+        }
+    }
 }
 
 /// What a service that was killed has left changed.

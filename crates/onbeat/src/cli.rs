@@ -122,6 +122,14 @@ pub(crate) struct AttachArgs {
 /// `onbeat daemon`.
 #[derive(Debug, Args)]
 pub(crate) struct DaemonArgs {
+    /// The configuration [default: /etc/onbeat/onbeat.toml, if there is one]
+    ///
+    /// Files ending in .toml in the folder beside it that is called like it, but ends in .d, are read after it.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+    /// Say what is wrong with the configuration, and do nothing else
+    #[arg(long)]
+    pub(crate) check: bool,
     /// Where it is noted what has to be put back.
     #[command(flatten)]
     pub(crate) state: StateDirectory,

@@ -13,7 +13,7 @@ use anyhow::Context;
 use async_channel::Receiver;
 use zbus::blocking::connection::Builder;
 use zbus::blocking::{Connection, MessageIterator};
-use zbus::fdo::RequestNameFlags;
+use zbus::fdo::{RequestNameFlags, RequestNameReply};
 
 use crate::keeper::Change;
 use crate::request::Door;
@@ -73,9 +73,14 @@ pub fn serve(
     let realtimekit = match realtimekit {
         None => Err("the configuration says not to serve it".to_owned()),
         Some(_) => connection
-            .request_name_with_flags(REALTIMEKIT, RequestNameFlags::DoNotQueue.into())
-            .map(drop)
-            .map_err(|error| error.to_string()),
+            .request_name_with_flags(REALTIMEKIT, Default::default())
+            .map_err(|error| error.to_string())
+            .and_then(|reply| match reply {
+                RequestNameReply::InQueue => {
+                    Err("RealtimeKit itself serves them; once it is gone, onbeat does".to_owned())
+                }
+                _ => Ok(()),
+            }),
     };
     Ok(Served {
         connection,

@@ -133,6 +133,7 @@ pub(super) fn counted(figures: &Figures) -> Properties {
         ("turned-away", figures.turned_away.into()),
         ("changes", figures.changes.into()),
         ("refusals", figures.refusals.into()),
+        ("other-managers", text(&figures.others.join(" "))),
         ("uptime-ns", figures.uptime.as_ns().into()),
         ("own-bandwidth", figures.charged.0.as_cpus().into()),
         ("own-tasks", figures.charged.1.into()),

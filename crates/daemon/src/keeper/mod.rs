@@ -1,10 +1,12 @@
 //! Between two turns of the loop: requests are carried out, and what is over is let go.
 //!
 //! Beside this file: `tracking`, `granting` and `raising`, one for each kind of thing that can be held;
-//! `telling`, what is answered and told to those who look on.
+//! `scanning`, what is tracked by the rules, and who else manages; `telling`, what is answered and told to
+//! those who look on.
 
 mod granting;
 mod raising;
+mod scanning;
 mod telling;
 mod tracking;
 
@@ -14,10 +16,12 @@ use onbeat_control::{Controller, Next};
 use onbeat_model::{Actuator, Instant, Sensor, Span};
 
 use crate::book::{Holder, Shared};
+use crate::config::Config;
 use crate::fault::Fault;
 use crate::gate::Gate;
-use crate::request::Request;
+use crate::request::{Reply, Request};
 use granting::Waiting;
+use scanning::Scan;
 pub use telling::{Change, Teller};
 
 /// How often it is looked whether what is held is still there.
@@ -40,8 +44,9 @@ pub struct Keeper {
     waiting: Vec<Waiting>,
     teller: Teller,
     trial: Trial,
+    scan: Scan,
     housekeeping: Instant,
-    reload: bool,
+    reloads: Vec<Reply<()>>,
 }
 
 /// What a thread that asked for real-time priority gets at first.
@@ -61,7 +66,7 @@ impl Keeper {
         priorities: Priorities,
         requests: Receiver<Request>,
         teller: Teller,
-        trial: Trial,
+        config: &Config,
     ) -> Self {
         Self {
             book,
@@ -69,9 +74,10 @@ impl Keeper {
             requests,
             waiting: Vec::new(),
             teller,
-            trial,
+            trial: config.trial,
+            scan: Scan::new(config),
             housekeeping: Instant::ZERO,
-            reload: false,
+            reloads: Vec::new(),
         }
     }
 
@@ -99,13 +105,39 @@ impl Keeper {
             self.housekeeping = now;
             self.keep_house(&mut the);
         }
+        self.look_around(&mut the);
         self.teller.tell(the.controller, &self.book);
         Next::Continue
     }
 
-    /// Whether the configuration is to be read anew; asked once for each time.
-    pub fn wants_reload(&mut self) -> bool {
-        std::mem::take(&mut self.reload)
+    /// Whether somebody wants the configuration to be read anew.
+    #[must_use]
+    pub fn wants_reload(&self) -> bool {
+        !self.reloads.is_empty()
+    }
+
+    /// The configuration was read anew, or was not: those who asked are answered.
+    pub fn reloaded(&mut self, how: &Result<(), String>) {
+        for reply in self.reloads.drain(..) {
+            answer(&reply, how.clone().map_err(Fault::Invalid));
+        }
+    }
+
+    /// From now on, `config` is in force. What is held stays, but for what only a rule wanted that is no more.
+    pub fn configure<S: Sensor, A: Actuator>(
+        &mut self,
+        config: &Config,
+        sensor: &mut Gate<S>,
+        controller: &mut Controller<A>,
+    ) {
+        let now = sensor.now();
+        self.trial = config.trial;
+        self.scan = Scan::new(config);
+        self.apply_rules_again(&mut Loop {
+            sensor,
+            controller,
+            now,
+        });
     }
 
     /// What is told at the end, when everything has been given back.
@@ -156,8 +188,7 @@ impl Keeper {
                 answer(&reply, Ok(figures));
             }
             Request::Reload { reply } => {
-                self.reload = true;
-                answer(&reply, Ok(()));
+                self.reloads.push(reply);
             }
             Request::Left(name) => self.forget_holder(&Holder::Client(name), the),
         }
@@ -197,6 +228,6 @@ impl Keeper {
 }
 
 /// Nobody may be waiting for the answer any more.
-fn answer<T>(reply: &crate::request::Reply<T>, what: Result<T, Fault>) {
+fn answer<T>(reply: &Reply<T>, what: Result<T, Fault>) {
     let _ = reply.try_send(what);
 }

@@ -1,6 +1,8 @@
 //! What is answered about the state of things, and what is told of every change: to the log, and to those who
 //! look on.
 
+use std::collections::BTreeSet;
+
 use async_channel::Sender;
 use onbeat_control::{Controller, Entry, What};
 use onbeat_model::{Actuator, Bandwidth, Instant};
@@ -24,6 +26,8 @@ pub struct Teller {
     started: Instant,
     made: u64,
     refused: u64,
+    /// Others on this machine who change the scheduling of tasks.
+    pub(super) others: BTreeSet<&'static str>,
 }
 
 impl Teller {
@@ -35,6 +39,7 @@ impl Teller {
             started,
             made: 0,
             refused: 0,
+            others: BTreeSet::new(),
         }
     }
 
@@ -45,7 +50,7 @@ impl Teller {
                 What::Reserved | What::Changed | What::Released => self.made += 1,
                 What::Refused | What::TakenOver => self.refused += 1,
             }
-            crate::logs::entry(&entry);
+            crate::logs::entry(&entry, &self.others);
             let uid = book.borrow().ledger.person(entry.task.id).map(|p| p.uid);
             let _ = self.changes.try_send(Change {
                 uid: uid.unwrap_or(0),
@@ -75,6 +80,7 @@ impl Teller {
             turned_away: book.turned_away,
             changes: self.made,
             refusals: self.refused,
+            others: self.others.iter().copied().collect(),
             uptime: now.since(self.started),
             quota: book.ledger.quotas().of_user(caller.person.uid),
             charged: book.ledger.charged_to(caller.person.uid),

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use onbeat_control::Treatment;
 use onbeat_model::{Actuator, Follow, Sensor, TaskId};
 
 use super::{Keeper, Loop};
@@ -77,6 +78,7 @@ impl Keeper {
             children,
             person: Arc::clone(person),
             holders: BTreeSet::from([holder]),
+            treatment: Treatment::default(),
             threads: BTreeSet::new(),
         };
         let mut book = self.book.borrow_mut();

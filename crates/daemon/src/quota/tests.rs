@@ -7,6 +7,7 @@ use super::*;
 fn person(uid: u32, groups: &[u32]) -> Arc<Person> {
     Arc::new(Person {
         uid,
+        is_exempt: uid == 0,
         groups: groups.iter().copied().collect::<BTreeSet<u32>>(),
     })
 }

@@ -10,10 +10,15 @@ use crate::signals::Signals;
 
 /// Serves until told to end.
 pub(crate) fn run(args: &DaemonArgs) -> anyhow::Result<ExitCode> {
-    let signals = Signals::block().context("cannot listen for signals")?;
+    if args.check {
+        onbeat_daemon::read(args.config.as_deref())?;
+        return Ok(ExitCode::SUCCESS);
+    }
     let options = Options {
+        config: args.config.clone(),
         state: args.state.path()?,
     };
+    let signals = Signals::block().context("cannot listen for signals")?;
     onbeat_daemon::run(&options, || next(&signals))?;
     Ok(ExitCode::SUCCESS)
 }

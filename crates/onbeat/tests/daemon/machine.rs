@@ -9,7 +9,7 @@ use std::time::Duration;
 use onbeat_act::attributes::{Attributes, Policy};
 use serde_json::Value;
 
-use crate::common::{Mortal, eventually, onbeat};
+use crate::common::{Mortal, eventually};
 
 /// A user whom every Debian knows (the bus turns strangers away) and nobody uses: `games`.
 pub(crate) const ALICE: u32 = 5;
@@ -74,22 +74,47 @@ impl Machine {
     /// A bus with the service on it.
     pub(crate) fn new() -> Self {
         let mut machine = Self::bus();
+        machine.configure("");
         machine.start();
         machine
     }
 
+    /// Writes the service's configuration.
+    pub(crate) fn configure(&self, text: &str) {
+        std::fs::write(self.path("onbeat.toml"), text).expect("there is room for a file");
+    }
+
+    /// Sends the service a signal.
+    pub(crate) fn signal(&self, signal: i32) {
+        let service = self.service.as_ref().expect("it was started");
+        // SAFETY: a plain system call about our own child, which was not waited for yet.
+        unsafe { libc::kill(service.id().cast_signed(), signal) };
+    }
+
     /// Starts the service and waits until it serves.
     pub(crate) fn start(&mut self) {
+        let started = self.start_through(Command::new("env").arg("--"));
+        assert!(started, "{}", self.log());
+    }
+
+    /// The same, through a command that runs another one. False if it ends instead of serving.
+    pub(crate) fn start_through(&mut self, command: &mut Command) -> bool {
         let log = std::fs::File::create(self.path("log")).expect("there is room for a file");
-        let mut command = onbeat(&self.state());
         command
+            .arg(env!("CARGO_BIN_EXE_onbeat"))
             .arg("daemon")
+            .arg("--config")
+            .arg(self.path("onbeat.toml"))
+            .env("ONBEAT_STATE_DIR", self.state())
             .env("DBUS_SYSTEM_BUS_ADDRESS", self.address())
             .stderr(log);
-        self.service = Some(Mortal::spawn(&mut command));
-        eventually("the service", || {
-            self.log().contains("serving").then_some(())
+        let mut service = Mortal::spawn(command);
+        let serves = eventually("the service", || {
+            let ended = service.0.try_wait().expect("it is our child").is_some();
+            (ended || self.log().contains("serving")).then_some(!ended)
         });
+        self.service = serves.then_some(service);
+        serves
     }
 
     pub(crate) fn path(&self, name: &str) -> PathBuf {
@@ -111,9 +136,8 @@ impl Machine {
 
     /// Ends the service by `signal` and waits for its end; its exit status, if it has one.
     pub(crate) fn end(&mut self, signal: i32) -> Option<i32> {
+        self.signal(signal);
         let mut service = self.service.take().expect("it was started");
-        // SAFETY: a plain system call about our own child, which was not waited for yet.
-        unsafe { libc::kill(service.id().cast_signed(), signal) };
         service.0.wait().expect("it is our child").code()
     }
 
@@ -162,7 +186,7 @@ impl Machine {
 }
 
 /// Waits until the process runs its own program, as its own user.
-fn as_itself(process: Mortal, name: &str) -> Mortal {
+pub(crate) fn as_itself(process: Mortal, name: &str) -> Mortal {
     eventually("the program", || {
         let comm = std::fs::read_to_string(format!("/proc/{}/comm", process.id())).ok()?;
         (comm.trim() == name).then_some(())

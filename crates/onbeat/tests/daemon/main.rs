@@ -3,8 +3,10 @@
 //! Only what must hold however the machine stalls is asserted: answers, states, identities; and what must come in
 //! the end is waited for.
 
+mod capabilities;
 #[path = "../common/mod.rs"]
 mod common;
+mod configuring;
 mod holding;
 mod machine;
 mod rights;

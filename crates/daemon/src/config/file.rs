@@ -1,0 +1,285 @@
+//! What can be written in a file of the configuration: one structure for each table.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use onbeat_control::Treatment;
+use onbeat_model::Bandwidth;
+use serde::Deserialize;
+use toml::Spanned;
+
+use super::values::{Predictor, Share, Time};
+use super::{Config, ConfigError, Place, line_of};
+use crate::quota::Quota;
+use crate::rules::Rule;
+
+/// The whole file. What is left out stays as it was.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub(super) struct File {
+    limits: Option<Limits>,
+    prediction: Option<Prediction>,
+    quota: Option<AllQuotas>,
+    realtimekit: Option<Realtimekit>,
+    scan: Option<Time>,
+    #[serde(default)]
+    rule: Vec<Spanned<RuleTable>>,
+}
+
+/// `[limits]`.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+struct Limits {
+    total: Option<Spanned<Share>>,
+    per_task: Option<Spanned<Share>>,
+    minimum: Option<Spanned<Share>>,
+}
+
+/// `[prediction]`.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+struct Prediction {
+    predictor: Option<Predictor>,
+    samples: Option<Spanned<usize>>,
+    above: Option<Spanned<usize>>,
+    spread: Option<Spanned<f64>>,
+    sampling: Option<Time>,
+}
+
+/// `[quota]`, `[quota.user.NAME]` and `[quota.group.NAME]`.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+struct AllQuotas {
+    bandwidth: Option<Share>,
+    tasks: Option<u32>,
+    shortest_period: Option<Time>,
+    #[serde(default)]
+    user: BTreeMap<Spanned<String>, OneQuota>,
+    #[serde(default)]
+    group: BTreeMap<Spanned<String>, OneQuota>,
+}
+
+/// One of these tables.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+struct OneQuota {
+    bandwidth: Option<Share>,
+    tasks: Option<u32>,
+    shortest_period: Option<Time>,
+}
+
+impl OneQuota {
+    fn over(&self, rest: Quota) -> Quota {
+        Quota {
+            bandwidth: self.bandwidth.map_or(rest.bandwidth, |share| share.0),
+            tasks: self.tasks.unwrap_or(rest.tasks),
+            shortest_period: self
+                .shortest_period
+                .map_or(rest.shortest_period, |time| time.0),
+        }
+    }
+}
+
+/// `[realtimekit]`.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+struct Realtimekit {
+    serve: Option<bool>,
+    priority: Option<Spanned<u32>>,
+    nice: Option<Spanned<i32>>,
+    rttime: Option<Time>,
+    share: Option<Spanned<Share>>,
+    period: Option<Time>,
+}
+
+/// `[[rule]]`.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+struct RuleTable {
+    name: Option<String>,
+    program: Option<String>,
+    unit: Option<String>,
+    cgroup: Option<String>,
+    user: Option<String>,
+    #[serde(default)]
+    children: bool,
+    weight: Option<f64>,
+    cap: Option<Share>,
+    predictor: Option<Predictor>,
+}
+
+impl File {
+    pub(super) fn put_into(
+        self,
+        config: &mut Config,
+        path: &Path,
+        text: &str,
+    ) -> Result<(), ConfigError> {
+        let at = |offset: usize| Place {
+            path: path.to_owned(),
+            line: line_of(text, offset),
+        };
+        if let Some(limits) = self.limits {
+            let part = |share: Spanned<Share>| {
+                let place = at(share.span().start);
+                let share = share.into_inner().0;
+                if share > Bandwidth::ONE {
+                    return Err(
+                        place.wrong("more than everything: write at most \"100%\"".to_owned())
+                    );
+                }
+                Ok(share)
+            };
+            if let Some(share) = limits.total {
+                config.total = part(share)?.as_cpus();
+            }
+            if let Some(share) = limits.per_task {
+                config.per_task = part(share)?;
+            }
+            if let Some(share) = limits.minimum {
+                config.minimum = part(share)?;
+            }
+        }
+        if let Some(prediction) = self.prediction {
+            prediction.put_into(config, at)?;
+        }
+        if let Some(quota) = self.quota {
+            quota.put_into(config, at);
+        }
+        if let Some(realtimekit) = self.realtimekit {
+            realtimekit.put_into(config, at)?;
+        }
+        if let Some(scan) = self.scan {
+            config.scan = scan.0;
+        }
+        for rule in self.rule {
+            let place = at(rule.span().start);
+            let name = format!("{}:{}", path.display(), place.line);
+            config.rules.push(rule.into_inner().read(name, &place)?);
+        }
+        Ok(())
+    }
+}
+
+impl Prediction {
+    fn put_into(self, config: &mut Config, at: impl Fn(usize) -> Place) -> Result<(), ConfigError> {
+        let parameters = &mut config.parameters;
+        if let Some(predictor) = self.predictor {
+            config.predictor = predictor.0;
+        }
+        if let Some(samples) = self.samples {
+            let place = at(samples.span().start);
+            parameters.window = samples.into_inner();
+            if !(1..=4096).contains(&parameters.window) {
+                return Err(place.wrong("write 1 to 4096 samples".to_owned()));
+            }
+        }
+        if let Some(above) = self.above {
+            let place = at(above.span().start);
+            parameters.above = above.into_inner();
+            if parameters.above >= parameters.window {
+                return Err(place.wrong(format!(
+                    "of {} samples, write at most {} that may need more",
+                    parameters.window,
+                    parameters.window - 1
+                )));
+            }
+        }
+        if let Some(spread) = self.spread {
+            let place = at(spread.span().start);
+            parameters.spread = spread.into_inner();
+            if !(0.0..=10.0).contains(&parameters.spread) {
+                return Err(place.wrong("write a spread from 0 to 10, as in 0.1".to_owned()));
+            }
+            parameters.widest_spread = parameters.widest_spread.max(parameters.spread);
+        }
+        if let Some(sampling) = self.sampling {
+            parameters.sampling = sampling.0;
+        }
+        // Fewer samples than before, and nothing said about those above: as many as can be.
+        parameters.above = parameters.above.min(parameters.window - 1);
+        Ok(())
+    }
+}
+
+impl AllQuotas {
+    fn put_into(self, config: &mut Config, at: impl Fn(usize) -> Place) {
+        let default = OneQuota {
+            bandwidth: self.bandwidth,
+            tasks: self.tasks,
+            shortest_period: self.shortest_period,
+        };
+        config.quota = default.over(config.quota);
+        let whole = config.quota;
+        let read = |(name, quota): (Spanned<String>, OneQuota)| {
+            (at(name.span().start), name.into_inner(), quota.over(whole))
+        };
+        config.users.extend(self.user.into_iter().map(read));
+        config.groups.extend(self.group.into_iter().map(read));
+    }
+}
+
+impl Realtimekit {
+    fn put_into(self, config: &mut Config, at: impl Fn(usize) -> Place) -> Result<(), ConfigError> {
+        let mut limits = config.realtimekit.unwrap_or_default();
+        if let Some(priority) = self.priority {
+            let place = at(priority.span().start);
+            limits.priority = priority.into_inner();
+            if !(1..=98).contains(&limits.priority) {
+                return Err(place.wrong("write a real-time priority from 1 to 98".to_owned()));
+            }
+        }
+        if let Some(nice) = self.nice {
+            let place = at(nice.span().start);
+            limits.nice = nice.into_inner();
+            if !(-20..=19).contains(&limits.nice) {
+                return Err(place.wrong("write a nice level from -20 to 19".to_owned()));
+            }
+        }
+        if let Some(rttime) = self.rttime {
+            limits.rttime = rttime.0;
+        }
+        if let Some(share) = self.share {
+            let place = at(share.span().start);
+            config.trial.share = share.into_inner().0;
+            if config.trial.share > Bandwidth::ONE {
+                return Err(
+                    place.wrong("a thread runs on one CPU: write at most \"100%\"".to_owned())
+                );
+            }
+        }
+        if let Some(period) = self.period {
+            config.trial.period = period.0;
+        }
+        let serve = self.serve.unwrap_or(config.realtimekit.is_some());
+        config.realtimekit = serve.then_some(limits);
+        Ok(())
+    }
+}
+
+impl RuleTable {
+    fn read(self, name: String, place: &Place) -> Result<Rule, ConfigError> {
+        if self.program.is_none() && self.unit.is_none() && self.cgroup.is_none() {
+            return Err(place.wrong(
+                "a rule that names nothing would hold for everything: write program, unit or cgroup".to_owned(),
+            ));
+        }
+        let weight = self.weight.unwrap_or(1.0);
+        if !(weight > 0.0 && weight <= 1e6) {
+            return Err(place.wrong("write a weight above 0, as in 2.5".to_owned()));
+        }
+        Ok(Rule {
+            name: self.name.unwrap_or(name).into(),
+            program: self.program,
+            unit: self.unit,
+            cgroup: self.cgroup,
+            user: self.user,
+            children: self.children,
+            treatment: Treatment {
+                weight,
+                cap: self.cap.map(|share| share.0),
+                predictor: self.predictor.map(|predictor| predictor.0),
+            },
+        })
+    }
+}

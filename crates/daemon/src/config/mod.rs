@@ -1,0 +1,223 @@
+//! The configuration: `/etc/onbeat/onbeat.toml`, and what lies in `onbeat.d` beside it, in the order of the
+//! names; what is said later counts. packaging/onbeat.toml is an example with every key.
+//!
+//! It is parsed without any look at the machine; that users and groups of these names exist is found out
+//! when it is put in force.
+
+mod file;
+mod values;
+
+use std::collections::HashMap;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use onbeat_decide::predictor::{Kind, Parameters};
+use onbeat_decide::supervisor::Limits as Shares;
+use onbeat_model::{Bandwidth, Span};
+
+use crate::bus;
+use crate::keeper::Trial;
+use crate::person;
+use crate::quota::{Quota, Quotas};
+use crate::rules::Rule;
+use file::File;
+
+/// Where the configuration is.
+pub const PATH: &str = "/etc/onbeat/onbeat.toml";
+
+/// What is wrong with a configuration: where, what, and what to do.
+#[derive(Debug, thiserror::Error)]
+pub enum ConfigError {
+    /// A file cannot be read.
+    #[error("cannot read {path}: {source}; name another file with --config")]
+    Unreadable {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// Something in it is not right.
+    #[error("{path}:{line}: {problem}")]
+    Wrong {
+        /// The file.
+        path: PathBuf,
+        /// The line in it, from 1.
+        line: usize,
+        /// What is wrong, and what to write instead.
+        problem: String,
+    },
+}
+
+/// Everything that is configured.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Config {
+    /// The most that all reservations together may take, as a share of all CPUs.
+    pub total: f64,
+    /// The most that one thread may take.
+    pub per_task: Bandwidth,
+    /// What each thread with a rhythm gets even if not everything fits.
+    pub minimum: Bandwidth,
+    /// How a thread's next budget is predicted.
+    pub predictor: Kind,
+    /// With which parameters.
+    pub parameters: Parameters,
+    /// Quotas, as far as they need no look at the database of users.
+    quota: Quota,
+    users: Vec<(Place, String, Quota)>,
+    groups: Vec<(Place, String, Quota)>,
+    /// What clients of RealtimeKit get; none if they are not served.
+    pub realtimekit: Option<bus::Limits>,
+    /// What a thread that asked for real-time priority gets at first.
+    pub trial: Trial,
+    /// Which programs are tracked by themselves.
+    pub rules: Vec<Rule>,
+    /// How often it is looked for them.
+    pub scan: Span,
+}
+
+/// A place in a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Place {
+    path: PathBuf,
+    line: usize,
+}
+
+impl Place {
+    fn wrong(&self, problem: String) -> ConfigError {
+        ConfigError::Wrong {
+            path: self.path.clone(),
+            line: self.line,
+            problem,
+        }
+    }
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            total: Shares::DEFAULT_TOTAL,
+            per_task: Bandwidth::from_cpus(Shares::DEFAULT_PER_TASK),
+            minimum: Bandwidth::from_cpus(0.01),
+            predictor: Kind::default(),
+            parameters: Parameters::default(),
+            quota: Quota::default(),
+            users: Vec::new(),
+            groups: Vec::new(),
+            realtimekit: Some(bus::Limits::default()),
+            trial: Trial {
+                share: Bandwidth::from_cpus(0.5),
+                period: Span::from_ms(10),
+            },
+            rules: Vec::new(),
+            scan: Span::from_secs(2),
+        }
+    }
+}
+
+impl Config {
+    /// The quotas, with users and groups looked up.
+    ///
+    /// # Errors
+    /// If one of them does not exist.
+    pub fn quotas(&self) -> Result<Quotas, ConfigError> {
+        let look_up =
+            |all: &[(Place, String, Quota)], kind: &str, find: fn(&str) -> Option<u32>| {
+                all.iter()
+                    .map(|(place, name, quota)| {
+                        let number = find(name).ok_or_else(|| {
+                            place.wrong(format!(
+                                "there is no {kind} {name}: mend the name, or remove the quota"
+                            ))
+                        })?;
+                        Ok((number, *quota))
+                    })
+                    .collect::<Result<HashMap<u32, Quota>, ConfigError>>()
+            };
+        Ok(Quotas {
+            default: self.quota,
+            users: look_up(&self.users, "user", person::user_named)?,
+            groups: look_up(&self.groups, "group", person::group_named)?,
+        })
+    }
+}
+
+/// Reads the configuration at `path` and in the folder beside it that is called like it, ending in `.d`. If
+/// there is none, that is one, too: unless `must_exist`.
+///
+/// # Errors
+/// If something cannot be read or is not right.
+pub fn read(path: &Path, must_exist: bool) -> Result<Config, ConfigError> {
+    let unreadable = |path: &Path| {
+        let path = path.to_owned();
+        move |source| ConfigError::Unreadable { path, source }
+    };
+    let mut files = Vec::new();
+    match fs::read_to_string(path) {
+        Ok(text) => files.push((path.to_owned(), text)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound && !must_exist => {}
+        Err(error) => return Err(unreadable(path)(error)),
+    }
+    let folder = path.with_extension("d");
+    let entries = match fs::read_dir(&folder) {
+        Ok(entries) => entries.collect::<io::Result<Vec<_>>>(),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
+        Err(error) => Err(error),
+    };
+    let mut parts: Vec<PathBuf> = entries
+        .map_err(unreadable(&folder))?
+        .into_iter()
+        .map(|entry| entry.path())
+        .filter(|path| {
+            path.extension()
+                .is_some_and(|extension| extension == "toml")
+        })
+        .collect();
+    parts.sort_unstable();
+    for part in parts {
+        let text = fs::read_to_string(&part).map_err(unreadable(&part))?;
+        files.push((part, text));
+    }
+    parse(&files)
+}
+
+/// The same of texts, with what errors call them.
+///
+/// # Errors
+/// If something in one of them is not right.
+pub fn parse(files: &[(PathBuf, String)]) -> Result<Config, ConfigError> {
+    let mut config = Config::default();
+    for (path, text) in files {
+        let file: File = toml::from_str(text).map_err(|error| wrong(path, text, &error))?;
+        file.put_into(&mut config, path, text)?;
+    }
+    Ok(config)
+}
+
+/// The parser's word, with the line, and what to do where it does not say that itself.
+fn wrong(path: &Path, text: &str, error: &toml::de::Error) -> ConfigError {
+    let start = error.span().map_or(0, |span| span.start);
+    let message = error.message().trim().replace('\n', ", ");
+    let says_what_to_do = message.contains("expected") || message.contains(": write");
+    let problem = if says_what_to_do {
+        message
+    } else {
+        format!(
+            "{message}: mend this line, or see the example in /usr/share/doc/onbeat/onbeat.toml"
+        )
+    };
+    ConfigError::Wrong {
+        path: path.to_owned(),
+        line: line_of(text, start),
+        problem,
+    }
+}
+
+/// The number of the line in which the byte at `offset` is, from 1.
+fn line_of(text: &str, offset: usize) -> usize {
+    let before = text.as_bytes().iter().take(offset);
+    before.filter(|&&byte| byte == b'\n').count() + 1
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,163 @@
+use super::*;
+
+fn one(text: &str) -> Result<Config, String> {
+    parse(&[(PathBuf::from("onbeat.toml"), text.to_owned())]).map_err(|error| error.to_string())
+}
+
+#[test]
+fn nothing_written_is_the_default_and_what_is_written_counts() {
+    assert_eq!(one(""), Ok(Config::default()));
+    let config = one(r#"
+        scan = "500ms"
+        [limits]
+        total = "70%"
+        per-task = "50%"
+        [prediction]
+        predictor = "rate"
+        samples = 8
+        [quota]
+        bandwidth = "150%"
+        tasks = 7
+        [quota.user.root]
+        shortest-period = "5ms"
+        [realtimekit]
+        priority = 10
+        [[rule]]
+        name = "film"
+        program = "mplayer"
+        weight = 2
+        cap = "40%"
+        predictor = "binary"
+    "#)
+    .unwrap();
+    assert_eq!(config.total, 0.7);
+    assert_eq!(config.scan, Span::from_ms(500));
+    assert_eq!(
+        (config.predictor, config.parameters.window),
+        (Kind::Rate, 8)
+    );
+    let quotas = config.quotas().unwrap();
+    assert_eq!(quotas.default.bandwidth, Bandwidth::from_cpus(1.5));
+    let root = quotas.users.get(&0).unwrap();
+    assert_eq!((root.tasks, root.shortest_period), (7, Span::from_ms(5)));
+    assert_eq!(config.realtimekit.map(|limits| limits.priority), Some(10));
+    let rule = config.rules.first().unwrap();
+    assert_eq!(&*rule.name, "film");
+    assert_eq!(rule.treatment.cap, Some(Bandwidth::from_cpus(0.4)));
+    assert_eq!(rule.treatment.predictor, Some(Kind::Binary));
+}
+
+#[test]
+fn what_is_said_later_counts_and_rules_add_up() {
+    let file = |name: &str, text: &str| (PathBuf::from(name), text.to_owned());
+    let config = parse(&[
+        file("a", "[quota]\ntasks = 3\n[[rule]]\nunit = \"a.service\"\n"),
+        file(
+            "b",
+            "[quota]\ntasks = 5\n[realtimekit]\nserve = false\n[[rule]]\nunit = \"b.service\"\n",
+        ),
+    ])
+    .unwrap();
+    assert_eq!(config.quotas().unwrap().default.tasks, 5);
+    assert_eq!(config.realtimekit, None);
+    let names: Vec<&str> = config.rules.iter().map(|rule| &*rule.name).collect();
+    assert_eq!(names, ["a:3", "b:5"]);
+}
+
+#[test]
+fn every_mistake_is_told_with_its_file_its_line_and_what_to_do() {
+    let cases = [
+        ("x = 1\n", 1, "expected one of"),
+        (
+            "[limits]\ntotal = \"eighty\"\n",
+            2,
+            "write per cent above 0",
+        ),
+        ("[limits]\ntotal = 80\n", 2, "expected a string"),
+        ("[limits]\n\ntotal = \"180%\"\n", 3, "write at most"),
+        (
+            "[quota]\nbandwidth = \"-1%\"\n",
+            2,
+            "write per cent above 0",
+        ),
+        ("[quota]\nshortest-period = \"5\"\n", 2, "with its unit"),
+        ("[quota]\ntasks = -5\n", 2, "expected"),
+        (
+            "[quota.user.alice]\nbandwidht = \"5%\"\n",
+            2,
+            "expected one of",
+        ),
+        (
+            "[prediction]\npredictor = \"crystal-ball\"\n",
+            2,
+            "write one of percentile",
+        ),
+        ("[prediction]\nsamples = 0\n", 2, "write 1 to 4096"),
+        (
+            "[prediction]\nsamples = 4\nabove = 4\n",
+            3,
+            "write at most 3",
+        ),
+        ("[realtimekit]\npriority = 99\n", 2, "from 1 to 98"),
+        ("[realtimekit]\nnice = -21\n", 2, "from -20 to 19"),
+        (
+            "\n[[rule]]\nweight = 2\n",
+            2,
+            "write program, unit or cgroup",
+        ),
+        (
+            "[[rule]]\nunit = \"a\"\nweight = 0\n",
+            1,
+            "write a weight above 0",
+        ),
+        ("[[rule]\n", 1, "expected"),
+    ];
+    for (text, line, remedy) in cases {
+        let error = one(text).unwrap_err();
+        let place = format!("onbeat.toml:{line}: ");
+        assert!(error.starts_with(&place), "{text}: {error}");
+        assert!(error.contains(remedy), "{text}: {error}");
+    }
+    let error = one("\n\n[quota.group.nobody-is-in-it]\ntasks = 3\n").unwrap();
+    let error = error.quotas().unwrap_err().to_string();
+    assert!(
+        error.starts_with("onbeat.toml:3: there is no group nobody-is-in-it: mend"),
+        "{error}"
+    );
+}
+
+#[test]
+fn a_file_that_is_not_there_is_missed_only_if_it_was_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("onbeat.toml");
+    assert_eq!(read(&path, false).unwrap(), Config::default());
+    let error = read(&path, true).unwrap_err().to_string();
+    assert!(error.contains("--config"), "{error}");
+    let beside = folder.path().join("onbeat.d");
+    fs::create_dir(&beside).unwrap();
+    fs::write(beside.join("20.toml"), "[quota]\ntasks = 20\n").unwrap();
+    fs::write(beside.join("10.toml"), "[quota]\ntasks = 10\n").unwrap();
+    fs::write(beside.join("30.toml.old"), "no configuration").unwrap();
+    let config = read(&path, false).unwrap();
+    assert_eq!(config.quotas().unwrap().default.tasks, 20);
+}
+
+#[test]
+fn the_example_says_what_holds_without_it() {
+    let example = include_str!("../../../../packaging/onbeat.toml");
+    let uncommented: String = example
+        .lines()
+        .map(|line| line.strip_prefix("#: ").unwrap_or(line))
+        .map(|line| format!("{line}\n"))
+        .collect();
+    assert_eq!(one(example), Ok(Config::default()));
+    let config = one(&uncommented).unwrap();
+    assert_eq!(config.rules.len(), 2, "{uncommented}");
+    let (mut whole, mut default) = (config, Config::default());
+    for config in [&mut whole, &mut default] {
+        config.rules.clear();
+        config.users.clear();
+        config.groups.clear();
+    }
+    assert_eq!(whole, default);
+}

@@ -1,0 +1,224 @@
+//! What goes on on the machine without anybody's telling: programs that a rule names start, and others are at
+//! work who change the scheduling of tasks, too.
+//!
+//! New processes are looked at for a while, for a program is started by another one that becomes it. Old ones
+//! are not looked at again.
+
+use std::collections::{BTreeSet, HashMap};
+use std::fs;
+use std::sync::Arc;
+
+use onbeat_model::{Actuator, Instant, Sensor, Span, TaskId};
+
+use super::{Keeper, Loop};
+use crate::book::Holder;
+use crate::config::Config;
+use crate::person::{self, Person};
+use crate::rules::{Facts, Rule};
+use crate::target::{Status, Target};
+
+/// For how long a process is looked at.
+const YOUNG: Span = Span::from_secs(30);
+/// How often processes are looked for, if there is no rule.
+const SELDOM: Span = Span::from_secs(10);
+/// Others who change the scheduling of tasks, by the name of their process, and how they are lived with.
+const OTHERS: [(&str, &str); 5] = [
+    (
+        "rtkit-daemon",
+        "threads that it gives real-time priority are left to it; its own clients come here once it is gone",
+    ),
+    (
+        "ananicy",
+        "what it changes on a task that is kept on the beat stays changed, and the task is left to it",
+    ),
+    (
+        "ananicy-cpp",
+        "what it changes on a task that is kept on the beat stays changed, and the task is left to it",
+    ),
+    (
+        "gamemoded",
+        "what it changes on a task that is kept on the beat stays changed, and the task is left to it",
+    ),
+    (
+        "uresourced",
+        "it changes the weights of cgroups, which reservations do not depend on",
+    ),
+];
+
+/// What is looked for, and what was seen.
+#[derive(Debug)]
+pub(super) struct Scan {
+    rules: Vec<Rule>,
+    every: Span,
+    next: Instant,
+    /// Since when each process is known.
+    seen: HashMap<u32, Instant>,
+}
+
+impl Scan {
+    pub(super) fn new(config: &Config) -> Self {
+        Self {
+            every: if config.rules.is_empty() {
+                SELDOM
+            } else {
+                config.scan
+            },
+            rules: config.rules.clone(),
+            next: Instant::ZERO,
+            seen: HashMap::new(),
+        }
+    }
+}
+
+impl Keeper {
+    /// Looks at processes that are new, if it is time to.
+    pub(super) fn look_around<S: Sensor, A: Actuator>(&mut self, the: &mut Loop<'_, S, A>) {
+        if the.now < self.scan.next {
+            return;
+        }
+        self.scan.next = the.now + self.scan.every;
+        let pids = processes();
+        self.scan.seen.retain(|pid, _| pids.contains(pid));
+        let mut others = BTreeSet::new();
+        for &pid in &pids {
+            let since = *self.scan.seen.entry(pid).or_insert(the.now);
+            if the.now.since(since) >= YOUNG {
+                continue;
+            }
+            let Some(status) = Status::read(pid) else {
+                continue;
+            };
+            let name = status.name.to_text();
+            if let Some((name, _)) = OTHERS.iter().find(|(other, _)| *other == name) {
+                others.insert(*name);
+            }
+            if let Some(rule) = self.rule_for(pid, &status) {
+                self.track_by(&rule, pid, the);
+            }
+        }
+        for name in others {
+            self.notice(name);
+        }
+    }
+
+    /// Another manager is at work: it is said once, and never fought.
+    fn notice(&mut self, name: &'static str) {
+        let peace = OTHERS.iter().find(|(other, _)| *other == name);
+        if let (true, Some((_, peace))) = (self.teller.others.insert(name), peace) {
+            tracing::warn!("{name} is at work on this machine, too: {peace}");
+        }
+    }
+
+    fn rule_for(&self, pid: u32, status: &Status) -> Option<Rule> {
+        if self.scan.rules.is_empty() || pid == std::process::id() {
+            return None;
+        }
+        let facts = facts(pid, status)?;
+        let rule = self.scan.rules.iter().find(|rule| rule.holds_for(&facts));
+        rule.cloned()
+    }
+
+    fn track_by<S: Sensor, A: Actuator>(
+        &mut self,
+        rule: &Rule,
+        pid: u32,
+        the: &mut Loop<'_, S, A>,
+    ) {
+        let Ok(target) = Target::find(pid, None) else {
+            return;
+        };
+        let holder = Holder::Rule(Arc::clone(&rule.name));
+        let root = target.leader;
+        let known = self
+            .book
+            .borrow()
+            .roots
+            .get(&root)
+            .map(|root| root.holders.contains(&holder));
+        if known == Some(true) {
+            return;
+        }
+        let person = Arc::new(Person::named_by_a_rule(target.uid));
+        match self.track_for(holder, &person, &target, rule.children, the) {
+            Ok(()) => {
+                if let Some(root) = self.book.borrow_mut().roots.get_mut(&root) {
+                    root.treatment = rule.treatment;
+                }
+                tracing::info!(
+                    pid,
+                    rule = &*rule.name,
+                    "{} ({pid}): tracked by rule {}",
+                    target.task.comm,
+                    rule.name
+                );
+            }
+            Err(fault) => tracing::warn!(
+                pid,
+                rule = &*rule.name,
+                "{} ({pid}) cannot be tracked by rule {}: {fault}",
+                target.task.comm,
+                rule.name
+            ),
+        }
+    }
+
+    /// The rules are others: what none of them names any more is let go, unless a client wants it, too. The rest
+    /// goes on as it was.
+    pub(super) fn apply_rules_again<S: Sensor, A: Actuator>(&mut self, the: &mut Loop<'_, S, A>) {
+        let by_rule = |holder: &Holder| matches!(holder, Holder::Rule(_));
+        let book = self.book.borrow();
+        let roots = book
+            .roots
+            .values()
+            .filter(|root| root.holders.iter().any(by_rule));
+        let roots: Vec<(TaskId, u32)> = roots.map(|root| (root.task, root.pid)).collect();
+        drop(book);
+        for (id, pid) in roots {
+            let status = Status::read(pid);
+            let rule = status.and_then(|status| self.rule_for(pid, &status));
+            let mut book = self.book.borrow_mut();
+            let Some(root) = book.roots.get_mut(&id) else {
+                continue;
+            };
+            root.holders.retain(|holder| !by_rule(holder));
+            if let Some(rule) = rule {
+                root.holders.insert(Holder::Rule(rule.name));
+                root.treatment = rule.treatment;
+            }
+            let unwanted = root.holders.is_empty();
+            drop(book);
+            if unwanted {
+                self.let_go(id, the);
+            }
+        }
+    }
+}
+
+/// The processes that there are.
+fn processes() -> BTreeSet<u32> {
+    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+    entries
+        .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+        .collect()
+}
+
+/// What a rule may name of a process; none of one that runs with the rights of two users.
+fn facts(pid: u32, status: &Status) -> Option<Facts> {
+    let program = fs::read_link(format!("/proc/{pid}/exe")).ok();
+    let program = program.map(|path| {
+        let path = path.to_string_lossy().into_owned();
+        path.trim_end_matches(" (deleted)").to_owned()
+    });
+    let cgroups = fs::read_to_string(format!("/proc/{pid}/cgroup")).unwrap_or_default();
+    let uid = status.uid?;
+    Some(Facts {
+        program,
+        comm: status.name.to_text(),
+        cgroups: cgroups
+            .lines()
+            .filter_map(|line| line.splitn(3, ':').nth(2).map(str::to_owned))
+            .collect(),
+        uid,
+        user: person::name_of(uid),
+    })
+}

@@ -1,0 +1,159 @@
+//! Which programs are kept on the beat by themselves, without anybody's asking: by program, unit or cgroup.
+//!
+//! Pure: what is known of a process arrives as data.
+
+use std::sync::Arc;
+
+use onbeat_control::Treatment;
+
+/// One rule. What it names must all be so.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Rule {
+    /// What it is called in the log.
+    pub name: Arc<str>,
+    /// The path of the program, or its last part.
+    pub program: Option<String>,
+    /// The unit of systemd that the process belongs to.
+    pub unit: Option<String>,
+    /// The cgroup that it is in, or below of.
+    pub cgroup: Option<String>,
+    /// The user that it runs as: his name, or his number.
+    pub user: Option<String>,
+    /// Whether the processes that it starts are meant, too.
+    pub children: bool,
+    /// How its threads are treated.
+    pub treatment: Treatment,
+}
+
+/// What is known of a process.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Facts {
+    /// The path of its program; none if that may not be known.
+    pub program: Option<String>,
+    /// The name of its first thread.
+    pub comm: String,
+    /// Its cgroups, one for each hierarchy.
+    pub cgroups: Vec<String>,
+    /// The number of its user.
+    pub uid: u32,
+    /// The name of its user.
+    pub user: String,
+}
+
+impl Rule {
+    /// Whether the rule holds for such a process.
+    #[must_use]
+    pub fn holds_for(&self, facts: &Facts) -> bool {
+        let program = self
+            .program
+            .as_deref()
+            .is_none_or(|wanted| facts.runs(wanted));
+        let unit = self.unit.as_deref().is_none_or(|wanted| {
+            let parts = facts.cgroups.iter().flat_map(|path| path.split('/'));
+            parts.into_iter().any(|part| part == wanted)
+        });
+        let cgroup = self.cgroup.as_deref().is_none_or(|wanted| {
+            let wanted = wanted.trim_end_matches('/');
+            facts.cgroups.iter().any(|path| {
+                path.strip_prefix(wanted)
+                    .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+            })
+        });
+        let user = self
+            .user
+            .as_deref()
+            .is_none_or(|wanted| wanted == facts.user || wanted.parse() == Ok(facts.uid));
+        program && unit && cgroup && user
+    }
+}
+
+impl Facts {
+    /// Whether the process runs the program `wanted`. Where its path may not be known, its name decides, of which
+    /// the kernel keeps fifteen bytes.
+    fn runs(&self, wanted: &str) -> bool {
+        let last = wanted.rsplit('/').next().unwrap_or(wanted);
+        match &self.program {
+            Some(path) if wanted.contains('/') => path == wanted,
+            Some(path) => path.rsplit('/').next() == Some(wanted),
+            None => last.bytes().take(15).eq(self.comm.bytes()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rule() -> Rule {
+        Rule {
+            name: "test".into(),
+            program: None,
+            unit: None,
+            cgroup: None,
+            user: None,
+            children: false,
+            treatment: Treatment::default(),
+        }
+    }
+
+    fn facts() -> Facts {
+        Facts {
+            program: Some("/usr/bin/mplayer".to_owned()),
+            comm: "renamed".to_owned(),
+            cgroups: vec![
+                "/".to_owned(),
+                "/user.slice/app.slice/film.service/x".to_owned(),
+            ],
+            uid: 1000,
+            user: "alice".to_owned(),
+        }
+    }
+
+    #[test]
+    fn a_program_is_named_by_its_path_or_the_last_part_of_it() {
+        let of = |program: &str| Rule {
+            program: Some(program.to_owned()),
+            ..rule()
+        };
+        assert!(of("/usr/bin/mplayer").holds_for(&facts()));
+        assert!(of("mplayer").holds_for(&facts()));
+        assert!(!of("/opt/mplayer").holds_for(&facts()));
+        assert!(!of("renamed").holds_for(&facts()), "it says so itself");
+        let unknown = Facts {
+            program: None,
+            comm: "a-name-that-is-".to_owned(),
+            ..facts()
+        };
+        assert!(of("/opt/a-name-that-is-longer").holds_for(&unknown));
+        assert!(!of("a-name").holds_for(&unknown));
+    }
+
+    #[test]
+    fn a_cgroup_holds_for_all_below_it_and_a_unit_wherever_it_is() {
+        let below = |cgroup: &str| Rule {
+            cgroup: Some(cgroup.to_owned()),
+            ..rule()
+        };
+        assert!(below("/user.slice").holds_for(&facts()));
+        assert!(below("/user.slice/app.slice/film.service/x/").holds_for(&facts()));
+        assert!(!below("/user").holds_for(&facts()));
+        let unit = |unit: &str| Rule {
+            unit: Some(unit.to_owned()),
+            ..rule()
+        };
+        assert!(unit("film.service").holds_for(&facts()));
+        assert!(!unit("film").holds_for(&facts()));
+    }
+
+    #[test]
+    fn all_that_a_rule_names_must_be_so() {
+        let both = |user: &str| Rule {
+            program: Some("mplayer".to_owned()),
+            user: Some(user.to_owned()),
+            ..rule()
+        };
+        assert!(both("alice").holds_for(&facts()));
+        assert!(both("1000").holds_for(&facts()));
+        assert!(!both("bob").holds_for(&facts()));
+    }
+}

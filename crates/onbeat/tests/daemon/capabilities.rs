@@ -1,0 +1,95 @@
+//! The service under exactly the capabilities that its unit gives it, and under each of them but one.
+
+use std::os::unix::fs::symlink;
+use std::process::Command;
+
+use crate::common::{Mortal, can_run, eventually};
+use crate::machine::{ALICE, Machine, as_itself};
+
+/// A tenth of a CPU.
+const TENTH: &str = "1000000 10000000 10000000";
+
+/// What the unit gives, as setpriv calls it.
+fn of_the_unit() -> Vec<String> {
+    let unit = include_str!("../../../../packaging/systemd/onbeat.service");
+    let line = unit
+        .lines()
+        .find_map(|line| line.strip_prefix("CapabilityBoundingSet="));
+    let words = line.expect("the unit bounds them").split_whitespace();
+    words
+        .map(|word| word.trim_start_matches("CAP_").to_lowercase())
+        .collect()
+}
+
+/// What the service can do under some capabilities.
+#[derive(Debug, PartialEq, Eq)]
+enum Able {
+    /// Everything.
+    All,
+    /// It does not even start.
+    NotToStart,
+    /// It cannot reserve.
+    NotToReserve,
+    /// It does not know which program a process runs.
+    NotToKnowPrograms,
+}
+
+fn able(capabilities: &[String]) -> Able {
+    let mut machine = Machine::bus();
+    let program = machine.path("workload");
+    machine.configure(&format!(
+        "scan = \"20ms\"\n[[rule]]\nprogram = \"{}\"\n",
+        program.display()
+    ));
+    let set = capabilities
+        .iter()
+        .fold("-all".to_owned(), |set, one| format!("{set},+{one}"));
+    let started = machine.start_through(Command::new("setpriv").args(["--bounding-set", &set]));
+    if !started {
+        return Able::NotToStart;
+    }
+    let sleeper = machine.sleeper(ALICE);
+    let mut alice = machine.client(ALICE);
+    let answer = alice.ask(&format!("reserve {} {TENTH}", sleeper.id()));
+    if answer != "\"ok\"" {
+        assert!(answer.contains("NotPermitted"), "{answer}");
+        return Able::NotToReserve;
+    }
+    // By another name, so that only its path tells which program it is.
+    let link = machine.path("by-another-name");
+    symlink(&program, &link).unwrap();
+    let process = Mortal::spawn(machine.command(ALICE, &link).arg("random:1000000/1"));
+    let process = as_itself(process, "by-another-name");
+    // One that is known by its name as well: when the rule has found it, the other one has been looked at.
+    let other = machine.workload(ALICE, &["random:1000000/1"]);
+    let found = |pid: u32| machine.log().contains(&format!("({pid}): tracked by rule"));
+    eventually("the rule", || found(other.id()).then_some(()));
+    let later = machine.workload(ALICE, &["random:1000000/1"]);
+    eventually("the rule once more", || found(later.id()).then_some(()));
+    if found(process.id()) {
+        Able::All
+    } else {
+        Able::NotToKnowPrograms
+    }
+}
+
+#[test]
+fn that_many_capabilities_are_needed_and_no_more() {
+    if !can_run("that_many_capabilities_are_needed_and_no_more") {
+        return;
+    }
+    let all = of_the_unit();
+    assert_eq!(able(&all), Able::All);
+    let lacks = [
+        ("sys_nice", Able::NotToReserve),
+        ("bpf", Able::NotToStart),
+        ("perfmon", Able::NotToStart),
+        ("sys_ptrace", Able::NotToKnowPrograms),
+    ];
+    assert_eq!(all.len(), lacks.len(), "{all:?}");
+    for (one, lack) in lacks {
+        let rest: Vec<String> = all.iter().filter(|other| *other != one).cloned().collect();
+        assert_eq!(rest.len(), all.len() - 1, "{one}");
+        assert_eq!(able(&rest), lack, "without {one}");
+    }
+}
