@@ -40,7 +40,18 @@ enum {
 	BPF_NOEXIST = 1,
 	BPF_F_NO_PREALLOC = 1,
 	BPF_LOCAL_STORAGE_GET_F_CREATE = 1,
+	BPF_F_TIMER_ABS = 1,
+	BPF_F_TIMER_CPU_PIN = 2,
 };
+
+/* In the values of maps; the kernel finds them by these names and sizes. */
+struct bpf_spin_lock {
+	__u32 val;
+};
+
+struct bpf_timer {
+	__u64 __opaque[2];
+} __attribute__((aligned(8)));
 
 /* What a probe finds in the registers: the layout is the architecture's promise, and not relocated. */
 #if defined(__TARGET_ARCH_x86)
@@ -87,6 +98,20 @@ struct sched_ext_entity {
 	u64 dsq_vtime;
 };
 
+struct kernfs_node {
+	u64 id;
+};
+
+struct cgroup {
+	int level;
+	struct kernfs_node *kn;
+	struct cgroup *ancestors[0];
+};
+
+struct css_set {
+	struct cgroup *dfl_cgrp;
+};
+
 struct task_struct {
 	unsigned int flags;
 	int static_prio;
@@ -97,6 +122,7 @@ struct task_struct {
 	const struct cpumask *cpus_ptr;
 	pid_t pid;
 	pid_t tgid;
+	struct css_set *cgroups;
 	char comm[16];
 };
 
@@ -130,6 +156,10 @@ enum scx_public_consts {
 	SCX_OPS_NAME_LEN = 128,
 };
 
+enum scx_ops_flags {
+	SCX_OPS_ENQ_LAST = 1 << 1,
+};
+
 enum scx_dsq_id_flags {
 	SCX_DSQ_FLAG_BUILTIN = 1ULL << 63,
 	SCX_DSQ_LOCAL = SCX_DSQ_FLAG_BUILTIN | 2,
@@ -142,6 +172,7 @@ enum scx_ent_flags {
 
 enum scx_enq_flags {
 	SCX_ENQ_WAKEUP = 1ULL,
+	SCX_ENQ_HEAD = 1ULL << 4,
 	SCX_ENQ_PREEMPT = 1ULL << 32,
 };
 

@@ -41,6 +41,12 @@ pub fn capacity() -> Capacity {
     Limits::read().capacity()
 }
 
+/// What all reservations of SCHED_DEADLINE on the machine have together now.
+#[must_use]
+pub fn reserved() -> Bandwidth {
+    reserved_tasks().map(|(_, bandwidth)| bandwidth).sum()
+}
+
 fn privilege() -> Feature {
     let name = "CAP_SYS_NICE";
     if may_reserve() {
@@ -109,7 +115,7 @@ fn reclaiming() -> Feature {
 
 fn bandwidth(limits: &Limits) -> Feature {
     let name = "reservable bandwidth";
-    let held: Bandwidth = reserved_tasks().map(|(_, bandwidth)| bandwidth).sum();
+    let held = reserved();
     let detail = format!(
         "{} on {} CPUs, of which {held} is reserved now",
         limits.admissible(),

@@ -18,7 +18,7 @@ pub(crate) use keep::KeepOptions;
 pub(crate) use scheduler::{SchedulerArgs, SchedulerCommand, StartArgs};
 pub(crate) use sim::{ComparisonOptions, Policy, SimArgs};
 pub(crate) use state::StateDirectory;
-pub(crate) use values::{Method, Weight};
+pub(crate) use values::{Method, Through, Weight};
 
 /// Keeps programs with deadlines on the beat on a busy machine.
 ///
@@ -70,7 +70,8 @@ pub(crate) enum Command {
     Analyze(AnalyzeArgs),
     /// Start a program under a fixed reservation
     ///
-    /// The program's first thread gets the reservation; what it starts does not inherit it. Ends
+    /// The program's first thread gets the reservation; what it starts does not inherit it. With
+    /// `--through scx` the whole program does, with all its threads and what it starts. Ends
     /// with the program's exit status. Needs root (or CAP_SYS_NICE).
     Reserve(ReserveArgs),
     /// Plan reservations for the threads of recordings
@@ -200,6 +201,15 @@ pub(crate) struct ReserveArgs {
     /// Let the program use bandwidth that other reservations leave (GRUB)
     #[arg(long)]
     pub(crate) reclaim: bool,
+    /// Which part of the kernel keeps the reservation
+    #[arg(
+        long,
+        value_enum,
+        value_name = "WHAT",
+        default_value_t,
+        conflicts_with = "reclaim"
+    )]
+    pub(crate) through: Through,
     /// Where it is noted what has to be put back.
     #[command(flatten)]
     pub(crate) state: StateDirectory,

@@ -25,7 +25,7 @@ pub(crate) struct Field {
 }
 
 impl Field {
-    fn read(&self, bytes: &[u8]) -> Option<i128> {
+    pub(crate) fn read(&self, bytes: &[u8]) -> Option<i128> {
         let own = bytes.get(self.offset..self.offset + self.bytes)?;
         let mut wide = [0; 16];
         wide.get_mut(..own.len())?.copy_from_slice(own);

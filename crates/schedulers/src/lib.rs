@@ -14,6 +14,7 @@ pub mod kernel;
 mod layout;
 mod list;
 mod opened;
+pub mod reserve;
 mod running;
 
 pub use error::Error;

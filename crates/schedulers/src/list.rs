@@ -21,7 +21,7 @@ macro_rules! scheduler {
 }
 
 /// All of them.
-pub const ALL: [Description; 3] = [
+pub const ALL: [Description; 4] = [
     scheduler!(
         "linux24",
         "Linux 2.2-2.4: counters of ticks, recomputed when all are spent"
@@ -33,6 +33,10 @@ pub const ALL: [Description; 3] = [
     scheduler!(
         "berate",
         "BeRate: keeps tasks at the rate at which they ran, within their share"
+    ),
+    scheduler!(
+        "reserve",
+        "CPU time reserved for whole processes and control groups, earliest deadline first"
     ),
 ];
 

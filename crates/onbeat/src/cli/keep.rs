@@ -10,7 +10,7 @@ use onbeat_model::{Bandwidth, Span};
 
 use super::prediction::PredictionOptions;
 use super::state::StateDirectory;
-use super::values::{self, Method, PowerMode, Weight};
+use super::values::{self, Method, PowerMode, Through, Weight};
 
 /// How threads are kept on the beat.
 #[derive(Debug, Args)]
@@ -74,6 +74,11 @@ pub(crate) struct KeepOptions {
     /// cpuset of cgroup v2), on which nothing runs but what onbeat places there.
     #[arg(long, help_heading = "Limits")]
     pub(crate) partition: bool,
+
+    /// Which part of the kernel keeps the reservations
+    #[arg(long, value_enum, value_name = "WHAT", default_value_t, help_heading = "Limits",
+          conflicts_with_all = ["reclaim", "power", "partition", "dry_run"])]
+    pub(crate) through: Through,
 
     /// Keep this running process on the beat, too; may be given several times
     #[arg(long, value_name = "PID", help_heading = "Whom")]

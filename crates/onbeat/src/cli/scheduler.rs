@@ -5,6 +5,7 @@ use std::str::FromStr;
 
 use clap::{Args, Subcommand};
 use onbeat_model::Span;
+use onbeat_schedulers::reserve::Group;
 
 use super::{StateDirectory, values};
 
@@ -50,6 +51,12 @@ pub(crate) struct StartArgs {
     /// Schedule only this process, with all its threads and what they start; may be given several times
     #[arg(short, long = "pid", value_name = "PID")]
     pub(crate) pids: Vec<u32>,
+    /// Reserve CPU time for a process or a control group (`reserve` only), as in 1234=6ms/20ms; may be given several times
+    ///
+    /// A process is named by its number, and has the budget together with what it starts from then on; a control
+    /// group by its folder below /sys/fs/cgroup.
+    #[arg(long = "group", value_name = "WHO=RUNTIME/PERIOD")]
+    pub(crate) groups: Vec<Group>,
     /// Let the kernel end the scheduler when a task that is ready has not run for this long
     #[arg(long, value_name = "TIME", value_parser = values::positive_span)]
     pub(crate) watchdog: Option<Span>,

@@ -34,6 +34,16 @@ pub(crate) enum PredictorName {
     Statistical,
 }
 
+/// Which part of the kernel keeps reservations.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Through {
+    /// SCHED_DEADLINE: a reservation for each thread, ahead of everything else
+    #[default]
+    Deadline,
+    /// onbeat's scheduler `reserve` (sched_ext), for all ordinary tasks as long as onbeat runs
+    Scx,
+}
+
 /// How `run` and `attach` manage the speed of the CPUs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum PowerMode {

@@ -15,11 +15,12 @@ use onbeat_control::{
     Controller, DryRun, Next, Report, Settings, SpeedWhat, Treatment, What, drive,
 };
 use onbeat_model::{Actuator, Bandwidth, Follow, Sensor, Task};
+use onbeat_schedulers::reserve::GroupActuator;
 use onbeat_sense::bpf::{self, BpfSensor};
 use onbeat_sense::energy::{self, Energy};
 use serde::Serialize;
 
-use crate::cli::{KeepOptions, Weight};
+use crate::cli::{KeepOptions, Through, Weight};
 use crate::keep_table;
 use crate::own_time::OwnTime;
 
@@ -85,6 +86,12 @@ impl<'a> Keeper<'a> {
             let actuator = DryRun::new(kernel::capacity());
             return self.keep_through(actuator, begin, next);
         }
+        if self.options.through == Through::Scx {
+            // Before, as the kernel takes its time to look through the scheduler.
+            go_first();
+            let actuator = GroupActuator::start().context("--through scx")?;
+            return self.keep_through(actuator, begin, next);
+        }
         let directory = self.options.state.path()?;
         let state_file = StateFile::create(&directory)
             .with_context(|| format!("cannot write to {}", directory.display()))?;
@@ -98,9 +105,7 @@ impl<'a> Keeper<'a> {
         if self.options.partition {
             actuator = actuator.with_partitions(partitions(&directory)?);
         }
-        if let Err(error) = own::go_first() {
-            eprintln!("onbeat: cannot run ahead of other programs ({error}): may answer late");
-        }
+        go_first();
         self.keep_through(actuator, begin, next)
     }
 
@@ -186,6 +191,12 @@ impl Meter {
             self.looked = Instant::now();
             self.energy.read_uj();
         }
+    }
+}
+
+fn go_first() {
+    if let Err(error) = own::go_first() {
+        eprintln!("onbeat: cannot run ahead of other programs ({error}): may answer late");
     }
 }
 

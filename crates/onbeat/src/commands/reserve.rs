@@ -4,17 +4,30 @@ use std::process::ExitCode;
 
 use anyhow::Context;
 use onbeat_act::restore::StateFile;
-use onbeat_act::{DeadlineActuator, Options, task};
-use onbeat_model::Actuator;
+use onbeat_act::{DeadlineActuator, Options, own, task};
+use onbeat_model::{Actuator, Reservation};
+use onbeat_schedulers::reserve::{self, Reservations, Whom, admissible};
 
 use crate::child::{Child, Gated, Status};
-use crate::cli::ReserveArgs;
+use crate::cli::{ReserveArgs, Through};
 use crate::signals::Signals;
 
 /// Reserves, starts the program, and waits for its end.
 pub(crate) fn run(args: &ReserveArgs) -> anyhow::Result<ExitCode> {
     let reservation = args.reservation()?;
     let signals = Signals::block().context("cannot listen for signals")?;
+    match args.through {
+        Through::Deadline => by_deadline(args, reservation, &signals),
+        Through::Scx => by_group(args, reservation, &signals),
+    }
+}
+
+/// The program's first thread has it.
+fn by_deadline(
+    args: &ReserveArgs,
+    reservation: Reservation,
+    signals: &Signals,
+) -> anyhow::Result<ExitCode> {
     let directory = args.state.path()?;
     let state_file = StateFile::create(&directory)
         .with_context(|| format!("cannot write to {}", directory.display()))?;
@@ -28,15 +41,44 @@ pub(crate) fn run(args: &ReserveArgs) -> anyhow::Result<ExitCode> {
     actuator
         .reserve(task, reservation)
         .with_context(|| format!("cannot reserve {reservation}"))?;
-    let code = match gated.open() {
-        Ok(mut child) => wait(&mut child, &signals).code(),
+    let code = start_and_wait(gated, signals);
+    actuator.ended(task);
+    Ok(code)
+}
+
+/// The whole program has it.
+fn by_group(
+    args: &ReserveArgs,
+    reservation: Reservation,
+    signals: &Signals,
+) -> anyhow::Result<ExitCode> {
+    let gated = Gated::fork(&args.command).context("cannot start a process")?;
+    // The kernel takes its time to look through the scheduler, and hogs would make it long.
+    if let Err(error) = own::go_first() {
+        eprintln!("onbeat: cannot run ahead of other programs ({error}): may start late");
+    }
+    let mut running = reserve::start().context("--through scx")?;
+    Reservations::new(admissible())
+        .set(&mut running, Whom::Process(gated.pid()), reservation)
+        .with_context(|| format!("cannot reserve {reservation}"))?;
+    let code = start_and_wait(gated, signals);
+    if let Some(outcome) = running.outcome() {
+        eprintln!(
+            "onbeat: the program had no reservation at its end: the kernel had ended the scheduler ({})",
+            outcome.reason
+        );
+    }
+    Ok(code)
+}
+
+fn start_and_wait(gated: Gated, signals: &Signals) -> ExitCode {
+    match gated.open() {
+        Ok(mut child) => wait(&mut child, signals).code(),
         Err(failure) => {
             eprintln!("onbeat: {failure}");
             failure.code()
         }
-    };
-    actuator.ended(task);
-    Ok(code)
+    }
 }
 
 /// Waits for the program's end; signals to onbeat go on to it.

@@ -1,5 +1,6 @@
 //! `onbeat scheduler`: onbeat's own schedulers in the kernel.
 
+mod groups;
 mod show;
 mod start;
 

@@ -8,6 +8,7 @@ use onbeat_schedulers::{Running, Value};
 use serde::Serialize;
 use serde_json::Map;
 
+use super::groups::{self, GroupTold};
 use super::object;
 use crate::cli::StartArgs;
 
@@ -38,6 +39,7 @@ struct Turn<'a> {
     counts: Map<String, serde_json::Value>,
     machine: Map<String, serde_json::Value>,
     tasks: Vec<TaskTold>,
+    groups: Vec<GroupTold>,
 }
 
 /// What it knows of one chosen thread.
@@ -69,15 +71,29 @@ impl Show {
         &mut self,
         running: &Running,
         chooser: Option<&Chooser>,
+        groups: Vec<GroupTold>,
     ) -> anyhow::Result<()> {
         match self.form {
             Form::Nothing => Ok(()),
-            Form::Json => self.json(running, chooser),
+            Form::Json => self.json(running, chooser, groups),
             Form::Table => self.row(running),
         }
     }
 
-    fn json(&self, running: &Running, chooser: Option<&Chooser>) -> anyhow::Result<()> {
+    /// Shows what the groups have used, at the end.
+    pub(super) fn close(&self, told: &[GroupTold]) -> anyhow::Result<()> {
+        match self.form {
+            Form::Table => Ok(groups::show(told)?),
+            Form::Json | Form::Nothing => Ok(()),
+        }
+    }
+
+    fn json(
+        &self,
+        running: &Running,
+        chooser: Option<&Chooser>,
+        groups: Vec<GroupTold>,
+    ) -> anyhow::Result<()> {
         let chosen = chooser.filter(|_| self.tasks).into_iter();
         let tasks = chosen.flat_map(Chooser::tasks).filter_map(|task| {
             let comm = std::fs::read_to_string(format!("/proc/{}/comm", task.tid)).ok()?;
@@ -93,6 +109,7 @@ impl Show {
             counts: object(&running.statistics()?),
             machine: object(&running.machine()),
             tasks: tasks.collect(),
+            groups,
         };
         let mut output = io::stdout().lock();
         writeln!(output, "{}", serde_json::to_string(&turn)?)?;

@@ -7,10 +7,12 @@ use anyhow::Context;
 use onbeat_act::clock;
 use onbeat_act::extensible::Chooser;
 use onbeat_act::restore::StateFile;
+use onbeat_schedulers::reserve::Reservations;
 use onbeat_schedulers::{ALL, Extent, Opened, Outcome, Running, find};
 use onbeat_sense::bpf::listener::Listener;
 use onbeat_sense::probes::Probe;
 
+use super::groups;
 use super::show::Show;
 use crate::child::{Child, Gated, Status};
 use crate::cli::StartArgs;
@@ -53,7 +55,8 @@ pub(crate) fn run(args: &StartArgs) -> anyhow::Result<ExitCode> {
         Extent::Whole
     };
     let watchdog = args.watchdog.map(|span| Duration::from_nanos(span.as_ns()));
-    let running = opened.start(extent, watchdog)?;
+    let mut running = opened.start(extent, watchdog)?;
+    let reservations = groups::admit(&mut running, &args.groups)?;
 
     let mut chooser = None;
     let mut program = None;
@@ -79,6 +82,7 @@ pub(crate) fn run(args: &StartArgs) -> anyhow::Result<ExitCode> {
     }
     Session {
         running,
+        reservations,
         chooser,
         program,
         listener: Listener::new(|probe| (probe == Probe::Mdn).then_some(0)),
@@ -92,6 +96,7 @@ struct Session {
     /// Before what it listens with.
     listener: Listener,
     running: Running,
+    reservations: Reservations,
     chooser: Option<Chooser>,
     program: Option<Child>,
     /// The processes whose probes are looked for, in order.
@@ -117,12 +122,13 @@ impl Session {
                 self.listener.look(&program, clock::now());
             }
             if now >= next_show {
-                show.turn(&self.running, self.chooser.as_ref())?;
+                self.show(&mut show)?;
                 next_show += interval;
             }
             std::thread::sleep(TURN.min(interval));
         };
-        show.turn(&self.running, self.chooser.as_ref())?;
+        self.show(&mut show)?;
+        show.close(&groups::told(&mut self.running, &self.reservations))?;
         if let Some(error) = self.listener.refused() {
             eprintln!("onbeat: missed deadlines were not heard of everybody: {error}");
         }
@@ -146,6 +152,11 @@ impl Session {
                 }
             }
         })
+    }
+
+    fn show(&mut self, show: &mut Show) -> anyhow::Result<()> {
+        let groups = groups::told(&mut self.running, &self.reservations);
+        show.turn(&self.running, self.chooser.as_ref(), groups)
     }
 
     fn end(&mut self, signals: &Signals) -> Option<End> {

@@ -1,0 +1,64 @@
+//! The groups of `onbeat scheduler start reserve`: admitted before anything else, and told with what they have used.
+
+use std::io::{self, Write};
+
+use anyhow::{Context, bail};
+use onbeat_model::Span;
+use onbeat_schedulers::Running;
+use onbeat_schedulers::reserve::{Group, Reservations, admissible};
+use serde::Serialize;
+
+/// What `start --json` prints of each group; `docs/formats.md` describes it.
+#[derive(Serialize)]
+pub(super) struct GroupTold {
+    group: String,
+    runtime_ns: Span,
+    period_ns: Span,
+    used_ns: Span,
+    exhausted: u64,
+}
+
+/// Gives each group its reservation.
+pub(super) fn admit(running: &mut Running, groups: &[Group]) -> anyhow::Result<Reservations> {
+    let name = running.name();
+    if !groups.is_empty() && name != "reserve" {
+        bail!("--group: {name} knows no groups, the scheduler reserve does");
+    }
+    let mut reservations = Reservations::new(admissible());
+    for group in groups {
+        reservations
+            .set(running, group.whom, group.reservation)
+            .with_context(|| format!("cannot reserve {} for {}", group.reservation, group.whom))?;
+    }
+    Ok(reservations)
+}
+
+/// What each has used up to now.
+pub(super) fn told(running: &mut Running, reservations: &Reservations) -> Vec<GroupTold> {
+    let groups = reservations.groups();
+    groups
+        .filter_map(|(whom, reservation)| {
+            let used = reservations.used(running, whom)?;
+            Some(GroupTold {
+                group: whom.to_string(),
+                runtime_ns: reservation.runtime(),
+                period_ns: reservation.period(),
+                used_ns: used.time,
+                exhausted: used.exhausted,
+            })
+        })
+        .collect()
+}
+
+/// The same for a person.
+pub(super) fn show(groups: &[GroupTold]) -> io::Result<()> {
+    let mut output = io::stdout().lock();
+    for told in groups {
+        writeln!(
+            output,
+            "{}: {} every {}; used {}, and {} times all of it",
+            told.group, told.runtime_ns, told.period_ns, told.used_ns, told.exhausted
+        )?;
+    }
+    Ok(())
+}

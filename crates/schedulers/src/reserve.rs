@@ -1,0 +1,282 @@
+//! Reservations for whole processes and control groups, through the scheduler `reserve`: admission, and the maps in which
+//! the scheduler finds who has what.
+//!
+//! The kernel's own SCHED_DEADLINE gives a reservation to one thread. This scheduler gives one to a group, whose
+//! threads live on one budget, on as many CPUs as they like. [`GroupActuator`] has the loop of `onbeat-control` act
+//! through it.
+
+mod actuator;
+mod group;
+
+pub use actuator::{GroupActuator, admissible};
+pub use group::{Group, ParseGroupError, Whom};
+
+use std::mem::size_of;
+
+use libbpf_rs::{MapCore, MapFlags, ProgramInput};
+use onbeat_model::{Bandwidth, Reservation, Span};
+
+use crate::{Error, Extent, Opened, Running, find};
+
+/// `RESERVE_GROUPS` of `schedulers/reserve/group.h`.
+const SLOTS: usize = 64;
+
+/// The shortest runtime that a timer of the kernel can enforce with some sense.
+pub const SHORTEST_RUNTIME: Span = Span::from_us(100);
+/// The shortest period.
+pub const SHORTEST_PERIOD: Span = Span::from_us(500);
+/// `RESERVE_LONGEST_PERIOD_NS` of `schedulers/reserve/policy.h`.
+pub const LONGEST_PERIOD: Span = Span::from_secs(4);
+
+/// Why a group has no reservation, or none other than before.
+#[derive(Debug, thiserror::Error)]
+pub enum Refused {
+    /// The admission test failed.
+    #[error("no room for {wanted}: {free} of {limit} is free; end a reservation, or ask for less")]
+    NoRoom {
+        /// What was asked for.
+        wanted: Bandwidth,
+        /// What no reservation holds yet.
+        free: Bandwidth,
+        /// What all reservations together can have.
+        limit: Bandwidth,
+    },
+    /// All slots are taken.
+    #[error("there are {SLOTS} reservations already, and there can be no more: end one")]
+    NoSlot,
+    /// The times are shorter or longer than the scheduler takes.
+    #[error(
+        "{0} cannot be enforced: runtimes are {SHORTEST_RUNTIME} at least, periods from {SHORTEST_PERIOD} to {LONGEST_PERIOD}"
+    )]
+    OutOfRange(Reservation),
+    /// The kernel has ended the scheduler.
+    #[error("the kernel has ended the scheduler ({0}): all reservations through it are gone")]
+    Ended(String),
+    /// Something that does not fail on a healthy kernel did.
+    #[error(transparent)]
+    System(#[from] Error),
+}
+
+/// What a group has used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Used {
+    /// CPU time.
+    pub time: Span,
+    /// How often its budget was used up.
+    pub exhausted: u64,
+}
+
+/// `struct reserve_call` of `schedulers/reserve/group.h`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+struct Call {
+    slot: u32,
+    by_cgroup: u32,
+    runtime_ns: u64,
+    deadline_ns: u64,
+    period_ns: u64,
+    used_ns: u64,
+    exhausted: u64,
+}
+
+/// Puts the scheduler in force for all ordinary tasks. When it is dropped, all reservations are gone.
+///
+/// # Errors
+/// If there is no sched_ext, another scheduler is loaded, or the kernel does not take this one.
+pub fn start() -> Result<Running, Error> {
+    let scheduler = find("reserve").ok_or(Error::Malformed {
+        name: "reserve",
+        what: "object",
+    })?;
+    Opened::new(scheduler)?.start(Extent::Whole, None)
+}
+
+/// Who has what from a running scheduler.
+#[derive(Debug)]
+pub struct Reservations {
+    limit: Bandwidth,
+    slots: [Option<(Whom, Reservation)>; SLOTS],
+}
+
+impl Reservations {
+    /// None, and room for `limit`.
+    #[must_use]
+    pub fn new(limit: Bandwidth) -> Self {
+        Self {
+            limit,
+            slots: [None; SLOTS],
+        }
+    }
+
+    /// What no reservation holds.
+    #[must_use]
+    pub fn free(&self) -> Bandwidth {
+        self.limit - self.held_beside(None)
+    }
+
+    fn held_beside(&self, slot: Option<usize>) -> Bandwidth {
+        let slots = self.slots.iter().enumerate();
+        let others = slots.filter(|&(number, _)| Some(number) != slot);
+        others
+            .filter_map(|(_, held)| held.map(|(_, reservation)| reservation.bandwidth()))
+            .sum()
+    }
+
+    fn slot_of(&self, whom: Whom) -> Option<usize> {
+        self.slots
+            .iter()
+            .position(|held| held.is_some_and(|(holder, _)| holder == whom))
+    }
+
+    /// The reservations in force.
+    pub fn groups(&self) -> impl Iterator<Item = (Whom, Reservation)> + '_ {
+        self.slots.iter().flatten().copied()
+    }
+
+    /// Gives `whom` a reservation, or changes the one that it has; a raised runtime counts from the next period.
+    ///
+    /// # Errors
+    /// See [`Refused`]; `whom` then has what it had before.
+    pub fn set(
+        &mut self,
+        running: &mut Running,
+        whom: Whom,
+        reservation: Reservation,
+    ) -> Result<(), Refused> {
+        check(running)?;
+        let wanted = reservation.bandwidth();
+        if reservation.runtime() < SHORTEST_RUNTIME
+            || reservation.period() < SHORTEST_PERIOD
+            || reservation.period() > LONGEST_PERIOD
+        {
+            return Err(Refused::OutOfRange(reservation));
+        }
+        let own = self.slot_of(whom);
+        let free = self.limit - self.held_beside(own);
+        if wanted > free {
+            let limit = self.limit;
+            return Err(Refused::NoRoom {
+                wanted,
+                free,
+                limit,
+            });
+        }
+        let slot = own.or_else(|| self.slots.iter().position(Option::is_none));
+        let slot = slot.ok_or(Refused::NoSlot)?;
+        call(running, "set_group", slot, Some((whom, reservation)))?;
+        if own.is_none()
+            && let Err(error) = join(running, whom, slot)
+        {
+            call(running, "set_group", slot, None)?;
+            return Err(error.into());
+        }
+        if let Some(held) = self.slots.get_mut(slot) {
+            *held = Some((whom, reservation));
+        }
+        Ok(())
+    }
+
+    /// Takes the reservation of `whom` away; of who has none, nothing happens.
+    ///
+    /// # Errors
+    /// If the kernel has ended the scheduler.
+    pub fn remove(&mut self, running: &mut Running, whom: Whom) -> Result<(), Refused> {
+        let Some(slot) = self.slot_of(whom) else {
+            return Ok(());
+        };
+        if let Some(held) = self.slots.get_mut(slot) {
+            *held = None;
+        }
+        check(running)?;
+        leave(running, whom);
+        call(running, "set_group", slot, None)?;
+        Ok(())
+    }
+
+    /// What `whom` has used since it had a reservation; none if it has none.
+    #[must_use]
+    pub fn used(&self, running: &mut Running, whom: Whom) -> Option<Used> {
+        let slot = self.slot_of(whom)?;
+        let call = call(running, "tell_group", slot, None).ok()?;
+        Some(Used {
+            time: Span::from_ns(call.used_ns),
+            exhausted: call.exhausted,
+        })
+    }
+}
+
+fn check(running: &Running) -> Result<(), Refused> {
+    running
+        .outcome()
+        .map_or(Ok(()), |outcome| Err(Refused::Ended(outcome.reason)))
+}
+
+/// Runs one of the scheduler's own programs.
+fn call(
+    running: &mut Running,
+    name: &'static str,
+    slot: usize,
+    held: Option<(Whom, Reservation)>,
+) -> Result<Call, Error> {
+    let mut call = Call {
+        slot: slot as u32,
+        ..Call::default()
+    };
+    if let Some((whom, reservation)) = held {
+        call.by_cgroup = matches!(whom, Whom::ControlGroup(_)).into();
+        call.runtime_ns = reservation.runtime().as_ns();
+        call.deadline_ns = reservation.deadline().as_ns();
+        call.period_ns = reservation.period().as_ns();
+    }
+    let mut programs = running.object().progs_mut();
+    let program = programs
+        .find(|program| program.name() == name)
+        .ok_or(Error::Malformed {
+            name: "reserve",
+            what: name,
+        })?;
+    // SAFETY: `call` is a plain C structure of whole numbers without padding, exclusively borrowed; any bytes that
+    // the kernel writes to it are valid numbers.
+    let bytes =
+        unsafe { std::slice::from_raw_parts_mut((&raw mut call).cast::<u8>(), size_of::<Call>()) };
+    let input = ProgramInput {
+        context_in: Some(bytes),
+        ..ProgramInput::default()
+    };
+    program
+        .test_run(input)
+        .map_err(Error::kernel("talk to the scheduler"))?;
+    Ok(call)
+}
+
+fn join(running: &mut Running, whom: Whom, slot: usize) -> Result<(), Error> {
+    let slot = (slot as u32).to_ne_bytes();
+    in_map(running, whom, |map, key| {
+        map.update(key, &slot, MapFlags::ANY)
+    })
+}
+
+fn leave(running: &mut Running, whom: Whom) {
+    // A thread that has ended has left by itself.
+    let _ = in_map(running, whom, |map, key| map.delete(key));
+}
+
+fn in_map(
+    running: &mut Running,
+    whom: Whom,
+    change: impl FnOnce(&dyn MapCore, &[u8]) -> libbpf_rs::Result<()>,
+) -> Result<(), Error> {
+    let (what, key) = match whom {
+        Whom::Thread(tid) => ("threads", tid.to_ne_bytes().to_vec()),
+        Whom::Process(pid) => ("processes", pid.to_ne_bytes().to_vec()),
+        Whom::ControlGroup(id) => ("cgroups", id.to_ne_bytes().to_vec()),
+    };
+    let object = running.object();
+    let mut maps = object.maps();
+    let map = maps.find(|map| map.name() == what);
+    let map = map.ok_or(Error::Malformed {
+        name: "reserve",
+        what,
+    })?;
+    change(&map, &key).map_err(Error::kernel("tell the scheduler who belongs to a group"))
+}

@@ -1,0 +1,127 @@
+//! Who is reserved for, and how that is written on a command line.
+
+use std::fmt;
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+use std::str::FromStr;
+
+use onbeat_model::{Reservation, ReservationError, Span};
+
+/// Whose threads share a budget.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Whom {
+    /// One thread.
+    Thread(u32),
+    /// A process: all its threads, and those of the processes that it starts from now on.
+    Process(u32),
+    /// A control group of version 2, by its id: every thread in it or below it.
+    ControlGroup(u64),
+}
+
+impl fmt::Display for Whom {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Thread(tid) => write!(f, "thread {tid}"),
+            Self::Process(pid) => write!(f, "process {pid}"),
+            Self::ControlGroup(id) => write!(f, "control group {id}"),
+        }
+    }
+}
+
+/// A group and what is to be reserved for it: `PID=6ms/20ms`, or `/sys/fs/cgroup/...=6ms/20ms`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Group {
+    /// Who.
+    pub whom: Whom,
+    /// What.
+    pub reservation: Reservation,
+}
+
+/// What is wrong with the text of a group.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ParseGroupError {
+    /// It has another form.
+    #[error(
+        "a process or the folder of a control group is expected, and RUNTIME/PERIOD, as in 1234=6ms/20ms"
+    )]
+    Form,
+    /// A time is none.
+    #[error("'{0}' is no time, as in 6ms")]
+    Time(String),
+    /// The times are no reservation.
+    #[error(transparent)]
+    Reservation(#[from] ReservationError),
+    /// There is no such control group.
+    #[error("{0} is no control group of version 2")]
+    NoControlGroup(String),
+}
+
+impl FromStr for Group {
+    type Err = ParseGroupError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let (whom, times) = text.rsplit_once('=').ok_or(ParseGroupError::Form)?;
+        let (runtime, period) = times.split_once('/').ok_or(ParseGroupError::Form)?;
+        let time = |text: &str| -> Result<Span, ParseGroupError> {
+            text.parse()
+                .map_err(|_| ParseGroupError::Time(text.to_owned()))
+        };
+        let reservation = Reservation::implicit(time(runtime)?, time(period)?)?;
+        let whom = if whom.starts_with('/') {
+            Whom::ControlGroup(id_of(Path::new(whom))?)
+        } else {
+            Whom::Process(whom.parse().map_err(|_| ParseGroupError::Form)?)
+        };
+        Ok(Self { whom, reservation })
+    }
+}
+
+/// The kernel's id of a control group is the number of its folder's inode.
+fn id_of(folder: &Path) -> Result<u64, ParseGroupError> {
+    let metadata = fs::metadata(folder).ok();
+    metadata
+        .filter(|_| folder.join("cgroup.procs").is_file())
+        .map(|metadata| metadata.ino())
+        .ok_or_else(|| ParseGroupError::NoControlGroup(folder.display().to_string()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_group_is_a_process_or_a_control_group_and_what_it_is_to_have() {
+        let group: Group = "1234=6ms/20ms".parse().unwrap();
+        assert_eq!(group.whom, Whom::Process(1234));
+        assert_eq!(
+            group.reservation,
+            Reservation::implicit(Span::from_ms(6), Span::from_ms(20)).unwrap()
+        );
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("cgroup.procs"), "").unwrap();
+        let text = format!("{}=500us/1ms", folder.path().display());
+        let group: Group = text.parse().unwrap();
+        assert_eq!(
+            group.whom,
+            Whom::ControlGroup(fs::metadata(folder.path()).unwrap().ino())
+        );
+    }
+
+    #[test]
+    fn what_is_no_group_is_answered_with_what_is_wrong() {
+        let wrong = |text: &str| text.parse::<Group>().unwrap_err();
+        assert_eq!(wrong("1234"), ParseGroupError::Form);
+        assert_eq!(wrong("1234=6ms"), ParseGroupError::Form);
+        assert_eq!(wrong("init=6ms/20ms"), ParseGroupError::Form);
+        assert_eq!(wrong("1=6/20ms"), ParseGroupError::Time("6".to_owned()));
+        assert!(matches!(
+            wrong("1=30ms/20ms"),
+            ParseGroupError::Reservation(_)
+        ));
+        assert!(matches!(
+            wrong("/nowhere=6ms/20ms"),
+            ParseGroupError::NoControlGroup(_)
+        ));
+    }
+}

@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What each CPU runs, the portion of a budget that it took for that, and which one is taken for work in a hurry.
+ */
+#ifndef ONBEAT_RESERVE_CPUS_BPF_H
+#define ONBEAT_RESERVE_CPUS_BPF_H
+
+#include "members.bpf.h"
+
+#define MAX_CPUS 256
+/* What a CPU is given that found no budget left, because another one was quicker. The group owes it. */
+#define LEAST_SLICE_NS (20 * 1000)
+/* How urgent a CPU's work is: the deadline of its group, or one of these. */
+#define URGENCY_REST (~0ULL - 1)
+#define URGENCY_IDLE (~0ULL)
+
+/* Set before the scheduler is loaded. */
+struct reserve_params params = RESERVE_PARAMS_DEFAULT;
+
+/* What a CPU does. */
+struct post {
+	struct bpf_timer timer;
+	/* What it took of which group's budget. */
+	u64 portion_ns;
+	u32 slot;
+	/* The CPU time of its task when that was accounted for last. */
+	u64 accounted_ns;
+	u64 ends_at;
+	u64 urgency;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, MAX_CPUS);
+	__type(key, u32);
+	__type(value, struct post);
+} posts SEC(".maps");
+
+/* How much each of the rest has run, at least. */
+static u64 virtual_ns;
+static s32 cpu_count;
+
+static __always_inline struct post *post_at(u32 cpu)
+{
+	return bpf_map_lookup_elem(&posts, &cpu);
+}
+
+/* Has work of this urgency done at once: on an idle CPU, or on the one with the least urgent work. */
+static void urge(u64 urgency, const struct cpumask *allowed)
+{
+	u64 least = urgency;
+	struct post *post;
+	s32 cpu, where;
+
+	where = scx_bpf_pick_idle_cpu(allowed, 0);
+	if (where >= 0) {
+		scx_bpf_kick_cpu(where, SCX_KICK_IDLE);
+		return;
+	}
+	bpf_for(cpu, 0, cpu_count)
+	{
+		post = post_at(cpu);
+		if (!post || post->urgency == URGENCY_IDLE || post->urgency <= least)
+			continue;
+		if (!is_in(cpu, allowed))
+			continue;
+		least = post->urgency;
+		where = cpu;
+	}
+	if (where < 0)
+		return;
+	post = post_at(where);
+	if (!post)
+		return;
+	/* The next one in a hurry looks for another CPU. */
+	post->urgency = urgency;
+	COUNT(preemptions);
+	scx_bpf_kick_cpu(where, SCX_KICK_PREEMPT);
+}
+
+/* The task begins, or goes on, to run here. */
+static void start(s32 cpu, struct task_struct *task, struct member *member, u64 now)
+{
+	struct group *group = group_at(member->slot);
+	struct post *post = post_at(cpu);
+	u64 slice_ns;
+
+	if (!post)
+		return;
+	COUNT(runs);
+	post->accounted_ns = task->se.sum_exec_runtime;
+	post->slot = member->slot;
+	post->portion_ns = 0;
+	if (!group) {
+		post->urgency = URGENCY_REST;
+		set_slice(task, params.slice_ns);
+		return;
+	}
+	bpf_spin_lock(&group->lock);
+	post->portion_ns = reserve_take(&params, &group->server);
+	post->urgency = group->server.deadline;
+	bpf_spin_unlock(&group->lock);
+	slice_ns = policy_max(post->portion_ns, LEAST_SLICE_NS);
+	set_slice(task, slice_ns);
+	post->ends_at = now + slice_ns;
+	bpf_timer_start(&post->timer, slice_ns, BPF_F_TIMER_CPU_PIN);
+}
+
+/* Accounts for what the task has run here since it was started, or since the last time. */
+static void settle(s32 cpu, struct task_struct *task, struct member *member, u64 now)
+{
+	struct post *post = post_at(cpu);
+	struct group *group;
+	u64 ran_ns, waits;
+
+	if (!post)
+		return;
+	ran_ns = task->se.sum_exec_runtime - post->accounted_ns;
+	post->accounted_ns = task->se.sum_exec_runtime;
+	group = group_at(post->slot);
+	if (!group) {
+		reserve_rest_charge(&member->rest, task->scx.weight, ran_ns);
+		virtual_ns = policy_max(virtual_ns,
+					policy_minus(member->rest.passed_ns, params.slice_ns));
+		return;
+	}
+	bpf_spin_lock(&group->lock);
+	waits = reserve_return(&group->server, post->portion_ns, ran_ns, now);
+	bpf_spin_unlock(&group->lock);
+	post->portion_ns = 0;
+	wait_until(group, waits);
+	if (waits)
+		COUNT(exhaustions);
+}
+
+/* A CPU's portion is used up. */
+static int portion_over(void *map, u32 *cpu, struct post *post)
+{
+	u64 now = bpf_ktime_get_ns();
+
+	if (now < post->ends_at)
+		bpf_timer_start(&post->timer, post->ends_at - now, BPF_F_TIMER_CPU_PIN);
+	else if (post->portion_ns)
+		scx_bpf_kick_cpu(*cpu, SCX_KICK_PREEMPT);
+	return 0;
+}
+
+/* A group gets its next budget. */
+static int replenished(void *map, u32 *slot, struct group *group)
+{
+	const struct cpumask *online;
+	u64 now = bpf_ktime_get_ns(), waits, deadline;
+	s32 waiting, cpu;
+	bool runs;
+
+	bpf_spin_lock(&group->lock);
+	runs = reserve_timer(&group->server, now);
+	waits = group->server.replenish_at;
+	deadline = group->server.deadline;
+	bpf_spin_unlock(&group->lock);
+	wait_until(group, waits);
+	if (!runs)
+		return 0;
+	waiting = scx_bpf_dsq_nr_queued(*slot);
+	online = scx_bpf_get_online_cpumask();
+	bpf_for(cpu, 0, cpu_count)
+	{
+		if (cpu >= waiting)
+			break;
+		urge(deadline, online);
+	}
+	scx_bpf_put_cpumask(online);
+	return 0;
+}
+
+#endif

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What the loader and the BPF side of `reserve` say to each other.
+ */
+#ifndef ONBEAT_RESERVE_GROUP_H
+#define ONBEAT_RESERVE_GROUP_H
+
+/* How many groups there can be. Each CPU looks through all of them when it looks for work. */
+#define RESERVE_GROUPS 64
+
+/* What the loader hands to `set_group`, where a runtime of 0 takes the reservation away, and to `tell_group`, which
+ * fills in what is below the period. */
+struct reserve_call {
+	u32 slot;
+	/* The group is a control group. */
+	u32 by_cgroup;
+	u64 runtime_ns;
+	u64 deadline_ns;
+	u64 period_ns;
+	u64 used_ns;
+	u64 exhausted;
+};
+
+#endif

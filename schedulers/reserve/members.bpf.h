@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The groups, and who belongs to which.
+ */
+#ifndef ONBEAT_RESERVE_MEMBERS_BPF_H
+#define ONBEAT_RESERVE_MEMBERS_BPF_H
+
+#include "../common/scheduler.bpf.h"
+#include "policy.h"
+#include "group.h"
+
+/* The slot of who has no reservation. */
+#define NO_GROUP RESERVE_GROUPS
+/* How deep a task's control group may lie for those above it to be found. */
+#define MAX_LEVELS 16
+
+/* Whether a control group ever had a reservation: only then are those of tasks looked up. */
+static bool cgroups_used;
+
+struct group {
+	struct bpf_spin_lock lock;
+	struct bpf_timer timer;
+	/* How often the slot was given to somebody. */
+	u32 generation;
+	struct reserve_group server;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, RESERVE_GROUPS);
+	__type(key, u32);
+	__type(value, struct group);
+} groups SEC(".maps");
+
+/* Who belongs to which slot: threads by their number, processes by theirs, control groups by their id. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, RESERVE_GROUPS);
+	__type(key, u32);
+	__type(value, u32);
+} threads SEC(".maps"), processes SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, RESERVE_GROUPS);
+	__type(key, u64);
+	__type(value, u32);
+} cgroups SEC(".maps");
+
+/* What is kept of a task. */
+struct member {
+	/* The group that it counts for, or NO_GROUP. */
+	u32 slot;
+	/* Its children belong to the group, too: it does as a process, and not as a thread or by its control group. */
+	u32 passes_on;
+	/* The group of the process that started its process, and how often that slot had been given by then. */
+	u32 born_in;
+	u32 born_generation;
+	/* It wants to run. */
+	bool ready;
+	/* It woke onto an idle CPU, which comes to look for it. */
+	bool woke_to_idle;
+	struct reserve_rest rest;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct member);
+} members SEC(".maps");
+
+static __always_inline struct member *member_of(struct task_struct *task)
+{
+	return bpf_task_storage_get(&members, task, 0, 0);
+}
+
+static __always_inline struct group *group_at(u32 slot)
+{
+	return bpf_map_lookup_elem(&groups, &slot);
+}
+
+/* The slot that the task's control group has, or one above it. */
+static u32 slot_of_cgroup(struct task_struct *task)
+{
+	struct cgroup *own = BPF_CORE_READ(task, cgroups, dfl_cgrp);
+	int level, lowest = BPF_CORE_READ(own, level);
+	struct cgroup *above;
+	u32 *slot;
+	u64 id;
+
+	/* From its own upwards: the narrowest one counts. */
+	bpf_for(level, 0, MAX_LEVELS)
+	{
+		if (level > lowest)
+			break;
+		bpf_core_read(&above, sizeof(above), &own->ancestors[lowest - level]);
+		id = BPF_CORE_READ(above, kn, id);
+		slot = bpf_map_lookup_elem(&cgroups, &id);
+		if (slot)
+			return *slot;
+	}
+	return NO_GROUP;
+}
+
+/* The slot of the group that the task belongs to: the narrowest one. */
+static u32 slot_of(struct task_struct *task, struct member *member)
+{
+	u32 tid = task->pid, process = task->tgid;
+	struct group *group;
+	u32 *slot;
+
+	member->passes_on = false;
+	slot = bpf_map_lookup_elem(&threads, &tid);
+	if (slot)
+		return *slot;
+	member->passes_on = true;
+	slot = bpf_map_lookup_elem(&processes, &process);
+	if (slot)
+		return *slot;
+	group = group_at(member->born_in);
+	if (group && group->generation == member->born_generation && group->server.runtime_ns)
+		return member->born_in;
+	member->passes_on = false;
+	return cgroups_used ? slot_of_cgroup(task) : NO_GROUP;
+}
+
+/* The timer of a group whose budget is used up. */
+static __always_inline void wait_until(struct group *group, u64 at)
+{
+	if (at)
+		bpf_timer_start(&group->timer, at, BPF_F_TIMER_ABS);
+}
+
+/* The task counts for this group from now on. */
+static void count(struct member *member, u32 slot, u64 now)
+{
+	struct group *group;
+	u64 waits;
+
+	group = group_at(member->slot);
+	if (group && member->ready) {
+		bpf_spin_lock(&group->lock);
+		reserve_block(&group->server);
+		bpf_spin_unlock(&group->lock);
+	}
+	member->slot = slot;
+	group = group_at(slot);
+	if (group && member->ready) {
+		bpf_spin_lock(&group->lock);
+		waits = reserve_wake(&group->server, now);
+		bpf_spin_unlock(&group->lock);
+		wait_until(group, waits);
+	}
+}
+
+static __always_inline void recount(struct task_struct *task, struct member *member, u64 now)
+{
+	u32 slot = slot_of(task, member);
+
+	if (slot != member->slot)
+		count(member, slot, now);
+}
+
+#endif

@@ -1,0 +1,341 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Group reservations under sched_ext. The rules are in policy.h; here are the queues, the clocks and the CPUs.
+ *
+ * Each group has a queue and a timer. A CPU that looks for work goes through the groups that have both a thread
+ * waiting and budget, takes the one with the earliest deadline, and a portion of its budget with it. A timer of
+ * the CPU's own ends the portion, so that a budget is enforced to some microseconds and not at the tick; the slice
+ * is as long as the portion, so that the tick does it should the timer come late. What has no reservation shares one
+ * queue by weight, and runs when no group wants to.
+ */
+#include "cpus.bpf.h"
+
+/* The queues are one a group, by its slot, and one for the rest. */
+#define REST_QUEUE RESERVE_GROUPS
+#define CLOCK_MONOTONIC 1
+
+SEC("struct_ops/select_cpu")
+s32 BPF_PROG(select_cpu, struct task_struct *task, s32 previous, u64 flags)
+{
+	struct member *member = member_of(task);
+	bool is_idle = false;
+	s32 cpu = scx_bpf_select_cpu_dfl(task, previous, flags, &is_idle);
+
+	if (member)
+		member->woke_to_idle = is_idle;
+	return cpu;
+}
+
+SEC("struct_ops/runnable")
+void BPF_PROG(runnable, struct task_struct *task, u64 flags)
+{
+	struct member *member = member_of(task);
+
+	if (!member)
+		return;
+	member->ready = true;
+	member->slot = NO_GROUP;
+	count(member, slot_of(task, member), bpf_ktime_get_ns());
+	COUNT(wakeups);
+	reserve_rest_wake(&params, &member->rest, virtual_ns);
+}
+
+SEC("struct_ops/quiescent")
+void BPF_PROG(quiescent, struct task_struct *task, u64 flags)
+{
+	struct member *member = member_of(task);
+
+	if (!member)
+		return;
+	count(member, NO_GROUP, bpf_ktime_get_ns());
+	member->ready = false;
+}
+
+SEC("struct_ops/enqueue")
+void BPF_PROG(enqueue, struct task_struct *task, u64 flags)
+{
+	struct member *member = member_of(task);
+	bool has_cpu;
+	struct group *group;
+	s32 cpu;
+
+	if (!member) {
+		insert(task, SCX_DSQ_GLOBAL, params.slice_ns, flags);
+		return;
+	}
+	COUNT(queued);
+	has_cpu = member->woke_to_idle;
+	member->woke_to_idle = false;
+	recount(task, member, bpf_ktime_get_ns());
+	group = group_at(member->slot);
+	if (group) {
+		/* Who was interrupted goes on first; who has used up the budget lets the others go first. */
+		if (!(flags & SCX_ENQ_WAKEUP) && reserve_available(&group->server))
+			flags |= SCX_ENQ_HEAD;
+		insert(task, member->slot, params.portion_ns, flags);
+		if (!has_cpu && reserve_available(&group->server))
+			urge(group->server.deadline, task->cpus_ptr);
+		return;
+	}
+	/* A kernel thread of this CPU works for all: it goes before, but not again and again. */
+	if (task->flags & PF_KTHREAD && task->nr_cpus_allowed == 1 && flags & SCX_ENQ_WAKEUP) {
+		insert(task, SCX_DSQ_LOCAL, params.slice_ns, flags);
+		return;
+	}
+	insert_by_key(task, REST_QUEUE, params.slice_ns, member->rest.passed_ns, flags);
+	if (has_cpu)
+		return;
+	cpu = scx_bpf_pick_idle_cpu(task->cpus_ptr, 0);
+	if (cpu >= 0)
+		scx_bpf_kick_cpu(cpu, SCX_KICK_IDLE);
+}
+
+/* The group with the earliest deadline among those with budget and a thread waiting, those in `not_here` left out. */
+static u32 most_urgent(u64 not_here, u64 *deadline)
+{
+	u32 slot, found = NO_GROUP;
+	struct group *group;
+
+	*deadline = URGENCY_REST;
+	bpf_for(slot, 0, RESERVE_GROUPS)
+	{
+		group = group_at(slot);
+		if (!group || not_here & 1ULL << slot || !group->server.runtime_ns)
+			continue;
+		if (group->server.deadline >= *deadline || !reserve_available(&group->server))
+			continue;
+		if (!scx_bpf_dsq_nr_queued(slot))
+			continue;
+		*deadline = group->server.deadline;
+		found = slot;
+	}
+	return found;
+}
+
+/* Threads that still wait in the queue of a group that is no more are of the rest. */
+static bool take_stray(void)
+{
+	struct group *group;
+	u32 slot;
+
+	bpf_for(slot, 0, RESERVE_GROUPS)
+	{
+		group = group_at(slot);
+		if (group && group->generation && !group->server.runtime_ns && move_to_local(slot))
+			return true;
+	}
+	return false;
+}
+
+SEC("struct_ops/dispatch")
+void BPF_PROG(dispatch, s32 cpu, struct task_struct *previous)
+{
+	u64 now = bpf_ktime_get_ns(), deadline, not_here = 0;
+	struct member *member = NULL;
+	struct group *own = NULL;
+	u32 slot, tries;
+
+	if (previous && is_queued(previous))
+		member = member_of(previous);
+	if (member) {
+		settle(cpu, previous, member, now);
+		recount(previous, member, now);
+		own = group_at(member->slot);
+		if (own && !reserve_available(&own->server))
+			member = NULL;
+	}
+	bpf_for(tries, 0, RESERVE_GROUPS)
+	{
+		slot = most_urgent(not_here, &deadline);
+		if (slot >= NO_GROUP || (member && own && own->server.deadline <= deadline))
+			break;
+		if (move_to_local(slot))
+			return;
+		/* None of those who wait may run on this CPU. */
+		not_here |= 1ULL << slot;
+	}
+	if (!(member && own) && (take_stray() || move_to_local(REST_QUEUE)))
+		return;
+	if (member)
+		start(cpu, previous, member, now);
+}
+
+SEC("struct_ops/running")
+void BPF_PROG(running, struct task_struct *task)
+{
+	struct member *member = member_of(task);
+	u64 now = bpf_ktime_get_ns();
+
+	if (!member)
+		return;
+	recount(task, member, now);
+	start(scx_bpf_task_cpu(task), task, member, now);
+}
+
+SEC("struct_ops/stopping")
+void BPF_PROG(stopping, struct task_struct *task, bool runnable)
+{
+	struct member *member = member_of(task);
+	s32 cpu = scx_bpf_task_cpu(task);
+	struct post *post = post_at(cpu);
+
+	if (!member || !post)
+		return;
+	settle(cpu, task, member, bpf_ktime_get_ns());
+	post->urgency = URGENCY_IDLE;
+}
+
+SEC("struct_ops.s/init_task")
+s32 BPF_PROG(init_task, struct task_struct *task, struct scx_init_task_args *args)
+{
+	struct member *member =
+		bpf_task_storage_get(&members, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	struct member *parent;
+	struct group *group;
+
+	if (!member)
+		return -12 /* ENOMEM */;
+	member->slot = NO_GROUP;
+	member->born_in = NO_GROUP;
+	member->rest.passed_ns = virtual_ns;
+	if (!args->fork)
+		return 0;
+	parent = member_of(bpf_get_current_task_btf());
+	if (!parent || !parent->passes_on)
+		return 0;
+	group = group_at(parent->slot);
+	if (group) {
+		member->born_in = parent->slot;
+		member->born_generation = group->generation;
+	}
+	return 0;
+}
+
+SEC("struct_ops.s/init")
+s32 BPF_PROG(init)
+{
+	struct group *group;
+	struct post *post;
+	u32 number;
+	s32 error;
+
+	cpu_count = scx_bpf_nr_cpu_ids();
+	if (cpu_count > MAX_CPUS)
+		return -7 /* E2BIG */;
+	bpf_for(number, 0, RESERVE_GROUPS)
+	{
+		error = scx_bpf_create_dsq(number, -1);
+		if (error)
+			return error;
+		group = group_at(number);
+		if (!group)
+			return -22 /* EINVAL */;
+		bpf_timer_init(&group->timer, &groups, CLOCK_MONOTONIC);
+		bpf_timer_set_callback(&group->timer, replenished);
+	}
+	bpf_for(number, 0, (u32)cpu_count)
+	{
+		post = post_at(number);
+		if (!post)
+			return -22 /* EINVAL */;
+		post->urgency = URGENCY_IDLE;
+		bpf_timer_init(&post->timer, &posts, CLOCK_MONOTONIC);
+		bpf_timer_set_callback(&post->timer, portion_over);
+	}
+	return scx_bpf_create_dsq(REST_QUEUE, -1);
+}
+
+/* Its number may be another thread's soon. */
+SEC("struct_ops/exit_task")
+void BPF_PROG(exit_task, struct task_struct *task, struct scx_exit_task_args *args)
+{
+	u32 tid = task->pid;
+
+	bpf_map_delete_elem(&threads, &tid);
+}
+
+/* CPUs may come and go: they all share the queues. Without these two, the kernel would end the scheduler then. */
+SEC("struct_ops/cpu_online")
+void BPF_PROG(cpu_online, s32 cpu)
+{
+}
+
+SEC("struct_ops/cpu_offline")
+void BPF_PROG(cpu_offline, s32 cpu)
+{
+	struct post *post = post_at(cpu);
+
+	if (post)
+		post->urgency = URGENCY_IDLE;
+}
+
+SEC("struct_ops/exit")
+void BPF_PROG(ended, struct scx_exit_info *info)
+{
+	note_outcome(info);
+}
+
+/* Run by the loader: gives a slot's group a reservation, changes it, or takes it away. Who belongs to it the loader
+ * says in the maps, after this and before taking it away. */
+SEC("syscall")
+int set_group(struct reserve_call *call)
+{
+	struct group *group = group_at(call->slot);
+	u64 now = bpf_ktime_get_ns();
+	u32 number;
+
+	if (!group)
+		return -22; /* EINVAL */
+	if (call->by_cgroup)
+		cgroups_used = true;
+	bpf_spin_lock(&group->lock);
+	if (!call->runtime_ns) {
+		reserve_clear(&group->server);
+	} else {
+		if (!group->server.runtime_ns)
+			group->generation++;
+		reserve_set(&group->server, call->runtime_ns, call->deadline_ns, call->period_ns,
+			    now);
+	}
+	bpf_spin_unlock(&group->lock);
+	/* Those who run are looked at anew. */
+	bpf_for(number, 0, (u32)cpu_count) scx_bpf_kick_cpu(number, SCX_KICK_PREEMPT);
+	return 0;
+}
+
+/* Run by the loader: what a slot's group has used. */
+SEC("syscall")
+int tell_group(struct reserve_call *call)
+{
+	struct group *group = group_at(call->slot);
+	u64 used_ns, exhausted;
+
+	if (!group)
+		return -22; /* EINVAL */
+	bpf_spin_lock(&group->lock);
+	used_ns = group->server.used_ns;
+	exhausted = group->server.exhausted;
+	bpf_spin_unlock(&group->lock);
+	call->used_ns = used_ns;
+	call->exhausted = exhausted;
+	return 0;
+}
+
+SEC(".struct_ops.link")
+struct sched_ext_ops scheduler = {
+	.select_cpu = (void *)select_cpu,
+	.runnable = (void *)runnable,
+	.enqueue = (void *)enqueue,
+	.dispatch = (void *)dispatch,
+	.running = (void *)running,
+	.stopping = (void *)stopping,
+	.quiescent = (void *)quiescent,
+	.init_task = (void *)init_task,
+	.exit_task = (void *)exit_task,
+	.cpu_online = (void *)cpu_online,
+	.cpu_offline = (void *)cpu_offline,
+	.init = (void *)init,
+	.exit = (void *)ended,
+	.flags = SCX_OPS_ENQ_LAST,
+	.name = "reserve",
+};

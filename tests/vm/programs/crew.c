@@ -1,0 +1,117 @@
+/* A process with several threads, each periodic with the same period, or each a hog: what a reservation of a whole
+ * process is for.
+ *
+ * usage: crew THREADS PERIOD_US ROUNDS JOBS LOG
+ *        crew THREADS hog SECONDS LOG
+ *        A line of LOG for each job: thread, release and end (us since the first release), CPU time (us). Of hogs a
+ *        line for each thread: thread, 0, SECONDS in us, CPU time. A job that is late does not move the next release. */
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define MOST_THREADS 16
+#define TURNS_IN_A_ROUND 500
+#define NS_PER_S 1000000000L
+
+struct job {
+	long release_ns, ended_ns, used_ns;
+};
+
+static struct job *logs[MOST_THREADS];
+static long period_ns, rounds, jobs, first;
+
+static long now_ns(clockid_t clock)
+{
+	struct timespec time;
+	clock_gettime(clock, &time);
+	return time.tv_sec * NS_PER_S + time.tv_nsec;
+}
+
+static void sleep_until(long ns)
+{
+	struct timespec time = { ns / NS_PER_S, ns % NS_PER_S };
+	while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &time, NULL) != 0) {
+	}
+}
+
+/* PAUSE lets the other CPUs of the guest go on; see periodic.c. */
+static void one_round(void)
+{
+	__asm__ volatile("pause");
+	for (int turns = TURNS_IN_A_ROUND; turns > 0; turns--) {
+		__asm__ volatile("" : "+r"(turns));
+	}
+}
+
+static void *be_periodic(void *log)
+{
+	for (long n = 0; n < jobs; n++) {
+		struct job *job = (struct job *)log + n;
+		job->release_ns = n * period_ns;
+		sleep_until(first + job->release_ns);
+		long used = now_ns(CLOCK_THREAD_CPUTIME_ID);
+		for (long left = rounds; left > 0; left--) {
+			one_round();
+		}
+		job->used_ns = now_ns(CLOCK_THREAD_CPUTIME_ID) - used;
+		job->ended_ns = now_ns(CLOCK_MONOTONIC) - first;
+	}
+	return NULL;
+}
+
+static void *be_a_hog(void *log)
+{
+	struct job *all = log;
+	sleep_until(first);
+	while (now_ns(CLOCK_MONOTONIC) < first + period_ns) {
+		one_round();
+	}
+	all->used_ns = now_ns(CLOCK_THREAD_CPUTIME_ID);
+	all->ended_ns = now_ns(CLOCK_MONOTONIC) - first;
+	return NULL;
+}
+
+int main(int argc, char **argv)
+{
+	long count = argc > 1 ? atol(argv[1]) : 0;
+	int is_hog = argc == 5 && strcmp(argv[2], "hog") == 0;
+	if (count < 1 || count > MOST_THREADS || (!is_hog && argc != 6)) {
+		fprintf(stderr, "usage: crew THREADS PERIOD_US ROUNDS JOBS LOG | crew THREADS hog "
+				"SECONDS LOG\n");
+		return 2;
+	}
+	period_ns = is_hog ? atol(argv[3]) * NS_PER_S : atol(argv[2]) * 1000;
+	rounds = is_hog ? 0 : atol(argv[3]);
+	jobs = is_hog ? 1 : atol(argv[4]);
+	first = now_ns(CLOCK_MONOTONIC) + NS_PER_S / 10;
+
+	pthread_t threads[MOST_THREADS];
+	for (long n = 0; n < count; n++) {
+		logs[n] = calloc((size_t)jobs, sizeof(*logs[n]));
+		if (!logs[n] || pthread_create(&threads[n], NULL, is_hog ? be_a_hog : be_periodic,
+					       logs[n]) != 0) {
+			fprintf(stderr, "crew: no room for thread %ld\n", n);
+			return 1;
+		}
+	}
+	for (long n = 0; n < count; n++) {
+		pthread_join(threads[n], NULL);
+	}
+
+	FILE *file = fopen(argv[argc - 1], "w");
+	if (!file) {
+		perror(argv[argc - 1]);
+		return 1;
+	}
+	for (long n = 0; n < count; n++) {
+		for (long job = 0; job < jobs; job++) {
+			const struct job *done = &logs[n][job];
+			fprintf(file, "%ld %ld %ld %ld\n", n, done->release_ns / 1000,
+				done->ended_ns / 1000, done->used_ns / 1000);
+		}
+	}
+	return fclose(file) != 0;
+}
