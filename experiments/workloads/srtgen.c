@@ -24,6 +24,7 @@ struct settings {
 	int64_t seconds;   /* for how long */
 	int64_t seed;      /* of its demands, which nothing else decides */
 	int64_t variation; /* in permille of a decoder's; 0: all jobs are alike */
+	int64_t jitter;    /* in permille of the period: how irregular the releases are */
 	int64_t mdn;       /* 1: it notifies each deadline that it missed */
 	int64_t cry; /* notifications in a second of its computing, whether it is late or not */
 	int64_t change_s;      /* from then on it is another program, with: */
@@ -31,6 +32,7 @@ struct settings {
 	int64_t cry_then;      /* ... and so many notifications */
 	int64_t backlog;       /* 1: what was late makes the next job late; 0: see next_release() */
 	int64_t rounds_per_ms; /* how fast it computes; 0: it measures that itself */
+	int64_t measure;       /* prints how fast it computes, and does nothing else */
 	int64_t print;         /* prints the demands of so many jobs (ns), and does nothing else */
 	const char *log;       /* where it writes a line for each job */
 };
@@ -52,6 +54,7 @@ static const struct {
 	{ "seconds", &told.seconds },
 	{ "seed", &told.seed },
 	{ "variation", &told.variation },
+	{ "jitter", &told.jitter },
 	{ "mdn", &told.mdn },
 	{ "cry", &told.cry },
 	{ "change_s", &told.change_s },
@@ -59,6 +62,7 @@ static const struct {
 	{ "cry_then", &told.cry_then },
 	{ "backlog", &told.backlog },
 	{ "rounds_per_ms", &told.rounds_per_ms },
+	{ "measure", &told.measure },
 	{ "print", &told.print },
 };
 
@@ -197,9 +201,11 @@ static int64_t compute(int64_t demand_ns, int64_t cry)
  * When the job after a late one is released. "restart": at once, and the beat goes on from there, as of who shows frame
  * after frame without a clock. "backlog": when it was due, so it starts late, too.
  */
-static int64_t next_release(const struct job *job, int64_t period_ns)
+static int64_t next_release(const struct job *job, int64_t period_ns, uint64_t *random)
 {
-	int64_t due_ns = job->release_ns + period_ns;
+	int64_t most_ns = period_ns * told.jitter / 1000;
+	int64_t apart_ns = (int64_t)(random_number(random) % (2 * most_ns + 1)) - most_ns;
+	int64_t due_ns = job->release_ns + period_ns + apart_ns;
 
 	return job->finished_ns <= due_ns || told.backlog ? due_ns : job->finished_ns;
 }
@@ -293,22 +299,29 @@ int main(int argc, char **argv)
 	struct film film = { 0 };
 	struct job *jobs;
 	int64_t began_ns, period_ns, count = 0, most, release_ns;
+	uint64_t random;
 
 	for (int n = 1; n < argc; n++)
 		if (!take(argv[n]))
 			return usage(argv[n]);
 	if (told.period_us < 100 || told.period_us > 10000000 || told.seconds > 86400)
 		return usage("period_us from 100 to 10000000, seconds up to 86400");
+	if (told.jitter > 900)
+		return usage("jitter up to 900");
 	film.random = told.seed;
+	random = ~told.seed;
 	for (int64_t n = 0; n < told.print; n++)
 		printf("%lld\n", (long long)next_demand_ns(&film, told.share));
 	if (told.print)
 		return 0;
 	if (!told.rounds_per_ms)
 		told.rounds_per_ms = measured_rounds_per_ms();
+	if (told.measure)
+		return printf("%lld\n", (long long)told.rounds_per_ms) < 0;
 
 	period_ns = told.period_us * NS_PER_US;
-	most = told.seconds * NS_PER_S / period_ns + 1;
+	/* With jitter, jobs may be closer together than a period: up to ten times as many. */
+	most = told.seconds * NS_PER_S / period_ns * (told.jitter ? 10 : 1) + 1;
 	jobs = calloc(most, sizeof(*jobs));
 	if (!jobs) {
 		perror("srtgen: calloc");
@@ -322,7 +335,7 @@ int main(int argc, char **argv)
 
 		job->release_ns = release_ns;
 		do_job(job, &film, told.change_s && since_s >= told.change_s);
-		release_ns = next_release(job, period_ns);
+		release_ns = next_release(job, period_ns, &random);
 	}
 	return write_log(jobs, count);
 }
