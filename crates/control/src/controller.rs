@@ -9,6 +9,7 @@ use onbeat_model::{
     TaskId,
 };
 
+use crate::boosts::Boosts;
 use crate::claims::Claims;
 use crate::ended::Ended;
 
@@ -41,6 +42,7 @@ pub struct Controller<A: Actuator> {
     pub(crate) packing: Packing,
     pub(crate) power: Option<Power>,
     pub(crate) journal: Vec<Entry>,
+    pub(crate) boosts: Boosts,
     pub(crate) roster: Roster,
     free: Vec<Slot>,
     analyses: VecDeque<TaskId>,
@@ -64,6 +66,8 @@ pub(crate) enum Due {
     Starves(TaskId),
     /// A thread without a rhythm has had its chance.
     TrialOver(TaskId),
+    /// It said that it missed a deadline, and may have a boost.
+    Boost(TaskId),
     /// There may be room again.
     Widen,
 }
@@ -94,6 +98,7 @@ impl<A: Actuator> Controller<A> {
             packing: Packing::new(partitions.collect()),
             power: power.map(|(settings, speeds)| Power::new(settings, speeds, capacity.cpus)),
             journal: Vec::new(),
+            boosts: Boosts::default(),
             roster: Roster::default(),
             free: Vec::new(),
             analyses: VecDeque::new(),
@@ -227,6 +232,7 @@ impl<A: Actuator> Controller<A> {
             Due::Sample(task) => self.sample(task, now, executed(task)),
             Due::Starves(task) => self.starves(task, now, executed),
             Due::TrialOver(task) => self.end_trial(task, now),
+            Due::Boost(task) => self.look_at_boost(task, now, executed(task)),
             Due::Widen => {
                 self.squeeze.widen();
                 self.arbitrate_all = true;
@@ -337,6 +343,7 @@ impl<A: Actuator> Controller<A> {
         };
         self.drop_claim(slot);
         self.hold(slot, None, now);
+        self.stop_pleading(slot);
         self.actuator.ended(task);
         self.roster.leave(task);
         self.changed.retain(|&other| other != slot);
@@ -361,6 +368,7 @@ impl<A: Actuator> Controller<A> {
             thread.finish_job();
             let report = ThreadReport::of(thread, false, now);
             self.withdraw(slot, Why::Finished, now);
+            self.end_boost(slot, now);
             match report {
                 Some(report) => reports.push(report),
                 None => left_alone += 1,
@@ -372,6 +380,7 @@ impl<A: Actuator> Controller<A> {
             earlier,
             left_alone,
             lost_events: self.lost,
+            boosted: self.boosts.boosted,
             speeds: self.finish_speed(now),
             elapsed: now.since(self.started.unwrap_or(now)),
         }

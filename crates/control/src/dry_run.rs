@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use onbeat_model::{Actuator, Bandwidth, Capacity, Refusal, Reservation, Standing, TaskId};
+use onbeat_model::{Actuator, Bandwidth, Boost, Capacity, Refusal, Reservation, Standing, TaskId};
 
 /// Remembers what would have been done.
 #[derive(Clone, Debug)]
@@ -56,6 +56,10 @@ impl Actuator for DryRun {
         self.held
             .get(&task)
             .map_or(Standing::Own, |&r| Standing::Held(r))
+    }
+
+    fn boost(&mut self, _task: TaskId, _boost: Option<Boost>) -> Result<(), Refusal> {
+        Ok(())
     }
 
     fn ended(&mut self, task: TaskId) {

@@ -193,10 +193,7 @@ impl<A: Actuator> Controller<A> {
             }
             Refusal::TakenOver { .. } => self.yield_to_other(slot, Some(refusal), now),
             Refusal::Gone => self.let_go(slot, now),
-            Refusal::NarrowAffinity { .. }
-            | Refusal::NotPermitted { .. }
-            | Refusal::NoSpeeds
-            | Refusal::Other(_) => {
+            _ => {
                 let first = thread.refusals == 0;
                 let pause = backed_off(FIRST_RETRY, thread.refusals);
                 thread.refusals += 1;

@@ -16,6 +16,7 @@
 
 mod asked;
 mod attempts;
+mod boosts;
 mod claims;
 mod controller;
 mod drive;
@@ -43,6 +44,7 @@ mod view;
 mod why;
 mod wishes;
 
+pub use boosts::{BoostEntry, BoostWhat, BoostWhy};
 pub use controller::Controller;
 pub use drive::{Next, drive};
 pub use dry_run::DryRun;

@@ -1,7 +1,7 @@
 //! What follows from an analysis of a thread, or from the thread's own word.
 
 use onbeat_decide::predictor::Kind;
-use onbeat_model::{Actuator, Instant, Mark, TaskId};
+use onbeat_model::{Actuator, Instant, Mark, Said, TaskId};
 
 use crate::controller::{Controller, Due};
 use crate::roster::Slot;
@@ -18,6 +18,9 @@ impl<A: Actuator> Controller<A> {
             Marked::Nothing => {}
             Marked::Consider(why) => self.consider(slot, why),
             Marked::Led(outcome) => self.follow(slot, mark.task, outcome, mark.at),
+        }
+        if mark.said == Said::MissedDeadline {
+            self.plead(slot, mark);
         }
     }
 

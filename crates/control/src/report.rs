@@ -149,6 +149,8 @@ pub struct Report {
     pub earlier: Sums,
     /// How many further threads were heard of and left alone, having no rhythm.
     pub left_alone: u64,
+    /// How many threads without a reservation were boosted, for they said that they had missed a deadline.
+    pub boosted: u64,
     /// How many events the sensor lost.
     pub lost_events: u64,
     /// For how long the CPUs had which speed, the lowest first; empty if it was left alone.

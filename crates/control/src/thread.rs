@@ -15,6 +15,7 @@ use onbeat_infer::period::Analyser;
 use onbeat_model::{Bandwidth, Burst, Capacity, Instant, Reservation, Rhythm, Span, Task};
 
 use crate::attempts::Attempts;
+use crate::boosts::Pleading;
 use crate::claims::Place;
 use crate::figures::Figures;
 use crate::kept::Kept;
@@ -70,6 +71,8 @@ pub(crate) struct Thread {
     pub(crate) looked_after: bool,
     /// A timer is set to sample it.
     pub(crate) is_sampled: bool,
+    /// It said that it missed a deadline when it had no reservation.
+    pub(crate) pleading: Option<Box<Pleading>>,
     analysis: Analysis,
     analyser: Analyser,
     attempts: Attempts,
@@ -142,6 +145,7 @@ impl Thread {
             treatment: None,
             looked_after: false,
             is_sampled: false,
+            pleading: None,
             analysis: Analysis::NotDue,
             analyser: Analyser::new(settings.analysis),
             attempts: Attempts::new(),
@@ -197,6 +201,9 @@ impl Thread {
         if let Some(blocked) = self.blocked.replace(burst.blocked) {
             self.notification
                 .blocked(burst.woke.since(blocked), burst.response());
+        }
+        if let Some(pleading) = &mut self.pleading {
+            pleading.burst(burst.woke, burst.blocked);
         }
         self.last_heard = burst.blocked;
         self.figures.burst(burst);

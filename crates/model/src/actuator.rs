@@ -1,6 +1,6 @@
 //! The seam towards the scheduler: what the loop may do to a task, and how it can be refused.
 
-use crate::{Bandwidth, Instant, Ladder, Reservation, Span, Speed, TaskId};
+use crate::{Bandwidth, Boost, Instant, Ladder, Reservation, Span, Speed, TaskId};
 
 /// How much an actuator can hand out.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -92,6 +92,15 @@ pub enum Refusal {
     /// The speed of the CPUs cannot be set here.
     #[error("the speed of the CPUs cannot be set here")]
     NoSpeeds,
+    /// The task is no ordinary one, or was given a share of its own by somebody.
+    #[error("only an ordinary task at nice 0 is boosted, and it has {now}")]
+    NotOrdinary {
+        /// What it has.
+        now: String,
+    },
+    /// Tasks cannot be boosted here.
+    #[error("tasks cannot be boosted here")]
+    NoBoosts,
     /// Anything else the kernel said.
     #[error("{0}")]
     Other(String),
@@ -150,6 +159,16 @@ pub trait Actuator {
     /// See [`Refusal`]; the process then stays where it was.
     fn place(&mut self, _process: u32, _partition: usize) -> Result<(), Refusal> {
         Ok(())
+    }
+
+    /// Gives an ordinary `task`, one without a reservation, this boost in place of the one it has; without one, what it had
+    /// before its first. A reservation takes a boost's place by itself. Asking again for what it has notices changes by
+    /// others.
+    ///
+    /// # Errors
+    /// See [`Refusal`]; the task then has what it had before.
+    fn boost(&mut self, _task: TaskId, _boost: Option<Boost>) -> Result<(), Refusal> {
+        Err(Refusal::NoBoosts)
     }
 
     /// The speeds that the CPUs can be given; none if this actuator leaves their speed alone, which

@@ -8,6 +8,7 @@
 
 mod actuator;
 mod bandwidth;
+mod boost;
 mod burst;
 mod demand;
 mod event;
@@ -23,6 +24,7 @@ mod time;
 
 pub use actuator::{Actuator, Capacity, Refusal, Speeds, Standing};
 pub use bandwidth::Bandwidth;
+pub use boost::Boost;
 pub use burst::Burst;
 pub use demand::Demand;
 pub use event::Event;

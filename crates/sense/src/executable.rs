@@ -114,7 +114,8 @@ mod tests {
             x = x.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
             let mut damaged = head.to_vec();
             damaged[(x >> 32) as usize % 1024] = (x >> 24) as u8;
-            linker_in_bytes(&damaged[..(x >> 40) as usize % head.len()]);
+            let linker = linker_in_bytes(&damaged[..(x >> 40) as usize % head.len()]);
+            assert!(linker.is_none_or(|linker| linker.is_absolute()));
         }
     }
 

@@ -10,7 +10,8 @@
 use std::collections::HashMap;
 
 use onbeat_model::{
-    Actuator, Bandwidth, Capacity, Instant, Refusal, Reservation, Speed, Speeds, Standing, TaskId,
+    Actuator, Bandwidth, Boost, Capacity, Instant, Refusal, Reservation, Speed, Speeds, Standing,
+    TaskId,
 };
 
 mod account;
@@ -27,6 +28,7 @@ use crate::attributes::{Attributes, Policy};
 use crate::clock;
 use crate::cpufreq::Cpufreq;
 use crate::cpuset::Partitions;
+use crate::fallback::Boosts;
 use crate::limits::Limits;
 use crate::restore::StateFile;
 use crate::task;
@@ -58,6 +60,7 @@ pub struct DeadlineActuator {
     clock: Option<SchedulerClock>,
     cpufreq: Option<Cpufreq>,
     partitions: Option<Partitions>,
+    boosts: Boosts,
 }
 
 #[derive(Debug)]
@@ -94,6 +97,7 @@ impl DeadlineActuator {
             clock: SchedulerClock::measure(),
             cpufreq: None,
             partitions: None,
+            boosts: Boosts::default(),
         }
     }
 
@@ -219,6 +223,7 @@ impl Actuator for DeadlineActuator {
         if let Some(objection) = self.limits.objection(reservation) {
             return Err(Refusal::Other(objection));
         }
+        self.boosts.set(&mut self.state_file, task, None)?;
         let (now_has, held) = self.look_at_held(task)?;
         let now = clock::now();
         self.account.settle(now);
@@ -297,6 +302,7 @@ impl Actuator for DeadlineActuator {
 
     fn ended(&mut self, task: TaskId) {
         self.forget(task);
+        self.boosts.ended(&mut self.state_file, task);
         self.account.settle(clock::now());
     }
 
@@ -322,6 +328,15 @@ impl Actuator for DeadlineActuator {
         })
     }
 
+    fn boost(&mut self, task: TaskId, boost: Option<Boost>) -> Result<(), Refusal> {
+        match self.tasks.get(&task) {
+            Some(Entry::Held(_)) if boost.is_some() => {
+                Err(Refusal::Other(format!("task {task} has a reservation")))
+            }
+            _ => self.boosts.set(&mut self.state_file, task, boost),
+        }
+    }
+
     fn speeds(&self) -> Option<Speeds> {
         self.cpufreq.as_ref().map(Cpufreq::speeds)
     }
@@ -340,6 +355,7 @@ impl Actuator for DeadlineActuator {
 
 impl Drop for DeadlineActuator {
     fn drop(&mut self) {
+        self.boosts.give_all_back(&mut self.state_file);
         self.release_all(give_back::LAST_PATIENCE);
     }
 }

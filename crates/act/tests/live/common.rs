@@ -3,7 +3,7 @@
 //! No test asserts when something happens: what must happen in the end is polled for, generously.
 
 use std::fs::File;
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Write};
 use std::os::fd::AsRawFd;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -107,6 +107,16 @@ impl Process {
 
     pub(crate) fn pid(&self) -> u32 {
         self.0.id()
+    }
+
+    /// Tells a talking process something, and gives the line that it answers.
+    pub(crate) fn answer(&mut self, words: &str) -> String {
+        let input = self.0.stdin.as_mut().unwrap();
+        input.write_all(words.as_bytes()).unwrap();
+        let mut line = String::new();
+        let output = self.0.stdout.as_mut().unwrap();
+        BufReader::new(output).read_line(&mut line).unwrap();
+        line
     }
 
     /// Ends what it reads from its standard input, if that is a pipe.

@@ -2,6 +2,7 @@
 
 mod account;
 mod again;
+mod boosts;
 mod common;
 mod crash;
 mod doctor;

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
 
 use onbeat_model::{
-    Actuator, Bandwidth, Capacity, Instant, Refusal, Reservation, Span, Speed, Speeds, Standing,
-    TaskId,
+    Actuator, Bandwidth, Boost, Capacity, Instant, Refusal, Reservation, Span, Speed, Speeds,
+    Standing, TaskId,
 };
 
 use crate::processor::Processor;
@@ -17,6 +17,7 @@ pub(crate) enum Asked {
     Reserve(TaskId, Reservation),
     Release(TaskId),
     Ended(TaskId),
+    Boost(TaskId, Option<Boost>),
 }
 
 /// Answers to the next requests for a thread.
@@ -27,6 +28,9 @@ pub(crate) struct Kernel {
     pub(crate) cpus: u32,
     pub(crate) admissible: Bandwidth,
     pub(crate) answers: Answers,
+    /// The answers to the next boosts.
+    pub(crate) boost_answers: VecDeque<Refusal>,
+    pub(crate) boosted: BTreeMap<TaskId, Boost>,
     /// The answers to the next releases.
     pub(crate) release_answers: VecDeque<Refusal>,
     pub(crate) taken_over_at: Option<(u32, Instant)>,
@@ -50,6 +54,8 @@ impl Kernel {
             cpus,
             admissible: Bandwidth::from_cpus(f64::from(cpus) * 0.95),
             answers: Answers::new(),
+            boost_answers: VecDeque::new(),
+            boosted: BTreeMap::new(),
             release_answers: VecDeque::new(),
             taken_over_at: None,
             asked: Vec::new(),
@@ -94,8 +100,20 @@ impl Actuator for Kernel {
                 advice: "somebody else holds the rest".to_owned(),
             });
         }
+        self.boosted.remove(&task);
         self.held.insert(task, reservation);
         self.most_held = self.most_held.max(self.sum());
+        Ok(())
+    }
+
+    fn boost(&mut self, task: TaskId, boost: Option<Boost>) -> Result<(), Refusal> {
+        self.asked
+            .push((self.clock.get(), Asked::Boost(task, boost)));
+        if let Some(refusal) = self.boost_answers.pop_front() {
+            return Err(refusal);
+        }
+        self.boosted.remove(&task);
+        self.boosted.extend(boost.map(|boost| (task, boost)));
         Ok(())
     }
 

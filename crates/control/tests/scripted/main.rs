@@ -2,6 +2,7 @@
 
 mod asked;
 mod beat;
+mod boosts;
 mod kernel;
 mod partitions;
 mod processor;

@@ -7,7 +7,7 @@ use std::rc::Rc;
 
 use crate::kernel::{Asked, Kernel};
 use crate::processor::Processor;
-use onbeat_control::{Controller, Entry, Next, Report, Settings, SpeedEntry, drive};
+use onbeat_control::{BoostEntry, Controller, Entry, Next, Report, Settings, SpeedEntry, drive};
 use onbeat_model::{
     Burst, Event, Flow, Follow, Instant, Mark, Name, Reservation, Said, Sensor, Span, Task, TaskId,
 };
@@ -219,6 +219,7 @@ impl Sensor for Scripted {
 /// How it went.
 pub(crate) struct Ran {
     pub(crate) journal: Vec<Entry>,
+    pub(crate) boosts: Vec<BoostEntry>,
     pub(crate) speeds: Vec<SpeedEntry>,
     pub(crate) report: Report,
     pub(crate) kernel: Kernel,
@@ -266,18 +267,21 @@ pub(crate) fn play_asking(
         processor: kernel.processor.clone(),
     };
     let mut controller = Controller::new(settings, kernel);
-    let (mut journal, mut speeds) = (Vec::new(), Vec::new());
+    let (mut journal, mut boosts, mut speeds) = (Vec::new(), Vec::new(), Vec::new());
     let Ok(()) = drive(&mut sensor, &mut controller, |sensor, controller| {
         ask(controller, sensor.now());
         journal.extend(controller.journal());
+        boosts.extend(controller.boost_journal());
         speeds.extend(controller.speed_journal());
         Next::Continue
     });
     let report = controller.finish(clock.get());
     journal.extend(controller.journal());
+    boosts.extend(controller.boost_journal());
     speeds.extend(controller.speed_journal());
     Ran {
         journal,
+        boosts,
         speeds,
         report,
         kernel: controller.into_actuator(),

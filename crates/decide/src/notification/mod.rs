@@ -1,4 +1,5 @@
-//! What a missed deadline notification is worth: a raise of the budget, bounded, and nothing lasting.
+//! What a missed deadline notification is worth: a raise of the budget, bounded, and nothing lasting. For threads
+//! without a budget, see [`ordinary`].
 //!
 //! After Banachowski, Wu and Brandt. From their Linux scheduler (sections 3.1.1 and 3.1.2): the raise is
 //! proportional to the *block ratio*, the running average of the share of its time that the thread slept;
@@ -11,6 +12,8 @@
 //! raise, the raise is taken back, and the thread is not heard for a while, twice as long each time.
 //! If one did, the appeal goes on, and what it took is in the predictor's window by then. So whoever cries
 //! wolf holds bandwidth that nobody needs for [`JURY`] jobs of ever longer times: its share goes to zero.
+
+pub mod ordinary;
 
 use onbeat_model::{Instant, Span};
 

@@ -12,7 +12,7 @@ use onbeat_act::kernel;
 use onbeat_act::restore::StateFile;
 use onbeat_act::{DeadlineActuator, Options, own};
 use onbeat_control::{
-    Controller, DryRun, Next, Report, Settings, SpeedWhat, Treatment, What, drive,
+    BoostWhat, Controller, DryRun, Next, Report, Settings, SpeedWhat, Treatment, What, drive,
 };
 use onbeat_model::{Actuator, Bandwidth, Follow, Sensor, Task};
 use onbeat_schedulers::reserve::GroupActuator;
@@ -263,6 +263,16 @@ fn tell<A: Actuator>(
         any = true;
         write_line(log, &entry)?;
         if !options.quiet && matches!(entry.what, What::Refused | What::TakenOver) {
+            eprintln!(
+                "onbeat: {} ({}): {}",
+                entry.task.comm, entry.task.id, entry.why
+            );
+        }
+    }
+    for entry in controller.boost_journal() {
+        any = true;
+        write_line(log, &entry)?;
+        if !options.quiet && entry.what == BoostWhat::BoostRefused {
             eprintln!(
                 "onbeat: {} ({}): {}",
                 entry.task.comm, entry.task.id, entry.why

@@ -3,6 +3,7 @@
 //! Only what must hold however the machine stalls is asserted: states, counts, identities; and what
 //! must come in the end is waited for. Nothing depends on how long anything takes.
 
+mod boosts;
 #[path = "../common/mod.rs"]
 mod common;
 mod crashes;

@@ -1,0 +1,189 @@
+//! Boosts for ordinary tasks, by nice value and a slice of their own: what is done for a task that has no reservation.
+//!
+//! Only a task with the default scheduling is boosted: a nice value, slice or policy of its own was given to it by somebody, who
+//! wins. While it is boosted, what it forks starts with the default, as it would without.
+//!
+//! A slice of its own makes a task wait for less and run for less at a time, at the same share (EEVDF, Linux 6.12);
+//! older kernels pass it over.
+
+use std::collections::HashMap;
+
+use onbeat_model::{Boost, Refusal, TaskId};
+
+use crate::attributes::{Attributes, Fair, Policy};
+use crate::restore::StateFile;
+use crate::task;
+
+/// What a task has that nobody has done anything about.
+const DEFAULT: Attributes = Attributes {
+    policy: Policy::Other(Fair {
+        nice: 0,
+        slice_ns: 0,
+    }),
+    reset_on_fork: false,
+};
+
+/// The boosts in force.
+#[derive(Debug, Default)]
+pub(crate) struct Boosts(HashMap<TaskId, Entry>);
+
+#[derive(Clone, Copy, Debug)]
+enum Entry {
+    Boosted(Boosted),
+    TakenOver,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Boosted {
+    set: Attributes,
+    /// The leader of its process, if that is another task.
+    leader: Option<TaskId>,
+}
+
+impl Boosts {
+    /// Gives the task this boost; without one, what it had before.
+    pub(crate) fn set(
+        &mut self,
+        state_file: &mut StateFile,
+        task: TaskId,
+        boost: Option<Boost>,
+    ) -> Result<(), Refusal> {
+        let Some(boost) = boost else {
+            return self.give_back(state_file, task);
+        };
+        let now = self.look(state_file, task)?;
+        let wanted = boosted(boost);
+        match self.0.get(&task) {
+            Some(Entry::TakenOver) => return Err(taken_over(now)),
+            Some(Entry::Boosted(held)) if held.set == wanted => return Ok(()),
+            Some(Entry::Boosted(_)) => {}
+            None if now == DEFAULT => {}
+            None => {
+                let now = now.to_string();
+                return Err(Refusal::NotOrdinary { now });
+            }
+        }
+        let leader = task::leader(task);
+        let written = state_file.change(task, leader, DEFAULT, wanted);
+        written.map_err(|error| {
+            Refusal::Other(format!(
+                "task {task} is left as it is, because the state file {} could not be written \
+                 ({error}): free some space there, or choose another directory",
+                state_file.path().display()
+            ))
+        })?;
+        // Writing a file may have taken long.
+        if self.look(state_file, task)? != now {
+            let _ = state_file.refused(task);
+            return Err(taken_over(now));
+        }
+        if let Err(error) = wanted.set(task.tid) {
+            let _ = state_file.refused(task);
+            return Err(refused(task, &error));
+        }
+        let held = Boosted {
+            set: wanted,
+            leader,
+        };
+        self.0.insert(task, Entry::Boosted(held));
+        if task::is_alive(task) {
+            return Ok(());
+        }
+        // Its number may have gone to another: all but a few are born with the default.
+        if Attributes::get(task.tid).is_ok_and(|now| now == wanted) {
+            let _ = DEFAULT.set(task.tid);
+        }
+        self.ended(state_file, task);
+        Err(Refusal::Gone)
+    }
+
+    /// The task is gone. A thread that executes another program takes the number of its process's leader, and its
+    /// boost along: there it is given back.
+    pub(crate) fn ended(&mut self, state_file: &mut StateFile, task: TaskId) {
+        if let Some(Entry::Boosted(held)) = self.0.get(&task)
+            && let Some(leader) = held.leader.filter(|leader| !self.0.contains_key(leader))
+            && Attributes::get(leader.tid).is_ok_and(|now| now == held.set)
+            && task::is_alive(leader)
+        {
+            let _ = DEFAULT.set(leader.tid);
+        }
+        self.forget(state_file, task);
+    }
+
+    fn forget(&mut self, state_file: &mut StateFile, task: TaskId) {
+        if let Some(Entry::Boosted(_)) = self.0.remove(&task) {
+            // Not worth failing for: restoring finds out by itself that nothing is to be done.
+            let _ = state_file.done(task);
+        }
+    }
+
+    /// Gives back what all have; what cannot be given back stays in the state file.
+    pub(crate) fn give_all_back(&mut self, state_file: &mut StateFile) {
+        let tasks: Vec<TaskId> = self.0.keys().copied().collect();
+        for task in tasks {
+            let _ = self.give_back(state_file, task);
+        }
+    }
+
+    fn give_back(&mut self, state_file: &mut StateFile, task: TaskId) -> Result<(), Refusal> {
+        if !matches!(self.0.get(&task), Some(Entry::Boosted(_))) {
+            return Ok(());
+        }
+        match self.look(state_file, task) {
+            Ok(_) => {}
+            Err(Refusal::Gone) => return Ok(()),
+            Err(refusal) => return Err(refusal),
+        }
+        DEFAULT
+            .set(task.tid)
+            .map_err(|error| refused(task, &error))?;
+        self.forget(state_file, task);
+        Ok(())
+    }
+
+    /// What the task has; if that is not what it was given here, somebody else wins.
+    fn look(&mut self, state_file: &mut StateFile, task: TaskId) -> Result<Attributes, Refusal> {
+        let now = Attributes::get(task.tid);
+        if !task::is_alive(task) {
+            self.ended(state_file, task);
+            return Err(Refusal::Gone);
+        }
+        let now = now.map_err(|error| refused(task, &error))?;
+        if let Some(Entry::Boosted(held)) = self.0.get(&task)
+            && held.set != now
+        {
+            self.forget(state_file, task);
+            self.0.insert(task, Entry::TakenOver);
+            return Err(taken_over(now));
+        }
+        Ok(now)
+    }
+}
+
+fn boosted(boost: Boost) -> Attributes {
+    Attributes {
+        policy: Policy::Other(Fair {
+            nice: -i32::from(boost.levels.min(20)),
+            slice_ns: boost.slice.as_ns(),
+        }),
+        reset_on_fork: true,
+    }
+}
+
+fn taken_over(now: Attributes) -> Refusal {
+    let now = now.to_string();
+    Refusal::TakenOver { now }
+}
+
+fn refused(task: TaskId, error: &std::io::Error) -> Refusal {
+    match error.raw_os_error() {
+        Some(libc::ESRCH) => Refusal::Gone,
+        Some(libc::EPERM) => Refusal::NotPermitted {
+            advice: format!(
+                "a boost for task {task} needs CAP_SYS_NICE: run onbeat as root, or give it the \
+                 capability with 'setcap cap_sys_nice+ep'"
+            ),
+        },
+        _ => Refusal::Other(format!("task {task}: {error}")),
+    }
+}

@@ -1,0 +1,175 @@
+//! Boosts of ordinary tasks: given, changed, taken back; and whoever changes a task by hand wins.
+
+use onbeat_act::attributes::{Attributes, Fair, Policy};
+use onbeat_act::restore::{Outcome, restore};
+use onbeat_model::{Actuator, Boost, Refusal, Span, TaskId};
+
+use crate::common::{Bandwidth, Process, actuator, can_run, release, reserve, scheduling, small};
+
+const DEFAULT: Attributes = with(0, 0, false);
+
+const fn with(nice: i32, slice_ns: u64, reset_on_fork: bool) -> Attributes {
+    Attributes {
+        policy: Policy::Other(Fair { nice, slice_ns }),
+        reset_on_fork,
+    }
+}
+
+const fn boost(levels: u8) -> Option<Boost> {
+    Some(Boost {
+        levels,
+        slice: Span::from_us(700),
+    })
+}
+
+/// With the default scheduling, whatever the test itself was started with.
+fn ordinary(process: Process) -> Process {
+    DEFAULT.set(process.pid()).unwrap();
+    process
+}
+
+fn nice(task: TaskId) -> Option<i32> {
+    scheduling(task).nice()
+}
+
+#[test]
+fn a_boost_is_given_changed_and_taken_back() {
+    if !can_run("a_boost_is_given_changed_and_taken_back") {
+        return;
+    }
+    let (_directory, mut actuator) = actuator();
+    for process in [Process::asleep(), Process::busy()].map(ordinary) {
+        let task = process.task();
+        assert_eq!(scheduling(task), DEFAULT);
+        for levels in [2, 5, 1] {
+            assert_eq!(actuator.boost(task, boost(levels)), Ok(()));
+            assert_eq!(nice(task), Some(-i32::from(levels)));
+            assert!(scheduling(task).reset_on_fork);
+        }
+        assert_eq!(actuator.boost(task, None), Ok(()));
+        assert_eq!(scheduling(task), DEFAULT);
+        assert_eq!(actuator.boost(task, None), Ok(()));
+    }
+}
+
+#[test]
+fn what_a_boosted_task_forks_is_not_boosted() {
+    if !can_run("what_a_boosted_task_forks_is_not_boosted") {
+        return;
+    }
+    let (_directory, mut actuator) = actuator();
+    let mut shell = std::process::Command::new("sh");
+    shell.args([
+        "-c",
+        "echo; read _; exec 3>&1; cut -d' ' -f19 /proc/self/stat >&3; read _",
+    ]);
+    let (process, _) = Process::talking(&mut shell);
+    let mut process = ordinary(process);
+    assert_eq!(actuator.boost(process.task(), boost(3)), Ok(()));
+    assert_eq!(process.answer("\n").trim(), "0");
+    assert_eq!(nice(process.task()), Some(-3));
+}
+
+#[test]
+fn who_has_a_scheduling_of_its_own_is_not_boosted() {
+    if !can_run("who_has_a_scheduling_of_its_own_is_not_boosted") {
+        return;
+    }
+    let (_directory, mut actuator) = actuator();
+    let fair = |nice| Fair { nice, slice_ns: 0 };
+    let own = [
+        Policy::Other(fair(5)),
+        Policy::Batch(fair(0)),
+        Policy::Idle(fair(0)),
+    ];
+    for policy in own {
+        let process = Process::asleep();
+        let set = Attributes {
+            policy,
+            reset_on_fork: false,
+        };
+        set.set(process.pid()).unwrap();
+        let before = scheduling(process.task());
+        let answer = actuator.boost(process.task(), boost(3));
+        assert!(
+            matches!(answer, Err(Refusal::NotOrdinary { .. })),
+            "{answer:?}"
+        );
+        assert_eq!(scheduling(process.task()), before);
+    }
+}
+
+#[test]
+fn a_boosted_task_that_is_reniced_by_hand_is_left_alone() {
+    if !can_run("a_boosted_task_that_is_reniced_by_hand_is_left_alone") {
+        return;
+    }
+    let (_directory, mut actuator) = actuator();
+    let process = ordinary(Process::asleep());
+    let task = process.task();
+    assert_eq!(actuator.boost(task, boost(3)), Ok(()));
+    let by_hand = with(7, 0, false);
+    by_hand.set(task.tid).unwrap();
+    for asked in [boost(3), boost(4), None] {
+        let answer = actuator.boost(task, asked);
+        let wins = matches!(answer, Err(Refusal::TakenOver { .. }));
+        assert_eq!(wins, asked.is_some(), "{answer:?}");
+        assert_eq!(scheduling(task), by_hand);
+    }
+    drop(actuator);
+    assert_eq!(scheduling(task), by_hand);
+}
+
+#[test]
+fn a_reservation_takes_a_boosts_place_and_gives_back_what_was_before_both() {
+    if !can_run("a_reservation_takes_a_boosts_place_and_gives_back_what_was_before_both") {
+        return;
+    }
+    let _bandwidth = Bandwidth::a_little();
+    let (_directory, mut actuator) = actuator();
+    let process = ordinary(Process::asleep());
+    let task = process.task();
+    assert_eq!(actuator.boost(task, boost(3)), Ok(()));
+    reserve(&mut actuator, task, small());
+    assert!(actuator.boost(task, boost(3)).is_err());
+    release(&mut actuator, task);
+    assert_eq!(scheduling(task), DEFAULT);
+}
+
+#[test]
+fn a_boost_ends_with_its_giver_and_is_restored_after_a_kill() {
+    if !can_run("a_boost_ends_with_its_giver_and_is_restored_after_a_kill") {
+        return;
+    }
+    let (directory, mut actuator) = actuator();
+    let (kept, reniced) = (ordinary(Process::asleep()), ordinary(Process::asleep()));
+    for process in [&kept, &reniced] {
+        assert_eq!(actuator.boost(process.task(), boost(4)), Ok(()));
+    }
+    drop(actuator);
+    assert_eq!(scheduling(kept.task()), DEFAULT);
+    assert_eq!(directory.path().read_dir().unwrap().count(), 0);
+
+    let (directory, mut actuator) = crate::common::actuator();
+    for process in [&kept, &reniced] {
+        assert_eq!(actuator.boost(process.task(), boost(4)), Ok(()));
+    }
+    // As after a kill: nothing is given back, and the state file stays.
+    std::mem::forget(actuator);
+    let by_hand = with(1, 0, false);
+    by_hand.set(reniced.pid()).unwrap();
+    let report = restore(directory.path(), true).unwrap();
+    let outcome = |process: &Process| {
+        let found = report
+            .tasks
+            .iter()
+            .find(|(task, _)| *task == process.task());
+        found.map(|(_, outcome)| outcome.clone())
+    };
+    assert_eq!(outcome(&kept), Some(Outcome::Restored));
+    assert_eq!(outcome(&reniced), Some(Outcome::LeftAlone { now: by_hand }));
+    assert_eq!(
+        (scheduling(kept.task()), scheduling(reniced.task())),
+        (DEFAULT, by_hand)
+    );
+}

@@ -1,0 +1,314 @@
+//! Threads without a reservation that say they were late: what they deserve, put in force and taken back.
+
+use std::fmt;
+
+use onbeat_decide::notification::ordinary::{self, Ordinary};
+use onbeat_model::{Actuator, Boost, Instant, Mark, Refusal, Span, Task, TaskId};
+use serde::{Serialize, Serializer};
+
+use crate::controller::{Controller, Due};
+use crate::roster::Slot;
+use crate::thread::Relation;
+
+/// How often a thread that has been heard is looked at: its boost decays, and somebody may have changed it.
+const LOOK_EVERY: Span = Span::from_ms(100);
+/// Who deserves less than this deserves nothing.
+const NOTHING: f64 = 0.01;
+
+/// What was done about a boost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum BoostWhat {
+    /// The thread got one.
+    Boosted,
+    /// It got a larger or a smaller one.
+    BoostChanged,
+    /// It has again what it had before.
+    BoostEnded,
+    /// The actuator refused, and is not asked again for this thread.
+    BoostRefused,
+}
+
+/// Why.
+#[derive(Clone, Debug, PartialEq)]
+pub enum BoostWhy {
+    /// It says that it missed a deadline.
+    MissedDeadline,
+    /// Time has passed, and it slept less or more than before.
+    Decayed,
+    /// The same, and others are boosted too.
+    Shared,
+    /// It has a reservation instead.
+    Reserved,
+    /// onbeat ends.
+    Finished,
+    /// The actuator refused.
+    Refused(Refusal),
+}
+
+impl fmt::Display for BoostWhy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::MissedDeadline => f.write_str("it says that it missed a deadline"),
+            Self::Decayed => f.write_str("time passed, and it sleeps as much as it does"),
+            Self::Shared => f.write_str("boosts are shared by all that are boosted"),
+            Self::Reserved => f.write_str("it has a reservation instead"),
+            Self::Finished => f.write_str("onbeat ends"),
+            Self::Refused(refusal) => refusal.fmt(f),
+        }
+    }
+}
+
+/// One change of a thread's boost, or one that was not made.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct BoostEntry {
+    /// When, on the sensor's clock.
+    #[serde(rename = "at_ns")]
+    pub at: Instant,
+    /// The thread.
+    #[serde(flatten)]
+    pub task: Task,
+    /// What was done.
+    pub what: BoostWhat,
+    /// Why.
+    #[serde(serialize_with = "in_words")]
+    pub why: BoostWhy,
+    /// The boost until now.
+    pub old_boost: Option<Boost>,
+    /// The boost from now on; of a refusal, the one asked for.
+    pub new_boost: Option<Boost>,
+}
+
+fn in_words<S: Serializer>(why: &BoostWhy, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(why)
+}
+
+/// All threads that have been heard.
+#[derive(Debug, Default)]
+pub(crate) struct Boosts {
+    heard: u32,
+    /// The levels that they deserve in all.
+    deserved: f64,
+    pub(crate) boosted: u64,
+    journal: Vec<BoostEntry>,
+}
+
+/// A thread that has been heard.
+#[derive(Debug, Default)]
+pub(crate) struct Pleading {
+    judged: Ordinary,
+    /// What of its levels is in the sum of all.
+    counted: f64,
+    in_force: Option<Boost>,
+    was_boosted: bool,
+    refused: bool,
+    /// Whether it has been heard of since it was last looked at, and its CPU time then.
+    heard: bool,
+    executed: Option<Span>,
+}
+
+impl Boosts {
+    fn count(&mut self, pleading: &mut Pleading, now: Instant) {
+        let levels = pleading.seen(now).levels();
+        self.deserved += levels - std::mem::replace(&mut pleading.counted, levels);
+    }
+}
+
+impl Pleading {
+    /// It slept until `woke`, and has blocked again.
+    pub(crate) fn burst(&mut self, woke: Instant, blocked: Instant) {
+        self.judged.ready(woke, blocked);
+        self.heard = true;
+    }
+
+    /// Time has passed. One that was not heard of and has used CPU time is in a burst.
+    fn look(&mut self, now: Instant, executed: Option<Span>) {
+        let ran = self.executed.is_some() && executed > self.executed;
+        if !std::mem::take(&mut self.heard) && ran {
+            self.judged.ready(Instant::ZERO, now);
+        }
+        self.executed = executed;
+    }
+
+    /// How it stands at `now` if it has slept since it was last heard of. Perhaps it waits for a CPU instead: the next
+    /// that is heard of it will tell, so this is not kept.
+    fn seen(&self, now: Instant) -> Ordinary {
+        let mut seen = self.judged;
+        seen.asleep(now);
+        seen
+    }
+}
+
+impl<A: Actuator> Controller<A> {
+    /// The entries about boosts since this was last called.
+    pub fn boost_journal(&mut self) -> std::vec::Drain<'_, BoostEntry> {
+        self.boosts.journal.drain(..)
+    }
+
+    /// The thread says that it missed a deadline, and has no reservation that could be raised.
+    pub(crate) fn plead(&mut self, slot: Slot, mark: &Mark) {
+        let Some(thread) = self.threads.get_mut(slot).and_then(Option::as_mut) else {
+            return;
+        };
+        if thread.held.is_some() || matches!(thread.relation, Relation::TakenOver | Relation::Gone)
+        {
+            return;
+        }
+        if thread.pleading.is_none() {
+            self.boosts.heard += 1;
+            let at = mark.at + LOOK_EVERY;
+            self.timers.set(at, Due::Boost(mark.task));
+        }
+        let pleading = thread.pleading.get_or_insert_default();
+        pleading.judged.ready(mark.woke, mark.at);
+        pleading.heard = true;
+        pleading.judged.missed();
+        self.boosts.count(pleading, mark.at);
+        self.grant(slot, BoostWhy::MissedDeadline, mark.at);
+    }
+
+    /// The time to look at a thread that was heard has come.
+    pub(crate) fn look_at_boost(&mut self, task: TaskId, now: Instant, executed: Option<Span>) {
+        let Some(slot) = self.roster.find(task) else {
+            return;
+        };
+        let Some(thread) = self.threads.get_mut(slot).and_then(Option::as_mut) else {
+            return;
+        };
+        let Some(pleading) = &mut thread.pleading else {
+            return;
+        };
+        pleading.look(now, executed);
+        self.boosts.count(pleading, now);
+        if thread.held.is_some() {
+            // The reservation has taken the boost's place.
+            let old = pleading.in_force.take();
+            let task = thread.task;
+            if old.is_some() {
+                self.tell(
+                    task,
+                    BoostWhat::BoostEnded,
+                    BoostWhy::Reserved,
+                    (old, None),
+                    now,
+                );
+            }
+            self.stop_pleading(slot);
+            return;
+        }
+        self.grant(slot, BoostWhy::Decayed, now);
+        let pleading = self
+            .thread(slot)
+            .and_then(|thread| thread.pleading.as_ref());
+        let goes_on = pleading.is_some_and(|pleading| {
+            pleading.in_force.is_some() || pleading.seen(now).levels() > NOTHING
+        });
+        if goes_on {
+            self.timers.set(now + LOOK_EVERY, Due::Boost(task));
+        } else {
+            self.stop_pleading(slot);
+        }
+    }
+
+    /// Nothing is kept about the thread's notifications any more.
+    pub(crate) fn stop_pleading(&mut self, slot: Slot) {
+        let Some(pleading) = self.thread(slot).and_then(|thread| thread.pleading.take()) else {
+            return;
+        };
+        self.boosts.heard -= 1;
+        self.boosts.deserved -= pleading.counted;
+        if self.boosts.heard == 0 {
+            // What rounding has left.
+            self.boosts.deserved = 0.0;
+        }
+    }
+
+    /// Takes the thread's boost back, for onbeat ends.
+    pub(crate) fn end_boost(&mut self, slot: Slot, now: Instant) {
+        self.put_boost(slot, None, BoostWhy::Finished, now);
+        self.stop_pleading(slot);
+    }
+
+    /// Puts in force what the thread deserves now.
+    fn grant(&mut self, slot: Slot, why: BoostWhy, now: Instant) {
+        let dilution = ordinary::dilution(self.boosts.deserved, self.capacity.cpus);
+        let thread = self.threads.get(slot).and_then(Option::as_ref);
+        let Some(pleading) = thread.and_then(|thread| thread.pleading.as_ref()) else {
+            return;
+        };
+        let boost = pleading.seen(now).boost(dilution);
+        let why = match why {
+            BoostWhy::Decayed if dilution < 1.0 => BoostWhy::Shared,
+            why => why,
+        };
+        // Each of a flood of notifications asks for nothing new; at a look, it may be somebody else's turn.
+        if boost != pleading.in_force || why != BoostWhy::MissedDeadline {
+            self.put_boost(slot, boost, why, now);
+        }
+    }
+
+    fn put_boost(&mut self, slot: Slot, new: Option<Boost>, why: BoostWhy, now: Instant) {
+        let Some(thread) = self.threads.get_mut(slot).and_then(Option::as_mut) else {
+            return;
+        };
+        let task = thread.task;
+        let Some(pleading) = thread
+            .pleading
+            .as_mut()
+            .filter(|pleading| !pleading.refused)
+        else {
+            return;
+        };
+        let old = pleading.in_force;
+        if (old, new) == (None, None) {
+            return;
+        }
+        match self.actuator.boost(task.id, new) {
+            Ok(()) => {
+                pleading.in_force = new;
+                let first = new.is_some() && !std::mem::replace(&mut pleading.was_boosted, true);
+                self.boosts.boosted += u64::from(first);
+                let what = match (old, new) {
+                    (None, _) => BoostWhat::Boosted,
+                    (_, None) => BoostWhat::BoostEnded,
+                    _ => BoostWhat::BoostChanged,
+                };
+                if old != new {
+                    self.tell(task, what, why, (old, new), now);
+                }
+            }
+            Err(Refusal::Gone) => pleading.in_force = None,
+            Err(refusal @ Refusal::TakenOver { .. }) => {
+                pleading.in_force = None;
+                self.stop_pleading(slot);
+                self.yield_to_other(slot, Some(refusal), now);
+            }
+            Err(refusal) => {
+                pleading.in_force = None;
+                pleading.refused = true;
+                if refusal != Refusal::NoBoosts {
+                    let why = BoostWhy::Refused(refusal);
+                    self.tell(task, BoostWhat::BoostRefused, why, (old, new), now);
+                }
+            }
+        }
+    }
+
+    fn tell(
+        &mut self,
+        task: Task,
+        what: BoostWhat,
+        why: BoostWhy,
+        (old_boost, new_boost): (Option<Boost>, Option<Boost>),
+        at: Instant,
+    ) {
+        self.boosts.journal.push(BoostEntry {
+            at,
+            task,
+            what,
+            why,
+            old_boost,
+            new_boost,
+        });
+    }
+}

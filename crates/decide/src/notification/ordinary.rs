@@ -1,0 +1,113 @@
+//! What a missed deadline notification is worth to an ordinary thread, which has no reservation that could be raised: a
+//! bounded boost.
+//!
+//! After Banachowski, Wu and Brandt, sections 3.1.1 and 3.1.2, with a nice level for their tick of the
+//! quantum counter:
+//! 1. The boost grows with each notification, in proportion to the *block ratio*: the average share of its time that
+//!    the thread spent off the run queue.
+//! 2. It decays by itself, the faster the smaller the block ratio.
+//! 3. It is never more than [`MOST_LEVELS`] times the block ratio, so a thread that never blocks gets nothing, and a
+//!    flood of notifications no more than a few.
+//!
+//! By 3 a thread cannot have both, a boost and more of the CPU. One that is off the run queue for a share `r` of the time has
+//! `5 r` levels at most, each worth a factor of 1.25 in the kernel's weights, and beside one opponent it gets
+//! `(1 - r) w / (1 + w)` of a CPU with `w = 1.25^(5 r)`: a half for `r = 0`, and less for any other, even if levels are
+//! rounded. So a boost makes a thread sooner, and a cheater no richer. A thread that has slept enough to deserve much and
+//! then computes keeps that for as long as the average looks back. The other side: a thread that needs more than its fair
+//! share never sleeps under a scheduler that is fair at each moment, and gets nothing, as the paper says of a system
+//! that is overloaded; if it has a rhythm, it has a reservation instead. Several that are boosted share what one could have
+//! ([`dilution`]).
+
+use onbeat_model::{Boost, Instant, Span};
+
+/// So many nice levels for a thread that always sleeps.
+pub const MOST_LEVELS: f64 = 5.0;
+/// All that are boosted share so many levels for each CPU.
+pub const LEVELS_OF_A_CPU: f64 = 5.0;
+/// One who is boosted is given slices of this length, so that it need not wait for the end of a longer one.
+pub const SLICE: Span = Span::from_us(700);
+
+/// What one notification adds, in levels, for a thread that always sleeps.
+const STEP: f64 = 1.0;
+/// In which time the boost of a thread that always sleeps falls to half.
+const HALF_LIFE: Span = Span::from_secs(30);
+/// How far back the block ratio looks: an exponential average over time.
+const MEMORY: Span = Span::from_ms(500);
+/// The block ratio of who hardly sleeps counts as this in the decay.
+const LEAST_RATIO: f64 = 0.001;
+
+/// Judges the notifications of one ordinary thread. See the module for how.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Ordinary {
+    block_ratio: f64,
+    levels: f64,
+    /// Up to when sleep and decay are accounted for.
+    at: Instant,
+}
+
+impl Ordinary {
+    /// The thread slept until `woke`, and then was on a run queue until `until`; what is accounted for already does not
+    /// count again.
+    pub fn ready(&mut self, woke: Instant, until: Instant) {
+        if self.at == Instant::ZERO {
+            self.at = woke;
+        }
+        self.pass(woke, 1.0);
+        self.pass(until, 0.0);
+    }
+
+    /// It has been off the run queues up to now.
+    pub fn asleep(&mut self, until: Instant) {
+        self.pass(until, 1.0);
+    }
+
+    /// It says that it missed a deadline.
+    pub fn missed(&mut self) {
+        self.levels = (self.levels + STEP * self.block_ratio).min(self.most());
+    }
+
+    /// The boost that it deserves, where it has to share it: see [`dilution`].
+    #[must_use]
+    pub fn boost(&self, dilution: f64) -> Option<Boost> {
+        let levels = (self.levels * dilution.clamp(0.0, 1.0))
+            .round()
+            .min(MOST_LEVELS);
+        (levels >= 1.0).then_some(Boost {
+            levels: levels as u8,
+            slice: SLICE,
+        })
+    }
+
+    /// The levels that it deserves if it is alone.
+    #[must_use]
+    pub const fn levels(&self) -> f64 {
+        self.levels
+    }
+
+    fn most(&self) -> f64 {
+        MOST_LEVELS * self.block_ratio
+    }
+
+    /// The time up to `until` is over, and the thread was asleep (1) or not (0).
+    fn pass(&mut self, until: Instant, asleep: f64) {
+        let passed = until.since(self.at);
+        if passed.is_zero() {
+            return;
+        }
+        self.at = until;
+        let kept = (-passed.ratio(MEMORY)).exp();
+        self.block_ratio = asleep + (self.block_ratio - asleep) * kept;
+        let half_life = HALF_LIFE.scale(self.block_ratio.max(LEAST_RATIO));
+        self.levels = (self.levels * (-passed.ratio(half_life)).exp2()).min(self.most());
+    }
+}
+
+/// By what factor each boost shrinks if threads deserve `levels` in all, on so many CPUs.
+#[must_use]
+pub fn dilution(levels: f64, cpus: u32) -> f64 {
+    let room = LEVELS_OF_A_CPU * f64::from(cpus.max(1));
+    if levels > room { room / levels } else { 1.0 }
+}
+
+#[cfg(test)]
+mod tests;

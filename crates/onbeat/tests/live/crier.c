@@ -1,0 +1,43 @@
+/*
+ * A program without a rhythm that cries: crier sleeps|floods
+ * "sleeps" computes a little, says that it was late, and sleeps for any time up to 20 ms; from SIGUSR1 on it
+ * is as the other. "floods" says that it was late as often as it can, and never blocks.
+ */
+#define _GNU_SOURCE
+#include <onbeat/mdn.h>
+#include <signal.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+static volatile sig_atomic_t floods;
+
+static void flood(int signal)
+{
+	(void)signal;
+	floods = 1;
+}
+
+int main(int argc, char **argv)
+{
+	uint64_t random = 88172645463325252u;
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	signal(SIGUSR1, flood);
+	/* Whatever the test was started with. */
+	setpriority(PRIO_PROCESS, 0, 0);
+	floods = argc > 1 && !strcmp(argv[1], "floods");
+	while (!floods) {
+		for (volatile int turn = 0; turn < 100000; turn++)
+			;
+		onbeat_mdn();
+		random ^= random << 13;
+		random ^= random >> 7;
+		random ^= random << 17;
+		usleep(random % 20000);
+	}
+	for (;;)
+		onbeat_mdn();
+}
