@@ -7,6 +7,7 @@
 use onbeat_decide::supervisor::{Limits, Request};
 use onbeat_model::{Actuator, Bandwidth, Instant, Refusal, Reservation, Span, Task, TaskId};
 
+use crate::boosts::BoostWhy;
 use crate::controller::{Controller, Due, LOOK_AT_FIXED};
 use crate::roster::Slot;
 use crate::thread::{Relation, Terms};
@@ -167,6 +168,7 @@ impl<A: Actuator> Controller<A> {
             thread.stop_listening();
         }
         self.withdraw(slot, Why::Untracked, now);
+        self.end_boost(slot, BoostWhy::Untracked, now);
         self.dismiss(slot, now);
     }
 

@@ -40,6 +40,8 @@ pub enum BoostWhy {
     Shared,
     /// It has a reservation instead.
     Reserved,
+    /// Nobody asks any more that it be kept on the beat.
+    Untracked,
     /// onbeat ends.
     Finished,
     /// The actuator refused.
@@ -53,6 +55,7 @@ impl fmt::Display for BoostWhy {
             Self::Decayed => f.write_str("time passed, and it sleeps as much as it does"),
             Self::Shared => f.write_str("boosts are shared by all that are boosted"),
             Self::Reserved => f.write_str("it has a reservation instead"),
+            Self::Untracked => f.write_str("it is no longer to be kept on the beat"),
             Self::Finished => f.write_str("onbeat ends"),
             Self::Refused(refusal) => refusal.fmt(f),
         }
@@ -164,7 +167,7 @@ impl<A: Actuator> Controller<A> {
         pleading.heard = true;
         pleading.judged.missed();
         self.boosts.count(pleading, mark.at);
-        self.grant(slot, BoostWhy::MissedDeadline, mark.at);
+        self.deserve(slot, BoostWhy::MissedDeadline, mark.at);
     }
 
     /// The time to look at a thread that was heard has come.
@@ -196,7 +199,7 @@ impl<A: Actuator> Controller<A> {
             self.stop_pleading(slot);
             return;
         }
-        self.grant(slot, BoostWhy::Decayed, now);
+        self.deserve(slot, BoostWhy::Decayed, now);
         let pleading = self
             .thread(slot)
             .and_then(|thread| thread.pleading.as_ref());
@@ -223,14 +226,14 @@ impl<A: Actuator> Controller<A> {
         }
     }
 
-    /// Takes the thread's boost back, for onbeat ends.
-    pub(crate) fn end_boost(&mut self, slot: Slot, now: Instant) {
-        self.put_boost(slot, None, BoostWhy::Finished, now);
+    /// Takes the thread's boost back for good.
+    pub(crate) fn end_boost(&mut self, slot: Slot, why: BoostWhy, now: Instant) {
+        self.put_boost(slot, None, why, now);
         self.stop_pleading(slot);
     }
 
     /// Puts in force what the thread deserves now.
-    fn grant(&mut self, slot: Slot, why: BoostWhy, now: Instant) {
+    fn deserve(&mut self, slot: Slot, why: BoostWhy, now: Instant) {
         let dilution = ordinary::dilution(self.boosts.deserved, self.capacity.cpus);
         let thread = self.threads.get(slot).and_then(Option::as_ref);
         let Some(pleading) = thread.and_then(|thread| thread.pleading.as_ref()) else {

@@ -9,7 +9,7 @@ use onbeat_model::{
     TaskId,
 };
 
-use crate::boosts::Boosts;
+use crate::boosts::{BoostWhy, Boosts};
 use crate::claims::Claims;
 use crate::ended::Ended;
 
@@ -368,7 +368,7 @@ impl<A: Actuator> Controller<A> {
             thread.finish_job();
             let report = ThreadReport::of(thread, false, now);
             self.withdraw(slot, Why::Finished, now);
-            self.end_boost(slot, now);
+            self.end_boost(slot, BoostWhy::Finished, now);
             match report {
                 Some(report) => reports.push(report),
                 None => left_alone += 1,

@@ -47,7 +47,7 @@ impl Fault {
             }
             Refusal::TakenOver { .. } => Self::TakenOver(text),
             Refusal::Gone => Self::NoSuchTask(format!("there is no task {tid} any more")),
-            Refusal::Settling { .. } | Refusal::NoSpeeds | Refusal::Other(_) => Self::Failed(text),
+            _ => Self::Failed(text),
         }
     }
 }

@@ -10,7 +10,7 @@ fn cries(script: &mut Script, tid: u32, (from, until): (Instant, Instant)) {
     let mut noise = Noise(u64::from(tid));
     let (mut woke, mut executed) = (from, Span::ZERO);
     while woke < until {
-        executed = executed + ms(3);
+        executed += ms(3);
         let ended = woke + ms(3) + Span::from_us(10);
         script.says(tid, Said::MissedDeadline, ended, (woke, executed));
         script.burst(tid, woke, ms(3));
@@ -123,11 +123,11 @@ fn many_that_cry_share_what_one_could_have() {
     let ran = play_here(script);
     let until = at_ms(5500);
     let levels = |tid: u32| {
-        let of = ran
+        let mut of = ran
             .boosts
             .iter()
             .filter(|entry| entry.task.id.tid == tid && entry.at < until);
-        of.last()
+        of.next_back()
             .and_then(|entry| entry.new_boost)
             .map_or(0, |boost| u32::from(boost.levels))
     };

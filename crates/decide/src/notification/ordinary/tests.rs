@@ -69,7 +69,8 @@ fn shares(threads: &mut [Thread], (from, to): (u64, u64)) -> Vec<f64> {
         let all: f64 = threads
             .iter()
             .zip(&wants)
-            .filter_map(|(thread, wants)| wants.then(|| weight(thread)))
+            .filter(|(_, wants)| **wants)
+            .map(|(thread, _)| weight(thread))
             .sum();
         now = now + STEP;
         for (thread, wants) in threads.iter_mut().zip(wants) {
