@@ -11,6 +11,7 @@ mod demands;
 mod frequency_switch;
 mod lock_time;
 mod machine;
+mod mdn;
 mod media;
 mod notification_latency;
 mod period_detection;
@@ -88,6 +89,12 @@ enum Experiment {
     WakeupsVsSyscalls(wakeups_vs_syscalls::Args),
     /// A fall of the CPU's frequency under a periodic task (LFS++, Fig. 10); in virtual time
     FrequencySwitch(frequency_switch::Args),
+    /// Missed deadlines with and without notifications of them (MDN, the tables of section 4)
+    MdnDeadlines(mdn::DeadlinesArgs),
+    /// How far programs get with and without notifications (MDN, Fig. 5, 6, 8, 9 and 10)
+    MdnProgress(mdn::ProgressArgs),
+    /// What a program gains that notifies without reason (MDN, Fig. 7)
+    MdnCheaters(mdn::CheatersArgs),
     /// How late libonbeat notifies a violation (timing exceptions, Fig. 3 to 6)
     NotificationLatency(notification_latency::Args),
 }
@@ -128,6 +135,9 @@ fn run(cli: Cli) -> anyhow::Result<()> {
         Experiment::PeriodDetection(args) => period_detection::run(&machine, &args),
         Experiment::WakeupsVsSyscalls(args) => wakeups_vs_syscalls::run(&machine, &args),
         Experiment::FrequencySwitch(args) => frequency_switch::run(&machine, &args),
+        Experiment::MdnDeadlines(args) => mdn::run_deadlines(&machine, &args),
+        Experiment::MdnProgress(args) => mdn::run_progress(&machine, &args),
+        Experiment::MdnCheaters(args) => mdn::run_cheaters(&machine, &args),
         Experiment::NotificationLatency(args) => notification_latency::run(&machine, &args),
     }
 }

@@ -33,8 +33,8 @@ struct berate_params {
 	{                                                                    \
 		.quantum_ns = 60 * POLICY_NS_PER_MS, .mdn = 1, .inertia = 4, \
 		.boost = { .average_ns = 500 * POLICY_NS_PER_MS,             \
-			   .step = BOOST_ONE,                                \
-			   .most = BOOST_ONE,                                \
+			   .step = 2 * BOOST_ONE,                            \
+			   .most = 2 * BOOST_ONE,                            \
 			   .decay_ns = 6000 * POLICY_NS_PER_MS },            \
 	}
 

@@ -11,8 +11,9 @@
  *
  * A task that is late does not block, but begins the next job at once, and the next measurement is of two
  * periods or more. A notification says when that happened, and stands for the entry that did not.
- * It cannot make the measured period shorter, it counts only near the end of a period that is known, and
- * only so many times before the task must really block: who lies gains nothing.
+ * It cannot make the measured period shorter, it counts only near the end of a period that was established
+ * before, and only so many times before the task must really block: who lies has no more than the deadlines that it
+ * earned.
  */
 #ifndef ONBEAT_BEST_POLICY_H
 #define ONBEAT_BEST_POLICY_H
@@ -38,7 +39,7 @@ struct best_params {
 	u64 longest_run_ns;
 	/* A notification counts up to this part of the period, of 1024, before or after its end. */
 	u64 window;
-	/* So many notifications in a row count for a task that does not block meanwhile. */
+	/* So many notifications in a row count of a task that does not block meanwhile. */
 	u64 patience;
 };
 
@@ -47,7 +48,7 @@ struct best_params {
 	{                                                                                     \
 		.mdn = 1, .confident = 768, .inertia = 4,                                     \
 		.interactive_ns = 100 * POLICY_NS_PER_MS, .batch_ns = 600 * POLICY_NS_PER_MS, \
-		.longest_run_ns = 60 * POLICY_NS_PER_MS, .window = 512, .patience = 32,       \
+		.longest_run_ns = 60 * POLICY_NS_PER_MS, .window = 256, .patience = 32,       \
 	}
 
 struct best_machine {
@@ -70,6 +71,8 @@ struct best_task {
 	u64 batch;
 	/* How many notifications counted since it last blocked. */
 	u64 notified;
+	/* It has been well-behaved: its period was established. */
+	u64 known;
 };
 
 static inline void best_renice(const struct best_params *params, struct best_machine *machine,
@@ -94,6 +97,7 @@ static inline void best_join(const struct best_params *params, struct best_machi
 	task->ran_ns = 0;
 	task->batch = 0;
 	task->notified = 0;
+	task->known = 0;
 }
 
 static inline void best_leave(const struct best_params *params, struct best_machine *machine,
@@ -134,6 +138,8 @@ static inline void best_measured(const struct best_params *params, struct best_t
 	off = policy_min(off * BEST_SURE / period_ns, BEST_SURE);
 	task->confidence = best_averaged(params, task->confidence, BEST_SURE - off);
 	task->period_ns = policy_max(best_averaged(params, period_ns, measured_ns), 1);
+	if (best_is_well_behaved(params, task))
+		task->known = 1;
 }
 
 /* A period begins now, as far as the scheduler can tell. */
@@ -158,6 +164,7 @@ static inline void best_wakeup(const struct best_params *params, struct best_mac
 	if (measured_ns > BEST_LONGEST_NS) {
 		task->period_ns = 0;
 		task->confidence = 0;
+		task->known = 0;
 	} else if (task->entered_ns > 0 && measured_ns > 0) {
 		best_measured(params, task, measured_ns);
 	}
@@ -239,17 +246,17 @@ static inline bool best_mdn(const struct best_params *params, struct best_machin
 			    struct best_task *task, u64 now_ns)
 {
 	u64 since_ns = policy_minus(now_ns, task->entered_ns);
-	u64 window_ns = task->period_ns / BEST_SURE * params->window;
+	u64 window_ns = task->period_ns * params->window / BEST_SURE;
 
-	if (!params->mdn || !best_is_well_behaved(params, task) ||
-	    task->notified >= params->patience)
+	if (!params->mdn || !task->known || since_ns + window_ns < task->period_ns)
 		return false;
-	if (since_ns + window_ns < task->period_ns || since_ns > task->period_ns + window_ns)
+	/* The next period begins now, and is measured from here whether this one counts or not. */
+	task->entered_ns = now_ns;
+	if (since_ns > task->period_ns + window_ns || task->notified >= params->patience)
 		return false;
 	task->notified += 1;
 	policy_add(&machine->heard, 1);
 	best_measured(params, task, policy_max(since_ns, task->period_ns));
-	task->entered_ns = now_ns;
 	best_new_deadline(params, task, now_ns);
 	return true;
 }

@@ -4,8 +4,8 @@
  *
  * Section 3.1 of "Missed Deadline Notification in Best-effort Schedulers". A task's block ratio is the average
  * part of time that it spends out of the run queue. A notification adds to mdn_nice in proportion to
- * it, and mdn_nice goes back to zero with time, the faster the lower the ratio is: only who uses the CPU
- * sparingly can keep a boost, and who never blocks gets none.
+ * it, up to a limit in proportion to it, and mdn_nice goes back to zero with time, the faster the lower the ratio
+ * is: only who uses the CPU sparingly can keep a boost, and who never blocks gets none.
  *
  * The ratio here is averaged over time, not over wakeups, and is brought up to date whenever it is used. Averaged
  * over wakeups, it would stay where it was in a task that wakes no more because it has become CPU-bound.
@@ -27,9 +27,9 @@ struct boost_params {
 	u64 average_ns;
 	/* What one notification adds at a block ratio of one, as part of the task's own quantum. */
 	u64 step;
-	/* The most that notifications can add, as part of the task's own quantum. */
+	/* The most that notifications can add at a block ratio of one, as part of the task's own quantum. */
 	u64 most;
-	/* How long the boost of a whole quantum lasts at a block ratio of one; at most a minute. */
+	/* How long the boost of a whole quantum lasts at a block ratio of one; at most four minutes. */
 	u64 decay_ns;
 };
 
@@ -70,12 +70,14 @@ static inline void boost_count(const struct boost_params *params, struct boost *
 	}
 }
 
-/* Lets the extra decay up to now, at the ratio as it is. */
+/* Lets the extra decay up to now, at the ratio as it is; it is never more than the ratio is worth. */
 static inline void boost_decay(const struct boost_params *params, struct boost *boost, u64 now_ns)
 {
 	u64 span = policy_minus(now_ns, boost->decayed_ns);
 	u64 lasts = policy_max(params->decay_ns / BOOST_ONE * boost->block_ratio, 1);
+	u64 most = params->most * boost->block_ratio / BOOST_ONE;
 
+	boost->extra = policy_min(boost->extra, most);
 	/* It would be rounded to nothing; a flood of notifications must not stop the decay. */
 	if (span < BOOST_LEAST_NS)
 		return;
@@ -90,13 +92,14 @@ static inline void boost_decay(const struct boost_params *params, struct boost *
 static inline bool boost_notified(const struct boost_params *params, struct boost *boost,
 				  u64 now_ns)
 {
-	u64 more;
+	u64 most, more;
 
 	if (policy_minus(now_ns, boost->counted_ns) >= BOOST_LEAST_NS)
 		boost_count(params, boost, false, now_ns);
 	boost_decay(params, boost, now_ns);
+	most = params->most * boost->block_ratio / BOOST_ONE;
 	more = params->step * boost->block_ratio / BOOST_ONE;
-	boost->extra = policy_min(boost->extra + more, params->most);
+	boost->extra = policy_min(boost->extra + more, most);
 	return more > 0;
 }
 

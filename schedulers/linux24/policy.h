@@ -42,10 +42,10 @@ struct linux24_params {
 #define LINUX24_PARAMS_DEFAULT                                                                   \
 	{                                                                                        \
 		.tick_ns = 10 * POLICY_NS_PER_MS, .quantum_ns = 60 * POLICY_NS_PER_MS, .mdn = 1, \
-		.boost = { .average_ns = 500 * POLICY_NS_PER_MS,                                 \
-			   .step = 4 * BOOST_ONE,                                                \
-			   .most = 2 * BOOST_ONE,                                                \
-			   .decay_ns = 60000 * POLICY_NS_PER_MS },                               \
+		.boost = { .average_ns = 400 * POLICY_NS_PER_MS,                                 \
+			   .step = 8 * BOOST_ONE,                                                \
+			   .most = 4 * BOOST_ONE,                                                \
+			   .decay_ns = 120000 * POLICY_NS_PER_MS },                              \
 	}
 
 struct linux24_machine {

@@ -66,3 +66,6 @@ impl shim::Named for Named {
         unsafe { &onbeat_berate }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -58,6 +58,8 @@ pub struct Task {
     pub batch: u64,
     /// How many notifications counted since it last blocked.
     pub notified: u64,
+    /// It has been well-behaved: its period was established.
+    pub known: u64,
 }
 
 /// A confidence of one.
@@ -78,3 +80,6 @@ impl shim::Named for Named {
         unsafe { &onbeat_best }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -12,9 +12,9 @@ pub struct BoostParams {
     /// What one notification adds at a block ratio of one, in parts of the task's own quantum ([`ONE`] is
     /// all of it).
     pub step: u64,
-    /// The most that notifications can add, likewise; at most 16 quanta.
+    /// The most that notifications can add at a block ratio of one, likewise; at most 16 quanta.
     pub most: u64,
-    /// How long the boost of a whole quantum lasts at a block ratio of one; at most a minute.
+    /// How long the boost of a whole quantum lasts at a block ratio of one; at most four minutes.
     pub decay_ns: u64,
 }
 

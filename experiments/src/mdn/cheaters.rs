@@ -1,0 +1,258 @@
+//! What a program gains that says `mdn()` without reason: Fig. 7 of the paper, and worse.
+
+use onbeat_model::{Instant, Span};
+use onbeat_sim::workload::{Arrival, Demand, Film, Notifies};
+use onbeat_sim::{Work, Workload};
+use serde::Serialize;
+use serde_json::json;
+
+use super::deadlines::VARIATION;
+use super::paper::Program;
+use super::progress::{misses, progress};
+use super::simulated::{Film24, run as simulate, workload};
+use super::{Outcome, Scheduler};
+use crate::machine::Machine;
+use crate::plot::{Axis, Corner, Figure, Line, Look};
+use crate::results::{Ran, Table, publish};
+
+const NAME: &str = "mdn-cheaters";
+
+/// What it is run with.
+#[derive(Debug, Default, clap::Args)]
+pub(crate) struct Args {
+    /// Runs, each with other films
+    #[arg(long, value_name = "N", default_value_t = 3,
+          value_parser = clap::value_parser!(u64).range(1..=100))]
+    runs: u64,
+}
+
+/// How long a run lasts; when the cheaters begin to cheat; and from when on they are judged, when what they had
+/// earned before is forgotten.
+const SECONDS: u64 = 30;
+const CHANGE: u64 = 15;
+const SETTLED: usize = 20;
+
+/// Who cheats, and how.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+enum Case {
+    /// From 50% to 80%, notifying a thousand times a second of its computing.
+    Fig7a,
+    /// From 40% to CPU-bound, likewise.
+    Fig7b,
+    /// CPU-bound from the begin, with a million notifications a second.
+    Flood,
+    /// The cheater of Fig. 7 (b) with a million a second.
+    FloodAfterAPeriod,
+    /// Jobs at random that need 40%, a thousand notifications a second.
+    WithoutAPeriod,
+    /// Four of Fig. 7 (b), from 15% each.
+    Many,
+}
+
+impl Case {
+    const ALL: [Self; 6] = [
+        Self::Fig7a,
+        Self::Fig7b,
+        Self::Flood,
+        Self::FloodAfterAPeriod,
+        Self::WithoutAPeriod,
+        Self::Many,
+    ];
+
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Fig7a => "Fig. 7 (a): 50%, then 80% and 1000/s",
+            Self::Fig7b => "Fig. 7 (b): 40%, then CPU-bound and 1000/s",
+            Self::Flood => "CPU-bound, 1,000,000/s",
+            Self::FloodAfterAPeriod => "40%, then CPU-bound and 1,000,000/s",
+            Self::WithoutAPeriod => "random jobs of 40%, 1000/s",
+            Self::Many => "four from 15% to CPU-bound, 1000/s each",
+        }
+    }
+
+    /// How many cheat, and how many CPU-bound programs are beside them.
+    const fn programs(self) -> (usize, usize) {
+        match self {
+            Self::Fig7a | Self::Flood | Self::WithoutAPeriod => (1, 1),
+            Self::Fig7b | Self::FloodAfterAPeriod => (1, 2),
+            Self::Many => (4, 2),
+        }
+    }
+
+    /// What a cheater does, or where it does not lie, the same without a notification.
+    fn cheater(self, film: Film24, place: u64, lies: bool) -> Workload {
+        let change = Instant::ZERO + Span::from_secs(CHANGE);
+        let cries = |each: Span| match lies {
+            true => Notifies::Every(Work::at_full_speed(each)),
+            false => Notifies::Never,
+        };
+        let (thousand, million) = (cries(Span::from_ms(1)), cries(Span::from_us(1)));
+        let when_late = if lies {
+            Notifies::WhenLate
+        } else {
+            Notifies::Never
+        };
+        let srt = |permille, notifies| workload(Program::Srt(25, permille), film, place, notifies);
+        let bound = |notifies| workload(Program::CpuBound, film, place, notifies);
+        match self {
+            Self::Fig7a => srt(500, when_late).then(change, srt(800, thousand)),
+            Self::Fig7b => srt(400, when_late).then(change, bound(thousand)),
+            Self::Flood => bound(million),
+            Self::FloodAfterAPeriod => srt(400, when_late).then(change, bound(million)),
+            Self::WithoutAPeriod => {
+                let arrival = Arrival::Poisson {
+                    mean: Span::from_ms(40),
+                    last: Instant::ZERO,
+                };
+                let frames = Film::of_seed(film.seed).varied(film.variation);
+                let demand = Demand::Decoder(Span::from_ms(16), frames);
+                Workload::new(arrival, demand)
+                    .notifying(thousand)
+                    .seeded(film.seed, place)
+            }
+            Self::Many => srt(150, when_late).then(change, bound(thousand)),
+        }
+    }
+
+    fn run(self, scheduler: Scheduler, film: Film24, lies: bool) -> Vec<Outcome> {
+        let (cheaters, bound) = self.programs();
+        let cheaters = (0..cheaters as u64).map(|place| self.cheater(film, place, lies));
+        let bound = (0..bound).map(|_| workload(Program::CpuBound, film, 0, Notifies::Never));
+        let programs = cheaters.chain(bound).collect();
+        simulate(scheduler, programs, Span::from_secs(SECONDS))
+    }
+}
+
+/// What a cheater had of the CPU, in percent, in the mean of all runs and cheaters.
+#[derive(Clone, Copy, Debug, Serialize)]
+struct Gain {
+    case: Case,
+    scheduler: Scheduler,
+    /// An equal part for each program.
+    fair: f64,
+    /// In the five seconds after it began to cheat, without a notification and with them.
+    honest_at_first: f64,
+    lying_at_first: f64,
+    /// From then on.
+    honest: f64,
+    lying: f64,
+}
+
+/// Runs each case with and without the notifications, and publishes what they were good for.
+pub(crate) fn run(machine: &Machine, args: &Args) -> anyhow::Result<()> {
+    let mut gains = Vec::new();
+    for case in Case::ALL {
+        for scheduler in Scheduler::ALL {
+            machine.go_on()?;
+            gains.push(gain(case, scheduler, args.runs));
+        }
+    }
+    for (letter, case) in [('a', Case::Fig7a), ('b', Case::Fig7b)] {
+        draw(machine, letter, case)?;
+    }
+    let ran = Ran::Computed(format!(
+        "the simulated machine, {} runs of {SECONDS} s for each figure",
+        args.runs
+    ));
+    let paper = json!({
+        "source": "Banachowski, Wu and Brandt, Fig. 7",
+        "a": "the anti-cheat mechanism does not allow it to gain more resources",
+        "b": "its progress is quickly set to the same rate as that of the other CPU-bound tasks",
+    });
+    publish(machine.out(), &ran, NAME, &table(&gains), &gains, paper)
+}
+
+fn gain(case: Case, scheduler: Scheduler, runs: u64) -> Gain {
+    let (cheaters, bound) = case.programs();
+    let mut gain = Gain {
+        case,
+        scheduler,
+        fair: 100.0 / (cheaters + bound) as f64,
+        honest_at_first: 0.0,
+        lying_at_first: 0.0,
+        honest: 0.0,
+        lying: 0.0,
+    };
+    for seed in 1..=runs {
+        let film = Film24 {
+            seed,
+            variation: VARIATION,
+        };
+        for lies in [false, true] {
+            let outcomes = case.run(scheduler, film, lies);
+            let mean = |from, to| {
+                let cheaters = outcomes.iter().take(cheaters);
+                let sum: f64 = cheaters.map(|outcome| outcome.cpu_percent(from, to)).sum();
+                sum / case.programs().0 as f64 / runs as f64
+            };
+            let (first, then) = match lies {
+                false => (&mut gain.honest_at_first, &mut gain.honest),
+                true => (&mut gain.lying_at_first, &mut gain.lying),
+            };
+            *first += mean(CHANGE as usize, SETTLED);
+            *then += mean(SETTLED, SECONDS as usize);
+        }
+    }
+    gain
+}
+
+fn draw(machine: &Machine, letter: char, case: Case) -> anyhow::Result<()> {
+    let film = Film24 {
+        seed: 1,
+        variation: VARIATION,
+    };
+    let outcomes = case.run(Scheduler::Linux24, film, true);
+    let (cheaters, _) = case.programs();
+    let name = |place: usize| {
+        if place < cheaters {
+            "cheater"
+        } else {
+            "CPU-bound"
+        }
+    };
+    let mut lines: Vec<Line> = outcomes
+        .iter()
+        .enumerate()
+        .map(|(place, outcome)| Line::new(name(place), Look::Straight, progress(outcome)))
+        .collect();
+    lines.extend(
+        outcomes
+            .iter()
+            .take(cheaters)
+            .map(|outcome| Line::new("missed deadline", Look::Points, misses(outcome))),
+    );
+    let figure = Figure {
+        title: format!("Fig. 7 ({letter}): Linux 2.4, it cheats from second 15 on"),
+        x: Axis::linear("time, s", 0.0..SECONDS as f64),
+        y: Axis::linear("progress: CPU time, s", -1.0..16.0),
+        lines,
+        names: Corner::UpperLeft,
+    };
+    figure.draw(machine.out(), &format!("{NAME}-fig7{letter}"))
+}
+
+fn table(gains: &[Gain]) -> Table {
+    let mut table = Table::new([
+        "cheater's part of the CPU",
+        "scheduler",
+        "fair",
+        "s 15-20, silent",
+        "lying",
+        "s 20-30, silent",
+        "lying",
+    ]);
+    let percent = |part: f64| format!("{part:.1}%");
+    for gain in gains {
+        table.row([
+            gain.case.name().to_owned(),
+            gain.scheduler.name().to_owned(),
+            percent(gain.fair),
+            percent(gain.honest_at_first),
+            percent(gain.lying_at_first),
+            percent(gain.honest),
+            percent(gain.lying),
+        ]);
+    }
+    table
+}

@@ -1,0 +1,81 @@
+//! Section 4 of the paper on missed deadline notification: its programs under its three schedulers, and under
+//! what a kernel has today, on the simulated machine.
+
+mod cheaters;
+mod deadlines;
+mod paper;
+mod progress;
+mod simulated;
+
+use onbeat_model::{Instant, Span};
+use serde::Serialize;
+
+pub(crate) use cheaters::{Args as CheatersArgs, run as run_cheaters};
+pub(crate) use deadlines::{Args as DeadlinesArgs, run as run_deadlines};
+pub(crate) use progress::{Args as ProgressArgs, run as run_progress};
+
+/// A scheduler, with or without onbeat's main loop.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Scheduler {
+    Linux24,
+    Best,
+    Berate,
+    /// The kernel's own, with its slice of 0.7 ms on one CPU.
+    Eevdf,
+    /// The same where each task asks for a slice of 0.1 ms, the shortest that the kernel gives.
+    EevdfShort,
+    /// EEVDF, and onbeat's main loop on top.
+    Onbeat,
+}
+
+impl Scheduler {
+    pub(crate) const ALL: [Self; 6] = [
+        Self::Linux24,
+        Self::Best,
+        Self::Berate,
+        Self::Eevdf,
+        Self::EevdfShort,
+        Self::Onbeat,
+    ];
+
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Linux24 => "Linux 2.4",
+            Self::Best => "BEST",
+            Self::Berate => "BeRate",
+            Self::Eevdf => "EEVDF",
+            Self::EevdfShort => "EEVDF, 0.1 ms",
+            Self::Onbeat => "onbeat",
+        }
+    }
+}
+
+/// How often the CPU time of each program is noted.
+const SAMPLE: Span = Span::from_ms(100);
+
+/// What became of a program.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Outcome {
+    /// When each job was due, and when it was done.
+    pub(crate) jobs: Vec<(Instant, Instant)>,
+    /// The CPU time it had in each [`SAMPLE`] of the run.
+    pub(crate) cpu: Vec<Span>,
+}
+
+impl Outcome {
+    /// The jobs that were late, in percent.
+    pub(crate) fn missed_percent(&self) -> f64 {
+        let missed = self.jobs.iter().filter(|(due, done)| done > due).count();
+        100.0 * missed as f64 / self.jobs.len().max(1) as f64
+    }
+
+    /// Its part of the CPU from one second to another, in percent.
+    pub(crate) fn cpu_percent(&self, from_s: usize, to_s: usize) -> f64 {
+        let samples = |seconds: usize| seconds * 10;
+        let (from, to) = (samples(from_s), samples(to_s).min(self.cpu.len()));
+        let had: Span = self.cpu.get(from..to).into_iter().flatten().copied().sum();
+        let all = SAMPLE * (to.saturating_sub(from).max(1) as u64);
+        100.0 * had.as_ns() as f64 / all.as_ns() as f64
+    }
+}

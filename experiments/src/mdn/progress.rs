@@ -1,0 +1,306 @@
+//! How far each program gets: Fig. 5, 6, 8 and 10 of the paper, and the period that BEST measures, its Fig. 9.
+
+use onbeat_model::{Instant, Span};
+use onbeat_sim::workload::Notifies;
+use serde::Serialize;
+use serde_json::json;
+
+use super::deadlines::{VARIATION, once};
+use super::paper::{HALF, MORE_THAN_HALF, Mix, OVERLOAD, THIRDS};
+use super::simulated::{Film24, run_best, workload};
+use super::{Outcome, SAMPLE, Scheduler};
+use crate::machine::Machine;
+use crate::plot::{Axis, Corner, Figure, Line, Look};
+use crate::results::{Ran, Table, publish};
+
+const NAME: &str = "mdn-progress";
+
+/// What it is run with.
+#[derive(Debug, Default, clap::Args)]
+pub(crate) struct Args {
+    /// For how long a run lasts, in virtual time
+    #[arg(long, value_name = "SECONDS", default_value_t = 30,
+          value_parser = clap::value_parser!(u64).range(1..=1000))]
+    seconds: u64,
+    /// Which films
+    #[arg(long, value_name = "SEED", default_value_t = 1)]
+    seed: u64,
+}
+
+const FIGURES: [(u32, Scheduler, Mix); 4] = [
+    (5, Scheduler::Linux24, HALF),
+    (6, Scheduler::Linux24, THIRDS),
+    (8, Scheduler::Best, OVERLOAD),
+    (10, Scheduler::Berate, MORE_THAN_HALF),
+];
+
+/// How steady the progress of a program is, and how well BEST knows its period.
+#[derive(Debug, Serialize)]
+struct Steadiness {
+    figure: u32,
+    mdn: bool,
+    program: String,
+    missed_percent: f64,
+    cpu_percent: f64,
+    /// The least CPU time that it had in any second, as a share of the mean.
+    worst_second_percent: f64,
+}
+
+/// What BEST knows of a program's period in the course of a run.
+#[derive(Debug, Serialize)]
+struct Known {
+    mdn: bool,
+    program: String,
+    runs: u64,
+    /// The part of the time in which the measured period is within a quarter of the true one.
+    right_percent: f64,
+    /// The part of the time in which the program is taken to be periodic.
+    well_behaved_percent: f64,
+    /// How far the measured period is from the true one, in the mean.
+    off_ms: f64,
+}
+
+/// Runs what the figures show, draws them, and publishes how steady the progress is.
+pub(crate) fn run(machine: &Machine, args: &Args) -> anyhow::Result<()> {
+    let film = Film24 {
+        seed: args.seed,
+        variation: VARIATION,
+    };
+    let mut steadiness = Vec::new();
+    for (figure, scheduler, mix) in FIGURES {
+        for (letter, notifies) in [('a', Notifies::Never), ('b', Notifies::WhenLate)] {
+            let outcomes = once(scheduler, mix, film, notifies, args.seconds);
+            let mdn = notifies != Notifies::Never;
+            draw(
+                machine,
+                figure,
+                letter,
+                scheduler,
+                mix,
+                &outcomes,
+                args.seconds,
+            )?;
+            for (program, outcome) in mix.programs.iter().zip(&outcomes) {
+                steadiness.push(Steadiness {
+                    figure,
+                    mdn,
+                    program: program.name(),
+                    missed_percent: outcome.missed_percent(),
+                    cpu_percent: outcome.cpu_percent(0, args.seconds as usize),
+                    worst_second_percent: worst_second(outcome, args.seconds as usize),
+                });
+            }
+        }
+    }
+    let mut known = Vec::new();
+    for notifies in [Notifies::Never, Notifies::WhenLate] {
+        draw_periods(machine, notifies, film, args.seconds)?;
+        for place in [0, 1] {
+            known.push(knowledge(notifies, place, args.seconds));
+        }
+    }
+    let ran = Ran::Computed(format!(
+        "the simulated machine, one run of {} s for each figure, film {}",
+        args.seconds, args.seed
+    ));
+    let paper = json!({
+        "source": "Banachowski, Wu and Brandt, Fig. 5, 6, 8, 9 and 10",
+        "fig5_missed_percent": [8, "a few"],
+        "fig6_missed": ["more than 2%", "at most 2 deadlines"],
+        "fig8": "without MDN progress is unstable, with it steady; both miss about as many deadlines",
+        "fig9": "without MDN there are long intervals in which BEST loses track of the period",
+    });
+    publish(
+        machine.out(),
+        &ran,
+        NAME,
+        &table(&steadiness),
+        &steadiness,
+        paper.clone(),
+    )?;
+    publish(
+        machine.out(),
+        &ran,
+        "mdn-period",
+        &period_table(&known),
+        &known,
+        paper,
+    )
+}
+
+fn worst_second(outcome: &Outcome, seconds: usize) -> f64 {
+    let mean = outcome.cpu_percent(0, seconds);
+    // Not the first, in which the scheduler knows nothing yet.
+    let each = (1..seconds).map(|second| outcome.cpu_percent(second, second + 1));
+    100.0 * each.fold(f64::INFINITY, f64::min) / mean.max(1e-9)
+}
+
+fn draw(
+    machine: &Machine,
+    figure: u32,
+    letter: char,
+    scheduler: Scheduler,
+    mix: Mix,
+    outcomes: &[Outcome],
+    seconds: u64,
+) -> anyhow::Result<()> {
+    let lines =
+        mix.programs.iter().zip(outcomes).map(|(program, outcome)| {
+            Line::new(&program.name(), Look::Straight, progress(outcome))
+        });
+    let mut lines: Vec<Line> = lines.collect();
+    for outcome in outcomes {
+        let misses = misses(outcome);
+        if !misses.is_empty() {
+            lines.push(Line::new("missed deadline", Look::Points, misses));
+        }
+    }
+    let with = if letter == 'a' { "without" } else { "with" };
+    let had = outcomes
+        .iter()
+        .filter_map(|outcome| progress(outcome).last().map(|last| last.1));
+    let figure_of = Figure {
+        title: format!("Fig. {figure} ({letter}): {}, {with} MDN", scheduler.name()),
+        x: Axis::linear("time, s", 0.0..seconds as f64),
+        y: Axis::linear(
+            "progress: CPU time, s",
+            -1.0..had.fold(1.0, f64::max) * 1.05,
+        ),
+        lines,
+        names: Corner::UpperLeft,
+    };
+    figure_of.draw(machine.out(), &format!("{NAME}-fig{figure}{letter}"))
+}
+
+/// The CPU time it has had by each moment.
+pub(super) fn progress(outcome: &Outcome) -> Vec<(f64, f64)> {
+    let mut sum = Span::ZERO;
+    let each = (1..).zip(&outcome.cpu).map(|(sample, had)| {
+        sum += *had;
+        ((SAMPLE * sample).as_secs_f64(), sum.as_secs_f64())
+    });
+    each.collect()
+}
+
+/// A point below the line of progress for each job that was late.
+pub(super) fn misses(outcome: &Outcome) -> Vec<(f64, f64)> {
+    let line = progress(outcome);
+    let late = outcome.jobs.iter().filter(|(due, done)| done > due);
+    late.filter_map(|(_, done)| {
+        let sample = usize::try_from(done.as_ns() / SAMPLE.as_ns()).ok()?;
+        let (_, had) = line.get(sample)?;
+        Some((done.since(Instant::ZERO).as_secs_f64(), had - 0.5))
+    })
+    .collect()
+}
+
+fn overload(notifies: Notifies, film: Film24) -> Vec<onbeat_sim::Workload> {
+    (0..)
+        .zip(OVERLOAD.programs)
+        .map(|(place, program)| workload(*program, film, place, notifies))
+        .collect()
+}
+
+fn draw_periods(
+    machine: &Machine,
+    notifies: Notifies,
+    film: Film24,
+    seconds: u64,
+) -> anyhow::Result<()> {
+    let (letter, with) = match notifies {
+        Notifies::Never => ('a', "without"),
+        _ => ('b', "with"),
+    };
+    let (_, known) = run_best(overload(notifies, film), Span::from_secs(seconds), 0);
+    let times = (1..).map(|sample| (SAMPLE * sample).as_secs_f64());
+    let periods = known
+        .iter()
+        .map(|task| Span::from_ns(task.period_ns).as_ms_f64());
+    let truth = OVERLOAD.programs[0].period().as_ms_f64();
+    let figure = Figure {
+        title: format!("Fig. 9 ({letter}): the period that BEST measures, {with} MDN"),
+        x: Axis::linear("time, s", 0.0..seconds as f64),
+        y: Axis::linear("period, ms", 0.0..400.0),
+        lines: vec![
+            Line::new("measured", Look::Steps, times.zip(periods).collect()),
+            Line::new(
+                "true",
+                Look::Straight,
+                vec![(0.0, truth), (seconds as f64, truth)],
+            ),
+        ],
+        names: Corner::UpperRight,
+    };
+    figure.draw(machine.out(), &format!("{NAME}-fig9{letter}"))
+}
+
+/// Of many runs, as one film is luck.
+fn knowledge(notifies: Notifies, place: usize, seconds: u64) -> Known {
+    const RUNS: u64 = 20;
+    let program = OVERLOAD.programs[place];
+    let truth = program.period().as_ns();
+    let confident = onbeat_policies::Best::default().params.confident;
+    let (mut right, mut well_behaved, mut off, mut all) = (0_u64, 0_u64, 0, 0_u64);
+    for seed in 1..=RUNS {
+        let film = Film24 {
+            seed,
+            variation: VARIATION,
+        };
+        let (_, known) = run_best(overload(notifies, film), Span::from_secs(seconds), place);
+        for task in known {
+            let apart = task.period_ns.abs_diff(truth);
+            right += u64::from(apart <= truth / 4);
+            well_behaved += u64::from(task.confidence >= confident);
+            off += apart;
+            all += 1;
+        }
+    }
+    let share = |count: u64| 100.0 * count as f64 / all.max(1) as f64;
+    Known {
+        mdn: notifies != Notifies::Never,
+        program: program.name(),
+        runs: RUNS,
+        right_percent: share(right),
+        well_behaved_percent: share(well_behaved),
+        off_ms: off as f64 / 1e6 / all.max(1) as f64,
+    }
+}
+
+fn yes_no(mdn: bool) -> String {
+    if mdn { "yes" } else { "no" }.to_owned()
+}
+
+fn table(rows: &[Steadiness]) -> Table {
+    let mut table = Table::new(["figure", "MDN", "program", "missed", "CPU", "worst second"]);
+    for row in rows {
+        table.row([
+            format!("Fig. {}", row.figure),
+            yes_no(row.mdn),
+            row.program.clone(),
+            format!("{:.1}%", row.missed_percent),
+            format!("{:.1}%", row.cpu_percent),
+            format!("{:.0}% of the mean", row.worst_second_percent),
+        ]);
+    }
+    table
+}
+
+fn period_table(rows: &[Known]) -> Table {
+    let mut table = Table::new([
+        "program under BEST",
+        "MDN",
+        "period known within a quarter",
+        "taken to be periodic",
+        "period off by",
+    ]);
+    for row in rows {
+        table.row([
+            row.program.clone(),
+            yes_no(row.mdn),
+            format!("{:.1}% of the time", row.right_percent),
+            format!("{:.1}%", row.well_behaved_percent),
+            format!("{:.1} ms", row.off_ms),
+        ]);
+    }
+    table
+}

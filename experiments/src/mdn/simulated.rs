@@ -1,0 +1,168 @@
+//! Programs side by side on one simulated CPU, under each scheduler.
+
+use onbeat_control::{Controller, Next, Settings, drive};
+use onbeat_model::{Follow, Instant, Ladder, Name, Sensor, Span, Speed, Task, TaskId};
+use onbeat_policies::{Berate, Best, Linux24, Rules, best};
+use onbeat_sim::observe::{Completion, Stretch};
+use onbeat_sim::policy::linux::{Class, Config, Fair, Linux};
+use onbeat_sim::policy::ruled::Ruled;
+use onbeat_sim::seam::{FIRST_TID, Heard, seams};
+use onbeat_sim::workload::{Arrival, Demand, Film, Notifies};
+use onbeat_sim::{Costs, Cpus, Machine, Observer, Policy, Workload};
+
+use super::paper::Program;
+use super::{Outcome, SAMPLE, Scheduler};
+
+/// How the programs differ from run to run.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Film24 {
+    /// Another film for each program of each run.
+    pub(crate) seed: u64,
+    /// How different its frames are, in permille of srtgen's.
+    pub(crate) variation: u32,
+}
+
+/// What `program` does as the `place`th of a run, where it says `mdn()` as given.
+pub(crate) fn workload(program: Program, film: Film24, place: u64, notifies: Notifies) -> Workload {
+    let period = program.period();
+    let Program::Srt(_, permille) = program else {
+        return Workload::new(Arrival::Always, Demand::constant(period));
+    };
+    let Film24 { seed, variation } = film;
+    let mean = Span::from_ns(period.as_ns() * permille / 1000);
+    let arrival = Arrival::Paced {
+        period,
+        // Elsewhere between the clock's ticks in each run.
+        next: Instant::from_ns(period.as_ns() * (seed * 37 % 100) / 100),
+    };
+    let frames = Film::of_seed(seed * 16 + place).varied(variation);
+    Workload::new(arrival, Demand::Decoder(mean, frames)).notifying(notifies)
+}
+
+/// Runs the programs for so long.
+pub(crate) fn run(scheduler: Scheduler, programs: Vec<Workload>, duration: Span) -> Vec<Outcome> {
+    let count = programs.len();
+    let run = Run { programs, duration };
+    let fair = |slice| {
+        let fair = Fair {
+            slice,
+            ..Fair::nice(0)
+        };
+        Linux::new(Config::global(1), vec![(Class::Fair(fair), 0); count])
+    };
+    let eevdf = || fair(Span::from_us(700));
+    match scheduler {
+        Scheduler::Linux24 => run.alone(ruled(Linux24::default(), count), |_| {}),
+        Scheduler::Best => run.alone(ruled(Best::default(), count), |_| {}),
+        Scheduler::Berate => run.alone(ruled(Berate::default(), count), |_| {}),
+        Scheduler::Eevdf => run.alone(eevdf(), |_| {}),
+        Scheduler::EevdfShort => run.alone(fair(Span::from_us(100)), |_| {}),
+        Scheduler::Onbeat => run.with_onbeat(eevdf()),
+    }
+}
+
+/// The same under BEST, and what it knows of the program at this place, each [`SAMPLE`].
+pub(crate) fn run_best(
+    programs: Vec<Workload>,
+    duration: Span,
+    place: usize,
+) -> (Vec<Outcome>, Vec<best::Task>) {
+    let count = programs.len();
+    let mut known = Vec::new();
+    let outcomes = Run { programs, duration }.alone(ruled(Best::default(), count), |best| {
+        known.push(*best.task(place));
+    });
+    (outcomes, known)
+}
+
+fn ruled<R: Rules>(rules: R, count: usize) -> Ruled<R> {
+    Ruled::new(rules, 1, vec![0; count])
+}
+
+struct Run {
+    programs: Vec<Workload>,
+    duration: Span,
+}
+
+impl Run {
+    fn machine<P: Policy, O: Observer>(&self, policy: P, observer: O) -> Machine<P, O> {
+        let mut machine = Machine::new(&one_cpu(), policy, observer);
+        for (tid, workload) in (FIRST_TID..).zip(&self.programs) {
+            machine.add(TaskId::recorded(tid), workload.clone());
+        }
+        machine
+    }
+
+    fn outcomes(&self) -> Outcomes {
+        let samples = self.duration.as_ns() / SAMPLE.as_ns();
+        let outcome = Outcome {
+            jobs: Vec::new(),
+            cpu: vec![Span::ZERO; usize::try_from(samples).unwrap_or(0)],
+        };
+        Outcomes(vec![outcome; self.programs.len()])
+    }
+
+    fn ends(&self) -> Instant {
+        Instant::ZERO + self.duration
+    }
+
+    fn alone<P: Policy>(&self, policy: P, mut seen: impl FnMut(&P)) -> Vec<Outcome> {
+        let mut machine = self.machine(policy, self.outcomes());
+        while machine.now() < self.ends() {
+            machine.run_until(machine.now() + SAMPLE);
+            seen(machine.policy());
+        }
+        machine.finish().1.0
+    }
+
+    fn with_onbeat(&self, linux: Linux) -> Vec<Outcome> {
+        let task = |tid| Task {
+            id: TaskId::recorded(tid),
+            pid: tid,
+            comm: Name::from("program"),
+        };
+        let tasks: Vec<Task> = (FIRST_TID..).take(self.programs.len()).map(task).collect();
+        let machine = self.machine(linux, (Heard::new(tasks.clone()), self.outcomes()));
+        let (mut sensor, actuator) = seams(machine, 1, None, self.ends());
+        for task in &tasks {
+            let Ok(()) = sensor.track(task.id.tid, Follow::Threads);
+        }
+        let mut controller = Controller::new(Settings::default(), actuator);
+        let Ok(()) = drive(&mut sensor, &mut controller, |_, _| Next::Continue);
+        drop(controller);
+        let machine = sensor.into_machine();
+        machine.map_or_else(Vec::new, |machine| machine.finish().1.1.0)
+    }
+}
+
+struct Outcomes(Vec<Outcome>);
+
+impl Observer for Outcomes {
+    fn job(&mut self, job: &Completion) {
+        self.0[job.task].jobs.push((job.deadline, job.ended));
+    }
+
+    fn ran(&mut self, stretch: &Stretch) {
+        let cpu = &mut self.0[stretch.task].cpu;
+        let mut from = stretch.from;
+        while from < stretch.to {
+            let sample = from.as_ns() / SAMPLE.as_ns();
+            let to = stretch.to.min(Instant::ZERO + SAMPLE * (sample + 1));
+            if let Some(had) = usize::try_from(sample).ok().and_then(|n| cpu.get_mut(n)) {
+                *had += to.since(from);
+            }
+            from = to;
+        }
+    }
+}
+
+fn one_cpu() -> Cpus {
+    let speed = Speed::from_khz(1_000_000).expect("above zero");
+    Cpus {
+        count: 1,
+        speeds: Ladder::new(vec![speed]).expect("one speed"),
+        continuous: false,
+        limit: None,
+        costs: Costs::default(),
+    }
+}
