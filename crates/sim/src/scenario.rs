@@ -9,6 +9,7 @@ mod read;
 pub(crate) mod recorded;
 mod run;
 mod scheduler;
+mod task;
 pub mod timeline;
 
 mod jobs;
@@ -25,7 +26,7 @@ pub use jobs::Jobs;
 pub use read::{ScenarioError, parse, read};
 pub use recorded::parse_demands;
 pub use run::{Outputs, Run};
-pub use scheduler::Scheduler;
+pub use scheduler::{Ruling, Scheduler};
 pub use timeline::Timeline;
 
 /// What is to be simulated.
@@ -58,6 +59,8 @@ pub struct Group {
     pub count: usize,
     /// What they are to Linux.
     pub class: Class,
+    /// Their niceness, if they have one.
+    pub nice: i8,
     /// The share of their jobs that are to meet their deadline, for a policy that asks.
     pub rho: Option<f64>,
     /// The domain of the CPUs that they run on.

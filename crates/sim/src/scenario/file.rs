@@ -49,6 +49,12 @@ pub enum Policy {
     Linux,
     /// GRACE-OS and the schemes beside it.
     Grace,
+    /// The scheduler of Linux 2.2 to 2.4.
+    Linux24,
+    /// BEST.
+    Best,
+    /// BeRate.
+    Berate,
 }
 
 /// `[grace]`. What is left out is as in `grace::Settings`.
@@ -217,9 +223,35 @@ pub struct Task {
     pub scheduling: Option<Class>,
     /// For the policy `grace`, the share of its jobs that are to meet their deadline.
     pub rho: Option<f64>,
+    /// When it says that it has missed a deadline.
+    #[serde(default)]
+    pub mdn: Mdn,
     /// Whether onbeat may keep it on the beat, if it runs.
     #[serde(default = "yes")]
     pub tracked: bool,
+}
+
+/// `task.mdn`.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(untagged)]
+pub enum Mdn {
+    /// At the end of each job that is late, or never.
+    WhenLate(bool),
+    /// Late or not, whenever it has computed for so long.
+    Often {
+        /// For how long.
+        every: Time,
+    },
+}
+
+impl Default for Mdn {
+    fn default() -> Self {
+        Self::WhenLate(false)
+    }
+}
+
+const fn as_different_as_usual() -> u32 {
+    1000
 }
 
 const fn one() -> usize {
@@ -240,6 +272,8 @@ const fn yes() -> bool {
 pub enum Arrival {
     /// On the beats of this period.
     Periodic(Time),
+    /// On the beats of this period, which begins anew where a job was late.
+    Paced(Time),
     /// At random, so often on average.
     Poisson(Time),
     /// So long after the job before was done.
@@ -282,6 +316,16 @@ pub enum Demand {
         /// How probable a new scene is after each frame.
         #[serde(default)]
         scene_change: f64,
+    },
+    /// Frames as the workload of the experiments has them.
+    Decoder {
+        /// What they demand on average.
+        mean: Time,
+        /// Which film.
+        seed: u64,
+        /// How different they are, in permille of the default.
+        #[serde(default = "as_different_as_usual")]
+        variation: u32,
     },
     /// What the jobs of a recording took, again and again.
     Recorded(Recorded),

@@ -2,19 +2,18 @@
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use onbeat_decide::predictor::{Kind, Parameters};
-use onbeat_model::{Bandwidth, Instant, Ladder, Name, Reservation, Span, Speed};
+use onbeat_model::{Bandwidth, Ladder, Name, Speed};
 use toml::Spanned;
 
 use super::file::{self, File};
-use super::recorded::{self, Trace};
-use super::{Group, Onbeat, Power, Scenario, Scheduler, scheduler};
+use super::recorded;
+use super::{Group, Onbeat, Power, Scenario, Scheduler, scheduler, task};
 use crate::Work;
 use crate::machine::{Costs, Cpus};
-use crate::policy::linux::{Class, Config, Deadline, Fair, Fixed, Order, Overrun};
-use crate::workload::{Arrival, Demand, Frames, Workload};
+use crate::policy::linux::Config;
+use crate::workload::{Arrival, Demand, Workload};
 
 /// What is wrong with a scenario.
 #[derive(Debug, thiserror::Error)]
@@ -226,8 +225,9 @@ impl Reader<'_> {
                 ));
             }
         };
+        let scheduling = task.scheduling.unwrap_or_default();
         match scheduler {
-            Scheduler::Linux if task.rho.is_some() => {
+            Scheduler::Linux | Scheduler::Ruled(_) if task.rho.is_some() => {
                 return Err(wrong("rho is for the policy grace: leave it out".into()));
             }
             Scheduler::Grace(_) if task.scheduling.is_some() => {
@@ -235,17 +235,28 @@ impl Reader<'_> {
                     "scheduling is for the policy linux: leave it out".into(),
                 ));
             }
+            Scheduler::Ruled(_) if !matches!(scheduling, file::Class::Nice(_)) => {
+                return Err(wrong(
+                    "under this policy scheduling is a nice value, as in { nice = 0 }".into(),
+                ));
+            }
             _ => {}
         }
         let (arrival, demand) = self.jobs(task).map_err(wrong)?;
-        let mut workload = Workload::new(arrival, demand).in_bursts(task.bursts, task.pause.0);
+        let mut workload = Workload::new(arrival, demand)
+            .in_bursts(task.bursts, task.pause.0)
+            .notifying(task::notifies(task).map_err(wrong)?);
         if let Some(deadline) = task.deadline {
             workload = workload.with_deadline(deadline.0);
         }
         Ok(Group {
             name: Name::from(task.name.as_str()),
             count: task.count,
-            class: class(&task.scheduling.unwrap_or_default()).map_err(wrong)?,
+            class: task::class(&scheduling).map_err(wrong)?,
+            nice: match scheduling {
+                file::Class::Nice(nice) => nice,
+                _ => 0,
+            },
             rho: scheduler::share("rho", task.rho).map_err(wrong)?,
             domain,
             workload,
@@ -260,134 +271,12 @@ impl Reader<'_> {
             _ => None,
         };
         let demand = match (&task.demand, &trace) {
-            (Some(demand), _) => self::demand(demand, folder)?,
-            (None, Some(trace)) => trace_demand(trace, false),
+            (Some(demand), _) => task::demand(demand, folder)?,
+            (None, Some(trace)) => task::trace_demand(trace, false),
             (None, None) => {
                 return Err("it needs a demand, as in demand = { constant = \"5ms\" }".into());
             }
         };
-        Ok((arrival(task, trace)?, demand))
-    }
-}
-
-fn above_zero(what: &str, time: file::Time) -> Result<Span, String> {
-    if time.0.is_zero() {
-        return Err(format!(
-            "{what} is nothing: write a time above zero, as in \"20ms\""
-        ));
-    }
-    Ok(time.0)
-}
-
-fn arrival(task: &file::Task, trace: Option<Trace>) -> Result<Arrival, String> {
-    let first = Instant::ZERO + task.phase.0;
-    Ok(match (&task.arrival, trace) {
-        (file::Arrival::Periodic(period), _) => Arrival::Periodic {
-            period: above_zero("its period", *period)?,
-            next: first,
-            jitter: task.jitter.0,
-        },
-        (file::Arrival::Poisson(mean), _) => Arrival::Poisson {
-            mean: above_zero("its mean time between jobs", *mean)?,
-            last: first,
-        },
-        (file::Arrival::After(pause), _) => Arrival::After {
-            pause: above_zero("its pause", *pause)?,
-            first: Some(first),
-        },
-        (file::Arrival::Recorded(_), Some(trace)) => Arrival::Recorded {
-            releases: trace.releases.iter().map(|&at| at + task.phase.0).collect(),
-            over: 0,
-        },
-        _ => Arrival::Always,
-    })
-}
-
-fn demand(demand: &file::Demand, folder: &Path) -> Result<Demand, String> {
-    Ok(match demand {
-        file::Demand::Constant(time) => Demand::constant(above_zero("its demand", *time)?),
-        file::Demand::Uniform(least, most) if least.0 <= most.0 => Demand::Uniform(least.0, most.0),
-        file::Demand::Uniform(..) => {
-            return Err(
-                "a uniform demand goes from the least to the most, as in [\"2ms\", \"4ms\"]".into(),
-            );
-        }
-        file::Demand::Normal {
-            mean,
-            deviation,
-            most,
-        } => Demand::Normal {
-            mean: above_zero("the mean of its demand", *mean)?,
-            deviation: deviation.0,
-            most: most.map_or(Span::MAX, |most| most.0),
-        },
-        file::Demand::Exponential(mean) => {
-            Demand::Exponential(above_zero("its mean demand", *mean)?)
-        }
-        file::Demand::Frames {
-            group,
-            variation,
-            scene_variation,
-            scene_change,
-        } => {
-            let group: Arc<[Span]> = group.iter().map(|time| time.0).collect();
-            if group.is_empty() {
-                return Err(
-                    "a group needs a frame or more, as in group = [\"9ms\", \"4ms\"]".into(),
-                );
-            }
-            Demand::Frames(Frames::new(
-                group,
-                *variation,
-                *scene_variation,
-                *scene_change,
-            ))
-        }
-        file::Demand::Recorded(recorded) => trace_demand(&recorded::load(folder, recorded)?, true),
-        file::Demand::Endless => Demand::Constant(Work::ENDLESS),
-    })
-}
-
-fn trace_demand(trace: &Trace, repeat: bool) -> Demand {
-    Demand::Recorded {
-        demands: Arc::clone(&trace.demands),
-        over: 0,
-        repeat,
-    }
-}
-
-fn class(class: &file::Class) -> Result<Class, String> {
-    let fixed = |priority: u8, order| {
-        if (1..=99).contains(&priority) {
-            Ok(Class::Fixed(Fixed { priority, order }))
-        } else {
-            Err(format!(
-                "there is no priority {priority}: write 1 to 99, the highest first served"
-            ))
-        }
-    };
-    match *class {
-        file::Class::Fifo(priority) => fixed(priority, Order::Fifo),
-        file::Class::Rr(priority) => fixed(priority, Order::RoundRobin),
-        file::Class::Nice(nice) if (-20..=19).contains(&nice) => Ok(Class::Fair(Fair::nice(nice))),
-        file::Class::Nice(nice) => Err(format!("there is no nice {nice}: write -20 to 19")),
-        file::Class::Deadline {
-            runtime,
-            period,
-            deadline,
-            overrun,
-            reclaim,
-        } => {
-            let deadline = deadline.unwrap_or(period).0;
-            let reservation = Reservation::new(runtime.0, deadline, period.0);
-            Ok(Class::Deadline(Deadline {
-                reservation: reservation.map_err(|error| error.to_string())?,
-                overrun: match overrun {
-                    file::Overrun::Hard => Overrun::Hard,
-                    file::Overrun::Soft => Overrun::Soft,
-                },
-                reclaim,
-            }))
-        }
+        Ok((task::arrival(task, trace)?, demand))
     }
 }

@@ -4,12 +4,15 @@ use std::io::{self, Write};
 
 use onbeat_control::{Controller, Next, PowerSettings, Settings, drive};
 use onbeat_model::{Follow, Instant, Sensor, Span, Task, TaskId};
+use onbeat_policies::{Berate, Best, Linux24, Rules};
 
 use super::figures::{CpuFigures, Figures, Tally};
+use super::scheduler::Ruling;
 use super::{Group, Jobs, Onbeat, Scenario, Scheduler, Timeline, scheduler};
 use crate::policy::Policy;
 use crate::policy::grace::Grace;
 use crate::policy::linux::Linux;
+use crate::policy::ruled::Ruled;
 use crate::seam::{FIRST_TID, Heard, seams};
 use crate::{Machine, Observer};
 
@@ -88,6 +91,15 @@ impl<'a> Run<'a> {
         match (&self.scenario.scheduler, &self.scenario.onbeat) {
             (Scheduler::Linux, Some(onbeat)) => self.with_onbeat(onbeat, details, progress),
             (Scheduler::Linux, None) => self.alone(self.linux(), details, progress),
+            (Scheduler::Ruled(Ruling::Linux24), _) => {
+                self.alone(self.ruled(Linux24::default()), details, progress)
+            }
+            (Scheduler::Ruled(Ruling::Best), _) => {
+                self.alone(self.ruled(Best::default()), details, progress)
+            }
+            (Scheduler::Ruled(Ruling::Berate), _) => {
+                self.alone(self.ruled(Berate::default()), details, progress)
+            }
             (Scheduler::Grace(settings), _) => {
                 let speeds = self.scenario.cpus.speeds.clone();
                 let tasks = self.each(scheduler::grace_class);
@@ -119,6 +131,14 @@ impl<'a> Run<'a> {
     fn linux(&self) -> Linux {
         let classes = self.each(|group| (group.class, group.domain));
         Linux::new(self.scenario.config.clone(), classes)
+    }
+
+    fn ruled<R: Rules>(&self, rules: R) -> Ruled<R> {
+        Ruled::new(
+            rules,
+            self.scenario.cpus.count,
+            self.each(|group| group.nice),
+        )
     }
 
     fn machine<P: Policy, O: Observer>(&self, policy: P, observer: O) -> Machine<P, O> {

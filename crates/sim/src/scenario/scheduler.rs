@@ -15,6 +15,19 @@ pub enum Scheduler {
     Linux,
     /// GRACE-OS, or a scheme beside it.
     Grace(Settings),
+    /// A policy of `schedulers/`.
+    Ruled(Ruling),
+}
+
+/// Which policy of `schedulers/`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ruling {
+    /// The scheduler of Linux 2.4.
+    Linux24,
+    /// BEST.
+    Best,
+    /// BeRate.
+    Berate,
 }
 
 impl Scheduler {
@@ -24,22 +37,39 @@ impl Scheduler {
             .policy
             .as_ref()
             .map_or(Policy::Linux, |policy| *policy.get_ref());
-        match (policy, &file.grace) {
-            (Policy::Linux, None) => Ok(Self::Linux),
-            (Policy::Linux, Some(_)) => {
-                Err("[grace] is for another policy: write policy = \"grace\" at the top".into())
+        if policy != Policy::Grace && file.grace.is_some() {
+            return Err(
+                "[grace] is for another policy: write policy = \"grace\" at the top".into(),
+            );
+        }
+        if policy != Policy::Linux && file.onbeat.is_some() {
+            return Err(
+                "onbeat makes reservations, which only the policy linux has: leave out [onbeat]"
+                    .into(),
+            );
+        }
+        let is_partitioned = file.machine.scheduling == super::file::Scheduling::Partitioned;
+        let ruled = |ruling| {
+            if is_partitioned {
+                return Err(
+                    "this policy has one queue for all CPUs: leave out scheduling under [machine]"
+                        .into(),
+                );
             }
-            (Policy::Grace, _) if file.onbeat.is_some() => Err(
-                "onbeat makes reservations, which the policy grace has none of: leave out [onbeat]".into(),
+            Ok(Self::Ruled(ruling))
+        };
+        match policy {
+            Policy::Linux => Ok(Self::Linux),
+            Policy::Linux24 => ruled(Ruling::Linux24),
+            Policy::Best => ruled(Ruling::Best),
+            Policy::Berate => ruled(Ruling::Berate),
+            Policy::Grace if *file.machine.cpus.get_ref() > 1 && !is_partitioned => Err(
+                "under the policy grace each task has its CPU: write scheduling = \"partitioned\" \
+                     under [machine]"
+                    .into(),
             ),
-            (Policy::Grace, _) if *file.machine.cpus.get_ref() > 1
-                && file.machine.scheduling == super::file::Scheduling::Global =>
-            {
-                Err("under the policy grace each task has its CPU: write scheduling = \"partitioned\" \
-                     under [machine]".into())
-            }
-            (Policy::Grace, written) => {
-                let written = written.as_ref().map(|grace| grace.get_ref().clone());
+            Policy::Grace => {
+                let written = file.grace.as_ref().map(|grace| grace.get_ref().clone());
                 settings(&written.unwrap_or_default()).map(Self::Grace)
             }
         }

@@ -208,3 +208,72 @@ fn on_a_partitioned_machine_each_cpu_has_its_own_queue_and_speed() {
     assert_eq!(figures.cpus[0].busy, 0.0);
     assert!(figures.cpus[1].busy > 0.2 && figures.cpus[1].speed_changes > 0);
 }
+
+const DECODER: &str = r#"
+policy = "linux24"
+duration = "30s"
+
+[[task]]
+name = "decoder"
+arrival = { paced = "40ms" }
+demand = { decoder = { mean = "20ms", seed = 1, variation = 1400 } }
+mdn = true
+
+[[task]]
+name = "hog"
+arrival = "always"
+demand = "endless"
+scheduling = { nice = 0 }
+"#;
+
+#[test]
+fn a_decoder_that_notifies_misses_fewer_deadlines_under_linux24_than_one_that_does_not() {
+    let missed = |text: &str| run(&scenario(text)).tasks[0].missed;
+    let silent = missed(&DECODER.replace("mdn = true", "mdn = false"));
+    let notifying = missed(DECODER);
+    assert!(
+        silent > 30 && notifying < silent / 4,
+        "{silent} {notifying}"
+    );
+}
+
+#[test]
+fn best_and_berate_miss_little_where_a_decoder_needs_less_than_its_share() {
+    let needs_less = DECODER.replace("20ms", "16ms");
+    for policy in ["best", "berate"] {
+        let figures = run(&scenario(&needs_less.replace("linux24", policy)));
+        let decoder = &figures.tasks[0];
+        assert!(
+            decoder.jobs >= 740 && decoder.missed < 20,
+            "{policy}: {decoder:?}"
+        );
+    }
+}
+
+#[test]
+fn what_the_policies_of_schedulers_cannot_do_is_refused() {
+    for (instead, of, problem) in [
+        (
+            "scheduling = { rr = 5 }",
+            "scheduling = { nice = 0 }",
+            "a nice value",
+        ),
+        (
+            "mdn = { every = \"0s\" }",
+            "mdn = true",
+            "between two of its notifications",
+        ),
+        (
+            "[machine]\nscheduling = \"partitioned\"\n[[task]]",
+            "[[task]]",
+            "one queue",
+        ),
+        ("[onbeat]\n[[task]]", "[[task]]", "leave out [onbeat]"),
+    ] {
+        let text = DECODER.replacen(of, instead, 1);
+        let error = parse(&text, Path::new("test.toml"))
+            .unwrap_err()
+            .to_string();
+        assert!(error.contains(problem), "{error}");
+    }
+}

@@ -1,0 +1,158 @@
+//! What a task does, and what it is to Linux, from the words of the file; the error says what to write instead.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use onbeat_model::{Instant, Reservation, Span};
+
+use super::file;
+use super::recorded::{self, Trace};
+use crate::Work;
+use crate::policy::linux::{Class, Deadline, Fair, Fixed, Order, Overrun};
+use crate::workload::{Arrival, Demand, Film, Frames, Notifies};
+
+pub(super) fn above_zero(what: &str, time: file::Time) -> Result<Span, String> {
+    if time.0.is_zero() {
+        return Err(format!(
+            "{what} is nothing: write a time above zero, as in \"20ms\""
+        ));
+    }
+    Ok(time.0)
+}
+
+pub(super) fn arrival(task: &file::Task, trace: Option<Trace>) -> Result<Arrival, String> {
+    let first = Instant::ZERO + task.phase.0;
+    Ok(match (&task.arrival, trace) {
+        (file::Arrival::Periodic(period), _) => Arrival::Periodic {
+            period: above_zero("its period", *period)?,
+            next: first,
+            jitter: task.jitter.0,
+        },
+        (file::Arrival::Paced(period), _) => Arrival::Paced {
+            period: above_zero("its period", *period)?,
+            next: first,
+        },
+        (file::Arrival::Poisson(mean), _) => Arrival::Poisson {
+            mean: above_zero("its mean time between jobs", *mean)?,
+            last: first,
+        },
+        (file::Arrival::After(pause), _) => Arrival::After {
+            pause: above_zero("its pause", *pause)?,
+            first: Some(first),
+        },
+        (file::Arrival::Recorded(_), Some(trace)) => Arrival::Recorded {
+            releases: trace.releases.iter().map(|&at| at + task.phase.0).collect(),
+            over: 0,
+        },
+        _ => Arrival::Always,
+    })
+}
+
+pub(super) fn demand(demand: &file::Demand, folder: &Path) -> Result<Demand, String> {
+    Ok(match demand {
+        file::Demand::Constant(time) => Demand::constant(above_zero("its demand", *time)?),
+        file::Demand::Uniform(least, most) if least.0 <= most.0 => Demand::Uniform(least.0, most.0),
+        file::Demand::Uniform(..) => {
+            return Err(
+                "a uniform demand goes from the least to the most, as in [\"2ms\", \"4ms\"]".into(),
+            );
+        }
+        file::Demand::Normal {
+            mean,
+            deviation,
+            most,
+        } => Demand::Normal {
+            mean: above_zero("the mean of its demand", *mean)?,
+            deviation: deviation.0,
+            most: most.map_or(Span::MAX, |most| most.0),
+        },
+        file::Demand::Exponential(mean) => {
+            Demand::Exponential(above_zero("its mean demand", *mean)?)
+        }
+        file::Demand::Frames {
+            group,
+            variation,
+            scene_variation,
+            scene_change,
+        } => {
+            let group: Arc<[Span]> = group.iter().map(|time| time.0).collect();
+            if group.is_empty() {
+                return Err(
+                    "a group needs a frame or more, as in group = [\"9ms\", \"4ms\"]".into(),
+                );
+            }
+            Demand::Frames(Frames::new(
+                group,
+                *variation,
+                *scene_variation,
+                *scene_change,
+            ))
+        }
+        file::Demand::Decoder {
+            mean,
+            seed,
+            variation,
+        } => {
+            let film = Film::of_seed(*seed).varied(*variation);
+            Demand::Decoder(above_zero("the mean of its demand", *mean)?, film)
+        }
+        file::Demand::Recorded(recorded) => trace_demand(&recorded::load(folder, recorded)?, true),
+        file::Demand::Endless => Demand::Constant(Work::ENDLESS),
+    })
+}
+
+pub(super) fn notifies(task: &file::Task) -> Result<Notifies, String> {
+    Ok(match task.mdn {
+        file::Mdn::WhenLate(false) => Notifies::Never,
+        file::Mdn::WhenLate(true) => Notifies::WhenLate,
+        file::Mdn::Often { every } => {
+            let every = above_zero("the time between two of its notifications", every)?;
+            Notifies::Every(Work::at_full_speed(every))
+        }
+    })
+}
+
+pub(super) fn trace_demand(trace: &Trace, repeat: bool) -> Demand {
+    Demand::Recorded {
+        demands: Arc::clone(&trace.demands),
+        over: 0,
+        repeat,
+    }
+}
+
+/// What a task is to Linux.
+pub(super) fn class(class: &file::Class) -> Result<Class, String> {
+    let fixed = |priority: u8, order| {
+        if (1..=99).contains(&priority) {
+            Ok(Class::Fixed(Fixed { priority, order }))
+        } else {
+            Err(format!(
+                "there is no priority {priority}: write 1 to 99, the highest first served"
+            ))
+        }
+    };
+    match *class {
+        file::Class::Fifo(priority) => fixed(priority, Order::Fifo),
+        file::Class::Rr(priority) => fixed(priority, Order::RoundRobin),
+        file::Class::Nice(nice) if (-20..=19).contains(&nice) => Ok(Class::Fair(Fair::nice(nice))),
+        file::Class::Nice(nice) => Err(format!("there is no nice {nice}: write -20 to 19")),
+        file::Class::Deadline {
+            runtime,
+            period,
+            deadline,
+            overrun,
+            reclaim,
+        } => {
+            let deadline = deadline.unwrap_or(period).0;
+            let reservation = Reservation::new(runtime.0, deadline, period.0);
+            Ok(Class::Deadline(Deadline {
+                reservation: reservation.map_err(|error| error.to_string())?,
+                overrun: match overrun {
+                    file::Overrun::Hard => Overrun::Hard,
+                    file::Overrun::Soft => Overrun::Soft,
+                },
+                reclaim,
+            }))
+        }
+    }
+}
