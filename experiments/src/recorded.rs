@@ -93,8 +93,16 @@ impl Player {
         let inside = |at: Instant| at >= from && at < from + length;
         let bursts: Vec<Burst> = match heard {
             Heard::Bursts => self.bursts.clone(),
-            Heard::Wakeups => self.bursts.iter().map(|b| pulse(b.woke)).collect(),
-            Heard::Calls => self.calls.iter().map(|at| pulse(*at)).collect(),
+            Heard::Wakeups => self
+                .bursts
+                .iter()
+                .map(|b| Burst::pulse(b.task, b.woke))
+                .collect(),
+            Heard::Calls => self
+                .calls
+                .iter()
+                .map(|at| Burst::pulse(TaskId::recorded(1), *at))
+                .collect(),
         };
         let bursts: Vec<Burst> = bursts.into_iter().filter(|b| inside(b.woke)).collect();
         let found = match analyser {
@@ -143,20 +151,6 @@ fn lfspp(horizon: Span, events: impl Iterator<Item = Instant>) -> lfspp::Analyse
     let mut analyser = lfspp::Analyser::new(config).expect("the defaults are in range");
     events.for_each(|at| analyser.hear_at(at));
     analyser
-}
-
-/// A burst of which nothing is known but when it woke.
-fn pulse(at: Instant) -> Burst {
-    Burst {
-        task: TaskId::recorded(1),
-        woke: at,
-        first_ran: at,
-        blocked: at,
-        executed: Span::ZERO,
-        preempted: 0,
-        waker: 0,
-        exhausted: false,
-    }
 }
 
 fn text_of(path: &Path) -> anyhow::Result<String> {

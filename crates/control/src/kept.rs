@@ -209,6 +209,7 @@ impl Kept {
 
     /// The CPUs have another speed now, at which what was learnt takes `factor` times as long.
     pub(crate) fn speed_changed(&mut self, factor: f64) {
+        self.separator.speed_changed(factor);
         self.profiler.speed_changed(factor);
         self.predictor.speed_changed(factor);
     }

@@ -34,6 +34,21 @@ pub struct Burst {
 }
 
 impl Burst {
+    /// A burst of which nothing is known but when it woke: it has no length.
+    #[must_use]
+    pub const fn pulse(task: TaskId, at: Instant) -> Self {
+        Self {
+            task,
+            woke: at,
+            first_ran: at,
+            blocked: at,
+            executed: Span::ZERO,
+            preempted: 0,
+            waker: 0,
+            exhausted: false,
+        }
+    }
+
     /// From ready to blocked.
     #[must_use]
     pub const fn response(&self) -> Span {

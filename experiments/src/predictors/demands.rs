@@ -11,6 +11,7 @@ use onbeat_model::{Burst, Event, Span};
 use onbeat_sense::replay;
 
 use super::simulation::Noise;
+use crate::demands::kept::Kept;
 
 /// The checkout's demands.
 const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/predictors/demands");
@@ -24,6 +25,9 @@ pub(super) struct Demands {
 
 /// Those that were recorded: file, and period in ms.
 const RECORDED: [(&str, u64); 3] = [("mpeg2", 40), ("h264", 40), ("mpeg4", 40)];
+
+/// Of the codecs in `experiments/demands`, those whose jobs differ by more than noise.
+const VIDEO: [&str; 3] = ["mpeg1-decode", "h263-encode", "h263-decode"];
 
 impl Demands {
     /// All of them: what was recorded, and the made-up one.
@@ -39,8 +43,17 @@ impl Demands {
                 jobs: jobs.collect::<anyhow::Result<_>>().with_context(told)?,
             })
         });
+        let codecs = Kept::all()?.into_iter();
+        let videos = codecs.filter(|kept| VIDEO.contains(&kept.codec.name));
+        let videos = videos.map(|kept| {
+            Ok(Self {
+                name: kept.codec.name,
+                period: kept.period,
+                jobs: kept.jobs,
+            })
+        });
         let made_up = std::iter::once(Ok(Self::groups_of_pictures()));
-        recorded.chain(made_up).collect()
+        recorded.chain(videos).chain(made_up).collect()
     }
 
     /// Frames of kinds I, P and B in groups of twelve, whose cost follows scenes of some seconds, as in

@@ -4,7 +4,7 @@
 mod demands;
 /// The server that onbeat-decide's own tests use.
 #[path = "../../../crates/decide/tests/simulation/mod.rs"]
-mod simulation;
+pub(crate) mod simulation;
 mod tuned;
 
 use std::path::PathBuf;

@@ -93,6 +93,16 @@ impl Tuned {
                 }
             }
         }
+        for rho in [0.5, 0.8, 0.9, 0.95, 0.97, 0.99, 0.995] {
+            for window in [50, 100, 400] {
+                let parameters = Parameters {
+                    window,
+                    overruns: 1.0 - rho,
+                    ..usual
+                };
+                all.push(of("statistical (GRACE-OS)", Kind::Statistical, parameters));
+            }
+        }
         for binary_raise in [0.1, 0.25, 0.5] {
             for binary_lower in [0.001, 0.003, 0.01, 0.03] {
                 let parameters = Parameters {
@@ -124,11 +134,26 @@ impl Tuned {
         }
     }
 
+    /// It is what `onbeat run` does without options, or with nothing but the predictor's name.
+    fn is_default(&self) -> bool {
+        let usual = match self.kind {
+            None => return false,
+            Some(Kind::Statistical) => Parameters {
+                window: 100,
+                overruns: 1.0 - 0.95,
+                ..Parameters::default()
+            },
+            Some(_) => Parameters::default(),
+        };
+        self.parameters == usual
+    }
+
     fn told(&self) -> String {
         let p = &self.parameters;
         match self.kind {
             None => format!("enough for {}%", self.by_hand * 100.0),
             Some(Kind::Binary) => format!("+{}, -{}", p.binary_raise, p.binary_lower),
+            Some(Kind::Statistical) => format!("N = {}, rho = {:.3}", p.window, 1.0 - p.overruns),
             Some(Kind::MeanSigma) => format!("N = {}, {} sigma", p.window, p.sigmas),
             Some(Kind::Percentile) if p.widest_spread > p.spread => {
                 format!(
@@ -142,13 +167,16 @@ impl Tuned {
 
     /// How it does on one program's jobs.
     pub(super) fn on(&self, demands: &Demands) -> Point {
-        let scene = Scene::of(demands.period, demands.jobs.clone());
+        let scene = Scene {
+            window: self.parameters.window,
+            ..Scene::of(demands.period, demands.jobs.clone())
+        };
         let outcome = play(&scene, &mut *self.predictor(demands));
         Point {
             demands: demands.name,
             family: self.family,
             tuned: self.told(),
-            is_default: self.kind.is_some() && self.parameters == Parameters::default(),
+            is_default: self.is_default(),
             miss_ratio: outcome.misses,
             longest_run_of_misses: outcome.longest_run_of_misses,
             reserved_over_used: outcome.reserved_over_used,

@@ -13,6 +13,7 @@ use serde_json::json;
 
 use crate::machine::Machine;
 use crate::plot::{Axis, Corner, Figure, Line, Look};
+use crate::predictors::simulation::Noise;
 use crate::results::{Ran, Table, publish};
 
 const NAME: &str = "several-cpus";
@@ -78,7 +79,7 @@ struct Figures {
 
 /// Draws the sets, tries them, and publishes table, JSON and plots; then those of the guests.
 pub(crate) fn run(machine: &Machine, args: &Args) -> anyhow::Result<()> {
-    let mut random = Random(1);
+    let mut random = Noise(1);
     let mut figures = Vec::new();
     for cpus in CPUS {
         for load in LOADS {
@@ -95,11 +96,11 @@ pub(crate) fn run(machine: &Machine, args: &Args) -> anyhow::Result<()> {
     on_kernel::run(machine, args)
 }
 
-fn tried(cpus: usize, load: f64, args: &Args, random: &mut Random) -> Figures {
+fn tried(cpus: usize, load: f64, args: &Args, random: &mut Noise) -> Figures {
     let (mut admitted, mut guaranteed, mut packed, mut moves) = (0_u32, 0_u32, 0_u32, 0);
     let total = load * ROOM * cpus as f64;
     for _ in 0..args.sets {
-        let shares = random.shares(args.programs as usize * cpus, total);
+        let shares = shares(random, args.programs as usize * cpus, total);
         admitted += u32::from(total <= ROOM * cpus as f64 + 1e-9);
         guaranteed += u32::from(is_guaranteed(&shares, cpus));
         if let Some(moved) = started_one_by_one(&shares, cpus) {
@@ -183,33 +184,20 @@ fn draw(machine: &Machine, cpus: usize, figures: &[Figures]) -> anyhow::Result<(
     figure.draw(machine.out(), &format!("{NAME}-{cpus}"))
 }
 
-/// Numbers from 0 to 1, the same in every run.
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> f64 {
-        self.0 = self
-            .0
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 11) as f64 / (1_u64 << 53) as f64
-    }
-
-    /// `count` shares with the sum `total`, evenly among all such sets (UUniFast of Bini and Buttazzo 2005),
-    /// drawn again as long as one is too large (Davis and Burns 2009).
-    fn shares(&mut self, count: usize, total: f64) -> Vec<f64> {
-        loop {
-            let mut left = total;
-            let mut shares = Vec::with_capacity(count);
-            for others in (1..count).rev() {
-                let rest = left * self.next().powf(1.0 / others as f64);
-                shares.push(left - rest);
-                left = rest;
-            }
-            shares.push(left);
-            if shares.iter().all(|&share| share <= LARGEST) {
-                return shares;
-            }
+/// `count` shares with the sum `total`, evenly among all such sets (UUniFast of Bini and Buttazzo 2005),
+/// drawn again as long as one is too large (Davis and Burns 2009).
+fn shares(random: &mut Noise, count: usize, total: f64) -> Vec<f64> {
+    loop {
+        let mut left = total;
+        let mut shares = Vec::with_capacity(count);
+        for others in (1..count).rev() {
+            let rest = left * random.unit().powf(1.0 / others as f64);
+            shares.push(left - rest);
+            left = rest;
+        }
+        shares.push(left);
+        if shares.iter().all(|&share| share <= LARGEST) {
+            return shares;
         }
     }
 }
@@ -229,7 +217,7 @@ mod tests {
 
     #[test]
     fn shares_have_the_sum_that_was_asked_for() {
-        let shares = Random(5).shares(8, 1.7);
+        let shares = shares(&mut Noise(5), 8, 1.7);
         assert_eq!(shares.len(), 8);
         assert!((shares.iter().sum::<f64>() - 1.7).abs() < 1e-9);
     }

@@ -11,9 +11,10 @@ use onbeat_model::Bandwidth;
 use serde::Serialize;
 use serde_json::json;
 
-use super::{Args, ROOM, Random};
+use super::{Args, ROOM, shares};
 use crate::machine::{Machine, Report};
 use crate::plot::{Axis, Corner, Figure, Line, Look};
+use crate::predictors::simulation::Noise;
 use crate::results::{Table, publish};
 use crate::vm::Guest;
 
@@ -74,7 +75,7 @@ struct Figures {
 pub(super) fn run(machine: &Machine, args: &Args) -> anyhow::Result<()> {
     let (mut figures, mut ran) = (Vec::new(), None);
     for &cpus in &args.cpus {
-        let mut random = Random(2);
+        let mut random = Noise(2);
         let sets: Vec<(usize, String, Vec<Program>)> = (0..LOADS.len())
             .flat_map(|load| (0..args.guest_sets).map(move |set| (load, set)))
             .map(|(load, set)| {
@@ -129,17 +130,17 @@ pub(super) fn run(machine: &Machine, args: &Args) -> anyhow::Result<()> {
 
 /// A set of programs with this load in all, with periods between 10 and 100 ms, and where they go when they are
 /// packed one after the other.
-fn drawn(cpus: usize, load: f64, args: &Args, random: &mut Random) -> Vec<Program> {
+fn drawn(cpus: usize, load: f64, args: &Args, random: &mut Noise) -> Vec<Program> {
     let count = args.guest_programs * cpus;
     let total = load * ROOM * cpus as f64;
     let shares = loop {
-        let shares = random.shares(count, total);
+        let shares = shares(random, count, total);
         if shares.iter().all(|&share| share >= SMALLEST) {
             break shares;
         }
     };
     let programs = shares.into_iter().map(|share| {
-        let period_us = (10_000.0 * 10_f64.powf(random.next())).round();
+        let period_us = (10_000.0 * 10_f64.powf(random.unit())).round();
         Program {
             period_us: period_us as u64,
             run_us: (share * period_us / SPREAD) as u64,

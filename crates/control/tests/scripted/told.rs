@@ -3,6 +3,7 @@
 use crate::kernel::Kernel;
 use crate::world::{Noise, Ran, Script, at_ms, ms, play};
 use onbeat_control::{Settings, State, What, Why};
+use onbeat_decide::predictor::{Kind, Parameters};
 use onbeat_model::{Bandwidth, Instant, Said, Span};
 
 /// A thread that marks its jobs.
@@ -49,7 +50,11 @@ impl Marker {
     }
 
     fn play(self) -> Ran {
-        play(self.script, Kernel::with_cpus(2), Settings::default())
+        self.play_with(Settings::default())
+    }
+
+    fn play_with(self, settings: Settings) -> Ran {
+        play(self.script, Kernel::with_cpus(2), settings)
     }
 }
 
@@ -140,6 +145,32 @@ fn the_share_of_jobs_that_are_to_be_in_time_decides_about_the_budget() {
     let (strict, lenient) = (runtime(999), runtime(900));
     assert!(strict >= ms(14), "{strict}");
     assert!(lenient < ms(10), "{lenient}");
+}
+
+#[test]
+fn a_statistical_budget_is_for_the_share_that_the_thread_tells() {
+    let runtime = |permille| {
+        let mut marker = Marker::new();
+        let period = ms(40);
+        let started = Said::RealTimeStarted { period, permille };
+        marker.says(started, at_ms(995), at_ms(990));
+        let mut noise = Noise(11);
+        for job in 0..400 {
+            marker.job(at_ms(1000 + 40 * job), ms(4 + job % 10), &mut noise);
+        }
+        let settings = Settings {
+            predictor: Kind::Statistical,
+            parameters: Parameters {
+                window: 100,
+                ..Parameters::default()
+            },
+            ..Settings::default()
+        };
+        last_runtime(&marker.play_with(settings))
+    };
+    let (median, strict) = (runtime(500), runtime(1000));
+    assert!(median >= ms(8) && median < ms(10), "{median}");
+    assert!(strict >= ms(13) && strict < ms(15), "{strict}");
 }
 
 #[test]

@@ -16,6 +16,8 @@ pub(crate) struct Scene {
     pub(crate) period: Span,
     /// The execution time of each job.
     pub(crate) jobs: Vec<Span>,
+    /// How many of the last jobs the predictor is shown.
+    pub(crate) window: usize,
     /// By how much the server's period differs from the thread's.
     pub(crate) server_period_error: f64,
     /// The scheduler tick at which budgets are enforced; zero: exactly.
@@ -31,6 +33,7 @@ impl Scene {
         Self {
             period,
             jobs,
+            window: Parameters::default().window,
             server_period_error: 0.0,
             tick: Span::ZERO,
             out_of_step: Span::ZERO,
@@ -92,7 +95,7 @@ fn ns(span: Span) -> i64 {
 pub(crate) fn play(scene: &Scene, predictor: &mut dyn Predictor) -> Outcome {
     const UNRESERVED_JOBS: usize = 16;
     let server_period = scene.period.scale(1.0 + scene.server_period_error);
-    let mut world = World::new(server_period, predictor);
+    let mut world = World::new(server_period, scene.window, predictor);
     let mut free_at = 0;
     let mut merged: Option<(u64, u64, Span, bool)> = None;
     for (index, &demand) in scene.jobs.iter().enumerate() {
@@ -142,11 +145,11 @@ struct World<'a> {
 }
 
 impl<'a> World<'a> {
-    fn new(server_period: Span, predictor: &'a mut dyn Predictor) -> Self {
+    fn new(server_period: Span, window: usize, predictor: &'a mut dyn Predictor) -> Self {
         Self {
             predictor,
             hysteresis: Hysteresis::default(),
-            demand: Demand::new(16),
+            demand: Demand::new(window),
             server: Server {
                 held: None,
                 left: 0,

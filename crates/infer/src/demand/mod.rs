@@ -1,7 +1,8 @@
 //! Demand profiler: what a thread's last jobs took, as a distribution.
 //!
 //! The predictors of `decide` read quantiles of it (section 5.3 of the LFS++ paper, with jobs in the
-//! place of sampling intervals).
+//! place of sampling intervals), or its histogram (GRACE-OS, section 2.2). It counts time at the present speed of the
+//! CPUs, which are cycles over that speed: each burst's CPU time counts by the speed at its time.
 
 use onbeat_model::{Demand, Job};
 

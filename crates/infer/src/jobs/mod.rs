@@ -93,6 +93,14 @@ impl Separator {
         self.slack = slack(&rhythm);
     }
 
+    /// The CPUs have another speed now, at which what the job at hand has done so far would have taken `factor` times as
+    /// long: so a job's cycles are its execution time, whatever speeds it had (GRACE-OS, section 2.2).
+    pub fn speed_changed(&mut self, factor: f64) {
+        if let Some(job) = &mut self.job {
+            job.executed = job.executed.scale(factor);
+        }
+    }
+
     /// The job at hand, as far as it got: for when the thread exits or tracking ends.
     pub fn finish(&mut self) -> Option<Job> {
         self.job.take()

@@ -62,6 +62,18 @@ fn the_bursts_of_one_beat_are_one_job() {
 }
 
 #[test]
+fn a_jobs_execution_time_is_its_cycles_whatever_speeds_it_had() {
+    let mut separator = Separator::new(rhythm());
+    // 2 ms at full speed, 6 ms at a third of it: 4 ms at full speed.
+    assert_eq!(separator.hear(&burst(0.0, 4.0)), None);
+    separator.speed_changed(3.0);
+    assert_eq!(separator.hear(&burst(5.0, 17.0)), None);
+    separator.speed_changed(1.0 / 3.0);
+    let executed = separator.finish().unwrap().executed;
+    assert!(executed.abs_diff(Span::from_ms(4)) < Span::from_us(1));
+}
+
+#[test]
 fn a_job_that_wakes_slightly_early_belongs_to_the_coming_beat() {
     let jobs = separate(&[burst(0.0, 5.0), burst(39.5, 44.0), burst(80.0, 85.0)]);
     assert_eq!(beats(&jobs), [(0, 1), (1, 1), (2, 1)]);

@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use onbeat_model::{Burst, Event, Instant, Name, Span, Task, TaskId};
+use onbeat_model::{Burst, Event, Instant, Name, Task, TaskId};
 
 use super::lines::Lines;
 use super::sched_text::excerpt;
@@ -68,18 +68,8 @@ pub(super) fn read(lines: &mut Lines<'_>) -> Result<Recording, ReplayError> {
         comm: Name::from("csv"),
     };
     let mut events = vec![Event::Tracked { at: began, task }];
-    events.extend(times.into_iter().map(|at| {
-        Event::Burst(Burst {
-            task: TASK,
-            woke: at,
-            first_ran: at,
-            blocked: at,
-            executed: Span::ZERO,
-            preempted: 0,
-            waker: 0,
-            exhausted: false,
-        })
-    }));
+    let bursts = times.into_iter().map(|at| Burst::pulse(TASK, at));
+    events.extend(bursts.map(Event::Burst));
     Ok(Recording {
         format: Format::Csv,
         facts: None,
