@@ -7,12 +7,15 @@
 //!
 //! Demands are in time at the CPU's highest speed: cycles over the highest frequency.
 
+mod allowance;
+pub mod forecast;
 mod histogram;
 pub mod joint;
 pub mod schedule;
 
 use onbeat_model::Span;
 
+pub use allowance::Allowance;
 pub use histogram::{Budget, Histogram};
 pub use schedule::Schedule;
 

@@ -106,7 +106,7 @@ impl<P: Policy, O: Observer> Machine<P, O> {
 
     /// How many jobs of `task` are due and not done. The task can do no more after this: the jobs that wait
     /// behind the present one are drawn from its workload.
-    pub(crate) fn late(&mut self, task: TaskIndex) -> u64 {
+    pub fn late(&mut self, task: TaskIndex) -> u64 {
         self.threads[task].late(self.desk.now())
     }
 

@@ -30,9 +30,11 @@
 
 use onbeat_model::Span;
 
-use super::Histogram;
-use super::histogram::Budget;
-use super::schedule::{Group, groups};
+use super::schedule::Group;
+
+/// Into so many parts of equal probability a distribution is divided: with groups of equal width, one job that demands
+/// much would leave all others in the first.
+const PIECES: usize = 25;
 
 /// The demand of a task's jobs, also beyond its budget.
 #[derive(Clone, Debug)]
@@ -42,6 +44,9 @@ pub struct Outlook {
     mean: f64,
     budget: Span,
 }
+
+/// So many of those that overran.
+const SERVED_OVERRUNS: f64 = 0.5;
 
 /// A task at one instant.
 #[derive(Clone, Copy, Debug)]
@@ -77,21 +82,64 @@ pub struct Wish {
 }
 
 impl Outlook {
-    /// Of jobs with this budget.
+    /// Of a task whose jobs demanded `sorted` (ascending, of some scale) times `factor`, with this budget.
     #[must_use]
-    pub fn new(histogram: &Histogram, budget: &Budget) -> Self {
-        let groups = groups(histogram.up_to(&histogram.worst()));
-        let mut before = 1.0;
+    pub fn new(sorted: &[Span], factor: f64, budget: Span) -> Self {
+        let count = sorted.len();
+        let pieces = PIECES.min(count);
+        let mut groups: Vec<Group> = Vec::with_capacity(pieces);
         let mut mean = 0.0;
-        for group in &groups {
-            mean += group.size.as_ns() as f64 * before;
-            before = group.beyond;
+        let (mut from, mut before) = (Span::ZERO, 1.0);
+        for piece in 1..=pieces {
+            // The last job of each equal part of all.
+            let within = (count * piece).div_ceil(pieces);
+            let Some(last) = within.checked_sub(1).and_then(|last| sorted.get(last)) else {
+                break;
+            };
+            let end = last.scale(factor);
+            let beyond = (count - within) as f64 / count as f64;
+            if end > from {
+                mean += (end - from).as_ns() as f64 * before;
+                groups.push(Group {
+                    from,
+                    size: end - from,
+                    beyond,
+                });
+            } else if let Some(same) = groups.last_mut() {
+                same.beyond = beyond;
+            }
+            (from, before) = (from.max(end), beyond);
         }
         Self {
             groups,
             mean,
-            budget: budget.demand,
+            budget,
         }
+    }
+
+    /// Up to where time is kept for a job that has done `done`. One that may overrun is let overrun; of those that have
+    /// overrun, half are to end in time.
+    fn insured(&self, done: Span) -> Span {
+        if done < self.budget {
+            return self.budget;
+        }
+        let ends = self
+            .groups
+            .iter()
+            .map(|group| (group.from + group.size, group.beyond));
+        let still = ends.clone().take_while(|(end, _)| *end <= done).last();
+        let still = still.map_or(1.0, |(_, beyond)| beyond);
+        let half = ends
+            .into_iter()
+            .find(|(_, beyond)| *beyond <= still * SERVED_OVERRUNS);
+        half.map_or(Span::MAX, |(end, _)| end)
+    }
+
+    /// How much more than the mean the effective work of a new job is: what its uncertainty costs.
+    #[must_use]
+    pub fn uncertainty(&self) -> Span {
+        let effective = self.effective_from(Span::ZERO, 0.0);
+        Span::from_ns((effective - self.mean).max(0.0) as u64)
     }
 
     /// What a job that has done `done` is to be asked again after: the end of the group it is in, or a sixteenth of
@@ -118,7 +166,11 @@ impl Outlook {
     fn effective_from(&self, done: Span, behind: f64) -> f64 {
         let behind_cubed = behind.powi(3);
         let mut after = behind;
+        let insured = self.insured(done);
         for (number, group) in self.groups.iter().enumerate().rev() {
+            if group.from >= insured {
+                continue;
+            }
             let size = group.from + group.size - group.from.max(done);
             if size.is_zero() {
                 break;

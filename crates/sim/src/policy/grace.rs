@@ -12,11 +12,13 @@ mod joint;
 mod plans;
 mod scheme;
 mod settings;
+mod task;
 
+use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
 use onbeat_decide::stochastic::joint::Outlook;
-use onbeat_model::{Demand, Instant, Ladder, Span, Speed};
+use onbeat_model::{Instant, Ladder, Span, Speed};
 use onbeat_policies::grace as rules;
 
 use super::{Pace, Policy, Slice};
@@ -26,6 +28,7 @@ use plans::Known;
 pub use scheme::Scheme;
 use scheme::Speeds;
 pub use settings::{Class, Settings};
+use task::Task;
 
 /// How long a task in best-effort mode runs before the next one does.
 const TURN: Span = Span::from_ms(10);
@@ -39,82 +42,21 @@ pub struct Grace {
     cpus: Vec<Cpu>,
 }
 
-#[derive(Debug)]
-struct Task {
-    rules: rules::Task,
-    class: Class,
-    cpu: CpuIndex,
-    queued: bool,
-    /// Released and not done.
-    under_way: bool,
-    /// When the last job was.
-    released: Instant,
-    gone: bool,
-    /// Used up its budget since it was put on the CPU.
-    overran: bool,
-    /// Of its turn in best-effort mode.
-    turn_ran: Span,
-    demand: Demand,
-    /// Where the scheme looks at it.
-    outlook: Option<Outlook>,
-    jobs: usize,
-    /// What the last job demanded.
-    last: u64,
-    /// What it counts for where unused budgets are reclaimed.
-    share: u64,
-}
+/// The key of the rules, and among equal ones the uncertainty, the greatest first.
+type Place = (u64, Reverse<Span>);
 
 #[derive(Debug, Default)]
 struct Cpu {
-    queue: BTreeSet<(u64, TaskIndex)>,
+    queue: BTreeSet<(Place, TaskIndex)>,
     running: Option<TaskIndex>,
     picked_at: Instant,
     shares: u64,
     /// The speed at which all budgets fit.
     uniform_khz: u64,
+    /// The last speed that a joint scheme asked for.
+    joint_khz: u64,
     /// What a task demands is not known yet: nobody takes the time that it may need.
     hurries: bool,
-}
-
-impl Task {
-    fn new(class: Class, cpu: CpuIndex, window: usize, full: Speed) -> Self {
-        let mut rules = rules::Task::default();
-        if let Class::RealTime { period, .. } = class {
-            let full = rules::Point {
-                after: 0,
-                speed: full.as_khz(),
-            };
-            rules.set_plan(&rules::Plan::new(period.as_ns(), 0, [full]));
-        }
-        Self {
-            rules,
-            class,
-            cpu,
-            queued: false,
-            under_way: false,
-            released: Instant::ZERO,
-            gone: false,
-            overran: false,
-            turn_ran: Span::ZERO,
-            demand: Demand::new(window),
-            outlook: None,
-            jobs: 0,
-            last: 0,
-            share: 0,
-        }
-    }
-
-    /// What the job that is under way may demand, or what the last one did.
-    fn claim(&self) -> u64 {
-        match self.class {
-            Class::RealTime { period, .. } if !self.gone && self.rules.plan().budget() > 0 => {
-                let budget = self.rules.plan().budget();
-                let work = if self.under_way { budget } else { self.last };
-                rules::share(work, period.as_ns())
-            }
-            _ => 0,
-        }
-    }
 }
 
 impl Grace {
@@ -129,14 +71,7 @@ impl Grace {
         let full = speeds.highest();
         let tasks = tasks
             .into_iter()
-            .map(|(class, cpu)| {
-                Task::new(
-                    class,
-                    cpu.min(cpus.saturating_sub(1)),
-                    settings.window,
-                    full,
-                )
-            })
+            .map(|(class, cpu)| Task::new(class, cpu.min(cpus.saturating_sub(1)), &settings, full))
             .collect();
         Self {
             settings,
@@ -163,18 +98,21 @@ impl Grace {
     }
 
     fn enqueue(&mut self, task: TaskIndex) {
-        let key = self.tasks[task].rules.key();
-        self.tasks[task].queued = true;
-        self.cpus[self.tasks[task].cpu].queue.insert((key, task));
+        let entity = &mut self.tasks[task];
+        // Of equal deadlines the least certain job is first: what it leaves serves the others.
+        let outlook = entity.outlook.as_ref();
+        let uncertainty = outlook.map_or(Span::ZERO, Outlook::uncertainty);
+        let place = (entity.rules.key(), Reverse(uncertainty));
+        entity.queued = Some(place);
+        self.cpus[entity.cpu].queue.insert((place, task));
     }
 
     /// Changes what its place in line depends on.
     fn moved(&mut self, task: TaskIndex, change: impl FnOnce(&mut rules::Task)) {
-        let Task { cpu, queued, .. } = self.tasks[task];
-        let before = self.tasks[task].rules.key();
-        change(&mut self.tasks[task].rules);
-        if queued {
-            self.cpus[cpu].queue.remove(&(before, task));
+        let entity = &mut self.tasks[task];
+        change(&mut entity.rules);
+        if let Some(place) = entity.queued {
+            self.cpus[entity.cpu].queue.remove(&(place, task));
             self.enqueue(task);
         }
     }
@@ -214,8 +152,10 @@ impl Grace {
             self.claims(task);
         }
         if self.settings.scheme.speeds() == Speeds::Joint {
-            for (task, outlook) in known.iter().map(Known::outlook) {
-                self.tasks[task].outlook = Some(outlook);
+            for (task, budget) in known.iter().map(Known::budget) {
+                let sorted = self.tasks[task].demand.sorted();
+                self.tasks[task].outlook = Some(Outlook::new(sorted, 1.0, budget));
+                self.tasks[task].lasting = budget;
             }
         }
         desk.reschedule(cpu);
@@ -266,7 +206,7 @@ impl Policy for Grace {
     fn pick(&mut self, cpu: CpuIndex, desk: &mut Desk) -> Option<TaskIndex> {
         self.cpus[cpu].picked_at = desk.now();
         let (_, task) = self.cpus[cpu].queue.pop_first()?;
-        self.tasks[task].queued = false;
+        self.tasks[task].queued = None;
         self.cpus[cpu].running = Some(task);
         Some(task)
     }
@@ -326,6 +266,9 @@ impl Policy for Grace {
         entity.under_way = true;
         entity.released = release;
         let period_end_ns = entity.rules.period_end_ns();
+        if period_end_ns > before {
+            entity.held = Span::from_ns(entity.rules.left());
+        }
         if entity.class != Class::BestEffort && (period_end_ns > before || before == 0) {
             desk.set_timer(Instant::from_ns(period_end_ns), task as u64);
         }
@@ -343,6 +286,15 @@ impl Policy for Grace {
         self.claims(task);
         if self.plan_is_due(task) {
             self.replan(cpu, desk);
+        }
+        if self.settings.scheme == Scheme::JointForecast {
+            let others = self
+                .tasks
+                .iter()
+                .enumerate()
+                .filter(|&(n, other)| n != task && other.cpu == cpu);
+            let others = others.map(|(_, other)| other.promised()).sum();
+            self.tasks[task].foretell(demand.as_span(), desk.now(), others, &self.settings);
         }
     }
 
@@ -363,7 +315,11 @@ impl Policy for Grace {
             .then_some(self.speeds.highest().as_khz());
         let (khz, until) = match hurries.or_else(|| rules.speed()) {
             Some(khz) => (khz, rules.until()),
-            None if self.settings.scheme.speeds() == Speeds::Joint => self.joint_pace(task),
+            None if self.settings.scheme.speeds() == Speeds::Joint => {
+                let pace = self.joint_pace(task);
+                self.cpus[cpu].joint_khz = pace.0;
+                pace
+            }
             None => {
                 let kept = (self.settings.best_effort * rules::WHOLE as f64).ceil() as u64;
                 let shares = self.cpus[cpu].shares + kept;

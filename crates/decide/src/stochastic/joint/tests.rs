@@ -1,19 +1,16 @@
-use onbeat_model::Demand;
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 
-use super::super::Histogram;
 use super::*;
 
 fn us(us: u64) -> Span {
     Span::from_us(us)
 }
 
-fn outlook(jobs: &[u64], groups: usize) -> Outlook {
-    let mut demand = Demand::new(jobs.len());
-    jobs.iter().for_each(|&job| demand.record(us(job)));
-    let histogram = Histogram::of(&demand, groups).unwrap();
-    Outlook::new(&histogram, &histogram.worst())
+fn outlook(jobs: &[u64]) -> Outlook {
+    let mut sorted: Vec<Span> = jobs.iter().map(|&job| us(job)).collect();
+    sorted.sort_unstable();
+    Outlook::new(&sorted, 1.0, sorted[sorted.len() - 1])
 }
 
 fn new_job(outlook: &Outlook, ends_in: Span) -> Standing<'_> {
@@ -31,10 +28,10 @@ fn new_job(outlook: &Outlook, ends_in: Span) -> Standing<'_> {
 
 #[test]
 fn a_single_job_begins_at_the_speed_of_equation_12() {
-    let outlook = outlook(&[2000, 3000, 3000, 4000, 8000], 6);
-    // Groups end at 2000, 3000 ... 8000; of five jobs 4, 2, 1, 1, 1, 1, 0 go on behind them.
-    let shares = [1.0, 0.8, 0.4, 0.2, 0.2, 0.2, 0.2_f64];
-    let sizes = [2.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0];
+    let outlook = outlook(&[2000, 3000, 3000, 4000, 8000]);
+    // Of five jobs 4, 2, 1, 0 go on behind 2, 3, 4, 8 ms.
+    let shares = [1.0, 0.8, 0.4, 0.2_f64];
+    let sizes = [2.0, 1.0, 1.0, 4.0];
     let effective: f64 = sizes
         .iter()
         .zip(shares)
@@ -47,7 +44,7 @@ fn a_single_job_begins_at_the_speed_of_equation_12() {
 
 #[test]
 fn a_deadline_that_is_near_counts_more_than_one_behind_it() {
-    let (short, long) = (outlook(&[1000], 1), outlook(&[2000], 1));
+    let (short, long) = (outlook(&[1000]), outlook(&[2000]));
     let wish = wish(&[new_job(&short, us(1250)), new_job(&long, us(20_000))]);
     // Behind the short one's end it has the CPU for part of its next period, too.
     assert_eq!(wish.speed, 0.8);
@@ -56,7 +53,7 @@ fn a_deadline_that_is_near_counts_more_than_one_behind_it() {
 
 #[test]
 fn who_waits_for_his_next_release_counts_from_there_on() {
-    let (idle, busy) = (outlook(&[3000], 1), outlook(&[2000], 1));
+    let (idle, busy) = (outlook(&[3000]), outlook(&[2000]));
     let waits = Standing {
         job: None,
         ..new_job(&idle, us(5_000))
@@ -121,7 +118,7 @@ proptest! {
     ) {
         let outlooks = [first, second].map(|jobs| {
             let jobs: Vec<u64> = jobs.iter().map(|job| job * 1000).collect();
-            outlook(&jobs, 2)
+            outlook(&jobs)
         });
         let steps = 400;
         let tasks = outlooks.each_ref().map(|outlook| new_job(outlook, us(steps as u64 * 1000)));

@@ -6,13 +6,16 @@ use onbeat_decide::stochastic::schedule::Rounding;
 use onbeat_model::{Instant, Span, Speed};
 
 use super::{Class, Grace};
-use crate::TaskIndex;
+use crate::{CpuIndex, TaskIndex};
 
 /// Less work than this is not worth being looked at again for: beyond, the highest speed.
 const LEAST: u64 = 10_000;
 
 /// Every piece of work can take a nanosecond longer than it should: who is late by one waits for who is next.
 const ROUNDING: Span = Span::from_us(1);
+
+/// By this share of the way between two speeds.
+const STAYS: f64 = 0.15;
 
 impl Grace {
     /// The speed in kHz for `task`, and the work until it is to be looked at again.
@@ -26,11 +29,11 @@ impl Grace {
         let wish = wish(&tasks);
         let laxity = wish.laxity - self.settings.reserve.max(ROUNDING);
         let speed = if rules.is_real_time() {
-            self.speed_for(wish.speed)
+            self.speed_for(wish.speed, running.cpu)
         } else {
             // It may have got beyond all that is known: not slower than all budgets together need.
             let uniform = Speed::from_khz(self.cpus[running.cpu].uniform_khz);
-            self.speed_for(wish.speed)
+            self.speed_for(wish.speed, running.cpu)
                 .max(self.speeds.at_least(uniform.unwrap_or(highest)))
         };
         let ratio = speed.ratio(highest);
@@ -73,8 +76,8 @@ impl Grace {
         })
     }
 
-    /// Of the two speeds around the wanted one.
-    fn speed_for(&self, ratio: f64) -> Speed {
+    /// Of the two speeds around the wanted one. The one that there is stays for a little longer: a change costs, too.
+    fn speed_for(&self, ratio: f64, cpu: CpuIndex) -> Speed {
         let highest = self.speeds.highest();
         let khz = ratio * highest.as_khz() as f64;
         let wanted = Speed::from_khz(khz.ceil() as u64).unwrap_or(self.speeds.lowest());
@@ -86,7 +89,15 @@ impl Grace {
             return above;
         };
         let (low, high) = (below.as_khz() as f64, above.as_khz() as f64);
-        if khz < low + (high - low) * self.settings.lower_until {
+        let last = self.cpus[cpu].joint_khz;
+        let stays = if last == below.as_khz() {
+            STAYS
+        } else if last == above.as_khz() {
+            -STAYS
+        } else {
+            0.0
+        };
+        if khz < low + (high - low) * (self.settings.lower_until + stays) {
             below
         } else {
             above

@@ -1,7 +1,6 @@
 //! From what is known of every task's demand to its budget and speeds: what the paper does at user level when a
 //! job ends (sections 2.2 to 2.4).
 
-use onbeat_decide::stochastic::joint::Outlook;
 use onbeat_decide::stochastic::{Budget, Histogram, Schedule, time_allocations, uniform_speed};
 use onbeat_model::{Demand, Ladder, Span};
 use onbeat_policies::grace::{POINTS, Plan, Point};
@@ -20,9 +19,9 @@ pub(super) struct Known {
 }
 
 impl Known {
-    /// Who it is, and what it may demand.
-    pub(super) fn outlook(&self) -> (TaskIndex, Outlook) {
-        (self.task, Outlook::new(&self.histogram, &self.budget))
+    /// Who it is, and its budget.
+    pub(super) const fn budget(&self) -> (TaskIndex, Span) {
+        (self.task, self.budget.demand)
     }
 
     /// None without a job.

@@ -20,6 +20,9 @@ pub enum Scheme {
     /// What the share rho of jobs stays within; a speed for all jobs that wait, from all distributions: beyond the
     /// paper ([`onbeat_decide::stochastic::joint`]).
     Joint,
+    /// The same with the distribution of what each job demands beside a forecast
+    /// ([`onbeat_decide::stochastic::forecast`]), not that of all jobs; also beyond the paper.
+    JointForecast,
 }
 
 /// How a scheme sets speeds.
@@ -34,7 +37,7 @@ pub(super) enum Speeds {
 
 impl Scheme {
     /// All of them.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::WrsUni,
         Self::WrsRec,
         Self::WrsSto,
@@ -43,6 +46,7 @@ impl Scheme {
         Self::GraceOs,
         Self::Race,
         Self::Joint,
+        Self::JointForecast,
     ];
 
     /// Its name in a scenario.
@@ -57,6 +61,7 @@ impl Scheme {
             Self::GraceOs => "grace-os",
             Self::Race => "race-to-idle",
             Self::Joint => "joint",
+            Self::JointForecast => "joint-forecast",
         }
     }
 
@@ -70,7 +75,7 @@ impl Scheme {
             Self::WrsRec | Self::StoRec => Speeds::Reclaiming,
             Self::WrsSto | Self::GraceOs => Speeds::Stochastic,
             Self::Race => Speeds::Highest,
-            Self::Joint => Speeds::Joint,
+            Self::Joint | Self::JointForecast => Speeds::Joint,
         }
     }
 }

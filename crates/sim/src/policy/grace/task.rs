@@ -1,0 +1,134 @@
+//! What the policy keeps of a task.
+
+use onbeat_decide::stochastic::Allowance;
+use onbeat_decide::stochastic::forecast::{self, Forecast};
+use onbeat_decide::stochastic::joint::Outlook;
+use onbeat_model::{Demand, Instant, Span, Speed};
+use onbeat_policies::grace as rules;
+
+use super::{Class, Place, Scheme, Settings};
+use crate::CpuIndex;
+
+#[derive(Debug)]
+pub(super) struct Task {
+    pub(super) rules: rules::Task,
+    pub(super) class: Class,
+    pub(super) cpu: CpuIndex,
+    /// Where it stands in line, if it does.
+    pub(super) queued: Option<Place>,
+    /// Released and not done.
+    pub(super) under_way: bool,
+    /// When the last job was.
+    pub(super) released: Instant,
+    pub(super) gone: bool,
+    /// Used up its budget since it was put on the CPU.
+    pub(super) overran: bool,
+    /// Of its turn in best-effort mode.
+    pub(super) turn_ran: Span,
+    pub(super) demand: Demand,
+    /// Where the scheme looks at it.
+    pub(super) outlook: Option<Outlook>,
+    /// Where the scheme wants one.
+    pub(super) forecast: Option<Forecast>,
+    pub(super) allowance: Allowance,
+    /// What it was given when all tasks were looked at.
+    pub(super) lasting: Span,
+    /// The budget that its present period began with.
+    pub(super) held: Span,
+    pub(super) jobs: usize,
+    /// What the last job demanded.
+    pub(super) last: u64,
+    /// What it counts for where unused budgets are reclaimed.
+    pub(super) share: u64,
+}
+
+impl Task {
+    pub(super) fn new(class: Class, cpu: CpuIndex, settings: &Settings, full: Speed) -> Self {
+        let mut rules = rules::Task::default();
+        let mut rho = settings.rho;
+        if let Class::RealTime { period, rho: own } = class {
+            rho = own.unwrap_or(rho);
+            let full = rules::Point {
+                after: 0,
+                speed: full.as_khz(),
+            };
+            rules.set_plan(&rules::Plan::new(period.as_ns(), 0, [full]));
+        }
+        Self {
+            rules,
+            class,
+            cpu,
+            queued: None,
+            under_way: false,
+            released: Instant::ZERO,
+            gone: false,
+            overran: false,
+            turn_ran: Span::ZERO,
+            demand: Demand::new(settings.window),
+            outlook: None,
+            forecast: (settings.scheme == Scheme::JointForecast)
+                .then(|| Forecast::new(settings.window)),
+            allowance: Allowance::new(rho),
+            lasting: Span::ZERO,
+            held: Span::ZERO,
+            jobs: 0,
+            last: 0,
+            share: 0,
+        }
+    }
+
+    /// What the job that is under way may demand, or what the last one did.
+    pub(super) fn claim(&self) -> u64 {
+        match self.class {
+            Class::RealTime { period, .. } if !self.gone && self.rules.plan().budget() > 0 => {
+                let budget = self.rules.plan().budget();
+                let work = if self.under_way { budget } else { self.last };
+                rules::share(work, period.as_ns())
+            }
+            _ => 0,
+        }
+    }
+
+    /// The share of its CPU that is promised to it, now and in its next period.
+    pub(super) fn promised(&self) -> f64 {
+        match self.class {
+            Class::RealTime { period, .. } if !self.gone => {
+                let next = Span::from_ns(self.rules.plan().budget());
+                next.max(self.held).ratio(period)
+            }
+            _ => 0.0,
+        }
+    }
+
+    /// The budget and the outlook of its next job, after the last one took `demand` and ended `now`. Others are promised
+    /// a share `others` of the CPU: it gets more than what is left of it only if that is its lasting budget.
+    pub(super) fn foretell(
+        &mut self,
+        demand: Span,
+        now: Instant,
+        others: f64,
+        settings: &Settings,
+    ) {
+        let (Some(forecast), Class::RealTime { period, .. }) = (&mut self.forecast, self.class)
+        else {
+            return;
+        };
+        forecast.record(demand);
+        if self.jobs < settings.profile {
+            return;
+        }
+        self.allowance.job(now > self.released + period);
+        let Some(next) = forecast.next() else { return };
+        let factor = next.demand.ratio(forecast::ONE);
+        let Some(budget) = next.factors.quantile(self.allowance.within()) else {
+            return;
+        };
+        let most = period.scale((1.0 - others).max(0.0)).max(self.lasting);
+        let budget = budget
+            .scale(factor)
+            .clamp(Span::from_ns(1), most.max(Span::from_ns(1)));
+        self.outlook = Some(Outlook::new(next.factors.sorted(), factor, budget));
+        let plan = rules::Plan::new(period.as_ns(), budget.as_ns(), []);
+        self.rules.set_plan(&plan);
+    }
+}
