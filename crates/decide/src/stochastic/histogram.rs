@@ -79,22 +79,4 @@ impl Histogram {
     pub(super) fn up_to(&self, budget: &Budget) -> &[Bound] {
         self.bounds.get(..=budget.group).unwrap_or(&self.bounds)
     }
-
-    /// The largest difference of the two distributions over the boundaries of both (the Kolmogorov distance):
-    /// how stable a task's demand is from one window to another.
-    #[must_use]
-    pub fn distance(&self, other: &Self) -> f64 {
-        let at = |histogram: &Self, demand: Span| {
-            let below = histogram
-                .bounds
-                .partition_point(|bound| bound.demand <= demand);
-            below
-                .checked_sub(1)
-                .map_or(0.0, |last| histogram.bounds[last].within)
-        };
-        let bounds = self.bounds.iter().chain(&other.bounds);
-        bounds
-            .map(|bound| (at(self, bound.demand) - at(other, bound.demand)).abs())
-            .fold(0.0, f64::max)
-    }
 }

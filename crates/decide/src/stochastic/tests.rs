@@ -41,15 +41,6 @@ fn the_histogram_counts_the_jobs_within_each_boundary() {
 fn jobs_that_are_all_alike_are_one_boundary() {
     let histogram = Histogram::of(&window(&[7, 7, 7]), 10).unwrap();
     assert_eq!(histogram.budget(0.95).demand, us(7));
-    assert_eq!(histogram.distance(&histogram), 0.0);
-}
-
-#[test]
-fn the_distance_of_two_distributions_is_their_largest_difference() {
-    let a = Histogram::of(&window(&[10, 20, 30, 40]), 3).unwrap();
-    let b = Histogram::of(&window(&[30, 40, 50, 60]), 3).unwrap();
-    assert_eq!(a.distance(&b), 0.5);
-    assert_eq!(b.distance(&a), 0.5);
 }
 
 #[test]
