@@ -85,8 +85,7 @@ impl<'a> Run<'a> {
         let cpus = self.scenario.cpus.count;
         let timeline = outputs
             .timeline
-            .map(|output| Timeline::new(output, cpus, names))
-            .transpose()?;
+            .map(|output| Timeline::new(output, cpus, names));
         let details = (Tally::of(self.scenario), (jobs, timeline));
         match (&self.scenario.scheduler, &self.scenario.onbeat) {
             (Scheduler::Linux, Some(onbeat)) => self.with_onbeat(onbeat, details, progress),

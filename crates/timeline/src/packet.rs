@@ -1,0 +1,94 @@
+//! The part of Perfetto's trace format that is used: names and numbers as in its `protos/perfetto/trace`.
+
+use prost::{Enumeration, Message, Oneof};
+
+/// `trace.proto`.
+#[derive(Clone, PartialEq, Message)]
+pub(crate) struct Trace {
+    #[prost(message, repeated, tag = "1")]
+    pub(crate) packet: Vec<TracePacket>,
+}
+
+/// `trace_packet.proto`.
+#[derive(Clone, PartialEq, Message)]
+pub(crate) struct TracePacket {
+    #[prost(uint64, optional, tag = "8")]
+    pub(crate) timestamp: Option<u64>,
+    #[prost(uint32, optional, tag = "10")]
+    pub(crate) trusted_packet_sequence_id: Option<u32>,
+    #[prost(message, optional, tag = "11")]
+    pub(crate) track_event: Option<TrackEvent>,
+    #[prost(uint32, optional, tag = "13")]
+    pub(crate) sequence_flags: Option<u32>,
+    #[prost(message, optional, tag = "60")]
+    pub(crate) track_descriptor: Option<TrackDescriptor>,
+}
+
+/// `track_event/track_descriptor.proto`.
+#[derive(Clone, PartialEq, Message)]
+pub(crate) struct TrackDescriptor {
+    #[prost(uint64, optional, tag = "1")]
+    pub(crate) uuid: Option<u64>,
+    #[prost(string, optional, tag = "2")]
+    pub(crate) name: Option<String>,
+    #[prost(uint64, optional, tag = "5")]
+    pub(crate) parent_uuid: Option<u64>,
+    #[prost(message, optional, tag = "8")]
+    pub(crate) counter: Option<CounterDescriptor>,
+}
+
+/// `track_event/counter_descriptor.proto`.
+#[derive(Clone, PartialEq, Message)]
+pub(crate) struct CounterDescriptor {
+    #[prost(int32, optional, tag = "3")]
+    pub(crate) unit: Option<i32>,
+    #[prost(string, optional, tag = "6")]
+    pub(crate) unit_name: Option<String>,
+}
+
+/// `CounterDescriptor.Unit.UNIT_TIME_NS`.
+pub(crate) const UNIT_TIME_NS: i32 = 1;
+
+/// `track_event/track_event.proto`.
+#[derive(Clone, PartialEq, Message)]
+pub(crate) struct TrackEvent {
+    #[prost(message, repeated, tag = "4")]
+    pub(crate) debug_annotations: Vec<DebugAnnotation>,
+    #[prost(enumeration = "Type", optional, tag = "9")]
+    pub(crate) r#type: Option<i32>,
+    #[prost(uint64, optional, tag = "11")]
+    pub(crate) track_uuid: Option<u64>,
+    #[prost(string, optional, tag = "23")]
+    pub(crate) name: Option<String>,
+    #[prost(int64, optional, tag = "30")]
+    pub(crate) counter_value: Option<i64>,
+}
+
+/// `TrackEvent.Type`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Enumeration)]
+#[repr(i32)]
+pub(crate) enum Type {
+    Unspecified = 0,
+    SliceBegin = 1,
+    SliceEnd = 2,
+    Instant = 3,
+    Counter = 4,
+}
+
+/// `track_event/debug_annotation.proto`.
+#[derive(Clone, PartialEq, Message)]
+pub(crate) struct DebugAnnotation {
+    #[prost(string, optional, tag = "10")]
+    pub(crate) name: Option<String>,
+    #[prost(oneof = "Value", tags = "3, 6")]
+    pub(crate) value: Option<Value>,
+}
+
+/// Its `oneof value`.
+#[derive(Clone, PartialEq, Oneof)]
+pub(crate) enum Value {
+    #[prost(uint64, tag = "3")]
+    UintValue(u64),
+    #[prost(string, tag = "6")]
+    StringValue(String),
+}
