@@ -80,6 +80,10 @@ pub(crate) enum Command {
     /// have missed no more deadlines than they may; says whether all fit this machine, and how to set
     /// them without onbeat. Needs no privilege.
     Plan(PlanArgs),
+    /// Make a page of a run: timelines, response times, budgets, spectra, and what changed and why
+    ///
+    /// Reads what `run`, `attach` or `analyze` wrote with --report, and writes one HTML file that needs nothing else.
+    Report(ReportArgs),
     /// Simulate a machine and its tasks, as a file or a recording describes them
     ///
     /// Runs in virtual time and needs no privilege. The same file and seed give the same figures. Several
@@ -184,6 +188,14 @@ pub(crate) struct AnalyzeArgs {
     /// One JSON object per line, thread and window instead of a table
     #[arg(long)]
     pub(crate) json: bool,
+    /// Write the threads' figures and jobs to this file, as one JSON object, for `onbeat report`
+    #[arg(long, value_name = "FILE")]
+    pub(crate) report: Option<PathBuf>,
+    /// Write a timeline of jobs and bursts to this file, for ui.perfetto.dev
+    ///
+    /// Of each thread the last 8192 bursts.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) perfetto: Option<PathBuf>,
 }
 
 /// `onbeat reserve`.
@@ -244,6 +256,17 @@ pub(crate) struct PlanArgs {
     /// One JSON object per thread and line instead of a table
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// `onbeat report`.
+#[derive(Debug, Args)]
+pub(crate) struct ReportArgs {
+    /// What --report wrote
+    #[arg(value_name = "RUN.json")]
+    pub(crate) file: PathBuf,
+    /// The page to write; an existing file is replaced
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: PathBuf,
 }
 
 /// `onbeat doctor`.

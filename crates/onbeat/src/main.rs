@@ -7,9 +7,11 @@ mod analysis;
 mod child;
 mod cli;
 mod commands;
+mod history;
 mod keep_table;
 mod manual;
 mod own_time;
+mod page;
 mod progress;
 mod signals;
 mod table;
@@ -39,6 +41,7 @@ fn main() -> ExitCode {
         Command::Restore(args) => commands::restore::run(args),
         Command::Plan(args) => commands::plan::run(args),
         Command::Scheduler(args) => commands::scheduler::run(args),
+        Command::Report(args) => commands::report::run(args),
         Command::Sim(args) => commands::sim::run(args),
         Command::Generate(args) => commands::generate::run(args),
     };

@@ -17,6 +17,7 @@ pub(crate) fn sections(page: &str) -> Vec<Section> {
         "onbeat-record" => (EXIT_STATUS, RECORD_EXAMPLES),
         "onbeat-analyze" => (EXIT_STATUS, ANALYZE_EXAMPLES),
         "onbeat-plan" => (EXIT_STATUS, PLAN_EXAMPLES),
+        "onbeat-report" => (EXIT_STATUS, REPORT_EXAMPLES),
         "onbeat-sim" => (EXIT_STATUS, SIM_EXAMPLES),
         "onbeat-doctor" => (DOCTOR_EXIT_STATUS, DOCTOR_EXAMPLES),
         "onbeat-restore" => (RESTORE_EXIT_STATUS, RESTORE_EXAMPLES),
@@ -160,6 +161,14 @@ const PLAN_EXAMPLES: Entries = &[(
     "onbeat plan --misses 5% film.onbeat",
     "The smallest reservations with which at most a twentieth of the jobs would have been late.",
 )];
+
+const REPORT_EXAMPLES: Entries = &[
+    (
+        "sudo onbeat run --report film.json -- mplayer film.mkv",
+        "Keep a player on the beat, and keep what happened.",
+    ),
+    ("onbeat report film.json -o film.html", "Make a page of it."),
+];
 
 const SIM_EXAMPLES: Entries = &[
     (

@@ -97,9 +97,14 @@ pub(crate) struct KeepOptions {
     /// Decide and log, but change nothing
     #[arg(short = 'n', long, help_heading = "Output")]
     pub(crate) dry_run: bool,
-    /// Write the closing figures to this file, as one JSON object
+    /// Write figures, jobs and decisions to this file at the end, as one JSON object, for `onbeat report`
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(crate) report: Option<PathBuf>,
+    /// Write a timeline of jobs, bursts, budgets and decisions to this file, for ui.perfetto.dev
+    ///
+    /// Of each thread the last 8192 bursts. It is written at the end.
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub(crate) perfetto: Option<PathBuf>,
     /// Write every decision and its reason to this file, one JSON object per line
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(crate) log: Option<PathBuf>,

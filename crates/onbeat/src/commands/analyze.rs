@@ -4,11 +4,14 @@ use std::collections::HashSet;
 use std::io::{self, BufWriter, Write};
 use std::process::ExitCode;
 
+use anyhow::Context;
 use onbeat_model::{Instant, TaskId};
 use onbeat_sense::replay::{self, Recording};
 
 use crate::analysis::{self, FEWEST_WAKEUPS, Finding, Line};
 use crate::cli::AnalyzeArgs;
+use crate::commands::keep::{create, write_report};
+use crate::history::History;
 use crate::table::{Align, Table};
 
 /// Reads, analyses, prints.
@@ -16,6 +19,9 @@ pub(crate) fn run(args: &AnalyzeArgs) -> anyhow::Result<ExitCode> {
     let recording = replay::read(&args.file)?;
     for warning in &recording.warnings {
         eprintln!("onbeat: {}: {warning}", args.file.display());
+    }
+    if args.report.is_some() || args.perfetto.is_some() {
+        write_history(&recording, args)?;
     }
     let findings = analysis::findings(&recording, args.window, args.method);
     let mut output = BufWriter::new(io::stdout().lock());
@@ -35,6 +41,20 @@ pub(crate) fn run(args: &AnalyzeArgs) -> anyhow::Result<ExitCode> {
     }
     output.flush()?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// What the threads of the recording did, as `run --report` and `--perfetto` write it.
+fn write_history(recording: &Recording, args: &AnalyzeArgs) -> anyhow::Result<()> {
+    let history = History::of(recording);
+    if let Some(path) = &args.report {
+        let elapsed_ns = recording.ended.since(recording.began);
+        write_report(path, &history.report(elapsed_ns, recording.lost))?;
+    }
+    if let Some(path) = &args.perfetto {
+        let written = history.write_timeline(create(path)?);
+        written.with_context(|| format!("cannot write {}", path.display()))?;
+    }
+    Ok(())
 }
 
 fn table(findings: &[Finding], began: Instant, in_windows: bool) -> Table {

@@ -1,5 +1,7 @@
 //! What `run` and `attach` have in common: the loop on the live machine, its log, and its end.
 
+use std::cell::RefCell;
+use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
@@ -12,7 +14,8 @@ use onbeat_act::kernel;
 use onbeat_act::restore::StateFile;
 use onbeat_act::{DeadlineActuator, Options, own};
 use onbeat_control::{
-    BoostWhat, Controller, DryRun, Next, Report, Settings, SpeedWhat, Treatment, What, drive,
+    BoostWhat, Controller, DryRun, Entry, Next, Report, Settings, SpeedEntry, SpeedWhat, Treatment,
+    What, drive,
 };
 use onbeat_model::{Actuator, Bandwidth, Follow, Sensor, Task};
 use onbeat_schedulers::reserve::GroupActuator;
@@ -21,6 +24,7 @@ use onbeat_sense::energy::{self, Energy};
 use serde::Serialize;
 
 use crate::cli::{KeepOptions, Through, Weight};
+use crate::history::{History, Tap, ThreadHistory};
 use crate::keep_table;
 use crate::own_time::OwnTime;
 
@@ -29,10 +33,13 @@ pub(crate) struct Keeper<'a> {
     options: &'a KeepOptions,
     sensor: BpfSensor,
     log: Option<BufWriter<File>>,
+    perfetto: Option<BufWriter<File>>,
+    /// If a report or a timeline is wanted.
+    history: Option<RefCell<History>>,
 }
 
 /// How it ended.
-#[derive(Debug, Serialize)]
+#[derive(Serialize)]
 struct Closing<'a> {
     #[serde(flatten)]
     report: &'a Report,
@@ -44,17 +51,27 @@ struct Closing<'a> {
     loop_cpu: Bandwidth,
     /// What the processors took meanwhile; none without `--power`, or if they do not tell.
     energy_uj: Option<u64>,
+    /// What the threads did.
+    history: Vec<ThreadHistory>,
+    /// What was decided for them.
+    decisions: &'a VecDeque<Entry>,
+    /// What was decided on the speed of the CPUs.
+    speed_decisions: &'a VecDeque<SpeedEntry>,
 }
 
 impl<'a> Keeper<'a> {
     /// Loads the tracer and opens the log.
     pub(crate) fn new(options: &'a KeepOptions) -> anyhow::Result<Self> {
         let log = options.log.as_deref().map(create).transpose()?;
+        let perfetto = options.perfetto.as_deref().map(create).transpose()?;
         let sensor = BpfSensor::new(bpf::Options::default()).context("cannot trace")?;
+        let wants_history = perfetto.is_some() || options.report.is_some();
         Ok(Self {
             options,
             sensor,
             log,
+            perfetto,
+            history: wants_history.then(RefCell::default),
         })
     }
 
@@ -119,10 +136,14 @@ impl<'a> Keeper<'a> {
         let mut began = begin()?;
         let time = OwnTime::now();
         let mut meter = self.options.power().and_then(|_| Meter::open());
-        let (log, options) = (&mut self.log, self.options);
+        let (log, options, history) = (&mut self.log, self.options, self.history.as_ref());
         let mut write_failed = None;
-        let outcome = drive(&mut self.sensor, &mut controller, |_, controller| {
-            if let Err(error) = tell(controller, log, options) {
+        let mut sensor = Tap {
+            sensor: &mut self.sensor,
+            history,
+        };
+        let outcome = drive(&mut sensor, &mut controller, |_, controller| {
+            if let Err(error) = tell(controller, log, history, options) {
                 write_failed.get_or_insert(error);
                 *log = None;
             }
@@ -130,7 +151,7 @@ impl<'a> Keeper<'a> {
             next(&mut began)
         });
         let report = controller.finish(self.sensor.now());
-        let told = tell(&mut controller, log, options);
+        let told = tell(&mut controller, log, history, options);
         drop(controller);
         self.close(&report, &time, meter)?;
         outcome.context("tracing broke off")?;
@@ -140,9 +161,15 @@ impl<'a> Keeper<'a> {
         }
     }
 
-    fn close(&self, report: &Report, since: &OwnTime, meter: Option<Meter>) -> anyhow::Result<()> {
+    fn close(
+        &mut self,
+        report: &Report,
+        since: &OwnTime,
+        meter: Option<Meter>,
+    ) -> anyhow::Result<()> {
         let energy_uj = meter.map(|mut meter| meter.energy.read_uj());
         let used = OwnTime::now();
+        let history = self.history.take().unwrap_or_default().into_inner();
         let loop_cpu = used.cpu - since.cpu;
         let closing = Closing {
             report,
@@ -150,14 +177,16 @@ impl<'a> Keeper<'a> {
             loop_cpu_ns: loop_cpu.as_ns(),
             loop_cpu: Bandwidth::of(loop_cpu, used.at.since(since.at)),
             energy_uj,
+            history: history.threads(),
+            decisions: history.decisions(),
+            speed_decisions: history.speed_decisions(),
         };
         if let Some(path) = &self.options.report {
-            let mut file = create(path)?;
-            serde_json::to_writer_pretty(&mut file, &closing)
-                .map_err(io::Error::from)
-                .and_then(|()| writeln!(file))
-                .and_then(|()| file.flush())
-                .with_context(|| format!("cannot write {}", path.display()))?;
+            write_report(path, &closing)?;
+        }
+        if let Some((output, path)) = self.perfetto.take().zip(self.options.perfetto.as_deref()) {
+            let written = history.write_timeline(output);
+            written.with_context(|| format!("cannot write {}", path.display()))?;
         }
         if let Some(error) = self.sensor.deaf() {
             eprintln!("onbeat: not all that programs say of their work was heard: {error}");
@@ -218,7 +247,17 @@ fn partitions(state: &Path) -> anyhow::Result<Partitions> {
     Partitions::make(state_file).context("--partition")
 }
 
-fn create(path: &Path) -> anyhow::Result<BufWriter<File>> {
+/// One object, as `--report` has it.
+pub(crate) fn write_report(path: &Path, report: &impl Serialize) -> anyhow::Result<()> {
+    let mut file = create(path)?;
+    serde_json::to_writer(&mut file, report)
+        .map_err(io::Error::from)
+        .and_then(|()| writeln!(file))
+        .and_then(|()| file.flush())
+        .with_context(|| format!("cannot write {}", path.display()))
+}
+
+pub(crate) fn create(path: &Path) -> anyhow::Result<BufWriter<File>> {
     let file = File::create(path).with_context(|| format!("cannot write {}", path.display()))?;
     Ok(BufWriter::new(file))
 }
@@ -256,11 +295,16 @@ fn weight(weights: &[Weight], task: &Task) -> f64 {
 fn tell<A: Actuator>(
     controller: &mut Controller<A>,
     log: &mut Option<BufWriter<File>>,
+    history: Option<&RefCell<History>>,
     options: &KeepOptions,
 ) -> io::Result<()> {
+    let mut history = history.map(RefCell::borrow_mut);
     let mut any = false;
     for entry in controller.journal() {
         any = true;
+        if let Some(history) = &mut history {
+            history.decided(&entry);
+        }
         write_line(log, &entry)?;
         if !options.quiet && matches!(entry.what, What::Refused | What::TakenOver) {
             eprintln!(
@@ -281,6 +325,9 @@ fn tell<A: Actuator>(
     }
     for entry in controller.speed_journal() {
         any = true;
+        if let Some(history) = &mut history {
+            history.speed_decided(&entry);
+        }
         write_line(log, &entry)?;
         if !options.quiet && entry.what == SpeedWhat::Refused {
             let speed = entry.new.map_or("as before".to_owned(), |s| s.to_string());

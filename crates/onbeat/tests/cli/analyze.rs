@@ -177,3 +177,40 @@ fn the_table_has_a_line_per_thread_and_says_what_it_leaves_out() {
     assert!(line("c").contains("100 ms"), "{table}");
     assert!(table.starts_with("thread  name"), "{table}");
 }
+
+#[test]
+fn a_recording_becomes_a_page_and_a_timeline() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let (json, page, timeline) = (path("run.json"), path("run.html"), path("run.perfetto"));
+    let trace = checkout("tests/traces/apps/mplayer25.l3.txt.gz");
+    let trace = trace.to_str().unwrap();
+    let analysed = onbeat(["analyze", trace, "--report", &json, "--perfetto", &timeline]);
+    assert_eq!(analysed.status.code(), Some(0), "{}", stderr(&analysed));
+    let drawn = onbeat(["report", &json, "-o", &page]);
+    assert_eq!(drawn.status.code(), Some(0), "{}", stderr(&drawn));
+    let page = fs::read_to_string(page).unwrap();
+    assert!(
+        page.contains("mplayer") && page.contains("every 40 ms"),
+        "{page}"
+    );
+    assert_eq!(page.matches("<svg").count(), 4);
+    let timeline = fs::read(timeline).unwrap();
+    let bursts = timeline.windows(4).filter(|window| window == b"runs");
+    assert_eq!(bursts.count(), 359, "as many as analyze counts wakeups");
+}
+
+#[test]
+fn what_is_no_report_is_told_with_what_to_do() {
+    let output = onbeat([
+        "report",
+        checkout("tests/traces/truth.json").to_str().unwrap(),
+        "-o",
+        "/dev/null",
+    ]);
+    assert!(
+        stderr(&output).contains("write one with --report"),
+        "{}",
+        stderr(&output)
+    );
+}

@@ -1,0 +1,362 @@
+//! What threads did and what was decided for them, kept for `--report` and `--perfetto`: the last bursts of each
+//! thread, the jobs that they are, and the decisions.
+
+use std::cell::RefCell;
+use std::collections::{HashMap, VecDeque};
+use std::io::{self, Write};
+
+use onbeat_control::{Entry, SpeedEntry};
+use onbeat_infer::recorded::{self, Recorded};
+use onbeat_model::{Burst, Event, Flow, Follow, Instant, Rhythm, Sensor, Span, Task, TaskId};
+use onbeat_sense::replay::Recording;
+use onbeat_sim::scenario::figures::Quantiles;
+use onbeat_timeline::{Detail, Lanes, Timeline, Unit};
+use serde::Serialize;
+
+/// Of each thread, so many bursts are kept, the last ones.
+const MOST_BURSTS: usize = 8192;
+/// Of so many threads, the first ones.
+const MOST_THREADS: usize = 256;
+/// So many decisions, the last ones.
+const MOST_DECISIONS: usize = 10_000;
+
+/// The history of a run or of a recording.
+#[derive(Default)]
+pub(crate) struct History {
+    threads: HashMap<TaskId, Thread>,
+    decisions: VecDeque<Entry>,
+    speeds: VecDeque<SpeedEntry>,
+}
+
+struct Thread {
+    task: Task,
+    bursts: VecDeque<Burst>,
+    exhausted: VecDeque<Instant>,
+}
+
+/// The history of one thread, as `--report` writes it; `docs/formats.md` describes it.
+#[derive(Serialize)]
+pub(crate) struct ThreadHistory {
+    #[serde(flatten)]
+    id: TaskId,
+    recent_jobs: JobColumns,
+    wakeups_ns: Vec<Instant>,
+}
+
+/// What `analyze --report` writes: the fields of `run --report` that a recording tells.
+#[derive(Serialize)]
+pub(crate) struct RecordedReport {
+    threads: Vec<RecordedThread>,
+    elapsed_ns: Span,
+    lost_events: u64,
+    history: Vec<ThreadHistory>,
+}
+
+#[derive(Serialize)]
+struct RecordedThread {
+    #[serde(flatten)]
+    task: Task,
+    state: &'static str,
+    period_ns: Option<Span>,
+    confidence: f64,
+    jobs: usize,
+    missed: usize,
+    response_time: Option<Quantiles>,
+    executed_ns: Span,
+}
+
+/// One list for each property, each with one entry for each job.
+#[derive(Default, Serialize)]
+struct JobColumns {
+    release_ns: Vec<Instant>,
+    deadline_ns: Vec<Instant>,
+    ended_ns: Vec<Instant>,
+    executed_ns: Vec<Span>,
+}
+
+impl History {
+    /// Of a recording, in which nothing was decided.
+    pub(crate) fn of(recording: &Recording) -> Self {
+        let mut history = Self::default();
+        history.hear(&recording.events);
+        history
+    }
+
+    /// Takes in what happened.
+    pub(crate) fn hear(&mut self, events: &[Event]) {
+        for event in events {
+            match *event {
+                Event::Tracked { task, .. } | Event::Renamed { task, .. } => self.name(task),
+                Event::Burst(burst) => {
+                    if let Some(thread) = self.threads.get_mut(&burst.task) {
+                        push(&mut thread.bursts, burst, MOST_BURSTS);
+                    }
+                }
+                Event::Exhausted { at, task } => {
+                    if let Some(thread) = self.threads.get_mut(&task) {
+                        push(&mut thread.exhausted, at, MOST_BURSTS);
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn name(&mut self, task: Task) {
+        let room = self.threads.len() < MOST_THREADS;
+        match self.threads.get_mut(&task.id) {
+            Some(thread) => thread.task = task,
+            None if room => {
+                let thread = Thread {
+                    task,
+                    bursts: VecDeque::new(),
+                    exhausted: VecDeque::new(),
+                };
+                self.threads.insert(task.id, thread);
+            }
+            None => {}
+        }
+    }
+
+    /// Takes in a decision.
+    pub(crate) fn decided(&mut self, entry: &Entry) {
+        push(&mut self.decisions, entry.clone(), MOST_DECISIONS);
+    }
+
+    /// Takes in a decision on the speed of the CPUs.
+    pub(crate) fn speed_decided(&mut self, entry: &SpeedEntry) {
+        push(&mut self.speeds, entry.clone(), MOST_DECISIONS);
+    }
+
+    /// The decisions on threads.
+    pub(crate) const fn decisions(&self) -> &VecDeque<Entry> {
+        &self.decisions
+    }
+
+    /// Those on the speed of the CPUs.
+    pub(crate) const fn speed_decisions(&self) -> &VecDeque<SpeedEntry> {
+        &self.speeds
+    }
+
+    /// The threads in the order of their numbers.
+    fn in_order(&self) -> Vec<&Thread> {
+        let mut threads: Vec<&Thread> = self.threads.values().collect();
+        threads.sort_by_key(|thread| thread.task.id);
+        threads
+    }
+
+    /// What each thread did.
+    pub(crate) fn threads(&self) -> Vec<ThreadHistory> {
+        let threads = self.in_order().into_iter();
+        threads
+            .map(|thread| ThreadHistory {
+                id: thread.task.id,
+                recent_jobs: JobColumns::of(&thread.jobs()),
+                wakeups_ns: thread.bursts.iter().map(|burst| burst.woke).collect(),
+            })
+            .collect()
+    }
+
+    /// The report of a recording of such a length, that lost so many events.
+    pub(crate) fn report(&self, elapsed_ns: Span, lost_events: u64) -> RecordedReport {
+        let threads = self.in_order().into_iter();
+        RecordedReport {
+            threads: threads.map(Thread::recorded).collect(),
+            elapsed_ns,
+            lost_events,
+            history: self.threads(),
+        }
+    }
+
+    /// Writes a timeline for Perfetto: bursts, jobs, budgets and decisions.
+    pub(crate) fn write_timeline(&self, output: impl Write) -> io::Result<()> {
+        let mut timeline = Timeline::new(output);
+        for thread in self.in_order() {
+            self.write_thread(&mut timeline, thread);
+        }
+        if !self.speeds.is_empty() {
+            let group = timeline.group("CPUs");
+            let decisions = timeline.track(group, "decisions on the speed");
+            for entry in &self.speeds {
+                let why = entry.why.to_string();
+                let speed = entry.new.map_or(0, |speed| speed.as_khz());
+                let details = [("why", Detail::Words(&why)), ("khz", Detail::Number(speed))];
+                timeline.instant(decisions, &in_words(&entry.what), entry.at, &details);
+            }
+        }
+        timeline.finish()
+    }
+
+    fn write_thread<W: Write>(&self, timeline: &mut Timeline<W>, thread: &Thread) {
+        let task = &thread.task;
+        let group = timeline.group(&format!("{} {}", task.comm, task.id.tid));
+        let mut jobs = Lanes::new(group, "jobs");
+        for Recorded { job, .. } in thread.jobs() {
+            let name = if job.missed() { "missed" } else { "job" };
+            let details = [
+                ("deadline_ns", Detail::Number(job.deadline.as_ns())),
+                ("executed_ns", Detail::ns(job.executed)),
+            ];
+            jobs.slice(
+                timeline,
+                name,
+                (job.release.min(job.woke), job.ended),
+                &details,
+            );
+        }
+        let bursts = timeline.track(group, "bursts");
+        for burst in &thread.bursts {
+            if burst.woke < burst.first_ran {
+                timeline.slice(bursts, "waits", (burst.woke, burst.first_ran), &[]);
+            }
+            let details = [
+                ("executed_ns", Detail::ns(burst.executed)),
+                ("preempted", Detail::Number(burst.preempted.into())),
+                ("waker", Detail::Number(burst.waker.into())),
+            ];
+            timeline.slice(bursts, "runs", (burst.first_ran, burst.blocked), &details);
+        }
+        for &at in &thread.exhausted {
+            timeline.instant(bursts, "budget ran out", at, &[]);
+        }
+        let mut decisions = self
+            .decisions
+            .iter()
+            .filter(|entry| entry.task.id == task.id)
+            .peekable();
+        if decisions.peek().is_none() {
+            return;
+        }
+        let track = timeline.track(group, "decisions");
+        let budget = timeline.counter(group, "budget", Unit::Time);
+        let share = timeline.counter(group, "reserved", Unit::Percent);
+        for entry in decisions {
+            let why = entry.why.to_string();
+            timeline.instant(
+                track,
+                &in_words(&entry.what),
+                entry.at,
+                &[("why", Detail::Words(&why))],
+            );
+            if entry.what == onbeat_control::What::Refused {
+                continue;
+            }
+            let runtime = entry.new.map_or(Span::ZERO, |new| new.runtime());
+            let percent = entry
+                .new
+                .map_or(0.0, |new| new.bandwidth().as_cpus() * 100.0);
+            timeline.count(
+                budget,
+                entry.at,
+                i64::try_from(runtime.as_ns()).unwrap_or(i64::MAX),
+            );
+            timeline.count(share, entry.at, percent.round() as i64);
+        }
+    }
+}
+
+/// A decision's name in the log, with spaces.
+fn in_words(what: &impl Serialize) -> String {
+    let name = serde_json::to_value(what).ok();
+    let name = name.as_ref().and_then(|name| name.as_str());
+    name.unwrap_or_default().replace('_', " ")
+}
+
+fn push<T>(list: &mut VecDeque<T>, item: T, most: usize) {
+    if list.len() >= most {
+        list.pop_front();
+    }
+    list.push_back(item);
+}
+
+impl Thread {
+    fn recorded(&self) -> RecordedThread {
+        let (rhythm, jobs) = self.heard();
+        let responses = jobs.iter().map(|recorded| recorded.job.response_time());
+        RecordedThread {
+            task: self.task,
+            state: "recorded",
+            period_ns: rhythm.map(|rhythm| rhythm.period),
+            confidence: rhythm.map_or(0.0, |rhythm| rhythm.confidence),
+            jobs: jobs.len(),
+            missed: jobs.iter().filter(|recorded| recorded.job.missed()).count(),
+            response_time: Quantiles::of(responses.collect()),
+            executed_ns: self.bursts.iter().map(|burst| burst.executed).sum(),
+        }
+    }
+
+    /// The jobs that its bursts are, if they have a rhythm.
+    fn jobs(&self) -> Vec<Recorded> {
+        self.heard().1
+    }
+
+    fn heard(&self) -> (Option<Rhythm>, Vec<Recorded>) {
+        let mut bursts: Vec<Burst> = self.bursts.iter().copied().collect();
+        bursts.sort_by_key(|burst| burst.woke);
+        let (Some(first), Some(last)) = (bursts.first(), bursts.last()) else {
+            return (None, Vec::new());
+        };
+        // A program begins irregularly, or changes its rate: its later half may have the rhythm that the whole has not.
+        let halves = [&bursts[..], &bursts[bursts.len() / 2..]];
+        let (window, to) = (last.blocked.since(first.woke), last.blocked);
+        let found = halves
+            .iter()
+            .find_map(|half| recorded::rhythms(half, window, to).first().copied());
+        let jobs = found.map(|rhythm| recorded::jobs(&bursts, rhythm));
+        (found, jobs.unwrap_or_default())
+    }
+}
+
+impl JobColumns {
+    fn of(jobs: &[Recorded]) -> Self {
+        let mut columns = Self::default();
+        for Recorded { job, .. } in jobs {
+            columns.release_ns.push(job.release.min(job.woke));
+            columns.deadline_ns.push(job.deadline);
+            columns.ended_ns.push(job.ended);
+            columns.executed_ns.push(job.executed);
+        }
+        columns
+    }
+}
+
+/// A sensor that tells the history, if there is one, what it tells.
+pub(crate) struct Tap<'a, S> {
+    pub(crate) sensor: &'a mut S,
+    pub(crate) history: Option<&'a RefCell<History>>,
+}
+
+impl<S: Sensor> Sensor for Tap<'_, S> {
+    type Error = S::Error;
+
+    fn track(&mut self, tid: u32, follow: Follow) -> Result<(), S::Error> {
+        self.sensor.track(tid, follow)
+    }
+
+    fn untrack(&mut self, task: TaskId) -> Result<(), S::Error> {
+        self.sensor.untrack(task)
+    }
+
+    fn poll(&mut self, timeout: Span, events: &mut Vec<Event>) -> Result<Flow, S::Error> {
+        let before = events.len();
+        let flow = self.sensor.poll(timeout, events);
+        if let Some(history) = self.history {
+            history
+                .borrow_mut()
+                .hear(events.get(before..).unwrap_or_default());
+        }
+        flow
+    }
+
+    fn now(&self) -> Instant {
+        self.sensor.now()
+    }
+
+    fn executed(&mut self, task: TaskId) -> Option<Span> {
+        self.sensor.executed(task)
+    }
+
+    fn idle(&mut self) -> Option<Vec<Span>> {
+        self.sensor.idle()
+    }
+}

@@ -1,0 +1,194 @@
+//! The page of `onbeat report`: one HTML file without scripts, fonts or anything else from elsewhere.
+//!
+//! Everything that comes from the report is escaped: a thread may call itself what it likes.
+
+mod input;
+mod plot;
+mod thread;
+
+use std::fmt::Write;
+
+use onbeat_model::Span;
+
+pub(crate) use input::Run;
+use input::Thread;
+
+const STYLE: &str = include_str!("page/style.css");
+/// The threads that used most CPU time are drawn; all are in the table.
+const MOST_DRAWN: usize = 32;
+
+/// The page.
+pub(crate) fn of(run: &Run, title: &str) -> String {
+    let mut page = format!(
+        "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+         <meta name=\"viewport\" content=\"width=device-width\">\n<meta name=\"color-scheme\" content=\"light dark\">\n\
+         <title>onbeat: {title}</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n<h1>{title}</h1>\n",
+        title = escaped(title)
+    );
+    page += &summary(run);
+    page += &threads(run);
+    let begin = run.begins();
+    for thread in run
+        .threads
+        .iter()
+        .filter(|t| run.has_history(t))
+        .take(MOST_DRAWN)
+    {
+        page += &thread::section(run, thread, begin);
+    }
+    page += &speeds(run, begin);
+    page += "</body>\n</html>\n";
+    page
+}
+
+/// Text as HTML shows it.
+fn escaped(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '&' => out += "&amp;",
+            '<' => out += "&lt;",
+            '>' => out += "&gt;",
+            '"' => out += "&quot;",
+            '\'' => out += "&#39;",
+            _ => out.push(c),
+        }
+    }
+    out
+}
+
+fn percent(share: f64) -> String {
+    format!("{:.1}%", share * 100.0)
+}
+
+fn span(ns: u64) -> String {
+    Span::from_ns(ns).to_string()
+}
+
+fn optional<T>(value: Option<T>, show: impl FnOnce(T) -> String) -> String {
+    value.map_or_else(|| "–".to_owned(), show)
+}
+
+fn summary(run: &Run) -> String {
+    let mut text = format!(
+        "<p>{} with a rhythm in {}.",
+        counted(
+            run.threads
+                .iter()
+                .filter(|thread| thread.period_ns.is_some())
+                .count(),
+            "thread"
+        ),
+        span(run.elapsed_ns)
+    );
+    if let Some(others) = run.left_alone {
+        let _ = write!(
+            text,
+            " {} left alone.",
+            counted(usize::try_from(others).unwrap_or(usize::MAX), "other")
+        );
+    }
+    if run.lost_events > 0 {
+        let _ = write!(
+            text,
+            " {} lost: what follows has gaps.",
+            counted(
+                usize::try_from(run.lost_events).unwrap_or(usize::MAX),
+                "event"
+            )
+        );
+    }
+    if let Some(own) = run.loop_cpu {
+        let _ = write!(text, " onbeat itself took {:.2}% of a CPU.", own * 100.0);
+    }
+    text + "</p>\n"
+}
+
+fn counted(count: usize, what: &str) -> String {
+    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
+}
+
+/// A table with these headings; cells are HTML already.
+fn table(headings: &[&str], rows: impl Iterator<Item = Vec<String>>) -> String {
+    let mut text = "<div class=\"wide\"><table>\n<thead><tr>".to_owned();
+    for heading in headings {
+        let _ = write!(text, "<th>{heading}</th>");
+    }
+    text += "</tr></thead>\n<tbody>\n";
+    for row in rows {
+        text += "<tr>";
+        for cell in row {
+            let _ = write!(text, "<td>{cell}</td>");
+        }
+        text += "</tr>\n";
+    }
+    text + "</tbody></table></div>\n"
+}
+
+fn threads(run: &Run) -> String {
+    let row = |thread: &Thread| {
+        let name = escaped(&thread.comm);
+        let linked = if run.has_history(thread) {
+            format!("<a href=\"#thread-{}\">{name}</a>", thread.tid)
+        } else {
+            name
+        };
+        let times = thread.response_time.as_ref();
+        let missed = match thread.missed as f64 / thread.jobs.max(1) as f64 {
+            share if thread.missed > 0 => format!(
+                "<span class=\"bad\">{} ({})</span>",
+                thread.missed,
+                percent(share)
+            ),
+            _ => "0".to_owned(),
+        };
+        vec![
+            linked,
+            thread.tid.to_string(),
+            escaped(&thread.state.replace('_', " ")),
+            optional(thread.period_ns, span),
+            thread.jobs.to_string(),
+            missed,
+            optional(times, |times| span(times.p50_ns)),
+            optional(times, |times| span(times.p95_ns)),
+            optional(times, |times| span(times.p99_ns)),
+            optional(times, |times| span(times.max_ns)),
+            optional(thread.bandwidth_used, percent),
+            optional(thread.bandwidth_reserved, percent),
+        ]
+    };
+    table(
+        &[
+            "name", "thread", "state", "period", "jobs", "missed", "p50", "p95", "p99", "longest",
+            "used", "reserved",
+        ],
+        run.threads.iter().map(row),
+    )
+}
+
+fn speeds(run: &Run, begin: u64) -> String {
+    if run.speed_decisions.is_empty() {
+        return String::new();
+    }
+    let mhz = |khz: u64| format!("{} MHz", khz / 1000);
+    let rows = run.speed_decisions.iter().map(|entry| {
+        vec![
+            seconds(entry.at_ns, begin),
+            escaped(&entry.what.replace('_', " ")),
+            optional(entry.old_khz, mhz),
+            optional(entry.new_khz, mhz),
+            escaped(&entry.why),
+        ]
+    });
+    format!(
+        "<h2>Speed of the CPUs</h2>\n{}",
+        table(&["at", "what", "from", "to", "why"], rows)
+    )
+}
+
+fn seconds(at_ns: u64, begin: u64) -> String {
+    format!("{:.3} s", at_ns.saturating_sub(begin) as f64 / 1e9)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,147 @@
+//! What is read of a report: `docs/formats.md` lists the fields. What an earlier onbeat did not write may be missing.
+
+use serde::Deserialize;
+
+/// What `--report` wrote.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Run {
+    pub(super) threads: Vec<Thread>,
+    pub(super) elapsed_ns: u64,
+    #[serde(default)]
+    pub(super) lost_events: u64,
+    pub(super) left_alone: Option<u64>,
+    pub(super) loop_cpu: Option<f64>,
+    #[serde(default)]
+    pub(super) history: Vec<History>,
+    #[serde(default)]
+    pub(super) decisions: Vec<Decision>,
+    #[serde(default)]
+    pub(super) speed_decisions: Vec<SpeedDecision>,
+}
+
+#[derive(Debug, Deserialize)]
+pub(super) struct Thread {
+    pub(super) tid: u32,
+    pub(super) started_ticks: u64,
+    pub(super) comm: String,
+    pub(super) state: String,
+    pub(super) period_ns: Option<u64>,
+    pub(super) jobs: u64,
+    pub(super) missed: u64,
+    pub(super) response_time: Option<Quantiles>,
+    pub(super) bandwidth_used: Option<f64>,
+    pub(super) bandwidth_reserved: Option<f64>,
+}
+
+#[derive(Debug, Deserialize)]
+pub(super) struct Quantiles {
+    pub(super) p50_ns: u64,
+    pub(super) p95_ns: u64,
+    pub(super) p99_ns: u64,
+    pub(super) max_ns: u64,
+}
+
+#[derive(Debug, Deserialize)]
+pub(super) struct History {
+    tid: u32,
+    started_ticks: u64,
+    recent_jobs: JobColumns,
+    pub(super) wakeups_ns: Vec<u64>,
+}
+
+#[derive(Debug, Deserialize)]
+struct JobColumns {
+    release_ns: Vec<u64>,
+    deadline_ns: Vec<u64>,
+    ended_ns: Vec<u64>,
+    executed_ns: Vec<u64>,
+}
+
+/// One job.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Job {
+    pub(super) release_ns: u64,
+    pub(super) response_ns: u64,
+    pub(super) executed_ns: u64,
+    pub(super) missed: bool,
+}
+
+#[derive(Debug, Deserialize)]
+pub(super) struct Decision {
+    pub(super) at_ns: u64,
+    tid: u32,
+    started_ticks: u64,
+    pub(super) what: String,
+    pub(super) why: String,
+    pub(super) old: Option<Reservation>,
+    pub(super) new: Option<Reservation>,
+}
+
+#[derive(Clone, Copy, Debug, Deserialize)]
+pub(super) struct Reservation {
+    pub(super) runtime_ns: u64,
+    pub(super) period_ns: u64,
+}
+
+#[derive(Debug, Deserialize)]
+pub(super) struct SpeedDecision {
+    pub(super) at_ns: u64,
+    pub(super) what: String,
+    pub(super) why: String,
+    pub(super) old_khz: Option<u64>,
+    pub(super) new_khz: Option<u64>,
+}
+
+impl History {
+    /// As many jobs as all lists hold.
+    pub(super) fn jobs(&self) -> impl Iterator<Item = Job> {
+        let jobs = &self.recent_jobs;
+        let ends = jobs
+            .deadline_ns
+            .iter()
+            .zip(&jobs.ended_ns)
+            .zip(&jobs.executed_ns);
+        jobs.release_ns.iter().zip(ends).map(
+            |(&release_ns, ((&deadline, &ended), &executed_ns))| Job {
+                release_ns,
+                response_ns: ended.saturating_sub(release_ns),
+                executed_ns,
+                missed: ended > deadline,
+            },
+        )
+    }
+}
+
+impl Run {
+    /// What `thread` did, if that was kept.
+    pub(super) fn history_of(&self, thread: &Thread) -> Option<&History> {
+        let key = (thread.tid, thread.started_ticks);
+        self.history
+            .iter()
+            .find(|history| (history.tid, history.started_ticks) == key)
+    }
+
+    /// Something can be drawn of it.
+    pub(super) fn has_history(&self, thread: &Thread) -> bool {
+        self.history_of(thread)
+            .is_some_and(|history| !history.wakeups_ns.is_empty())
+    }
+
+    /// What was decided for `thread`.
+    pub(super) fn decisions_on(&self, thread: &Thread) -> impl Iterator<Item = &Decision> {
+        let key = (thread.tid, thread.started_ticks);
+        self.decisions
+            .iter()
+            .filter(move |entry| (entry.tid, entry.started_ticks) == key)
+    }
+
+    /// The first time that is told.
+    pub(super) fn begins(&self) -> u64 {
+        let wakeups = self
+            .history
+            .iter()
+            .filter_map(|history| history.wakeups_ns.first());
+        let decisions = self.decisions.iter().map(|entry| &entry.at_ns);
+        wakeups.chain(decisions).copied().min().unwrap_or(0)
+    }
+}

@@ -1,0 +1,93 @@
+use serde_json::{Value, json};
+
+use super::*;
+
+/// Of a thread with 50 jobs of 40 ms, the tenth of which is late, and a reservation from the fifth job on.
+fn report(comm: &str) -> Value {
+    let times = |after: u64| {
+        (0..50)
+            .map(|job| job * 40_000_000 + after)
+            .collect::<Vec<u64>>()
+    };
+    let mut ended = times(9_000_000);
+    ended[9] += 40_000_000;
+    json!({
+        "threads": [{
+            "tid": 7, "started_ticks": 3, "pid": 7, "comm": comm, "state": "taken_over", "period_ns": 40_000_000,
+            "confidence": 1.0, "jobs": 50, "missed": 1, "executed_ns": 400_000_000,
+            "response_time": {"p50_ns": 9_000_000, "p95_ns": 9_000_000, "p99_ns": 49_000_000, "max_ns": 49_000_000},
+        }],
+        "elapsed_ns": 2_000_000_000_u64, "lost_events": 0,
+        "history": [{
+            "tid": 7, "started_ticks": 3, "wakeups_ns": times(0),
+            "recent_jobs": {
+                "release_ns": times(0), "deadline_ns": times(40_000_000), "ended_ns": ended,
+                "executed_ns": vec![8_000_000; 50],
+            },
+        }],
+        "decisions": [{
+            "at_ns": 200_000_000, "tid": 7, "started_ticks": 3, "what": "reserved", "why": "a rhythm of <25 Hz>",
+            "old": null, "new": {"runtime_ns": 10_000_000, "deadline_ns": 40_000_000, "period_ns": 40_000_000},
+        }],
+    })
+}
+
+fn page(report: Value) -> String {
+    of(&serde_json::from_value(report).unwrap(), "film")
+}
+
+#[test]
+fn a_thread_has_its_four_plots_and_what_changed() {
+    let page = page(report("player"));
+    for title in [
+        "Response times",
+        "Budget and demand",
+        "Distribution of response times",
+        "Spectrum",
+    ] {
+        assert!(page.contains(&format!("<title>{title}</title>")), "{title}");
+    }
+    assert!(page.contains("What changed, and why"));
+    assert!(page.contains("10 ms / 40 ms (25.0%)"), "{page}");
+    assert!(page.contains("0.200 s"));
+    assert!(page.contains("1 (2.0%)"));
+    let late = page.split("class=\"dots red\" d=\"").nth(1).unwrap();
+    let late = late.split('"').next().unwrap();
+    assert_eq!(late.matches('M').count(), 1, "{late}");
+}
+
+#[test]
+fn nothing_is_fetched_or_executed_and_names_are_only_text() {
+    let page = page(report("<script>alert(1)</script>\"'&"));
+    for forbidden in [
+        "<script", "<link", "http:", "https:", "url(", "@import", "<img", "onload",
+    ] {
+        assert!(!page.contains(forbidden), "{forbidden}");
+    }
+    assert!(page.contains("&lt;script&gt;alert(1)&lt;/script&gt;&quot;&#39;&amp;"));
+    assert!(page.contains("a rhythm of &lt;25 Hz&gt;"));
+}
+
+#[test]
+fn what_is_missing_or_does_not_fit_together_is_left_out() {
+    let mut none = report("player");
+    none["history"] = json!([]);
+    none["decisions"] = json!([]);
+    assert!(!page(none).contains("<svg"));
+    let mut uneven = report("player");
+    uneven["history"][0]["recent_jobs"]["ended_ns"] = json!([5, 1]);
+    uneven["history"][0]["wakeups_ns"] = json!([u64::MAX, 0, 7]);
+    uneven["threads"][0]["period_ns"] = json!(0);
+    assert!(page(uneven).contains("</html>"));
+    let empty = json!({"threads": [], "elapsed_ns": 0});
+    assert!(page(empty).contains("0 threads with a rhythm"));
+}
+
+#[test]
+fn ticks_are_round_numbers_within_the_range() {
+    let page = page(report("player"));
+    // The release times go from 0 to 1.96 s.
+    for tick in [">0.5<", ">1.0<", ">1.5<"] {
+        assert!(page.contains(tick), "{tick}");
+    }
+}

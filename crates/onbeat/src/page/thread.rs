@@ -1,0 +1,234 @@
+//! The part of the page on one thread.
+
+use onbeat_infer::period::lfspp;
+use onbeat_model::{Instant, Span};
+
+use super::input::{History, Job, Reservation, Run, Thread};
+use super::plot::{Mark, Plot, Shape};
+use super::{escaped, optional, percent, seconds, span, table};
+
+/// The spectrum is of so much of the history's end.
+const HORIZON: Span = Span::from_secs(10);
+/// It shows so many multiples of the thread's frequency.
+const MULTIPLES: f64 = 6.0;
+/// It is drawn with so many points, the highest of those that fall together.
+const POINTS: usize = 700;
+/// So many decisions are listed, the last ones.
+const MOST_LISTED: usize = 500;
+
+/// Its plots, and what changed and why. Times count from `begin`.
+pub(super) fn section(run: &Run, thread: &Thread, begin: u64) -> String {
+    let Some(history) = run.history_of(thread) else {
+        return String::new();
+    };
+    let jobs: Vec<Job> = history.jobs().collect();
+    let mut text = format!(
+        "<section id=\"thread-{}\">\n<h2>{} <small>thread {}{}</small></h2>\n",
+        thread.tid,
+        escaped(&thread.comm),
+        thread.tid,
+        thread
+            .period_ns
+            .map_or_else(String::new, |period| format!(", every {}", span(period)))
+    );
+    text += &responses(thread, &jobs, begin);
+    text += &budgets(run, thread, &jobs, begin);
+    text += &distribution(thread, &jobs);
+    text += &spectrum(thread, history);
+    text += &changes(run, thread, begin);
+    text + "</section>\n"
+}
+
+fn ms(ns: u64) -> f64 {
+    ns as f64 / 1e6
+}
+
+fn since(at: u64, begin: u64) -> f64 {
+    at.saturating_sub(begin) as f64 / 1e9
+}
+
+fn responses(thread: &Thread, jobs: &[Job], begin: u64) -> String {
+    let dots = |missed: bool| {
+        let of = jobs.iter().filter(|job| job.missed == missed);
+        Shape::Dots(
+            of.map(|job| (since(job.release_ns, begin), ms(job.response_ns)))
+                .collect(),
+        )
+    };
+    let mut marks = vec![
+        Mark {
+            class: "blue",
+            legend: "a job in time",
+            shape: dots(false),
+        },
+        Mark {
+            class: "red",
+            legend: "a job that was late",
+            shape: dots(true),
+        },
+    ];
+    if let Some(period) = thread.period_ns {
+        marks.insert(
+            0,
+            Mark {
+                class: "grey",
+                legend: "the period",
+                shape: Shape::Level(ms(period)),
+            },
+        );
+    }
+    Plot {
+        title: "Response times",
+        x_label: "time of release (s)",
+        y_label: "response time (ms)",
+        marks,
+        y_at_least: 0.0,
+    }
+    .figure()
+}
+
+fn budgets(run: &Run, thread: &Thread, jobs: &[Job], begin: u64) -> String {
+    let demands = jobs
+        .iter()
+        .map(|job| (since(job.release_ns, begin), ms(job.executed_ns)));
+    let held = run
+        .decisions_on(thread)
+        .filter(|entry| entry.what != "refused");
+    let budget = held.map(|entry| {
+        let runtime = entry.new.map_or(f64::NAN, |new| ms(new.runtime_ns));
+        (since(entry.at_ns, begin), runtime)
+    });
+    Plot {
+        title: "Budget and demand",
+        x_label: "time (s)",
+        y_label: "CPU time in a period (ms)",
+        marks: vec![
+            Mark {
+                class: "blue",
+                legend: "what a job took",
+                shape: Shape::Dots(demands.collect()),
+            },
+            Mark {
+                class: "orange",
+                legend: "what was reserved",
+                shape: Shape::Steps(budget.collect()),
+            },
+        ],
+        y_at_least: 0.0,
+    }
+    .figure()
+}
+
+fn distribution(thread: &Thread, jobs: &[Job]) -> String {
+    let mut times: Vec<f64> = jobs.iter().map(|job| ms(job.response_ns)).collect();
+    times.sort_by(f64::total_cmp);
+    let count = times.len() as f64;
+    let shares = times
+        .iter()
+        .zip(1..)
+        .map(|(&time, rank)| (time, f64::from(rank) / count * 100.0));
+    let mut marks = vec![Mark {
+        class: "blue",
+        legend: "share of jobs that took no longer",
+        shape: Shape::Line(shares.collect()),
+    }];
+    if let Some(period) = thread.period_ns {
+        marks.push(Mark {
+            class: "grey",
+            legend: "the period",
+            shape: Shape::Upright(ms(period)),
+        });
+    }
+    Plot {
+        title: "Distribution of response times",
+        x_label: "response time (ms)",
+        y_label: "jobs (%)",
+        marks,
+        y_at_least: 100.0,
+    }
+    .figure()
+}
+
+/// The amplitude spectrum of the wakeups (LFS++, eq. 4).
+fn spectrum(thread: &Thread, history: &History) -> String {
+    let frequency = thread.period_ns.map(|period| 1e9 / period.max(1) as f64);
+    let defaults = lfspp::Config::default();
+    let config = lfspp::Config {
+        highest_hz: frequency.map_or(defaults.highest_hz, |hz| {
+            (hz * MULTIPLES).clamp(defaults.lowest_hz * 2.0, defaults.highest_hz)
+        }),
+        horizon: HORIZON,
+        ..defaults
+    };
+    let Ok(mut analyser) = lfspp::Analyser::new(config) else {
+        return String::new();
+    };
+    for &at in &history.wakeups_ns {
+        analyser.hear_at(Instant::from_ns(at));
+    }
+    let amplitudes = analyser.spectrum();
+    let together = amplitudes.len().div_ceil(POINTS).max(1);
+    let points = amplitudes
+        .chunks(together)
+        .enumerate()
+        .map(|(chunk, amplitudes)| {
+            let hz = config.lowest_hz + (chunk * together) as f64 * config.step_hz;
+            (hz, amplitudes.iter().copied().fold(0.0, f64::max))
+        });
+    let mut marks = vec![Mark {
+        class: "green",
+        legend: "amplitude of the wakeups",
+        shape: Shape::Line(points.collect()),
+    }];
+    if let Some(hz) = frequency {
+        marks.insert(
+            0,
+            Mark {
+                class: "grey",
+                legend: "the thread's frequency",
+                shape: Shape::Upright(hz),
+            },
+        );
+    }
+    Plot {
+        title: "Spectrum",
+        x_label: "frequency (Hz)",
+        y_label: "amplitude",
+        marks,
+        y_at_least: 0.0,
+    }
+    .figure()
+}
+
+fn changes(run: &Run, thread: &Thread, begin: u64) -> String {
+    let all: Vec<_> = run.decisions_on(thread).collect();
+    if all.is_empty() {
+        return String::new();
+    }
+    let reservation = |of: Reservation| {
+        let share = of.runtime_ns as f64 / of.period_ns.max(1) as f64;
+        format!(
+            "{} / {} ({})",
+            span(of.runtime_ns),
+            span(of.period_ns),
+            percent(share)
+        )
+    };
+    let left_out = all.len().saturating_sub(MOST_LISTED);
+    let rows = all.iter().skip(left_out).map(|entry| {
+        vec![
+            seconds(entry.at_ns, begin),
+            escaped(&entry.what.replace('_', " ")),
+            optional(entry.old, reservation),
+            optional(entry.new, reservation),
+            escaped(&entry.why),
+        ]
+    });
+    let listed = table(&["at", "what", "from", "to", "why"], rows);
+    let note = if left_out > 0 {
+        format!(" (the last {MOST_LISTED} of {})", all.len())
+    } else {
+        String::new()
+    };
+    format!("<details open><summary>What changed, and why{note}</summary>\n{listed}</details>\n")
+}
