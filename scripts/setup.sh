@@ -14,8 +14,8 @@ hogs=(stress-ng)
 player=(libavformat-dev libavcodec-dev libswscale-dev libx11-dev xvfb)
 # A kernel in an emulated machine.
 emulated=(qemu-system-x86 acpica-tools busybox-static cpio zstd python3 rt-app systemtap-sdt-dev)
-# The service's tests have a bus of their own.
-bus=(dbus-daemon)
+# The service's tests have a bus of their own, and clients of RealtimeKit on it.
+bus=(dbus-daemon rtkit pipewire pipewire-bin pulseaudio)
 # On the live kernel, the tests run real programs: rt-app, ffmpeg, setpriv and taskset. Plots need a font.
 test=("${build[@]}" "${hogs[@]}" "${bus[@]}" "${player[@]}" ffmpeg util-linux mandoc musl-tools valgrind
     fonts-dejavu-core "${emulated[@]}")

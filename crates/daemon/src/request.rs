@@ -113,6 +113,11 @@ pub enum Request {
         /// The answer.
         reply: Reply<()>,
     },
+    /// Give every thread back what it had before it asked for a priority.
+    Reset {
+        /// The answer.
+        reply: Reply<()>,
+    },
     /// Which threads there are.
     List {
         /// Who asks: he sees his own, root all.

@@ -5,7 +5,7 @@
 //! track TASK [children]        untrack TASK        list        statistics
 //! reserve THREAD RUNTIME_NS DEADLINE_NS PERIOD_NS  release THREAD
 //! realtime PROCESS THREAD PRIORITY                 nice PROCESS THREAD LEVEL
-//! properties                   reload              leave (the bus, and connect anew)
+//! properties    reset          reload              leave (the bus, and connect anew)
 //! ```
 //!
 //! It connects where DBUS_SYSTEM_BUS_ADDRESS says, and leaves the bus at the end of its input.
@@ -98,6 +98,7 @@ fn ask(bus: &Connection, words: &[&str]) -> zbus::Result<Value> {
                 &arguments,
             )?;
         }
+        "reset" => drop(call(bus, REALTIMEKIT, "ResetKnown", &())?),
         "properties" => {
             let [name, path, interface] = REALTIMEKIT;
             let there = [name, path, "org.freedesktop.DBus.Properties"];

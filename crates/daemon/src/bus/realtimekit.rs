@@ -175,6 +175,37 @@ impl RealtimeKit {
             .await
     }
 
+    /// Gives every thread back what it had before it asked. Root may.
+    async fn reset_known(
+        &self,
+        #[zbus(header)] header: Header<'_>,
+        #[zbus(connection)] connection: &Connection,
+    ) -> fdo::Result<()> {
+        let caller = self.callers.of(&header, connection).await.map_err(error)?;
+        if !caller.person.is_root() {
+            let text = "only root may reset the threads of others".to_owned();
+            return Err(fdo::Error::AccessDenied(text));
+        }
+        let reset = self.door.ask(|reply| Request::Reset { reply }).await;
+        reset.map_err(error)
+    }
+
+    /// The same: threads that others gave real-time priority are theirs.
+    async fn reset_all(
+        &self,
+        #[zbus(header)] header: Header<'_>,
+        #[zbus(connection)] connection: &Connection,
+    ) -> fdo::Result<()> {
+        self.reset_known(header, connection).await
+    }
+
+    /// RealtimeKit ends when nobody needs it; a service that holds reservations does not.
+    async fn exit(&self) -> fdo::Result<()> {
+        Err(fdo::Error::AccessDenied(
+            "onbeat serves RealtimeKit's clients: 'systemctl stop onbeat' ends it".to_owned(),
+        ))
+    }
+
     /// The longest RLIMIT_RTTIME that a client may have, in microseconds.
     #[zbus(property(emits_changed_signal = "const"), name = "RTTimeUSecMax")]
     async fn rttime_usec_max(&self) -> i64 {
@@ -221,17 +252,11 @@ fn hard_rttime_us(process: u32) -> Option<u64> {
     line.split_ascii_whitespace().nth(1)?.parse().ok()
 }
 
-/// RealtimeKit's names for what went wrong.
+/// RealtimeKit's names for what went wrong: it has two.
 fn error(fault: Fault) -> fdo::Error {
     let text = fault.to_string();
     match fault {
-        Fault::NotPermitted(_)
-        | Fault::OverQuota(_)
-        | Fault::TooManyCalls(_)
-        | Fault::TakenOver(_) => fdo::Error::AccessDenied(text),
-        Fault::NoSuchTask(_) => fdo::Error::FileNotFound(text),
-        Fault::NoRoom(_) | Fault::NotHeld(_) | Fault::Invalid(_) | Fault::Failed(_) => {
-            fdo::Error::Failed(text)
-        }
+        Fault::NotPermitted(_) => fdo::Error::AccessDenied(text),
+        _ => fdo::Error::Failed(text),
     }
 }

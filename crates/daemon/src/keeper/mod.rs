@@ -175,6 +175,10 @@ impl Keeper {
                 priority,
                 reply,
             } => answer(&reply, self.prioritise(&caller, &target, priority, the)),
+            Request::Reset { reply } => {
+                self.reset(the);
+                answer(&reply, Ok(()));
+            }
             Request::List { caller, reply } => {
                 answer(
                     &reply,
@@ -182,6 +186,7 @@ impl Keeper {
                 );
             }
             Request::Count { caller, reply } => {
+                self.teller.tell(the.controller, &self.book);
                 let figures = self
                     .teller
                     .count(&caller, &self.book, the.controller, the.now);

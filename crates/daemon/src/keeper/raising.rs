@@ -58,6 +58,19 @@ impl Keeper {
         Ok(())
     }
 
+    /// Every thread gets back what it had before it asked.
+    pub(super) fn reset<S: Sensor, A: Actuator>(&mut self, the: &mut Loop<'_, S, A>) {
+        self.forget_holder(&Holder::RealtimeKit, the);
+        let tasks: Vec<TaskId> = self.priorities.tasks().collect();
+        for task in tasks {
+            if let Err(refusal) = self.priorities.put_back(task) {
+                tracing::warn!(tid = task.tid, "task {task} cannot be put back: {refusal}");
+                continue;
+            }
+            self.book.borrow_mut().ledger.leave(task);
+        }
+    }
+
     /// Tasks that have ended.
     pub(super) fn forget_raised(&mut self, gone: impl Fn(&TaskId) -> bool) {
         let tasks: Vec<TaskId> = self.priorities.tasks().filter(|task| gone(task)).collect();

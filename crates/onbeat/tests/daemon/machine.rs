@@ -15,6 +15,8 @@ use crate::common::{Mortal, eventually};
 pub(crate) const ALICE: u32 = 5;
 /// Another one: `lp`.
 pub(crate) const BOB: u32 = 7;
+/// One whose tasks no other test has: `news`.
+pub(crate) const MALLORY: u32 = 9;
 pub(crate) const ROOT: u32 = 0;
 
 /// Who may what on the bus is the service's to decide here.
@@ -22,8 +24,9 @@ const BUS: &str = r#"<!DOCTYPE busconfig PUBLIC "-//freedesktop//DTD D-BUS Bus C
  "http://www.freedesktop.org/standards/dbus/1.0/busconfig.dtd">
 <busconfig>
   <type>system</type>
-  <listen>unix:path=BUS</listen>
+  <listen>unix:path=@BUS@</listen>
   <auth>EXTERNAL</auth>
+  <servicedir>@FOLDER@</servicedir>
   <policy context="default">
     <allow user="*"/>
     <allow own="*"/>
@@ -32,6 +35,9 @@ const BUS: &str = r#"<!DOCTYPE busconfig PUBLIC "-//freedesktop//DTD D-BUS Bus C
   </policy>
 </busconfig>
 "#;
+
+/// What lets clients of RealtimeKit have it started: it is there already.
+const SERVICE: &str = "[D-BUS Service]\nName=org.freedesktop.RealtimeKit1\nExec=/bin/false\n";
 
 /// A bus, and the service on it. All of it ends with the test.
 pub(crate) struct Machine {
@@ -48,14 +54,16 @@ impl Machine {
         std::fs::set_permissions(folder.path(), all).expect("it is our own");
         let socket = folder.path().join("bus");
         let configuration = folder.path().join("bus.conf");
-        std::fs::write(
-            &configuration,
-            BUS.replace("BUS", &socket.to_string_lossy()),
-        )
-        .expect("there is room for a file");
+        let text = BUS
+            .replace("@BUS@", &socket.to_string_lossy())
+            .replace("@FOLDER@", &folder.path().to_string_lossy());
+        std::fs::write(&configuration, text).expect("there is room for a file");
+        std::fs::write(folder.path().join("kit.service"), SERVICE)
+            .expect("there is room for a file");
         // What users run must be where they may read it.
-        std::fs::copy(example("asking"), folder.path().join("asking")).expect("it was built");
-        std::fs::copy(example("workload"), folder.path().join("workload")).expect("it was built");
+        for name in ["asking", "audio", "hostile", "workload"] {
+            std::fs::copy(example(name), folder.path().join(name)).expect("it was built");
+        }
         let bus = Mortal::spawn(
             Command::new("dbus-daemon")
                 .arg("--nofork")
@@ -143,10 +151,19 @@ impl Machine {
 
     /// A program that runs as `uid` and finds the bus.
     pub(crate) fn command(&self, uid: u32, program: &Path) -> Command {
+        self.command_with(uid, "--clear-groups", program)
+    }
+
+    /// The same, in one more group.
+    pub(crate) fn command_in(&self, uid: u32, group: &str, program: &Path) -> Command {
+        self.command_with(uid, &format!("--groups={group}"), program)
+    }
+
+    fn command_with(&self, uid: u32, groups: &str, program: &Path) -> Command {
         let mut command = Command::new("setpriv");
         command
             .args(["--reuid", &uid.to_string(), "--regid", &uid.to_string()])
-            .arg("--clear-groups")
+            .arg(groups)
             .arg(program)
             .env("DBUS_SYSTEM_BUS_ADDRESS", self.address());
         command

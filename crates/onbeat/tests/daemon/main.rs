@@ -8,7 +8,9 @@ mod capabilities;
 mod common;
 mod configuring;
 mod holding;
+mod hostile;
 mod machine;
+mod realtimekit;
 mod rights;
 
 use std::time::Duration;

@@ -1,0 +1,192 @@
+//! Clients that mean no good: nothing is granted beyond a quota, nobody else is the worse for it, and the service
+//! goes on.
+
+use std::path::Path;
+use std::process::Stdio;
+use std::time::Duration;
+
+use onbeat_act::attributes::{Attributes, Policy};
+
+use crate::common::{Mortal, can_run, eventually};
+use crate::machine::{ALICE, BOB, Client, MALLORY, Machine, ROOT, is_ordinary, is_reserved};
+
+/// A tenth of a CPU.
+const TENTH: &str = "1000000 10000000 10000000";
+/// How many random calls there are in all, unless ONBEAT_HOSTILE_CALLS says otherwise.
+const CALLS: u64 = 4_000;
+
+fn calls() -> u64 {
+    let told = std::env::var("ONBEAT_HOSTILE_CALLS").ok();
+    told.and_then(|calls| calls.parse().ok()).unwrap_or(CALLS)
+}
+
+/// What the kernel says that the user's tasks hold together, in CPUs.
+fn held_by(uid: u32) -> f64 {
+    let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+    let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
+    let his = pids.filter(|pid| {
+        let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+        status.contains(&format!("\nUid:\t{uid}\t{uid}\t{uid}\t{uid}\n"))
+    });
+    his.filter_map(|pid| match Attributes::get(pid).ok()?.policy {
+        // One that has just ended has the policy still, and nothing with it.
+        Policy::Deadline(now) if now.period_ns > 0 => {
+            Some(now.runtime_ns as f64 / now.period_ns as f64)
+        }
+        _ => None,
+    })
+    .sum()
+}
+
+/// The same at one moment: only if the service changed nothing while the tasks were looked at one after the
+/// other.
+fn held_at_once(uid: u32, root: &mut Client) -> Option<f64> {
+    let before = root.told("statistics")["changes"].clone();
+    let held = held_by(uid);
+    (root.told("statistics")["changes"] == before).then_some(held)
+}
+
+fn signal(process: &Mortal, signal: i32) {
+    // SAFETY: a plain system call about our own child, which was not waited for yet.
+    unsafe { libc::kill(process.id().cast_signed(), signal) };
+}
+
+#[test]
+fn hostile_calls_get_nothing_beyond_the_quota_and_cost_others_nothing() {
+    if !can_run("hostile_calls_get_nothing_beyond_the_quota") {
+        return;
+    }
+    let mut machine = Machine::bus();
+    machine.configure(
+        "[quota]\nbandwidth = \"30%\"\ntasks = 5\n[quota.group.audio]\nbandwidth = \"20%\"\n",
+    );
+    machine.start();
+    let bobs = machine.sleeper(BOB);
+    let roots = machine.sleeper(ROOT);
+    let mut bob = machine.client(BOB);
+    bob.done(&format!("reserve {} {TENTH}", bobs.id()));
+
+    let each = calls() / 4;
+    let mut hostile: Vec<Mortal> = (0..4)
+        .map(|seed| {
+            let mut command = machine.command(MALLORY, &machine.path("hostile"));
+            // Two of them come with another group: a quota is not escaped, nor doubled, by that.
+            if seed % 2 == 1 {
+                command = machine.command_in(MALLORY, "audio", &machine.path("hostile"));
+            }
+            let others = [1, bobs.id(), roots.id()].map(|pid| pid.to_string());
+            command
+                .args([each.to_string(), seed.to_string()])
+                .args(others);
+            Mortal::spawn(command.stdout(Stdio::piped()).stderr(Stdio::null()))
+        })
+        .collect();
+    let mut root = machine.client(ROOT);
+    let mut most: f64 = 0.0;
+    while hostile
+        .iter_mut()
+        .any(|one| one.0.try_wait().expect("it is our child").is_none())
+    {
+        for one in &hostile {
+            signal(one, libc::SIGSTOP);
+        }
+        let held = eventually("a moment's rest", || held_at_once(MALLORY, &mut root));
+        assert!(held <= 0.3 + 1e-6, "{held}");
+        most = most.max(held);
+        assert!(is_reserved(bobs.id()) && is_ordinary(roots.id()));
+        assert_eq!(bob.told("statistics")["own-tasks"], 1);
+        for one in &hostile {
+            signal(one, libc::SIGCONT);
+        }
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    assert!(most > 0.0, "they never got anything: {}", machine.log());
+    for one in &mut hostile {
+        let status = one.0.wait().expect("it is our child");
+        assert!(status.success(), "{status}");
+    }
+    // They are gone, and with them all that they held.
+    eventually("the end of it", || {
+        let figures = root.told("statistics");
+        (figures["threads"] == 1 && figures["reserved"] == 1).then_some(())
+    });
+    assert!(is_reserved(bobs.id()));
+    assert_eq!(machine.end(libc::SIGTERM), Some(0), "{}", machine.log());
+    assert!(is_ordinary(bobs.id()));
+    assert!(!machine.log().contains("panicked"), "{}", machine.log());
+}
+
+/// Starts a process of `uid`'s with just this number; none if the number is taken.
+fn with_number(pid: u32, uid: u32) -> Option<u32> {
+    let wanted = [pid.cast_signed()];
+    let mut arguments = [0_u64; 11];
+    // `struct clone_args`: exit_signal, set_tid and set_tid_size; see clone3(2).
+    arguments[4] = libc::SIGCHLD as u64;
+    arguments[8] = wanted.as_ptr() as u64;
+    arguments[9] = 1;
+    // SAFETY: the kernel reads the structure and the array that it points to, both live. The child shares nothing
+    // with us and makes nothing but plain system calls.
+    unsafe {
+        let child = libc::syscall(libc::SYS_clone3, arguments.as_ptr(), 88);
+        if child != 0 {
+            return u32::try_from(child).ok();
+        }
+        libc::syscall(libc::SYS_setresgid, uid, uid, uid);
+        libc::syscall(libc::SYS_setresuid, uid, uid, uid);
+        loop {
+            libc::pause();
+        }
+    }
+}
+
+fn end(pid: u32) {
+    // SAFETY: plain system calls about our own child.
+    unsafe {
+        libc::kill(pid.cast_signed(), libc::SIGKILL);
+        libc::waitpid(pid.cast_signed(), std::ptr::null_mut(), 0);
+    }
+}
+
+#[test]
+fn a_number_that_goes_to_another_users_task_in_the_middle_of_a_call_gives_it_nothing() {
+    if !can_run("a_number_that_goes_to_another_users_task_in_the_middle_of_a_call") {
+        return;
+    }
+    let machine = Machine::new();
+    let mut alice = machine.client(ALICE);
+    // A number that was free a moment ago.
+    let number = {
+        let mut short = machine.command(ROOT, Path::new("true"));
+        let mut short = Mortal::spawn(short.stdout(Stdio::null()));
+        let number = short.id();
+        short.0.wait().expect("it is our child");
+        number
+    };
+    let mut reused = 0;
+    for round in 0..200_u64 {
+        let Some(first) = with_number(number, ALICE) else {
+            continue;
+        };
+        alice.say(&format!("reserve {first} {TENTH}"));
+        // Anywhere between before the call and after it.
+        std::thread::sleep(Duration::from_micros(round * 97 % 4000));
+        end(first);
+        let second = with_number(number, BOB);
+        let answer = alice.answer();
+        let Some(second) = second else {
+            continue;
+        };
+        reused += 1;
+        let now = Attributes::get(second).expect("it lives");
+        assert!(
+            matches!(now.policy, Policy::Other(_)),
+            "round {round}: {now} after {answer}"
+        );
+        end(second);
+    }
+    assert!(reused > 0, "the number was always taken");
+    let mut root = machine.client(ROOT);
+    eventually("an empty book", || {
+        (root.told("statistics")["threads"] == 0).then_some(())
+    });
+}

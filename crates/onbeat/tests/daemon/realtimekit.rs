@@ -1,0 +1,275 @@
+//! Clients of RealtimeKit, as they are: they get what it gives, and a reservation where they have a rhythm.
+
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::Stdio;
+
+use onbeat_act::attributes::{Attributes, Policy};
+use serde_json::json;
+
+use crate::common::{Mortal, can_run, eventually};
+use crate::machine::{
+    ALICE, BOB, Client, Machine, ROOT, as_itself, is_ordinary, is_reserved, policy, tids,
+};
+
+const DENIED: &str = "org.freedesktop.DBus.Error.AccessDenied";
+const FAILED: &str = "org.freedesktop.DBus.Error.Failed";
+
+/// Such a program, and the thread that it had made real-time.
+fn audio(machine: &Machine, how: &str) -> (Mortal, u32) {
+    let mut command = machine.command(ALICE, &machine.path("audio"));
+    let mut process = Mortal::spawn(command.arg(how).stdout(Stdio::piped()));
+    let mut line = String::new();
+    let output = process.0.stdout.take().expect("it is piped");
+    BufReader::new(output)
+        .read_line(&mut line)
+        .expect("it is text");
+    let tid = line
+        .trim()
+        .parse()
+        .unwrap_or_else(|_| panic!("{line}: {}", machine.log()));
+    (process, tid)
+}
+
+/// What the list says of the thread.
+fn listed(client: &mut Client, tid: u32) -> Option<serde_json::Value> {
+    let threads = client.told("list");
+    let threads = threads.as_array().expect("a list").clone();
+    threads.into_iter().find(|one| one["thread"] == tid)
+}
+
+fn wait_for_the_trials_end(client: &mut Client, tid: u32) {
+    eventually("the end of the trial", || {
+        let one = listed(client, tid)?;
+        (one["state"] == "watched" && one["runtime-ns"] == 0).then_some(())
+    });
+}
+
+/// Real-time priority of the one who asked, which children do not inherit.
+fn has_priority(tid: u32, priority: u32) -> bool {
+    Attributes::get(tid).is_ok_and(|now| {
+        matches!(now.policy, Policy::RoundRobin(rt) if rt.priority == priority) && now.reset_on_fork
+    })
+}
+
+#[test]
+fn an_audio_thread_gets_a_reservation_that_follows_its_rhythm_and_in_the_end_what_it_had() {
+    if !can_run("an_audio_thread_gets_a_reservation_that_follows_its_rhythm") {
+        return;
+    }
+    let mut machine = Machine::new();
+    let (_process, tid) = audio(&machine, "beat");
+    let mut alice = machine.client(ALICE);
+    eventually("the loop's reservation", || {
+        let one = listed(&mut alice, tid)?;
+        let period = one["period-ns"].as_f64()?;
+        let follows = one["state"] == "kept" && (period / 10e6 - 1.0).abs() < 0.2;
+        (follows && is_reserved(tid)).then_some(())
+    });
+    assert_eq!(machine.end(libc::SIGTERM), Some(0));
+    assert!(is_ordinary(tid), "{:?}", policy(tid));
+}
+
+#[test]
+fn a_thread_that_shows_no_rhythm_gets_what_realtimekit_would_have_given_it() {
+    if !can_run("a_thread_that_shows_no_rhythm_gets_what_realtimekit_would_have_given_it") {
+        return;
+    }
+    let mut machine = Machine::new();
+    let (_process, tid) = audio(&machine, "idle");
+    eventually("the end of the trial", || {
+        has_priority(tid, 10).then_some(())
+    });
+    // After a crash, it is put back by whoever comes next.
+    assert_eq!(machine.end(libc::SIGKILL), None);
+    assert!(has_priority(tid, 10));
+    machine.start();
+    assert!(is_ordinary(tid), "{}", machine.log());
+}
+
+#[test]
+fn a_thread_whose_owner_has_no_quota_left_gets_what_realtimekit_would_have_given_it() {
+    if !can_run("a_thread_whose_owner_has_no_quota_left_gets_what_realtimekit_would_have_given_it")
+    {
+        return;
+    }
+    let mut machine = Machine::bus();
+    machine.configure("[quota]\nbandwidth = \"5%\"\n");
+    machine.start();
+    let sleeper = machine.sleeper(ALICE);
+    let mut alice = machine.client(ALICE);
+    alice.done(&format!(
+        "reserve {} 500000 10000000 10000000",
+        sleeper.id()
+    ));
+    let (_process, tid) = audio(&machine, "beat");
+    assert!(has_priority(tid, 10), "{:?}", policy(tid));
+    eventually("the refusal", || {
+        (machine.log().contains("OverQuota") || machine.log().contains("no more than"))
+            .then_some(())
+    });
+    assert!(has_priority(tid, 10), "{:?}", policy(tid));
+}
+
+#[test]
+fn limits_and_errors_are_realtimekits() {
+    if !can_run("limits_and_errors_are_realtimekits") {
+        return;
+    }
+    let machine = Machine::new();
+    let [mut alice, mut root] = [ALICE, ROOT].map(|uid| machine.client(uid));
+    assert_eq!(
+        alice.told("properties"),
+        json!({"MaxRealtimePriority": 20, "MinNiceLevel": -15, "RTTimeUSecMax": 200_000})
+    );
+    let unlimited = machine.sleeper(ALICE);
+    let mut command = machine.command(ALICE, Path::new("prlimit"));
+    let limited = command.args(["--rttime=150000:150000", "sleep", "1000"]);
+    let limited = as_itself(Mortal::spawn(limited), "sleep");
+    let other = machine.sleeper(BOB);
+    let (u, l, b) = (unlimited.id(), limited.id(), other.id());
+    for (line, error) in [
+        (format!("realtime {u} {u} 10"), DENIED),
+        (format!("realtime {l} {l} 21"), DENIED),
+        (format!("realtime {l} {l} 0"), DENIED),
+        (format!("realtime {b} {b} 10"), DENIED),
+        (format!("realtime {l} {u} 10"), FAILED),
+        (format!("nice {u} {u} -16"), DENIED),
+        (format!("nice {b} {b} -5"), DENIED),
+        ("nice 0 0 -5".to_owned(), FAILED),
+        (format!("nice {} 1 -5", u64::MAX), FAILED),
+        ("reset".to_owned(), DENIED),
+    ] {
+        assert_eq!(alice.refused(&line), error, "{line}");
+    }
+    assert!(is_ordinary(u) && is_ordinary(l) && is_ordinary(b));
+
+    alice.done(&format!("nice {u} {u} -15"));
+    let now = Attributes::get(u).unwrap();
+    assert_eq!((now.nice(), now.reset_on_fork), (Some(-15), true));
+    alice.done(&format!("nice {u} {u} -3"));
+    assert_eq!(Attributes::get(u).unwrap().nice(), Some(-3));
+    alice.done(&format!("realtime {l} {l} 20"));
+    wait_for_the_trials_end(&mut alice, l);
+    assert!(has_priority(l, 20), "{:?}", policy(l));
+    root.done("reset");
+    assert!(is_ordinary(u) && is_ordinary(l), "{}", machine.log());
+    assert_eq!(root.told("statistics")["threads"], 0);
+}
+
+#[test]
+fn rtkitctl_finds_its_service_and_resets_what_was_given() {
+    if !can_run("rtkitctl_finds_its_service_and_resets_what_was_given") {
+        return;
+    }
+    let machine = Machine::new();
+    let (_process, tid) = audio(&machine, "idle");
+    let ctl = |option: &str| {
+        let mut command = machine.command(ROOT, Path::new("rtkitctl"));
+        command
+            .arg(option)
+            .stderr(Stdio::null())
+            .status()
+            .expect("it is there")
+            .success()
+    };
+    assert!(ctl("--start"));
+    assert!(ctl("--reset-known"), "{}", machine.log());
+    assert!(is_ordinary(tid), "{:?}", policy(tid));
+    assert!(!ctl("--exit"), "the service goes on");
+}
+
+/// Some thread of the process that RealtimeKit's protocol got something for, as soon as there is one.
+fn raised_thread(machine: &Machine, process: &mut Mortal, errors: &Path) -> u32 {
+    eventually("real-time scheduling", || {
+        let ended = process.0.try_wait().expect("it is our child");
+        let errors = std::fs::read_to_string(errors).unwrap_or_default();
+        assert!(ended.is_none(), "{errors}\n{}", machine.log());
+        tids(process.id()).into_iter().find(|&tid| {
+            Attributes::get(tid)
+                .is_ok_and(|now| matches!(now.policy, Policy::Deadline(_) | Policy::RoundRobin(_)))
+        })
+    })
+}
+
+/// A folder of Alice's, for what a sound server wants to keep.
+fn home(machine: &Machine) -> std::path::PathBuf {
+    let home = machine.path("home");
+    std::fs::create_dir(&home).expect("there is room for a folder");
+    std::os::unix::fs::chown(&home, Some(ALICE), Some(ALICE)).expect("we are root");
+    home
+}
+
+#[test]
+fn pulseaudio_with_a_null_sink_is_served() {
+    if !can_run("pulseaudio_with_a_null_sink_is_served") {
+        return;
+    }
+    let machine = Machine::new();
+    let home = home(&machine);
+    let errors = machine.path("errors");
+    let mut command = machine.command(ALICE, Path::new("pulseaudio"));
+    command
+        .args([
+            "-n",
+            "--daemonize=no",
+            "--realtime=yes",
+            "--high-priority=yes",
+            "--use-pid-file=no",
+        ])
+        .args(["--exit-idle-time=-1", "-L", "module-null-sink"])
+        .env("HOME", &home)
+        .env("XDG_RUNTIME_DIR", &home)
+        .stderr(std::fs::File::create(&errors).expect("there is room for a file"));
+    let mut server = Mortal::spawn(&mut command);
+    let tid = raised_thread(&machine, &mut server, &errors);
+    assert!(
+        listed(&mut machine.client(ROOT), tid).is_some(),
+        "{}",
+        machine.log()
+    );
+}
+
+/// PipeWire with its real-time module and a sink that leads nowhere.
+const PIPEWIRE: &str = r#"
+context.properties = { core.daemon = true  core.name = onbeat-test  support.dbus = true }
+context.spa-libs = { audio.convert.* = audioconvert/libspa-audioconvert  support.* = support/libspa-support }
+context.modules = [
+  { name = libpipewire-module-rt
+    args = { nice.level = -11  rt.prio = 15  rlimits.enabled = false  rtportal.enabled = false  rtkit.enabled = true } }
+  { name = libpipewire-module-protocol-native }
+  { name = libpipewire-module-spa-node-factory }
+]
+context.objects = [
+  { factory = spa-node-factory
+    args = { factory.name = support.null-audio-sink  node.name = nowhere  media.class = Audio/Sink
+             node.always-process = true } }
+]
+"#;
+
+#[test]
+fn pipewire_with_a_null_sink_is_served() {
+    if !can_run("pipewire_with_a_null_sink_is_served") {
+        return;
+    }
+    let machine = Machine::new();
+    let home = home(&machine);
+    let (errors, configuration) = (machine.path("errors"), machine.path("pipewire.conf"));
+    std::fs::write(&configuration, PIPEWIRE).expect("there is room for a file");
+    let mut command = machine.command(ALICE, Path::new("pipewire"));
+    command
+        .arg("-c")
+        .arg(&configuration)
+        // It asks the session bus for a portal first.
+        .env("DBUS_SESSION_BUS_ADDRESS", machine.address())
+        .env("HOME", &home)
+        .env("XDG_RUNTIME_DIR", &home)
+        .stderr(std::fs::File::create(&errors).expect("there is room for a file"));
+    let mut server = Mortal::spawn(&mut command);
+    let tid = raised_thread(&machine, &mut server, &errors);
+    assert!(
+        listed(&mut machine.client(ROOT), tid).is_some(),
+        "{}",
+        machine.log()
+    );
+}
