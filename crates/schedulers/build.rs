@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use libbpf_cargo::SkeletonBuilder;
 
 /// The folders below `schedulers/`, but for `common`.
-const SCHEDULERS: [&str; 4] = ["linux24", "best", "berate", "reserve"];
+const SCHEDULERS: [&str; 5] = ["linux24", "best", "berate", "reserve", "grace"];
 
 fn main() {
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets OUT_DIR"));

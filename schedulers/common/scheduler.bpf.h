@@ -39,6 +39,7 @@ struct statistics {
 	u64 exhaustions; /* the rules' time for a task was over at a tick */
 	u64 notifications; /* missed deadlines that programs told */
 	u64 listened;      /* of these, how many the rules made something of */
+	u64 speed_changes; /* a CPU was asked to run at another speed */
 };
 
 struct {

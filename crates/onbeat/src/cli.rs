@@ -15,7 +15,7 @@ mod state;
 mod values;
 
 pub(crate) use keep::KeepOptions;
-pub(crate) use scheduler::{SchedulerArgs, SchedulerCommand, StartArgs};
+pub(crate) use scheduler::{PlanOption, SchedulerArgs, SchedulerCommand, StartArgs};
 pub(crate) use sim::{ComparisonOptions, Policy, SimArgs};
 pub(crate) use state::StateDirectory;
 pub(crate) use values::{Method, Through, Weight};

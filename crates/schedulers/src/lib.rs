@@ -10,6 +10,7 @@
 
 mod complaints;
 mod error;
+pub mod grace;
 pub mod kernel;
 mod layout;
 mod list;

@@ -21,7 +21,7 @@ macro_rules! scheduler {
 }
 
 /// All of them.
-pub const ALL: [Description; 4] = [
+pub const ALL: [Description; 5] = [
     scheduler!(
         "linux24",
         "Linux 2.2-2.4: counters of ticks, recomputed when all are spent"
@@ -37,6 +37,10 @@ pub const ALL: [Description; 4] = [
     scheduler!(
         "reserve",
         "CPU time reserved for whole processes and control groups, earliest deadline first"
+    ),
+    scheduler!(
+        "grace",
+        "GRACE-OS: budgets of work, earliest deadline first, jobs that speed up as they go on"
     ),
 ];
 

@@ -1,6 +1,7 @@
 //! The flags of `onbeat scheduler`.
 
 use std::ffi::OsString;
+use std::path::PathBuf;
 use std::str::FromStr;
 
 use clap::{Args, Subcommand};
@@ -57,6 +58,12 @@ pub(crate) struct StartArgs {
     /// group by its folder below /sys/fs/cgroup.
     #[arg(long = "group", value_name = "WHO=RUNTIME/PERIOD")]
     pub(crate) groups: Vec<Group>,
+    /// Plan budget and speeds of a thread (`grace` only), as in 1234=30ms:demands.csv; may be given several times
+    ///
+    /// The file holds what its jobs demand, in ns at the CPU's highest speed, one a line. The governor must be
+    /// schedutil, which does what the scheduler asks for.
+    #[arg(long = "plan", value_name = "TID=PERIOD:FILE")]
+    pub(crate) plans: Vec<PlanOption>,
     /// Let the kernel end the scheduler when a task that is ready has not run for this long
     #[arg(long, value_name = "TIME", value_parser = values::positive_span)]
     pub(crate) watchdog: Option<Span>,
@@ -83,6 +90,37 @@ pub(crate) struct StatusArgs {
     /// One JSON object instead of text
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// A thread, its period, and a file with what its jobs demand.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct PlanOption {
+    /// Which thread.
+    pub(crate) tid: u32,
+    /// How often it has a job.
+    pub(crate) period: Span,
+    /// What they demand.
+    pub(crate) demands: PathBuf,
+}
+
+impl FromStr for PlanOption {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let parts = text
+            .split_once('=')
+            .and_then(|(tid, rest)| Some((tid, rest.split_once(':')?)));
+        let (tid, (period, demands)) = parts.ok_or_else(|| {
+            "a thread, a period and a file are expected, as in 1234=30ms:demands.csv".to_owned()
+        })?;
+        Ok(Self {
+            tid: tid
+                .parse()
+                .map_err(|_| format!("'{tid}' is no number of a thread"))?,
+            period: values::positive_span(period)?,
+            demands: demands.into(),
+        })
+    }
 }
 
 /// A number of a scheduler's, and what it is to be.
@@ -113,6 +151,16 @@ impl FromStr for Setting {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_plan_is_a_thread_a_period_and_a_file() {
+        let plan: PlanOption = "12=30ms:/a:b".parse().unwrap();
+        assert_eq!((plan.tid, plan.period), (12, Span::from_ms(30)));
+        assert_eq!(plan.demands, PathBuf::from("/a:b"));
+        for wrong in ["12", "12=30ms", "x=30ms:f", "12=0ms:f", "12=30:f"] {
+            assert!(wrong.parse::<PlanOption>().is_err(), "{wrong}");
+        }
+    }
 
     #[test]
     fn a_setting_is_a_name_and_a_whole_number() {

@@ -1,6 +1,7 @@
 //! `onbeat scheduler`: onbeat's own schedulers in the kernel.
 
 mod groups;
+mod plans;
 mod show;
 mod start;
 

@@ -12,8 +12,8 @@ use onbeat_schedulers::{ALL, Extent, Opened, Outcome, Running, find};
 use onbeat_sense::bpf::listener::Listener;
 use onbeat_sense::probes::Probe;
 
-use super::groups;
 use super::show::Show;
+use super::{groups, plans};
 use crate::child::{Child, Gated, Status};
 use crate::cli::StartArgs;
 use crate::signals::Signals;
@@ -57,6 +57,7 @@ pub(crate) fn run(args: &StartArgs) -> anyhow::Result<ExitCode> {
     let watchdog = args.watchdog.map(|span| Duration::from_nanos(span.as_ns()));
     let mut running = opened.start(extent, watchdog)?;
     let reservations = groups::admit(&mut running, &args.groups)?;
+    plans::give(&mut running, &args.plans)?;
 
     let mut chooser = None;
     let mut program = None;

@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The threads with plans, and what each CPU runs at which speed.
+ */
+#ifndef ONBEAT_GRACE_CPUS_BPF_H
+#define ONBEAT_GRACE_CPUS_BPF_H
+
+#include "../common/scheduler.bpf.h"
+#include "policy.h"
+#include "plan.h"
+
+/* The slot of who has no plan. */
+#define NO_PLAN GRACE_PLANS
+#define MAX_CPUS 256
+/* How long a thread runs at most before its CPU is looked at again. */
+#define SLICE_NS (4 * POLICY_NS_PER_MS)
+/* How urgent a CPU's work is: its key, or one of these. */
+#define URGENCY_REST (~0ULL - 1)
+#define URGENCY_IDLE (~0ULL)
+/* The highest speed, in the kernel's unit: SCX_CPUPERF_ONE. */
+#define FULL 1024ULL
+
+/* Set before the scheduler is loaded. */
+struct {
+	/* What is asked of the governor, in per cent of the speed that is meant: schedutil adds a quarter to it; and, on
+	 * a kernel that does not know at which speed a CPU was busy, another one. */
+	u64 target_percent;
+} params = { .target_percent = 80 };
+
+struct planned {
+	struct bpf_spin_lock lock;
+	u32 is_set;
+	struct bpf_timer timer;
+	/* A job is under way. */
+	u32 job;
+	struct grace_task task;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, GRACE_PLANS);
+	__type(key, u32);
+	__type(value, struct planned);
+} plans SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, GRACE_PLANS);
+	__type(key, u32);
+	__type(value, u32);
+} threads SEC(".maps");
+
+struct member {
+	u32 slot;
+	bool woke_to_idle;
+	/* In the kernel's account, what the rules know. */
+	u64 charged_ns;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct member);
+} members SEC(".maps");
+
+struct post {
+	struct bpf_timer timer;
+	u64 urgency;
+	u64 ends_at;
+	/* As was asked for last. */
+	u64 speed;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, MAX_CPUS);
+	__type(key, u32);
+	__type(value, struct post);
+} posts SEC(".maps");
+
+static s32 cpu_count;
+
+static __always_inline struct member *member_of(struct task_struct *task)
+{
+	return bpf_task_storage_get(&members, task, 0, 0);
+}
+
+static __always_inline struct planned *plan_at(u32 slot)
+{
+	return bpf_map_lookup_elem(&plans, &slot);
+}
+
+static __always_inline struct post *post_at(u32 cpu)
+{
+	return bpf_map_lookup_elem(&posts, &cpu);
+}
+
+/* Has work of this urgency done at once, where it may run: on an idle CPU, or on that with the least urgent work. */
+static void urge(u64 urgency, const struct cpumask *allowed)
+{
+	u64 least = urgency;
+	struct post *post;
+	s32 cpu, where;
+
+	where = scx_bpf_pick_idle_cpu(allowed, 0);
+	if (where >= 0) {
+		scx_bpf_kick_cpu(where, SCX_KICK_IDLE);
+		return;
+	}
+	bpf_for(cpu, 0, cpu_count)
+	{
+		post = post_at(cpu);
+		if (!post || post->urgency == URGENCY_IDLE || post->urgency <= least)
+			continue;
+		if (!is_in(cpu, allowed))
+			continue;
+		least = post->urgency;
+		where = cpu;
+	}
+	if (where < 0)
+		return;
+	post = post_at(where);
+	if (!post)
+		return;
+	post->urgency = urgency;
+	COUNT(preemptions);
+	scx_bpf_kick_cpu(where, SCX_KICK_PREEMPT);
+}
+
+/* The target with which the governor comes to the speed. */
+static __always_inline u32 target_for(u64 speed)
+{
+	return speed >= FULL ? FULL : speed * params.target_percent / 100;
+}
+
+/* The thread begins, or goes on, to run here: at the speed that its job has come to, until that grows. */
+static void start(s32 cpu, struct task_struct *task, struct member *member, u64 now)
+{
+	u64 speed, until, key, slice_ns = SLICE_NS;
+	struct planned *planned = plan_at(member->slot);
+	struct post *post = post_at(cpu);
+
+	if (!post)
+		return;
+	COUNT(runs);
+	member->charged_ns = task->se.sum_exec_runtime;
+	if (!planned) {
+		post->urgency = URGENCY_REST;
+		set_slice(task, SLICE_NS);
+		return;
+	}
+	bpf_spin_lock(&planned->lock);
+	speed = grace_speed(&planned->task);
+	until = grace_until(&planned->task);
+	key = grace_key(&planned->task);
+	bpf_spin_unlock(&planned->lock);
+	if (speed && speed != post->speed) {
+		scx_bpf_cpuperf_set(cpu, target_for(speed));
+		post->speed = speed;
+		COUNT(speed_changes);
+	}
+	post->urgency = key;
+	if (until < GRACE_NEVER / FULL) {
+		/* Work takes the longer the lower the speed is. */
+		until = until * FULL / policy_max(post->speed, 1) + 1;
+		slice_ns = policy_min(slice_ns, until);
+	}
+	set_slice(task, slice_ns);
+	post->ends_at = now + slice_ns;
+	bpf_timer_start(&post->timer, slice_ns, BPF_F_TIMER_CPU_PIN);
+}
+
+/* Accounts for what the thread has run here since it was started, or since the last time. */
+static void settle(s32 cpu, struct task_struct *task, struct member *member, u64 now)
+{
+	u64 ran_ns = task->se.sum_exec_runtime - member->charged_ns;
+	struct planned *planned = plan_at(member->slot);
+	struct post *post = post_at(cpu);
+	bool used_up;
+
+	member->charged_ns = task->se.sum_exec_runtime;
+	if (!planned || !post)
+		return;
+	bpf_spin_lock(&planned->lock);
+	used_up = grace_charge(&planned->task, grace_work(ran_ns, policy_max(post->speed, 1), FULL),
+			       now);
+	if (!used_up && !planned->task.left)
+		grace_turn_ends(&planned->task, now);
+	bpf_spin_unlock(&planned->lock);
+	if (used_up)
+		COUNT(exhaustions);
+}
+
+#endif

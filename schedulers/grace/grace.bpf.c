@@ -1,0 +1,340 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * GRACE-OS under sched_ext. The rules are in policy.h; here are the queues, the clocks and the CPUs.
+ *
+ * Each thread that has a plan (a budget of work and the points at which its jobs speed up, from user space) has a queue and
+ * a timer of its own: the timer gives it its next budget while a job is under way. A timer of each CPU's
+ * ends what was planned for it: at a point of the speed schedule, and where the budget ends. A job begins when its thread
+ * wakes, and is over when that blocks. All others share the CPUs when no job with a budget wants one.
+ */
+#include "cpus.bpf.h"
+
+/* The queues: one for each plan, by its slot, and one for the rest. */
+#define REST_QUEUE GRACE_PLANS
+#define CLOCK_MONOTONIC 1
+
+/* Whose turn it is when no job has a budget. */
+static bool rest_first;
+
+/* What was planned for a CPU is over. */
+static int planned_end(void *map, u32 *cpu, struct post *post)
+{
+	u64 now = bpf_ktime_get_ns();
+
+	if (now < post->ends_at)
+		bpf_timer_start(&post->timer, post->ends_at - now, BPF_F_TIMER_CPU_PIN);
+	else
+		scx_bpf_kick_cpu(*cpu, SCX_KICK_PREEMPT);
+	return 0;
+}
+
+/* A period is over: a job that is not gets its next budget. */
+static int period_over(void *map, u32 *slot, struct planned *planned)
+{
+	u64 now = bpf_ktime_get_ns(), key, ends;
+	const struct cpumask *online;
+
+	bpf_spin_lock(&planned->lock);
+	grace_period_ends(&planned->task, now);
+	key = grace_key(&planned->task);
+	ends = planned->task.period_end_ns;
+	bpf_spin_unlock(&planned->lock);
+	if (!planned->job)
+		return 0;
+	bpf_timer_start(&planned->timer, ends, BPF_F_TIMER_ABS);
+	if (scx_bpf_dsq_nr_queued(*slot)) {
+		online = scx_bpf_get_online_cpumask();
+		urge(key, online);
+		scx_bpf_put_cpumask(online);
+	}
+	return 0;
+}
+
+/* The slot of the thread's plan. */
+static __always_inline u32 slot_of(struct task_struct *task)
+{
+	u32 tid = task->pid;
+	u32 *slot = bpf_map_lookup_elem(&threads, &tid);
+
+	return slot ? *slot : NO_PLAN;
+}
+
+SEC("struct_ops/select_cpu")
+s32 BPF_PROG(select_cpu, struct task_struct *task, s32 previous, u64 flags)
+{
+	struct member *member = member_of(task);
+	bool is_idle = false;
+	s32 cpu = scx_bpf_select_cpu_dfl(task, previous, flags, &is_idle);
+
+	if (member)
+		member->woke_to_idle = is_idle;
+	return cpu;
+}
+
+/* A job begins. */
+SEC("struct_ops/runnable")
+void BPF_PROG(runnable, struct task_struct *task, u64 flags)
+{
+	struct member *member = member_of(task);
+	u64 now = bpf_ktime_get_ns(), ends;
+	struct planned *planned;
+
+	if (!member)
+		return;
+	COUNT(wakeups);
+	member->slot = slot_of(task);
+	planned = plan_at(member->slot);
+	if (!planned || !(flags & SCX_ENQ_WAKEUP))
+		return;
+	bpf_spin_lock(&planned->lock);
+	grace_job_begins(&planned->task, now);
+	ends = planned->task.period_end_ns;
+	bpf_spin_unlock(&planned->lock);
+	planned->job = true;
+	bpf_timer_start(&planned->timer, ends, BPF_F_TIMER_ABS);
+}
+
+/* A job ends. */
+SEC("struct_ops/quiescent")
+void BPF_PROG(quiescent, struct task_struct *task, u64 flags)
+{
+	struct member *member = member_of(task);
+	struct planned *planned = member ? plan_at(member->slot) : NULL;
+
+	if (planned)
+		planned->job = false;
+}
+
+SEC("struct_ops/enqueue")
+void BPF_PROG(enqueue, struct task_struct *task, u64 flags)
+{
+	struct member *member = member_of(task);
+	struct planned *planned;
+	bool has_cpu;
+	s32 cpu;
+
+	if (!member) {
+		insert(task, SCX_DSQ_GLOBAL, SLICE_NS, flags);
+		return;
+	}
+	COUNT(queued);
+	has_cpu = member->woke_to_idle;
+	member->woke_to_idle = false;
+	planned = plan_at(member->slot);
+	if (planned) {
+		insert(task, member->slot, SLICE_NS, flags);
+		if (!has_cpu)
+			urge(grace_key(&planned->task), task->cpus_ptr);
+		return;
+	}
+	/* A kernel thread of this CPU works for all: it goes before, but not again and again. */
+	if (task->flags & PF_KTHREAD && task->nr_cpus_allowed == 1 && flags & SCX_ENQ_WAKEUP) {
+		insert(task, SCX_DSQ_LOCAL, SLICE_NS, flags);
+		return;
+	}
+	insert(task, REST_QUEUE, SLICE_NS, flags);
+	if (has_cpu)
+		return;
+	cpu = scx_bpf_pick_idle_cpu(task->cpus_ptr, 0);
+	if (cpu >= 0)
+		scx_bpf_kick_cpu(cpu, SCX_KICK_IDLE);
+}
+
+/* The plan whose thread waits and comes first, those in `not_here` left out. */
+static u32 first_in_line(u64 not_here, u64 *key)
+{
+	u32 slot, found = NO_PLAN;
+	struct planned *planned;
+	u64 own;
+
+	*key = ~0ULL;
+	bpf_for(slot, 0, GRACE_PLANS)
+	{
+		planned = plan_at(slot);
+		if (!planned || not_here & 1ULL << slot || !planned->is_set)
+			continue;
+		own = grace_key(&planned->task);
+		if (own >= *key || !scx_bpf_dsq_nr_queued(slot))
+			continue;
+		*key = own;
+		found = slot;
+	}
+	return found;
+}
+
+SEC("struct_ops/dispatch")
+void BPF_PROG(dispatch, s32 cpu, struct task_struct *previous)
+{
+	u64 now = bpf_ktime_get_ns(), key, not_here = 0, own_key = ~0ULL;
+	struct member *member = NULL;
+	struct planned *own = NULL;
+	u32 slot, tries;
+
+	if (previous && is_queued(previous))
+		member = member_of(previous);
+	if (member) {
+		settle(cpu, previous, member, now);
+		own = plan_at(member->slot);
+		if (own)
+			own_key = grace_key(&own->task);
+	}
+	bpf_for(tries, 0, GRACE_PLANS)
+	{
+		slot = first_in_line(not_here, &key);
+		if (slot >= NO_PLAN || own_key <= key || key & GRACE_BEST_EFFORT)
+			break;
+		if (move_to_local(slot))
+			return;
+		/* It may not run on this CPU. */
+		not_here |= 1ULL << slot;
+	}
+	if (member && !(own_key & GRACE_BEST_EFFORT)) {
+		start(cpu, previous, member, now);
+		return;
+	}
+	/* Best effort: who has overrun its budget and the rest take turns. */
+	rest_first = !rest_first;
+	if (rest_first && move_to_local(REST_QUEUE))
+		return;
+	if (slot < NO_PLAN && move_to_local(slot))
+		return;
+	if (!rest_first && move_to_local(REST_QUEUE))
+		return;
+	if (member)
+		start(cpu, previous, member, now);
+}
+
+SEC("struct_ops/running")
+void BPF_PROG(running, struct task_struct *task)
+{
+	struct member *member = member_of(task);
+
+	if (member)
+		start(scx_bpf_task_cpu(task), task, member, bpf_ktime_get_ns());
+}
+
+SEC("struct_ops/stopping")
+void BPF_PROG(stopping, struct task_struct *task, bool runnable)
+{
+	struct member *member = member_of(task);
+	s32 cpu = scx_bpf_task_cpu(task);
+	struct post *post = post_at(cpu);
+
+	if (!member || !post)
+		return;
+	settle(cpu, task, member, bpf_ktime_get_ns());
+	post->urgency = URGENCY_IDLE;
+}
+
+SEC("struct_ops/init_task")
+s32 BPF_PROG(init_task, struct task_struct *task, struct scx_init_task_args *args)
+{
+	struct member *member =
+		bpf_task_storage_get(&members, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+
+	if (!member)
+		return -12; /* ENOMEM */
+	member->slot = NO_PLAN;
+	return 0;
+}
+
+/* Its number may be another thread's soon. */
+SEC("struct_ops/exit_task")
+void BPF_PROG(exit_task, struct task_struct *task, struct scx_exit_task_args *args)
+{
+	u32 tid = task->pid;
+
+	bpf_map_delete_elem(&threads, &tid);
+}
+
+/* CPUs may come and go: they all share the queues. Without these two, the kernel would end the scheduler then. */
+SEC("struct_ops/cpu_online")
+void BPF_PROG(cpu_online, s32 cpu)
+{
+}
+
+SEC("struct_ops/cpu_offline")
+void BPF_PROG(cpu_offline, s32 cpu)
+{
+	struct post *post = post_at(cpu);
+
+	if (post)
+		post->urgency = URGENCY_IDLE;
+}
+
+SEC("struct_ops.s/init")
+s32 BPF_PROG(init)
+{
+	struct planned *planned;
+	struct post *post;
+	u32 number;
+	s32 error;
+
+	cpu_count = scx_bpf_nr_cpu_ids();
+	if (cpu_count > MAX_CPUS)
+		return -7; /* E2BIG */
+	bpf_for(number, 0, GRACE_PLANS)
+	{
+		error = scx_bpf_create_dsq(number, -1);
+		if (error)
+			return error;
+		planned = plan_at(number);
+		if (!planned)
+			return -22; /* EINVAL */
+		bpf_timer_init(&planned->timer, &plans, CLOCK_MONOTONIC);
+		bpf_timer_set_callback(&planned->timer, period_over);
+	}
+	bpf_for(number, 0, (u32)cpu_count)
+	{
+		post = post_at(number);
+		if (!post)
+			return -22; /* EINVAL */
+		post->urgency = URGENCY_IDLE;
+		post->speed = FULL;
+		bpf_timer_init(&post->timer, &posts, CLOCK_MONOTONIC);
+		bpf_timer_set_callback(&post->timer, planned_end);
+	}
+	return scx_bpf_create_dsq(REST_QUEUE, -1);
+}
+
+SEC("struct_ops/exit")
+void BPF_PROG(ended, struct scx_exit_info *info)
+{
+	note_outcome(info);
+}
+
+/* Run by the loader: gives a thread a plan, from its next job on. */
+SEC("syscall")
+int set_plan(struct grace_call *call)
+{
+	struct planned *planned = plan_at(call->slot);
+	u32 slot = call->slot, tid = call->tid;
+	struct grace_plan plan = call->plan;
+
+	if (!planned)
+		return -22; /* EINVAL */
+	bpf_spin_lock(&planned->lock);
+	grace_set_plan(&planned->task, &plan);
+	bpf_spin_unlock(&planned->lock);
+	planned->is_set = true;
+	return bpf_map_update_elem(&threads, &tid, &slot, BPF_ANY);
+}
+
+SEC(".struct_ops.link")
+struct sched_ext_ops scheduler = {
+	.select_cpu = (void *)select_cpu,
+	.runnable = (void *)runnable,
+	.enqueue = (void *)enqueue,
+	.dispatch = (void *)dispatch,
+	.running = (void *)running,
+	.stopping = (void *)stopping,
+	.quiescent = (void *)quiescent,
+	.init_task = (void *)init_task,
+	.exit_task = (void *)exit_task,
+	.cpu_online = (void *)cpu_online,
+	.cpu_offline = (void *)cpu_offline,
+	.init = (void *)init,
+	.exit = (void *)ended,
+	.flags = SCX_OPS_ENQ_LAST,
+	.name = "grace",
+};
