@@ -186,6 +186,20 @@ impl Attributes {
         raw
     }
 
+    /// The same, as it is told of a task that was given it: a slice as long as the machine's default is none of its own.
+    #[must_use]
+    pub fn as_told(mut self) -> Self {
+        match &mut self.policy {
+            Policy::Other(fair) | Policy::Batch(fair) | Policy::Idle(fair) | Policy::Ext(fair)
+                if fair.slice_ns == default_slice_ns() =>
+            {
+                fair.slice_ns = 0;
+            }
+            _ => {}
+        }
+        self
+    }
+
     /// The nice value in these attributes, of the policies that have one.
     #[must_use]
     pub const fn nice(&self) -> Option<i32> {

@@ -161,13 +161,14 @@ impl Boosts {
 }
 
 fn boosted(boost: Boost) -> Attributes {
-    Attributes {
+    let boosted = Attributes {
         policy: Policy::Other(Fair {
             nice: -i32::from(boost.levels.min(20)),
             slice_ns: boost.slice.as_ns(),
         }),
         reset_on_fork: true,
-    }
+    };
+    boosted.as_told()
 }
 
 fn taken_over(now: Attributes) -> Refusal {

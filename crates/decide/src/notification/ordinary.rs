@@ -25,7 +25,7 @@ pub const MOST_LEVELS: f64 = 5.0;
 /// All that are boosted share so many levels for each CPU.
 pub const LEVELS_OF_A_CPU: f64 = 5.0;
 /// One who is boosted is given slices of this length, so that it need not wait for the end of a longer one.
-pub const SLICE: Span = Span::from_us(700);
+pub const SLICE: Span = Span::from_us(300);
 
 /// What one notification adds, in levels, for a thread that always sleeps.
 const STEP: f64 = 1.0;
