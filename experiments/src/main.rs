@@ -12,6 +12,7 @@ mod frequency_switch;
 mod lock_time;
 mod machine;
 mod mdn;
+mod mdn_main_loop;
 mod media;
 mod notification_latency;
 mod period_detection;
@@ -24,6 +25,7 @@ mod results;
 mod rt_app;
 mod server_period;
 mod several_cpus;
+mod srtgen;
 mod three_rt_apps;
 mod tracking_cost;
 mod vm;
@@ -67,6 +69,8 @@ enum Experiment {
     AvDesync(av_desync::Args),
     /// Two tasks under SCHED_RR, reserved, and under onbeat (AQuoSA, experiment 1); in virtual time
     ReservationsVsRr(reservations_vs_rr::Args),
+    /// What onbeat's main loop gives to programs that say they missed deadlines, and to cheaters; in virtual time
+    MdnMainLoop(mdn_main_loop::Args),
     /// A player that drops frames by two rules, beside two rt-apps (timing exceptions, Tables 3 and 4); in virtual time
     PlayerDeadlines(player_deadlines::Args),
     /// The three tasks of LFS++'s Table I beside 4 hogs
@@ -124,6 +128,7 @@ fn run(cli: Cli) -> anyhow::Result<()> {
         Experiment::AdaptiveReservations(args) => adaptive_reservations::run(&machine, &args),
         Experiment::AvDesync(args) => av_desync::run(&machine, &args),
         Experiment::ReservationsVsRr(args) => reservations_vs_rr::run(&machine, &args),
+        Experiment::MdnMainLoop(args) => mdn_main_loop::run(&machine, &args),
         Experiment::PlayerDeadlines(args) => player_deadlines::run(&machine, &args),
         Experiment::ThreeRtApps(args) => three_rt_apps::run(&machine, &args),
         Experiment::TrackingCost(args) => tracking_cost::run(&machine, &args),

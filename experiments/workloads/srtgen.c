@@ -8,6 +8,7 @@
  * srtgen KEY=VALUE...; without a value it says which there are. README.md beside it explains them.
  */
 #define _GNU_SOURCE
+#include <onbeat/job.h>
 #include <onbeat/mdn.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -33,7 +34,9 @@ struct settings {
 	int64_t backlog;       /* 1: what was late makes the next job late; 0: see next_release() */
 	int64_t rounds_per_ms; /* how fast it computes; 0: it measures that itself */
 	int64_t measure;       /* prints how fast it computes, and does nothing else */
+	int64_t marks;         /* 1: it says where its jobs begin and end, and its period */
 	int64_t print;         /* prints the demands of so many jobs (ns), and does nothing else */
+	const char *demands;   /* a file of demands in ns, one a line, in place of drawn ones */
 	const char *log;       /* where it writes a line for each job */
 };
 
@@ -62,6 +65,7 @@ static const struct {
 	{ "cry_then", &told.cry_then },
 	{ "backlog", &told.backlog },
 	{ "rounds_per_ms", &told.rounds_per_ms },
+	{ "marks", &told.marks },
 	{ "measure", &told.measure },
 	{ "print", &told.print },
 };
@@ -145,8 +149,36 @@ static int64_t next_frame(struct film *film)
 	return demand > 100 ? demand : 100;
 }
 
+/* Demands that were recorded; they begin again at their end. */
+static int64_t recorded_ns[100000];
+static int recorded;
+
+/* Lines that are no numbers are headings. */
+static int read_demands(const char *path)
+{
+	FILE *file = fopen(path, "r");
+	char line[256];
+
+	if (!file) {
+		perror(path);
+		return 0;
+	}
+	while (recorded < (int)COUNT(recorded_ns) && fgets(line, sizeof(line), file)) {
+		long long demand_ns = strtoll(line, NULL, 10);
+
+		if (demand_ns > 0)
+			recorded_ns[recorded++] = demand_ns;
+	}
+	fclose(file);
+	if (!recorded)
+		fprintf(stderr, "srtgen: no demand in %s\n", path);
+	return recorded > 0;
+}
+
 static int64_t next_demand_ns(struct film *film, int64_t share)
 {
+	if (recorded && share < 1000)
+		return recorded_ns[film->frame++ % recorded];
 	int64_t frame = next_frame(film), whole_ns = told.period_us * NS_PER_US;
 
 	return share < 1000 ? whole_ns * share / 1000 * frame / 1000 : whole_ns;
@@ -219,10 +251,14 @@ static void do_job(struct job *job, struct film *film, int has_changed)
 	if (share < 1000)
 		sleep_until(job->release_ns);
 	job->started_ns = now_ns(CLOCK_MONOTONIC);
+	if (told.marks)
+		onbeat_job_begin();
 	used_ns = now_ns(CLOCK_THREAD_CPUTIME_ID);
 	job->notified = compute(job->demand_ns, has_changed ? told.cry_then : told.cry);
 	job->used_ns = now_ns(CLOCK_THREAD_CPUTIME_ID) - used_ns;
 	job->finished_ns = now_ns(CLOCK_MONOTONIC);
+	if (told.marks)
+		onbeat_job_end();
 	job->missed =
 		share < 1000 && job->finished_ns > job->release_ns + told.period_us * NS_PER_US;
 	if (job->missed && told.mdn) {
@@ -261,7 +297,7 @@ static int usage(const char *wrong)
 		wrong);
 	for (size_t n = 0; n < COUNT(numbers); n++)
 		fprintf(stderr, " %s", numbers[n].name);
-	fprintf(stderr, " log\n");
+	fprintf(stderr, " demands log\n");
 	return 2;
 }
 
@@ -282,6 +318,11 @@ static int take(const char *argument)
 	value = value_of(argument, "log");
 	if (value) {
 		told.log = value;
+		return 1;
+	}
+	value = value_of(argument, "demands");
+	if (value) {
+		told.demands = value;
 		return 1;
 	}
 	for (size_t n = 0; n < COUNT(numbers); n++) {
@@ -308,6 +349,8 @@ int main(int argc, char **argv)
 		return usage("period_us from 100 to 10000000, seconds up to 86400");
 	if (told.jitter > 900)
 		return usage("jitter up to 900");
+	if (told.demands && !read_demands(told.demands))
+		return 1;
 	film.random = told.seed;
 	random = ~told.seed;
 	for (int64_t n = 0; n < told.print; n++)
@@ -327,6 +370,8 @@ int main(int argc, char **argv)
 		perror("srtgen: calloc");
 		return 1;
 	}
+	if (told.marks)
+		onbeat_realtime_start(period_ns, 950);
 	began_ns = now_ns(CLOCK_MONOTONIC);
 	release_ns = began_ns + period_ns;
 	while (count < most && release_ns < began_ns + told.seconds * NS_PER_S) {

@@ -1,0 +1,24 @@
+# What the encoder's frames took, as jobs on one CPU beside hogs: by default, under LFS++, under onbeat, and marked.
+# needs: onbeat srtgen.c
+# seconds: 7200
+#
+# RUN_SECONDS: for how long each way; HOGS: CPU hogs beside all of them; LFSPP: its options.
+rounds=$(srtgen measure=1)
+
+# way NAME KEYS COMMAND...: runs the jobs by the command; leaves the log as the encoder writes it.
+way() {
+    folder=/results/$1 keys=$2
+    shift 2
+    mkdir -p "$folder"
+    echo "$folder ..."
+    "$@" srtgen period_us=40000 demands=/demands.csv backlog=1 rounds_per_ms="$rounds" seconds="$RUN_SECONDS" \
+        log="$folder/log.csv" $keys
+    tail -n +2 "$folder/log.csv" | awk -F , '{ print $2, $4, $6, $1 % 2 ? "P" : "I" }' >"$folder/jobs"
+}
+
+start_hogs "$HOGS"
+way default "" env
+way lfspp "" onbeat run --quiet $LFSPP --report /results/lfspp.json --
+way onbeat "" onbeat run --quiet --report /results/onbeat.json --
+way marked marks=1 onbeat run --quiet --report /results/marked.json --
+end_hogs

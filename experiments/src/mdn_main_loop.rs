@@ -1,0 +1,183 @@
+//! Programs that say they missed deadlines, on a kernel without a scheduler that hears it: what onbeat's main loop
+//! gives them, and what it gives to cheaters.
+
+use std::fs;
+use std::path::Path;
+
+use anyhow::Context;
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use crate::machine::Machine;
+use crate::results::{Table, publish};
+use crate::srtgen::Log;
+use crate::vm::{Guest, Kernel};
+
+const NAME: &str = "mdn-main-loop";
+
+/// What it is run with.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// For how long each programs run, in the guest's time; the second half counts
+    #[arg(long, value_name = "RUN_SECONDS", default_value_t = 10,
+          value_parser = clap::value_parser!(u64).range(4..=600))]
+    seconds: u64,
+    /// The kernel that is booted
+    #[arg(long, value_enum, default_value_t)]
+    kernel: Kernel,
+}
+
+/// Programs that run together: the guest's folder, what they are, and how many there are of each kind.
+struct Mix {
+    folder: &'static str,
+    what: &'static str,
+    hogs: usize,
+    criers: usize,
+}
+
+const MIXES: [Mix; 6] = [
+    Mix {
+        folder: "honest",
+        what: "25%, no rhythm, notifies what it missed",
+        hogs: 2,
+        criers: 1,
+    },
+    Mix {
+        folder: "no-period",
+        what: "25%, no rhythm, cries 1000 times a second",
+        hogs: 2,
+        criers: 1,
+    },
+    Mix {
+        folder: "flood",
+        what: "CPU-bound, cries a million times a second",
+        hogs: 1,
+        criers: 1,
+    },
+    Mix {
+        folder: "fig7a",
+        what: "Fig. 7 (a): 50%, then 80% and crying",
+        hogs: 1,
+        criers: 1,
+    },
+    Mix {
+        folder: "fig7b",
+        what: "Fig. 7 (b): 40%, then CPU-bound and crying",
+        hogs: 2,
+        criers: 1,
+    },
+    Mix {
+        folder: "many",
+        what: "8 of 10%, no rhythm, all crying",
+        hogs: 1,
+        criers: 8,
+    },
+];
+
+/// What became of a mix, in the second half of its time.
+#[derive(Debug, Serialize)]
+struct Figures {
+    /// The share of the CPU of all that cry.
+    share: f64,
+    /// Of the programs beside them.
+    others: f64,
+    /// The share of the deadlines that those missed that cry.
+    missed: f64,
+    /// How many threads were boosted.
+    boosted: u64,
+}
+
+#[derive(Debug, Serialize)]
+struct Row {
+    mix: &'static str,
+    silent: Figures,
+    crying: Figures,
+    gained_points: f64,
+}
+
+/// Runs all mixes in one guest, silent and crying, and publishes table and JSON.
+pub(crate) fn run(machine: &Machine, args: &Args) -> anyhow::Result<()> {
+    let guest = Guest::new(NAME)
+        .kernel(args.kernel)
+        .set("RUN_SECONDS", args.seconds)
+        .boot(machine)?;
+    let mut rows = Vec::new();
+    for mix in &MIXES {
+        let figures = |word: &str| {
+            let folder = guest.folder.join(format!("{}.{word}", mix.folder));
+            figures(mix, &folder, args.seconds)
+        };
+        let (silent, crying) = (figures("silent")?, figures("crying")?);
+        rows.push(Row {
+            mix: mix.what,
+            gained_points: (crying.share - silent.share) * 100.0,
+            silent,
+            crying,
+        });
+    }
+    let paper = json!({
+        "source": "Banachowski, Wu and Brandt, Fig. 7 (Linux with MDN)",
+        "fig7a": "does not gain more resources",
+        "fig7b": "quickly set to the same rate as the other CPU-bound tasks",
+    });
+    publish(
+        machine.out(),
+        &guest.ran(),
+        NAME,
+        &table(&rows),
+        &rows,
+        paper,
+    )
+}
+
+fn figures(mix: &Mix, folder: &Path, seconds: u64) -> anyhow::Result<Figures> {
+    let logs = |kind: &str, count: usize| -> anyhow::Result<Vec<Log>> {
+        (1..=count)
+            .map(|n| Log::read(&folder.join(format!("{kind}{n}.csv"))))
+            .collect()
+    };
+    let (criers, hogs) = (logs("crier", mix.criers)?, logs("hog", mix.hogs)?);
+    let begins = criers.first().and_then(Log::begins).unwrap_or_default();
+    let (half, whole) = (seconds as f64 / 2.0 * 1e9, seconds as f64 * 1e9);
+    // What ends a little earlier, ends with all of its opponents still there.
+    let window = (begins + half, begins + whole * 0.97);
+    let report = folder.join("report.json");
+    let text = fs::read_to_string(&report).with_context(|| format!("no {}", report.display()))?;
+    let report: Value = serde_json::from_str(&text)?;
+    let missed: f64 = criers.iter().map(|log| log.missed(window)).sum();
+    Ok(Figures {
+        share: criers.iter().map(|log| log.share(window)).sum(),
+        others: hogs.iter().map(|log| log.share(window)).sum(),
+        missed: missed / mix.criers as f64,
+        boosted: report["boosted"].as_u64().unwrap_or_default(),
+    })
+}
+
+fn table(rows: &[Row]) -> Table {
+    let mut table = Table::new([
+        "programs",
+        "share silent",
+        "crying",
+        "gained",
+        "others silent",
+        "crying",
+        "missed silent",
+        "crying",
+        "boosted",
+    ]);
+    let percent = |share: f64| format!("{:.1}%", share * 100.0);
+    for row in rows {
+        table.row([
+            row.mix.to_owned(),
+            percent(row.silent.share),
+            percent(row.crying.share),
+            format!("{:+.1} points", row.gained_points),
+            percent(row.silent.others),
+            percent(row.crying.others),
+            percent(row.silent.missed),
+            percent(row.crying.missed),
+            row.crying.boosted.to_string(),
+        ]);
+    }
+    table
+}
