@@ -33,6 +33,9 @@ use task::Task;
 /// How long a task in best-effort mode runs before the next one does.
 const TURN: Span = Span::from_ms(10);
 
+/// What a timer is for: in its token, beside the task.
+const ZERO_LAG: u64 = 1 << 62;
+
 /// The policy.
 #[derive(Debug)]
 pub struct Grace {
@@ -118,8 +121,9 @@ impl Grace {
     }
 
     /// Takes note of what `task` claims now.
-    fn claims(&mut self, task: TaskIndex) {
-        let share = self.tasks[task].claim();
+    fn claims(&mut self, task: TaskIndex, now: Instant) {
+        let in_use = self.settings.scheme.speeds() == Speeds::InUse;
+        let share = self.tasks[task].claim(in_use, now);
         let before = std::mem::replace(&mut self.tasks[task].share, share);
         let cpu = &mut self.cpus[self.tasks[task].cpu];
         cpu.shares = cpu.shares - before + share;
@@ -149,7 +153,7 @@ impl Grace {
         self.cpus[cpu].hurries = unknown;
         for (task, plan) in plans::of(&known, settings, &self.speeds) {
             self.tasks[task].rules.set_plan(&plan);
-            self.claims(task);
+            self.claims(task, desk.now());
         }
         if self.settings.scheme.speeds() == Speeds::Joint {
             for (task, budget) in known.iter().map(Known::budget) {
@@ -239,9 +243,14 @@ impl Policy for Grace {
         }
     }
 
-    /// The present period of `token`'s task is over.
+    /// The present period of `token`'s task is over, or its zero-lag time is here.
     fn timer(&mut self, token: u64, desk: &mut Desk) {
-        let task = token as TaskIndex;
+        let task = (token & !ZERO_LAG) as TaskIndex;
+        if token & ZERO_LAG != 0 {
+            self.claims(task, desk.now());
+            desk.reschedule(self.tasks[task].cpu);
+            return;
+        }
         let entity = &self.tasks[task];
         let now_ns = desk.now().as_ns();
         if !entity.under_way || now_ns < entity.rules.period_end_ns() {
@@ -272,7 +281,7 @@ impl Policy for Grace {
         if entity.class != Class::BestEffort && (period_end_ns > before || before == 0) {
             desk.set_timer(Instant::from_ns(period_end_ns), task as u64);
         }
-        self.claims(task);
+        self.claims(task, desk.now());
     }
 
     fn job_ends(&mut self, task: TaskIndex, demand: Work, desk: &mut Desk) {
@@ -283,7 +292,11 @@ impl Policy for Grace {
         entity.demand.record(demand.as_span());
         entity.jobs += 1;
         let cpu = entity.cpu;
-        self.claims(task);
+        entity.find_zero_lag();
+        if self.settings.scheme.speeds() == Speeds::InUse && entity.zero_lag > desk.now() {
+            desk.set_timer(entity.zero_lag, task as u64 | ZERO_LAG);
+        }
+        self.claims(task, desk.now());
         if self.plan_is_due(task) {
             self.replan(cpu, desk);
         }
@@ -300,7 +313,7 @@ impl Policy for Grace {
 
     fn exited(&mut self, task: TaskIndex, desk: &mut Desk) {
         self.tasks[task].gone = true;
-        self.claims(task);
+        self.claims(task, desk.now());
         self.replan(self.tasks[task].cpu, desk);
     }
 

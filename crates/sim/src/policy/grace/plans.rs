@@ -79,7 +79,7 @@ pub(super) fn of(known: &[Known], settings: &Settings, speeds: &Ladder) -> Vec<(
             let points = match settings.scheme.speeds() {
                 Speeds::Highest => always(highest),
                 Speeds::Uniform => always(uniform),
-                Speeds::Reclaiming | Speeds::Joint => Vec::new(),
+                Speeds::Reclaiming | Speeds::InUse | Speeds::Joint => Vec::new(),
                 Speeds::Stochastic => points(known, time, speeds, settings),
             };
             let budget = known.budget.demand.as_ns();

@@ -17,6 +17,9 @@ pub enum Scheme {
     GraceOs,
     /// What the share rho of jobs stays within; always the highest speed: race to idle.
     Race,
+    /// What the share rho of jobs stays within; the speed of the bandwidth that is in use, which a budget is from a release
+    /// until its zero-lag time: GRUB-PA (Scordino and Lipari, IEEE TC 2006), what schedutil does for SCHED_DEADLINE.
+    GrubPa,
     /// What the share rho of jobs stays within; a speed for all jobs that wait, from all distributions: beyond the
     /// paper ([`onbeat_decide::stochastic::joint`]).
     Joint,
@@ -32,12 +35,13 @@ pub(super) enum Speeds {
     Uniform,
     Reclaiming,
     Stochastic,
+    InUse,
     Joint,
 }
 
 impl Scheme {
     /// All of them.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::WrsUni,
         Self::WrsRec,
         Self::WrsSto,
@@ -45,6 +49,7 @@ impl Scheme {
         Self::StoRec,
         Self::GraceOs,
         Self::Race,
+        Self::GrubPa,
         Self::Joint,
         Self::JointForecast,
     ];
@@ -60,6 +65,7 @@ impl Scheme {
             Self::StoRec => "stochastic-reclaim",
             Self::GraceOs => "grace-os",
             Self::Race => "race-to-idle",
+            Self::GrubPa => "grub-pa",
             Self::Joint => "joint",
             Self::JointForecast => "joint-forecast",
         }
@@ -75,6 +81,7 @@ impl Scheme {
             Self::WrsRec | Self::StoRec => Speeds::Reclaiming,
             Self::WrsSto | Self::GraceOs => Speeds::Stochastic,
             Self::Race => Speeds::Highest,
+            Self::GrubPa => Speeds::InUse,
             Self::Joint | Self::JointForecast => Speeds::Joint,
         }
     }

@@ -38,6 +38,8 @@ pub(super) struct Task {
     pub(super) jobs: usize,
     /// What the last job demanded.
     pub(super) last: u64,
+    /// When its budget, at the rate that is promised to it, would have been used up so far.
+    pub(super) zero_lag: Instant,
     /// What it counts for where unused budgets are reclaimed.
     pub(super) share: u64,
 }
@@ -73,16 +75,33 @@ impl Task {
             held: Span::ZERO,
             jobs: 0,
             last: 0,
+            zero_lag: Instant::ZERO,
             share: 0,
         }
     }
 
-    /// What the job that is under way may demand, or what the last one did.
-    pub(super) fn claim(&self) -> u64 {
+    /// Of a job that has just ended.
+    pub(super) fn find_zero_lag(&mut self) {
+        let (left, budget) = (self.rules.left(), self.rules.plan().budget().max(1));
+        if let Class::RealTime { period, .. } = self.class {
+            let unused = period.scale(left as f64 / budget as f64);
+            let end = Instant::from_ns(self.rules.period_end_ns());
+            self.zero_lag = Instant::ZERO + (end.since(Instant::ZERO) - unused);
+        }
+    }
+
+    /// What the job that is under way may demand, or what the last one did; where `in_use`, the budget until its zero-lag time
+    /// and then nothing.
+    pub(super) fn claim(&self, in_use: bool, now: Instant) -> u64 {
         match self.class {
             Class::RealTime { period, .. } if !self.gone && self.rules.plan().budget() > 0 => {
                 let budget = self.rules.plan().budget();
-                let work = if self.under_way { budget } else { self.last };
+                let work = match (self.under_way, in_use) {
+                    (true, _) => budget,
+                    (false, false) => self.last,
+                    (false, true) if self.zero_lag > now => budget,
+                    (false, true) => 0,
+                };
                 rules::share(work, period.as_ns())
             }
             _ => 0,
