@@ -9,6 +9,7 @@ mod adaptive_reservations;
 mod av_desync;
 mod demands;
 mod frequency_switch;
+mod grace_os;
 mod lock_time;
 mod machine;
 mod mdn;
@@ -99,6 +100,8 @@ enum Experiment {
     MdnProgress(mdn::ProgressArgs),
     /// What a program gains that notifies without reason (MDN, Fig. 7)
     MdnCheaters(mdn::CheatersArgs),
+    /// GRACE-OS, its schemes and one beyond, on measured demands (GRACE-OS, section 4); computed
+    GraceOs(grace_os::Args),
     /// How late libonbeat notifies a violation (timing exceptions, Fig. 3 to 6)
     NotificationLatency(notification_latency::Args),
 }
@@ -143,6 +146,7 @@ fn run(cli: Cli) -> anyhow::Result<()> {
         Experiment::MdnDeadlines(args) => mdn::run_deadlines(&machine, &args),
         Experiment::MdnProgress(args) => mdn::run_progress(&machine, &args),
         Experiment::MdnCheaters(args) => mdn::run_cheaters(&machine, &args),
+        Experiment::GraceOs(args) => grace_os::run(&machine, &args),
         Experiment::NotificationLatency(args) => notification_latency::run(&machine, &args),
     }
 }

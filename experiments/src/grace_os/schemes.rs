@@ -1,0 +1,190 @@
+//! Tables 5 to 10 and Fig. 12: every scheme, for each codec alone and for four together.
+
+use onbeat_decide::stochastic::schedule::Rounding;
+use onbeat_sim::policy::grace::{Scheme, Settings};
+use onbeat_sim::scenario::Power;
+use rayon::prelude::*;
+use serde::Serialize;
+
+use super::case::{Case, Outcome};
+use super::codecs::Codec;
+use crate::results::Table;
+
+/// One line of the table.
+#[derive(Serialize)]
+pub(super) struct Run<'a> {
+    codecs: &'a str,
+    scheme: String,
+    #[serde(flatten)]
+    outcome: Outcome,
+    /// The energy over that of a clairvoyant who is late only where the highest speed is.
+    over_optimum: Option<f64>,
+}
+
+/// The variants: the paper's six, the bounds of this machine, and what is beyond.
+fn variants(update_every: Option<usize>) -> Vec<(String, Settings, bool)> {
+    let settings = |scheme, rounding| Settings {
+        scheme,
+        rounding,
+        update_every,
+        ..Settings::default()
+    };
+    let mut all: Vec<_> = Scheme::ALL
+        .into_iter()
+        .map(|scheme| {
+            (
+                scheme.name().to_owned(),
+                settings(scheme, Rounding::Up),
+                false,
+            )
+        })
+        .collect();
+    let first = Settings {
+        update_every: None,
+        ..Settings::default()
+    };
+    all.push(("grace-os, first 100 jobs".to_owned(), first, false));
+    let timer = Settings {
+        tick: onbeat_model::Span::from_us(500),
+        ..settings(Scheme::GraceOs, Rounding::Up)
+    };
+    all.push(("grace-os, 500 us timer".to_owned(), timer, false));
+    all.push((
+        "grace-os, two speeds".to_owned(),
+        settings(Scheme::GraceOs, Rounding::Two),
+        false,
+    ));
+    all.push((
+        "grace-os, continuous".to_owned(),
+        settings(Scheme::GraceOs, Rounding::Exact),
+        true,
+    ));
+    all.push((
+        "joint-forecast, continuous".to_owned(),
+        settings(Scheme::JointForecast, Rounding::Exact),
+        true,
+    ));
+    all
+}
+
+/// All runs, those of a set together; the clairvoyant of each set first.
+pub(super) fn all<'a>(
+    sets: &'a [(&'a str, Vec<&'a Codec>)],
+    update_every: Option<usize>,
+) -> Vec<Run<'a>> {
+    let variants = variants(update_every);
+    let each: Vec<_> = sets
+        .iter()
+        .flat_map(|set| variants.iter().map(move |variant| (set, variant)))
+        .collect();
+    let mut runs: Vec<Run> = each
+        .par_iter()
+        .map(|((name, codecs), (scheme, settings, continuous))| {
+            let mut case = Case::new(codecs, settings.clone());
+            case.continuous = *continuous;
+            Run {
+                codecs: name,
+                scheme: scheme.clone(),
+                outcome: case.run(),
+                over_optimum: None,
+            }
+        })
+        .collect();
+    let optima: Vec<(&str, Option<f64>)> = sets
+        .iter()
+        .map(|(name, _)| (*name, optimum(&runs, name)))
+        .collect();
+    for run in &mut runs {
+        let least = optima.iter().find(|(name, _)| *name == run.codecs);
+        let least = least.and_then(|(_, least)| *least);
+        run.over_optimum = least.map(|least| run.outcome.energy / least - 1.0);
+    }
+    runs
+}
+
+/// What a clairvoyant needs who is late only where the highest speed is, too.
+fn optimum(runs: &[Run], codecs: &str) -> Option<f64> {
+    let race = runs
+        .iter()
+        .find(|run| run.codecs == codecs && run.scheme == Scheme::Race.name());
+    race.and_then(|race| race.outcome.least_as_late)
+}
+
+/// Energy, misses, idle share and changes of each run.
+pub(super) fn table(runs: &[Run]) -> Table {
+    let mut table = Table::new([
+        "codecs",
+        "scheme",
+        "energy",
+        "with idle",
+        "over the optimum",
+        "missed",
+        "worst codec",
+        "idle",
+        "changes a job",
+    ]);
+    let percent = |share: f64| format!("{:.1}%", 100.0 * share);
+    for run in runs {
+        let outcome = &run.outcome;
+        table.row([
+            run.codecs.to_owned(),
+            run.scheme.clone(),
+            percent(outcome.energy),
+            percent(outcome.energy_with_idle),
+            run.over_optimum.map_or("-".to_owned(), percent),
+            percent(outcome.miss_ratio()),
+            percent(outcome.worst_miss_ratio()),
+            percent(outcome.idle),
+            format!("{:.2}", outcome.changes_per_job),
+        ]);
+    }
+    table
+}
+
+/// Tables 6, 8 and 9: where the busy time went.
+pub(super) fn print_speeds(runs: &[Run]) {
+    let mut table = Table::new([
+        "codecs", "scheme", "300", "500", "600", "700", "800", "1000 MHz",
+    ]);
+    for run in runs.iter().filter(|run| !run.scheme.contains("continuous")) {
+        let at = |mhz: f64| {
+            let share = run.outcome.speeds.iter().find(|(speed, _)| *speed == mhz);
+            share.map_or("-".to_owned(), |(_, share)| {
+                format!("{:.1}%", 100.0 * share)
+            })
+        };
+        let [a, b, c, d, e, f] = [300.0, 500.0, 600.0, 700.0, 800.0, 1000.0].map(at);
+        table.row([run.codecs.to_owned(), run.scheme.clone(), a, b, c, d, e, f]);
+    }
+    println!(
+        "\nThe share of the busy time at each speed:\n\n{}",
+        table.to_markdown()
+    );
+}
+
+/// The mean power of schemes under a model.
+pub(super) fn powers(
+    codecs: &[&Codec],
+    update_every: Option<usize>,
+    schemes: &[Scheme],
+) -> Vec<(&'static str, Outcome)> {
+    schemes
+        .par_iter()
+        .map(|&scheme| {
+            let settings = Settings {
+                scheme,
+                update_every,
+                ..Settings::default()
+            };
+            (scheme.name(), Case::new(codecs, settings).run())
+        })
+        .collect()
+}
+
+/// The eq. 13 model with a part that does not depend on the speed; idle time draws nothing.
+pub(super) fn with_fixed(fixed: f64) -> Power {
+    Power {
+        fixed,
+        ..Power::default()
+    }
+}

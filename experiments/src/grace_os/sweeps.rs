@@ -1,0 +1,189 @@
+//! Fig. 13 and 14, and beyond: the energy over rho, over the share kept for best effort, and where power has a part that
+//! does not depend on the speed.
+
+use std::path::Path;
+
+use onbeat_sim::policy::grace::{Scheme, Settings};
+use rayon::prelude::*;
+use serde::Serialize;
+
+use super::case::Case;
+use super::codecs::Codec;
+use super::schemes::{powers, with_fixed};
+use crate::plot::{Axis, Corner, Figure, Line, Look};
+
+const RHO: [f64; 11] = [0.5, 0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95, 1.0];
+const BEST_EFFORT_MHZ: [f64; 6] = [0.0, 5.0, 50.0, 100.0, 150.0, 200.0];
+const FIXED: [f64; 9] = [0.0, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6];
+const SCHEMES: [Scheme; 2] = [Scheme::GraceOs, Scheme::JointForecast];
+
+/// One run of a sweep.
+#[derive(Serialize)]
+pub(super) struct Point {
+    codecs: &'static str,
+    scheme: &'static str,
+    at: f64,
+    energy: f64,
+    energy_with_idle: f64,
+    missed: f64,
+}
+
+/// The mean power of one scheme with one static part.
+#[derive(Serialize)]
+pub(super) struct Static {
+    scheme: &'static str,
+    fixed: f64,
+    power: f64,
+}
+
+type Set<'a> = (&'static str, Vec<&'a Codec>);
+
+fn sweep(
+    sets: &[Set],
+    values: &[f64],
+    math: bool,
+    settings: impl Fn(Scheme, f64) -> Settings + Sync,
+) -> Vec<Point> {
+    let each: Vec<_> = sets
+        .iter()
+        .flat_map(|set| {
+            SCHEMES
+                .iter()
+                .flat_map(move |&scheme| values.iter().map(move |&at| (set, scheme, at)))
+        })
+        .collect();
+    each.par_iter()
+        .map(|&((codecs, list), scheme, at)| {
+            let mut case = Case::new(list, settings(scheme, at));
+            case.math = math;
+            let outcome = case.run();
+            Point {
+                codecs,
+                scheme: scheme.name(),
+                at,
+                energy: outcome.energy,
+                energy_with_idle: outcome.energy_with_idle,
+                missed: outcome.miss_ratio(),
+            }
+        })
+        .collect()
+}
+
+/// Fig. 13.
+pub(super) fn rho(sets: &[Set], update_every: Option<usize>) -> Vec<Point> {
+    sweep(sets, &RHO, false, |scheme, rho| Settings {
+        scheme,
+        rho,
+        update_every,
+        ..Settings::default()
+    })
+}
+
+/// Fig. 14: a program that computes without end takes what is left, and so much is kept for it.
+pub(super) fn best_effort(sets: &[Set], update_every: Option<usize>) -> Vec<Point> {
+    sweep(sets, &BEST_EFFORT_MHZ, true, |scheme, mhz| Settings {
+        scheme,
+        best_effort: mhz / 1000.0,
+        update_every,
+        ..Settings::default()
+    })
+}
+
+/// Where does slowing down stop paying?
+pub(super) fn fixed_power(codecs: &[&Codec], update_every: Option<usize>) -> Vec<Static> {
+    let schemes = [
+        Scheme::Race,
+        Scheme::StoUni,
+        Scheme::GraceOs,
+        Scheme::JointForecast,
+    ];
+    let outcomes = powers(codecs, update_every, &schemes);
+    let case = Case::new(codecs, Settings::default());
+    let mut all: Vec<Static> = outcomes
+        .iter()
+        .flat_map(|(scheme, outcome)| {
+            FIXED.iter().map(|&fixed| Static {
+                scheme,
+                fixed,
+                power: outcome.power(&with_fixed(fixed)),
+            })
+        })
+        .collect();
+    let least = FIXED.par_iter().filter_map(|&fixed| {
+        let power = case.optimum(&with_fixed(fixed))?;
+        Some(Static {
+            scheme: "clairvoyant",
+            fixed,
+            power,
+        })
+    });
+    all.extend(least.collect::<Vec<_>>());
+    all
+}
+
+/// Fig. 13, Fig. 14 and the static part.
+pub(super) fn draw(
+    out: &Path,
+    rho: &[Point],
+    best_effort: &[Point],
+    power: &[Static],
+) -> anyhow::Result<()> {
+    let lines = |points: &[Point]| -> Vec<Line> {
+        let mut lines = Vec::new();
+        for codecs in ["mpgplay", "concurrent"] {
+            for scheme in SCHEMES.map(Scheme::name) {
+                let of = points
+                    .iter()
+                    .filter(|p| p.codecs == codecs && p.scheme == scheme);
+                let points = of.map(|p| (p.at, 100.0 * p.energy)).collect();
+                lines.push(Line::new(
+                    &format!("{codecs}, {scheme}"),
+                    Look::Marked,
+                    points,
+                ));
+            }
+        }
+        lines
+    };
+    let figure = |title: &str, x: Axis, lines, highest| Figure {
+        title: title.to_owned(),
+        x,
+        y: Axis::linear("energy, % of full speed all the time", 0.0..highest),
+        lines,
+        names: Corner::UpperLeft,
+    };
+    let highest = |points: &[Point]| 140.0 * points.iter().map(|p| p.energy).fold(0.01, f64::max);
+    let x = Axis::linear("rho", 0.5..1.0);
+    figure(
+        "Energy over the share of deadlines to be met",
+        x,
+        lines(rho),
+        highest(rho),
+    )
+    .draw(out, "grace-os-rho")?;
+    let x = Axis::linear("kept for best effort, MHz", 0.0..200.0);
+    figure(
+        "Energy beside a program without end",
+        x,
+        lines(best_effort),
+        highest(best_effort),
+    )
+    .draw(out, "grace-os-best-effort")?;
+    let names = [
+        "race-to-idle",
+        "stochastic-uniform",
+        "grace-os",
+        "joint-forecast",
+        "clairvoyant",
+    ];
+    let lines = names.map(|name| {
+        let of = power.iter().filter(|p| p.scheme == name);
+        Line::new(
+            name,
+            Look::Marked,
+            of.map(|p| (p.fixed, 100.0 * p.power)).collect(),
+        )
+    });
+    let x = Axis::linear("static part of the power of a busy CPU", 0.0..0.6);
+    figure("Where slowing down stops paying", x, lines.into(), 100.0).draw(out, "grace-os-static")
+}
