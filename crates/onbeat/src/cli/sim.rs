@@ -117,6 +117,8 @@ pub(crate) enum Policy {
     Rr,
     /// The reservations of `onbeat plan` for periodic threads
     Plan,
+    /// The same, with the speed in proportion to the bandwidth in use (the governor schedutil)
+    GrubPa,
     /// Reservations within which a share of the jobs stays (GRACE-OS)
     Statistical,
     /// onbeat's own loop
@@ -132,6 +134,7 @@ impl From<Policy> for Way {
             Policy::Fifo => Self::Fifo,
             Policy::Rr => Self::RoundRobin,
             Policy::Plan => Self::Plan,
+            Policy::GrubPa => Self::GrubPa,
             Policy::Statistical => Self::Statistical,
             Policy::Onbeat => Self::Onbeat,
             Policy::OnbeatPower => Self::OnbeatPower,

@@ -216,7 +216,10 @@ fn simulated(threads: &Threads, planned: &Planned, figures: &Figures) -> Line {
             Class::Deadline(deadline) => Some(deadline.reservation),
             _ => None,
         };
-        let reserves = matches!(planned.policy, Policy::Plan | Policy::Statistical);
+        let reserves = matches!(
+            planned.policy,
+            Policy::Plan | Policy::GrubPa | Policy::Statistical
+        );
         ThreadLine {
             jobs: group.jobs,
             missed: thread.rhythm.map(|_| group.missed),

@@ -85,6 +85,16 @@ fn jobs_and_timeline_hold_every_job() {
 }
 
 #[test]
+fn a_sweep_in_parts_is_the_sweep_in_one() {
+    let player = example("player.toml");
+    let parts: Vec<Value> = ["1", "2", "3"]
+        .iter()
+        .flat_map(|seed| sim(&["--seed", seed, &player]))
+        .collect();
+    assert_eq!(parts, sim(&["--seed", "1-3", &player]));
+}
+
+#[test]
 fn two_runs_cannot_share_a_timeline() {
     let output = onbeat([
         "sim",
@@ -110,7 +120,7 @@ fn a_recorded_player_is_compared_under_every_policy_and_machine() {
     let runs = compare(&["--cpus", "1,2", "--speed", "100%,40%", "--hogs", "3"]);
     let seen = &runs[0];
     assert_eq!(seen["policy"], "recorded");
-    assert_eq!(runs.len(), 1 + 7 * 2 * 2);
+    assert_eq!(runs.len(), 1 + 8 * 2 * 2);
     for run in &runs {
         let player = &run["threads"][0];
         assert_eq!(player["comm"], "mplayer");

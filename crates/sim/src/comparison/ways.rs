@@ -22,6 +22,9 @@ pub enum Way {
     RoundRobin,
     /// Periodic threads under the reservations of `onbeat plan`.
     Plan,
+    /// The same, with the speed of the CPUs in proportion to the bandwidth in use: GRUB-PA, as under the kernel's governor
+    /// schedutil.
+    GrubPa,
     /// Periodic threads under reservations within which a given share of their jobs stays (GRACE-OS, eq. 2).
     Statistical,
     /// Under onbeat's own loop.
@@ -80,7 +83,7 @@ pub fn reservations(
     let budget = |thread: &Thread| {
         let jobs = thread.jobs.iter().map(|job| job.demand.as_span());
         match way {
-            Way::Plan => least_budget(&jobs.collect::<Vec<Span>>(), rules.may_miss),
+            Way::Plan | Way::GrubPa => least_budget(&jobs.collect::<Vec<Span>>(), rules.may_miss),
             Way::Statistical => {
                 let mut demand = Demand::new(thread.jobs.len());
                 jobs.for_each(|job| demand.record(job));
@@ -89,9 +92,11 @@ pub fn reservations(
             _ => None,
         }
     };
+    // Where the speed varies, runtimes count in time at the recorded one.
+    let slower = if way == Way::GrubPa { 1.0 } else { 1.0 / speed };
     let reservation = |thread: &Thread| {
         let period = thread.rhythm?.period;
-        let runtime = budget(thread)?.scale(1.0 / speed).max(SHORTEST);
+        let runtime = budget(thread)?.scale(slower).max(SHORTEST);
         Reservation::implicit(runtime, period).ok()
     };
     threads.list.iter().map(reservation).collect()
@@ -132,12 +137,18 @@ pub fn scenario(threads: &Threads, way: Way, machine: &Machine, rules: &Rules) -
         });
     }
     let sets_speed = way == Way::OnbeatPower;
+    let cpus = cpus(machine);
+    let grub_pa = (way == Way::GrubPa).then(|| cpus.speeds.highest());
     Scenario {
         seed: 0,
         duration: threads.duration,
-        cpus: cpus(machine),
+        cpus,
         scheduler: Scheduler::Linux,
-        config: Config::global(machine.cpus),
+        config: Config {
+            grub_pa,
+            runtimes_follow_speed: grub_pa.is_some(),
+            ..Config::global(machine.cpus)
+        },
         power: machine.power,
         groups,
         onbeat: matches!(way, Way::Onbeat | Way::OnbeatPower).then_some(Onbeat {
@@ -192,7 +203,7 @@ fn classes(threads: &Threads, way: Way, machine: &Machine, rules: &Rules) -> Vec
                 order: Order::RoundRobin,
             })
         }),
-        Way::Plan | Way::Statistical => {
+        Way::Plan | Way::GrubPa | Way::Statistical => {
             let mut free = Bandwidth::from_cpus(ADMISSIBLE * machine.cpus as f64);
             let asked = reservations(threads, way, machine.speed, rules);
             let class = |asked: Option<Reservation>| {

@@ -18,7 +18,7 @@ mod server;
 
 use std::cmp::Reverse;
 
-use onbeat_model::{Bandwidth, Instant, Span};
+use onbeat_model::{Bandwidth, Instant, Span, Speed};
 
 use crate::least::Least;
 use crate::machine::Desk;
@@ -61,6 +61,9 @@ pub struct Config {
     /// What the kernel keeps of each CPU for fair tasks beside reservations. Here it only counts as reserved and in use,
     /// which leaves less to reclaim.
     pub fair_server: Bandwidth,
+    /// The CPUs run at the share of this speed that is in use of the reserved bandwidth (GRUB-PA, as under the governor
+    /// schedutil), and at this speed for tasks without a reservation; none: their speed is left alone.
+    pub grub_pa: Option<Speed>,
     /// For how long a SCHED_RR task runs before the next of its priority does.
     pub round: Span,
     /// The runtimes of deadline tasks are counted in time at full speed (frequency-invariant
@@ -76,6 +79,7 @@ impl Config {
             domains: vec![(0..cpus).collect()],
             tick: Span::ZERO,
             fair_server: Bandwidth::ZERO,
+            grub_pa: None,
             round: Span::from_ms(100),
             runtimes_follow_speed: false,
         }
@@ -169,7 +173,8 @@ impl Linux {
                 cpus: members.clone(),
                 deadline: deadline::Queue::default(),
                 fixed: fixed::Queue::default(),
-                contention: Contention::of(members.len(), config.fair_server),
+                contention: Contention::of(members.len(), config.fair_server)
+                    .and_speed(config.grub_pa.is_some()),
                 ranks: Least::new(members.len(), Reverse(Rank::Idle)),
             });
         }

@@ -96,6 +96,8 @@ pub struct Machine {
     /// How often the scheduler's tick comes, at which budgets and slices are enforced; exactly if left
     /// out.
     pub tick: Time,
+    /// What sets the speed of the CPUs, where nobody else does.
+    pub governor: Governor,
     /// The share of each CPU that the kernel keeps for fair tasks.
     pub fair_server: Spanned<f64>,
     /// The time that going from one task to another takes.
@@ -124,6 +126,7 @@ impl Default for Machine {
             cpus: Spanned::new(0..0, 1),
             scheduling: Scheduling::Global,
             tick: Time::default(),
+            governor: Governor::default(),
             fair_server: Spanned::new(0..0, 0.0),
             switch_cost: Time::default(),
             switch_work: Time::default(),
@@ -136,6 +139,17 @@ impl Default for Machine {
             power: Power::default(),
         }
     }
+}
+
+/// `machine.governor`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Governor {
+    /// The highest speed.
+    #[default]
+    Performance,
+    /// In proportion to the bandwidth in use (GRUB-PA).
+    Schedutil,
 }
 
 /// `machine.scheduling`.

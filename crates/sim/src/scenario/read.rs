@@ -89,7 +89,7 @@ impl Reader<'_> {
             return Err(self.wrong(&file.duration.span(), problem));
         }
         let cpus = self.cpus(&file.machine)?;
-        let config = self.config(&file.machine, cpus.count)?;
+        let config = self.config(&file.machine, &cpus)?;
         let scheduler = Scheduler::of(file).map_err(|problem| {
             let policy = file.policy.as_ref().map(Spanned::span);
             let at = policy.or(file.grace.as_ref().map(Spanned::span));
@@ -151,10 +151,10 @@ impl Reader<'_> {
         })
     }
 
-    fn config(&self, machine: &file::Machine, cpus: usize) -> Result<Config, ScenarioError> {
+    fn config(&self, machine: &file::Machine, cpus: &Cpus) -> Result<Config, ScenarioError> {
         let config = match machine.scheduling {
-            file::Scheduling::Global => Config::global(cpus),
-            file::Scheduling::Partitioned => Config::partitioned(cpus),
+            file::Scheduling::Global => Config::global(cpus.count),
+            file::Scheduling::Partitioned => Config::partitioned(cpus.count),
         };
         let round = machine.round.get_ref().0;
         if round.is_zero() {
@@ -170,6 +170,7 @@ impl Reader<'_> {
         Ok(Config {
             tick: machine.tick.0,
             fair_server: Bandwidth::from_cpus(fair_server),
+            grub_pa: (machine.governor == file::Governor::Schedutil).then(|| cpus.highest()),
             round,
             runtimes_follow_speed: machine.runtimes_follow_speed,
             ..config

@@ -277,3 +277,46 @@ fn what_the_policies_of_schedulers_cannot_do_is_refused() {
         assert!(error.contains(problem), "{error}");
     }
 }
+
+#[test]
+fn under_schedutil_the_speed_is_the_bandwidth_in_use_and_no_deadline_is_missed() {
+    let text = r#"
+duration = "10s"
+[machine]
+speeds_mhz = [1, 1000]
+continuous = true
+runtimes_follow_speed = true
+governor = "schedutil"
+[[task]]
+name = "a"
+arrival = { periodic = "20ms" }
+demand = { constant = "6ms" }
+deadline = "20001us"
+scheduling = { deadline = { runtime = "6ms", period = "20ms" } }
+[[task]]
+name = "b"
+arrival = { periodic = "50ms" }
+phase = "7ms"
+demand = { constant = "10ms" }
+deadline = "50001us"
+scheduling = { deadline = { runtime = "10ms", period = "50ms" } }
+"#;
+    let proportional = run(&scenario(text));
+    for task in &proportional.tasks {
+        assert_eq!(task.missed, 0, "{task:?}");
+    }
+    // Half of the bandwidth is in use all the time but for the begin: half the speed, an eighth of the power.
+    assert!(
+        (proportional.energy - 10.0 / 8.0).abs() < 0.02,
+        "{}",
+        proportional.energy
+    );
+    let full = run(&scenario(&text.replace("schedutil", "performance")));
+    assert!((full.energy - 5.0).abs() < 0.02, "{}", full.energy);
+    // Who uses half of what was reserved lets the CPU slow down further, from the zero-lag time on.
+    let less = run(&scenario(
+        &text.replace("\"6ms\" }\ndeadline", "\"3ms\" }\ndeadline"),
+    ));
+    assert!(less.energy < 0.9 * proportional.energy, "{}", less.energy);
+    assert!(less.tasks.iter().all(|task| task.missed == 0));
+}

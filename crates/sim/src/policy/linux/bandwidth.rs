@@ -26,6 +26,7 @@ const MOST: u64 = 950_000_000;
 pub(super) struct Contention {
     cpus: u64,
     reclaiming: u32,
+    sets_speed: bool,
     reserved: Bandwidth,
     in_use: Bandwidth,
 }
@@ -43,9 +44,19 @@ impl Contention {
         }
     }
 
-    /// Somebody reclaims, so the sums matter.
+    /// The same, whose bandwidth in use also sets the speed, if `sets_speed`.
+    pub(super) fn and_speed(self, sets_speed: bool) -> Self {
+        Self { sets_speed, ..self }
+    }
+
+    /// Somebody reclaims, or the speed depends on them, so the sums matter.
     pub(super) const fn matters(&self) -> bool {
-        self.reclaiming > 0
+        self.reclaiming > 0 || self.sets_speed
+    }
+
+    /// The bandwidth in use of each CPU.
+    pub(super) fn in_use_of_one(&self) -> f64 {
+        self.in_use.as_cpus() / self.cpus as f64
     }
 
     pub(super) fn enters(&mut self, deadline: &Deadline) {

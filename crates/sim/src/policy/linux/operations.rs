@@ -2,7 +2,7 @@
 
 use std::cmp::Reverse;
 
-use onbeat_model::{Instant, Span};
+use onbeat_model::{Instant, Span, Speed};
 
 use super::bandwidth::Active;
 use super::deadline::WHOLE;
@@ -10,7 +10,7 @@ use super::{
     Class, Config, Cpu, Entity, Linux, Order, Rank, Scheduled, State, deadline, fair, fixed,
 };
 use crate::machine::Desk;
-use crate::policy::{Policy, Slice};
+use crate::policy::{Pace, Policy, Slice};
 use crate::{CpuIndex, TaskIndex, Work};
 
 /// What the timers are for: the lowest bit of their token.
@@ -279,6 +279,20 @@ impl Policy for Linux {
             until: Some(self.next_tick(ends)),
             work: None,
         }
+    }
+
+    fn pace(&mut self, cpu: CpuIndex, _task: Option<(TaskIndex, Work)>) -> Option<Pace> {
+        let highest = self.config.grub_pa?;
+        let Cpu { rank, domain, .. } = self.cpus[cpu];
+        let share = match rank {
+            Rank::Deadline(_) | Rank::Idle => self.domains[domain].contention.in_use_of_one(),
+            Rank::Fixed(_) | Rank::Fair => 1.0,
+        };
+        let khz = (highest.as_khz() as f64 * share).ceil() as u64;
+        Some(Pace {
+            speed: Speed::from_khz(khz.max(1))?,
+            until: None,
+        })
     }
 
     fn charge(&mut self, task: TaskIndex, cpu: CpuIndex, ran: Span, work: Work, desk: &mut Desk) {
