@@ -108,12 +108,6 @@ impl Reservations {
         }
     }
 
-    /// What no reservation holds.
-    #[must_use]
-    pub fn free(&self) -> Bandwidth {
-        self.limit - self.held_beside(None)
-    }
-
     fn held_beside(&self, slot: Option<usize>) -> Bandwidth {
         let slots = self.slots.iter().enumerate();
         let others = slots.filter(|&(number, _)| Some(number) != slot);
