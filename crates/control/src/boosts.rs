@@ -12,6 +12,8 @@ use crate::thread::Relation;
 
 /// How often a thread that has been heard is looked at: its boost decays, and somebody may have changed it.
 const LOOK_EVERY: Span = Span::from_ms(100);
+/// For so long after it said so, it is remembered how much a thread sleeps: honest ones say it now and then.
+const REMEMBERED: Span = Span::from_secs(30);
 /// Who deserves less than this deserves nothing.
 const NOTHING: f64 = 0.01;
 
@@ -104,6 +106,8 @@ pub(crate) struct Pleading {
     counted: f64,
     in_force: Option<Boost>,
     was_boosted: bool,
+    /// When it last said that it missed a deadline.
+    missed: Instant,
     refused: bool,
     /// Whether it has been heard of since it was last looked at, and its CPU time then.
     heard: bool,
@@ -166,6 +170,7 @@ impl<A: Actuator> Controller<A> {
         pleading.judged.ready(mark.woke, mark.at);
         pleading.heard = true;
         pleading.judged.missed();
+        pleading.missed = mark.at;
         self.boosts.count(pleading, mark.at);
         self.deserve(slot, BoostWhy::MissedDeadline, mark.at);
     }
@@ -204,7 +209,9 @@ impl<A: Actuator> Controller<A> {
             .thread(slot)
             .and_then(|thread| thread.pleading.as_ref());
         let goes_on = pleading.is_some_and(|pleading| {
-            pleading.in_force.is_some() || pleading.seen(now).levels() > NOTHING
+            pleading.in_force.is_some()
+                || pleading.seen(now).levels() > NOTHING
+                || now.since(pleading.missed) < REMEMBERED
         });
         if goes_on {
             self.timers.set(now + LOOK_EVERY, Due::Boost(task));

@@ -62,6 +62,23 @@ fn a_thread_without_a_rhythm_is_boosted_once_it_is_known_to_sleep() {
 }
 
 #[test]
+fn a_thread_that_is_late_now_and_then_is_boosted_too() {
+    let mut script = Script::default();
+    script.tracked(7, "game", at_ms(990));
+    let mut noise = Noise(3);
+    let mut woke = at_ms(1000);
+    for job in 0..400 {
+        if job % 20 == 0 {
+            script.says(7, Said::MissedDeadline, woke + ms(3), (woke, ms(3) * job));
+        }
+        script.burst(7, woke, ms(3));
+        woke = woke + ms(4) + noise.up_to(ms(22));
+    }
+    let ran = play_here(script);
+    assert_eq!(ran.report.boosted, 1);
+}
+
+#[test]
 fn a_boost_decays_when_nothing_more_is_said_and_the_thread_is_no_longer_looked_at() {
     let mut script = crier(4000);
     script.random(7, ms(30), (at_ms(4000), at_ms(200_000)));
