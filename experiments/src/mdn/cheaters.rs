@@ -6,10 +6,9 @@ use onbeat_sim::{Work, Workload};
 use serde::Serialize;
 use serde_json::json;
 
-use super::deadlines::VARIATION;
 use super::paper::Program;
 use super::progress::{misses, progress};
-use super::simulated::{Film24, run as simulate, workload};
+use super::simulated::{Setting, run as simulate, workload};
 use super::{Outcome, Scheduler};
 use crate::machine::Machine;
 use crate::plot::{Axis, Corner, Figure, Line, Look};
@@ -81,7 +80,7 @@ impl Case {
     }
 
     /// What a cheater does, or where it does not lie, the same without a notification.
-    fn cheater(self, film: Film24, place: u64, lies: bool) -> Workload {
+    fn cheater(self, setting: Setting, place: u64, lies: bool) -> Workload {
         let change = Instant::ZERO + Span::from_secs(CHANGE);
         let cries = |each: Span| match lies {
             true => Notifies::Every(Work::at_full_speed(each)),
@@ -93,8 +92,9 @@ impl Case {
         } else {
             Notifies::Never
         };
-        let srt = |permille, notifies| workload(Program::Srt(25, permille), film, place, notifies);
-        let bound = |notifies| workload(Program::CpuBound, film, place, notifies);
+        let srt =
+            |permille, notifies| workload(Program::Srt(25, permille), setting, place, notifies);
+        let bound = |notifies| workload(Program::CpuBound, setting, place, notifies);
         match self {
             Self::Fig7a => srt(500, when_late).then(change, srt(800, thousand)),
             Self::Fig7b => srt(400, when_late).then(change, bound(thousand)),
@@ -105,20 +105,20 @@ impl Case {
                     mean: Span::from_ms(40),
                     last: Instant::ZERO,
                 };
-                let frames = Film::of_seed(film.seed).varied(film.variation);
+                let frames = Film::of_seed(setting.seed).varied(setting.variation);
                 let demand = Demand::Decoder(Span::from_ms(16), frames);
                 Workload::new(arrival, demand)
                     .notifying(thousand)
-                    .seeded(film.seed, place)
+                    .seeded(setting.seed, place)
             }
             Self::Many => srt(150, when_late).then(change, bound(thousand)),
         }
     }
 
-    fn run(self, scheduler: Scheduler, film: Film24, lies: bool) -> Vec<Outcome> {
+    fn run(self, scheduler: Scheduler, setting: Setting, lies: bool) -> Vec<Outcome> {
         let (cheaters, bound) = self.programs();
-        let cheaters = (0..cheaters as u64).map(|place| self.cheater(film, place, lies));
-        let bound = (0..bound).map(|_| workload(Program::CpuBound, film, 0, Notifies::Never));
+        let cheaters = (0..cheaters as u64).map(|place| self.cheater(setting, place, lies));
+        let bound = (0..bound).map(|_| workload(Program::CpuBound, setting, 0, Notifies::Never));
         let programs = cheaters.chain(bound).collect();
         simulate(scheduler, programs, Span::from_secs(SECONDS))
     }
@@ -175,12 +175,9 @@ fn gain(case: Case, scheduler: Scheduler, runs: u64) -> Gain {
         lying: 0.0,
     };
     for seed in 1..=runs {
-        let film = Film24 {
-            seed,
-            variation: VARIATION,
-        };
+        let setting = Setting::of_seed(seed);
         for lies in [false, true] {
-            let outcomes = case.run(scheduler, film, lies);
+            let outcomes = case.run(scheduler, setting, lies);
             let mean = |from, to| {
                 let cheaters = outcomes.iter().take(cheaters);
                 let sum: f64 = cheaters.map(|outcome| outcome.cpu_percent(from, to)).sum();
@@ -198,11 +195,8 @@ fn gain(case: Case, scheduler: Scheduler, runs: u64) -> Gain {
 }
 
 fn draw(machine: &Machine, letter: char, case: Case) -> anyhow::Result<()> {
-    let film = Film24 {
-        seed: 1,
-        variation: VARIATION,
-    };
-    let outcomes = case.run(Scheduler::Linux24, film, true);
+    let setting = Setting::of_seed(1);
+    let outcomes = case.run(Scheduler::Linux24, setting, true);
     let (cheaters, _) = case.programs();
     let name = |place: usize| {
         if place < cheaters {

@@ -11,29 +11,52 @@ use onbeat_sim::workload::{Arrival, Demand, Film, Notifies};
 use onbeat_sim::{Costs, Cpus, Machine, Observer, Policy, Workload};
 
 use super::paper::Program;
-use super::{Outcome, SAMPLE, Scheduler};
+use super::{Outcome, SAMPLE, Scheduler, VARIATION};
 
 /// How the programs differ from run to run.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Film24 {
+pub(crate) struct Setting {
     /// Another film for each program of each run.
     pub(crate) seed: u64,
     /// How different its frames are, in permille of srtgen's.
     pub(crate) variation: u32,
+    /// Their timers fire at multiples of this alone; zero: exactly.
+    pub(crate) timer: Span,
+}
+
+impl Setting {
+    /// Runs with this number, and everything else as in the paper's figures.
+    pub(crate) const fn of_seed(seed: u64) -> Self {
+        Self {
+            seed,
+            variation: VARIATION,
+            timer: Span::ZERO,
+        }
+    }
 }
 
 /// What `program` does as the `place`th of a run, where it says `mdn()` as given.
-pub(crate) fn workload(program: Program, film: Film24, place: u64, notifies: Notifies) -> Workload {
+pub(crate) fn workload(
+    program: Program,
+    setting: Setting,
+    place: u64,
+    notifies: Notifies,
+) -> Workload {
     let period = program.period();
     let Program::Srt(_, permille) = program else {
         return Workload::new(Arrival::Always, Demand::constant(period));
     };
-    let Film24 { seed, variation } = film;
+    let Setting {
+        seed,
+        variation,
+        timer,
+    } = setting;
     let mean = Span::from_ns(period.as_ns() * permille / 1000);
     let arrival = Arrival::Paced {
         period,
         // Elsewhere between the clock's ticks in each run.
         next: Instant::from_ns(period.as_ns() * (seed * 37 % 100) / 100),
+        timer,
     };
     let frames = Film::of_seed(seed * 16 + place).varied(variation);
     Workload::new(arrival, Demand::Decoder(mean, frames)).notifying(notifies)

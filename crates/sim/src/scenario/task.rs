@@ -31,6 +31,7 @@ pub(super) fn arrival(task: &file::Task, trace: Option<Trace>) -> Result<Arrival
         (file::Arrival::Paced(period), _) => Arrival::Paced {
             period: above_zero("its period", *period)?,
             next: first,
+            timer: Span::ZERO,
         },
         (file::Arrival::Poisson(mean), _) => Arrival::Poisson {
             mean: above_zero("its mean time between jobs", *mean)?,

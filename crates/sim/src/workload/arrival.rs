@@ -26,6 +26,9 @@ pub enum Arrival {
         period: Span,
         /// The next beat; at first, the phase.
         next: Instant,
+        /// The timer that it sleeps on fires at multiples of this alone, as that of a kernel whose clock ticks;
+        /// zero: exactly.
+        timer: Span,
     },
     /// At random, independently of each other, so often on average (a Poisson process).
     Poisson {
@@ -69,6 +72,7 @@ impl Arrival {
         Self::Paced {
             period,
             next: Instant::ZERO,
+            timer: Span::ZERO,
         }
     }
 
@@ -101,9 +105,17 @@ impl Arrival {
                 }
                 release
             }
-            Self::Paced { period, next } => {
+            Self::Paced {
+                period,
+                next,
+                timer,
+            } => {
                 let release = ended.max(*next);
                 *next = release + *period;
+                if release > ended && !timer.is_zero() {
+                    let ticks = release.as_ns().div_ceil(timer.as_ns());
+                    return Some((release, Instant::ZERO + *timer * ticks));
+                }
                 release
             }
             Self::Poisson { mean, last } => {

@@ -128,3 +128,22 @@ fn a_workload_can_become_another() {
         .collect();
     assert_eq!(demands, [1, 1, 1, 1, 7, 7]);
 }
+
+#[test]
+fn a_timer_with_a_tick_fires_late_but_the_deadline_stays() {
+    let ms = |ms| Instant::ZERO + Span::from_ms(ms);
+    let arrival = Arrival::Paced {
+        period: Span::from_ms(33),
+        next: ms(0),
+        timer: Span::from_ms(10),
+    };
+    let mut workload = Workload::new(arrival, Demand::constant(Span::from_ms(1)));
+    workload.next(ms(0));
+    let job = workload.next(ms(5)).unwrap();
+    assert_eq!(
+        (job.release, job.ready, job.deadline),
+        (ms(33), ms(40), ms(66))
+    );
+    let late = workload.next(ms(71)).unwrap();
+    assert_eq!((late.release, late.ready), (ms(71), ms(71)));
+}

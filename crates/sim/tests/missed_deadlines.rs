@@ -1,0 +1,198 @@
+//! What missed deadline notifications are worth under linux24, BEST and BeRate, and what they are not worth to who
+//! lies: section 4 of the paper, as bounds. experiments/mdn-* has the figures.
+
+use onbeat_model::{Instant, Ladder, Span, Speed, TaskId};
+use onbeat_policies::{Berate, Best, Linux24, Rules};
+use onbeat_sim::observe::Completion;
+use onbeat_sim::policy::ruled::Ruled;
+use onbeat_sim::workload::{Arrival, Demand, Film, Notifies};
+use onbeat_sim::{Costs, Cpus, Machine, Observer, Work, Workload};
+
+#[derive(Default)]
+struct Missed(Vec<(u64, u64)>);
+
+impl Observer for Missed {
+    fn job(&mut self, job: &Completion) {
+        self.0[job.task].0 += 1;
+        self.0[job.task].1 += u64::from(job.missed());
+    }
+}
+
+/// A decoder of 25 frames a second that needs so many permille of the CPU.
+fn decoder(permille: u64, seed: u64) -> Workload {
+    let arrival = Arrival::Paced {
+        period: Span::from_ms(40),
+        next: Instant::from_ns(400_000 * (seed * 37 % 100)),
+        timer: Span::ZERO,
+    };
+    let mean = Span::from_us(40 * permille);
+    Workload::new(
+        arrival,
+        Demand::Decoder(mean, Film::of_seed(seed).varied(1400)),
+    )
+}
+
+fn hog() -> Workload {
+    Workload::new(Arrival::Always, Demand::constant(Span::from_ms(10)))
+}
+
+const SECONDS: u64 = 60;
+/// A cheater begins here, and is judged from `SETTLED` on.
+const CHANGE: u64 = 20;
+const SETTLED: u64 = 30;
+
+/// The part of its jobs that each program misses, and of the CPU that it has from `SETTLED` on, in permille.
+fn run<R: Rules>(rules: R, programs: &[Workload]) -> Vec<(u64, u64)> {
+    run_from_to(rules, programs, SETTLED, SECONDS)
+}
+
+fn run_from_to<R: Rules>(rules: R, programs: &[Workload], from: u64, to: u64) -> Vec<(u64, u64)> {
+    let speeds = Ladder::new(vec![Speed::from_khz(1_000_000).unwrap()]).unwrap();
+    let cpu = Cpus {
+        count: 1,
+        speeds,
+        continuous: false,
+        limit: None,
+        costs: Costs::default(),
+    };
+    let policy = Ruled::new(rules, 1, vec![0; programs.len()]);
+    let missed = Missed(vec![(0, 0); programs.len()]);
+    let mut machine = Machine::new(&cpu, policy, missed);
+    for (tid, workload) in (1..).zip(programs) {
+        machine.add(TaskId::recorded(tid), workload.clone());
+    }
+    machine.run_until(Instant::ZERO + Span::from_secs(from));
+    let before: Vec<Span> = (0..programs.len()).map(|n| machine.executed(n)).collect();
+    machine.run_until(Instant::ZERO + Span::from_secs(to));
+    let parts: Vec<u64> = (0..programs.len())
+        .map(|n| (machine.executed(n) - before[n]).as_ns() / 1_000_000 / (to - from))
+        .collect();
+    let (_, Missed(jobs)) = machine.finish();
+    let missed = jobs.iter().map(|(all, missed)| 1000 * missed / all.max(&1));
+    missed.zip(parts).collect()
+}
+
+/// What a decoder misses beside one CPU-bound program, in permille, without and with notifications: in the mean
+/// of a few films.
+fn missed<R: Rules>(rules: impl Fn() -> R, permille: u64) -> (u64, u64) {
+    const FILMS: u64 = 4;
+    let with = |notifies| {
+        let films = (1..=FILMS).map(|seed| {
+            let decoder = decoder(permille, seed).notifying(notifies);
+            run(rules(), &[decoder, hog()])[0].0
+        });
+        films.sum::<u64>() / FILMS
+    };
+    (with(Notifies::Never), with(Notifies::WhenLate))
+}
+
+#[test]
+fn under_linux24_a_decoder_that_needs_its_half_misses_almost_nothing_once_it_notifies() {
+    // The paper: 7.9% and less than 0.1%.
+    let (without, with) = missed(Linux24::default, 500);
+    assert!((40..150).contains(&without), "{without}");
+    assert!(with <= 5, "{with}");
+}
+
+#[test]
+fn under_linux24_one_that_needs_more_than_its_half_gets_it_once_it_notifies() {
+    // The paper: 41.2% and 1.5%.
+    let (without, with) = missed(Linux24::default, 600);
+    assert!((300..550).contains(&without), "{without}");
+    assert!(with <= 40, "{with}");
+}
+
+#[test]
+fn under_berate_a_decoder_that_needs_a_bit_too_much_misses_half_as_much_once_it_notifies() {
+    // The paper: 10.9% and 5.5%.
+    let (without, with) = missed(Berate::default, 600);
+    assert!((80..200).contains(&without), "{without}");
+    assert!(with * 3 < without * 2 && with * 5 > without, "{with}");
+}
+
+#[test]
+fn under_best_periodic_programs_are_in_time_without_a_word() {
+    for permille in [333, 500] {
+        let (without, with) = missed(Best::default, permille);
+        assert!(without <= 3 && with <= 3, "{without} {with}");
+    }
+}
+
+/// The part of the CPU in permille that a cheater has, without its notifications and with them.
+fn gain<R: Rules>(
+    rules: impl Fn() -> R,
+    cheater: impl Fn(Notifies, Notifies) -> Workload,
+    cheaters: usize,
+    honest: usize,
+) -> (u64, u64) {
+    let part = |late, cries| {
+        let mut programs = vec![cheater(late, cries); cheaters];
+        programs.extend(vec![hog(); honest]);
+        let outcomes = run(rules(), &programs);
+        let sum: u64 = outcomes.iter().take(cheaters).map(|(_, part)| part).sum();
+        sum / cheaters as u64
+    };
+    let every = |us| Notifies::Every(Work::at_full_speed(Span::from_us(us)));
+    (
+        part(Notifies::Never, Notifies::Never),
+        part(Notifies::WhenLate, every(100)),
+    )
+}
+
+fn change() -> Instant {
+    Instant::ZERO + Span::from_secs(CHANGE)
+}
+
+/// The cheater of Fig. 7 (b): 40%, then CPU-bound.
+fn turns_cpu_bound(late: Notifies, cries: Notifies) -> Workload {
+    decoder(400, 1)
+        .notifying(late)
+        .then(change(), hog().notifying(cries))
+}
+
+fn nobody_gains<R: Rules>(rules: impl Fn() -> R + Copy) {
+    for (name, (silent, lying)) in [
+        ("Fig. 7 (b)", gain(rules, turns_cpu_bound, 1, 2)),
+        ("many of Fig. 7 (b)", gain(rules, turns_cpu_bound, 3, 2)),
+        (
+            "without a period",
+            gain(rules, |_, cries| hog().notifying(cries), 1, 2),
+        ),
+    ] {
+        assert!(lying <= silent + 10, "{name}: {silent} {lying}");
+    }
+}
+
+#[test]
+fn who_turns_cpu_bound_gains_nothing_by_notifying_under_any_policy() {
+    nobody_gains(Linux24::default);
+    nobody_gains(Best::default);
+    nobody_gains(Berate::default);
+}
+
+#[test]
+fn under_linux24_who_asks_for_much_more_than_its_share_gains_little_by_notifying() {
+    // Fig. 7 (a): from 50% to 80%, of which a fair share is 50%.
+    let cheater = |late, cries| {
+        decoder(500, 1)
+            .notifying(late)
+            .then(change(), decoder(800, 2).notifying(cries))
+    };
+    let (silent, lying) = gain(Linux24::default, cheater, 1, 1);
+    assert!(lying <= silent + 60, "{silent} {lying}");
+}
+
+#[test]
+fn a_flood_of_a_million_a_second_is_worth_as_much_as_silence_under_any_policy() {
+    fn flood<R: Rules>(rules: impl Fn() -> R) {
+        let part = |notifies| {
+            let flood = hog().notifying(notifies);
+            run_from_to(rules(), &[flood, hog()], 1, 3)[0].1
+        };
+        let every = Notifies::Every(Work::at_full_speed(Span::from_us(1)));
+        assert_eq!(part(every), part(Notifies::Never));
+    }
+    flood(Linux24::default);
+    flood(Best::default);
+    flood(Berate::default);
+}
