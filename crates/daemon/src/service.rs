@@ -3,6 +3,7 @@
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
+use std::time::Instant;
 
 use anyhow::Context;
 use onbeat_act::restore::{self, StateFile};
@@ -59,6 +60,7 @@ pub enum Told {
 /// # Errors
 /// If something that it needs is not there: the bus, BPF, a place for the state file.
 pub fn run(options: &Options, mut told: impl FnMut() -> Option<Told>) -> anyhow::Result<()> {
+    let began = Instant::now();
     logs::begin();
     let (mut config, quotas) = read(options.config.as_deref())?;
     put_back_the_past(options)?;
@@ -89,7 +91,11 @@ pub fn run(options: &Options, mut told: impl FnMut() -> Option<Told>) -> anyhow:
     if let Err(error) = own::go_first() {
         tracing::warn!("cannot run ahead of other programs ({error}): may answer late");
     }
-    tracing::info!("serving {}", bus::NAME);
+    tracing::info!(
+        "serving {}, {} ms after it was started",
+        bus::NAME,
+        began.elapsed().as_millis()
+    );
     let mut watchdog = Watchdog::new();
     watchdog::ready();
     let outcome = drive(&mut sensor, &mut controller, |sensor, controller| {

@@ -9,13 +9,15 @@ use clap::{CommandFactory, Parser};
 use super::Cli;
 use crate::manual;
 
-const DOCUMENTS: [&str; 6] = [
+const DOCUMENTS: [&str; 8] = [
     "README.md",
     "CONTRIBUTING.md",
     "ARCHITECTURE.md",
     "docs/tutorial.md",
     "docs/formats.md",
     "docs/simulation.md",
+    "docs/daemon.md",
+    "docs/realtimekit.md",
 ];
 
 fn checkout() -> PathBuf {
