@@ -2,7 +2,7 @@
 //! in every period, best effort for who has used it up, and a speed.
 //!
 //! The rules of a task are those of `schedulers/grace/policy.h`. Here are the queue, one for each CPU, and the profiler: it
-//! hears what every job demanded, and after the first so many jobs gives each task its [plan](plans).
+//! hears what every job demanded, and after the first so many jobs gives each task its plan.
 //!
 //! Assumptions: (1) each task stays on its CPU; (2) a real-time task has one job in each period, due at its end; (3) a task
 //! whose demand is not known yet runs in best-effort mode, and until it is, all on its CPU run at full speed: whoever runs

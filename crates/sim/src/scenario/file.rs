@@ -178,17 +178,12 @@ pub struct Power {
 
 impl Default for Power {
     fn default() -> Self {
-        let super::Power {
-            fixed,
-            exponent,
-            idle,
-            idle_at_speed,
-        } = super::Power::default();
+        let default = super::Power::default();
         Self {
-            fixed,
-            exponent,
-            idle,
-            idle_at_speed,
+            fixed: default.fixed,
+            exponent: default.exponent,
+            idle: default.idle,
+            idle_at_speed: default.idle_at_speed,
         }
     }
 }
