@@ -34,6 +34,7 @@ struct RULES(machine) machine;
 struct task_record {
 	struct RULES(task) rules; /* first: user space reads it */
 	u64 charged_ns;           /* of the CPU time on the kernel's account, what the rules know */
+	u64 charged_at_ns;        /* when it was charged last, or began to run */
 	bool joined;
 	bool in_line; /* has stood in line again since it ran */
 	bool has_cpu; /* an idle CPU was found for it */
@@ -76,6 +77,7 @@ static __always_inline void charge(struct task_struct *p, struct task_record *re
 	u64 ran_ns = account_ns - record->charged_ns;
 
 	record->charged_ns = account_ns;
+	record->charged_at_ns = now_ns;
 	if (ran_ns)
 		RULES(charge)(&params, &machine, &record->rules, ran_ns, now_ns);
 }
@@ -84,6 +86,7 @@ static __always_inline void begin_to_run(struct task_struct *p, struct task_reco
 					 u64 now_ns)
 {
 	record->in_line = false;
+	record->charged_at_ns = now_ns;
 	RULES(pick)(&params, &machine, &record->rules, now_ns);
 	set_slice(p, RULES(slice)(&params, &machine, &record->rules, now_ns));
 	note_running(cpu, key_of(record, now_ns));
@@ -122,8 +125,28 @@ void BPF_PROG(runnable, struct task_struct *p, u64 enq_flags)
 	COUNT(wakeups);
 }
 
+/*
+ * The present key of what the CPU runs. Of another CPU's it is that of the last tick; the own is charged up to now, on a
+ * copy, as the kernel's account is behind.
+ */
+static __always_inline u64 running_key(s32 cpu, u64 now_ns)
+{
+	u64 key = running_keys[(u32)cpu & (MOST_CPUS - 1)];
+	struct task_record *record;
+	struct RULES(task) rules;
+
+	if (!key || cpu != (s32)bpf_get_smp_processor_id())
+		return key;
+	record = find(bpf_get_current_task_btf());
+	if (!record || !record->joined || record->charged_at_ns >= now_ns)
+		return key;
+	rules = record->rules;
+	RULES(charge)(&params, &machine, &rules, now_ns - record->charged_at_ns, now_ns);
+	return RULES(key)(&params, &machine, &rules, now_ns);
+}
+
 /* The CPU whose task the rules put last, if they put it behind the key; or less than 0. */
-static __always_inline s32 cpu_to_take(struct task_struct *p, u64 key)
+static __always_inline s32 cpu_to_take(struct task_struct *p, u64 key, u64 now_ns)
 {
 	u64 greatest = key;
 	s32 found = -1;
@@ -132,7 +155,7 @@ static __always_inline s32 cpu_to_take(struct task_struct *p, u64 key)
 
 	bpf_for(cpu, 0, cpus)
 	{
-		u64 running = running_keys[(u32)cpu & (MOST_CPUS - 1)];
+		u64 running = running_key(cpu, now_ns);
 
 		if (running > greatest && is_in(cpu, p->cpus_ptr)) {
 			greatest = running;
@@ -172,7 +195,7 @@ void BPF_PROG(enqueue, struct task_struct *p, u64 enq_flags)
 		return;
 	}
 	/* The CPU that put it back looks for itself. */
-	cpu = is_ready_anew ? cpu_to_take(p, key) : -1;
+	cpu = is_ready_anew ? cpu_to_take(p, key, now_ns) : -1;
 	if (cpu >= 0) {
 		scx_bpf_kick_cpu(cpu, SCX_KICK_PREEMPT);
 		COUNT(preemptions);
@@ -209,7 +232,7 @@ void BPF_PROG(dispatch, s32 cpu, struct task_struct *prev)
 		if (record && record->joined) {
 			charge(prev, record, now_ns);
 			stand_in_line(record, now_ns);
-			if (key_of(record, now_ns) <= first_key(cpu)) {
+			if (key_of(record, now_ns) < first_key(cpu)) {
 				begin_to_run(prev, record, cpu, now_ns);
 				return;
 			}

@@ -20,7 +20,8 @@ struct outcome {
 	char message[256];
 };
 
-struct outcome outcome;
+/* In a section of its own: user space looks at it often. */
+struct outcome outcome SEC(".data.outcome");
 
 static __always_inline void note_outcome(const struct scx_exit_info *info)
 {

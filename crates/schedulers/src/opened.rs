@@ -54,7 +54,7 @@ impl Opened {
             params: Layout::of_variable(&btf, ".data", "params").unwrap_or_default(),
             ops: Layout::of_struct(&btf, "sched_ext_ops").ok_or_else(|| malformed("operations"))?,
             layouts: Layouts {
-                outcome: Layout::of_variable(&btf, ".bss", "outcome")
+                outcome: Layout::of_variable(&btf, OUTCOME, "outcome")
                     .ok_or_else(|| malformed("outcome"))?,
                 statistics: Layout::of_struct(&btf, "statistics")
                     .ok_or_else(|| malformed("statistics"))?,
@@ -161,6 +161,9 @@ impl Opened {
         }
     }
 }
+
+/// The section that tells how the scheduler ended.
+pub(crate) const OUTCOME: &str = ".data.outcome";
 
 /// The map that holds the operations.
 pub(crate) const OPERATIONS: &str = "scheduler";

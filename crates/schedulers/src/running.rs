@@ -7,7 +7,7 @@ use libbpf_rs::{Link, MapCore, MapFlags, Object, ProgramMut};
 use crate::Error;
 use crate::kernel;
 use crate::layout::{Layout, Value};
-use crate::opened::{OPERATIONS, is_section};
+use crate::opened::{OPERATIONS, OUTCOME, is_section};
 
 /// Where things lie in the object's maps.
 #[derive(Debug)]
@@ -124,7 +124,7 @@ impl Running {
     /// How it ended, if the kernel has ended it.
     #[must_use]
     pub fn outcome(&self) -> Option<Outcome> {
-        let bytes = self.section(".bss")?;
+        let bytes = self.section(OUTCOME)?;
         let layout = &self.layouts.outcome;
         let kind = layout
             .read(&bytes)

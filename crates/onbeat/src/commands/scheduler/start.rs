@@ -18,10 +18,10 @@ use crate::child::{Child, Gated, Status};
 use crate::cli::StartArgs;
 use crate::signals::Signals;
 
-/// Between two looks at what has changed.
-const TURN: Duration = Duration::from_millis(20);
-/// Between two looks for processes and threads that are new.
-const FOLLOW_EVERY: Duration = Duration::from_millis(200);
+/// Between two looks at what has changed. Each costs a scheduled task CPU time.
+const TURN: Duration = Duration::from_millis(100);
+/// Between two looks through the processes for what is new.
+const FOLLOW_EVERY: Duration = Duration::from_millis(500);
 
 /// How it came to an end.
 enum End {
