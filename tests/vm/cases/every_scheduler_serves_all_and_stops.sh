@@ -1,0 +1,38 @@
+# Under each scheduler periodic programs, a player and hogs all go on, nothing stalls, and it stops as it is told.
+# needs: onbeat rt-app ffmpeg srtgen.c
+# long: yes
+calibrate_rt_app
+ffmpeg -v error -f lavfi -i testsrc=duration=3:size=160x120:rate=25 -c:v mpeg4 /tmp/film.avi
+
+# has_run PROCESS: how much CPU time it had, in ns.
+has_run() {
+    cut -d ' ' -f 1 "/proc/$1/schedstat"
+}
+
+for name in $(onbeat scheduler list --json | sed 's/{"name":"\([^"]*\)".*/\1/'); do
+    folder=/results/$name
+    rt_app_plan "$folder" 4 "$(rt_app_task periodic 40000 8000)"
+    onbeat scheduler start "$name" --json >"$folder/turns" 2>"$folder/messages" &
+    scheduler=$!
+    wait_until "$name is in force" 30 in_force "$name"
+    start_hogs 2
+    rt-app "$folder/plan.json" >/dev/null 2>&1 &
+    periodic=$!
+    srtgen period_us=40000 share=200 seconds=4 mdn=1 log="$folder/srt" &
+    srt=$!
+    ffmpeg -v error -re -i /tmp/film.avi -f null - 2>"$folder/player"
+    check "$name: the player has played it all and complained of nothing" ! -s "$folder/player"
+    for hog in $hogs; do
+        check "$name: a hog was not starved" "$(has_run "$hog")" -gt 100000000
+    done
+    wait "$periodic" "$srt"
+    end_hogs
+    check "$name: the periodic program did its jobs" "$(grep -vc '^#' "$folder"/log-periodic-*.log)" -gt 30
+    check "$name: so did the other" "$(wc -l <"$folder/srt")" -gt 30
+    check "$name is still in force" "$(cat /sys/kernel/sched_ext/root/ops)" = "$name"
+    kill -INT "$scheduler"
+    wait "$scheduler"
+    check "$name has stopped, and had nothing to say" ! -s "$folder/messages"
+    check "the kernel is back at its own" "$(cat /sys/kernel/sched_ext/state)" = disabled
+done
+check "no scheduler was put out" "$(dmesg | grep -c 'sched_ext.*\(runtime error\|stall\|errored\)')" = 0

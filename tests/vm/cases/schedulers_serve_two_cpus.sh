@@ -1,0 +1,46 @@
+# Under each scheduler, on two CPUs: pinned and free hogs, periodic programs, processes that come and go, a kill.
+# needs: onbeat srtgen.c taskset nice renice
+# cpus: 2
+# time: virtual
+# long: yes
+has_run() {
+    cut -d ' ' -f 1 "/proc/$1/schedstat"
+}
+
+hog="srtgen share=1000 period_us=10000 seconds=60 log=/dev/null"
+for name in $(onbeat scheduler list --json | sed 's/{"name":"\([^"]*\)".*/\1/'); do
+    onbeat scheduler start "$name" --quiet 2>/tmp/messages &
+    scheduler=$!
+    wait_until "$name is in force" 60 in_force "$name"
+    $hog &
+    free=$!
+    $hog &
+    free="$free $!"
+    taskset -c 0 $hog &
+    pinned=$!
+    taskset -c 1 $hog &
+    pinned="$pinned $!"
+    srtgen period_us=40000 share=200 seconds=3 mdn=1 log=/tmp/srt &
+    srt=$!
+    srtgen period_us=30303 share=200 seconds=3 mdn=1 log=/tmp/other &
+    other=$!
+    for n in $(seq 40); do
+        # A child that goes at once, one that changes its place, one that changes its nice value.
+        (:) &
+        taskset -c "$((n % 2))" true &
+        nice -n 5 true
+    done
+    renice -n 10 $free >/dev/null
+    wait "$srt" "$other"
+    for process in $free $pinned; do
+        check "$name: a hog was not starved" "$(has_run "$process")" -gt 10000000
+    done
+    check "$name: the periodic programs did jobs" "$(cat /tmp/srt /tmp/other | wc -l)" -gt 20
+    check "$name is still in force" "$(cat /sys/kernel/sched_ext/root/ops)" = "$name"
+    kill -9 "$scheduler"
+    wait_until "the kernel is back at its own" 10 in_force none
+    kill $free $pinned
+    wait || true
+    check "$name had nothing to say" ! -s /tmp/messages
+done
+check "no scheduler was put out" "$(dmesg | grep -c 'sched_ext.*\(runtime error\|stall\|errored\)')" = 0
