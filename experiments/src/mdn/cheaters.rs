@@ -6,6 +6,7 @@ use onbeat_sim::{Work, Workload};
 use serde::Serialize;
 use serde_json::json;
 
+use super::guest::{self, Run, Told};
 use super::paper::Program;
 use super::progress::{misses, progress};
 use super::simulated::{Setting, run as simulate, workload};
@@ -23,7 +24,14 @@ pub(crate) struct Args {
     #[arg(long, value_name = "N", default_value_t = 3,
           value_parser = clap::value_parser!(u64).range(1..=100))]
     runs: u64,
+    /// Run what Fig. 7 shows, and a flood, once on a kernel in a virtual machine instead
+    #[arg(long)]
+    guest: bool,
 }
+
+/// What is run in a guest: by whom it is scheduled, and who cheats.
+const GUEST_SCHEDULERS: [Scheduler; 3] = [Scheduler::Linux24, Scheduler::Best, Scheduler::Berate];
+const GUEST_CASES: [Case; 3] = [Case::Fig7a, Case::Fig7b, Case::Flood];
 
 /// How long a run lasts; when the cheaters begin to cheat; and from when on they are judged, when what they had
 /// earned before is forgotten.
@@ -115,6 +123,40 @@ impl Case {
         }
     }
 
+    /// What srtgen is told of the cheater, for a guest; none if srtgen does nothing of the kind.
+    fn told(self, setting: Setting, lies: bool) -> Option<Told> {
+        let cries = |each_second: u32| if lies { each_second } else { 0 };
+        let then = |share: u32, cry: u32| {
+            format!(
+                "change_s={CHANGE}+share_then={share}+cry_then={}",
+                cries(cry)
+            )
+        };
+        let srt = |permille| Told::new(Program::Srt(25, permille), setting, 0, lies);
+        Some(match self {
+            Self::Fig7a => srt(500).and(&then(800, 1000)),
+            Self::Fig7b => srt(400).and(&then(1000, 1000)),
+            Self::FloodAfterAPeriod => srt(400).and(&then(1000, 1_000_000)),
+            Self::Flood => Told::new(Program::CpuBound, setting, 0, lies)
+                .and(&format!("cry={}", cries(1_000_000))),
+            Self::WithoutAPeriod | Self::Many => return None,
+        })
+    }
+
+    /// The same for a guest.
+    fn guest_run(self, scheduler: Scheduler, setting: Setting, lies: bool) -> Option<Run> {
+        let bound = Told::new(Program::CpuBound, setting, 1, false);
+        let bound = std::iter::repeat_n(bound, self.programs().1);
+        Some(Run {
+            name: format!("{self:?}.{scheduler:?}.{}", u8::from(lies)),
+            scheduler,
+            mdn: true,
+            programs: std::iter::once(self.told(setting, lies)?)
+                .chain(bound)
+                .collect(),
+        })
+    }
+
     fn run(self, scheduler: Scheduler, setting: Setting, lies: bool) -> Vec<Outcome> {
         let (cheaters, bound) = self.programs();
         let cheaters = (0..cheaters as u64).map(|place| self.cheater(setting, place, lies));
@@ -142,25 +184,80 @@ struct Gain {
 /// Runs each case with and without the notifications, and publishes what they were good for.
 pub(crate) fn run(machine: &Machine, args: &Args) -> anyhow::Result<()> {
     let mut gains = Vec::new();
+    let first = Setting::of_seed(1);
+    if args.guest {
+        return on_a_kernel(machine, first);
+    }
     for case in Case::ALL {
         for scheduler in Scheduler::ALL {
             machine.go_on()?;
             gains.push(gain(case, scheduler, args.runs));
         }
     }
-    for (letter, case) in [('a', Case::Fig7a), ('b', Case::Fig7b)] {
-        draw(machine, letter, case)?;
+    for (letter, case) in FIGURES {
+        let outcomes = case.run(Scheduler::Linux24, first, true);
+        draw(machine, NAME, letter, case, &outcomes)?;
     }
     let ran = Ran::Computed(format!(
         "the simulated machine, {} runs of {SECONDS} s for each figure",
         args.runs
     ));
-    let paper = json!({
+    publish(machine.out(), &ran, NAME, &table(&gains), &gains, paper())
+}
+
+/// The parts of Fig. 7.
+const FIGURES: [(char, Case); 2] = [('a', Case::Fig7a), ('b', Case::Fig7b)];
+
+/// The same where a kernel runs it.
+fn on_a_kernel(machine: &Machine, setting: Setting) -> anyhow::Result<()> {
+    let name = format!("{NAME}-guest");
+    let each = GUEST_CASES.into_iter().flat_map(|case| {
+        GUEST_SCHEDULERS.into_iter().flat_map(move |scheduler| {
+            [false, true].map(|lies| Some((case, case.guest_run(scheduler, setting, lies)?)))
+        })
+    });
+    let runs: Vec<(Case, Run)> = each.flatten().collect();
+    let only: Vec<Run> = runs.iter().map(|(_, run)| run.clone()).collect();
+    let guested = guest::boot(machine, &only, SECONDS)?;
+    let mut gains = Vec::new();
+    for pair in runs.chunks_exact(2) {
+        let [(case, honest), (_, lying)] = pair else {
+            continue;
+        };
+        let (honest_did, lying_did) = (guested.outcomes(honest)?, guested.outcomes(lying)?);
+        let part = |outcomes: &[Outcome], from, to| {
+            outcomes
+                .first()
+                .map_or(0.0, |did| did.cpu_percent(from, to))
+        };
+        let (change, end) = (CHANGE as usize, SECONDS as usize);
+        let (cheaters, bound) = case.programs();
+        gains.push(Gain {
+            case: *case,
+            scheduler: honest.scheduler,
+            fair: 100.0 / (cheaters + bound) as f64,
+            honest_at_first: part(&honest_did, change, SETTLED),
+            lying_at_first: part(&lying_did, change, SETTLED),
+            honest: part(&honest_did, SETTLED, end),
+            lying: part(&lying_did, SETTLED, end),
+        });
+        let figure = FIGURES.iter().find(|(_, figure)| figure == case);
+        if let Some((letter, _)) = figure
+            && lying.scheduler == Scheduler::Linux24
+        {
+            draw(machine, &name, *letter, *case, &lying_did)?;
+        }
+    }
+    let ran = guested.ran();
+    publish(machine.out(), &ran, &name, &table(&gains), &gains, paper())
+}
+
+fn paper() -> serde_json::Value {
+    json!({
         "source": "Banachowski, Wu and Brandt, Fig. 7",
         "a": "the anti-cheat mechanism does not allow it to gain more resources",
         "b": "its progress is quickly set to the same rate as that of the other CPU-bound tasks",
-    });
-    publish(machine.out(), &ran, NAME, &table(&gains), &gains, paper)
+    })
 }
 
 fn gain(case: Case, scheduler: Scheduler, runs: u64) -> Gain {
@@ -194,11 +291,15 @@ fn gain(case: Case, scheduler: Scheduler, runs: u64) -> Gain {
     gain
 }
 
-fn draw(machine: &Machine, letter: char, case: Case) -> anyhow::Result<()> {
-    let setting = Setting::of_seed(1);
-    let outcomes = case.run(Scheduler::Linux24, setting, true);
+fn draw(
+    machine: &Machine,
+    name: &str,
+    letter: char,
+    case: Case,
+    outcomes: &[Outcome],
+) -> anyhow::Result<()> {
     let (cheaters, _) = case.programs();
-    let name = |place: usize| {
+    let called = |place: usize| {
         if place < cheaters {
             "cheater"
         } else {
@@ -208,7 +309,7 @@ fn draw(machine: &Machine, letter: char, case: Case) -> anyhow::Result<()> {
     let mut lines: Vec<Line> = outcomes
         .iter()
         .enumerate()
-        .map(|(place, outcome)| Line::new(name(place), Look::Straight, progress(outcome)))
+        .map(|(place, outcome)| Line::new(called(place), Look::Straight, progress(outcome)))
         .collect();
     lines.extend(
         outcomes
@@ -223,7 +324,7 @@ fn draw(machine: &Machine, letter: char, case: Case) -> anyhow::Result<()> {
         lines,
         names: Corner::UpperLeft,
     };
-    figure.draw(machine.out(), &format!("{NAME}-fig7{letter}"))
+    figure.draw(machine.out(), &format!("{name}-fig7{letter}"))
 }
 
 fn table(gains: &[Gain]) -> Table {

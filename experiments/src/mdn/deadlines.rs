@@ -6,6 +6,7 @@ use onbeat_sim::workload::Notifies;
 use serde::Serialize;
 use serde_json::json;
 
+use super::guest::{self, Guested, Run};
 use super::paper::{Line, MIXES, Mix, TABLES};
 use super::simulated::{Setting, run as simulate, workload};
 use super::{Outcome, Scheduler, VARIATION};
@@ -33,6 +34,9 @@ pub(crate) struct Args {
     #[arg(long, value_name = "MS", default_value_t = 0,
           value_parser = clap::value_parser!(u64).range(0..=100))]
     timer_ms: u64,
+    /// Run each once on a kernel in a virtual machine instead, for so many seconds
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=1000))]
+    guest: Option<u64>,
 }
 
 /// One program of a mix under one scheduler, in percent, in the mean of all runs.
@@ -55,11 +59,18 @@ struct Result {
 
 /// Runs every mix under every scheduler, and publishes the paper's tables and the comparison.
 pub(crate) fn run(machine: &Machine, args: &Args) -> anyhow::Result<()> {
+    let guested = match args.guest {
+        Some(seconds) => Some(Guests::boot(machine, args.variation, seconds)?),
+        None => None,
+    };
     let mut results = Vec::new();
     for scheduler in Scheduler::ALL {
         for mix in MIXES {
             machine.go_on()?;
-            let figures = figures(scheduler, mix, args);
+            let figures = match &guested {
+                Some(guests) => guests.figures(scheduler, mix)?,
+                None => figures(scheduler, mix, args),
+            };
             for (program, figures) in mix.programs.iter().zip(figures) {
                 results.push(Result {
                     scheduler,
@@ -70,16 +81,10 @@ pub(crate) fn run(machine: &Machine, args: &Args) -> anyhow::Result<()> {
             }
         }
     }
-    let ran = Ran::Computed(format!(
-        "the simulated machine: {} runs of {} s for each figure, srtgen's frames with variation {}, timers that fire {}",
-        args.runs,
-        args.seconds,
-        args.variation,
-        match args.timer_ms {
-            0 => "exactly".to_owned(),
-            ms => format!("every {ms} ms"),
-        }
-    ));
+    let (ran, suffix) = match &guested {
+        Some(guests) => (guests.guested.ran(), "-guest"),
+        None => (simulated(args), ""),
+    };
     let paper = json!({
         "source": "Banachowski, Wu and Brandt, the tables of sections 4.1 and 4.3",
         "percent": TABLES.iter().flat_map(|(scheduler, mix, lines)| {
@@ -97,7 +102,7 @@ pub(crate) fn run(machine: &Machine, args: &Args) -> anyhow::Result<()> {
     publish(
         machine.out(),
         &ran,
-        NAME,
+        &format!("{NAME}{suffix}"),
         &the_papers(&results),
         &results,
         paper.clone(),
@@ -105,11 +110,79 @@ pub(crate) fn run(machine: &Machine, args: &Args) -> anyhow::Result<()> {
     publish(
         machine.out(),
         &ran,
-        "mdn-schedulers",
+        &format!("mdn-schedulers{suffix}"),
         &all(&results),
         &results,
         paper,
     )
+}
+
+/// Where the figures come from that no kernel gave.
+fn simulated(args: &Args) -> Ran {
+    Ran::Computed(format!(
+        "the simulated machine: {} runs of {} s for each figure, srtgen's frames with variation {}, timers that fire {}",
+        args.runs,
+        args.seconds,
+        args.variation,
+        match args.timer_ms {
+            0 => "exactly".to_owned(),
+            ms => format!("every {ms} ms"),
+        }
+    ))
+}
+
+/// All mixes under all schedulers, on a kernel.
+struct Guests {
+    guested: Guested,
+    setting: Setting,
+    seconds: u64,
+}
+
+impl Guests {
+    fn boot(machine: &Machine, variation: u32, seconds: u64) -> anyhow::Result<Self> {
+        let setting = Setting {
+            variation,
+            ..Setting::of_seed(1)
+        };
+        let each = Scheduler::ALL.into_iter().flat_map(|scheduler| {
+            MIXES.into_iter().flat_map(move |mix| {
+                // The kernel's own does not listen.
+                let ways = if listens(scheduler) {
+                    &[false, true][..]
+                } else {
+                    &[false]
+                };
+                ways.iter()
+                    .map(move |&mdn| Run::of_mix(scheduler, mix, setting, mdn))
+            })
+        });
+        let runs: Vec<Run> = each.collect();
+        Ok(Self {
+            guested: guest::boot(machine, &runs, seconds)?,
+            setting,
+            seconds,
+        })
+    }
+
+    fn figures(&self, scheduler: Scheduler, mix: Mix) -> anyhow::Result<Vec<Figures>> {
+        let outcomes = |mdn| {
+            let run = Run::of_mix(scheduler, mix, self.setting, mdn && listens(scheduler));
+            self.guested.outcomes(&run)
+        };
+        let (without, with) = (outcomes(false)?, outcomes(true)?);
+        let seconds = self.seconds as usize;
+        let each = without.iter().zip(&with).map(|(without, with)| Figures {
+            missed: without.missed_percent(),
+            missed_mdn: with.missed_percent(),
+            cpu: without.cpu_percent(0, seconds),
+            cpu_mdn: with.cpu_percent(0, seconds),
+        });
+        Ok(each.collect())
+    }
+}
+
+const fn listens(scheduler: Scheduler) -> bool {
+    !matches!(scheduler, Scheduler::Eevdf | Scheduler::EevdfShort)
 }
 
 fn figures(scheduler: Scheduler, mix: Mix, args: &Args) -> Vec<Figures> {

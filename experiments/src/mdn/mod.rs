@@ -3,6 +3,7 @@
 
 mod cheaters;
 mod deadlines;
+mod guest;
 mod paper;
 mod progress;
 mod simulated;

@@ -6,6 +6,7 @@ use serde::Serialize;
 use serde_json::json;
 
 use super::deadlines::once;
+use super::guest::{self, Known, Run};
 use super::paper::{HALF, MORE_THAN_HALF, Mix, OVERLOAD, THIRDS};
 use super::simulated::{Setting, run_best, workload};
 use super::{Outcome, SAMPLE, Scheduler};
@@ -25,6 +26,9 @@ pub(crate) struct Args {
     /// Which films
     #[arg(long, value_name = "SEED", default_value_t = 1)]
     seed: u64,
+    /// Run it on a kernel in a virtual machine instead
+    #[arg(long)]
+    guest: bool,
 }
 
 const FIGURES: [(u32, Scheduler, Mix); 4] = [
@@ -36,6 +40,11 @@ const FIGURES: [(u32, Scheduler, Mix); 4] = [
 
 /// The program of the overload whose period Fig. 9 shows: the other has no period most of the time, as EDF starves it.
 const FASTER: usize = 1;
+/// Each figure's two halves.
+const WAYS: [(char, Notifies); 2] = [('a', Notifies::Never), ('b', Notifies::WhenLate)];
+
+/// Runs over which BEST's knowledge of a period is judged.
+const RUNS: u64 = 20;
 
 /// How steady the progress of a program is, and how well BEST knows its period.
 #[derive(Debug, Serialize)]
@@ -51,7 +60,7 @@ struct Steadiness {
 
 /// What BEST knows of a program's period in the course of a run.
 #[derive(Debug, Serialize)]
-struct Known {
+struct Knowledge {
     mdn: bool,
     program: String,
     runs: u64,
@@ -66,16 +75,24 @@ struct Known {
 /// Runs what the figures show, draws them, and publishes how steady the progress is.
 pub(crate) fn run(machine: &Machine, args: &Args) -> anyhow::Result<()> {
     let setting = Setting::of_seed(args.seed);
+    let guested = match args.guest {
+        true => Some(guest::boot(machine, &runs(setting), args.seconds)?),
+        false => None,
+    };
+    let suffix = if args.guest { "-guest" } else { "" };
     let mut steadiness = Vec::new();
     for (figure, scheduler, mix) in FIGURES {
-        for (letter, notifies) in [('a', Notifies::Never), ('b', Notifies::WhenLate)] {
-            let outcomes = once(scheduler, mix, setting, notifies, args.seconds);
+        for (letter, notifies) in WAYS {
             let mdn = notifies != Notifies::Never;
+            let outcomes = match &guested {
+                Some(guested) => guested.outcomes(&Run::of_mix(scheduler, mix, setting, mdn))?,
+                None => once(scheduler, mix, setting, notifies, args.seconds),
+            };
+            let with = if mdn { "with" } else { "without" };
             draw(
                 machine,
-                figure,
-                letter,
-                scheduler,
+                &format!("{NAME}{suffix}-fig{figure}{letter}"),
+                format!("Fig. {figure} ({letter}): {}, {with} MDN", scheduler.name()),
                 mix,
                 &outcomes,
                 args.seconds,
@@ -93,16 +110,36 @@ pub(crate) fn run(machine: &Machine, args: &Args) -> anyhow::Result<()> {
         }
     }
     let mut known = Vec::new();
-    for notifies in [Notifies::Never, Notifies::WhenLate] {
-        draw_periods(machine, notifies, setting, args.seconds)?;
-        for place in [0, 1] {
-            known.push(knowledge(notifies, place, args.seconds));
+    for (letter, notifies) in WAYS {
+        let seen = match &guested {
+            Some(guested) => {
+                let mdn = notifies != Notifies::Never;
+                let run = Run::of_mix(Scheduler::Best, OVERLOAD, setting, mdn);
+                guested.known(&run, FASTER)?
+            }
+            None => seen_of(notifies, setting, args.seconds, FASTER),
+        };
+        let name = format!("{NAME}{suffix}-fig9{letter}");
+        draw_periods(machine, &name, letter, &seen, args.seconds)?;
+        if args.guest {
+            known.push(knowledge(notifies, FASTER, &[seen]));
+        } else {
+            for place in [0, 1] {
+                let settings = (1..=RUNS).map(Setting::of_seed);
+                let runs: Vec<_> = settings
+                    .map(|setting| seen_of(notifies, setting, args.seconds, place))
+                    .collect();
+                known.push(knowledge(notifies, place, &runs));
+            }
         }
     }
-    let ran = Ran::Computed(format!(
-        "the simulated machine, one run of {} s for each figure, film {}",
-        args.seconds, args.seed
-    ));
+    let ran = match &guested {
+        Some(guested) => guested.ran(),
+        None => Ran::Computed(format!(
+            "the simulated machine, one run of {} s for each figure, film {}",
+            args.seconds, args.seed
+        )),
+    };
     let paper = json!({
         "source": "Banachowski, Wu and Brandt, Fig. 5, 6, 8, 9 and 10",
         "fig5_missed_percent": [8, "a few"],
@@ -113,7 +150,7 @@ pub(crate) fn run(machine: &Machine, args: &Args) -> anyhow::Result<()> {
     publish(
         machine.out(),
         &ran,
-        NAME,
+        &format!("{NAME}{suffix}"),
         &table(&steadiness),
         &steadiness,
         paper.clone(),
@@ -121,11 +158,21 @@ pub(crate) fn run(machine: &Machine, args: &Args) -> anyhow::Result<()> {
     publish(
         machine.out(),
         &ran,
-        "mdn-period",
+        &format!("mdn-period{suffix}"),
         &period_table(&known),
         &known,
         paper,
     )
+}
+
+/// What a guest is to run for all figures.
+fn runs(setting: Setting) -> Vec<Run> {
+    let figures = FIGURES.into_iter();
+    figures
+        .flat_map(|(_, scheduler, mix)| {
+            [false, true].map(|mdn| Run::of_mix(scheduler, mix, setting, mdn))
+        })
+        .collect()
 }
 
 fn worst_second(outcome: &Outcome, seconds: usize) -> f64 {
@@ -137,9 +184,8 @@ fn worst_second(outcome: &Outcome, seconds: usize) -> f64 {
 
 fn draw(
     machine: &Machine,
-    figure: u32,
-    letter: char,
-    scheduler: Scheduler,
+    name: &str,
+    title: String,
     mix: Mix,
     outcomes: &[Outcome],
     seconds: u64,
@@ -155,12 +201,11 @@ fn draw(
             lines.push(Line::new("missed deadline", Look::Points, misses));
         }
     }
-    let with = if letter == 'a' { "without" } else { "with" };
     let had = outcomes
         .iter()
         .filter_map(|outcome| progress(outcome).last().map(|last| last.1));
     let figure_of = Figure {
-        title: format!("Fig. {figure} ({letter}): {}, {with} MDN", scheduler.name()),
+        title,
         x: Axis::linear("time, s", 0.0..seconds as f64),
         y: Axis::linear(
             "progress: CPU time, s",
@@ -169,7 +214,7 @@ fn draw(
         lines,
         names: Corner::UpperLeft,
     };
-    figure_of.draw(machine.out(), &format!("{NAME}-fig{figure}{letter}"))
+    figure_of.draw(machine.out(), name)
 }
 
 /// The CPU time it has had by each moment.
@@ -201,32 +246,41 @@ fn overload(notifies: Notifies, setting: Setting) -> Vec<onbeat_sim::Workload> {
         .collect()
 }
 
-fn draw_periods(
-    machine: &Machine,
+/// What BEST knows of the program at this place, by time.
+fn seen_of(
     notifies: Notifies,
     setting: Setting,
     seconds: u64,
+    place: usize,
+) -> Vec<(Instant, Known)> {
+    let (_, known) = run_best(overload(notifies, setting), Span::from_secs(seconds), place);
+    let times = (1..).map(|sample| Instant::ZERO + SAMPLE * sample);
+    let known = known.iter().map(|task| Known {
+        period_ns: task.period_ns,
+        confidence: task.confidence,
+    });
+    times.zip(known).collect()
+}
+
+fn draw_periods(
+    machine: &Machine,
+    name: &str,
+    letter: char,
+    seen: &[(Instant, Known)],
+    seconds: u64,
 ) -> anyhow::Result<()> {
-    let (letter, with) = match notifies {
-        Notifies::Never => ('a', "without"),
-        _ => ('b', "with"),
-    };
-    let (_, known) = run_best(
-        overload(notifies, setting),
-        Span::from_secs(seconds),
-        FASTER,
-    );
-    let times = (1..).map(|sample| (SAMPLE * sample).as_secs_f64());
-    let periods = known
-        .iter()
-        .map(|task| Span::from_ns(task.period_ns).as_ms_f64());
+    let with = if letter == 'a' { "without" } else { "with" };
+    let measured = seen.iter().map(|(at, known)| {
+        let period = Span::from_ns(known.period_ns).as_ms_f64();
+        (at.since(Instant::ZERO).as_secs_f64(), period)
+    });
     let truth = OVERLOAD.programs[FASTER].period().as_ms_f64();
     let figure = Figure {
         title: format!("Fig. 9 ({letter}): the period that BEST measures, {with} MDN"),
         x: Axis::linear("time, s", 0.0..seconds as f64),
         y: Axis::linear("period, ms", 0.0..200.0),
         lines: vec![
-            Line::new("measured", Look::Steps, times.zip(periods).collect()),
+            Line::new("measured", Look::Steps, measured.collect()),
             Line::new(
                 "true",
                 Look::Straight,
@@ -235,32 +289,27 @@ fn draw_periods(
         ],
         names: Corner::UpperRight,
     };
-    figure.draw(machine.out(), &format!("{NAME}-fig9{letter}"))
+    figure.draw(machine.out(), name)
 }
 
 /// Of many runs, as one film is luck.
-fn knowledge(notifies: Notifies, place: usize, seconds: u64) -> Known {
-    const RUNS: u64 = 20;
+fn knowledge(notifies: Notifies, place: usize, runs: &[Vec<(Instant, Known)>]) -> Knowledge {
     let program = OVERLOAD.programs[place];
     let truth = program.period().as_ns();
     let confident = onbeat_policies::Best::default().params.confident;
     let (mut right, mut well_behaved, mut off, mut all) = (0_u64, 0_u64, 0, 0_u64);
-    for seed in 1..=RUNS {
-        let setting = Setting::of_seed(seed);
-        let (_, known) = run_best(overload(notifies, setting), Span::from_secs(seconds), place);
-        for task in known {
-            let apart = task.period_ns.abs_diff(truth);
-            right += u64::from(apart <= truth / 4);
-            well_behaved += u64::from(task.confidence >= confident);
-            off += apart;
-            all += 1;
-        }
+    for (_, known) in runs.iter().flatten() {
+        let apart = known.period_ns.abs_diff(truth);
+        right += u64::from(apart <= truth / 4);
+        well_behaved += u64::from(known.confidence >= confident);
+        off += apart;
+        all += 1;
     }
     let share = |count: u64| 100.0 * count as f64 / all.max(1) as f64;
-    Known {
+    Knowledge {
         mdn: notifies != Notifies::Never,
         program: program.name(),
-        runs: RUNS,
+        runs: runs.len() as u64,
         right_percent: share(right),
         well_behaved_percent: share(well_behaved),
         off_ms: off as f64 / 1e6 / all.max(1) as f64,
@@ -286,7 +335,7 @@ fn table(rows: &[Steadiness]) -> Table {
     table
 }
 
-fn period_table(rows: &[Known]) -> Table {
+fn period_table(rows: &[Knowledge]) -> Table {
     let mut table = Table::new([
         "program under BEST",
         "MDN",
