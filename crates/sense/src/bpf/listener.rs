@@ -3,7 +3,7 @@
 //! The probes stand in the programs themselves, in whatever files a process maps to execute: its own,
 //! and libraries, also those it loads later. So the maps of a process are looked at when it is first
 //! heard of, when it has executed another program, and from then on at growing distances: a library
-//! that is loaded later is heard after [`LONGEST_PAUSE`] at the latest. Of a program that is about to be executed
+//! that is loaded later is heard after two seconds at the latest. Of a program that is about to be executed
 //! the files are known before, so that it is heard from its first instruction on. The kernel attaches to one
 //! process only; others that map the same file pay nothing.
 
