@@ -101,15 +101,21 @@ fn every_example_in_the_man_pages_parses() {
     }
 }
 
+/// Those of the command, and of all commands under it.
+fn add_flags(command: &clap::Command, flags: &mut BTreeSet<String>) {
+    let arguments = command.get_arguments();
+    flags.extend(arguments.filter_map(|argument| Some(format!("--{}", argument.get_long()?))));
+    for command in command.get_subcommands() {
+        add_flags(command, flags);
+    }
+}
+
 #[test]
 fn every_flag_that_the_documents_name_exists() {
     let mut command = Cli::command();
     command.build();
-    let flags: BTreeSet<String> = command
-        .get_subcommands()
-        .flat_map(clap::Command::get_arguments)
-        .filter_map(|argument| argument.get_long().map(|long| format!("--{long}")))
-        .collect();
+    let mut flags = BTreeSet::new();
+    add_flags(&command, &mut flags);
     for document in DOCUMENTS.into_iter().chain(["CHANGELOG.md"]) {
         let text = read(document);
         for code in text.split('`').skip(1).step_by(2) {
