@@ -1,18 +1,18 @@
 //! One tracked thread: listening for its rhythm, keeping it, losing it, resting.
 //!
-//! Beside this file: `heard`, which rhythm is heard; `trust`, whether it is believed; `trial`, a
+//! Beside this file: `wanted`, what would serve it, and how it is treated; `heard`, which rhythm is heard; `trust`, whether it is believed; `trial`, a
 //! starving thread's chance to show one; and `told`, what the thread says itself.
 
 mod heard;
 mod told;
 mod trial;
 mod trust;
+mod wanted;
 
 use onbeat_decide::hysteresis::Hysteresis;
 use onbeat_decide::notification::Notification;
-use onbeat_decide::predictor::Kind;
 use onbeat_infer::period::Analyser;
-use onbeat_model::{Bandwidth, Burst, Capacity, Instant, Reservation, Rhythm, Span, Task};
+use onbeat_model::{Bandwidth, Burst, Instant, Reservation, Rhythm, Span, Task};
 
 use crate::attempts::Attempts;
 use crate::boosts::Pleading;
@@ -20,7 +20,7 @@ use crate::claims::Place;
 use crate::figures::Figures;
 use crate::kept::Kept;
 use crate::starving::Starving;
-use crate::{Settings, Treatment, Why, server};
+use crate::{Settings, Treatment, Why};
 use told::Word;
 use trust::Trust;
 
@@ -169,17 +169,6 @@ impl Thread {
 
     pub(crate) const fn is_kept(&self) -> bool {
         self.kept.is_some()
-    }
-
-    pub(crate) fn treatment(&mut self, settings: &Settings) -> Treatment {
-        let task = &self.task;
-        *self.treatment.get_or_insert_with(|| (settings.treat)(task))
-    }
-
-    /// How its next budget is predicted.
-    pub(crate) fn predictor(&mut self, settings: &Settings) -> Kind {
-        let own = self.treatment(settings).predictor;
-        own.unwrap_or(settings.predictor)
     }
 
     /// True once each time that the thread has become worth an analysis.
@@ -349,53 +338,6 @@ impl Thread {
         for kept in self.kept.iter_mut().chain(&mut self.rested) {
             kept.speed_changed(factor);
         }
-    }
-
-    /// The reservation that would serve it, and the execution time of a job that this provides for, if
-    /// jobs took `stretch` times as long as they do. (A trial's share is no job's.)
-    pub(crate) fn wish(
-        &self,
-        settings: &Settings,
-        capacity: &Capacity,
-        stretch: f64,
-    ) -> Option<(Reservation, Span)> {
-        self.wish_for(Kept::runtime, settings, capacity, stretch)
-    }
-
-    /// Of that, what is wanted for longer than it takes to catch up after an overrun.
-    pub(crate) fn lasting(
-        &self,
-        settings: &Settings,
-        capacity: &Capacity,
-        stretch: f64,
-    ) -> Option<Reservation> {
-        let (wish, _) = self.wish_for(Kept::lasting, settings, capacity, stretch)?;
-        Some(wish)
-    }
-
-    fn wish_for(
-        &self,
-        runtime: fn(&Kept) -> Option<Span>,
-        settings: &Settings,
-        capacity: &Capacity,
-        stretch: f64,
-    ) -> Option<(Reservation, Span)> {
-        if let Some(fixed) = self.fixed {
-            return Some((fixed, fixed.runtime()));
-        }
-        let (job, period) = match &self.kept {
-            Some(kept) => {
-                let raised = runtime(kept)?.scale(self.notification.factor());
-                (raised.scale(stretch), kept.rhythm().period)
-            }
-            None if self.on_trial.is_some() => {
-                let terms = self.terms.unwrap_or(Terms::of(settings));
-                (terms.share.runtime_in(terms.period), terms.period)
-            }
-            None => return None,
-        };
-        let wish = server::reservation(job, period, settings.shortest_runtime, capacity)?;
-        Some((self.under_ceiling(wish, capacity)?, job))
     }
 
     /// Nothing more will come: counts the job at hand.

@@ -1,0 +1,69 @@
+//! What would serve a thread, and how it is to be treated.
+
+use onbeat_decide::predictor::Kind;
+use onbeat_model::{Capacity, Reservation, Span};
+
+use super::Thread;
+use super::trial::Terms;
+use crate::kept::Kept;
+use crate::{Settings, Treatment, server};
+
+impl Thread {
+    pub(crate) fn treatment(&mut self, settings: &Settings) -> Treatment {
+        let task = &self.task;
+        *self.treatment.get_or_insert_with(|| (settings.treat)(task))
+    }
+
+    /// How its next budget is predicted.
+    pub(crate) fn predictor(&mut self, settings: &Settings) -> Kind {
+        let own = self.treatment(settings).predictor;
+        own.unwrap_or(settings.predictor)
+    }
+
+    /// The reservation that would serve it, and the execution time of a job that this provides for, if
+    /// jobs took `stretch` times as long as they do. (A trial's share is no job's.)
+    pub(crate) fn wish(
+        &self,
+        settings: &Settings,
+        capacity: &Capacity,
+        stretch: f64,
+    ) -> Option<(Reservation, Span)> {
+        self.wish_for(Kept::runtime, settings, capacity, stretch)
+    }
+
+    /// Of that, what is wanted for longer than it takes to catch up after an overrun.
+    pub(crate) fn lasting(
+        &self,
+        settings: &Settings,
+        capacity: &Capacity,
+        stretch: f64,
+    ) -> Option<Reservation> {
+        let (wish, _) = self.wish_for(Kept::lasting, settings, capacity, stretch)?;
+        Some(wish)
+    }
+
+    fn wish_for(
+        &self,
+        runtime: fn(&Kept) -> Option<Span>,
+        settings: &Settings,
+        capacity: &Capacity,
+        stretch: f64,
+    ) -> Option<(Reservation, Span)> {
+        if let Some(fixed) = self.fixed {
+            return Some((fixed, fixed.runtime()));
+        }
+        let (job, period) = match &self.kept {
+            Some(kept) => {
+                let raised = runtime(kept)?.scale(self.notification.factor());
+                (raised.scale(stretch), kept.rhythm().period)
+            }
+            None if self.on_trial.is_some() => {
+                let terms = self.terms.unwrap_or(Terms::of(settings));
+                (terms.share.runtime_in(terms.period), terms.period)
+            }
+            None => return None,
+        };
+        let wish = server::reservation(job, period, settings.shortest_runtime, capacity)?;
+        Some((self.under_ceiling(wish, capacity)?, job))
+    }
+}
