@@ -202,6 +202,7 @@ int VARIANT(marked)(struct pt_regs *ctx)
 {
 	struct task_struct *task = CURRENT_TASK();
 	struct activity *a = VARIANT(activity_of)(task);
+	u64 kind = bpf_usdt_cookie(ctx);
 	struct record *record;
 	u64 now;
 
@@ -209,21 +210,21 @@ int VARIANT(marked)(struct pt_regs *ctx)
 		return 0;
 	now = bpf_ktime_get_ns();
 	a->marks = 1;
-	if (!may_mark(a, now)) {
+	if (!may_mark(a, kind, now)) {
 		a->suppressed++;
 		return 0;
 	}
 	if (a->suppressed)
 		tell(RECORD_SUPPRESSED, a->id, now, a->suppressed, BPF_RB_NO_WAKEUP);
 	a->suppressed = 0;
-	record = reserve(bpf_usdt_cookie(ctx), a->id, now);
+	record = reserve(kind, a->id, now);
 	if (!record)
 		return 0;
 	record->mark.woke_ns = a->state & ACTIVE ? a->woke_ns : now;
 	record->mark.executed_ns = VARIANT(executed)(a, task, now);
 	record->mark.period_ns = 0;
 	record->mark.permille = 0;
-	if (record->kind == RECORD_REALTIME_STARTED) {
+	if (kind == RECORD_REALTIME_STARTED) {
 		long period_ns = 0, permille = 0;
 
 		bpf_usdt_arg(ctx, 0, &period_ns);

@@ -55,8 +55,9 @@ struct activity {
 	u64 got_cpu_account_ns; /* its CPU time then */
 	u64 marked_account_ns;  /* told with its last mark */
 	u64 window;
-	u32 window_marks; /* told in that window */
-	u32 suppressed;   /* not told since the last that was */
+	u32 window_marks;   /* in that window */
+	u32 window_notices; /* of them, of missed deadlines */
+	u32 suppressed;     /* not told since the last that was told */
 };
 
 struct {
@@ -67,11 +68,13 @@ struct {
 } activities SEC(".maps");
 
 /*
- * A flood of marks must cost nobody else an event. Each task is told this many in a window, whatever happens,
- * and more only while most of the buffer is empty.
+ * A flood of marks must cost nobody else an event, nor much of a CPU to read. Of each task so many in a window
+ * are told, whatever happens, and up to the most only while most of the buffer is empty. Of missed deadlines
+ * nobody has more to say than the first number.
  */
 #define MARKS_WINDOW_NS 100000000
 #define MARKS_OWN 64
+#define MARKS_MOST 2560
 #define MARKS_SHARE_OF_BUFFER 4
 
 /* The same by a task's address, for raw tracepoints. */
@@ -184,18 +187,22 @@ static __always_inline void finish_unseen(struct activity *a, u64 account_ns, u6
 }
 
 /* Whether one more mark of the task is told. */
-static __always_inline bool may_mark(struct activity *a, u64 now)
+static __always_inline bool may_mark(struct activity *a, u64 kind, u64 now)
 {
 	u64 window = now / MARKS_WINDOW_NS;
 
 	if (a->window != window) {
 		a->window = window;
 		a->window_marks = 0;
+		a->window_notices = 0;
 	}
+	if (kind == RECORD_MISSED_DEADLINE && a->window_notices++ >= MARKS_OWN)
+		return false;
 	if (a->window_marks++ < MARKS_OWN)
 		return true;
-	return bpf_ringbuf_query(&records, BPF_RB_AVAIL_DATA) <
-	       bpf_ringbuf_query(&records, BPF_RB_RING_SIZE) / MARKS_SHARE_OF_BUFFER;
+	return a->window_marks <= MARKS_MOST &&
+	       bpf_ringbuf_query(&records, BPF_RB_AVAIL_DATA) <
+		       bpf_ringbuf_query(&records, BPF_RB_RING_SIZE) / MARKS_SHARE_OF_BUFFER;
 }
 
 /* Expands the program's name before BPF_PROG pastes it. */
