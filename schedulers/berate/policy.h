@@ -31,10 +31,10 @@ struct berate_params {
 /* The quantum is that of Linux 2.4; the paper does not say how e and the boost are averaged. */
 #define BERATE_PARAMS_DEFAULT                                                \
 	{                                                                    \
-		.quantum_ns = 60 * POLICY_NS_PER_MS, .mdn = 1, .inertia = 4, \
+		.quantum_ns = 60 * POLICY_NS_PER_MS, .mdn = 1, .inertia = 2, \
 		.boost = { .average_ns = 500 * POLICY_NS_PER_MS,             \
 			   .step = 2 * BOOST_ONE,                            \
-			   .most = 2 * BOOST_ONE,                            \
+			   .most = 4 * BOOST_ONE,                            \
 			   .decay_ns = 6000 * POLICY_NS_PER_MS },            \
 	}
 
@@ -173,14 +173,10 @@ static inline void berate_put_back(const struct berate_params *params,
 	if (berate_tick(params, machine, task, now_ns)) {
 		berate_sample(params, task);
 		task->rounds += 1;
-		task->deadline_ns = now_ns + berate_period(machine, task);
-	} else if (task->rounds > 0) {
-		u64 left_us = (task->quantum_ns - task->ran_ns) / 1000;
-		u64 quantum_us = policy_max(task->quantum_ns / 1000, 1);
-		u64 rest_ns = berate_period(machine, task) / quantum_us * left_us;
-
-		task->deadline_ns = policy_max(task->deadline_ns, now_ns + rest_ns);
+	} else if (task->rounds == 0) {
+		return;
 	}
+	task->deadline_ns = now_ns + berate_period(machine, task);
 }
 
 /* A ready or running task's place in line, the least first: its deadline. */

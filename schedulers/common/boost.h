@@ -4,8 +4,9 @@
  *
  * Section 3.1 of "Missed Deadline Notification in Best-effort Schedulers". A task's block ratio is the average
  * part of time that it spends out of the run queue. A notification adds to mdn_nice in proportion to
- * it, up to a limit in proportion to it, and mdn_nice goes back to zero with time, the faster the lower the ratio
- * is: only who uses the CPU sparingly can keep a boost, and who never blocks gets none.
+ * it, up to a limit in proportion to its square, and mdn_nice goes back to zero with time, the faster the lower the ratio
+ * is: only who uses the CPU sparingly can keep a boost, and who never blocks gets none. The limit and its square are
+ * ours: without them a program that wants far more than its share (Fig. 7 (a)) keeps most of what it can get.
  *
  * The ratio here is averaged over time, not over wakeups, and is brought up to date whenever it is used. Averaged
  * over wakeups, it would stay where it was in a task that wakes no more because it has become CPU-bound.
@@ -70,14 +71,19 @@ static inline void boost_count(const struct boost_params *params, struct boost *
 	}
 }
 
+/* The most that the extra can be at the present ratio. */
+static inline u64 boost_limit(const struct boost_params *params, const struct boost *boost)
+{
+	return params->most * boost->block_ratio / BOOST_ONE * boost->block_ratio / BOOST_ONE;
+}
+
 /* Lets the extra decay up to now, at the ratio as it is; it is never more than the ratio is worth. */
 static inline void boost_decay(const struct boost_params *params, struct boost *boost, u64 now_ns)
 {
 	u64 span = policy_minus(now_ns, boost->decayed_ns);
 	u64 lasts = policy_max(params->decay_ns / BOOST_ONE * boost->block_ratio, 1);
-	u64 most = params->most * boost->block_ratio / BOOST_ONE;
 
-	boost->extra = policy_min(boost->extra, most);
+	boost->extra = policy_min(boost->extra, boost_limit(params, boost));
 	/* It would be rounded to nothing; a flood of notifications must not stop the decay. */
 	if (span < BOOST_LEAST_NS)
 		return;
@@ -92,14 +98,13 @@ static inline void boost_decay(const struct boost_params *params, struct boost *
 static inline bool boost_notified(const struct boost_params *params, struct boost *boost,
 				  u64 now_ns)
 {
-	u64 most, more;
+	u64 more;
 
 	if (policy_minus(now_ns, boost->counted_ns) >= BOOST_LEAST_NS)
 		boost_count(params, boost, false, now_ns);
 	boost_decay(params, boost, now_ns);
-	most = params->most * boost->block_ratio / BOOST_ONE;
 	more = params->step * boost->block_ratio / BOOST_ONE;
-	boost->extra = policy_min(boost->extra + more, most);
+	boost->extra = policy_min(boost->extra + more, boost_limit(params, boost));
 	return more > 0;
 }
 

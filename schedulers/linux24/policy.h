@@ -44,7 +44,7 @@ struct linux24_params {
 		.tick_ns = 10 * POLICY_NS_PER_MS, .quantum_ns = 60 * POLICY_NS_PER_MS, .mdn = 1, \
 		.boost = { .average_ns = 400 * POLICY_NS_PER_MS,                                 \
 			   .step = 8 * BOOST_ONE,                                                \
-			   .most = 4 * BOOST_ONE,                                                \
+			   .most = 8 * BOOST_ONE,                                                \
 			   .decay_ns = 120000 * POLICY_NS_PER_MS },                              \
 	}
 

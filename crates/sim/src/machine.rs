@@ -187,14 +187,16 @@ impl<P: Policy, O: Observer> Machine<P, O> {
     fn stop(&mut self, cpu: CpuIndex) {
         self.charge(cpu);
         if self.cries(cpu) {
-            self.plan(cpu);
-            return;
+            return self.plan(cpu);
         }
         if let Some(task) = self.cpus[cpu].task
             && let Some(job) = &self.threads[task].job
             && job.burst_left.is_zero()
         {
             self.burst_done(task, cpu);
+            if self.runs_on(cpu) {
+                return self.plan(cpu);
+            }
         }
         self.stops.set(cpu, NEVER);
         self.desk.reschedule(cpu);
@@ -347,6 +349,7 @@ impl<P: Policy, O: Observer> Machine<P, O> {
         let work = work.fold(job.burst_left, Work::min);
         let computed = self.cpus[cpu].when_computed(now, work);
         let stop = slice.until.map_or(computed, |until| until.min(computed));
+        self.cpus[cpu].stops_at_slice_end = slice.until.is_some_and(|until| until <= stop);
         let stop = self.unless_it_cries(cpu, task, stop);
         self.stops.set(cpu, stop);
     }

@@ -64,6 +64,12 @@ pub trait Policy {
     /// A timer that the policy set through [`Desk::set_timer`] fires.
     fn timer(&mut self, _token: u64, _desk: &mut Desk) {}
 
+    /// Whether a task has to stand in line again when it begins another job without having blocked. A kernel sees no
+    /// jobs, so there it runs on.
+    fn knows_jobs(&self) -> bool {
+        true
+    }
+
     /// A job of `task` begins, released at `release` and due at `deadline`: for policies whose
     /// programs say so.
     fn job_begins(

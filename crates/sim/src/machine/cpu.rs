@@ -87,6 +87,8 @@ pub(super) struct Cpu {
     /// Until when switching keeps it from computing.
     held_up_until: Instant,
     at_speed: usize,
+    /// It stops because the slice of its task is over.
+    pub(super) stops_at_slice_end: bool,
     /// It stops for no other reason than that its task notifies.
     pub(super) stops_to_notify: bool,
 }
@@ -111,6 +113,7 @@ impl Cpu {
             costs: cpus.costs,
             held_up_until: Instant::ZERO,
             at_speed: 0,
+            stops_at_slice_end: false,
             stops_to_notify: false,
         }
     }

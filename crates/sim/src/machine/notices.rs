@@ -3,6 +3,7 @@
 use onbeat_model::{Instant, Mark, Said};
 
 use super::Machine;
+use super::cpu::Cpu;
 use crate::workload::Notifies;
 use crate::{CpuIndex, Observer, Policy, TaskIndex, Work};
 
@@ -41,6 +42,16 @@ impl<P: Policy, O: Observer> Machine<P, O> {
             self.notify(task);
         }
         std::mem::take(&mut self.cpus[cpu].stops_to_notify)
+    }
+
+    /// The job that the CPU was at is done, and its task goes on with the next as if nothing had happened.
+    pub(super) fn runs_on(&self, cpu: CpuIndex) -> bool {
+        let Cpu {
+            task,
+            stops_at_slice_end,
+            ..
+        } = &self.cpus[cpu];
+        task.is_some() && !stops_at_slice_end && !self.policy.knows_jobs()
     }
 
     fn notify(&mut self, task: TaskIndex) {

@@ -130,6 +130,10 @@ impl<R: Rules> Policy for Ruled<R> {
         }
     }
 
+    fn knows_jobs(&self) -> bool {
+        false
+    }
+
     fn charge(&mut self, task: TaskIndex, cpu: CpuIndex, ran: Span, _work: Work, desk: &mut Desk) {
         self.cpus[cpu].charged_to = desk.now();
         self.rules.charge(&mut self.tasks[task], ran, desk.now());
