@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * A whole scheduler around the rules of a policy that puts tasks in order by one number: the least key runs first, on
- * any number of CPUs.
+ * A whole scheduler around the rules of a policy that puts tasks in order by one number: the least key runs first.
  *
  * The file that includes this includes the rules (schedulers/NAME/policy.h) before, and defines RULES(word) as the
  * rules' own name of it, and DEFAULT_PARAMS. All CPUs share one queue. A task that becomes ready takes an idle CPU, or the one whose task has
@@ -125,10 +124,7 @@ void BPF_PROG(runnable, struct task_struct *p, u64 enq_flags)
 	COUNT(wakeups);
 }
 
-/*
- * The present key of what the CPU runs. Of another CPU's it is that of the last tick; the own is charged up to now, on a
- * copy, as the kernel's account is behind.
- */
+/* The present key of what the CPU runs: of another one as of its last tick, of this one up to now, charged on a copy. */
 static __always_inline u64 running_key(s32 cpu, u64 now_ns)
 {
 	u64 key = running_keys[(u32)cpu & (MOST_CPUS - 1)];
