@@ -84,7 +84,10 @@ impl Callers {
         connection: &Connection,
     ) -> Result<Target, Fault> {
         let target = Target::find(tid, process)?;
-        let action = if target.uid == caller.person.uid {
+        let (id, uid) = (target.task.id, target.uid);
+        // polkit may ask somebody for a password: nothing is held open for that long.
+        drop(target);
+        let action = if uid == caller.person.uid {
             Action::ManageOwnTasks
         } else {
             Action::ManageOtherTasks
@@ -95,12 +98,19 @@ impl Callers {
                 Fault::NotPermitted(_) if action == Action::ManageOtherTasks => {
                     Fault::NotPermitted(format!(
                         "task {tid} belongs to {}: only he, or an administrator, may do that",
-                        person::name_of(target.uid)
+                        person::name_of(uid)
                     ))
                 }
                 other => other,
             })?;
-        Ok(target)
+        let target = Target::find(tid, process)?;
+        if (target.task.id, target.uid) == (id, uid) {
+            Ok(target)
+        } else {
+            Err(Fault::NoSuchTask(format!(
+                "task {tid} is another one, or another user's, by now"
+            )))
+        }
     }
 
     /// Whether the caller may do that: root may, and otherwise polkit decides. Where there is no polkit, he may

@@ -1,6 +1,6 @@
 //! `org.onbeat.Manager1`: what onbeat offers on the bus.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::Context;
@@ -20,8 +20,8 @@ use crate::request::{Caller, Door, Figures, Request};
 /// Where the object is.
 pub(super) const PATH: &str = "/org/onbeat/Manager1";
 
-/// Who wants to be told of changes: connection and user.
-type Subscribers = Arc<Mutex<HashSet<(String, u32)>>>;
+/// Who wants to be told of changes, by the connection's name.
+type Subscribers = Arc<Mutex<HashMap<Arc<str>, Caller>>>;
 
 /// How many connections are told of changes at most.
 const MOST_SUBSCRIBERS: usize = 256;
@@ -183,15 +183,16 @@ impl Manager {
             .subscribers
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
+        subscribers.retain(|_, other| !other.client.is_gone());
         let his = subscribers
-            .iter()
-            .filter(|(_, uid)| *uid == caller.person.uid);
+            .values()
+            .filter(|other| other.person.uid == caller.person.uid);
         if his.count() >= MOST_SUBSCRIBERS / 8 || subscribers.len() >= MOST_SUBSCRIBERS {
             return Err(Error::OverQuota(
                 "too many connections are told of changes: unsubscribe one".to_owned(),
             ));
         }
-        subscribers.insert((caller.client.name.to_string(), caller.person.uid));
+        subscribers.insert(Arc::clone(&caller.client.name), caller);
         Ok(())
     }
 
@@ -205,7 +206,7 @@ impl Manager {
         self.subscribers
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
-            .remove(&(caller.client.name.to_string(), caller.person.uid));
+            .remove(&caller.client.name);
         Ok(())
     }
 
@@ -262,16 +263,17 @@ pub(super) fn tell(
     let connection = connection.clone();
     let tell = move || {
         while let Ok(change) = changes.recv_blocking() {
-            let to: Vec<(String, u32)> = subscribers
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .iter()
-                .filter(|(_, uid)| *uid == 0 || *uid == change.uid)
-                .cloned()
+            let mut all = subscribers.lock().unwrap_or_else(PoisonError::into_inner);
+            all.retain(|_, one| !one.client.is_gone());
+            let to: Vec<Arc<str>> = all
+                .values()
+                .filter(|one| one.person.is_root() || one.person.uid == change.uid)
+                .map(|one| Arc::clone(&one.client.name))
                 .collect();
-            for (name, _) in to {
+            drop(all);
+            for name in to {
                 if connection
-                    .emit_signal(Some(name.as_str()), PATH, NAME, "Changed", &body(&change))
+                    .emit_signal(Some(&*name), PATH, NAME, "Changed", &body(&change))
                     .is_err()
                 {
                     return;

@@ -20,7 +20,13 @@ pub(super) const fn name(action: Action) -> &'static str {
 /// Lets polkit ask the person for a password.
 const ALLOW_INTERACTION: u32 = 1;
 
-/// What polkit says; none if there is no polkit to ask, or it does not know the action.
+/// What the bus answers where there is no polkit.
+const NOBODY: [&str; 2] = [
+    "org.freedesktop.DBus.Error.ServiceUnknown",
+    "org.freedesktop.DBus.Error.NameHasNoOwner",
+];
+
+/// What polkit says; none if there is no polkit to ask. One that does not answer permits nothing.
 pub(super) async fn permits(
     connection: &Connection,
     header: &Header<'_>,
@@ -48,9 +54,14 @@ pub(super) async fn permits(
                 "",
             ),
         )
-        .await
-        .ok()?;
-    let (authorised, _, _): (bool, bool, HashMap<String, String>) =
-        answer.body().deserialize().ok()?;
-    Some(authorised)
+        .await;
+    let answer = match answer {
+        Ok(answer) => answer,
+        Err(zbus::Error::MethodError(name, ..)) if NOBODY.contains(&name.as_str()) => return None,
+        Err(_) => return Some(false),
+    };
+    let authorised = answer
+        .body()
+        .deserialize::<(bool, bool, HashMap<String, String>)>();
+    Some(authorised.is_ok_and(|(authorised, _, _)| authorised))
 }

@@ -8,6 +8,7 @@ use onbeat_model::{Actuator, Instant, Refusal, Reservation, Sensor, Span, TaskId
 use super::{Keeper, Loop, answer};
 use crate::book::{Grant, Holder};
 use crate::fault::Fault;
+use crate::person::Person;
 use crate::request::{Caller, Reply};
 use crate::target::Target;
 
@@ -80,6 +81,21 @@ impl Keeper {
         the: &mut Loop<'_, S, A>,
     ) -> Result<(), Refusal> {
         let task = target.task;
+        let is_freed = |person: &Arc<Person>| person.is_exempt;
+        if !caller.person.is_exempt
+            && self
+                .book
+                .borrow()
+                .ledger
+                .person(task.id)
+                .is_some_and(is_freed)
+        {
+            return Err(Refusal::OverQuota {
+                left: onbeat_model::Bandwidth::ZERO,
+                advice: "a rule of onbeat.toml, or root, decides about it: ask an administrator"
+                    .to_owned(),
+            });
+        }
         let new = !self.book.borrow().grants.contains_key(&task.id);
         if new {
             let mut book = self.book.borrow_mut();
