@@ -109,6 +109,11 @@ pub enum Objection {
         /// The quota.
         shortest: Span,
     },
+    /// The kernel holds yet what somebody else reserved for the task.
+    #[error(
+        "what somebody else reserved for the task is not given back yet: ask again when its period is over"
+    )]
+    Unsettled,
     /// Nobody answers for the task.
     #[error("the task belongs to nobody who asked for it")]
     Unknown,
@@ -124,7 +129,7 @@ struct Used {
 struct Charge {
     person: Arc<Person>,
     bandwidth: Bandwidth,
-    /// For how many reasons the task is in the ledger.
+    /// For how many reasons the task is in the ledger. None: the kernel holds its bandwidth yet.
     reasons: u32,
 }
 
@@ -162,9 +167,12 @@ impl Ledger {
     /// Enters `task` of `person` for one more reason. The first one counts it.
     ///
     /// # Errors
-    /// If it is one task too many.
+    /// If it is one task too many, or what it has is charged to somebody else who has left it.
     pub fn enter(&mut self, task: TaskId, person: &Arc<Person>) -> Result<(), Objection> {
         if let Some(charge) = self.tasks.get_mut(&task) {
+            if charge.reasons == 0 && charge.person != *person {
+                return Err(Objection::Unsettled);
+            }
             charge.reasons += 1;
             return Ok(());
         }
@@ -186,25 +194,33 @@ impl Ledger {
         Ok(())
     }
 
-    /// One reason less for `task` to be here; the last one takes it out.
+    /// One reason less for `task` to be here; the last one takes it out, as soon as it has no bandwidth. A
+    /// reservation that was used up cannot be given back at once, and counts until it is.
     pub fn leave(&mut self, task: TaskId) {
         let Some(charge) = self.tasks.get_mut(&task) else {
             return;
         };
         charge.reasons = charge.reasons.saturating_sub(1);
-        if charge.reasons == 0 {
-            self.remove(task);
+        self.drop_if_over(task);
+    }
+
+    fn drop_if_over(&mut self, task: TaskId) {
+        let over = |charge: &Charge| charge.reasons == 0 && charge.bandwidth == Bandwidth::ZERO;
+        if self.tasks.get(&task).is_some_and(over)
+            && let Some(charge) = self.tasks.remove(&task)
+        {
+            self.count(&charge.person, |used| {
+                used.tasks = used.tasks.saturating_sub(1)
+            });
         }
     }
 
     /// Takes `task`, which is gone, out for good.
     pub fn remove(&mut self, task: TaskId) {
-        self.charge(task, Bandwidth::ZERO);
-        if let Some(charge) = self.tasks.remove(&task) {
-            self.count(&charge.person, |used| {
-                used.tasks = used.tasks.saturating_sub(1)
-            });
+        if let Some(charge) = self.tasks.get_mut(&task) {
+            charge.reasons = 0;
         }
+        self.charge(task, Bandwidth::ZERO);
     }
 
     /// Whether `reservation` for `task`, instead of what it has, is within every quota.
@@ -257,6 +273,13 @@ impl Ledger {
         self.count(&person, |used| {
             used.bandwidth = used.bandwidth - before + bandwidth;
         });
+        self.drop_if_over(task);
+    }
+
+    /// The tasks that are here only for what the kernel holds for them yet.
+    pub fn unsettled(&self) -> impl Iterator<Item = TaskId> + '_ {
+        let unsettled = self.tasks.iter().filter(|(_, charge)| charge.reasons == 0);
+        unsettled.map(|(task, _)| *task)
     }
 
     /// Whose `task` is, if it is in the ledger.

@@ -221,7 +221,11 @@ impl Keeper {
             .filter(|(id, root)| root.threads.is_empty() && gone(id))
             .map(|(id, _)| *id)
             .collect();
+        let unsettled: Vec<_> = book.ledger.unsettled().filter(gone).collect();
         drop(book);
+        for task in unsettled {
+            self.book.borrow_mut().ledger.remove(task);
+        }
         for task in grants {
             self.take_back(task, the);
         }

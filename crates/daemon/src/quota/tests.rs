@@ -102,6 +102,26 @@ fn a_task_counts_once_however_many_reasons_it_is_here_for() {
 }
 
 #[test]
+fn what_the_kernel_still_holds_is_charged_after_its_owner_let_go() {
+    let mut ledger = Ledger::new(Quotas {
+        default: quota(500, 2),
+        ..Quotas::default()
+    });
+    let (alice, bob) = (person(1000, &[]), person(1001, &[]));
+    ledger.enter(task(1), &alice).unwrap();
+    ledger.charge(task(1), of(400).bandwidth());
+    ledger.leave(task(1));
+    assert_eq!(ledger.charged_to(1000), (of(400).bandwidth(), 1));
+    ledger.enter(task(2), &alice).unwrap();
+    assert!(ledger.admits(task(2), of(101)).is_err());
+    assert_eq!(ledger.enter(task(1), &bob), Err(Objection::Unsettled));
+    ledger.charge(task(1), Bandwidth::ZERO);
+    assert_eq!(ledger.charged_to(1000), (Bandwidth::ZERO, 1));
+    ledger.admits(task(2), of(500)).unwrap();
+    ledger.enter(task(1), &bob).unwrap();
+}
+
+#[test]
 fn a_task_that_nobody_answers_for_gets_nothing() {
     let ledger = Ledger::default();
     assert_eq!(ledger.admits(task(1), of(1)), Err(Objection::Unknown));
@@ -177,16 +197,14 @@ proptest! {
                 Step::Enter(tid, who) => {
                     if ledger.enter(task(tid), &people[who]).is_ok() {
                         let entry = twin.entry(tid).or_insert((who, 0, Bandwidth::ZERO));
+                        prop_assert!(entry.1 > 0 || people[entry.0] == people[who] || entry.2 == Bandwidth::ZERO);
                         entry.1 += 1;
                     }
                 }
                 Step::Leave(tid) => {
                     ledger.leave(task(tid));
                     if let Some(entry) = twin.get_mut(&tid) {
-                        entry.1 -= 1;
-                        if entry.1 == 0 {
-                            twin.remove(&tid);
-                        }
+                        entry.1 = entry.1.saturating_sub(1);
                     }
                 }
                 Step::Remove(tid) => {
@@ -206,6 +224,7 @@ proptest! {
                     }
                 }
             }
+            twin.retain(|_, entry| entry.1 > 0 || entry.2 != Bandwidth::ZERO);
             for uid in [1000, 1001, 1002] {
                 let his = twin.values().filter(|entry| people[entry.0].uid == uid);
                 let sum: Bandwidth = his.clone().map(|entry| entry.2).sum();
