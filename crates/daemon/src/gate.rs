@@ -30,6 +30,7 @@ impl<S: Sensor> Gate<S> {
     /// Lets go of the threads among `events` that are not to be tracked, and of what they did.
     fn filter(&mut self, events: &mut Vec<Event>, from: usize) -> Result<(), S::Error> {
         let mut refused = BTreeSet::new();
+        let mut lost = None;
         let mut book = self.book.borrow_mut();
         for event in events.iter().skip(from) {
             match event {
@@ -42,7 +43,17 @@ impl<S: Sensor> Gate<S> {
                     book.changed_hands.insert(task.pid);
                 }
                 Event::Exited { task, .. } => book.ended(*task),
+                Event::Lost { at, .. } => lost = Some(*at),
                 _ => {}
+            }
+        }
+        if let Some(at) = lost {
+            // That somebody ended may be among what was lost.
+            let threads = book.roots.values().flat_map(|root| &root.threads);
+            let gone = threads.filter(|task| !onbeat_act::task::is_alive(**task));
+            for task in gone.copied().collect::<BTreeSet<TaskId>>() {
+                book.ended(task);
+                events.push(Event::Exited { at, task });
             }
         }
         drop(book);
@@ -139,3 +150,6 @@ impl<S: Sensor> Sensor for Gate<S> {
         self.inner.idle()
     }
 }
+
+#[cfg(test)]
+mod tests;
