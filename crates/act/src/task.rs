@@ -38,12 +38,17 @@ impl Stat {
         })
     }
 
-    /// Reads the state of the task `tid`; none if it does not exist.
+    /// Reads the state of the task `tid`; none if it cannot be read.
     #[must_use]
     pub fn read(tid: u32) -> Option<Self> {
+        Self::try_read(tid).ok()
+    }
+
+    fn try_read(tid: u32) -> io::Result<Self> {
         // Not /proc/TID/stat, which adds up the times of all threads of the process.
-        let line = fs::read(format!("/proc/{tid}/task/{tid}/stat")).ok()?;
-        Self::parse(&String::from_utf8_lossy(&line))
+        let line = fs::read(format!("/proc/{tid}/task/{tid}/stat"))?;
+        let stat = Self::parse(&String::from_utf8_lossy(&line));
+        stat.ok_or_else(|| io::Error::from(io::ErrorKind::InvalidData))
     }
 
     const fn is_dead(&self) -> bool {
@@ -54,21 +59,31 @@ impl Stat {
 /// The identity of the living task `tid`.
 ///
 /// # Errors
-/// `ESRCH` if there is no such task, or only what a dead one leaves for its parent to read.
+/// `ESRCH` if there is no such task, or only what a dead one leaves for its parent to read; another one if that
+/// cannot be told, as `EMFILE`.
 pub fn identify(tid: u32) -> io::Result<TaskId> {
-    match Stat::read(tid) {
-        Some(stat) if !stat.is_dead() => Ok(TaskId {
+    match Stat::try_read(tid) {
+        Ok(stat) if !stat.is_dead() => Ok(TaskId {
             tid,
             started_ticks: stat.started_ticks,
         }),
+        Err(error) if !tells_of_no_task(&error) => Err(error),
         _ => Err(io::Error::from_raw_os_error(libc::ESRCH)),
     }
 }
 
-/// Whether the task lives. False also for a number that has gone to another task since.
+/// Whether the task lives, or that cannot be told: what is held for it is not forgotten for want of a
+/// descriptor. False also for a number that has gone to another task since.
 #[must_use]
 pub fn is_alive(task: TaskId) -> bool {
-    identify(task.tid).is_ok_and(|now| now == task)
+    match identify(task.tid) {
+        Ok(now) => now == task,
+        Err(error) => !tells_of_no_task(&error),
+    }
+}
+
+fn tells_of_no_task(error: &io::Error) -> bool {
+    matches!(error.raw_os_error(), Some(libc::ENOENT | libc::ESRCH))
 }
 
 /// Whether the task waits for something other than a CPU.
@@ -127,6 +142,23 @@ mod tests {
     fn a_line_cut_short_is_no_stat() {
         assert_eq!(Stat::parse("42 (a) S 1 42 42 0"), None);
         assert_eq!(Stat::parse(""), None);
+    }
+
+    #[test]
+    fn only_the_kernels_word_that_there_is_no_task_ends_it() {
+        for (errno, ends) in [
+            (libc::ENOENT, true),
+            (libc::ESRCH, true),
+            (libc::EMFILE, false),
+            (libc::ENFILE, false),
+            (libc::EACCES, false),
+            (libc::ENOMEM, false),
+        ] {
+            let error = io::Error::from_raw_os_error(errno);
+            assert_eq!(tells_of_no_task(&error), ends, "{error}");
+        }
+        let none = identify(u32::MAX).unwrap_err();
+        assert_eq!(none.raw_os_error(), Some(libc::ESRCH));
     }
 
     #[test]
