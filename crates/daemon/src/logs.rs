@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::OnceLock;
 
-use onbeat_control::{BoostEntry, Entry, What};
+use onbeat_control::{Entry, What};
 use onbeat_model::Reservation;
 use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::layer::SubscriberExt;
@@ -57,18 +57,6 @@ pub(crate) fn entry(entry: &Entry, others: &BTreeSet<&'static str>) {
             "{} ({}): {what} {new}: {}", task.comm, task.id.tid, entry.why
         ),
     }
-}
-
-/// What was done about the boost of a thread without a reservation, and why.
-pub(crate) fn boost(entry: &BoostEntry) {
-    let (task, what) = (entry.task, entry.what);
-    let new = entry
-        .new_boost
-        .map_or_else(|| "nothing".to_owned(), |boost| boost.to_string());
-    tracing::info!(
-        tid = task.id.tid, pid = task.pid, comm = %task.comm, ?what, why = %entry.why, new,
-        "{} ({}): boost: {new}: {}", task.comm, task.id.tid, entry.why
-    );
 }
 
 /// What was done, as it is written in the log and told on the bus.

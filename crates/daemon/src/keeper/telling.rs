@@ -45,9 +45,6 @@ impl Teller {
 
     /// Everything that the loop did since this was last called.
     pub(super) fn tell<A: Actuator>(&mut self, controller: &mut Controller<A>, book: &Shared) {
-        for entry in controller.boost_journal() {
-            crate::logs::boost(&entry);
-        }
         for entry in controller.journal() {
             match entry.what {
                 What::Reserved | What::Changed | What::Released => self.made += 1,
