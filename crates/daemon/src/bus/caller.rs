@@ -18,8 +18,10 @@ use crate::target::Target;
 /// What is to be permitted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Action {
-    /// To have one's own tasks tracked, reserved for and prioritised, within quotas.
+    /// To have one's own tasks tracked and reserved for, within quotas.
     ManageOwnTasks,
+    /// To have one's own tasks given a priority, which no quota bounds but their number.
+    PrioritiseOwnTasks,
     /// The same of other users' tasks.
     ManageOtherTasks,
     /// To have the configuration read anew.
@@ -127,7 +129,7 @@ impl Callers {
         }
         let permitted = match polkit::permits(connection, header, action).await {
             Some(permitted) => permitted,
-            None => action == Action::ManageOwnTasks,
+            None => matches!(action, Action::ManageOwnTasks | Action::PrioritiseOwnTasks),
         };
         if permitted {
             Ok(())

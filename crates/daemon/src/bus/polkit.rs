@@ -12,6 +12,7 @@ use super::caller::Action;
 pub(super) const fn name(action: Action) -> &'static str {
     match action {
         Action::ManageOwnTasks => "org.onbeat.manage-own-tasks",
+        Action::PrioritiseOwnTasks => "org.onbeat.prioritise-own-tasks",
         Action::ManageOtherTasks => "org.onbeat.manage-other-tasks",
         Action::Reload => "org.onbeat.reload",
     }
@@ -64,4 +65,29 @@ pub(super) async fn permits(
         .body()
         .deserialize::<(bool, bool, HashMap<String, String>)>();
     Some(authorised.is_ok_and(|(authorised, _, _)| authorised))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const POLICY: &str = include_str!("../../../../packaging/polkit/org.onbeat.policy");
+
+    /// What the policy says about the action.
+    fn described(action: Action) -> &'static str {
+        let head = format!("<action id=\"{}\">", name(action));
+        let (_, rest) = POLICY.split_once(&head).unwrap();
+        rest.split_once("</action>").unwrap().0
+    }
+
+    #[test]
+    fn only_who_sits_at_the_machine_gets_priorities_and_only_administrators_others_tasks() {
+        assert!(described(Action::ManageOwnTasks).contains("<allow_any>yes<"));
+        let priorities = described(Action::PrioritiseOwnTasks);
+        assert!(priorities.contains("<allow_active>yes<"));
+        assert_eq!(priorities.matches(">yes<").count(), 1);
+        for action in [Action::ManageOtherTasks, Action::Reload] {
+            assert_eq!(described(action).matches(">auth_admin").count(), 3);
+        }
+    }
 }

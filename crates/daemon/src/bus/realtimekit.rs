@@ -9,6 +9,7 @@ use zbus::message::Header;
 use zbus::{Connection, fdo, interface};
 
 use super::Callers;
+use super::caller::Action;
 use crate::fault::Fault;
 use crate::request::{Door, Request};
 
@@ -61,6 +62,10 @@ impl RealtimeKit {
         let none = |_| error(Fault::NoSuchTask(format!("there is no task {thread}")));
         let tid = u32::try_from(thread).map_err(none)?;
         let process = process.map(u32::try_from).transpose().map_err(none)?;
+        self.callers
+            .permit(&caller, Action::PrioritiseOwnTasks, header, connection)
+            .await
+            .map_err(error)?;
         let target = self
             .callers
             .target(&caller, (tid, process), header, connection)
