@@ -308,23 +308,40 @@ impl Thread {
         }
     }
 
-    /// It has not run for so long that it rests: a film is paused. What it needed is remembered.
+    /// It has not run for so long that it rests: a film is paused. What it needed is remembered. Or it has not
+    /// blocked for so long that it has no rhythm any more.
     pub(crate) fn rest(&mut self, now: Instant) -> Option<Why> {
+        let period = self.kept.as_ref()?.rhythm().period;
         let since = now.since(self.last_heard);
-        if since < patience(self.kept.as_ref()?.rhythm().period) {
+        if since >= patience(period) {
+            self.last_rhythm = self.rhythm();
+            self.rested = self.kept.take();
+            self.analyser.clear();
+            self.attempts = Attempts::new();
+            return Some(Why::Idle { since });
+        }
+        if now < self.computes_at()? {
             return None;
         }
-        self.last_rhythm = self.rhythm();
-        self.rested = self.kept.take();
+        self.forget_rhythm();
         self.analyser.clear();
-        self.attempts = Attempts::new();
-        Some(Why::Idle { since })
+        self.blocked.map(|blocked| Why::NoLongerBlocks {
+            since: now.since(blocked),
+        })
     }
 
     /// When to look whether it rests, if it is not heard of again.
     pub(crate) fn rests_at(&self) -> Option<Instant> {
         let period = self.kept.as_ref()?.rhythm().period;
-        Some(self.last_heard + patience(period))
+        let at = self.last_heard + patience(period);
+        Some(self.computes_at().map_or(at, |computes| at.min(computes)))
+    }
+
+    /// When it will have lost its rhythm by computing without a pause, unless it says itself where its jobs are.
+    fn computes_at(&self) -> Option<Instant> {
+        let kept = self.kept.as_ref().filter(|kept| !kept.is_told())?;
+        let longest = patience(kept.rhythm().period) * LONGEST_JOB;
+        Some(self.blocked? + longest)
     }
 
     /// It was heard of well within the time after which it would be thought to rest.
@@ -347,6 +364,9 @@ impl Thread {
         }
     }
 }
+
+/// After so many times that long without blocking, a thread computes all the time.
+const LONGEST_JOB: u64 = 2;
 
 /// For how long a thread may be out of its rhythm, or not heard of, before it is given back.
 fn patience(period: Span) -> Span {

@@ -89,6 +89,11 @@ pub enum Why {
     GivenBackByKernel,
     /// It lost its rhythm.
     RhythmLost,
+    /// It computes without a pause, as nothing periodic does.
+    NoLongerBlocks {
+        /// For how long.
+        since: Span,
+    },
     /// It has not run for long.
     Idle {
         /// For how long.
@@ -155,6 +160,7 @@ impl fmt::Display for Why {
                 f.write_str("the kernel had left its reservation without effect")
             }
             Self::RhythmLost => f.write_str("it lost its rhythm"),
+            Self::NoLongerBlocks { since } => write!(f, "it has not blocked for {since}"),
             Self::Idle { since } => write!(f, "it has not run for {since}"),
             Self::AskedFor => f.write_str("it was asked for"),
             Self::TakenBack => f.write_str("who asked for it no longer holds it"),

@@ -35,7 +35,9 @@ impl Word {
 impl Thread {
     /// Takes in what the thread says.
     pub(crate) fn marked(&mut self, mark: &Mark, settings: &Settings) -> Marked {
-        self.last_heard = self.last_heard.max(mark.at);
+        if mark.said != Said::MissedDeadline {
+            self.last_heard = self.last_heard.max(mark.at);
+        }
         self.figures.marks += 1;
         match mark.said {
             Said::MissedDeadline => self.missed_deadline(mark),
@@ -95,6 +97,9 @@ impl Thread {
         let Some(kept) = self.kept.as_mut() else {
             return Marked::Nothing;
         };
+        if !self.notification.is_credible() {
+            return Marked::Nothing;
+        }
         let deadline = kept.missed(mark.at, mark.woke);
         let period = kept.rhythm().period;
         if self.notification.missed(mark.at, deadline, period) {

@@ -147,6 +147,11 @@ impl Thread {
     }
 
     pub(super) fn lose(&mut self, why: Why) -> Outcome {
+        self.forget_rhythm();
+        Outcome::Released(why)
+    }
+
+    pub(super) fn forget_rhythm(&mut self) {
         self.last_rhythm = self.rhythm();
         self.kept = None;
         let suspicion = if self.trust.passed == 0 {
@@ -159,7 +164,6 @@ impl Thread {
             ..Trust::default()
         };
         self.attempts = Attempts::new();
-        Outcome::Released(why)
     }
 }
 

@@ -4,7 +4,7 @@
 use crate::kernel::{Asked, Kernel};
 use crate::world::{BUSY, Noise, Script, at_ms, ms, play};
 use onbeat_control::{Settings, State, What, Why};
-use onbeat_model::{Event, Instant, Span, TaskId};
+use onbeat_model::{Event, Instant, Said, Span, TaskId};
 
 fn film() -> Script {
     let mut script = Script::default();
@@ -131,6 +131,43 @@ fn a_thread_that_loses_its_rhythm_is_given_back() {
     assert_eq!(released.why, Why::RhythmLost);
     assert!(released.at < at_ms(10_000), "{released:?}");
     assert!(ran.report.threads[0].held < ms(10_000));
+}
+
+/// When a film's thread, which turns to computing at second 4, was given back, and why.
+fn turned_to_computing(script: impl FnOnce(&mut Script)) -> (Instant, Why) {
+    let mut whole = Script::default();
+    whole.periodic(7, ms(40), (at_ms(0), at_ms(4000)), |_| ms(16));
+    script(&mut whole);
+    let ran = of_film(whole);
+    let of = ran.of(7);
+    let released = of.iter().find(|e| e.what == What::Released).unwrap();
+    (released.at, released.why.clone())
+}
+
+#[test]
+fn a_thread_that_no_longer_blocks_is_given_back_though_its_budget_runs_out_each_period() {
+    let (at, why) = turned_to_computing(|script| {
+        for period in 1..500 {
+            script.exhausted(7, at_ms(4000 + 40 * period));
+        }
+    });
+    assert!(matches!(why, Why::NoLongerBlocks { .. }), "{why:?}");
+    assert!(at > at_ms(6500) && at < at_ms(9000), "{at:?}");
+}
+
+#[test]
+fn a_thread_that_computes_all_the_time_keeps_nothing_by_saying_that_it_is_late() {
+    let computes = |script: &mut Script, cries: bool| {
+        let woke = at_ms(4000);
+        for cry in (1..12_000).map(ms).filter(|_| cries) {
+            script.says(7, Said::MissedDeadline, woke + cry, (woke, cry));
+        }
+        script.burst(7, woke, ms(12_000));
+    };
+    let (silent, _) = turned_to_computing(|script| computes(script, false));
+    let (crying, _) = turned_to_computing(|script| computes(script, true));
+    assert!(silent < at_ms(9000), "{silent:?}");
+    assert!(crying <= silent + ms(1000), "{crying:?}, {silent:?}");
 }
 
 #[test]

@@ -36,6 +36,8 @@ const WEIGHT: f64 = 0.125;
 const WINDOW: f64 = 0.25;
 /// And how many periods after it.
 const LATEST: u64 = 8;
+/// A thread that sleeps for less of its time computes without an end: what it says of deadlines is not heard.
+const SLEEPLESS: f64 = 0.02;
 /// A raise below this share of the budget is over.
 const NOTHING: f64 = 0.01;
 
@@ -75,6 +77,13 @@ impl Notification {
         if !whole.is_zero() {
             self.block_ratio += WEIGHT * (slept.ratio(whole) - self.block_ratio);
         }
+    }
+
+    /// What it says of its deadlines may be true: it sleeps now and then. So who has turned to computing all the
+    /// time cannot keep, by notifications alone, what it had as a periodic thread (Fig. 7 (b)).
+    #[must_use]
+    pub fn is_credible(&self) -> bool {
+        self.block_ratio >= SLEEPLESS
     }
 
     /// The thread says at `at` that it missed a deadline, and `deadline` is the one that its present job
