@@ -81,9 +81,12 @@ impl<A: Actuator> Controller<A> {
         let limits = asked::limits(&settings, &capacity);
         let cap_of_one = Bandwidth::from_cpus(settings.total);
         let partitions = actuator.partitions().into_iter();
-        let partitions = partitions.map(|admissible| admissible.min(cap_of_one));
+        let rooms: Vec<Bandwidth> = partitions.map(|room| room.min(cap_of_one)).collect();
         Self {
-            settings,
+            settings: match rooms.iter().copied().max() {
+                Some(widest) => settings.capped(widest),
+                None => settings,
+            },
             actuator,
             capacity,
             limits,
@@ -95,7 +98,7 @@ impl<A: Actuator> Controller<A> {
             arbitrate_all: false,
             in_force: Bandwidth::ZERO,
             squeeze: Squeeze::default(),
-            packing: Packing::new(partitions.collect()),
+            packing: Packing::new(rooms),
             power: power.map(|(settings, speeds)| Power::new(settings, speeds, capacity.cpus)),
             journal: Vec::new(),
             boosts: Boosts::default(),

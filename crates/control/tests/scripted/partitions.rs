@@ -22,6 +22,21 @@ fn program(script: &mut Script, tid: u32, share: u64, from_ms: u64) {
 }
 
 #[test]
+fn who_wants_more_than_a_whole_cpu_has_gets_what_one_has() {
+    let mut script = Script::default();
+    program(&mut script, 11, 98, 0);
+    let mut kernel = Kernel::with_cpus(2);
+    kernel.placed = Some(BTreeMap::new());
+    let ran = play(script, kernel, Settings::default());
+    let entries = ran.of(11);
+    assert!(entries.iter().all(|entry| entry.what != What::Refused));
+    let most = Settings::default().total;
+    let reserved = ran.reserves(11);
+    let last = reserved.last().unwrap().1.bandwidth().as_cpus();
+    assert!(last > most - 0.01 && last <= most, "{last} of {most}");
+}
+
+#[test]
 fn programs_are_packed_onto_the_cpus_and_who_fits_on_none_is_told_so() {
     let mut script = Script::default();
     for (tid, share) in [(11, 50), (12, 50), (13, 50)] {
