@@ -5,7 +5,7 @@ use std::sync::Arc;
 use onbeat_model::{Instant, Ladder, Span, Speed, TaskId};
 use onbeat_sim::machine::Account;
 use onbeat_sim::observe::Completion;
-use onbeat_sim::optimum::{self, Hull};
+use onbeat_sim::optimum::{self, Hull, Piece};
 use onbeat_sim::policy::Policy;
 use onbeat_sim::policy::grace::{Class, Grace, Settings};
 use onbeat_sim::scenario::Power;
@@ -73,8 +73,11 @@ pub(super) struct Outcome {
     pub(super) energy: f64,
     /// Eq. 13 as the paper's tables have it: idle time takes what its speed does.
     pub(super) energy_with_idle: f64,
-    /// What no schedule that ends no job later than this one did is below.
+    /// The least energy of whoever ends no job later than this run did, or its deadline was.
     pub(super) least_as_late: Option<f64>,
+    /// How that one runs.
+    #[serde(skip)]
+    pub(super) clairvoyant: Vec<Piece>,
 }
 
 impl Outcome {
@@ -216,37 +219,17 @@ impl<'a> Case<'a> {
         }
         outcome.changes_per_job /= jobs.len().max(1) as f64;
         let late: Vec<optimum::Job> = jobs.iter().map(optimum::Job::as_late).collect();
-        outcome.least_as_late = self.least(&late, &Power::default());
+        outcome.clairvoyant = optimum::schedule(&late);
+        outcome.least_as_late = self.mean_power(&outcome.clairvoyant, &Power::default());
         outcome
     }
 
-    /// What a clairvoyant who misses nothing needs in the same time; none if even the highest speed is not enough.
-    pub(super) fn optimum(&self, power: &Power) -> Option<f64> {
-        let (from, to) = self.window();
-        let mut jobs = Vec::new();
-        for codec in self.codecs {
-            let mut workload = Self::workload(codec);
-            while let Some(job) = workload
-                .next(Instant::ZERO)
-                .filter(|job| job.deadline <= to)
-            {
-                if job.release >= from {
-                    jobs.push(optimum::Job {
-                        release: job.release,
-                        deadline: job.deadline,
-                        work: job.demand,
-                    });
-                }
-            }
-        }
-        self.least(&jobs, power)
-    }
-
-    fn least(&self, jobs: &[optimum::Job], power: &Power) -> Option<f64> {
+    /// Of a schedule on this processor; none if even the highest speed is not enough.
+    pub(super) fn mean_power(&self, schedule: &[Piece], power: &Power) -> Option<f64> {
         let (from, to) = self.window();
         let duration = to.since(from);
         let hull = Hull::of(&self.speeds, self.continuous, power);
-        let energy = hull.energy(&optimum::schedule(jobs), duration)?;
+        let energy = hull.energy(schedule, duration)?;
         Some(energy / duration.as_secs_f64())
     }
 }
@@ -265,6 +248,7 @@ fn counted(codecs: &[&Codec], jobs: &[Completion], late: &[u64], duration: Span)
         energy: 0.0,
         energy_with_idle: 0.0,
         least_as_late: None,
+        clairvoyant: Vec::new(),
     };
     for (task, codec) in codecs.iter().enumerate() {
         let of = jobs.iter().filter(|job| job.task == task);

@@ -109,15 +109,20 @@ pub(super) fn fixed_power(codecs: &[&Codec], update_every: Option<usize>) -> Vec
             })
         })
         .collect();
-    let least = FIXED.par_iter().filter_map(|&fixed| {
-        let power = case.optimum(&with_fixed(fixed))?;
+    // No job is later than where the highest speed is.
+    let race = outcomes
+        .iter()
+        .find(|(scheme, _)| *scheme == Scheme::Race.name());
+    let schedule = race.map_or(&[][..], |(_, outcome)| &outcome.clairvoyant);
+    let least = FIXED.iter().filter_map(|&fixed| {
+        let power = case.mean_power(schedule, &with_fixed(fixed))?;
         Some(Static {
             scheme: "clairvoyant",
             fixed,
             power,
         })
     });
-    all.extend(least.collect::<Vec<_>>());
+    all.extend(least);
     all
 }
 
