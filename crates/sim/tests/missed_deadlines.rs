@@ -96,14 +96,14 @@ fn under_linux24_a_decoder_that_needs_its_half_misses_almost_nothing_once_it_not
 
 #[test]
 fn under_linux24_one_that_needs_more_than_its_half_gets_it_once_it_notifies() {
-    // The paper: 41.2% and 1.5%.
+    // The paper: 41.2% and 1.5%. Here a quarter, as misses come in rows: experiments/mdn-deadlines.
     let (without, with) = missed(Linux24::default, 600);
-    assert!((150..550).contains(&without), "{without} {with}");
-    assert!(with <= 40, "60: {without} {with}");
+    assert!((180..350).contains(&without), "{without} {with}");
+    assert!(with <= 40, "{without} {with}");
 }
 
 #[test]
-fn under_berate_a_decoder_that_needs_a_bit_too_much_misses_half_as_much_once_it_notifies() {
+fn under_berate_a_decoder_that_needs_a_bit_too_much_misses_a_third_less_once_it_notifies() {
     // The paper: 10.9% and 5.5%.
     let (without, with) = missed(Berate::default, 600);
     assert!((80..200).contains(&without), "{without} {with}");
@@ -179,7 +179,7 @@ fn under_linux24_who_asks_for_much_more_than_its_share_gains_little_by_notifying
             .then(change(), decoder(800, 2).notifying(cries))
     };
     let (silent, lying) = gain(Linux24::default, cheater, 1, 1);
-    assert!(lying <= silent + 60, "7a {silent} {lying}");
+    assert!(lying <= silent + 60, "{silent} {lying}");
 }
 
 #[test]

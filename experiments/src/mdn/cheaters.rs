@@ -255,8 +255,8 @@ fn on_a_kernel(machine: &Machine, setting: Setting) -> anyhow::Result<()> {
 fn paper() -> serde_json::Value {
     json!({
         "source": "Banachowski, Wu and Brandt, Fig. 7",
-        "a": "the anti-cheat mechanism does not allow it to gain more resources",
-        "b": "its progress is quickly set to the same rate as that of the other CPU-bound tasks",
+        "a": "no gain",
+        "b": "soon as fast as the other CPU-bound programs",
     })
 }
 

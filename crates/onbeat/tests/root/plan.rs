@@ -108,19 +108,21 @@ fn rt_app_runs_the_stand_ins_under_their_reservations() {
     // As written, rt-app would first measure the machine's speed for several seconds.
     let text = fs::read_to_string(&tasks).unwrap();
     fs::write(&tasks, text.replace("\"CPU0\"", "100")).unwrap();
-    let mut rt_app = Mortal::spawn(
-        Command::new("rt-app")
-            .arg(&tasks)
-            .current_dir(folder.path())
-            .stdout(Stdio::null())
-            .stderr(Stdio::null()),
-    );
+    let start = || {
+        Mortal::spawn(
+            Command::new("rt-app")
+                .arg(&tasks)
+                .current_dir(folder.path())
+                .stdout(Stdio::null())
+                .stderr(Stdio::null()),
+        )
+    };
+    let mut rt_app = start();
     eventually("a thread of rt-app with a reservation", || {
-        assert!(
-            rt_app.0.try_wait().unwrap().is_none(),
-            "rt-app refuses {}",
-            fs::read_to_string(&tasks).unwrap()
-        );
+        // The kernel may still count what a neighbour has just given back, and refuse.
+        if rt_app.0.try_wait().unwrap().is_some() {
+            rt_app = start();
+        }
         let threads = fs::read_dir(format!("/proc/{}/task", rt_app.id())).ok()?;
         let mut tids = threads.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
         tids.any(|tid: u32| policy(tid) == DEADLINE).then_some(())
