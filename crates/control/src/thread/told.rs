@@ -35,9 +35,7 @@ impl Word {
 impl Thread {
     /// Takes in what the thread says.
     pub(crate) fn marked(&mut self, mark: &Mark, settings: &Settings) -> Marked {
-        if mark.said != Said::MissedDeadline {
-            self.last_heard = self.last_heard.max(mark.at);
-        }
+        self.last_heard = self.last_heard.max(mark.at);
         self.figures.marks += 1;
         match mark.said {
             Said::MissedDeadline => self.missed_deadline(mark),
