@@ -11,12 +11,8 @@
 
 /* The slot of who has no plan. */
 #define NO_PLAN GRACE_PLANS
-#define MAX_CPUS 256
 /* How long a thread runs at most before its CPU is looked at again. */
 #define SLICE_NS (4 * POLICY_NS_PER_MS)
-/* How urgent a CPU's work is: its key, or one of these. */
-#define URGENCY_REST (~0ULL - 1)
-#define URGENCY_IDLE (~0ULL)
 /* The highest speed, in the kernel's unit: SCX_CPUPERF_ONE. */
 #define FULL 1024ULL
 
@@ -72,14 +68,7 @@ struct post {
 	u64 speed;
 };
 
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, MAX_CPUS);
-	__type(key, u32);
-	__type(value, struct post);
-} posts SEC(".maps");
-
-static s32 cpu_count;
+#include "../common/urgency.bpf.h"
 
 static __always_inline struct member *member_of(struct task_struct *task)
 {
@@ -89,43 +78,6 @@ static __always_inline struct member *member_of(struct task_struct *task)
 static __always_inline struct planned *plan_at(u32 slot)
 {
 	return bpf_map_lookup_elem(&plans, &slot);
-}
-
-static __always_inline struct post *post_at(u32 cpu)
-{
-	return bpf_map_lookup_elem(&posts, &cpu);
-}
-
-/* Has work of this urgency done at once, where it may run: on an idle CPU, or on that with the least urgent work. */
-static void urge(u64 urgency, const struct cpumask *allowed)
-{
-	u64 least = urgency;
-	struct post *post;
-	s32 cpu, where;
-
-	where = scx_bpf_pick_idle_cpu(allowed, 0);
-	if (where >= 0) {
-		scx_bpf_kick_cpu(where, SCX_KICK_IDLE);
-		return;
-	}
-	bpf_for(cpu, 0, cpu_count)
-	{
-		post = post_at(cpu);
-		if (!post || post->urgency == URGENCY_IDLE || post->urgency <= least)
-			continue;
-		if (!is_in(cpu, allowed))
-			continue;
-		least = post->urgency;
-		where = cpu;
-	}
-	if (where < 0)
-		return;
-	post = post_at(where);
-	if (!post)
-		return;
-	post->urgency = urgency;
-	COUNT(preemptions);
-	scx_bpf_kick_cpu(where, SCX_KICK_PREEMPT);
 }
 
 /* The target with which the governor comes to the speed. */

@@ -247,21 +247,6 @@ void BPF_PROG(exit_task, struct task_struct *task, struct scx_exit_task_args *ar
 	bpf_map_delete_elem(&threads, &tid);
 }
 
-/* CPUs may come and go: they all share the queues. Without these two, the kernel would end the scheduler then. */
-SEC("struct_ops/cpu_online")
-void BPF_PROG(cpu_online, s32 cpu)
-{
-}
-
-SEC("struct_ops/cpu_offline")
-void BPF_PROG(cpu_offline, s32 cpu)
-{
-	struct post *post = post_at(cpu);
-
-	if (post)
-		post->urgency = URGENCY_IDLE;
-}
-
 SEC("struct_ops.s/init")
 s32 BPF_PROG(init)
 {

@@ -7,12 +7,8 @@
 
 #include "members.bpf.h"
 
-#define MAX_CPUS 256
 /* What a CPU is given that found no budget left, because another one was quicker. The group owes it. */
 #define LEAST_SLICE_NS (20 * 1000)
-/* How urgent a CPU's work is: the deadline of its group, or one of these. */
-#define URGENCY_REST (~0ULL - 1)
-#define URGENCY_IDLE (~0ULL)
 
 /* Set before the scheduler is loaded. */
 struct reserve_params params = RESERVE_PARAMS_DEFAULT;
@@ -29,54 +25,10 @@ struct post {
 	u64 urgency;
 };
 
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, MAX_CPUS);
-	__type(key, u32);
-	__type(value, struct post);
-} posts SEC(".maps");
+#include "../common/urgency.bpf.h"
 
 /* How much each of the rest has run, at least. */
 static u64 virtual_ns;
-static s32 cpu_count;
-
-static __always_inline struct post *post_at(u32 cpu)
-{
-	return bpf_map_lookup_elem(&posts, &cpu);
-}
-
-/* Has work of this urgency done at once: on an idle CPU, or on the one with the least urgent work. */
-static void urge(u64 urgency, const struct cpumask *allowed)
-{
-	u64 least = urgency;
-	struct post *post;
-	s32 cpu, where;
-
-	where = scx_bpf_pick_idle_cpu(allowed, 0);
-	if (where >= 0) {
-		scx_bpf_kick_cpu(where, SCX_KICK_IDLE);
-		return;
-	}
-	bpf_for(cpu, 0, cpu_count)
-	{
-		post = post_at(cpu);
-		if (!post || post->urgency == URGENCY_IDLE || post->urgency <= least)
-			continue;
-		if (!is_in(cpu, allowed))
-			continue;
-		least = post->urgency;
-		where = cpu;
-	}
-	if (where < 0)
-		return;
-	post = post_at(where);
-	if (!post)
-		return;
-	/* The next one in a hurry looks for another CPU. */
-	post->urgency = urgency;
-	COUNT(preemptions);
-	scx_bpf_kick_cpu(where, SCX_KICK_PREEMPT);
-}
 
 /* The task begins, or goes on, to run here. */
 static void start(s32 cpu, struct task_struct *task, struct member *member, u64 now)

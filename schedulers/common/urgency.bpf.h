@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What the CPUs of a scheduler with reservations do, and which one is taken for work in a hurry.
+ *
+ * Who includes this has a struct post, what it keeps of a CPU, with an urgency in it: the deadline, or key, of what
+ * the CPU runs, or one of these.
+ */
+#ifndef ONBEAT_URGENCY_BPF_H
+#define ONBEAT_URGENCY_BPF_H
+
+#include "scheduler.bpf.h"
+
+#define MAX_CPUS 256
+#define URGENCY_REST (~0ULL - 1)
+#define URGENCY_IDLE (~0ULL)
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, MAX_CPUS);
+	__type(key, u32);
+	__type(value, struct post);
+} posts SEC(".maps");
+
+static s32 cpu_count;
+
+static __always_inline struct post *post_at(u32 cpu)
+{
+	return bpf_map_lookup_elem(&posts, &cpu);
+}
+
+/* Has work of this urgency done at once: on an idle CPU, or on the one with the least urgent work. */
+static void urge(u64 urgency, const struct cpumask *allowed)
+{
+	u64 least = urgency;
+	struct post *post;
+	s32 cpu, where;
+
+	where = scx_bpf_pick_idle_cpu(allowed, 0);
+	if (where >= 0) {
+		scx_bpf_kick_cpu(where, SCX_KICK_IDLE);
+		return;
+	}
+	bpf_for(cpu, 0, cpu_count)
+	{
+		post = post_at(cpu);
+		if (!post || post->urgency == URGENCY_IDLE || post->urgency <= least)
+			continue;
+		if (!is_in(cpu, allowed))
+			continue;
+		least = post->urgency;
+		where = cpu;
+	}
+	if (where < 0)
+		return;
+	post = post_at(where);
+	if (!post)
+		return;
+	/* The next one in a hurry looks for another CPU. */
+	post->urgency = urgency;
+	COUNT(preemptions);
+	scx_bpf_kick_cpu(where, SCX_KICK_PREEMPT);
+}
+
+/* CPUs may come and go: they all share the queues. Without these two, the kernel would end the scheduler then. */
+SEC("struct_ops/cpu_online")
+void BPF_PROG(cpu_online, s32 cpu)
+{
+}
+
+SEC("struct_ops/cpu_offline")
+void BPF_PROG(cpu_offline, s32 cpu)
+{
+	struct post *post = post_at(cpu);
+
+	if (post)
+		post->urgency = URGENCY_IDLE;
+}
+
+#endif
