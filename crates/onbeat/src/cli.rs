@@ -12,12 +12,14 @@ mod prediction;
 mod scheduler;
 mod sim;
 mod state;
+mod tracing;
 mod values;
 
 pub(crate) use keep::KeepOptions;
 pub(crate) use scheduler::{PlanOption, SchedulerArgs, SchedulerCommand, StartArgs};
 pub(crate) use sim::{ComparisonOptions, Policy, SimArgs};
 pub(crate) use state::StateDirectory;
+pub(crate) use tracing::TracingOptions;
 pub(crate) use values::{Method, Through, Weight};
 
 /// Keeps programs with deadlines on the beat on a busy machine.
@@ -60,8 +62,8 @@ pub(crate) enum Command {
     Daemon(DaemonArgs),
     /// Record what a program's threads do, for `onbeat analyze`
     ///
-    /// Changes nothing. Ends when the program ends, or on Ctrl-C. Needs root (or CAP_BPF and
-    /// CAP_PERFMON).
+    /// Changes nothing. Ends when the program ends, or on Ctrl-C. Needs what the tracer needs: root (or CAP_BPF
+    /// and CAP_PERFMON) for `bpf`; see `onbeat doctor`.
     Record(RecordArgs),
     /// Find the periods in a recording
     ///
@@ -153,6 +155,9 @@ pub(crate) struct RecordArgs {
     /// Record the processes that the program starts, too
     #[arg(long)]
     pub(crate) children: bool,
+    /// How programs are heard.
+    #[command(flatten)]
+    pub(crate) tracing: TracingOptions,
     /// Record every wakeup, not only bursts
     ///
     /// A burst's own wakeup is always recorded. This adds the wakeups of threads that were awake

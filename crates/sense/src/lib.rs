@@ -1,4 +1,4 @@
-//! Hears what tracked tasks do: the BPF tracer, recordings, and their workload.
+//! Hears what tracked tasks do: the tracers, recordings, and their workload.
 
 pub mod bpf;
 pub mod energy;
@@ -7,4 +7,5 @@ pub mod idle;
 pub mod probes;
 pub mod record;
 pub mod replay;
+pub mod tracer;
 pub mod workload;

@@ -10,6 +10,7 @@ use onbeat_model::{Bandwidth, Span};
 
 use super::prediction::PredictionOptions;
 use super::state::StateDirectory;
+use super::tracing::TracingOptions;
 use super::values::{self, Method, PowerMode, Through, Weight};
 
 /// How threads are kept on the beat.
@@ -21,6 +22,10 @@ pub(crate) struct KeepOptions {
     /// How budgets are predicted.
     #[command(flatten)]
     pub(crate) prediction: PredictionOptions,
+
+    /// How programs are heard.
+    #[command(flatten)]
+    pub(crate) tracing: TracingOptions,
 
     /// The most that all reservations together may take, in per cent of all CPUs
     #[arg(long, value_name = "PERCENT", default_value = "85%", help_heading = "Limits",

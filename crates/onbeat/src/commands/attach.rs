@@ -12,7 +12,7 @@ use crate::signals::Signals;
 /// Tracks, keeps, gives back.
 pub(crate) fn run(args: &AttachArgs) -> anyhow::Result<ExitCode> {
     let signals = Signals::block().context("cannot listen for signals")?;
-    let mut keeper = Keeper::new(&args.keep)?;
+    let mut keeper = Keeper::new(&args.keep, true)?;
     for &pid in args.pids.iter().chain(&args.keep.also) {
         keeper.track(pid)?;
     }

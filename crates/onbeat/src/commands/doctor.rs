@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use onbeat_model::{Feature, Support};
-use onbeat_sense::energy;
+use onbeat_sense::{energy, tracer};
 use serde::Serialize;
 
 use crate::cli::DoctorArgs;
@@ -19,6 +19,13 @@ struct Examination<'a> {
     kernel: &'a str,
     ready: bool,
     features: &'a [Feature],
+    tracers: &'a [Feature],
+}
+
+impl Examination<'_> {
+    fn all(&self) -> impl Iterator<Item = &Feature> {
+        self.features.iter().chain(self.tracers)
+    }
 }
 
 /// Probes and prints.
@@ -27,15 +34,16 @@ pub(crate) fn run(args: &DoctorArgs) -> anyhow::Result<ExitCode> {
     features.extend(onbeat_act::kernel::probe());
     features.push(energy::probe(Path::new(energy::POWERCAP)));
     features.push(onbeat_schedulers::kernel::probe());
-    let ready = features
-        .iter()
-        .all(|feature| feature.standing != Support::None);
+    let tracers = tracer::probe();
+    let works = |feature: &Feature| feature.standing != Support::None;
+    let ready = features.iter().all(works) && tracers.iter().any(works);
     let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
     let examination = Examination {
         onbeat: env!("CARGO_PKG_VERSION"),
         kernel: release.trim(),
         ready,
         features: &features,
+        tracers: &tracers,
     };
     let mut output = io::stdout().lock();
     if args.json {
@@ -57,7 +65,7 @@ fn write_for_people(output: &mut impl Write, examination: &Examination<'_>) -> i
         ("here", Align::Left),
         ("found", Align::Left),
     ]);
-    for feature in examination.features {
+    for feature in examination.all() {
         let here = match feature.standing {
             Support::Full => "full",
             Support::Partial => "partial",
@@ -70,7 +78,7 @@ fn write_for_people(output: &mut impl Write, examination: &Examination<'_>) -> i
         ]);
     }
     writeln!(output, "{table}")?;
-    for feature in examination.features {
+    for feature in examination.all() {
         if !feature.advice.is_empty() {
             writeln!(output, "{}: {}", feature.name, feature.advice)?;
         }

@@ -17,10 +17,11 @@ use onbeat_control::{
     BoostWhat, Controller, DryRun, Entry, Next, Report, Settings, SpeedEntry, SpeedWhat, Treatment,
     What, drive,
 };
+use onbeat_decide::predictor::Kind;
 use onbeat_model::{Actuator, Bandwidth, Follow, Sensor, Task};
 use onbeat_schedulers::reserve::GroupActuator;
-use onbeat_sense::bpf::{self, BpfSensor};
 use onbeat_sense::energy::{self, Energy};
+use onbeat_sense::tracer::{self, Tracer, Wants};
 use serde::Serialize;
 
 use crate::cli::{KeepOptions, Through, Weight};
@@ -31,7 +32,7 @@ use crate::own_time::OwnTime;
 /// Everything that is ready before the first thread is tracked.
 pub(crate) struct Keeper<'a> {
     options: &'a KeepOptions,
-    sensor: BpfSensor,
+    sensor: Tracer,
     log: Option<BufWriter<File>>,
     perfetto: Option<BufWriter<File>>,
     /// If a report or a timeline is wanted.
@@ -60,11 +61,17 @@ struct Closing<'a> {
 }
 
 impl<'a> Keeper<'a> {
-    /// Loads the tracer and opens the log.
-    pub(crate) fn new(options: &'a KeepOptions) -> anyhow::Result<Self> {
+    /// Starts the tracer and opens the log. Whether it is going to track processes that run already is for the
+    /// caller to say.
+    pub(crate) fn new(options: &'a KeepOptions, running: bool) -> anyhow::Result<Self> {
         let log = options.log.as_deref().map(create).transpose()?;
         let perfetto = options.perfetto.as_deref().map(create).transpose()?;
-        let sensor = BpfSensor::new(bpf::Options::default()).context("cannot trace")?;
+        let wants = Wants {
+            bursts: options.predictor().0 != Kind::Rate,
+            wakeups: false,
+            running,
+        };
+        let sensor = tracer::start(options.tracing.choice(), wants).context("cannot trace")?;
         let wants_history = perfetto.is_some() || options.report.is_some();
         Ok(Self {
             options,

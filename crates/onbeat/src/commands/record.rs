@@ -5,8 +5,8 @@ use std::process::ExitCode;
 
 use anyhow::Context;
 use onbeat_model::{Event, Flow, Follow, Instant, Sensor, Span};
-use onbeat_sense::bpf::{BpfSensor, Options};
 use onbeat_sense::record::{Facts, Writer};
+use onbeat_sense::tracer::{self, Wants};
 
 use crate::child::{Child, Gated};
 use crate::cli::RecordArgs;
@@ -18,10 +18,12 @@ const PACE: Span = Span::from_ms(100);
 /// Tracks, records until the end, and says what was recorded.
 pub(crate) fn run(args: &RecordArgs) -> anyhow::Result<ExitCode> {
     let signals = Signals::block().context("cannot listen for signals")?;
-    let mut sensor = BpfSensor::new(Options {
-        raw_wakeups: args.wakeups,
-        ..Options::default()
-    })?;
+    let wants = Wants {
+        bursts: false,
+        wakeups: args.wakeups,
+        running: !args.pids.is_empty(),
+    };
+    let mut sensor = tracer::start(args.tracing.choice(), wants)?;
     let follow = if args.children {
         Follow::Children
     } else {

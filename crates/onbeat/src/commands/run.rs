@@ -13,8 +13,8 @@ use crate::signals::{Signal, Signals};
 /// Starts, tracks, keeps; gives the program's exit status.
 pub(crate) fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
     let signals = Signals::block().context("cannot listen for signals")?;
+    let mut keeper = Keeper::new(&args.keep, !args.keep.also.is_empty())?;
     let gated = Gated::fork(&args.command).context("cannot start a process")?;
-    let mut keeper = Keeper::new(&args.keep)?;
     keeper.track(gated.pid())?;
     if let Some(program) = gated.executable() {
         keeper.expect(gated.pid(), &program);

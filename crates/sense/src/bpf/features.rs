@@ -10,7 +10,7 @@ use onbeat_model::{Feature, Support};
 use super::{BpfSensor, Error, Hooks, Options, interrupts};
 use crate::workload::started_ticks;
 
-/// Tries each feature that the tracer needs, and last the tracer itself.
+/// Tries each feature that the tracer needs.
 #[must_use]
 pub fn probe() -> Vec<Feature> {
     vec![
@@ -20,7 +20,6 @@ pub fn probe() -> Vec<Feature> {
         wakers(),
         account(),
         probes(),
-        tracer(),
     ]
 }
 
@@ -119,14 +118,16 @@ fn probes() -> Feature {
 }
 
 /// Loads the tracer for a moment: the proof that no list of parts can be.
-fn tracer() -> Feature {
+#[must_use]
+pub fn probe_tracer() -> Feature {
+    const NAME: &str = "tracer bpf";
     let options = Options {
         buffer_bytes: 0,
         ..Options::default()
     };
     let loads = |is_on_btf| {
         feature(
-            "tracer",
+            NAME,
             is_on_btf,
             Support::Partial,
             [
@@ -143,7 +144,7 @@ fn tracer() -> Feature {
                 Error::NoPrivilege => "run it with sudo",
                 _ => "boot a kernel with BPF and BTF, 5.8 or newer",
             };
-            Feature::new("tracer", Support::None, &error.to_string(), advice)
+            Feature::new(NAME, Support::None, &error.to_string(), advice)
         }
     }
 }

@@ -24,7 +24,7 @@ use libbpf_rs::{Iter, Link, RingBuffer};
 use onbeat_model::{Event, Flow, Follow, Instant, Sensor, Span, TaskId};
 
 pub use error::Error;
-pub use features::probe;
+pub use features::{probe, probe_tracer};
 use listener::Listener;
 use load::Attached;
 use shared::{Request, Shared};

@@ -1,0 +1,38 @@
+//! The flags that say how programs are heard.
+
+use clap::{Args, ValueEnum};
+use onbeat_sense::tracer::Kind;
+
+/// How programs are heard.
+#[derive(Debug, Args)]
+pub(crate) struct TracingOptions {
+    /// How programs are heard
+    #[arg(
+        long,
+        value_enum,
+        value_name = "WHICH",
+        default_value_t,
+        help_heading = "Tracing"
+    )]
+    tracer: TracerName,
+}
+
+/// `--tracer`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+enum TracerName {
+    /// The first that works here and can do what is asked
+    #[default]
+    Auto,
+    /// BPF programs in the kernel: hears most, costs least, needs root
+    Bpf,
+}
+
+impl TracingOptions {
+    /// The tracer that was chosen, if one was.
+    pub(crate) const fn choice(&self) -> Option<Kind> {
+        match self.tracer {
+            TracerName::Auto => None,
+            TracerName::Bpf => Some(Kind::Bpf),
+        }
+    }
+}

@@ -1,0 +1,44 @@
+//! What can go wrong with any of the tracers, and what to do about it.
+
+use std::fmt;
+
+use super::Kind;
+use crate::bpf;
+
+/// Why tasks could not be heard.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The tracer that was chosen is not made for what is asked of it.
+    #[error("--tracer {kind} {what}: {remedy}")]
+    Lacks {
+        /// Which.
+        kind: Kind,
+        /// What it cannot do.
+        what: &'static str,
+        /// What to do.
+        remedy: &'static str,
+    },
+    /// Nobody chose, and none works here.
+    #[error("no tracer works here:{}", Reasons(.reasons))]
+    None {
+        /// Of each, why not.
+        reasons: Vec<(Kind, Error)>,
+    },
+    /// By BPF.
+    #[error(transparent)]
+    Bpf(#[from] bpf::Error),
+}
+
+/// One to a line, unless it is but one.
+struct Reasons<'a>(&'a [(Kind, Error)]);
+
+impl fmt::Display for Reasons<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            [(_, only)] => write!(f, " {only}"),
+            all => all
+                .iter()
+                .try_for_each(|(kind, error)| write!(f, "\n  {kind}: {error}")),
+        }
+    }
+}

@@ -1,0 +1,117 @@
+//! Which tracers there are, and what each can and cannot tell.
+
+use std::fmt;
+
+use onbeat_model::Feature;
+
+use super::Error;
+use crate::bpf;
+
+/// A way to hear what tasks do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// BPF programs on the scheduler's tracepoints.
+    Bpf,
+}
+
+/// What a tracer can do. What is not listed (threads that come and go, names, ends), each can.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Abilities {
+    /// Tells bursts, with their CPU time; otherwise moments of no length.
+    pub bursts: bool,
+    /// Tells when a task became ready, and not only when it first ran.
+    pub wakeups: bool,
+    /// Tells at once when a reservation's budget runs out.
+    pub exhausted: bool,
+    /// Hears what programs say of their own work.
+    pub marks: bool,
+    /// Can track a process that runs already.
+    pub running: bool,
+    /// Works for an ordinary user, for his own programs.
+    pub unprivileged: bool,
+}
+
+/// What is asked of a tracer. Nothing by default.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Wants {
+    /// CPU times of bursts, as every prediction from jobs needs.
+    pub bursts: bool,
+    /// Each single wakeup.
+    pub wakeups: bool,
+    /// Processes that run already.
+    pub running: bool,
+}
+
+impl Kind {
+    /// All, the best first: the order in which they are tried when nobody chooses.
+    pub const ALL: [Self; 1] = [Self::Bpf];
+
+    /// What it is called on the command line.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Bpf => "bpf",
+        }
+    }
+
+    /// What it can do, wherever it works.
+    #[must_use]
+    pub const fn abilities(self) -> Abilities {
+        match self {
+            Self::Bpf => Abilities {
+                bursts: true,
+                wakeups: true,
+                exhausted: true,
+                marks: true,
+                running: true,
+                unprivileged: false,
+            },
+        }
+    }
+
+    /// Whether it works here, for this user; found by trying it.
+    #[must_use]
+    pub fn probe(self) -> Feature {
+        match self {
+            Self::Bpf => bpf::probe_tracer(),
+        }
+    }
+
+    /// # Errors
+    /// If it never can do what is wanted.
+    pub(super) fn suits(self, wants: Wants) -> Result<(), Error> {
+        let can = self.abilities();
+        let lacks = |what, remedy| {
+            Err(Error::Lacks {
+                kind: self,
+                what,
+                remedy,
+            })
+        };
+        if wants.bursts && !can.bursts {
+            return lacks(
+                "tells when a thread did something, not how long it ran, and the predictor needs each job's CPU time",
+                "add --predictor rate, which samples CPU time, or choose --tracer bpf, tracefs or perf",
+            );
+        }
+        if wants.wakeups && !can.wakeups {
+            return lacks(
+                "does not hear wakeups",
+                "leave out --wakeups, or choose --tracer bpf or tracefs",
+            );
+        }
+        if wants.running && !can.running {
+            return lacks(
+                "cannot reach a process that runs already",
+                "let onbeat start the program (-- CMD), or choose --tracer bpf, tracefs or perf",
+            );
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}

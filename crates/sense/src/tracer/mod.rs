@@ -1,0 +1,122 @@
+//! The tracers side by side: which there are, which works here, and one type for whichever it is.
+//!
+//! All are a [`Sensor`], so the loop does not know which one it hears. They differ in what they need
+//! and in what they can tell ([`Abilities`]); `docs/tracers.md` compares them.
+
+mod error;
+mod kind;
+
+use std::path::Path;
+
+use onbeat_model::{Event, Feature, Flow, Follow, Instant, Sensor, Span, TaskId};
+
+pub use error::Error;
+pub use kind::{Abilities, Kind, Wants};
+
+use crate::bpf::{self, BpfSensor};
+
+/// Whichever tracer it is.
+#[derive(Debug)]
+pub enum Tracer {
+    /// [`Kind::Bpf`].
+    Bpf(Box<BpfSensor>),
+}
+
+/// Does the same with whichever tracer it is.
+macro_rules! each {
+    ($tracer:expr, $sensor:ident => $what:expr) => {
+        match $tracer {
+            Tracer::Bpf($sensor) => $what,
+        }
+    };
+}
+
+/// Starts the tracer `choice`, or without one the first that does what is wanted and works here. Nothing is
+/// tracked yet.
+///
+/// # Errors
+/// If it cannot do what is wanted, or does not work here.
+pub fn start(choice: Option<Kind>, wants: Wants) -> Result<Tracer, Error> {
+    if let Some(kind) = choice {
+        kind.suits(wants)?;
+        return Tracer::new(kind, wants);
+    }
+    let mut reasons = Vec::new();
+    for kind in Kind::ALL {
+        if kind.suits(wants).is_ok() {
+            match Tracer::new(kind, wants) {
+                Ok(tracer) => return Ok(tracer),
+                Err(error) => reasons.push((kind, error)),
+            }
+        }
+    }
+    Err(Error::None { reasons })
+}
+
+/// Of each tracer, whether it works here and why not.
+#[must_use]
+pub fn probe() -> Vec<Feature> {
+    Kind::ALL.map(Kind::probe).into()
+}
+
+impl Tracer {
+    fn new(kind: Kind, wants: Wants) -> Result<Self, Error> {
+        Ok(match kind {
+            Kind::Bpf => Self::Bpf(Box::new(BpfSensor::new(bpf::Options {
+                raw_wakeups: wants.wakeups,
+                ..bpf::Options::default()
+            })?)),
+        })
+    }
+
+    /// Which it is.
+    #[must_use]
+    pub const fn kind(&self) -> Kind {
+        match self {
+            Self::Bpf(_) => Kind::Bpf,
+        }
+    }
+
+    /// The process `pid`, tracked already, is about to execute `program`.
+    pub fn expect(&mut self, pid: u32, program: &Path) {
+        match self {
+            Self::Bpf(sensor) => sensor.expect(pid, program),
+        }
+    }
+
+    /// Why not all that programs say of their work was heard, if so.
+    #[must_use]
+    pub fn deaf(&self) -> Option<&bpf::Error> {
+        match self {
+            Self::Bpf(sensor) => sensor.deaf(),
+        }
+    }
+}
+
+impl Sensor for Tracer {
+    type Error = Error;
+
+    fn track(&mut self, tid: u32, follow: Follow) -> Result<(), Error> {
+        each!(self, sensor => Ok(sensor.track(tid, follow)?))
+    }
+
+    fn untrack(&mut self, task: TaskId) -> Result<(), Error> {
+        each!(self, sensor => Ok(sensor.untrack(task)?))
+    }
+
+    fn poll(&mut self, timeout: Span, events: &mut Vec<Event>) -> Result<Flow, Error> {
+        each!(self, sensor => Ok(sensor.poll(timeout, events)?))
+    }
+
+    fn now(&self) -> Instant {
+        each!(self, sensor => sensor.now())
+    }
+
+    fn executed(&mut self, task: TaskId) -> Option<Span> {
+        each!(self, sensor => sensor.executed(task))
+    }
+
+    fn idle(&mut self) -> Option<Vec<Span>> {
+        each!(self, sensor => sensor.idle())
+    }
+}
