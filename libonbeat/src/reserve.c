@@ -8,12 +8,13 @@
 #include <onbeat/reserve.h>
 
 #include "guard.h"
+#include "refusal.h"
 #include "scheduler.h"
+#include "service.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <sched.h>
-#include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,7 +25,8 @@
 
 struct member {
 	struct onbeat_guarded guarded;
-	pid_t process; /* it was attached with this whole process; 0: by itself */
+	pid_t process;   /* it was attached with this whole process; 0: by itself */
+	bool by_service; /* which then puts it back, too */
 	int64_t consumed_at_attach_ns;
 	struct member *next;
 };
@@ -37,82 +39,19 @@ struct onbeat_reservation {
 	struct member *members;
 };
 
-static _Thread_local char reason[256];
-
-__attribute__((format(printf, 2, 3))) static int refuse(int error, const char *format, ...)
-{
-	va_list arguments;
-
-	va_start(arguments, format);
-	vsnprintf(reason, sizeof(reason), format, arguments);
-	va_end(arguments);
-	return error;
-}
-
-const char *onbeat_reservation_reason(void)
-{
-	return reason[0] ? reason : "no call of this thread has failed";
-}
-
 static int check_times(int64_t runtime_ns, int64_t deadline_ns, int64_t period_ns)
 {
 	if (runtime_ns > 0 && runtime_ns <= deadline_ns && deadline_ns <= period_ns)
 		return 0;
-	return refuse(
+	return onbeat_refuse_(
 		-EINVAL,
 		"0 < runtime (%lld ns) <= deadline (%lld ns) <= period (%lld ns) does not hold",
 		(long long)runtime_ns, (long long)deadline_ns, (long long)period_ns);
 }
 
-static int may_run_everywhere(pid_t tid)
+static int put_in_force(const struct onbeat_reservation *reservation, const struct member *member)
 {
-	cpu_set_t allowed;
-
-	if (sched_getaffinity(tid, sizeof(allowed), &allowed))
-		return 1;
-	return CPU_COUNT(&allowed) >= sysconf(_SC_NPROCESSORS_ONLN);
-}
-
-/* Says why the kernel refused `tid` these attributes; NULL if none were asked for. */
-static int explain(int error, pid_t tid, const struct onbeat_attributes *wanted)
-{
-	int available;
-
-	switch (error) {
-	case -EPERM:
-		if (!may_run_everywhere(tid))
-			return refuse(error,
-				      "thread %d may not run on every CPU: give it all of them "
-				      "(sched_setaffinity), or a cpuset partition of its own",
-				      tid);
-		return refuse(error,
-			      "thread %d: SCHED_DEADLINE needs CAP_SYS_NICE: run as root, or give "
-			      "the program that capability",
-			      tid);
-	case -EBUSY:
-		if (onbeat_reservation_available(&available) == 0)
-			return refuse(error,
-				      "thread %d asks for %lld thousandths of a CPU, %d are free: "
-				      "ask for "
-				      "less, or end another reservation",
-				      tid,
-				      (long long)(wanted->runtime_ns * 1000 / wanted->period_ns),
-				      available);
-		return refuse(error, "thread %d: not as much bandwidth is free", tid);
-	case -EINVAL:
-		return refuse(error, "the kernel takes runtimes from 1024 ns and periods between "
-				     "kernel.sched_deadline_period_min_us and _max_us");
-	case -ESRCH:
-		return refuse(error, "there is no thread %d, or not in the process that was meant",
-			      tid);
-	default:
-		return refuse(error, "thread %d: %s", tid, strerror(-error));
-	}
-}
-
-static int put_in_force(const struct onbeat_reservation *reservation, pid_t tid)
-{
-	struct onbeat_attributes wanted = {
+	const struct onbeat_attributes wanted = {
 		.size = sizeof(wanted),
 		.policy = ONBEAT_POLICY_DEADLINE,
 		.flags = ONBEAT_RESET_ON_FORK,
@@ -120,9 +59,16 @@ static int put_in_force(const struct onbeat_reservation *reservation, pid_t tid)
 		.deadline_ns = (uint64_t)reservation->deadline_ns,
 		.period_ns = (uint64_t)reservation->period_ns,
 	};
-	int error = onbeat_scheduler_->set(tid, &wanted);
+	pid_t tid = member->guarded.tid;
+	struct onbeat_answer answer;
+	int error;
 
-	return error ? explain(error, tid, &wanted) : 0;
+	if (member->by_service) {
+		onbeat_service_reserve_(tid, &wanted, &answer);
+		return onbeat_explain_answer_(tid, &answer);
+	}
+	error = onbeat_scheduler_->set(tid, &wanted);
+	return error ? onbeat_explain_(error, tid, &wanted) : 0;
 }
 
 /*
@@ -173,7 +119,7 @@ int onbeat_reservation_create(struct onbeat_reservation **reservation, int64_t r
 		return error;
 	made = calloc(1, sizeof(*made));
 	if (!made)
-		return refuse(-ENOMEM, "no memory for a reservation");
+		return onbeat_refuse_(-ENOMEM, "no memory for a reservation");
 	made->runtime_ns = runtime_ns;
 	made->deadline_ns = deadline_ns;
 	made->period_ns = period_ns;
@@ -196,7 +142,7 @@ static int put_under_guard(const struct onbeat_guarded *guarded)
 
 	if (!error)
 		return 0;
-	return refuse(
+	return onbeat_refuse_(
 		error,
 		"the guard that would put thread %d back cannot be started or told: %s; raise "
 		"RLIMIT_NOFILE or RLIMIT_NPROC, and have Linux 5.9 or newer",
@@ -209,23 +155,28 @@ static int attach(struct onbeat_reservation *reservation, pid_t tid, pid_t proce
 	int error;
 
 	if (*find(reservation, tid))
-		return refuse(-EALREADY, "thread %d is attached already", tid);
+		return onbeat_refuse_(-EALREADY, "thread %d is attached already", tid);
 	if (!belongs(tid, process ? process : getpid()))
-		return explain(-ESRCH, tid, NULL);
+		return onbeat_explain_(-ESRCH, tid, NULL);
 	member = calloc(1, sizeof(*member));
 	if (!member)
-		return refuse(-ENOMEM, "no memory to attach thread %d", tid);
+		return onbeat_refuse_(-ENOMEM, "no memory to attach thread %d", tid);
 	member->guarded.tid = tid;
 	member->guarded.started = onbeat_started_(tid);
 	member->process = process;
 	member->consumed_at_attach_ns = consumed(tid);
 	error = onbeat_scheduler_->get(tid, &member->guarded.before);
 	if (error)
-		error = explain(error, tid, NULL);
+		error = onbeat_explain_(error, tid, NULL);
 	else if (process && process != getpid())
 		error = put_under_guard(&member->guarded);
 	if (!error)
-		error = put_in_force(reservation, tid);
+		error = put_in_force(reservation, member);
+	if (error == -EPERM) {
+		onbeat_unguard_(&member->guarded);
+		member->by_service = true;
+		error = put_in_force(reservation, member);
+	}
 	if (error) {
 		onbeat_unguard_(&member->guarded);
 		free(member);
@@ -240,15 +191,21 @@ static int detach(struct onbeat_reservation *reservation, struct member **place)
 {
 	struct member *member = *place;
 	const struct onbeat_guarded guarded = member->guarded;
+	const bool by_service = member->by_service;
+	struct onbeat_answer answer;
 	int64_t used_ns = consumed(guarded.tid) - member->consumed_at_attach_ns;
 	int error;
 
 	reservation->consumed_ns += used_ns > 0 ? used_ns : 0;
 	*place = member->next;
 	free(member);
+	if (by_service) {
+		onbeat_service_release_(guarded.tid, &answer);
+		return onbeat_explain_answer_(guarded.tid, &answer);
+	}
 	error = onbeat_put_back_(&guarded, (uint64_t)reservation->period_ns);
 	onbeat_unguard_(&guarded);
-	return error ? explain(error, guarded.tid, &guarded.before) : 0;
+	return error ? onbeat_explain_(error, guarded.tid, &guarded.before) : 0;
 }
 
 int onbeat_reservation_attach(struct onbeat_reservation *reservation, pid_t tid)
@@ -263,7 +220,7 @@ int onbeat_reservation_detach(struct onbeat_reservation *reservation, pid_t tid)
 	tid = resolve(tid);
 	place = find(reservation, tid);
 	if (!*place)
-		return refuse(-ENOENT, "thread %d is not attached", tid);
+		return onbeat_refuse_(-ENOENT, "thread %d is not attached", tid);
 	return detach(reservation, place);
 }
 
@@ -288,7 +245,7 @@ int onbeat_reservation_attach_process(struct onbeat_reservation *reservation, pi
 {
 	struct dirent *entry;
 	char path[64];
-	char why[sizeof(reason)];
+	char why[ONBEAT_REASON_ROOM];
 	int error = 0;
 	DIR *tasks;
 
@@ -296,7 +253,7 @@ int onbeat_reservation_attach_process(struct onbeat_reservation *reservation, pi
 	snprintf(path, sizeof(path), "/proc/%d/task", process);
 	tasks = opendir(path);
 	if (!tasks)
-		return refuse(-ESRCH, "there is no process %d", process);
+		return onbeat_refuse_(-ESRCH, "there is no process %d", process);
 	while (!error && (entry = readdir(tasks))) {
 		pid_t tid = (pid_t)strtol(entry->d_name, NULL, 10);
 
@@ -309,9 +266,9 @@ int onbeat_reservation_attach_process(struct onbeat_reservation *reservation, pi
 	closedir(tasks);
 	if (!error)
 		return 0;
-	memcpy(why, reason, sizeof(why));
+	memcpy(why, onbeat_reason_, sizeof(why));
 	detach_all(reservation, process);
-	memcpy(reason, why, sizeof(why));
+	memcpy(onbeat_reason_, why, sizeof(why));
 	return error;
 }
 
@@ -319,7 +276,7 @@ int onbeat_reservation_detach_process(struct onbeat_reservation *reservation, pi
 {
 	process = process ? process : getpid();
 	if (detach_all(reservation, process) == 0)
-		return refuse(-ENOENT, "process %d is not attached", process);
+		return onbeat_refuse_(-ENOENT, "process %d is not attached", process);
 	return 0;
 }
 
@@ -336,7 +293,7 @@ int onbeat_reservation_change(struct onbeat_reservation *reservation, int64_t ru
 	reservation->deadline_ns = deadline_ns;
 	reservation->period_ns = period_ns;
 	for (member = reservation->members; member && !error; member = member->next) {
-		error = put_in_force(reservation, member->guarded.tid);
+		error = put_in_force(reservation, member);
 		/* One that has ended needs nothing any more. */
 		if (error == -ESRCH)
 			error = 0;
@@ -347,12 +304,12 @@ int onbeat_reservation_change(struct onbeat_reservation *reservation, int64_t ru
 	reservation->deadline_ns = before.deadline_ns;
 	reservation->period_ns = before.period_ns;
 	{
-		char why[sizeof(reason)];
+		char why[ONBEAT_REASON_ROOM];
 
-		memcpy(why, reason, sizeof(why));
+		memcpy(why, onbeat_reason_, sizeof(why));
 		for (member = reservation->members; member; member = member->next)
-			put_in_force(reservation, member->guarded.tid);
-		memcpy(reason, why, sizeof(why));
+			put_in_force(reservation, member);
+		memcpy(onbeat_reason_, why, sizeof(why));
 	}
 	return error;
 }

@@ -2,8 +2,8 @@
 /*
  * Who changes the scheduling of a thread.
  *
- * The kernel, directly, is the only one so far. One that asks a broker, for processes without the privilege, has the
- * same two calls; both are made in the guard, too, and so must be async-signal-safe.
+ * The kernel, directly; both calls are made in the guard, too, and so must be async-signal-safe. For processes without
+ * the privilege it is onbeat's service, which also puts back what it gave, and so has calls of its own (service.h).
  */
 #ifndef ONBEAT_SRC_SCHEDULER_H
 #define ONBEAT_SRC_SCHEDULER_H

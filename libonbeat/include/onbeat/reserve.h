@@ -14,6 +14,9 @@
  * process ends, however that comes about: its own threads end with it, and those of other processes are
  * put back by a guard, a small process that the first of them starts. Only if the guard is killed as well
  * do they keep what they were given.
+ *
+ * A process without CAP_SYS_NICE has onbeat's service do all of that, over D-Bus, for its own user's threads and within his
+ * quotas; the end of its connection to the bus, which ends with the process, is what puts them back.
  */
 #ifndef ONBEAT_RESERVE_H
 #define ONBEAT_RESERVE_H
@@ -45,7 +48,8 @@ int onbeat_reservation_create(struct onbeat_reservation **reservation, int64_t r
 
 /*
  * Gives the reservation to the thread `tid` of this process; 0 is the caller.
- * -EPERM without the privilege, or for a thread that may not run on every CPU of its root domain;
+ * -EPERM without the privilege and without a service that permits it, or for a thread that may not run on every CPU of
+ * its root domain; -EDQUOT if the service's quota for the user does not suffice;
  * -EBUSY if the bandwidth is not free; -ESRCH if this process has no such thread; -EALREADY if it is
  * attached; -EINVAL if the kernel does not take the times.
  */

@@ -171,7 +171,11 @@ impl Machine {
 
     /// Somebody with a connection to the bus.
     pub(crate) fn client(&self, uid: u32) -> Client {
-        let mut command = self.command(uid, &self.path("asking"));
+        self.speaker(&mut self.command(uid, &self.path("asking")))
+    }
+
+    /// A program that answers each line, once it is here.
+    pub(crate) fn speaker(&self, command: &mut Command) -> Client {
         let mut process = Mortal::spawn(command.stdin(Stdio::piped()).stdout(Stdio::piped()));
         let input = process.0.stdin.take().expect("it is piped");
         let output = BufReader::new(process.0.stdout.take().expect("it is piped"));
@@ -270,6 +274,18 @@ impl Client {
 
     pub(crate) fn done(&mut self, line: &str) {
         assert_eq!(self.ask(line), "\"ok\"", "{line}");
+    }
+
+    /// The number of the client's process, and of its first thread.
+    pub(crate) fn id(&self) -> u32 {
+        self.process.id()
+    }
+
+    /// Has it come to its end.
+    pub(crate) fn end(self) {
+        drop(self.input);
+        let mut process = self.process;
+        process.0.wait().expect("it is our child");
     }
 
     /// Ends the client's process, without a word to the bus.

@@ -9,6 +9,7 @@ mod common;
 mod configuring;
 mod holding;
 mod hostile;
+mod library;
 mod machine;
 mod realtimekit;
 mod rights;

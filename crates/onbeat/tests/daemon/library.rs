@@ -1,0 +1,179 @@
+//! libonbeat's reservations in programs of ordinary users, which only the service can give.
+
+use std::path::PathBuf;
+use std::process::Command;
+
+use onbeat_act::attributes::Policy;
+
+use crate::common::{can_run, eventually};
+use crate::machine::{ALICE, BOB, Client, Machine, is_ordinary, is_reserved, policy};
+
+/// What of the library is about reservations.
+const SOURCES: [&str; 6] = [
+    "reserve",
+    "refusal",
+    "service",
+    "guard",
+    "scheduler",
+    "admission",
+];
+
+/// Compiles reserving.c with the library's sources to where users may read it.
+fn program(machine: &Machine) -> PathBuf {
+    let program = machine.path("reserving");
+    if program.exists() {
+        return program;
+    }
+    let here = env!("CARGO_MANIFEST_DIR");
+    let library = format!("{here}/../../libonbeat");
+    let compiled = Command::new("clang")
+        .args(["-std=c11", "-D_GNU_SOURCE", "-O1", "-Wall", "-Werror"])
+        .arg(format!("-I{library}/include"))
+        .arg(format!("{here}/tests/daemon/reserving.c"))
+        .args(SOURCES.map(|source| format!("{library}/src/{source}.c")))
+        .args(["-pthread", "-ldl", "-o"])
+        .arg(&program)
+        .status();
+    assert!(
+        compiled.is_ok_and(|status| status.success()),
+        "reserving.c cannot be compiled"
+    );
+    program
+}
+
+/// Alice's program, which reserves for whom it is told to.
+fn reserving(machine: &Machine) -> Client {
+    machine.speaker(&mut machine.command(ALICE, &program(machine)))
+}
+
+fn times(tid: u32) -> (u64, u64, u64) {
+    match policy(tid) {
+        Policy::Deadline(now) => (now.runtime_ns, now.deadline_ns, now.period_ns),
+        other => panic!("no reservation: {other:?}"),
+    }
+}
+
+#[test]
+fn a_program_without_privilege_reserves_changes_and_gives_back_by_the_library() {
+    if !can_run("a_program_without_privilege_reserves_changes_and_gives_back_by_the_library") {
+        return;
+    }
+    let machine = Machine::new();
+    let mut program = reserving(&machine);
+    let mut alice = machine.client(ALICE);
+    let tid = program.id();
+    assert_eq!(program.ask("attach 0"), "done");
+    assert_eq!(times(tid), (1_000_000, 10_000_000, 10_000_000));
+    assert_eq!(alice.told("list")[0]["state"], "asked-for");
+    assert_eq!(program.ask("change 500000 10000000 20000000"), "done");
+    assert_eq!(times(tid), (500_000, 10_000_000, 20_000_000));
+    assert_eq!(program.ask("detach 0"), "done");
+    eventually("the way back", || is_ordinary(tid).then_some(()));
+    assert_eq!(alice.told("statistics")["own-tasks"], 0);
+    assert_eq!(program.ask("attach 0"), "done");
+    assert!(is_reserved(tid));
+    assert_eq!(program.ask("threads 8"), "done");
+    assert_eq!(alice.told("statistics")["own-tasks"], 1);
+    // The end of the program is the end of its connection.
+    program.die();
+    eventually("an empty book", || {
+        (alice.told("statistics")["own-tasks"] == 0).then_some(())
+    });
+}
+
+#[test]
+fn the_library_tells_the_services_refusals_with_their_reasons() {
+    if !can_run("the_library_tells_the_services_refusals_with_their_reasons") {
+        return;
+    }
+    let mut machine = Machine::bus();
+    machine.configure("[quota]\nbandwidth = \"30%\"\n");
+    machine.start();
+    let others = machine.sleeper(BOB);
+    let mut program = reserving(&machine);
+    let tid = program.id();
+    assert_eq!(program.ask("attach 0"), "done");
+    let refused = program.ask("change 4000000 10000000 10000000");
+    assert!(
+        refused.starts_with("EDQUOT") && refused.contains("onbeat.toml"),
+        "{refused}"
+    );
+    assert_eq!(times(tid), (1_000_000, 10_000_000, 10_000_000));
+    let refused = program.ask("change 100000 900000 900000");
+    assert!(
+        refused.starts_with("EDQUOT") && refused.contains("shorter than"),
+        "{refused}"
+    );
+    let refused = program.ask(&format!("process {}", others.id()));
+    assert!(
+        refused.starts_with("EPERM") && refused.contains("belongs to"),
+        "{refused}"
+    );
+    assert!(is_ordinary(others.id()));
+    assert!(program.ask("attach 0").starts_with("EALREADY"));
+}
+
+#[test]
+fn what_the_library_reserved_is_given_back_when_its_program_ends_or_is_killed() {
+    if !can_run("what_the_library_reserved_is_given_back_when_its_program_ends_or_is_killed") {
+        return;
+    }
+    let machine = Machine::new();
+    let sleepers: Vec<_> = (0..3).map(|_| machine.sleeper(ALICE)).collect();
+    let [mut ends, mut dies, mut forks] = [0; 3].map(|_| reserving(&machine));
+    for (program, sleeper) in [&mut ends, &mut dies, &mut forks]
+        .into_iter()
+        .zip(&sleepers)
+    {
+        assert_eq!(program.ask(&format!("process {}", sleeper.id())), "done");
+        assert!(is_reserved(sleeper.id()));
+    }
+    // The child has a connection of its own, and does not keep its parent's.
+    let answer = forks.ask("fork");
+    let child: u32 = answer.parse().unwrap_or_else(|_| panic!("{answer}"));
+    assert!(is_reserved(child) && is_reserved(sleepers[2].id()));
+    ends.end();
+    dies.die();
+    forks.die();
+    for sleeper in &sleepers {
+        eventually("the way back", || is_ordinary(sleeper.id()).then_some(()));
+    }
+    assert!(is_reserved(child));
+    // SAFETY: a plain system call; the child is stuck in pause() until then, or ended by its alarm.
+    unsafe { libc::kill(child.cast_signed(), libc::SIGKILL) };
+}
+
+#[test]
+fn the_library_finds_a_service_that_was_started_anew_and_says_when_there_is_none() {
+    if !can_run("the_library_finds_a_service_that_was_started_anew_and_says_when_there_is_none") {
+        return;
+    }
+    let mut machine = Machine::bus();
+    machine.configure("");
+    let mut program = reserving(&machine);
+    let tid = program.id();
+    let refused = program.ask("attach 0");
+    assert!(
+        refused.starts_with("EPERM") && refused.contains("systemctl start onbeat"),
+        "{refused}"
+    );
+    machine.start();
+    assert_eq!(program.ask("attach 0"), "done");
+    assert_eq!(machine.end(libc::SIGTERM), Some(0));
+    assert!(is_ordinary(tid));
+    machine.start();
+    assert_eq!(program.ask("change 500000 10000000 20000000"), "done");
+    assert_eq!(times(tid), (500_000, 10_000_000, 20_000_000));
+    assert_eq!(machine.end(libc::SIGTERM), Some(0));
+    // It has back already what it had.
+    assert_eq!(program.ask("detach 0"), "done");
+    assert!(is_ordinary(tid));
+
+    let mut command = machine.command(ALICE, &self::program(&machine));
+    command.env("DBUS_SYSTEM_BUS_ADDRESS", "unix:path=/nonexistent");
+    let refused = machine.speaker(&mut command).ask("attach 0");
+    assert!(
+        refused.starts_with("EPERM") && refused.contains("No such file"),
+        "{refused}"
+    );
+}

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * A program that reserves by libonbeat what its standard input says, one line at a time, and says in one line each how
+ * that went: "done", or the error's name and the reason.
+ *
+ *   attach TID       process PID      change RUNTIME_NS DEADLINE_NS PERIOD_NS
+ *   detach TID       leave PID        threads COUNT (each reserves for itself and gives back, thrice)
+ *   fork (a child reserves for itself, says its number, and waits)
+ */
+#include <onbeat/reserve.h>
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define MS INT64_C(1000000)
+
+static struct onbeat_reservation *reservation;
+
+static void say(int error)
+{
+	if (error)
+		printf("%s %s\n", strerrorname_np(-error), onbeat_reservation_reason());
+	else
+		puts("done");
+}
+
+static void *reserve_for_itself(void *failed)
+{
+	struct onbeat_reservation *own;
+
+	if (onbeat_reservation_create(&own, MS / 5, 10 * MS, 10 * MS))
+		return failed;
+	for (int i = 0; i < 3; i++) {
+		if (onbeat_reservation_attach(own, 0) || onbeat_reservation_detach(own, 0)) {
+			fprintf(stderr, "%s\n", onbeat_reservation_reason());
+			return failed;
+		}
+	}
+	onbeat_reservation_destroy(own);
+	return NULL;
+}
+
+static void reserve_in_threads(int count)
+{
+	static pthread_t threads[16];
+	void *failed = NULL, *returned;
+
+	for (int i = 0; i < count; i++)
+		pthread_create(&threads[i], NULL, reserve_for_itself, &threads);
+	for (int i = 0; i < count; i++) {
+		pthread_join(threads[i], &returned);
+		failed = returned ? returned : failed;
+	}
+	puts(failed ? "failed" : "done");
+}
+
+static void have_a_child(void)
+{
+	int error;
+
+	if (fork())
+		return;
+	/* It outlives its parent, and the test by two minutes at most. */
+	if (onbeat_reservation_create(&reservation, MS, 10 * MS, 10 * MS))
+		_exit(1);
+	error = onbeat_reservation_attach(reservation, 0);
+	if (error)
+		say(error);
+	else
+		printf("%d\n", getpid());
+	alarm(120);
+	for (;;)
+		pause();
+}
+
+int main(void)
+{
+	char line[100], what[20];
+	long long first, second, third;
+
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	if (onbeat_reservation_create(&reservation, MS, 10 * MS, 10 * MS))
+		return 1;
+	puts("here");
+	while (fgets(line, sizeof(line), stdin)) {
+		first = second = third = 0;
+		if (sscanf(line, "%19s %lld %lld %lld", what, &first, &second, &third) < 1)
+			continue;
+		if (strcmp(what, "attach") == 0)
+			say(onbeat_reservation_attach(reservation, (pid_t)first));
+		else if (strcmp(what, "detach") == 0)
+			say(onbeat_reservation_detach(reservation, (pid_t)first));
+		else if (strcmp(what, "process") == 0)
+			say(onbeat_reservation_attach_process(reservation, (pid_t)first));
+		else if (strcmp(what, "leave") == 0)
+			say(onbeat_reservation_detach_process(reservation, (pid_t)first));
+		else if (strcmp(what, "change") == 0)
+			say(onbeat_reservation_change(reservation, first, second, third));
+		else if (strcmp(what, "threads") == 0)
+			reserve_in_threads((int)first);
+		else if (strcmp(what, "fork") == 0)
+			have_a_child();
+		else
+			puts("nobody knows how to do that");
+	}
+	return 0;
+}

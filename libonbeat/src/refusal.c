@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+#include "refusal.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <onbeat/reserve.h>
+
+_Thread_local char onbeat_reason_[ONBEAT_REASON_ROOM];
+
+int onbeat_refuse_(int error, const char *format, ...)
+{
+	va_list arguments;
+
+	va_start(arguments, format);
+	vsnprintf(onbeat_reason_, sizeof(onbeat_reason_), format, arguments);
+	va_end(arguments);
+	return error;
+}
+
+const char *onbeat_reservation_reason(void)
+{
+	return onbeat_reason_[0] ? onbeat_reason_ : "no call of this thread has failed";
+}
+
+static int may_run_everywhere(pid_t tid)
+{
+	cpu_set_t allowed;
+
+	if (sched_getaffinity(tid, sizeof(allowed), &allowed))
+		return 1;
+	return CPU_COUNT(&allowed) >= sysconf(_SC_NPROCESSORS_ONLN);
+}
+
+/* Says why the kernel refused `tid` these attributes; NULL if none were asked for. */
+int onbeat_explain_(int error, pid_t tid, const struct onbeat_attributes *wanted)
+{
+	int available;
+
+	switch (error) {
+	case -EPERM:
+		if (!may_run_everywhere(tid))
+			return onbeat_refuse_(
+				error,
+				"thread %d may not run on every CPU: give it all of them "
+				"(sched_setaffinity), or a cpuset partition of its own",
+				tid);
+		return onbeat_refuse_(
+			error,
+			"thread %d: SCHED_DEADLINE needs CAP_SYS_NICE: run as root, or give "
+			"the program that capability",
+			tid);
+	case -EBUSY:
+		if (onbeat_reservation_available(&available) == 0)
+			return onbeat_refuse_(
+				error,
+				"thread %d asks for %lld thousandths of a CPU, %d are free: "
+				"ask for "
+				"less, or end another reservation",
+				tid, (long long)(wanted->runtime_ns * 1000 / wanted->period_ns),
+				available);
+		return onbeat_refuse_(error, "thread %d: not as much bandwidth is free", tid);
+	case -EINVAL:
+		return onbeat_refuse_(error,
+				      "the kernel takes runtimes from 1024 ns and periods between "
+				      "kernel.sched_deadline_period_min_us and _max_us");
+	case -ESRCH:
+		return onbeat_refuse_(
+			error, "there is no thread %d, or not in the process that was meant", tid);
+	default:
+		return onbeat_refuse_(error, "thread %d: %s", tid, strerror(-error));
+	}
+}
+
+int onbeat_explain_answer_(pid_t tid, const struct onbeat_answer *answer)
+{
+	if (answer->error != -ENOTCONN)
+		return answer->error ? onbeat_refuse_(answer->error, "%s", answer->why) : 0;
+	if (!may_run_everywhere(tid))
+		return onbeat_explain_(-EPERM, tid, NULL);
+	return onbeat_refuse_(
+		-EPERM,
+		"thread %d: SCHED_DEADLINE needs CAP_SYS_NICE: run as root, give the program that "
+		"capability, or start onbeat's service (systemctl start onbeat), which cannot be "
+		"asked "
+		"now: %s",
+		tid, answer->why);
+}

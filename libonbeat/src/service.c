@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * Asks onbeat's service over D-Bus, by systemd's sd-bus.
+ *
+ * That library is loaded when it is first needed: who may act himself, or never reserves, does without it.
+ *
+ * There is one connection for the process, for what the service gave is put back when the connection that asked
+ * for it ends. A forked child must not keep its parent's alive: it closes its copy, and has its own if it asks.
+ */
+#include "service.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#define LIBRARY "libsystemd.so.0"
+#define NAME "org.onbeat.Manager1"
+#define PATH "/org/onbeat/Manager1"
+#define ERRORS "org.onbeat.Error."
+#define BUS "org.freedesktop.DBus.Error."
+
+/* As in systemd/sd-bus.h, which need not be there to build this. The library's name says that they stay so. */
+struct bus;
+struct bus_message;
+struct bus_error {
+	const char *name;
+	const char *message;
+	int need_free;
+};
+
+static struct {
+	int (*open_system)(struct bus **bus);
+	int (*get_fd)(struct bus *bus);
+	int (*call_method)(struct bus *bus, const char *destination, const char *path,
+			   const char *interface, const char *member, struct bus_error *error,
+			   struct bus_message **reply, const char *types, ...);
+	struct bus *(*close)(struct bus *bus);
+	void (*error_free)(struct bus_error *error);
+} sd_bus;
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+/* This thread has the lock: sd-bus may fork, to reach a bus through another program. */
+static _Thread_local bool asking;
+static pthread_once_t loaded = PTHREAD_ONCE_INIT;
+static char load_error[256];
+static struct bus *connection;
+static int connection_fd = -1;
+
+static void before_fork(void)
+{
+	if (!asking)
+		pthread_mutex_lock(&lock);
+}
+
+static void after_fork_in_parent(void)
+{
+	if (!asking)
+		pthread_mutex_unlock(&lock);
+}
+
+/* What sd-bus knows of the parent's connection is left alone: it refuses to touch it in another process. */
+static void after_fork_in_child(void)
+{
+	if (connection_fd >= 0)
+		close(connection_fd);
+	connection_fd = -1;
+	connection = NULL;
+	pthread_mutex_init(&lock, NULL);
+}
+
+static void load(void)
+{
+	const struct {
+		const char *name;
+		void *place;
+	} wanted[] = {
+		{ "sd_bus_open_system", &sd_bus.open_system },
+		{ "sd_bus_get_fd", &sd_bus.get_fd },
+		{ "sd_bus_call_method", &sd_bus.call_method },
+		{ "sd_bus_flush_close_unref", &sd_bus.close },
+		{ "sd_bus_error_free", &sd_bus.error_free },
+	};
+	void *library = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL);
+	bool complete = library;
+
+	for (size_t i = 0; complete && i < sizeof(wanted) / sizeof(*wanted); i++) {
+		void *found = dlsym(library, wanted[i].name);
+
+		/* POSIX has a pointer to a function and one to an object look the same. */
+		memcpy(wanted[i].place, &found, sizeof(found));
+		complete = found;
+	}
+	if (!complete)
+		snprintf(load_error, sizeof(load_error), "%s", dlerror());
+	else if (pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child))
+		snprintf(load_error, sizeof(load_error), "no memory");
+}
+
+static void disconnect(void)
+{
+	if (connection)
+		sd_bus.close(connection);
+	connection = NULL;
+	connection_fd = -1;
+}
+
+/* 0, or -errno. */
+static int connect_to_bus(void)
+{
+	int error;
+
+	if (connection)
+		return 0;
+	error = sd_bus.open_system(&connection);
+	if (error < 0) {
+		connection = NULL;
+		return error;
+	}
+	connection_fd = sd_bus.get_fd(connection);
+	return 0;
+}
+
+/* What an error that is told on the bus is to a program in C. */
+static int error_of(const char *name)
+{
+	static const struct {
+		const char *name;
+		int error;
+	} known[] = {
+		{ ERRORS "NoSuchTask", -ESRCH },     { ERRORS "NotPermitted", -EPERM },
+		{ ERRORS "OverQuota", -EDQUOT },     { ERRORS "NoRoom", -EBUSY },
+		{ ERRORS "TakenOver", -EPERM },      { ERRORS "NotHeld", -ENOENT },
+		{ ERRORS "Invalid", -EINVAL },       { ERRORS "TooManyCalls", -EAGAIN },
+		{ BUS "ServiceUnknown", -ENOTCONN }, { BUS "NameHasNoOwner", -ENOTCONN },
+	};
+
+	for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++) {
+		if (strcmp(name, known[i].name) == 0)
+			return known[i].error;
+	}
+	/* The bus cannot start the service. */
+	return strncmp(name, BUS "Spawn.", strlen(BUS "Spawn.")) == 0 ? -ENOTCONN : -EIO;
+}
+
+/* Whether the bus itself is gone. */
+static bool is_lost(int result)
+{
+	return !connection || result == -ENOTCONN || result == -ECONNRESET || result == -EPIPE;
+}
+
+/* Calls `member`; `wanted` is NULL for one that takes the thread alone. 0 or more, or what sd-bus says. */
+static int call_once(const char *member, pid_t tid, const struct onbeat_attributes *wanted,
+		     struct bus_error *error)
+{
+	int result = connect_to_bus();
+
+	if (result < 0)
+		return result;
+	if (!wanted)
+		return sd_bus.call_method(connection, NAME, PATH, NAME, member, error, NULL, "u",
+					  (uint32_t)tid);
+	return sd_bus.call_method(connection, NAME, PATH, NAME, member, error, NULL, "uttt",
+				  (uint32_t)tid, wanted->runtime_ns, wanted->deadline_ns,
+				  wanted->period_ns);
+}
+
+static void answered(struct onbeat_answer *answer, int error, const char *why)
+{
+	answer->error = error;
+	snprintf(answer->why, sizeof(answer->why), "%s", why);
+}
+
+static void call_locked(const char *member, pid_t tid, const struct onbeat_attributes *wanted,
+			struct onbeat_answer *answer)
+{
+	struct bus_error error = { 0 };
+	int result = call_once(member, tid, wanted, &error);
+
+	/* A bus that ended meanwhile may be back. */
+	if (result < 0 && is_lost(result)) {
+		disconnect();
+		sd_bus.error_free(&error);
+		result = call_once(member, tid, wanted, &error);
+	}
+	if (result >= 0) {
+		answered(answer, 0, "");
+	} else if (is_lost(result) || !error.name) {
+		disconnect();
+		answered(answer, -ENOTCONN, strerror(-result));
+	} else {
+		answered(answer, error_of(error.name), error.message ? error.message : error.name);
+	}
+	sd_bus.error_free(&error);
+}
+
+static void call(const char *member, pid_t tid, const struct onbeat_attributes *wanted,
+		 struct onbeat_answer *answer)
+{
+	int cancelable;
+
+	/* Who is cancelled in the middle of it would keep the lock. */
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancelable);
+	pthread_once(&loaded, load);
+	if (load_error[0]) {
+		answered(answer, -ENOTCONN, load_error);
+	} else {
+		pthread_mutex_lock(&lock);
+		asking = true;
+		call_locked(member, tid, wanted, answer);
+		asking = false;
+		pthread_mutex_unlock(&lock);
+	}
+	pthread_setcancelstate(cancelable, NULL);
+}
+
+void onbeat_service_reserve_(pid_t tid, const struct onbeat_attributes *wanted,
+			     struct onbeat_answer *answer)
+{
+	call("Reserve", tid, wanted, answer);
+}
+
+void onbeat_service_release_(pid_t tid, struct onbeat_answer *answer)
+{
+	call("Release", tid, NULL, answer);
+	/* A service that was started anew, or lost sight of this connection, has put everything back. */
+	if (answer->error == -ENOENT || answer->error == -ENOTCONN)
+		answer->error = 0;
+}
