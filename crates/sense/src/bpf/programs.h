@@ -280,26 +280,52 @@ int PROGRAM(VARIANT(forked), struct task_struct *parent, struct task_struct *chi
 	return 0;
 }
 
+static __always_inline void VARIANT(name)(struct activity *a, struct task_struct *task, u32 kind,
+					  const char *comm, u64 now)
+{
+	struct record *record = reserve(kind, a->id, now);
+
+	if (!record)
+		return;
+	record->task.pid = READ(task, tgid);
+	bpf_probe_read_kernel_str(record->task.comm, sizeof(record->task.comm), comm);
+	bpf_ringbuf_submit(record, BPF_RB_NO_WAKEUP);
+}
+
+/* A program that it executes gives it a name, too. */
+static __always_inline bool VARIANT(is_in_exec)(struct task_struct *task)
+{
+	return bpf_core_field_exists(task->in_execve) && READ_BITFIELD(task, in_execve);
+}
+
 SEC(HOOK "/task_rename")
 int PROGRAM(VARIANT(renamed), struct task_struct *task, const char *comm)
 {
 	struct activity *a = VARIANT(activity_of)(task);
-	struct record *record;
 	u64 now, id;
 
 	if (!a)
 		return 0;
 	now = bpf_ktime_get_ns();
 	id = VARIANT(id_of)(task);
-	if (id != a->id)
+	if (id != a->id) {
 		tell(RECORD_EXITED, a->id, now, 0, BPF_RB_NO_WAKEUP);
-	record = reserve(id == a->id ? RECORD_RENAMED : RECORD_TRACKED, id, now);
-	a->id = id;
-	if (record) {
-		record->task.pid = READ(task, tgid);
-		bpf_probe_read_kernel_str(record->task.comm, sizeof(record->task.comm), comm);
-		bpf_ringbuf_submit(record, BPF_RB_NO_WAKEUP);
+		a->id = id;
+		VARIANT(name)(a, task, RECORD_TRACKED, comm, now);
+	} else if (!VARIANT(is_in_exec)(task) && may_rename(a, now)) {
+		VARIANT(name)(a, task, RECORD_RENAMED, comm, now);
 	}
+	return 0;
+}
+
+/* Told however often the task was renamed before, and when it has the rights of the new program. */
+SEC(HOOK "/sched_process_exec")
+int PROGRAM(VARIANT(became), struct task_struct *task)
+{
+	struct activity *a = VARIANT(activity_of)(task);
+
+	if (a)
+		VARIANT(name)(a, task, RECORD_RENAMED, task->comm, bpf_ktime_get_ns());
 	return 0;
 }
 

@@ -58,6 +58,7 @@ struct activity {
 	u32 window_marks;   /* in that window */
 	u32 window_notices; /* of them, of missed deadlines */
 	u32 suppressed;     /* not told since the last that was told */
+	u32 window_names;   /* that it gave itself in that window */
 };
 
 struct {
@@ -76,6 +77,8 @@ struct {
 #define MARKS_OWN 64
 #define MARKS_MOST 2560
 #define MARKS_SHARE_OF_BUFFER 4
+/* Nor has anybody more names than that in a window. */
+#define NAMES_OWN 8
 
 /* The same by a task's address, for raw tracepoints. */
 struct {
@@ -186,16 +189,29 @@ static __always_inline void finish_unseen(struct activity *a, u64 account_ns, u6
 	finish(a, account_ns, blocked_ns < now ? blocked_ns : now);
 }
 
-/* Whether one more mark of the task is told. */
-static __always_inline bool may_mark(struct activity *a, u64 kind, u64 now)
+static __always_inline void count_anew_in_a_new_window(struct activity *a, u64 now)
 {
 	u64 window = now / MARKS_WINDOW_NS;
 
-	if (a->window != window) {
-		a->window = window;
-		a->window_marks = 0;
-		a->window_notices = 0;
-	}
+	if (a->window == window)
+		return;
+	a->window = window;
+	a->window_marks = 0;
+	a->window_notices = 0;
+	a->window_names = 0;
+}
+
+/* Whether one more name that the task gives itself is told. */
+static __always_inline bool may_rename(struct activity *a, u64 now)
+{
+	count_anew_in_a_new_window(a, now);
+	return a->window_names++ < NAMES_OWN;
+}
+
+/* Whether one more mark of the task is told. */
+static __always_inline bool may_mark(struct activity *a, u64 kind, u64 now)
+{
+	count_anew_in_a_new_window(a, now);
 	if (kind == RECORD_MISSED_DEADLINE && a->window_notices++ >= MARKS_OWN)
 		return false;
 	if (a->window_marks++ < MARKS_OWN)

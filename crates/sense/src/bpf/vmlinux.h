@@ -93,6 +93,7 @@ struct task_struct {
 	struct sched_entity se;
 	struct sched_dl_entity dl;
 	int exit_state;
+	unsigned in_execve : 1;
 	pid_t pid;
 	pid_t tgid;
 	u64 start_boottime;

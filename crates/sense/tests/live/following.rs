@@ -1,7 +1,7 @@
 //! Who is tracked beside the task asked for, under which name, and until when.
 
 use onbeat_model::{Event, Follow, Sensor, Task};
-use onbeat_sense::bpf::Options;
+use onbeat_sense::bpf::{Hooks, Options};
 
 use crate::role::{Role, alive_after, bursts_of, eventually, heard, heard_to_the_end, sensor};
 
@@ -115,6 +115,40 @@ fn a_task_keeps_its_identity_through_a_new_name_and_an_exec() {
     assert_eq!(names, ["renamed", "cat"]);
     assert_eq!(tracked(&events).len(), 1);
     assert_eq!(alive_after(&events), []);
+}
+
+#[test]
+fn a_flood_of_names_costs_no_other_event_and_hides_no_program() {
+    for hooks in [Hooks::Btf, Hooks::Raw] {
+        let options = Options {
+            hooks,
+            ..Options::default()
+        };
+        let Some(mut sensor) = sensor(options) else {
+            return;
+        };
+        let mut role = Role::start();
+        sensor.track(role.pid(), Follow::Threads).unwrap();
+        role.dismiss_after(b'N');
+        let events = heard_to_the_end(&mut sensor);
+        let named = |event: &Event| match event {
+            Event::Renamed { task, .. } => Some(task.comm.to_text()),
+            _ => None,
+        };
+        let names: Vec<String> = events.iter().filter_map(named).collect();
+        assert!(names.len() >= 9, "{hooks:?}: {names:?}");
+        assert_eq!(names.last().map(String::as_str), Some("cat"), "{hooks:?}");
+        assert!(!events.iter().any(|e| matches!(e, Event::Lost { .. })));
+        // Eight in a window of a tenth of a second, and the program.
+        let ended = events.iter().map(Event::at).max().unwrap();
+        let began = events.iter().map(Event::at).min().unwrap();
+        let windows = ended.since(began).as_ns() / 100_000_000 + 2;
+        assert!(
+            names.len() as u64 <= 8 * windows + 1,
+            "{hooks:?}: {} names in {windows} windows",
+            names.len()
+        );
+    }
 }
 
 #[test]

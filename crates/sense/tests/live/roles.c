@@ -125,6 +125,16 @@ static void cry_wolf(void)
 		onbeat_mdn();
 }
 
+static void change_names(void)
+{
+	char name[16];
+
+	for (int i = 0; i < FLOOD; i++) {
+		snprintf(name, sizeof(name), "%d", i);
+		prctl(PR_SET_NAME, name);
+	}
+}
+
 /* The library beside the program, which marks a job each time that it is asked. */
 static void (*load(const char *program))(void)
 {
@@ -149,6 +159,10 @@ int main(int argc, char **argv)
 		switch (command) {
 		case 'n':
 			prctl(PR_SET_NAME, "renamed");
+			break;
+		case 'N':
+			change_names();
+			become_cat(0);
 			break;
 		case 'x':
 			become_cat(0);
