@@ -89,6 +89,9 @@ static void sleep_until(int64_t ns)
 {
 	struct timespec until = { ns / NS_PER_S, ns % NS_PER_S };
 
+	/* A sleep until a time that is over is one of microseconds, and so a wakeup, which who is late does not make. */
+	if (ns <= now_ns(CLOCK_MONOTONIC))
+		return;
 	while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL))
 		;
 }

@@ -69,8 +69,10 @@ struct best_task {
 	u64 ran_ns;
 	/* It used up its longest run since it last blocked. */
 	u64 batch;
-	/* How many notifications counted since it last blocked. */
+	/* How many notifications counted since it last entered. */
 	u64 notified;
+	/* It notified, and has not entered since. */
+	u64 told;
 	/* It has been well-behaved: its period was established. */
 	u64 known;
 };
@@ -97,6 +99,7 @@ static inline void best_join(const struct best_params *params, struct best_machi
 	task->ran_ns = 0;
 	task->batch = 0;
 	task->notified = 0;
+	task->told = 0;
 	task->known = 0;
 }
 
@@ -154,7 +157,14 @@ static inline void best_new_deadline(const struct best_params *params, struct be
 	task->ran_ns = 0;
 }
 
-/* It was blocked and is ready: it enters the run queue. */
+/* The part of a period that counts as near to its end, or to its begin. */
+static inline u64 best_window(const struct best_params *params, const struct best_task *task)
+{
+	return task->period_ns * params->window / BEST_SURE;
+}
+
+/* It was blocked and is ready: it enters the run queue. A program that has just notified may sleep for microseconds, until
+ * a time that is over: that is the period that the notification began. */
 static inline void best_wakeup(const struct best_params *params, struct best_machine *machine,
 			       struct best_task *task, u64 now_ns)
 {
@@ -165,9 +175,14 @@ static inline void best_wakeup(const struct best_params *params, struct best_mac
 		task->period_ns = 0;
 		task->confidence = 0;
 		task->known = 0;
+	} else if (task->told && measured_ns < best_window(params, task)) {
+		task->told = 0;
+		return;
 	} else if (task->entered_ns > 0 && measured_ns > 0) {
 		best_measured(params, task, measured_ns);
 	}
+	task->told = 0;
+	task->notified = 0;
 	task->entered_ns = now_ns;
 	best_new_deadline(params, task, now_ns);
 }
@@ -179,7 +194,6 @@ static inline void best_block(const struct best_params *params, struct best_mach
 	(void)machine;
 	(void)now_ns;
 	task->batch = 0;
-	task->notified = 0;
 }
 
 static inline void best_pick(const struct best_params *params, struct best_machine *machine,
@@ -246,12 +260,13 @@ static inline bool best_mdn(const struct best_params *params, struct best_machin
 			    struct best_task *task, u64 now_ns)
 {
 	u64 since_ns = policy_minus(now_ns, task->entered_ns);
-	u64 window_ns = task->period_ns * params->window / BEST_SURE;
+	u64 window_ns = best_window(params, task);
 
 	if (!params->mdn || !task->known || since_ns + window_ns < task->period_ns)
 		return false;
 	/* The next period begins now, and is measured from here whether this one counts or not. */
 	task->entered_ns = now_ns;
+	task->told = 1;
 	if (since_ns > task->period_ns + window_ns || task->notified >= params->patience)
 		return false;
 	task->notified += 1;

@@ -56,8 +56,10 @@ pub struct Task {
     pub ran_ns: u64,
     /// It used up its longest run since it last blocked.
     pub batch: u64,
-    /// How many notifications counted since it last blocked.
+    /// How many notifications counted since it last entered.
     pub notified: u64,
+    /// It notified, and has not entered since: 0 or 1.
+    pub told: u64,
     /// It has been well-behaved: its period was established.
     pub known: u64,
 }

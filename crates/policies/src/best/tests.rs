@@ -143,6 +143,38 @@ fn a_flood_never_shortens_the_period_and_is_soon_not_heard_from_who_does_not_blo
     assert!(last < at(1000 + 40 * (rules.params.patience + 1)));
 }
 
+/// It notifies, and sleeps for 20 us until a time that is over, as who asks its timer for that does.
+fn notifies_and_naps(rules: &mut Best, task: &mut Task, ms: u64) -> bool {
+    let counted = rules.mdn(task, at(ms));
+    rules.block(task, at(ms));
+    rules.wakeup(task, at(ms) + Span::from_us(20));
+    counted
+}
+
+#[test]
+fn a_nap_after_a_notification_is_no_period_of_its_own() {
+    let mut rules = Best::default();
+    let mut task = known(&mut rules);
+    for period in 1..=5 {
+        assert!(notifies_and_naps(&mut rules, &mut task, 1000 + 40 * period));
+        assert_eq!(task.period_ns, 40 * MS);
+        assert_eq!(task.deadline_ns, (1040 + 40 * period) * MS);
+    }
+    // Without a notification it is.
+    rules.block(&mut task, at(1210));
+    rules.wakeup(&mut task, at(1211));
+    assert!(task.period_ns < 35 * MS, "{task:?}");
+}
+
+#[test]
+fn naps_do_not_make_a_liar_heard_for_longer() {
+    let mut rules = Best::default();
+    let mut task = known(&mut rules);
+    let counted = |period: u64| notifies_and_naps(&mut rules, &mut task, 1000 + 40 * period);
+    let counted = (1..=100).map(counted).filter(|&counted| counted).count() as u64;
+    assert_eq!(counted, rules.params.patience);
+}
+
 #[test]
 fn a_task_that_sleeps_for_long_is_a_stranger_afterwards() {
     let mut rules = Best::default();
