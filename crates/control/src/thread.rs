@@ -337,11 +337,13 @@ impl Thread {
         Some(self.computes_at().map_or(at, |computes| at.min(computes)))
     }
 
-    /// When it will have lost its rhythm by computing without a pause, unless it says itself where its jobs are.
+    /// When it will have lost its rhythm by computing without a pause, unless it says itself where its jobs are. Of who
+    /// was not heard of since it blocked it is not known that it computes.
     fn computes_at(&self) -> Option<Instant> {
         let kept = self.kept.as_ref().filter(|kept| !kept.is_told())?;
-        let longest = patience(kept.rhythm().period) * LONGEST_JOB;
-        Some(self.blocked? + longest)
+        let blocked = self.blocked.filter(|&blocked| self.last_heard > blocked)?;
+        let longest = (kept.rhythm().period * LONGEST_JOB).max(SHORTEST_PATIENCE);
+        Some(blocked + longest)
     }
 
     /// It was heard of well within the time after which it would be thought to rest.
@@ -365,8 +367,10 @@ impl Thread {
     }
 }
 
-/// After so many times that long without blocking, a thread computes all the time.
-const LONGEST_JOB: u64 = 2;
+/// After so many periods without blocking, and so long, a thread computes all the time: less would be too little for one that
+/// catches up, more is what a liar keeps (`onbeat-sim`, liars_before_the_loop).
+const LONGEST_JOB: u64 = 12;
+const SHORTEST_PATIENCE: Span = Span::from_ms(500);
 
 /// For how long a thread may be out of its rhythm, or not heard of, before it is given back.
 fn patience(period: Span) -> Span {

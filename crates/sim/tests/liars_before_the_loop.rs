@@ -1,0 +1,124 @@
+//! What missed deadline notifications are worth before onbeat's main loop to who lies: Fig. 7 (b) of the paper, as a bound, on
+//! the simulated machine. experiments/mdn-cheaters has the figures.
+
+use onbeat_control::{Controller, Next, Settings, drive};
+use onbeat_model::{Follow, Instant, Ladder, Name, Sensor, Span, Speed, Task, TaskId};
+use onbeat_sim::observe::Stretch;
+use onbeat_sim::policy::linux::{Class, Config, Fair, Linux};
+use onbeat_sim::seam::{FIRST_TID, Heard, seams};
+use onbeat_sim::workload::{Arrival, Demand, Film, Notifies};
+use onbeat_sim::{Costs, Cpus, Machine, Observer, Work, Workload};
+
+const SECONDS: u64 = 30;
+/// The cheater begins here.
+const CHANGE: u64 = 15;
+
+/// What the first task has had in each second.
+struct Had(Vec<Span>);
+
+impl Observer for Had {
+    fn ran(&mut self, stretch: &Stretch) {
+        let second = (stretch.from.as_ns() / 1_000_000_000) as usize;
+        if stretch.task == 0
+            && let Some(had) = self.0.get_mut(second)
+        {
+            *had += stretch.to.since(stretch.from);
+        }
+    }
+}
+
+fn hog() -> Workload {
+    Workload::new(Arrival::Always, Demand::constant(Span::from_ms(10)))
+}
+
+/// 25 frames a second that need 40% of the CPU.
+fn decoder(seed: u64) -> Workload {
+    let arrival = Arrival::Paced {
+        period: Span::from_ms(40),
+        next: Instant::from_ns(400_000 * (seed * 37 % 100)),
+        timer: Span::ZERO,
+    };
+    let frames = Film::of_seed(seed * 16).varied(1400);
+    Workload::new(arrival, Demand::Decoder(Span::from_ms(16), frames))
+}
+
+/// What the first of these programs has in each second, in permille of the CPU, under the main loop.
+fn run(programs: &[Workload]) -> Vec<u64> {
+    let speeds = Ladder::new(vec![Speed::from_khz(1_000_000).unwrap()]).unwrap();
+    let cpu = Cpus {
+        count: 1,
+        speeds,
+        continuous: false,
+        limit: None,
+        costs: Costs::default(),
+    };
+    let fair = Fair {
+        slice: Span::from_us(700),
+        ..Fair::nice(0)
+    };
+    let linux = Linux::new(
+        Config::global(1),
+        vec![(Class::Fair(fair), 0); programs.len()],
+    );
+    let task = |tid| Task {
+        id: TaskId::recorded(tid),
+        pid: tid,
+        comm: Name::from("program"),
+    };
+    let tasks: Vec<Task> = (FIRST_TID..).take(programs.len()).map(task).collect();
+    let had = Had(vec![Span::ZERO; SECONDS as usize]);
+    let mut machine = Machine::new(&cpu, linux, (Heard::new(tasks.clone()), had));
+    for (tid, workload) in (FIRST_TID..).zip(programs) {
+        machine.add(TaskId::recorded(tid), workload.clone());
+    }
+    let ends = Instant::ZERO + Span::from_secs(SECONDS);
+    let (mut sensor, actuator) = seams(machine, 1, None, ends);
+    for task in &tasks {
+        let Ok(()) = sensor.track(task.id.tid, Follow::Threads);
+    }
+    let mut controller = Controller::new(Settings::default(), actuator);
+    let Ok(()) = drive(&mut sensor, &mut controller, |_, _| Next::Continue);
+    drop(controller);
+    let machine = sensor.into_machine().expect("nobody else has it");
+    let (_, Had(had)) = machine.finish().1;
+    had.iter().map(|had| had.as_ns() / 1_000_000).collect()
+}
+
+/// The mean of these seconds.
+fn mean(had: &[u64], from: u64, to: u64) -> u64 {
+    let seconds = had.iter().skip(from as usize).take((to - from) as usize);
+    seconds.sum::<u64>() / (to - from)
+}
+
+/// Films that show their rhythm beside two CPU-bound programs when they notify, so that there is something to lose.
+const SEEDS: [u64; 3] = [2, 3, 4];
+
+#[test]
+fn who_turns_cpu_bound_soon_loses_what_it_had_earned_whatever_it_says() {
+    let change = Instant::ZERO + Span::from_secs(CHANGE);
+    for seed in SEEDS {
+        let honest = decoder(seed).notifying(Notifies::WhenLate);
+        for cries_us in [1000, 40_000] {
+            let cries = Notifies::Every(Work::at_full_speed(Span::from_us(cries_us)));
+            let cheater = honest.clone().then(change, hog().notifying(cries));
+            let had = run(&[cheater, hog(), hog()]);
+            // A fair share is 333.
+            let (at_first, then) = (
+                mean(&had, CHANGE, CHANGE + 5),
+                mean(&had, CHANGE + 5, SECONDS),
+            );
+            assert!(at_first <= 333 + 60, "{seed}: {at_first} of {had:?}");
+            assert!(then <= 333 + 10, "{seed}: {then} of {had:?}");
+        }
+    }
+}
+
+#[test]
+fn an_honest_program_keeps_what_it_needs() {
+    for seed in SEEDS {
+        let honest = decoder(seed).notifying(Notifies::WhenLate);
+        let had = run(&[honest, hog(), hog()]);
+        let kept = mean(&had, CHANGE, SECONDS);
+        assert!((380..=430).contains(&kept), "{seed}: {kept} of {had:?}");
+    }
+}
