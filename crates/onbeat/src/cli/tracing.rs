@@ -25,6 +25,10 @@ enum TracerName {
     Auto,
     /// BPF programs in the kernel: hears most, costs least, needs root
     Bpf,
+    /// The kernel's own trace: where BPF is missing, needs root
+    Tracefs,
+    /// perf events: one's own programs without root; hears when they run, not when they are woken
+    Perf,
 }
 
 impl TracingOptions {
@@ -33,6 +37,8 @@ impl TracingOptions {
         match self.tracer {
             TracerName::Auto => None,
             TracerName::Bpf => Some(Kind::Bpf),
+            TracerName::Tracefs => Some(Kind::Tracefs),
+            TracerName::Perf => Some(Kind::Perf),
         }
     }
 }

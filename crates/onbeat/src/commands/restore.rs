@@ -5,6 +5,7 @@ use std::process::ExitCode;
 
 use anyhow::Context;
 use onbeat_act::restore::{self, Outcome};
+use onbeat_sense::tracefs;
 
 use crate::cli::RestoreArgs;
 
@@ -45,6 +46,19 @@ pub(crate) fn run(args: &RestoreArgs) -> anyhow::Result<ExitCode> {
             writeln!(output, "{folder}: removed")?;
         }
     }
+    let buffers = tracefs::remove_leftovers();
+    let mut is_complete = report.is_complete();
+    for (path, removed) in &buffers {
+        let path = path.display();
+        if let Err(error) = removed {
+            is_complete = false;
+            eprintln!(
+                "onbeat: trace buffer {path}: not removed: {error}; then run 'onbeat restore' again"
+            );
+        } else if !args.quiet {
+            writeln!(output, "trace buffer {path}: removed")?;
+        }
+    }
     for (path, reason) in &report.skipped {
         eprintln!("onbeat: {}: passed over: {reason}", path.display());
     }
@@ -56,9 +70,10 @@ pub(crate) fn run(args: &RestoreArgs) -> anyhow::Result<ExitCode> {
         );
     }
     let cpusets = report.placed.len() + report.partitions.len();
-    let told = report.tasks.len() + report.domains.len() + cpusets + report.skipped.len();
+    let told =
+        report.tasks.len() + report.domains.len() + cpusets + report.skipped.len() + buffers.len();
     if !args.quiet && told == 0 {
         writeln!(output, "nothing to put back")?;
     }
-    Ok(ExitCode::from(u8::from(!report.is_complete())))
+    Ok(ExitCode::from(u8::from(!is_complete)))
 }

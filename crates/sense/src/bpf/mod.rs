@@ -16,7 +16,7 @@ mod waker;
 mod wire;
 
 use std::io::Read;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::os::fd::AsFd;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -30,7 +30,9 @@ use load::Attached;
 use shared::{Request, Shared};
 pub use waker::Waker;
 
+use crate::clock;
 use crate::executable;
+use crate::wait;
 use crate::workload::Workload;
 
 /// How to trace.
@@ -169,6 +171,12 @@ impl BpfSensor {
             .expect(pid, &files, self.attached.marked(), now);
     }
 
+    /// Sleeps until there is something to say or `longest` is over; false if a signal came.
+    fn wait(&self, longest: Span) -> Result<bool, Error> {
+        wait::readable(&[self.ring_fd.as_fd(), self.waker.as_fd()], longest)
+            .map_err(|e| Error::kernel("wait for the trace")(e.into()))
+    }
+
     fn listen(&mut self, now: Instant) {
         self.listener.look(self.attached.marked(), now);
     }
@@ -259,11 +267,7 @@ impl Sensor for BpfSensor {
             self.listener.hear(&events[seen..]);
             self.listen(self.now());
             let left = until.since(self.now());
-            if over
-                || urgent
-                || left.is_zero()
-                || !wait([self.ring_fd.as_fd(), self.waker.as_fd()], left)?
-            {
+            if over || urgent || left.is_zero() || !self.wait(left)? {
                 for event in &events[heard..] {
                     if let Event::Exited { task, .. } = event {
                         self.workload.forget(*task);
@@ -275,13 +279,7 @@ impl Sensor for BpfSensor {
     }
 
     fn now(&self) -> Instant {
-        let mut time = libc::timespec {
-            tv_sec: 0,
-            tv_nsec: 0,
-        };
-        // SAFETY: the kernel writes one timespec to where a live one is.
-        unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut time) };
-        Instant::from_ns(time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)
+        clock::now()
     }
 
     fn executed(&mut self, task: TaskId) -> Option<Span> {
@@ -299,25 +297,4 @@ fn process_of(tid: u32) -> u32 {
     let tgid = status.lines().find_map(|line| line.strip_prefix("Tgid:"));
     tgid.and_then(|text| text.trim().parse().ok())
         .unwrap_or(tid)
-}
-
-/// Sleeps until one of `sources` has something to say or `longest` is over; false if a signal came.
-fn wait(sources: [BorrowedFd<'_>; 2], longest: Span) -> Result<bool, Error> {
-    let mut polls = sources.map(|source| libc::pollfd {
-        fd: source.as_raw_fd(),
-        events: libc::POLLIN,
-        revents: 0,
-    });
-    let timeout = libc::timespec {
-        tv_sec: (longest.as_ns() / 1_000_000_000) as libc::time_t,
-        tv_nsec: (longest.as_ns() % 1_000_000_000) as libc::c_long,
-    };
-    // SAFETY: two pollfds and one timespec that outlive the call, and no signal mask.
-    if unsafe { libc::ppoll(polls.as_mut_ptr(), 2, &timeout, std::ptr::null()) } >= 0 {
-        return Ok(true);
-    }
-    match std::io::Error::last_os_error() {
-        e if e.kind() == std::io::ErrorKind::Interrupted => Ok(false),
-        e => Err(Error::kernel("wait for the trace")(e.into())),
-    }
 }

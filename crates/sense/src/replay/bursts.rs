@@ -1,6 +1,6 @@
 //! Builds events about tasks from the kernel's raw wakeups and switches: the bursts that the live
 //! tracer would have written, and which tasks there are. How a thread's bursts are found is in
-//! [`super::thread`]; here is who is meant.
+//! [`crate::course`]; here is who is meant.
 //!
 //! A recording that holds wakeups names by them the tasks it is about: others show up only because
 //! they had a CPU before or after one of these, and are left out.
@@ -9,8 +9,8 @@ use std::collections::{HashMap, HashSet};
 
 use onbeat_model::{Burst, Event, Instant, Task, TaskId};
 
-use super::raw::{Kind, Mention, Raw, What};
-use super::thread::{State, Wakeup};
+use crate::course::{State, Wakeup};
+use crate::raw::{Kind, Mention, Raw, What};
 
 /// Turns raw events, in the order of their times, into events about tasks.
 #[derive(Default)]

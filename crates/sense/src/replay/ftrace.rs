@@ -8,7 +8,7 @@ use super::sched_text::{Content, Head, split_at_time};
 pub(super) const ADVICE: &str = "remove the line, or record again with the clock 'mono'";
 
 /// What the line is.
-pub(super) fn content(line: &str) -> Content<'_> {
+pub(crate) fn content(line: &str) -> Content<'_> {
     if let Some(header) = line.strip_prefix('#') {
         return overwritten(header).map_or(Content::Nothing, Content::LostBefore);
     }

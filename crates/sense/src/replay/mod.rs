@@ -15,10 +15,9 @@ mod ftrace;
 mod lines;
 mod own;
 mod perf_script;
-mod raw;
 mod sched_text;
 mod sensor;
-mod thread;
+pub(crate) mod text;
 
 use std::collections::HashMap;
 use std::io::Read;

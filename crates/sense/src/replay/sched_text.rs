@@ -7,29 +7,30 @@ use onbeat_model::Instant;
 
 use super::bursts::{Builder, Built};
 use super::lines::Lines;
-use super::raw::{self, Raw, What};
+
 use super::{Format, Recording, ReplayError, ftrace, perf_script};
+use crate::raw::{self, Raw, What};
 
 /// How a line begins: who wrote which event, and when.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Head<'a> {
+pub(crate) struct Head<'a> {
     /// The thread that ran on the CPU where the event was written.
-    pub(super) tid: u32,
+    pub(crate) tid: u32,
     /// That CPU, where the line tells.
-    pub(super) cpu: Option<u32>,
+    pub(crate) cpu: Option<u32>,
     /// The thread's process, where the line tells.
-    pub(super) pid: Option<u32>,
+    pub(crate) pid: Option<u32>,
     /// It was that thread which caused the event, as far as the line tells: no interrupt did.
-    pub(super) by_thread: bool,
+    pub(crate) by_thread: bool,
     /// When.
-    pub(super) at: Instant,
+    pub(crate) at: Instant,
     /// The event's name and its fields.
-    pub(super) event: &'a str,
+    pub(crate) event: &'a str,
 }
 
 /// What a line is.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Content<'a> {
+pub(crate) enum Content<'a> {
     /// An event.
     Event(Head<'a>),
     /// The recorder lost so many events here.

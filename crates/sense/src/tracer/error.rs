@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::Kind;
-use crate::bpf;
+use crate::{bpf, perf, tracefs};
 
 /// Why tasks could not be heard.
 #[derive(Debug, thiserror::Error)]
@@ -27,6 +27,12 @@ pub enum Error {
     /// By BPF.
     #[error(transparent)]
     Bpf(#[from] bpf::Error),
+    /// By tracefs.
+    #[error(transparent)]
+    Tracefs(#[from] tracefs::Error),
+    /// By perf events.
+    #[error(transparent)]
+    Perf(#[from] perf::Error),
 }
 
 /// One to a line, unless it is but one.

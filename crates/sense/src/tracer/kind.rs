@@ -5,13 +5,17 @@ use std::fmt;
 use onbeat_model::Feature;
 
 use super::Error;
-use crate::bpf;
+use crate::{bpf, perf, tracefs};
 
 /// A way to hear what tasks do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// BPF programs on the scheduler's tracepoints.
     Bpf,
+    /// The scheduler's events in tracefs.
+    Tracefs,
+    /// Context switches of one's own threads, by perf events.
+    Perf,
 }
 
 /// What a tracer can do. What is not listed (threads that come and go, names, ends), each can.
@@ -44,13 +48,15 @@ pub struct Wants {
 
 impl Kind {
     /// All, the best first: the order in which they are tried when nobody chooses.
-    pub const ALL: [Self; 1] = [Self::Bpf];
+    pub const ALL: [Self; 3] = [Self::Bpf, Self::Tracefs, Self::Perf];
 
     /// What it is called on the command line.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::Bpf => "bpf",
+            Self::Tracefs => "tracefs",
+            Self::Perf => "perf",
         }
     }
 
@@ -66,6 +72,22 @@ impl Kind {
                 running: true,
                 unprivileged: false,
             },
+            Self::Tracefs => Abilities {
+                bursts: true,
+                wakeups: true,
+                exhausted: false,
+                marks: false,
+                running: true,
+                unprivileged: false,
+            },
+            Self::Perf => Abilities {
+                bursts: true,
+                wakeups: false,
+                exhausted: false,
+                marks: false,
+                running: true,
+                unprivileged: true,
+            },
         }
     }
 
@@ -74,6 +96,8 @@ impl Kind {
     pub fn probe(self) -> Feature {
         match self {
             Self::Bpf => bpf::probe_tracer(),
+            Self::Tracefs => tracefs::probe(),
+            Self::Perf => perf::probe(),
         }
     }
 

@@ -14,12 +14,18 @@ pub use error::Error;
 pub use kind::{Abilities, Kind, Wants};
 
 use crate::bpf::{self, BpfSensor};
+use crate::perf::PerfSensor;
+use crate::tracefs::TracefsSensor;
 
 /// Whichever tracer it is.
 #[derive(Debug)]
 pub enum Tracer {
     /// [`Kind::Bpf`].
     Bpf(Box<BpfSensor>),
+    /// [`Kind::Tracefs`].
+    Tracefs(Box<TracefsSensor>),
+    /// [`Kind::Perf`].
+    Perf(Box<PerfSensor>),
 }
 
 /// Does the same with whichever tracer it is.
@@ -27,6 +33,8 @@ macro_rules! each {
     ($tracer:expr, $sensor:ident => $what:expr) => {
         match $tracer {
             Tracer::Bpf($sensor) => $what,
+            Tracer::Tracefs($sensor) => $what,
+            Tracer::Perf($sensor) => $what,
         }
     };
 }
@@ -66,6 +74,8 @@ impl Tracer {
                 raw_wakeups: wants.wakeups,
                 ..bpf::Options::default()
             })?)),
+            Kind::Tracefs => Self::Tracefs(Box::new(TracefsSensor::new(wants.wakeups)?)),
+            Kind::Perf => Self::Perf(Box::new(PerfSensor::new()?)),
         })
     }
 
@@ -74,13 +84,15 @@ impl Tracer {
     pub const fn kind(&self) -> Kind {
         match self {
             Self::Bpf(_) => Kind::Bpf,
+            Self::Tracefs(_) => Kind::Tracefs,
+            Self::Perf(_) => Kind::Perf,
         }
     }
 
     /// The process `pid`, tracked already, is about to execute `program`.
     pub fn expect(&mut self, pid: u32, program: &Path) {
-        match self {
-            Self::Bpf(sensor) => sensor.expect(pid, program),
+        if let Self::Bpf(sensor) = self {
+            sensor.expect(pid, program);
         }
     }
 
@@ -89,6 +101,7 @@ impl Tracer {
     pub fn deaf(&self) -> Option<&bpf::Error> {
         match self {
             Self::Bpf(sensor) => sensor.deaf(),
+            Self::Tracefs(_) | Self::Perf(_) => None,
         }
     }
 }

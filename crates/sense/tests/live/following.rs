@@ -7,7 +7,7 @@ use crate::role::{Role, alive_after, bursts_of, eventually, heard, heard_to_the_
 
 const THREADS: usize = 500;
 
-fn tracked(events: &[Event]) -> Vec<Task> {
+pub(crate) fn tracked(events: &[Event]) -> Vec<Task> {
     let task = |event: &Event| match event {
         Event::Tracked { task, .. } => Some(*task),
         _ => None,

@@ -38,14 +38,14 @@ pub(crate) fn sensor(options: Options) -> Option<BpfSensor> {
 }
 
 /// What the sensor has heard up to now.
-pub(crate) fn heard(sensor: &mut BpfSensor) -> Vec<Event> {
+pub(crate) fn heard(sensor: &mut impl Sensor) -> Vec<Event> {
     let mut events = Vec::new();
     sensor.poll(Span::ZERO, &mut events).unwrap();
     events
 }
 
 /// Polls until the sensor says that nothing will come any more.
-pub(crate) fn heard_to_the_end(sensor: &mut BpfSensor) -> Vec<Event> {
+pub(crate) fn heard_to_the_end(sensor: &mut impl Sensor) -> Vec<Event> {
     let mut events = Vec::new();
     eventually("every tracked task is gone", || {
         sensor.poll(Span::from_ms(10), &mut events).unwrap() == Flow::Ended

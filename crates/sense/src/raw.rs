@@ -8,27 +8,27 @@ use onbeat_model::{Instant, Name};
 
 /// A scheduling event that bursts are built from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Raw {
+pub(crate) struct Raw {
     /// When.
-    pub(super) at: Instant,
+    pub(crate) at: Instant,
     /// On which CPU, where the recording tells.
-    pub(super) cpu: Option<u32>,
+    pub(crate) cpu: Option<u32>,
     /// The thread that ran there; zero for the idle task.
-    pub(super) current: u32,
+    pub(crate) current: u32,
     /// What.
-    pub(super) what: What,
+    pub(crate) what: What,
 }
 
 /// A thread as an event mentions it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Mention {
-    pub(super) tid: u32,
-    pub(super) comm: Name,
+pub(crate) struct Mention {
+    pub(crate) tid: u32,
+    pub(crate) comm: Name,
 }
 
 /// Which of the kernel's wakeup events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(crate) enum Kind {
     /// `sched_waking`: written by the waker.
     Waking,
     /// `sched_wakeup`: written when the task is ready; may follow a waking.
@@ -39,7 +39,7 @@ pub(super) enum Kind {
 
 /// What happened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum What {
+pub(crate) enum What {
     /// A thread became ready.
     Wakeup {
         kind: Kind,
@@ -72,7 +72,7 @@ pub(super) enum What {
 ///
 /// # Errors
 /// If it is a scheduling event, and its fields are not what the kernel writes.
-pub(super) fn parse(name: &str, payload: &str, waker: u32) -> Result<What, Malformed> {
+pub(crate) fn parse(name: &str, payload: &str, waker: u32) -> Result<What, Malformed> {
     let payload = payload.trim();
     let what = match name {
         "sched_waking" => wakeup(payload, Kind::Waking, waker),
@@ -90,7 +90,7 @@ pub(super) fn parse(name: &str, payload: &str, waker: u32) -> Result<What, Malfo
 
 /// The fields of a scheduling event are not those that the kernel writes.
 #[derive(Debug)]
-pub(super) struct Malformed;
+pub(crate) struct Malformed;
 
 fn mention(comm: &str, tid: &str) -> Option<Mention> {
     Some(Mention {

@@ -13,11 +13,11 @@
 
 use onbeat_model::{Burst, Instant, Span, TaskId};
 
-use super::raw::Kind;
+use crate::raw::Kind;
 
 /// What is known of a thread. Each method is something seen, and gives the burst that it ends.
-#[derive(Clone, Copy)]
-pub(super) enum State {
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum State {
     /// Nothing yet, or events were lost: what is going on began unseen.
     Unknown,
     /// Asleep.
@@ -47,24 +47,24 @@ pub(super) enum State {
 }
 
 /// A burst that has not ended.
-#[derive(Clone, Copy)]
-pub(super) struct Open {
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Open {
     burst: Burst,
     /// Its beginning was seen.
     whole: bool,
 }
 
 /// A wakeup as it was seen.
-#[derive(Clone, Copy)]
-pub(super) struct Wakeup {
-    pub(super) at: Instant,
-    pub(super) kind: Kind,
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Wakeup {
+    pub(crate) at: Instant,
+    pub(crate) kind: Kind,
     /// The thread that woke it; zero if unknown.
-    pub(super) waker: u32,
+    pub(crate) waker: u32,
     /// The CPU that handled it.
-    pub(super) cpu: Option<u32>,
+    pub(crate) cpu: Option<u32>,
     /// The thread that ran there; zero for the idle task.
-    pub(super) current: u32,
+    pub(crate) current: u32,
 }
 
 impl Open {
@@ -105,7 +105,7 @@ impl State {
     }
 
     /// It was woken.
-    pub(super) fn woken(&mut self, task: TaskId, wakeup: Wakeup) -> Option<Burst> {
+    pub(crate) fn woken(&mut self, task: TaskId, wakeup: Wakeup) -> Option<Burst> {
         let idle = wakeup.cpu.filter(|_| wakeup.current == 0);
         let woken = Self::Woken {
             burst: Open::new(task, (wakeup.at, wakeup.waker), wakeup.at, true).burst,
@@ -153,7 +153,7 @@ impl State {
     }
 
     /// It wrote an event on `cpu`, so it is running, even if no switch to it was seen.
-    pub(super) fn seen_running(&mut self, at: Instant, cpu: Option<u32>) {
+    pub(crate) fn seen_running(&mut self, at: Instant, cpu: Option<u32>) {
         match self {
             Self::Woken { burst, idle, .. } => {
                 let mut burst = *burst;
@@ -171,7 +171,7 @@ impl State {
     }
 
     /// `cpu` switched to it.
-    pub(super) fn on_cpu(&mut self, task: TaskId, at: Instant, cpu: Option<u32>) -> Option<Burst> {
+    pub(crate) fn on_cpu(&mut self, task: TaskId, at: Instant, cpu: Option<u32>) -> Option<Burst> {
         let mut ended = None;
         let open = match *self {
             Self::Unknown => Open::new(task, (at, 0), at, false),
@@ -204,7 +204,7 @@ impl State {
     }
 
     /// A CPU switched away from it; `ready` if it still wants to run.
-    pub(super) fn off_cpu(&mut self, task: TaskId, at: Instant, ready: bool) -> Option<Burst> {
+    pub(crate) fn off_cpu(&mut self, task: TaskId, at: Instant, ready: bool) -> Option<Burst> {
         let mut open = match *self {
             Self::Unknown | Self::Asleep => Open::new(task, (at, 0), at, false),
             Self::Woken { burst, .. } => Open { burst, whole: true },
@@ -223,7 +223,7 @@ impl State {
     }
 
     /// Another thread was seen on `cpu`, where this one was thought to be.
-    pub(super) fn displaced(&mut self, cpu: u32) {
+    pub(crate) fn displaced(&mut self, cpu: u32) {
         match *self {
             Self::Running {
                 open,
@@ -237,7 +237,7 @@ impl State {
     }
 
     /// It exited.
-    pub(super) fn exited(&mut self, at: Instant) -> Option<Burst> {
+    pub(crate) fn exited(&mut self, at: Instant) -> Option<Burst> {
         let ended = match *self {
             Self::Running { open, since, .. } => open.ran(since, at).ended(),
             _ => None,
@@ -247,7 +247,7 @@ impl State {
     }
 
     /// Events were lost: nothing is known any more, except that the dead stay dead.
-    pub(super) fn lost(&mut self) {
+    pub(crate) fn lost(&mut self) {
         if !matches!(self, Self::Gone) {
             *self = Self::Unknown;
         }

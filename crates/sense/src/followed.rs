@@ -1,0 +1,251 @@
+//! The threads that are followed by a tracer that hears switches outside the kernel (tracefs, perf): who they
+//! are, whom they start, and what their bursts are.
+
+mod process;
+
+use std::collections::HashMap;
+
+use onbeat_model::{Burst, Event, Follow, Instant, Name, Task, TaskId};
+
+pub(crate) use process::{Seen, threads_of};
+
+use crate::clock;
+use crate::course::{State, Wakeup};
+use crate::workload::started_ticks;
+
+/// Turns what is heard of threads into events of those that are followed; hears of others, too, and forgets it.
+#[derive(Debug, Default)]
+pub(crate) struct Followed {
+    threads: HashMap<u32, Thread>,
+    /// Who was last seen to get each CPU.
+    occupants: HashMap<u32, u32>,
+    has_followed: bool,
+}
+
+#[derive(Debug)]
+struct Thread {
+    task: Task,
+    follow: Follow,
+    state: State,
+}
+
+/// A thread that was just started.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Started {
+    pub(crate) parent: u32,
+    pub(crate) tid: u32,
+    /// Of the same process as its parent.
+    pub(crate) is_thread: bool,
+}
+
+impl Followed {
+    /// Whether all that were ever followed are gone.
+    pub(crate) fn is_over(&self) -> bool {
+        self.has_followed && self.threads.is_empty()
+    }
+
+    /// Whether the thread is followed.
+    pub(crate) fn has(&self, tid: u32) -> bool {
+        self.threads.contains_key(&tid)
+    }
+
+    /// Follows a thread that runs already, and was `seen` in `/proc`.
+    pub(crate) fn track(
+        &mut self,
+        at: Instant,
+        seen: Seen,
+        follow: Follow,
+        events: &mut Vec<Event>,
+    ) {
+        let state = if seen.is_asleep {
+            State::Asleep
+        } else {
+            State::Unknown
+        };
+        match self.threads.get_mut(&seen.task.id.tid) {
+            Some(thread) if thread.task.id == seen.task.id => {
+                if follow == Follow::Children {
+                    thread.follow = follow;
+                }
+            }
+            _ => {
+                self.exited(at, seen.task.id.tid, events);
+                self.take_in(at, seen.task, follow, state, events);
+            }
+        }
+    }
+
+    /// No longer follows `task`.
+    pub(crate) fn untrack(&mut self, task: TaskId) {
+        if self
+            .threads
+            .get(&task.tid)
+            .is_some_and(|thread| thread.task.id == task)
+        {
+            self.threads.remove(&task.tid);
+        }
+    }
+
+    fn take_in(
+        &mut self,
+        at: Instant,
+        task: Task,
+        follow: Follow,
+        state: State,
+        events: &mut Vec<Event>,
+    ) {
+        self.has_followed = true;
+        events.push(Event::Tracked { at, task });
+        let thread = Thread {
+            task,
+            follow,
+            state,
+        };
+        self.threads.insert(task.id.tid, thread);
+    }
+
+    /// A thread was started: it is followed if its parent is, and it is one of those to follow.
+    pub(crate) fn started(&mut self, at: Instant, started: Started, events: &mut Vec<Event>) {
+        let Some(parent) = self.threads.get(&started.parent) else {
+            return;
+        };
+        let (follow, mut task) = (parent.follow, parent.task);
+        if !started.is_thread {
+            if follow == Follow::Threads {
+                return;
+            }
+            task.pid = started.tid;
+        }
+        task.id = identity(started.tid, at);
+        if self
+            .threads
+            .get(&started.tid)
+            .is_some_and(|known| known.task.id == task.id)
+        {
+            return;
+        }
+        self.exited(at, started.tid, events);
+        self.take_in(at, task, follow, State::Asleep, events);
+    }
+
+    /// A thread has the name `comm` now.
+    pub(crate) fn renamed(&mut self, at: Instant, tid: u32, comm: Name, events: &mut Vec<Event>) {
+        if let Some(thread) = self.threads.get_mut(&tid)
+            && thread.task.comm != comm
+        {
+            thread.task.comm = comm;
+            let task = thread.task;
+            events.push(Event::Renamed { at, task });
+        }
+    }
+
+    /// The process `pid` executes another program: of its threads one is left, whichever asked for it, and has the
+    /// first one's number from now on.
+    pub(crate) fn executed_program(&mut self, at: Instant, pid: u32, events: &mut Vec<Event>) {
+        let others: Vec<Task> = (self.threads.values().map(|thread| thread.task))
+            .filter(|task| task.pid == pid && task.id.tid != pid)
+            .collect();
+        for mut task in others {
+            let follow = self.threads.get(&task.id.tid).map(|thread| thread.follow);
+            self.exited(at, task.id.tid, events);
+            if let Some(follow) = follow
+                && !self.has(pid)
+            {
+                task.id = identity(pid, at);
+                self.take_in(at, task, follow, State::Unknown, events);
+            }
+        }
+    }
+
+    /// A thread is gone.
+    pub(crate) fn exited(&mut self, at: Instant, tid: u32, events: &mut Vec<Event>) {
+        if let Some(mut thread) = self.threads.remove(&tid) {
+            tell(thread.state.exited(at), events);
+            let task = thread.task.id;
+            events.push(Event::Exited { at, task });
+        }
+    }
+
+    /// A thread was woken; who it is, if it is followed.
+    pub(crate) fn woken(
+        &mut self,
+        tid: u32,
+        wakeup: Wakeup,
+        events: &mut Vec<Event>,
+    ) -> Option<TaskId> {
+        let thread = self.threads.get_mut(&tid)?;
+        let task = thread.task.id;
+        tell(thread.state.woken(task, wakeup), events);
+        Some(task)
+    }
+
+    /// A thread was seen to write an event on `cpu`, so it runs there.
+    pub(crate) fn seen_running(&mut self, at: Instant, tid: u32, cpu: Option<u32>) {
+        if let Some(thread) = self.threads.get_mut(&tid) {
+            thread.state.seen_running(at, cpu);
+        }
+    }
+
+    /// `cpu` switched to a thread.
+    pub(crate) fn on_cpu(&mut self, at: Instant, tid: u32, cpu: u32, events: &mut Vec<Event>) {
+        let displaced = self
+            .occupants
+            .insert(cpu, tid)
+            .filter(|&other| other != tid);
+        if let Some(thread) = displaced.and_then(|tid| self.threads.get_mut(&tid)) {
+            thread.state.displaced(cpu);
+        }
+        if let Some(thread) = self.threads.get_mut(&tid) {
+            tell(thread.state.on_cpu(thread.task.id, at, Some(cpu)), events);
+        }
+    }
+
+    /// A CPU switched away from a thread; `ready` if it still wants to run.
+    pub(crate) fn off_cpu(&mut self, at: Instant, tid: u32, ready: bool, events: &mut Vec<Event>) {
+        if let Some(thread) = self.threads.get_mut(&tid) {
+            tell(thread.state.off_cpu(thread.task.id, at, ready), events);
+        }
+    }
+
+    /// So many events were lost: what goes on is unknown, and which threads have come and gone meanwhile is looked
+    /// up. (A new process, whose parent is not told there, is not found.)
+    pub(crate) fn lost(&mut self, at: Instant, count: u64, events: &mut Vec<Event>) {
+        events.push(Event::Lost { at, count });
+        self.occupants.clear();
+        let mut gone = Vec::new();
+        for (&tid, thread) in &mut self.threads {
+            thread.state.lost();
+            if started_ticks(tid) != Some(thread.task.id.started_ticks) {
+                gone.push(tid);
+            }
+        }
+        for tid in gone {
+            self.exited(at, tid, events);
+        }
+        let first = |thread: &&Thread| thread.task.pid == thread.task.id.tid;
+        let processes: Vec<_> = (self.threads.values().filter(first))
+            .map(|thread| (thread.task.pid, thread.follow))
+            .collect();
+        for (pid, follow) in processes {
+            for seen in threads_of(pid).into_iter().filter_map(Seen::look) {
+                self.track(at, seen, follow, events);
+            }
+        }
+    }
+}
+
+fn tell(burst: Option<Burst>, events: &mut Vec<Event>) {
+    events.extend(burst.map(Event::Burst));
+}
+
+/// Who the thread is that was started at `at`; it may have exited since, and its number may be another's.
+fn identity(tid: u32, at: Instant) -> TaskId {
+    let latest = clock::ticks_at(at);
+    let started_ticks = started_ticks(tid)
+        .filter(|&ticks| ticks <= latest)
+        .unwrap_or(latest);
+    TaskId { tid, started_ticks }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,129 @@
+use super::*;
+use onbeat_model::Span;
+
+const PARENT: u32 = 1_000_000_001;
+const CHILD: u32 = 1_000_000_002;
+
+fn at(ms: u64) -> Instant {
+    Instant::ZERO + Span::from_ms(ms)
+}
+
+fn seen(tid: u32, pid: u32) -> Seen {
+    Seen {
+        task: Task {
+            id: TaskId {
+                tid,
+                started_ticks: 5,
+            },
+            pid,
+            comm: Name::from("player"),
+        },
+        is_asleep: true,
+    }
+}
+
+/// One that follows the first thread of a process, and what it said.
+fn following(follow: Follow) -> (Followed, Vec<Event>) {
+    let (mut followed, mut events) = (Followed::default(), Vec::new());
+    followed.track(at(0), seen(PARENT, PARENT), follow, &mut events);
+    (followed, events)
+}
+
+#[test]
+fn a_thread_that_runs_twice_before_it_sleeps_has_one_burst_with_the_time_that_it_ran() {
+    let (mut followed, mut events) = following(Follow::Threads);
+    followed.on_cpu(at(10), PARENT, 0, &mut events);
+    followed.off_cpu(at(13), PARENT, true, &mut events);
+    followed.on_cpu(at(20), PARENT, 1, &mut events);
+    followed.off_cpu(at(22), PARENT, false, &mut events);
+    let Some(Event::Burst(burst)) = events.last() else {
+        panic!("{events:?}");
+    };
+    assert_eq!((burst.woke, burst.blocked), (at(10), at(22)));
+    assert_eq!((burst.executed, burst.preempted), (Span::from_ms(5), 1));
+    assert_eq!(events.len(), 2);
+}
+
+#[test]
+fn a_new_thread_is_followed_and_a_new_process_only_if_children_are() {
+    for follow in [Follow::Threads, Follow::Children] {
+        for is_thread in [true, false] {
+            let (mut followed, mut events) = following(follow);
+            let started = Started {
+                parent: PARENT,
+                tid: CHILD,
+                is_thread,
+            };
+            followed.started(at(1), started, &mut events);
+            let follows = is_thread || follow == Follow::Children;
+            assert_eq!(followed.has(CHILD), follows, "{follow:?} {is_thread}");
+            if let (true, Some(Event::Tracked { task, .. })) = (follows, events.last()) {
+                assert_eq!(task.pid, if is_thread { PARENT } else { CHILD });
+            }
+        }
+    }
+}
+
+#[test]
+fn all_is_over_when_the_last_is_gone_and_not_before_the_first() {
+    assert!(!Followed::default().is_over());
+    let (mut followed, mut events) = following(Follow::Threads);
+    assert!(!followed.is_over());
+    followed.exited(at(3), PARENT, &mut events);
+    assert!(followed.is_over());
+    assert!(matches!(events.last(), Some(Event::Exited { .. })));
+}
+
+#[test]
+fn a_program_that_executes_another_keeps_its_first_thread_alone() {
+    let (mut followed, mut events) = following(Follow::Threads);
+    followed.track(at(0), seen(CHILD, PARENT), Follow::Threads, &mut events);
+    followed.executed_program(at(4), PARENT, &mut events);
+    assert!(followed.has(PARENT) && !followed.has(CHILD));
+
+    // Where another than the first thread asked for it, the first one is told to be gone before.
+    followed.track(at(5), seen(CHILD, PARENT), Follow::Threads, &mut events);
+    followed.exited(at(6), PARENT, &mut events);
+    followed.executed_program(at(7), PARENT, &mut events);
+    assert!(followed.has(PARENT) && !followed.has(CHILD) && !followed.is_over());
+}
+
+#[test]
+fn a_number_that_another_thread_has_now_is_another_task() {
+    let (mut followed, mut events) = following(Follow::Threads);
+    let mut other = seen(PARENT, PARENT);
+    other.task.id.started_ticks = 6;
+    followed.track(at(9), other, Follow::Threads, &mut events);
+    let kinds: Vec<_> = events[1..]
+        .iter()
+        .map(|event| {
+            (
+                event.task().unwrap().started_ticks,
+                matches!(event, Event::Exited { .. }),
+            )
+        })
+        .collect();
+    assert_eq!(kinds, [(5, true), (6, false)]);
+    followed.untrack(seen(PARENT, PARENT).task.id);
+    assert!(followed.has(PARENT));
+    followed.untrack(other.task.id);
+    assert!(!followed.has(PARENT));
+}
+
+#[test]
+fn after_lost_events_no_burst_is_made_up_and_those_that_are_gone_have_exited() {
+    let (mut followed, mut events) = following(Follow::Threads);
+    // SAFETY: no arguments, cannot fail.
+    let me = Seen::look(unsafe { libc::gettid() }.unsigned_abs()).unwrap();
+    followed.track(at(0), me, Follow::Threads, &mut events);
+    let tid = me.task.id.tid;
+    followed.on_cpu(at(1), tid, 0, &mut events);
+    followed.lost(at(2), 7, &mut events);
+    followed.off_cpu(at(3), tid, false, &mut events);
+    assert!(followed.has(tid) && !followed.has(PARENT));
+    assert!(events.contains(&Event::Lost {
+        at: at(2),
+        count: 7
+    }));
+    assert!(!events.iter().any(|event| matches!(event, Event::Burst(_))));
+}

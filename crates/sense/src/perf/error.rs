@@ -1,0 +1,91 @@
+//! What can go wrong with perf events, and what to do about it.
+
+use std::io;
+
+/// Why threads could not be heard through perf events.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The administrator, or the distribution, allows it to nobody.
+    #[error(
+        "perf events are not for ordinary users here (kernel.perf_event_paranoid is {level}): \
+         'sudo sysctl kernel.perf_event_paranoid=2' allows them for one's own programs, or run it with sudo"
+    )]
+    Paranoid {
+        /// The setting.
+        level: String,
+    },
+    /// The kernel has none.
+    #[error("this kernel has no perf events ({source}): boot one with CONFIG_PERF_EVENTS=y")]
+    Missing {
+        /// What the kernel said.
+        source: io::Error,
+    },
+    /// All memory that a user's rings may take is taken.
+    #[error(
+        "no room for perf's buffers: other programs of yours have what kernel.perf_event_mlock_kb allows; \
+         end those, or raise it"
+    )]
+    NoRoom,
+    /// Nobody to track.
+    #[error("there is no thread {tid}: it has exited, or never was; see `ps -eL`")]
+    NoSuchTask {
+        /// Who was asked for.
+        tid: u32,
+    },
+    /// Somebody else's.
+    #[error(
+        "may not hear thread {tid}: it is another user's, or runs a program with rights of its own; run it with sudo"
+    )]
+    NotYours {
+        /// Who was asked for.
+        tid: u32,
+    },
+    /// Too many descriptors.
+    #[error(
+        "no room to track thread {tid}: it takes a file descriptor for each CPU, and no more are allowed; \
+         see `ulimit -n`"
+    )]
+    Full {
+        /// Who was asked for.
+        tid: u32,
+    },
+    /// A call that does not fail on a healthy kernel did.
+    #[error("could not {what}: {source}")]
+    Kernel {
+        /// What was tried.
+        what: &'static str,
+        /// What the kernel said.
+        source: io::Error,
+    },
+}
+
+impl Error {
+    /// Wraps the failure of an attempt to do `what`.
+    pub(super) fn kernel(what: &'static str) -> impl FnOnce(io::Error) -> Self {
+        move |source| Self::Kernel { what, source }
+    }
+
+    /// Why an event of one's own thread could not be opened.
+    pub(super) fn opening(source: io::Error) -> Self {
+        match source.raw_os_error() {
+            Some(libc::EACCES | libc::EPERM) => {
+                let level = std::fs::read_to_string("/proc/sys/kernel/perf_event_paranoid");
+                Self::Paranoid {
+                    level: level.map_or("unknown".to_owned(), |text| text.trim().to_owned()),
+                }
+            }
+            Some(libc::ENOSYS | libc::ENOENT | libc::EOPNOTSUPP) => Self::Missing { source },
+            _ => Self::kernel("open a perf event")(source),
+        }
+    }
+
+    /// Why an event of the thread `tid` could not be opened.
+    pub(super) fn tracking(tid: u32, source: io::Error) -> Self {
+        match source.raw_os_error() {
+            Some(libc::ESRCH) => Self::NoSuchTask { tid },
+            Some(libc::EACCES | libc::EPERM) => Self::NotYours { tid },
+            Some(libc::EMFILE | libc::ENFILE) => Self::Full { tid },
+            _ => Self::kernel("open a perf event of a thread")(source),
+        }
+    }
+}

@@ -1,0 +1,201 @@
+//! A trace buffer of our own in tracefs, that no other user of it sees or disturbs; and what a killed onbeat left.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::process;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use super::Error;
+use crate::workload::started_ticks;
+
+/// Where it is mounted, or was before it had a place of its own.
+const PLACES: [&str; 2] = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
+
+/// Of each CPU: some 10,000 events.
+const BUFFER_KB: &str = "1024";
+
+/// What is heard.
+const EVENTS: [&str; 7] = [
+    "sched/sched_switch",
+    "sched/sched_waking",
+    "sched/sched_wakeup_new",
+    "sched/sched_process_exec",
+    "sched/sched_process_exit",
+    "task/task_newtask",
+    "task/task_rename",
+];
+
+/// The buffer. It is removed when this is dropped.
+#[derive(Debug)]
+pub(super) struct Instance(PathBuf);
+
+impl Instance {
+    /// Makes one that traces nobody yet, not even if a thread is started by one of ours.
+    pub(super) fn make() -> Result<Self, Error> {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let instances = instances()?;
+        let pid = process::id();
+        let name = Owner {
+            pid,
+            started_ticks: started_ticks(pid).unwrap_or(0),
+        };
+        let count = COUNT.fetch_add(1, Ordering::Relaxed);
+        let path = instances.join(format!("{}-{count}", name.prefix()));
+        fs::create_dir(&path).map_err(|source| match source.kind() {
+            io::ErrorKind::PermissionDenied => Error::NoPrivilege { path: instances },
+            _ => Error::Kernel {
+                what: "make a trace buffer",
+                path: path.clone(),
+                source,
+            },
+        })?;
+        let instance = Self(path);
+        instance.set("trace_clock", "mono", "choose the trace's clock")?;
+        instance.set("buffer_size_kb", BUFFER_KB, "size the trace buffer")?;
+        instance.set(
+            "options/event-fork",
+            "1",
+            "have what is started traced, too",
+        )?;
+        // With nobody in it, it would be no filter. No thread of users has this number.
+        instance.set("set_event_pid", NOBODY, "choose whom to trace")?;
+        for event in EVENTS {
+            instance.set(&format!("events/{event}/enable"), "1", "switch an event on")?;
+        }
+        Ok(instance)
+    }
+
+    /// Traces the thread `tid`, too, and what it starts.
+    pub(super) fn add(&self, tid: u32) -> Result<(), Error> {
+        self.set("set_event_pid", &tid.to_string(), "choose whom to trace")
+    }
+
+    /// What was traced, as text; never waits.
+    pub(super) fn pipe(&self) -> Result<File, Error> {
+        let path = self.0.join("trace_pipe");
+        (OpenOptions::new().read(true))
+            .custom_flags(libc::O_NONBLOCK | libc::O_CLOEXEC)
+            .open(&path)
+            .map_err(|source| Error::Kernel {
+                what: "read the trace",
+                path,
+                source,
+            })
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.0
+    }
+
+    /// Writes to one of its files; to those that hold a list, one more.
+    fn set(&self, file: &str, value: &str, what: &'static str) -> Result<(), Error> {
+        let path = self.0.join(file);
+        (OpenOptions::new().write(true).open(&path))
+            .and_then(|mut file| file.write_all(value.as_bytes()))
+            .map_err(|source| Error::Kernel { what, path, source })
+    }
+}
+
+impl Drop for Instance {
+    fn drop(&mut self) {
+        // What remains after a failure `onbeat restore` removes.
+        let _ = fs::remove_dir(&self.0);
+    }
+}
+
+/// The largest number that a thread can have (PID_MAX_LIMIT), which none gets unless 4 million run.
+const NOBODY: &str = "4194303";
+
+/// The folder of all buffers.
+fn instances() -> Result<PathBuf, Error> {
+    for place in PLACES {
+        let path = Path::new(place).join("instances");
+        match fs::metadata(&path) {
+            Ok(_) => return Ok(path),
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+                return Err(Error::NoPrivilege { path: place.into() });
+            }
+            Err(_) => {}
+        }
+    }
+    Err(Error::Missing)
+}
+
+/// Whose buffer it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Owner {
+    pid: u32,
+    started_ticks: u64,
+}
+
+impl Owner {
+    fn prefix(self) -> String {
+        format!("onbeat-{}-{}", self.pid, self.started_ticks)
+    }
+
+    fn of(name: &str) -> Option<Self> {
+        let mut parts = name.strip_prefix("onbeat-")?.split('-');
+        let owner = Self {
+            pid: parts.next()?.parse().ok()?,
+            started_ticks: parts.next()?.parse().ok()?,
+        };
+        let _count: u32 = parts.next()?.parse().ok()?;
+        parts.next().is_none().then_some(owner)
+    }
+
+    fn lives(self) -> bool {
+        started_ticks(self.pid) == Some(self.started_ticks)
+    }
+}
+
+/// Removes the trace buffers of onbeats that are no more, and says which, and what failed. Where tracefs cannot be
+/// reached, there is nothing to say.
+#[must_use]
+pub fn remove_leftovers() -> Vec<(PathBuf, io::Result<()>)> {
+    let Ok(folder) = instances().map(fs::read_dir) else {
+        return Vec::new();
+    };
+    let is_left = |name: &str| Owner::of(name).is_some_and(|owner| !owner.lives());
+    (folder.into_iter().flatten().flatten())
+        .filter(|entry| entry.file_name().to_str().is_some_and(is_left))
+        .map(|entry| (entry.path(), fs::remove_dir(entry.path())))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_tells_whose_buffer_it_is_and_others_buffers_are_nobodys() {
+        let owner = Owner {
+            pid: 7,
+            started_ticks: 99,
+        };
+        let name = format!("{}-3", owner.prefix());
+        assert_eq!(Owner::of(&name), Some(owner));
+        for other in [
+            "foo",
+            "onbeat-7",
+            "onbeat-7-99",
+            "onbeat-7-99-3-1",
+            "onbeat-x-99-3",
+        ] {
+            assert_eq!(Owner::of(other), None, "{other}");
+        }
+    }
+
+    #[test]
+    fn this_process_lives_and_one_before_it_with_its_number_does_not() {
+        let pid = process::id();
+        let started_ticks = started_ticks(pid).unwrap();
+        assert!(Owner { pid, started_ticks }.lives());
+        let former = Owner {
+            pid,
+            started_ticks: started_ticks - 1,
+        };
+        assert!(!former.lives());
+    }
+}
