@@ -1,9 +1,11 @@
 //! What the next job will demand, by the last ones: the distribution around a forecast is narrower than that of all jobs.
 //!
 //! A film has scenes, and pictures of three kinds in a group that repeats; so what a job demands is much like what the jobs just
-//! before it did, or the job one group before. Several simple rules forecast side by side, and of each it is kept by which
-//! factor the last jobs missed its forecast. The rule with the least error so far is believed, and the distribution of the next
-//! demand is that of its factors, times its forecast.
+//! before it did, or the job one group before. Several simple rules forecast side by side. Of each the error so far is kept, and
+//! the forecast is the geometric mean of all, weighted by an exponential of these errors (the exponentially weighted average
+//! forecaster: Cesa-Bianchi and Lugosi, Prediction, Learning, and Games, 2006, section 2.1): where demands have noise of their own,
+//! several rules miss less together than the best of them. By which factors the last jobs missed it is the distribution
+//! of the next demand, times the forecast.
 //!
 //! GRACE-OS asks for the distribution of all jobs of a window, and notices a new scene when the window has moved on.
 
@@ -28,20 +30,25 @@ const LONGEST: usize = 24;
 /// How much a new error counts.
 const WEIGHT: f64 = 0.03;
 
+/// How much less a rule counts whose error is greater than the least one, by that in shares of the least.
+const SHARPNESS: f64 = 4.0;
+/// No error is less, so that a rule that has not erred yet is not beyond comparison.
+const LEAST_ERROR: f64 = 1e-3;
+
 /// The forecasts of one task.
 #[derive(Clone, Debug)]
 pub struct Forecast {
     recent: VecDeque<f64>,
     rules: Vec<Kept>,
+    /// Demand over forecast, in millionths.
+    factors: Demand,
 }
 
 #[derive(Clone, Debug)]
 struct Kept {
     rule: Rule,
-    /// Demand over forecast, in millionths.
-    factors: Demand,
-    /// The mean of the logarithm's size, recent ones more.
-    error: f64,
+    /// The mean of the logarithm's size, recent ones more; none before the first forecast.
+    error: Option<f64>,
 }
 
 /// One forecast.
@@ -62,29 +69,27 @@ impl Forecast {
     pub fn new(window: usize) -> Self {
         let means = MEANS.into_iter().map(Rule::Mean);
         let seasons = (2..=LONGEST).map(Rule::Season);
-        let kept = |rule| Kept {
-            rule,
-            factors: Demand::new(window),
-            error: 0.0,
-        };
+        let kept = |rule| Kept { rule, error: None };
         Self {
             recent: VecDeque::new(),
             rules: means.chain(seasons).map(kept).collect(),
+            factors: Demand::new(window),
         }
     }
 
     /// The next job has demanded this.
     pub fn record(&mut self, demand: Span) {
         let demand = demand.as_ns().max(1) as f64;
+        if let Some(forecast) = self.together() {
+            self.factors.record(ONE.scale(demand / forecast));
+        }
         for kept in &mut self.rules {
             let Some(forecast) = kept.rule.forecast(&self.recent) else {
                 continue;
             };
-            let factor = demand / forecast;
-            let error = factor.ln().abs();
-            let first = kept.factors.is_empty();
-            kept.error += (error - kept.error) * if first { 1.0 } else { WEIGHT };
-            kept.factors.record(ONE.scale(factor));
+            let error = (demand / forecast).ln().abs();
+            let before = kept.error.unwrap_or(error);
+            kept.error = Some(before + (error - before) * WEIGHT);
         }
         if self.recent.len() >= LONGEST + LEVEL {
             self.recent.pop_front();
@@ -92,21 +97,30 @@ impl Forecast {
         self.recent.push_back(demand);
     }
 
-    /// What comes next; none before the second job.
+    /// What comes next; none before the third job.
     #[must_use]
     pub fn next(&self) -> Option<Next<'_>> {
-        let most = self.rules.iter().map(|kept| kept.factors.len()).max()?;
-        // A rule that has seen less has not been tried enough.
-        let tried = self
-            .rules
-            .iter()
-            .filter(|kept| 2 * kept.factors.len() >= most.max(1));
-        let best = tried.min_by(|a, b| a.error.total_cmp(&b.error))?;
-        let demand = best.rule.forecast(&self.recent)?;
+        let demand = self.together().filter(|_| !self.factors.is_empty())?;
         Some(Next {
-            demand: Span::from_ns(demand as u64),
-            factors: &best.factors,
+            demand: Span::from_ns(demand.round() as u64),
+            factors: &self.factors,
         })
+    }
+
+    /// What all rules that have been tried forecast together.
+    fn together(&self) -> Option<f64> {
+        let errors = self.rules.iter().filter_map(|kept| kept.error);
+        let least = errors.min_by(f64::total_cmp)?.max(LEAST_ERROR);
+        let (mut sum, mut weights) = (0.0, 0.0);
+        for Kept { rule, error } in &self.rules {
+            if let (Some(error), Some(forecast)) = (error, rule.forecast(&self.recent)) {
+                let weight = (-SHARPNESS * (error / least - 1.0)).exp();
+                sum += weight * forecast.ln();
+                weights += weight;
+            }
+        }
+        // The best rule's weight is one or more.
+        Some((sum / weights).exp())
     }
 }
 
@@ -130,52 +144,4 @@ impl Rule {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn forecast(jobs: impl IntoIterator<Item = u64>) -> Forecast {
-        let mut forecast = Forecast::new(100);
-        jobs.into_iter()
-            .for_each(|us| forecast.record(Span::from_us(us)));
-        forecast
-    }
-
-    /// Of the factors, the smallest and the largest but for `of` at both ends.
-    fn spread(forecast: &Forecast, of: usize) -> f64 {
-        let sorted = forecast.next().unwrap().factors.sorted();
-        sorted[sorted.len() - 1 - of].ratio(sorted[of])
-    }
-
-    #[test]
-    fn a_group_that_repeats_is_foretold_job_by_job() {
-        let group = [9000, 2000, 3000, 5000, 2000, 3000, 2500];
-        let jobs = group.into_iter().cycle().take(7 * 30);
-        let forecast = forecast(jobs.chain([9000]));
-        let next = forecast.next().unwrap();
-        assert_eq!(next.demand, Span::from_us(2000));
-        assert!(spread(&forecast, 0) < 1.0001);
-    }
-
-    #[test]
-    fn a_new_level_is_foretold_after_a_few_jobs() {
-        let noisy = |level: u64| (0..60).map(move |n| level + (n * 7919) % (level / 10));
-        let forecast = forecast(noisy(2000).chain(noisy(6000).take(8)));
-        let next = forecast.next().unwrap().demand;
-        assert!(next > Span::from_us(5500), "{next}");
-        assert!(spread(&forecast, 5) < 1.3);
-    }
-
-    #[test]
-    fn nothing_is_foretold_from_nothing() {
-        assert!(forecast([]).next().is_none());
-        let constant = forecast([4000, 4000, 4000]);
-        assert_eq!(constant.next().unwrap().demand, Span::from_us(4000));
-        assert_eq!(constant.next().unwrap().factors.max(), Some(ONE));
-    }
-
-    #[test]
-    fn a_job_of_nothing_is_no_division_by_it() {
-        let forecast = forecast([0; 40]);
-        assert_eq!(forecast.next().unwrap().demand, Span::from_ns(1));
-    }
-}
+mod tests;
