@@ -11,12 +11,14 @@ mod allowance;
 pub mod forecast;
 mod histogram;
 pub mod joint;
+mod margin;
 pub mod schedule;
 
 use onbeat_model::Span;
 
 pub use allowance::Allowance;
 pub use histogram::{Budget, Histogram};
+pub use margin::Margin;
 pub use schedule::Schedule;
 
 /// The time that each task may take for its budget in every period, if all together take the whole CPU: the

@@ -69,6 +69,15 @@ impl Histogram {
         }
     }
 
+    /// The same if every job had demanded `factor` times as much.
+    #[must_use]
+    pub fn stretched(mut self, factor: f64) -> Self {
+        for bound in &mut self.bounds {
+            bound.demand = bound.demand.scale(factor);
+        }
+        self
+    }
+
     /// The worst case of the window.
     #[must_use]
     pub fn worst(&self) -> Budget {

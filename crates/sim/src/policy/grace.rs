@@ -17,6 +17,7 @@ mod task;
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
+use onbeat_decide::stochastic::Margin;
 use onbeat_decide::stochastic::joint::Outlook;
 use onbeat_model::{Instant, Ladder, Span, Speed};
 use onbeat_policies::grace as rules;
@@ -140,7 +141,8 @@ impl Grace {
             .filter_map(|(number, task)| match task.class {
                 Class::RealTime { period, rho } => {
                     let rho = rho.unwrap_or(settings.rho);
-                    Known::of(number, &task.demand, period, rho, settings)
+                    let stretched = task.margin.as_ref().map_or(1.0, Margin::factor);
+                    Known::of(number, (&task.demand, stretched), period, rho, settings)
                 }
                 Class::BestEffort => None,
             })
@@ -296,8 +298,9 @@ impl Policy for Grace {
         if self.settings.scheme.speeds() == Speeds::InUse && entity.zero_lag > desk.now() {
             desk.set_timer(entity.zero_lag, task as u64 | ZERO_LAG);
         }
+        let caught_up = entity.learns_margin(demand.as_span());
         self.claims(task, desk.now());
-        if self.plan_is_due(task) {
+        if self.plan_is_due(task) || caught_up {
             self.replan(cpu, desk);
         }
         if self.settings.scheme == Scheme::JointForecast {

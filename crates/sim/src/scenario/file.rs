@@ -73,6 +73,9 @@ pub struct Grace {
     pub profile: Option<usize>,
     /// And after so many more a new one.
     pub update_every: Option<usize>,
+    /// Budgets are stretched as overruns taught.
+    #[serde(default)]
+    pub margin: bool,
     /// The share of the CPU that is kept for best effort.
     pub best_effort: Option<f64>,
     /// `up`, `two` or `exact`.

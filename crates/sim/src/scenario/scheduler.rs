@@ -106,6 +106,7 @@ fn settings(written: &Written) -> Result<Settings, String> {
         window: at_least_one("window", written.window, default.window)?,
         profile: at_least_one("profile", written.profile, default.profile)?,
         update_every: written.update_every,
+        margin: written.margin,
         best_effort: share("best_effort", written.best_effort)?.unwrap_or(default.best_effort),
         rounding,
         tick: written.tick.map_or(default.tick, |tick| tick.0),

@@ -24,16 +24,17 @@ impl Known {
         (self.task, self.budget.demand)
     }
 
-    /// None without a job.
+    /// As its last jobs demanded, `stretched` by this factor; none without a job.
     pub(super) fn of(
         task: TaskIndex,
-        demand: &Demand,
+        (demand, stretched): (&Demand, f64),
         period: Span,
         rho: f64,
         settings: &Settings,
     ) -> Option<Self> {
         // Each group is a point of the schedule.
         let histogram = Histogram::of(demand, settings.groups.min(POINTS - 1))?;
+        let histogram = histogram.stretched(stretched);
         let budget = if settings.scheme.allocates_worst() {
             histogram.worst()
         } else {

@@ -20,6 +20,9 @@ pub struct Settings {
     pub profile: usize,
     /// After so many more jobs of it a new one; none: the first stays.
     pub update_every: Option<usize>,
+    /// Demands are taken to be larger than the last jobs say, as overruns taught ([`onbeat_decide::stochastic::Margin`]), and an
+    /// overrun brings a new plan at once; beyond the paper.
+    pub margin: bool,
     /// The share of the CPU at its highest speed that is kept for best effort.
     pub best_effort: f64,
     /// How a wanted speed becomes one that there is.
@@ -42,6 +45,7 @@ impl Default for Settings {
             window: 100,
             profile: 100,
             update_every: None,
+            margin: false,
             best_effort: 0.0,
             rounding: Rounding::Up,
             tick: Span::ZERO,

@@ -1,8 +1,8 @@
 //! What the policy keeps of a task.
 
-use onbeat_decide::stochastic::Allowance;
 use onbeat_decide::stochastic::forecast::{self, Forecast};
 use onbeat_decide::stochastic::joint::Outlook;
+use onbeat_decide::stochastic::{Allowance, Margin};
 use onbeat_model::{Demand, Instant, Span, Speed};
 use onbeat_policies::grace as rules;
 
@@ -31,6 +31,8 @@ pub(super) struct Task {
     /// Where the scheme wants one.
     pub(super) forecast: Option<Forecast>,
     pub(super) allowance: Allowance,
+    /// Where it is asked for.
+    pub(super) margin: Option<Margin>,
     /// What it was given when all tasks were looked at.
     pub(super) lasting: Span,
     /// The budget that its present period began with.
@@ -71,6 +73,7 @@ impl Task {
             forecast: (settings.scheme == Scheme::JointForecast)
                 .then(|| Forecast::new(settings.window)),
             allowance: Allowance::new(rho),
+            margin: settings.margin.then(|| Margin::new(rho)),
             lasting: Span::ZERO,
             held: Span::ZERO,
             jobs: 0,
@@ -78,6 +81,17 @@ impl Task {
             zero_lag: Instant::ZERO,
             share: 0,
         }
+    }
+
+    /// From a job that demanded this; true if its budget was too small, and a larger one is due.
+    pub(super) fn learns_margin(&mut self, demand: Span) -> bool {
+        let budget = Span::from_ns(self.rules.plan().budget());
+        let Some(margin) = self.margin.as_mut().filter(|_| !budget.is_zero()) else {
+            return false;
+        };
+        let overran = demand > budget;
+        margin.job(overran);
+        overran
     }
 
     /// Of a job that has just ended.
