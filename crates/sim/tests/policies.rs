@@ -166,3 +166,23 @@ fn a_flood_of_notifications_moves_nothing_by_itself() {
     assert_eq!(noisy.marks.len() as u64, executed.as_ns() / 1000);
     assert_eq!(noisy.ran, calm.ran);
 }
+
+#[test]
+fn a_fair_task_that_goes_on_with_its_next_job_keeps_its_slice() {
+    let always = |demand| Workload::new(Arrival::Always, Demand::Constant(demand));
+    let workloads = [
+        always(Work::at_full_speed(Span::from_us(100))),
+        always(Work::ENDLESS),
+    ];
+    let fair = [(Class::Fair(Fair::nice(0)), 0); 2];
+    let policy = Linux::new(Config::global(1), fair);
+    let mut machine = machine(1, policy, &workloads);
+    machine.run_until(Instant::ZERO + ms(1000));
+    let (_, seen) = machine.finish();
+    let of_short_jobs = seen.ran.iter().filter(|stretch| stretch.task == 0);
+    for stretch in of_short_jobs.clone().skip(1) {
+        assert!(stretch.to.since(stretch.from) >= Fair::SLICE, "{stretch:?}");
+    }
+    assert!(of_short_jobs.count() > 100);
+    assert!(seen.jobs.len() > 4900, "{}", seen.jobs.len());
+}

@@ -281,6 +281,11 @@ impl Policy for Linux {
         }
     }
 
+    /// Who goes on with the next job without having blocked keeps the CPU, and what is left of its slice.
+    fn knows_jobs(&self) -> bool {
+        false
+    }
+
     fn pace(&mut self, cpu: CpuIndex, _task: Option<(TaskIndex, Work)>) -> Option<Pace> {
         let highest = self.config.grub_pa?;
         let Cpu { rank, domain, .. } = self.cpus[cpu];
