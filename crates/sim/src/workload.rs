@@ -50,7 +50,11 @@ pub struct Workload {
 #[derive(Clone, Debug)]
 enum Source {
     Drawn(Arrival, Demand),
-    Listed { jobs: Shared<JobSpec>, over: usize },
+    Listed {
+        jobs: Shared<JobSpec>,
+        over: usize,
+        period: Option<Span>,
+    },
 }
 
 /// When a task says `mdn()`: that it has missed a deadline.
@@ -72,10 +76,14 @@ impl Workload {
         Self::from_source(Source::Drawn(arrival, demand))
     }
 
-    /// These jobs one after the other, as a recording has them.
+    /// These jobs one after the other, as a recording has them, of a task with this period, if it has one.
     #[must_use]
-    pub fn listed(jobs: Shared<JobSpec>) -> Self {
-        Self::from_source(Source::Listed { jobs, over: 0 })
+    pub fn listed(jobs: Shared<JobSpec>, period: Option<Span>) -> Self {
+        Self::from_source(Source::Listed {
+            jobs,
+            over: 0,
+            period,
+        })
     }
 
     fn from_source(source: Source) -> Self {
@@ -129,7 +137,7 @@ impl Workload {
     pub const fn period(&self) -> Option<Span> {
         match &self.source {
             Source::Drawn(arrival, _) => arrival.period(),
-            Source::Listed { .. } => None,
+            Source::Listed { period, .. } => *period,
         }
     }
 
@@ -158,7 +166,7 @@ impl Workload {
         }
         let (arrival, demand) = match &mut self.source {
             Source::Drawn(arrival, demand) => (arrival, demand),
-            Source::Listed { jobs, over } => {
+            Source::Listed { jobs, over, .. } => {
                 let job = *jobs.get(*over)?;
                 *over += 1;
                 return Some(job);

@@ -5,7 +5,9 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use onbeat_model::Bandwidth;
 use onbeat_sim::comparison::Way;
+use onbeat_sim::policy::grace::Scheme;
 use onbeat_sim::policy::linux::Overrun;
+use onbeat_sim::scenario::Ruling;
 
 use super::prediction::PredictionOptions;
 use super::values::{self, Seeds};
@@ -125,6 +127,23 @@ pub(crate) enum Policy {
     Onbeat,
     /// onbeat's own loop, which sets the speed of the CPUs, too (`run --power band`)
     OnbeatPower,
+    /// GRACE-OS: budgets from the distribution of demands, and a speed that grows inside each job; at the full speed only
+    Grace,
+    /// A speed for all jobs that wait, from forecasts of each; at the full speed only
+    JointForecast,
+    /// The scheduler of Linux 2.4 (`onbeat scheduler linux24`)
+    Linux24,
+    /// BEST (`onbeat scheduler best`)
+    Best,
+    /// BeRate (`onbeat scheduler berate`)
+    Berate,
+}
+
+impl Policy {
+    /// Whether it is right on a machine of that share of the recorded one's speed.
+    pub(crate) fn suits(self, speed: f64) -> bool {
+        speed == 1.0 || !matches!(self, Self::Grace | Self::JointForecast)
+    }
 }
 
 impl From<Policy> for Way {
@@ -138,6 +157,11 @@ impl From<Policy> for Way {
             Policy::Statistical => Self::Statistical,
             Policy::Onbeat => Self::Onbeat,
             Policy::OnbeatPower => Self::OnbeatPower,
+            Policy::Grace => Self::Scheme(Scheme::GraceOs),
+            Policy::JointForecast => Self::Scheme(Scheme::JointForecast),
+            Policy::Linux24 => Self::Ruled(Ruling::Linux24),
+            Policy::Best => Self::Ruled(Ruling::Best),
+            Policy::Berate => Self::Ruled(Ruling::Berate),
         }
     }
 }

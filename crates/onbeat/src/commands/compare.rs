@@ -60,7 +60,7 @@ struct Planned {
 pub(super) fn run(args: &SimArgs) -> anyhow::Result<ExitCode> {
     let options = &args.comparison;
     let threads = read(options)?;
-    let planned = plan(&threads, options);
+    let planned = plan(&threads, options)?;
     if planned.len() > 1 && (args.jobs.is_some() || args.timeline.is_some()) {
         anyhow::bail!(
             "--jobs and --timeline are of one run, and these are {}: give one --policy, --cpus and --speed",
@@ -117,7 +117,7 @@ fn read(options: &ComparisonOptions) -> anyhow::Result<Threads> {
     Ok(all.unwrap_or_default())
 }
 
-fn plan(threads: &Threads, options: &ComparisonOptions) -> Vec<Planned> {
+fn plan(threads: &Threads, options: &ComparisonOptions) -> anyhow::Result<Vec<Planned>> {
     let policies = if options.policies.is_empty() {
         Policy::value_variants()
     } else {
@@ -149,6 +149,14 @@ fn plan(threads: &Threads, options: &ComparisonOptions) -> Vec<Planned> {
     for &cpus in &cpus {
         for speed in &options.speeds {
             for &policy in policies {
+                if !policy.suits(speed.as_cpus()) {
+                    anyhow::ensure!(
+                        options.policies.is_empty(),
+                        "--policy {} is for the speed that was recorded: leave out --speed",
+                        name(policy)
+                    );
+                    continue;
+                }
                 let machine = Machine {
                     cpus,
                     speed: speed.as_cpus(),
@@ -169,7 +177,7 @@ fn plan(threads: &Threads, options: &ComparisonOptions) -> Vec<Planned> {
             }
         }
     }
-    planned
+    Ok(planned)
 }
 
 fn thread_line(thread: &Thread, duration: Span, executed: Span) -> ThreadLine {

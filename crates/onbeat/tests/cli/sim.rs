@@ -120,7 +120,8 @@ fn a_recorded_player_is_compared_under_every_policy_and_machine() {
     let runs = compare(&["--cpus", "1,2", "--speed", "100%,40%", "--hogs", "3"]);
     let seen = &runs[0];
     assert_eq!(seen["policy"], "recorded");
-    assert_eq!(runs.len(), 1 + 8 * 2 * 2);
+    // The two schemes are at full speed only.
+    assert_eq!(runs.len(), 1 + 2 * (13 + 11));
     for run in &runs {
         let player = &run["threads"][0];
         assert_eq!(player["comm"], "mplayer");
@@ -175,6 +176,8 @@ fn what_cannot_be_compared_is_told_with_a_remedy() {
     fs::write(&wakeups, "1000\n2000\n3000\n").unwrap();
     let wakeups = wakeups.to_str().unwrap();
     let player = example("player.toml");
+    let film = checkout("tests/traces/apps/mplayer25.l0.txt.gz");
+    let film = film.to_str().unwrap();
     for (args, status, told) in [
         (vec!["--from", wakeups], 1, "a column demand_ns"),
         (vec!["--from", "/nowhere"], 1, "/nowhere"),
@@ -187,6 +190,11 @@ fn what_cannot_be_compared_is_told_with_a_remedy() {
         (vec![&player, "--hogs", "3"], 2, "--hogs"),
         (vec![&player, "--spread", "0.2"], 2, "--spread"),
         (vec!["--from", wakeups, "--speed", "120%"], 2, "up to 100"),
+        (
+            vec!["--from", film, "--policy", "grace", "--speed", "50%"],
+            1,
+            "--policy grace is for the speed that was recorded",
+        ),
         (vec![], 2, "<FILE>"),
     ] {
         let output = onbeat(["sim"].iter().chain(&args));

@@ -6,8 +6,9 @@ use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 
 use super::*;
+use crate::policy::grace::Scheme;
 use crate::policy::linux::{Class, Overrun};
-use crate::scenario::{Figures, Onbeat, Outputs, Power, Run};
+use crate::scenario::{Figures, Onbeat, Outputs, Power, Ruling, Run};
 
 /// Each task: name, period and demand in microseconds; each tenth job demands twice as much.
 fn csv(tasks: &[(&str, u64, u64)]) -> String {
@@ -121,6 +122,55 @@ fn on_fewer_cpus_the_shorter_period_keeps_its_deadlines_under_fifo_only() {
         "{:?}",
         turns.tasks
     );
+}
+
+#[test]
+fn a_scheme_takes_less_energy_and_keeps_most_deadlines_beside_hogs() {
+    let threads = threads(&[("film", 20_000, 4_000), ("sound", 10_000, 1_000)]);
+    let beside = Machine {
+        hogs: 3,
+        ..machine(2, 1.0)
+    };
+    let fair = run(&threads, Way::Fair, &machine(2, 1.0));
+    // A budget that only the usual jobs stay within never lets a thread catch up.
+    let rules = Rules {
+        rho: 0.95,
+        ..rules()
+    };
+    for scheme in [Scheme::GraceOs, Scheme::JointForecast] {
+        let on = |machine: &Machine| {
+            let scenario = scenario(&threads, Way::Scheme(scheme), machine, &rules);
+            let domains: Vec<usize> = scenario.groups.iter().map(|group| group.domain).collect();
+            let all = [0, 1, 0, 1, 0];
+            assert_eq!(domains, all[..domains.len()], "each has a CPU");
+            Run::new(&scenario).run(Outputs::default(), |_| {}).unwrap()
+        };
+        let alone = on(&machine(2, 1.0));
+        assert!(alone.energy < 0.7 * fair.energy, "{scheme:?}: {alone:?}");
+        let figures = on(&beside);
+        for task in &figures.tasks[..2] {
+            // The first ten run beside the hogs as they do.
+            assert!(
+                task.missed <= 10 + task.jobs / 10,
+                "{scheme:?}: {figures:?}"
+            );
+        }
+    }
+}
+
+#[test]
+fn under_the_rules_of_a_scheduler_every_job_gets_its_work_done() {
+    let threads = threads(&[("film", 20_000, 4_000), ("sound", 10_000, 1_000)]);
+    let fair = run(&threads, Way::Fair, &machine(1, 1.0));
+    for ruling in [Ruling::Linux24, Ruling::Best, Ruling::Berate] {
+        let figures = run(&threads, Way::Ruled(ruling), &machine(1, 1.0));
+        let of = |figures: &Figures| {
+            let each = figures.tasks.iter();
+            each.map(|task| (task.jobs, task.executed_ns))
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(of(&figures), of(&fair), "{ruling:?}");
+    }
 }
 
 #[test]

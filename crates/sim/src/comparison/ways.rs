@@ -6,8 +6,9 @@ use onbeat_model::{Bandwidth, Demand, Ladder, Name, Reservation, Span, Speed};
 
 use super::{Thread, Threads};
 use crate::machine::{Costs, Cpus};
+use crate::policy::grace::{Scheme, Settings};
 use crate::policy::linux::{Class, Config, Deadline, Fair, Fixed, Order, Overrun};
-use crate::scenario::{Group, Onbeat, Power, Scenario, Scheduler};
+use crate::scenario::{Group, Onbeat, Power, Ruling, Scenario, Scheduler};
 use crate::workload::{Arrival, Demand as Demands};
 use crate::{Work, Workload};
 
@@ -31,6 +32,11 @@ pub enum Way {
     Onbeat,
     /// The same, which sets the speed of the CPUs, too.
     OnbeatPower,
+    /// Under GRACE-OS or a scheme beside it, each thread on a CPU of its own choice. The machine's speed is the recorded one:
+    /// the policy takes it for the highest.
+    Scheme(Scheme),
+    /// Under the rules of one of `schedulers/`.
+    Ruled(Ruling),
 }
 
 /// The machine.
@@ -70,6 +76,8 @@ const SHORTEST: Span = Span::from_ns(1024);
 const RECORDED_KHZ: u64 = 1_000_000;
 const STEPS: u64 = 10;
 const HIGHEST_PRIORITY: u8 = 99;
+/// Under a scheme, the first budget after so many jobs, and a new one after as many more: recordings are short, and have scenes.
+const NEW_BUDGET_EVERY: usize = 10;
 
 /// The reservation that each of the threads asks for under `way`, at this speed; none for one that is not periodic,
 /// that needs more than there is, or where there are no reservations.
@@ -111,30 +119,43 @@ pub fn reservations(
 #[must_use]
 pub fn scenario(threads: &Threads, way: Way, machine: &Machine, rules: &Rules) -> Scenario {
     let classes = classes(threads, way, machine, rules);
-    let list = threads.list.iter().zip(classes);
+    let scheduler = scheduler(way, rules);
+    let partitioned = matches!(scheduler, Scheduler::Grace(_));
+    let domains = if partitioned {
+        spread(threads, machine.cpus)
+    } else {
+        vec![0; threads.list.len()]
+    };
+    let list = threads.list.iter().zip(classes).zip(domains);
     let mut groups: Vec<Group> = list
-        .map(|(thread, class)| Group {
+        .map(|((thread, class), domain)| Group {
             name: thread.task.comm,
             count: 1,
             class,
             nice: 0,
             rho: None,
-            domain: 0,
-            workload: Workload::listed(thread.jobs.clone()),
+            domain,
+            workload: Workload::listed(
+                thread.jobs.clone(),
+                thread.rhythm.map(|rhythm| rhythm.period),
+            ),
             tracked: true,
         })
         .collect();
-    if machine.hogs > 0 {
-        groups.push(Group {
-            name: Name::from("hog"),
-            count: machine.hogs,
-            class: Class::Fair(Fair::nice(0)),
-            nice: 0,
-            rho: None,
-            domain: 0,
-            workload: Workload::new(Arrival::Always, Demands::Constant(Work::ENDLESS)),
-            tracked: false,
-        });
+    let hog = |count, domain| Group {
+        name: Name::from("hog"),
+        count,
+        class: Class::Fair(Fair::nice(0)),
+        nice: 0,
+        rho: None,
+        domain,
+        workload: Workload::new(Arrival::Always, Demands::Constant(Work::ENDLESS)),
+        tracked: false,
+    };
+    if partitioned {
+        groups.extend((0..machine.hogs).map(|number| hog(1, number % machine.cpus.max(1))));
+    } else if machine.hogs > 0 {
+        groups.push(hog(machine.hogs, 0));
     }
     let sets_speed = way == Way::OnbeatPower;
     let cpus = cpus(machine);
@@ -143,7 +164,7 @@ pub fn scenario(threads: &Threads, way: Way, machine: &Machine, rules: &Rules) -
         seed: 0,
         duration: threads.duration,
         cpus,
-        scheduler: Scheduler::Linux,
+        scheduler,
         config: Config {
             grub_pa,
             runtimes_follow_speed: grub_pa.is_some(),
@@ -156,6 +177,36 @@ pub fn scenario(threads: &Threads, way: Way, machine: &Machine, rules: &Rules) -
             ..rules.onbeat
         }),
     }
+}
+
+fn scheduler(way: Way, rules: &Rules) -> Scheduler {
+    match way {
+        Way::Scheme(scheme) => Scheduler::Grace(Settings {
+            scheme,
+            rho: rules.rho,
+            profile: NEW_BUDGET_EVERY,
+            update_every: Some(NEW_BUDGET_EVERY),
+            margin: true,
+            ..Settings::default()
+        }),
+        Way::Ruled(ruling) => Scheduler::Ruled(ruling),
+        _ => Scheduler::Linux,
+    }
+}
+
+/// The CPU of each thread where it has to have one: whoever needs most chooses first, the one that is least busy.
+fn spread(threads: &Threads, cpus: usize) -> Vec<usize> {
+    let needs = |thread: &Thread| thread.jobs.iter().map(|job| job.demand.as_span()).sum();
+    let mut by_need: Vec<(Span, usize)> = threads.list.iter().map(needs).zip(0..).collect();
+    by_need.sort_unstable_by(|a, b| b.cmp(a));
+    let mut busy = vec![Span::ZERO; cpus.max(1)];
+    let mut domains = vec![0; threads.list.len()];
+    for (need, thread) in by_need {
+        let least = (0..busy.len()).min_by_key(|&cpu| busy[cpu]).unwrap_or(0);
+        busy[least] = busy[least] + need;
+        domains[thread] = least;
+    }
+    domains
 }
 
 fn cpus(machine: &Machine) -> Cpus {
@@ -183,7 +234,9 @@ fn classes(threads: &Threads, way: Way, machine: &Machine, rules: &Rules) -> Vec
         threads.list.iter().map(class).collect()
     };
     match way {
-        Way::Fair | Way::Onbeat | Way::OnbeatPower => by(&|_, _| fair),
+        Way::Fair | Way::Onbeat | Way::OnbeatPower | Way::Scheme(_) | Way::Ruled(_) => {
+            by(&|_, _| fair)
+        }
         Way::Fifo => {
             let rhythms = threads.list.iter().filter_map(|thread| thread.rhythm);
             let mut periods: Vec<Span> = rhythms.map(|rhythm| rhythm.period).collect();
