@@ -21,6 +21,16 @@ pub(crate) struct Args {
     /// New budgets after so many jobs; 0: those of the first 100 jobs stay, as in the paper
     #[arg(long, value_name = "JOBS", default_value_t = 10)]
     update_every: usize,
+    /// Play this half of each recording, not all: constants of schemes are to be chosen on the first
+    #[arg(long, value_enum)]
+    half: Option<Half>,
+}
+
+/// A part of each recording.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Half {
+    First,
+    Second,
 }
 
 impl Args {
@@ -46,7 +56,7 @@ struct Figures<'a> {
 
 /// Runs all, and publishes tables, JSON and plots.
 pub(crate) fn run(machine: &Machine, args: &Args) -> anyhow::Result<()> {
-    let codecs = Codec::all()?;
+    let codecs = Codec::all(args.half)?;
     let mut table = Table::new([
         "codec",
         "period",
@@ -68,6 +78,8 @@ pub(crate) fn run(machine: &Machine, args: &Args) -> anyhow::Result<()> {
     sets.push(("concurrent", concurrent.clone()));
     let runs = schemes::all(&sets, args.update_every());
     schemes::print_speeds(&runs);
+    let names: Vec<&str> = sets.iter().map(|(name, _)| *name).collect();
+    schemes::draw(machine.out(), &names, &runs)?;
     let mpgplay: Vec<&Codec> = codecs
         .iter()
         .filter(|codec| codec.name == "mpgplay")

@@ -1,5 +1,7 @@
 //! Tables 5 to 10 and Fig. 12: every scheme, for each codec alone and for four together.
 
+use std::path::Path;
+
 use onbeat_decide::stochastic::schedule::Rounding;
 use onbeat_sim::policy::grace::{Scheme, Settings};
 use onbeat_sim::scenario::Power;
@@ -8,6 +10,7 @@ use serde::Serialize;
 
 use super::case::{Case, Outcome};
 use super::codecs::Codec;
+use crate::plot::{Axis, Corner, Figure, Line, Look};
 use crate::results::Table;
 
 /// One line of the table.
@@ -44,6 +47,11 @@ fn variants(update_every: Option<usize>) -> Vec<(String, Settings, bool)> {
         ..Settings::default()
     };
     all.push(("grace-os, first 100 jobs".to_owned(), first, false));
+    let margin = Settings {
+        margin: true,
+        ..settings(Scheme::GraceOs, Rounding::Up)
+    };
+    all.push(("grace-os, margin".to_owned(), margin, false));
     let timer = Settings {
         tick: onbeat_model::Span::from_us(500),
         ..settings(Scheme::GraceOs, Rounding::Up)
@@ -166,6 +174,37 @@ pub(super) fn print_speeds(runs: &[Run]) {
         "\nThe share of the busy time at each speed:\n\n{}",
         table.to_markdown()
     );
+}
+
+/// Fig. 12: each scheme's energy, one set of codecs beside the other.
+pub(super) fn draw(out: &Path, sets: &[&str], runs: &[Run]) -> anyhow::Result<()> {
+    // As many as there are colours: the paper's six, what kernels do today, and the best.
+    let drawn = Scheme::ALL.into_iter();
+    let drawn = drawn.filter(|scheme| !matches!(scheme, Scheme::Race | Scheme::Joint));
+    let of = |beside: usize, scheme: &str| {
+        let beside = beside as f64 * 0.06 - 0.21;
+        let energy = |(at, codecs): (usize, &&str)| {
+            let run = runs
+                .iter()
+                .find(|run| run.codecs == *codecs && run.scheme == scheme)?;
+            Some((at as f64 + 1.0 + beside, 100.0 * run.outcome.energy))
+        };
+        sets.iter().enumerate().filter_map(energy).collect()
+    };
+    let names = drawn.map(Scheme::name).enumerate();
+    let lines = names.map(|(beside, name)| Line::new(name, Look::Points, of(beside, name)));
+    let numbered = sets.iter().enumerate();
+    let numbered: Vec<String> = numbered
+        .map(|(at, codecs)| format!("{} {codecs}", at + 1))
+        .collect();
+    let figure = Figure {
+        title: "Energy of each scheme".to_owned(),
+        x: Axis::linear(&numbered.join(", "), 0.5..sets.len() as f64 + 0.5),
+        y: Axis::linear("energy, % of full speed all the time", 0.0..80.0),
+        lines: lines.collect(),
+        names: Corner::UpperLeft,
+    };
+    figure.draw(out, "grace-os-energy")
 }
 
 /// The mean power of schemes under a model.
