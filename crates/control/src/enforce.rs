@@ -327,6 +327,10 @@ impl<A: Actuator> Controller<A> {
         (old, new): (Option<Reservation>, Option<Reservation>),
         at: Instant,
     ) {
+        let slot = self.roster.find(task.id);
+        if let Some(thread) = slot.and_then(|slot| self.thread(slot)) {
+            thread.last_entry = Some((what, why.clone()));
+        }
         self.journal.push(Entry {
             at,
             task,

@@ -6,11 +6,13 @@
 use onbeat_model::{Bandwidth, Burst, Instant, Job, Span};
 
 use crate::Times;
+use crate::recent::Recent;
 
 /// What is kept about a thread for the report.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Figures {
     pub(crate) response_times: Times,
+    pub(crate) recent: Recent,
     pub(crate) jobs: u64,
     pub(crate) missed: u64,
     pub(crate) bursts: u64,
@@ -41,6 +43,7 @@ impl Figures {
         self.jobs += 1;
         self.missed += u64::from(job.missed());
         self.response_times.record(job.response_time());
+        self.recent.push(job);
     }
 
     /// From `at` on the thread holds `bandwidth`, or nothing.

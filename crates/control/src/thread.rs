@@ -20,7 +20,7 @@ use crate::claims::Place;
 use crate::figures::Figures;
 use crate::kept::Kept;
 use crate::starving::Starving;
-use crate::{Settings, Treatment, Why};
+use crate::{Settings, Treatment, What, Why};
 use told::Word;
 use trust::Trust;
 
@@ -61,6 +61,8 @@ pub(crate) struct Thread {
     pub(crate) sampled: Option<(Instant, Span)>,
     /// It holds this because it was asked for, whatever its rhythm.
     pub(crate) fixed: Option<Reservation>,
+    /// What was done last, and why.
+    pub(crate) last_entry: Option<(What, Why)>,
     /// Whoever it belongs to may not have more for it, for now.
     pub(crate) ceiling: Option<Bandwidth>,
     /// No sensor tells of it: it is here for what it holds alone.
@@ -140,6 +142,7 @@ impl Thread {
             asked: None,
             sampled: None,
             fixed: None,
+            last_entry: None,
             ceiling: None,
             unheard: false,
             treatment: None,
@@ -183,6 +186,11 @@ impl Thread {
     /// The last rhythm it had, if ever any.
     pub(crate) fn rhythm(&self) -> Option<Rhythm> {
         self.kept.as_ref().map(|k| k.rhythm()).or(self.last_rhythm)
+    }
+
+    /// When it woke in the last seconds, as far as anything is made of that.
+    pub(crate) fn wakeups(&self) -> impl Iterator<Item = Instant> {
+        self.analyser.bursts().map(|burst| burst.woke)
     }
 
     /// Takes in a burst.

@@ -1,12 +1,14 @@
 //! How things stand with each thread at a moment, for whoever looks on.
 
-use onbeat_model::{Actuator, Bandwidth, Reservation, Rhythm, Task};
+use onbeat_model::{Actuator, Bandwidth, Instant, Reservation, Rhythm, Span, Task, TaskId};
 
 use crate::controller::Controller;
+use crate::recent::Done;
 use crate::thread::{Relation, Thread};
+use crate::{What, Why};
 
 /// One thread.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct View {
     /// Which.
     pub task: Task,
@@ -28,6 +30,12 @@ pub struct View {
     pub missed: u64,
     /// How often its budget ran out.
     pub exhaustions: u64,
+    /// How many bursts of it were heard.
+    pub bursts: u64,
+    /// The CPU time that these took.
+    pub executed: Span,
+    /// What was done to it last, and why; none if it was left alone so far.
+    pub last: Option<(What, Why)>,
 }
 
 impl View {
@@ -43,6 +51,9 @@ impl View {
             jobs: thread.figures.jobs,
             missed: thread.figures.missed,
             exhaustions: thread.figures.exhaustions,
+            bursts: thread.figures.bursts,
+            executed: thread.figures.executed,
+            last: thread.last_entry.clone(),
         }
     }
 }
@@ -57,5 +68,21 @@ impl<A: Actuator> Controller<A> {
     /// Every thread that is known.
     pub fn view(&self) -> impl Iterator<Item = View> {
         self.threads.iter().flatten().map(|thread| View::of(thread))
+    }
+
+    /// The last jobs of `task` that ended after `since`, in the order in which they were told.
+    pub fn recent_jobs(&self, task: TaskId, since: Instant) -> impl Iterator<Item = Done> {
+        let thread = self.known(task).into_iter();
+        thread.flat_map(move |thread| thread.figures.recent.since(since))
+    }
+
+    /// When `task` woke in the last seconds; of one that says itself where its jobs are, nothing.
+    pub fn wakeups(&self, task: TaskId) -> impl Iterator<Item = Instant> {
+        self.known(task).into_iter().flat_map(Thread::wakeups)
+    }
+
+    fn known(&self, task: TaskId) -> Option<&Thread> {
+        let slot = self.roster.find(task)?;
+        self.threads.get(slot)?.as_deref()
     }
 }

@@ -4,6 +4,7 @@ mod asked;
 mod beat;
 mod boosts;
 mod kernel;
+mod looking;
 mod partitions;
 mod processor;
 mod refusals;

@@ -1,0 +1,86 @@
+//! The last jobs of a thread, for whoever looks on.
+
+use std::collections::VecDeque;
+
+use onbeat_model::{Instant, Job, Span};
+
+/// So many are kept: a second of a fast thread's, and two kilobytes.
+const MOST: usize = 64;
+
+/// A job that is done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Done {
+    /// When it ended.
+    pub ended: Instant,
+    /// From its release to its end.
+    pub response: Span,
+    /// The CPU time that it took.
+    pub executed: Span,
+    /// It ended after the next one's release.
+    pub missed: bool,
+}
+
+impl From<&Job> for Done {
+    fn from(job: &Job) -> Self {
+        Self {
+            ended: job.ended,
+            response: job.response_time(),
+            executed: job.executed,
+            missed: job.missed(),
+        }
+    }
+}
+
+/// The last jobs, in the order in which they were told.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Recent(VecDeque<Done>);
+
+impl Recent {
+    pub(crate) fn push(&mut self, job: &Job) {
+        if self.0.len() >= MOST {
+            self.0.pop_front();
+        }
+        self.0.push_back(Done::from(job));
+    }
+
+    /// Those that ended after `at`.
+    pub(crate) fn since(&self, at: Instant) -> impl Iterator<Item = Done> {
+        self.0.iter().copied().filter(move |done| done.ended > at)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use onbeat_model::TaskId;
+
+    use super::*;
+
+    fn job(beat: u64) -> Job {
+        let ms = |ms| Instant::ZERO + Span::from_ms(ms);
+        Job {
+            task: TaskId::recorded(1),
+            release: ms(beat * 10),
+            woke: ms(beat * 10 + 1),
+            started: ms(beat * 10 + 2),
+            ended: ms(beat * 10 + 3),
+            executed: Span::from_ms(1),
+            deadline: ms(beat * 10 + 10),
+            bursts: 1,
+            exhausted: false,
+        }
+    }
+
+    #[test]
+    fn the_last_jobs_are_kept_and_told_from_a_time_on() {
+        let mut recent = Recent::default();
+        for beat in 0..100 {
+            recent.push(&job(beat));
+        }
+        let all: Vec<Done> = recent.since(Instant::ZERO).collect();
+        assert_eq!(all.len(), MOST);
+        assert_eq!(all.last(), Some(&Done::from(&job(99))));
+        assert_eq!(all[0].response, Span::from_ms(3));
+        assert_eq!(recent.since(job(97).ended).count(), 2);
+        assert_eq!(recent.since(job(99).ended).count(), 0);
+    }
+}
