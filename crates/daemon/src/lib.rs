@@ -23,6 +23,7 @@ pub mod flood;
 pub mod gate;
 pub mod keeper;
 pub mod logs;
+pub mod looking;
 pub mod person;
 pub mod quota;
 pub mod request;

@@ -10,6 +10,7 @@ use onbeat_model::{Bandwidth, Reservation, Span};
 use onbeat_sense::bpf::Waker;
 
 use crate::fault::Fault;
+use crate::looking::{Glance, Seen};
 use crate::person::Person;
 use crate::quota::Quota;
 use crate::target::Target;
@@ -124,6 +125,15 @@ pub enum Request {
         caller: Caller,
         /// The answer.
         reply: Reply<Vec<Item>>,
+    },
+    /// How things stand, and what happened since.
+    Look {
+        /// Who asks: he sees his own, root all.
+        caller: Caller,
+        /// What is wanted.
+        glance: Glance,
+        /// The answer.
+        reply: Reply<Seen>,
     },
     /// How much there is of everything.
     Count {

@@ -3,6 +3,7 @@
 mod caller;
 mod clients;
 mod manager;
+mod monitor;
 mod polkit;
 mod realtimekit;
 mod words;
@@ -20,6 +21,7 @@ use crate::request::Door;
 pub(crate) use caller::Callers;
 use clients::Clients;
 use manager::{Manager, PATH};
+use monitor::Monitor;
 pub use realtimekit::Limits;
 use realtimekit::RealtimeKit;
 
@@ -53,6 +55,7 @@ pub fn serve(
     let mut builder = Builder::system()?
         .max_queued(256)
         .serve_at(PATH, manager)
+        .and_then(|builder| builder.serve_at(PATH, Monitor::new(door.clone(), callers.clone())))
         .context("cannot serve")?;
     if let Some(limits) = realtimekit {
         let object = RealtimeKit::new(door.clone(), callers, limits);

@@ -88,6 +88,7 @@ pub(super) fn described(item: &Item) -> Properties {
         )
     };
     let held = view.held.map_or((0, 0, 0), times);
+    let last = view.last.as_ref();
     let state = if view.taken_over {
         "taken-over"
     } else if view.asked_for {
@@ -120,6 +121,13 @@ pub(super) fn described(item: &Item) -> Properties {
         ("jobs", view.jobs.into()),
         ("missed", view.missed.into()),
         ("exhaustions", view.exhaustions.into()),
+        ("bursts", view.bursts.into()),
+        ("executed-ns", view.executed.as_ns().into()),
+        ("last", text(last.map_or("", |(what, _)| logs::verb(*what)))),
+        (
+            "why",
+            text(&last.map_or_else(String::new, |(_, why)| why.to_string())),
+        ),
     ])
 }
 

@@ -19,9 +19,11 @@ use crate::book::{Holder, Shared};
 use crate::config::Config;
 use crate::fault::Fault;
 use crate::gate::Gate;
+use crate::looking::Seen;
 use crate::request::{Reply, Request};
 use granting::Waiting;
 use scanning::Scan;
+pub(crate) use telling::list;
 pub use telling::{Change, Teller};
 
 /// How often it is looked whether what is held is still there.
@@ -180,10 +182,15 @@ impl Keeper {
                 answer(&reply, Ok(()));
             }
             Request::List { caller, reply } => {
-                answer(
-                    &reply,
-                    Ok(telling::list(&caller, &self.book, the.controller)),
-                );
+                answer(&reply, Ok(list(&caller, &self.book, the.controller)));
+            }
+            Request::Look {
+                caller,
+                glance,
+                reply,
+            } => {
+                let seen = Seen::of(&caller, &glance, &self.book, the.controller, the.now);
+                answer(&reply, Ok(seen));
             }
             Request::Count { caller, reply } => {
                 self.teller.tell(the.controller, &self.book);

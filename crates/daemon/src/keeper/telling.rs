@@ -89,7 +89,7 @@ impl Teller {
 }
 
 /// The threads that the caller may see: his own, root all.
-pub(super) fn list<A: Actuator>(
+pub(crate) fn list<A: Actuator>(
     caller: &Caller,
     book: &Shared,
     controller: &Controller<A>,

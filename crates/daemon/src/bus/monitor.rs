@@ -1,0 +1,92 @@
+//! `org.onbeat.Monitor1`: for whoever looks on, as `onbeat top` does. Changes nothing.
+
+use onbeat_control::Done;
+use onbeat_model::Instant;
+use zbus::message::Header;
+use zbus::{Connection, interface};
+
+use super::Callers;
+use super::words::{Error, Properties, described};
+use crate::fault::Fault;
+use crate::looking::{Glance, MOST_THREADS};
+use crate::request::{Door, Request};
+
+/// When it ended, its response time, its execution time, and whether it missed its deadline.
+type Job = (u64, u64, u64, bool);
+
+/// The object.
+pub(super) struct Monitor {
+    door: Door,
+    callers: Callers,
+}
+
+impl Monitor {
+    pub(super) const fn new(door: Door, callers: Callers) -> Self {
+        Self { door, callers }
+    }
+}
+
+#[interface(name = "org.onbeat.Monitor1")]
+impl Monitor {
+    /// How things stand with the caller's threads, as List of org.onbeat.Manager1 tells it; root is told of
+    /// everybody's. Beside it: when that was, in nanoseconds; what all reservations take and may take, in CPUs;
+    /// the jobs that ended after a time, of at most 256 threads, each with its end, response time, execution time
+    /// in nanoseconds and whether it missed its deadline; and when one thread (0: none) woke in the last seconds.
+    /// Of each thread the last 64 jobs are kept.
+    #[zbus(out_args("now_ns", "bandwidth", "threads", "jobs", "wakeups_ns"))]
+    async fn look(
+        &self,
+        since_ns: u64,
+        jobs_of: Vec<u32>,
+        wakeups_of: u32,
+        #[zbus(header)] header: Header<'_>,
+        #[zbus(connection)] connection: &Connection,
+    ) -> Result<
+        (
+            u64,
+            (f64, f64),
+            Vec<Properties>,
+            Vec<(u32, Vec<Job>)>,
+            Vec<u64>,
+        ),
+        Error,
+    > {
+        let caller = self.callers.of(&header, connection).await?;
+        if jobs_of.len() > MOST_THREADS {
+            return Err(Error::from(Fault::Invalid(format!(
+                "the jobs of {} threads are too many at a time: ask for at most {MOST_THREADS}",
+                jobs_of.len()
+            ))));
+        }
+        let glance = Glance {
+            since: Instant::from_ns(since_ns),
+            jobs_of: jobs_of.into_iter().collect(),
+            wakeups_of: (wakeups_of != 0).then_some(wakeups_of),
+        };
+        let seen = self
+            .door
+            .ask(|reply| Request::Look {
+                caller,
+                glance,
+                reply,
+            })
+            .await?;
+        let jobs = |jobs: &Vec<Done>| jobs.iter().map(job).collect();
+        Ok((
+            seen.now.as_ns(),
+            (seen.reserved.as_cpus(), seen.total.as_cpus()),
+            seen.items.iter().map(described).collect(),
+            seen.jobs.iter().map(|(tid, of)| (*tid, jobs(of))).collect(),
+            seen.wakeups.iter().map(|at| at.as_ns()).collect(),
+        ))
+    }
+}
+
+fn job(done: &Done) -> Job {
+    (
+        done.ended.as_ns(),
+        done.response.as_ns(),
+        done.executed.as_ns(),
+        done.missed,
+    )
+}
