@@ -6,6 +6,7 @@
 
 use std::ffi::{CString, OsString};
 use std::fmt;
+use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::fd::{AsRawFd, RawFd};
 use std::os::unix::ffi::OsStrExt;
@@ -78,6 +79,16 @@ impl CannotExecute {
 impl Gated {
     /// Forks a process that will become `command`. Signals that the caller has blocked are open in it.
     pub(crate) fn fork(command: &[OsString]) -> io::Result<Self> {
+        Self::fork_with(command, None)
+    }
+
+    /// The same, with nothing to read, and its output going nowhere.
+    pub(crate) fn fork_in_silence(command: &[OsString]) -> io::Result<Self> {
+        let nowhere = File::options().read(true).write(true).open("/dev/null")?;
+        Self::fork_with(command, Some(nowhere.as_raw_fd()))
+    }
+
+    fn fork_with(command: &[OsString], streams: Option<RawFd>) -> io::Result<Self> {
         let arguments: Vec<CString> = command
             .iter()
             .map(|argument| CString::new(argument.as_bytes()))
@@ -98,6 +109,7 @@ impl Gated {
                     gate_reader.as_raw_fd(),
                     failure_writer.as_raw_fd(),
                     closed,
+                    streams,
                 )
             }
             _ => {}
@@ -163,6 +175,7 @@ fn become_program(
     gate: RawFd,
     failure: RawFd,
     closed: [RawFd; 2],
+    streams: Option<RawFd>,
 ) -> ! {
     let mut go = 0_u8;
     // SAFETY: all calls are async-signal-safe; the descriptors are open and ours; `go`, the signal
@@ -173,6 +186,11 @@ fn become_program(
             libc::close(fd);
         }
         if libc::read(gate, (&raw mut go).cast(), 1) == 1 {
+            if let Some(streams) = streams {
+                for standard in 0..=2 {
+                    libc::dup2(streams, standard);
+                }
+            }
             libc::signal(libc::SIGPIPE, libc::SIG_DFL);
             let mut none = std::mem::zeroed::<libc::sigset_t>();
             libc::sigemptyset(&raw mut none);
@@ -247,6 +265,17 @@ mod tests {
         let killed = status_of(&["sh", "-c", "kill -TERM $$"]);
         assert_eq!(killed, Ok(Some(Status::Killed(15))));
         assert_eq!(Status::Killed(15).code(), ExitCode::from(143));
+    }
+
+    #[test]
+    fn a_silenced_program_s_streams_lead_nowhere() {
+        let command = [
+            "sh",
+            "-c",
+            "for n in 0 1 2; do test /proc/self/fd/$n -ef /dev/null || exit 1; done",
+        ];
+        let gated = Gated::fork_in_silence(&command.map(OsString::from)).unwrap();
+        assert_eq!(gated.open().unwrap().wait(), Some(Status::Exited(0)));
     }
 
     #[test]

@@ -12,6 +12,7 @@ mod prediction;
 mod scheduler;
 mod sim;
 mod state;
+mod top;
 mod tracing;
 mod values;
 
@@ -19,6 +20,7 @@ pub(crate) use keep::KeepOptions;
 pub(crate) use scheduler::{PlanOption, SchedulerArgs, SchedulerCommand, StartArgs};
 pub(crate) use sim::{ComparisonOptions, Policy, SimArgs};
 pub(crate) use state::StateDirectory;
+pub(crate) use top::TopArgs;
 pub(crate) use tracing::TracingOptions;
 pub(crate) use values::{Method, Through, Weight};
 
@@ -54,6 +56,11 @@ pub(crate) enum Command {
     /// Ends when they have all ended, or on Ctrl-C; everything changed is then put back. Needs root
     /// (or CAP_SYS_NICE, CAP_BPF and CAP_PERFMON).
     Attach(AttachArgs),
+    /// Look on: each thread's period, what it uses and what is reserved for it, response times, and why
+    ///
+    /// Shows what the service does for you (root sees everybody's); with --pid or a program, keeps these on the beat
+    /// itself, as `attach` and `run` do, which needs root; with --from, a run that is over.
+    Top(TopArgs),
     /// Serve ordinary users: reservations within quotas, over D-Bus
     ///
     /// The system service, which systemd starts: org.onbeat.Manager1 and org.freedesktop.RealtimeKit1 on the

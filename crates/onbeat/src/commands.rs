@@ -15,3 +15,4 @@ pub(crate) mod restore;
 pub(crate) mod run;
 pub(crate) mod scheduler;
 pub(crate) mod sim;
+pub(crate) mod top;

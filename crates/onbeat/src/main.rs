@@ -10,6 +10,7 @@ mod commands;
 mod history;
 mod keep_table;
 mod manual;
+mod onlooker;
 mod own_time;
 mod page;
 mod progress;
@@ -33,6 +34,7 @@ fn main() -> ExitCode {
     let result = match &cli.command {
         Command::Run(args) => commands::run::run(args),
         Command::Attach(args) => commands::attach::run(args),
+        Command::Top(args) => commands::top::run(args),
         Command::Daemon(args) => commands::daemon::run(args),
         Command::Analyze(args) => commands::analyze::run(args),
         Command::Doctor(args) => commands::doctor::run(args),
@@ -52,6 +54,7 @@ fn main() -> ExitCode {
         eprintln!("onbeat: {}", message(&error));
         ExitCode::from(match cli.command {
             Command::Run(_) | Command::Reserve(_) => FAILURE_BESIDE_PROGRAM,
+            Command::Top(args) if !args.command.is_empty() => FAILURE_BESIDE_PROGRAM,
             _ => FAILURE,
         })
     })

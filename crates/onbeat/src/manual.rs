@@ -17,6 +17,7 @@ pub(crate) fn sections(page: &str) -> Vec<Section> {
         "onbeat-record" => (EXIT_STATUS, RECORD_EXAMPLES),
         "onbeat-analyze" => (EXIT_STATUS, ANALYZE_EXAMPLES),
         "onbeat-plan" => (EXIT_STATUS, PLAN_EXAMPLES),
+        "onbeat-top" => (TOP_EXIT_STATUS, TOP_EXAMPLES),
         "onbeat-report" => (EXIT_STATUS, REPORT_EXAMPLES),
         "onbeat-sim" => (EXIT_STATUS, SIM_EXAMPLES),
         "onbeat-doctor" => (DOCTOR_EXIT_STATUS, DOCTOR_EXAMPLES),
@@ -39,6 +40,12 @@ pub(crate) fn sections(page: &str) -> Vec<Section> {
         sections.push(Section {
             title: "ENVIRONMENT",
             entries: ENVIRONMENT,
+        });
+    }
+    if page == "onbeat-top" {
+        sections.push(Section {
+            title: "ENVIRONMENT",
+            entries: TOP_ENVIRONMENT,
         });
     }
     sections.push(Section {
@@ -107,6 +114,49 @@ const ONBEAT_EXAMPLES: Entries = &[
     (
         "sudo onbeat run -- mplayer film.mkv",
         "Play a film on the beat, whatever else the machine does.",
+    ),
+];
+
+const TOP_EXIT_STATUS: Entries = &[
+    (
+        "0",
+        "Done; with a program, its own exit status, as `onbeat run` gives it.",
+    ),
+    (
+        "1",
+        "It failed, or (125) failed beside the program it was to run; a message on standard error says what happened and what to do.",
+    ),
+    ("2", "The command line was wrong."),
+];
+
+const TOP_ENVIRONMENT: Entries = &[
+    (
+        "NO_COLOR",
+        "If it is set, bold and faint instead of colours.",
+    ),
+    (
+        "LC_ALL, LC_CTYPE, LANG",
+        "If the first that is set names no UTF-8, bars are drawn in ASCII.",
+    ),
+    (
+        "DBUS_SYSTEM_BUS_ADDRESS",
+        "Where the service is, if not on the system bus.",
+    ),
+];
+
+const TOP_EXAMPLES: Entries = &[
+    ("onbeat top", "What the service does for your programs."),
+    (
+        "sudo onbeat top -- mplayer film.mkv",
+        "Play a film on the beat, and look on.",
+    ),
+    (
+        "sudo onbeat top --dry-run --pid $(pidof pipewire)",
+        "What would be done for a running program.",
+    ),
+    (
+        "onbeat top --json",
+        "For a script: one object for each thread.",
     ),
 ];
 

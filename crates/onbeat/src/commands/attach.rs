@@ -6,14 +6,24 @@ use anyhow::Context;
 use onbeat_control::Next;
 
 use super::keep::Keeper;
-use crate::cli::AttachArgs;
+use crate::cli::{AttachArgs, KeepOptions};
+use crate::onlooker::Onlooker;
 use crate::signals::Signals;
 
 /// Tracks, keeps, gives back.
 pub(crate) fn run(args: &AttachArgs) -> anyhow::Result<ExitCode> {
+    start(&args.pids, &args.keep, None)
+}
+
+/// The same; where somebody looks on, until he has seen enough.
+pub(super) fn start(
+    pids: &[u32],
+    keep: &KeepOptions,
+    onlooker: Option<Onlooker>,
+) -> anyhow::Result<ExitCode> {
     let signals = Signals::block().context("cannot listen for signals")?;
-    let mut keeper = Keeper::new(&args.keep, true)?;
-    for &pid in args.pids.iter().chain(&args.keep.also) {
+    let mut keeper = Keeper::new(keep, true)?.shown_to(onlooker);
+    for &pid in pids.iter().chain(&keep.also) {
         keeper.track(pid)?;
     }
     keeper.keep(|| Ok(()), |()| attend(&signals))?;

@@ -27,6 +27,7 @@ use serde::Serialize;
 use crate::cli::{KeepOptions, Through, Weight};
 use crate::history::{History, Tap, ThreadHistory};
 use crate::keep_table;
+use crate::onlooker::Onlooker;
 use crate::own_time::OwnTime;
 
 /// Everything that is ready before the first thread is tracked.
@@ -37,6 +38,7 @@ pub(crate) struct Keeper<'a> {
     perfetto: Option<BufWriter<File>>,
     /// If a report or a timeline is wanted.
     history: Option<RefCell<History>>,
+    onlooker: Option<Onlooker>,
 }
 
 /// How it ended.
@@ -79,7 +81,13 @@ impl<'a> Keeper<'a> {
             log,
             perfetto,
             history: wants_history.then(RefCell::default),
+            onlooker: None,
         })
+    }
+
+    /// Somebody looks on: no messages while he does.
+    pub(crate) fn shown_to(self, onlooker: Option<Onlooker>) -> Self {
+        Self { onlooker, ..self }
     }
 
     /// Tracks the process `pid` with all its threads, and what the options say to follow.
@@ -143,25 +151,34 @@ impl<'a> Keeper<'a> {
         let mut began = begin()?;
         let time = OwnTime::now();
         let mut meter = self.options.power().and_then(|_| Meter::open());
-        let (log, options, history) = (&mut self.log, self.options, self.history.as_ref());
+        let (log, history) = (&mut self.log, self.history.as_ref());
+        let quiet = self.options.quiet || self.onlooker.is_some();
+        let onlooker = &mut self.onlooker;
         let mut write_failed = None;
         let mut sensor = Tap {
             sensor: &mut self.sensor,
             history,
         };
-        let outcome = drive(&mut sensor, &mut controller, |_, controller| {
-            if let Err(error) = tell(controller, log, history, options) {
+        let outcome = drive(&mut sensor, &mut controller, |sensor, controller| {
+            if let Err(error) = tell(controller, log, history, quiet) {
                 write_failed.get_or_insert(error);
                 *log = None;
             }
             meter.iter_mut().for_each(Meter::look);
+            if let Some(onlooker) = onlooker
+                && onlooker.look(controller, sensor.now()) == Next::Stop
+            {
+                return Next::Stop;
+            }
             next(&mut began)
         });
         let report = controller.finish(self.sensor.now());
-        let told = tell(&mut controller, log, history, options);
+        let told = tell(&mut controller, log, history, quiet);
         drop(controller);
+        let looked = self.onlooker.take().map_or(Ok(()), Onlooker::end);
         self.close(&report, &time, meter)?;
         outcome.context("tracing broke off")?;
+        looked.context("cannot use the terminal")?;
         match write_failed.or(told.err()) {
             Some(error) => Err(error).context("cannot write the log"),
             None => Ok(began),
@@ -303,7 +320,7 @@ fn tell<A: Actuator>(
     controller: &mut Controller<A>,
     log: &mut Option<BufWriter<File>>,
     history: Option<&RefCell<History>>,
-    options: &KeepOptions,
+    quiet: bool,
 ) -> io::Result<()> {
     let mut history = history.map(RefCell::borrow_mut);
     let mut any = false;
@@ -313,7 +330,7 @@ fn tell<A: Actuator>(
             history.decided(&entry);
         }
         write_line(log, &entry)?;
-        if !options.quiet && matches!(entry.what, What::Refused | What::TakenOver) {
+        if !quiet && matches!(entry.what, What::Refused | What::TakenOver) {
             eprintln!(
                 "onbeat: {} ({}): {}",
                 entry.task.comm, entry.task.id, entry.why
@@ -323,7 +340,7 @@ fn tell<A: Actuator>(
     for entry in controller.boost_journal() {
         any = true;
         write_line(log, &entry)?;
-        if !options.quiet && entry.what == BoostWhat::BoostRefused {
+        if !quiet && entry.what == BoostWhat::BoostRefused {
             eprintln!(
                 "onbeat: {} ({}): {}",
                 entry.task.comm, entry.task.id, entry.why
@@ -336,7 +353,7 @@ fn tell<A: Actuator>(
             history.speed_decided(&entry);
         }
         write_line(log, &entry)?;
-        if !options.quiet && entry.what == SpeedWhat::Refused {
+        if !quiet && entry.what == SpeedWhat::Refused {
             let speed = entry.new.map_or("as before".to_owned(), |s| s.to_string());
             eprintln!("onbeat: CPU speed {speed}: {}", entry.why);
         }

@@ -1,5 +1,6 @@
 //! `onbeat run`: starts a program and keeps it on the beat until it ends.
 
+use std::ffi::OsString;
 use std::process::ExitCode;
 
 use anyhow::Context;
@@ -7,19 +8,35 @@ use onbeat_control::Next;
 
 use super::keep::Keeper;
 use crate::child::{Child, Gated, Status};
-use crate::cli::RunArgs;
+use crate::cli::{KeepOptions, RunArgs};
+use crate::onlooker::Onlooker;
 use crate::signals::{Signal, Signals};
 
 /// Starts, tracks, keeps; gives the program's exit status.
 pub(crate) fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
+    start(&args.command, &args.keep, None)
+}
+
+/// The same; where somebody looks on, the program is silent, and ends when he has seen enough.
+pub(super) fn start(
+    command: &[OsString],
+    keep: &KeepOptions,
+    onlooker: Option<Onlooker>,
+) -> anyhow::Result<ExitCode> {
     let signals = Signals::block().context("cannot listen for signals")?;
-    let mut keeper = Keeper::new(&args.keep, !args.keep.also.is_empty())?;
-    let gated = Gated::fork(&args.command).context("cannot start a process")?;
+    let is_watched = onlooker.is_some();
+    let mut keeper = Keeper::new(keep, !keep.also.is_empty())?.shown_to(onlooker);
+    let gated = if is_watched {
+        Gated::fork_in_silence(command)
+    } else {
+        Gated::fork(command)
+    };
+    let gated = gated.context("cannot start a process")?;
     keeper.track(gated.pid())?;
     if let Some(program) = gated.executable() {
         keeper.expect(gated.pid(), &program);
     }
-    for &pid in &args.keep.also {
+    for &pid in &keep.also {
         keeper.track(pid)?;
     }
     let begin = || Ok(gated.open().map(Program::new));
@@ -28,6 +45,7 @@ pub(crate) fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
         Err(_) => Next::Stop,
     })?;
     Ok(match program {
+        Ok(program) if is_watched => program.end().code(),
         Ok(program) => program.code(),
         Err(failure) => {
             eprintln!("onbeat: {failure}");
@@ -88,6 +106,15 @@ impl Program {
             );
         }
         Next::Stop
+    }
+
+    /// Ends it, unless it has ended.
+    fn end(mut self) -> Self {
+        self.ended = self.ended.or_else(|| {
+            self.child.signal(libc::SIGTERM);
+            self.child.wait()
+        });
+        self
     }
 
     fn code(mut self) -> ExitCode {

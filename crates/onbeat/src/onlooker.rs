@@ -1,0 +1,65 @@
+//! Somebody looks on while a loop of ours runs: the screen has a thread of its own, which is told now and then how
+//! things stand. The loop does not wait for it.
+
+use std::io;
+use std::thread::JoinHandle;
+
+use onbeat_control::{Controller, Next};
+use onbeat_model::{Actuator, Instant, Span};
+use onbeat_top::{Feed, Feeder, Look, Model, News, PACE, Snapshot, show};
+
+/// See the file's head.
+pub(crate) struct Onlooker {
+    model: Option<Model>,
+    screen: Option<(Feeder, JoinHandle<io::Result<()>>)>,
+    looked: Instant,
+}
+
+impl Onlooker {
+    /// One who sees `model`, from the first turn of the loop on.
+    pub(crate) const fn new(model: Model) -> Self {
+        Self {
+            model: Some(model),
+            screen: None,
+            looked: Instant::ZERO,
+        }
+    }
+
+    /// Shows how things stand, if it is time to. Says stop once he has seen enough.
+    pub(crate) fn look<A: Actuator>(&mut self, controller: &Controller<A>, now: Instant) -> Next {
+        if let Some(model) = self.model.take() {
+            self.screen = Some(start(model));
+        }
+        let Some((feeder, screen)) = &self.screen else {
+            return Next::Stop;
+        };
+        if screen.is_finished() {
+            return Next::Stop;
+        }
+        if now.since(self.looked) >= Span::from_ns(PACE.as_nanos() as u64) {
+            let snapshot = Snapshot::of(controller, &feeder.wanted(), self.looked, now);
+            self.looked = now;
+            if feeder.tell(News::Snapshot(snapshot)).is_err() {
+                return Next::Stop;
+            }
+        }
+        Next::Continue
+    }
+
+    /// The loop is over: the terminal is given back.
+    pub(crate) fn end(self) -> io::Result<()> {
+        let Some((feeder, screen)) = self.screen else {
+            return Ok(());
+        };
+        drop(feeder);
+        let gone = |_| Err(io::Error::other("the screen's thread failed"));
+        screen.join().unwrap_or_else(gone)
+    }
+}
+
+fn start(mut model: Model) -> (Feeder, JoinHandle<io::Result<()>>) {
+    let (feeder, feed) = Feed::new();
+    let look = Look::of_environment();
+    let screen = std::thread::spawn(move || show(&mut model, &feed, &look, || false));
+    (feeder, screen)
+}

@@ -1,0 +1,202 @@
+//! The service as a source: org.onbeat.Monitor1, over D-Bus.
+
+use std::collections::HashMap;
+use std::time::{Duration, Instant as Clock};
+
+use onbeat_control::Done;
+use onbeat_model::{Bandwidth, Instant, Name, Reservation, Span, Task, TaskId};
+use zbus::blocking::{Connection, connection};
+use zbus::zvariant::OwnedValue;
+
+use crate::feed::{Feeder, News, PACE, Wanted};
+use crate::{Model, Seen, Snapshot, State};
+
+const NAME: &str = "org.onbeat.Manager1";
+const PATH: &str = "/org/onbeat/Manager1";
+const INTERFACE: &str = "org.onbeat.Monitor1";
+/// A service that has not answered by then does not.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// How often it is looked whether one that is gone is back.
+const TRY_AGAIN: Duration = Duration::from_secs(1);
+/// Of so many threads the jobs can be asked for at a time.
+const MOST_THREADS: usize = 256;
+
+type Properties = HashMap<String, OwnedValue>;
+type Jobs = Vec<(u32, Vec<(u64, u64, u64, bool)>)>;
+
+/// A connection to the service.
+#[derive(Debug)]
+pub struct Service {
+    connection: Connection,
+    since: Instant,
+}
+
+/// Why it does not tell.
+#[derive(Debug, thiserror::Error)]
+pub enum ServiceError {
+    /// There is no bus.
+    #[error("cannot connect to the system bus: {0}")]
+    Bus(zbus::Error),
+    /// Nobody serves there.
+    #[error("the service does not run (systemctl start onbeat)")]
+    NotThere,
+    /// It serves, but does not tell.
+    #[error("the service does not answer: {0}")]
+    Silent(zbus::Error),
+}
+
+impl Service {
+    /// Connects to the system bus, or where DBUS_SYSTEM_BUS_ADDRESS says.
+    ///
+    /// # Errors
+    /// If there is no bus.
+    pub fn connect() -> Result<Self, ServiceError> {
+        let builder = connection::Builder::system().map_err(ServiceError::Bus)?;
+        let connection = builder.method_timeout(PATIENCE).build();
+        Ok(Self {
+            connection: connection.map_err(ServiceError::Bus)?,
+            since: Instant::ZERO,
+        })
+    }
+
+    /// How things stand now, with the jobs that ended since this was last asked.
+    ///
+    /// # Errors
+    /// If the service is not there, or does not answer.
+    pub fn look(&mut self, wanted: &Wanted) -> Result<Snapshot, ServiceError> {
+        let jobs_of: Vec<u32> = wanted.jobs_of.iter().copied().take(MOST_THREADS).collect();
+        let question = (self.since.as_ns(), jobs_of, wanted.wakeups_of.unwrap_or(0));
+        let reply = self
+            .connection
+            .call_method(Some(NAME), PATH, Some(INTERFACE), "Look", &question)
+            .map_err(not_there)?;
+        let body = reply.body();
+        let (now, bandwidth, threads, jobs, wakeups) = body
+            .deserialize::<(u64, (f64, f64), Vec<Properties>, Jobs, Vec<u64>)>()
+            .map_err(ServiceError::Silent)?;
+        self.since = Instant::from_ns(now);
+        let mut news: HashMap<u32, Vec<Done>> = jobs
+            .into_iter()
+            .map(|(tid, jobs)| (tid, jobs.into_iter().map(done).collect()))
+            .collect();
+        let seen = threads.iter().map(|properties| {
+            let mut seen = seen(properties);
+            seen.news = news.remove(&seen.task.id.tid).unwrap_or_default();
+            seen
+        });
+        let wakeups = wakeups.into_iter().map(Instant::from_ns).collect();
+        Ok(Snapshot {
+            at: self.since,
+            reserved: Bandwidth::from_cpus(bandwidth.0),
+            total: Bandwidth::from_cpus(bandwidth.1),
+            threads: seen.collect(),
+            wakeups: wanted.wakeups_of.map(|tid| (tid, wakeups)),
+        })
+    }
+}
+
+impl Service {
+    /// Lets `model` hear how things stand, and again after `pause`, with all jobs that the service still knows.
+    ///
+    /// # Errors
+    /// If the service is not there, or does not answer.
+    pub fn look_twice(&mut self, model: &mut Model, pause: Duration) -> Result<(), ServiceError> {
+        model.hear(News::Snapshot(self.look(&Wanted::default())?));
+        std::thread::sleep(pause);
+        self.since = Instant::ZERO;
+        let wanted = model.wanted(MOST_THREADS);
+        model.hear(News::Snapshot(self.look(&wanted)?));
+        Ok(())
+    }
+}
+
+/// Tells `feeder` what `service` says until nobody listens any more. If the service goes away, it is looked whether
+/// it comes back.
+pub fn follow(mut service: Service, feeder: &Feeder) {
+    loop {
+        let began = Clock::now();
+        let (news, pause) = match service.look(&feeder.wanted()) {
+            Ok(snapshot) => (News::Snapshot(snapshot), PACE),
+            Err(error) => {
+                if let Ok(anew) = Service::connect() {
+                    service = anew;
+                }
+                (News::Trouble(error.to_string()), TRY_AGAIN)
+            }
+        };
+        if feeder.tell(news).is_err() {
+            return;
+        }
+        std::thread::sleep(pause.saturating_sub(began.elapsed()));
+    }
+}
+
+fn not_there(error: zbus::Error) -> ServiceError {
+    const GONE: [&str; 2] = [
+        "org.freedesktop.DBus.Error.ServiceUnknown",
+        "org.freedesktop.DBus.Error.NameHasNoOwner",
+    ];
+    match &error {
+        zbus::Error::MethodError(name, ..) if GONE.contains(&name.as_str()) => {
+            ServiceError::NotThere
+        }
+        _ => ServiceError::Silent(error),
+    }
+}
+
+fn done((ended, response, executed, missed): (u64, u64, u64, bool)) -> Done {
+    Done {
+        ended: Instant::from_ns(ended),
+        response: Span::from_ns(response),
+        executed: Span::from_ns(executed),
+        missed,
+    }
+}
+
+/// What is missing, or not of its type, is nothing: an older service did not tell it.
+fn seen(properties: &Properties) -> Seen {
+    let number = |name: &str| -> u64 {
+        let value = properties.get(name);
+        value
+            .and_then(|value| u64::try_from(value).ok())
+            .unwrap_or(0)
+    };
+    let small = |name: &str| -> Option<u32> { u32::try_from(properties.get(name)?).ok() };
+    let text = |name: &str| -> &str {
+        let value = properties.get(name);
+        value
+            .and_then(|value| <&str>::try_from(value).ok())
+            .unwrap_or("")
+    };
+    let span = |name: &str| Span::from_ns(number(name));
+    let confidence = properties.get("confidence");
+    let confidence = confidence.and_then(|value| f64::try_from(value).ok());
+    let held = Reservation::new(
+        span("runtime-ns"),
+        span("deadline-ns"),
+        span("reserved-period-ns"),
+    );
+    let held = held.ok();
+    Seen {
+        task: Task {
+            id: TaskId {
+                tid: small("thread").unwrap_or(0),
+                started_ticks: number("started-ticks"),
+            },
+            pid: small("process").unwrap_or(0),
+            comm: Name::from(text("name")),
+        },
+        user: small("user"),
+        state: State::called(text("state"), held),
+        period: Some(span("period-ns")).filter(|period| !period.is_zero()),
+        confidence: confidence.unwrap_or(0.0),
+        held,
+        jobs: number("jobs"),
+        missed: number("missed"),
+        exhaustions: number("exhaustions"),
+        bursts: number("bursts"),
+        executed: span("executed-ns"),
+        why: text("why").to_owned(),
+        news: Vec::new(),
+    }
+}

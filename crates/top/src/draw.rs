@@ -1,0 +1,264 @@
+//! Puts the model on a screen of any size: the table, or one thread, or the help.
+
+use onbeat_model::TaskId;
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::style::Style;
+use ratatui::text::{Line, Span as Words};
+
+use crate::Model;
+use crate::columns::{fitting, name};
+use crate::keys::{HELP, LEGEND};
+use crate::page;
+use crate::screen::{Look, Tone};
+use crate::text::{Align, fitted, harmless, width};
+
+/// The lines above the rows: the state of everything, and the headings.
+const ABOVE: u16 = 2;
+/// Those below: what is to be told of the selection, and the keys.
+const BELOW: u16 = 3;
+
+/// How many rows of the table a screen of this height has room for.
+pub(crate) fn rows_of(height: u16) -> usize {
+    usize::from(height.saturating_sub(ABOVE + BELOW))
+}
+
+/// Draws it all. Nothing but `model`, `look` and the size of `area` tells what.
+pub fn draw(model: &Model, look: &Look, area: Rect, buffer: &mut Buffer) {
+    let Rect { width, height, .. } = area;
+    if width == 0 || height == 0 {
+        return;
+    }
+    let mut sheet = Sheet { area, buffer, look };
+    sheet.header(model);
+    if model.has_help {
+        sheet.help();
+    } else if let Some(thread) = model.chosen().filter(|_| model.is_drilled) {
+        page::draw(model, thread, &mut sheet);
+    } else {
+        sheet.table(model);
+    }
+    sheet.keys(model);
+}
+
+/// What is drawn on, line by line.
+pub(crate) struct Sheet<'a> {
+    pub(crate) area: Rect,
+    pub(crate) buffer: &'a mut Buffer,
+    pub(crate) look: &'a Look,
+}
+
+impl Sheet<'_> {
+    pub(crate) fn width(&self) -> usize {
+        usize::from(self.area.width)
+    }
+
+    /// Writes a line, if there is such a one, as far as it fits.
+    pub(crate) fn line(&mut self, row: u16, line: &Line<'_>) {
+        if row < self.area.height {
+            let (x, y) = (self.area.x, self.area.y + row);
+            self.buffer.set_line(x, y, line, self.area.width);
+        }
+    }
+
+    pub(crate) fn text(&mut self, row: u16, text: &str, style: Style) {
+        self.line(
+            row,
+            &Line::styled(fitted(text, self.width(), Align::Left), style),
+        );
+    }
+
+    fn header(&mut self, model: &Model) {
+        let count = model.threads.len();
+        let threads = if count == 1 { "thread" } else { "threads" };
+        let percent = |share: onbeat_model::Bandwidth| share.as_cpus() * 100.0;
+        let (reserved, total) = (percent(model.reserved), percent(model.total));
+        let facts = [
+            format!("{count} {threads}, {} reserved for", model.reserved_for()),
+            format!("{reserved:.0}% of {total:.0}% reserved"),
+        ];
+        let state = match (&model.trouble, model.is_paused) {
+            (_, true) => Some(("PAUSED".to_owned(), Tone::Warn)),
+            (Some(why), _) => Some((harmless(why), Tone::Bad)),
+            _ => None,
+        };
+        let mut line = vec![Words::styled("onbeat top  ", self.look.style(Tone::Title))];
+        if let Some((state, tone)) = state {
+            line.push(Words::styled(state, self.look.style(tone)));
+            line.push(Words::raw("  "));
+        }
+        let mut taken: usize = line.iter().map(Words::width).sum();
+        for fact in [harmless(&model.source)].into_iter().chain(facts) {
+            if taken + width(&fact) + 2 <= self.width() {
+                taken += width(&fact) + 2;
+                line.push(Words::raw(format!("{fact}  ")));
+            }
+        }
+        self.line(0, &Line::from(line));
+    }
+
+    fn table(&mut self, model: &Model) {
+        let columns = fitting(self.width());
+        let mut heading = Vec::new();
+        for &(column, wide) in &columns {
+            let is_sorted = column == model.sort;
+            let style = self.look.style(if is_sorted {
+                Tone::Sorted
+            } else {
+                Tone::Heading
+            });
+            heading.push(Words::styled(column.heading(wide), style));
+            let descends = column.descends() != model.is_reversed;
+            let mark = if is_sorted {
+                self.look.symbols().arrow(descends)
+            } else {
+                " "
+            };
+            heading.push(Words::styled(mark, self.look.style(Tone::Heading)));
+        }
+        self.line(1, &Line::from(heading));
+        let rows = model.visible(rows_of(self.area.height)).to_vec();
+        if rows.is_empty() {
+            self.nothing(model);
+        }
+        for (row, id) in (ABOVE..).zip(rows) {
+            self.row(model, id, row, &columns);
+        }
+        self.chosen(model);
+    }
+
+    fn nothing(&mut self, model: &Model) {
+        let text = if model.threads.is_empty() {
+            "Nothing is kept on the beat or watched yet."
+        } else {
+            "No thread passes the filter: Esc clears it."
+        };
+        if self.area.height > ABOVE + BELOW {
+            self.text(ABOVE, text, self.look.style(Tone::Faint));
+        }
+    }
+
+    fn row(
+        &mut self,
+        model: &Model,
+        id: TaskId,
+        row: u16,
+        columns: &[(crate::columns::Column, usize)],
+    ) {
+        let Some(thread) = model.threads.get(&id) else {
+            return;
+        };
+        let mut words = Vec::new();
+        for &(column, wide) in columns {
+            words.extend(column.cell(thread, wide, self.look, model.at));
+            words.push(Words::raw(" "));
+        }
+        let mut line = Line::from(words);
+        if model.selected == Some(id) {
+            line = line.patch_style(self.look.style(Tone::Selected));
+        }
+        self.line(row, &line);
+    }
+
+    /// What is to be told of the selected thread, or else what is filtered by.
+    fn chosen(&mut self, model: &Model) {
+        let row = self.area.height.saturating_sub(BELOW);
+        if self.area.height <= ABOVE + BELOW {
+            return;
+        }
+        let filter = harmless(&model.filter);
+        if model.is_typing {
+            let cursor = self.look.symbols().cursor();
+            let text = format!("Filter: {filter}{cursor}");
+            self.text(row, &text, self.look.style(Tone::Title));
+            self.text(
+                row + 1,
+                "Enter: keep it   Esc: no filter",
+                self.look.style(Tone::Faint),
+            );
+        } else if let Some(thread) = model.chosen() {
+            let seen = &thread.seen;
+            let whose = seen
+                .user
+                .map_or_else(String::new, |uid| format!(", user {uid}"));
+            let held = seen
+                .held
+                .map_or_else(|| "nothing reserved".to_owned(), |r| r.to_string());
+            let who = format!(
+                "{} {} of process {}{whose}: {held}",
+                name(seen),
+                seen.task.id.tid,
+                seen.task.pid
+            );
+            self.text(row, &who, Style::new());
+            self.text(
+                row + 1,
+                &harmless(&seen.reason()),
+                self.look.style(Tone::Faint),
+            );
+        } else if !filter.is_empty() {
+            let text = format!(
+                "Filter: {filter} ({} of {} threads)",
+                model.rows.len(),
+                model.threads.len()
+            );
+            self.text(row, &text, self.look.style(Tone::Faint));
+        }
+    }
+
+    fn keys(&mut self, model: &Model) {
+        let pause = if model.is_paused { "go on" } else { "pause" };
+        let keys: &[(&str, &str)] = if model.has_help {
+            &[("any key", "back")]
+        } else if model.is_drilled {
+            &[
+                ("Esc", "back"),
+                ("up/down", "other thread"),
+                ("p", pause),
+                ("?", "help"),
+                ("q", "quit"),
+            ]
+        } else {
+            &[
+                ("q", "quit"),
+                ("?", "help"),
+                ("Enter", "one thread"),
+                ("/", "filter"),
+                ("< >", "sort"),
+                ("r", "reverse"),
+                ("p", pause),
+            ]
+        };
+        let mut line = Vec::new();
+        let mut taken = 0;
+        for (key, does) in keys {
+            taken += key.len() + does.len() + 3;
+            if taken > self.width() + 2 {
+                break;
+            }
+            line.push(Words::styled((*key).to_owned(), self.look.style(Tone::Key)));
+            line.push(Words::raw(format!(" {does}  ")));
+        }
+        if self.area.height > 2 {
+            self.line(self.area.height - 1, &Line::from(line));
+        }
+    }
+
+    fn help(&mut self) {
+        let last = self.area.height.saturating_sub(1);
+        for (row, (keys, does)) in (ABOVE..last).zip(HELP) {
+            let line = Line::from(vec![
+                Words::styled(fitted(keys, 13, Align::Left), self.look.style(Tone::Key)),
+                Words::raw(does),
+            ]);
+            self.line(row, &line);
+        }
+        let below = ABOVE + HELP.len() as u16 + 1;
+        for (row, text) in (below..last).zip(LEGEND) {
+            self.text(row, text, self.look.style(Tone::Faint));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

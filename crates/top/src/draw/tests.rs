@@ -1,0 +1,423 @@
+//! What is on the screen, at the sizes that people have.
+
+use onbeat_control::Done;
+use onbeat_model::{Bandwidth, Instant, Name, Reservation, Span, Task, TaskId};
+use proptest::prelude::*;
+use ratatui::Terminal;
+use ratatui::backend::TestBackend;
+use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+
+use super::*;
+use crate::keys::Answer;
+use crate::{News, Seen, Snapshot, State};
+
+const PLAIN: Look = Look {
+    has_colour: false,
+    has_unicode: false,
+};
+const RICH: Look = Look {
+    has_colour: true,
+    has_unicode: true,
+};
+const SIZES: [(u16, u16); 3] = [(80, 24), (40, 12), (200, 60)];
+
+fn at(ms: u64) -> Instant {
+    Instant::ZERO + Span::from_secs(1000) + Span::from_ms(ms)
+}
+
+/// A thread with a period of `10 + tid` milliseconds that is kept; each third job is late.
+fn kept(tid: u32, name: &str, now: u64) -> Seen {
+    let period = Span::from_ms(10 + u64::from(tid));
+    let jobs = now / 20;
+    let is_late = |n: u64| n.is_multiple_of(3);
+    let job = |n: u64| Done {
+        ended: at(n * 20),
+        response: if is_late(n) { period * 2 } else { period / 4 },
+        executed: Span::from_ms(1 + n % 3),
+        missed: is_late(n),
+    };
+    Seen {
+        task: Task {
+            id: TaskId {
+                tid,
+                started_ticks: 7,
+            },
+            pid: 4000,
+            comm: Name::new(name.as_bytes()),
+        },
+        user: Some(1000),
+        state: State::Kept,
+        period: Some(period),
+        confidence: 0.9999,
+        held: Reservation::implicit(Span::from_ms(4), period).ok(),
+        jobs,
+        missed: jobs / 3,
+        exhaustions: 2,
+        bursts: jobs,
+        executed: Span::from_ms(now / 10),
+        why: "its jobs take 4 ms".to_owned(),
+        news: (jobs.saturating_sub(12)..jobs).map(job).collect(),
+    }
+}
+
+fn watched(tid: u32, name: &str) -> Seen {
+    Seen {
+        state: State::Watched,
+        period: None,
+        confidence: 0.0,
+        held: None,
+        jobs: 0,
+        missed: 0,
+        why: String::new(),
+        news: Vec::new(),
+        ..kept(tid, name, 500)
+    }
+}
+
+fn snapshot(now: u64, threads: Vec<Seen>) -> Snapshot {
+    let wakeups = (0..100).map(|beat| at(beat * 20)).collect();
+    Snapshot {
+        at: at(now),
+        reserved: Bandwidth::from_cpus(0.4),
+        total: Bandwidth::from_cpus(1.7),
+        wakeups: threads.first().map(|seen| (seen.task.id.tid, wakeups)),
+        threads,
+    }
+}
+
+/// A model that heard of these threads for two and a half seconds.
+fn model(threads: impl Fn(u64) -> Vec<Seen>) -> Model {
+    let mut model = Model::new("the service");
+    for now in (0..10).map(|turn| 1000 + turn * 250) {
+        model.hear(News::Snapshot(snapshot(now, threads(now))));
+    }
+    model
+}
+
+fn press(model: &mut Model, keys: &[KeyCode]) {
+    for &code in keys {
+        let key = KeyEvent::new(code, KeyModifiers::NONE);
+        assert_eq!(model.key(key), Answer::GoOn, "{code:?}");
+    }
+}
+
+fn lines(model: &Model, look: &Look, (width, height): (u16, u16)) -> Vec<String> {
+    let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
+    terminal
+        .draw(|frame| draw(model, look, frame.area(), frame.buffer_mut()))
+        .unwrap();
+    let buffer = terminal.backend().buffer();
+    let rows = buffer.content().chunks(usize::from(width));
+    rows.map(|row| row.iter().map(ratatui::buffer::Cell::symbol).collect())
+        .collect()
+}
+
+fn row_of<'a>(lines: &'a [String], name: &str) -> &'a str {
+    let found = lines.iter().find(|line| line.starts_with(name));
+    found.unwrap_or_else(|| panic!("no row of {name}: {lines:#?}"))
+}
+
+#[test]
+fn at_80_by_24_a_row_tells_all_of_a_thread() {
+    let model = model(|now| vec![kept(40, "player", now), watched(41, "shell")]);
+    let lines = lines(&model, &PLAIN, (80, 24));
+    assert!(
+        lines[0].contains("2 threads, 1 reserved for"),
+        "{}",
+        lines[0]
+    );
+    assert!(lines[0].contains("40% of 170% reserved"), "{}", lines[0]);
+    let player = row_of(&lines, "player");
+    for part in ["40 ", "kept", "50 ms", ">99%", "10.0/8.0%", "######"] {
+        assert!(player.contains(part), "{part}: {player}");
+    }
+    // Three whole seconds and a bit of a fourth, each with a job that was late.
+    assert!(player.trim_end().ends_with("##"), "{player}");
+    let shell = row_of(&lines, "shell");
+    assert!(
+        shell.contains("watched") && !shell.contains("ms"),
+        "{shell}"
+    );
+    assert!(lines[23].contains("q quit"), "{}", lines[23]);
+}
+
+#[test]
+fn what_counts_most_is_there_on_a_small_screen_and_the_reason_on_a_large_one() {
+    let model = model(|now| vec![kept(40, "player", now)]);
+    let small = lines(&model, &PLAIN, (40, 12));
+    let player = row_of(&small, "player");
+    for part in ["kept", "50 ms", "10.0/8.0%"] {
+        assert!(player.contains(part), "{part}: {player}");
+    }
+    let large = lines(&model, &PLAIN, (200, 60));
+    assert!(row_of(&large, "player").contains("its jobs take 4 ms"));
+}
+
+#[test]
+fn without_a_thread_the_screen_says_so() {
+    let mut model = Model::new("the service");
+    for size in SIZES {
+        assert!(lines(&model, &PLAIN, size)[2].starts_with("Nothing is kept"));
+    }
+    model.hear(News::Trouble("the service does not run".to_owned()));
+    assert!(lines(&model, &PLAIN, (80, 24))[0].contains("the service does not run"));
+    model.hear(News::Snapshot(snapshot(0, Vec::new())));
+    assert!(!lines(&model, &PLAIN, (80, 24))[0].contains("does not run"));
+}
+
+#[test]
+fn of_more_threads_than_lines_those_around_the_selected_one_are_seen() {
+    let crowd = |now| {
+        (1..=300)
+            .map(|tid| kept(tid, &format!("t{tid:03}"), now))
+            .collect()
+    };
+    let mut model = model(crowd);
+    for size in SIZES {
+        press(&mut model, &[KeyCode::Home]);
+        let rows = rows_of(size.1);
+        assert_eq!(model.wanted(rows).jobs_of.len(), rows);
+        assert_eq!(
+            lines(&model, &PLAIN, size)[2].split_whitespace().next(),
+            Some("t001")
+        );
+        press(&mut model, &[KeyCode::End]);
+        let shown = lines(&model, &PLAIN, size);
+        let last = &shown[usize::from(size.1) - 4];
+        assert!(last.starts_with("t300"), "{last}");
+        press(
+            &mut model,
+            &[KeyCode::PageUp, KeyCode::Up, KeyCode::Char('k')],
+        );
+        row_of(&lines(&model, &PLAIN, size), "t288");
+    }
+    assert_eq!(model.wanted(19).jobs_of.len(), 19);
+    press(&mut model, &[KeyCode::Enter]);
+    assert_eq!(model.wanted(19).wakeups_of, Some(288));
+}
+
+#[test]
+fn hostile_names_stay_in_their_cells() {
+    let names = [
+        "\x1b[31mred\x07",
+        "a\nb\rc\td",
+        "\u{202e}evil",
+        "日本語の名前",
+        "\u{301}\u{301}\u{301}x",
+        "",
+        "\u{ff}",
+    ];
+    let crowd = |now| {
+        let named = (1..).zip(names);
+        named.map(|(tid, name)| kept(tid, name, now)).collect()
+    };
+    let mut model = model(crowd);
+    for keys in [
+        &[][..],
+        &[KeyCode::Home],
+        &[KeyCode::Enter],
+        &[KeyCode::Esc, KeyCode::End, KeyCode::Enter],
+    ] {
+        press(&mut model, keys);
+        for (look, size) in [PLAIN, RICH]
+            .into_iter()
+            .flat_map(|look| SIZES.map(|size| (look, size)))
+        {
+            for line in lines(&model, &look, size) {
+                assert!(!line.contains(char::is_control), "{line:?}");
+                assert!(!line.contains('\u{202e}'), "{line:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn one_thread_s_page_has_its_figures_histograms_and_spectrum() {
+    let mut model = model(|now| vec![kept(40, "player", now)]);
+    press(&mut model, &[KeyCode::Enter]);
+    let shown = lines(&model, &PLAIN, (80, 24));
+    let text = shown.join("\n");
+    for part in [
+        "player 40 of process 4000, user 1000",
+        "kept: its jobs take 4 ms",
+        "period 50 ms",
+        "missed 54",
+        "response time of the last",
+        "^ period 50 ms",
+        "demand of the last",
+        "budget 4 ms ^",
+        "spectrum of the last 100 wakeups",
+        "^ 20.0 Hz",
+    ] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    assert!(
+        lines(&model, &PLAIN, (40, 12))
+            .join("\n")
+            .contains("response time of the last")
+    );
+    assert!(
+        lines(&model, &RICH, (200, 60))
+            .join("\n")
+            .contains("what changed while you looked")
+    );
+    press(&mut model, &[KeyCode::Esc]);
+    row_of(&lines(&model, &PLAIN, (80, 24)), "player");
+}
+
+#[test]
+fn a_lock_is_on_the_screen_with_the_snapshot_that_tells_it_and_stands_out_for_a_while() {
+    let mut model = model(|_| vec![watched(40, "player")]);
+    assert!(row_of(&lines(&model, &PLAIN, (80, 24)), "player").contains("watched"));
+    model.hear(News::Snapshot(snapshot(
+        3500,
+        vec![kept(40, "player", 3500)],
+    )));
+    assert!(row_of(&lines(&model, &PLAIN, (80, 24)), "player").contains("kept"));
+    let thread = model.threads.values().next().unwrap();
+    assert!(thread.is_news(at(3500)) && !thread.is_news(at(5500)));
+}
+
+#[test]
+fn a_pause_holds_the_screen_until_it_is_over() {
+    let mut model = model(|_| vec![watched(40, "player")]);
+    press(&mut model, &[KeyCode::Char('p')]);
+    model.hear(News::Snapshot(snapshot(
+        3500,
+        vec![kept(40, "player", 3500)],
+    )));
+    let shown = lines(&model, &PLAIN, (80, 24));
+    assert!(shown[0].contains("PAUSED") && row_of(&shown, "player").contains("watched"));
+    press(&mut model, &[KeyCode::Char(' ')]);
+    model.hear(News::Snapshot(snapshot(
+        3750,
+        vec![kept(40, "player", 3750)],
+    )));
+    assert!(row_of(&lines(&model, &PLAIN, (80, 24)), "player").contains("kept"));
+}
+
+#[test]
+fn a_filter_shows_what_has_it_in_its_name_number_or_state() {
+    let mut model = model(|now| {
+        vec![
+            kept(40, "Player", now),
+            watched(41, "shell"),
+            watched(517, "x"),
+        ]
+    });
+    let typed = |model: &mut Model, text: &str| {
+        press(model, &[KeyCode::Esc, KeyCode::Char('/')]);
+        for c in text.chars() {
+            press(model, &[KeyCode::Char(c)]);
+        }
+        press(model, &[KeyCode::Enter]);
+        let ids = model.rows.iter().map(|id| id.tid);
+        ids.collect::<Vec<u32>>()
+    };
+    assert_eq!(typed(&mut model, "play"), [40]);
+    assert_eq!(typed(&mut model, "517"), [517]);
+    assert_eq!(typed(&mut model, "watch"), [41, 517]);
+    assert_eq!(typed(&mut model, "q"), [0_u32; 0]);
+    assert!(lines(&model, &PLAIN, (80, 24))[2].starts_with("No thread passes"));
+    press(&mut model, &[KeyCode::Esc]);
+    assert_eq!(model.rows.len(), 3);
+}
+
+#[test]
+fn rows_are_sorted_by_any_column_and_the_selection_goes_with_its_thread() {
+    let mut model = model(|now| vec![kept(3, "a", now), watched(2, "b"), kept(1, "c", now)]);
+    let tids = |model: &Model| model.rows.iter().map(|id| id.tid).collect::<Vec<u32>>();
+    assert_eq!(tids(&model), [3, 1, 2]);
+    press(&mut model, &[KeyCode::End, KeyCode::Char('<')]);
+    assert_eq!((tids(&model), model.place()), (vec![1, 2, 3], Some(1)));
+    press(&mut model, &[KeyCode::Char('r')]);
+    assert_eq!((tids(&model), model.place()), (vec![3, 2, 1], Some(1)));
+    press(&mut model, &[KeyCode::Char('>'), KeyCode::Char('>')]);
+    assert_eq!(tids(&model), [1, 3, 2]);
+}
+
+#[test]
+fn a_selected_thread_that_ends_gives_way_to_the_one_in_its_place() {
+    let mut model = model(|now| (1..=3).map(|tid| kept(tid, "t", now)).collect());
+    press(&mut model, &[KeyCode::End, KeyCode::Enter]);
+    model.hear(News::Snapshot(snapshot(9000, vec![kept(1, "t", 9000)])));
+    assert_eq!(model.selected.map(|id| id.tid), Some(1));
+    assert!(!model.is_drilled);
+    model.hear(News::Snapshot(snapshot(9250, Vec::new())));
+    assert_eq!(model.selected, None);
+}
+
+#[test]
+fn help_tells_every_key_and_any_key_ends_it() {
+    let mut model = model(|now| vec![kept(40, "player", now)]);
+    press(&mut model, &[KeyCode::Char('?')]);
+    let text = lines(&model, &PLAIN, (80, 24)).join("\n");
+    for (keys, does) in HELP {
+        assert!(text.contains(keys) && text.contains(does), "{keys}: {text}");
+    }
+    press(&mut model, &[KeyCode::Char('q')]);
+    row_of(&lines(&model, &PLAIN, (80, 24)), "player");
+}
+
+#[test]
+fn q_and_control_c_quit_wherever_one_is() {
+    let quit = KeyEvent::new(KeyCode::Char('q'), KeyModifiers::NONE);
+    let interrupt = KeyEvent::new(KeyCode::Char('c'), KeyModifiers::CONTROL);
+    for keys in [&[][..], &[KeyCode::Enter], &[KeyCode::Char('p')]] {
+        let mut model = model(|now| vec![kept(40, "player", now)]);
+        press(&mut model, keys);
+        assert_eq!(model.key(quit), Answer::Quit);
+        assert_eq!(model.key(interrupt), Answer::Quit);
+    }
+    let mut model = Model::new("the service");
+    press(&mut model, &[KeyCode::Char('/')]);
+    assert_eq!(model.key(interrupt), Answer::Quit);
+}
+
+#[test]
+fn without_colours_no_cell_has_one() {
+    let mut model = model(|now| vec![kept(40, "player", now), watched(41, "shell")]);
+    for keys in [&[][..], &[KeyCode::Enter]] {
+        press(&mut model, keys);
+        let mut buffer = Buffer::empty(Rect::new(0, 0, 80, 24));
+        draw(&model, &PLAIN, buffer.area, &mut buffer);
+        for cell in buffer.content() {
+            assert_eq!((cell.fg, cell.bg), Default::default());
+            assert!(cell.symbol().is_ascii(), "{cell:?}");
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(32))]
+    #[test]
+    fn any_screen_is_drawn_on_whatever_is_pressed(
+        width in 0_u16..220,
+        height in 0_u16..70,
+        keys in prop::collection::vec(0_usize..14, 0..20),
+        threads in 0_u32..40,
+        wild in any::<u64>(),
+    ) {
+        let all = [
+            KeyCode::Up, KeyCode::Down, KeyCode::PageUp, KeyCode::PageDown, KeyCode::Home, KeyCode::End,
+            KeyCode::Enter, KeyCode::Esc, KeyCode::Char('<'), KeyCode::Char('>'), KeyCode::Char('r'),
+            KeyCode::Char('p'), KeyCode::Char('/'), KeyCode::Char('?'),
+        ];
+        let mut model = Model::new("the service");
+        let area = Rect::new(0, 0, width, height);
+        for (turn, key) in (0..).zip(keys.into_iter().chain([0])) {
+            let crowd = (0..threads).map(|tid| Seen {
+                executed: Span::from_ns(wild),
+                period: Some(Span::from_ns(wild.rotate_left(tid))),
+                missed: wild,
+                ..kept(tid, "t", turn * 250)
+            });
+            model.hear(News::Snapshot(snapshot(turn * 250, crowd.collect())));
+            if let Some(&code) = all.get(key) {
+                press(&mut model, &[code]);
+            }
+            let mut buffer = Buffer::empty(area);
+            draw(&model, &RICH, area, &mut buffer);
+        }
+    }
+}

@@ -1,0 +1,101 @@
+//! Between a source, which has a thread of its own, and the screen: news one way, what is wanted the other.
+
+use std::collections::BTreeSet;
+use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, TrySendError, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use crate::Snapshot;
+
+/// How often a source tells how things stand: a change is on the screen well within a second.
+pub const PACE: Duration = Duration::from_millis(250);
+/// A screen that does not keep up misses what comes then.
+const MOST_WAITING: usize = 16;
+
+/// What is to be told in full.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Wanted {
+    /// Threads whose jobs are looked at.
+    pub jobs_of: BTreeSet<u32>,
+    /// The thread whose wakeups are.
+    pub wakeups_of: Option<u32>,
+}
+
+/// What a source tells.
+#[derive(Debug)]
+pub enum News {
+    /// How things stand.
+    Snapshot(Snapshot),
+    /// Nothing can be told for now, and why.
+    Trouble(String),
+}
+
+/// The screen's end.
+#[derive(Debug)]
+pub struct Feed {
+    news: Receiver<News>,
+    wanted: Arc<Mutex<Wanted>>,
+}
+
+/// The source's end.
+#[derive(Debug)]
+pub struct Feeder {
+    news: SyncSender<News>,
+    wanted: Arc<Mutex<Wanted>>,
+}
+
+impl Feed {
+    /// A feed, and the end for its source.
+    #[must_use]
+    pub fn new() -> (Feeder, Self) {
+        let (sender, news) = sync_channel(MOST_WAITING);
+        let wanted = Arc::default();
+        let feeder = Feeder {
+            news: sender,
+            wanted: Arc::clone(&wanted),
+        };
+        (feeder, Self { news, wanted })
+    }
+
+    /// The next news, if there are any.
+    ///
+    /// # Errors
+    /// If the source is gone.
+    pub(crate) fn next(&self) -> Result<Option<News>, Gone> {
+        match self.news.try_recv() {
+            Ok(news) => Ok(Some(news)),
+            Err(TryRecvError::Empty) => Ok(None),
+            Err(TryRecvError::Disconnected) => Err(Gone),
+        }
+    }
+
+    pub(crate) fn want(&self, wanted: Wanted) {
+        *self.wanted.lock().unwrap_or_else(PoisonError::into_inner) = wanted;
+    }
+}
+
+impl Feeder {
+    /// What is wanted now.
+    #[must_use]
+    pub fn wanted(&self) -> Wanted {
+        self.wanted
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
+    }
+
+    /// Tells, unless too much waits to be looked at already.
+    ///
+    /// # Errors
+    /// If nobody looks any more.
+    pub fn tell(&self, news: News) -> Result<(), Gone> {
+        match self.news.try_send(news) {
+            Ok(()) | Err(TrySendError::Full(_)) => Ok(()),
+            Err(TrySendError::Disconnected(_)) => Err(Gone),
+        }
+    }
+}
+
+/// Nobody is at the other end any more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Gone;

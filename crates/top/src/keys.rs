@@ -1,0 +1,136 @@
+//! What keys do.
+
+use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
+
+use crate::Model;
+
+/// The keys, as the help tells them.
+pub(crate) const HELP: [(&str, &str); 9] = [
+    (
+        "up down k j",
+        "select a thread; Page Up, Page Down, Home, End too",
+    ),
+    ("Enter", "its histograms and spectrum; again, or Esc: back"),
+    ("< >", "sort by the column to the left or to the right"),
+    ("r", "reverse the order"),
+    ("/", "show threads with this in their name, number or state"),
+    ("Esc", "no filter, no selection"),
+    ("p, Space", "pause, and go on"),
+    ("?, h", "this help"),
+    ("q, Ctrl-C", "quit"),
+];
+
+/// What the bars mean.
+pub(crate) const LEGEND: [&str; 3] = [
+    "The bar is what a thread used lately, of what is reserved for it.",
+    "RESPONSE: the longest response time of each second, the last one to the right;",
+    "full at the period, and red or bold where a job missed its deadline.",
+];
+
+/// So many rows are a page.
+const PAGE: isize = 10;
+/// A filter is no longer than this.
+const LONGEST_FILTER: usize = 64;
+
+/// What a key led to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Answer {
+    GoOn,
+    Quit,
+}
+
+impl Model {
+    /// Does what a key says.
+    pub(crate) fn key(&mut self, key: KeyEvent) -> Answer {
+        if key.kind == KeyEventKind::Release {
+            return Answer::GoOn;
+        }
+        if key.modifiers.contains(KeyModifiers::CONTROL) {
+            return match key.code {
+                KeyCode::Char('c' | 'd') => Answer::Quit,
+                _ => Answer::GoOn,
+            };
+        }
+        if self.has_help {
+            self.has_help = false;
+            return Answer::GoOn;
+        }
+        if self.is_typing {
+            self.type_filter(key.code);
+            return Answer::GoOn;
+        }
+        match key.code {
+            KeyCode::Char('q') => return Answer::Quit,
+            KeyCode::Char('?' | 'h') => self.has_help = true,
+            KeyCode::Char('p' | ' ') => self.is_paused = !self.is_paused,
+            KeyCode::Char('/') => {
+                self.is_typing = true;
+                self.is_drilled = false;
+            }
+            KeyCode::Char('<') => self.sort_by(false),
+            KeyCode::Char('>') => self.sort_by(true),
+            KeyCode::Char('r') => {
+                self.is_reversed = !self.is_reversed;
+                self.arrange();
+            }
+            KeyCode::Esc => self.back(),
+            KeyCode::Enter => self.drill(),
+            code => self.select(code),
+        }
+        Answer::GoOn
+    }
+
+    fn type_filter(&mut self, code: KeyCode) {
+        match code {
+            KeyCode::Enter => self.is_typing = false,
+            KeyCode::Esc => {
+                self.is_typing = false;
+                self.filter.clear();
+            }
+            KeyCode::Backspace => drop(self.filter.pop()),
+            KeyCode::Char(c) if !c.is_control() && self.filter.len() < LONGEST_FILTER => {
+                self.filter.push(c);
+            }
+            _ => {}
+        }
+        self.arrange();
+    }
+
+    fn sort_by(&mut self, right: bool) {
+        self.sort = self.sort.beside(right);
+        self.is_reversed = false;
+        self.arrange();
+    }
+
+    /// One step back: out of the thread, then the filter, then the selection.
+    fn back(&mut self) {
+        if self.is_drilled {
+            self.is_drilled = false;
+        } else if self.filter.is_empty() {
+            self.selected = None;
+        } else {
+            self.filter.clear();
+            self.arrange();
+        }
+    }
+
+    fn drill(&mut self) {
+        if self.selected.is_none() {
+            self.step(0);
+        }
+        self.is_drilled = !self.is_drilled && self.selected.is_some();
+    }
+
+    fn select(&mut self, code: KeyCode) {
+        let steps = match code {
+            KeyCode::Down | KeyCode::Char('j') => 1,
+            KeyCode::Up | KeyCode::Char('k') => -1,
+            KeyCode::PageDown => PAGE,
+            KeyCode::PageUp => -PAGE,
+            KeyCode::Home => isize::MIN,
+            KeyCode::End => isize::MAX,
+            _ => return,
+        };
+        self.step(steps);
+    }
+}

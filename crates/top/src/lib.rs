@@ -1,0 +1,33 @@
+//! The live view: what onbeat does with each thread, on a terminal.
+//!
+//! ```text
+//!  the service, over D-Bus ─┐
+//!  a loop of one's own ─────┼─ Snapshot ──▶ Model ──▶ draw ──▶ the terminal
+//!  a run's report ──────────┘                 ▲ keys
+//! ```
+//!
+//! Whatever it is fed by, the [`Model`] is the same, and what is on the screen follows from it and the screen's size
+//! alone. Names come from other people's programs: they are made harmless where they are drawn.
+
+mod bus;
+mod columns;
+mod draw;
+mod feed;
+mod keys;
+mod model;
+mod once;
+mod page;
+mod screen;
+mod snapshot;
+mod spectrum;
+mod symbols;
+mod text;
+mod thread;
+
+pub use bus::{Service, ServiceError, follow};
+pub use draw::draw;
+pub use feed::{Feed, Feeder, News, PACE, Wanted};
+pub use model::Model;
+pub use once::{as_lines, as_table};
+pub use screen::{Look, show};
+pub use snapshot::{Seen, Snapshot, State};

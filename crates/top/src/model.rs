@@ -1,0 +1,195 @@
+//! All that the screen shows: what was heard, and what whoever looks wants to see of it.
+
+use std::collections::BTreeMap;
+
+use onbeat_model::{Bandwidth, Instant, Span, TaskId};
+
+use crate::columns::{Column, name};
+use crate::feed::Wanted;
+use crate::spectrum::Spectrum;
+use crate::thread::Thread;
+use crate::{News, Snapshot};
+
+/// The spectrum changes so slowly.
+const SPECTRUM_EVERY: Span = Span::from_secs(1);
+
+/// See the file's head.
+#[derive(Clone, Debug)]
+pub struct Model {
+    pub(crate) source: String,
+    pub(crate) at: Instant,
+    pub(crate) reserved: Bandwidth,
+    pub(crate) total: Bandwidth,
+    pub(crate) threads: BTreeMap<TaskId, Thread>,
+    /// Those that the filter lets through, as they are sorted.
+    pub(crate) rows: Vec<TaskId>,
+    pub(crate) spectrum: Option<Spectrum>,
+    pub(crate) trouble: Option<String>,
+    pub(crate) selected: Option<TaskId>,
+    /// The selected thread has the screen for itself.
+    pub(crate) is_drilled: bool,
+    pub(crate) sort: Column,
+    pub(crate) is_reversed: bool,
+    pub(crate) filter: String,
+    pub(crate) is_typing: bool,
+    pub(crate) has_help: bool,
+    pub(crate) is_paused: bool,
+}
+
+impl Model {
+    /// One that has heard nothing yet. `source` says where it hears from.
+    #[must_use]
+    pub fn new(source: &str) -> Self {
+        Self {
+            source: source.to_owned(),
+            at: Instant::ZERO,
+            reserved: Bandwidth::ZERO,
+            total: Bandwidth::ZERO,
+            threads: BTreeMap::new(),
+            rows: Vec::new(),
+            spectrum: None,
+            trouble: None,
+            selected: None,
+            is_drilled: false,
+            sort: Column::State,
+            is_reversed: false,
+            filter: String::new(),
+            is_typing: false,
+            has_help: false,
+            is_paused: false,
+        }
+    }
+
+    /// Takes in what a source tells; while paused, nothing.
+    pub fn hear(&mut self, news: News) {
+        match news {
+            _ if self.is_paused => {}
+            News::Trouble(why) => self.trouble = Some(why),
+            News::Snapshot(snapshot) => self.take_in(snapshot),
+        }
+    }
+
+    fn take_in(&mut self, snapshot: Snapshot) {
+        self.trouble = None;
+        self.at = snapshot.at;
+        self.reserved = snapshot.reserved;
+        self.total = snapshot.total;
+        let mut before = std::mem::take(&mut self.threads);
+        for seen in snapshot.threads {
+            let id = seen.task.id;
+            let thread = match before.remove(&id) {
+                Some(mut thread) => {
+                    thread.hear(seen, snapshot.at);
+                    thread
+                }
+                None => Thread::new(seen, snapshot.at),
+            };
+            self.threads.insert(id, thread);
+        }
+        if let Some((tid, wakeups)) = snapshot.wakeups {
+            self.analyse(tid, &wakeups);
+        }
+        self.arrange();
+    }
+
+    fn analyse(&mut self, tid: u32, wakeups: &[Instant]) {
+        let last = self.spectrum.as_ref().filter(|last| last.tid == tid);
+        if last.is_none_or(|last| self.at.since(last.at) >= SPECTRUM_EVERY) {
+            let of = self
+                .threads
+                .values()
+                .find(|thread| thread.seen.task.id.tid == tid);
+            let period = of.and_then(|thread| thread.seen.period);
+            self.spectrum = Some(Spectrum::of(tid, wakeups, period, self.at));
+        }
+    }
+
+    /// Filters and sorts anew. The selection stays with its thread, or, if that is gone, in its place.
+    pub(crate) fn arrange(&mut self) {
+        let place = self.place();
+        let wanted = self.filter.to_lowercase();
+        let passes = |thread: &Thread| {
+            let seen = &thread.seen;
+            let words = [
+                name(seen).to_lowercase(),
+                seen.task.id.tid.to_string(),
+                seen.task.pid.to_string(),
+                seen.state.word().to_owned(),
+            ];
+            wanted.is_empty() || words.iter().any(|word| word.contains(&wanted))
+        };
+        let mut rows: Vec<(TaskId, &Thread)> = self
+            .threads
+            .iter()
+            .filter(|(_, thread)| passes(thread))
+            .map(|(id, thread)| (*id, thread))
+            .collect();
+        let (column, descends) = (self.sort, self.sort.descends() != self.is_reversed);
+        rows.sort_by(|(one, a), (other, b)| {
+            let order = column.compare(a, b);
+            let order = if descends { order.reverse() } else { order };
+            order
+                .then_with(|| name(&a.seen).cmp(&name(&b.seen)))
+                .then_with(|| one.cmp(other))
+        });
+        self.rows = rows.into_iter().map(|(id, _)| id).collect();
+        if self.selected.is_some_and(|id| !self.rows.contains(&id)) {
+            let last = self.rows.len().checked_sub(1);
+            let instead = last.and_then(|last| self.rows.get(place.unwrap_or(0).min(last)));
+            self.selected = instead.copied();
+            self.is_drilled = false;
+        }
+    }
+
+    /// Where the selection stands among the rows.
+    pub(crate) fn place(&self) -> Option<usize> {
+        let selected = self.selected?;
+        self.rows.iter().position(|&id| id == selected)
+    }
+
+    /// Selects the thread `steps` rows on; where none is selected, the first, or the last if that is wanted.
+    pub(crate) fn step(&mut self, steps: isize) {
+        let last = self.rows.len().saturating_sub(1);
+        let to = match self.place() {
+            Some(place) => place.saturating_add_signed(steps).min(last),
+            None if steps == isize::MAX => last,
+            None => 0,
+        };
+        self.selected = self.rows.get(to).copied();
+    }
+
+    /// The thread that is selected.
+    pub(crate) fn chosen(&self) -> Option<&Thread> {
+        self.threads.get(&self.selected?)
+    }
+
+    /// The rows that are seen where there is room for `height` of them: the selection amid them.
+    pub(crate) fn visible(&self, height: usize) -> &[TaskId] {
+        let place = self.place().unwrap_or(0);
+        let last = self.rows.len().saturating_sub(height);
+        let from = place.saturating_sub(height / 2).min(last);
+        let to = (from + height).min(self.rows.len());
+        self.rows.get(from..to).unwrap_or_default()
+    }
+
+    /// What is to be told in full to whoever sees `height` rows.
+    pub(crate) fn wanted(&self, height: usize) -> Wanted {
+        let selected = self.selected.map(|id| id.tid);
+        if self.is_drilled {
+            return Wanted {
+                jobs_of: selected.into_iter().collect(),
+                wakeups_of: selected,
+            };
+        }
+        Wanted {
+            jobs_of: self.visible(height).iter().map(|id| id.tid).collect(),
+            wakeups_of: None,
+        }
+    }
+
+    /// How many threads have a reservation.
+    pub(crate) fn reserved_for(&self) -> usize {
+        let threads = self.threads.values();
+        threads.filter(|thread| thread.seen.held.is_some()).count()
+    }
+}

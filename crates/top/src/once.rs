@@ -1,0 +1,89 @@
+//! How things stand, once: for a person without a terminal, and for a script.
+
+use onbeat_model::{Bandwidth, Reservation, Span};
+use serde::Serialize;
+
+use crate::columns::name;
+use crate::thread::Thread;
+use crate::{Model, text};
+
+/// A thread, as `--json` tells it.
+#[derive(Serialize)]
+struct Line<'a> {
+    tid: u32,
+    started_ticks: u64,
+    pid: u32,
+    comm: String,
+    user: Option<u32>,
+    state: &'static str,
+    period_ns: Option<Span>,
+    confidence: f64,
+    bandwidth_used: Option<Bandwidth>,
+    reservation: Option<Reservation>,
+    jobs: u64,
+    missed: u64,
+    exhaustions: u64,
+    response_p50_ns: Option<Span>,
+    response_p95_ns: Option<Span>,
+    why: &'a str,
+}
+
+/// One JSON object a thread, each on a line of its own.
+///
+/// # Errors
+/// None that a thread could cause.
+pub fn as_lines(model: &Model) -> Result<String, serde_json::Error> {
+    let mut text = String::new();
+    for thread in rows(model) {
+        let seen = &thread.seen;
+        let line = Line {
+            tid: seen.task.id.tid,
+            started_ticks: seen.task.id.started_ticks,
+            pid: seen.task.pid,
+            comm: seen.task.comm.to_text(),
+            user: seen.user,
+            state: seen.state.name(),
+            period_ns: seen.period,
+            confidence: seen.confidence,
+            bandwidth_used: thread.used(),
+            reservation: seen.held,
+            jobs: seen.jobs,
+            missed: seen.missed,
+            exhaustions: seen.exhaustions,
+            response_p50_ns: thread.response(0.50),
+            response_p95_ns: thread.response(0.95),
+            why: &seen.why,
+        };
+        text += &serde_json::to_string(&line)?;
+        text.push('\n');
+    }
+    Ok(text)
+}
+
+/// The headings, and the cells of each row.
+#[must_use]
+pub fn as_table(model: &Model) -> (Vec<&'static str>, Vec<Vec<String>>) {
+    let headings = vec![
+        "thread", "tid", "state", "period", "used", "reserved", "missed", "p95", "why",
+    ];
+    let optional = |shown: Option<String>| shown.unwrap_or_else(|| "-".to_owned());
+    let row = |thread: &Thread| {
+        let seen = &thread.seen;
+        vec![
+            name(seen),
+            seen.task.id.to_string(),
+            seen.state.word().to_owned(),
+            optional(seen.period.map(|period| period.to_string())),
+            optional(thread.used().map(|used| used.to_string())),
+            optional(thread.reserved().map(|reserved| reserved.to_string())),
+            seen.missed.to_string(),
+            optional(thread.response(0.95).map(|span| span.to_string())),
+            text::harmless(&seen.reason()),
+        ]
+    };
+    (headings, rows(model).map(row).collect())
+}
+
+fn rows(model: &Model) -> impl Iterator<Item = &Thread> {
+    model.rows.iter().filter_map(|id| model.threads.get(id))
+}

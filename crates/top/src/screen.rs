@@ -1,0 +1,136 @@
+//! The terminal: taken, drawn on until whoever looks has seen enough, and given back as it was.
+
+use std::io;
+use std::time::Duration;
+
+use ratatui::crossterm::event::{self, Event};
+use ratatui::layout::Rect;
+use ratatui::style::{Color, Modifier, Style};
+
+use crate::draw::{draw, rows_of};
+use crate::keys::Answer;
+use crate::symbols::Symbols;
+use crate::{Feed, Model};
+
+/// How long to wait for a key before it is looked for news, a signal, or another size of the terminal.
+const TURN: Duration = Duration::from_millis(100);
+
+/// What the terminal can show.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Look {
+    /// Colours; without them, bold and faint.
+    pub has_colour: bool,
+    /// Blocks and arrows; without them, what every terminal has.
+    pub has_unicode: bool,
+}
+
+/// What something means, whatever it looks like.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Tone {
+    Plain,
+    Title,
+    Heading,
+    Sorted,
+    Key,
+    Faint,
+    Good,
+    Warn,
+    Bad,
+    News,
+    Selected,
+    Bars,
+}
+
+impl Look {
+    /// As the environment says: NO_COLOR, TERM, and the character set of the locale.
+    #[must_use]
+    pub fn of_environment() -> Self {
+        let set = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
+        let locale = set("LC_ALL")
+            .or_else(|| set("LC_CTYPE"))
+            .or_else(|| set("LANG"));
+        let locale = locale.unwrap_or_default().to_lowercase().replace('-', "");
+        Self {
+            has_colour: set("NO_COLOR").is_none() && set("TERM").is_none_or(|term| term != "dumb"),
+            has_unicode: locale.contains("utf8"),
+        }
+    }
+
+    pub(crate) const fn symbols(self) -> Symbols {
+        Symbols::new(self.has_unicode)
+    }
+
+    pub(crate) fn style(self, tone: Tone) -> Style {
+        let (colour, modifier) = match tone {
+            Tone::Plain => (None, Modifier::empty()),
+            Tone::Title | Tone::Key => (None, Modifier::BOLD),
+            Tone::Heading => (Some(Color::Cyan), Modifier::empty()),
+            Tone::Sorted => (Some(Color::Cyan), Modifier::BOLD),
+            Tone::Faint => (None, Modifier::DIM),
+            Tone::Good => (Some(Color::Green), Modifier::empty()),
+            Tone::Warn => (Some(Color::Yellow), Modifier::empty()),
+            Tone::Bad => (Some(Color::Red), Modifier::BOLD),
+            Tone::News => (None, Modifier::BOLD.union(Modifier::UNDERLINED)),
+            Tone::Selected => (None, Modifier::REVERSED),
+            Tone::Bars => (Some(Color::Blue), Modifier::empty()),
+        };
+        let style = Style::new().add_modifier(modifier);
+        match colour.filter(|_| self.has_colour) {
+            Some(colour) => style.fg(colour),
+            None => style,
+        }
+    }
+}
+
+/// Takes the terminal on standard output, and shows `model` as it is fed, until a key says to quit, `stop` does, or
+/// the feed ends. However that comes about, the terminal is as it was.
+///
+/// # Errors
+/// If the terminal cannot be used.
+pub fn show(
+    model: &mut Model,
+    feed: &Feed,
+    look: &Look,
+    mut stop: impl FnMut() -> bool,
+) -> io::Result<()> {
+    let mut terminal = ratatui::try_init()?;
+    let _back = GivesBack;
+    let mut is_new = true;
+    let mut drawn = Rect::default();
+    while !stop() {
+        loop {
+            match feed.next() {
+                Ok(Some(news)) => {
+                    model.hear(news);
+                    is_new = true;
+                }
+                Ok(None) => break,
+                Err(_) => return Ok(()),
+            }
+        }
+        let area = Rect::from((ratatui::layout::Position::ORIGIN, terminal.size()?));
+        if is_new || area != drawn {
+            terminal.draw(|frame| draw(model, look, frame.area(), frame.buffer_mut()))?;
+            feed.want(model.wanted(rows_of(area.height)));
+            (is_new, drawn) = (false, area);
+        }
+        if event::poll(TURN)? {
+            if let Event::Key(key) = event::read()?
+                && model.key(key) == Answer::Quit
+            {
+                return Ok(());
+            }
+            is_new = true;
+        }
+    }
+    Ok(())
+}
+
+/// Gives the terminal back when it goes out of scope.
+struct GivesBack;
+
+impl Drop for GivesBack {
+    fn drop(&mut self) {
+        ratatui::restore();
+    }
+}

@@ -1,0 +1,202 @@
+//! How things stand at a moment, from whatever source.
+
+use onbeat_control::{Controller, Done, View};
+use onbeat_model::{Actuator, Bandwidth, Instant, Reservation, Span, Task};
+
+use crate::Wanted;
+
+/// How things stand with a thread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum State {
+    /// It has a rhythm, and a reservation that follows it.
+    Kept,
+    /// It has a reservation that was asked for, whatever its rhythm.
+    AskedFor,
+    /// It has a reservation on trial: it starves, or asked for priority, and may show a rhythm.
+    OnTrial,
+    /// It has a rhythm, but no reservation.
+    Refused,
+    /// Somebody else decides about its scheduling.
+    TakenOver,
+    /// It has no rhythm: it is left alone.
+    Watched,
+    /// It has ended, or what was kept of it is over.
+    Ended,
+}
+
+impl State {
+    fn of(view: &View) -> Self {
+        if view.taken_over {
+            Self::TakenOver
+        } else if view.asked_for {
+            Self::AskedFor
+        } else if view.on_trial {
+            Self::OnTrial
+        } else if !view.kept {
+            Self::Watched
+        } else {
+            Self::with_rhythm(view.held)
+        }
+    }
+
+    /// Of a thread with a rhythm that holds this.
+    #[must_use]
+    pub const fn with_rhythm(held: Option<Reservation>) -> Self {
+        if held.is_some() {
+            Self::Kept
+        } else {
+            Self::Refused
+        }
+    }
+
+    /// The state that the service calls so, of a thread that holds this.
+    pub(crate) fn called(name: &str, held: Option<Reservation>) -> Self {
+        match name {
+            "taken-over" => Self::TakenOver,
+            "asked-for" => Self::AskedFor,
+            "on-trial" => Self::OnTrial,
+            "kept" => Self::with_rhythm(held),
+            _ => Self::Watched,
+        }
+    }
+
+    /// In JSON.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Kept => "kept",
+            Self::AskedFor => "asked-for",
+            Self::OnTrial => "on-trial",
+            Self::Refused => "refused",
+            Self::TakenOver => "taken-over",
+            Self::Watched => "watched",
+            Self::Ended => "ended",
+        }
+    }
+
+    /// In the table, in eight columns.
+    pub(crate) const fn word(self) -> &'static str {
+        match self {
+            Self::Kept => "kept",
+            Self::AskedFor => "asked",
+            Self::OnTrial => "trial",
+            Self::Refused => "refused",
+            Self::TakenOver => "taken",
+            Self::Watched => "watched",
+            Self::Ended => "ended",
+        }
+    }
+}
+
+/// One thread.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Seen {
+    /// Which.
+    pub task: Task,
+    /// To whom it is charged, where that is known.
+    pub user: Option<u32>,
+    /// How things stand with it.
+    pub state: State,
+    /// The last period that it had.
+    pub period: Option<Span>,
+    /// How sure that is.
+    pub confidence: f64,
+    /// What it holds.
+    pub held: Option<Reservation>,
+    /// How many jobs it did since its rhythm was found.
+    pub jobs: u64,
+    /// How many of those ended after the next one's release.
+    pub missed: u64,
+    /// How often its budget ran out.
+    pub exhaustions: u64,
+    /// How many bursts of it were heard.
+    pub bursts: u64,
+    /// The CPU time that these took.
+    pub executed: Span,
+    /// Why that was done to it which was done last; empty if nothing was.
+    pub why: String,
+    /// Jobs that ended since the last snapshot, as far as they were wanted.
+    pub news: Vec<Done>,
+}
+
+impl Seen {
+    fn of(view: View, news: Vec<Done>) -> Self {
+        Self {
+            state: State::of(&view),
+            task: view.task,
+            user: None,
+            period: view.rhythm.map(|rhythm| rhythm.period),
+            confidence: view.rhythm.map_or(0.0, |rhythm| rhythm.confidence),
+            held: view.held,
+            jobs: view.jobs,
+            missed: view.missed,
+            exhaustions: view.exhaustions,
+            bursts: view.bursts,
+            executed: view.executed,
+            why: view
+                .last
+                .map_or_else(String::new, |(_, why)| why.to_string()),
+            news,
+        }
+    }
+
+    /// Why things stand so.
+    #[must_use]
+    pub fn reason(&self) -> String {
+        if self.why.is_empty() {
+            match self.bursts {
+                0 => "it has not run yet".to_owned(),
+                1 => "no rhythm in one burst".to_owned(),
+                n => format!("no rhythm in {n} bursts"),
+            }
+        } else {
+            self.why.clone()
+        }
+    }
+}
+
+/// All threads.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Snapshot {
+    /// When.
+    pub at: Instant,
+    /// What all reservations together take.
+    pub reserved: Bandwidth,
+    /// What they may take.
+    pub total: Bandwidth,
+    /// The threads, in any order.
+    pub threads: Vec<Seen>,
+    /// The thread whose wakeups were wanted, and when it woke in the last seconds.
+    pub wakeups: Option<(u32, Vec<Instant>)>,
+}
+
+impl Snapshot {
+    /// How things stand in a loop, with the jobs that ended after `since`.
+    #[must_use]
+    pub fn of<A: Actuator>(
+        controller: &Controller<A>,
+        wanted: &Wanted,
+        since: Instant,
+        at: Instant,
+    ) -> Self {
+        let mut snapshot = Self {
+            at,
+            reserved: controller.held().map(|(_, held)| held.bandwidth()).sum(),
+            total: controller.total(),
+            ..Self::default()
+        };
+        for view in controller.view() {
+            let id = view.task.id;
+            let news = if wanted.jobs_of.contains(&id.tid) {
+                controller.recent_jobs(id, since).collect()
+            } else {
+                Vec::new()
+            };
+            if wanted.wakeups_of == Some(id.tid) {
+                snapshot.wakeups = Some((id.tid, controller.wakeups(id).collect()));
+            }
+            snapshot.threads.push(Seen::of(view, news));
+        }
+        snapshot
+    }
+}

@@ -1,0 +1,137 @@
+//! What is remembered of a thread from snapshot to snapshot: its jobs, what it used, and what changed.
+
+use std::collections::VecDeque;
+
+use onbeat_control::Done;
+use onbeat_model::{Bandwidth, Instant, Reservation, Span};
+
+use crate::{Seen, State};
+
+/// The histograms are of so many jobs, the last ones.
+const MOST_JOBS: usize = 1024;
+/// So many seconds of response times are remembered: more than a screen is wide.
+const MOST_SECONDS: usize = 300;
+/// So many changes.
+const MOST_CHANGES: usize = 100;
+/// What is used is a mean over so long.
+const USED_OVER: Span = Span::from_secs(2);
+/// For so long a change stands out.
+const NEW_FOR: Span = Span::from_secs(2);
+
+/// The jobs that ended within one second of the clock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Second {
+    pub(crate) number: u64,
+    pub(crate) longest: Span,
+    pub(crate) missed: bool,
+}
+
+/// Something changed.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Change {
+    pub(crate) at: Instant,
+    pub(crate) state: State,
+    pub(crate) held: Option<Reservation>,
+    pub(crate) why: String,
+}
+
+/// See the file's head.
+#[derive(Clone, Debug)]
+pub(crate) struct Thread {
+    pub(crate) seen: Seen,
+    pub(crate) jobs: VecDeque<Done>,
+    pub(crate) seconds: VecDeque<Second>,
+    pub(crate) changes: VecDeque<Change>,
+    used: VecDeque<(Instant, Span)>,
+}
+
+impl Thread {
+    pub(crate) fn new(seen: Seen, at: Instant) -> Self {
+        let mut thread = Self {
+            used: VecDeque::from([(at, seen.executed)]),
+            jobs: VecDeque::new(),
+            seconds: VecDeque::new(),
+            changes: VecDeque::new(),
+            seen,
+        };
+        thread.remember();
+        thread
+    }
+
+    /// Takes in how things stand now.
+    pub(crate) fn hear(&mut self, seen: Seen, at: Instant) {
+        let before = (self.seen.state, self.seen.held);
+        let is_new = before != (seen.state, seen.held) || self.seen.why != seen.why;
+        self.seen = seen;
+        if is_new {
+            let change = Change {
+                at,
+                state: self.seen.state,
+                held: self.seen.held,
+                why: self.seen.reason(),
+            };
+            push(&mut self.changes, change, MOST_CHANGES);
+        }
+        self.used.push_back((at, self.seen.executed));
+        while self
+            .used
+            .get(1)
+            .is_some_and(|&(then, _)| at.since(then) >= USED_OVER)
+        {
+            self.used.pop_front();
+        }
+        self.remember();
+    }
+
+    fn remember(&mut self) {
+        for done in std::mem::take(&mut self.seen.news) {
+            let number = done.ended.as_ns() / 1_000_000_000;
+            match self.seconds.back_mut().filter(|last| last.number == number) {
+                Some(second) => {
+                    second.longest = second.longest.max(done.response);
+                    second.missed |= done.missed;
+                }
+                None => {
+                    let second = Second {
+                        number,
+                        longest: done.response,
+                        missed: done.missed,
+                    };
+                    push(&mut self.seconds, second, MOST_SECONDS);
+                }
+            }
+            push(&mut self.jobs, done, MOST_JOBS);
+        }
+    }
+
+    /// The mean share of a CPU that it used lately; none if it was seen once.
+    pub(crate) fn used(&self) -> Option<Bandwidth> {
+        let (&(from, before), &(to, after)) = (self.used.front()?, self.used.back()?);
+        (to > from).then(|| Bandwidth::of(after - before, to.since(from)))
+    }
+
+    pub(crate) fn reserved(&self) -> Option<Bandwidth> {
+        self.seen.held.map(|held| held.bandwidth())
+    }
+
+    /// The response time that the share `quantile` of the jobs that are remembered stayed within.
+    pub(crate) fn response(&self, quantile: f64) -> Option<Span> {
+        let mut all: Vec<Span> = self.jobs.iter().map(|done| done.response).collect();
+        all.sort_unstable();
+        let rank = (quantile * all.len() as f64).ceil() as usize;
+        all.get(rank.saturating_sub(1)).copied()
+    }
+
+    /// Whether something about it changed a moment ago.
+    pub(crate) fn is_news(&self, now: Instant) -> bool {
+        let last = self.changes.back();
+        last.is_some_and(|change| now.since(change.at) < NEW_FOR)
+    }
+}
+
+fn push<T>(list: &mut VecDeque<T>, item: T, most: usize) {
+    if list.len() >= most {
+        list.pop_front();
+    }
+    list.push_back(item);
+}
