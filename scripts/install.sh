@@ -1,40 +1,83 @@
 #!/usr/bin/env bash
-# Installs the binary, its man pages and its completions, and libonbeat with its own, under $DESTDIR$PREFIX;
-# --remove takes them away again. Says each file of the binary.
+# Installs onbeat under $DESTDIR$PREFIX: the binary with its man pages and completions, libonbeat with its own, and
+# the service; --remove takes all of it away again. Says each file.
+#
+# The service is installed where the system looks for it, so only with a PREFIX of the system's own, /usr or
+# /usr/local; SERVICE=yes or SERVICE=no says otherwise.
+#
+# ONBEAT is the binary, if it is not the one that `cargo build --release` makes. LIBDIR and ZSHDIR are for
+# distributions that have a place of their own for libraries and completions.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-root=${DESTDIR-}${PREFIX:-/usr/local}
-binary=${TARGET_DIR:-target}/release/onbeat
+prefix=${PREFIX:-/usr/local}
+image=${DESTDIR-}
+root=$image$prefix
+target=${TARGET_DIR:-target}
+binary=${ONBEAT:-$target/release/onbeat}
+case "$prefix" in
+/usr | /usr/local) service=${SERVICE:-yes} ;;
+*) service=${SERVICE:-no} ;;
+esac
 
-# What is installed where: SOURCE in a folder of generated files, then its place below the root.
+# What is installed where: SOURCE in a folder of generated files, then its place.
 completions() {
-    echo "onbeat.bash share/bash-completion/completions/onbeat"
-    echo "_onbeat share/zsh/site-functions/_onbeat"
-    echo "onbeat.fish share/fish/vendor_completions.d/onbeat.fish"
+    echo "onbeat.bash $prefix/share/bash-completion/completions/onbeat"
+    echo "_onbeat ${ZSHDIR:-$prefix/share/zsh/site-functions}/_onbeat"
+    echo "onbeat.fish $prefix/share/fish/vendor_completions.d/onbeat.fish"
 }
+
+# SOURCE in packaging, then its place. The bus reads policies of /usr/share and /etc alone, and polkit actions of
+# /usr/share.
+service_files() {
+    local policies=/etc/dbus-1
+    [ "$prefix" != /usr ] || policies=/usr/share/dbus-1
+    echo "systemd/onbeat.service $prefix/lib/systemd/system/onbeat.service"
+    echo "dbus/org.onbeat.Manager1.conf $policies/system.d/org.onbeat.Manager1.conf"
+    echo "dbus/org.onbeat.Manager1.service $prefix/share/dbus-1/system-services/org.onbeat.Manager1.service"
+    echo "polkit/org.onbeat.policy /usr/share/polkit-1/actions/org.onbeat.policy"
+    echo "onbeat.toml $prefix/share/doc/onbeat/onbeat.toml"
+}
+configuration=$image/etc/onbeat/onbeat.toml
 
 # The library's own makefile knows what belongs to it.
 library() {
-    make --no-print-directory -C libonbeat "$1" OUT="$(realpath -m "${TARGET_DIR:-target}")/libonbeat" \
-        PREFIX="${PREFIX:-/usr/local}" DESTDIR="${DESTDIR-}"
+    make --no-print-directory -C libonbeat "$1" OUT="$(realpath -m "$target")/libonbeat" \
+        PREFIX="$prefix" LIBDIR="${LIBDIR:-$prefix/lib}" DESTDIR="$image"
 }
 
-put() {
+put() { # MODE SOURCE PLACE
     install -D -m "$1" "$2" "$3"
     echo "installed $3"
 }
 
+# A file that names the binary names the one of this prefix.
+put_here() { # SOURCE PLACE
+    install -d "$(dirname "$2")"
+    sed "s|/usr/bin/onbeat|$prefix/bin/onbeat|" "$1" >"$2"
+    chmod 644 "$2"
+    echo "installed $2"
+}
+
 if [ "${1-}" = --remove ]; then
     rm -fv "$root/bin/onbeat" "$root"/share/man/man1/onbeat.1 "$root"/share/man/man1/onbeat-*.1
-    completions | while read -r _ place; do rm -fv "$root/$place"; done
+    completions | while read -r _ place; do rm -fv "$image$place"; done
+    if [ "$service" = yes ]; then
+        service_files | while read -r _ place; do rm -fv "$image$place"; done
+        if cmp -s packaging/onbeat.toml "$configuration"; then
+            rm -fv "$configuration"
+            rmdir --ignore-fail-on-non-empty "$image/etc/onbeat/onbeat.d" "$image/etc/onbeat" 2>/dev/null || true
+        elif [ -e "$configuration" ]; then
+            echo "$configuration stays: it was changed"
+        fi
+    fi
     library uninstall
     exit 0
 fi
 
 if [ ! -x "$binary" ]; then
     scripts/setup.sh build
-    PATH="$PATH:$HOME/.cargo/bin" cargo build --release -p onbeat
+    PATH="$PATH:$HOME/.cargo/bin" cargo build --release --locked -p onbeat
 fi
 
 generated=$(mktemp -d)
@@ -47,6 +90,19 @@ for page in "$generated"/man/*.1; do
     put 644 "$page" "$root/share/man/man1/$(basename "$page")"
 done
 completions | while read -r source place; do
-    put 644 "$generated/completions/$source" "$root/$place"
+    put 644 "$generated/completions/$source" "$image$place"
 done
+if [ "$service" = yes ]; then
+    service_files | while read -r source place; do
+        put_here "packaging/$source" "$image$place"
+    done
+    install -d "$image/etc/onbeat/onbeat.d"
+    if [ -e "$configuration" ]; then
+        echo "$configuration stays as it is"
+    else
+        put 644 packaging/onbeat.toml "$configuration"
+    fi
+else
+    echo "without the service: $prefix is not where the system looks for it; SERVICE=yes installs it"
+fi
 library install
