@@ -13,7 +13,8 @@ TARGET_DIR := $(or $(CARGO_TARGET_DIR),target)
 # scripts/setup.sh may have put cargo there a moment ago.
 export PATH := $(PATH):$(HOME)/.cargo/bin
 
-.PHONY: help build demo test test-vm test-vm-nightly check bench experiments fuzz install uninstall clean
+.PHONY: help build demo test test-vm test-vm-nightly test-packages check bench experiments fuzz install uninstall deb \
+	release clean
 
 help:
 	@echo 'make build        the onbeat binary, in $(TARGET_DIR)/release'
@@ -25,7 +26,10 @@ help:
 	@echo 'make bench        the benchmarks'
 	@echo 'make experiments  what there is to measure and compute, by name'
 	@echo 'make fuzz         every fuzz target for FUZZ_SECONDS=$(FUZZ_SECONDS) seconds'
-	@echo 'make install      the binary and libonbeat, man pages, completions under PREFIX=$(PREFIX)'
+	@echo 'make install      the binary, the service and libonbeat, man pages, completions under PREFIX=$(PREFIX)'
+	@echo 'make deb          Debian packages, in $(TARGET_DIR)/deb'
+	@echo 'make test-packages  these on fresh Debians, and that builds and releases are reproducible'
+	@echo 'make release      source tarball, SBOM and checksums of a version, in $(TARGET_DIR)/release-VERSION'
 
 build:
 	scripts/setup.sh build
@@ -52,6 +56,11 @@ test-vm-nightly:
 	ONBEAT_VM_PATH='$(abspath $(TARGET_DIR))/release' tests/vm/run.sh --jobs 2 --kernel second
 	ONBEAT_VM_PATH='$(abspath $(TARGET_DIR))/release' tests/vm/run.sh --jobs 2 --kernel third $(SCHEDULER_CASES)
 
+test-packages:
+	scripts/setup.sh packages
+	scripts/setup.sh release
+	scripts/as-root.sh env TARGET_DIR='$(abspath $(TARGET_DIR))' PATH="$$PATH" tests/packages/run.sh
+
 check:
 	scripts/setup.sh check
 	scripts/check.sh
@@ -75,6 +84,14 @@ install:
 
 uninstall:
 	PREFIX='$(PREFIX)' DESTDIR='$(DESTDIR)' scripts/install.sh --remove
+
+deb:
+	scripts/setup.sh packages
+	TARGET_DIR='$(TARGET_DIR)' scripts/deb.sh
+
+release:
+	scripts/setup.sh release
+	TARGET_DIR='$(TARGET_DIR)' scripts/release.sh
 
 clean:
 	cargo clean

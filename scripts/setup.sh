@@ -4,7 +4,7 @@
 # What is there already is left alone, so a second run does nothing. Without apt it names what it
 # would have installed and goes on if the commands are there under other packages' names.
 #
-# usage: scripts/setup.sh build|test|check|demo|experiments|fuzz|vm
+# usage: scripts/setup.sh build|test|check|demo|experiments|fuzz|vm|packages|release
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -24,6 +24,8 @@ demo=("${build[@]}" "${hogs[@]}" ffmpeg mplayer xvfb fonts-dejavu-core)
 experiments=("${demo[@]}" "${player[@]}" strace linux-perf madplay libgsm-tools "${emulated[@]}")
 fuzz=("${build[@]}")
 vm=("${build[@]}" "${emulated[@]}" ffmpeg util-linux)
+packages=("${build[@]}" dpkg-dev debhelper lintian fakeroot debootstrap debian-archive-keyring util-linux)
+release=("${build[@]}" python3)
 
 packages_for() {
     case "$1" in
@@ -34,8 +36,10 @@ packages_for() {
     experiments) echo "${experiments[@]}" ;;
     fuzz) echo "${fuzz[@]}" ;;
     vm) echo "${vm[@]}" ;;
+    packages) echo "${packages[@]}" ;;
+    release) echo "${release[@]}" ;;
     *)
-        echo "usage: scripts/setup.sh build|test|check|demo|experiments|fuzz|vm" >&2
+        echo "usage: scripts/setup.sh build|test|check|demo|experiments|fuzz|vm|packages|release" >&2
         exit 2
         ;;
     esac
@@ -101,6 +105,12 @@ install_cargo_fuzz() {
     cargo install --quiet --locked cargo-fuzz
 }
 
+install_cargo_cyclonedx() {
+    cargo cyclonedx --help >/dev/null 2>&1 && return 0
+    echo "installing with cargo: cargo-cyclonedx"
+    cargo install --quiet --locked cargo-cyclonedx
+}
+
 kind=${1-}
 # Word splitting is meant: package names hold no spaces.
 # shellcheck disable=SC2046
@@ -120,4 +130,5 @@ check)
     install_component clippy clippy
     ;;
 fuzz) install_cargo_fuzz ;;
+release) install_cargo_cyclonedx ;;
 esac

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Runs every test of the workspace, of libonbeat and of tests/vm, then names each one that ran and closes with
-# `N passed, N failed, N skipped`.
+# Runs every test of the workspace and of libonbeat, and those of tests/packages and tests/vm that take seconds; then
+# names each one that ran and closes with `N passed, N failed, N skipped`.
 #
 # Cargo runs one test binary after the other, so tests on the live kernel never compete with those
 # of another binary. A test that cannot run here prints `skipped: NAME: REASON` and passes; with CI
@@ -16,6 +16,8 @@ status=0
 cargo test --workspace --no-fail-fast -- --show-output 2>&1 | tee "$output" || status=$?
 make --no-print-directory -C libonbeat test-all OUT="$libonbeat" 2>&1 | tee -a "$output" || status=$?
 make --no-print-directory -C libonbeat/examples/player test OUT="$libonbeat" 2>&1 | tee -a "$output" || status=$?
+
+TARGET_DIR=${CARGO_TARGET_DIR:-target} tests/packages/run.sh --quick 2>&1 | tee -a "$output" || status=$?
 
 # The programs that cargo has just built, on a kernel in virtual time: there a busy machine changes nothing.
 in_the_virtual_machine() {

@@ -1,0 +1,141 @@
+#!/bin/bash
+# In a fresh Debian that has booted: installs the packages in /root/packages, uses what they bring, and purges them.
+# Nothing may fail on the way, and nothing stay behind. Prints what it does; the last line that it prints where
+# something is wrong says what.
+set -eu
+export DEBIAN_FRONTEND=noninteractive
+
+step() { echo "-- $*"; }
+fail() {
+    echo "$*"
+    journalctl --unit=onbeat --no-pager --lines=12 --quiet || true
+    exit 1
+}
+
+# Paths, and what is in the files of /etc. Caches and logs, and the notes of the package manager, are no part of it.
+files() {
+    find / -xdev \( -path /proc -o -path /sys -o -path /dev -o -path /run -o -path /tmp -o -path /root \
+        -o -path /var/tmp -o -path /var/cache -o -path /var/log -o -path /var/lib/apt -o -path /var/lib/dpkg \
+        -o -path /var/lib/systemd -o -path /etc/ld.so.cache \) -prune -o -print | sort
+    find /etc -xdev -type f ! -name ld.so.cache -exec sha256sum {} + | sort -k 2
+    find /var/lib/systemd/deb-systemd-helper-enabled /var/lib/systemd/deb-systemd-user-helper-enabled 2>/dev/null |
+        grep onbeat || true
+}
+
+as_alice() { setpriv --reuid=alice --regid=alice --init-groups "$@"; }
+manager=(org.onbeat.Manager1 /org/onbeat/Manager1 org.onbeat.Manager1)
+# What a bus without the service answers is no answer, and what is being started takes a while.
+eventually() {
+    local try
+    for try in $(seq 150); do
+        "$@" >/tmp/said 2>&1 && return 0
+        sleep 0.2
+    done
+    echo "tried $try times: $(cat /tmp/said)"
+    return 1
+}
+
+files >/tmp/before
+
+step 'install'
+apt-get install -y -qq --no-install-recommends /root/packages/*.deb >/tmp/apt 2>&1 || {
+    cat /tmp/apt
+    fail 'they cannot be installed'
+}
+# A fresh Debian says "dpkg-preconfigure: unable to re-open stdin" and the like; a script that fails says more.
+! grep -iE 'onbeat.*(error|fail)' /tmp/apt || fail 'the installation complains'
+dpkg --audit | grep . && fail 'dpkg finds something wrong'
+dpkg --verify onbeat libonbeat0 libonbeat-dev | grep . && fail 'files differ from the package'
+
+step 'the service runs, and is started with the machine'
+eventually systemctl --quiet is-active onbeat || fail 'it does not run'
+[ "$(systemctl is-enabled onbeat)" = enabled ] || fail 'it is not started with the machine'
+[ "$(readlink /etc/systemd/system/rtkit-daemon.service)" = /usr/lib/systemd/system/onbeat.service ] ||
+    [ "$(readlink -f /etc/systemd/system/rtkit-daemon.service)" = "$(readlink -f /lib/systemd/system/onbeat.service)" ] ||
+    fail 'it does not stand in for RealtimeKit'
+[ "$(systemctl show --property=Type --value onbeat)" = notify ] || fail 'it does not say when it is ready'
+# There are no manual pages in a fresh Debian.
+systemd-analyze verify onbeat.service 2>&1 | grep onbeat | grep -v "'man " && fail 'systemd finds something wrong with its unit'
+onbeat daemon --check || fail 'its configuration is wrong'
+
+step 'ordinary users are served'
+as_alice busctl call "${manager[@]}" GetStatistics >/tmp/said || fail 'alice gets no answer'
+grep -q bandwidth /tmp/said || fail "no quota in the statistics: $(cat /tmp/said)"
+# setpriv becomes busctl, which asks for itself.
+# shellcheck disable=SC2016 # the shell that alice runs fills in its own number
+reserve='exec busctl call org.onbeat.Manager1 /org/onbeat/Manager1 org.onbeat.Manager1 Reserve uttt $$ 1000000 10000000 10000000'
+as_alice sh -c "$reserve" || fail 'alice gets no reservation for herself'
+if as_alice busctl call "${manager[@]}" Reserve uttt 1 1000000 10000000 10000000 2>/tmp/said; then
+    fail 'alice gets a reservation for the first process'
+fi
+grep -q 'or an administrator' /tmp/said || fail "what is not permitted is not called so: $(cat /tmp/said)"
+as_alice busctl get-property org.freedesktop.RealtimeKit1 /org/freedesktop/RealtimeKit1 \
+    org.freedesktop.RealtimeKit1 MaxRealtimePriority | grep -q 'i 20' || fail 'clients of RealtimeKit are not served'
+
+step 'a changed configuration stays when the packages are installed anew, and the service runs on'
+echo '# by hand' >>/etc/onbeat/onbeat.toml
+before=$(systemctl show --property=MainPID --value onbeat)
+dpkg -i /root/packages/onbeat_*.deb >/tmp/apt 2>&1 || {
+    cat /tmp/apt
+    fail 'it cannot be installed anew'
+}
+grep -q 'by hand' /etc/onbeat/onbeat.toml || fail 'the configuration was overwritten'
+eventually systemctl --quiet is-active onbeat || fail 'it does not run any more'
+[ "$(systemctl show --property=MainPID --value onbeat)" != "$before" ] || fail 'the old program runs on'
+
+step 'its configuration is read anew'
+before=$(systemctl show --property=MainPID --value onbeat)
+echo 'scan = "never"' >/etc/onbeat/onbeat.d/wrong.toml
+systemctl reload onbeat || fail 'it cannot be told to read its configuration'
+eventually sh -c 'journalctl --unit=onbeat | grep wrong.toml:1' || fail 'a mistake in it is not told'
+rm /etc/onbeat/onbeat.d/wrong.toml
+[ "$(systemctl show --property=MainPID --value onbeat)" = "$before" ] || fail 'it did not outlive the mistake'
+
+step 'the bus starts it when it is asked for'
+systemctl stop onbeat
+eventually as_alice busctl call "${manager[@]}" GetStatistics || fail 'it was not started'
+
+step 'programs are built with the library'
+for example in /usr/share/doc/libonbeat-dev/examples/*.c*; do
+    case "$example" in *.gz) gunzip -c "$example" >/tmp/example.c ;; *) cp "$example" /tmp/example.c ;; esac
+    # shellcheck disable=SC2046 # these are lists of flags
+    gcc -std=gnu11 -o /tmp/example /tmp/example.c $(pkg-config --cflags --libs onbeat) || fail "$example cannot be built"
+    # 77: it may not have a reservation here.
+    status=0
+    /tmp/example >/tmp/said 2>&1 </dev/null || status=$?
+    [ "$status" = 0 ] || [ "$status" = 77 ] || fail "$example fails: $(cat /tmp/said)"
+done
+onbeat --version
+onbeat doctor || true
+
+step 'what a killed onbeat left is put back when the package goes'
+# shellcheck disable=SC2016 # the shell that it starts fills in its own number
+onbeat reserve --runtime 1ms --period 20ms -- sh -c 'echo $$ >/tmp/reserved; exec sleep 1000' &
+killed=$!
+eventually test -s /tmp/reserved || fail 'onbeat starts no program'
+reserved=$(cat /tmp/reserved)
+is_reserved() { chrt -p "$reserved" | grep SCHED_DEADLINE >/dev/null; }
+eventually is_reserved || fail 'it has no reservation'
+kill -KILL "$killed"
+wait "$killed" || true
+is_reserved || fail 'it lost its reservation with onbeat'
+apt-get remove -y -qq onbeat >/tmp/apt 2>&1 || {
+    cat /tmp/apt
+    fail 'it cannot be removed'
+}
+! is_reserved || fail 'what it reserved is not put back'
+kill "$reserved"
+! systemctl --quiet is-active onbeat || fail 'the service runs without its package'
+[ -e /etc/onbeat/onbeat.toml ] || fail 'the configuration went before it was purged'
+
+step 'purge'
+apt-get purge -y -qq --autoremove onbeat libonbeat0 libonbeat-dev >/tmp/apt 2>&1 || {
+    cat /tmp/apt
+    fail 'they cannot be purged'
+}
+! grep -i 'warning' /tmp/apt || fail 'the purge complains'
+files >/tmp/after
+diff /tmp/before /tmp/after >/tmp/said || fail "not as before: $(head -n 20 /tmp/said)"
+[ ! -e /run/onbeat ] || fail '/run/onbeat stayed'
+! systemctl --no-legend --failed | grep onbeat || fail 'a failed unit stayed'
+echo 'nothing stayed behind'

@@ -1,0 +1,45 @@
+#!/usr/bin/env bash
+# Tests of what is installed and released, one line each. --quick: only those that take seconds, which `make test`
+# runs; else the Debian packages as well, of this commit, on fresh Debians.
+#
+# usage: tests/packages/run.sh [--quick | --lint]    # --lint: the packages are made and looked at, not installed
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+
+export TARGET_DIR=${TARGET_DIR:-${CARGO_TARGET_DIR:-target}}
+said=$(mktemp)
+trap 'rm -f "$said"' EXIT
+failed=0
+
+check() { # NAME COMMAND...
+    local name=$1 status=0
+    shift
+    "$@" >"$said" 2>&1 </dev/null || status=$?
+    if [ "$status" = 0 ]; then
+        echo "test packages::$name ... ok"
+    elif [ "$status" = 77 ] && [ -z "${CI-}" ]; then
+        echo "test packages::$name ... skipped ($(tail -n 1 "$said"))"
+    else
+        failed=1
+        cat "$said"
+        echo "test packages::$name ... FAILED"
+    fi
+}
+
+if [ "${1-}" = --quick ]; then
+    check an_installation_has_every_file_and_goes_again tests/packages/installed.sh
+    check a_source_tarball_is_the_same_bytes_twice tests/packages/tarball.sh
+    exit "$failed"
+fi
+
+deb=$TARGET_DIR/deb
+check the_packages_can_be_made scripts/deb.sh
+[ "$failed" = 0 ] || exit 1
+check lintian_finds_nothing_wrong tests/packages/lintian.sh "$deb"
+if [ "${1-}" != --lint ]; then
+    check a_fresh_debian_12_installs_serves_and_purges_them tests/packages/fresh.sh bookworm "$deb"
+    check a_fresh_debian_13_installs_serves_and_purges_them tests/packages/fresh.sh trixie "$deb"
+    check two_builds_are_the_same_bytes tests/packages/twice.sh "$deb"
+    check a_release_is_the_same_bytes_twice tests/packages/release.sh
+fi
+exit "$failed"
