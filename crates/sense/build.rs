@@ -1,8 +1,8 @@
-//! Compiles the tracer's BPF programs and makes their skeleton, with which they become part of the
-//! library.
+//! Compiles what runs in other places than this library: the tracer's BPF programs, and what programs are preloaded
+//! with.
 
 use std::env;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use libbpf_cargo::SkeletonBuilder;
 
@@ -25,4 +25,24 @@ fn main() {
         .build_and_generate(out.join("tracer.skel.rs"))
         .expect("compiling src/bpf/tracer.bpf.c needs clang, 10 or newer (Debian: clang)");
     println!("cargo::rerun-if-changed=src/bpf");
+    preloaded_library(&out);
+}
+
+/// The library that is preloaded becomes part of this one, so that there is nothing to be installed or found.
+fn preloaded_library(out: &Path) {
+    let compiler = cc::Build::new()
+        .opt_level(2)
+        .pic(true)
+        .std("gnu11")
+        .define("_GNU_SOURCE", None)
+        .flags(["-Wall", "-Wextra", "-Wshadow", "-Werror"])
+        .get_compiler();
+    let status = compiler
+        .to_command()
+        .args(["-shared", "-Wl,-z,nodelete", "src/preload/listener.c", "-o"])
+        .arg(out.join("listener.so"))
+        .status()
+        .expect("compiling src/preload/listener.c needs a C compiler (Debian: gcc)");
+    assert!(status.success(), "src/preload/listener.c does not compile");
+    println!("cargo::rerun-if-changed=src/preload");
 }

@@ -13,6 +13,9 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use onbeat_sense::preparation::Preparation;
+use onbeat_sense::ptrace::{Ends, Filter};
+
 /// As the shell, `env` and `nice` have it: found, but not executable.
 const CANNOT_EXECUTE: u8 = 126;
 /// Not found.
@@ -31,6 +34,8 @@ pub(crate) struct Gated {
 pub(crate) struct Child {
     pid: libc::pid_t,
     status: Option<Status>,
+    /// Who is told in our place how it ended.
+    ends: Option<Ends>,
 }
 
 /// How a program ended.
@@ -43,6 +48,15 @@ pub(crate) enum Status {
 }
 
 impl Status {
+    /// Of what `waitpid` gives.
+    fn of(status: i32) -> Self {
+        if libc::WIFEXITED(status) {
+            Self::Exited(libc::WEXITSTATUS(status) as u8)
+        } else {
+            Self::Killed(libc::WTERMSIG(status) as u8)
+        }
+    }
+
     /// What onbeat ends with in turn: the program's status, or as the shell has it 128 and the
     /// signal's number.
     pub(crate) fn code(self) -> ExitCode {
@@ -79,22 +93,35 @@ impl CannotExecute {
 impl Gated {
     /// Forks a process that will become `command`. Signals that the caller has blocked are open in it.
     pub(crate) fn fork(command: &[OsString]) -> io::Result<Self> {
-        Self::fork_with(command, None)
+        Self::prepared(command, Preparation::default())
+    }
+
+    /// The same, and does for it what its tracer asks for.
+    pub(crate) fn prepared(command: &[OsString], preparation: Preparation) -> io::Result<Self> {
+        Self::fork_with(command, preparation, None)
     }
 
     /// The same, with nothing to read, and its output going nowhere.
-    pub(crate) fn fork_in_silence(command: &[OsString]) -> io::Result<Self> {
+    pub(crate) fn fork_in_silence(
+        command: &[OsString],
+        preparation: Preparation,
+    ) -> io::Result<Self> {
         let nowhere = File::options().read(true).write(true).open("/dev/null")?;
-        Self::fork_with(command, Some(nowhere.as_raw_fd()))
+        Self::fork_with(command, preparation, Some(nowhere.as_raw_fd()))
     }
 
-    fn fork_with(command: &[OsString], streams: Option<RawFd>) -> io::Result<Self> {
+    fn fork_with(
+        command: &[OsString],
+        preparation: Preparation,
+        streams: Option<RawFd>,
+    ) -> io::Result<Self> {
         let arguments: Vec<CString> = command
             .iter()
             .map(|argument| CString::new(argument.as_bytes()))
             .collect::<Result<_, _>>()?;
-        let mut argv: Vec<*const libc::c_char> = arguments.iter().map(|a| a.as_ptr()).collect();
-        argv.push(std::ptr::null());
+        let argv = null_terminated(&arguments);
+        let environment = environment(preparation.environment)?;
+        let envp = null_terminated(&environment);
         let (gate_reader, gate) = io::pipe()?;
         let (failure, failure_writer) = io::pipe()?;
         // SAFETY: between fork and exec the child calls async-signal-safe functions only, on memory
@@ -105,7 +132,8 @@ impl Gated {
             0 => {
                 let closed = [gate.as_raw_fd(), failure.as_raw_fd()];
                 become_program(
-                    &argv,
+                    (&argv, &envp),
+                    preparation.filter.as_ref(),
                     gate_reader.as_raw_fd(),
                     failure_writer.as_raw_fd(),
                     closed,
@@ -115,7 +143,11 @@ impl Gated {
             _ => {}
         }
         Ok(Self {
-            child: Child { pid, status: None },
+            child: Child {
+                pid,
+                status: None,
+                ends: preparation.ends,
+            },
             gate,
             failure,
             program: command.first().cloned().unwrap_or_default(),
@@ -169,9 +201,29 @@ fn is_executable(file: &Path) -> bool {
     file.is_file() && unsafe { libc::access(path.as_ptr(), libc::X_OK) } == 0
 }
 
+/// As `execve` takes them; good while `strings` lives.
+fn null_terminated(strings: &[CString]) -> Vec<*const libc::c_char> {
+    let pointers = strings.iter().map(|string| string.as_ptr());
+    pointers.chain([std::ptr::null()]).collect()
+}
+
+/// Our own environment with these variables, as `NAME=value`.
+fn environment(added: Vec<(OsString, OsString)>) -> io::Result<Vec<CString>> {
+    let is_added = |name: &OsString| added.iter().any(|(other, _)| other == name);
+    let own = std::env::vars_os().filter(|(name, _)| !is_added(name));
+    own.chain(added.iter().cloned())
+        .map(|(mut name, value)| {
+            name.push("=");
+            name.push(value);
+            Ok(CString::new(name.as_bytes())?)
+        })
+        .collect()
+}
+
 /// Waits at the gate, then executes. Async-signal-safe throughout.
 fn become_program(
-    argv: &[*const libc::c_char],
+    (argv, envp): (&[*const libc::c_char], &[*const libc::c_char]),
+    filter: Option<&Filter>,
     gate: RawFd,
     failure: RawFd,
     closed: [RawFd; 2],
@@ -179,8 +231,8 @@ fn become_program(
 ) -> ! {
     let mut go = 0_u8;
     // SAFETY: all calls are async-signal-safe; the descriptors are open and ours; `go`, the signal
-    // set and errno's bytes live on this stack; argv is null-terminated, and its strings are the
-    // parent's, of which this process has a copy.
+    // set and errno's bytes live on this stack; argv and envp are null-terminated, and their strings are
+    // the parent's, of which this process has a copy.
     unsafe {
         for fd in closed {
             libc::close(fd);
@@ -195,7 +247,9 @@ fn become_program(
             let mut none = std::mem::zeroed::<libc::sigset_t>();
             libc::sigemptyset(&raw mut none);
             libc::sigprocmask(libc::SIG_SETMASK, &raw const none, std::ptr::null_mut());
-            libc::execvp(argv[0], argv.as_ptr());
+            if filter.is_none_or(|filter| filter.install().is_ok()) {
+                libc::execvpe(argv[0], argv.as_ptr(), envp.as_ptr());
+            }
             let errno = (*libc::__errno_location()).to_ne_bytes();
             libc::write(failure, errno.as_ptr().cast(), errno.len());
         }
@@ -206,6 +260,11 @@ fn become_program(
 impl Child {
     pub(crate) fn pid(&self) -> u32 {
         self.pid.unsigned_abs()
+    }
+
+    /// Whether it can go on without us: the kernel ends what ptrace holds, with its tracer.
+    pub(crate) const fn outlives_us(&self) -> bool {
+        self.ends.is_none()
     }
 
     /// Sends it a signal, unless it has ended.
@@ -227,16 +286,20 @@ impl Child {
     }
 
     fn reap(&mut self, flags: i32) -> Option<Status> {
+        if let (None, Some(ends)) = (self.status, &self.ends) {
+            let told = match flags {
+                0 => ends.wait_for(self.pid()),
+                _ => ends.status_of(self.pid()),
+            };
+            self.status = told.map(Status::of);
+            return self.status;
+        }
         while self.status.is_none() {
             let mut status = 0;
             // SAFETY: `status` lives until the call returns.
             let pid = unsafe { libc::waitpid(self.pid, &raw mut status, flags) };
             if pid == self.pid {
-                self.status = Some(if libc::WIFEXITED(status) {
-                    Status::Exited(libc::WEXITSTATUS(status) as u8)
-                } else {
-                    Status::Killed(libc::WTERMSIG(status) as u8)
-                });
+                self.status = Some(Status::of(status));
             } else if pid == 0 || io::Error::last_os_error().kind() != io::ErrorKind::Interrupted {
                 break;
             }
@@ -274,7 +337,8 @@ mod tests {
             "-c",
             "for n in 0 1 2; do test /proc/self/fd/$n -ef /dev/null || exit 1; done",
         ];
-        let gated = Gated::fork_in_silence(&command.map(OsString::from)).unwrap();
+        let gated =
+            Gated::fork_in_silence(&command.map(OsString::from), Preparation::default()).unwrap();
         assert_eq!(gated.open().unwrap().wait(), Some(Status::Exited(0)));
     }
 

@@ -49,6 +49,19 @@ pub fn linker_in_bytes(bytes: &[u8]) -> Option<PathBuf> {
     linker_in(bytes)
 }
 
+/// Whether an ELF file names no dynamic linker at all. What is no such file is not static either.
+pub(crate) fn is_static<'data>(file: impl ReadRef<'data>) -> bool {
+    let segments = || {
+        let header = FileHeader64::<Endianness>::parse(file).ok()?;
+        let endian = header.endian().ok()?;
+        Some((endian, header.program_headers(endian, file).ok()?))
+    };
+    segments().is_some_and(|(endian, segments)| {
+        let mut kinds = segments.iter().map(|segment| segment.p_type(endian));
+        !kinds.any(|kind| kind == PT_INTERP)
+    })
+}
+
 fn linker_in<'data>(file: impl ReadRef<'data>) -> Option<PathBuf> {
     let header = FileHeader64::<Endianness>::parse(file).ok()?;
     let endian = header.endian().ok()?;

@@ -29,6 +29,10 @@ enum TracerName {
     Tracefs,
     /// perf events: one's own programs without root; hears when they run, not when they are woken
     Perf,
+    /// Stops at the system calls that may wait, for everybody: hears all that onbeat starts, and costs most
+    Ptrace,
+    /// A library in the program, for everybody: costs little, does not hear static and set-user-ID programs
+    Preload,
 }
 
 impl TracingOptions {
@@ -39,6 +43,8 @@ impl TracingOptions {
             TracerName::Bpf => Some(Kind::Bpf),
             TracerName::Tracefs => Some(Kind::Tracefs),
             TracerName::Perf => Some(Kind::Perf),
+            TracerName::Ptrace => Some(Kind::Ptrace),
+            TracerName::Preload => Some(Kind::Preload),
         }
     }
 }

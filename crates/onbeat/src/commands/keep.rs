@@ -21,7 +21,8 @@ use onbeat_decide::predictor::Kind;
 use onbeat_model::{Actuator, Bandwidth, Follow, Sensor, Task};
 use onbeat_schedulers::reserve::GroupActuator;
 use onbeat_sense::energy::{self, Energy};
-use onbeat_sense::tracer::{self, Tracer, Wants};
+use onbeat_sense::preparation::Preparation;
+use onbeat_sense::tracer::{self, Tracer, Unheard, Wants};
 use serde::Serialize;
 
 use crate::cli::{KeepOptions, Through, Weight};
@@ -102,8 +103,16 @@ impl<'a> Keeper<'a> {
             .with_context(|| format!("cannot track process {pid}"))
     }
 
+    /// What is to be done for a program before it is executed.
+    pub(crate) fn preparation(&self) -> Preparation {
+        self.sensor.preparation()
+    }
+
     /// The tracked process `pid` is about to execute `program`.
     pub(crate) fn expect(&mut self, pid: u32, program: &Path) {
+        if let Some(why) = Unheard::of(self.sensor.kind(), program) {
+            eprintln!("onbeat: {} {why}", program.display());
+        }
         self.sensor.expect(pid, program);
     }
 

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use anyhow::Context;
 use onbeat_model::{Event, Flow, Follow, Instant, Sensor, Span};
 use onbeat_sense::record::{Facts, Writer};
-use onbeat_sense::tracer::{self, Wants};
+use onbeat_sense::tracer::{self, Unheard, Wants};
 
 use crate::child::{Child, Gated};
 use crate::cli::RecordArgs;
@@ -35,9 +35,13 @@ pub(crate) fn run(args: &RecordArgs) -> anyhow::Result<ExitCode> {
     let gated = if args.command.is_empty() {
         None
     } else {
-        let gated = Gated::fork(&args.command).context("cannot start a process")?;
+        let gated = Gated::prepared(&args.command, sensor.preparation())
+            .context("cannot start a process")?;
         sensor.track(gated.pid(), follow)?;
         if let Some(program) = gated.executable() {
+            if let Some(why) = Unheard::of(sensor.kind(), &program) {
+                eprintln!("onbeat: {} {why}", program.display());
+            }
             sensor.expect(gated.pid(), &program);
         }
         Some(gated)

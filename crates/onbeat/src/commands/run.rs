@@ -26,10 +26,11 @@ pub(super) fn start(
     let signals = Signals::block().context("cannot listen for signals")?;
     let is_watched = onlooker.is_some();
     let mut keeper = Keeper::new(keep, !keep.also.is_empty())?.shown_to(onlooker);
+    let preparation = keeper.preparation();
     let gated = if is_watched {
-        Gated::fork_in_silence(command)
+        Gated::fork_in_silence(command, preparation)
     } else {
-        Gated::fork(command)
+        Gated::prepared(command, preparation)
     };
     let gated = gated.context("cannot start a process")?;
     keeper.track(gated.pid())?;
@@ -55,14 +56,14 @@ pub(super) fn start(
 }
 
 /// The program that is run, and how it is to end.
-struct Program {
+pub(super) struct Program {
     child: Child,
     interrupts: u32,
     ended: Option<Status>,
 }
 
 impl Program {
-    fn new(child: Child) -> Self {
+    pub(super) fn new(child: Child) -> Self {
         Self {
             child,
             interrupts: 0,
@@ -71,7 +72,7 @@ impl Program {
     }
 
     /// Passes signals on, and stops one turn after the program's end, when its last events are in.
-    fn attend(&mut self, signals: &Signals) -> Next {
+    pub(super) fn attend(&mut self, signals: &Signals) -> Next {
         if self.ended.is_some() {
             return Next::Stop;
         }
@@ -100,10 +101,12 @@ impl Program {
         }
         self.ended = self.child.ended();
         if self.ended.is_none() {
-            eprintln!(
-                "onbeat: interrupted twice: process {} is given back and runs on",
-                self.child.pid()
-            );
+            let pid = self.child.pid();
+            if self.child.outlives_us() {
+                eprintln!("onbeat: interrupted twice: process {pid} is given back and runs on");
+            } else {
+                eprintln!("onbeat: interrupted twice: process {pid} ends with its tracer");
+            }
         }
         Next::Stop
     }
@@ -117,7 +120,13 @@ impl Program {
         self
     }
 
-    fn code(mut self) -> ExitCode {
+    /// Waits for its end, which is near.
+    pub(super) fn wait(&mut self) {
+        self.ended = self.child.wait();
+    }
+
+    /// What onbeat ends with.
+    pub(super) fn code(mut self) -> ExitCode {
         self.ended
             .or_else(|| self.child.ended())
             .unwrap_or(Status::Killed(libc::SIGINT as u8))

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::Kind;
-use crate::{bpf, perf, tracefs};
+use crate::{bpf, perf, preload, ptrace, tracefs};
 
 /// Why tasks could not be heard.
 #[derive(Debug, thiserror::Error)]
@@ -33,6 +33,12 @@ pub enum Error {
     /// By perf events.
     #[error(transparent)]
     Perf(#[from] perf::Error),
+    /// By ptrace.
+    #[error(transparent)]
+    Ptrace(#[from] ptrace::Error),
+    /// By a preloaded library.
+    #[error(transparent)]
+    Preload(#[from] preload::Error),
 }
 
 /// One to a line, unless it is but one.

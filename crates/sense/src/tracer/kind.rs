@@ -5,7 +5,7 @@ use std::fmt;
 use onbeat_model::Feature;
 
 use super::Error;
-use crate::{bpf, perf, tracefs};
+use crate::{bpf, perf, preload, ptrace, tracefs};
 
 /// A way to hear what tasks do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,6 +16,10 @@ pub enum Kind {
     Tracefs,
     /// Context switches of one's own threads, by perf events.
     Perf,
+    /// Stops at the system calls that may wait, of programs that onbeat starts.
+    Ptrace,
+    /// A library in programs that onbeat starts.
+    Preload,
 }
 
 /// What a tracer can do. What is not listed (threads that come and go, names, ends), each can.
@@ -48,7 +52,13 @@ pub struct Wants {
 
 impl Kind {
     /// All, the best first: the order in which they are tried when nobody chooses.
-    pub const ALL: [Self; 3] = [Self::Bpf, Self::Tracefs, Self::Perf];
+    pub const ALL: [Self; 5] = [
+        Self::Bpf,
+        Self::Tracefs,
+        Self::Perf,
+        Self::Ptrace,
+        Self::Preload,
+    ];
 
     /// What it is called on the command line.
     #[must_use]
@@ -57,6 +67,8 @@ impl Kind {
             Self::Bpf => "bpf",
             Self::Tracefs => "tracefs",
             Self::Perf => "perf",
+            Self::Ptrace => "ptrace",
+            Self::Preload => "preload",
         }
     }
 
@@ -88,6 +100,14 @@ impl Kind {
                 running: true,
                 unprivileged: true,
             },
+            Self::Ptrace | Self::Preload => Abilities {
+                bursts: true,
+                wakeups: false,
+                exhausted: false,
+                marks: false,
+                running: false,
+                unprivileged: true,
+            },
         }
     }
 
@@ -98,6 +118,8 @@ impl Kind {
             Self::Bpf => bpf::probe_tracer(),
             Self::Tracefs => tracefs::probe(),
             Self::Perf => perf::probe(),
+            Self::Ptrace => ptrace::probe(),
+            Self::Preload => preload::probe(),
         }
     }
 

@@ -5,6 +5,7 @@
 
 mod error;
 mod kind;
+mod unheard;
 
 use std::path::Path;
 
@@ -12,9 +13,14 @@ use onbeat_model::{Event, Feature, Flow, Follow, Instant, Sensor, Span, TaskId};
 
 pub use error::Error;
 pub use kind::{Abilities, Kind, Wants};
+pub use unheard::Unheard;
 
 use crate::bpf::{self, BpfSensor};
+use crate::calls::Call;
 use crate::perf::PerfSensor;
+use crate::preload::PreloadSensor;
+use crate::preparation::Preparation;
+use crate::ptrace::PtraceSensor;
 use crate::tracefs::TracefsSensor;
 
 /// Whichever tracer it is.
@@ -26,6 +32,10 @@ pub enum Tracer {
     Tracefs(Box<TracefsSensor>),
     /// [`Kind::Perf`].
     Perf(Box<PerfSensor>),
+    /// [`Kind::Ptrace`].
+    Ptrace(PtraceSensor),
+    /// [`Kind::Preload`].
+    Preload(PreloadSensor),
 }
 
 /// Does the same with whichever tracer it is.
@@ -35,6 +45,8 @@ macro_rules! each {
             Tracer::Bpf($sensor) => $what,
             Tracer::Tracefs($sensor) => $what,
             Tracer::Perf($sensor) => $what,
+            Tracer::Ptrace($sensor) => $what,
+            Tracer::Preload($sensor) => $what,
         }
     };
 }
@@ -76,6 +88,8 @@ impl Tracer {
             })?)),
             Kind::Tracefs => Self::Tracefs(Box::new(TracefsSensor::new(wants.wakeups)?)),
             Kind::Perf => Self::Perf(Box::new(PerfSensor::new()?)),
+            Kind::Ptrace => Self::Ptrace(PtraceSensor::new(Call::all())),
+            Kind::Preload => Self::Preload(PreloadSensor::new()?),
         })
     }
 
@@ -86,6 +100,18 @@ impl Tracer {
             Self::Bpf(_) => Kind::Bpf,
             Self::Tracefs(_) => Kind::Tracefs,
             Self::Perf(_) => Kind::Perf,
+            Self::Ptrace(_) => Kind::Ptrace,
+            Self::Preload(_) => Kind::Preload,
+        }
+    }
+
+    /// What is to be done for a program that onbeat starts, so that it is heard.
+    #[must_use]
+    pub fn preparation(&self) -> Preparation {
+        match self {
+            Self::Ptrace(sensor) => sensor.preparation(),
+            Self::Preload(sensor) => sensor.preparation(),
+            Self::Bpf(_) | Self::Tracefs(_) | Self::Perf(_) => Preparation::default(),
         }
     }
 
@@ -101,7 +127,7 @@ impl Tracer {
     pub fn deaf(&self) -> Option<&bpf::Error> {
         match self {
             Self::Bpf(sensor) => sensor.deaf(),
-            Self::Tracefs(_) | Self::Perf(_) => None,
+            Self::Tracefs(_) | Self::Perf(_) | Self::Ptrace(_) | Self::Preload(_) => None,
         }
     }
 }

@@ -1,0 +1,54 @@
+//! Who a thread is, as `/proc` tells it: for tracers that hear only its number.
+
+use std::fs;
+
+use onbeat_model::{Name, Task, TaskId};
+
+use crate::workload::started_ticks;
+
+/// The thread `tid`, with its process and its name; none if there is no such thread.
+#[must_use]
+pub fn task(tid: u32) -> Option<Task> {
+    Some(Task {
+        id: TaskId {
+            tid,
+            started_ticks: started_ticks(tid)?,
+        },
+        pid: status_number(tid, "Tgid:")?,
+        comm: name(tid)?,
+    })
+}
+
+/// Its name now.
+#[must_use]
+pub fn name(tid: u32) -> Option<Name> {
+    let comm = fs::read(format!("/proc/{tid}/comm")).ok()?;
+    Some(Name::new(comm.strip_suffix(b"\n").unwrap_or(&comm)))
+}
+
+/// The process that started the process `pid`.
+#[must_use]
+pub fn parent(pid: u32) -> Option<u32> {
+    status_number(pid, "PPid:")
+}
+
+fn status_number(tid: u32, field: &str) -> Option<u32> {
+    let status = fs::read_to_string(format!("/proc/{tid}/status")).ok()?;
+    let mut values = status.lines().filter_map(|line| line.strip_prefix(field));
+    values.next()?.trim().parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn this_thread_is_one_of_this_process_and_nobody_is_none() {
+        let pid = std::process::id();
+        let me = task(pid).unwrap();
+        assert_eq!((me.id.tid, me.pid), (pid, pid));
+        assert_eq!(name(pid), Some(me.comm));
+        assert!(parent(pid).is_some_and(|parent| parent != pid));
+        assert_eq!(task(u32::MAX), None);
+    }
+}

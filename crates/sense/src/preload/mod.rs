@@ -1,0 +1,409 @@
+//! The tracer that stops nobody and asks for nothing: a library that is loaded into a program before all others, and
+//! tells what its threads do.
+//!
+//! LFS++, section 6.2: "it is also possible to exploit dynamic linking to intercept the calls". `listener.c` is the
+//! library, `ring` the way from there to here.
+//!
+//! Not heard are programs that are linked statically or raise their privileges (their linker ignores what is
+//! preloaded), programs that change their user, and calls that libc makes by itself (a `fread` that waits). A program
+//! tells only of itself and of what descends from it: of other threads it is not believed.
+
+mod memory;
+mod ring;
+
+use std::collections::HashMap;
+use std::io;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+
+use onbeat_model::{
+    Burst, Event, Feature, Flow, Follow, Instant, Sensor, Span, Support, Task, TaskId,
+};
+
+pub use ring::{Reader, Record};
+
+use crate::preparation::Preparation;
+use crate::workload::{Workload, started_ticks};
+use crate::{clock, identity};
+use memory::{Library, Memory};
+
+/// How often it is looked who is still there.
+const LOOKS_EVERY: Span = Span::from_secs(1);
+/// The most threads that are remembered; a program can make up any number of them.
+const MOST_THREADS: usize = 8192;
+/// A program's ancestors are looked at so far up.
+const MOST_ANCESTORS: usize = 64;
+
+/// Why a program cannot be heard.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// It runs already, without the library.
+    #[error(
+        "process {tid} was not started by onbeat: the preload tracer hears only programs that it starts itself; \
+         start it under onbeat, or take another tracer"
+    )]
+    NotStartedHere {
+        /// Who was asked for.
+        tid: u32,
+    },
+    /// No memory to share.
+    #[error("cannot share memory with programs ({source}): is /proc mounted, and memory free?")]
+    NoMemory {
+        /// What the kernel said.
+        source: io::Error,
+    },
+    /// The program was gone before it could be tracked.
+    #[error("process {tid} has ended: there is nothing to track")]
+    Gone {
+        /// Who was asked for.
+        tid: u32,
+    },
+}
+
+/// Hears programs that this process starts, with what [`preparation`](Self::preparation) says in their environment.
+#[derive(Debug)]
+pub struct PreloadSensor {
+    memory: Memory,
+    library: Library,
+    reader: Reader,
+    roots: Vec<Root>,
+    /// Who was heard; none of those that are not believed.
+    threads: HashMap<u32, Option<Thread>>,
+    announced: Vec<Event>,
+    looked: Instant,
+    workload: Workload,
+}
+
+/// A program that was asked for.
+#[derive(Debug)]
+struct Root {
+    pid: u32,
+    follow: Follow,
+    /// Readable when it has ended.
+    process: OwnedFd,
+    ended: bool,
+}
+
+#[derive(Debug)]
+struct Thread {
+    task: Task,
+    ignored: bool,
+    /// When its last burst ended.
+    heard: Instant,
+}
+
+impl PreloadSensor {
+    /// Makes the memory that programs will write to.
+    ///
+    /// # Errors
+    /// If the kernel refuses.
+    pub fn new() -> Result<Self, Error> {
+        let no_memory = |source| Error::NoMemory { source };
+        Ok(Self {
+            memory: Memory::new().map_err(no_memory)?,
+            library: Library::new().map_err(no_memory)?,
+            reader: Reader::default(),
+            roots: Vec::new(),
+            threads: HashMap::new(),
+            announced: Vec::new(),
+            looked: clock::now(),
+            workload: Workload::default(),
+        })
+    }
+
+    /// By what a program finds the library and the memory.
+    #[must_use]
+    pub fn preparation(&self) -> Preparation {
+        let mut preload = std::ffi::OsString::from(self.library.path());
+        if let Some(others) = std::env::var_os("LD_PRELOAD").filter(|others| !others.is_empty()) {
+            preload.push(":");
+            preload.push(others);
+        }
+        Preparation {
+            environment: vec![
+                ("LD_PRELOAD".into(), preload),
+                ("ONBEAT_RING".into(), self.memory.path().into()),
+            ],
+            ..Preparation::default()
+        }
+    }
+
+    /// Reads what was written, and adds what is to be believed of it.
+    fn collect(&mut self, events: &mut Vec<Event>) {
+        events.append(&mut self.announced);
+        let now = clock::now();
+        let mut records = Vec::new();
+        let mut lost = self.reader.read(self.memory.words(), &mut records);
+        for record in records {
+            let Some(burst) = burst_of(&record, now) else {
+                lost += 1;
+                continue;
+            };
+            self.meet(&record, burst.woke, events);
+            let Some(Some(thread)) = self.threads.get_mut(&record.tid) else {
+                continue;
+            };
+            if thread.ignored {
+                continue;
+            }
+            if burst.woke < thread.heard {
+                lost += 1;
+                continue;
+            }
+            thread.heard = burst.blocked;
+            if thread.task.comm != record.comm {
+                thread.task.comm = record.comm;
+                let (at, task) = (burst.blocked, thread.task);
+                events.push(Event::Renamed { at, task });
+            }
+            let task = thread.task.id;
+            events.push(Event::Burst(Burst { task, ..burst }));
+        }
+        if lost > 0 {
+            let (at, count) = (now, lost);
+            events.push(Event::Lost { at, count });
+        }
+    }
+
+    /// Takes in the thread of `record`, if it is new.
+    fn meet(&mut self, record: &Record, at: Instant, events: &mut Vec<Event>) {
+        if self.threads.contains_key(&record.tid) {
+            return;
+        }
+        if self.threads.len() >= MOST_THREADS {
+            self.threads.retain(|_, thread| thread.is_some());
+        }
+        let task = self
+            .believed(record)
+            .filter(|_| self.threads.len() < MOST_THREADS);
+        events.extend(task.map(|task| Event::Tracked { at, task }));
+        let thread = task.map(|task| Thread {
+            task,
+            ignored: false,
+            heard: Instant::ZERO,
+        });
+        self.threads.insert(record.tid, thread);
+    }
+
+    /// The thread that `record` is about, if it is one of the programs'.
+    fn believed(&self, record: &Record) -> Option<Task> {
+        let Some(task) = identity::task(record.tid) else {
+            // It has ended since, and whatever is said of it concerns nobody who lives: without its start, no
+            // living thread is taken for it.
+            let known = self.threads.values().flatten();
+            let mut processes = known.map(|thread| thread.task.pid);
+            let is_followed = processes.any(|pid| pid == record.pid)
+                || (self.roots.iter()).any(|root| root.follow == Follow::Children);
+            return is_followed.then_some(Task {
+                id: TaskId::recorded(record.tid),
+                pid: record.pid,
+                comm: record.comm,
+            });
+        };
+        let is_followed = self.roots.iter().any(|root| match root.follow {
+            Follow::Threads => task.pid == root.pid,
+            Follow::Children => descends(task.pid, root.pid),
+        });
+        is_followed.then_some(task)
+    }
+
+    /// Tells who is gone.
+    fn look(&mut self, events: &mut Vec<Event>) {
+        let now = clock::now();
+        self.looked = now;
+        let workload = &mut self.workload;
+        self.threads.retain(|&tid, thread| {
+            let Some(thread) = thread else {
+                return started_ticks(tid).is_some();
+            };
+            let task = thread.task.id;
+            let alive = started_ticks(tid) == Some(task.started_ticks);
+            if !alive {
+                workload.forget(task);
+                if !thread.ignored {
+                    let at = now.max(thread.heard);
+                    events.push(Event::Exited { at, task });
+                }
+            }
+            alive
+        });
+    }
+
+    /// Waits for `timeout`, or until a program ends; true if one did.
+    fn wait(&mut self, timeout: Span) -> bool {
+        let running = |root: &&mut Root| !root.ended;
+        let mut roots: Vec<&mut Root> = self.roots.iter_mut().filter(running).collect();
+        let mut polls: Vec<libc::pollfd> = (roots.iter())
+            .map(|root| libc::pollfd {
+                fd: root.process.as_raw_fd(),
+                events: libc::POLLIN,
+                revents: 0,
+            })
+            .collect();
+        let timeout = libc::timespec {
+            tv_sec: (timeout.as_ns() / 1_000_000_000) as libc::time_t,
+            tv_nsec: (timeout.as_ns() % 1_000_000_000) as libc::c_long,
+        };
+        let count = polls.len() as libc::nfds_t;
+        // SAFETY: so many pollfds and one timespec that outlive the call, and no signal mask.
+        unsafe { libc::ppoll(polls.as_mut_ptr(), count, &timeout, std::ptr::null()) };
+        let mut any = false;
+        for (root, poll) in roots.iter_mut().zip(&polls) {
+            root.ended = poll.revents != 0;
+            any |= root.ended;
+        }
+        any
+    }
+}
+
+impl Sensor for PreloadSensor {
+    type Error = Error;
+
+    /// Of a process that waits for its `exec`.
+    fn track(&mut self, tid: u32, follow: Follow) -> Result<(), Error> {
+        if identity::parent(tid) != Some(std::process::id()) {
+            return Err(Error::NotStartedHere { tid });
+        }
+        let task = identity::task(tid).ok_or(Error::Gone { tid })?;
+        // SAFETY: numbers only.
+        let process = unsafe { libc::syscall(libc::SYS_pidfd_open, tid, 0) };
+        let process = i32::try_from(process).ok().filter(|&process| process >= 0);
+        let process = process.ok_or(Error::Gone { tid })?;
+        self.roots.push(Root {
+            pid: tid,
+            follow,
+            // SAFETY: the descriptor is new and nobody else's.
+            process: unsafe { OwnedFd::from_raw_fd(process) },
+            ended: false,
+        });
+        let at = self.now();
+        self.announced.push(Event::Tracked { at, task });
+        let thread = Thread {
+            task,
+            ignored: false,
+            heard: Instant::ZERO,
+        };
+        self.threads.insert(tid, Some(thread));
+        Ok(())
+    }
+
+    fn untrack(&mut self, task: TaskId) -> Result<(), Error> {
+        self.workload.forget(task);
+        if let Some(Some(thread)) = self.threads.get_mut(&task.tid) {
+            thread.ignored |= thread.task.id == task;
+        }
+        Ok(())
+    }
+
+    fn poll(&mut self, timeout: Span, events: &mut Vec<Event>) -> Result<Flow, Error> {
+        let ended = self.wait(timeout);
+        self.collect(events);
+        if ended || self.now().since(self.looked) >= LOOKS_EVERY {
+            self.look(events);
+        }
+        let over = !self.roots.is_empty()
+            && self.roots.iter().all(|root| root.ended)
+            && self.threads.values().flatten().next().is_none();
+        Ok(if over { Flow::Ended } else { Flow::Open })
+    }
+
+    fn now(&self) -> Instant {
+        clock::now()
+    }
+
+    fn executed(&mut self, task: TaskId) -> Option<Span> {
+        self.workload.executed(task)
+    }
+
+    fn idle(&mut self) -> Option<Vec<Span>> {
+        crate::idle::idle()
+    }
+}
+
+/// Whether the process `pid` is `ancestor`, or was started by it or what it started.
+fn descends(pid: u32, ancestor: u32) -> bool {
+    std::iter::successors(Some(pid), |&pid| identity::parent(pid))
+        .take(MOST_ANCESTORS)
+        .any(|pid| pid == ancestor)
+}
+
+/// The burst that a record tells of, if its times can be: nobody's yet.
+fn burst_of(record: &Record, now: Instant) -> Option<Burst> {
+    let woke = Instant::from_ns(record.woke_ns);
+    let blocked = Instant::from_ns(record.blocked_ns);
+    (woke <= blocked && blocked <= now).then(|| Burst {
+        blocked,
+        executed: Span::from_ns(record.executed_ns).min(blocked.since(woke)),
+        preempted: u32::try_from(record.preempted).unwrap_or(u32::MAX),
+        ..Burst::pulse(TaskId::recorded(record.tid), woke)
+    })
+}
+
+/// Whether programs can be heard like this here, by whoever asks.
+#[must_use]
+pub fn probe() -> Feature {
+    const NAME: &str = "preloaded library";
+    match PreloadSensor::new() {
+        Ok(_) => Feature::new(
+            NAME,
+            Support::Full,
+            "dynamically linked programs that onbeat starts can be heard without privilege",
+            "",
+        ),
+        Err(error) => Feature::new(
+            NAME,
+            Support::None,
+            &error.to_string(),
+            "mount /proc, or take another tracer",
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn record(woke_ns: u64, blocked_ns: u64, executed_ns: u64) -> Record {
+        Record {
+            pid: 1,
+            tid: 1,
+            woke_ns,
+            blocked_ns,
+            executed_ns,
+            preempted: u64::MAX,
+            comm: "x".into(),
+        }
+    }
+
+    #[test]
+    fn a_burst_cannot_end_before_it_began_nor_in_the_future_nor_run_longer_than_it_lasted() {
+        let now = Instant::from_ns(100);
+        assert_eq!(burst_of(&record(20, 10, 0), now), None);
+        assert_eq!(burst_of(&record(20, 101, 0), now), None);
+        let burst = burst_of(&record(20, 50, u64::MAX), now).unwrap();
+        assert_eq!(burst.executed, Span::from_ns(30));
+        assert_eq!(burst.preempted, u32::MAX);
+    }
+
+    #[test]
+    fn nobody_is_believed_who_tells_of_another_process() {
+        let sensor = PreloadSensor::new().unwrap();
+        let stranger = Record {
+            tid: std::process::id(),
+            ..record(1, 2, 1)
+        };
+        assert_eq!(sensor.believed(&stranger), None);
+        let nobody = Record {
+            tid: u32::MAX,
+            ..stranger
+        };
+        assert_eq!(sensor.believed(&nobody), None);
+    }
+
+    #[test]
+    fn a_process_descends_from_itself_and_from_its_parent() {
+        let me = std::process::id();
+        assert!(descends(me, me));
+        assert!(descends(me, identity::parent(me).unwrap()));
+        assert!(!descends(identity::parent(me).unwrap(), me));
+    }
+}

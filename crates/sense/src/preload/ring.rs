@@ -1,0 +1,209 @@
+//! Reads what the preloaded library has written, by `ring.h`.
+//!
+//! The memory is shared with the programs that are heard, which may write whatever they like there, also while it is
+//! read. So it is only ever read as single words, each of which may have any value; and whatever they are, a pass over
+//! them ends, and gives no more records than there is room for.
+
+use std::sync::atomic::{AtomicU64, Ordering, fence};
+
+use onbeat_model::Name;
+
+/// Records in the ring: `RING_RECORDS`.
+pub(super) const RECORDS: usize = 16_384;
+/// Words in a record, and in the header before the first one.
+pub(super) const WORDS: usize = 8;
+/// For so many passes a record may be in the making. Then its writer was killed.
+const PATIENCE: u32 = 20;
+
+/// A burst, as a program tells it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Record {
+    /// The process that says so.
+    pub pid: u32,
+    /// Its thread.
+    pub tid: u32,
+    /// When the burst began, in ns.
+    pub woke_ns: u64,
+    /// When it ended, in ns.
+    pub blocked_ns: u64,
+    /// The CPU time that it took, in ns.
+    pub executed_ns: u64,
+    /// How often it lost the CPU.
+    pub preempted: u64,
+    /// The thread's name.
+    pub comm: Name,
+}
+
+/// Where reading has got to.
+#[derive(Debug, Default)]
+pub struct Reader {
+    /// Records that were read or given up.
+    seen: u64,
+    /// For how many passes the next one was not finished.
+    waited: u32,
+}
+
+impl Reader {
+    /// Appends what was written since the last pass over `ring`, and gives how much was lost: written over before it
+    /// was read, or never finished.
+    pub fn read(&mut self, ring: &[AtomicU64], records: &mut Vec<Record>) -> u64 {
+        let (Some(begun), Some(body)) = (ring.first(), ring.get(WORDS..)) else {
+            return 0;
+        };
+        let room = (body.len() / WORDS) as u64;
+        let begun = begun.load(Ordering::Acquire);
+        let oldest = begun.saturating_sub(room);
+        let mut lost = oldest.saturating_sub(self.seen);
+        // The count never goes down, unless a program writes what it should not.
+        self.seen = self.seen.clamp(oldest, begun);
+        while self.seen < begun {
+            let slot = (self.seen % room) as usize * WORDS;
+            let Some(words) = body.get(slot..slot + WORDS) else {
+                break;
+            };
+            match read(words, self.seen + 1) {
+                Slot::Whole(record) => records.push(record),
+                Slot::WrittenOver => lost = lost.saturating_add(1),
+                Slot::Unfinished if self.waited < PATIENCE => {
+                    self.waited += 1;
+                    break;
+                }
+                Slot::Unfinished => lost = lost.saturating_add(1),
+            }
+            self.waited = 0;
+            self.seen += 1;
+        }
+        lost
+    }
+}
+
+enum Slot {
+    Whole(Record),
+    WrittenOver,
+    Unfinished,
+}
+
+fn read(words: &[AtomicU64], number: u64) -> Slot {
+    let [first, rest @ ..] = words else {
+        return Slot::Unfinished;
+    };
+    let found = first.load(Ordering::Acquire);
+    if found < number {
+        return Slot::Unfinished;
+    }
+    let mut values = [0; WORDS - 1];
+    for (value, word) in values.iter_mut().zip(rest) {
+        *value = word.load(Ordering::Relaxed);
+    }
+    fence(Ordering::Acquire);
+    if found > number || first.load(Ordering::Relaxed) != number {
+        return Slot::WrittenOver;
+    }
+    let [who, woke_ns, blocked_ns, executed_ns, preempted, name, more] = values;
+    let mut comm = [0; 16];
+    let (begin, end) = comm.split_at_mut(8);
+    begin.copy_from_slice(&name.to_ne_bytes());
+    end.copy_from_slice(&more.to_ne_bytes());
+    // Two numbers of 32 bits, in the order of memory.
+    let [a, b, c, d, e, f, g, h] = who.to_ne_bytes();
+    Slot::Whole(Record {
+        pid: u32::from_ne_bytes([a, b, c, d]),
+        tid: u32::from_ne_bytes([e, f, g, h]),
+        woke_ns,
+        blocked_ns,
+        executed_ns,
+        preempted,
+        comm: Name::new(&comm),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// A ring with room for four records, as the library would write them.
+    struct Ring([AtomicU64; 5 * WORDS]);
+
+    impl Ring {
+        fn new() -> Self {
+            Self(std::array::from_fn(|_| AtomicU64::new(0)))
+        }
+
+        fn begin(&self) -> u64 {
+            self.0[0].fetch_add(1, Ordering::Relaxed)
+        }
+
+        fn finish(&self, begun: u64) {
+            let words = &self.0[WORDS * (1 + (begun % 4) as usize)..][..WORDS];
+            words[2].store(begun * 10, Ordering::Relaxed);
+            words[0].store(begun + 1, Ordering::Release);
+        }
+
+        fn write(&self) {
+            self.finish(self.begin());
+        }
+    }
+
+    fn pass(reader: &mut Reader, ring: &Ring) -> (Vec<u64>, u64) {
+        let mut records = Vec::new();
+        let lost = reader.read(&ring.0, &mut records);
+        (records.iter().map(|record| record.woke_ns).collect(), lost)
+    }
+
+    #[test]
+    fn each_record_is_read_once_and_what_was_written_over_is_counted() {
+        let (ring, mut reader) = (Ring::new(), Reader::default());
+        assert_eq!(pass(&mut reader, &ring), (vec![], 0));
+        ring.write();
+        ring.write();
+        assert_eq!(pass(&mut reader, &ring), (vec![0, 10], 0));
+        (0..6).for_each(|_| ring.write());
+        assert_eq!(pass(&mut reader, &ring), (vec![40, 50, 60, 70], 2));
+        assert_eq!(pass(&mut reader, &ring), (vec![], 0));
+    }
+
+    #[test]
+    fn a_record_in_the_making_is_waited_for_but_not_for_ever() {
+        let (ring, mut reader) = (Ring::new(), Reader::default());
+        let slow = ring.begin();
+        ring.write();
+        assert_eq!(pass(&mut reader, &ring), (vec![], 0));
+        ring.finish(slow);
+        assert_eq!(pass(&mut reader, &ring), (vec![0, 10], 0));
+        ring.begin();
+        ring.write();
+        let passes: Vec<_> = (0..=PATIENCE).map(|_| pass(&mut reader, &ring)).collect();
+        assert_eq!(passes.last(), Some(&(vec![30], 1)));
+        assert!(passes.iter().rev().skip(1).all(|pass| pass == &(vec![], 0)));
+    }
+
+    #[test]
+    fn a_count_that_goes_back_is_taken_as_it_is() {
+        let (ring, mut reader) = (Ring::new(), Reader::default());
+        (0..3).for_each(|_| ring.write());
+        assert_eq!(pass(&mut reader, &ring), (vec![0, 10, 20], 0));
+        ring.0[0].store(1, Ordering::Relaxed);
+        assert_eq!(pass(&mut reader, &ring), (vec![], 0));
+        // The record after that is one that was read, written by somebody else.
+        ring.0[0].store(2, Ordering::Relaxed);
+        assert_eq!(pass(&mut reader, &ring), (vec![10], 0));
+    }
+
+    proptest! {
+        #[test]
+        fn whatever_the_words_are_a_pass_ends_with_no_more_records_than_there_is_room_for(
+            passes in proptest::collection::vec(proptest::collection::vec(any::<u64>(), 0..60), 1..5)
+        ) {
+            let mut reader = Reader::default();
+            for words in passes {
+                let room = words.len().saturating_sub(WORDS) / WORDS;
+                let ring: Vec<AtomicU64> = words.into_iter().map(AtomicU64::new).collect();
+                let mut records = Vec::new();
+                reader.read(&ring, &mut records);
+                prop_assert!(records.len() <= room);
+            }
+        }
+    }
+}

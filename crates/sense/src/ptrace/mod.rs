@@ -1,0 +1,195 @@
+//! The tracer for everybody: a program that onbeat starts stops at the system calls in which it can wait, and nowhere
+//! else.
+//!
+//! LFS++, section 6.2, and its QOSTRACE: tracing by `ptrace` needs no privilege. A seccomp filter, which the program
+//! gets before its `exec`, lets all other calls run at full speed. What the stops tell is in `course`.
+//!
+//! Nothing outlives the tracer: without it a chosen call would fail, so that the kernel kills what is traced if
+//! onbeat dies. A program that raises its privileges (set-user-ID) runs without them, unless onbeat has CAP_SYS_ADMIN
+//! and CAP_SYS_PTRACE. No debugger can attach to what is traced.
+
+mod course;
+mod filter;
+mod tracer;
+
+use std::collections::HashSet;
+use std::io;
+use std::sync::Arc;
+
+use onbeat_model::{Event, Feature, Flow, Follow, Instant, Sensor, Span, Support, TaskId};
+
+pub use filter::Filter;
+
+use crate::calls::Call;
+use crate::clock;
+use crate::identity;
+use crate::inbox::Inbox;
+use crate::preparation::Preparation;
+use crate::workload::Workload;
+
+/// Why a program cannot be traced.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// It runs already, and has no filter.
+    #[error(
+        "process {tid} was not started by onbeat: the ptrace tracer hears only programs that it starts itself; \
+         start it under onbeat, or take another tracer"
+    )]
+    NotStartedHere {
+        /// Who was asked for.
+        tid: u32,
+    },
+    /// The kernel forbids it.
+    #[error(
+        "may not trace process {tid} ({source}): another tracer (gdb, strace) may hold it, or ptrace is forbidden here \
+         (kernel.yama.ptrace_scope=3, a container); take another tracer"
+    )]
+    Refused {
+        /// Who was asked for.
+        tid: u32,
+        /// What the kernel said.
+        source: io::Error,
+    },
+}
+
+/// Tells how a traced process ended: its tracer is told that in its parent's place.
+#[derive(Clone, Debug)]
+pub struct Ends(Arc<Inbox>);
+
+impl Ends {
+    /// The status of the process `pid`, as `waitpid` gives it; none if it has not ended.
+    #[must_use]
+    pub fn status_of(&self, pid: u32) -> Option<i32> {
+        self.0.end_of(pid, false)
+    }
+
+    /// The same, waiting for its end; none if it is not traced.
+    #[must_use]
+    pub fn wait_for(&self, pid: u32) -> Option<i32> {
+        self.0.end_of(pid, true)
+    }
+}
+
+/// Hears programs that this process starts. Whoever starts one has it wait, tracks it, and lets it go on to install
+/// the filter of its [`preparation`](Self::preparation) and to execute the program.
+#[derive(Debug)]
+pub struct PtraceSensor {
+    calls: Vec<Call>,
+    inbox: Arc<Inbox>,
+    ignored: HashSet<TaskId>,
+    workload: Workload,
+}
+
+impl PtraceSensor {
+    /// Stops programs at these calls.
+    #[must_use]
+    pub fn new(calls: &[Call]) -> Self {
+        Self {
+            calls: calls.to_vec(),
+            inbox: Arc::default(),
+            ignored: HashSet::new(),
+            workload: Workload::default(),
+        }
+    }
+
+    /// What a program is to install before it is executed, and who tells how it ended.
+    #[must_use]
+    pub fn preparation(&self) -> Preparation {
+        Preparation {
+            filter: Some(Filter::new(&self.calls)),
+            ends: Some(Ends(Arc::clone(&self.inbox))),
+            ..Preparation::default()
+        }
+    }
+}
+
+impl Sensor for PtraceSensor {
+    type Error = Error;
+
+    /// Of a process that waits for its `exec`.
+    fn track(&mut self, tid: u32, follow: Follow) -> Result<(), Error> {
+        if identity::parent(tid) != Some(std::process::id()) {
+            return Err(Error::NotStartedHere { tid });
+        }
+        tracer::start(tid, follow, &self.inbox).map_err(|source| Error::Refused { tid, source })
+    }
+
+    fn untrack(&mut self, task: TaskId) -> Result<(), Error> {
+        self.workload.forget(task);
+        self.ignored.insert(task);
+        Ok(())
+    }
+
+    fn poll(&mut self, timeout: Span, events: &mut Vec<Event>) -> Result<Flow, Error> {
+        let mut heard = Vec::new();
+        let over = self.inbox.collect(timeout, &mut heard);
+        for event in heard {
+            if event
+                .task()
+                .is_some_and(|task| self.ignored.contains(&task))
+            {
+                continue;
+            }
+            if let Event::Exited { task, .. } = event {
+                self.workload.forget(task);
+            }
+            events.push(event);
+        }
+        Ok(if over { Flow::Ended } else { Flow::Open })
+    }
+
+    fn now(&self) -> Instant {
+        clock::now()
+    }
+
+    fn executed(&mut self, task: TaskId) -> Option<Span> {
+        self.workload.executed(task)
+    }
+
+    fn idle(&mut self) -> Option<Vec<Span>> {
+        crate::idle::idle()
+    }
+}
+
+/// Whether programs can be traced like this here, by whoever asks.
+#[must_use]
+pub fn probe() -> Feature {
+    const NAME: &str = "ptrace with a seccomp filter";
+    let none = |detail, advice| Feature::new(NAME, Support::None, detail, advice);
+    let scope = std::fs::read_to_string("/proc/sys/kernel/yama/ptrace_scope");
+    if scope.is_ok_and(|scope| scope.trim() == "3") {
+        return none(
+            "kernel.yama.ptrace_scope is 3: nobody may trace",
+            "set kernel.yama.ptrace_scope to 1 and boot anew",
+        );
+    }
+    let action = libc::SECCOMP_RET_TRACE;
+    // SAFETY: the kernel reads one number, which lives until the call returns.
+    let answer = unsafe {
+        libc::syscall(
+            libc::SYS_seccomp,
+            libc::SECCOMP_GET_ACTION_AVAIL,
+            0,
+            &raw const action,
+        )
+    };
+    if answer != 0 {
+        return none(
+            "the kernel cannot stop a program at chosen calls",
+            "boot a kernel built with CONFIG_SECCOMP_FILTER=y",
+        );
+    }
+    let own = std::fs::read_to_string("/proc/self/schedstat").unwrap_or_default();
+    if course::Account::parse(&own).is_none_or(|own| own.slices == 0) {
+        return none(
+            "/proc/TID/schedstat says nothing: it cannot be told what a thread did between two calls",
+            "boot a kernel built with CONFIG_SCHEDSTATS=y",
+        );
+    }
+    Feature::new(
+        NAME,
+        Support::Full,
+        "programs that onbeat starts can be heard without privilege",
+        "",
+    )
+}

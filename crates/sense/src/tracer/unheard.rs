@@ -1,0 +1,82 @@
+//! What a program is that a tracer does not hear, or that does not run as it would without: told before it starts.
+
+use std::fmt;
+use std::fs::{self, File};
+use std::io::BufReader;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
+use object::ReadCache;
+
+use super::Kind;
+use crate::executable;
+
+/// Why something is not as it should be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unheard {
+    /// Nothing is loaded into it.
+    Static,
+    /// It raises its privileges, and the kernel's linker then loads nothing of ours into it.
+    Raised,
+    /// It would raise its privileges, but cannot while it is traced.
+    Lowered,
+}
+
+impl Unheard {
+    /// What `kind` does not hear of `program`, or does to it; none if all is well as far as the file tells.
+    #[must_use]
+    pub fn of(kind: Kind, program: &Path) -> Option<Self> {
+        // SAFETY: takes nothing and always succeeds.
+        let user = unsafe { libc::geteuid() };
+        let facts = fs::metadata(program).ok()?;
+        let raises = facts.mode() & libc::S_ISUID != 0 && facts.uid() != user;
+        match kind {
+            Kind::Ptrace => (raises && user != 0).then_some(Self::Lowered),
+            Kind::Preload if raises => Some(Self::Raised),
+            Kind::Preload => is_static(program).then_some(Self::Static),
+            _ => None,
+        }
+    }
+}
+
+/// An ELF file without a dynamic linker. A script, or what cannot be read, is none.
+fn is_static(program: &Path) -> bool {
+    let file = File::open(program).ok();
+    let file = file.map(|file| ReadCache::new(BufReader::new(file)));
+    file.is_some_and(|file| executable::is_static(&file))
+}
+
+impl fmt::Display for Unheard {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Static => "is linked statically: the preload tracer does not hear it; take --tracer ptrace",
+            Self::Raised => {
+                "raises its privileges (set-user-ID): the preload tracer does not hear it; watch it as root, by \
+                 another tracer"
+            }
+            Self::Lowered => {
+                "cannot raise its privileges (set-user-ID) while it is traced by ptrace: it runs with yours"
+            }
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_script_and_a_file_that_is_not_there_are_no_static_programs() {
+        let folder = tempfile::tempdir().unwrap();
+        let script = folder.path().join("script");
+        fs::write(&script, "#!/bin/sh\n").unwrap();
+        assert_eq!(Unheard::of(Kind::Preload, &script), None);
+        assert_eq!(
+            Unheard::of(Kind::Preload, &folder.path().join("none")),
+            None
+        );
+        let shell = Path::new("/bin/sh").canonicalize().unwrap();
+        assert_eq!(Unheard::of(Kind::Ptrace, &shell), None);
+        assert_eq!(Unheard::of(Kind::Preload, &shell), None);
+    }
+}
