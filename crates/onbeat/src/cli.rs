@@ -72,6 +72,13 @@ pub(crate) enum Command {
     /// Changes nothing. Ends when the program ends, or on Ctrl-C. Needs what the tracer needs: root (or CAP_BPF
     /// and CAP_PERFMON) for `bpf`; see `onbeat doctor`.
     Record(RecordArgs),
+    /// Watch a program of your own: its periods, jobs, demands and response times
+    ///
+    /// Changes nothing but, with some tracers, the program's speed, and needs no privilege. Ends when the program ends,
+    /// with its exit status. A response time is from the beat on which the job was due (or its wakeup, if that came
+    /// first) to the end of its last burst; the beat is inferred, so a program that is always late by the same time
+    /// does not show it. Of each thread the last 8192 bursts count.
+    Watch(WatchArgs),
     /// Find the periods in a recording
     ///
     /// Reads onbeat's own recordings, ftrace text, `perf script` text, each plain or .gz, and CSV
@@ -179,6 +186,32 @@ pub(crate) struct RecordArgs {
     pub(crate) quiet: bool,
     /// The program to start and record, and its arguments
     #[arg(last = true, value_name = "CMD")]
+    pub(crate) command: Vec<std::ffi::OsString>,
+}
+
+/// `onbeat watch`.
+#[derive(Debug, Args)]
+pub(crate) struct WatchArgs {
+    /// How the program is heard.
+    #[command(flatten)]
+    pub(crate) tracing: TracingOptions,
+    /// Watch the processes that the program starts, too
+    #[arg(long)]
+    pub(crate) children: bool,
+    /// At the end, one JSON object per thread and line on standard output instead of a table
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Write the threads' figures and jobs to this file, as one JSON object, for `onbeat report`
+    #[arg(long, value_name = "FILE")]
+    pub(crate) report: Option<PathBuf>,
+    /// Write a timeline of jobs and bursts to this file, for ui.perfetto.dev
+    #[arg(long, value_name = "FILE")]
+    pub(crate) perfetto: Option<PathBuf>,
+    /// No table and no progress line
+    #[arg(short, long)]
+    pub(crate) quiet: bool,
+    /// The program and its arguments
+    #[arg(required = true, last = true, value_name = "CMD")]
     pub(crate) command: Vec<std::ffi::OsString>,
 }
 

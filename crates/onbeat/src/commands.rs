@@ -16,3 +16,4 @@ pub(crate) mod run;
 pub(crate) mod scheduler;
 pub(crate) mod sim;
 pub(crate) mod top;
+pub(crate) mod watch;

@@ -43,26 +43,28 @@ pub(crate) struct ThreadHistory {
     wakeups_ns: Vec<Instant>,
 }
 
-/// What `analyze --report` writes: the fields of `run --report` that a recording tells.
+/// What `analyze --report` and `watch --report` write: what of `run --report` is known without the loop.
 #[derive(Serialize)]
 pub(crate) struct RecordedReport {
-    threads: Vec<RecordedThread>,
+    pub(crate) threads: Vec<RecordedThread>,
     elapsed_ns: Span,
     lost_events: u64,
     history: Vec<ThreadHistory>,
 }
 
+/// A thread of it. `watch --json` writes one to a line.
 #[derive(Serialize)]
-struct RecordedThread {
+pub(crate) struct RecordedThread {
     #[serde(flatten)]
-    task: Task,
+    pub(crate) task: Task,
     state: &'static str,
-    period_ns: Option<Span>,
-    confidence: f64,
-    jobs: usize,
-    missed: usize,
-    response_time: Option<Quantiles>,
-    executed_ns: Span,
+    pub(crate) period_ns: Option<Span>,
+    pub(crate) confidence: f64,
+    pub(crate) jobs: usize,
+    pub(crate) missed: usize,
+    pub(crate) response_time: Option<Quantiles>,
+    pub(crate) demand: Option<Quantiles>,
+    pub(crate) executed_ns: Span,
 }
 
 /// One list for each property, each with one entry for each job.
@@ -155,6 +157,24 @@ impl History {
                 wakeups_ns: thread.bursts.iter().map(|burst| burst.woke).collect(),
             })
             .collect()
+    }
+
+    /// The periods of the threads that use most CPU time, as far as they have one, in words.
+    pub(crate) fn busiest_rhythms(&self) -> String {
+        const SHOWN: usize = 3;
+        let executed = |thread: &&Thread| -> Span {
+            let bursts = thread.bursts.iter().map(|burst| burst.executed);
+            bursts.sum()
+        };
+        let mut threads = self.in_order();
+        threads.sort_by_key(|thread| std::cmp::Reverse(executed(thread)));
+        let told = threads.into_iter().take(SHOWN).map(|thread| {
+            let period = thread.heard().0.map(|rhythm| rhythm.period.to_string());
+            let period = period.unwrap_or_else(|| "no rhythm".to_owned());
+            format!("{} {period}", thread.task.comm)
+        });
+        let told: Vec<String> = told.collect();
+        told.join(", ")
     }
 
     /// The report of a recording of such a length, that lost so many events.
@@ -273,6 +293,7 @@ impl Thread {
     fn recorded(&self) -> RecordedThread {
         let (rhythm, jobs) = self.heard();
         let responses = jobs.iter().map(|recorded| recorded.job.response_time());
+        let demands = jobs.iter().map(|recorded| recorded.job.executed);
         RecordedThread {
             task: self.task,
             state: "recorded",
@@ -281,6 +302,7 @@ impl Thread {
             jobs: jobs.len(),
             missed: jobs.iter().filter(|recorded| recorded.job.missed()).count(),
             response_time: Quantiles::of(responses.collect()),
+            demand: Quantiles::of(demands.collect()),
             executed_ns: self.bursts.iter().map(|burst| burst.executed).sum(),
         }
     }

@@ -16,6 +16,7 @@ mod page;
 mod progress;
 mod signals;
 mod table;
+mod watch_table;
 
 use std::io;
 use std::process::ExitCode;
@@ -45,6 +46,7 @@ fn main() -> ExitCode {
         Command::Scheduler(args) => commands::scheduler::run(args),
         Command::Report(args) => commands::report::run(args),
         Command::Sim(args) => commands::sim::run(args),
+        Command::Watch(args) => commands::watch::run(args),
         Command::Generate(args) => commands::generate::run(args),
     };
     result.unwrap_or_else(|error| {
@@ -53,7 +55,7 @@ fn main() -> ExitCode {
         }
         eprintln!("onbeat: {}", message(&error));
         ExitCode::from(match cli.command {
-            Command::Run(_) | Command::Reserve(_) => FAILURE_BESIDE_PROGRAM,
+            Command::Run(_) | Command::Reserve(_) | Command::Watch(_) => FAILURE_BESIDE_PROGRAM,
             Command::Top(args) if !args.command.is_empty() => FAILURE_BESIDE_PROGRAM,
             _ => FAILURE,
         })

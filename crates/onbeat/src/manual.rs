@@ -12,6 +12,7 @@ pub(crate) struct Section {
 pub(crate) fn sections(page: &str) -> Vec<Section> {
     let (exit_status, examples): (_, &[_]) = match page {
         "onbeat-run" => (CHILD_EXIT_STATUS, RUN_EXAMPLES),
+        "onbeat-watch" => (CHILD_EXIT_STATUS, WATCH_EXAMPLES),
         "onbeat-reserve" => (CHILD_EXIT_STATUS, RESERVE_EXAMPLES),
         "onbeat-attach" => (EXIT_STATUS, ATTACH_EXAMPLES),
         "onbeat-record" => (EXIT_STATUS, RECORD_EXAMPLES),
@@ -188,6 +189,17 @@ const RECORD_EXAMPLES: Entries = &[
     (
         "sudo onbeat record -o audio.onbeat -p $(pidof pipewire)",
         "Record a running process until Ctrl-C.",
+    ),
+];
+
+const WATCH_EXAMPLES: Entries = &[
+    (
+        "onbeat watch -- mplayer film.mkv",
+        "The rhythm of a player, by the best tracer that works for you.",
+    ),
+    (
+        "onbeat watch --tracer preload --children --json -- ./play.sh",
+        "The same for all that a script starts, at little cost.",
     ),
 ];
 

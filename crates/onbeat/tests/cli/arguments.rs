@@ -32,6 +32,8 @@ fn a_wrong_command_line_is_told_with_status_2() {
             vec!["record", "-o", "x", "-p", "1", "--", "true"],
             "cannot be used with",
         ),
+        (vec!["watch"], "<CMD>"),
+        (vec!["watch", "--tracer", "spy", "--", "true"], "ptrace"),
         (vec!["analyze"], "<FILE>"),
         (vec!["analyze", "x", "--window", "1"], "as in 500us"),
         (vec!["analyze", "x", "--window", "0s"], "above zero"),

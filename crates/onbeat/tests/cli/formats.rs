@@ -15,6 +15,16 @@ fn analyze_writes_the_fields_that_are_documented() {
 }
 
 #[test]
+fn watch_writes_the_fields_that_are_documented() {
+    let output = onbeat(["watch", "--tracer", "preload", "--json", "--", "true"]);
+    let line = stdout(&output).lines().next().unwrap();
+    assert_eq!(
+        written(&serde_json::from_str(line).unwrap()),
+        documented("What `onbeat watch --json` prints")
+    );
+}
+
+#[test]
 fn doctor_writes_the_fields_that_are_documented() {
     let output = onbeat(["doctor", "--json"]);
     assert_eq!(

@@ -17,6 +17,7 @@ fn every_man_page_has_its_sections_and_every_flag() {
         "-attach",
         "-record",
         "-analyze",
+        "-watch",
         "-reserve",
         "-plan",
         "-sim",

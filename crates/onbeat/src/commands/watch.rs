@@ -1,0 +1,177 @@
+//! `onbeat watch`: the rhythm of an ordinary user's own program, with nothing changed.
+
+use std::io::{self, BufWriter, IsTerminal, Write};
+use std::process::ExitCode;
+
+use anyhow::Context;
+use onbeat_control::Next;
+use onbeat_model::{Event, Flow, Follow, Instant, Sensor, Span};
+use onbeat_sense::tracer::{self, Tracer, Unheard, Wants};
+
+use super::keep::{create, write_report};
+use super::run::Program;
+use crate::child::Gated;
+use crate::cli::WatchArgs;
+use crate::history::{History, RecordedThread};
+use crate::signals::Signals;
+use crate::watch_table;
+
+/// How long what happened waits to be looked at.
+const PACE: Span = Span::from_ms(100);
+/// How often the line on a terminal is written anew.
+const LINE_EVERY: Span = Span::from_secs(1);
+
+/// Starts, listens to its end, says what was heard; gives the program's exit status.
+pub(crate) fn run(args: &WatchArgs) -> anyhow::Result<ExitCode> {
+    let signals = Signals::block().context("cannot listen for signals")?;
+    let choice = args.tracing.choice();
+    let wants = Wants {
+        bursts: choice.is_none(),
+        ..Wants::default()
+    };
+    let mut tracer = tracer::start(choice, wants).context("cannot trace")?;
+    let mut perfetto = args.perfetto.as_deref().map(create).transpose()?;
+    let follow = if args.children {
+        Follow::Children
+    } else {
+        Follow::Threads
+    };
+    let gated =
+        Gated::prepared(&args.command, tracer.preparation()).context("cannot start a process")?;
+    let pid = gated.pid();
+    tracer
+        .track(pid, follow)
+        .with_context(|| format!("cannot track process {pid}"))?;
+    if let Some(program) = gated.executable() {
+        if let Some(why) = Unheard::of(tracer.kind(), &program) {
+            eprintln!("onbeat: {} {why}", program.display());
+        }
+        tracer.expect(pid, &program);
+    }
+    let mut program = match gated.open() {
+        Ok(child) => Program::new(child),
+        Err(failure) => {
+            eprintln!("onbeat: {failure}");
+            return Ok(failure.code());
+        }
+    };
+    let heard = Heard::listen(&mut tracer, &mut program, &signals, !args.quiet)?;
+    if let Some(path) = &args.report {
+        write_report(path, &heard.history.report(heard.lasted, heard.lost))?;
+    }
+    if let Some((output, path)) = perfetto.take().zip(args.perfetto.as_deref()) {
+        let written = heard.history.write_timeline(output);
+        written.with_context(|| format!("cannot write {}", path.display()))?;
+    }
+    heard.tell(args, &tracer)?;
+    Ok(program.code())
+}
+
+/// What there was to be heard.
+struct Heard {
+    history: History,
+    bursts: u64,
+    lost: u64,
+    lasted: Span,
+}
+
+impl Heard {
+    fn listen(
+        tracer: &mut Tracer,
+        program: &mut Program,
+        signals: &Signals,
+        chatty: bool,
+    ) -> anyhow::Result<Self> {
+        let began = tracer.now();
+        let mut line = TerminalLine::new(chatty, began);
+        let mut heard = Self {
+            history: History::default(),
+            bursts: 0,
+            lost: 0,
+            lasted: Span::ZERO,
+        };
+        let mut events = Vec::new();
+        loop {
+            events.clear();
+            let flow = tracer
+                .poll(PACE, &mut events)
+                .context("tracing broke off")?;
+            heard.hear(&events);
+            heard.lasted = tracer.now().since(began);
+            line.show(tracer.now(), &heard);
+            if flow == Flow::Ended {
+                program.wait();
+                break;
+            }
+            if program.attend(signals) == Next::Stop {
+                break;
+            }
+        }
+        line.end();
+        Ok(heard)
+    }
+
+    fn hear(&mut self, events: &[Event]) {
+        self.history.hear(events);
+        for event in events {
+            match event {
+                Event::Burst(_) => self.bursts += 1,
+                Event::Lost { count, .. } => self.lost = self.lost.saturating_add(*count),
+                _ => {}
+            }
+        }
+    }
+
+    fn tell(&self, args: &WatchArgs, tracer: &Tracer) -> anyhow::Result<()> {
+        let threads: Vec<RecordedThread> = self.history.report(self.lasted, self.lost).threads;
+        if args.json {
+            let mut output = BufWriter::new(io::stdout().lock());
+            for thread in &threads {
+                writeln!(output, "{}", serde_json::to_string(thread)?)?;
+            }
+            output.flush()?;
+        } else if !args.quiet {
+            eprint!("{}", watch_table::of(&threads));
+        }
+        if !args.quiet {
+            eprintln!(
+                "{} bursts heard in {:.1} s by the {} tracer, {} lost.",
+                self.bursts,
+                self.lasted.as_secs_f64(),
+                tracer.kind(),
+                self.lost
+            );
+        }
+        Ok(())
+    }
+}
+
+/// What is going on, on one line that rewrites itself.
+struct TerminalLine {
+    visible: bool,
+    shown: Instant,
+}
+
+impl TerminalLine {
+    fn new(chatty: bool, now: Instant) -> Self {
+        Self {
+            visible: chatty && io::stderr().is_terminal(),
+            shown: now,
+        }
+    }
+
+    fn show(&mut self, now: Instant, heard: &Heard) {
+        if self.visible && now.since(self.shown) >= LINE_EVERY {
+            self.shown = now;
+            let (seconds, bursts) = (heard.lasted.as_secs_f64(), heard.bursts);
+            let rhythms = heard.history.busiest_rhythms();
+            eprint!("\r\x1b[K{seconds:.0} s, {bursts} bursts; {rhythms}");
+        }
+    }
+
+    fn end(&self) {
+        if self.visible {
+            eprint!("\r\x1b[K");
+        }
+    }
+}

@@ -1,0 +1,69 @@
+//! The table that `watch` ends with.
+
+use std::fmt::Write;
+
+use onbeat_model::Span;
+use onbeat_sim::scenario::figures::Quantiles;
+
+use crate::history::RecordedThread;
+use crate::table::{Align, Table};
+
+/// The threads that have a rhythm, and how many have none.
+pub(crate) fn of(threads: &[RecordedThread]) -> String {
+    let mut table = Table::new(&[
+        ("thread", Align::Left),
+        ("tid", Align::Right),
+        ("period", Align::Right),
+        ("confidence", Align::Right),
+        ("jobs", Align::Right),
+        ("demand p50", Align::Right),
+        ("p95", Align::Right),
+        ("max", Align::Right),
+        ("response p50", Align::Right),
+        ("p95", Align::Right),
+        ("max", Align::Right),
+        ("late", Align::Right),
+    ]);
+    let mut without = 0;
+    for thread in threads {
+        let Some(period) = thread.period_ns else {
+            without += 1;
+            continue;
+        };
+        let [d50, d95, d100] = cells(thread.demand.as_ref());
+        let [r50, r95, r100] = cells(thread.response_time.as_ref());
+        table.row([
+            thread.task.comm.to_text(),
+            thread.task.id.to_string(),
+            period.to_string(),
+            // Cut, not rounded: what is not certain must not read 100%.
+            format!("{:.2}%", (thread.confidence * 10_000.0).floor() / 100.0),
+            thread.jobs.to_string(),
+            d50,
+            d95,
+            d100,
+            r50,
+            r95,
+            r100,
+            thread.missed.to_string(),
+        ]);
+    }
+    let mut text = String::new();
+    if without < threads.len() {
+        text.push_str(&table.to_string());
+    }
+    // Writing to a string cannot fail.
+    let _ = match without {
+        0 => Ok(()),
+        1 => writeln!(text, "1 thread had no rhythm."),
+        n => writeln!(text, "{n} threads had no rhythm."),
+    };
+    text
+}
+
+fn cells(quantiles: Option<&Quantiles>) -> [String; 3] {
+    let cell = |of: fn(&Quantiles) -> Span| {
+        quantiles.map_or("-".to_owned(), |quantiles| of(quantiles).to_string())
+    };
+    [cell(|q| q.p50_ns), cell(|q| q.p95_ns), cell(|q| q.max_ns)]
+}

@@ -1,0 +1,323 @@
+//! `onbeat watch` as an ordinary user, on live programs, by the tracers that need no privilege.
+//!
+//! Only what must hold however the machine stalls is asserted. Whoever runs this as root gives up his
+//! privileges for the programs: they are nobody's.
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::OnceLock;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+/// How long something that must come may take on a stalled machine.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// The tracers that hear a program which onbeat starts, and need no privilege.
+const TRACERS: [&str; 2] = ["ptrace", "preload"];
+
+/// Programs where everybody can execute them.
+struct Programs(tempfile::TempDir);
+
+impl Programs {
+    fn get() -> &'static Self {
+        static PROGRAMS: OnceLock<Programs> = OnceLock::new();
+        PROGRAMS.get_or_init(|| {
+            let folder = tempfile::tempdir().expect("there is room for a folder");
+            let open = |path: &Path| {
+                fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
+            };
+            open(folder.path());
+            let programs = Self(folder);
+            let onbeat = PathBuf::from(env!("CARGO_BIN_EXE_onbeat"));
+            fs::copy(&onbeat, programs.path("onbeat")).expect("there is room for onbeat");
+            let examples = onbeat.parent().expect("target/PROFILE").join("examples");
+            fs::copy(examples.join("workload"), programs.path("workload")).expect("it is built");
+            programs.compile("sleeper", &[]);
+            programs.compile("static-sleeper", &["-static"]);
+            programs
+        })
+    }
+
+    fn compile(&self, name: &str, flags: &[&str]) {
+        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/watch/sleeper.c");
+        let status = Command::new("cc")
+            .args([
+                "-std=gnu11",
+                "-O1",
+                "-Wall",
+                "-Werror",
+                "-D_GNU_SOURCE",
+                "-pthread",
+            ])
+            .args(flags)
+            .arg(source)
+            .arg("-o")
+            .arg(self.path(name))
+            .status()
+            .expect("there is a C compiler");
+        assert!(status.success());
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+}
+
+/// `onbeat watch` with these options, as somebody who may do nothing.
+fn watch(tracer: &str, options: &[&str]) -> Command {
+    let onbeat = Programs::get().path("onbeat");
+    // SAFETY: takes nothing and always succeeds.
+    let mut command = if unsafe { libc::geteuid() } == 0 {
+        let mut command = Command::new("setpriv");
+        command
+            .args(["--reuid", "65534", "--regid", "65534", "--clear-groups"])
+            .arg(onbeat);
+        command
+    } else {
+        Command::new(onbeat)
+    };
+    command
+        .args(["watch", "--tracer", tracer])
+        .args(options)
+        .arg("--")
+        .stdin(Stdio::null());
+    command
+}
+
+fn sleeper() -> PathBuf {
+    Programs::get().path("sleeper")
+}
+
+fn output(command: &mut Command) -> Output {
+    let output = command.output().expect("onbeat starts");
+    let messages = String::from_utf8_lossy(&output.stderr);
+    assert!(!messages.contains("panicked"), "{messages}");
+    output
+}
+
+/// What `--json` says of each thread.
+fn threads(output: &Output) -> Vec<Value> {
+    let text = String::from_utf8_lossy(&output.stdout);
+    let objects = text.lines().filter(|line| line.starts_with('{'));
+    let parsed = objects.map(|line| serde_json::from_str(line).expect("it is JSON"));
+    parsed
+        .filter(|line: &Value| line["comm"].is_string())
+        .collect()
+}
+
+fn eventually<T>(what: &str, mut condition: impl FnMut() -> Option<T>) -> T {
+    let began = Instant::now();
+    loop {
+        if let Some(value) = condition() {
+            return value;
+        }
+        assert!(began.elapsed() < PATIENCE, "{what} did not come");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// Ends what it holds, also if the test fails.
+struct Mortal(Child);
+
+impl Mortal {
+    /// The first line that the program writes.
+    fn first_line(&mut self) -> String {
+        let mut line = String::new();
+        let output = self.0.stdout.take().expect("it was asked for");
+        BufReader::new(output).read_line(&mut line).unwrap();
+        line.trim().to_owned()
+    }
+
+    fn signal(&self, signal: i32) {
+        signal_to(self.0.id(), signal);
+    }
+
+    fn status(&mut self) -> Option<i32> {
+        eventually("the end of onbeat", || {
+            self.0.try_wait().expect("it is our child")
+        })
+        .code()
+    }
+}
+
+impl Drop for Mortal {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+fn signal_to(pid: u32, signal: i32) {
+    // SAFETY: a plain system call about a process that the test has started.
+    unsafe { libc::kill(pid.cast_signed(), signal) };
+}
+
+/// The letter of the state that a process is in; none if there is no such process.
+fn state(pid: u32) -> Option<char> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    stat.rsplit_once(") ")?.1.chars().next()
+}
+
+#[test]
+fn the_exit_status_is_the_program_s() {
+    for tracer in TRACERS {
+        let status = |program: &[&str]| {
+            let output = output(watch(tracer, &[]).args(program));
+            output.status.code()
+        };
+        assert_eq!(status(&["true"]), Some(0), "{tracer}");
+        assert_eq!(status(&["sh", "-c", "exit 7"]), Some(7), "{tracer}");
+        assert_eq!(
+            status(&["sh", "-c", "kill -KILL $$"]),
+            Some(128 + 9),
+            "{tracer}"
+        );
+        assert_eq!(status(&["/nowhere/at/all"]), Some(127), "{tracer}");
+        assert_eq!(status(&["/"]), Some(126), "{tracer}");
+    }
+}
+
+#[test]
+fn threads_children_and_what_is_executed_are_heard_each_time_they_block() {
+    for tracer in TRACERS {
+        let folder = tempfile::tempdir().unwrap();
+        fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o777)).unwrap();
+        let report = folder.path().join("report");
+        let options = ["--children", "--report", report.to_str().unwrap()];
+        let output = output(watch(tracer, &options).arg(sleeper()));
+        assert_eq!(output.status.code(), Some(0), "{output:?}");
+        let report: Value = serde_json::from_slice(&fs::read(&report).unwrap()).unwrap();
+        assert_eq!(report["lost_events"], 0, "{tracer}");
+        let blocked = |tid: &Value| {
+            let history = report["history"].as_array().unwrap();
+            let own = history.iter().find(|thread| thread["tid"] == *tid);
+            own.map_or(0, |own| own["wakeups_ns"].as_array().unwrap().len())
+        };
+        let mut heard: Vec<(&str, usize)> = (report["threads"].as_array().unwrap().iter())
+            .map(|thread| (thread["comm"].as_str().unwrap(), blocked(&thread["tid"])))
+            .collect();
+        heard.sort_unstable();
+        let [(first, of_first), (other, of_other), (child, of_child)] = heard[..] else {
+            panic!("{tracer}: {heard:?}");
+        };
+        // By their names, and then by how often they blocked.
+        assert_eq!(
+            (first, other, child),
+            ("other", "sleeper", "sleeper"),
+            "{tracer}"
+        );
+        let [few, many] = [of_other, of_child];
+        assert!(
+            of_first >= 30 && few >= 20 && many >= 40 + 10,
+            "{tracer}: {heard:?}"
+        );
+    }
+}
+
+#[test]
+fn an_ordinary_user_is_told_the_period_of_his_program() {
+    let workload = Programs::get().path("workload");
+    for tracer in TRACERS {
+        eventually("the period of the workload", || {
+            let program = ["--jobs", "80", "beat:20000/500"];
+            let output = output(watch(tracer, &["--json"]).arg(&workload).args(program));
+            assert_eq!(output.status.code(), Some(0), "{output:?}");
+            let threads = threads(&output);
+            threads.into_iter().find(|thread| {
+                let period = thread["period_ns"].as_f64().unwrap_or(0.0);
+                let found = (period / 20e6 - 1.0).abs() < 0.01;
+                found && thread["jobs"].as_u64() > Some(40) && thread["demand"].is_object()
+            })
+        });
+    }
+}
+
+#[test]
+fn a_program_that_is_stopped_stays_so_until_it_is_continued() {
+    for tracer in TRACERS {
+        let mut command = watch(tracer, &["-q"]);
+        command.arg(sleeper()).arg("stop").stdout(Stdio::piped());
+        let mut onbeat = Mortal(command.spawn().unwrap());
+        let pid = onbeat.first_line().parse().unwrap();
+        eventually("the stop", || {
+            matches!(state(pid)?, 'T' | 't').then_some(())
+        });
+        eventually("the end of onbeat", || {
+            signal_to(pid, libc::SIGCONT);
+            onbeat.0.try_wait().unwrap()
+        });
+        assert_eq!(onbeat.status(), Some(0), "{tracer}");
+    }
+}
+
+#[test]
+fn a_signal_to_onbeat_is_passed_on_to_the_program() {
+    for tracer in TRACERS {
+        let mut command = watch(tracer, &["-q"]);
+        command.arg(sleeper()).arg("wait").stdout(Stdio::piped());
+        let mut onbeat = Mortal(command.spawn().unwrap());
+        assert_eq!(onbeat.first_line(), "ready");
+        onbeat.signal(libc::SIGUSR1);
+        assert_eq!(onbeat.status(), Some(5), "{tracer}");
+    }
+}
+
+#[test]
+fn what_ptrace_holds_ends_with_onbeat_and_what_is_preloaded_goes_on() {
+    for (tracer, goes_on) in [("ptrace", false), ("preload", true)] {
+        let mut command = watch(tracer, &["-q"]);
+        command
+            .arg(sleeper())
+            .arg("for-ever")
+            .stdout(Stdio::piped());
+        let mut onbeat = Mortal(command.spawn().unwrap());
+        let pid: u32 = onbeat.first_line().parse().unwrap();
+        onbeat.signal(libc::SIGKILL);
+        assert_eq!(onbeat.status(), None);
+        if goes_on {
+            assert!(matches!(state(pid), Some('S' | 'R' | 'D')), "{tracer}");
+            signal_to(pid, libc::SIGKILL);
+        }
+        eventually("the end of the program", || {
+            state(pid).is_none_or(|state| state == 'Z').then_some(())
+        });
+    }
+}
+
+#[test]
+fn a_static_program_is_heard_by_ptrace_and_onbeat_says_that_it_is_not_by_preload() {
+    let program = Programs::get().path("static-sleeper");
+    let run = |tracer| output(watch(tracer, &["--json"]).arg(&program).arg("again"));
+    let stopped = run("ptrace");
+    assert_eq!(stopped.status.code(), Some(0));
+    assert!(threads(&stopped)[0]["executed_ns"].as_u64() > Some(0));
+    let preloaded = run("preload");
+    assert_eq!(preloaded.status.code(), Some(0));
+    let messages = String::from_utf8_lossy(&preloaded.stderr);
+    assert!(messages.contains("linked statically"), "{messages}");
+    assert_eq!(threads(&preloaded)[0]["executed_ns"], 0);
+}
+
+#[test]
+fn a_set_user_id_program_loses_its_privileges_and_onbeat_says_so() {
+    // SAFETY: takes nothing and always succeeds.
+    if unsafe { libc::geteuid() } != 0 {
+        assert!(std::env::var_os("CI").is_none(), "it needs root, in CI too");
+        println!(
+            "skipped: a_set_user_id_program_loses_its_privileges_and_onbeat_says_so: it needs root"
+        );
+        return;
+    }
+    let program = Programs::get().path("raised");
+    fs::copy("/usr/bin/id", &program).expect("there is an id");
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o4755)).unwrap();
+    assert_eq!(fs::metadata(&program).unwrap().uid(), 0);
+    let output = output(watch("ptrace", &["--quiet"]).arg(&program).arg("-u"));
+    assert_eq!(String::from_utf8_lossy(&output.stdout).trim(), "65534");
+    let messages = String::from_utf8_lossy(&output.stderr);
+    assert!(messages.contains("privileges"), "{messages}");
+}
