@@ -172,7 +172,7 @@ impl<A: Actuator> Controller<A> {
             }
             Event::Burst(burst) => self.burst(&burst),
             Event::Exhausted { at, task } => self.exhausted(task, at),
-            Event::Wakeup { .. } => {}
+            Event::Wakeup { .. } | Event::Woke { .. } => {}
             Event::Marked(mark) => self.marked(&mark),
             Event::Suppressed { task, count, .. } => self.suppressed(task, count),
             Event::Exited { task, .. } => {

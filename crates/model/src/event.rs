@@ -50,6 +50,20 @@ pub enum Event {
         /// The thread that woke it; zero if an interrupt did.
         waker: u32,
     },
+    /// A tracked task woke a thread that is not tracked. Only when partners were asked for; told a few times a
+    /// second, of all its wakeups in between.
+    Woke {
+        /// When it was told.
+        #[serde(rename = "at_ns")]
+        at: Instant,
+        /// Who woke it.
+        #[serde(flatten)]
+        task: TaskId,
+        /// The thread that was woken: none of the kernel's.
+        wakee: Task,
+        /// How often, since this was last told.
+        count: u64,
+    },
     /// A task said something of its own work.
     Marked(Mark),
     /// A task said more than is listened to: `count` marks before this one are missing.
@@ -93,6 +107,7 @@ impl Event {
             | Self::Renamed { at, .. }
             | Self::Exhausted { at, .. }
             | Self::Wakeup { at, .. }
+            | Self::Woke { at, .. }
             | Self::Suppressed { at, .. }
             | Self::Exited { at, .. }
             | Self::Lost { at, .. } => *at,
@@ -108,6 +123,7 @@ impl Event {
             Self::Marked(mark) => Some(mark.task),
             Self::Exhausted { task, .. }
             | Self::Wakeup { task, .. }
+            | Self::Woke { task, .. }
             | Self::Suppressed { task, .. }
             | Self::Exited { task, .. } => Some(*task),
             Self::Lost { .. } => None,
@@ -139,6 +155,29 @@ mod tests {
         assert!(
             line.starts_with(r#"{"event":"burst","tid":7,"started_ticks":9,"woke_ns":1"#),
             "{line}"
+        );
+        assert_eq!(serde_json::from_str::<Event>(&line).unwrap(), event);
+    }
+
+    #[test]
+    fn who_was_woken_stands_inside_the_line_of_who_woke_it() {
+        let event = Event::Woke {
+            at: Instant::from_ns(4),
+            task: TaskId::recorded(7),
+            wakee: Task {
+                id: TaskId::recorded(9),
+                pid: 8,
+                comm: "Xvfb".into(),
+            },
+            count: 3,
+        };
+        let line = serde_json::to_string(&event).unwrap();
+        assert_eq!(
+            line,
+            concat!(
+                r#"{"event":"woke","at_ns":4,"tid":7,"started_ticks":0,"#,
+                r#""wakee":{"tid":9,"started_ticks":0,"pid":8,"comm":"Xvfb"},"count":3}"#
+            )
         );
         assert_eq!(serde_json::from_str::<Event>(&line).unwrap(), event);
     }

@@ -23,6 +23,15 @@ pub trait Sensor {
     /// If there is no such thread, or no room for one more.
     fn track(&mut self, tid: u32, follow: Follow) -> Result<(), Self::Error>;
 
+    /// Tracks the thread `tid` alone, for it may work for the tracked task `partner`; none of the kernel's.
+    ///
+    /// # Errors
+    /// If there is no such thread, no room for one more, or it may not be tracked for that task.
+    fn track_partner(&mut self, tid: u32, partner: TaskId) -> Result<(), Self::Error> {
+        let _ = partner;
+        self.track(tid, Follow::Alone)
+    }
+
     /// No longer reports `task`. Of an unknown task, nothing happens.
     ///
     /// # Errors

@@ -107,8 +107,10 @@ pub struct Task {
 }
 
 /// Which tasks to follow beside the one asked for.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Follow {
+    /// None: not even the other threads of its process.
+    Alone,
     /// The threads that a tracked process starts.
     #[default]
     Threads,

@@ -64,9 +64,7 @@ impl Followed {
         };
         match self.threads.get_mut(&seen.task.id.tid) {
             Some(thread) if thread.task.id == seen.task.id => {
-                if follow == Follow::Children {
-                    thread.follow = follow;
-                }
+                thread.follow = thread.follow.max(follow);
             }
             _ => {
                 self.exited(at, seen.task.id.tid, events);
@@ -110,10 +108,12 @@ impl Followed {
             return;
         };
         let (follow, mut task) = (parent.follow, parent.task);
+        match follow {
+            Follow::Alone => return,
+            Follow::Threads if !started.is_thread => return,
+            Follow::Threads | Follow::Children => {}
+        }
         if !started.is_thread {
-            if follow == Follow::Threads {
-                return;
-            }
             task.pid = started.tid;
         }
         task.id = identity(started.tid, at);

@@ -18,6 +18,8 @@ pub(super) struct Loaded {
     /// The task iterator.
     pub(super) chooser: Link,
     pub(super) records: MapHandle,
+    /// Whom tracked tasks wake that are not tracked.
+    pub(super) partners: MapHandle,
     pub(super) ring_fd: OwnedFd,
     /// The page shared with the programs.
     pub(super) state: MapHandle,
@@ -70,6 +72,7 @@ fn load_on(hooks: Hooks, options: &Options) -> Result<Loaded, Error> {
     if let Some(rodata) = &mut open.maps.rodata_data {
         rodata.most_tasks = options.most_tasks.into();
         rodata.raw_wakeups = options.raw_wakeups;
+        rodata.tell_partners = options.partners;
         rodata.preempt_count_from_rq = interrupts::preempt_count_from_rq().unwrap_or(0);
     }
     let (maps, programs) = (&mut open.maps, &mut open.progs);
@@ -119,6 +122,7 @@ fn load_on(hooks: Hooks, options: &Options) -> Result<Loaded, Error> {
     skeleton.attach().map_err(Error::loading)?;
 
     let records = MapHandle::try_from(&skeleton.maps.records).map_err(Error::loading)?;
+    let partners = MapHandle::try_from(&skeleton.maps.partners).map_err(Error::loading)?;
     let state = MapHandle::try_from(&skeleton.maps.bss).map_err(Error::loading)?;
     let ring_fd = records
         .as_fd()
@@ -154,6 +158,7 @@ fn load_on(hooks: Hooks, options: &Options) -> Result<Loaded, Error> {
         },
         chooser,
         records,
+        partners,
         ring_fd,
         state,
     })

@@ -10,6 +10,7 @@ mod features;
 mod interrupts;
 pub mod listener;
 mod load;
+mod partners;
 mod shared;
 mod skeleton;
 mod waker;
@@ -27,6 +28,7 @@ pub use error::Error;
 pub use features::{probe, probe_tracer};
 use listener::Listener;
 use load::Attached;
+use partners::Partners;
 use shared::{Request, Shared};
 pub use waker::Waker;
 
@@ -40,6 +42,8 @@ use crate::workload::Workload;
 pub struct Options {
     /// Report each wakeup too ([`Event::Wakeup`]), not only the bursts.
     pub raw_wakeups: bool,
+    /// Tell whom tracked tasks wake that are not tracked ([`Event::Woke`]), to find who works with them.
+    pub partners: bool,
     /// The size of the ring buffer, rounded up to what the kernel takes (a power of two, at least
     /// a page). A record is 64 bytes; what finds no room is lost, and counted.
     pub buffer_bytes: u32,
@@ -69,6 +73,7 @@ impl Default for Options {
     fn default() -> Self {
         Self {
             raw_wakeups: false,
+            partners: false,
             buffer_bytes: 1 << 20,
             most_tasks: 4096,
             hooks: Hooks::Probe,
@@ -94,6 +99,7 @@ pub struct BpfSensor {
     ring: RingBuffer<'static>,
     ring_fd: std::os::fd::OwnedFd,
     inbox: Arc<Mutex<Inbox>>,
+    partners: Option<Partners>,
     shared: Shared,
     /// Lost records that were reported.
     lost: u64,
@@ -121,6 +127,7 @@ impl BpfSensor {
             ring,
             ring_fd: loaded.ring_fd,
             inbox,
+            partners: options.partners.then(|| Partners::new(loaded.partners)),
             shared: Shared::map(&loaded.state)?,
             lost: 0,
             most_tasks: options.most_tasks,
@@ -202,6 +209,7 @@ impl BpfSensor {
         let mut inbox = self.inbox.lock().unwrap_or_else(PoisonError::into_inner);
         events.append(&mut inbox.events);
         let urgent = std::mem::take(&mut inbox.urgent);
+        drop(inbox);
         let lost = self.shared.lost();
         if lost > self.lost {
             events.push(Event::Lost {
@@ -209,6 +217,10 @@ impl BpfSensor {
                 count: lost - self.lost,
             });
             self.lost = lost;
+        }
+        let now = self.now();
+        if let Some(partners) = &mut self.partners {
+            partners.tell(now, events);
         }
         Ok(urgent)
     }

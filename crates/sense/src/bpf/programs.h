@@ -57,13 +57,38 @@ static __always_inline bool VARIANT(is_queued)(struct task_struct *task)
 	return !bpf_core_field_exists(task->se.sched_delayed) || !READ(task, se.sched_delayed);
 }
 
+/* A thread that is not tracked is woken: counts it if a tracked one does it. */
+static __always_inline void VARIANT(other_woken)(struct task_struct *task)
+{
+	struct activity *a = VARIANT(activity_of)(CURRENT_TASK());
+	struct partner initial = { .count = 1 };
+	struct partner_key key = {};
+	struct partner *partner;
+
+	if (!a || a->state & GONE || READ(task, flags) & PF_KTHREAD || !VARIANT(waker)())
+		return;
+	key.waker = a->id;
+	key.wakee = VARIANT(id_of)(task);
+	partner = bpf_map_lookup_elem(&partners, &key);
+	if (partner) {
+		__sync_fetch_and_add(&partner->count, 1);
+		return;
+	}
+	initial.pid = READ(task, tgid);
+	bpf_probe_read_kernel_str(initial.comm, sizeof(initial.comm), task->comm);
+	bpf_map_update_elem(&partners, &key, &initial, BPF_NOEXIST);
+}
+
 static __always_inline int VARIANT(woken)(struct task_struct *task)
 {
 	struct activity *a = VARIANT(activity_of)(task);
 	u64 now;
 
-	if (!a)
+	if (!a) {
+		if (tell_partners)
+			VARIANT(other_woken)(task);
 		return 0;
+	}
 	now = bpf_ktime_get_ns();
 	if (a->state & ACTIVE) {
 		/* It only meant to sleep, and was called back before it could. */
@@ -238,12 +263,12 @@ int VARIANT(marked)(struct pt_regs *ctx)
 
 /* Keeps `task` from now on; its first record precedes all others of it. */
 static __always_inline bool VARIANT(keep)(struct task_struct *task, const char *comm,
-					  u8 follow_children)
+					  u8 follow)
 {
 	struct activity initial = {
 		.accounted_ns = VARIANT(account_of)(task),
 		.id = VARIANT(id_of)(task),
-		.follow_children = follow_children,
+		.follow = follow,
 	};
 	u64 now = bpf_ktime_get_ns();
 	struct record *record;
@@ -273,9 +298,11 @@ int PROGRAM(VARIANT(forked), struct task_struct *parent, struct task_struct *chi
 {
 	struct activity *a = VARIANT(activity_of)(parent);
 
-	if (!a || (READ(child, tgid) != READ(parent, tgid) && !a->follow_children))
+	if (!a || a->follow == FOLLOW_NOTHING)
 		return 0;
-	if (!VARIANT(keep)(child, child->comm, a->follow_children))
+	if (READ(child, tgid) != READ(parent, tgid) && a->follow != FOLLOW_CHILDREN)
+		return 0;
+	if (!VARIANT(keep)(child, child->comm, a->follow))
 		__sync_fetch_and_add(&shared.lost, 1);
 	return 0;
 }
@@ -345,18 +372,21 @@ int PROGRAM(VARIANT(freed), struct task_struct *task)
 
 static __always_inline void VARIANT(track)(struct task_struct *task)
 {
+	bool alone = shared.follow == FOLLOW_NOTHING;
 	u32 wanted = shared.wanted;
 	struct activity *a;
 
-	if ((u32)READ(task, pid) != wanted && (u32)READ(task, tgid) != wanted)
+	if ((u32)READ(task, pid) != wanted && (alone || (u32)READ(task, tgid) != wanted))
 		return;
-	if (READ(task, exit_state))
+	if (READ(task, exit_state) || (alone && READ(task, flags) & PF_KTHREAD))
 		return;
 	shared.found++;
 	a = VARIANT(activity_of)(task);
-	if (a)
-		a->follow_children |= shared.follow_children;
-	else if (VARIANT(keep)(task, task->comm, shared.follow_children))
+	if (a && a->follow < shared.follow)
+		a->follow = shared.follow;
+	else if (a)
+		return;
+	else if (VARIANT(keep)(task, task->comm, shared.follow))
 		shared.added++;
 	else
 		shared.refused++;

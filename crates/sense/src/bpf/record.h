@@ -64,12 +64,31 @@ enum request {
 	REQUEST_UNTRACK,
 };
 
+/* What is tracked with a task. */
+enum follow {
+	FOLLOW_NOTHING,
+	FOLLOW_THREADS, /* that its process starts */
+	FOLLOW_CHILDREN, /* those, and the processes that it starts */
+};
+
+/* Who woke whom that is not tracked. */
+struct partner_key {
+	u64 waker;
+	u64 wakee;
+};
+
+struct partner {
+	u64 count;
+	u64 pid; /* the wakee's process, and its name */
+	char comm[16];
+};
+
 struct shared {
 	u64 lost;   /* records that found no room, ever */
 	u64 alive;  /* tasks tracked now */
 	u64 wanted; /* whom the request is about: TRACK a thread's number, UNTRACK an id */
 	u32 request;
-	u32 follow_children;
+	u32 follow;
 	u32 found;   /* answer: matching tasks */
 	u32 added;   /* answer: of them newly tracked */
 	u32 refused; /* answer: of them those there was no room for */

@@ -16,7 +16,7 @@ struct State {
     alive: AtomicU64,
     wanted: AtomicU64,
     request: AtomicU32,
-    follow_children: AtomicU32,
+    follow: AtomicU32,
     found: AtomicU32,
     added: AtomicU32,
     refused: AtomicU32,
@@ -85,15 +85,18 @@ impl Shared {
     /// Writes down what the iterator is to do when it runs next.
     pub(super) fn ask(&mut self, request: Request) {
         let state = self.state();
-        let (wanted, kind, children) = match request {
-            Request::Track { tid, follow } => (tid.into(), 0, follow == Follow::Children),
-            Request::Untrack(task) => (wire::pack(task), 1, false),
+        let (wanted, kind, follow) = match request {
+            Request::Track { tid, follow } => (tid.into(), 0, follow),
+            Request::Untrack(task) => (wire::pack(task), 1, Follow::Alone),
+        };
+        let follow = match follow {
+            Follow::Alone => 0,
+            Follow::Threads => 1,
+            Follow::Children => 2,
         };
         state.wanted.store(wanted, Ordering::Relaxed);
         state.request.store(kind, Ordering::Relaxed);
-        state
-            .follow_children
-            .store(children.into(), Ordering::Relaxed);
+        state.follow.store(follow, Ordering::Relaxed);
         for answer in [&state.found, &state.added, &state.refused] {
             answer.store(0, Ordering::Relaxed);
         }

@@ -28,6 +28,7 @@
 char LICENSE[] SEC("license") = "GPL";
 
 #define TASK_DEAD 0x80
+#define PF_KTHREAD 0x00200000
 #define NS_PER_TICK 10000000 /* of /proc/TID/stat: USER_HZ is 100 */
 /* preempt_count: hard interrupts and NMIs above bit 16, and bit 8 while a soft one is served */
 #define INTERRUPT_MASK 0x00ff0100
@@ -48,7 +49,7 @@ struct activity {
 	u32 next_waker;
 	u32 preempted;
 	u8 state;
-	u8 follow_children;
+	u8 follow;
 	u8 marks;
 	/* Of a task that marks its work; on a cache line of its own. */
 	u64 got_cpu_ns;
@@ -93,7 +94,19 @@ struct {
 	__uint(max_entries, 1 << 20);
 } records SEC(".maps");
 
+/*
+ * Read and emptied a few times a second. Who wakes ever new threads fills it, and the others' count begins at the
+ * next reading.
+ */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 512);
+	__type(key, struct partner_key);
+	__type(value, struct partner);
+} partners SEC(".maps");
+
 const volatile u64 most_tasks = 1;
+const volatile bool tell_partners = false;
 const volatile bool raw_wakeups = false;
 /*
  * Where a CPU's preempt_count lies, seen from its run queue; user space finds both in the kernel's

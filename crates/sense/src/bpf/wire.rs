@@ -37,7 +37,7 @@ pub(super) const fn pack(task: TaskId) -> u64 {
     task.started_ticks << TID_BITS | task.tid as u64
 }
 
-const fn unpack(id: u64) -> TaskId {
+pub(super) const fn unpack(id: u64) -> TaskId {
     TaskId {
         tid: (id & ((1 << TID_BITS) - 1)) as u32,
         started_ticks: id >> TID_BITS,
@@ -101,7 +101,7 @@ pub(super) fn event(bytes: &[u8]) -> Option<Event> {
     })
 }
 
-fn long(bytes: &[u8; SIZE], at: usize) -> u64 {
+pub(super) fn long<const N: usize>(bytes: &[u8; N], at: usize) -> u64 {
     let mut long = [0; 8];
     long.copy_from_slice(&bytes[at..at + 8]);
     u64::from_ne_bytes(long)

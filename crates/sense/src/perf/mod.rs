@@ -202,7 +202,9 @@ impl Sensor for PerfSensor {
         let mut known = Vec::new();
         loop {
             let mut found = threads_of(tid);
-            found.retain(|thread| !known.contains(thread));
+            found.retain(|&thread| {
+                !known.contains(&thread) && (follow != Follow::Alone || thread == tid)
+            });
             if found.is_empty() {
                 break;
             }

@@ -88,7 +88,7 @@ impl Replay {
         let process = pid_of(tid);
         let is_followed = |task: &&Task| {
             task.id.tid == tid
-                || process == Some(task.pid)
+                || follow != Follow::Alone && process == Some(task.pid)
                 || follow == Follow::Children && self.descends(task.id.tid, tid)
         };
         let tasks = tasks.iter().filter(is_followed);

@@ -171,7 +171,9 @@ impl Sensor for TracefsSensor {
         let mut known = Vec::new();
         loop {
             let mut found = threads_of(tid);
-            found.retain(|thread| !known.contains(thread));
+            found.retain(|&thread| {
+                !known.contains(&thread) && (follow != Follow::Alone || thread == tid)
+            });
             if found.is_empty() {
                 break;
             }

@@ -88,7 +88,7 @@ fn five_hundred_threads_come_and_go_and_each_is_heard_by_each_tracer() {
 
 #[test]
 fn children_are_followed_by_each_tracer_if_asked_and_only_then() {
-    for follow in [Follow::Threads, Follow::Children] {
+    for follow in [Follow::Alone, Follow::Threads, Follow::Children] {
         for mut tracer in tracers() {
             let mut role = Role::start();
             tracer.track(role.pid(), follow).unwrap();
@@ -101,7 +101,7 @@ fn children_are_followed_by_each_tracer_if_asked_and_only_then() {
                 .collect();
             assert_eq!(alive_after(&events), [], "{kind}");
             match follow {
-                Follow::Threads => assert_eq!(others, [], "{kind}"),
+                Follow::Alone | Follow::Threads => assert_eq!(others, [], "{kind}"),
                 Follow::Children => {
                     assert_eq!(others.len(), 1, "{kind}: {others:?}");
                     assert!(!bursts_of(&events, others[0].id).is_empty(), "{kind}");

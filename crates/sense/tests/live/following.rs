@@ -38,7 +38,7 @@ fn five_hundred_threads_come_and_go_and_each_is_heard() {
 
 #[test]
 fn children_are_followed_if_asked_and_only_then() {
-    for follow in [Follow::Threads, Follow::Children] {
+    for follow in [Follow::Alone, Follow::Threads, Follow::Children] {
         let Some(mut sensor) = sensor(Options::default()) else {
             return;
         };
@@ -53,7 +53,7 @@ fn children_are_followed_if_asked_and_only_then() {
             .collect();
         assert_eq!(alive_after(&events), []);
         match follow {
-            Follow::Threads => assert_eq!(others, []),
+            Follow::Alone | Follow::Threads => assert_eq!(others, []),
             Follow::Children => {
                 assert_eq!(others.len(), 1, "{others:?}");
                 assert!(!bursts_of(&events, others[0].id).is_empty());

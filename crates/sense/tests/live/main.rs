@@ -10,4 +10,5 @@ mod exhausted;
 mod following;
 mod limits;
 mod marks;
+mod partners;
 mod role;

@@ -1,0 +1,102 @@
+//! Whom tracked tasks wake that are not tracked: `struct partner` of record.h, read now and then and not event by
+//! event, so that a wakeup costs an untracked task next to nothing.
+
+use libbpf_rs::{MapCore, MapFlags, MapHandle};
+use onbeat_model::{Event, Instant, Name, Span, Task};
+
+use super::wire;
+
+/// How often the counts are read.
+const EVERY: Span = Span::from_ms(250);
+/// How many are read with one system call.
+const BATCH: u32 = 64;
+const KEY: usize = 16;
+const VALUE: usize = 32;
+
+/// The counts, and when they are to be read again.
+#[derive(Debug)]
+pub(super) struct Partners {
+    map: MapHandle,
+    next: Instant,
+}
+
+impl Partners {
+    pub(super) const fn new(map: MapHandle) -> Self {
+        Self {
+            map,
+            next: Instant::ZERO,
+        }
+    }
+
+    /// Appends who was woken since the last time, if it is time again.
+    ///
+    /// Entries that the kernel could not hand over stay, and are told the next time.
+    pub(super) fn tell(&mut self, now: Instant, events: &mut Vec<Event>) {
+        if now < self.next {
+            return;
+        }
+        self.next = now + EVERY;
+        let read = self
+            .map
+            .lookup_and_delete_batch(BATCH, MapFlags::ANY, MapFlags::ANY);
+        let told = |(key, value): (Vec<u8>, Vec<u8>)| woke(&key, &value, now);
+        events.extend(read.into_iter().flatten().filter_map(told));
+    }
+}
+
+/// The event that an entry tells of; none if it is not one of ours.
+fn woke(key: &[u8], value: &[u8], at: Instant) -> Option<Event> {
+    let key: &[u8; KEY] = key.try_into().ok()?;
+    let value: &[u8; VALUE] = value.try_into().ok()?;
+    Some(Event::Woke {
+        at,
+        task: wire::unpack(wire::long(key, 0)),
+        wakee: Task {
+            id: wire::unpack(wire::long(key, 8)),
+            pid: u32::try_from(wire::long(value, 8)).ok()?,
+            comm: Name::new(value.get(16..)?),
+        },
+        count: wire::long(value, 0),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use onbeat_model::TaskId;
+
+    use super::*;
+
+    #[test]
+    fn an_entry_is_read_as_the_program_writes_it_and_nothing_else_is() {
+        let waker = TaskId {
+            tid: 7,
+            started_ticks: 900,
+        };
+        let wakee = TaskId {
+            tid: 9,
+            started_ticks: 5,
+        };
+        let key: Vec<u8> = [wire::pack(waker), wire::pack(wakee)]
+            .into_iter()
+            .flat_map(u64::to_ne_bytes)
+            .collect();
+        let mut value = [3_u64, 8].map(u64::to_ne_bytes).concat();
+        value.extend(*b"Xvfb\0\0\0\0\0\0\0\0\0\0\0\0");
+        let event = woke(&key, &value, Instant::from_ns(1));
+        assert_eq!(
+            event,
+            Some(Event::Woke {
+                at: Instant::from_ns(1),
+                task: waker,
+                wakee: Task {
+                    id: wakee,
+                    pid: 8,
+                    comm: Name::from("Xvfb"),
+                },
+                count: 3,
+            })
+        );
+        assert_eq!(woke(&key, &value[1..], Instant::ZERO), None);
+        assert_eq!(woke(&[], &value, Instant::ZERO), None);
+    }
+}
