@@ -3,4 +3,5 @@
 pub mod demand;
 pub mod jobs;
 pub mod period;
+pub mod pipeline;
 pub mod recorded;
