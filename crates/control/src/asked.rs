@@ -8,7 +8,8 @@ use onbeat_decide::supervisor::{Limits, Request};
 use onbeat_model::{Actuator, Bandwidth, Instant, Refusal, Reservation, Span, Task, TaskId};
 
 use crate::boosts::BoostWhy;
-use crate::controller::{Controller, Due, LOOK_AT_FIXED};
+use crate::controller::{Controller, Due};
+use crate::looks::LOOK_AT_FIXED;
 use crate::roster::Slot;
 use crate::thread::{Relation, Terms};
 use crate::{Settings, Why};

@@ -5,25 +5,22 @@ use std::collections::VecDeque;
 use onbeat_decide::supervisor::Limits;
 use onbeat_decide::supervisor::packing::Packing;
 use onbeat_model::{
-    Actuator, Bandwidth, Burst, Capacity, Event, Instant, Name, Reservation, Span, Standing, Task,
-    TaskId,
+    Actuator, Bandwidth, Burst, Capacity, Event, Instant, Name, Reservation, Span, Task, TaskId,
 };
 
 use crate::boosts::{BoostWhy, Boosts};
 use crate::claims::Claims;
 use crate::ended::Ended;
 
+use crate::pipelines::Pipelines;
 use crate::power::Power;
 use crate::report::{Report, ThreadReport};
 use crate::roster::{Roster, Slot};
 use crate::squeeze::Squeeze;
 use crate::starving::Starving;
-use crate::thread::{Heard, Relation, Thread};
+use crate::thread::{Heard, Thread};
 use crate::timers::Timers;
 use crate::{Entry, Settings, Why, asked};
-
-/// How often it is looked whether a thread still has what it asked for.
-pub(crate) const LOOK_AT_FIXED: Span = Span::from_ms(2000);
 
 /// Keeps every thread it hears of on its beat, through `A`. See the crate's head.
 pub struct Controller<A: Actuator> {
@@ -44,6 +41,7 @@ pub struct Controller<A: Actuator> {
     pub(crate) journal: Vec<Entry>,
     pub(crate) boosts: Boosts,
     pub(crate) roster: Roster,
+    pub(crate) pipelines: Option<Pipelines>,
     free: Vec<Slot>,
     analyses: VecDeque<TaskId>,
     pub(crate) trials_until: Instant,
@@ -80,6 +78,7 @@ impl<A: Actuator> Controller<A> {
         let power = settings.power.zip(actuator.speeds());
         let limits = asked::limits(&settings, &capacity);
         let cap_of_one = Bandwidth::from_cpus(settings.total);
+        let pipelines = settings.pipelines.clone().map(Pipelines::new);
         let partitions = actuator.partitions().into_iter();
         let rooms: Vec<Bandwidth> = partitions.map(|room| room.min(cap_of_one)).collect();
         Self {
@@ -103,6 +102,7 @@ impl<A: Actuator> Controller<A> {
             journal: Vec::new(),
             boosts: Boosts::default(),
             roster: Roster::default(),
+            pipelines,
             free: Vec::new(),
             analyses: VecDeque::new(),
             trials_until: Instant::ZERO,
@@ -156,6 +156,7 @@ impl<A: Actuator> Controller<A> {
             };
             self.analyse(task, now);
         }
+        self.review_pipelines(now);
         self.press_speed(now);
         self.settle(now);
         self.pace_speed(now);
@@ -169,10 +170,14 @@ impl<A: Actuator> Controller<A> {
                     thread.task = task;
                     thread.unheard = false;
                 }
+                self.announced(slot, at);
             }
             Event::Burst(burst) => self.burst(&burst),
             Event::Exhausted { at, task } => self.exhausted(task, at),
-            Event::Wakeup { .. } | Event::Woke { .. } => {}
+            Event::Wakeup { .. } => {}
+            Event::Woke {
+                task, wakee, count, ..
+            } => self.woke(task, &wakee, count),
             Event::Marked(mark) => self.marked(&mark),
             Event::Suppressed { task, count, .. } => self.suppressed(task, count),
             Event::Exited { task, .. } => {
@@ -190,6 +195,10 @@ impl<A: Actuator> Controller<A> {
             return;
         };
         let heard = thread.burst(burst, &self.settings);
+        self.contact(slot, burst);
+        let Some(thread) = self.threads.get_mut(slot).and_then(Option::as_mut) else {
+            return;
+        };
         if thread.analysis_due() {
             self.analyses.push_back(burst.task);
         }
@@ -222,87 +231,6 @@ impl<A: Actuator> Controller<A> {
         };
         let outcome = thread.analyse(now, &self.settings);
         self.follow(slot, task, outcome, now);
-    }
-
-    fn look(&mut self, due: Due, now: Instant, executed: &mut dyn FnMut(TaskId) -> Option<Span>) {
-        match due {
-            Due::Look(task) => self.look_at(task, now),
-            Due::Retry(task) => {
-                if let Some(slot) = self.roster.find(task) {
-                    self.retry(slot, now);
-                }
-            }
-            Due::Sample(task) => self.sample(task, now, executed(task)),
-            Due::Starves(task) => self.starves(task, now, executed),
-            Due::TrialOver(task) => self.end_trial(task, now),
-            Due::Boost(task) => self.look_at_boost(task, now, executed(task)),
-            Due::Widen => {
-                self.squeeze.widen();
-                self.arbitrate_all = true;
-            }
-        }
-    }
-
-    fn look_at(&mut self, task: TaskId, now: Instant) {
-        let Some(slot) = self.roster.find(task) else {
-            return;
-        };
-        let Some(thread) = self.thread(slot) else {
-            return;
-        };
-        thread.looked_after = false;
-        if thread.relation == Relation::Gone {
-            self.end(slot, now);
-            return;
-        }
-        if let Some(why) = thread.rest(now) {
-            self.withdraw(slot, why, now);
-            return;
-        }
-        let fixed = thread.fixed.map(|_| now + LOOK_AT_FIXED);
-        let Some(at) = fixed.or_else(|| thread.rests_at()) else {
-            return;
-        };
-        thread.looked_after = true;
-        let held = thread.held.is_some();
-        let runs = thread.ran_lately(now);
-        self.timers.set(at, Due::Look(task));
-        if held {
-            self.check(slot, (task, runs), now);
-        }
-    }
-
-    /// Whether the thread, of which is known whether it `runs`, still has what it was given.
-    fn check(&mut self, slot: Slot, (task, runs): (TaskId, bool), now: Instant) {
-        let standing = if runs {
-            self.actuator.standing_of_running(task)
-        } else {
-            self.actuator.standing(task)
-        };
-        match standing {
-            Standing::Held(_) => {}
-            Standing::TakenOver => self.yield_to_other(slot, None, now),
-            Standing::Gone => self.let_go(slot, now),
-            Standing::Own => {
-                self.hold(slot, None, now);
-                self.ask(slot, Why::GivenBackByKernel);
-            }
-        }
-    }
-
-    fn sample(&mut self, task: TaskId, now: Instant, executed: Option<Span>) {
-        let every = self.settings.parameters.sampling;
-        let slot = self.roster.find(task);
-        let Some(thread) = slot.and_then(|slot| self.thread(slot)) else {
-            return;
-        };
-        thread.is_sampled = thread.sample(now, executed);
-        if thread.is_sampled {
-            self.timers.set(now + every, Due::Sample(task));
-        }
-        if let Some(slot) = slot {
-            self.consider(slot, None);
-        }
     }
 
     pub(crate) fn thread(&mut self, slot: Slot) -> Option<&mut Thread> {
@@ -349,13 +277,14 @@ impl<A: Actuator> Controller<A> {
         self.stop_pleading(slot);
         self.actuator.ended(task);
         self.roster.leave(task);
+        self.review_soon();
         self.changed.retain(|&other| other != slot);
         if let Some(mut thread) = self.threads.get_mut(slot).and_then(Option::take) {
             self.free.push(slot);
             thread.finish_job();
-            match ThreadReport::of(&thread, true, now) {
+            match ThreadReport::of(&thread, !thread.unheard, now) {
                 Some(report) => self.ended.add(report),
-                None => self.left_alone += 1,
+                None => self.left_alone += u64::from(!thread.path.is_partner()),
             }
         }
     }
@@ -370,11 +299,12 @@ impl<A: Actuator> Controller<A> {
             };
             thread.finish_job();
             let report = ThreadReport::of(thread, false, now);
+            let is_partner = thread.path.is_partner();
             self.withdraw(slot, Why::Finished, now);
             self.end_boost(slot, BoostWhy::Finished, now);
             match report {
                 Some(report) => reports.push(report),
-                None => left_alone += 1,
+                None => left_alone += u64::from(!is_partner),
             }
         }
         reports.sort_by_key(|r| (std::cmp::Reverse(r.executed), r.task.id));

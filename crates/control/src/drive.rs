@@ -36,6 +36,13 @@ pub fn drive<S: Sensor, A: Actuator>(
             controller.idle(idle, now);
         }
         controller.turn(&events, now, &mut |task| sensor.executed(task));
+        for partner in controller.partners_to_track() {
+            // It has ended meanwhile, or may not be tracked: the path goes without it.
+            let _ = sensor.track_partner(partner.tid, partner.of);
+        }
+        for task in controller.partners_to_untrack() {
+            sensor.untrack(task)?;
+        }
         if each_turn(sensor, controller) == Next::Stop || flow == Flow::Ended {
             return Ok(());
         }

@@ -79,6 +79,7 @@ mod tests {
                 comm: Name::default(),
             },
             state: State::Ended,
+            stage: None,
             period: Span::from_ms(40),
             confidence: 1.0,
             jobs: u64::from(tid),

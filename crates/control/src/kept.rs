@@ -17,13 +17,22 @@ pub(crate) struct Kept {
     tracker: Tracker,
     separator: Separator,
     substitutes: Substitutes,
-    /// The rhythm, if the thread says itself where its jobs are.
-    told: Option<Rhythm>,
+    /// Where its rhythm comes from, if not from its own bursts.
+    from: Option<Source>,
     profiler: Profiler,
     predictor: Box<dyn Predictor>,
     since: Instant,
     astray: Option<Instant>,
     lost: bool,
+}
+
+/// Who else says what a thread's rhythm is.
+#[derive(Clone, Copy, Debug)]
+enum Source {
+    /// The thread itself says where its jobs are.
+    Told(Rhythm),
+    /// It is a stage of another thread's path.
+    Led(Rhythm),
 }
 
 /// What a burst meant.
@@ -48,7 +57,7 @@ impl Kept {
             tracker: Tracker::new(rhythm),
             separator: Separator::new(rhythm),
             substitutes: Substitutes::default(),
-            told: None,
+            from: None,
             profiler: Profiler::new(settings.parameters.window),
             predictor: predictor::build(kind, settings.parameters),
             since: now,
@@ -84,21 +93,50 @@ impl Kept {
             ..settings.parameters
         };
         Self {
-            told: Some(rhythm),
+            from: Some(Source::Told(rhythm)),
             predictor: predictor::build(kind, parameters),
             ..Self::new(rhythm, std::iter::empty(), now, kind, settings)
         }
     }
 
+    /// Starts from the bursts of a thread that works on the path of another one, in whose `rhythm`.
+    pub(crate) fn led<'a>(
+        rhythm: Rhythm,
+        bursts: impl Iterator<Item = &'a Burst>,
+        now: Instant,
+        kind: Kind,
+        settings: &Settings,
+    ) -> Self {
+        Self {
+            from: Some(Source::Led(rhythm)),
+            ..Self::new(rhythm, bursts, now, kind, settings)
+        }
+    }
+
     pub(crate) const fn is_told(&self) -> bool {
-        self.told.is_some()
+        matches!(self.from, Some(Source::Told(_)))
+    }
+
+    pub(crate) const fn is_led(&self) -> bool {
+        matches!(self.from, Some(Source::Led(_)))
+    }
+
+    /// The path that it works on has this rhythm now. What its jobs took at another rate tells nothing.
+    pub(crate) fn lead(&mut self, rhythm: Rhythm) {
+        let former = self.rhythm();
+        self.from = Some(Source::Led(rhythm));
+        self.separator.retune(rhythm);
+        if !same_period(former.period, rhythm.period) {
+            self.profiler.clear();
+            self.predictor.rate_changed(rhythm.period);
+        }
     }
 
     /// Takes in a job that the thread told, and the rhythm that it is part of. What jobs took at another
     /// rate tells nothing: true if it is another one.
     pub(crate) fn job_told(&mut self, job: &Job, rhythm: Rhythm) -> bool {
         let former = self.rhythm().period;
-        self.told = Some(rhythm);
+        self.from = Some(Source::Told(rhythm));
         let is_other = !same_period(former, rhythm.period);
         if is_other {
             self.profiler.clear();
@@ -112,7 +150,7 @@ impl Kept {
     /// jobs, the burst under way is cut there.
     pub(crate) fn missed(&mut self, at: Instant, woke: Instant) -> Instant {
         let rhythm = self.rhythm();
-        if self.told.is_some() {
+        if self.is_told() {
             return rhythm.phase + rhythm.period;
         }
         self.substitutes.missed(at, woke, &rhythm);
@@ -131,18 +169,23 @@ impl Kept {
     }
 
     pub(crate) fn rhythm(&self) -> Rhythm {
-        self.told.unwrap_or_else(|| self.tracker.rhythm())
+        match self.from {
+            Some(Source::Told(rhythm) | Source::Led(rhythm)) => rhythm,
+            None => self.tracker.rhythm(),
+        }
     }
 
     pub(crate) fn burst(&mut self, burst: &Burst) -> Heard {
-        let beat = self.tracker.hear(burst);
-        let went_astray = self.follow(beat, burst.woke);
+        let went_astray = !self.is_led() && {
+            let beat = self.tracker.hear(burst);
+            self.follow(beat, burst.woke)
+        };
         let job = self.separator.hear(burst);
         if let Some(job) = &job
             && self.astray.is_none()
         {
             self.learn(job);
-            self.separator.retune(self.tracker.rhythm());
+            self.separator.retune(self.rhythm());
         }
         Heard {
             job: job.filter(|job| job.woke >= self.since),

@@ -26,8 +26,10 @@ mod enforce;
 mod figures;
 mod journal;
 mod kept;
+mod looks;
 mod outcomes;
 mod partitions;
+mod pipelines;
 mod power;
 mod recent;
 mod report;
@@ -51,9 +53,12 @@ pub use drive::{Next, drive};
 pub use dry_run::DryRun;
 pub use ended::Sums;
 pub use journal::{Entry, What};
+pub use pipelines::{Partner, Stage};
 pub use recent::Done;
 pub use report::{Report, ResponseTimes, State, ThreadReport};
-pub use settings::{Method, PowerSettings, Settings, SpeedRule, Treat, Treatment};
+pub use settings::{
+    Method, PipelineSettings, PowerSettings, Settings, SpeedRule, Treat, Treatment,
+};
 pub use speeds::{AtSpeed, SpeedEntry, SpeedWhat, SpeedWhy};
 pub use times::Times;
 pub use view::View;

@@ -4,9 +4,9 @@
 use onbeat_model::{Bandwidth, Instant, Span, Task};
 use serde::Serialize;
 
-use crate::AtSpeed;
 use crate::ended::Sums;
 use crate::thread::{Relation, Thread};
+use crate::{AtSpeed, Stage};
 
 /// Quantiles of the response times of a thread's jobs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -49,6 +49,8 @@ pub struct ThreadReport {
     pub task: Task,
     /// How things stood in the end.
     pub state: State,
+    /// The path that it worked on last, if it was served for another thread.
+    pub stage: Option<Stage>,
     /// Its last period.
     #[serde(rename = "period_ns")]
     pub period: Span,
@@ -102,6 +104,7 @@ impl ThreadReport {
         Some(Self {
             task: thread.task,
             state: State::of(thread, ended),
+            stage: thread.path.last_stage(),
             period: rhythm.period,
             confidence: rhythm.confidence,
             jobs: figures.jobs,

@@ -13,19 +13,32 @@ pub(crate) type Slot = usize;
 
 /// From identity to slot.
 #[derive(Debug, Default)]
-pub(crate) struct Roster(HashMap<TaskId, Slot, BuildHasherDefault<TaskHasher>>);
+pub(crate) struct Roster {
+    slots: HashMap<TaskId, Slot, BuildHasherDefault<TaskHasher>>,
+    /// Wakers are told by their numbers alone.
+    living: HashMap<u32, TaskId, BuildHasherDefault<TaskHasher>>,
+}
 
 impl Roster {
     pub(crate) fn find(&self, task: TaskId) -> Option<Slot> {
-        self.0.get(&task).copied()
+        self.slots.get(&task).copied()
+    }
+
+    /// Where the thread is that has this number now.
+    pub(crate) fn find_number(&self, tid: u32) -> Option<Slot> {
+        self.find(*self.living.get(&tid)?)
     }
 
     pub(crate) fn enter(&mut self, task: TaskId, slot: Slot) {
-        self.0.insert(task, slot);
+        self.slots.insert(task, slot);
+        self.living.insert(task.tid, task);
     }
 
     pub(crate) fn leave(&mut self, task: TaskId) {
-        self.0.remove(&task);
+        self.slots.remove(&task);
+        if self.living.get(&task.tid) == Some(&task) {
+            self.living.remove(&task.tid);
+        }
     }
 }
 
@@ -83,5 +96,10 @@ mod tests {
             (roster.find(first), roster.find(second)),
             (Some(0), Some(1))
         );
+        assert_eq!(roster.find_number(7), Some(1));
+        roster.leave(first);
+        assert_eq!(roster.find_number(7), Some(1), "the number is the other's");
+        roster.leave(second);
+        assert_eq!(roster.find_number(7), None);
     }
 }

@@ -74,6 +74,13 @@ pub enum Method {
     Lfspp,
 }
 
+/// Which threads are served though nobody asked for them, because they work on the path of one that is kept.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PipelineSettings {
+    /// Processes whose threads never are: onbeat's own.
+    pub outsiders: Vec<u32>,
+}
+
 /// How the loop works.
 pub struct Settings {
     /// How a thread's rhythm is found.
@@ -103,6 +110,8 @@ pub struct Settings {
     pub treat: Treat,
     /// The default analyser's windows and false-alarm rate.
     pub analysis: period::Config,
+    /// Whether the threads that work on the path of those that are kept are found and served with them.
+    pub pipelines: Option<PipelineSettings>,
     /// How the speed of the CPUs is managed; none if it is left alone.
     pub power: Option<PowerSettings>,
     /// How long to wait for events at most. Raising it saves CPU time, and makes onbeat answer
@@ -148,6 +157,7 @@ impl Default for Settings {
             trial_period: Span::from_ms(20),
             treat: Box::new(|_| Treatment::default()),
             analysis: period::Config::default(),
+            pipelines: None,
             power: None,
             pace: Span::from_ms(20),
             analyses_per_turn: 16,

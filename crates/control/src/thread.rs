@@ -1,9 +1,10 @@
 //! One tracked thread: listening for its rhythm, keeping it, losing it, resting.
 //!
 //! Beside this file: `wanted`, what would serve it, and how it is treated; `heard`, which rhythm is heard; `trust`, whether it is believed; `trial`, a
-//! starving thread's chance to show one; and `told`, what the thread says itself.
+//! starving thread's chance to show one; `path`, whose path it works on; and `told`, what the thread says itself.
 
 mod heard;
+mod path;
 mod told;
 mod trial;
 mod trust;
@@ -24,6 +25,7 @@ use crate::{Settings, Treatment, What, Why};
 use told::Word;
 use trust::Trust;
 
+pub(crate) use path::{HEADS, Path, Watched};
 pub(crate) use told::Marked;
 pub(crate) use trial::{Terms, TrialEnd};
 
@@ -75,6 +77,8 @@ pub(crate) struct Thread {
     pub(crate) is_sampled: bool,
     /// It said that it missed a deadline when it had no reservation.
     pub(crate) pleading: Option<Box<Pleading>>,
+    /// On whose path it works.
+    pub(crate) path: Path,
     analysis: Analysis,
     analyser: Analyser,
     attempts: Attempts,
@@ -149,6 +153,7 @@ impl Thread {
             looked_after: false,
             is_sampled: false,
             pleading: None,
+            path: Path::default(),
             analysis: Analysis::NotDue,
             analyser: Analyser::new(settings.analysis),
             attempts: Attempts::new(),
@@ -208,7 +213,10 @@ impl Thread {
             return heard;
         }
         self.analyser.hear(burst);
-        if self.attempts.heard(burst.blocked) && self.analysis == Analysis::NotDue {
+        if self.attempts.heard(burst.blocked)
+            && self.analysis == Analysis::NotDue
+            && !self.follows_others()
+        {
             self.analysis = Analysis::Due;
         }
         let Some(kept) = self.kept.as_mut() else {
@@ -299,7 +307,7 @@ impl Thread {
     /// Analyses the bursts heard up to `now`.
     pub(crate) fn analyse(&mut self, now: Instant, settings: &Settings) -> Outcome {
         self.analysis = Analysis::NotDue;
-        if self.kept.as_ref().is_some_and(|kept| kept.is_told()) {
+        if self.kept.as_ref().is_some_and(|kept| kept.is_told()) || self.follows_others() {
             return Outcome::Same;
         }
         if let Some(since) = self.kept.as_ref().and_then(|kept| kept.astray()) {
@@ -381,6 +389,6 @@ const LONGEST_JOB: u64 = 12;
 const SHORTEST_PATIENCE: Span = Span::from_ms(500);
 
 /// For how long a thread may be out of its rhythm, or not heard of, before it is given back.
-fn patience(period: Span) -> Span {
+pub(crate) fn patience(period: Span) -> Span {
     (period * 12).max(Span::from_ms(1500))
 }

@@ -2,6 +2,7 @@
 
 use onbeat_model::{Actuator, Bandwidth, Instant, Reservation, Rhythm, Span, Task, TaskId};
 
+use crate::Stage;
 use crate::controller::Controller;
 use crate::recent::Done;
 use crate::thread::{Relation, Thread};
@@ -22,6 +23,8 @@ pub struct View {
     pub held: Option<Reservation>,
     /// What it holds is what was asked for, whatever its rhythm.
     pub asked_for: bool,
+    /// The path that it works on, if it is served for another thread.
+    pub stage: Option<Stage>,
     /// Somebody else decides about its scheduling.
     pub taken_over: bool,
     /// How many jobs it did since its rhythm was found.
@@ -47,6 +50,7 @@ impl View {
             on_trial: thread.is_on_trial(),
             held: thread.held,
             asked_for: thread.fixed.is_some(),
+            stage: thread.path.stage(),
             taken_over: thread.relation == Relation::TakenOver,
             jobs: thread.figures.jobs,
             missed: thread.figures.missed,

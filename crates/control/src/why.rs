@@ -6,6 +6,8 @@ use std::fmt;
 use onbeat_decide::supervisor::GaveWay;
 use onbeat_model::{Refusal, Span, Speed};
 
+use crate::Stage;
+
 /// The reason for an entry in the journal.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Why {
@@ -105,6 +107,15 @@ pub enum Why {
     TakenBack,
     /// Nobody wants it to be kept on the beat any more.
     Untracked,
+    /// It works on the path of another thread.
+    OnPath {
+        /// Which stage it is.
+        stage: Stage,
+        /// In how many jobs of that thread it was seen, and of how many.
+        seen: (u64, u64),
+    },
+    /// Nothing that is kept on the beat has to do with it any more.
+    OffPath,
     /// It asked for real-time priority: on trial, for it may have a rhythm.
     WantsPriority,
     /// It ended.
@@ -165,6 +176,11 @@ impl fmt::Display for Why {
             Self::AskedFor => f.write_str("it was asked for"),
             Self::TakenBack => f.write_str("who asked for it no longer holds it"),
             Self::Untracked => f.write_str("nobody wants it to be kept on the beat any more"),
+            Self::OnPath {
+                stage,
+                seen: (seen, of),
+            } => write!(f, "it is {stage}: seen in {seen} of {of} jobs"),
+            Self::OffPath => f.write_str("nothing that is kept on the beat works with it any more"),
             Self::WantsPriority => {
                 f.write_str("on trial: it asked for real-time priority, and may have a rhythm")
             }

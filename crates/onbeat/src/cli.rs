@@ -22,7 +22,7 @@ pub(crate) use sim::{ComparisonOptions, Policy, SimArgs};
 pub(crate) use state::StateDirectory;
 pub(crate) use top::TopArgs;
 pub(crate) use tracing::TracingOptions;
-pub(crate) use values::{Method, Through, Weight};
+pub(crate) use values::{Method, Pipelines, Through, Weight};
 
 /// Keeps programs with deadlines on the beat on a busy machine.
 ///

@@ -100,7 +100,7 @@ fn table(threads: &[ThreadReport]) -> Table {
             share(thread, thread.bandwidth_used),
             share(thread, thread.bandwidth_reserved),
             thread.changes.to_string(),
-            remark(thread.state).to_owned(),
+            remark(thread),
         ]);
     }
     table
@@ -115,11 +115,18 @@ fn share(thread: &ThreadReport, share: Bandwidth) -> String {
     }
 }
 
-const fn remark(state: State) -> &'static str {
-    match state {
+fn remark(thread: &ThreadReport) -> String {
+    let stage = thread
+        .stage
+        .filter(|_| !matches!(thread.state, State::Refused | State::TakenOver));
+    if let Some(stage) = stage {
+        return stage.to_string();
+    }
+    let remark = match thread.state {
         State::Kept | State::Ended => "",
         State::Refused => "no reservation: refused",
         State::Released => "lost its rhythm",
         State::TakenOver => "changed by somebody else",
-    }
+    };
+    remark.to_owned()
 }

@@ -84,12 +84,13 @@ impl Thread {
         Heard::Starves(Why::Starves { waited, over })
     }
 
-    const fn may_be_tried(&self, settings: &Settings) -> bool {
+    fn may_be_tried(&self, settings: &Settings) -> bool {
         settings.trials
             && self.kept.is_none()
             && self.on_trial.is_none()
             && self.fixed.is_none()
             && matches!(self.relation, Relation::Open)
+            && self.path.may_be_tried()
     }
 
     pub(super) fn begin_trial(&mut self, now: Instant) {

@@ -6,6 +6,7 @@ mod boosts;
 mod kernel;
 mod looking;
 mod partitions;
+mod pipelines;
 mod processor;
 mod refusals;
 mod speed;

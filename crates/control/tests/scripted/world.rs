@@ -37,22 +37,31 @@ impl Noise {
 
 /// What happens.
 #[derive(Default)]
-pub(crate) struct Script(Vec<Event>);
+pub(crate) struct Script {
+    events: Vec<Event>,
+    /// Told of only while they are tracked, which nobody asks for at first.
+    strangers: Vec<Task>,
+}
 
 impl Script {
+    /// There is this thread, which is told of only while it is tracked.
+    pub(crate) fn stranger(&mut self, task: Task) {
+        self.strangers.push(task);
+    }
+
     pub(crate) fn tracked(&mut self, tid: u32, name: &str, at: Instant) {
         let task = Task {
             id: TaskId::recorded(tid),
             pid: 1,
             comm: Name::from(name),
         };
-        self.0.push(Event::Tracked { at, task });
+        self.events.push(Event::Tracked { at, task });
     }
 
     /// The thread wakes at `woke` and executes for `executed` without being disturbed.
     pub(crate) fn burst(&mut self, tid: u32, woke: Instant, executed: Span) {
         let first_ran = woke + Span::from_us(10);
-        self.0.push(Event::Burst(Burst {
+        self.events.push(Event::Burst(Burst {
             task: TaskId::recorded(tid),
             woke,
             first_ran,
@@ -66,7 +75,7 @@ impl Script {
 
     /// The thread wakes at `woke`, waits for a CPU for `waited` and then executes for `executed`.
     pub(crate) fn late_burst(&mut self, tid: u32, woke: Instant, waited: Span, executed: Span) {
-        self.0.push(Event::Burst(Burst {
+        self.events.push(Event::Burst(Burst {
             task: TaskId::recorded(tid),
             woke,
             first_ran: woke + waited,
@@ -85,7 +94,7 @@ impl Script {
         let mut woke = from;
         while woke < until {
             let blocked = woke + ms(45) + noise.up_to(ms(45));
-            self.0.push(Event::Burst(Burst {
+            self.events.push(Event::Burst(Burst {
                 task: TaskId::recorded(tid),
                 woke,
                 first_ran: woke + ms(5),
@@ -131,7 +140,7 @@ impl Script {
     }
 
     pub(crate) fn event(&mut self, event: Event) {
-        self.0.push(event);
+        self.events.push(event);
     }
 
     /// The thread says something at `at`, in a burst that woke at `woke`.
@@ -167,24 +176,58 @@ struct Scripted {
     events: VecDeque<Event>,
     clock: Clock,
     processor: Option<Rc<Processor>>,
+    strangers: Vec<Task>,
+    /// The strangers that were tracked, and those of them that are no longer.
+    watched: Vec<u32>,
+    unwatched: Vec<u32>,
+    news: Vec<Event>,
+}
+
+impl Scripted {
+    fn is_stranger(&self, tid: u32) -> bool {
+        self.strangers.iter().any(|task| task.id.tid == tid)
+    }
+
+    fn is_watched(&self, tid: u32) -> bool {
+        let times = |list: &[u32]| list.iter().filter(|other| **other == tid).count();
+        times(&self.watched) > times(&self.unwatched)
+    }
+
+    /// Whether a sensor would tell of it.
+    fn is_told(&self, event: &Event) -> bool {
+        let by_nobody = event
+            .task()
+            .is_none_or(|task| !self.is_stranger(task.tid) || self.is_watched(task.tid));
+        by_nobody && !matches!(event, Event::Woke { wakee, .. } if self.is_watched(wakee.id.tid))
+    }
 }
 
 impl Sensor for Scripted {
     type Error = Infallible;
 
-    fn track(&mut self, _: u32, _: Follow) -> Result<(), Infallible> {
+    fn track(&mut self, tid: u32, _: Follow) -> Result<(), Infallible> {
+        self.watched.push(tid);
+        let at = self.clock.get();
+        let known = self.strangers.iter().find(|task| task.id.tid == tid);
+        self.news
+            .extend(known.map(|&task| Event::Tracked { at, task }));
         Ok(())
     }
 
-    fn untrack(&mut self, _: TaskId) -> Result<(), Infallible> {
+    fn untrack(&mut self, task: TaskId) -> Result<(), Infallible> {
+        self.unwatched.push(task.tid);
         Ok(())
     }
 
     fn poll(&mut self, timeout: Span, events: &mut Vec<Event>) -> Result<Flow, Infallible> {
         let until = self.clock.get() + timeout;
         self.clock.set(until);
+        events.append(&mut self.news);
         while self.events.front().is_some_and(|event| event.at() <= until) {
             let mut event = self.events.pop_front();
+            if event.is_some_and(|event| !self.is_told(&event)) {
+                continue;
+            }
             if let (Some(Event::Burst(burst)), Some(processor)) = (&mut event, &self.processor) {
                 burst.executed = burst.executed.scale(processor.slowness());
                 burst.blocked = burst.first_ran + burst.executed;
@@ -223,6 +266,9 @@ pub(crate) struct Ran {
     pub(crate) speeds: Vec<SpeedEntry>,
     pub(crate) report: Report,
     pub(crate) kernel: Kernel,
+    /// The strangers that were tracked, and those of them that were let go, in that order.
+    pub(crate) watched: Vec<u32>,
+    pub(crate) unwatched: Vec<u32>,
 }
 
 impl Ran {
@@ -257,12 +303,16 @@ pub(crate) fn play_asking(
     settings: Settings,
     mut ask: impl FnMut(&mut Controller<Kernel>, Instant),
 ) -> Ran {
-    script.0.sort_by_key(Event::at);
-    let began = script.0.first().map_or(Instant::ZERO, Event::at);
+    script.events.sort_by_key(Event::at);
+    let began = script.events.first().map_or(Instant::ZERO, Event::at);
     let clock = Clock::new(Cell::new(began));
     kernel.clock = Rc::clone(&clock);
     let mut sensor = Scripted {
-        events: script.0.into(),
+        events: script.events.into(),
+        strangers: script.strangers,
+        watched: Vec::new(),
+        unwatched: Vec::new(),
+        news: Vec::new(),
         clock: Rc::clone(&clock),
         processor: kernel.processor.clone(),
     };
@@ -285,5 +335,7 @@ pub(crate) fn play_asking(
         speeds,
         report,
         kernel: controller.into_actuator(),
+        watched: sensor.watched,
+        unwatched: sensor.unwatched,
     }
 }

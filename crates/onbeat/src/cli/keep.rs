@@ -11,7 +11,7 @@ use onbeat_model::{Bandwidth, Span};
 use super::prediction::PredictionOptions;
 use super::state::StateDirectory;
 use super::tracing::TracingOptions;
-use super::values::{self, Method, PowerMode, Through, Weight};
+use super::values::{self, Method, Pipelines, PowerMode, Through, Weight};
 
 /// How threads are kept on the beat.
 #[derive(Debug, Args)]
@@ -91,6 +91,20 @@ pub(crate) struct KeepOptions {
     /// Keep the processes that the program starts on the beat, too
     #[arg(long, help_heading = "Whom")]
     pub(crate) children: bool,
+
+    /// Whether to serve the threads of other programs that work for these: display server, sound server, compositor
+    ///
+    /// They are found by who wakes whom at the same rhythm, get the period of the whole and a budget each, and are
+    /// given back when nothing that is kept on the beat needs them any more. By the tracer bpf alone, and not with
+    /// --partition.
+    #[arg(
+        long,
+        value_enum,
+        value_name = "WHEN",
+        default_value_t,
+        help_heading = "Whom"
+    )]
+    pub(crate) pipelines: Pipelines,
 
     /// Give no reservation on trial to a thread that starves before it has shown a rhythm
     ///

@@ -44,6 +44,16 @@ pub(crate) enum Through {
     Scx,
 }
 
+/// Whether threads that nobody named are served, because those that were work with them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Pipelines {
+    /// Find the threads on the path of each periodic one by who wakes whom, and serve them with it
+    #[default]
+    Auto,
+    /// Serve nobody else
+    Off,
+}
+
 /// How `run` and `attach` manage the speed of the CPUs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum PowerMode {

@@ -14,8 +14,8 @@ use onbeat_act::kernel;
 use onbeat_act::restore::StateFile;
 use onbeat_act::{DeadlineActuator, Options, own};
 use onbeat_control::{
-    BoostWhat, Controller, DryRun, Entry, Next, Report, Settings, SpeedEntry, SpeedWhat, Treatment,
-    What, drive,
+    BoostWhat, Controller, DryRun, Entry, Next, PipelineSettings, Report, Settings, SpeedEntry,
+    SpeedWhat, Treatment, What, drive,
 };
 use onbeat_decide::predictor::Kind;
 use onbeat_model::{Actuator, Bandwidth, Follow, Sensor, Task};
@@ -25,7 +25,7 @@ use onbeat_sense::preparation::Preparation;
 use onbeat_sense::tracer::{self, Tracer, Unheard, Wants};
 use serde::Serialize;
 
-use crate::cli::{KeepOptions, Through, Weight};
+use crate::cli::{KeepOptions, Pipelines, Through, Weight};
 use crate::history::{History, Tap, ThreadHistory};
 use crate::keep_table;
 use crate::onlooker::Onlooker;
@@ -73,6 +73,7 @@ impl<'a> Keeper<'a> {
             bursts: options.predictor().0 != Kind::Rate,
             wakeups: false,
             running,
+            partners: options.pipelines == Pipelines::Auto,
         };
         let sensor = tracer::start(options.tracing.choice(), wants).context("cannot trace")?;
         let wants_history = perfetto.is_some() || options.report.is_some();
@@ -156,7 +157,7 @@ impl<'a> Keeper<'a> {
         begin: impl FnOnce() -> anyhow::Result<T>,
         mut next: impl FnMut(&mut T) -> Next,
     ) -> anyhow::Result<T> {
-        let mut controller = Controller::new(settings(self.options), actuator);
+        let mut controller = Controller::new(settings(self.options, self.sensor.kind()), actuator);
         let mut began = begin()?;
         let time = OwnTime::now();
         let mut meter = self.options.power().and_then(|_| Meter::open());
@@ -295,9 +296,12 @@ pub(crate) fn create(path: &Path) -> anyhow::Result<BufWriter<File>> {
     Ok(BufWriter::new(file))
 }
 
-fn settings(options: &KeepOptions) -> Settings {
+fn settings(options: &KeepOptions, tracer: tracer::Kind) -> Settings {
     let (predictor, parameters) = options.predictor();
     let weights = options.weights.clone();
+    // No other tracer tells who woke whom, and a whole process must not be moved for one stage of it.
+    let finds_pipelines =
+        options.pipelines == Pipelines::Auto && tracer == tracer::Kind::Bpf && !options.partition;
     Settings {
         predictor,
         parameters,
@@ -307,6 +311,9 @@ fn settings(options: &KeepOptions) -> Settings {
         power: options.power(),
         method: options.analyser.into(),
         trials: !options.no_trials,
+        pipelines: finds_pipelines.then(|| PipelineSettings {
+            outsiders: vec![std::process::id()],
+        }),
         treat: Box::new(move |task| Treatment {
             weight: weight(&weights, task),
             ..Treatment::default()

@@ -22,6 +22,7 @@ pub(crate) fn run(args: &RecordArgs) -> anyhow::Result<ExitCode> {
         bursts: false,
         wakeups: args.wakeups,
         running: !args.pids.is_empty(),
+        partners: false,
     };
     let mut sensor = tracer::start(args.tracing.choice(), wants)?;
     let follow = if args.children {

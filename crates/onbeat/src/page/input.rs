@@ -1,5 +1,6 @@
 //! What is read of a report: `docs/formats.md` lists the fields. What an earlier onbeat did not write may be missing.
 
+use onbeat_control::Stage;
 use serde::Deserialize;
 
 /// What `--report` wrote.
@@ -25,6 +26,7 @@ pub(super) struct Thread {
     pub(super) started_ticks: u64,
     pub(super) comm: String,
     pub(super) state: String,
+    pub(super) stage: Option<Stage>,
     pub(super) period_ns: Option<u64>,
     pub(super) jobs: u64,
     pub(super) missed: u64,

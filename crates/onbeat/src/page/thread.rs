@@ -23,13 +23,17 @@ pub(super) fn section(run: &Run, thread: &Thread, begin: u64) -> String {
     };
     let jobs: Vec<Job> = history.jobs().collect();
     let mut text = format!(
-        "<section id=\"thread-{}\">\n<h2>{} <small>thread {}{}</small></h2>\n",
+        "<section id=\"thread-{}\">\n<h2>{} <small>thread {}{}{}</small></h2>\n",
         thread.tid,
         escaped(&thread.comm),
         thread.tid,
         thread
             .period_ns
-            .map_or_else(String::new, |period| format!(", every {}", span(period)))
+            .map_or_else(String::new, |period| format!(", every {}", span(period))),
+        thread.stage.map_or_else(String::new, |stage| format!(
+            ", {}",
+            escaped(&stage.to_string())
+        ))
     );
     text += &responses(thread, &jobs, begin);
     text += &budgets(run, thread, &jobs, begin);

@@ -262,8 +262,7 @@ int VARIANT(marked)(struct pt_regs *ctx)
 }
 
 /* Keeps `task` from now on; its first record precedes all others of it. */
-static __always_inline bool VARIANT(keep)(struct task_struct *task, const char *comm,
-					  u8 follow)
+static __always_inline bool VARIANT(keep)(struct task_struct *task, const char *comm, u8 follow)
 {
 	struct activity initial = {
 		.accounted_ns = VARIANT(account_of)(task),

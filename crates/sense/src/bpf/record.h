@@ -67,7 +67,7 @@ enum request {
 /* What is tracked with a task. */
 enum follow {
 	FOLLOW_NOTHING,
-	FOLLOW_THREADS, /* that its process starts */
+	FOLLOW_THREADS,  /* that its process starts */
 	FOLLOW_CHILDREN, /* those, and the processes that it starts */
 };
 

@@ -48,6 +48,8 @@ pub struct Wants {
     pub wakeups: bool,
     /// Processes that run already.
     pub running: bool,
+    /// Whom tracked tasks wake; a tracer that cannot tell does all the same.
+    pub partners: bool,
 }
 
 impl Kind {

@@ -84,6 +84,7 @@ impl Tracer {
         Ok(match kind {
             Kind::Bpf => Self::Bpf(Box::new(BpfSensor::new(bpf::Options {
                 raw_wakeups: wants.wakeups,
+                partners: wants.partners,
                 ..bpf::Options::default()
             })?)),
             Kind::Tracefs => Self::Tracefs(Box::new(TracefsSensor::new(wants.wakeups)?)),

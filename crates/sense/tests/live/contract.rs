@@ -15,6 +15,7 @@ const WANTS: Wants = Wants {
     bursts: true,
     wakeups: false,
     running: true,
+    partners: false,
 };
 
 /// One of each kind that works here; what a user's machine cannot have is skipped, with the reason.

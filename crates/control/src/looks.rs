@@ -1,0 +1,99 @@
+//! What is looked at again when its time has come: does a thread rest, and does it still have what it was given?
+
+use onbeat_model::{Actuator, Instant, Span, Standing, TaskId};
+
+use crate::Why;
+use crate::controller::{Controller, Due};
+use crate::roster::Slot;
+use crate::thread::Relation;
+
+/// How often it is looked whether a thread still has what it asked for.
+pub(crate) const LOOK_AT_FIXED: Span = Span::from_ms(2000);
+
+impl<A: Actuator> Controller<A> {
+    pub(crate) fn look(
+        &mut self,
+        due: Due,
+        now: Instant,
+        executed: &mut dyn FnMut(TaskId) -> Option<Span>,
+    ) {
+        match due {
+            Due::Look(task) => self.look_at(task, now),
+            Due::Retry(task) => {
+                if let Some(slot) = self.roster.find(task) {
+                    self.retry(slot, now);
+                }
+            }
+            Due::Sample(task) => self.sample(task, now, executed(task)),
+            Due::Starves(task) => self.starves(task, now, executed),
+            Due::TrialOver(task) => self.end_trial(task, now),
+            Due::Boost(task) => self.look_at_boost(task, now, executed(task)),
+            Due::Widen => {
+                self.squeeze.widen();
+                self.arbitrate_all = true;
+            }
+        }
+    }
+
+    fn look_at(&mut self, task: TaskId, now: Instant) {
+        let Some(slot) = self.roster.find(task) else {
+            return;
+        };
+        let Some(thread) = self.thread(slot) else {
+            return;
+        };
+        thread.looked_after = false;
+        if thread.relation == Relation::Gone {
+            self.end(slot, now);
+            return;
+        }
+        if let Some(why) = thread.rest(now) {
+            self.withdraw(slot, why, now);
+            return;
+        }
+        let fixed = thread.fixed.map(|_| now + LOOK_AT_FIXED);
+        let Some(at) = fixed.or_else(|| thread.rests_at()) else {
+            return;
+        };
+        thread.looked_after = true;
+        let held = thread.held.is_some();
+        let runs = thread.ran_lately(now);
+        self.timers.set(at, Due::Look(task));
+        if held {
+            self.check(slot, (task, runs), now);
+        }
+    }
+
+    /// Whether the thread, of which is known whether it `runs`, still has what it was given.
+    fn check(&mut self, slot: Slot, (task, runs): (TaskId, bool), now: Instant) {
+        let standing = if runs {
+            self.actuator.standing_of_running(task)
+        } else {
+            self.actuator.standing(task)
+        };
+        match standing {
+            Standing::Held(_) => {}
+            Standing::TakenOver => self.yield_to_other(slot, None, now),
+            Standing::Gone => self.let_go(slot, now),
+            Standing::Own => {
+                self.hold(slot, None, now);
+                self.ask(slot, Why::GivenBackByKernel);
+            }
+        }
+    }
+
+    fn sample(&mut self, task: TaskId, now: Instant, executed: Option<Span>) {
+        let every = self.settings.parameters.sampling;
+        let slot = self.roster.find(task);
+        let Some(thread) = slot.and_then(|slot| self.thread(slot)) else {
+            return;
+        };
+        thread.is_sampled = thread.sample(now, executed);
+        if thread.is_sampled {
+            self.timers.set(now + every, Due::Sample(task));
+        }
+        if let Some(slot) = slot {
+            self.consider(slot, None);
+        }
+    }
+}

@@ -1,0 +1,245 @@
+//! The look at all paths, a few times a second: who is a stage, who is to be watched, and who is let go.
+
+use onbeat_infer::pipeline::Standing;
+use onbeat_model::{Actuator, Instant, Rhythm, Span, TaskId};
+
+use super::{EVERY, KEPT, MOST_STAGES, MOST_WATCHED, Partner, Stage, WORTH_WATCHING};
+use crate::Why;
+use crate::controller::{Controller, Due};
+use crate::roster::Slot;
+
+/// A stage that is not sure to be one any more is kept for so long: a player that is behind for a moment comes back.
+const DOUBT: Span = Span::from_secs(5);
+/// A watched thread that is no stage is let go after so long.
+const WATCHED: Span = Span::from_secs(10);
+/// And after so long if its user shows no rhythm.
+const WATCHED_AT_MOST: Span = Span::from_secs(60);
+/// Who woke its user so often is waited for.
+const WAITED_FOR: u32 = 3;
+/// A thread that was asked for may show a rhythm of its own before it is taken for a stage of another's path.
+const OWN_RHYTHM_FIRST: Span = Span::from_secs(3);
+
+/// On whose path a thread is found to work.
+struct Found {
+    head: TaskId,
+    rhythm: Rhythm,
+    standing: Standing,
+    paths: usize,
+}
+
+impl<A: Actuator> Controller<A> {
+    /// At the next turn, for a thread ended: others may have been served for it alone.
+    pub(crate) fn review_soon(&mut self) {
+        if let Some(pipelines) = &mut self.pipelines {
+            pipelines.next = Instant::ZERO;
+        }
+    }
+
+    /// Looks at all paths, if it is time to.
+    pub(crate) fn review_pipelines(&mut self, now: Instant) {
+        let Some(pipelines) = &mut self.pipelines else {
+            return;
+        };
+        if now < pipelines.next {
+            return;
+        }
+        pipelines.next = now + EVERY;
+        for slot in 0..self.threads.len() {
+            self.review_thread(slot, now);
+        }
+        self.watch_others(now);
+    }
+
+    fn review_thread(&mut self, slot: Slot, now: Instant) {
+        let Some(thread) = self.threads.get(slot).and_then(Option::as_deref) else {
+            return;
+        };
+        let is_stage = thread.path.stage().is_some();
+        if !is_stage && !thread.path.is_partner() && thread.path.contacts().is_empty() {
+            return;
+        }
+        self.forget_heads(slot);
+        match self.path_of(slot, now) {
+            Some(found) => self.serve(slot, &found, now),
+            None if is_stage => self.doubt(slot, now),
+            None => {}
+        }
+        self.look_at_partner(slot, now);
+    }
+
+    /// Forgets the thread's contacts with those that have no rhythm any more.
+    fn forget_heads(&mut self, slot: Slot) {
+        let Some(mut path) = self.thread(slot).map(|t| std::mem::take(&mut t.path)) else {
+            return;
+        };
+        path.keep_contacts(|head| self.rhythm_of(head).is_some());
+        if let Some(thread) = self.thread(slot) {
+            thread.path = path;
+        }
+    }
+
+    fn rhythm_of(&self, head: TaskId) -> Option<Rhythm> {
+        let slot = self.roster.find(head)?;
+        self.threads.get(slot)?.as_ref()?.beats()
+    }
+
+    /// The path that the thread works on: of several, the one with the shortest period.
+    fn path_of(&self, slot: Slot, now: Instant) -> Option<Found> {
+        let mut found: Option<Found> = None;
+        for &(head, contacts) in self.threads.get(slot)?.as_ref()?.path.contacts() {
+            let rhythm = self.rhythm_of(head);
+            let Some((rhythm, standing)) = rhythm.zip(contacts.standing(now)) else {
+                continue;
+            };
+            let paths = found.as_ref().map_or(1, |found| found.paths + 1);
+            match &mut found {
+                Some(found) if found.rhythm.period <= rhythm.period => found.paths = paths,
+                _ => {
+                    found = Some(Found {
+                        head,
+                        rhythm,
+                        standing,
+                        paths,
+                    });
+                }
+            }
+        }
+        found
+    }
+
+    /// The thread is a stage of this path: gets a budget in its period.
+    fn serve(&mut self, slot: Slot, found: &Found, now: Instant) {
+        let former = self
+            .threads
+            .get(slot)
+            .and_then(|t| t.as_ref()?.path.stage());
+        let head = self.roster.find(found.head);
+        let head = head.and_then(|slot| Some(self.threads.get(slot)?.as_ref()?.task));
+        let Some(head) = head else {
+            return;
+        };
+        let same = former.filter(|former| former.head_tid == head.id.tid);
+        if former.is_none() && self.stages() >= MOST_STAGES {
+            return;
+        }
+        let stage = Stage {
+            head_tid: head.id.tid,
+            head: head.comm,
+            period: found.rhythm.period,
+            number: same.map_or_else(|| self.next_number(head.id.tid), |former| former.number),
+            paths: found.paths,
+            confidence: found.standing.confidence,
+        };
+        let Some(thread) = self.threads.get_mut(slot).and_then(Option::as_deref_mut) else {
+            return;
+        };
+        let waits = !thread.path.is_partner() && now.since(thread.first_heard) < OWN_RHYTHM_FIRST;
+        if thread.beats().is_some() || (former.is_none() && waits) {
+            return;
+        }
+        let is_new = thread.lead(stage, found.rhythm, now, &self.settings);
+        let task = thread.task.id;
+        if let Some(at) = thread.rests_at()
+            && !std::mem::replace(&mut thread.looked_after, true)
+        {
+            self.timers.set(at, Due::Look(task));
+        }
+        let seen = (found.standing.seen, found.standing.of);
+        self.consider(slot, is_new.then_some(Why::OnPath { stage, seen }));
+    }
+
+    fn stages(&self) -> usize {
+        let threads = self.threads.iter().flatten();
+        threads.filter(|t| t.path.stage().is_some()).count()
+    }
+
+    /// The first stage is the head.
+    fn next_number(&self, head_tid: u32) -> u32 {
+        let threads = self.threads.iter().flatten();
+        let stages = threads.filter_map(|thread| thread.path.stage());
+        let numbers = stages.filter(|stage| stage.head_tid == head_tid);
+        numbers.map(|stage| stage.number).max().unwrap_or(1) + 1
+    }
+
+    /// The thread is not sure to be a stage any more: perhaps its user stumbles, and perhaps it is gone.
+    fn doubt(&mut self, slot: Slot, now: Instant) {
+        let Some(thread) = self.thread(slot) else {
+            return;
+        };
+        let has_head = !thread.path.contacts().is_empty();
+        let since = thread.path.off_since(now);
+        if has_head && now.since(since) < DOUBT {
+            return;
+        }
+        thread.leave_path();
+        self.withdraw(slot, Why::OffPath, now);
+    }
+
+    /// A watched thread is let go if the thread that it was watched for is gone, or it has not become a stage.
+    fn look_at_partner(&mut self, slot: Slot, now: Instant) {
+        let Some(thread) = self.threads.get(slot).and_then(Option::as_deref) else {
+            return;
+        };
+        let Some(partner) = thread.path.partner().copied() else {
+            return;
+        };
+        let is_stage = thread.path.stage().is_some();
+        let of = self.roster.find(partner.of);
+        let of = of.and_then(|slot| self.threads.get(slot)?.as_deref());
+        let beats = of.is_some_and(|of| of.beats().is_some() || of.follows_others());
+        let longest = if beats { WATCHED } else { WATCHED_AT_MOST };
+        let is_over = partner.beats == beats && now.since(partner.since) >= longest;
+        if of.is_none() || (is_over && !is_stage) {
+            self.let_partner_go(slot, now);
+            return;
+        }
+        if let Some(partner) = self.thread(slot).and_then(|t| t.path.partner_mut()) {
+            if partner.beats != beats {
+                partner.since = now;
+                partner.beats = beats;
+            }
+            partner.may_be_tried = !beats && partner.waited_for >= WAITED_FOR;
+        }
+    }
+
+    /// Whoever exchanges most wakeups with the paths is watched from now on, as far as there is room.
+    fn watch_others(&mut self, now: Instant) {
+        let threads = self.threads.iter().flatten();
+        let watched = threads.filter(|t| t.path.is_partner() && t.path.stage().is_none());
+        let watched = watched.count();
+        let Some(pipelines) = &mut self.pipelines else {
+            return;
+        };
+        let overdue: Vec<u32> = pipelines
+            .requested
+            .iter()
+            .filter(|(_, (_, since))| now.since(*since) > WATCHED)
+            .map(|(tid, _)| *tid)
+            .collect();
+        for tid in overdue {
+            pipelines.turn_away(tid, now);
+        }
+        let room = MOST_WATCHED.saturating_sub(watched + pipelines.requested.len());
+        let mut worth: Vec<(u32, super::Exchange)> = pipelines
+            .exchanges
+            .iter()
+            .filter(|(tid, exchange)| {
+                let away = pipelines.turned_away.get(tid);
+                exchange.weight >= WORTH_WATCHING
+                    && !pipelines.requested.contains_key(tid)
+                    && away.is_none_or(|away| away.until <= now)
+            })
+            .map(|(tid, exchange)| (*tid, *exchange))
+            .collect();
+        worth.sort_by(|a, b| b.1.weight.total_cmp(&a.1.weight).then(a.0.cmp(&b.0)));
+        for (tid, exchange) in worth.into_iter().take(room) {
+            let of = exchange.with;
+            pipelines.to_track.push(Partner { tid, of });
+            pipelines.requested.insert(tid, (of, now));
+        }
+        pipelines.exchanges.retain(|_, exchange| {
+            exchange.weight *= KEPT;
+            exchange.weight >= 0.1
+        });
+    }
+}

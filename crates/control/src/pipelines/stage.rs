@@ -1,0 +1,36 @@
+//! What a thread is on the path of another one.
+
+use std::fmt;
+
+use onbeat_model::{Name, Span};
+use serde::{Deserialize, Serialize};
+
+/// One thread's place on the path of another one's jobs.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Stage {
+    /// The thread with whose rhythm the path works: the first stage.
+    pub head_tid: u32,
+    /// Its name.
+    pub head: Name,
+    /// Its period, which is that of the whole path; of several paths, the shortest.
+    #[serde(rename = "path_period_ns")]
+    pub period: Span,
+    /// Which stage this is, from 2 in the order in which they were found.
+    pub number: u32,
+    /// On how many paths it works.
+    pub paths: usize,
+    /// How sure that is.
+    pub confidence: f64,
+}
+
+impl fmt::Display for Stage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let hz = (1e10 / self.period.as_ns().max(1) as f64).round() / 10.0;
+        write!(f, "stage {} of {}'s {hz} Hz path", self.number, self.head)?;
+        match self.paths.saturating_sub(1) {
+            0 => Ok(()),
+            1 => f.write_str(" and of one more"),
+            more => write!(f, " and of {more} more"),
+        }
+    }
+}

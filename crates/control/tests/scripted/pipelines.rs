@@ -1,0 +1,286 @@
+//! Threads that nobody asked for, on the path of one that is kept: watched, served, and let go.
+
+use std::collections::HashSet;
+
+use onbeat_control::{PipelineSettings, Settings, What};
+use onbeat_model::{Burst, Event, Instant, Name, Span, Task, TaskId};
+
+use crate::kernel::{Asked, Kernel};
+use crate::world::{Noise, Ran, Script, at_ms, ms, play};
+
+const PLAYER: u32 = 1;
+const SERVER: u32 = 20;
+const LOGGER: u32 = 30;
+const COMPOSITOR: u32 = 40;
+
+fn settings() -> Settings {
+    Settings {
+        pipelines: Some(PipelineSettings {
+            outsiders: vec![99],
+        }),
+        ..Settings::default()
+    }
+}
+
+fn burst(tid: u32, woke: Instant, executed: Span, waker: u32) -> Event {
+    Event::Burst(Burst {
+        task: TaskId::recorded(tid),
+        woke,
+        first_ran: woke + Span::from_us(10),
+        blocked: woke + Span::from_us(10) + executed,
+        executed,
+        preempted: 0,
+        waker,
+        exhausted: false,
+    })
+}
+
+fn task(tid: u32, pid: u32, name: &str) -> Task {
+    Task {
+        id: TaskId::recorded(tid),
+        pid,
+        comm: Name::from(name),
+    }
+}
+
+/// `waker` wakes `wakee`, whom nobody asked for, `count` times in each quarter of a second.
+fn wakes(script: &mut Script, waker: u32, wakee: Task, count: u64, (from, until): (u64, u64)) {
+    script.stranger(wakee);
+    for at in (from..until).step_by(250) {
+        script.event(Event::Woke {
+            at: at_ms(at),
+            task: TaskId::recorded(waker),
+            wakee,
+            count,
+        });
+    }
+}
+
+/// A player that works for 8 ms in each `period`, from `from` to `until`, and wakes the server twice in each.
+fn plays(script: &mut Script, player: u32, period: Span, (from, until): (u64, u64)) {
+    script.tracked(player, "player", at_ms(from));
+    script.periodic(player, period, (at_ms(from), at_ms(until)), |_| ms(8));
+    wakes(
+        script,
+        player,
+        task(SERVER, SERVER, "Xvfb"),
+        12,
+        (from + 100, until),
+    );
+}
+
+/// The server works for two spells of 2 ms for each of the player's jobs; what it did before it was tracked, the
+/// world does not tell.
+fn serves(script: &mut Script, player: u32, period: Span, (from, until): (u64, u64)) {
+    let mut release = at_ms(from);
+    while release < at_ms(until) {
+        script.event(burst(SERVER, release + ms(5), ms(2), player));
+        script.event(burst(SERVER, release + ms(9), ms(2), player));
+        release = release + period;
+    }
+}
+
+fn last(ran: &Ran, tid: u32) -> Option<What> {
+    ran.of(tid).last().map(|entry| entry.what)
+}
+
+fn number_of_asked(ran: &Ran, tid: u32) -> usize {
+    let is_about = |asked: &&(Instant, Asked)| matches!(&asked.1, Asked::Reserve(task, _) | Asked::Release(task) if task.tid == tid);
+    ran.kernel.asked.iter().filter(is_about).count()
+}
+
+#[test]
+fn a_server_that_the_player_wakes_in_each_job_is_watched_and_gets_its_period_and_a_budget() {
+    let mut script = Script::default();
+    plays(&mut script, PLAYER, ms(40), (0, 4000));
+    serves(&mut script, PLAYER, ms(40), (0, 4000));
+    let ran = play(script, Kernel::with_cpus(2), settings());
+    assert!(ran.watched.contains(&SERVER), "{:?}", ran.watched);
+    let reserved = ran.reserves(SERVER);
+    let (_, server) = reserved.last().expect("the server is served");
+    let (_, player) = *ran.reserves(PLAYER).last().expect("the player is kept");
+    assert!(server.period().abs_diff(player.period()) < Span::from_us(500));
+    // Both spells of 2 ms, and what is reserved beyond that; not the player's 8 ms.
+    assert!(server.runtime() >= ms(4), "{server:?}");
+    assert!(server.runtime() < ms(6), "{server:?}");
+    let why = ran.of(SERVER)[0].why.to_string();
+    assert!(
+        why.starts_with("it is stage 2 of player's 25 Hz path: seen in"),
+        "{why}"
+    );
+    let report = ran.report.threads.iter().find(|t| t.task.id.tid == SERVER);
+    let stage = report
+        .and_then(|report| report.stage)
+        .expect("it is reported");
+    assert_eq!((stage.head_tid, stage.number), (PLAYER, 2));
+}
+
+#[test]
+fn without_the_setting_nobody_else_is_watched() {
+    let mut script = Script::default();
+    plays(&mut script, PLAYER, ms(40), (0, 4000));
+    let ran = play(script, Kernel::with_cpus(2), Settings::default());
+    assert_eq!(ran.watched, []);
+}
+
+#[test]
+fn whoever_the_player_wakes_at_no_rhythm_is_let_go_and_never_served() {
+    let mut script = Script::default();
+    plays(&mut script, PLAYER, ms(40), (0, 20_000));
+    wakes(
+        &mut script,
+        PLAYER,
+        task(LOGGER, LOGGER, "logger"),
+        3,
+        (100, 20_000),
+    );
+    let mut noise = Noise(5);
+    let mut at = 0;
+    while at < 20_000 {
+        script.event(burst(LOGGER, at_ms(at), ms(1), PLAYER));
+        at += 30 + noise.up_to(ms(200)).as_ns() / 1_000_000;
+    }
+    let ran = play(script, Kernel::with_cpus(2), settings());
+    assert!(ran.watched.contains(&LOGGER));
+    assert!(ran.unwatched.contains(&LOGGER));
+    assert_eq!(number_of_asked(&ran, LOGGER), 0);
+}
+
+#[test]
+fn neither_the_first_process_nor_onbeat_itself_is_watched() {
+    let mut script = Script::default();
+    plays(&mut script, PLAYER, ms(40), (0, 4000));
+    wakes(&mut script, PLAYER, task(50, 1, "init"), 12, (100, 4000));
+    wakes(&mut script, PLAYER, task(51, 99, "onbeat"), 12, (100, 4000));
+    let ran = play(script, Kernel::with_cpus(2), settings());
+    assert_eq!(ran.watched, [SERVER]);
+}
+
+#[test]
+fn when_the_player_ends_its_server_gets_back_what_it_had() {
+    let mut script = Script::default();
+    plays(&mut script, PLAYER, ms(40), (0, 4000));
+    serves(&mut script, PLAYER, ms(40), (0, 4000));
+    let task = TaskId::recorded(PLAYER);
+    script.event(Event::Exited {
+        at: at_ms(4000),
+        task,
+    });
+    // The server goes on without it; the world must go on, too, for the loop to turn.
+    for at in (4000..8000).step_by(500) {
+        script.event(burst(SERVER, at_ms(at), ms(1), 0));
+    }
+    let ran = play(script, Kernel::with_cpus(2), settings());
+    assert!(!ran.reserves(SERVER).is_empty());
+    assert_eq!(last(&ran, SERVER), Some(What::Released));
+    let released = ran
+        .of(SERVER)
+        .last()
+        .map(|entry| entry.at)
+        .unwrap_or_default();
+    assert!(released < at_ms(5000), "{released:?}");
+    assert!(ran.unwatched.contains(&SERVER));
+}
+
+#[test]
+fn a_player_that_pauses_takes_its_server_with_it_and_brings_it_back() {
+    let mut script = Script::default();
+    plays(&mut script, PLAYER, ms(40), (0, 4000));
+    serves(&mut script, PLAYER, ms(40), (0, 4000));
+    script.periodic(PLAYER, ms(40), (at_ms(10_000), at_ms(14_000)), |_| ms(8));
+    wakes(
+        &mut script,
+        PLAYER,
+        task(SERVER, SERVER, "Xvfb"),
+        12,
+        (10_100, 14_000),
+    );
+    serves(&mut script, PLAYER, ms(40), (10_000, 14_000));
+    let ran = play(script, Kernel::with_cpus(2), settings());
+    let whats: Vec<What> = ran.of(SERVER).iter().map(|entry| entry.what).collect();
+    let times = |what| whats.iter().filter(|other| **other == what).count();
+    assert_eq!(times(What::Reserved), 2, "{whats:?}");
+    assert!(times(What::Released) >= 1, "{whats:?}");
+}
+
+#[test]
+fn a_server_of_two_players_gets_the_shorter_period_and_a_budget_for_both() {
+    let mut script = Script::default();
+    plays(&mut script, PLAYER, ms(40), (0, 6000));
+    serves(&mut script, PLAYER, ms(40), (0, 6000));
+    plays(&mut script, 2, ms(20), (0, 6000));
+    let mut release = at_ms(13);
+    while release < at_ms(6000) {
+        script.event(burst(SERVER, release, ms(1), 2));
+        release = release + ms(20);
+    }
+    let ran = play(script, Kernel::with_cpus(2), settings());
+    let (_, server) = *ran.reserves(SERVER).last().expect("the server is served");
+    assert!(
+        server.period().abs_diff(ms(20)) < Span::from_us(500),
+        "{server:?}"
+    );
+    // In each second period of 20 ms: 4 ms for the one and 1 ms for the other.
+    assert!(server.runtime() >= ms(5), "{server:?}");
+    let report = ran.report.threads.iter().find(|t| t.task.id.tid == SERVER);
+    let stage = report
+        .and_then(|report| report.stage)
+        .expect("it is reported");
+    assert_eq!((stage.head_tid, stage.paths), (2, 2));
+}
+
+#[test]
+fn the_path_goes_on_behind_the_server() {
+    let mut script = Script::default();
+    plays(&mut script, PLAYER, ms(40), (0, 6000));
+    serves(&mut script, PLAYER, ms(40), (0, 6000));
+    wakes(
+        &mut script,
+        SERVER,
+        task(COMPOSITOR, COMPOSITOR, "compositor"),
+        6,
+        (0, 6000),
+    );
+    for at in (0..6000).step_by(40) {
+        script.event(burst(COMPOSITOR, at_ms(at + 12), ms(3), SERVER));
+    }
+    let ran = play(script, Kernel::with_cpus(2), settings());
+    assert_eq!(ran.watched, [SERVER, COMPOSITOR]);
+    let why = ran.of(COMPOSITOR)[0].why.to_string();
+    assert!(
+        why.starts_with("it is stage 3 of player's 25 Hz path"),
+        "{why}"
+    );
+}
+
+#[test]
+fn who_wakes_the_player_is_found_as_well_as_whom_it_wakes() {
+    let mut script = Script::default();
+    script.tracked(PLAYER, "player", at_ms(0));
+    script.stranger(task(SERVER, SERVER, "sound"));
+    // A sound server wakes the player for each buffer; nobody tells of it but the player's own bursts.
+    for job in 0..200 {
+        let woke = at_ms(job * 20);
+        script.event(burst(PLAYER, woke, ms(2), SERVER));
+        script.event(burst(SERVER, woke + ms(19), ms(1), 0));
+    }
+    let ran = play(script, Kernel::with_cpus(2), settings());
+    assert_eq!(ran.watched, [SERVER]);
+    let (_, server) = *ran.reserves(SERVER).last().expect("the server is served");
+    assert!(
+        server.period().abs_diff(ms(20)) < Span::from_us(500),
+        "{server:?}"
+    );
+}
+
+#[test]
+fn however_many_threads_the_player_wakes_few_are_watched_at_a_time() {
+    let mut script = Script::default();
+    plays(&mut script, PLAYER, ms(40), (0, 4000));
+    for tid in 1000..2000 {
+        wakes(&mut script, PLAYER, task(tid, tid, "many"), 9, (100, 4000));
+    }
+    let ran = play(script, Kernel::with_cpus(2), settings());
+    let distinct: HashSet<u32> = ran.watched.iter().copied().collect();
+    assert!(distinct.len() <= 16, "{}", distinct.len());
+}
