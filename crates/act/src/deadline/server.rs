@@ -8,6 +8,7 @@
 //! per period, where the runtime left is negative.
 
 use std::fs;
+use std::sync::mpsc;
 
 use onbeat_model::{Instant, Reservation, Span, TaskId};
 
@@ -100,10 +101,9 @@ impl SchedulerClock {
         if !may_reserve() {
             return None;
         }
-        let reading = || std::thread::spawn(Self::read).join().ok().flatten();
         // Whatever interrupts a reading makes it long.
         let (_, best) = (0..3)
-            .filter_map(|_| reading())
+            .filter_map(|_| Self::read())
             .min_by_key(|(took, _)| *took)?;
         Some(best)
     }
@@ -111,13 +111,26 @@ impl SchedulerClock {
     fn read() -> Option<(Span, Self)> {
         let period = Span::from_ms(100);
         let fresh = Reservation::implicit(Span::from_us(100), period).ok()?;
-        let own = crate::task::own().ok()?;
-        let before = clock::now();
-        Attributes::reserved(fresh, false).set(0).ok()?;
-        let after = clock::now();
-        let set_at = Server::read(own)?
-            .deadline_ns
-            .checked_sub_unsigned(period.as_ns())?;
+        let (tell, told) = mpsc::channel();
+        let (end, ended) = mpsc::channel::<()>();
+        // It sleeps while its server is read: that takes longer than its runtime, and would have it throttled for
+        // some periods.
+        let reserved = std::thread::spawn(move || {
+            let own = crate::task::own().ok()?;
+            let before = clock::now();
+            Attributes::reserved(fresh, false).set(0).ok()?;
+            tell.send((own, before, clock::now())).ok()?;
+            ended.recv().ok()
+        });
+        let read = told.recv().ok().and_then(|(own, before, after)| {
+            let server = Server::read(own)?;
+            Some((server, before, after))
+        });
+        drop(end);
+        // All that can be wrong with it is that it told nothing.
+        let _ = reserved.join();
+        let (server, before, after) = read?;
+        let set_at = server.deadline_ns.checked_sub_unsigned(period.as_ns())?;
         let ahead_ns = set_at.checked_sub_unsigned(after.as_ns())?;
         let clock = Self {
             ahead_ns,
