@@ -8,11 +8,15 @@
 use std::collections::HashMap;
 use std::io;
 
-use onbeat_model::{Refusal, TaskId};
+use onbeat_model::{Refusal, Span, TaskId};
 
 use crate::attributes::{Attributes, Policy, RealTime};
+use crate::clock;
 use crate::restore::StateFile;
 use crate::task;
+
+/// After how long it is worth looking again whether a reservation is gone.
+const LOOK_AGAIN: Span = Span::from_ms(100);
 
 /// What a task asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -96,10 +100,11 @@ impl Priorities {
     }
 
     /// Gives `task` back what it had before. Of a task that was not raised, or that somebody else changed
-    /// since, nothing happens. It must not hold a reservation.
+    /// since, nothing happens.
     ///
     /// # Errors
-    /// If the kernel refuses.
+    /// If the kernel refuses; [`Refusal::Settling`] while a reservation lies above it, under which the priority
+    /// would come to light again.
     pub fn put_back(&mut self, task: TaskId) -> Result<(), Refusal> {
         let Some(raised) = self.tasks.get(&task).copied() else {
             return Ok(());
@@ -108,6 +113,11 @@ impl Priorities {
             Ok(now) if now == raised.set => {
                 let put_back = raised.before.set(task.tid);
                 put_back.map_err(|error| refusal(task, &error))?;
+            }
+            Ok(now) if matches!(now.policy, Policy::Deadline(_)) => {
+                return Err(Refusal::Settling {
+                    until: clock::now() + LOOK_AGAIN,
+                });
             }
             Ok(_) | Err(Refusal::Gone) => {}
             Err(other) => return Err(other),

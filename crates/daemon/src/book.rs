@@ -26,11 +26,24 @@ pub enum Holder {
     RealtimeKit,
 }
 
+impl Holder {
+    /// The rule's name, if it is one.
+    #[must_use]
+    pub const fn rule(&self) -> Option<&Arc<str>> {
+        match self {
+            Self::Rule(name) => Some(name),
+            _ => None,
+        }
+    }
+}
+
 /// A process, or one thread, that is kept on the beat.
 #[derive(Clone, Debug)]
 pub struct Root {
     /// Its number.
     pub pid: u32,
+    /// What it comes from, if it is kept because a process with `children` started it, or one of those did.
+    pub origin: Option<TaskId>,
     /// The thread that was asked for; the first one stands for the whole process.
     pub task: TaskId,
     /// Whether it is the whole process.
@@ -54,6 +67,8 @@ pub struct Grant {
     pub holder: Holder,
     /// The thread.
     pub task: Task,
+    /// Whose it was when it was asked for.
+    pub uid: u32,
 }
 
 /// See the file's head.
@@ -65,6 +80,8 @@ pub struct Book {
     pub roots: BTreeMap<TaskId, Root>,
     /// Reservations that were asked for, by thread.
     pub grants: BTreeMap<TaskId, Grant>,
+    /// Threads that have a real-time priority from here.
+    pub raised: BTreeSet<TaskId>,
     /// Processes in which another user's program runs now: to be let go.
     pub changed_hands: BTreeSet<u32>,
     /// Threads that were not tracked, because it was one too many for their owner.
@@ -117,6 +134,7 @@ impl Book {
     pub fn ended(&mut self, task: TaskId) {
         self.ledger.remove(task);
         self.grants.remove(&task);
+        self.raised.remove(&task);
         for root in self.roots.values_mut() {
             root.threads.remove(&task);
         }

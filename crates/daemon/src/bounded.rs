@@ -1,11 +1,12 @@
 //! An actuator that keeps everybody within his quotas: the one place through which every reservation goes,
 //! whoever asked for it and whatever the loop makes of it.
 
+use onbeat_act::attributes::{Attributes, Policy};
 use onbeat_model::{
     Actuator, Bandwidth, Capacity, Refusal, Reservation, Speed, Speeds, Standing, TaskId,
 };
 
-use crate::book::Shared;
+use crate::book::{Book, Shared};
 use crate::quota::Objection;
 
 /// See the file's head.
@@ -33,6 +34,16 @@ impl<A: Actuator> Bounded<A> {
     }
 }
 
+/// What somebody else gave the task, if it has a real-time priority and nobody asked for a reservation for it: PipeWire,
+/// RealtimeKit or an administrator decides about it.
+fn others(book: &Book, task: TaskId) -> Option<Attributes> {
+    if book.grants.contains_key(&task) || book.raised.contains(&task) {
+        return None;
+    }
+    let now = Attributes::get(task.tid).ok()?;
+    matches!(now.policy, Policy::Fifo(_) | Policy::RoundRobin(_)).then_some(now)
+}
+
 impl<A: Actuator> Actuator for Bounded<A> {
     fn reserve(&mut self, task: TaskId, reservation: Reservation) -> Result<(), Refusal> {
         let admitted = self.book.borrow().ledger.admits(task, reservation);
@@ -44,6 +55,11 @@ impl<A: Actuator> Actuator for Bounded<A> {
             return Err(Refusal::OverQuota {
                 left,
                 advice: objection.to_string(),
+            });
+        }
+        if let Some(now) = others(&self.book.borrow(), task) {
+            return Err(Refusal::TakenOver {
+                now: now.to_string(),
             });
         }
         let answer = self.inner.reserve(task, reservation);

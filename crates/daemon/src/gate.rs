@@ -99,6 +99,7 @@ fn adopt(book: &mut Book, pid: u32) {
     if is_his {
         let root = Root {
             pid,
+            origin: parent.origin.or(Some(parent.task)),
             task,
             whole: true,
             children: true,

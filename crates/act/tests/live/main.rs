@@ -9,5 +9,6 @@ mod doctor;
 mod hands_off;
 mod many;
 mod own;
+mod priorities;
 mod refusals;
 mod way_back;

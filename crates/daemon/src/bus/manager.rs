@@ -75,7 +75,8 @@ impl Manager {
         Ok(self.door.ask(request).await?)
     }
 
-    /// No longer keeps on the beat what this connection had tracked: it gets back what it had before.
+    /// No longer keeps on the beat what this connection had tracked, nor the processes that it started: they get
+    /// back what they had before.
     async fn untrack(
         &self,
         task: u32,

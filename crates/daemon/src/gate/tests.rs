@@ -53,6 +53,7 @@ fn a_thread_whose_end_was_lost_is_charged_no_more_and_one_that_lives_is() {
     let mut book = Book::new(Ledger::new(Quotas::default()));
     let root = Root {
         pid,
+        origin: None,
         task: alive,
         whole: true,
         children: false,

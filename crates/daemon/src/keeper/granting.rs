@@ -10,7 +10,7 @@ use crate::book::{Grant, Holder};
 use crate::fault::Fault;
 use crate::person::Person;
 use crate::request::{Caller, Reply};
-use crate::target::Target;
+use crate::target::{Status, Target};
 
 /// A period of four seconds, the longest there is, and some.
 const LONGEST_WAIT: Span = Span::from_secs(6);
@@ -96,26 +96,34 @@ impl Keeper {
                     .to_owned(),
             });
         }
-        let new = !self.book.borrow().grants.contains_key(&task.id);
-        if new {
-            let mut book = self.book.borrow_mut();
+        let mut book = self.book.borrow_mut();
+        if !book.grants.contains_key(&task.id) {
             let entered = book.ledger.enter(task.id, &caller.person);
             entered.map_err(|objection| Refusal::OverQuota {
                 left: onbeat_model::Bandwidth::ZERO,
                 advice: objection.to_string(),
             })?;
         }
+        let holder = Holder::Client(Arc::clone(&caller.client.name));
+        let uid = target.uid;
+        let grant = Grant { holder, task, uid };
+        let former = book.grants.insert(task.id, grant);
+        drop(book);
         let mut granted = the.controller.grant(task, reservation, the.now);
         if granted.is_ok() && !target.is_alive() {
             the.controller.take_back(task.id, the.now);
             granted = Err(Refusal::Gone);
         }
         let mut book = self.book.borrow_mut();
-        if granted.is_ok() {
-            let holder = Holder::Client(Arc::clone(&caller.client.name));
-            book.grants.insert(task.id, Grant { holder, task });
-        } else if new {
-            book.ledger.leave(task.id);
+        match former {
+            _ if granted.is_ok() => {}
+            Some(former) => {
+                book.grants.insert(task.id, former);
+            }
+            None => {
+                book.grants.remove(&task.id);
+                book.ledger.leave(task.id);
+            }
         }
         granted
     }
@@ -139,6 +147,25 @@ impl Keeper {
         drop(book);
         self.take_back(task, the);
         Ok(())
+    }
+
+    /// Threads that run another user's program by now (a set-user-ID one was executed): nobody who asked before
+    /// has a say. Those that are tracked are noticed at once; these are looked at.
+    pub(super) fn take_back_from_strangers<S: Sensor, A: Actuator>(
+        &mut self,
+        the: &mut Loop<'_, S, A>,
+    ) {
+        let book = self.book.borrow();
+        let is_strangers = |grant: &&Grant| {
+            let now = Status::read(grant.task.id.tid);
+            now.is_some_and(|now| now.uid != Some(grant.uid))
+        };
+        let strangers = book.grants.values().filter(is_strangers);
+        let strangers: Vec<TaskId> = strangers.map(|grant| grant.task.id).collect();
+        drop(book);
+        for task in strangers {
+            self.take_back(task, the);
+        }
     }
 
     /// Nobody holds what `task` was granted any more.

@@ -10,10 +10,12 @@ mod scanning;
 mod telling;
 mod tracking;
 
+use std::collections::BTreeSet;
+
 use async_channel::Receiver;
 use onbeat_act::Priorities;
 use onbeat_control::{Controller, Next};
-use onbeat_model::{Actuator, Instant, Sensor, Span};
+use onbeat_model::{Actuator, Instant, Sensor, Span, TaskId};
 
 use crate::book::{Holder, Shared};
 use crate::config::Config;
@@ -42,6 +44,8 @@ pub(crate) struct Loop<'a, S: Sensor, A: Actuator> {
 pub struct Keeper {
     book: Shared,
     priorities: Priorities,
+    /// Threads that are to lose their priority as soon as they have lost their reservation.
+    lowering: BTreeSet<TaskId>,
     requests: Receiver<Request>,
     waiting: Vec<Waiting>,
     teller: Teller,
@@ -73,6 +77,7 @@ impl Keeper {
         Self {
             book,
             priorities,
+            lowering: BTreeSet::new(),
             requests,
             waiting: Vec::new(),
             teller,
@@ -219,7 +224,7 @@ impl Keeper {
 
     /// What has ended without the sensor's telling is forgotten.
     fn keep_house<S: Sensor, A: Actuator>(&mut self, the: &mut Loop<'_, S, A>) {
-        let gone = |task: &onbeat_model::TaskId| !onbeat_act::task::is_alive(*task);
+        let gone = |task: &TaskId| !onbeat_act::task::is_alive(*task);
         let book = self.book.borrow();
         let grants: Vec<_> = book.grants.keys().copied().filter(gone).collect();
         let roots: Vec<_> = book
@@ -240,6 +245,8 @@ impl Keeper {
             self.let_go(root, the);
         }
         self.forget_raised(gone);
+        self.lower_again();
+        self.take_back_from_strangers(the);
     }
 }
 

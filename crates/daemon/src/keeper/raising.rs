@@ -20,6 +20,7 @@ impl Keeper {
         the: &mut Loop<'_, S, A>,
     ) -> Result<(), Fault> {
         let task = target.task.id;
+        self.lowering.remove(&task);
         let known = self.priorities.tasks().any(|other| other == task);
         if !known {
             let mut book = self.book.borrow_mut();
@@ -40,6 +41,7 @@ impl Keeper {
             return Err(Fault::of_refusal(task.tid, &refusal));
         }
         if let Priority::RealTime(_) = priority {
+            self.book.borrow_mut().raised.insert(task);
             // What cannot be tracked keeps its priority, as it would have under RealtimeKit.
             let person = std::sync::Arc::clone(&caller.person);
             let tracked = self.track_for(Holder::RealtimeKit, &person, target, false, the);
@@ -63,11 +65,30 @@ impl Keeper {
         self.forget_holder(&Holder::RealtimeKit, the);
         let tasks: Vec<TaskId> = self.priorities.tasks().collect();
         for task in tasks {
-            if let Err(refusal) = self.priorities.put_back(task) {
-                tracing::warn!(tid = task.tid, "task {task} cannot be put back: {refusal}");
-                continue;
+            self.lower(task);
+        }
+    }
+
+    /// Those whose reservation was not given back yet when they were to get back what they had.
+    pub(super) fn lower_again(&mut self) {
+        for task in std::mem::take(&mut self.lowering) {
+            self.lower(task);
+        }
+    }
+
+    fn lower(&mut self, task: TaskId) {
+        match self.priorities.put_back(task) {
+            Ok(()) => {
+                let mut book = self.book.borrow_mut();
+                book.raised.remove(&task);
+                book.ledger.leave(task);
             }
-            self.book.borrow_mut().ledger.leave(task);
+            Err(refusal) if refusal.retry_at().is_some() => {
+                self.lowering.insert(task);
+            }
+            Err(refusal) => {
+                tracing::warn!(tid = task.tid, "task {task} cannot be put back: {refusal}");
+            }
         }
     }
 
@@ -76,7 +97,10 @@ impl Keeper {
         let tasks: Vec<TaskId> = self.priorities.tasks().filter(|task| gone(task)).collect();
         for task in tasks {
             self.priorities.forget(task);
-            self.book.borrow_mut().ledger.leave(task);
+            self.lowering.remove(&task);
+            let mut book = self.book.borrow_mut();
+            book.raised.remove(&task);
+            book.ledger.leave(task);
         }
     }
 }

@@ -163,24 +163,30 @@ impl Keeper {
     }
 
     /// The rules are others: what none of them names any more is let go, unless a client wants it, too. The rest
-    /// goes on as it was.
+    /// goes on as it was. What is kept because another process started it comes after that one.
     pub(super) fn apply_rules_again<S: Sensor, A: Actuator>(&mut self, the: &mut Loop<'_, S, A>) {
-        let by_rule = |holder: &Holder| matches!(holder, Holder::Rule(_));
         let book = self.book.borrow();
-        let roots = book
-            .roots
-            .values()
-            .filter(|root| root.holders.iter().any(by_rule));
-        let roots: Vec<(TaskId, u32)> = roots.map(|root| (root.task, root.pid)).collect();
+        let by_rule = book.roots.values().filter_map(|root| {
+            let mut names = root.holders.iter().filter_map(Holder::rule);
+            Some((root.origin, root.task, root.pid, names.next().cloned()?))
+        });
+        let mut by_rule: Vec<_> = by_rule.collect();
         drop(book);
-        for (id, pid) in roots {
+        by_rule.sort_unstable();
+        let mut unnamed = BTreeSet::new();
+        for (origin, id, pid, former) in by_rule {
             let status = Status::read(pid);
-            let rule = status.and_then(|status| self.rule_for(pid, &status));
+            let own = status.and_then(|status| self.rule_for(pid, &status));
+            let origin = origin.filter(|origin| !unnamed.contains(origin));
+            let rule = own.or_else(|| self.rule_of_origin(origin?, &former));
+            if rule.is_none() {
+                unnamed.insert(id);
+            }
             let mut book = self.book.borrow_mut();
             let Some(root) = book.roots.get_mut(&id) else {
                 continue;
             };
-            root.holders.retain(|holder| !by_rule(holder));
+            root.holders.retain(|holder| holder.rule().is_none());
             if let Some(rule) = rule {
                 root.holders.insert(Holder::Rule(rule.name));
                 root.treatment = rule.treatment;
@@ -191,6 +197,20 @@ impl Keeper {
                 self.let_go(id, the);
             }
         }
+    }
+
+    /// The rule that means what `origin` started, too: the one that names it now, or, if it has ended, the one of
+    /// the `former` name.
+    fn rule_of_origin(&self, origin: TaskId, former: &str) -> Option<Rule> {
+        let book = self.book.borrow();
+        let name = match book.roots.get(&origin) {
+            Some(root) => root.holders.iter().find_map(Holder::rule)?,
+            None => former,
+        };
+        let mut rules = self.scan.rules.iter();
+        rules
+            .find(|rule| rule.children && *rule.name == *name)
+            .cloned()
     }
 }
 

@@ -73,6 +73,7 @@ impl Keeper {
     ) -> Result<(), Fault> {
         let root = Root {
             pid: target.task.pid,
+            origin: None,
             task: target.task.id,
             whole: target.is_process(),
             children,
@@ -105,10 +106,16 @@ impl Keeper {
             )));
         };
         root.holders.remove(&holder);
-        let unwanted = root.holders.is_empty();
+        for child in book.roots.values_mut() {
+            if child.origin == Some(id) {
+                child.holders.remove(&holder);
+            }
+        }
+        let unwanted = book.roots.values().filter(|root| root.holders.is_empty());
+        let unwanted: Vec<TaskId> = unwanted.map(|root| root.task).collect();
         drop(book);
-        if unwanted {
-            self.let_go(id, the);
+        for root in unwanted {
+            self.let_go(root, the);
         }
         Ok(())
     }

@@ -1,8 +1,10 @@
 //! The configuration: rules track by themselves, quotas are as written, and reading it anew takes nothing away.
 
+use std::io::Write;
 use std::path::Path;
+use std::process::Stdio;
 
-use crate::common::{can_run, eventually, onbeat};
+use crate::common::{Mortal, can_run, eventually, onbeat};
 use crate::machine::{ALICE, Machine, ROOT, is_ordinary, is_reserved, tids};
 
 /// A tenth of a CPU.
@@ -69,6 +71,73 @@ fn a_rule_tracks_by_itself_and_reading_anew_takes_away_only_what_nobody_names_an
         alice.refused(&format!("reserve {} {TENTH}", other.id())),
         "OverQuota"
     );
+}
+
+#[test]
+fn what_a_named_program_started_is_kept_when_the_configuration_is_read_anew() {
+    if !can_run("what_a_named_program_started_is_kept_when_the_configuration_is_read_anew") {
+        return;
+    }
+    let mut machine = Machine::bus();
+    let launcher = machine.path("launcher");
+    std::fs::copy("/bin/sh", &launcher).unwrap();
+    let rule = |children: bool| {
+        format!(
+            "scan = \"50ms\"\n[[rule]]\nname = \"mine\"\nprogram = \"{}\"\nchildren = {children}\n",
+            launcher.display()
+        )
+    };
+    machine.configure(&rule(true));
+    machine.start();
+    let mut command = machine.command(ALICE, &launcher);
+    let mut started = Mortal::spawn(
+        command
+            .args(["-c", "read go; \"$0\" random:1000000/1 & read end"])
+            .arg(machine.path("workload"))
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null()),
+    );
+    let mut input = started.0.stdin.take().unwrap();
+    let first = started.id();
+    eventually("the rule", || {
+        machine.log().contains("tracked by rule mine").then_some(())
+    });
+    writeln!(input, "go").unwrap();
+    let mut root = machine.client(ROOT);
+    let mut child = || {
+        let threads = root.told("list");
+        let threads = threads.as_array()?;
+        let child = threads.iter().find(|one| one["process"] != first)?;
+        child["process"].as_u64()
+    };
+    let pid = eventually("the child", &mut child);
+    let _child = Child(u32::try_from(pid).unwrap());
+    let mut other = machine.client(ROOT);
+    other.done("reload");
+    assert_eq!(child(), Some(pid), "{}", machine.log());
+    // Also when the one who started it has ended.
+    started.0.kill().unwrap();
+    started.0.wait().unwrap();
+    eventually("its end", || {
+        let threads = other.told("list");
+        let of_started = |one: &serde_json::Value| one["process"] == first;
+        (!threads.as_array()?.iter().any(of_started)).then_some(())
+    });
+    other.done("reload");
+    assert_eq!(child(), Some(pid), "{}", machine.log());
+    machine.configure(&rule(false));
+    other.done("reload");
+    assert_eq!(child(), None);
+}
+
+/// A process that another one started, and that ends with the test.
+struct Child(u32);
+
+impl Drop for Child {
+    fn drop(&mut self) {
+        // SAFETY: a plain system call. The process does nothing else than to wait for its end.
+        unsafe { libc::kill(self.0.cast_signed(), libc::SIGKILL) };
+    }
 }
 
 #[test]

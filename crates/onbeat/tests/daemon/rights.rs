@@ -1,9 +1,12 @@
 //! Who may what: a user's own tasks, within his quotas, whoever asks from wherever.
 
-use std::process::Command;
+use std::io::Write;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::{Command, Stdio};
 
 use crate::common::{Mortal, can_run, eventually};
-use crate::machine::{ALICE, BOB, Machine, ROOT, is_ordinary, is_reserved, tids};
+use crate::machine::{ALICE, BOB, Machine, ROOT, as_itself, is_ordinary, is_reserved, tids};
 
 /// A tenth of a CPU.
 const TENTH: &str = "1000000 10000000 10000000";
@@ -61,6 +64,52 @@ fn a_program_with_the_rights_of_two_users_is_nobodys() {
         "NotPermitted"
     );
     assert!(is_ordinary(two.id()));
+}
+
+/// A shell of Alice's that waits for a line, and then becomes `program`.
+fn shell_that_becomes(machine: &Machine, program: &Path) -> Mortal {
+    let mut command = machine.command(ALICE, Path::new("sh"));
+    command
+        .args(["-c", "read go; exec \"$0\" 1000"])
+        .arg(program)
+        .stdin(Stdio::piped());
+    as_itself(Mortal::spawn(&mut command), "sh")
+}
+
+#[test]
+fn who_executes_another_users_program_loses_what_was_asked_for_him() {
+    if !can_run("who_executes_another_users_program_loses_what_was_asked_for_him") {
+        return;
+    }
+    let machine = Machine::new();
+    // Root's, and with his rights: as passwd and su are.
+    let program = machine.path("set-user-id");
+    std::fs::copy("/bin/sleep", &program).unwrap();
+    let mode = std::fs::Permissions::from_mode(0o4755);
+    std::fs::set_permissions(&program, mode).unwrap();
+    let [mut tracked, mut reserved] = [0; 2].map(|_| shell_that_becomes(&machine, &program));
+    let mut alice = machine.client(ALICE);
+    alice.done(&format!("track {}", tracked.id()));
+    alice.done(&format!("reserve {} {TENTH}", reserved.id()));
+    assert_eq!(alice.told("statistics")["own-tasks"], 2);
+    for shell in [&mut tracked, &mut reserved] {
+        let mut input = shell.0.stdin.take().unwrap();
+        writeln!(input, "go").unwrap();
+    }
+    eventually("the way back", || {
+        let is_roots = |tid: u32| {
+            let status = std::fs::read_to_string(format!("/proc/{tid}/status")).ok()?;
+            status
+                .contains(&format!("\nUid:\t{ALICE}\t0\t"))
+                .then_some(())
+        };
+        is_roots(tracked.id())?;
+        is_roots(reserved.id())?;
+        is_ordinary(reserved.id()).then_some(())
+    });
+    eventually("an empty book", || {
+        (alice.told("statistics")["own-tasks"] == 0).then_some(())
+    });
 }
 
 #[test]
