@@ -75,8 +75,12 @@ pub fn serve(
         })?;
     let realtimekit = match realtimekit {
         None => Err("the configuration says not to serve it".to_owned()),
+        // Without any flag: whoever has it is not replaced, and once he is gone it is ours.
         Some(_) => connection
-            .request_name_with_flags(REALTIMEKIT, Default::default())
+            .request_name_with_flags(
+                REALTIMEKIT,
+                std::iter::empty::<RequestNameFlags>().collect(),
+            )
             .map_err(|error| error.to_string())
             .and_then(|reply| match reply {
                 RequestNameReply::InQueue => {
