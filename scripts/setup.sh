@@ -14,8 +14,9 @@ hogs=(stress-ng)
 player=(libavformat-dev libavcodec-dev libswscale-dev libx11-dev xvfb)
 # A kernel in an emulated machine.
 emulated=(qemu-system-x86 acpica-tools busybox-static cpio zstd python3 rt-app systemtap-sdt-dev)
-# The service's tests have a bus of their own, and clients of RealtimeKit on it.
-bus=(dbus-daemon rtkit pipewire pipewire-bin pulseaudio)
+# The service's tests have a bus of their own, with clients of RealtimeKit, polkit and other managers on it.
+bus=(dbus-daemon dbus-bin rtkit pipewire pipewire-bin pulseaudio polkitd gamemode-daemon systemd
+    libsystemd0)
 # On the live kernel, the tests run real programs: rt-app, ffmpeg, setpriv and taskset. Plots need a font.
 test=("${build[@]}" "${hogs[@]}" "${bus[@]}" "${player[@]}" ffmpeg util-linux mandoc musl-tools valgrind
     fonts-dejavu-core "${emulated[@]}")

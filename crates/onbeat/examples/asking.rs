@@ -6,6 +6,7 @@
 //! reserve THREAD RUNTIME_NS DEADLINE_NS PERIOD_NS  release THREAD
 //! realtime PROCESS THREAD PRIORITY                 nice PROCESS THREAD LEVEL
 //! properties    reset          reload              leave (the bus, and connect anew)
+//! subscribe     change (the next one that is told; ends if none is within a minute)
 //! ```
 //!
 //! It connects where DBUS_SYSTEM_BUS_ADDRESS says, and leaves the bus at the end of its input.
@@ -14,8 +15,9 @@ use std::collections::HashMap;
 use std::io::BufRead;
 
 use serde_json::{Value, json};
-use zbus::blocking::Connection;
+use zbus::blocking::{Connection, MessageIterator};
 use zbus::zvariant::{DynamicType, OwnedValue};
+use zbus::{MatchRule, message};
 
 const MANAGER: [&str; 3] = [
     "org.onbeat.Manager1",
@@ -32,6 +34,7 @@ type Properties = HashMap<String, OwnedValue>;
 
 fn main() -> zbus::Result<()> {
     let mut bus = Connection::system()?;
+    let mut changes = None;
     println!("here");
     for line in std::io::stdin().lock().lines() {
         let line = line?;
@@ -39,8 +42,16 @@ fn main() -> zbus::Result<()> {
         if words == ["leave"] {
             bus.close()?;
             bus = Connection::system()?;
+            changes = None;
             println!("ok");
             continue;
+        }
+        if words == ["change"] {
+            println!("{}", next(changes.as_mut())?);
+            continue;
+        }
+        if words == ["subscribe"] {
+            changes = Some(changes_told(&bus)?);
         }
         match ask(&bus, &words) {
             Ok(answer) => println!("{answer}"),
@@ -51,6 +62,33 @@ fn main() -> zbus::Result<()> {
         }
     }
     Ok(())
+}
+
+/// The signal Changed, as it comes from now on.
+fn changes_told(bus: &Connection) -> zbus::Result<MessageIterator> {
+    let [_, path, interface] = MANAGER;
+    let rule = MatchRule::builder()
+        .msg_type(message::Type::Signal)
+        .path(path)?
+        .interface(interface)?
+        .member("Changed")?
+        .build();
+    MessageIterator::for_match_rule(rule, bus, Some(64))
+}
+
+/// The next change: thread, what, why, the old and the new times.
+fn next(changes: Option<&mut MessageIterator>) -> zbus::Result<Value> {
+    type Times = (u64, u64, u64);
+    type Changed = (u32, u32, String, String, String, (Times, Times));
+    // SAFETY: takes and gives a number. SIGALRM ends this program.
+    unsafe { libc::alarm(60) };
+    let Some(message) = changes.and_then(Iterator::next) else {
+        return Ok(json!("nobody subscribed"));
+    };
+    // SAFETY: as above.
+    unsafe { libc::alarm(0) };
+    let (thread, _, _, what, why, (old, new)): Changed = message?.body().deserialize()?;
+    Ok(json!({"thread": thread, "what": what, "why": why, "old": old, "new": new}))
 }
 
 fn ask(bus: &Connection, words: &[&str]) -> zbus::Result<Value> {
@@ -74,6 +112,7 @@ fn ask(bus: &Connection, words: &[&str]) -> zbus::Result<Value> {
             call(bus, MANAGER, "Reserve", &times)?;
         }
         "release" => drop(call(bus, MANAGER, "Release", &small(1))?),
+        "subscribe" => drop(call(bus, MANAGER, "Subscribe", &())?),
         "reload" => drop(call(bus, MANAGER, "Reload", &())?),
         "list" => {
             let reply = call(bus, MANAGER, "List", &())?;

@@ -10,7 +10,7 @@ use crate::machine::{ALICE, Machine, as_itself};
 const TENTH: &str = "1000000 10000000 10000000";
 
 /// What the unit gives, as setpriv calls it.
-fn of_the_unit() -> Vec<String> {
+pub(crate) fn of_the_unit() -> Vec<String> {
     let unit = include_str!("../../../../packaging/systemd/onbeat.service");
     let line = unit
         .lines()

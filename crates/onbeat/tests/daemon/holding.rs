@@ -2,7 +2,7 @@
 
 use onbeat_act::attributes::Policy;
 
-use crate::common::{can_run, eventually, state_files};
+use crate::common::{can_run, eventually, onbeat, state_files};
 use crate::machine::{ALICE, Machine, is_ordinary, is_reserved, policy, tids};
 
 /// A tenth of a CPU.
@@ -100,6 +100,30 @@ fn who_leaves_the_bus_or_dies_holds_nothing_any_more() {
     }
     assert!(is_reserved(tasks[2].id()));
     assert_eq!(stays.told("statistics")["own-tasks"], 1);
+}
+
+#[test]
+fn a_second_service_gives_way_to_the_first_and_takes_nothing_from_it() {
+    if !can_run("a_second_service_gives_way_to_the_first_and_takes_nothing_from_it") {
+        return;
+    }
+    let machine = Machine::new();
+    let sleeper = machine.sleeper(ALICE);
+    let mut alice = machine.client(ALICE);
+    alice.done(&format!("reserve {} {TENTH}", sleeper.id()));
+    let second = onbeat(&machine.state())
+        .args(["daemon", "--config"])
+        .arg(machine.path("onbeat.toml"))
+        .env("DBUS_SYSTEM_BUS_ADDRESS", machine.address())
+        .output()
+        .expect("it is there");
+    let said = String::from_utf8_lossy(&second.stderr);
+    assert!(
+        !second.status.success() && said.contains("another onbeat daemon runs"),
+        "{said}"
+    );
+    assert!(is_reserved(sleeper.id()), "{said}");
+    assert_eq!(alice.told("list")[0]["state"], "asked-for");
 }
 
 #[test]

@@ -61,7 +61,7 @@ impl Machine {
         std::fs::write(folder.path().join("kit.service"), SERVICE)
             .expect("there is room for a file");
         // What users run must be where they may read it.
-        for name in ["asking", "audio", "hostile", "workload"] {
+        for name in ["asking", "audio", "audio_thread", "hostile", "workload"] {
             std::fs::copy(example(name), folder.path().join(name)).expect("it was built");
         }
         let bus = Mortal::spawn(
@@ -107,6 +107,22 @@ impl Machine {
 
     /// The same, through a command that runs another one. False if it ends instead of serving.
     pub(crate) fn start_through(&mut self, command: &mut Command) -> bool {
+        let mut service = self.spawn(command);
+        let serves = eventually("the service", || {
+            let ended = service.0.try_wait().expect("it is our child").is_some();
+            (ended || self.log().contains("serving")).then_some(!ended)
+        });
+        self.service = serves.then_some(service);
+        serves
+    }
+
+    /// The same, where the log does not say when it serves.
+    pub(crate) fn start_unheard(&mut self, command: &mut Command) {
+        self.service = Some(self.spawn(command));
+    }
+
+    /// A service, through a command that runs another one.
+    pub(crate) fn spawn(&self, command: &mut Command) -> Mortal {
         let log = std::fs::File::create(self.path("log")).expect("there is room for a file");
         command
             .arg(env!("CARGO_BIN_EXE_onbeat"))
@@ -116,13 +132,7 @@ impl Machine {
             .env("ONBEAT_STATE_DIR", self.state())
             .env("DBUS_SYSTEM_BUS_ADDRESS", self.address())
             .stderr(log);
-        let mut service = Mortal::spawn(command);
-        let serves = eventually("the service", || {
-            let ended = service.0.try_wait().expect("it is our child").is_some();
-            (ended || self.log().contains("serving")).then_some(!ended)
-        });
-        self.service = serves.then_some(service);
-        serves
+        Mortal::spawn(command)
     }
 
     pub(crate) fn path(&self, name: &str) -> PathBuf {

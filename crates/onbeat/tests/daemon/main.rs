@@ -4,6 +4,7 @@
 //! the end is waited for.
 
 mod capabilities;
+mod changes;
 #[path = "../common/mod.rs"]
 mod common;
 mod configuring;
@@ -11,8 +12,11 @@ mod holding;
 mod hostile;
 mod library;
 mod machine;
+mod others;
+mod polkit;
 mod realtimekit;
 mod rights;
+mod unit;
 
 use std::time::Duration;
 

@@ -2,7 +2,7 @@
 
 use std::io::{BufRead, BufReader};
 use std::path::Path;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 
 use onbeat_act::attributes::{Attributes, Policy};
 use serde_json::json;
@@ -18,7 +18,12 @@ const FAILED: &str = "org.freedesktop.DBus.Error.Failed";
 /// Such a program, and the thread that it had made real-time.
 fn audio(machine: &Machine, how: &str) -> (Mortal, u32) {
     let mut command = machine.command(ALICE, &machine.path("audio"));
-    let mut process = Mortal::spawn(command.arg(how).stdout(Stdio::piped()));
+    that_asks(machine, command.arg(how))
+}
+
+/// The same of any program that says the thread's number.
+fn that_asks(machine: &Machine, command: &mut Command) -> (Mortal, u32) {
+    let mut process = Mortal::spawn(command.stdout(Stdio::piped()));
     let mut line = String::new();
     let output = process.0.stdout.take().expect("it is piped");
     BufReader::new(output)
@@ -57,8 +62,24 @@ fn an_audio_thread_gets_a_reservation_that_follows_its_rhythm_and_in_the_end_wha
     if !can_run("an_audio_thread_gets_a_reservation_that_follows_its_rhythm") {
         return;
     }
-    let mut machine = Machine::new();
+    let machine = Machine::new();
     let (_process, tid) = audio(&machine, "beat");
+    follows_its_rhythm_and_gets_back_what_it_had(machine, tid);
+}
+
+#[test]
+fn a_thread_that_browsers_library_promotes_gets_a_reservation_that_follows_its_rhythm() {
+    if !can_run("a_thread_that_browsers_library_promotes_gets_a_reservation") {
+        return;
+    }
+    let machine = Machine::new();
+    let mut command = machine.command(ALICE, &machine.path("audio_thread"));
+    let (_process, tid) = that_asks(&machine, &mut command);
+    follows_its_rhythm_and_gets_back_what_it_had(machine, tid);
+}
+
+/// Alice's thread that works every 10 ms.
+fn follows_its_rhythm_and_gets_back_what_it_had(mut machine: Machine, tid: u32) {
     let mut alice = machine.client(ALICE);
     eventually("the loop's reservation", || {
         let one = listed(&mut alice, tid)?;
@@ -193,7 +214,7 @@ fn raised_thread(machine: &Machine, process: &mut Mortal, errors: &Path) -> u32 
 }
 
 /// A folder of Alice's, for what a sound server wants to keep.
-fn home(machine: &Machine) -> std::path::PathBuf {
+pub(crate) fn home(machine: &Machine) -> std::path::PathBuf {
     let home = machine.path("home");
     std::fs::create_dir(&home).expect("there is room for a folder");
     std::os::unix::fs::chown(&home, Some(ALICE), Some(ALICE)).expect("we are root");

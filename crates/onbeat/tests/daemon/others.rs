@@ -1,0 +1,159 @@
+//! Others on the machine who change the scheduling of tasks: noticed, told of once, never fought.
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use onbeat_act::attributes::{Attributes, Policy};
+
+use crate::common::{Mortal, can_run, eventually};
+use crate::machine::{ALICE, Machine, as_itself, is_reserved, tids};
+use crate::realtimekit::home;
+
+/// Where Debian has RealtimeKit.
+const RTKIT: &str = "/usr/libexec/rtkit-daemon";
+
+/// How often the log says that `name` is at work.
+fn said_of(machine: &Machine, name: &str) -> usize {
+    let log = machine.log();
+    let said = format!("{name} is at work on this machine, too");
+    log.lines().filter(|line| line.contains(&said)).count()
+}
+
+#[test]
+fn where_realtimekit_runs_its_name_is_left_to_it_until_it_is_gone() {
+    if !can_run("where_realtimekit_runs_its_name_is_left_to_it_until_it_is_gone") {
+        return;
+    }
+    let mut machine = Machine::bus();
+    machine.configure("scan = \"50ms\"\n");
+    let address = machine.address();
+    let owner = |name: &str| {
+        let output = Command::new("dbus-send")
+            .args(["--system", "--print-reply", "--dest=org.freedesktop.DBus"])
+            .args(["/org/freedesktop/DBus", "org.freedesktop.DBus.GetNameOwner"])
+            .arg(format!("string:{name}"))
+            .env("DBUS_SYSTEM_BUS_ADDRESS", &address)
+            .output()
+            .expect("it is there");
+        String::from_utf8_lossy(&output.stdout)
+            .split('"')
+            .nth(1)
+            .map(str::to_owned)
+    };
+    let kit = "org.freedesktop.RealtimeKit1";
+    let mut command = Command::new(RTKIT);
+    command
+        .args(["--no-canary", "--no-chroot"])
+        .env("DBUS_SYSTEM_BUS_ADDRESS", machine.address())
+        .stderr(Stdio::null());
+    let mut rtkit = Mortal::spawn(&mut command);
+    let first = eventually("RealtimeKit", || owner(kit));
+    machine.start();
+    assert!(
+        machine.log().contains("RealtimeKit itself serves them"),
+        "{}",
+        machine.log()
+    );
+    eventually("a word about it", || {
+        (said_of(&machine, "rtkit-daemon") > 0).then_some(())
+    });
+    assert_eq!(owner(kit), Some(first));
+    rtkit.0.kill().expect("it is our child");
+    rtkit.0.wait().expect("it is our child");
+    eventually("onbeat in its place", || {
+        let ours = owner("org.onbeat.Manager1");
+        (ours.is_some() && owner(kit) == ours).then_some(())
+    });
+    assert_eq!(said_of(&machine, "rtkit-daemon"), 1, "{}", machine.log());
+}
+
+#[test]
+fn a_thread_that_has_a_real_time_priority_of_its_own_is_left_alone() {
+    if !can_run("a_thread_that_has_a_real_time_priority_of_its_own_is_left_alone") {
+        return;
+    }
+    let machine = Machine::new();
+    let alice = ALICE.to_string();
+    let mut command = Command::new("setpriv");
+    // It may take a priority by itself, as PipeWire may where RLIMIT_RTPRIO lets it.
+    command
+        .args(["--inh-caps=+sys_nice", "--ambient-caps=+sys_nice"])
+        .args(["--clear-groups", "--reuid", &alice, "--regid", &alice])
+        .args(["chrt", "--fifo", "7"])
+        .arg(machine.path("workload"))
+        .arg("beat:20000/1000")
+        .stdout(Stdio::null());
+    let process = as_itself(Mortal::spawn(&mut command), "workload");
+    let tid = eventually("its thread", || {
+        tids(process.id())
+            .into_iter()
+            .find(|&tid| tid != process.id())
+    });
+    let own = Attributes::get(tid).unwrap();
+    assert!(matches!(own.policy, Policy::Fifo(_)), "{own}");
+    let mut alice = machine.client(ALICE);
+    alice.done(&format!("track {}", process.id()));
+    eventually("a thread that is left to itself", || {
+        let threads = alice.told("list");
+        let one = threads
+            .as_array()?
+            .iter()
+            .find(|one| one["thread"] == tid)?;
+        (one["state"] == "taken-over").then_some(())
+    });
+    assert_eq!(Attributes::get(tid).unwrap(), own);
+    let log = machine.log();
+    let said = format!("({tid}): taken-over");
+    let said = log.lines().filter(|line| line.contains(&said)).count();
+    assert_eq!(said, 1, "{log}");
+    // Unless it is asked for.
+    alice.done(&format!("untrack {}", process.id()));
+    alice.done(&format!("reserve {tid} 1000000 10000000 10000000"));
+    assert!(is_reserved(tid));
+    alice.done(&format!("release {tid}"));
+    eventually("the way back", || {
+        (Attributes::get(tid).unwrap() == own).then_some(())
+    });
+}
+
+#[test]
+fn gamemode_and_ananicy_are_noticed_and_told_of_once() {
+    if !can_run("gamemode_and_ananicy_are_noticed_and_told_of_once") {
+        return;
+    }
+    let mut machine = Machine::bus();
+    // A rule, so that processes are looked at often.
+    machine.configure("scan = \"50ms\"\n[[rule]]\nprogram = \"/nowhere\"\n");
+    machine.start();
+    let home = home(&machine);
+    let mut gamemode = machine.command(ALICE, Path::new("gamemoded"));
+    gamemode
+        .env("DBUS_SESSION_BUS_ADDRESS", machine.address())
+        .env("HOME", &home)
+        .env("XDG_RUNTIME_DIR", &home)
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
+    let _gamemode = Mortal::spawn(&mut gamemode);
+    // Debian has no ananicy: this has its name.
+    let ananicy = machine.path("ananicy-cpp");
+    std::fs::copy("/bin/sleep", &ananicy).expect("there is room for a file");
+    let _ananicy = Mortal::spawn(machine.command(ALICE, &ananicy).arg("1000"));
+    let mut alice = machine.client(ALICE);
+    let others = eventually("both", || {
+        let others = alice.told("statistics")["other-managers"]
+            .as_str()?
+            .to_owned();
+        (others.contains("gamemoded") && others.contains("ananicy-cpp")).then_some(others)
+    });
+    assert!(others.split(' ').is_sorted(), "{others}");
+    // A process started after it is looked at after it: by then they were looked at once more.
+    let again = machine.path("ananicy");
+    std::fs::copy("/bin/sleep", &again).expect("there is room for a file");
+    let _again = Mortal::spawn(machine.command(ALICE, &again).arg("1000"));
+    eventually("the third", || {
+        (said_of(&machine, "ananicy") > 0).then_some(())
+    });
+    for name in ["gamemoded", "ananicy-cpp", "ananicy"] {
+        assert_eq!(said_of(&machine, name), 1, "{}", machine.log());
+    }
+}

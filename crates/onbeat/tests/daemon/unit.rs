@@ -1,0 +1,104 @@
+//! The unit of systemd: it is one, and the service works in what it is shut off from, as far as that can be had without
+//! systemd as the machine's first process.
+
+use std::process::Command;
+
+use crate::capabilities::of_the_unit;
+use crate::common::{can_run, eventually, state_files};
+use crate::machine::{ALICE, Machine, is_ordinary, is_reserved, tids};
+
+const UNIT: &str = include_str!("../../../../packaging/systemd/onbeat.service");
+
+/// A tenth of a CPU.
+const TENTH: &str = "1000000 10000000 10000000";
+
+#[test]
+fn systemd_takes_the_unit() {
+    let folder = tempfile::tempdir().unwrap();
+    let unit = folder.path().join("onbeat.service");
+    // The program is where it will be installed; here it is somewhere else.
+    let text = UNIT.replace("/usr/bin/onbeat", env!("CARGO_BIN_EXE_onbeat"));
+    std::fs::write(&unit, text).unwrap();
+    let output = Command::new("systemd-analyze")
+        .args(["verify", "--man=no", "--recursive-errors=no"])
+        .arg(&unit)
+        .output();
+    let output = match output {
+        Ok(output) => output,
+        Err(error) => {
+            assert!(std::env::var_os("CI").is_none(), "systemd-analyze: {error}");
+            println!("skipped: systemd_takes_the_unit: systemd-analyze: {error}");
+            return;
+        }
+    };
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && said.is_empty(), "{said}");
+}
+
+/// What the unit says, and what it comes to, in this order: only what is mounted before stays writable. $0 is the state
+/// folder, $1 one for devices.
+const SANDBOX: [(&str, &str); 5] = [
+    (
+        "PrivateDevices=yes",
+        "mount -t tmpfs none \"$1\" && for one in null zero full random urandom; do \
+         : > \"$1/$one\" && mount --bind /dev/$one \"$1/$one\"; done && mount --rbind \"$1\" /dev",
+    ),
+    (
+        "ProtectHome=read-only",
+        "mount --bind /root /root && mount -o remount,bind,ro /root",
+    ),
+    (
+        "ProtectControlGroups=yes",
+        "mount -o remount,bind,ro /sys/fs/cgroup",
+    ),
+    ("ProtectSystem=strict", "mount -o remount,bind,ro /"),
+    ("UMask=0077", "umask 0077"),
+];
+
+#[test]
+fn the_service_works_in_the_sandbox_of_its_unit() {
+    if !can_run("the_service_works_in_the_sandbox_of_its_unit") {
+        return;
+    }
+    let mut machine = Machine::bus();
+    machine.configure("");
+    let (state, devices) = (machine.state(), machine.path("devices"));
+    for folder in [&state, &devices] {
+        std::fs::create_dir(folder).unwrap();
+    }
+    let mut script = "mount --bind \"$0\" \"$0\"".to_owned();
+    for (named, done) in SANDBOX {
+        assert!(UNIT.lines().any(|line| line == named), "{named}");
+        script.push_str(" && ");
+        script.push_str(done);
+    }
+    script.push_str(" && touch \"$0/here\" && rm \"$0/here\" && shift && exec \"$@\"");
+    for named in ["PrivateNetwork=yes", "NoNewPrivileges=yes"] {
+        assert!(UNIT.lines().any(|line| line == named), "{named}");
+    }
+    let bounding = of_the_unit()
+        .iter()
+        .fold("-all".to_owned(), |set, one| format!("{set},+{one}"));
+    let mut sandbox = Command::new("unshare");
+    sandbox
+        .args(["--mount", "--net", "sh", "-c", &script])
+        .args([&state, &devices])
+        .args(["setpriv", "--no-new-privs", "--bounding-set", &bounding]);
+    assert!(machine.start_through(&mut sandbox), "{}", machine.log());
+
+    let (sleeper, workload) = (
+        machine.sleeper(ALICE),
+        machine.workload(ALICE, &["beat:20000/1000"]),
+    );
+    let mut alice = machine.client(ALICE);
+    alice.done(&format!("reserve {} {TENTH}", sleeper.id()));
+    alice.done(&format!("track {}", workload.id()));
+    let thread = eventually("a reservation", || {
+        tids(workload.id())
+            .into_iter()
+            .find(|&tid| is_reserved(tid))
+    });
+    assert_eq!(machine.end(libc::SIGTERM), Some(0), "{}", machine.log());
+    assert!(is_ordinary(sleeper.id()) && is_ordinary(thread));
+    assert_eq!(state_files(&state), 0);
+}
