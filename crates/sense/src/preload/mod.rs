@@ -200,6 +200,7 @@ impl PreloadSensor {
             });
         };
         let is_followed = self.roots.iter().any(|root| match root.follow {
+            Follow::Alone => task.id.tid == root.pid,
             Follow::Threads => task.pid == root.pid,
             Follow::Children => descends(task.pid, root.pid),
         });
