@@ -55,6 +55,8 @@ pub enum Policy {
     Best,
     /// BeRate.
     Berate,
+    /// Reservations for groups.
+    Reserve,
 }
 
 /// `[grace]`. What is left out is as in `grace::Settings`.

@@ -9,6 +9,7 @@ use toml::Spanned;
 
 use super::file::{self, File};
 use super::recorded;
+use super::scheduler::Ruling;
 use super::{Group, Onbeat, Power, Scenario, Scheduler, scheduler, task};
 use crate::Work;
 use crate::machine::{Costs, Cpus};
@@ -236,6 +237,7 @@ impl Reader<'_> {
                     "scheduling is for the policy linux: leave it out".into(),
                 ));
             }
+            Scheduler::Ruled(Ruling::Reserve) => task::for_reserve(&scheduling).map_err(wrong)?,
             Scheduler::Ruled(_) if !matches!(scheduling, file::Class::Nice(_)) => {
                 return Err(wrong(
                     "under this policy scheduling is a nice value, as in { nice = 0 }".into(),

@@ -4,6 +4,7 @@ use std::io::{self, Write};
 
 use onbeat_control::{Controller, Next, PowerSettings, Settings, drive};
 use onbeat_model::{Follow, Instant, Sensor, Span, Task, TaskId};
+use onbeat_policies::reserve::Params;
 use onbeat_policies::{Berate, Best, Linux24, Rules};
 
 use super::figures::{CpuFigures, Figures, Tally};
@@ -12,6 +13,7 @@ use super::{Group, Jobs, Onbeat, Scenario, Scheduler, Timeline, scheduler};
 use crate::policy::Policy;
 use crate::policy::grace::Grace;
 use crate::policy::linux::Linux;
+use crate::policy::reserve::Reserve;
 use crate::policy::ruled::Ruled;
 use crate::seam::{FIRST_TID, Heard, seams};
 use crate::{Machine, Observer};
@@ -99,6 +101,7 @@ impl<'a> Run<'a> {
             (Scheduler::Ruled(Ruling::Berate), _) => {
                 self.alone(self.ruled(Berate::default()), details, progress)
             }
+            (Scheduler::Ruled(Ruling::Reserve), _) => self.alone(self.reserve(), details, progress),
             (Scheduler::Grace(settings), _) => {
                 let speeds = self.scenario.cpus.speeds.clone();
                 let tasks = self.each(scheduler::grace_class);
@@ -137,6 +140,19 @@ impl<'a> Run<'a> {
             rules,
             self.scenario.cpus.count,
             self.each(|group| group.nice),
+        )
+    }
+
+    fn reserve(&self) -> Reserve {
+        let groups = &self.scenario.groups;
+        let (reservations, places) = scheduler::reserve_places(groups);
+        let tasks = groups.iter().zip(places);
+        let tasks = tasks.flat_map(|(group, place)| std::iter::repeat_n(place, group.count));
+        Reserve::new(
+            Params::default(),
+            self.scenario.cpus.count,
+            &reservations,
+            tasks,
         )
     }
 

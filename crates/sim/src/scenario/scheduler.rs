@@ -1,11 +1,14 @@
 //! Who schedules: the policy that a scenario names, with its knobs.
 
 use onbeat_decide::stochastic::schedule::Rounding;
+use onbeat_model::Reservation;
 
 use super::Group;
 use super::file::{File, Grace as Written, Policy};
 use crate::CpuIndex;
 use crate::policy::grace::{Class, Scheme, Settings};
+use crate::policy::linux;
+use crate::policy::reserve::Place;
 
 /// A policy.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -28,6 +31,8 @@ pub enum Ruling {
     Best,
     /// BeRate.
     Berate,
+    /// Reservations for groups.
+    Reserve,
 }
 
 impl Scheduler {
@@ -63,6 +68,7 @@ impl Scheduler {
             Policy::Linux24 => ruled(Ruling::Linux24),
             Policy::Best => ruled(Ruling::Best),
             Policy::Berate => ruled(Ruling::Berate),
+            Policy::Reserve => ruled(Ruling::Reserve),
             Policy::Grace if *file.machine.cpus.get_ref() > 1 && !is_partitioned => Err(
                 "under the policy grace each task has its CPU: write scheduling = \"partitioned\" \
                      under [machine]"
@@ -123,6 +129,21 @@ pub(super) fn share(what: &str, number: Option<f64>) -> Result<Option<f64>, Stri
         }
         number => Ok(number),
     }
+}
+
+/// The reservations of the policy reserve, one for each group that has one, and what the tasks of each group are to it.
+pub(super) fn reserve_places(groups: &[Group]) -> (Vec<Reservation>, Vec<Place>) {
+    let mut reservations = Vec::new();
+    let place = |group: &Group| match group.class {
+        linux::Class::Deadline(deadline) => {
+            reservations.push(deadline.reservation);
+            Place::Member(reservations.len() - 1)
+        }
+        linux::Class::Fair(fair) => Place::Weight(u64::from(fair.weight) * 100 / 1024),
+        linux::Class::Fixed(_) => Place::Weight(100),
+    };
+    let places = groups.iter().map(place).collect();
+    (reservations, places)
 }
 
 /// What the tasks of `group` are to the policy grace, and their CPU: real-time if they have a period.

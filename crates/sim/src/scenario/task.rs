@@ -122,6 +122,21 @@ pub(super) fn trace_demand(trace: &Trace, repeat: bool) -> Demand {
 }
 
 /// What a task is to Linux.
+/// Whether the policy reserve has such a class: a hard reservation, or a nice value.
+pub(super) fn for_reserve(class: &file::Class) -> Result<(), String> {
+    match class {
+        file::Class::Nice(_)
+        | file::Class::Deadline {
+            overrun: file::Overrun::Hard,
+            reclaim: false,
+            ..
+        } => Ok(()),
+        _ => Err("under this policy scheduling is a nice value or a hard reservation without reclaim, as in { deadline = \
+                  { runtime = \"5ms\", period = \"20ms\" } }, for all of its tasks together"
+            .into()),
+    }
+}
+
 pub(super) fn class(class: &file::Class) -> Result<Class, String> {
     let fixed = |priority: u8, order| {
         if (1..=99).contains(&priority) {
