@@ -63,7 +63,8 @@ static void settle(s32 cpu, struct task_struct *task, struct member *member, u64
 {
 	struct post *post = post_at(cpu);
 	struct group *group;
-	u64 ran_ns, waits;
+	u64 ran_ns, waits, before;
+	bool used_up;
 
 	if (!post)
 		return;
@@ -77,11 +78,14 @@ static void settle(s32 cpu, struct task_struct *task, struct member *member, u64
 		return;
 	}
 	bpf_spin_lock(&group->lock);
+	before = group->server.exhausted;
 	waits = reserve_return(&group->server, post->portion_ns, ran_ns, now);
+	/* Only the first of several CPUs that find it used up uses it up. */
+	used_up = group->server.exhausted > before;
 	bpf_spin_unlock(&group->lock);
 	post->portion_ns = 0;
 	wait_until(group, waits);
-	if (waits)
+	if (used_up)
 		COUNT(exhaustions);
 }
 
