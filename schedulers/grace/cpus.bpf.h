@@ -49,8 +49,19 @@ struct {
 struct member {
 	u32 slot;
 	bool woke_to_idle;
-	/* In the kernel's account, what the rules know. */
+	/* It says where its jobs end; else they do where it sleeps. */
+	bool says;
+	/* It has said so since it last woke: the next time it does, a job begins. */
+	bool between;
+	/* In the kernel's account, what the rules know; and when they came to know it. */
 	u64 charged_ns;
+	u64 charged_at_ns;
+	/* Ends of jobs that the rules do not know of yet, and the account at the last of them. */
+	u64 finished;
+	u64 finished_ns;
+	/* What it said last of itself. */
+	u64 period_ns;
+	u64 permille;
 };
 
 struct {
@@ -59,6 +70,21 @@ struct {
 	__type(key, int);
 	__type(value, struct member);
 } members SEC(".maps");
+
+/* What the loader is told. */
+struct {
+	__uint(type, BPF_MAP_TYPE_QUEUE);
+	__uint(max_entries, GRACE_TOLD);
+	__type(value, struct grace_told);
+} told SEC(".maps");
+
+/* What does not fit is lost: a profile has one job less then. */
+static __always_inline void tell(u32 what, u32 tid, u64 amount, u64 number)
+{
+	struct grace_told one = { .what = what, .tid = tid, .amount = amount, .number = number };
+
+	bpf_map_push_elem(&told, &one, BPF_ANY);
+}
 
 struct post {
 	struct bpf_timer timer;
@@ -97,6 +123,7 @@ static void start(s32 cpu, struct task_struct *task, struct member *member, u64 
 		return;
 	COUNT(runs);
 	member->charged_ns = task->se.sum_exec_runtime;
+	member->charged_at_ns = now;
 	if (!planned) {
 		post->urgency = URGENCY_REST;
 		set_slice(task, SLICE_NS);
@@ -123,25 +150,39 @@ static void start(s32 cpu, struct task_struct *task, struct member *member, u64 
 	bpf_timer_start(&post->timer, slice_ns, BPF_F_TIMER_CPU_PIN);
 }
 
-/* Accounts for what the thread has run here since it was started, or since the last time. */
+/* Accounts for what the thread has run here since it was started, or since the last time; up to where it said that a job
+ * ended, to that one. */
 static void settle(s32 cpu, struct task_struct *task, struct member *member, u64 now)
 {
 	u64 ran_ns = task->se.sum_exec_runtime - member->charged_ns;
+	u64 finished = member->finished, of_job_ns = 0, done = 0, speed;
 	struct planned *planned = plan_at(member->slot);
 	struct post *post = post_at(cpu);
-	bool used_up;
+	bool used_up = false;
 
-	member->charged_ns = task->se.sum_exec_runtime;
+	if (finished)
+		of_job_ns =
+			policy_min(policy_minus(member->finished_ns, member->charged_ns), ran_ns);
+	member->finished = 0;
+	member->charged_ns += ran_ns;
+	member->charged_at_ns = now;
 	if (!planned || !post)
 		return;
+	speed = policy_max(post->speed, 1);
 	bpf_spin_lock(&planned->lock);
-	used_up = grace_charge(&planned->task, grace_work(ran_ns, policy_max(post->speed, 1), FULL),
-			       now);
+	if (finished) {
+		used_up = grace_charge(&planned->task, grace_work(of_job_ns, speed, FULL), now);
+		done = grace_job_ends(&planned->task);
+	}
+	if (grace_charge(&planned->task, grace_work(ran_ns - of_job_ns, speed, FULL), now))
+		used_up = true;
 	if (!used_up && !planned->task.left)
 		grace_turn_ends(&planned->task, now);
 	bpf_spin_unlock(&planned->lock);
 	if (used_up)
 		COUNT(exhaustions);
+	if (done)
+		tell(GRACE_FINISHES, task->pid, done, finished);
 }
 
 #endif

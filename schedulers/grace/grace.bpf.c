@@ -5,9 +5,10 @@
  * Each thread that has a plan (a budget of work and the points at which its jobs speed up, from user space) has a queue and
  * a timer of its own: the timer gives it its next budget while a job is under way. A timer of each CPU's
  * ends what was planned for it: at a point of the speed schedule, and where the budget ends. A job begins when its thread
- * wakes, and is over when that blocks. All others share the CPUs when no job with a budget wants one.
+ * wakes, and is over when that blocks; unless its program says by libonbeat's probes where its jobs end. All others share the CPUs
+ * when no job with a budget wants one. The work of each job is told to user space, which makes the plans of it.
  */
-#include "cpus.bpf.h"
+#include "said.bpf.h"
 
 /* The queues: one for each plan, by its slot, and one for the rest. */
 #define REST_QUEUE GRACE_PLANS
@@ -71,13 +72,14 @@ s32 BPF_PROG(select_cpu, struct task_struct *task, s32 previous, u64 flags)
 	return cpu;
 }
 
-/* A job begins. */
+/* A job begins, or goes on where it slept. */
 SEC("struct_ops/runnable")
 void BPF_PROG(runnable, struct task_struct *task, u64 flags)
 {
 	struct member *member = member_of(task);
 	u64 now = bpf_ktime_get_ns(), ends;
 	struct planned *planned;
+	bool begins;
 
 	if (!member)
 		return;
@@ -86,23 +88,37 @@ void BPF_PROG(runnable, struct task_struct *task, u64 flags)
 	planned = plan_at(member->slot);
 	if (!planned || !(flags & SCX_ENQ_WAKEUP))
 		return;
+	begins = !member->says || member->between;
+	member->between = false;
 	bpf_spin_lock(&planned->lock);
-	grace_job_begins(&planned->task, now);
+	if (begins)
+		grace_job_begins(&planned->task, now);
+	else
+		grace_period_ends(&planned->task, now);
 	ends = planned->task.period_end_ns;
 	bpf_spin_unlock(&planned->lock);
 	planned->job = true;
 	bpf_timer_start(&planned->timer, ends, BPF_F_TIMER_ABS);
 }
 
-/* A job ends. */
+/* A job ends, or sleeps. */
 SEC("struct_ops/quiescent")
 void BPF_PROG(quiescent, struct task_struct *task, u64 flags)
 {
 	struct member *member = member_of(task);
 	struct planned *planned = member ? plan_at(member->slot) : NULL;
+	u64 done;
 
-	if (planned)
-		planned->job = false;
+	if (!planned)
+		return;
+	planned->job = false;
+	if (member->says || !(flags & SCX_DEQ_SLEEP))
+		return;
+	bpf_spin_lock(&planned->lock);
+	done = grace_job_ends(&planned->task);
+	bpf_spin_unlock(&planned->lock);
+	if (done)
+		tell(GRACE_FINISHES, task->pid, done, 1);
 }
 
 SEC("struct_ops/enqueue")
@@ -244,7 +260,8 @@ void BPF_PROG(exit_task, struct task_struct *task, struct scx_exit_task_args *ar
 {
 	u32 tid = task->pid;
 
-	bpf_map_delete_elem(&threads, &tid);
+	if (!bpf_map_delete_elem(&threads, &tid))
+		tell(GRACE_LEAVES, tid, 0, 0);
 }
 
 SEC("struct_ops.s/init")
@@ -286,23 +303,6 @@ SEC("struct_ops/exit")
 void BPF_PROG(ended, struct scx_exit_info *info)
 {
 	note_outcome(info);
-}
-
-/* Run by the loader: gives a thread a plan, from its next job on. */
-SEC("syscall")
-int set_plan(struct grace_call *call)
-{
-	struct planned *planned = plan_at(call->slot);
-	u32 slot = call->slot, tid = call->tid;
-	struct grace_plan plan = call->plan;
-
-	if (!planned)
-		return -22; /* EINVAL */
-	bpf_spin_lock(&planned->lock);
-	grace_set_plan(&planned->task, &plan);
-	bpf_spin_unlock(&planned->lock);
-	planned->is_set = true;
-	return bpf_map_update_elem(&threads, &tid, &slot, BPF_ANY);
 }
 
 SEC(".struct_ops.link")

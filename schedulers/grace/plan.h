@@ -10,11 +10,31 @@
 /* How many threads can have a plan. Each CPU looks through all of them when it looks for work. */
 #define GRACE_PLANS 64
 
-/* What the loader hands to `set_plan`. Speeds are in 1024ths of the highest, the kernel's unit. */
+/* What the loader hands to `set_plan` and `forget_plan`. Speeds are in 1024ths of the highest, the kernel's unit. */
 struct grace_call {
 	u32 slot;
 	u32 tid;
 	struct grace_plan plan;
+};
+
+/* What is told to the loader. The first three are also what a probe of libonbeat's is known by. */
+enum {
+	GRACE_STARTS = 1,   /* a thread is soft real-time from now on */
+	GRACE_FINISHES = 2, /* jobs have ended */
+	GRACE_LEAVES = 3,   /* it is no longer, or is no more */
+};
+
+/* How much can be told before the loader reads it. */
+#define GRACE_TOLD 8192
+
+/* One thing that is told. */
+struct grace_told {
+	u32 what;
+	u32 tid;
+	/* Of a start: the period in ns. Of jobs: the work of all of them. */
+	u64 amount;
+	/* Of a start: how many of a thousand jobs are to be in time. Of jobs: how many have ended. */
+	u64 number;
 };
 
 #endif

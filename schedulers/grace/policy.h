@@ -87,6 +87,15 @@ static inline void grace_job_begins(struct grace_task *task, u64 release_ns)
 	}
 }
 
+/* The job is over. Answers its work. What the task does until the next one begins is of that one. */
+static inline u64 grace_job_ends(struct grace_task *task)
+{
+	u64 done = task->done;
+
+	task->done = 0;
+	return done;
+}
+
 /* The period is over and the job is not: a new budget, due a period later. */
 static inline void grace_period_ends(struct grace_task *task, u64 now_ns)
 {

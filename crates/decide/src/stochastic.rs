@@ -3,7 +3,7 @@
 //! A job that must meet its deadline with probability rho needs the budget that a share rho of jobs stay within
 //! ([`Histogram::budget`], eq. 2). The time for it is the task's part of the whole CPU ([`time_allocations`], eq. 4). Within
 //! that time a job begins slowly and speeds up as it goes on, because most jobs end before the fast part
-//! ([`schedule`], eq. 12).
+//! ([`schedule`], eq. 12). [`planner`] does it for all tasks while they run.
 //!
 //! Demands are in time at the CPU's highest speed: cycles over the highest frequency.
 
@@ -12,6 +12,7 @@ pub mod forecast;
 mod histogram;
 pub mod joint;
 mod margin;
+pub mod planner;
 pub mod schedule;
 
 use onbeat_model::Span;
@@ -19,6 +20,7 @@ use onbeat_model::Span;
 pub use allowance::Allowance;
 pub use histogram::{Budget, Histogram};
 pub use margin::Margin;
+pub use planner::Planner;
 pub use schedule::Schedule;
 
 /// The time that each task may take for its budget in every period, if all together take the whole CPU: the

@@ -14,6 +14,11 @@ void onbeat_grace_job_begins(struct grace_task *task, u64 release_ns)
 	grace_job_begins(task, release_ns);
 }
 
+u64 onbeat_grace_job_ends(struct grace_task *task)
+{
+	return grace_job_ends(task);
+}
+
 void onbeat_grace_period_ends(struct grace_task *task, u64 now_ns)
 {
 	grace_period_ends(task, now_ns);

@@ -70,6 +70,7 @@ mod c {
     unsafe extern "C" {
         pub(super) fn onbeat_grace_set_plan(task: *mut Task, plan: *const Plan);
         pub(super) fn onbeat_grace_job_begins(task: *mut Task, release_ns: c_ulonglong);
+        pub(super) fn onbeat_grace_job_ends(task: *mut Task) -> c_ulonglong;
         pub(super) fn onbeat_grace_period_ends(task: *mut Task, now_ns: c_ulonglong);
         pub(super) fn onbeat_grace_charge(
             task: *mut Task,
@@ -109,6 +110,12 @@ impl Task {
     pub fn job_begins(&mut self, release_ns: u64) {
         // SAFETY: as in `set_plan`.
         unsafe { c::onbeat_grace_job_begins(self, release_ns) }
+    }
+
+    /// Its job is over. The work of that, in ns at full speed.
+    pub fn job_ends(&mut self) -> u64 {
+        // SAFETY: as in `set_plan`.
+        unsafe { c::onbeat_grace_job_ends(self) }
     }
 
     /// The end of its period has come, and its job is not done.
@@ -260,6 +267,17 @@ mod tests {
         assert_eq!(task.period_end_ns(), 160);
         task.job_begins(165);
         assert_eq!((task.left(), task.period_end_ns()), (10, 195));
+    }
+
+    #[test]
+    fn what_is_done_after_a_job_has_ended_is_of_the_next_one() {
+        let mut task = task();
+        task.job_begins(100);
+        task.charge(5, 110);
+        assert_eq!((task.job_ends(), task.speed()), (5, Some(300)));
+        task.charge(4, 115);
+        assert_eq!((task.done(), task.left()), (4, 1));
+        assert_eq!((task.job_ends(), task.job_ends()), (4, 0));
     }
 
     #[test]

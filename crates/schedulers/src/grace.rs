@@ -1,15 +1,23 @@
 //! Plans for the scheduler `grace`: for each thread a budget of work in every period, and the points at which its jobs
-//! speed up. What they are is not decided here.
+//! speed up. What they are is not decided here; what the scheduler tells of jobs is passed on.
 
-use libbpf_rs::ProgramInput;
+use libbpf_rs::{MapCore, ProgramInput};
 use onbeat_model::{Span, Speed};
 
 use crate::{Error, Running};
 
 /// `GRACE_POINTS` of `schedulers/grace/policy.h`.
 const POINTS: usize = 16;
-/// `GRACE_PLANS` of `schedulers/grace/plan.h`.
-const PLANS: u32 = 64;
+/// `GRACE_PLANS` of `schedulers/grace/plan.h`: so many threads can have a plan.
+pub const PLANS: u32 = 64;
+/// `GRACE_TOLD` there: what can be told between two looks.
+const MOST_TOLD: usize = 8192;
+/// By what the probe of `onbeat_realtime_start` is known there, and what tells of it.
+pub const STARTS: u32 = 1;
+/// The same of `onbeat_realtime_finish_job`, and of jobs that end.
+pub const FINISHES: u32 = 2;
+/// The same of `onbeat_realtime_exit`, and of threads that end.
+pub const LEAVES: u32 = 3;
 /// The kernel's unit of speed: the highest.
 const FULL: f64 = 1024.0;
 
@@ -20,10 +28,37 @@ pub struct Plan {
     pub period: Span,
     /// Work in every period, in time at the highest speed.
     pub budget: Span,
-    /// A job that has done so much work runs at that speed; the first at zero, and both grow.
-    pub points: Vec<(Span, Speed)>,
-    /// The highest speed.
-    pub highest: Speed,
+    /// A job that has done so much work runs at that speed: the first at zero, and both grow; and the highest speed there
+    /// is. None: the speed is left alone.
+    pub speeds: Option<(Vec<(Span, Speed)>, Speed)>,
+}
+
+/// What the scheduler tells of a thread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Told {
+    /// It says that it is soft real-time.
+    Starts {
+        /// Which thread.
+        tid: u32,
+        /// How often it has a job, as it says.
+        period: Span,
+        /// How many of a thousand are to be in time, as it says.
+        permille: u64,
+    },
+    /// Jobs of it have ended.
+    Finishes {
+        /// Which thread.
+        tid: u32,
+        /// The work of all of them, in time at the highest speed.
+        work: Span,
+        /// How many: at least one.
+        jobs: u64,
+    },
+    /// It is soft real-time no longer, or is no more.
+    Leaves {
+        /// Which thread.
+        tid: u32,
+    },
 }
 
 /// Why a thread has no plan.
@@ -51,6 +86,56 @@ struct Call {
     point: [[u64; 2]; POINTS],
 }
 
+impl Call {
+    fn new(number: u32, tid: u32, plan: &Plan) -> Result<Self, NotPlanned> {
+        if number >= PLANS {
+            return Err(NotPlanned::NoSlot);
+        }
+        let mut call = Self {
+            slot: number,
+            tid,
+            period_ns: plan.period.as_ns(),
+            budget: plan.budget.as_ns(),
+            points: 0,
+            point: [[0; 2]; POINTS],
+        };
+        if let Some((points, highest)) = &plan.speeds {
+            if points.len() > POINTS {
+                return Err(NotPlanned::TooManyPoints(points.len()));
+            }
+            call.points = points.len() as u64;
+            for (own, &(after, speed)) in call.point.iter_mut().zip(points) {
+                // Rounded up, so that a budget is never slower than planned.
+                let speed = (speed.ratio(*highest) * FULL).ceil() as u64;
+                *own = [after.as_ns(), speed];
+            }
+        }
+        Ok(call)
+    }
+
+    fn run(mut self, running: &mut Running, name: &'static str) -> Result<(), Error> {
+        let mut programs = running.object().progs_mut();
+        let program = programs
+            .find(|program| program.name() == name)
+            .ok_or(Error::Malformed {
+                name: "grace",
+                what: name,
+            })?;
+        // SAFETY: `self` is a plain C structure of whole numbers without padding, exclusively borrowed; any bytes that
+        // the kernel writes to it are valid numbers.
+        let bytes = unsafe {
+            std::slice::from_raw_parts_mut((&raw mut self).cast::<u8>(), size_of::<Self>())
+        };
+        program
+            .test_run(ProgramInput {
+                context_in: Some(bytes),
+                ..ProgramInput::default()
+            })
+            .map_err(Error::kernel("talk to the scheduler"))?;
+        Ok(())
+    }
+}
+
 /// Gives the thread `tid` a plan from its next job on, as the `number`th thread that has one.
 ///
 /// # Errors
@@ -61,42 +146,98 @@ pub fn set_plan(
     tid: u32,
     plan: &Plan,
 ) -> Result<(), NotPlanned> {
-    if number >= PLANS {
-        return Err(NotPlanned::NoSlot);
-    }
-    if plan.points.len() > POINTS {
-        return Err(NotPlanned::TooManyPoints(plan.points.len()));
-    }
-    let mut call = Call {
-        slot: number,
-        tid,
-        period_ns: plan.period.as_ns(),
-        budget: plan.budget.as_ns(),
-        points: plan.points.len() as u64,
-        point: [[0; 2]; POINTS],
-    };
-    for (own, &(after, speed)) in call.point.iter_mut().zip(&plan.points) {
-        // Rounded up, so that a budget is never slower than planned.
-        let speed = (speed.ratio(plan.highest) * FULL).ceil() as u64;
-        *own = [after.as_ns(), speed];
-    }
-    let name = "set_plan";
-    let mut programs = running.object().progs_mut();
-    let program = programs
-        .find(|program| program.name() == name)
+    let call = Call::new(number, tid, plan)?;
+    Ok(call.run(running, "set_plan")?)
+}
+
+/// Takes the plan of the thread `tid`, the `number`th, away. Up to its next wakeup it has `rest`.
+///
+/// # Errors
+/// See [`NotPlanned`].
+pub fn forget_plan(
+    running: &mut Running,
+    number: u32,
+    tid: u32,
+    rest: &Plan,
+) -> Result<(), NotPlanned> {
+    let call = Call::new(number, tid, rest)?;
+    Ok(call.run(running, "forget_plan")?)
+}
+
+/// What was told since the last look.
+///
+/// # Errors
+/// What the kernel says.
+pub fn told(running: &mut Running) -> Result<Vec<Told>, Error> {
+    let name = "told";
+    let object = running.object();
+    let map = object
+        .maps()
+        .find(|map| map.name() == name)
         .ok_or(Error::Malformed {
             name: "grace",
             what: name,
         })?;
-    // SAFETY: `call` is a plain C structure of whole numbers without padding, exclusively borrowed; any bytes that the
-    // kernel writes to it are valid numbers.
-    let bytes =
-        unsafe { std::slice::from_raw_parts_mut((&raw mut call).cast::<u8>(), size_of::<Call>()) };
-    program
-        .test_run(ProgramInput {
-            context_in: Some(bytes),
-            ..ProgramInput::default()
-        })
-        .map_err(Error::kernel("talk to the scheduler"))?;
-    Ok(())
+    let mut all = Vec::new();
+    // So that a program that tells without end does not keep us here.
+    for _ in 0..MOST_TOLD {
+        let bytes = map.lookup_and_delete(&[]);
+        let Some(bytes) = bytes.map_err(Error::kernel("hear what the scheduler tells"))? else {
+            break;
+        };
+        all.extend(read(&bytes));
+    }
+    Ok(all)
+}
+
+/// A `struct grace_told`.
+fn read(bytes: &[u8]) -> Option<Told> {
+    let word = |at: usize| Some(u32::from_ne_bytes(bytes.get(at..at + 4)?.try_into().ok()?));
+    let long = |at: usize| Some(u64::from_ne_bytes(bytes.get(at..at + 8)?.try_into().ok()?));
+    let (what, tid) = (word(0)?, word(4)?);
+    let (amount, number) = (Span::from_ns(long(8)?), long(16)?);
+    match what {
+        STARTS => Some(Told::Starts {
+            tid,
+            period: amount,
+            permille: number,
+        }),
+        FINISHES => Some(Told::Finishes {
+            tid,
+            work: amount,
+            jobs: number.max(1),
+        }),
+        LEAVES => Some(Told::Leaves { tid }),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_told_is_read_as_the_scheduler_wrote_it() {
+        let told = |what: u32| {
+            let words = [what, 7].map(u32::to_ne_bytes);
+            let longs = [16_000_000_u64, 3].map(u64::to_ne_bytes);
+            read(&[words.as_flattened(), longs.as_flattened()].concat())
+        };
+        let period = Span::from_ms(16);
+        let starts = Told::Starts {
+            tid: 7,
+            period,
+            permille: 3,
+        };
+        let finishes = Told::Finishes {
+            tid: 7,
+            work: period,
+            jobs: 3,
+        };
+        assert_eq!(told(STARTS), Some(starts));
+        assert_eq!(told(FINISHES), Some(finishes));
+        assert_eq!(told(LEAVES), Some(Told::Leaves { tid: 7 }));
+        assert_eq!(told(0), None);
+        assert_eq!(read(&[1; 23]), None);
+    }
 }

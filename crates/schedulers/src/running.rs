@@ -138,12 +138,13 @@ impl Running {
         })
     }
 
-    /// The program that is to be attached to the probe of `onbeat_mdn`, if this scheduler listens to it.
+    /// The program that is to be attached to probes of libonbeat's: that of `onbeat_mdn`, or those of soft real-time
+    /// programs, if this scheduler listens to them.
     #[must_use]
     pub fn listener(&mut self) -> Option<ProgramMut<'_>> {
-        self.object
-            .progs_mut()
-            .find(|program| program.name() == "missed_deadline")
+        self.object.progs_mut().find(|program| {
+            program.name() == "missed_deadline" || program.name() == "soft_realtime"
+        })
     }
 
     /// The loaded object, for what only one scheduler has.

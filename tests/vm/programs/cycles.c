@@ -4,11 +4,16 @@
  * would do to it: for each slice of its work it looks at the speed that is set, and spins as much longer as
  * that is lower than the highest. The loop is measured once, in CPU time of this thread.
  *
- * usage: cycles PERIOD_MS WORK_US JOBS LOG
- *        WORK_US is what a job takes at the highest speed. A line of LOG for each job:
- *        its number, release, start and end (us since the first release), CPU time used (us), speed (kHz) */
+ * usage: cycles PERIOD_MS WORK_US JOBS LOG [MORE_US [says]]
+ *        WORK_US is what a job takes at the highest speed; with MORE_US up to so much more, the rarer the more. Who says
+ *        by GRACE-OS's calls what its period is and where its jobs end also sleeps for 1 ms in the middle of each job.
+ *        A line of LOG for each job: its number, release, start and end (us since the first release), CPU time
+ *        used (us), speed at its begin (kHz), what it took at the highest speed (us), and its start once more (ns of
+ *        CLOCK_MONOTONIC) */
 #define _GNU_SOURCE
 #include <fcntl.h>
+#include <onbeat/job.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
@@ -16,10 +21,11 @@
 
 #define POLICY "/sys/devices/system/cpu/cpufreq/policy0/"
 #define SLICE_US 500
+#define PAUSE_NS 1000000L
 #define NS_PER_S 1000000000L
 
 struct job {
-	long release_us, started_us, ended_us, used_us, khz;
+	long release_us, started_us, ended_us, used_us, khz, work_us, started_ns;
 };
 
 static long now_ns(clockid_t clock)
@@ -71,12 +77,21 @@ static long read_khz(int fd)
 	return strtol(text, NULL, 10);
 }
 
+/* Between 0 and `most`: the cube of what is spread evenly. */
+static long more_us(long job, long most)
+{
+	double even = (double)(job * 37 % 101) / 100;
+	return (long)((double)most * even * even * even);
+}
+
 int main(int argc, char **argv)
 {
-	if (argc != 5) {
-		fprintf(stderr, "usage: cycles PERIOD_MS WORK_US JOBS LOG\n");
+	if (argc < 5 || argc > 7) {
+		fprintf(stderr, "usage: cycles PERIOD_MS WORK_US JOBS LOG [MORE_US [says]]\n");
 		return 2;
 	}
+	long most_us = argc > 5 ? atol(argv[5]) : 0;
+	bool says = argc > 6;
 	long period_ns = atol(argv[1]) * 1000000, work_us = atol(argv[2]), jobs = atol(argv[3]);
 	struct job *log = calloc((size_t)jobs, sizeof(*log));
 	if (!log) {
@@ -94,14 +109,25 @@ int main(int argc, char **argv)
 		sleep_until(release);
 		long used = now_ns(CLOCK_THREAD_CPUTIME_ID);
 		job->release_us = (release - first) / 1000;
-		job->started_us = (now_ns(CLOCK_MONOTONIC) - first) / 1000;
+		job->started_ns = now_ns(CLOCK_MONOTONIC);
+		job->started_us = (job->started_ns - first) / 1000;
 		job->khz = read_khz(speed);
-		for (long left_us = work_us; left_us > 0; left_us -= SLICE_US) {
+		job->work_us = work_us + more_us(n, most_us);
+		if (says)
+			onbeat_realtime_start(period_ns, 950);
+		bool paused = !says;
+		for (long left_us = job->work_us; left_us > 0; left_us -= SLICE_US) {
 			long slice_us = left_us < SLICE_US ? left_us : SLICE_US;
 			spin(slice_us * per_us * (highest / 1000) / (read_khz(speed) / 1000));
+			if (!paused && left_us <= job->work_us / 2) {
+				sleep_until(now_ns(CLOCK_MONOTONIC) + PAUSE_NS);
+				paused = true;
+			}
 		}
 		job->ended_us = (now_ns(CLOCK_MONOTONIC) - first) / 1000;
 		job->used_us = (now_ns(CLOCK_THREAD_CPUTIME_ID) - used) / 1000;
+		if (says)
+			onbeat_realtime_finish_job();
 	}
 
 	FILE *file = fopen(argv[4], "w");
@@ -111,8 +137,9 @@ int main(int argc, char **argv)
 	}
 	for (long n = 0; n < jobs; n++) {
 		struct job *job = &log[n];
-		fprintf(file, "%ld %ld %ld %ld %ld %ld\n", n, job->release_us, job->started_us,
-			job->ended_us, job->used_us, job->khz);
+		fprintf(file, "%ld %ld %ld %ld %ld %ld %ld %ld\n", n, job->release_us,
+			job->started_us, job->ended_us, job->used_us, job->khz, job->work_us,
+			job->started_ns);
 	}
 	return fclose(file) != 0;
 }

@@ -58,11 +58,12 @@ pub(crate) struct StartArgs {
     /// group by its folder below /sys/fs/cgroup.
     #[arg(long = "group", value_name = "WHO=RUNTIME/PERIOD")]
     pub(crate) groups: Vec<Group>,
-    /// Plan budget and speeds of a thread (`grace` only), as in 1234=30ms:demands.csv; may be given several times
+    /// Plan budget and speeds of a thread (`grace` only), as in 1234=30ms, or 1234=30ms:demands.csv; may be given several times
     ///
-    /// The file holds what its jobs demand, in ns at the CPU's highest speed, one a line. The governor must be
+    /// The file holds what its jobs demand, in ns at the CPU's highest speed, one a line. Without one the first hundred jobs
+    /// tell it, and each hundred after them. A thread that calls onbeat_realtime_start() needs no --plan. The governor must be
     /// schedutil, which does what the scheduler asks for.
-    #[arg(long = "plan", value_name = "TID=PERIOD:FILE")]
+    #[arg(long = "plan", value_name = "TID=PERIOD[:FILE]")]
     pub(crate) plans: Vec<PlanOption>,
     /// Let the kernel end the scheduler when a task that is ready has not run for this long
     #[arg(long, value_name = "TIME", value_parser = values::positive_span)]
@@ -92,33 +93,35 @@ pub(crate) struct StatusArgs {
     pub(crate) json: bool,
 }
 
-/// A thread, its period, and a file with what its jobs demand.
+/// A thread, its period, and perhaps a file with what its jobs demand.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct PlanOption {
     /// Which thread.
     pub(crate) tid: u32,
     /// How often it has a job.
     pub(crate) period: Span,
-    /// What they demand.
-    pub(crate) demands: PathBuf,
+    /// What they demand; none: that is to be seen.
+    pub(crate) demands: Option<PathBuf>,
 }
 
 impl FromStr for PlanOption {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let parts = text
-            .split_once('=')
-            .and_then(|(tid, rest)| Some((tid, rest.split_once(':')?)));
-        let (tid, (period, demands)) = parts.ok_or_else(|| {
-            "a thread, a period and a file are expected, as in 1234=30ms:demands.csv".to_owned()
+        let (tid, rest) = text.split_once('=').ok_or_else(|| {
+            "a thread and a period are expected, and a file if there is one, as in 1234=30ms:demands.csv"
+                .to_owned()
         })?;
+        let (period, demands) = match rest.split_once(':') {
+            Some((period, file)) => (period, Some(file.into())),
+            None => (rest, None),
+        };
         Ok(Self {
             tid: tid
                 .parse()
                 .map_err(|_| format!("'{tid}' is no number of a thread"))?,
             period: values::positive_span(period)?,
-            demands: demands.into(),
+            demands,
         })
     }
 }
@@ -153,11 +156,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_plan_is_a_thread_a_period_and_a_file() {
+    fn a_plan_is_a_thread_a_period_and_perhaps_a_file() {
         let plan: PlanOption = "12=30ms:/a:b".parse().unwrap();
         assert_eq!((plan.tid, plan.period), (12, Span::from_ms(30)));
-        assert_eq!(plan.demands, PathBuf::from("/a:b"));
-        for wrong in ["12", "12=30ms", "x=30ms:f", "12=0ms:f", "12=30:f"] {
+        assert_eq!(plan.demands, Some(PathBuf::from("/a:b")));
+        let plan: PlanOption = "12=30ms".parse().unwrap();
+        assert_eq!((plan.period, plan.demands), (Span::from_ms(30), None));
+        for wrong in ["12", "12=", "x=30ms:f", "12=0ms:f", "12=30:f", "12=30"] {
             assert!(wrong.parse::<PlanOption>().is_err(), "{wrong}");
         }
     }

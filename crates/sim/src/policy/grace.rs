@@ -290,6 +290,7 @@ impl Policy for Grace {
         let entity = &mut self.tasks[task];
         entity.under_way = false;
         entity.overran = false;
+        entity.rules.job_ends();
         entity.last = demand.as_span().as_ns();
         entity.demand.record(demand.as_span());
         entity.jobs += 1;

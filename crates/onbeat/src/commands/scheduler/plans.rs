@@ -1,82 +1,231 @@
-//! The plans of `onbeat scheduler start grace`: budgets and speeds from what jobs demanded, as GRACE-OS has them.
+//! The plans of `onbeat scheduler start grace`: budgets and speeds from what jobs demanded, as GRACE-OS has them. The demand
+//! is read from a file, or seen while the scheduler runs; then plans are made anew as jobs go by.
 
+use std::collections::HashMap;
 use std::fs;
 use std::path::Path;
 
 use anyhow::{Context, bail, ensure};
 use onbeat_act::cpufreq::Tree;
-use onbeat_decide::stochastic::schedule::Rounding;
-use onbeat_decide::stochastic::{Budget, Histogram, Schedule, time_allocations};
+use onbeat_decide::stochastic::Planner;
+use onbeat_decide::stochastic::planner::Planned;
 use onbeat_model::{Demand, Ladder, Span};
+use onbeat_schedulers::grace::{self, NotPlanned, PLANS, Plan, Told};
 use onbeat_schedulers::Running;
-use onbeat_schedulers::grace::{Plan, set_plan};
+use onbeat_sense::probes::Probe;
 
-use crate::cli::PlanOption;
+use crate::cli::{PlanOption, StartArgs};
 
-/// The probability with which a job stays within its budget (GRACE-OS, section 4.1).
+/// The probability with which a job stays within its budget (GRACE-OS, section 4.1), where a program does not say.
 const RHO: f64 = 0.95;
-/// Of the histogram: no more groups than a schedule can have points.
-const GROUPS: usize = 15;
+/// The periods that are planned for: below, timers would take more time than jobs.
+const SHORTEST_PERIOD: Span = Span::from_ms(1);
+const LONGEST_PERIOD: Span = Span::from_secs(10);
 
-/// Gives each thread its plan.
-pub(super) fn give(running: &mut Running, options: &[PlanOption]) -> anyhow::Result<()> {
-    if options.is_empty() {
-        return Ok(());
+/// By which number `grace` knows a probe.
+pub(super) const fn cookie(probe: Probe) -> Option<u32> {
+    match probe {
+        Probe::RealTimeStart => Some(grace::STARTS),
+        Probe::RealTimeFinishJob => Some(grace::FINISHES),
+        Probe::RealTimeExit => Some(grace::LEAVES),
+        Probe::JobBegin | Probe::JobEnd | Probe::Mdn => None,
     }
-    let name = running.name();
-    ensure!(
-        name == "grace",
-        "--plan: {name} takes no plans, the scheduler grace does"
-    );
-    let ladder = Tree::default().domain(0).ladder().context(
-        "--plan: the CPUs have no speeds that can be set ('onbeat doctor' says what to do)",
-    )?;
-    let mut known = Vec::new();
-    for option in options {
-        let text = fs::read_to_string(&option.demands)
-            .with_context(|| format!("cannot read {}", option.demands.display()))?;
-        let demand = demands(&text, &option.demands)?;
-        let histogram = Histogram::of(&demand, GROUPS).context("no demands")?;
-        let budget = histogram.budget(RHO);
-        known.push((option, histogram, budget));
-    }
-    let tasks: Vec<(Span, Span)> = known
-        .iter()
-        .map(|(option, _, budget)| (budget.demand, option.period))
-        .collect();
-    let times = time_allocations(&tasks);
-    for ((number, (option, histogram, budget)), time) in (0..).zip(&known).zip(times) {
-        let plan = plan(option.period, histogram, budget, time, &ladder);
-        set_plan(running, number, option.tid, &plan)
-            .with_context(|| format!("cannot plan for thread {}", option.tid))?;
-        tell(option.tid, &plan);
-    }
-    Ok(())
 }
 
-fn tell(tid: u32, plan: &Plan) {
-    let points = plan.points.iter();
+/// Who has which plan.
+pub(super) struct Plans {
+    planner: Planner,
+    /// None: the CPUs' speed cannot be set, and budgets are all there is.
+    speeds: Option<Ladder>,
+    /// The numbers by which the scheduler knows threads.
+    slots: [Option<u32>; PLANS as usize],
+    /// What each has been given.
+    given: HashMap<u32, Plan>,
+    is_quiet: bool,
+}
+
+impl Plans {
+    /// Gives each thread of the options its plan; none if the scheduler takes no plans.
+    pub(super) fn begin(running: &mut Running, args: &StartArgs) -> anyhow::Result<Option<Self>> {
+        let name = running.name();
+        if name != "grace" {
+            ensure!(
+                args.plans.is_empty(),
+                "--plan: {name} takes no plans, the scheduler grace does"
+            );
+            return Ok(None);
+        }
+        let speeds = Tree::default().domain(0).ladder();
+        if let Err(error) = &speeds
+            && !args.plans.is_empty()
+        {
+            eprintln!(
+                "onbeat: budgets alone, as the CPUs have no speeds that can be set: {error} ('onbeat doctor' says what to do)"
+            );
+        }
+        let mut plans = Self {
+            planner: Planner::default(),
+            speeds: speeds.ok(),
+            slots: [None; PLANS as usize],
+            given: HashMap::new(),
+            is_quiet: args.quiet,
+        };
+        for option in &args.plans {
+            plans.enter(running, option)?;
+        }
+        plans.renew(running)?;
+        Ok(Some(plans))
+    }
+
+    fn enter(&mut self, running: &mut Running, option: &PlanOption) -> anyhow::Result<()> {
+        let PlanOption { tid, period, .. } = *option;
+        match &option.demands {
+            Some(file) => {
+                let text = fs::read_to_string(file)
+                    .with_context(|| format!("cannot read {}", file.display()))?;
+                let demand = demands(&text, file)?;
+                self.planner.enter_known(tid, period, RHO, demand);
+            }
+            None => self.planner.enter(tid, period, RHO),
+        }
+        let plan = self.without_budget(period);
+        self.give(running, tid, plan)
+            .with_context(|| format!("cannot plan for thread {tid}"))
+    }
+
+    /// Takes in what the scheduler has told, and makes the plans anew that are due.
+    pub(super) fn turn(&mut self, running: &mut Running) -> anyhow::Result<()> {
+        let mut is_due = false;
+        for told in grace::told(running)? {
+            is_due |= match told {
+                Told::Starts {
+                    tid,
+                    period,
+                    permille,
+                } => self.starts(running, tid, period, permille)?,
+                Told::Finishes { tid, work, jobs } => {
+                    // They were told together; more of them than a profile counts would change nothing.
+                    let each = Span::from_ns(work.as_ns() / jobs);
+                    (0..jobs.min(100)).fold(false, |due, _| self.planner.job(tid, each) || due)
+                }
+                Told::Leaves { tid } => self.leaves(running, tid)?,
+            };
+        }
+        if is_due {
+            self.renew(running)?;
+        }
+        Ok(())
+    }
+
+    fn starts(
+        &mut self,
+        running: &mut Running,
+        tid: u32,
+        period: Span,
+        permille: u64,
+    ) -> anyhow::Result<bool> {
+        if !(SHORTEST_PERIOD..=LONGEST_PERIOD).contains(&period) || !(1..=1000).contains(&permille)
+        {
+            self.tell(&format!(
+                "thread {tid} asks for {permille} of 1000 jobs in time every {period}: a period is {SHORTEST_PERIOD} to {LONGEST_PERIOD}, a share 1 to 1000"
+            ));
+            return Ok(false);
+        }
+        let plan = self.without_budget(period);
+        match self.give(running, tid, plan) {
+            Ok(()) => {
+                self.planner.enter(tid, period, permille as f64 / 1000.0);
+                Ok(true)
+            }
+            Err(NotPlanned::System(error)) => Err(error.into()),
+            Err(refused) => {
+                self.tell(&format!("thread {tid}: {refused}"));
+                Ok(false)
+            }
+        }
+    }
+
+    fn leaves(&mut self, running: &mut Running, tid: u32) -> Result<bool, NotPlanned> {
+        let slot = self.slots.iter_mut().zip(0..);
+        let Some((held, number)) = slot.into_iter().find(|(held, _)| **held == Some(tid)) else {
+            return Ok(false);
+        };
+        *held = None;
+        if let Some(plan) = self.given.remove(&tid) {
+            let rest = self.without_budget(plan.period);
+            grace::forget_plan(running, number, tid, &rest)?;
+        }
+        Ok(self.planner.leave(tid))
+    }
+
+    /// Best effort at the highest speed.
+    fn without_budget(&self, period: Span) -> Plan {
+        let highest = self.speeds.as_ref().map(Ladder::highest);
+        Plan {
+            period,
+            budget: Span::ZERO,
+            speeds: highest.map(|highest| (vec![(Span::ZERO, highest)], highest)),
+        }
+    }
+
+    /// Gives everybody the present plan.
+    fn renew(&mut self, running: &mut Running) -> anyhow::Result<()> {
+        for Planned { task, period, plan } in self.planner.plans(self.speeds.as_ref()) {
+            let highest = self.speeds.as_ref().map(Ladder::highest);
+            let plan = match plan {
+                None => self.without_budget(period),
+                Some(plan) => Plan {
+                    period,
+                    budget: plan.budget,
+                    speeds: plan.schedule.zip(highest).map(|(schedule, highest)| {
+                        let points = schedule.points().map(|point| (point.after, point.speed));
+                        (points.collect(), highest)
+                    }),
+                },
+            };
+            self.give(running, task, plan)
+                .with_context(|| format!("cannot plan for thread {task}"))?;
+        }
+        Ok(())
+    }
+
+    fn give(&mut self, running: &mut Running, tid: u32, plan: Plan) -> Result<(), NotPlanned> {
+        if self.given.get(&tid) == Some(&plan) {
+            return Ok(());
+        }
+        let own = self.slots.iter().position(|held| *held == Some(tid));
+        let free = || self.slots.iter().position(Option::is_none);
+        let number = own.or_else(free).ok_or(NotPlanned::NoSlot)?;
+        grace::set_plan(running, number as u32, tid, &plan)?;
+        if let Some(held) = self.slots.get_mut(number) {
+            *held = Some(tid);
+        }
+        if plan.budget > Span::ZERO {
+            self.tell(&described(tid, &plan));
+        }
+        self.given.insert(tid, plan);
+        Ok(())
+    }
+
+    fn tell(&self, what: &str) {
+        if !self.is_quiet {
+            eprintln!("onbeat: {what}");
+        }
+    }
+}
+
+fn described(tid: u32, plan: &Plan) -> String {
+    let points = plan.speeds.iter().flat_map(|(points, _)| points);
     let points: Vec<String> = points
         .map(|(after, speed)| format!("{speed} after {after}"))
         .collect();
-    eprintln!(
-        "onbeat: thread {tid}: {} of work every {}; {}",
-        plan.budget,
-        plan.period,
-        points.join(", ")
+    let budget = format!(
+        "thread {tid}: {} of work every {}",
+        plan.budget, plan.period
     );
-}
-
-fn plan(period: Span, histogram: &Histogram, budget: &Budget, time: Span, ladder: &Ladder) -> Plan {
-    let schedule = Schedule::stochastic(histogram, budget, time, ladder, Rounding::Up);
-    Plan {
-        period,
-        budget: budget.demand,
-        points: schedule
-            .points()
-            .map(|point| (point.after, point.speed))
-            .collect(),
-        highest: ladder.highest(),
+    match points.is_empty() {
+        true => budget,
+        false => format!("{budget}; {}", points.join(", ")),
     }
 }
 
@@ -101,7 +250,6 @@ fn demands(text: &str, file: &Path) -> anyhow::Result<Demand> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use onbeat_model::Speed;
 
     #[test]
     fn demands_are_numbers_below_their_headings() {
@@ -112,30 +260,5 @@ mod tests {
         let wrong = demands("1\n2.5\n", Path::new("x")).unwrap_err();
         assert_eq!(wrong.to_string(), "x:2: no whole number of ns");
         assert!(demands("demand_ns\n", Path::new("x")).is_err());
-    }
-
-    #[test]
-    fn a_plan_begins_slowly_and_has_time_for_its_budget() {
-        let mut demand = Demand::new(100);
-        // 2 ms, and more the rarer, up to 10 ms.
-        for job in 0..=100_u64 {
-            demand.record(Span::from_us(2000 + job * job * job / 125));
-        }
-        let histogram = Histogram::of(&demand, GROUPS).unwrap();
-        let budget = histogram.budget(RHO);
-        let mhz = |mhz: u64| Speed::from_khz(mhz * 1000).unwrap();
-        let ladder = Ladder::new([mhz(500), mhz(1000)]).unwrap();
-        let period = Span::from_ms(16);
-        let plan = plan(period, &histogram, &budget, period, &ladder);
-        assert!(plan.budget >= Span::from_us(8859), "{}", plan.budget);
-        let [(zero, slow), (after, fast)] = plan.points[..] else {
-            panic!("{:?}", plan.points);
-        };
-        assert_eq!((zero, slow, fast), (Span::ZERO, mhz(500), mhz(1000)));
-        // x of the budget at half the speed, and the rest at the whole, are done within the period.
-        assert!(
-            after > Span::ZERO && after <= period - plan.budget,
-            "{after}"
-        );
     }
 }

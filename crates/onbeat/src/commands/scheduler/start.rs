@@ -12,8 +12,9 @@ use onbeat_schedulers::{ALL, Extent, Opened, Outcome, Running, find};
 use onbeat_sense::bpf::listener::Listener;
 use onbeat_sense::probes::Probe;
 
+use super::groups;
+use super::plans::{self, Plans};
 use super::show::Show;
-use super::{groups, plans};
 use crate::child::{Child, Gated, Status};
 use crate::cli::StartArgs;
 use crate::signals::Signals;
@@ -57,7 +58,7 @@ pub(crate) fn run(args: &StartArgs) -> anyhow::Result<ExitCode> {
     let watchdog = args.watchdog.map(|span| Duration::from_nanos(span.as_ns()));
     let mut running = opened.start(extent, watchdog)?;
     let reservations = groups::admit(&mut running, &args.groups)?;
-    plans::give(&mut running, &args.plans)?;
+    let plans = Plans::begin(&mut running, args)?;
 
     let mut chooser = None;
     let mut program = None;
@@ -86,7 +87,11 @@ pub(crate) fn run(args: &StartArgs) -> anyhow::Result<ExitCode> {
         reservations,
         chooser,
         program,
-        listener: Listener::new(|probe| (probe == Probe::Mdn).then_some(0)),
+        listener: Listener::new(match plans {
+            Some(_) => plans::cookie,
+            None => |probe| (probe == Probe::Mdn).then_some(0),
+        }),
+        plans,
         known: Vec::new(),
     }
     .attend(&signals, args)
@@ -98,6 +103,7 @@ struct Session {
     listener: Listener,
     running: Running,
     reservations: Reservations,
+    plans: Option<Plans>,
     chooser: Option<Chooser>,
     program: Option<Child>,
     /// The processes whose probes are looked for, in order.
@@ -121,6 +127,9 @@ impl Session {
             }
             if let Some(program) = self.running.listener() {
                 self.listener.look(&program, clock::now());
+            }
+            if let Some(plans) = &mut self.plans {
+                plans.turn(&mut self.running)?;
             }
             if now >= next_show {
                 self.show(&mut show)?;

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What programs say of themselves, and the loader of plans: both from outside of the scheduler's operations.
+ */
+#ifndef ONBEAT_GRACE_SAID_BPF_H
+#define ONBEAT_GRACE_SAID_BPF_H
+
+#include "cpus.bpf.h"
+#pragma clang diagnostic push
+#pragma clang diagnostic ignored "-Wsign-compare"
+#include <bpf/usdt.bpf.h>
+#pragma clang diagnostic pop
+
+/* libonbeat's calls for soft real-time programs: attached to those in which they stand. */
+SEC("usdt")
+int BPF_USDT(soft_realtime, u64 period_ns, u64 permille)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct member *member = member_of(task);
+	u64 now = bpf_ktime_get_ns();
+	unsigned long interrupts;
+
+	if (!member)
+		return 0;
+	switch (bpf_usdt_cookie(ctx)) {
+	case GRACE_STARTS:
+		/* It may be said with each job. */
+		if (member->period_ns == period_ns && member->permille == permille)
+			break;
+		member->period_ns = period_ns;
+		member->permille = permille;
+		tell(GRACE_STARTS, task->pid, period_ns, permille);
+		break;
+	case GRACE_FINISHES:
+		/* The scheduler's operations, which shut interrupts out, make of it what it means. */
+		bpf_local_irq_save(&interrupts);
+		member->says = true;
+		member->between = true;
+		member->finished++;
+		member->finished_ns = member->charged_ns + policy_minus(now, member->charged_at_ns);
+		bpf_local_irq_restore(&interrupts);
+		break;
+	case GRACE_LEAVES:
+		member->says = false;
+		member->period_ns = 0;
+		tell(GRACE_LEAVES, task->pid, 0, 0);
+		break;
+	}
+	return 0;
+}
+
+/* Run by the loader: gives a thread a plan, from its next job on. */
+SEC("syscall")
+int set_plan(struct grace_call *call)
+{
+	struct planned *planned = plan_at(call->slot);
+	u32 slot = call->slot, tid = call->tid;
+	struct grace_plan plan = call->plan;
+
+	if (!planned)
+		return -22; /* EINVAL */
+	bpf_spin_lock(&planned->lock);
+	grace_set_plan(&planned->task, &plan);
+	bpf_spin_unlock(&planned->lock);
+	planned->is_set = true;
+	return bpf_map_update_elem(&threads, &tid, &slot, BPF_ANY);
+}
+
+/* Run by the loader: the thread is of the rest from its next wakeup on; the slot's plan is that of the call until then. */
+SEC("syscall")
+int forget_plan(struct grace_call *call)
+{
+	struct planned *planned = plan_at(call->slot);
+	struct grace_plan plan = call->plan;
+	u32 tid = call->tid;
+
+	if (!planned)
+		return -22; /* EINVAL */
+	bpf_map_delete_elem(&threads, &tid);
+	bpf_spin_lock(&planned->lock);
+	grace_set_plan(&planned->task, &plan);
+	bpf_spin_unlock(&planned->lock);
+	return 0;
+}
+
+#endif
