@@ -10,8 +10,8 @@ use onbeat_act::cpufreq::Tree;
 use onbeat_decide::stochastic::Planner;
 use onbeat_decide::stochastic::planner::Planned;
 use onbeat_model::{Demand, Ladder, Span};
-use onbeat_schedulers::grace::{self, NotPlanned, PLANS, Plan, Told};
 use onbeat_schedulers::Running;
+use onbeat_schedulers::grace::{self, NotPlanned, PLANS, Plan, Told};
 use onbeat_sense::probes::Probe;
 
 use crate::cli::{PlanOption, StartArgs};
