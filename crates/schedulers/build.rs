@@ -1,5 +1,8 @@
 //! Compiles each scheduler's BPF programs; they become part of the library as the bytes of their object.
 
+#[path = "../sense/build/bpf.rs"]
+mod bpf;
+
 use std::env;
 use std::path::{Path, PathBuf};
 
@@ -11,23 +14,12 @@ const SCHEDULERS: [&str; 5] = ["linux24", "best", "berate", "reserve", "grace"];
 fn main() {
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets OUT_DIR"));
     let sources = Path::new("../../schedulers");
-    // Debian keeps the kernel's <asm/errno.h> in a folder of the architecture's own, where clang does
-    // not look when it compiles for BPF.
-    let arch = env::var("CARGO_CFG_TARGET_ARCH").expect("cargo sets CARGO_CFG_TARGET_ARCH");
-    let asm = format!("/usr/include/{arch}-linux-gnu");
     for name in SCHEDULERS {
         let source = sources.join(name).join(format!("{name}.bpf.c"));
         SkeletonBuilder::new()
             .source(&source)
             .obj(out.join(format!("{name}.bpf.o")))
-            .clang_args([
-                "-Wall",
-                "-Wextra",
-                "-Werror",
-                "-Wno-unused-parameter",
-                "-idirafter",
-                &asm,
-            ])
+            .clang_args(bpf::arguments(&out))
             .build()
             .unwrap_or_else(|error| {
                 panic!(

@@ -12,7 +12,7 @@ cache=${ONBEAT_PACKAGES_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/onbeat/packages}
 tarball=$cache/$suite.tar
 mkdir -p "$cache"
 # Two at a time would fetch twice.
-exec 9>"$cache/lock"
+exec 9>"$cache/$suite.lock"
 flock 9
 if [ -s "$tarball" ]; then
     echo "$tarball"
@@ -32,12 +32,19 @@ fi
 work=$(mktemp -d "$cache/make.XXXXXX")
 root=$work/root
 trap 'rm -rf --one-file-system "$work"' EXIT
-{
-    debootstrap --variant=minbase --keyring="$keyring" \
-        --include=systemd-sysv,dbus,polkitd,gcc,libc6-dev,pkg-config,adduser "$suite" "$root" "$archive"
-    chroot "$root" useradd --create-home alice
-    chroot "$root" apt-get clean
-} >"$work/log" 2>&1 </dev/null || {
+# debootstrap does not order what packages need of each other while they are set up; apt does. Nothing is started here.
+make_root() {
+    debootstrap --variant=minbase --keyring="$keyring" "$suite" "$root" "$archive" &&
+        cp /etc/resolv.conf "$root/etc/resolv.conf" &&
+        printf '#!/bin/sh\nexit 101\n' >"$root/usr/sbin/policy-rc.d" &&
+        chmod 755 "$root/usr/sbin/policy-rc.d" &&
+        DEBIAN_FRONTEND=noninteractive chroot "$root" apt-get install -y -qq --no-install-recommends \
+            systemd-sysv dbus polkitd gcc libc6-dev pkg-config &&
+        rm "$root/usr/sbin/policy-rc.d" &&
+        chroot "$root" useradd --create-home alice &&
+        chroot "$root" apt-get clean
+}
+make_root >"$work/log" 2>&1 </dev/null || {
     tail -n 30 "$work/log" >&2
     echo "tests/packages: no fresh $suite could be made" >&2
     exit 1
