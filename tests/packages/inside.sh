@@ -35,6 +35,14 @@ eventually() {
     return 1
 }
 
+step 'what they depend on'
+apt-get install --simulate --no-install-recommends /root/packages/*.deb |
+    sed -n 's/^Inst \([^ ]*\).*/\1/p' | grep -v onbeat >/tmp/said
+# shellcheck disable=SC2046 # names of packages hold no spaces
+apt-get install -y -qq --no-install-recommends $(cat /tmp/said) >/tmp/apt 2>&1 || {
+    cat /tmp/apt
+    fail 'what they depend on cannot be installed'
+}
 files >/tmp/before
 
 step 'install'
@@ -102,7 +110,7 @@ for example in /usr/share/doc/libonbeat-dev/examples/*.c*; do
     gcc -std=gnu11 -o /tmp/example /tmp/example.c $(pkg-config --cflags --libs onbeat) || fail "$example cannot be built"
     # 77: it may not have a reservation here.
     status=0
-    /tmp/example >/tmp/said 2>&1 </dev/null || status=$?
+    (cd /tmp && ./example) >/tmp/said 2>&1 </dev/null || status=$?
     [ "$status" = 0 ] || [ "$status" = 77 ] || fail "$example fails: $(cat /tmp/said)"
 done
 onbeat --version
@@ -117,7 +125,7 @@ reserved=$(cat /tmp/reserved)
 is_reserved() { chrt -p "$reserved" | grep SCHED_DEADLINE >/dev/null; }
 eventually is_reserved || fail 'it has no reservation'
 kill -KILL "$killed"
-wait "$killed" || true
+wait "$killed" 2>/dev/null || true
 is_reserved || fail 'it lost its reservation with onbeat'
 apt-get remove -y -qq onbeat >/tmp/apt 2>&1 || {
     cat /tmp/apt
@@ -129,7 +137,7 @@ kill "$reserved"
 [ -e /etc/onbeat/onbeat.toml ] || fail 'the configuration went before it was purged'
 
 step 'purge'
-apt-get purge -y -qq --autoremove onbeat libonbeat0 libonbeat-dev >/tmp/apt 2>&1 || {
+apt-get purge -y -qq onbeat libonbeat0 libonbeat-dev >/tmp/apt 2>&1 || {
     cat /tmp/apt
     fail 'they cannot be purged'
 }
