@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """What tracing costs the traced: LFS++, Table II, with today's tracers.
 
-Two measurements. First the run time of each BPF program per invocation, as the kernel counts it
-(kernel.bpf_stats_enabled). Then a video transcode, traced and not, in rounds: every tracer once per
+Three measurements. The run time of each BPF program per invocation, as the kernel counts it
+(kernel.bpf_stats_enabled). A video transcode, traced and not, in rounds: every tracer once per
 round, in an order that rotates, each compared with the untraced run of its own round, so that slow
-drift of the machine cancels out. README.md says how to read the figures.
+drift of the machine cancels out. And what each tracer makes of a player's period (accuracy.py).
+README.md says how to read the figures.
 
-Needs root, ffmpeg, bpftool, strace, perf, and onbeat's release binary.
+Needs root, ffmpeg, mplayer, stress-ng, bpftool, strace, perf, and onbeat's release binary.
 """
 
 import argparse
@@ -22,13 +23,22 @@ import sys
 import tempfile
 import time
 
+import accuracy
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 STATS = pathlib.Path("/proc/sys/kernel/bpf_stats_enabled")
 PAPER = {
-    "onbeat": ("QTRACE (wakeups)", 0.02),
-    "perf trace -s": ("QTRACE (syscalls)", 0.74),
+    "onbeat, bpf": ("QTRACE (wakeups)", 0.02),
+    "onbeat, bpf-syscalls": ("QTRACE (syscalls)", 0.74),
+    "onbeat, ptrace": ("QOSTRACE", 2.17),
+    "strace, the same calls": ("STRACE", 9.32),
     "strace -c -f": ("STRACE", 9.32),
 }
+# Those that onbeat's ptrace tracer stops at, as strace is to be told them.
+CALLS = (
+    "nanosleep,clock_nanosleep,poll,ppoll,select,pselect6,epoll_wait,epoll_pwait,futex,read,readv,write,writev,"
+    "recvfrom,recvmsg,sendto,sendmsg,accept,connect,ioctl,wait4,waitid"
+)
 # The hot ones; the others run once per thread or exec.
 PROGRAMS = ["switched", "waking", "wakeup_new"]
 
@@ -37,8 +47,9 @@ def arguments():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     target = os.environ.get("CARGO_TARGET_DIR", str(ROOT / "target"))
     parser.add_argument("--onbeat", default=f"{target}/release/onbeat", help="onbeat's binary")
-    parser.add_argument("--rounds", type=int, default=20, help="rounds of paired transcodes")
-    parser.add_argument("--film", type=int, default=8, help="seconds of film to transcode")
+    parser.add_argument("--rounds", type=int, default=6, help="rounds of paired transcodes")
+    parser.add_argument("--film", type=int, default=3, help="seconds of film to transcode")
+    parser.add_argument("--play", type=int, default=8, help="seconds that a player is heard")
     parser.add_argument("--watch", type=int, default=6, help="seconds to count invocations for")
     parser.add_argument("--out", default=str(ROOT / "experiments" / "out"), help="folder of results")
     return parser.parse_args()
@@ -47,7 +58,7 @@ def arguments():
 def check(options):
     if os.geteuid() != 0:
         sys.exit("tracing needs root: run it with sudo")
-    for tool in ["ffmpeg", "bpftool", "strace", "perf", options.onbeat]:
+    for tool in ["ffmpeg", "mplayer", "stress-ng", "bpftool", "strace", "perf", options.onbeat]:
         if not shutil.which(tool):
             sys.exit(f"{tool} is missing: install it, or name onbeat's binary with --onbeat")
 
@@ -71,14 +82,39 @@ def transcode(film, endless=False):
     )
 
 
+def kinds_of_onbeat(options):
+    """The tracers that this onbeat has, as `--tracer` calls them."""
+    told = subprocess.run(
+        [options.onbeat, "record", "--tracer", "?", "-o", "x", "--", "true"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    values = re.search(r"possible values: ([^]]*)", told.stderr)
+    if not values:
+        sys.exit(f"cannot tell which tracers {options.onbeat} has:\n{told.stderr}")
+    return [kind for kind in values[1].split(", ") if kind != "auto"]
+
+
+def recording(options, kind, file):
+    """onbeat recording to `file` by this tracer, as the words before the command."""
+    return [options.onbeat, "record", "--quiet", "--tracer", kind, "-o", str(file), "--"]
+
+
 def tracers(options, scratch):
     """Each tracer as the words before the command."""
+    of_onbeat = {
+        f"onbeat, {kind}": recording(options, kind, f"{scratch}/{kind}.rec")
+        for kind in kinds_of_onbeat(options)
+    }
+    strace = ["strace", "-f", "-o", f"{scratch}/strace.out"]
     return {
         "untraced": [],
         "untraced again": [],
-        "onbeat": [options.onbeat, "record", "--quiet", "-o", f"{scratch}/onbeat.rec", "--"],
-        "strace -c -f": ["strace", "-c", "-f", "-o", f"{scratch}/strace.out"],
+        **of_onbeat,
         "perf trace -s": ["perf", "trace", "-s", "-o", f"{scratch}/perf.out"],
+        "strace, the same calls": strace + ["--seccomp-bpf", f"--trace={CALLS}"],
+        "strace -c -f": strace + ["-c"],
     }
 
 
@@ -144,7 +180,7 @@ def counted(numbers):
 def invocations(options, scratch, what, command):
     """Run time per invocation while onbeat traces `command`, in windows of a quarter second."""
     traced = subprocess.Popen(
-        tracers(options, scratch)["onbeat"] + command,
+        recording(options, "bpf", f"{scratch}/bpf.rec") + command,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
         start_new_session=True,
@@ -205,7 +241,7 @@ def markdown(result):
         paper = PAPER.get(row["tracer"])
         cells.append(f"{paper[1]}% {paper[0]}" if paper else "")
         lines.append("| " + " | ".join(cells) + " |")
-    lines += ["", "The paper's QOSTRACE, 2.17%, has no counterpart any more."]
+    lines += ["", *accuracy.markdown(result["accuracy"])]
     return "\n".join(lines) + "\n"
 
 
@@ -225,12 +261,14 @@ def main():
         finally:
             STATS.write_text(before)
         rounds, transcodes = paired_runs(options, scratch, film)
+        found = accuracy.measure(options, scratch, kinds_of_onbeat(options), recording)
     kernel = os.uname()
     result = {
         "machine": f"{kernel.release}, {kernel.machine}, {os.cpu_count()} CPUs",
         "invocations": rows,
         "transcodes": transcodes,
         "rounds": rounds,
+        "accuracy": found,
     }
     (out / "tracer-overhead.json").write_text(json.dumps(result, indent=1) + "\n")
     (out / "tracer-overhead.md").write_text(markdown(result))
