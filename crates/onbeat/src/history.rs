@@ -167,7 +167,7 @@ impl History {
             bursts.sum()
         };
         let mut threads = self.in_order();
-        threads.sort_by_key(|thread| std::cmp::Reverse(executed(thread)));
+        threads.sort_by_cached_key(|thread| std::cmp::Reverse(executed(thread)));
         let told = threads.into_iter().take(SHOWN).map(|thread| {
             let period = thread.heard().0.map(|rhythm| rhythm.period.to_string());
             let period = period.unwrap_or_else(|| "no rhythm".to_owned());
