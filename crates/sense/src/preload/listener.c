@@ -4,7 +4,8 @@
  *
  * LFS++, section 6.2: dynamic linking can intercept the calls, without privilege and without stopping anybody. A call
  * that returns at once costs two readings of the clock. After a longer one, the kernel's count of the thread's
- * voluntary switches says whether it blocked.
+ * voluntary switches says whether it blocked; and if it did, the scheduler's account says for how long the thread was
+ * ready before it could return: on a busy machine that is what tells a wakeup's time from the call's end.
  *
  * Nothing here allocates, locks or changes errno: a wrapped call may come from a signal handler.
  */
@@ -20,6 +21,7 @@
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
@@ -41,8 +43,13 @@
 /* What this thread had used when its burst began. */
 struct burst {
 	uint32_t tid;
+	uint32_t waited_us;
 	uint64_t woke_ns;
+	/* When it got a CPU, and the call returned. */
+	uint64_t ran_ns;
 	uint64_t executed_ns;
+	/* All waiting for a CPU of this thread up to then. */
+	uint64_t waited_ns;
 	uint64_t blocks;
 	uint64_t preempted;
 };
@@ -63,19 +70,63 @@ static uint64_t timeval_ns(struct timeval time)
 	return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_usec * 1000u;
 }
 
+/* How long this thread has waited for a CPU: the second number of its account. 0 if that cannot be read. */
+static uint64_t waited_ns(void)
+{
+	char text[96];
+	long file =
+		syscall(SYS_openat, AT_FDCWD, "/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC);
+
+	if (file < 0)
+		return 0;
+	long length = syscall(SYS_read, file, text, sizeof(text) - 1);
+
+	syscall(SYS_close, file);
+	text[length < 0 ? 0 : length] = '\0';
+	const char *digit = strchr(text, ' ');
+	uint64_t waited = 0;
+
+	while (digit && *++digit >= '0' && *digit <= '9')
+		waited = waited * 10 + (uint64_t)(*digit - '0');
+	return waited;
+}
+
 /* The next burst begins. The kernel's account is that of the thread's last switch, so it stands at the wakeup. */
-static struct burst begin(uint64_t woke_ns)
+static struct burst begin(uint64_t ran_ns)
 {
 	struct rusage used = { 0 };
 
 	getrusage(RUSAGE_THREAD, &used);
 	return (struct burst){
 		.tid = (uint32_t)syscall(SYS_gettid),
-		.woke_ns = woke_ns,
+		.woke_ns = ran_ns,
+		.ran_ns = ran_ns,
 		.executed_ns = timeval_ns(used.ru_utime) + timeval_ns(used.ru_stime),
 		.blocks = (uint64_t)used.ru_nvcsw,
 		.preempted = (uint64_t)used.ru_nivcsw,
 	};
+}
+
+/*
+ * Of all waiting since the burst began, what did not fall into the burst fell into the call that ended it: then the
+ * next one was ready that much before it ran. The call was made at blocked_ns.
+ */
+static void reckon(struct burst *next, uint64_t blocked_ns)
+{
+	uint64_t lasted_ns = blocked_ns - burst.ran_ns;
+	uint64_t executed_ns = next->executed_ns - burst.executed_ns;
+	uint64_t within_ns = lasted_ns > executed_ns ? lasted_ns - executed_ns : 0;
+
+	next->waited_ns = waited_ns();
+	uint64_t waited_ns =
+		next->waited_ns > burst.waited_ns ? next->waited_ns - burst.waited_ns : 0;
+	uint64_t ready_ns = waited_ns > within_ns ? waited_ns - within_ns : 0;
+	uint64_t most_ns = next->ran_ns - blocked_ns;
+
+	if (ready_ns > most_ns)
+		ready_ns = most_ns;
+	next->woke_ns = next->ran_ns - ready_ns;
+	next->waited_us = (uint32_t)(ready_ns / 1000);
 }
 
 static void tell(const struct burst *next, uint64_t blocked_ns)
@@ -90,7 +141,8 @@ static void tell(const struct burst *next, uint64_t blocked_ns)
 	record->woke_ns = burst.woke_ns;
 	record->blocked_ns = blocked_ns;
 	record->executed_ns = next->executed_ns - burst.executed_ns;
-	record->preempted = next->preempted - burst.preempted;
+	record->preempted = (uint32_t)(next->preempted - burst.preempted);
+	record->waited_us = burst.waited_us;
 	prctl(PR_GET_NAME, record->comm);
 	atomic_store_explicit(&record->number, begun + 1, memory_order_release);
 }
@@ -102,8 +154,10 @@ static uint64_t before(void)
 		return 0;
 	uint64_t at_ns = now_ns();
 
-	if (!burst.tid)
+	if (!burst.tid) {
 		burst = begin(at_ns);
+		burst.waited_ns = waited_ns();
+	}
 	return at_ns;
 }
 
@@ -121,8 +175,10 @@ static void after(uint64_t called_ns)
 
 	if (next.tid != burst.tid) {
 		/* The child of a vfork() has its parent's memory, but an account of its own. */
+		next.waited_ns = waited_ns();
 		burst = next;
 	} else if (next.blocks != burst.blocks) {
+		reckon(&next, called_ns);
 		tell(&next, called_ns);
 		burst = next;
 	}

@@ -334,7 +334,8 @@ fn burst_of(record: &Record, now: Instant) -> Option<Burst> {
     (woke <= blocked && blocked <= now).then(|| Burst {
         blocked,
         executed: Span::from_ns(record.executed_ns).min(blocked.since(woke)),
-        preempted: u32::try_from(record.preempted).unwrap_or(u32::MAX),
+        preempted: record.preempted,
+        first_ran: (woke + Span::from_us(record.waited_us.into())).min(blocked),
         ..Burst::pulse(TaskId::recorded(record.tid), woke)
     })
 }
@@ -370,7 +371,8 @@ mod tests {
             woke_ns,
             blocked_ns,
             executed_ns,
-            preempted: u64::MAX,
+            preempted: 3,
+            waited_us: u32::MAX,
             comm: "x".into(),
         }
     }
@@ -382,7 +384,7 @@ mod tests {
         assert_eq!(burst_of(&record(20, 101, 0), now), None);
         let burst = burst_of(&record(20, 50, u64::MAX), now).unwrap();
         assert_eq!(burst.executed, Span::from_ns(30));
-        assert_eq!(burst.preempted, u32::MAX);
+        assert_eq!((burst.preempted, burst.first_ran), (3, burst.blocked));
     }
 
     #[test]

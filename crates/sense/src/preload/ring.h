@@ -18,13 +18,15 @@ struct record {
 	_Atomic uint64_t number;
 	uint32_t pid;
 	uint32_t tid;
-	/* The call before returned. */
+	/* The thread became ready in the call before. */
 	uint64_t woke_ns;
 	/* The call that blocked was made. */
 	uint64_t blocked_ns;
 	uint64_t executed_ns;
 	/* How often the thread lost the CPU while it wanted to run. */
-	uint64_t preempted;
+	uint32_t preempted;
+	/* For how long it waited for one when it had become ready. */
+	uint32_t waited_us;
 	char comm[16];
 };
 

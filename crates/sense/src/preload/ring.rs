@@ -22,14 +22,16 @@ pub struct Record {
     pub pid: u32,
     /// Its thread.
     pub tid: u32,
-    /// When the burst began, in ns.
+    /// When the thread became ready, in ns.
     pub woke_ns: u64,
     /// When it ended, in ns.
     pub blocked_ns: u64,
     /// The CPU time that it took, in ns.
     pub executed_ns: u64,
     /// How often it lost the CPU.
-    pub preempted: u64,
+    pub preempted: u32,
+    /// For how long it waited for a CPU at first, in us.
+    pub waited_us: u32,
     /// The thread's name.
     pub comm: Name,
 }
@@ -99,22 +101,32 @@ fn read(words: &[AtomicU64], number: u64) -> Slot {
     if found > number || first.load(Ordering::Relaxed) != number {
         return Slot::WrittenOver;
     }
-    let [who, woke_ns, blocked_ns, executed_ns, preempted, name, more] = values;
+    let [who, woke_ns, blocked_ns, executed_ns, cpu, name, more] = values;
     let mut comm = [0; 16];
     let (begin, end) = comm.split_at_mut(8);
     begin.copy_from_slice(&name.to_ne_bytes());
     end.copy_from_slice(&more.to_ne_bytes());
-    // Two numbers of 32 bits, in the order of memory.
-    let [a, b, c, d, e, f, g, h] = who.to_ne_bytes();
+    let [pid, tid] = halves(who);
+    let [preempted, waited_us] = halves(cpu);
     Slot::Whole(Record {
-        pid: u32::from_ne_bytes([a, b, c, d]),
-        tid: u32::from_ne_bytes([e, f, g, h]),
+        pid,
+        tid,
         woke_ns,
         blocked_ns,
         executed_ns,
         preempted,
+        waited_us,
         comm: Name::new(&comm),
     })
+}
+
+/// Two numbers of 32 bits, in the order of memory.
+const fn halves(word: u64) -> [u32; 2] {
+    let [a, b, c, d, e, f, g, h] = word.to_ne_bytes();
+    [
+        u32::from_ne_bytes([a, b, c, d]),
+        u32::from_ne_bytes([e, f, g, h]),
+    ]
 }
 
 #[cfg(test)]
