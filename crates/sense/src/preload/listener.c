@@ -118,9 +118,9 @@ static void reckon(struct burst *next, uint64_t blocked_ns)
 	uint64_t within_ns = lasted_ns > executed_ns ? lasted_ns - executed_ns : 0;
 
 	next->waited_ns = waited_ns();
-	uint64_t waited_ns =
+	uint64_t in_all_ns =
 		next->waited_ns > burst.waited_ns ? next->waited_ns - burst.waited_ns : 0;
-	uint64_t ready_ns = waited_ns > within_ns ? waited_ns - within_ns : 0;
+	uint64_t ready_ns = in_all_ns > within_ns ? in_all_ns - within_ns : 0;
 	uint64_t most_ns = next->ran_ns - blocked_ns;
 
 	if (ready_ns > most_ns)
