@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 /// How long something that must come may take on a stalled machine.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_secs(180);
 
 /// The tracers that hear a program which onbeat starts, and need no privilege.
 const TRACERS: [&str; 2] = ["ptrace", "preload"];
