@@ -45,9 +45,9 @@ pub struct Controller<A: Actuator> {
     free: Vec<Slot>,
     analyses: VecDeque<TaskId>,
     pub(crate) trials_until: Instant,
-    ended: Ended,
+    pub(crate) ended: Ended,
     left_alone: u64,
-    lost: u64,
+    pub(crate) lost: u64,
     started: Option<Instant>,
 }
 

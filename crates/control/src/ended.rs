@@ -27,7 +27,7 @@ pub struct Sums {
 }
 
 impl Sums {
-    fn add(&mut self, thread: &ThreadReport) {
+    pub(crate) fn add(&mut self, thread: &ThreadReport) {
         self.threads += 1;
         self.jobs += thread.jobs;
         self.missed += thread.missed;
@@ -55,6 +55,13 @@ impl Ended {
         {
             self.earlier.add(&oldest);
         }
+    }
+
+    /// The sums over all of them.
+    pub(crate) fn sums(&self) -> Sums {
+        let mut sums = self.earlier;
+        self.last.iter().for_each(|report| sums.add(report));
+        sums
     }
 
     /// The last ones, and the sums of those before.
@@ -104,6 +111,15 @@ mod tests {
         for tid in 1..=1007 {
             ended.add(report(tid));
         }
+        let all = Sums {
+            threads: 1007,
+            jobs: (1..=1007).sum(),
+            missed: 2 * 1007,
+            changes: 3 * 1007,
+            exhaustions: 4 * 1007,
+            executed: Span::from_us(5 * 1007),
+        };
+        assert_eq!(ended.sums(), all);
         let (last, earlier) = ended.take();
         assert_eq!(last.len(), Ended::KEPT);
         assert_eq!(last.first().map(|r| r.task.id.tid), Some(8));

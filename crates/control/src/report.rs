@@ -1,9 +1,10 @@
 //! What a run comes to: figures for each thread that ever had a rhythm, and what onbeat itself
 //! cost.
 
-use onbeat_model::{Bandwidth, Instant, Span, Task};
+use onbeat_model::{Actuator, Bandwidth, Instant, Span, Task};
 use serde::Serialize;
 
+use crate::controller::Controller;
 use crate::ended::Sums;
 use crate::thread::{Relation, Thread};
 use crate::{AtSpeed, Stage};
@@ -161,4 +162,26 @@ pub struct Report {
     /// From the first event to the end.
     #[serde(rename = "elapsed_ns")]
     pub elapsed: Span,
+}
+
+impl<A: Actuator> Controller<A> {
+    /// The figures up to `now` of the threads that ever had a rhythm, and have not ended.
+    pub fn reports(&self, now: Instant) -> impl Iterator<Item = ThreadReport> {
+        let threads = self.threads.iter().flatten();
+        threads.filter_map(move |thread| ThreadReport::of(thread, false, now))
+    }
+
+    /// The sums over all threads that ever had a rhythm, up to `now`.
+    #[must_use]
+    pub fn sums(&self, now: Instant) -> Sums {
+        let mut sums = self.ended.sums();
+        self.reports(now).for_each(|report| sums.add(&report));
+        sums
+    }
+
+    /// How many events the sensor has lost.
+    #[must_use]
+    pub const fn lost_events(&self) -> u64 {
+        self.lost
+    }
 }

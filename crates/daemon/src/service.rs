@@ -9,6 +9,7 @@ use anyhow::Context;
 use onbeat_act::restore::{self, StateFile};
 use onbeat_act::{DeadlineActuator, Priorities, own};
 use onbeat_control::{Controller, Next, Settings, drive};
+use onbeat_metrics::{Metrics, Target};
 use onbeat_model::Sensor;
 use onbeat_sense::bpf::{self, BpfSensor};
 
@@ -33,6 +34,8 @@ pub struct Options {
     pub config: Option<PathBuf>,
     /// Where it is noted what has to be put back.
     pub state: PathBuf,
+    /// Where Prometheus is told how things stand, if anywhere.
+    pub metrics: Option<Target>,
 }
 
 /// Reads the configuration at `path`, or at its usual place, and looks up users and groups in it.
@@ -79,7 +82,11 @@ pub fn run(options: &Options, mut told: impl FnMut() -> Option<Told>) -> anyhow:
     .context("cannot trace")?;
     let (door, requests) = Door::new(sensor.waker());
     let (changes, untold) = async_channel::bounded(MOST_UNTOLD);
-    let teller = Teller::new(changes, sensor.now());
+    let metrics = options.metrics.as_ref().map(Metrics::open).transpose()?;
+    if let Some(metrics) = &metrics {
+        tracing::info!("metrics are at {}", metrics.place());
+    }
+    let teller = Teller::new(changes, sensor.now(), metrics);
     let mut sensor = Gate::new(sensor, Rc::clone(&book));
     let bounded = Bounded::new(actuator, Rc::clone(&book));
     let mut controller = Controller::new(settings(&config, &book), bounded);

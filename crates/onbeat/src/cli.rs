@@ -151,6 +151,11 @@ pub(crate) struct DaemonArgs {
     /// Say what is wrong with the configuration, and do nothing else
     #[arg(long)]
     pub(crate) check: bool,
+    /// Tell Prometheus how things stand: at this address on loopback, or in this file (NAME.prom) for node_exporter
+    ///
+    /// An address as 127.0.0.1:9464 answers GET /metrics. A file is replaced every 5 s, and removed at the end.
+    #[arg(long, value_name = "ADDR|FILE")]
+    pub(crate) metrics: Option<onbeat_metrics::Target>,
     /// Where it is noted what has to be put back.
     #[command(flatten)]
     pub(crate) state: StateDirectory,

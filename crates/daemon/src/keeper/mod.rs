@@ -114,6 +114,7 @@ impl Keeper {
         }
         self.look_around(&mut the);
         self.teller.tell(the.controller, &self.book);
+        self.teller.attend(the.controller, the.now);
         Next::Continue
     }
 

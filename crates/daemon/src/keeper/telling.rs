@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 
 use async_channel::Sender;
 use onbeat_control::{Controller, Entry, What};
+use onbeat_metrics::Metrics;
 use onbeat_model::{Actuator, Bandwidth, Instant};
 
 use crate::book::Shared;
@@ -26,6 +27,7 @@ pub struct Teller {
     started: Instant,
     made: u64,
     refused: u64,
+    metrics: Option<Metrics>,
     /// Others on this machine who change the scheduling of tasks.
     pub(super) others: BTreeSet<&'static str>,
 }
@@ -33,12 +35,13 @@ pub struct Teller {
 impl Teller {
     /// One that tells `changes`, as far as there is room: who does not listen misses some.
     #[must_use]
-    pub const fn new(changes: Sender<Change>, started: Instant) -> Self {
+    pub const fn new(changes: Sender<Change>, started: Instant, metrics: Option<Metrics>) -> Self {
         Self {
             changes,
             started,
             made: 0,
             refused: 0,
+            metrics,
             others: BTreeSet::new(),
         }
     }
@@ -50,12 +53,24 @@ impl Teller {
                 What::Reserved | What::Changed | What::Released => self.made += 1,
                 What::Refused | What::TakenOver => self.refused += 1,
             }
+            if let Some(metrics) = &mut self.metrics {
+                metrics.decided(&entry);
+            }
             crate::logs::entry(&entry, &self.others);
             let uid = book.borrow().ledger.person(entry.task.id).map(|p| p.uid);
             let _ = self.changes.try_send(Change {
                 uid: uid.unwrap_or(0),
                 entry,
             });
+        }
+    }
+
+    /// Tells whoever collects metrics how things stand; not again if that cannot be done.
+    pub(super) fn attend<A: Actuator>(&mut self, controller: &Controller<A>, now: Instant) {
+        let outcome = self.metrics.as_mut().map(|m| m.attend(controller, now));
+        if let Some(Err(error)) = outcome {
+            tracing::error!("{error}; no metrics from now on");
+            self.metrics = None;
         }
     }
 

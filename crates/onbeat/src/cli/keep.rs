@@ -6,6 +6,7 @@ use clap::Args;
 use onbeat_control::{PowerSettings, SpeedRule};
 use onbeat_decide::power::Band;
 use onbeat_decide::predictor::{Kind, Parameters};
+use onbeat_metrics::Target;
 use onbeat_model::{Bandwidth, Span};
 
 use super::prediction::PredictionOptions;
@@ -127,6 +128,11 @@ pub(crate) struct KeepOptions {
     /// Write every decision and its reason to this file, one JSON object per line
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(crate) log: Option<PathBuf>,
+    /// Tell Prometheus how things stand: at this address on loopback, or in this file (NAME.prom) for node_exporter
+    ///
+    /// An address as 127.0.0.1:9464 answers GET /metrics. A file is replaced every 5 s, and removed at the end.
+    #[arg(long, value_name = "ADDR|FILE", help_heading = "Output")]
+    pub(crate) metrics: Option<Target>,
     /// No messages and no closing table
     #[arg(short, long, help_heading = "Output")]
     pub(crate) quiet: bool,

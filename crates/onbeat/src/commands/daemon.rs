@@ -17,6 +17,7 @@ pub(crate) fn run(args: &DaemonArgs) -> anyhow::Result<ExitCode> {
     let options = Options {
         config: args.config.clone(),
         state: args.state.path()?,
+        metrics: args.metrics.clone(),
     };
     let signals = Signals::block().context("cannot listen for signals")?;
     onbeat_daemon::run(&options, || next(&signals))?;

@@ -1,5 +1,7 @@
 //! What `run` and `attach` have in common: the loop on the live machine, its log, and its end.
 
+mod telling;
+
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::fs::File;
@@ -14,10 +16,11 @@ use onbeat_act::kernel;
 use onbeat_act::restore::StateFile;
 use onbeat_act::{DeadlineActuator, Options, own};
 use onbeat_control::{
-    BoostWhat, Controller, DryRun, Entry, Next, PipelineSettings, Report, Settings, SpeedEntry,
-    SpeedWhat, Treatment, What, drive,
+    Controller, DryRun, Entry, Next, PipelineSettings, Report, Settings, SpeedEntry, Treatment,
+    drive,
 };
 use onbeat_decide::predictor::Kind;
+use onbeat_metrics::Metrics;
 use onbeat_model::{Actuator, Bandwidth, Follow, Sensor, Task};
 use onbeat_schedulers::reserve::GroupActuator;
 use onbeat_sense::energy::{self, Energy};
@@ -30,6 +33,7 @@ use crate::history::{History, Tap, ThreadHistory};
 use crate::keep_table;
 use crate::onlooker::Onlooker;
 use crate::own_time::OwnTime;
+use telling::{attend, tell};
 
 /// Everything that is ready before the first thread is tracked.
 pub(crate) struct Keeper<'a> {
@@ -37,6 +41,7 @@ pub(crate) struct Keeper<'a> {
     sensor: Tracer,
     log: Option<BufWriter<File>>,
     perfetto: Option<BufWriter<File>>,
+    metrics: Option<Metrics>,
     /// If a report or a timeline is wanted.
     history: Option<RefCell<History>>,
     onlooker: Option<Onlooker>,
@@ -69,6 +74,10 @@ impl<'a> Keeper<'a> {
     pub(crate) fn new(options: &'a KeepOptions, running: bool) -> anyhow::Result<Self> {
         let log = options.log.as_deref().map(create).transpose()?;
         let perfetto = options.perfetto.as_deref().map(create).transpose()?;
+        let metrics = options.metrics.as_ref().map(Metrics::open).transpose()?;
+        if let Some(metrics) = metrics.as_ref().filter(|_| !options.quiet) {
+            eprintln!("onbeat: metrics are at {}", metrics.place());
+        }
         let wants = Wants {
             bursts: options.predictor().0 != Kind::Rate,
             wakeups: false,
@@ -82,6 +91,7 @@ impl<'a> Keeper<'a> {
             sensor,
             log,
             perfetto,
+            metrics,
             history: wants_history.then(RefCell::default),
             onlooker: None,
         })
@@ -164,16 +174,18 @@ impl<'a> Keeper<'a> {
         let (log, history) = (&mut self.log, self.history.as_ref());
         let quiet = self.options.quiet || self.onlooker.is_some();
         let onlooker = &mut self.onlooker;
+        let metrics = &mut self.metrics;
         let mut write_failed = None;
         let mut sensor = Tap {
             sensor: &mut self.sensor,
             history,
         };
         let outcome = drive(&mut sensor, &mut controller, |sensor, controller| {
-            if let Err(error) = tell(controller, log, history, quiet) {
+            if let Err(error) = tell(controller, log, history, metrics, quiet) {
                 write_failed.get_or_insert(error);
                 *log = None;
             }
+            attend(metrics, controller, sensor.now());
             meter.iter_mut().for_each(Meter::look);
             if let Some(onlooker) = onlooker
                 && onlooker.look(controller, sensor.now()) == Next::Stop
@@ -183,7 +195,7 @@ impl<'a> Keeper<'a> {
             next(&mut began)
         });
         let report = controller.finish(self.sensor.now());
-        let told = tell(&mut controller, log, history, quiet);
+        let told = tell(&mut controller, log, history, metrics, quiet);
         drop(controller);
         let looked = self.onlooker.take().map_or(Ok(()), Onlooker::end);
         self.close(&report, &time, meter)?;
@@ -329,61 +341,4 @@ fn weight(weights: &[Weight], task: &Task) -> f64 {
         .rev()
         .find(|weight| weight.task == name || weight.task == number)
         .map_or(1.0, |weight| weight.weight)
-}
-
-/// Writes the journal to the log, and what a person should know at once to standard error.
-fn tell<A: Actuator>(
-    controller: &mut Controller<A>,
-    log: &mut Option<BufWriter<File>>,
-    history: Option<&RefCell<History>>,
-    quiet: bool,
-) -> io::Result<()> {
-    let mut history = history.map(RefCell::borrow_mut);
-    let mut any = false;
-    for entry in controller.journal() {
-        any = true;
-        if let Some(history) = &mut history {
-            history.decided(&entry);
-        }
-        write_line(log, &entry)?;
-        if !quiet && matches!(entry.what, What::Refused | What::TakenOver) {
-            eprintln!(
-                "onbeat: {} ({}): {}",
-                entry.task.comm, entry.task.id, entry.why
-            );
-        }
-    }
-    for entry in controller.boost_journal() {
-        any = true;
-        write_line(log, &entry)?;
-        if !quiet && entry.what == BoostWhat::BoostRefused {
-            eprintln!(
-                "onbeat: {} ({}): {}",
-                entry.task.comm, entry.task.id, entry.why
-            );
-        }
-    }
-    for entry in controller.speed_journal() {
-        any = true;
-        if let Some(history) = &mut history {
-            history.speed_decided(&entry);
-        }
-        write_line(log, &entry)?;
-        if !quiet && entry.what == SpeedWhat::Refused {
-            let speed = entry.new.map_or("as before".to_owned(), |s| s.to_string());
-            eprintln!("onbeat: CPU speed {speed}: {}", entry.why);
-        }
-    }
-    match log {
-        Some(log) if any => log.flush(),
-        _ => Ok(()),
-    }
-}
-
-fn write_line(log: &mut Option<BufWriter<File>>, entry: &impl Serialize) -> io::Result<()> {
-    let Some(log) = log else {
-        return Ok(());
-    };
-    serde_json::to_writer(&mut *log, entry)?;
-    log.write_all(b"\n")
 }

@@ -1,0 +1,70 @@
+use super::*;
+
+/// What a caller gets that says `said`, while the loop makes pages as it does.
+fn asked(said: &[u8]) -> String {
+    let endpoint = Endpoint::open("127.0.0.1:0".parse().unwrap()).unwrap();
+    let mut caller = TcpStream::connect(endpoint.address).unwrap();
+    caller.write_all(said).unwrap();
+    let turns = Arc::new(AtomicBool::new(true));
+    let its_turns = Arc::clone(&turns);
+    let reader = std::thread::spawn(move || {
+        let mut answer = String::new();
+        let outcome = caller.read_to_string(&mut answer);
+        its_turns.store(false, Ordering::Release);
+        outcome.map(|_| answer).unwrap_or_default()
+    });
+    while turns.load(Ordering::Acquire) {
+        endpoint.answer(|| "the page\n".to_owned());
+        std::thread::yield_now();
+    }
+    reader.join().unwrap()
+}
+
+#[test]
+fn who_asks_for_metrics_gets_the_page() {
+    for path in ["/metrics", "/metrics?name=x"] {
+        let request = format!("GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n");
+        let answer = asked(request.as_bytes());
+        let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+        assert!(head.starts_with("HTTP/1.1 200 OK\r\n"), "{answer}");
+        assert!(head.contains("Content-Length: 9\r\n"), "{answer}");
+        assert!(head.contains("text/plain; version=0.0.4"), "{answer}");
+        assert_eq!(body, "the page\n");
+    }
+}
+
+#[test]
+fn who_asks_for_something_else_is_told_so() {
+    let long = [
+        b"GET /metrics HTTP/1.1\r\nA: ".as_slice(),
+        &[b'x'; 2 * LONGEST],
+    ]
+    .concat();
+    let many = "A: b\r\n".repeat(HEADERS + 1);
+    let many = format!("GET /metrics HTTP/1.1\r\n{many}\r\n");
+    for (said, status) in [
+        (b"GET / HTTP/1.1\r\n\r\n".as_slice(), "404"),
+        (b"POST /metrics HTTP/1.1\r\n\r\n", "405"),
+        (b"\x00\xff nonsense\r\n\r\n", "400"),
+        (many.as_bytes(), "400"),
+    ] {
+        let answer = asked(said);
+        assert!(
+            answer.starts_with(&format!("HTTP/1.1 {status} ")),
+            "{answer}"
+        );
+    }
+    // What is left unread may cut the answer off.
+    let answer = asked(&long);
+    assert!(
+        answer.is_empty() || answer.starts_with("HTTP/1.1 400 "),
+        "{answer}"
+    );
+}
+
+#[test]
+fn an_address_that_is_in_use_is_told_with_a_remedy() {
+    let first = Endpoint::open("127.0.0.1:0".parse().unwrap()).unwrap();
+    let error = Endpoint::open(first.address).unwrap_err().to_string();
+    assert!(error.contains("choose another port"), "{error}");
+}

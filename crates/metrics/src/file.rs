@@ -1,0 +1,106 @@
+//! A file for the textfile collector: replaced as a whole, so that nobody reads half of it, and gone when onbeat is, so that
+//! nobody reads what no longer holds.
+
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use onbeat_model::{Instant, Span};
+
+use crate::Error;
+
+/// The collector reads it every 15 s or so.
+const EVERY: Span = Span::from_secs(5);
+
+#[derive(Debug)]
+pub(crate) struct File {
+    path: PathBuf,
+    due: Instant,
+}
+
+impl File {
+    pub(crate) fn new(path: &Path) -> Self {
+        Self {
+            path: path.to_owned(),
+            due: Instant::ZERO,
+        }
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    pub(crate) fn write_if_due(
+        &mut self,
+        now: Instant,
+        page: impl FnOnce() -> String,
+    ) -> Result<(), Error> {
+        if now < self.due {
+            return Ok(());
+        }
+        self.due = now + EVERY;
+        self.write(&page()).map_err(|source| Error::File {
+            path: self.path.clone(),
+            source,
+        })
+    }
+
+    fn write(&self, page: &str) -> std::io::Result<()> {
+        // The collector reads names that end in .prom.
+        let new = self.path.with_extension("prom.new");
+        fs::write(&new, page)?;
+        // Whoever collects is another user, and a service's files are its own.
+        fs::set_permissions(&new, Permissions::from_mode(0o644))?;
+        fs::rename(&new, &self.path)
+    }
+}
+
+impl Drop for File {
+    fn drop(&mut self) {
+        // Nothing can be done if it is not ours to remove.
+        let _ = fs::remove_file(&self.path);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_is_written_when_it_is_due_readable_by_all_and_gone_at_the_end() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("onbeat.prom");
+        let mut file = File::new(&path);
+        let at = |seconds| Instant::ZERO + Span::from_secs(seconds);
+        for (seconds, written) in [(10, "1"), (14, "1"), (15, "3")] {
+            let page = || seconds.to_string();
+            let page = || {
+                if page() == "10" {
+                    "1".to_owned()
+                } else {
+                    "3".to_owned()
+                }
+            };
+            file.write_if_due(at(seconds), page).unwrap();
+            assert_eq!(fs::read_to_string(&path).unwrap(), written);
+        }
+        assert_eq!(
+            fs::metadata(&path).unwrap().permissions().mode() & 0o777,
+            0o644
+        );
+        drop(file);
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn a_folder_that_is_not_there_is_told() {
+        let mut file = File::new(Path::new("/nowhere/onbeat.prom"));
+        let error = file
+            .write_if_due(Instant::from_ns(1), String::new)
+            .unwrap_err();
+        assert!(
+            error.to_string().contains("/nowhere/onbeat.prom"),
+            "{error}"
+        );
+    }
+}

@@ -1,0 +1,128 @@
+//! Tells Prometheus how the loop and its threads fare: at an HTTP endpoint on loopback, or in a file for the textfile collector
+//! of node_exporter.
+//!
+//! ```text
+//!  journal ──▶ Metrics::decided      counts
+//!  each turn ─▶ Metrics::attend ──▶ page: all metrics of now ──▶ Endpoint (if somebody asked), or the file (every 5 s)
+//! ```
+//!
+//! The page is made by the loop between two turns, when it is asked for, so it is of one moment, and costs nothing while nobody
+//! looks. `table` has each metric's name, kind, unit and help, and nothing else names one.
+
+mod endpoint;
+mod file;
+mod own;
+mod page;
+mod table;
+mod target;
+mod text;
+
+use onbeat_control::{Controller, Entry, What};
+use onbeat_model::{Actuator, Instant};
+
+use endpoint::Endpoint;
+use file::File;
+pub use table::{ALL, Kind, Metric};
+pub use target::{NoTarget, Target};
+
+/// Why metrics cannot be told.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// Nobody can ask at the address.
+    #[error(
+        "cannot serve metrics at {address}: {source}; another program may serve there: choose another port"
+    )]
+    Address {
+        /// Which.
+        address: std::net::SocketAddr,
+        /// Why not.
+        source: std::io::Error,
+    },
+    /// The file cannot be written.
+    #[error("cannot write metrics to {}: {source}", path.display())]
+    File {
+        /// Which.
+        path: std::path::PathBuf,
+        /// Why not.
+        source: std::io::Error,
+    },
+}
+
+/// Metrics of one loop.
+#[derive(Debug)]
+pub struct Metrics {
+    place: Place,
+    decisions: Decisions,
+}
+
+#[derive(Debug)]
+enum Place {
+    Endpoint(Endpoint),
+    File(File),
+}
+
+/// How often each decision was made.
+#[derive(Clone, Copy, Debug, Default)]
+struct Decisions {
+    reserved: u64,
+    changed: u64,
+    released: u64,
+    refused: u64,
+    taken_over: u64,
+}
+
+impl Metrics {
+    /// To be told at `target` from the next turn on.
+    ///
+    /// # Errors
+    /// If nothing can be served or written there.
+    pub fn open(target: &Target) -> Result<Self, Error> {
+        let place = match target {
+            Target::Address(address) => Place::Endpoint(Endpoint::open(*address)?),
+            Target::File(path) => Place::File(File::new(path)),
+        };
+        Ok(Self {
+            place,
+            decisions: Decisions::default(),
+        })
+    }
+
+    /// Where they are: an address with its port, also where any port was asked for; or a file.
+    #[must_use]
+    pub fn place(&self) -> String {
+        match &self.place {
+            Place::Endpoint(endpoint) => format!("http://{}/metrics", endpoint.address()),
+            Place::File(file) => file.path().display().to_string(),
+        }
+    }
+
+    /// The loop has decided this.
+    pub fn decided(&mut self, entry: &Entry) {
+        let count = match entry.what {
+            What::Reserved => &mut self.decisions.reserved,
+            What::Changed => &mut self.decisions.changed,
+            What::Released => &mut self.decisions.released,
+            What::Refused => &mut self.decisions.refused,
+            What::TakenOver => &mut self.decisions.taken_over,
+        };
+        *count += 1;
+    }
+
+    /// Tells how things stand, if that was asked for or is due.
+    ///
+    /// # Errors
+    /// If a file cannot be written.
+    pub fn attend<A: Actuator>(
+        &mut self,
+        controller: &Controller<A>,
+        now: Instant,
+    ) -> Result<(), Error> {
+        let decisions = &self.decisions;
+        let page = || page::of(controller, decisions, now);
+        match &mut self.place {
+            Place::Endpoint(endpoint) => endpoint.answer(page),
+            Place::File(file) => file.write_if_due(now, page)?,
+        }
+        Ok(())
+    }
+}

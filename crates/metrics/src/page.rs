@@ -1,0 +1,114 @@
+//! All metrics at a moment.
+
+use std::collections::HashMap;
+
+use onbeat_control::{Controller, ThreadReport, View};
+use onbeat_model::{Actuator, Bandwidth, Instant, Reservation, Span, TaskId};
+
+use crate::text::Text;
+use crate::{Decisions, own, table};
+
+/// The page of `controller`, which has decided so often.
+pub(crate) fn of<A: Actuator>(
+    controller: &Controller<A>,
+    decisions: &Decisions,
+    now: Instant,
+) -> String {
+    let mut text = Text::default();
+    text.metric(&table::BUILD, [([env!("CARGO_PKG_VERSION")], 1.0)]);
+    let views: Vec<View> = controller.view().collect();
+    let count = |of: fn(&&View) -> bool| views.iter().filter(of).count() as f64;
+    text.single(&table::TRACKED, views.len() as f64);
+    text.single(&table::WITH_RHYTHM, count(|view| view.kept));
+    text.single(&table::RESERVED, count(|view| view.held.is_some()));
+    text.single(&table::TAKEN_OVER, count(|view| view.taken_over));
+    let held: HashMap<TaskId, Reservation> = controller
+        .held()
+        .map(|(task, reservation)| (task.id, reservation))
+        .collect();
+    let reserved: Bandwidth = held.values().map(Reservation::bandwidth).sum();
+    text.single(&table::RESERVED_CPUS, reserved.as_cpus());
+    text.single(&table::LIMIT_CPUS, controller.total().as_cpus());
+    let decided = [
+        (["reserved"], decisions.reserved as f64),
+        (["changed"], decisions.changed as f64),
+        (["released"], decisions.released as f64),
+        (["refused"], decisions.refused as f64),
+        (["taken_over"], decisions.taken_over as f64),
+    ];
+    text.metric(&table::DECISIONS, decided);
+    text.single(&table::LOST, controller.lost_events() as f64);
+    let sums = controller.sums(now);
+    text.single(&table::JOBS, sums.jobs as f64);
+    text.single(&table::MISSED, sums.missed as f64);
+    text.single(&table::EXHAUSTIONS, sums.exhaustions as f64);
+    let threads: Vec<Told> = controller
+        .reports(now)
+        .map(|report| Told {
+            tid: report.task.id.tid.to_string(),
+            comm: report.task.comm.to_text(),
+            held: held.get(&report.task.id).copied(),
+            report,
+        })
+        .collect();
+    each_thread(&mut text, &threads);
+    for (metric, value) in [
+        (&table::OWN_CPU, own::cpu_time()),
+        (&table::OWN_MEMORY, own::memory()),
+        (&table::OWN_FILES, own::files()),
+    ] {
+        text.metric(metric, value.map(|value| ([], value)));
+    }
+    text.finish()
+}
+
+/// A thread that ever had a rhythm.
+struct Told {
+    tid: String,
+    comm: String,
+    held: Option<Reservation>,
+    report: ThreadReport,
+}
+
+fn each_thread(text: &mut Text, threads: &[Told]) {
+    type Of = fn(&Told) -> f64;
+    let metrics: [(&table::Metric, Of); 8] = [
+        (&table::THREAD_PERIOD, |t| t.report.period.as_secs_f64()),
+        (&table::THREAD_CONFIDENCE, |t| t.report.confidence),
+        (&table::THREAD_RESERVED, |t| {
+            t.held.map_or(0.0, |held| held.bandwidth().as_cpus())
+        }),
+        (&table::THREAD_BUDGET, |t| {
+            t.held.map_or(0.0, |held| held.runtime().as_secs_f64())
+        }),
+        (&table::THREAD_CPU, |t| t.report.executed.as_secs_f64()),
+        (&table::THREAD_JOBS, |t| t.report.jobs as f64),
+        (&table::THREAD_MISSED, |t| t.report.missed as f64),
+        (&table::THREAD_EXHAUSTIONS, |t| t.report.exhaustions as f64),
+    ];
+    for (metric, of) in metrics {
+        let series = threads
+            .iter()
+            .map(|told| ([told.tid.as_str(), told.comm.as_str()], of(told)));
+        text.metric(metric, series);
+    }
+    let responses = threads.iter().filter_map(|told| {
+        let times = told.report.response_time?;
+        let quantiles = [
+            ("0.5", times.p50),
+            ("0.95", times.p95),
+            ("0.99", times.p99),
+            ("1", times.max),
+        ];
+        Some(quantiles.map(|(q, time): (&str, Span)| {
+            (
+                [told.tid.as_str(), told.comm.as_str(), q],
+                time.as_secs_f64(),
+            )
+        }))
+    });
+    text.metric(&table::THREAD_RESPONSE, responses.flatten());
+}
+
+#[cfg(test)]
+mod tests;

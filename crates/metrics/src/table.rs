@@ -1,0 +1,219 @@
+//! Every metric, once. `docs/metrics.md` and the example dashboard are held against this by a test.
+
+/// What a metric's value does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// It goes up and down.
+    Gauge,
+    /// It only grows, while onbeat runs.
+    Counter,
+}
+
+impl Kind {
+    /// Its name in the exposition format.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Gauge => "gauge",
+            Self::Counter => "counter",
+        }
+    }
+}
+
+/// One metric.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Metric {
+    /// Its name: Prometheus' rules, the unit at its end.
+    pub name: &'static str,
+    /// What its value does.
+    pub kind: Kind,
+    /// What it is counted in.
+    pub unit: &'static str,
+    /// What its series differ by.
+    pub labels: &'static [&'static str],
+    /// What it tells.
+    pub help: &'static str,
+}
+
+const fn gauge(name: &'static str, unit: &'static str, help: &'static str) -> Metric {
+    Metric {
+        name,
+        kind: Kind::Gauge,
+        unit,
+        labels: &[],
+        help,
+    }
+}
+
+const fn counter(name: &'static str, unit: &'static str, help: &'static str) -> Metric {
+    Metric {
+        kind: Kind::Counter,
+        ..gauge(name, unit, help)
+    }
+}
+
+/// Of each thread with a rhythm.
+const fn of_each(metric: Metric) -> Metric {
+    Metric {
+        labels: &["tid", "comm"],
+        ..metric
+    }
+}
+
+pub(crate) const BUILD: Metric = Metric {
+    labels: &["version"],
+    ..gauge(
+        "onbeat_build_info",
+        "-",
+        "Always 1; the version is a label.",
+    )
+};
+pub(crate) const TRACKED: Metric = gauge(
+    "onbeat_threads_tracked",
+    "threads",
+    "Threads that are watched.",
+);
+pub(crate) const WITH_RHYTHM: Metric = gauge(
+    "onbeat_threads_with_rhythm",
+    "threads",
+    "Watched threads that keep a rhythm now.",
+);
+pub(crate) const RESERVED: Metric = gauge(
+    "onbeat_threads_reserved",
+    "threads",
+    "Threads that hold a reservation.",
+);
+pub(crate) const TAKEN_OVER: Metric = gauge(
+    "onbeat_threads_taken_over",
+    "threads",
+    "Threads whose scheduling somebody else has changed, which are left alone.",
+);
+pub(crate) const RESERVED_CPUS: Metric = gauge(
+    "onbeat_reserved_cpus",
+    "CPUs",
+    "The sum of all reservations' bandwidths.",
+);
+pub(crate) const LIMIT_CPUS: Metric = gauge(
+    "onbeat_reserved_limit_cpus",
+    "CPUs",
+    "What all reservations together may have.",
+);
+pub(crate) const DECISIONS: Metric = Metric {
+    labels: &["what"],
+    ..counter(
+        "onbeat_decisions_total",
+        "decisions",
+        "Reservations made, changed, released and refused, and threads taken over by others.",
+    )
+};
+pub(crate) const LOST: Metric = counter(
+    "onbeat_events_lost_total",
+    "events",
+    "Events that the tracer had no room for.",
+);
+pub(crate) const JOBS: Metric = counter(
+    "onbeat_jobs_total",
+    "jobs",
+    "Jobs of all threads with a rhythm, those that have ended among them.",
+);
+pub(crate) const MISSED: Metric = counter(
+    "onbeat_missed_deadlines_total",
+    "jobs",
+    "Of these, jobs that ended after the next one's release.",
+);
+pub(crate) const EXHAUSTIONS: Metric = counter(
+    "onbeat_budget_exhaustions_total",
+    "times",
+    "How often a budget of a thread with a rhythm ran out.",
+);
+pub(crate) const THREAD_PERIOD: Metric = of_each(gauge(
+    "onbeat_thread_period_seconds",
+    "seconds",
+    "The thread's period.",
+));
+pub(crate) const THREAD_CONFIDENCE: Metric = of_each(gauge(
+    "onbeat_thread_confidence_ratio",
+    "ratio",
+    "How sure the period is, from 0 to 1.",
+));
+pub(crate) const THREAD_RESERVED: Metric = of_each(gauge(
+    "onbeat_thread_reserved_cpus",
+    "CPUs",
+    "The bandwidth that the thread holds; 0 without a reservation.",
+));
+pub(crate) const THREAD_BUDGET: Metric = of_each(gauge(
+    "onbeat_thread_budget_seconds",
+    "seconds",
+    "The budget that the thread holds in each period; 0 without a reservation.",
+));
+pub(crate) const THREAD_CPU: Metric = of_each(counter(
+    "onbeat_thread_cpu_seconds_total",
+    "seconds",
+    "The CPU time that the thread took while it was watched.",
+));
+pub(crate) const THREAD_JOBS: Metric = of_each(counter(
+    "onbeat_thread_jobs_total",
+    "jobs",
+    "The thread's jobs since its rhythm was found.",
+));
+pub(crate) const THREAD_MISSED: Metric = of_each(counter(
+    "onbeat_thread_missed_deadlines_total",
+    "jobs",
+    "Of these, jobs that ended after the next one's release.",
+));
+pub(crate) const THREAD_EXHAUSTIONS: Metric = of_each(counter(
+    "onbeat_thread_budget_exhaustions_total",
+    "times",
+    "How often the thread's budget ran out.",
+));
+pub(crate) const THREAD_RESPONSE: Metric = Metric {
+    labels: &["tid", "comm", "q"],
+    ..gauge(
+        "onbeat_thread_response_time_seconds",
+        "seconds",
+        "The response time, from release to end, that the share q of the thread's jobs stayed within; q = 1: the longest.",
+    )
+};
+pub(crate) const OWN_CPU: Metric = counter(
+    "process_cpu_seconds_total",
+    "seconds",
+    "onbeat's own CPU time.",
+);
+pub(crate) const OWN_MEMORY: Metric = gauge(
+    "process_resident_memory_bytes",
+    "bytes",
+    "onbeat's own memory.",
+);
+pub(crate) const OWN_FILES: Metric = gauge(
+    "process_open_fds",
+    "files",
+    "The files that onbeat has open.",
+);
+
+/// All of them, in the order in which they are told.
+pub const ALL: [Metric; 24] = [
+    BUILD,
+    TRACKED,
+    WITH_RHYTHM,
+    RESERVED,
+    TAKEN_OVER,
+    RESERVED_CPUS,
+    LIMIT_CPUS,
+    DECISIONS,
+    LOST,
+    JOBS,
+    MISSED,
+    EXHAUSTIONS,
+    THREAD_PERIOD,
+    THREAD_CONFIDENCE,
+    THREAD_RESERVED,
+    THREAD_BUDGET,
+    THREAD_CPU,
+    THREAD_JOBS,
+    THREAD_MISSED,
+    THREAD_EXHAUSTIONS,
+    THREAD_RESPONSE,
+    OWN_CPU,
+    OWN_MEMORY,
+    OWN_FILES,
+];

@@ -1,0 +1,93 @@
+//! Prometheus' text format, version 0.0.4: the one that Prometheus itself and node_exporter's textfile collector both read.
+
+use std::fmt::Write;
+
+use crate::table::Metric;
+
+/// What the format is called in HTTP.
+pub(crate) const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
+
+/// Text in that format.
+#[derive(Debug, Default)]
+pub(crate) struct Text {
+    text: String,
+}
+
+impl Text {
+    /// A metric with its series: the values of its labels, and its own.
+    pub(crate) fn metric<'a, const LABELS: usize>(
+        &mut self,
+        metric: &Metric,
+        series: impl IntoIterator<Item = ([&'a str; LABELS], f64)>,
+    ) {
+        let Metric {
+            name, kind, help, ..
+        } = metric;
+        let kind = kind.name();
+        // Writing into a String cannot fail.
+        let _ = write!(self.text, "# HELP {name} {help}\n# TYPE {name} {kind}\n");
+        for (values, value) in series {
+            self.text.push_str(name);
+            for (number, (label, of)) in metric.labels.iter().zip(values).enumerate() {
+                self.text.push(if number == 0 { '{' } else { ',' });
+                self.text.push_str(label);
+                self.text.push_str("=\"");
+                escape(of, &mut self.text);
+                self.text.push('"');
+            }
+            if !metric.labels.is_empty() {
+                self.text.push('}');
+            }
+            let _ = writeln!(self.text, " {value}");
+        }
+    }
+
+    /// A metric without labels.
+    pub(crate) fn single(&mut self, metric: &Metric, value: f64) {
+        self.metric(metric, [([], value)]);
+    }
+
+    /// All of it.
+    pub(crate) fn finish(self) -> String {
+        self.text
+    }
+}
+
+/// A thread's name may have any character in it.
+fn escape(value: &str, to: &mut String) {
+    for character in value.chars() {
+        match character {
+            '\\' => to.push_str("\\\\"),
+            '"' => to.push_str("\\\""),
+            '\n' => to.push_str("\\n"),
+            other => to.push(other),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::table::{DECISIONS, THREAD_JOBS, TRACKED};
+
+    #[test]
+    fn metrics_are_written_as_the_format_wants_them() {
+        let mut text = Text::default();
+        text.single(&TRACKED, 7.0);
+        let series = [(["12", "a \"b\"\\\n"], 0.25), (["13", "ä"], 1e21)];
+        text.metric(&THREAD_JOBS, series);
+        text.metric::<1>(&DECISIONS, []);
+        let expected = "\
+# HELP onbeat_threads_tracked Threads that are watched.
+# TYPE onbeat_threads_tracked gauge
+onbeat_threads_tracked 7
+# HELP onbeat_thread_jobs_total The thread's jobs since its rhythm was found.
+# TYPE onbeat_thread_jobs_total counter
+onbeat_thread_jobs_total{tid=\"12\",comm=\"a \\\"b\\\"\\\\\\n\"} 0.25
+onbeat_thread_jobs_total{tid=\"13\",comm=\"ä\"} 1000000000000000000000
+# HELP onbeat_decisions_total Reservations made, changed, released and refused, and threads taken over by others.
+# TYPE onbeat_decisions_total counter
+";
+        assert_eq!(text.finish(), expected);
+    }
+}
