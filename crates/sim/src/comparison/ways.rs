@@ -203,7 +203,7 @@ fn spread(threads: &Threads, cpus: usize) -> Vec<usize> {
     let mut domains = vec![0; threads.list.len()];
     for (need, thread) in by_need {
         let least = (0..busy.len()).min_by_key(|&cpu| busy[cpu]).unwrap_or(0);
-        busy[least] = busy[least] + need;
+        busy[least] += need;
         domains[thread] = least;
     }
     domains
