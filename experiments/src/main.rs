@@ -26,6 +26,7 @@ mod results;
 mod rt_app;
 mod server_period;
 mod several_cpus;
+mod soak;
 mod srtgen;
 mod three_rt_apps;
 mod tracking_cost;
@@ -76,8 +77,10 @@ enum Experiment {
     PlayerDeadlines(player_deadlines::Args),
     /// The three tasks of LFS++'s Table I beside 4 hogs
     ThreeRtApps(three_rt_apps::Args),
-    /// onbeat's own CPU time while it tracks 200 periodic threads
+    /// onbeat's own CPU time and memory while it tracks 200 periodic threads, or more
     TrackingCost(tracking_cost::Args),
+    /// Programs come and go under load: what of it stays in the service; and how long that takes to start
+    Soak(soak::Args),
     /// From a program's start to its reservation, in jobs and seconds
     LockTime(lock_time::Args),
     /// What a server's period costs, by analysis and in virtual time (LFS++, Fig. 1 and 2)
@@ -135,6 +138,7 @@ fn run(cli: Cli) -> anyhow::Result<()> {
         Experiment::PlayerDeadlines(args) => player_deadlines::run(&machine, &args),
         Experiment::ThreeRtApps(args) => three_rt_apps::run(&machine, &args),
         Experiment::TrackingCost(args) => tracking_cost::run(&machine, &args),
+        Experiment::Soak(args) => soak::run(&machine, &args),
         Experiment::LockTime(args) => lock_time::run(&machine, &args),
         Experiment::ServerPeriod(args) => server_period::run(&machine, &args),
         Experiment::SeveralCpus(args) => several_cpus::run(&machine, &args),

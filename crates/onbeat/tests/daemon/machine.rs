@@ -42,6 +42,8 @@ const SERVICE: &str = "[D-BUS Service]\nName=org.freedesktop.RealtimeKit1\nExec=
 /// A bus, and the service on it. All of it ends with the test.
 pub(crate) struct Machine {
     service: Option<Mortal>,
+    /// Of the service's, beside the usual ones.
+    pub(crate) flags: Vec<&'static str>,
     _bus: Mortal,
     folder: tempfile::TempDir,
 }
@@ -74,6 +76,7 @@ impl Machine {
         eventually("the bus", || socket.exists().then_some(()));
         Self {
             service: None,
+            flags: Vec::new(),
             _bus: bus,
             folder,
         }
@@ -121,6 +124,11 @@ impl Machine {
         self.service = Some(self.spawn(command));
     }
 
+    /// The number of the service's process.
+    pub(crate) fn service_pid(&self) -> u32 {
+        self.service.as_ref().expect("it was started").id()
+    }
+
     /// A service, through a command that runs another one.
     pub(crate) fn spawn(&self, command: &mut Command) -> Mortal {
         let log = std::fs::File::create(self.path("log")).expect("there is room for a file");
@@ -129,6 +137,7 @@ impl Machine {
             .arg("daemon")
             .arg("--config")
             .arg(self.path("onbeat.toml"))
+            .args(&self.flags)
             .env("ONBEAT_STATE_DIR", self.state())
             .env("DBUS_SYSTEM_BUS_ADDRESS", self.address())
             .stderr(log);

@@ -16,6 +16,7 @@ mod others;
 mod polkit;
 mod realtimekit;
 mod rights;
+mod soak;
 mod unit;
 
 use std::time::Duration;

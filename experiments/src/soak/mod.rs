@@ -1,0 +1,299 @@
+//! An hour of programs that come and go under load: does the service leak memory or files, and does a reservation get lost?
+//!
+//! Every second it is looked whether the service and the kernel agree on who holds a reservation. One that only one of them has, two
+//! looks in a row, is lost.
+
+mod service;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::Context;
+use onbeat_act::attributes::{Attributes, Policy};
+use serde::Serialize;
+use serde_json::json;
+
+use crate::machine::{Hogs, Machine, Program};
+use crate::results::{Ran, Table, publish, quantile};
+use crate::rt_app::{Calibration, RtApp, Task};
+use service::{Bus, Taken};
+
+/// What it is run with.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// For how long programs come and go
+    #[arg(long, value_name = "N", default_value_t = 60,
+          value_parser = clap::value_parser!(u64).range(1..=10_000))]
+    minutes: u64,
+    /// CPU hogs beside them; twice as many as CPUs if left out
+    #[arg(long, value_name = "N")]
+    hogs: Option<usize>,
+}
+
+/// How many programs run side by side.
+const PROGRAMS: usize = 6;
+/// The first lives so long, each next one a second longer, up to four times that; then from the beginning.
+const SHORTEST_LIFE: Duration = Duration::from_secs(5);
+const LIVES: u64 = 16;
+/// How often it is looked.
+const EVERY: Duration = Duration::from_secs(1);
+/// Until then everything that is kept from then on is there.
+const WARM: Duration = Duration::from_secs(30);
+/// How long what is over may take to be forgotten.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// How often the service is started, for the time that takes.
+const STARTS: usize = 10;
+
+#[derive(Debug, Serialize)]
+struct Figures {
+    minutes: u64,
+    hogs: usize,
+    start_up_ms: Vec<f64>,
+    programs: usize,
+    threads: usize,
+    threads_reserved: usize,
+    looks: usize,
+    lost: usize,
+    warm: Taken,
+    end: Taken,
+    /// Once a minute.
+    memory_kb: Vec<u64>,
+    tracked_at_end: f64,
+    reserved_at_end: f64,
+    own_cpu: f64,
+    jobs: f64,
+    missed: f64,
+    events_lost: f64,
+}
+
+/// A program and its folder.
+struct Visitor {
+    program: Program,
+    _files: RtApp,
+    until: Instant,
+}
+
+/// Runs it, and publishes table and JSON.
+pub(crate) fn run(machine: &Machine, args: &Args) -> anyhow::Result<()> {
+    machine.need_root()?;
+    let facts = machine.facts();
+    let program = which("rt-app")?;
+    let calibration = Calibration::measure(machine)?;
+    let bus = Bus::start(machine, &program)?;
+    let mut start_up_ms = Vec::new();
+    for _ in 0..STARTS {
+        let service = bus.service(machine)?;
+        start_up_ms.push(service.started_in.as_secs_f64() * 1e3);
+    }
+    let hogs = args.hogs.unwrap_or(2 * Machine::cpus());
+    let figures = soak(machine, &bus, calibration, (args.minutes, hogs))?;
+    let figures = Figures {
+        start_up_ms,
+        ..figures
+    };
+    let wanted = "no leak, no reservation lost; start-up to serving below 200 ms";
+    publish(
+        machine.out(),
+        &Ran::Live(facts),
+        "soak",
+        &table(&figures),
+        &figures,
+        json!({ "wanted": wanted }),
+    )?;
+    let clean =
+        figures.lost == 0 && figures.tracked_at_end == 0.0 && figures.reserved_at_end == 0.0;
+    anyhow::ensure!(clean, "something was lost, or stayed: see the table");
+    Ok(())
+}
+
+fn soak(
+    machine: &Machine,
+    bus: &Bus,
+    calibration: Calibration,
+    (minutes, hogs): (u64, usize),
+) -> anyhow::Result<Figures> {
+    let service = bus.service(machine)?;
+    let _hogs = Hogs::start(machine, hogs)?;
+    let (begin, cpu) = (Instant::now(), service.metric("process_cpu_seconds_total")?);
+    let end = begin + Duration::from_secs(60 * minutes);
+    let mut visitors: Vec<Visitor> = Vec::new();
+    let (mut programs, mut looks, mut lost) = (0, 0, 0);
+    let (mut seen, mut reserved) = (BTreeSet::<u32>::new(), BTreeSet::<u32>::new());
+    let mut differ = BTreeSet::<u32>::new();
+    let (mut warm, mut memory_kb) = (None, Vec::new());
+    while Instant::now() < end {
+        visitors.retain_mut(|visitor| {
+            visitor.program.ended().is_none() && Instant::now() < visitor.until
+        });
+        while visitors.len() < PROGRAMS {
+            visitors.push(visit(machine, calibration, programs)?);
+            programs += 1;
+        }
+        machine.wait(EVERY)?;
+        let held = service.reserved()?;
+        let policies = policies(&visitors);
+        let in_kernel = |tid: &u32| policies.get(tid) == Some(&true);
+        // A thread that has ended meanwhile is no difference.
+        let now: BTreeSet<u32> = policies
+            .keys()
+            .filter(|tid| in_kernel(tid) != held.contains(tid))
+            .copied()
+            .collect();
+        let again: Vec<u32> = now.intersection(&differ).copied().collect();
+        for tid in &again {
+            eprintln!("thread {tid}: service and kernel do not agree on its reservation");
+        }
+        lost += again.len();
+        differ = &now - &again.into_iter().collect();
+        reserved.extend(policies.keys().filter(|tid| in_kernel(tid)).copied());
+        seen.extend(policies.keys().copied());
+        looks += 1;
+        if warm.is_none() && begin.elapsed() >= WARM {
+            warm = Some(service.taken()?);
+        }
+        if memory_kb.len() as u64 * 60 <= begin.elapsed().as_secs() {
+            memory_kb.push(service.taken()?.memory_kb);
+        }
+    }
+    let own_cpu = service.metric("process_cpu_seconds_total")? - cpu;
+    let own_cpu = own_cpu / begin.elapsed().as_secs_f64();
+    visitors.clear();
+    let nobody = || {
+        service
+            .metric("onbeat_threads_tracked")
+            .is_ok_and(|count| count == 0.0)
+    };
+    machine.wait_for(PATIENCE, nobody)?;
+    let end = service.taken()?;
+    Ok(Figures {
+        minutes,
+        hogs,
+        start_up_ms: Vec::new(),
+        programs,
+        threads: seen.len(),
+        threads_reserved: reserved.len(),
+        looks,
+        lost,
+        warm: warm.unwrap_or(end),
+        end,
+        memory_kb,
+        tracked_at_end: service.metric("onbeat_threads_tracked")?,
+        reserved_at_end: service.metric("onbeat_threads_reserved")?,
+        own_cpu,
+        jobs: service.metric("onbeat_jobs_total")?,
+        missed: service.metric("onbeat_missed_deadlines_total")?,
+        events_lost: service.metric("onbeat_events_lost_total")?,
+    })
+}
+
+fn visit(machine: &Machine, calibration: Calibration, number: usize) -> anyhow::Result<Visitor> {
+    let task = |name, period_us, run_us| Task {
+        name,
+        period_us,
+        run_us,
+        instances: 1,
+        reserved_us: None,
+    };
+    let tasks = [task("film", 40_000, 1500), task("sound", 20_000, 400)];
+    // Some end by themselves, some are told to.
+    let life = SHORTEST_LIFE + Duration::from_secs(number as u64 % LIVES);
+    let own = if number.is_multiple_of(2) {
+        life
+    } else {
+        2 * life
+    };
+    let files = RtApp::new(&tasks, calibration, own)?;
+    let mut command = Command::new("rt-app");
+    command.arg(files.configuration()).stdout(Stdio::null());
+    Ok(Visitor {
+        program: Program::start(command, &machine.file("rt-app.stderr"))?,
+        _files: files,
+        until: Instant::now() + life,
+    })
+}
+
+/// Each periodic thread, and whether the kernel has it under SCHED_DEADLINE.
+fn policies(visitors: &[Visitor]) -> BTreeMap<u32, bool> {
+    let threads = visitors.iter().flat_map(|visitor| {
+        let folder = fs::read_dir(format!("/proc/{}/task", visitor.program.pid()));
+        folder.into_iter().flatten()
+    });
+    let tids = threads.filter_map(|entry| {
+        let entry = entry.ok()?;
+        let comm = fs::read_to_string(entry.path().join("comm")).ok()?;
+        let periodic = comm.starts_with("film") || comm.starts_with("sound");
+        entry
+            .file_name()
+            .to_str()?
+            .parse()
+            .ok()
+            .filter(|_| periodic)
+    });
+    tids.filter_map(|tid: u32| {
+        let attributes = Attributes::get(tid).ok()?;
+        Some((tid, matches!(attributes.policy, Policy::Deadline(_))))
+    })
+    .collect()
+}
+
+/// The path of a program, as the service sees it.
+fn which(name: &str) -> anyhow::Result<String> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let mut all = std::env::split_paths(&path).map(|folder| folder.join(name));
+    let found = all.find(|file| file.is_file());
+    let found =
+        found.with_context(|| format!("no {name}: scripts/setup.sh experiments installs it"))?;
+    Ok(fs::canonicalize(found)?.to_string_lossy().into_owned())
+}
+
+fn table(figures: &Figures) -> Table {
+    let mut table = Table::new(["what", "figure"]);
+    let mut row = |what: &str, figure: String| table.row([what.to_owned(), figure]);
+    let mib = |kb: u64| format!("{:.1} MiB", kb as f64 / 1024.0);
+    let Figures { warm, end, .. } = figures;
+    let start_up = |p| quantile(&figures.start_up_ms, p);
+    row(
+        "start-up to serving, median",
+        format!("{:.0} ms", start_up(0.5)),
+    );
+    row("longest", format!("{:.0} ms", start_up(1.0)));
+    row(
+        "minutes, hogs",
+        format!("{}, {}", figures.minutes, figures.hogs),
+    );
+    row("programs", figures.programs.to_string());
+    let of = format!("{} of {}", figures.threads_reserved, figures.threads);
+    row("their threads that got a reservation", of);
+    row("looks", figures.looks.to_string());
+    row("reservations lost", figures.lost.to_string());
+    row(
+        "threads tracked at the end",
+        figures.tracked_at_end.to_string(),
+    );
+    row(
+        "reservations held at the end",
+        figures.reserved_at_end.to_string(),
+    );
+    row(
+        "memory when warm, at the end",
+        format!("{}, {}", mib(warm.memory_kb), mib(end.memory_kb)),
+    );
+    row(
+        "open files when warm, at the end",
+        format!("{}, {}", warm.files, end.files),
+    );
+    row(
+        "own threads when warm, at the end",
+        format!("{}, {}", warm.threads, end.threads),
+    );
+    row(
+        "own CPU time",
+        format!("{:.2}% of a CPU", 100.0 * figures.own_cpu),
+    );
+    let missed = 100.0 * figures.missed / figures.jobs.max(1.0);
+    row("jobs, missed", format!("{}, {missed:.2}%", figures.jobs));
+    row("events lost", figures.events_lost.to_string());
+    table
+}
