@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 use onbeat_model::{Bandwidth, Reservation, Span};
+use onbeat_schedulers::reserve::{Budget, NoBudget};
 
 #[cfg(test)]
 mod documented;
@@ -251,7 +252,7 @@ pub(crate) struct AnalyzeArgs {
 /// `onbeat reserve`.
 #[derive(Debug, Args)]
 pub(crate) struct ReserveArgs {
-    /// The CPU time in each period, as in 5ms
+    /// The CPU time in each period, as in 5ms; with --through scx perhaps more than the period, of several CPUs
     #[arg(long, value_name = "TIME")]
     runtime: Span,
     /// The time from one replenishment to the next, as in 20ms
@@ -284,6 +285,15 @@ impl ReserveArgs {
     /// The reservation that the flags describe.
     pub(crate) fn reservation(&self) -> Result<Reservation, onbeat_model::ReservationError> {
         Reservation::new(
+            self.runtime,
+            self.deadline.unwrap_or(self.period),
+            self.period,
+        )
+    }
+
+    /// The same for the whole program, on as many CPUs as it takes.
+    pub(crate) fn budget(&self) -> Result<Budget, NoBudget> {
+        Budget::new(
             self.runtime,
             self.deadline.unwrap_or(self.period),
             self.period,

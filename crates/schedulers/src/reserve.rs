@@ -9,12 +9,12 @@ mod actuator;
 mod group;
 
 pub use actuator::{GroupActuator, admissible};
-pub use group::{Group, ParseGroupError, Whom};
+pub use group::{Budget, Group, NoBudget, ParseGroupError, Whom};
 
 use std::mem::size_of;
 
 use libbpf_rs::{MapCore, MapFlags, ProgramInput};
-use onbeat_model::{Bandwidth, Reservation, Span};
+use onbeat_model::{Bandwidth, Span};
 
 use crate::{Error, Extent, Opened, Running, find};
 
@@ -46,9 +46,9 @@ pub enum Refused {
     NoSlot,
     /// The times are shorter or longer than the scheduler takes.
     #[error(
-        "{0} cannot be enforced: runtimes are {SHORTEST_RUNTIME} at least, periods from {SHORTEST_PERIOD} to {LONGEST_PERIOD}"
+        "{0} cannot be enforced: runtimes are {SHORTEST_RUNTIME} to {LONGEST_PERIOD}, periods {SHORTEST_PERIOD} to {LONGEST_PERIOD}"
     )]
-    OutOfRange(Reservation),
+    OutOfRange(Budget),
     /// The kernel has ended the scheduler.
     #[error("the kernel has ended the scheduler ({0}): all reservations through it are gone")]
     Ended(String),
@@ -95,7 +95,7 @@ pub fn start() -> Result<Running, Error> {
 #[derive(Debug)]
 pub struct Reservations {
     limit: Bandwidth,
-    slots: [Option<(Whom, Reservation)>; SLOTS],
+    slots: [Option<(Whom, Budget)>; SLOTS],
 }
 
 impl Reservations {
@@ -112,7 +112,7 @@ impl Reservations {
         let slots = self.slots.iter().enumerate();
         let others = slots.filter(|&(number, _)| Some(number) != slot);
         others
-            .filter_map(|(_, held)| held.map(|(_, reservation)| reservation.bandwidth()))
+            .filter_map(|(_, held)| held.map(|(_, budget)| budget.bandwidth()))
             .sum()
     }
 
@@ -123,7 +123,7 @@ impl Reservations {
     }
 
     /// The reservations in force.
-    pub fn groups(&self) -> impl Iterator<Item = (Whom, Reservation)> + '_ {
+    pub fn groups(&self) -> impl Iterator<Item = (Whom, Budget)> + '_ {
         self.slots.iter().flatten().copied()
     }
 
@@ -135,15 +135,15 @@ impl Reservations {
         &mut self,
         running: &mut Running,
         whom: Whom,
-        reservation: Reservation,
+        budget: impl Into<Budget>,
     ) -> Result<(), Refused> {
         check(running)?;
-        let wanted = reservation.bandwidth();
-        if reservation.runtime() < SHORTEST_RUNTIME
-            || reservation.period() < SHORTEST_PERIOD
-            || reservation.period() > LONGEST_PERIOD
+        let budget = budget.into();
+        let wanted = budget.bandwidth();
+        if !(SHORTEST_RUNTIME..=LONGEST_PERIOD).contains(&budget.runtime())
+            || !(SHORTEST_PERIOD..=LONGEST_PERIOD).contains(&budget.period())
         {
-            return Err(Refused::OutOfRange(reservation));
+            return Err(Refused::OutOfRange(budget));
         }
         let own = self.slot_of(whom);
         let free = self.limit - self.held_beside(own);
@@ -157,7 +157,7 @@ impl Reservations {
         }
         let slot = own.or_else(|| self.slots.iter().position(Option::is_none));
         let slot = slot.ok_or(Refused::NoSlot)?;
-        call(running, "set_group", slot, Some((whom, reservation)))?;
+        call(running, "set_group", slot, Some((whom, budget)))?;
         if own.is_none()
             && let Err(error) = join(running, whom, slot)
         {
@@ -165,7 +165,7 @@ impl Reservations {
             return Err(error.into());
         }
         if let Some(held) = self.slots.get_mut(slot) {
-            *held = Some((whom, reservation));
+            *held = Some((whom, budget));
         }
         Ok(())
     }
@@ -210,17 +210,17 @@ fn call(
     running: &mut Running,
     name: &'static str,
     slot: usize,
-    held: Option<(Whom, Reservation)>,
+    held: Option<(Whom, Budget)>,
 ) -> Result<Call, Error> {
     let mut call = Call {
         slot: slot as u32,
         ..Call::default()
     };
-    if let Some((whom, reservation)) = held {
+    if let Some((whom, budget)) = held {
         call.by_cgroup = matches!(whom, Whom::ControlGroup(_)).into();
-        call.runtime_ns = reservation.runtime().as_ns();
-        call.deadline_ns = reservation.deadline().as_ns();
-        call.period_ns = reservation.period().as_ns();
+        call.runtime_ns = budget.runtime().as_ns();
+        call.deadline_ns = budget.deadline().as_ns();
+        call.period_ns = budget.period().as_ns();
     }
     let mut programs = running.object().progs_mut();
     let program = programs

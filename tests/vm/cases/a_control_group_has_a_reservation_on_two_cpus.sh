@@ -33,3 +33,16 @@ check "and no more" "$all" -le 660000
 check "the two outside had the rest" "$outside" -gt 2000000
 check "what the group has used was told" -n "$(grep -m 1 '"exhausted":[1-9]' /results/told.jsonl)"
 check "the kernel's own scheduler is back" "$(cat /sys/kernel/sched_ext/state)" = disabled
+
+# A budget of more than one CPU, which takes both to use it up.
+onbeat reserve --through scx --runtime 150ms --period 100ms -- crew 3 hog 2 /results/wide &
+onbeat=$!
+crew 2 hog 2 /results/beside
+wait $onbeat
+wide=$(used /results/wide)
+echo "three threads with 150 ms in every 100 ms used $wide us in 2 s, the others $(used /results/beside) us"
+check "they got their one and a half CPUs" "$wide" -ge 2850000
+check "and no more" "$wide" -le 3150000
+refusal=$(onbeat reserve --through scx --runtime 250ms --period 100ms -- true 2>&1 || true)
+echo "$refusal"
+check "what two CPUs cannot give is refused" "${refusal#*no room for 250}" != "$refusal"

@@ -6,7 +6,7 @@ use anyhow::Context;
 use onbeat_act::restore::StateFile;
 use onbeat_act::{DeadlineActuator, Options, own, task};
 use onbeat_model::{Actuator, Reservation};
-use onbeat_schedulers::reserve::{self, Reservations, Whom, admissible};
+use onbeat_schedulers::reserve::{self, Budget, Reservations, Whom, admissible};
 
 use crate::child::{Child, Gated, Status};
 use crate::cli::{ReserveArgs, Through};
@@ -14,11 +14,10 @@ use crate::signals::Signals;
 
 /// Reserves, starts the program, and waits for its end.
 pub(crate) fn run(args: &ReserveArgs) -> anyhow::Result<ExitCode> {
-    let reservation = args.reservation()?;
     let signals = Signals::block().context("cannot listen for signals")?;
     match args.through {
-        Through::Deadline => by_deadline(args, reservation, &signals),
-        Through::Scx => by_group(args, reservation, &signals),
+        Through::Deadline => by_deadline(args, args.reservation()?, &signals),
+        Through::Scx => by_group(args, args.budget()?, &signals),
     }
 }
 
@@ -47,11 +46,7 @@ fn by_deadline(
 }
 
 /// The whole program has it.
-fn by_group(
-    args: &ReserveArgs,
-    reservation: Reservation,
-    signals: &Signals,
-) -> anyhow::Result<ExitCode> {
+fn by_group(args: &ReserveArgs, budget: Budget, signals: &Signals) -> anyhow::Result<ExitCode> {
     let gated = Gated::fork(&args.command).context("cannot start a process")?;
     // The kernel takes its time to look through the scheduler, and hogs would make it long.
     if let Err(error) = own::go_first() {
@@ -59,8 +54,8 @@ fn by_group(
     }
     let mut running = reserve::start().context("--through scx")?;
     Reservations::new(admissible())
-        .set(&mut running, Whom::Process(gated.pid()), reservation)
-        .with_context(|| format!("cannot reserve {reservation}"))?;
+        .set(&mut running, Whom::Process(gated.pid()), budget)
+        .with_context(|| format!("cannot reserve {budget}"))?;
     let code = start_and_wait(gated, signals);
     if let Some(outcome) = running.outcome() {
         eprintln!(

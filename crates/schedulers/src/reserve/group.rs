@@ -6,7 +6,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::str::FromStr;
 
-use onbeat_model::{Reservation, ReservationError, Span};
+use onbeat_model::{Bandwidth, Reservation, Span};
 
 /// Whose threads share a budget.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -29,13 +29,88 @@ impl fmt::Display for Whom {
     }
 }
 
+/// CPU time in every period, before a deadline: a reservation that may be of more than one CPU, as several can give it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Budget {
+    runtime: Span,
+    deadline: Span,
+    period: Span,
+}
+
+impl Budget {
+    /// `runtime` in every `period`, before `deadline`.
+    ///
+    /// # Errors
+    /// Unless 0 < runtime and 0 < deadline <= period.
+    pub fn new(runtime: Span, deadline: Span, period: Span) -> Result<Self, NoBudget> {
+        let budget = Self {
+            runtime,
+            deadline,
+            period,
+        };
+        let is_one = !runtime.is_zero() && !deadline.is_zero() && deadline <= period;
+        is_one.then_some(budget).ok_or(NoBudget(budget))
+    }
+
+    /// The CPU time in each period, of all CPUs together.
+    #[must_use]
+    pub const fn runtime(&self) -> Span {
+        self.runtime
+    }
+
+    /// The time from a period's begin until the runtime is given.
+    #[must_use]
+    pub const fn deadline(&self) -> Span {
+        self.deadline
+    }
+
+    /// The time from one period's begin to the next one's.
+    #[must_use]
+    pub const fn period(&self) -> Span {
+        self.period
+    }
+
+    /// The share of the CPUs.
+    #[must_use]
+    pub fn bandwidth(&self) -> Bandwidth {
+        Bandwidth::of(self.runtime, self.period)
+    }
+}
+
+impl From<Reservation> for Budget {
+    fn from(reservation: Reservation) -> Self {
+        Self {
+            runtime: reservation.runtime(),
+            deadline: reservation.deadline(),
+            period: reservation.period(),
+        }
+    }
+}
+
+impl fmt::Display for Budget {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.runtime)?;
+        if self.deadline < self.period {
+            write!(f, " within {}", self.deadline)?;
+        }
+        write!(f, " every {}", self.period)
+    }
+}
+
+/// Three times are no budget.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "{0}: a runtime above zero is needed, and a deadline above zero that is no longer than the period"
+)]
+pub struct NoBudget(Budget);
+
 /// A group and what is to be reserved for it: `PID=6ms/20ms`, or `/sys/fs/cgroup/...=6ms/20ms`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Group {
     /// Who.
     pub whom: Whom,
     /// What.
-    pub reservation: Reservation,
+    pub budget: Budget,
 }
 
 /// What is wrong with the text of a group.
@@ -49,9 +124,9 @@ pub enum ParseGroupError {
     /// A time is none.
     #[error("'{0}' is no time, as in 6ms")]
     Time(String),
-    /// The times are no reservation.
+    /// The times are no budget.
     #[error(transparent)]
-    Reservation(#[from] ReservationError),
+    Budget(#[from] NoBudget),
     /// There is no such control group.
     #[error("{0} is no control group of version 2")]
     NoControlGroup(String),
@@ -67,13 +142,14 @@ impl FromStr for Group {
             text.parse()
                 .map_err(|_| ParseGroupError::Time(text.to_owned()))
         };
-        let reservation = Reservation::implicit(time(runtime)?, time(period)?)?;
+        let (runtime, period) = (time(runtime)?, time(period)?);
+        let budget = Budget::new(runtime, period, period)?;
         let whom = if whom.starts_with('/') {
             Whom::ControlGroup(id_of(Path::new(whom))?)
         } else {
             Whom::Process(whom.parse().map_err(|_| ParseGroupError::Form)?)
         };
-        Ok(Self { whom, reservation })
+        Ok(Self { whom, budget })
     }
 }
 
@@ -94,10 +170,10 @@ mod tests {
     fn a_group_is_a_process_or_a_control_group_and_what_it_is_to_have() {
         let group: Group = "1234=6ms/20ms".parse().unwrap();
         assert_eq!(group.whom, Whom::Process(1234));
-        assert_eq!(
-            group.reservation,
-            Reservation::implicit(Span::from_ms(6), Span::from_ms(20)).unwrap()
-        );
+        let reservation = Reservation::implicit(Span::from_ms(6), Span::from_ms(20)).unwrap();
+        assert_eq!(group.budget, reservation.into());
+        let of_two_cpus: Group = "1234=30ms/20ms".parse().unwrap();
+        assert_eq!(of_two_cpus.budget.bandwidth(), Bandwidth::from_cpus(1.5));
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join("cgroup.procs"), "").unwrap();
         let text = format!("{}=500us/1ms", folder.path().display());
@@ -115,10 +191,7 @@ mod tests {
         assert_eq!(wrong("1234=6ms"), ParseGroupError::Form);
         assert_eq!(wrong("init=6ms/20ms"), ParseGroupError::Form);
         assert_eq!(wrong("1=6/20ms"), ParseGroupError::Time("6".to_owned()));
-        assert!(matches!(
-            wrong("1=30ms/20ms"),
-            ParseGroupError::Reservation(_)
-        ));
+        assert!(matches!(wrong("1=0ms/20ms"), ParseGroupError::Budget(_)));
         assert!(matches!(
             wrong("/nowhere=6ms/20ms"),
             ParseGroupError::NoControlGroup(_)

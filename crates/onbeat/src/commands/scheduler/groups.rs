@@ -27,8 +27,8 @@ pub(super) fn admit(running: &mut Running, groups: &[Group]) -> anyhow::Result<R
     let mut reservations = Reservations::new(admissible());
     for group in groups {
         reservations
-            .set(running, group.whom, group.reservation)
-            .with_context(|| format!("cannot reserve {} for {}", group.reservation, group.whom))?;
+            .set(running, group.whom, group.budget)
+            .with_context(|| format!("cannot reserve {} for {}", group.budget, group.whom))?;
     }
     Ok(reservations)
 }
@@ -37,12 +37,12 @@ pub(super) fn admit(running: &mut Running, groups: &[Group]) -> anyhow::Result<R
 pub(super) fn told(running: &mut Running, reservations: &Reservations) -> Vec<GroupTold> {
     let groups = reservations.groups();
     groups
-        .filter_map(|(whom, reservation)| {
+        .filter_map(|(whom, budget)| {
             let used = reservations.used(running, whom)?;
             Some(GroupTold {
                 group: whom.to_string(),
-                runtime_ns: reservation.runtime(),
-                period_ns: reservation.period(),
+                runtime_ns: budget.runtime(),
+                period_ns: budget.period(),
                 used_ns: used.time,
                 exhausted: used.exhausted,
             })
