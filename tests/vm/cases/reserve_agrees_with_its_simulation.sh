@@ -1,0 +1,101 @@
+# Reservations of groups, by the kernel under the scheduler `reserve` and by `onbeat sim`: the same figures, also where a program
+# needs more than it reserved, and where two greedy programs share a budget.
+# needs: onbeat srtgen.c
+# long: yes
+#
+# Both run the rules of schedulers/reserve/policy.h. Tolerance: shares of the CPU within 2 percent of it; the median response
+# times within 2 ms, the missed deadlines within 5 percent of the jobs: a budget is used up by all that the process does, its
+# start and its clock's calls too, and onbeat and the shell take some time from who has no reservation.
+seconds=10
+
+# percent OF ALL
+percent() {
+    echo "$1 $2" | awk '{ printf "%d", 100 * $1 / ($2 > 0 ? $2 : 1) + 0.5 }'
+}
+
+middle() {
+    sort -n | awk '{ all[NR] = $1 } END { print all[int((NR + 1) / 2)] }'
+}
+
+# agree WHAT KERNEL SIMULATED TOLERANCE
+agree() {
+    apart=$(($2 > $3 ? $2 - $3 : $3 - $2))
+    check "$1: $2 by the kernel and $3 here" "$apart" -le "$4"
+}
+
+# used FILE...: the share of the CPU, in percent, that programs had by their logs.
+used() {
+    for log; do
+        percent $(awk -F , 'FNR == 2 { begin = $2 } { used += $6; end = $4 } END { print used, end - begin }' "$log")
+        echo
+    done | awk '{ sum += $1 } END { print sum }'
+}
+
+rounds=$(srtgen measure=1)
+# The decoder needs SHARE permille of the CPU, has half of it, and a fifth is for two hogs together; two more have the rest.
+for share in 400 600; do
+    folder=/results/$share
+    mkdir "$folder"
+    cat >"$folder/srt.sh" <<SRT
+until [ -e $folder/begin ]; do usleep 10000; done
+exec srtgen rounds_per_ms=$rounds period_us=40000 share=$share seed=16 seconds=$seconds log=$folder/srt.csv
+SRT
+    hog="srtgen rounds_per_ms=$rounds share=1000 period_us=10000 seconds=$seconds"
+    cat >"$folder/greedy.sh" <<GREEDY
+until [ -e $folder/begin ]; do usleep 10000; done
+$hog log=$folder/greedy0.csv & $hog log=$folder/greedy1.csv &
+wait
+GREEDY
+    sh "$folder/srt.sh" &
+    srt=$!
+    sh "$folder/greedy.sh" &
+    greedy=$!
+    onbeat scheduler start reserve --quiet --group "$srt=20ms/40ms" --group "$greedy=4ms/20ms" &
+    scheduler=$!
+    wait_until "the scheduler is in force" 60 in_force reserve
+    sleep 0.5
+    : >"$folder/begin"
+    $hog "log=$folder/rest0.csv" &
+    first=$!
+    $hog "log=$folder/rest1.csv" &
+    wait "$srt" "$greedy" "$first" "$!"
+    kill -INT "$scheduler"
+    wait "$scheduler"
+    cat >"$folder/tasks.toml" <<TOML
+duration = "${seconds}s"
+policy = "reserve"
+machine = { tick = "4ms" }
+[[task]]
+name = "srt"
+arrival = { paced = "40ms" }
+phase = "13ms"
+demand = { decoder = { mean = "$((share * 40 / 1000))ms", seed = 16 } }
+scheduling = { deadline = { runtime = "20ms", period = "40ms" } }
+[[task]]
+name = "greedy"
+count = 2
+arrival = "always"
+demand = "endless"
+scheduling = { deadline = { runtime = "4ms", period = "20ms" } }
+[[task]]
+name = "rest"
+count = 2
+arrival = "always"
+demand = "endless"
+TOML
+    onbeat sim -q --jobs "$folder/jobs.csv" "$folder/tasks.toml" >"$folder/table"
+    cat "$folder/table"
+    way="a decoder of $share per mille"
+    # shellcheck disable=SC2046 # two words each
+    agree "$way, missed deadlines in percent" \
+        "$(percent $(awk -F , 'FNR > 1 { jobs++; late += $7 } END { print late, jobs }' "$folder/srt.csv"))" \
+        "$(percent $(awk -F , '$1 == "srt" { jobs++; late += $9 } END { print late + 0, jobs }' "$folder/jobs.csv"))" 5
+    agree "$way, the median response time in us" \
+        "$(awk -F , 'FNR > 1 { print int(($4 - $2) / 1000) }' "$folder/srt.csv" | middle)" \
+        "$(awk -F , '$1 == "srt" { print int(($5 - $3) / 1000) }' "$folder/jobs.csv" | middle)" 2000
+    for task in srt greedy rest; do
+        agree "$way, the CPU time of $task in percent" "$(used "$folder/$task"*.csv)" \
+            "$(sed -n "s/^$task .* \([0-9]*\)\.[0-9]*% .*/\1/p" "$folder/table")" 2
+    done
+done
+check "the overload was one" "$(awk -F , 'FNR > 1 { late += $7 } END { print late }' /results/600/srt.csv)" -gt 50
