@@ -63,9 +63,15 @@ impl Plans {
                 "onbeat: budgets alone, as the CPUs have no speeds that can be set: {error} ('onbeat doctor' says what to do)"
             );
         }
+        // Where only chosen tasks are ours, the governor adds what the others use to what is asked of it, and a job would
+        // be faster than its scheduler counts.
+        let is_whole = args.pids.is_empty() && args.command.is_empty();
+        if !is_whole && !args.quiet {
+            eprintln!("onbeat: budgets alone: speeds are planned where all tasks are scheduled");
+        }
         let mut plans = Self {
             planner: Planner::default(),
-            speeds: speeds.ok(),
+            speeds: speeds.ok().filter(|_| is_whole),
             slots: [None; PLANS as usize],
             given: HashMap::new(),
             is_quiet: args.quiet,
