@@ -17,6 +17,7 @@ mod mdn_main_loop;
 mod media;
 mod notification_latency;
 mod period_detection;
+mod pipelines;
 mod player_deadlines;
 mod plot;
 mod predictors;
@@ -69,6 +70,8 @@ enum Experiment {
     /// A film beside CPU hogs, without onbeat and with it (LFS++, Fig. 5); also called demo
     #[command(alias = "demo")]
     AvDesync(av_desync::Args),
+    /// A film on a display server and sound on PipeWire beside hogs: the players alone, and with their whole path
+    Pipelines(pipelines::Args),
     /// Two tasks under SCHED_RR, reserved, and under onbeat (AQuoSA, experiment 1); in virtual time
     ReservationsVsRr(reservations_vs_rr::Args),
     /// What onbeat's main loop gives to programs that say they missed deadlines, and to cheaters; in virtual time
@@ -133,6 +136,7 @@ fn run(cli: Cli) -> anyhow::Result<()> {
         Experiment::List => Ok(()),
         Experiment::AdaptiveReservations(args) => adaptive_reservations::run(&machine, &args),
         Experiment::AvDesync(args) => av_desync::run(&machine, &args),
+        Experiment::Pipelines(args) => pipelines::run(&machine, &args),
         Experiment::ReservationsVsRr(args) => reservations_vs_rr::run(&machine, &args),
         Experiment::MdnMainLoop(args) => mdn_main_loop::run(&machine, &args),
         Experiment::PlayerDeadlines(args) => player_deadlines::run(&machine, &args),

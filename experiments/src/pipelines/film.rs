@@ -1,0 +1,85 @@
+//! mplayer on an X server that draws into memory, as in `av-desync`.
+
+use std::process::Command;
+use std::time::Duration;
+
+use serde::Serialize;
+
+use super::{Args, Way, served};
+use crate::machine::{Display, Hogs, Machine, Onbeat, ThreadFigures};
+use crate::media::{Clip, play};
+use crate::results::Table;
+
+/// The figures of one run.
+#[derive(Debug, Serialize)]
+pub(super) struct Run {
+    way: Way,
+    frames_shown: usize,
+    desync_p50_s: f64,
+    desync_p95_s: f64,
+    desync_max_s: f64,
+    threads: Vec<ThreadFigures>,
+}
+
+pub(super) fn run(
+    machine: &Machine,
+    args: &Args,
+    runs: &mut Vec<Run>,
+    table: &mut Table,
+) -> anyhow::Result<()> {
+    let clip = Clip::of(machine, args.film_seconds + 5)?;
+    for way in Way::ALL {
+        println!("film, {}: {} s ...", way.name(), args.film_seconds);
+        let run = play_in(machine, args, &clip, way)?;
+        println!(
+            "      {} frames shown, A/V desynchronisation p95 {:.3} s",
+            run.frames_shown, run.desync_p95_s
+        );
+        let served = served(&run.threads);
+        for (figure, value) in [
+            ("A/V desynchronisation p95", run.desync_p95_s),
+            ("at most", run.desync_max_s),
+        ] {
+            table.row([
+                "film".to_owned(),
+                way.name().to_owned(),
+                figure.to_owned(),
+                format!("{value:.3} s"),
+                served.clone(),
+            ]);
+        }
+        runs.push(run);
+    }
+    Ok(())
+}
+
+fn play_in(machine: &Machine, args: &Args, clip: &Clip, way: Way) -> anyhow::Result<Run> {
+    let name = format!("pipelines.film.{}", way.file());
+    let display = Display::start(machine)?;
+    let hogs = Hogs::start(machine, args.hogs * Machine::cpus())?;
+    let onbeat = Onbeat::new(machine, &name)?;
+    let command = match way.option() {
+        None => Command::new("mplayer"),
+        Some(option) => onbeat.run(&["--quiet".to_owned(), option.to_owned()], "mplayer"),
+    };
+    let played = play(
+        machine,
+        command,
+        clip.path(),
+        &display.name(),
+        Duration::from_secs(args.film_seconds),
+        &machine.file(&format!("{name}.stderr")),
+    )?;
+    drop(hogs);
+    Ok(Run {
+        way,
+        frames_shown: played.frames.len(),
+        desync_p50_s: played.desync(0.5),
+        desync_p95_s: played.desync(0.95),
+        desync_max_s: played.desync(1.0),
+        threads: match way.option() {
+            None => Vec::new(),
+            Some(_) => onbeat.threads()?,
+        },
+    })
+}
