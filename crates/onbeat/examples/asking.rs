@@ -7,6 +7,7 @@
 //! realtime PROCESS THREAD PRIORITY                 nice PROCESS THREAD LEVEL
 //! properties    reset          reload              leave (the bus, and connect anew)
 //! subscribe     change (the next one that is told; ends if none is within a minute)
+//! look SINCE_NS THREAD WAKEUPS_OF                  look-at-too-many
 //! ```
 //!
 //! It connects where DBUS_SYSTEM_BUS_ADDRESS says, and leaves the bus at the end of its input.
@@ -23,6 +24,11 @@ const MANAGER: [&str; 3] = [
     "org.onbeat.Manager1",
     "/org/onbeat/Manager1",
     "org.onbeat.Manager1",
+];
+const MONITOR: [&str; 3] = [
+    "org.onbeat.Manager1",
+    "/org/onbeat/Manager1",
+    "org.onbeat.Monitor1",
 ];
 const REALTIMEKIT: [&str; 3] = [
     "org.freedesktop.RealtimeKit1",
@@ -123,6 +129,8 @@ fn ask(bus: &Connection, words: &[&str]) -> zbus::Result<Value> {
             let reply = call(bus, MANAGER, "GetStatistics", &())?;
             return Ok(in_json(&reply.body().deserialize()?));
         }
+        "look" => return look(bus, number(1), &[small(2)], small(3)),
+        "look-at-too-many" => return look(bus, 0, &[1; 257], 0),
         "realtime" => {
             let arguments = (number(1), number(2), small(3));
             call(bus, REALTIMEKIT, "MakeThreadRealtimeWithPID", &arguments)?;
@@ -147,6 +155,22 @@ fn ask(bus: &Connection, words: &[&str]) -> zbus::Result<Value> {
         other => return Ok(json!(format!("nobody knows how to {other}"))),
     }
     Ok(done)
+}
+
+fn look(bus: &Connection, since_ns: u64, jobs_of: &[u32], wakeups_of: u32) -> zbus::Result<Value> {
+    type Jobs = Vec<(u32, Vec<(u64, u64, u64, bool)>)>;
+    type Seen = (u64, (f64, f64), Vec<Properties>, Jobs, Vec<u64>);
+    let reply = call(bus, MONITOR, "Look", &(since_ns, jobs_of, wakeups_of))?;
+    let (now, bandwidth, threads, jobs, wakeups) = reply.body().deserialize::<Seen>()?;
+    let threads: Vec<Value> = threads.iter().map(in_json).collect();
+    let jobs: Vec<_> = jobs.into_iter().flat_map(|(_, jobs)| jobs).collect();
+    Ok(json!({
+        "now": now,
+        "bandwidth": bandwidth,
+        "threads": threads,
+        "jobs": jobs,
+        "wakeups": wakeups,
+    }))
 }
 
 fn call<B>(bus: &Connection, whom: [&str; 3], method: &str, body: &B) -> zbus::Result<zbus::Message>

@@ -14,6 +14,7 @@ mod onlooker;
 mod own_time;
 mod page;
 mod progress;
+mod replay;
 mod signals;
 mod table;
 mod watch_table;

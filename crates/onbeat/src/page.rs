@@ -10,8 +10,7 @@ use std::fmt::Write;
 
 use onbeat_model::Span;
 
-pub(crate) use input::Run;
-use input::Thread;
+pub(crate) use input::{Decision, Run, Thread};
 
 const STYLE: &str = include_str!("page/style.css");
 /// The threads that used most CPU time are drawn; all are in the table.

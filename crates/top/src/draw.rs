@@ -1,6 +1,6 @@
 //! Puts the model on a screen of any size: the table, or one thread, or the help.
 
-use onbeat_model::TaskId;
+use onbeat_model::{Bandwidth, TaskId};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
@@ -71,11 +71,15 @@ impl Sheet<'_> {
     fn header(&mut self, model: &Model) {
         let count = model.threads.len();
         let threads = if count == 1 { "thread" } else { "threads" };
-        let percent = |share: onbeat_model::Bandwidth| share.as_cpus() * 100.0;
+        let percent = |share: Bandwidth| share.as_cpus() * 100.0;
         let (reserved, total) = (percent(model.reserved), percent(model.total));
         let facts = [
             format!("{count} {threads}, {} reserved for", model.reserved_for()),
-            format!("{reserved:.0}% of {total:.0}% reserved"),
+            if model.total == Bandwidth::ZERO {
+                format!("{reserved:.0}% reserved")
+            } else {
+                format!("{reserved:.0}% of {total:.0}% reserved")
+            },
         ];
         let state = match (&model.trouble, model.is_paused) {
             (_, true) => Some(("PAUSED".to_owned(), Tone::Warn)),
@@ -88,7 +92,7 @@ impl Sheet<'_> {
             line.push(Words::raw("  "));
         }
         let mut taken: usize = line.iter().map(Words::width).sum();
-        for fact in [harmless(&model.source)].into_iter().chain(facts) {
+        for fact in facts.into_iter().chain([harmless(&model.source)]) {
             if taken + width(&fact) + 2 <= self.width() {
                 taken += width(&fact) + 2;
                 line.push(Words::raw(format!("{fact}  ")));

@@ -26,7 +26,7 @@ mod thread;
 
 pub use bus::{Service, ServiceError, follow};
 pub use draw::draw;
-pub use feed::{Feed, Feeder, News, PACE, Wanted};
+pub use feed::{Feed, Feeder, Gone, News, PACE, Wanted};
 pub use model::Model;
 pub use once::{as_lines, as_table};
 pub use screen::{Look, show};

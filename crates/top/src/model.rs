@@ -174,16 +174,10 @@ impl Model {
 
     /// What is to be told in full to whoever sees `height` rows.
     pub(crate) fn wanted(&self, height: usize) -> Wanted {
-        let selected = self.selected.map(|id| id.tid);
-        if self.is_drilled {
-            return Wanted {
-                jobs_of: selected.into_iter().collect(),
-                wakeups_of: selected,
-            };
-        }
+        // Also while one thread has the screen for itself: the others' seconds go on.
         Wanted {
             jobs_of: self.visible(height).iter().map(|id| id.tid).collect(),
-            wakeups_of: None,
+            wakeups_of: self.selected.filter(|_| self.is_drilled).map(|id| id.tid),
         }
     }
 

@@ -162,7 +162,7 @@ pub struct Snapshot {
     pub at: Instant,
     /// What all reservations together take.
     pub reserved: Bandwidth,
-    /// What they may take.
+    /// What they may take; nothing if that is not known.
     pub total: Bandwidth,
     /// The threads, in any order.
     pub threads: Vec<Seen>,

@@ -72,7 +72,10 @@ impl Thread {
             };
             push(&mut self.changes, change, MOST_CHANGES);
         }
-        self.used.push_back((at, self.seen.executed));
+        // A run that is over stands still.
+        if self.used.back().is_none_or(|&(last, _)| at > last) {
+            self.used.push_back((at, self.seen.executed));
+        }
         while self
             .used
             .get(1)

@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use clap::{ArgGroup, Args};
+use clap::{Arg, ArgGroup, Args};
 
 use super::KeepOptions;
 
@@ -11,7 +11,7 @@ use super::KeepOptions;
 #[derive(Debug, Args)]
 #[command(
     group(ArgGroup::new("whom").args(["pids", "command"]).multiple(true)),
-    mut_group("KeepOptions", |keep| keep.requires("whom"))
+    mut_args(needs_whom)
 )]
 pub(crate) struct TopArgs {
     /// Keep this running process on the beat, and look at it; may be given several times
@@ -32,4 +32,12 @@ pub(crate) struct TopArgs {
     /// The program to start, keep on the beat and look at, and its arguments; what it prints is not shown
     #[arg(last = true, value_name = "CMD")]
     pub(crate) command: Vec<OsString>,
+}
+
+/// How threads are kept is for whoever keeps some: the service has its own configuration.
+fn needs_whom(flag: Arg) -> Arg {
+    match flag.get_id().as_str() {
+        "pids" | "command" | "from" | "once" | "json" => flag,
+        _ => flag.requires("whom"),
+    }
 }

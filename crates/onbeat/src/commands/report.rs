@@ -1,5 +1,6 @@
 //! `onbeat report`: a page of a run.
 
+use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::Context;
@@ -9,14 +10,18 @@ use crate::page::{self, Run};
 
 /// Reads, draws, writes.
 pub(crate) fn run(args: &ReportArgs) -> anyhow::Result<ExitCode> {
-    let file = args.file.display();
-    let text =
-        std::fs::read_to_string(&args.file).with_context(|| format!("cannot read {file}"))?;
-    let run: Run = serde_json::from_str(&text).with_context(|| {
-        format!("{file} is no report: write one with --report of onbeat run, attach or analyze")
-    })?;
+    let run = read(&args.file)?;
     let title = args.file.file_stem().unwrap_or_default().to_string_lossy();
     std::fs::write(&args.output, page::of(&run, &title))
         .with_context(|| format!("cannot write {}", args.output.display()))?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Reads what `--report` wrote.
+pub(super) fn read(path: &Path) -> anyhow::Result<Run> {
+    let file = path.display();
+    let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {file}"))?;
+    serde_json::from_str(&text).with_context(|| {
+        format!("{file} is no report: write one with --report of onbeat run, attach or analyze")
+    })
 }

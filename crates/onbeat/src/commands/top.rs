@@ -1,15 +1,21 @@
 //! `onbeat top`: shows what onbeat does with each thread.
 
 use std::io::{self, IsTerminal, Write};
+use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use anyhow::{Context, bail};
-use onbeat_top::{Feed, Look, Model, Service, as_lines, as_table, follow, show};
+use anyhow::{Context, anyhow, bail};
+use onbeat_model::Span;
+use onbeat_top::{
+    Feed, Feeder, Look, Model, News, Service, ServiceError, Wanted, as_lines, as_table, follow,
+    show,
+};
 
-use super::{attach, run};
+use super::{attach, report, run};
 use crate::cli::TopArgs;
 use crate::onlooker::Onlooker;
+use crate::replay::{self, Replay};
 use crate::signals::Signals;
 use crate::table::{Align, Table};
 
@@ -19,7 +25,7 @@ const USED_OVER: Duration = Duration::from_secs(1);
 /// Looks on, wherever there is something to see.
 pub(crate) fn run(args: &TopArgs) -> anyhow::Result<ExitCode> {
     if args.once || args.json {
-        print_once(args.json)?;
+        print_once(args)?;
         return Ok(ExitCode::SUCCESS);
     }
     if !io::stdout().is_terminal() {
@@ -28,8 +34,11 @@ pub(crate) fn run(args: &TopArgs) -> anyhow::Result<ExitCode> {
         );
     }
     if !args.command.is_empty() {
-        let name = args.command.first().map(|name| name.to_string_lossy());
-        let onlooker = Onlooker::new(Model::new(&name.unwrap_or_default()));
+        let name = args
+            .command
+            .first()
+            .and_then(|name| Path::new(name).file_name());
+        let onlooker = Onlooker::new(Model::new(&name.unwrap_or_default().to_string_lossy()));
         return run::start(&args.command, &args.keep, Some(onlooker));
     }
     if !args.pids.is_empty() {
@@ -37,23 +46,55 @@ pub(crate) fn run(args: &TopArgs) -> anyhow::Result<ExitCode> {
         let onlooker = Onlooker::new(Model::new(&format!("process {}", names.join(" "))));
         return attach::start(&args.pids, &args.keep, Some(onlooker));
     }
-    look_at_service()?;
+    match &args.from {
+        Some(path) => look_again(path)?,
+        None => look_at_service()?,
+    }
     Ok(ExitCode::SUCCESS)
 }
 
-const WITHOUT_SERVICE: &str =
-    "to look at a program without the service: sudo onbeat top -- CMD, or --pid PID";
+fn look_again(path: &Path) -> anyhow::Result<()> {
+    let signals = listen()?;
+    let replay = Replay::new(&report::read(path)?);
+    let source = path.file_name().unwrap_or_default().to_string_lossy();
+    look_at(&source, &signals, move |feeder| {
+        replay::follow(replay, &feeder);
+    })
+}
 
 fn look_at_service() -> anyhow::Result<()> {
-    let signals = Signals::block().context("cannot listen for signals")?;
-    let mut service = Service::connect().context(WITHOUT_SERVICE)?;
-    service.look(&Default::default()).context(WITHOUT_SERVICE)?;
+    // Before the connection starts threads.
+    let signals = listen()?;
+    let mut service = Service::connect().map_err(without_service)?;
+    let told = service.look(&Wanted::default());
+    told.map_err(without_service)?;
+    look_at("the service", &signals, move |feeder| {
+        follow(service, &feeder);
+    })
+}
+
+fn without_service(error: ServiceError) -> anyhow::Error {
+    anyhow!(
+        "{error}; to look at a program without the service: sudo onbeat top -- CMD, or --pid PID"
+    )
+}
+
+fn listen() -> anyhow::Result<Signals> {
+    Signals::block().context("cannot listen for signals")
+}
+
+/// Shows what `follow` tells.
+fn look_at(
+    source: &str,
+    signals: &Signals,
+    follow: impl FnOnce(Feeder) + Send + 'static,
+) -> anyhow::Result<()> {
     let (feeder, feed) = Feed::new();
     // Ends with the process: it may be waiting for an answer.
-    std::thread::spawn(move || follow(service, &feeder));
-    let mut model = Model::new("the service");
+    std::thread::spawn(move || follow(feeder));
+    let mut model = Model::new(source);
     let look = Look::of_environment();
-    show(&mut model, &feed, &look, || told_to_end(&signals)).context("cannot use the terminal")
+    show(&mut model, &feed, &look, || told_to_end(signals)).context("cannot use the terminal")
 }
 
 fn told_to_end(signals: &Signals) -> bool {
@@ -68,14 +109,29 @@ fn told_to_end(signals: &Signals) -> bool {
     false
 }
 
-fn print_once(json: bool) -> anyhow::Result<()> {
-    let mut service = Service::connect().context(WITHOUT_SERVICE)?;
-    let mut model = Model::new("the service");
-    service
-        .look_twice(&mut model, USED_OVER)
-        .context(WITHOUT_SERVICE)?;
+/// How things stand with the service, or stood at the end of a run.
+fn seen_once(args: &TopArgs) -> anyhow::Result<Model> {
+    let mut model = Model::new("");
+    match &args.from {
+        Some(path) => {
+            let mut replay = Replay::new(&report::read(path)?);
+            for time in [Span::ZERO, replay.length()] {
+                model.hear(News::Snapshot(replay.after(time, &Wanted::default())));
+            }
+        }
+        None => {
+            let mut service = Service::connect().map_err(without_service)?;
+            let told = service.look_twice(&mut model, USED_OVER);
+            told.map_err(without_service)?;
+        }
+    }
+    Ok(model)
+}
+
+fn print_once(args: &TopArgs) -> anyhow::Result<()> {
+    let model = seen_once(args)?;
     let mut stdout = io::stdout().lock();
-    if json {
+    if args.json {
         stdout.write_all(as_lines(&model)?.as_bytes())?;
         return Ok(());
     }

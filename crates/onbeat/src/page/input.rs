@@ -6,7 +6,7 @@ use serde::Deserialize;
 /// What `--report` wrote.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Run {
-    pub(super) threads: Vec<Thread>,
+    pub(crate) threads: Vec<Thread>,
     pub(super) elapsed_ns: u64,
     #[serde(default)]
     pub(super) lost_events: u64,
@@ -21,13 +21,17 @@ pub(crate) struct Run {
 }
 
 #[derive(Debug, Deserialize)]
-pub(super) struct Thread {
-    pub(super) tid: u32,
-    pub(super) started_ticks: u64,
-    pub(super) comm: String,
+pub(crate) struct Thread {
+    pub(crate) tid: u32,
+    pub(crate) started_ticks: u64,
+    #[serde(default)]
+    pub(crate) pid: u32,
+    pub(crate) comm: String,
     pub(super) state: String,
     pub(super) stage: Option<Stage>,
-    pub(super) period_ns: Option<u64>,
+    pub(crate) period_ns: Option<u64>,
+    #[serde(default)]
+    pub(crate) confidence: f64,
     pub(super) jobs: u64,
     pub(super) missed: u64,
     pub(super) response_time: Option<Quantiles>,
@@ -44,11 +48,11 @@ pub(super) struct Quantiles {
 }
 
 #[derive(Debug, Deserialize)]
-pub(super) struct History {
+pub(crate) struct History {
     tid: u32,
     started_ticks: u64,
     recent_jobs: JobColumns,
-    pub(super) wakeups_ns: Vec<u64>,
+    pub(crate) wakeups_ns: Vec<u64>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -61,28 +65,28 @@ struct JobColumns {
 
 /// One job.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Job {
-    pub(super) release_ns: u64,
-    pub(super) response_ns: u64,
-    pub(super) executed_ns: u64,
-    pub(super) missed: bool,
+pub(crate) struct Job {
+    pub(crate) release_ns: u64,
+    pub(crate) response_ns: u64,
+    pub(crate) executed_ns: u64,
+    pub(crate) missed: bool,
 }
 
-#[derive(Debug, Deserialize)]
-pub(super) struct Decision {
-    pub(super) at_ns: u64,
+#[derive(Clone, Debug, Deserialize)]
+pub(crate) struct Decision {
+    pub(crate) at_ns: u64,
     tid: u32,
     started_ticks: u64,
-    pub(super) what: String,
-    pub(super) why: String,
+    pub(crate) what: String,
+    pub(crate) why: String,
     pub(super) old: Option<Reservation>,
-    pub(super) new: Option<Reservation>,
+    pub(crate) new: Option<Reservation>,
 }
 
 #[derive(Clone, Copy, Debug, Deserialize)]
-pub(super) struct Reservation {
-    pub(super) runtime_ns: u64,
-    pub(super) period_ns: u64,
+pub(crate) struct Reservation {
+    pub(crate) runtime_ns: u64,
+    pub(crate) period_ns: u64,
 }
 
 #[derive(Debug, Deserialize)]
@@ -96,7 +100,7 @@ pub(super) struct SpeedDecision {
 
 impl History {
     /// As many jobs as all lists hold.
-    pub(super) fn jobs(&self) -> impl Iterator<Item = Job> {
+    pub(crate) fn jobs(&self) -> impl Iterator<Item = Job> {
         let jobs = &self.recent_jobs;
         let ends = jobs
             .deadline_ns
@@ -116,7 +120,7 @@ impl History {
 
 impl Run {
     /// What `thread` did, if that was kept.
-    pub(super) fn history_of(&self, thread: &Thread) -> Option<&History> {
+    pub(crate) fn history_of(&self, thread: &Thread) -> Option<&History> {
         let key = (thread.tid, thread.started_ticks);
         self.history
             .iter()
@@ -130,7 +134,7 @@ impl Run {
     }
 
     /// What was decided for `thread`.
-    pub(super) fn decisions_on(&self, thread: &Thread) -> impl Iterator<Item = &Decision> {
+    pub(crate) fn decisions_on(&self, thread: &Thread) -> impl Iterator<Item = &Decision> {
         let key = (thread.tid, thread.started_ticks);
         self.decisions
             .iter()
@@ -138,7 +142,7 @@ impl Run {
     }
 
     /// The first time that is told.
-    pub(super) fn begins(&self) -> u64 {
+    pub(crate) fn begins(&self) -> u64 {
         let wakeups = self
             .history
             .iter()

@@ -9,6 +9,7 @@ mod generated;
 mod plan;
 mod scheduler;
 mod sim;
+mod top;
 
 use std::ffi::OsStr;
 use std::path::PathBuf;

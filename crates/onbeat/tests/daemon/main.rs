@@ -8,15 +8,20 @@ mod changes;
 #[path = "../common/mod.rs"]
 mod common;
 mod configuring;
+#[path = "../documented/mod.rs"]
+mod documented;
 mod holding;
 mod hostile;
 mod library;
+mod looking;
 mod machine;
 mod others;
 mod polkit;
 mod realtimekit;
 mod rights;
 mod soak;
+#[path = "../terminal/mod.rs"]
+mod terminal;
 mod unit;
 
 use std::time::Duration;

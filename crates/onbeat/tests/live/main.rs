@@ -8,8 +8,11 @@ mod boosts;
 mod common;
 mod crashes;
 mod keeping;
+mod looking;
 mod programs;
 mod telling;
+#[path = "../terminal/mod.rs"]
+mod terminal;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};

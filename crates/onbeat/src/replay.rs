@@ -1,0 +1,191 @@
+//! A run that is over, shown again as it went: what its report tells, moment by moment.
+
+use std::time::Instant as Clock;
+
+use onbeat_control::Done;
+use onbeat_model::{Bandwidth, Instant, Name, Reservation, Span, Task, TaskId};
+use onbeat_top::{Feeder, News, PACE, Seen, Snapshot, State, Wanted};
+
+use crate::page::{Decision, Run, Thread};
+
+/// So much of the wakeups is looked at, as in a loop.
+const WAKEUPS: Span = Span::from_secs(10);
+
+/// See the file's head.
+pub(crate) struct Replay {
+    begin: Instant,
+    length: Span,
+    threads: Vec<Past>,
+}
+
+/// One thread, as far as it was shown.
+struct Past {
+    seen: Seen,
+    /// The period that its jobs have.
+    period: Option<Span>,
+    jobs: Vec<Done>,
+    shown: usize,
+    wakeups: Vec<Instant>,
+    decisions: Vec<Decision>,
+    decided: usize,
+}
+
+impl Replay {
+    /// From the first moment that `run` tells.
+    pub(crate) fn new(run: &Run) -> Self {
+        let begin = Instant::from_ns(run.begins());
+        let threads: Vec<Past> = run.threads.iter().map(|of| Past::new(run, of)).collect();
+        let ends = threads.iter().flat_map(|past| {
+            let jobs = past.jobs.last().map(|done| done.ended);
+            let decisions = past
+                .decisions
+                .last()
+                .map(|last| Instant::from_ns(last.at_ns));
+            [jobs, decisions, past.wakeups.last().copied()]
+        });
+        Self {
+            begin,
+            length: ends.flatten().max().unwrap_or(begin).since(begin),
+            threads,
+        }
+    }
+
+    /// How long it is.
+    pub(crate) const fn length(&self) -> Span {
+        self.length
+    }
+
+    /// How things stood so long after the beginning. To be asked in the order of time.
+    pub(crate) fn after(&mut self, time: Span, wanted: &Wanted) -> Snapshot {
+        let at = self.begin + time;
+        let mut snapshot = Snapshot {
+            at,
+            ..Snapshot::default()
+        };
+        for past in &mut self.threads {
+            let seen = past.go_on(at);
+            let tid = seen.task.id.tid;
+            if wanted.wakeups_of == Some(tid) {
+                snapshot.wakeups = Some((tid, past.woke_until(at)));
+            }
+            snapshot.reserved += seen.held.map_or(Bandwidth::ZERO, |held| held.bandwidth());
+            snapshot.threads.push(seen);
+        }
+        snapshot
+    }
+}
+
+impl Past {
+    fn new(run: &Run, of: &Thread) -> Self {
+        let history = run.history_of(of);
+        let jobs = history.into_iter().flat_map(|history| history.jobs());
+        let mut jobs: Vec<Done> = jobs
+            .map(|job| Done {
+                ended: Instant::from_ns(job.release_ns.saturating_add(job.response_ns)),
+                response: Span::from_ns(job.response_ns),
+                executed: Span::from_ns(job.executed_ns),
+                missed: job.missed,
+            })
+            .collect();
+        jobs.sort_by_key(|done| done.ended);
+        let wakeups = history
+            .map(|history| &history.wakeups_ns[..])
+            .unwrap_or_default();
+        Self {
+            seen: Seen {
+                task: Task {
+                    id: TaskId {
+                        tid: of.tid,
+                        started_ticks: of.started_ticks,
+                    },
+                    pid: of.pid,
+                    comm: Name::from(&*of.comm),
+                },
+                user: None,
+                state: State::Watched,
+                period: None,
+                confidence: of.confidence,
+                held: None,
+                jobs: 0,
+                missed: 0,
+                exhaustions: 0,
+                bursts: 0,
+                executed: Span::ZERO,
+                why: String::new(),
+                news: Vec::new(),
+            },
+            period: of.period_ns.map(Span::from_ns),
+            jobs,
+            shown: 0,
+            wakeups: wakeups.iter().copied().map(Instant::from_ns).collect(),
+            decisions: run.decisions_on(of).cloned().collect(),
+            decided: 0,
+        }
+    }
+
+    fn go_on(&mut self, at: Instant) -> Seen {
+        let seen = &mut self.seen;
+        seen.news.clear();
+        while let Some(done) = self.jobs.get(self.shown).filter(|done| done.ended <= at) {
+            self.shown += 1;
+            seen.jobs += 1;
+            seen.missed += u64::from(done.missed);
+            seen.executed += done.executed;
+            seen.period = self.period;
+            seen.news.push(*done);
+        }
+        seen.bursts = self.wakeups.partition_point(|&wakeup| wakeup <= at) as u64;
+        let is_past = |decision: &&Decision| decision.at_ns <= at.as_ns();
+        while let Some(decision) = self.decisions.get(self.decided).filter(is_past) {
+            self.decided += 1;
+            decide(seen, decision);
+        }
+        seen.clone()
+    }
+
+    fn woke_until(&self, at: Instant) -> Vec<Instant> {
+        let from = self
+            .wakeups
+            .partition_point(|&wakeup| at.since(wakeup) > WAKEUPS);
+        let to = self.wakeups.partition_point(|&wakeup| wakeup <= at);
+        self.wakeups.get(from..to).unwrap_or_default().to_vec()
+    }
+}
+
+fn decide(seen: &mut Seen, decision: &Decision) {
+    seen.why.clone_from(&decision.why);
+    let new = decision.new.and_then(|new| {
+        let [runtime, period] = [new.runtime_ns, new.period_ns].map(Span::from_ns);
+        Reservation::implicit(runtime, period).ok()
+    });
+    let named = match &*decision.what {
+        "reserved" | "changed" => (State::Kept, new),
+        "taken_over" => (State::TakenOver, None),
+        "refused" if seen.held.is_none() => (State::Refused, None),
+        "refused" => return,
+        _ => (State::Watched, None),
+    };
+    (seen.state, seen.held) = named;
+}
+
+/// Shows `replay` as fast as it went, until nobody looks any more.
+pub(crate) fn follow(mut replay: Replay, feeder: &Feeder) {
+    let began = Clock::now();
+    loop {
+        let gone = Span::from_ns(u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX));
+        let snapshot = replay.after(gone.min(replay.length()), &feeder.wanted());
+        let told = feeder.tell(News::Snapshot(snapshot)).and_then(|()| {
+            if gone < replay.length() {
+                return Ok(());
+            }
+            feeder.tell(News::Trouble("the run is over".to_owned()))
+        });
+        if told.is_err() {
+            return;
+        }
+        std::thread::sleep(PACE);
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,108 @@
+use serde_json::json;
+
+use super::*;
+
+/// Of a thread with 50 jobs of 40 ms, the tenth of which is late, and a reservation from the fifth job on, until
+/// somebody else changed it.
+fn replay() -> Replay {
+    let ms = 1_000_000;
+    let times = |after: u64| {
+        (1..=50)
+            .map(|job| (job * 40 + after) * ms)
+            .collect::<Vec<u64>>()
+    };
+    let mut ended = times(9);
+    ended[9] += 40 * ms;
+    let entry = |at: u64, what: &str, new: serde_json::Value| {
+        json!({
+            "at_ns": at * ms, "tid": 7, "started_ticks": 3, "what": what, "why": format!("so it was {what}"),
+            "old": null, "new": new,
+        })
+    };
+    let new = json!({"runtime_ns": 10 * ms, "deadline_ns": 40 * ms, "period_ns": 40 * ms});
+    let report = json!({
+        "threads": [{
+            "tid": 7, "started_ticks": 3, "pid": 6, "comm": "player", "state": "taken_over", "period_ns": 40 * ms,
+            "confidence": 0.75, "jobs": 50, "missed": 1, "executed_ns": 400 * ms, "response_time": null,
+        }],
+        "elapsed_ns": 2000 * ms, "lost_events": 0,
+        "history": [{
+            "tid": 7, "started_ticks": 3, "wakeups_ns": times(0),
+            "recent_jobs": {
+                "release_ns": times(0), "deadline_ns": times(40), "ended_ns": ended,
+                "executed_ns": vec![8 * ms; 50],
+            },
+        }],
+        "decisions": [
+            entry(200, "reserved", new.clone()),
+            entry(300, "refused", new),
+            entry(1500, "taken_over", json!(null)),
+        ],
+    });
+    Replay::new(&serde_json::from_value(report).unwrap())
+}
+
+fn seen(replay: &mut Replay, ms: u64) -> Seen {
+    let wanted = Wanted {
+        wakeups_of: Some(7),
+        ..Wanted::default()
+    };
+    let snapshot = replay.after(Span::from_ms(ms), &wanted);
+    let seen = snapshot.threads.into_iter().next().unwrap();
+    let (tid, wakeups) = snapshot.wakeups.unwrap();
+    assert_eq!((tid, wakeups.len() as u64), (7, seen.bursts));
+    let held = seen.held.map_or(Bandwidth::ZERO, |held| held.bandwidth());
+    assert_eq!(snapshot.reserved, held);
+    seen
+}
+
+#[test]
+fn at_each_moment_it_is_told_what_had_happened_by_then() {
+    let mut replay = replay();
+    assert_eq!(replay.length(), Span::from_ms(49 * 40 + 9));
+    let first = seen(&mut replay, 0);
+    assert_eq!(
+        (first.jobs, first.state, first.period),
+        (0, State::Watched, None)
+    );
+    // The clock of the run began with the first wakeup, at 40 ms.
+    let early = seen(&mut replay, 100);
+    assert_eq!((early.jobs, early.news.len(), early.held), (3, 3, None));
+    assert_eq!(seen(&mut replay, 250).why, "so it was reserved");
+    // What is refused to a thread that has a reservation leaves it that.
+    let kept = seen(&mut replay, 400);
+    assert_eq!((kept.state, kept.missed, kept.jobs), (State::Kept, 0, 9));
+    assert_eq!(kept.why, "so it was refused");
+    assert_eq!(kept.held.map(|held| held.bandwidth().as_cpus()), Some(0.25));
+    assert_eq!(kept.executed, Span::from_ms(72));
+    let end = seen(&mut replay, 5000);
+    assert_eq!(
+        (end.state, end.held, end.jobs, end.missed),
+        (State::TakenOver, None, 50, 1)
+    );
+}
+
+#[test]
+fn a_report_without_history_or_of_nonsense_is_shown_as_far_as_it_goes() {
+    let nothing = json!({"threads": [], "elapsed_ns": 0});
+    let mut replay = Replay::new(&serde_json::from_value(nothing).unwrap());
+    assert_eq!(replay.length(), Span::ZERO);
+    assert!(
+        replay
+            .after(Span::MAX, &Wanted::default())
+            .threads
+            .is_empty()
+    );
+    let wild = json!({
+        "threads": [{"tid": 1, "started_ticks": 0, "comm": "\u{1b}[2J", "state": "?", "period_ns": 0, "jobs": 1,
+            "missed": u64::MAX, "response_time": null}],
+        "elapsed_ns": 1,
+        "history": [{"tid": 1, "started_ticks": 0, "wakeups_ns": [u64::MAX, 0, 5], "recent_jobs": {
+            "release_ns": [u64::MAX, 3], "deadline_ns": [0, 0], "ended_ns": [7, u64::MAX], "executed_ns": [1, 2]}}],
+        "decisions": [{"at_ns": u64::MAX, "tid": 1, "started_ticks": 0, "what": "changed", "why": "", "old": null,
+            "new": {"runtime_ns": 9, "deadline_ns": 0, "period_ns": 0}}],
+    });
+    let mut replay = Replay::new(&serde_json::from_value(wild).unwrap());
+    let seen = replay.after(Span::MAX, &Wanted::default()).threads;
+    assert_eq!((seen[0].state, seen[0].held), (State::Kept, None));
+}

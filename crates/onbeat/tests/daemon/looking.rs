@@ -1,0 +1,135 @@
+//! What is seen by somebody who looks on, and by nobody else.
+
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::Value;
+
+use crate::common::{can_run, eventually};
+use crate::documented::{documented, written};
+use crate::machine::{ALICE, BOB, Machine};
+use crate::terminal::Terminal;
+
+/// `onbeat top` as this user runs it.
+fn top(machine: &Machine, uid: u32) -> Command {
+    let program = machine.path("onbeat");
+    if !program.exists() {
+        std::fs::copy(env!("CARGO_BIN_EXE_onbeat"), &program).expect("there is room for it");
+    }
+    let mut command = machine.command(uid, Path::new(&program));
+    command.arg("top");
+    command
+}
+
+#[test]
+fn a_lock_is_seen_on_its_owners_screen_and_on_nobody_elses() {
+    if !can_run("a_lock_is_seen_on_its_owners_screen_and_on_nobody_elses") {
+        return;
+    }
+    let machine = Machine::new();
+    let workload = machine.workload(ALICE, &["beat:20000/1000"]);
+    let mut screen = Terminal::start(&mut top(&machine, ALICE));
+    screen.shows("Nothing is kept on the beat");
+    let mut alice = machine.client(ALICE);
+    alice.done(&format!("track {}", workload.id()));
+    eventually("the period", || {
+        let line = screen.line_with("workload", "kept");
+        let nearly = ["20 ms", "20.0", "19.9"];
+        nearly
+            .iter()
+            .any(|period| line.contains(period))
+            .then_some(())
+    });
+
+    screen.press("\r");
+    screen.shows("spectrum of the last");
+    screen.shows(" Hz");
+    screen.press("\x1b");
+    screen.line_with("workload", "kept");
+    alice.done(&format!("untrack {}", workload.id()));
+    screen.shows("Nothing is kept on the beat");
+    screen.press("q");
+    assert!(screen.ends().success());
+}
+
+#[test]
+fn a_stranger_sees_neither_threads_nor_jobs_nor_wakeups() {
+    if !can_run("a_stranger_sees_neither_threads_nor_jobs_nor_wakeups") {
+        return;
+    }
+    let machine = Machine::new();
+    let workload = machine.workload(ALICE, &["beat:20000/1000"]);
+    let mut alice = machine.client(ALICE);
+    let mut bob = machine.client(BOB);
+    alice.done(&format!("track {}", workload.id()));
+    let thread = eventually("jobs and wakeups", || {
+        let threads = alice.told("list");
+        let kept = threads
+            .as_array()?
+            .iter()
+            .find(|one| one["state"] == "kept")?;
+        let tid = kept["thread"].as_u64()?;
+        let seen = alice.told(&format!("look 0 {tid} {tid}"));
+        let some = seen["jobs"].as_array()?.len() > 3 && seen["wakeups"].as_array()?.len() > 3;
+        some.then_some(tid)
+    });
+    let seen = bob.told(&format!("look 0 {thread} {thread}"));
+    for what in ["threads", "jobs", "wakeups"] {
+        assert_eq!(seen[what].as_array().map(Vec::len), Some(0), "{seen}");
+    }
+    // No job ended after the end of time.
+    let later = alice.told(&format!("look {} {thread} 0", u64::MAX));
+    assert_eq!(later["jobs"].as_array().map(Vec::len), Some(0), "{later}");
+    assert_eq!(bob.refused("look-at-too-many"), "Invalid");
+}
+
+#[test]
+fn a_service_that_goes_away_and_comes_back_is_told_on_the_screen() {
+    if !can_run("a_service_that_goes_away_and_comes_back_is_told_on_the_screen") {
+        return;
+    }
+    let mut machine = Machine::new();
+    let mut screen = Terminal::start(&mut top(&machine, ALICE));
+    screen.shows("Nothing is kept on the beat");
+    machine.end(libc::SIGTERM);
+    screen.shows("the service does not run");
+    machine.start();
+    eventually("the service on the screen", || {
+        (!screen.text().contains("the service does not run")).then_some(())
+    });
+    screen.signal(libc::SIGTERM);
+    assert!(screen.ends().success());
+}
+
+#[test]
+fn what_is_printed_once_has_the_fields_that_are_documented() {
+    if !can_run("what_is_printed_once_has_the_fields_that_are_documented") {
+        return;
+    }
+    let machine = Machine::new();
+    let workload = machine.workload(ALICE, &["beat:20000/1000"]);
+    let mut alice = machine.client(ALICE);
+    alice.done(&format!("track {}", workload.id()));
+    let line = eventually("a reservation", || {
+        let output = top(&machine, ALICE).arg("--json").output();
+        let output = output.expect("it can be run");
+        assert!(output.status.success());
+        let text = String::from_utf8(output.stdout).expect("it is text");
+        let mut lines = text.lines().map(serde_json::from_str::<Value>);
+        lines.find_map(|line| line.ok().filter(|line| line["reservation"].is_object()))
+    });
+    let mut fields = written(&line);
+    // The fields of what the table names in the text of a cell.
+    fields.extend(written(&line["reservation"]));
+    let mut expected = documented("What `onbeat top --json` prints");
+    for inner in ["runtime_ns", "deadline_ns", "period_ns"] {
+        expected.insert(inner.to_owned());
+    }
+    assert_eq!(fields, expected);
+    let table = top(&machine, ALICE).arg("--once").output();
+    let table = String::from_utf8(table.expect("it can be run").stdout).expect("it is text");
+    assert!(
+        table.starts_with("thread") && table.contains("workload"),
+        "{table}"
+    );
+}
