@@ -38,6 +38,8 @@ pub(crate) struct TopArgs {
 fn needs_whom(flag: Arg) -> Arg {
     match flag.get_id().as_str() {
         "pids" | "command" | "from" | "once" | "json" => flag,
+        // The environment may set it, for whatever command.
+        _ if flag.get_env().is_some() => flag,
         _ => flag.requires("whom"),
     }
 }

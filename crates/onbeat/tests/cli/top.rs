@@ -20,6 +20,7 @@ fn without_a_service_it_says_how_to_look_without_one() {
     let output = Command::new(env!("CARGO_BIN_EXE_onbeat"))
         .args(["top", "--once"])
         .env("DBUS_SYSTEM_BUS_ADDRESS", "unix:path=/nowhere/at/all")
+        .env("ONBEAT_STATE_DIR", "/nowhere/at/all")
         .output()
         .expect("onbeat was built by this test run");
     assert_eq!(output.status.code(), Some(1));
