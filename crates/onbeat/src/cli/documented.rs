@@ -9,7 +9,7 @@ use clap::{CommandFactory, Parser};
 use super::Cli;
 use crate::manual;
 
-const DOCUMENTS: [&str; 9] = [
+const DOCUMENTS: [&str; 10] = [
     "README.md",
     "CONTRIBUTING.md",
     "ARCHITECTURE.md",
@@ -19,6 +19,7 @@ const DOCUMENTS: [&str; 9] = [
     "docs/daemon.md",
     "docs/metrics.md",
     "docs/realtimekit.md",
+    "docs/tracers.md",
 ];
 
 fn checkout() -> PathBuf {

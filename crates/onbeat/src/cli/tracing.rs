@@ -1,6 +1,7 @@
 //! The flags that say how programs are heard.
 
 use clap::{Args, ValueEnum};
+use onbeat_sense::calls::Call;
 use onbeat_sense::tracer::Kind;
 
 /// How programs are heard.
@@ -15,6 +16,16 @@ pub(crate) struct TracingOptions {
         help_heading = "Tracing"
     )]
     tracer: TracerName,
+    /// The system calls that are heard, as in `nanosleep,futex`; without this, all in which a thread can wait
+    ///
+    /// For a tracer of system calls (`bpf-syscalls`, `ptrace`).
+    #[arg(
+        long,
+        value_name = "NAMES",
+        value_delimiter = ',',
+        help_heading = "Tracing"
+    )]
+    pub(crate) calls: Vec<Call>,
 }
 
 /// `--tracer`.
@@ -25,6 +36,8 @@ enum TracerName {
     Auto,
     /// BPF programs in the kernel: hears most, costs least, needs root
     Bpf,
+    /// System calls by BPF, as moments: with `--predictor rate`, the LFS++ paper's way; needs root
+    BpfSyscalls,
     /// The kernel's own trace: where BPF is missing, needs root
     Tracefs,
     /// perf events: one's own programs without root; hears when they run, not when they are woken
@@ -41,6 +54,7 @@ impl TracingOptions {
         match self.tracer {
             TracerName::Auto => None,
             TracerName::Bpf => Some(Kind::Bpf),
+            TracerName::BpfSyscalls => Some(Kind::BpfSyscalls),
             TracerName::Tracefs => Some(Kind::Tracefs),
             TracerName::Perf => Some(Kind::Perf),
             TracerName::Ptrace => Some(Kind::Ptrace),

@@ -83,8 +83,9 @@ impl<'a> Keeper<'a> {
             wakeups: false,
             running,
             partners: options.pipelines == Pipelines::Auto,
+            calls: options.tracing.calls.clone(),
         };
-        let sensor = tracer::start(options.tracing.choice(), wants).context("cannot trace")?;
+        let sensor = tracer::start(options.tracing.choice(), &wants).context("cannot trace")?;
         let wants_history = perfetto.is_some() || options.report.is_some();
         Ok(Self {
             options,

@@ -23,8 +23,9 @@ pub(crate) fn run(args: &RecordArgs) -> anyhow::Result<ExitCode> {
         wakeups: args.wakeups,
         running: !args.pids.is_empty(),
         partners: false,
+        calls: args.tracing.calls.clone(),
     };
-    let mut sensor = tracer::start(args.tracing.choice(), wants)?;
+    let mut sensor = tracer::start(args.tracing.choice(), &wants)?;
     let follow = if args.children {
         Follow::Children
     } else {

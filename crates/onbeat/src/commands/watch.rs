@@ -27,9 +27,10 @@ pub(crate) fn run(args: &WatchArgs) -> anyhow::Result<ExitCode> {
     let choice = args.tracing.choice();
     let wants = Wants {
         bursts: choice.is_none(),
+        calls: args.tracing.calls.clone(),
         ..Wants::default()
     };
-    let mut tracer = tracer::start(choice, wants).context("cannot trace")?;
+    let mut tracer = tracer::start(choice, &wants).context("cannot trace")?;
     let mut perfetto = args.perfetto.as_deref().map(create).transpose()?;
     let follow = if args.children {
         Follow::Children

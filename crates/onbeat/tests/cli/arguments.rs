@@ -73,6 +73,54 @@ fn a_wrong_command_line_is_told_with_status_2() {
 }
 
 #[test]
+fn a_tracer_that_cannot_do_what_is_asked_says_what_can() {
+    for (args, told) in [
+        (
+            &["run", "--tracer", "bpf-syscalls", "--", "true"][..],
+            "--predictor rate",
+        ),
+        (
+            &[
+                "record",
+                "--tracer",
+                "perf",
+                "--wakeups",
+                "-o",
+                "/dev/null",
+                "--",
+                "true",
+            ],
+            "--tracer bpf or tracefs",
+        ),
+        (
+            &[
+                "record",
+                "--tracer",
+                "bpf",
+                "--calls",
+                "read",
+                "-o",
+                "/dev/null",
+                "--",
+                "true",
+            ],
+            "leave out --calls",
+        ),
+    ] {
+        let output = onbeat(args);
+        assert_ne!(output.status.code(), Some(0), "{args:?}");
+        assert!(stderr(&output).contains(told), "{}", stderr(&output));
+    }
+    let unknown = onbeat(["record", "--calls", "getpid", "-o", "x", "--", "true"]);
+    assert_eq!(unknown.status.code(), Some(2));
+    assert!(
+        stderr(&unknown).contains("clock_nanosleep"),
+        "{}",
+        stderr(&unknown)
+    );
+}
+
+#[test]
 fn help_and_version_are_results_and_no_argument_at_all_is_an_error() {
     let help = onbeat(["--help"]);
     assert_eq!(help.status.code(), Some(0));

@@ -13,6 +13,7 @@ mod programs;
 mod telling;
 #[path = "../terminal/mod.rs"]
 mod terminal;
+mod tracers;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};

@@ -1,12 +1,13 @@
 //! `onbeat restore` and `onbeat doctor`.
 
+use std::path::PathBuf;
 use std::process::Stdio;
 
 use crate::{DEADLINE, Mortal, can_run, eventually, onbeat, policy, state_files, stderr, stdout};
 
 #[test]
-fn after_a_kill_the_program_gets_back_what_it_had() {
-    if !can_run("after_a_kill_the_program_gets_back_what_it_had") {
+fn after_a_kill_the_program_gets_back_what_it_had_and_no_trace_buffer_is_left() {
+    if !can_run("after_a_kill_the_program_gets_back_what_it_had_and_no_trace_buffer_is_left") {
         return;
     }
     let state = tempfile::tempdir().unwrap();
@@ -33,6 +34,13 @@ fn after_a_kill_the_program_gets_back_what_it_had() {
     let _cleanup = Killed(program);
     assert_eq!(policy(program), DEADLINE);
 
+    let mut record = Mortal::spawn(
+        onbeat(state.path())
+            .args(["record", "--tracer", "tracefs", "-q", "-o", "/dev/null"])
+            .args(["-p", &program.to_string()]),
+    );
+    let buffer = eventually("a trace buffer", || trace_buffer_of(record.id()));
+
     let refused = onbeat(state.path()).arg("restore").output().unwrap();
     assert_eq!(refused.status.code(), Some(1), "{}", stdout(&refused));
     assert!(
@@ -44,10 +52,20 @@ fn after_a_kill_the_program_gets_back_what_it_had() {
 
     reserve.0.kill().unwrap();
     reserve.0.wait().unwrap();
+    record.0.kill().unwrap();
+    record.0.wait().unwrap();
     assert_eq!(policy(program), DEADLINE);
+    assert!(buffer.exists());
     let restored = onbeat(state.path()).arg("restore").output().unwrap();
     assert_eq!(restored.status.code(), Some(0), "{}", stderr(&restored));
-    assert_eq!(stdout(&restored), format!("thread {program}: put back\n"));
+    assert_eq!(
+        stdout(&restored),
+        format!(
+            "thread {program}: put back\ntrace buffer {}: removed\n",
+            buffer.display()
+        )
+    );
+    assert!(!buffer.exists());
     assert_eq!(policy(program), libc::SCHED_OTHER);
     std::fs::remove_file(&pid_file).unwrap();
     assert_eq!(state_files(state.path()), 0);
@@ -55,6 +73,17 @@ fn after_a_kill_the_program_gets_back_what_it_had() {
     let again = onbeat(state.path()).arg("restore").output().unwrap();
     assert_eq!(again.status.code(), Some(0));
     assert_eq!(stdout(&again), "nothing to put back\n");
+}
+
+/// The trace buffer that the onbeat `pid` has made.
+fn trace_buffer_of(pid: u32) -> Option<PathBuf> {
+    let folder = std::fs::read_dir("/sys/kernel/tracing/instances").ok()?;
+    folder
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .find(|path| {
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            name.starts_with(&format!("onbeat-{pid}-"))
+        })
 }
 
 /// Ends a process that its own parent left behind.

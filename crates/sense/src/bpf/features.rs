@@ -117,6 +117,26 @@ fn probes() -> Feature {
     )
 }
 
+/// Loads the tracer of system calls for a moment.
+#[must_use]
+pub fn probe_calls() -> Feature {
+    const NAME: &str = "tracer bpf-syscalls";
+    let options = Options {
+        buffer_bytes: 0,
+        calls: [0].into_iter().collect(),
+        ..Options::default()
+    };
+    match BpfSensor::new(options) {
+        Ok(_) => Feature::new(
+            NAME,
+            Support::Partial,
+            "beginnings of system calls are heard, not bursts: for --predictor rate, and for comparison",
+            "",
+        ),
+        Err(error) => Feature::new(NAME, Support::None, &error.to_string(), ""),
+    }
+}
+
 /// Loads the tracer for a moment: the proof that no list of parts can be.
 #[must_use]
 pub fn probe_tracer() -> Feature {

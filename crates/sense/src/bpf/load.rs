@@ -73,6 +73,8 @@ fn load_on(hooks: Hooks, options: &Options) -> Result<Loaded, Error> {
         rodata.most_tasks = options.most_tasks.into();
         rodata.raw_wakeups = options.raw_wakeups;
         rodata.tell_partners = options.partners;
+        rodata.tells_calls = !options.calls.is_empty();
+        rodata.calls = options.calls.words();
         rodata.preempt_count_from_rq = interrupts::preempt_count_from_rq().unwrap_or(0);
     }
     let (maps, programs) = (&mut open.maps, &mut open.progs);
@@ -114,6 +116,15 @@ fn load_on(hooks: Hooks, options: &Options) -> Result<Loaded, Error> {
             ],
         )
     };
+    let tells_calls = !options.calls.is_empty();
+    // What is not told need not be heard: a system call's way is longer for the whole machine while its tracepoint
+    // is used.
+    programs
+        .called
+        .set_autoload(tells_calls && hooks != Hooks::Raw);
+    programs
+        .called_raw
+        .set_autoload(tells_calls && hooks == Hooks::Raw);
     unused_map.set_autocreate(false).map_err(Error::loading)?;
     for program in unused_programs {
         program.set_autoload(false);
@@ -137,6 +148,8 @@ fn load_on(hooks: Hooks, options: &Options) -> Result<Loaded, Error> {
         links.waking,
         links.wakeup_new,
         links.switched,
+        links.called,
+        links.called_raw,
         links.forked,
         links.renamed,
         links.became,

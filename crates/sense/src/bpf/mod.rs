@@ -5,6 +5,7 @@
 //! (`tracer.bpf.c`). User space collects the records when it polls; only an exhausted budget, and
 //! the end of the last tracked task, wake it early.
 
+mod calls;
 mod error;
 mod features;
 mod interrupts;
@@ -24,8 +25,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use libbpf_rs::{Iter, Link, RingBuffer};
 use onbeat_model::{Event, Flow, Follow, Instant, Sensor, Span, TaskId};
 
+pub use calls::CallSet;
 pub use error::Error;
-pub use features::{probe, probe_tracer};
+pub use features::{probe, probe_calls, probe_tracer};
 use listener::Listener;
 use load::Attached;
 use partners::Partners;
@@ -52,6 +54,8 @@ pub struct Options {
     pub most_tasks: u32,
     /// Where the programs hook in.
     pub hooks: Hooks,
+    /// Tell the beginnings of these system calls, as moments without length, and no bursts; if there are any.
+    pub calls: CallSet,
     /// There may be others to track when the last tracked task is gone: it is not the end then.
     pub endless: bool,
 }
@@ -77,6 +81,7 @@ impl Default for Options {
             buffer_bytes: 1 << 20,
             most_tasks: 4096,
             hooks: Hooks::Probe,
+            calls: CallSet::default(),
             endless: false,
         }
     }
@@ -105,6 +110,7 @@ pub struct BpfSensor {
     lost: u64,
     most_tasks: u32,
     hooks: Hooks,
+    tells_calls: bool,
     has_tracked: bool,
     endless: bool,
     waker: Waker,
@@ -132,6 +138,7 @@ impl BpfSensor {
             lost: 0,
             most_tasks: options.most_tasks,
             hooks: loaded.hooks,
+            tells_calls: !options.calls.is_empty(),
             has_tracked: false,
             endless: options.endless,
             waker: Waker::new().map_err(|e| Error::kernel("make an event descriptor")(e.into()))?,
@@ -155,6 +162,12 @@ impl BpfSensor {
     #[must_use]
     pub fn hooks(&self) -> Hooks {
         self.hooks
+    }
+
+    /// Whether it tells system calls instead of bursts.
+    #[must_use]
+    pub fn tells_calls(&self) -> bool {
+        self.tells_calls
     }
 
     /// How many probes of libonbeat are listened to in all tracked processes, one counted for each file

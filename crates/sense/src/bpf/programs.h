@@ -201,6 +201,20 @@ int PROGRAM(VARIANT(switched), bool preempt, struct task_struct *prev, struct ta
 	return 0;
 }
 
+/* The running task calls the kernel. */
+SEC(HOOK "/sys_enter")
+int PROGRAM(VARIANT(called), struct pt_regs *regs, unsigned long number)
+{
+	struct activity *a;
+
+	if (number >= CALLS || !(calls[number / CALLS_PER_WORD] >> number % CALLS_PER_WORD & 1))
+		return 0;
+	a = VARIANT(activity_of)(CURRENT_TASK());
+	if (a && !(a->state & GONE))
+		tell(RECORD_CALLED, a->id, bpf_ktime_get_ns(), 0, BPF_RB_NO_WAKEUP);
+	return 0;
+}
+
 /*
  * All CPU time of the running task. The scheduler's account lags behind by up to a tick; the clock does not,
  * but counts what a host steals as well. Never less than was told before.

@@ -26,6 +26,7 @@ enum record_kind {
 	RECORD_MISSED_DEADLINE,
 	RECORD_REALTIME_STARTED,
 	RECORD_REALTIME_EXITED,
+	RECORD_CALLED, /* the kernel: one of the system calls that are asked for */
 };
 
 /*

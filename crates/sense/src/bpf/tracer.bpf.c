@@ -108,6 +108,11 @@ struct {
 const volatile u64 most_tasks = 1;
 const volatile bool tell_partners = false;
 const volatile bool raw_wakeups = false;
+/* The beginnings of these system calls are told, a bit for each, and no bursts. */
+#define CALLS 1024
+#define CALLS_PER_WORD 64
+const volatile bool tells_calls = false;
+const volatile u64 calls[CALLS / CALLS_PER_WORD] = {};
 /*
  * Where a CPU's preempt_count lies, seen from its run queue; user space finds both in the kernel's
  * BTF. A ksym would be plainer, but needs CONFIG_KALLSYMS_ALL. 0: not known.
@@ -161,7 +166,7 @@ static __always_inline void begin(struct activity *a, u64 first_ran_ns)
 static __always_inline void finish(struct activity *a, u64 account_ns, u64 blocked_ns)
 {
 	u64 executed_ns = account_ns - a->accounted_ns;
-	struct record *record = reserve(RECORD_BURST, a->id, blocked_ns);
+	struct record *record = tells_calls ? 0 : reserve(RECORD_BURST, a->id, blocked_ns);
 
 	if (record) {
 		u64 first_ran_ns = a->first_ran_ns;

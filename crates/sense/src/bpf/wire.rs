@@ -20,6 +20,7 @@ const JOB_ENDED: u32 = 8;
 const MISSED_DEADLINE: u32 = 9;
 const REALTIME_STARTED: u32 = 10;
 const REALTIME_EXITED: u32 = 11;
+const CALLED: u32 = 12;
 
 /// The kind of record that the program writes of a call: the cookie of its probe.
 pub(super) const fn of_probe(probe: Probe) -> Option<u32> {
@@ -97,6 +98,7 @@ pub(super) fn event(bytes: &[u8]) -> Option<Event> {
             permille: word(bytes, 40),
         }),
         REALTIME_EXITED => marked(Said::RealTimeExited),
+        CALLED => Event::Burst(Burst::pulse(task, at)),
         _ => return None,
     })
 }
@@ -132,7 +134,7 @@ mod tests {
         assert!(event(&record).is_some());
         assert_eq!(event(&record[1..]), None);
         assert_eq!(event(&[]), None);
-        record[52..].copy_from_slice(&(REALTIME_EXITED + 1).to_ne_bytes());
+        record[52..].copy_from_slice(&(CALLED + 1).to_ne_bytes());
         assert_eq!(event(&record), None);
     }
 }

@@ -5,6 +5,7 @@ use std::fmt;
 use onbeat_model::Feature;
 
 use super::Error;
+use crate::calls::Call;
 use crate::{bpf, perf, preload, ptrace, tracefs};
 
 /// A way to hear what tasks do.
@@ -12,6 +13,8 @@ use crate::{bpf, perf, preload, ptrace, tracefs};
 pub enum Kind {
     /// BPF programs on the scheduler's tracepoints.
     Bpf,
+    /// System calls in which a thread can wait, by BPF: as the LFS++ paper's tracer had it before it heard wakeups.
+    BpfSyscalls,
     /// The scheduler's events in tracefs.
     Tracefs,
     /// Context switches of one's own threads, by perf events.
@@ -37,10 +40,12 @@ pub struct Abilities {
     pub running: bool,
     /// Works for an ordinary user, for his own programs.
     pub unprivileged: bool,
+    /// Which system calls it hears can be chosen.
+    pub calls: bool,
 }
 
 /// What is asked of a tracer. Nothing by default.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Wants {
     /// CPU times of bursts, as every prediction from jobs needs.
     pub bursts: bool,
@@ -50,11 +55,34 @@ pub struct Wants {
     pub running: bool,
     /// Whom tracked tasks wake; a tracer that cannot tell does all the same.
     pub partners: bool,
+    /// These system calls, of a tracer that hears such; if there are none, all in which a thread can wait.
+    pub calls: Vec<Call>,
+}
+
+impl Wants {
+    /// The system calls to hear.
+    pub(super) fn calls(&self) -> &[Call] {
+        if self.calls.is_empty() {
+            Call::all()
+        } else {
+            &self.calls
+        }
+    }
 }
 
 impl Kind {
-    /// All, the best first: the order in which they are tried when nobody chooses.
-    pub const ALL: [Self; 5] = [
+    /// All, the best first.
+    pub const ALL: [Self; 6] = [
+        Self::Bpf,
+        Self::Tracefs,
+        Self::Perf,
+        Self::Ptrace,
+        Self::Preload,
+        Self::BpfSyscalls,
+    ];
+
+    /// Those that are tried when nobody chooses, in this order.
+    pub(super) const AUTO: [Self; 5] = [
         Self::Bpf,
         Self::Tracefs,
         Self::Perf,
@@ -67,6 +95,7 @@ impl Kind {
     pub const fn name(self) -> &'static str {
         match self {
             Self::Bpf => "bpf",
+            Self::BpfSyscalls => "bpf-syscalls",
             Self::Tracefs => "tracefs",
             Self::Perf => "perf",
             Self::Ptrace => "ptrace",
@@ -85,6 +114,16 @@ impl Kind {
                 marks: true,
                 running: true,
                 unprivileged: false,
+                calls: false,
+            },
+            Self::BpfSyscalls => Abilities {
+                bursts: false,
+                wakeups: false,
+                exhausted: true,
+                marks: true,
+                running: true,
+                unprivileged: false,
+                calls: true,
             },
             Self::Tracefs => Abilities {
                 bursts: true,
@@ -93,6 +132,7 @@ impl Kind {
                 marks: false,
                 running: true,
                 unprivileged: false,
+                calls: false,
             },
             Self::Perf => Abilities {
                 bursts: true,
@@ -101,6 +141,7 @@ impl Kind {
                 marks: false,
                 running: true,
                 unprivileged: true,
+                calls: false,
             },
             Self::Ptrace | Self::Preload => Abilities {
                 bursts: true,
@@ -109,6 +150,7 @@ impl Kind {
                 marks: false,
                 running: false,
                 unprivileged: true,
+                calls: matches!(self, Self::Ptrace),
             },
         }
     }
@@ -118,6 +160,7 @@ impl Kind {
     pub fn probe(self) -> Feature {
         match self {
             Self::Bpf => bpf::probe_tracer(),
+            Self::BpfSyscalls => bpf::probe_calls(),
             Self::Tracefs => tracefs::probe(),
             Self::Perf => perf::probe(),
             Self::Ptrace => ptrace::probe(),
@@ -127,7 +170,7 @@ impl Kind {
 
     /// # Errors
     /// If it never can do what is wanted.
-    pub(super) fn suits(self, wants: Wants) -> Result<(), Error> {
+    pub(super) fn suits(self, wants: &Wants) -> Result<(), Error> {
         let can = self.abilities();
         let lacks = |what, remedy| {
             Err(Error::Lacks {
@@ -146,6 +189,12 @@ impl Kind {
             return lacks(
                 "does not hear wakeups",
                 "leave out --wakeups, or choose --tracer bpf or tracefs",
+            );
+        }
+        if !wants.calls.is_empty() && !can.calls {
+            return lacks(
+                "hears no system calls",
+                "leave out --calls, or choose --tracer bpf-syscalls or ptrace",
             );
         }
         if wants.running && !can.running {

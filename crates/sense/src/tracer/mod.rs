@@ -16,7 +16,6 @@ pub use kind::{Abilities, Kind, Wants};
 pub use unheard::Unheard;
 
 use crate::bpf::{self, BpfSensor};
-use crate::calls::Call;
 use crate::perf::PerfSensor;
 use crate::preload::PreloadSensor;
 use crate::preparation::Preparation;
@@ -26,7 +25,7 @@ use crate::tracefs::TracefsSensor;
 /// Whichever tracer it is.
 #[derive(Debug)]
 pub enum Tracer {
-    /// [`Kind::Bpf`].
+    /// [`Kind::Bpf`] and [`Kind::BpfSyscalls`].
     Bpf(Box<BpfSensor>),
     /// [`Kind::Tracefs`].
     Tracefs(Box<TracefsSensor>),
@@ -56,18 +55,16 @@ macro_rules! each {
 ///
 /// # Errors
 /// If it cannot do what is wanted, or does not work here.
-pub fn start(choice: Option<Kind>, wants: Wants) -> Result<Tracer, Error> {
+pub fn start(choice: Option<Kind>, wants: &Wants) -> Result<Tracer, Error> {
     if let Some(kind) = choice {
         kind.suits(wants)?;
         return Tracer::new(kind, wants);
     }
     let mut reasons = Vec::new();
-    for kind in Kind::ALL {
-        if kind.suits(wants).is_ok() {
-            match Tracer::new(kind, wants) {
-                Ok(tracer) => return Ok(tracer),
-                Err(error) => reasons.push((kind, error)),
-            }
+    for kind in Kind::AUTO {
+        match kind.suits(wants).and_then(|()| Tracer::new(kind, wants)) {
+            Ok(tracer) => return Ok(tracer),
+            Err(error) => reasons.push((kind, error)),
         }
     }
     Err(Error::None { reasons })
@@ -80,24 +77,29 @@ pub fn probe() -> Vec<Feature> {
 }
 
 impl Tracer {
-    fn new(kind: Kind, wants: Wants) -> Result<Self, Error> {
+    fn new(kind: Kind, wants: &Wants) -> Result<Self, Error> {
         Ok(match kind {
             Kind::Bpf => Self::Bpf(Box::new(BpfSensor::new(bpf::Options {
                 raw_wakeups: wants.wakeups,
                 partners: wants.partners,
                 ..bpf::Options::default()
             })?)),
+            Kind::BpfSyscalls => Self::Bpf(Box::new(BpfSensor::new(bpf::Options {
+                calls: wants.calls().iter().map(|call| call.number()).collect(),
+                ..bpf::Options::default()
+            })?)),
             Kind::Tracefs => Self::Tracefs(Box::new(TracefsSensor::new(wants.wakeups)?)),
             Kind::Perf => Self::Perf(Box::new(PerfSensor::new()?)),
-            Kind::Ptrace => Self::Ptrace(PtraceSensor::new(Call::all())),
+            Kind::Ptrace => Self::Ptrace(PtraceSensor::new(wants.calls())),
             Kind::Preload => Self::Preload(PreloadSensor::new()?),
         })
     }
 
     /// Which it is.
     #[must_use]
-    pub const fn kind(&self) -> Kind {
+    pub fn kind(&self) -> Kind {
         match self {
+            Self::Bpf(sensor) if sensor.tells_calls() => Kind::BpfSyscalls,
             Self::Bpf(_) => Kind::Bpf,
             Self::Tracefs(_) => Kind::Tracefs,
             Self::Perf(_) => Kind::Perf,

@@ -11,17 +11,15 @@ use crate::role::{Role, alive_after, bursts_of, heard, heard_to_the_end};
 const ACTIVATIONS: usize = 101;
 const THREADS: usize = 500;
 
-const WANTS: Wants = Wants {
-    bursts: true,
-    wakeups: false,
-    running: true,
-    partners: false,
-};
-
 /// One of each kind that works here; what a user's machine cannot have is skipped, with the reason.
 fn tracers() -> Vec<Tracer> {
     let can = |kind: &Kind| kind.abilities().running && kind.abilities().bursts;
-    let start = |kind| match tracer::start(Some(kind), WANTS) {
+    let wants = Wants {
+        bursts: true,
+        running: true,
+        ..Wants::default()
+    };
+    let start = |kind| match tracer::start(Some(kind), &wants) {
         Ok(tracer) => Some(tracer),
         Err(error) if std::env::var_os("CI").is_some() => panic!("{kind}: {error}"),
         Err(error) => {

@@ -5,6 +5,7 @@
 //! reason printed; in CI that is a failure.
 
 mod bursts;
+mod calls;
 mod contract;
 mod exhausted;
 mod following;

@@ -1,0 +1,161 @@
+//! What `--tracer` picks: each finds the period of a program, and keeps it on the beat.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use serde_json::Value;
+
+use crate::{Folder, Mortal, can_run, eventually, stderr, workload};
+
+const BEAT: [&str; 3] = ["--jobs", "80", "beat:20000/500"];
+const PERIOD_NS: f64 = 20e6;
+
+/// Records the workload by `record`, which lacks file and program, until it is found to have its period: a machine
+/// that stalls may hide it, but not each time. Gives the line of `onbeat analyze` that has it.
+fn found(what: &str, folder: &Path, workload: &Path, record: impl Fn() -> Command) -> Value {
+    let file = folder.join("beat.onbeat");
+    eventually(what, || {
+        let output = record()
+            .arg("-o")
+            .arg(&file)
+            .arg("--")
+            .arg(workload)
+            .args(BEAT)
+            .stdin(Stdio::null())
+            .output()
+            .expect("onbeat starts");
+        assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+        assert!(stderr(&output).contains(" 0 lost"), "{}", stderr(&output));
+        let analyze = Command::new(env!("CARGO_BIN_EXE_onbeat"))
+            .args(["analyze", "--json"])
+            .arg(&file)
+            .output()
+            .expect("onbeat starts");
+        assert_eq!(analyze.status.code(), Some(0), "{}", stderr(&analyze));
+        let lines = String::from_utf8_lossy(&analyze.stdout).into_owned();
+        let threads = lines
+            .lines()
+            .map(|line| serde_json::from_str(line).expect("it is JSON"));
+        threads.into_iter().find(|thread: &Value| {
+            let period = thread["period_ns"].as_f64().unwrap_or(0.0);
+            (period / PERIOD_NS - 1.0).abs() < 0.01 && thread["jobs"].as_u64() >= Some(70)
+        })
+    })
+}
+
+#[test]
+fn the_period_of_a_program_is_found_by_each_tracer() {
+    if !can_run("the_period_of_a_program_is_found_by_each_tracer") {
+        return;
+    }
+    let folder = Folder::new();
+    for tracer in ["bpf", "bpf-syscalls", "tracefs", "perf"] {
+        let thread = found(tracer, folder.0.path(), &workload(), || {
+            let mut record = folder.onbeat();
+            record.args(["record", "--tracer", tracer]);
+            record
+        });
+        // Each job is one stretch of work and one sleep, whatever else is heard of it.
+        assert!(thread["jobs"].as_u64() <= Some(82), "{tracer}: {thread}");
+    }
+}
+
+#[test]
+fn an_ordinary_user_is_told_the_period_of_his_program_by_perf() {
+    if !can_run("an_ordinary_user_is_told_the_period_of_his_program_by_perf") {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let copy = |program: &Path, name| {
+        let path = folder.path().join(name);
+        fs::copy(program, &path).expect("there is room for it");
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+        path
+    };
+    fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o777)).unwrap();
+    let onbeat = copy(Path::new(env!("CARGO_BIN_EXE_onbeat")), "onbeat");
+    let workload = copy(&workload(), "workload");
+    let as_nobody = || {
+        let mut command = Command::new("setpriv");
+        command
+            .args(["--reuid", "65534", "--regid", "65534", "--clear-groups"])
+            .arg(&onbeat);
+        command
+    };
+    // He may do it exactly where the administrator lets him.
+    let level = fs::read_to_string("/proc/sys/kernel/perf_event_paranoid").unwrap();
+    if level.trim().parse::<i32>().unwrap() <= 2 {
+        found("the period", folder.path(), &workload, || {
+            let mut record = as_nobody();
+            record.args(["record", "--tracer", "perf"]);
+            record
+        });
+    } else {
+        let refused = as_nobody()
+            .args([
+                "record",
+                "--tracer",
+                "perf",
+                "-o",
+                "/dev/null",
+                "--",
+                "true",
+            ])
+            .output()
+            .unwrap();
+        assert_eq!(refused.status.code(), Some(1));
+        assert!(
+            stderr(&refused).contains("perf_event_paranoid=2"),
+            "{}",
+            stderr(&refused)
+        );
+    }
+    let others = as_nobody()
+        .args([
+            "record",
+            "--tracer",
+            "tracefs",
+            "-o",
+            "/dev/null",
+            "--",
+            "true",
+        ])
+        .output()
+        .unwrap();
+    assert_eq!(others.status.code(), Some(1));
+    assert!(
+        stderr(&others).contains("run it with sudo"),
+        "{}",
+        stderr(&others)
+    );
+}
+
+#[test]
+fn a_program_is_kept_on_the_beat_by_each_tracer() {
+    if !can_run("a_program_is_kept_on_the_beat_by_each_tracer") {
+        return;
+    }
+    for tracer in [
+        &["--tracer", "tracefs"][..],
+        &["--tracer", "perf"],
+        &["--tracer", "bpf-syscalls", "--predictor", "rate"],
+    ] {
+        let folder = Folder::new();
+        let mut run = folder.keep("run");
+        run.args(tracer)
+            .arg("--")
+            .arg(workload())
+            .arg("beat:50000/4000");
+        let mut onbeat = Mortal::spawn(&mut run);
+        eventually("a reservation", || {
+            let log = folder.log();
+            log.into_iter().find(|entry| entry["what"] == "reserved")
+        });
+        onbeat.signal(libc::SIGTERM);
+        assert_eq!(onbeat.status(), Some(128 + libc::SIGTERM), "{tracer:?}");
+        assert_eq!(folder.state_files(), 0, "{tracer:?}");
+        assert_eq!(folder.report()["lost_events"], 0, "{tracer:?}");
+    }
+}

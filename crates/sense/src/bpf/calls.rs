@@ -1,0 +1,50 @@
+//! Which system calls are told: a bit for each number.
+
+/// As many as the programs know (`CALLS` in `tracer.bpf.c`).
+const WORDS: usize = 16;
+
+/// A set of system calls, by their numbers on this machine.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CallSet([u64; WORDS]);
+
+impl CallSet {
+    /// Whether it holds none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.iter().all(|&word| word == 0)
+    }
+
+    /// As the programs read it.
+    pub(super) const fn words(self) -> [u64; WORDS] {
+        self.0
+    }
+}
+
+impl FromIterator<u32> for CallSet {
+    /// Those of the numbers that the kernel has; it has none above 1023.
+    fn from_iter<I: IntoIterator<Item = u32>>(numbers: I) -> Self {
+        let mut set = Self::default();
+        for number in numbers {
+            if let Some(word) = set.0.get_mut(number as usize / 64) {
+                *word |= 1 << (number % 64);
+            }
+        }
+        set
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_number_is_one_bit_and_impossible_ones_are_none() {
+        let set: CallSet = [0, 63, 64, 1023, 1024, u32::MAX].into_iter().collect();
+        let mut words = [0; WORDS];
+        words[0] = 1 | 1 << 63;
+        words[1] = 1;
+        words[15] = 1 << 63;
+        assert_eq!(set.words(), words);
+        assert!(!set.is_empty() && CallSet::default().is_empty());
+    }
+}
