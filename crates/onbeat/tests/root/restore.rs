@@ -58,13 +58,12 @@ fn after_a_kill_the_program_gets_back_what_it_had_and_no_trace_buffer_is_left() 
     assert!(buffer.exists());
     let restored = onbeat(state.path()).arg("restore").output().unwrap();
     assert_eq!(restored.status.code(), Some(0), "{}", stderr(&restored));
-    assert_eq!(
-        stdout(&restored),
-        format!(
-            "thread {program}: put back\ntrace buffer {}: removed\n",
-            buffer.display()
-        )
-    );
+    // Others that were killed on this machine may have left buffers, too.
+    let told: Vec<&str> = stdout(&restored).lines().collect();
+    assert_eq!(told.first(), Some(&&*format!("thread {program}: put back")));
+    assert!(told.contains(&&*format!("trace buffer {}: removed", buffer.display())));
+    let of_buffer = |line: &&str| line.starts_with("trace buffer ");
+    assert!(told[1..].iter().all(of_buffer), "{told:?}");
     assert!(!buffer.exists());
     assert_eq!(policy(program), libc::SCHED_OTHER);
     std::fs::remove_file(&pid_file).unwrap();
