@@ -10,6 +10,9 @@ use crate::thread::Relation;
 /// How often it is looked whether a thread still has what it asked for.
 pub(crate) const LOOK_AT_FIXED: Span = Span::from_ms(2000);
 
+/// No thread is asked more often than this whether it still has what it was given: each question is a system call.
+const CHECKED_EVERY: Span = Span::from_ms(1000);
+
 impl<A: Actuator> Controller<A> {
     pub(crate) fn look(
         &mut self,
@@ -52,14 +55,17 @@ impl<A: Actuator> Controller<A> {
             return;
         }
         let fixed = thread.fixed.map(|_| now + LOOK_AT_FIXED);
-        let Some(at) = fixed.or_else(|| thread.rests_at()) else {
+        let Some(at) = fixed.or_else(|| thread.rests_at(now)) else {
             return;
         };
         thread.looked_after = true;
-        let held = thread.held.is_some();
+        let due = thread.held.is_some() && now.since(thread.checked) >= CHECKED_EVERY;
+        if due {
+            thread.checked = now;
+        }
         let runs = thread.ran_lately(now);
         self.timers.set(at, Due::Look(task));
-        if held {
+        if due {
             self.check(slot, (task, runs), now);
         }
     }

@@ -39,7 +39,7 @@ impl<A: Actuator> Controller<A> {
                 let Some(thread) = self.threads.get_mut(slot).and_then(Option::as_mut) else {
                     return;
                 };
-                if let Some(at) = thread.rests_at()
+                if let Some(at) = thread.rests_at(now)
                     && !std::mem::replace(&mut thread.looked_after, true)
                 {
                     self.timers.set(at, Due::Look(task));

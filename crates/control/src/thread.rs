@@ -1,10 +1,12 @@
 //! One tracked thread: listening for its rhythm, keeping it, losing it, resting.
 //!
 //! Beside this file: `wanted`, what would serve it, and how it is treated; `heard`, which rhythm is heard; `trust`, whether it is believed; `trial`, a
-//! starving thread's chance to show one; `path`, whose path it works on; and `told`, what the thread says itself.
+//! starving thread's chance to show one; `path`, whose path it works on; `patience`, for how long it
+//! may be silent; and `told`, what the thread says itself.
 
 mod heard;
 mod path;
+mod patience;
 mod told;
 mod trial;
 mod trust;
@@ -22,10 +24,12 @@ use crate::figures::Figures;
 use crate::kept::Kept;
 use crate::starving::Starving;
 use crate::{Settings, Treatment, What, Why};
+use patience::longest_job;
 use told::Word;
 use trust::Trust;
 
 pub(crate) use path::{HEADS, Path, Watched};
+pub(crate) use patience::patience;
 pub(crate) use told::Marked;
 pub(crate) use trial::{Terms, TrialEnd};
 
@@ -73,6 +77,8 @@ pub(crate) struct Thread {
     pub(crate) treatment: Option<Treatment>,
     /// A timer is set to look at it.
     pub(crate) looked_after: bool,
+    /// When it was last asked whether it still has what it was given.
+    pub(crate) checked: Instant,
     /// A timer is set to sample it.
     pub(crate) is_sampled: bool,
     /// It said that it missed a deadline when it had no reservation.
@@ -151,6 +157,7 @@ impl Thread {
             unheard: false,
             treatment: None,
             looked_after: false,
+            checked: at,
             is_sampled: false,
             pleading: None,
             path: Path::default(),
@@ -346,11 +353,11 @@ impl Thread {
         })
     }
 
-    /// When to look whether it rests, if it is not heard of again.
-    pub(crate) fn rests_at(&self) -> Option<Instant> {
+    /// When to look whether it rests, or computes without a pause: it may block right now for the last time.
+    pub(crate) fn rests_at(&self, now: Instant) -> Option<Instant> {
         let period = self.kept.as_ref()?.rhythm().period;
-        let at = self.last_heard + patience(period);
-        Some(self.computes_at().map_or(at, |computes| at.min(computes)))
+        let computes = self.computes_at().unwrap_or(now + longest_job(period));
+        Some(computes.min(self.last_heard + patience(period)))
     }
 
     /// When it will have lost its rhythm by computing without a pause, unless it says itself where its jobs are. Of who
@@ -358,8 +365,7 @@ impl Thread {
     fn computes_at(&self) -> Option<Instant> {
         let kept = self.kept.as_ref().filter(|kept| !kept.is_told())?;
         let blocked = self.blocked.filter(|&blocked| self.last_heard > blocked)?;
-        let longest = (kept.rhythm().period * LONGEST_JOB).max(SHORTEST_PATIENCE);
-        Some(blocked + longest)
+        Some(blocked + longest_job(kept.rhythm().period))
     }
 
     /// It was heard of well within the time after which it would be thought to rest.
@@ -381,14 +387,4 @@ impl Thread {
             self.figures.job(&job);
         }
     }
-}
-
-/// After so many periods without blocking, and so long, a thread computes all the time: less would be too little for one that
-/// catches up, more is what a liar keeps (`onbeat-sim`, liars_before_the_loop).
-const LONGEST_JOB: u64 = 12;
-const SHORTEST_PATIENCE: Span = Span::from_ms(500);
-
-/// For how long a thread may be out of its rhythm, or not heard of, before it is given back.
-pub(crate) fn patience(period: Span) -> Span {
-    (period * 12).max(Span::from_ms(1500))
 }

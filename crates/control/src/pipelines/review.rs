@@ -139,7 +139,7 @@ impl<A: Actuator> Controller<A> {
         }
         let is_new = thread.lead(stage, found.rhythm, now, &self.settings);
         let task = thread.task.id;
-        if let Some(at) = thread.rests_at()
+        if let Some(at) = thread.rests_at(now)
             && !std::mem::replace(&mut thread.looked_after, true)
         {
             self.timers.set(at, Due::Look(task));
