@@ -90,11 +90,10 @@ impl Contacts {
         self.appear(at);
         let gap = at.since(self.last);
         self.last = self.last.max(at);
-        if gap < self.period {
-            return;
-        }
-        for (left_out, every) in self.left_out.iter_mut().zip(1..) {
-            *left_out += left_out_in(gap, self.period * every);
+        if gap >= self.period {
+            for (left_out, every) in self.left_out.iter_mut().zip(1..) {
+                *left_out += left_out_in(gap, self.period * every);
+            }
         }
         if jobs(at.since(self.since), self.period) > MEMORY {
             self.fade(at);
@@ -133,12 +132,14 @@ impl Contacts {
             let of = jobs(heard, period);
             let left_out = left_out + left_out_in(unheard, period);
             let seen = of.saturating_sub(left_out);
-            let confidence = confidence(seen, of);
             // In one job there may be many.
             let early = if every == 1 { 0 } else { early };
-            let stands =
-                confidence >= ENOUGH && (of - seen).max(early) as f64 <= MOST_LEFT_OUT * of as f64;
-            stands.then_some(Standing {
+            if (of - seen).max(early) as f64 > MOST_LEFT_OUT * of as f64 {
+                return None;
+            }
+            // It takes a step for each job left out, so it is asked for a few of them only.
+            let confidence = confidence(seen, of);
+            (confidence >= ENOUGH).then_some(Standing {
                 every,
                 seen,
                 of,

@@ -151,10 +151,15 @@ fn a_server_that_is_woken_at_no_rhythm_hardly_ever_stands_on_it() {
 
 #[test]
 fn what_was_a_partner_and_is_one_no_more_falls_off_the_path() {
-    let contacts: Vec<Instant> = (1..=500).map(|job| us(job * 40_000)).collect();
-    let heard = heard(&contacts);
-    assert!(heard.standing(us(20_010_000)).is_some());
-    assert!(heard.standing(us(21_000_000)).is_none());
+    for times in [1, 40] {
+        let contacts: Vec<Instant> = (1..=500)
+            .flat_map(|job| (0..times).map(move |n| us(job * 40_000 + n * 600)))
+            .collect();
+        let heard = heard(&contacts);
+        assert!(heard.standing(us(20_035_000)).is_some(), "{times} times");
+        assert!(heard.standing(us(21_000_000)).is_none(), "{times} times");
+    }
+    assert!(heard(&[us(40_000)]).standing(us(1 << 50)).is_none());
 }
 
 #[test]
