@@ -38,7 +38,9 @@ pub fn drive<S: Sensor, A: Actuator>(
         controller.turn(&events, now, &mut |task| sensor.executed(task));
         for partner in controller.partners_to_track() {
             // It has ended meanwhile, or may not be tracked: the path goes without it.
-            let _ = sensor.track_partner(partner.tid, partner.of);
+            if sensor.track_partner(partner.tid, partner.of).is_err() {
+                controller.partner_refused(partner.tid, now);
+            }
         }
         for task in controller.partners_to_untrack() {
             sensor.untrack(task)?;

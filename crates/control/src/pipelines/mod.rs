@@ -127,6 +127,13 @@ impl<A: Actuator> Controller<A> {
         })
     }
 
+    /// The sensor did not track this one: another may be watched in its place.
+    pub fn partner_refused(&mut self, tid: u32, now: Instant) {
+        if let Some(pipelines) = &mut self.pipelines {
+            pipelines.turn_away(tid, now);
+        }
+    }
+
     /// The threads that the sensor is to track no longer since this was last asked.
     pub fn partners_to_untrack(&mut self) -> Vec<TaskId> {
         let pipelines = self.pipelines.as_mut();

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use onbeat_control::{PipelineSettings, Settings, What};
+use onbeat_control::{Controller, PipelineSettings, Settings, What};
 use onbeat_model::{Burst, Event, Instant, Name, Span, Task, TaskId};
 
 use crate::kernel::{Asked, Kernel};
@@ -283,4 +283,28 @@ fn however_many_threads_the_player_wakes_few_are_watched_at_a_time() {
     let ran = play(script, Kernel::with_cpus(2), settings());
     let distinct: HashSet<u32> = ran.watched.iter().copied().collect();
     assert!(distinct.len() <= 16, "{}", distinct.len());
+}
+
+#[test]
+fn who_may_not_be_tracked_makes_room_for_another() {
+    let mut controller = Controller::new(settings(), Kernel::with_cpus(2));
+    let (at, player) = (at_ms(0), task(PLAYER, PLAYER, "player"));
+    let woke = |tid| Event::Woke {
+        at,
+        task: player.id,
+        wakee: task(tid, tid, "many"),
+        count: 9,
+    };
+    let mut events = vec![Event::Tracked { at, task: player }];
+    events.extend((1000..1040).map(woke));
+    controller.turn(&events, at, &mut |_| None);
+    let first = controller.partners_to_track();
+    assert_eq!(first.len(), 16);
+    for partner in &first {
+        controller.partner_refused(partner.tid, at);
+    }
+    controller.turn(&[], at_ms(300), &mut |_| None);
+    let second = controller.partners_to_track();
+    assert_eq!(second.len(), 16);
+    assert!(second.iter().all(|partner| !first.contains(partner)));
 }
