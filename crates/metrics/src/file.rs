@@ -1,7 +1,8 @@
 //! A file for the textfile collector: replaced as a whole, so that nobody reads half of it, and gone when onbeat is, so that
 //! nobody reads what no longer holds.
 
-use std::fs::{self, Permissions};
+use std::fs::{self, OpenOptions, Permissions};
+use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
@@ -45,12 +46,19 @@ impl File {
         })
     }
 
-    fn write(&self, page: &str) -> std::io::Result<()> {
+    fn write(&self, page: &str) -> io::Result<()> {
         // The collector reads names that end in .prom.
         let new = self.path.with_extension("prom.new");
-        fs::write(&new, page)?;
+        // One that was left, or a link that somebody who may write to the folder has laid there.
+        if let Err(error) = fs::remove_file(&new)
+            && error.kind() != ErrorKind::NotFound
+        {
+            return Err(error);
+        }
+        let mut file = OpenOptions::new().write(true).create_new(true).open(&new)?;
+        file.write_all(page.as_bytes())?;
         // Whoever collects is another user, and a service's files are its own.
-        fs::set_permissions(&new, Permissions::from_mode(0o644))?;
+        file.set_permissions(Permissions::from_mode(0o644))?;
         fs::rename(&new, &self.path)
     }
 }
@@ -90,6 +98,19 @@ mod tests {
         );
         drop(file);
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn a_link_that_somebody_laid_beside_the_file_is_not_followed() {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, others) = (folder.path().join("a.prom"), folder.path().join("others"));
+        fs::write(&others, "kept").unwrap();
+        std::os::unix::fs::symlink(&others, folder.path().join("a.prom.new")).unwrap();
+        let mut file = File::new(&path);
+        let page = || "page".to_owned();
+        file.write_if_due(Instant::from_ns(1), page).unwrap();
+        assert_eq!(fs::read_to_string(&others).unwrap(), "kept");
+        assert_eq!(fs::read_to_string(&path).unwrap(), "page");
     }
 
     #[test]
