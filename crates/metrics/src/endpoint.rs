@@ -2,9 +2,12 @@
 //!
 //! One caller at a time, each with a second to say what he wants; more wait in the kernel's queue. What callers say is
 //! untrusted: httparse reads it.
+//!
+//! A web page that has its own name lead to this machine (DNS rebinding) would be read here by a person's browser. Its
+//! requests say that name, so only who asks for an address or for localhost is answered.
 
 use std::io::{self, Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{IpAddr, Ipv6Addr, SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -15,7 +18,7 @@ use crate::Error;
 use crate::text::CONTENT_TYPE;
 
 /// How long a caller may take, and the loop until it answers.
-const PATIENCE: Duration = Duration::from_secs(1);
+const PATIENCE: Duration = Duration::from_secs(if cfg!(test) { 30 } else { 1 });
 /// The longest request that is read.
 const LONGEST: usize = 8192;
 /// The most header lines.
@@ -91,7 +94,6 @@ fn serve(listener: &TcpListener, ask: &SyncSender<SyncSender<String>>, ends: &At
 }
 
 fn attend(caller: &mut TcpStream, ask: &SyncSender<SyncSender<String>>) -> io::Result<()> {
-    caller.set_write_timeout(Some(PATIENCE))?;
     let (status, kind, body) = match wanted(caller)? {
         Wanted::Metrics => match page(ask) {
             Some(page) => ("200 OK", CONTENT_TYPE, page),
@@ -99,14 +101,32 @@ fn attend(caller: &mut TcpStream, ask: &SyncSender<SyncSender<String>>) -> io::R
         },
         Wanted::Unknown => plain("404 Not Found", "the metrics are at /metrics"),
         Wanted::NotRead => plain("405 Method Not Allowed", "there is only GET /metrics"),
+        Wanted::Elsewhere => plain("403 Forbidden", "ask for localhost, or for the address"),
         Wanted::Malformed => plain("400 Bad Request", "this is no HTTP"),
     };
     let head = format!(
         "HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",
         body.len()
     );
-    caller.write_all(head.as_bytes())?;
-    caller.write_all(body.as_bytes())
+    tell(caller, (head + &body).as_bytes())
+}
+
+/// Writes all of it, unless that takes too long: others wait, and so does onbeat when it ends.
+fn tell(caller: &mut TcpStream, mut answer: &[u8]) -> io::Result<()> {
+    let until = Instant::now() + PATIENCE;
+    while !answer.is_empty() {
+        let left = until.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Err(io::ErrorKind::TimedOut.into());
+        }
+        caller.set_write_timeout(Some(left))?;
+        match caller.write(answer) {
+            Ok(written) => answer = answer.get(written..).unwrap_or_default(),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
 }
 
 fn plain(status: &'static str, told: &str) -> (&'static str, &'static str, String) {
@@ -124,6 +144,7 @@ enum Wanted {
     Metrics,
     Unknown,
     NotRead,
+    Elsewhere,
     Malformed,
 }
 
@@ -156,6 +177,9 @@ fn understood(request: &[u8]) -> Option<Wanted> {
     match parsed.parse(request) {
         Ok(httparse::Status::Partial) => None,
         Err(_) => Some(Wanted::Malformed),
+        Ok(httparse::Status::Complete(_)) if !is_asked_for_here(parsed.headers) => {
+            Some(Wanted::Elsewhere)
+        }
         Ok(httparse::Status::Complete(_)) => {
             let path = parsed.path.unwrap_or_default();
             let path = path.split('?').next().unwrap_or_default();
@@ -166,6 +190,21 @@ fn understood(request: &[u8]) -> Option<Wanted> {
             })
         }
     }
+}
+
+/// Whether each Host, if there is one, is an address or localhost, with a port or without.
+fn is_asked_for_here(headers: &[httparse::Header<'_>]) -> bool {
+    let mut hosts = headers
+        .iter()
+        .filter(|header| header.name.eq_ignore_ascii_case("host"));
+    hosts.all(|header| {
+        let host = std::str::from_utf8(header.value).unwrap_or_default();
+        let name = host.rsplit_once(':').map_or(host, |(name, _)| name);
+        let six = host.strip_prefix('[').and_then(|six| six.split_once(']'));
+        name.eq_ignore_ascii_case("localhost")
+            || name.parse::<IpAddr>().is_ok()
+            || six.is_some_and(|(address, _)| address.parse::<Ipv6Addr>().is_ok())
+    })
 }
 
 #[cfg(test)]

@@ -45,6 +45,7 @@ fn who_asks_for_something_else_is_told_so() {
     for (said, status) in [
         (b"GET / HTTP/1.1\r\n\r\n".as_slice(), "404"),
         (b"POST /metrics HTTP/1.1\r\n\r\n", "405"),
+        (b"GET /metrics HTTP/1.1\r\nHost: a.example\r\n\r\n", "403"),
         (b"\x00\xff nonsense\r\n\r\n", "400"),
         (many.as_bytes(), "400"),
     ] {
@@ -60,6 +61,26 @@ fn who_asks_for_something_else_is_told_so() {
         answer.is_empty() || answer.starts_with("HTTP/1.1 400 "),
         "{answer}"
     );
+}
+
+#[test]
+fn who_asks_for_another_name_than_this_machines_own_gets_nothing() {
+    let wanted = |host: &str| {
+        let request = format!("GET /metrics HTTP/1.1\r\nhost: {host}\r\n\r\n");
+        understood(request.as_bytes())
+    };
+    for host in [
+        "127.0.0.1:9464",
+        "[::1]:9464",
+        "[::1]",
+        "LocalHost:1",
+        "localhost",
+    ] {
+        assert_eq!(wanted(host), Some(Wanted::Metrics), "{host}");
+    }
+    for host in ["a.example:9464", "a.example", "127.0.0.1.a.example", ""] {
+        assert_eq!(wanted(host), Some(Wanted::Elsewhere), "{host}");
+    }
 }
 
 #[test]
