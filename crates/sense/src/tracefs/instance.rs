@@ -27,6 +27,10 @@ const EVENTS: [&str; 7] = [
     "task/task_rename",
 ];
 
+/// A program's path may hold whole lines that read as other events, and so tell of other users' threads. Such an exec
+/// is not written at all; everything else in the trace is numbers, and names of 15 bytes.
+const NO_LINE_BREAK: &str = "!(filename ~ \"*\n*\")";
+
 /// The buffer. It is removed when this is dropped.
 #[derive(Debug)]
 pub(super) struct Instance(PathBuf);
@@ -61,6 +65,11 @@ impl Instance {
         )?;
         // With nobody in it, it would be no filter. No thread of users has this number.
         instance.set("set_event_pid", NOBODY, "choose whom to trace")?;
+        instance.set(
+            "events/sched/sched_process_exec/filter",
+            NO_LINE_BREAK,
+            "leave out programs that have a line break in their path",
+        )?;
         for event in EVENTS {
             instance.set(&format!("events/{event}/enable"), "1", "switch an event on")?;
         }

@@ -12,7 +12,7 @@ const ACTIVATIONS: usize = 101;
 const THREADS: usize = 500;
 
 /// One of each kind that works here; what a user's machine cannot have is skipped, with the reason.
-fn tracers() -> Vec<Tracer> {
+pub(crate) fn tracers() -> Vec<Tracer> {
     let can = |kind: &Kind| kind.abilities().running && kind.abilities().bursts;
     let wants = Wants {
         bursts: true,

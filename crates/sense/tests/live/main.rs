@@ -9,6 +9,7 @@ mod calls;
 mod contract;
 mod exhausted;
 mod following;
+mod forged;
 mod limits;
 mod marks;
 mod partners;
