@@ -69,14 +69,18 @@ impl TracefsSensor {
     /// Reads the buffer, and tells what cannot be preceded by anything any more.
     fn collect(&mut self, events: &mut Vec<Event>) -> Result<(), Error> {
         let horizon = clock::now();
-        let mut said = Vec::new();
         let mut piece = [0; 1 << 14];
         loop {
             match self.pipe.read(&mut piece) {
                 Ok(0) => break,
-                Ok(length) => self
-                    .text
-                    .take(piece.get(..length).unwrap_or(&[]), &mut said),
+                Ok(length) => {
+                    self.take(piece.get(..length).unwrap_or(&[]));
+                    // The kernel gives the events of all CPUs in their order: after a later one, no earlier one is
+                    // left. Programs may cause them faster than this reads.
+                    if self.last > horizon {
+                        break;
+                    }
+                }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(source) => {
@@ -88,6 +92,18 @@ impl TracefsSensor {
                 }
             }
         }
+        self.pending.sort_by_key(|(at, _)| *at);
+        let ready = self.pending.partition_point(|(at, _)| *at <= horizon);
+        for (at, said) in self.pending.drain(..ready).collect::<Vec<_>>() {
+            self.hear(at, said, events);
+        }
+        Ok(())
+    }
+
+    /// Adds what a piece of the trace says to what is to be told.
+    fn take(&mut self, piece: &[u8]) {
+        let mut said = Vec::new();
+        self.text.take(piece, &mut said);
         for said in said {
             self.last = match said {
                 Said::Raw(raw) => raw.at,
@@ -96,12 +112,6 @@ impl TracefsSensor {
             };
             self.pending.push((self.last, said));
         }
-        self.pending.sort_by_key(|(at, _)| *at);
-        let ready = self.pending.partition_point(|(at, _)| *at <= horizon);
-        for (at, said) in self.pending.drain(..ready).collect::<Vec<_>>() {
-            self.hear(at, said, events);
-        }
-        Ok(())
     }
 
     fn hear(&mut self, at: Instant, said: Said, events: &mut Vec<Event>) {
