@@ -130,9 +130,10 @@ impl PreloadSensor {
     /// Reads what was written, and adds what is to be believed of it.
     fn collect(&mut self, events: &mut Vec<Event>) {
         events.append(&mut self.announced);
-        let now = clock::now();
         let mut records = Vec::new();
         let mut lost = self.reader.read(self.memory.words(), &mut records);
+        // Not before: what was written while reading went on would lie in the future.
+        let now = clock::now();
         for record in records {
             let Some(burst) = burst_of(&record, now) else {
                 lost += 1;
