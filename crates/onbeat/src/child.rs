@@ -268,9 +268,10 @@ impl Child {
     }
 
     /// Sends it a signal, unless it has ended.
-    pub(crate) fn signal(&self, signal: i32) {
-        if self.status.is_none() {
-            // SAFETY: a plain system call; the child is not reaped, so the number is still its own.
+    pub(crate) fn signal(&mut self, signal: i32) {
+        // A tracer may have reaped it since it was last asked for, and its number be another's.
+        if self.ended().is_none() {
+            // SAFETY: numbers only.
             unsafe { libc::kill(self.pid, signal) };
         }
     }

@@ -124,8 +124,8 @@ impl Session {
             .is_some_and(|child| child.ended().is_some())
     }
 
-    fn pass_on(&self, signal: i32) {
-        if let Some(child) = &self.child {
+    fn pass_on(&mut self, signal: i32) {
+        if let Some(child) = &mut self.child {
             child.signal(signal);
         }
     }
