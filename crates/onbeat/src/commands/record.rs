@@ -155,7 +155,7 @@ impl Tally {
         match event {
             Event::Tracked { .. } => self.threads += 1,
             Event::Burst(_) => self.bursts += 1,
-            Event::Lost { count, .. } => self.lost += count,
+            Event::Lost { count, .. } => self.lost = self.lost.saturating_add(*count),
             _ => {}
         }
     }
