@@ -39,9 +39,7 @@ impl<A: Actuator> Controller<A> {
                 let Some(thread) = self.threads.get_mut(slot).and_then(Option::as_mut) else {
                     return;
                 };
-                if let Some(at) = thread.rests_at(now)
-                    && !std::mem::replace(&mut thread.looked_after, true)
-                {
+                if let Some(at) = thread.look_due(now) {
                     self.timers.set(at, Due::Look(task));
                 }
                 let samples = thread.predictor(&self.settings) == Kind::Rate;

@@ -360,6 +360,13 @@ impl Thread {
         Some(computes.min(self.last_heard + patience(period)))
     }
 
+    /// When to set the one timer that looks at it; none if that is set, or there is nothing to look for.
+    pub(crate) fn look_due(&mut self, now: Instant) -> Option<Instant> {
+        let due = self.rests_at(now).filter(|_| !self.looked_after)?;
+        self.looked_after = true;
+        Some(due)
+    }
+
     /// When it will have lost its rhythm by computing without a pause, unless it says itself where its jobs are. Of who
     /// was not heard of since it blocked it is not known that it computes.
     fn computes_at(&self) -> Option<Instant> {

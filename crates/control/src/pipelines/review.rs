@@ -139,9 +139,7 @@ impl<A: Actuator> Controller<A> {
         }
         let is_new = thread.lead(stage, found.rhythm, now, &self.settings);
         let task = thread.task.id;
-        if let Some(at) = thread.rests_at(now)
-            && !std::mem::replace(&mut thread.looked_after, true)
-        {
+        if let Some(at) = thread.look_due(now) {
             self.timers.set(at, Due::Look(task));
         }
         let seen = (found.standing.seen, found.standing.of);
