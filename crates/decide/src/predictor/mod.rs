@@ -11,16 +11,17 @@ mod mean_sigma;
 mod percentile;
 mod rate;
 mod statistical;
+mod windowed;
 
 use std::fmt;
 
 use onbeat_model::{Demand, Instant, Job, Reservation, Span};
 
 pub use binary::Binary;
-pub use mean_sigma::MeanSigma;
 pub use percentile::Percentile;
 pub use rate::Rate;
-pub use statistical::Statistical;
+
+use windowed::Windowed;
 
 /// Predicts the runtime that one thread needs in every period.
 ///
@@ -66,11 +67,11 @@ pub enum Kind {
     Percentile,
     /// [`Rate`].
     Rate,
-    /// [`MeanSigma`].
+    /// The mean of the last jobs' execution times and some standard deviations more.
     MeanSigma,
     /// [`Binary`].
     Binary,
-    /// [`Statistical`].
+    /// GRACE-OS's budget, which the wanted share of the last jobs stayed within.
     Statistical,
 }
 
@@ -161,9 +162,9 @@ pub fn build(kind: Kind, parameters: Parameters) -> Box<dyn Predictor> {
     match kind {
         Kind::Percentile => Box::new(Percentile::new(parameters)),
         Kind::Rate => Box::new(Rate::new(parameters)),
-        Kind::MeanSigma => Box::new(MeanSigma::new(parameters)),
+        Kind::MeanSigma => Box::new(Windowed::new(kind, mean_sigma::rule, parameters)),
         Kind::Binary => Box::new(Binary::new(parameters)),
-        Kind::Statistical => Box::new(Statistical::new(parameters)),
+        Kind::Statistical => Box::new(Windowed::new(kind, statistical::rule, parameters)),
     }
 }
 

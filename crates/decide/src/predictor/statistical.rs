@@ -7,10 +7,9 @@
 //! for its next replenishment, where it would delay the next one in turn. So the budget is raised until the
 //! thread has caught up, as every predictor does, where there is room for it. That raise is not lasting: no speed of the CPUs follows from it.
 
-use onbeat_model::{Demand, Instant, Job, Reservation, Span};
+use onbeat_model::{Demand, Span};
 
-use super::catch_up::CatchUp;
-use super::{Pace, Parameters, Predictor, generosity};
+use super::{Parameters, generosity};
 use crate::stochastic::Histogram;
 
 /// r. A group is then 2% of the range of demands, and the budget that much too large at most.
@@ -20,77 +19,23 @@ const GROUPS: usize = 50;
 const KNOWN: usize = 50;
 
 /// See the file's head.
-pub struct Statistical {
-    parameters: Parameters,
-    planned: Option<Span>,
-    pace: Pace,
-    catch_up: CatchUp,
-}
-
-impl Statistical {
-    /// Knows nothing yet.
-    #[must_use]
-    pub fn new(parameters: Parameters) -> Self {
-        Self {
-            parameters,
-            planned: None,
-            pace: Pace::default(),
-            catch_up: CatchUp::default(),
-        }
-    }
-}
-
-impl Predictor for Statistical {
-    fn name(&self) -> &'static str {
-        "statistical"
-    }
-
-    fn job(&mut self, job: &Job, demand: &Demand) {
-        self.catch_up.job(job, self.planned);
-        self.pace = Pace::of(job);
-        let rho = 1.0 - self.parameters.overruns.clamp(0.0, 1.0);
-        let window = KNOWN.min(self.parameters.window);
-        self.planned = Histogram::of(demand, GROUPS).map(|histogram| {
-            let budget = histogram.budget(rho).demand;
-            budget.scale(generosity(demand.len(), window))
-        });
-    }
-
-    fn sampled(&mut self, _executed: Span, _over: Span) {}
-
-    fn exhausted(&mut self, at: Instant, held: Reservation) {
-        self.catch_up.exhausted(at, held, &self.parameters);
-    }
-
-    fn rate_changed(&mut self, period: Span) {
-        let stretch = self.pace.stretch(period);
-        self.planned = self.planned.map(|planned| planned.scale(stretch));
-        self.pace = Pace(Some(period));
-        self.catch_up.clear();
-    }
-
-    fn speed_changed(&mut self, factor: f64) {
-        self.planned = self.planned.map(|planned| planned.scale(factor));
-        self.catch_up.scale(factor);
-    }
-
-    fn runtime(&self, period: Span) -> Option<Span> {
-        self.catch_up.over(self.planned, period)
-    }
-
-    fn lasting(&self, period: Span) -> Option<Span> {
-        self.planned.map(|planned| planned.min(period))
-    }
+pub(super) fn rule(demand: &Demand, parameters: &Parameters) -> Option<Span> {
+    let rho = 1.0 - parameters.overruns.clamp(0.0, 1.0);
+    let window = KNOWN.min(parameters.window);
+    let histogram = Histogram::of(demand, GROUPS)?;
+    let budget = histogram.budget(rho).demand;
+    Some(budget.scale(generosity(demand.len(), window)))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use onbeat_model::TaskId;
+    use crate::predictor::{Kind, Predictor, build};
+    use onbeat_model::{Instant, Job, Reservation, TaskId};
 
     const PERIOD: Span = Span::from_ms(40);
 
-    fn hear(predictor: &mut Statistical, demand: &mut Demand, number: u64, executed: Span) {
+    fn hear(predictor: &mut dyn Predictor, demand: &mut Demand, number: u64, executed: Span) {
         let release = Instant::ZERO + PERIOD * number;
         demand.record(executed);
         let job = Job {
@@ -107,15 +52,21 @@ mod tests {
         predictor.job(&job, demand);
     }
 
-    fn after_a_hundred_jobs(overruns: f64) -> Statistical {
-        let mut predictor = Statistical::new(Parameters {
+    fn after_a_hundred_jobs(overruns: f64) -> Box<dyn Predictor> {
+        let parameters = Parameters {
             overruns,
             window: 100,
             ..Parameters::default()
-        });
+        };
+        let mut predictor = build(Kind::Statistical, parameters);
         let mut demand = Demand::new(100);
         for n in 0..100 {
-            hear(&mut predictor, &mut demand, n, Span::from_ms(1 + n % 20));
+            hear(
+                predictor.as_mut(),
+                &mut demand,
+                n,
+                Span::from_ms(1 + n % 20),
+            );
         }
         predictor
     }
@@ -143,9 +94,9 @@ mod tests {
 
     #[test]
     fn the_first_jobs_get_more_than_they_took() {
-        let mut predictor = Statistical::new(Parameters::default());
+        let mut predictor = build(Kind::Statistical, Parameters::default());
         let mut demand = Demand::new(16);
-        hear(&mut predictor, &mut demand, 0, Span::from_ms(5));
+        hear(predictor.as_mut(), &mut demand, 0, Span::from_ms(5));
         assert_eq!(predictor.runtime(PERIOD), Some(Span::from_ms(10)));
     }
 }

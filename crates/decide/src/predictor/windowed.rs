@@ -1,0 +1,72 @@
+//! A predictor that plans anew with every job, and from nothing but the window of the last jobs' demands: what is left to say
+//! of one is its rule.
+
+use onbeat_model::{Demand, Instant, Job, Reservation, Span};
+
+use super::catch_up::CatchUp;
+use super::{Kind, Pace, Parameters, Predictor};
+
+/// What the next jobs will need, from the last ones' demands; none as long as nothing is known.
+pub(super) type Rule = fn(&Demand, &Parameters) -> Option<Span>;
+
+/// See the file's head.
+pub(super) struct Windowed {
+    kind: Kind,
+    rule: Rule,
+    parameters: Parameters,
+    planned: Option<Span>,
+    pace: Pace,
+    catch_up: CatchUp,
+}
+
+impl Windowed {
+    /// Knows nothing yet.
+    pub(super) fn new(kind: Kind, rule: Rule, parameters: Parameters) -> Self {
+        Self {
+            kind,
+            rule,
+            parameters,
+            planned: None,
+            pace: Pace::default(),
+            catch_up: CatchUp::default(),
+        }
+    }
+}
+
+impl Predictor for Windowed {
+    fn name(&self) -> &'static str {
+        self.kind.name()
+    }
+
+    fn job(&mut self, job: &Job, demand: &Demand) {
+        self.catch_up.job(job, self.planned);
+        self.pace = Pace::of(job);
+        self.planned = (self.rule)(demand, &self.parameters);
+    }
+
+    fn sampled(&mut self, _executed: Span, _over: Span) {}
+
+    fn exhausted(&mut self, at: Instant, held: Reservation) {
+        self.catch_up.exhausted(at, held, &self.parameters);
+    }
+
+    fn rate_changed(&mut self, period: Span) {
+        let stretch = self.pace.stretch(period);
+        self.planned = self.planned.map(|planned| planned.scale(stretch));
+        self.pace = Pace(Some(period));
+        self.catch_up.clear();
+    }
+
+    fn speed_changed(&mut self, factor: f64) {
+        self.planned = self.planned.map(|planned| planned.scale(factor));
+        self.catch_up.scale(factor);
+    }
+
+    fn runtime(&self, period: Span) -> Option<Span> {
+        self.catch_up.over(self.planned, period)
+    }
+
+    fn lasting(&self, period: Span) -> Option<Span> {
+        self.planned.map(|planned| planned.min(period))
+    }
+}
