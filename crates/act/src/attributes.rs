@@ -272,6 +272,22 @@ pub fn kept_nice(tid: u32) -> io::Result<i32> {
     Ok(20 - answer as i32)
 }
 
+/// What a task that has `now` gets back: `before`, with the nice value that it was given under a policy that shows
+/// none. Whoever gave it has the last word.
+///
+/// # Errors
+/// `ESRCH` if there is no such task.
+pub(crate) fn with_kept_nice(
+    before: Attributes,
+    now: &Attributes,
+    tid: u32,
+) -> io::Result<Attributes> {
+    match now.nice() {
+        Some(_) => Ok(before),
+        None => Ok(before.with_nice(kept_nice(tid)?)),
+    }
+}
+
 /// The slice the machine gives to whoever sets none. A kernel that has slices tells a task's as its
 /// runtime, and taking it back as one of its own would pin it: so the default must be known. It is
 /// asked on a short-lived thread of our own, and cannot differ between tasks.

@@ -10,7 +10,7 @@ use std::io;
 
 use onbeat_model::{Refusal, Span, TaskId};
 
-use crate::attributes::{Attributes, Policy, RealTime};
+use crate::attributes::{Attributes, Policy, RealTime, with_kept_nice};
 use crate::clock;
 use crate::restore::StateFile;
 use crate::task;
@@ -111,7 +111,8 @@ impl Priorities {
         };
         match look(task) {
             Ok(now) if now == raised.set => {
-                let put_back = raised.before.set(task.tid);
+                let put_back = with_kept_nice(raised.before, &now, task.tid)
+                    .and_then(|before| before.set(task.tid));
                 put_back.map_err(|error| refusal(task, &error))?;
             }
             Ok(now) if matches!(now.policy, Policy::Deadline(_)) => {

@@ -6,6 +6,7 @@ use onbeat_model::{Instant, Refusal, Span, TaskId};
 use super::leave::{Leaving, leave};
 use super::server::{SchedulerClock, Server};
 use super::{DeadlineActuator, Entry, Held, diagnosis};
+use crate::attributes::with_kept_nice;
 use crate::clock;
 use crate::task;
 
@@ -117,10 +118,11 @@ impl DeadlineActuator {
             return true;
         };
         let now = clock::now();
-        if task::is_asleep(task)
-            || !server.is_stuck(&clock, now)
-            || held.before.set(task.tid).is_err()
-        {
+        if task::is_asleep(task) || !server.is_stuck(&clock, now) {
+            return true;
+        }
+        let before = with_kept_nice(held.before, &held.set, task.tid);
+        if before.and_then(|before| before.set(task.tid)).is_err() {
             return true;
         }
         if held.set.set(task.tid).is_ok() {

@@ -12,7 +12,7 @@ use std::io;
 use onbeat_model::TaskId;
 
 use super::server::Server;
-use crate::attributes::{Attributes, Policy, kept_nice};
+use crate::attributes::{Attributes, Policy, with_kept_nice};
 use crate::limits::SHORTEST_RUNTIME_NS;
 use crate::task;
 
@@ -36,8 +36,7 @@ pub(crate) enum Leaving {
     TakenOver(Attributes),
 }
 
-/// Gives `task`, which has `set` and the `server` and may be `asleep`, what it had `before`; the nice
-/// value that a reserved one keeps may have been changed by hand meanwhile, and then stays.
+/// Gives `task`, which has `set` and the `server` and may be `asleep`, what it had `before`.
 ///
 /// # Errors
 /// What the kernel says; the task then has `set` again. `ESRCH` if it is gone.
@@ -51,10 +50,7 @@ pub(crate) fn leave(
     // Shrinking stops the timer that would end the throttling.
     let throttled = server.is_some_and(|server| server.is_throttled());
     let least = shrunk(set).filter(|_| asleep && !throttled);
-    let before = match set.nice() {
-        Some(_) => *before,
-        None => before.with_nice(kept_nice(task.tid)?),
-    };
+    let before = with_kept_nice(*before, set, task.tid)?;
     let now = Attributes::get(task.tid)?;
     if !task::is_alive(task) {
         return Err(io::Error::from_raw_os_error(libc::ESRCH));

@@ -43,3 +43,21 @@ fn a_priority_below_a_reservation_is_taken_back_once_that_is_gone() {
     drop((actuator, priorities));
     assert_eq!(directory.path().read_dir().unwrap().count(), 0);
 }
+
+#[test]
+fn a_nice_level_that_somebody_gave_below_a_priority_stays() {
+    if !can_run("a_nice_level_that_somebody_gave_below_a_priority_stays") {
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let mut priorities = Priorities::new(StateFile::create(directory.path()).unwrap());
+    let process = Process::asleep();
+    let task = process.task();
+    DEFAULT.set(task.tid).unwrap();
+    assert_eq!(priorities.raise(task, Priority::RealTime(5)), Ok(()));
+    // SAFETY: setpriority takes numbers and touches no memory.
+    let reniced = unsafe { libc::setpriority(libc::PRIO_PROCESS, task.tid, -5) };
+    assert_eq!(reniced, 0);
+    assert_eq!(priorities.put_back(task), Ok(()));
+    assert_eq!(scheduling(task), DEFAULT.with_nice(-5));
+}
