@@ -12,6 +12,10 @@
  * That far from now is its deadline, whenever it wakes or ends a quantum; the earliest runs. The deadline of a task
  * that never blocks is postponed whenever it is preempted. Notifications make q longer for a while
  * (boost.h), and so the deadline earlier.
+ *
+ * The paper's L is of all tasks, and q / L a fair share: so of all that want the CPU. Here a task is part of it until it has
+ * not run for one to two seconds; of more CPU-bound tasks than have their turns in that time, L counts those that had. With the shells and daemons of a whole system in L, the deadlines of CPU-bound tasks would be
+ * so late that they hardly count.
  */
 #ifndef ONBEAT_BERATE_POLICY_H
 #define ONBEAT_BERATE_POLICY_H
@@ -38,14 +42,23 @@ struct berate_params {
 			   .decay_ns = 6000 * POLICY_NS_PER_MS },            \
 	}
 
+/* The load is counted in windows of time that are so long. */
+#define BERATE_WINDOW_NS (1000 * POLICY_NS_PER_MS)
+/* The present one, the one before, the one to come, and one more, as a power of two bounds an index in BPF. */
+#define BERATE_WINDOWS 4
+
 struct berate_machine {
-	/* L: the sum of the quanta of all tasks. */
-	u64 load_ns;
+	/* The number of the present window, from one. Zero: there was none. */
+	u64 window;
+	/* The sum of the quanta of all tasks that have been in the run queue in a window, by its number. */
+	u64 loads_ns[BERATE_WINDOWS];
 };
 
 struct berate_task {
 	/* q without what notifications add. */
 	u64 quantum_ns;
+	/* The last window whose load it is part of. */
+	u64 window;
 	/* The average of e. */
 	u64 mean_ns;
 	/* What it has computed since it last blocked or ended a quantum. */
@@ -64,20 +77,48 @@ static inline u64 berate_quantum(const struct berate_params *params, s32 nice)
 	return policy_max(params->quantum_ns / 20 * worth, 1000);
 }
 
+static inline u64 *berate_load_of(struct berate_machine *machine, u64 window)
+{
+	return &machine->loads_ns[window & (BERATE_WINDOWS - 1)];
+}
+
+/*
+ * The task is in the run queue, or was until now, and so part of the load. A window is emptied before it begins, and
+ * nothing is ever taken off it, so CPUs that count at the same time do no harm. Only where nobody ran in the window before is
+ * it emptied at its begin: what another CPU counts at that moment may then be missing in it.
+ */
+static inline void berate_count(struct berate_machine *machine, struct berate_task *task,
+				u64 now_ns)
+{
+	u64 window = now_ns / BERATE_WINDOW_NS + 1;
+
+	if (window > machine->window) {
+		if (window > machine->window + 1) {
+			*berate_load_of(machine, window) = 0;
+			*berate_load_of(machine, window - 1) = 0;
+		}
+		*berate_load_of(machine, window + 1) = 0;
+		machine->window = window;
+	}
+	if (window <= task->window)
+		return;
+	task->window = window;
+	policy_add(berate_load_of(machine, window), task->quantum_ns);
+}
+
+/* The load has its quantum from the next window on. */
 static inline void berate_renice(const struct berate_params *params, struct berate_machine *machine,
 				 struct berate_task *task, s32 nice)
 {
-	u64 quantum_ns = berate_quantum(params, nice);
-
-	policy_add(&machine->load_ns, quantum_ns - task->quantum_ns);
-	task->quantum_ns = quantum_ns;
+	(void)machine;
+	task->quantum_ns = berate_quantum(params, nice);
 }
 
 static inline void berate_join(const struct berate_params *params, struct berate_machine *machine,
 			       struct berate_task *task, s32 nice, u64 now_ns)
 {
-	task->quantum_ns = 0;
 	berate_renice(params, machine, task, nice);
+	task->window = 0;
 	task->mean_ns = task->quantum_ns;
 	task->ran_ns = 0;
 	task->deadline_ns = now_ns;
@@ -85,12 +126,22 @@ static inline void berate_join(const struct berate_params *params, struct berate
 	boost_join(&task->boost, now_ns);
 }
 
+/* The load has it until its windows are over. */
 static inline void berate_leave(const struct berate_params *params, struct berate_machine *machine,
 				struct berate_task *task)
 {
 	(void)params;
-	policy_add(&machine->load_ns, -task->quantum_ns);
-	task->quantum_ns = 0;
+	(void)machine;
+	(void)task;
+}
+
+/* L for this task: a window that has only begun does not know of everybody yet. */
+static inline u64 berate_load(const struct berate_machine *machine, const struct berate_task *task)
+{
+	u64 present_ns = machine->loads_ns[machine->window & (BERATE_WINDOWS - 1)];
+	u64 before_ns = machine->loads_ns[(machine->window - 1) & (BERATE_WINDOWS - 1)];
+
+	return policy_max(policy_max(present_ns, before_ns), task->quantum_ns);
 }
 
 /* The paper's p_est, with the boosted quantum in q and in L. In microseconds, for the product to fit. */
@@ -98,7 +149,7 @@ static inline u64 berate_period(const struct berate_machine *machine,
 				const struct berate_task *task)
 {
 	u64 boosted_ns = boost_quantum(&task->boost, task->quantum_ns);
-	u64 load_us = (machine->load_ns + boosted_ns - task->quantum_ns) / 1000;
+	u64 load_us = (berate_load(machine, task) + boosted_ns - task->quantum_ns) / 1000;
 
 	return task->mean_ns / 1000 * load_us / policy_max(boosted_ns / 1000, 1) * 1000;
 }
@@ -121,6 +172,7 @@ static inline void berate_wakeup(const struct berate_params *params, struct bera
 {
 	boost_count(&params->boost, &task->boost, true, now_ns);
 	boost_decay(&params->boost, &task->boost, now_ns);
+	berate_count(machine, task, now_ns);
 	task->deadline_ns = now_ns + berate_period(machine, task);
 }
 
@@ -128,8 +180,8 @@ static inline void berate_wakeup(const struct berate_params *params, struct bera
 static inline void berate_block(const struct berate_params *params, struct berate_machine *machine,
 				struct berate_task *task, u64 now_ns)
 {
-	(void)machine;
 	boost_count(&params->boost, &task->boost, false, now_ns);
+	berate_count(machine, task, now_ns);
 	berate_sample(params, task);
 	task->rounds = 0;
 }
@@ -170,6 +222,7 @@ static inline void berate_put_back(const struct berate_params *params,
 {
 	boost_count(&params->boost, &task->boost, false, now_ns);
 	boost_decay(&params->boost, &task->boost, now_ns);
+	berate_count(machine, task, now_ns);
 	if (berate_tick(params, machine, task, now_ns)) {
 		berate_sample(params, task);
 		task->rounds += 1;

@@ -48,7 +48,7 @@ struct best_params {
 	{                                                                                     \
 		.mdn = 1, .confident = 768, .inertia = 4,                                     \
 		.interactive_ns = 100 * POLICY_NS_PER_MS, .batch_ns = 600 * POLICY_NS_PER_MS, \
-		.longest_run_ns = 60 * POLICY_NS_PER_MS, .window = 256, .patience = 32,       \
+		.longest_run_ns = 60 * POLICY_NS_PER_MS, .window = 256, .patience = 8,        \
 	}
 
 struct best_machine {

@@ -29,8 +29,10 @@ pub struct Params {
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Machine {
-    /// The paper's L: the sum of the quanta of all tasks.
-    pub load_ns: u64,
+    /// The number of the present window of time.
+    pub window: u64,
+    /// The paper's L in each window, by its number: the sum of the quanta of all tasks that were in the run queue.
+    pub loads_ns: [u64; 4],
 }
 
 /// What it keeps of a task.
@@ -39,6 +41,8 @@ pub struct Machine {
 pub struct Task {
     /// The paper's q, without what notifications add.
     pub quantum_ns: u64,
+    /// The last window whose load it is part of.
+    pub window: u64,
     /// The paper's e-bar.
     pub mean_ns: u64,
     /// What it has computed since it last blocked or ended a quantum.

@@ -98,9 +98,16 @@ fn who_turns_cpu_bound_soon_loses_what_it_had_earned_whatever_it_says() {
     let change = Instant::ZERO + Span::from_secs(CHANGE);
     for seed in SEEDS {
         let honest = decoder(seed).notifying(Notifies::WhenLate);
-        for cries_us in [1000, 40_000] {
-            let cries = Notifies::Every(Work::at_full_speed(Span::from_us(cries_us)));
-            let cheater = honest.clone().then(change, hog().notifying(cries));
+        let crying_each = |us| {
+            let cries = Notifies::Every(Work::at_full_speed(Span::from_us(us)));
+            hog().notifying(cries)
+        };
+        for (turned, cries) in [
+            (crying_each(1000), true),
+            (crying_each(40_000), true),
+            (hog(), false),
+        ] {
+            let cheater = honest.clone().then(change, turned);
             let had = run(&[cheater, hog(), hog()]);
             // A fair share is 333.
             let (at_first, then) = (
@@ -108,7 +115,10 @@ fn who_turns_cpu_bound_soon_loses_what_it_had_earned_whatever_it_says() {
                 mean(&had, CHANGE + 5, SECONDS),
             );
             assert!(at_first <= 333 + 60, "{seed}: {at_first} of {had:?}");
-            assert!(then <= 333 + 10, "{seed}: {then} of {had:?}");
+            // Who is silent gets a trial later, as any tracked program that starves does.
+            if cries {
+                assert!(then <= 333 + 10, "{seed}: {then} of {had:?}");
+            }
         }
     }
 }

@@ -1,3 +1,5 @@
+use std::collections::BTreeMap;
+
 use onbeat_model::{Instant, Span};
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
@@ -12,16 +14,25 @@ fn at(ms: u64) -> Instant {
     Instant::ZERO + Span::from_ms(ms)
 }
 
-/// A task that runs for `busy` of each 40 ms up to the second 4, where it wakes again.
-fn periodic(rules: &mut Berate, busy: u64) -> Task {
+/// A task that runs for `busy` of each 40 ms up to the second 4, where it wakes again; another one is in the run queue, too.
+fn periodic(rules: &mut Berate, other: &mut Task, busy: u64) -> Task {
     let mut task = rules.join(0, Instant::ZERO);
     for n in 0..100 {
         rules.wakeup(&mut task, at(n * 40));
+        rules.wakeup(other, at(n * 40));
         rules.charge(&mut task, Span::from_ms(busy), at(n * 40 + busy));
         rules.block(&mut task, at(n * 40 + busy));
     }
     rules.wakeup(&mut task, at(4000));
     task
+}
+
+/// Such a task beside another one that has the other half of the CPU.
+fn periodic_beside_one(busy: u64) -> (Berate, Task) {
+    let mut rules = Berate::default();
+    let mut other = rules.join(0, Instant::ZERO);
+    let task = periodic(&mut rules, &mut other, busy);
+    (rules, task)
 }
 
 fn period_ms(task: &Task, woke: u64) -> u64 {
@@ -31,30 +42,44 @@ fn period_ms(task: &Task, woke: u64) -> u64 {
 #[test]
 fn who_needs_its_fair_share_has_its_true_period_as_the_estimate() {
     // Section 3.3: a / p_actual = q / L, as 20 ms of 40 beside one other task.
-    let mut rules = Berate::default();
-    rules.join(0, Instant::ZERO);
-    let task = periodic(&mut rules, 20);
-    assert_eq!(rules.machine.load_ns, 120 * MS);
+    let (_, task) = periodic_beside_one(20);
     assert_eq!(period_ms(&task, 4000), 40);
 }
 
 #[test]
 fn who_needs_less_has_an_earlier_deadline_and_who_needs_more_a_later_one() {
-    let mut rules = Berate::default();
-    rules.join(0, Instant::ZERO);
-    let task = periodic(&mut rules, 10);
+    let (_, task) = periodic_beside_one(10);
     assert_eq!(period_ms(&task, 4000), 20);
-    let mut rules = Berate::default();
-    rules.join(0, Instant::ZERO);
-    let task = periodic(&mut rules, 24);
+    let (_, task) = periodic_beside_one(24);
     assert_eq!(period_ms(&task, 4000), 48);
+}
+
+#[test]
+fn those_who_sleep_for_long_do_not_make_a_deadline_later() {
+    let (mut rules, mut task) = periodic_beside_one(20);
+    for _ in 0..100 {
+        rules.join(0, at(4000));
+    }
+    let next = |rules: &mut Berate, task: &mut Task, woke| {
+        rules.charge(task, Span::from_ms(20), at(woke - 20));
+        rules.block(task, at(woke - 20));
+        rules.wakeup(task, at(woke));
+        period_ms(task, woke)
+    };
+    let daemons_sleep = next(&mut rules, &mut task, 4040);
+    assert_eq!(daemons_sleep, 40);
+    // The other one was in the run queue up to the second 4.
+    let is_alone = next(&mut rules, &mut task, 6100);
+    assert_eq!(is_alone, 20);
 }
 
 #[test]
 fn the_period_of_who_never_blocks_is_all_quanta_together() {
     let mut rules = Berate::default();
-    rules.join(0, Instant::ZERO);
-    rules.join(0, Instant::ZERO);
+    for _ in 0..2 {
+        let mut other = rules.join(0, Instant::ZERO);
+        rules.wakeup(&mut other, at(0));
+    }
     let mut hog = rules.join(0, Instant::ZERO);
     rules.wakeup(&mut hog, at(0));
     rules.charge(&mut hog, Span::from_ms(60), at(60));
@@ -67,11 +92,10 @@ fn the_period_of_who_never_blocks_is_all_quanta_together() {
 #[test]
 fn only_who_never_blocks_has_its_deadline_postponed_when_it_is_preempted() {
     let mut rules = Berate::default();
-    let mut task = periodic(&mut rules, 20);
     let mut hog = rules.join(0, Instant::ZERO);
-    rules.wakeup(&mut hog, at(0));
-    rules.charge(&mut hog, Span::from_ms(60), at(3990));
-    rules.put_back(&mut hog, at(3990));
+    let mut task = periodic(&mut rules, &mut hog, 20);
+    rules.charge(&mut hog, Span::from_ms(60), at(4010));
+    rules.put_back(&mut hog, at(4010));
     let deadlines = (task.deadline_ns, hog.deadline_ns);
     for preempted in [&mut task, &mut hog] {
         rules.charge(preempted, Span::from_ms(15), at(4060));
@@ -86,30 +110,31 @@ fn only_who_never_blocks_has_its_deadline_postponed_when_it_is_preempted() {
 fn a_notification_brings_the_deadline_forward_for_a_while() {
     let mut rules = Berate::default();
     let mut hog = rules.join(0, Instant::ZERO);
-    let mut task = periodic(&mut rules, 24);
+    let mut task = periodic(&mut rules, &mut hog, 24);
     let mut silent = task;
     assert!(rules.mdn(&mut task, at(4024)));
-    let next = |rules: &mut Berate, task: &mut Task, woke| {
+    let next = |rules: &mut Berate, hog: &mut Task, task: &mut Task, woke| {
         rules.charge(task, Span::from_ms(24), at(4024));
         rules.block(task, at(4024));
+        rules.wakeup(hog, at(woke));
         rules.wakeup(task, at(woke));
         period_ms(task, woke)
     };
-    assert_eq!(next(&mut rules, &mut silent, 4040), 48);
+    assert_eq!(next(&mut rules, &mut hog, &mut silent, 4040), 48);
     let mut later = task;
-    assert!(next(&mut rules, &mut task, 4040) < 45);
-    assert_eq!(next(&mut rules, &mut later, 60_000), 48);
-    rules.wakeup(&mut hog, at(0));
-    rules.charge(&mut hog, Span::from_ms(60), at(60));
-    assert!(!rules.mdn(&mut hog, at(60)), "it never blocks");
+    assert!(next(&mut rules, &mut hog, &mut task, 4040) < 45);
+    assert_eq!(next(&mut rules, &mut hog, &mut later, 60_000), 48);
+    let mut hog = rules.join(0, at(60_000));
+    rules.wakeup(&mut hog, at(60_000));
+    rules.charge(&mut hog, Span::from_ms(60), at(60_060));
+    assert!(!rules.mdn(&mut hog, at(60_060)), "it never blocks");
     assert_eq!(hog.boost.extra, 0);
 }
 
 #[test]
 fn the_boost_cannot_be_more_than_the_block_ratio_is_worth() {
-    let mut rules = Berate::default();
     for busy in [4, 20, 36] {
-        let mut task = periodic(&mut rules, busy);
+        let (mut rules, mut task) = periodic_beside_one(busy);
         for us in 0..10_000 {
             rules.mdn(&mut task, at(4000) + Span::from_us(us));
         }
@@ -122,22 +147,34 @@ proptest! {
     #![proptest_config(ProptestConfig { rng_seed: RngSeed::Fixed(1), failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn the_load_is_the_sum_of_all_quanta_whoever_comes_and_goes(
-        steps in prop::collection::vec((0_u8..3, 0_usize..8, -25_i8..25), 1..200),
+    fn the_load_is_of_those_that_were_in_the_run_queue_in_this_window_or_the_one_before(
+        steps in prop::collection::vec((0_u8..3, 0_usize..8, -25_i8..25, 0_u64..1500), 1..200),
     ) {
         let mut rules = Berate::default();
         let mut tasks: Vec<Task> = Vec::new();
-        for (what, which, nice) in steps {
-            match (what, tasks.len()) {
-                (0, _) | (_, 0) => tasks.push(rules.join(nice, Instant::ZERO)),
-                (1, count) => rules.renice(&mut tasks[which % count], nice),
-                (_, count) => {
-                    let mut gone = tasks.swap_remove(which % count);
-                    rules.leave(&mut gone);
-                }
+        // Who was in the run queue in each window, with the quantum that it had then.
+        let mut windows: BTreeMap<u64, BTreeMap<usize, u64>> = BTreeMap::new();
+        let mut now = 0;
+        for (what, which, nice, passed) in steps {
+            now += passed;
+            if what == 0 || tasks.is_empty() {
+                tasks.push(rules.join(nice, at(now)));
+                continue;
             }
-            let sum: u64 = tasks.iter().map(|task| task.quantum_ns).sum();
-            prop_assert_eq!(rules.machine.load_ns, sum);
+            let which = which % tasks.len();
+            let task = &mut tasks[which];
+            if what == 1 {
+                rules.renice(task, nice);
+                continue;
+            }
+            rules.wakeup(task, at(now));
+            let counted = windows.entry(now / 1000).or_default();
+            counted.entry(which).or_insert(task.quantum_ns);
+            let sum = |window: u64| -> u64 { windows.get(&window).map_or(0, |counted| counted.values().sum()) };
+            let before = (now / 1000).checked_sub(1).map_or(0, sum);
+            let load = sum(now / 1000).max(before).max(task.quantum_ns);
+            let period = task.mean_ns / 1000 * (load / 1000) / (task.quantum_ns / 1000) * 1000;
+            prop_assert_eq!(task.deadline_ns, now * MS + period);
         }
     }
 }
