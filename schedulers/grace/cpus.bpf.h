@@ -51,8 +51,8 @@ struct member {
 	bool woke_to_idle;
 	/* It says where its jobs end; else they do where it sleeps. */
 	bool says;
-	/* It has said so since it last woke: the next time it does, a job begins. */
-	bool between;
+	/* The job that it is at was not seen from its begin on. */
+	bool partial;
 	/* In the kernel's account, what the rules know; and when they came to know it. */
 	u64 charged_ns;
 	u64 charged_at_ns;
@@ -172,7 +172,7 @@ static void settle(s32 cpu, struct task_struct *task, struct member *member, u64
 	bpf_spin_lock(&planned->lock);
 	if (finished) {
 		used_up = grace_charge(&planned->task, grace_work(of_job_ns, speed, FULL), now);
-		done = grace_job_ends(&planned->task);
+		done = grace_jobs_end(&planned->task, finished);
 	}
 	if (grace_charge(&planned->task, grace_work(ran_ns - of_job_ns, speed, FULL), now))
 		used_up = true;
@@ -181,8 +181,10 @@ static void settle(s32 cpu, struct task_struct *task, struct member *member, u64
 	bpf_spin_unlock(&planned->lock);
 	if (used_up)
 		COUNT(exhaustions);
-	if (done)
+	if (done && !member->partial)
 		tell(GRACE_FINISHES, task->pid, done, finished);
+	if (finished)
+		member->partial = false;
 }
 
 #endif

@@ -35,13 +35,13 @@ static int period_over(void *map, u32 *slot, struct planned *planned)
 	u64 now = bpf_ktime_get_ns(), key, ends;
 	const struct cpumask *online;
 
+	if (!planned->job)
+		return 0;
 	bpf_spin_lock(&planned->lock);
 	grace_period_ends(&planned->task, now);
 	key = grace_key(&planned->task);
 	ends = planned->task.period_end_ns;
 	bpf_spin_unlock(&planned->lock);
-	if (!planned->job)
-		return 0;
 	bpf_timer_start(&planned->timer, ends, BPF_F_TIMER_ABS);
 	if (scx_bpf_dsq_nr_queued(*slot)) {
 		online = scx_bpf_get_online_cpumask();
@@ -79,19 +79,25 @@ void BPF_PROG(runnable, struct task_struct *task, u64 flags)
 	struct member *member = member_of(task);
 	u64 now = bpf_ktime_get_ns(), ends;
 	struct planned *planned;
-	bool begins;
+	bool is_new;
+	u32 slot;
 
 	if (!member)
 		return;
 	COUNT(wakeups);
-	member->slot = slot_of(task);
-	planned = plan_at(member->slot);
-	if (!planned || !(flags & SCX_ENQ_WAKEUP))
+	slot = slot_of(task);
+	is_new = slot != member->slot;
+	if (is_new)
+		member->partial = member->says;
+	member->slot = slot;
+	planned = plan_at(slot);
+	if (!planned)
 		return;
-	begins = !member->says || member->between;
-	member->between = false;
 	bpf_spin_lock(&planned->lock);
-	if (begins)
+	if (is_new)
+		grace_changes_hands(&planned->task);
+	/* Who says where its jobs end, and was late, has begun the next one where it did. */
+	if (flags & SCX_ENQ_WAKEUP && (!member->says || !planned->task.owed))
 		grace_job_begins(&planned->task, now);
 	else
 		grace_period_ends(&planned->task, now);
@@ -115,7 +121,7 @@ void BPF_PROG(quiescent, struct task_struct *task, u64 flags)
 	if (member->says || !(flags & SCX_DEQ_SLEEP))
 		return;
 	bpf_spin_lock(&planned->lock);
-	done = grace_job_ends(&planned->task);
+	done = grace_jobs_end(&planned->task, 1);
 	bpf_spin_unlock(&planned->lock);
 	if (done)
 		tell(GRACE_FINISHES, task->pid, done, 1);

@@ -56,6 +56,8 @@ struct grace_task {
 	u64 done;
 	/* Among those in best-effort mode the least is next. */
 	u64 turn;
+	/* Jobs that were released and have not ended, as far as periods tell: more than one if the task is late. */
+	u64 owed;
 };
 
 /* The work done in `ran_ns`: right up to an hour at 5 GHz in kHz. */
@@ -76,23 +78,46 @@ static inline void grace_set_plan(struct grace_task *task, const struct grace_pl
 		task->plan.point[i] = plan->point[i];
 }
 
+/* Another task goes by the plan from now on: what the one before had left, and was late with, is not its own. */
+static inline void grace_changes_hands(struct grace_task *task)
+{
+	task->left = 0;
+	task->period_end_ns = 0;
+	task->turn = 0;
+	task->done = 0;
+	task->owed = 0;
+}
+
+/* What is left of the budget is more than the rest of the period has a right to: right up to an hour. That is the wakeup rule
+ * of constant bandwidth servers. */
+static inline bool grace_left_too_much(const struct grace_task *task, u64 now_ns)
+{
+	u64 rest_ns = policy_minus(task->period_end_ns, now_ns);
+
+	return (task->left >> 10) * (task->plan.period_ns >> 10) >
+	       (task->plan.budget >> 10) * (rest_ns >> 10);
+}
+
 /* A job begins that was released at `release_ns`. Where the period of its release has begun with the job before it,
- * what that left of the budget is all there is. */
+ * what that left of the budget is all there is. A release that comes a little before the period's end begins the next one: else
+ * periods would begin with the latest release that there ever was. */
 static inline void grace_job_begins(struct grace_task *task, u64 release_ns)
 {
 	task->done = 0;
-	if (release_ns >= task->period_end_ns) {
+	task->owed = policy_max(task->owed, 1);
+	if (release_ns >= task->period_end_ns || grace_left_too_much(task, release_ns)) {
 		task->period_end_ns = release_ns + task->plan.period_ns;
 		task->left = task->plan.budget;
 	}
 }
 
-/* The job is over. Answers its work. What the task does until the next one begins is of that one. */
-static inline u64 grace_job_ends(struct grace_task *task)
+/* So many jobs are over. Answers their work. What the task does until the next one begins is of that one. */
+static inline u64 grace_jobs_end(struct grace_task *task, u64 jobs)
 {
 	u64 done = task->done;
 
 	task->done = 0;
+	task->owed = policy_minus(task->owed, jobs);
 	return done;
 }
 
@@ -105,6 +130,7 @@ static inline void grace_period_ends(struct grace_task *task, u64 now_ns)
 		policy_max(task->period_end_ns, policy_minus(now_ns, task->plan.period_ns)) +
 		policy_max(task->plan.period_ns, 1);
 	task->left = task->plan.budget;
+	task->owed++;
 }
 
 /* The task has done so much more. True if that used up its budget: it goes on in best-effort mode. */

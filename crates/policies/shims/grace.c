@@ -14,9 +14,9 @@ void onbeat_grace_job_begins(struct grace_task *task, u64 release_ns)
 	grace_job_begins(task, release_ns);
 }
 
-u64 onbeat_grace_job_ends(struct grace_task *task)
+u64 onbeat_grace_jobs_end(struct grace_task *task, u64 jobs)
 {
-	return grace_job_ends(task);
+	return grace_jobs_end(task, jobs);
 }
 
 void onbeat_grace_period_ends(struct grace_task *task, u64 now_ns)

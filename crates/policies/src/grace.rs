@@ -61,6 +61,7 @@ pub struct Task {
     left: u64,
     done: u64,
     turn: u64,
+    owed: u64,
 }
 
 mod c {
@@ -70,7 +71,7 @@ mod c {
     unsafe extern "C" {
         pub(super) fn onbeat_grace_set_plan(task: *mut Task, plan: *const Plan);
         pub(super) fn onbeat_grace_job_begins(task: *mut Task, release_ns: c_ulonglong);
-        pub(super) fn onbeat_grace_job_ends(task: *mut Task) -> c_ulonglong;
+        pub(super) fn onbeat_grace_jobs_end(task: *mut Task, jobs: c_ulonglong) -> c_ulonglong;
         pub(super) fn onbeat_grace_period_ends(task: *mut Task, now_ns: c_ulonglong);
         pub(super) fn onbeat_grace_charge(
             task: *mut Task,
@@ -115,7 +116,7 @@ impl Task {
     /// Its job is over. The work of that, in ns at full speed.
     pub fn job_ends(&mut self) -> u64 {
         // SAFETY: as in `set_plan`.
-        unsafe { c::onbeat_grace_job_ends(self) }
+        unsafe { c::onbeat_grace_jobs_end(self, 1) }
     }
 
     /// The end of its period has come, and its job is not done.
@@ -267,6 +268,24 @@ mod tests {
         assert_eq!(task.period_end_ns(), 160);
         task.job_begins(165);
         assert_eq!((task.left(), task.period_end_ns()), (10, 195));
+    }
+
+    #[test]
+    fn a_period_begins_with_its_job_also_if_one_was_released_late_once() {
+        let mut task = Task::default();
+        task.set_plan(&Plan::new(30_000, 10_000, []));
+        for release in [100_000, 139_000, 160_000, 189_000] {
+            task.job_begins(release);
+            assert_eq!(
+                (task.left(), task.period_end_ns()),
+                (10_000, release + 30_000)
+            );
+            task.charge(6_000, release);
+            task.job_ends();
+        }
+        // What came much too soon gets no more than its share.
+        task.job_begins(200_000);
+        assert_eq!((task.left(), task.period_end_ns()), (4_000, 219_000));
     }
 
     #[test]
