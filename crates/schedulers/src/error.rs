@@ -1,6 +1,7 @@
 //! What can go wrong with a scheduler, and what to do about it.
 
-use crate::complaints;
+use crate::kernel::OTHER_BUILD;
+use crate::{complaints, functions, list};
 
 /// Why a scheduler could not be started, or asked.
 #[derive(Debug, thiserror::Error)]
@@ -30,6 +31,17 @@ pub enum Error {
         source: libbpf_rs::Error,
         /// What was said before: which function it lacks, or what its verifier found.
         complaints: String,
+    },
+    /// The kernel refuses whoever calls one of its functions, because its build went wrong.
+    #[error(
+        "this build of the kernel misdescribes {function}, so it refuses the scheduler {name}, which calls it: {}",
+        OTHER_BUILD
+    )]
+    Misdescribed {
+        /// Which scheduler.
+        name: &'static str,
+        /// Which function.
+        function: String,
     },
     /// There is no such setting.
     #[error("{scheduler} has no setting {name}; it has {known}")]
@@ -73,19 +85,21 @@ impl Error {
         move |source| Self::Kernel { what, source }
     }
 
-    /// Tells a missing privilege from a scheduler that the kernel does not take.
+    /// Tells a missing privilege, and a kernel whose build went wrong, from a scheduler that the kernel does not take.
     pub(crate) fn loading(name: &'static str, source: libbpf_rs::Error) -> Self {
         // SAFETY: no arguments, cannot fail.
         let is_root = unsafe { libc::geteuid() == 0 };
         if source.kind() == libbpf_rs::ErrorKind::PermissionDenied && !is_root {
-            Self::NoPrivilege
-        } else {
-            let complaints = complaints::last();
-            Self::Refused {
+            return Self::NoPrivilege;
+        }
+        let object = list::find(name).map(|scheduler| scheduler.object);
+        match functions::misdescribed(object) {
+            Some(function) => Self::Misdescribed { name, function },
+            None => Self::Refused {
                 name,
                 source,
-                complaints,
-            }
+                complaints: complaints::last(),
+            },
         }
     }
 }

@@ -6,7 +6,13 @@ use std::path::Path;
 use onbeat_model::{Feature, Support};
 use serde::Serialize;
 
+use crate::{ALL, functions};
+
 const FOLDER: &str = "/sys/kernel/sched_ext";
+
+/// What to do about a kernel that misdescribes a function.
+pub(crate) const OTHER_BUILD: &str =
+    "boot another build of it, or another version, for `onbeat scheduler`";
 
 /// The state of sched_ext.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -57,7 +63,17 @@ pub fn probe() -> Feature {
             &format!("the scheduler {scheduler} is loaded"),
             "end it before `onbeat scheduler start`: there can be one at a time",
         ),
-        Some(_) => Feature::new(name, Support::Full, "schedulers can be loaded", ""),
+        Some(_) => match functions::misdescribed(ALL.iter().map(|scheduler| scheduler.object)) {
+            Some(function) => Feature::new(
+                name,
+                Support::Partial,
+                &format!(
+                    "this build of the kernel misdescribes {function}: schedulers that call it are refused; all else works"
+                ),
+                OTHER_BUILD,
+            ),
+            None => Feature::new(name, Support::Full, "schedulers can be loaded", ""),
+        },
         None => Feature::new(
             name,
             Support::Partial,

@@ -6,7 +6,8 @@ use libbpf_rs::HasSize;
 use libbpf_rs::btf::types::{Array, DataSec, Int, IntEncoding, MemberAttr, Struct, Var};
 use libbpf_rs::btf::{Btf, BtfType, ReferencesType, TypeId};
 
-/// A number of a structure, with its name there; that of a structure inside has both names, with a dot between.
+/// A number of a structure, with its name there; that of a structure inside has both names, with a dot between,
+/// that of an array its index.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Value {
     /// What it is called in C.
@@ -111,13 +112,29 @@ impl Layout {
         } else if let Ok(inner) = Struct::try_from(ty) {
             self.add_struct(btf, &inner, &format!("{name}."), offset);
         } else if let Ok(array) = Array::try_from(ty)
-            && Int::try_from(array.contained_type()).is_ok_and(|int| int.size() == 1)
+            && let Ok(int) = Int::try_from(array.contained_type())
         {
+            self.add_array(&array, &int, name, offset);
+        }
+    }
+
+    /// Bytes are a text; of other numbers each has its index behind a dot.
+    fn add_array(&mut self, array: &Array<'_>, int: &Int<'_>, name: String, offset: usize) {
+        if int.size() == 1 {
             self.texts.push(Field {
                 name,
                 offset,
                 bytes: array.capacity(),
                 signed: false,
+            });
+            return;
+        }
+        for index in 0..array.capacity() {
+            self.fields.push(Field {
+                name: format!("{name}.{index}"),
+                offset: offset + index * int.size(),
+                bytes: int.size(),
+                signed: matches!(int.encoding, IntEncoding::Signed),
             });
         }
     }

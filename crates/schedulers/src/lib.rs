@@ -10,6 +10,7 @@
 
 mod complaints;
 mod error;
+mod functions;
 pub mod grace;
 pub mod kernel;
 mod layout;

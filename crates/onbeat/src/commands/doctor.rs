@@ -83,13 +83,17 @@ fn write_for_people(output: &mut impl Write, examination: &Examination<'_>) -> i
             writeln!(output, "{}: {}", feature.name, feature.advice)?;
         }
     }
-    writeln!(
-        output,
-        "{}",
-        if examination.ready {
-            "onbeat can do its work here."
-        } else {
-            "onbeat cannot do all of its work here yet."
-        }
-    )
+    if examination.ready {
+        return writeln!(output, "onbeat can do its work here.");
+    }
+    writeln!(output, "onbeat cannot do all of its work here yet.")?;
+    let works = |tracer: &&Feature| tracer.standing != Support::None;
+    match examination.tracers.iter().find(works) {
+        Some(tracer) => writeln!(
+            output,
+            "`onbeat watch -- CMD` works as it is, by {}: it tells a program's rhythm, and changes nothing.",
+            tracer.name
+        ),
+        None => Ok(()),
+    }
 }
