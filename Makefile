@@ -5,9 +5,6 @@
 PREFIX ?= /usr/local
 DESTDIR ?=
 FUZZ_SECONDS ?= 60
-# What a kernel of 7.0 is asked besides.
-SCHEDULER_CASES = a_missed_deadline_is_heard_at_once a_scheduler_that_fails_is_put_out \
-	every_scheduler_serves_all_and_stops schedulers_serve_two_cpus
 TARGET_DIR := $(or $(CARGO_TARGET_DIR),target)
 
 # scripts/setup.sh may have put cargo there a moment ago.
@@ -21,7 +18,7 @@ help:
 	@echo 'make demo         a film beside CPU hogs, without onbeat and with it'
 	@echo 'make test         every test; as root also those on the live kernel'
 	@echo 'make test-vm      cases on a kernel in an emulated machine, in virtual time; CASE=name: one'
-	@echo 'make test-vm-nightly  all of these on two kernels, and the schedulers on a third'
+	@echo 'make test-vm-nightly  all of these on two kernels, and the schedulers on all from 6.16 on; KERNEL=7.3: one'
 	@echo 'make check        format, lints, documentation'
 	@echo 'make bench        the benchmarks'
 	@echo 'make experiments  what there is to measure and compute, by name'
@@ -38,6 +35,7 @@ build:
 demo:
 	scripts/setup.sh demo
 	cargo build --release -p onbeat -p onbeat-experiments
+	mkdir -p experiments/out
 	scripts/as-root.sh $(TARGET_DIR)/release/onbeat-experiments demo
 
 test:
@@ -52,9 +50,7 @@ test-vm:
 test-vm-nightly:
 	scripts/setup.sh vm
 	cargo build --release -p onbeat -p onbeat-experiments
-	ONBEAT_VM_PATH='$(abspath $(TARGET_DIR))/release' tests/vm/run.sh --jobs 2 --kernel first
-	ONBEAT_VM_PATH='$(abspath $(TARGET_DIR))/release' tests/vm/run.sh --jobs 2 --kernel second
-	ONBEAT_VM_PATH='$(abspath $(TARGET_DIR))/release' tests/vm/run.sh --jobs 2 --kernel third $(SCHEDULER_CASES)
+	ONBEAT_VM_PATH='$(abspath $(TARGET_DIR))/release' tests/vm/nightly.sh $(KERNEL)
 
 test-packages:
 	scripts/setup.sh packages
@@ -73,6 +69,7 @@ bench:
 experiments:
 	scripts/setup.sh experiments
 	cargo build --release -p onbeat -p onbeat-experiments
+	mkdir -p experiments/out
 	scripts/as-root.sh $(TARGET_DIR)/release/onbeat-experiments $(or $(NAME),list)
 
 fuzz:

@@ -10,13 +10,15 @@
 #     # cpus: 1                    how many CPUs (default 1)
 #     # seconds: 3600              how long the host waits at most (default 1200)
 #     # cpufreq: 1000 800 300      the MHz that the CPUs can have (default: no cpufreq)
+#     # puts out: yes             the kernel is to put a scheduler out, which is a failure otherwise
 #     # long: yes                  left out with --quick
 #
-# Succeeds if every case ended with 0, and the kernel neither panicked nor warned.
+# Succeeds if every case ended with 0, and the kernel neither panicked nor warned, nor put a scheduler out.
 #
-# usage: tests/vm/run.sh [--kernel first|second|third] [--results FOLDER] [--set NAME=VALUE]...
+# usage: tests/vm/run.sh [--kernel WHICH] [--results FOLDER] [--set NAME=VALUE]...
 #                        [--need WORD]... [--cpus N] [--jobs N] [--follow] [--quick] [CASE...]
 #        CASE is a name in tests/vm/cases, or a path to a .sh file; without one, all in tests/vm/cases
+#        --kernel    first (the default), second, or another that kernel.sh knows
 #        --results   where each case's serial.log and results go, into a folder of its name
 #        --set       a variable that the case can read
 #        --need      one more of what the head's `needs` can name
@@ -113,13 +115,17 @@ done >"$work/settings"
 complaints='Kernel panic|WARNING: |BUG: |Oops: |rcu: INFO: .*stall|general protection fault'
 # The same in the kernel's taint flags, should the words be lost: it died, it warned.
 tainted_by_complaints=$((1 << 7 | 1 << 9))
+# The kernel's watchdog, or another error, has ended a scheduler of sched_ext: no other end is told at this level.
+put_out='sched_ext: BPF scheduler .* disabled'
 
 # Why this is the log of a failure; nothing if it is not.
-verdict() { # LOG EMULATOR-STATUS SECONDS
+verdict() { # LOG EMULATOR-STATUS SECONDS FILE
     local tainted
     tainted=$(sed -n 's/^onbeat-vm-tainted: \([0-9]*\)$/\1/p' "$1")
     if grep -qE "$complaints" "$1"; then
         echo "the kernel complained: $(grep -m1 -oE "($complaints).*" "$1")"
+    elif [ -z "$(head_of "$4" 'puts out' '')" ] && grep -qE "$put_out" "$1"; then
+        echo "the kernel put a scheduler out: $(grep -m1 -oE "$put_out.*" "$1")"
     elif [ "$2" = 124 ]; then
         echo "no end after $3 s"
     elif ! grep -q '^onbeat-vm-case-ended: ' "$1"; then
@@ -188,7 +194,7 @@ run_case() { # FILE
         packed=$(seconds_since "$began")
         began=$(date +%s.%N)
         boot "$file" "$seconds" || status=$?
-        why=$(verdict "$work/log" "$status" "$seconds")
+        why=$(verdict "$work/log" "$status" "$seconds" "$file")
         if [ -n "$results" ] && ! keep_results "$results/$name"; then
             why=${why:-its results did not arrive whole}
         fi

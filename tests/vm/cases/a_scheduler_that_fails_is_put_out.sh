@@ -1,5 +1,6 @@
 # A scheduler that the kernel puts out, by its watchdog or by hand, leaves the kernel's own in force, and onbeat says why.
 # needs: onbeat chrt srtgen.c
+# puts out: yes
 # long: yes
 echo -1 >/proc/sys/kernel/sched_rt_runtime_us
 
@@ -20,19 +21,22 @@ check "the kernel is back at its own" "$(cat /sys/kernel/sched_ext/state)" = dis
 kill "$starved"
 wait || true
 
-onbeat scheduler start berate --quiet 2>/tmp/messages -- srtgen period_us=40000 share=300 seconds=6 log=/tmp/during &
-scheduler=$!
-wait_until "it is in force" 30 in_force berate
-wait_until "its program runs" 10 pidof srtgen
-echo S >/proc/sysrq-trigger
-wait_until "the kernel is back at its own" 5 in_force none
-status=0
-wait "$scheduler" || status=$?
-cat /tmp/messages
-check "the program went on to its end, and its status is onbeat's" "$status" = 0
-check "it did all its jobs" "$(wc -l </tmp/during)" -gt 120
-check "onbeat says how the scheduler ended" "$(grep -c 'the kernel has ended berate' /tmp/messages)" = 1
-check "nothing is left under SCHED_EXT" "$(onbeat scheduler status --json | sed 's/.*"chosen":\([0-9]*\).*/\1/')" = 0
+# By hand, each of them.
+for name in $(onbeat scheduler list --json | sed 's/{"name":"\([^"]*\)".*/\1/'); do
+    onbeat scheduler start "$name" --quiet 2>/tmp/messages -- srtgen period_us=40000 share=300 seconds=4 log=/tmp/during &
+    scheduler=$!
+    wait_until "$name is in force" 30 in_force "$name"
+    wait_until "its program runs" 10 pidof srtgen
+    echo S >/proc/sysrq-trigger
+    wait_until "the kernel is back at its own" 5 in_force none
+    status=0
+    wait "$scheduler" || status=$?
+    cat /tmp/messages
+    check "the program went on to its end, and its status is onbeat's" "$status" = 0
+    check "it did all its jobs" "$(wc -l </tmp/during)" -gt 80
+    check "onbeat says how the scheduler ended" "$(grep -c "the kernel has ended $name" /tmp/messages)" = 1
+    check "nothing is left under SCHED_EXT" "$(onbeat scheduler status --json | sed 's/.*"chosen":\([0-9]*\).*/\1/')" = 0
+done
 
 # What a killed loader has left under SCHED_EXT, restore puts back.
 onbeat scheduler start linux24 --quiet -- sh -c 'srtgen period_us=40000 share=300 seconds=20 log=/tmp/killed & wait' &

@@ -8,29 +8,6 @@
 # start and its clock's calls too, and onbeat and the shell take some time from who has no reservation.
 seconds=10
 
-# percent OF ALL
-percent() {
-    echo "$1 $2" | awk '{ printf "%d", 100 * $1 / ($2 > 0 ? $2 : 1) + 0.5 }'
-}
-
-middle() {
-    sort -n | awk '{ all[NR] = $1 } END { print all[int((NR + 1) / 2)] }'
-}
-
-# agree WHAT KERNEL SIMULATED TOLERANCE
-agree() {
-    apart=$(($2 > $3 ? $2 - $3 : $3 - $2))
-    check "$1: $2 by the kernel and $3 here" "$apart" -le "$4"
-}
-
-# used FILE...: the share of the CPU, in percent, that programs had by their logs.
-used() {
-    for log; do
-        percent $(awk -F , 'FNR == 2 { begin = $2 } { used += $6; end = $4 } END { print used, end - begin }' "$log")
-        echo
-    done | awk '{ sum += $1 } END { print sum }'
-}
-
 rounds=$(srtgen measure=1)
 # The decoder needs SHARE permille of the CPU, has half of it, and a fifth is for two hogs together; two more have the rest.
 for share in 400 600; do
@@ -86,16 +63,9 @@ TOML
     onbeat sim -q --jobs "$folder/jobs.csv" "$folder/tasks.toml" >"$folder/table"
     cat "$folder/table"
     way="a decoder of $share per mille"
-    # shellcheck disable=SC2046 # two words each
-    agree "$way, missed deadlines in percent" \
-        "$(percent $(awk -F , 'FNR > 1 { jobs++; late += $7 } END { print late, jobs }' "$folder/srt.csv"))" \
-        "$(percent $(awk -F , '$1 == "srt" { jobs++; late += $9 } END { print late + 0, jobs }' "$folder/jobs.csv"))" 5
-    agree "$way, the median response time in us" \
-        "$(awk -F , 'FNR > 1 { print int(($4 - $2) / 1000) }' "$folder/srt.csv" | middle)" \
-        "$(awk -F , '$1 == "srt" { print int(($5 - $3) / 1000) }' "$folder/jobs.csv" | middle)" 2000
+    decoder_agrees "$way" "$folder" 5 2000
     for task in srt greedy rest; do
-        agree "$way, the CPU time of $task in percent" "$(used "$folder/$task"*.csv)" \
-            "$(sed -n "s/^$task .* \([0-9]*\)\.[0-9]*% .*/\1/p" "$folder/table")" 2
+        share_agrees "$way" "$folder" "$task" 2
     done
 done
 check "the overload was one" "$(awk -F , 'FNR > 1 { late += $7 } END { print late }' /results/600/srt.csv)" -gt 50

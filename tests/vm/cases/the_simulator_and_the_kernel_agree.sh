@@ -31,17 +31,6 @@ log_of() {
     echo "$1"/log-"$2"-*.log
 }
 
-# middle, mean, greatest: of the numbers on standard input.
-middle() {
-    sort -n | awk '{ all[NR] = $1 } END { print all[int((NR + 1) / 2)] }'
-}
-mean() {
-    awk '{ sum += $1 } END { print int(sum / NR) }'
-}
-greatest() {
-    sort -n | tail -n 1
-}
-
 # first_release LOG: of the first job after half a second (us, on the guest's clock). rt-app notes when it was back from
 # the timer, and how long after the release that was.
 first_release() {

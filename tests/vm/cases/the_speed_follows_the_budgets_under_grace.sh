@@ -36,4 +36,4 @@ check "every job has time enough there" "$(late_at_the_end /results/alone)" = 0
 check "and there" "$(late_at_the_end /results/shared)" = 0
 check "the budget was raised before" "$(grep -c 'slow down from [0-9]* MHz to 300 MHz' /results/alone/log.jsonl)" -gt 0
 check "the frequency is as before" "$(cat "$policy/scaling_setspeed")" = 700000
-check "no energy is told where nothing counts it" "$(grep -c '"energy_uj": null' /results/alone/report.json)" = 1
+check "no energy is told where nothing counts it" "$(grep -c '"energy_uj": *null' /results/alone/report.json)" = 1

@@ -12,6 +12,52 @@ check() {
     fi
 }
 
+# agree WHAT KERNEL SIMULATED TOLERANCE: whole numbers, by the kernel and by `onbeat sim`.
+agree() {
+    apart=$(($2 > $3 ? $2 - $3 : $3 - $2))
+    check "$1: $2 by the kernel and $3 here are $4 apart at most" "$apart" -le "$4"
+}
+
+# percent OF ALL
+percent() {
+    echo "$1 $2" | awk '{ printf "%d", 100 * $1 / ($2 > 0 ? $2 : 1) + 0.5 }'
+}
+
+# middle, mean, greatest: of the whole numbers on standard input; within PERCENT: what so many of a hundred are at most.
+within() {
+    sort -n | awk -v part="$1" '{ all[NR] = $1 } END { print all[int((NR * part + 99) / 100)] }'
+}
+middle() {
+    within 50
+}
+greatest() {
+    within 100
+}
+mean() {
+    awk '{ sum += $1 } END { print int(sum / NR) }'
+}
+
+# decoder_agrees WHAT FOLDER PERCENT US: what srtgen noted in FOLDER/srt.csv, and the jobs of the task srt in FOLDER/jobs.csv: the missed
+# deadlines within so many percent of the jobs, the median response times within so many us.
+decoder_agrees() {
+    # shellcheck disable=SC2046 # two words each
+    agree "$1, missed deadlines in percent" \
+        "$(percent $(awk -F , 'FNR > 1 { jobs++; late += $7 } END { print late, jobs }' "$2/srt.csv"))" \
+        "$(percent $(awk -F , '$1 == "srt" { jobs++; late += $9 } END { print late + 0, jobs }' "$2/jobs.csv"))" "$3"
+    agree "$1, the median response time in us" \
+        "$(awk -F , 'FNR > 1 { print int(($4 - $2) / 1000) }' "$2/srt.csv" | middle)" \
+        "$(awk -F , '$1 == "srt" { print int(($5 - $3) / 1000) }' "$2/jobs.csv" | middle)" "$4"
+}
+
+# share_agrees WHAT FOLDER NAME PERCENT: the CPU time that the programs with the logs FOLDER/NAME*.csv had, and that of the task NAME in
+# FOLDER/table.
+share_agrees() {
+    used=$(for log in "$2/$3"*.csv; do
+        awk -F , 'FNR == 2 { begin = $2 } { used += $6; end = $4 } END { print 100 * used / (end - begin) }' "$log"
+    done | awk '{ sum += $1 } END { printf "%.0f", sum }')
+    agree "$1, the CPU time of $3 in percent" "$used" "$(sed -n "s/^$3 .* \([0-9]*\)\.[0-9]*% .*/\1/p" "$2/table")" "$4"
+}
+
 # The policy of a thread, by field 41 of its stat file: 0 other, 1 fifo, 2 rr, 6 deadline.
 policy_of() {
     sed 's/.*) //' "/proc/$1/stat" | cut -d ' ' -f 39
@@ -157,4 +203,28 @@ in_force() {
     else
         test "$state" = enabled && test "$(cat /sys/kernel/sched_ext/root/ops)" = "$1"
     fi
+}
+
+# make_film FILE FRAMES: a film at 25 frames a second, in a format that needs nobody to encode it.
+make_film() {
+    {
+        echo "YUV4MPEG2 W160 H120 F25:1 Ip A1:1 C420jpeg"
+        for _ in $(seq "$2"); do
+            echo FRAME
+            head -c 28800 /dev/urandom
+        done
+    } >"$1"
+}
+
+# play FILE: mplayer without sound, display or keyboard; it computes a larger picture of each frame.
+play() {
+    mplayer -nosound -vo null -vf scale=480:360 -nolirc -noautosub -noconsolecontrols -nojoystick "$1" 2>/dev/null </dev/null
+}
+
+# check_film NAME LOG FRAMES: what `shown` has noted of a player under the scheduler NAME.
+check_film() {
+    longest_ms=$(awk 'NR > 1 && $1 - last > longest { longest = $1 - last } { last = $1 } END { print int(longest / 1000) }' "$2")
+    echo "$1: $(wc -l <"$2") frames in $(($(tail -n 1 "$2") / 1000)) ms, the longest pause between two $longest_ms ms"
+    check "$1: the player has shown every frame" "$(wc -l <"$2")" -ge "$3"
+    check "$1: it never stood still for half a second" "$longest_ms" -lt 500
 }

@@ -2,7 +2,7 @@
  *
  * The emulated CPU runs at one speed whatever cpufreq sets. So the task itself does what a slower CPU
  * would do to it: for each slice of its work it looks at the speed that is set, and spins as much longer as
- * that is lower than the highest. The loop is measured once, in CPU time of this thread.
+ * that is lower than the highest. The loop, and what a look costs, are measured once, in CPU time of this thread.
  *
  * usage: cycles PERIOD_MS WORK_US JOBS LOG [MORE_US [says]]
  *        WORK_US is what a job takes at the highest speed; with MORE_US up to so much more, the rarer the more. Who says
@@ -13,14 +13,16 @@
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <onbeat/job.h>
+#include <sched.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/prctl.h>
 #include <time.h>
 #include <unistd.h>
 
-#define POLICY "/sys/devices/system/cpu/cpufreq/policy0/"
-#define SLICE_US 500
+#define CPUS 4
+#define SLICE_US 100
 #define PAUSE_NS 1000000L
 #define NS_PER_S 1000000000L
 
@@ -49,19 +51,21 @@ static void spin(long turns)
 	}
 }
 
-static long turns_per_us(void)
+static long turns_per_ms(void)
 {
 	const long turns = 4000000;
 	long began = now_ns(CLOCK_THREAD_CPUTIME_ID);
 	spin(turns);
-	return turns * 1000 / (now_ns(CLOCK_THREAD_CPUTIME_ID) - began) + 1;
+	return turns * 1000000 / (now_ns(CLOCK_THREAD_CPUTIME_ID) - began);
 }
 
-static int open_speed(const char *file)
+static int open_speed(int cpu, const char *file)
 {
-	int fd = open(file, O_RDONLY | O_CLOEXEC);
+	char path[80];
+	snprintf(path, sizeof(path), "/sys/devices/system/cpu/cpu%d/cpufreq/%s", cpu, file);
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0) {
-		perror(file);
+		perror(path);
 		exit(1);
 	}
 	return fd;
@@ -77,10 +81,30 @@ static long read_khz(int fd)
 	return strtol(text, NULL, 10);
 }
 
-/* Between 0 and `most`: the cube of what is spread evenly. */
+/* Of the CPU that this runs on, at present. */
+static long present_khz(void)
+{
+	static int speeds[CPUS];
+	int cpu = sched_getcpu() % CPUS;
+	if (!speeds[cpu])
+		speeds[cpu] = open_speed(cpu, "scaling_cur_freq");
+	return read_khz(speeds[cpu]);
+}
+
+/* What one look at the speed takes. */
+static long look_ns(void)
+{
+	const long looks = 1000;
+	long began = now_ns(CLOCK_THREAD_CPUTIME_ID);
+	for (long n = 0; n < looks; n++)
+		present_khz();
+	return (now_ns(CLOCK_THREAD_CPUTIME_ID) - began) / looks;
+}
+
+/* Between 0 and `most`: the cube of what is spread evenly; any hundred jobs in a row have the same, each another. */
 static long more_us(long job, long most)
 {
-	double even = (double)(job * 37 % 101) / 100;
+	double even = (double)(job * 37 % 100) / 99;
 	return (long)((double)most * even * even * even);
 }
 
@@ -98,9 +122,10 @@ int main(int argc, char **argv)
 		perror("calloc");
 		return 1;
 	}
-	int speed = open_speed(POLICY "scaling_cur_freq");
-	long highest = read_khz(open_speed(POLICY "cpuinfo_max_freq"));
-	long per_us = turns_per_us();
+	long highest = read_khz(open_speed(0, "cpuinfo_max_freq"));
+	long per_ms = turns_per_ms(), look = look_ns();
+	/* A release is no reason to be woken somewhat later. */
+	prctl(PR_SET_TIMERSLACK, 1);
 
 	long first = now_ns(CLOCK_MONOTONIC) + period_ns;
 	for (long n = 0; n < jobs; n++) {
@@ -111,14 +136,15 @@ int main(int argc, char **argv)
 		job->release_us = (release - first) / 1000;
 		job->started_ns = now_ns(CLOCK_MONOTONIC);
 		job->started_us = (job->started_ns - first) / 1000;
-		job->khz = read_khz(speed);
+		job->khz = present_khz();
 		job->work_us = work_us + more_us(n, most_us);
 		if (says)
 			onbeat_realtime_start(period_ns, 950);
 		bool paused = !says;
 		for (long left_us = job->work_us; left_us > 0; left_us -= SLICE_US) {
 			long slice_us = left_us < SLICE_US ? left_us : SLICE_US;
-			spin(slice_us * per_us * (highest / 1000) / (read_khz(speed) / 1000));
+			long slice_ns = slice_us * highest / (present_khz() / 1000);
+			spin((slice_ns - look) * per_ms / 1000000);
 			if (!paused && left_us <= job->work_us / 2) {
 				sleep_until(now_ns(CLOCK_MONOTONIC) + PAUSE_NS);
 				paused = true;

@@ -1,0 +1,51 @@
+#!/usr/bin/env bash
+# All cases on two kernels, and on the other kernels that have sched_ext what depends on the version.
+#
+# A kernel that the archive has no longer is named at the end, and is no failure, but for the first two. Succeeds if
+# all cases on all others do.
+#
+# usage: tests/vm/nightly.sh [SERIES...]
+#        SERIES is first, second, or what kernel.sh knows; without one, all
+set -euo pipefail
+here=$(cd "$(dirname "$0")" && pwd)
+
+# Loading, serving and ending of schedulers; the loop, by SCHED_DEADLINE and through sched_ext; and the way back.
+by_version=(every_scheduler_loads_where_doctor_says_so every_scheduler_serves_all_and_stops schedulers_serve_two_cpus
+    a_player_plays_on_under_every_scheduler a_player_is_served_beside_others_on_two_cpus
+    a_scheduler_that_fails_is_put_out a_missed_deadline_is_heard_at_once the_loop_keeps_the_beat_through_sched_ext
+    table_one_keeps_its_deadlines_under_onbeat what_a_killed_onbeat_left_is_put_back)
+# With the kernel's drivers, which not all versions come with.
+frequencies=(the_speed_follows_the_budgets_under_grace a_job_speeds_up_where_grace_planned_it
+    a_killed_onbeats_frequency_is_put_back)
+
+[ $# -gt 0 ] || set -- first second 6.16 6.19 7.0 7.2 7.3 7.1.13
+
+cases_for() { # SERIES KERNEL
+    case "$1" in
+    first | second) ;;
+    # It misdescribes its functions: a clear word is all that can be had.
+    7.1.13) echo every_scheduler_loads_where_doctor_says_so ;;
+    *)
+        printf '%s\n' "${by_version[@]}"
+        [ -z "$(ls "$2/modules")" ] || printf '%s\n' "${frequencies[@]}"
+        ;;
+    esac
+}
+
+failed=() gone=()
+for series; do
+    status=0
+    kernel=$("$here/kernel.sh" "$series") || status=$?
+    case "$status $series" in
+    "0 "*)
+        mapfile -t cases < <(cases_for "$series" "$kernel")
+        "$here/run.sh" --jobs 2 --kernel "$series" "${cases[@]}" || failed+=("$series")
+        ;;
+    "76 first" | "76 second") failed+=("$series") ;;
+    "76 "*) gone+=("$series") ;;
+    *) failed+=("$series") ;;
+    esac
+done
+[ ${#gone[@]} -eq 0 ] || echo "tests/vm: left out, for the archive has no such kernel any more: ${gone[*]}"
+[ ${#failed[@]} -eq 0 ] || echo "tests/vm: failed on: ${failed[*]}"
+exit $((${#failed[@]} > 0))

@@ -1,0 +1,47 @@
+/* When a player has shown each frame: mplayer tells so, in a line that begins with `V:`.
+ *
+ * It runs before all ordinary tasks (SCHED_FIFO), so that the scheduler that the player is under does not delay it.
+ *
+ * usage: mplayer -nosound ... | shown LOG
+ *        A line of LOG for each frame: when it came, in us since the first. */
+#include <sched.h>
+#include <stdio.h>
+#include <time.h>
+
+#define US_PER_S 1000000L
+#define NS_PER_US 1000L
+
+static long now_us(void)
+{
+	struct timespec time;
+
+	clock_gettime(CLOCK_MONOTONIC, &time);
+	return time.tv_sec * US_PER_S + time.tv_nsec / NS_PER_US;
+}
+
+int main(int argc, char **argv)
+{
+	struct sched_param first = { .sched_priority = 50 };
+	int byte, before = 0;
+	long began_us = -1;
+	FILE *log;
+
+	if (argc != 2)
+		return 2;
+	log = fopen(argv[1], "w");
+	if (!log || sched_setscheduler(0, SCHED_FIFO, &first)) {
+		perror("shown");
+		return 1;
+	}
+	while ((byte = getchar()) != EOF) {
+		if (before == 'V' && byte == ':') {
+			long at_us = now_us();
+
+			if (began_us < 0)
+				began_us = at_us;
+			fprintf(log, "%ld\n", at_us - began_us);
+		}
+		before = byte;
+	}
+	return fclose(log) ? 1 : 0;
+}
