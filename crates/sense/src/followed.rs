@@ -5,7 +5,7 @@ mod process;
 
 use std::collections::HashMap;
 
-use onbeat_model::{Burst, Event, Follow, Instant, Name, Task, TaskId};
+use onbeat_model::{Burst, Event, Follow, Instant, Name, Span, Task, TaskId};
 
 pub(crate) use process::{Seen, threads_of};
 
@@ -13,13 +13,19 @@ use crate::clock;
 use crate::course::{State, Wakeup};
 use crate::workload::started_ticks;
 
+/// How often threads are looked up, when events are lost.
+const LOOKS_EVERY: Span = Span::from_ms(100);
+
 /// Turns what is heard of threads into events of those that are followed; hears of others, too, and forgets it.
 #[derive(Debug, Default)]
-pub(crate) struct Followed {
+pub struct Followed {
     threads: HashMap<u32, Thread>,
     /// Who was last seen to get each CPU.
     occupants: HashMap<u32, u32>,
     has_followed: bool,
+    /// Events were lost since threads were looked up.
+    is_unsure: bool,
+    looked: Instant,
 }
 
 #[derive(Debug)]
@@ -207,20 +213,35 @@ impl Followed {
         }
     }
 
-    /// So many events were lost: what goes on is unknown, and which threads have come and gone meanwhile is looked
-    /// up. (A new process, whose parent is not told there, is not found.)
+    /// So many events were lost: what goes on is unknown.
     pub(crate) fn lost(&mut self, at: Instant, count: u64, events: &mut Vec<Event>) {
-        events.push(Event::Lost { at, count });
+        self.is_unsure = true;
+        match events.last_mut() {
+            Some(Event::Lost { count: before, .. }) => *before = before.saturating_add(count),
+            _ => events.push(Event::Lost { at, count }),
+        }
         self.occupants.clear();
+        self.threads
+            .values_mut()
+            .for_each(|thread| thread.state.lost());
+    }
+
+    /// If events were lost, looks up which threads have come and gone meanwhile; but not all the time, for it takes
+    /// long, and a program can have events lost as often as it likes. True if it did. (A new process, whose parent is
+    /// not told there, is not found.)
+    pub(crate) fn look_again(&mut self, now: Instant, events: &mut Vec<Event>) -> bool {
+        if !self.is_unsure || now.since(self.looked) < LOOKS_EVERY {
+            return false;
+        }
+        (self.is_unsure, self.looked) = (false, now);
         let mut gone = Vec::new();
-        for (&tid, thread) in &mut self.threads {
-            thread.state.lost();
+        for (&tid, thread) in &self.threads {
             if started_ticks(tid) != Some(thread.task.id.started_ticks) {
                 gone.push(tid);
             }
         }
         for tid in gone {
-            self.exited(at, tid, events);
+            self.exited(now, tid, events);
         }
         let first = |thread: &&Thread| thread.task.pid == thread.task.id.tid;
         let processes: Vec<_> = (self.threads.values().filter(first))
@@ -228,9 +249,10 @@ impl Followed {
             .collect();
         for (pid, follow) in processes {
             for seen in threads_of(pid).into_iter().filter_map(Seen::look) {
-                self.track(at, seen, follow, events);
+                self.track(now, seen, follow, events);
             }
         }
+        true
     }
 }
 

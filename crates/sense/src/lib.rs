@@ -7,6 +7,7 @@ mod course;
 pub mod energy;
 pub mod executable;
 mod followed;
+mod following;
 pub mod identity;
 pub mod idle;
 mod inbox;

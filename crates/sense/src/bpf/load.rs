@@ -6,10 +6,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use libbpf_rs::skel::{OpenSkel, Skel, SkelBuilder};
 use libbpf_rs::{Link, MapHandle, ProgramMut, RingBuffer, RingBufferBuilder};
-use onbeat_model::Event;
 
+use super::inbox::Inbox;
 use super::skeleton::{TracerSkel, TracerSkelBuilder};
-use super::{Error, Hooks, Inbox, Options, interrupts, wire};
+use super::{Error, Hooks, Options, interrupts, wire};
 
 /// The attached tracer. The kernel keeps programs and maps for as long as these are held.
 pub(super) struct Loaded {
@@ -197,8 +197,7 @@ pub(super) fn ring(
         .add(records, move |bytes| {
             if let Some(event) = wire::event(bytes) {
                 let mut inbox = inbox.lock().unwrap_or_else(PoisonError::into_inner);
-                inbox.urgent |= matches!(event, Event::Exhausted { .. });
-                inbox.events.push(event);
+                inbox.push(event);
             }
             0
         })

@@ -8,6 +8,7 @@
 mod calls;
 mod error;
 mod features;
+mod inbox;
 mod interrupts;
 pub mod listener;
 mod load;
@@ -28,6 +29,7 @@ use onbeat_model::{Event, Flow, Follow, Instant, Sensor, Span, TaskId};
 pub use calls::CallSet;
 pub use error::Error;
 pub use features::{probe, probe_calls, probe_tracer};
+use inbox::Inbox;
 use listener::Listener;
 use load::Attached;
 use partners::Partners;
@@ -73,7 +75,7 @@ pub enum Hooks {
 }
 
 impl Default for Options {
-    /// Bursts only, 4096 tasks, and room for 16,384 records: 3 s of 200 busy threads.
+    /// Bursts only, 4096 tasks, and room for 16,384 records: 0.3 s of 1,000 threads of 50 Hz.
     fn default() -> Self {
         Self {
             raw_wakeups: false,
@@ -85,13 +87,6 @@ impl Default for Options {
             endless: false,
         }
     }
-}
-
-/// What has been read from the ring buffer, and whether it cannot wait.
-#[derive(Debug, Default)]
-struct Inbox {
-    events: Vec<Event>,
-    urgent: bool,
 }
 
 /// Hears tasks of the running kernel. Tracing ends when it is dropped.
@@ -220,8 +215,7 @@ impl BpfSensor {
             .consume()
             .map_err(Error::kernel("read the trace"))?;
         let mut inbox = self.inbox.lock().unwrap_or_else(PoisonError::into_inner);
-        events.append(&mut inbox.events);
-        let urgent = std::mem::take(&mut inbox.urgent);
+        let urgent = inbox.hand_over(events);
         drop(inbox);
         let lost = self.shared.lost();
         if lost > self.lost {
@@ -277,8 +271,7 @@ impl Sensor for BpfSensor {
         self.inbox
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
-            .events
-            .retain(|event| event.task() != Some(task));
+            .forget(task);
         Ok(())
     }
 

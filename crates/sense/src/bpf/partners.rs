@@ -7,7 +7,7 @@ use onbeat_model::{Event, Instant, Name, Span, Task};
 use super::wire;
 
 /// How often the counts are read.
-const EVERY: Span = Span::from_ms(250);
+const EVERY: Span = Span::from_ms(100);
 /// How many are read with one system call.
 const BATCH: u32 = 64;
 const KEY: usize = 16;

@@ -13,12 +13,12 @@ mod ring;
 use std::collections::HashMap;
 use std::os::fd::{AsFd, OwnedFd};
 
-use onbeat_model::{Event, Feature, Flow, Follow, Instant, Sensor, Span, Support, TaskId};
+use onbeat_model::{Event, Feature, Span, Support};
 
 use crate::clock;
-use crate::followed::{Followed, Seen, Started, threads_of};
+use crate::followed::{Followed, Started};
+use crate::following::{Following, Source};
 use crate::wait;
-use crate::workload::Workload;
 pub use error::Error;
 use open::Tells;
 pub use record::{Record, What, records};
@@ -28,8 +28,11 @@ use ring::Ring;
 const MOST_PAGES: usize = 64;
 
 /// Hears threads of one's own. Tracing ends when it is dropped.
+pub type PerfSensor = Following<Events>;
+
+/// What the kernel tells of them.
 #[derive(Debug)]
-pub struct PerfSensor {
+pub struct Events {
     rings: Vec<(u32, Ring)>,
     /// None is closed before the end: what was started by a thread that has exited inherited it.
     events: Vec<OwnedFd>,
@@ -38,13 +41,9 @@ pub struct PerfSensor {
     /// Of each thread, the one whose events tell of it: one that was started while threads were listed may be told
     /// of twice, by its own and by those that it inherited.
     told_by: HashMap<u32, u32>,
-    followed: Followed,
     /// What was read and cannot be told yet, as an earlier record of another CPU may be to come.
     pending: Vec<Record>,
-    /// What came of tracking.
-    outbox: Vec<Event>,
     watermark_bytes: u32,
-    workload: Workload,
 }
 
 impl PerfSensor {
@@ -53,6 +52,12 @@ impl PerfSensor {
     /// # Errors
     /// If the user may not have perf events, or the kernel has none.
     pub fn new() -> Result<Self, Error> {
+        Events::new().map(Self::by)
+    }
+}
+
+impl Events {
+    fn new() -> Result<Self, Error> {
         let cpus = open::cpus_online().map_err(Error::kernel("list the CPUs"))?;
         let mut pages = MOST_PAGES;
         let rings = loop {
@@ -67,11 +72,8 @@ impl PerfSensor {
             events: Vec::new(),
             sources: HashMap::new(),
             told_by: HashMap::new(),
-            followed: Followed::default(),
             pending: Vec::new(),
-            outbox: Vec::new(),
             watermark_bytes: watermark(pages),
-            workload: Workload::default(),
         })
     }
 
@@ -93,25 +95,7 @@ impl PerfSensor {
         Ok(())
     }
 
-    /// Reads the rings, and tells what cannot be preceded by anything any more.
-    fn collect(&mut self, events: &mut Vec<Event>) {
-        // Of what happened before now, all is in the rings, whichever is read first: a thread gets a CPU only after
-        // the record of its leaving another one is written.
-        let horizon = clock::now();
-        let mut bytes = Vec::new();
-        for (_, ring) in &mut self.rings {
-            bytes.clear();
-            ring.read(&mut bytes);
-            self.pending.extend(records(&bytes));
-        }
-        self.pending.sort_by_key(|record| record.at);
-        let ready = self.pending.partition_point(|record| record.at <= horizon);
-        for record in self.pending.drain(..ready).collect::<Vec<_>>() {
-            self.hear(record, events);
-        }
-    }
-
-    fn hear(&mut self, record: Record, events: &mut Vec<Event>) {
+    fn hear(&mut self, record: Record, followed: &mut Followed, events: &mut Vec<Event>) {
         let Record { at, tid, cpu, .. } = record;
         if let What::OnCpu | What::OffCpu { .. } = record.what {
             let Some(&source) = self.sources.get(&record.source) else {
@@ -122,8 +106,8 @@ impl PerfSensor {
             }
         }
         match record.what {
-            What::OnCpu => self.followed.on_cpu(at, tid, cpu, events),
-            What::OffCpu { ready } => self.followed.off_cpu(at, tid, ready, events),
+            What::OnCpu => followed.on_cpu(at, tid, cpu, events),
+            What::OffCpu { ready } => followed.off_cpu(at, tid, ready, events),
             What::Started { parent, is_thread } => {
                 if let Some(&source) = self.told_by.get(&parent) {
                     self.told_by.entry(tid).or_insert(source);
@@ -133,29 +117,20 @@ impl PerfSensor {
                     tid,
                     is_thread,
                 };
-                self.followed.started(at, started, events);
+                followed.started(at, started, events);
             }
             What::Renamed { comm, by_exec } => {
                 if by_exec {
-                    self.followed.executed_program(at, tid, events);
+                    followed.executed_program(at, tid, events);
                 }
-                self.followed.renamed(at, tid, comm, events);
+                followed.renamed(at, tid, comm, events);
             }
             What::Exited => {
                 self.told_by.remove(&tid);
-                self.followed.exited(at, tid, events);
+                followed.exited(at, tid, events);
             }
-            What::Lost { count } => {
-                self.followed.lost(at, count, events);
-                self.told_by.retain(|&tid, _| self.followed.has(tid));
-            }
+            What::Lost { count } => followed.lost(at, count, events),
         }
-    }
-
-    /// Sleeps until a ring is half full or `longest` is over; false if a signal came.
-    fn wait(&self, longest: Span) -> Result<bool, Error> {
-        let rings: Vec<_> = self.rings.iter().map(|(_, ring)| ring.as_fd()).collect();
-        wait::readable(&rings, longest).map_err(Error::kernel("wait for perf's records"))
     }
 }
 
@@ -191,85 +166,48 @@ fn rings(cpus: &[u32], pages: usize) -> Result<Vec<(u32, Ring)>, Error> {
     cpus.iter().map(ring).collect()
 }
 
-impl Sensor for PerfSensor {
+impl Source for Events {
     type Error = Error;
 
-    fn track(&mut self, tid: u32, follow: Follow) -> Result<(), Error> {
-        // What was read of a thread before it is tracked is not told.
-        let mut before = Vec::new();
-        self.collect(&mut before);
-        self.outbox.append(&mut before);
-        let mut known = Vec::new();
-        loop {
-            let mut found = threads_of(tid);
-            found.retain(|&thread| {
-                !known.contains(&thread) && (follow != Follow::Alone || thread == tid)
-            });
-            if found.is_empty() {
-                break;
-            }
-            for thread in found {
-                known.push(thread);
-                if !self.told_by.contains_key(&thread) {
-                    match self.open(thread) {
-                        Ok(()) => {}
-                        Err(Error::NoSuchTask { .. }) => continue,
-                        Err(error) => return Err(error),
-                    }
-                }
-                if let Some(seen) = Seen::look(thread) {
-                    let now = self.now();
-                    self.followed.track(now, seen, follow, &mut self.outbox);
-                }
-            }
+    fn add(&mut self, tid: u32) -> Result<bool, Error> {
+        if self.told_by.contains_key(&tid) {
+            return Ok(true);
         }
-        if known.iter().any(|&thread| self.followed.has(thread)) {
-            Ok(())
-        } else {
-            Err(Error::NoSuchTask { tid })
+        match self.open(tid) {
+            Ok(()) => Ok(true),
+            Err(Error::NoSuchTask { .. }) => Ok(false),
+            Err(error) => Err(error),
         }
     }
 
-    fn untrack(&mut self, task: TaskId) -> Result<(), Error> {
-        self.followed.untrack(task);
-        self.workload.forget(task);
-        self.outbox.retain(|event| event.task() != Some(task));
+    fn collect(&mut self, followed: &mut Followed, events: &mut Vec<Event>) -> Result<(), Error> {
+        // Of what happened before now, all is in the rings, whichever is read first: a thread gets a CPU only after
+        // the record of its leaving another one is written.
+        let horizon = clock::now();
+        let mut bytes = Vec::new();
+        for (_, ring) in &mut self.rings {
+            bytes.clear();
+            ring.read(&mut bytes);
+            self.pending.extend(records(&bytes));
+        }
+        self.pending.sort_by_key(|record| record.at);
+        let ready = self.pending.partition_point(|record| record.at <= horizon);
+        for record in self.pending.drain(..ready).collect::<Vec<_>>() {
+            self.hear(record, followed, events);
+        }
+        if followed.look_again(horizon, events) {
+            self.told_by.retain(|&tid, _| followed.has(tid));
+        }
         Ok(())
     }
 
-    fn poll(&mut self, timeout: Span, events: &mut Vec<Event>) -> Result<Flow, Error> {
-        let until = self.now() + timeout;
-        let heard = events.len();
-        events.append(&mut self.outbox);
-        loop {
-            let over = self.followed.is_over();
-            self.collect(events);
-            let left = until.since(self.now());
-            if over || self.followed.is_over() || left.is_zero() || !self.wait(left)? {
-                break;
-            }
-        }
-        for event in events.get(heard..).unwrap_or_default() {
-            if let Event::Exited { task, .. } = event {
-                self.workload.forget(*task);
-            }
-        }
-        Ok(if self.followed.is_over() {
-            Flow::Ended
-        } else {
-            Flow::Open
-        })
+    /// Wakes when a ring is half full.
+    fn wait(&mut self, longest: Span) -> Result<bool, Error> {
+        let rings: Vec<_> = self.rings.iter().map(|(_, ring)| ring.as_fd()).collect();
+        wait::readable(&rings, longest).map_err(Error::kernel("wait for perf's records"))
     }
 
-    fn now(&self) -> Instant {
-        clock::now()
-    }
-
-    fn executed(&mut self, task: TaskId) -> Option<Span> {
-        self.workload.executed(task)
-    }
-
-    fn idle(&mut self) -> Option<Vec<Span>> {
-        crate::idle::idle()
+    fn nobody(tid: u32) -> Error {
+        Error::NoSuchTask { tid }
     }
 }

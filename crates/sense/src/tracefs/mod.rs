@@ -12,14 +12,14 @@ mod text;
 use std::fs::File;
 use std::io::{self, Read};
 
-use onbeat_model::{Event, Feature, Flow, Follow, Instant, Sensor, Span, Support, TaskId};
+use onbeat_model::{Event, Feature, Instant, Span, Support};
 
 use crate::clock;
 use crate::course::Wakeup;
-use crate::followed::{Followed, Seen, Started, threads_of};
+use crate::followed::{Followed, Started};
+use crate::following::{Following, Source};
 use crate::raw::{Raw, What};
 use crate::wait;
-use crate::workload::Workload;
 pub use error::Error;
 use instance::Instance;
 pub use instance::remove_leftovers;
@@ -29,21 +29,20 @@ use text::{Said, Text};
 const PACE: Span = Span::from_ms(100);
 
 /// Hears threads of the running kernel. Tracing ends when it is dropped.
+pub type TracefsSensor = Following<Trace>;
+
+/// What the kernel writes of them.
 #[derive(Debug)]
-pub struct TracefsSensor {
+pub struct Trace {
     /// Before the buffer that it reads, which could not be removed otherwise.
     pipe: File,
     instance: Instance,
     text: Text,
-    followed: Followed,
     raw_wakeups: bool,
     /// What was read and cannot be told yet, as an earlier event of another CPU may be to come.
     pending: Vec<(Instant, Said)>,
     /// The time of the last event that was read.
     last: Instant,
-    /// What came of tracking.
-    outbox: Vec<Event>,
-    workload: Workload,
 }
 
 impl TracefsSensor {
@@ -53,51 +52,45 @@ impl TracefsSensor {
     /// Without privilege, or where tracefs is missing.
     pub fn new(raw_wakeups: bool) -> Result<Self, Error> {
         let instance = Instance::make()?;
-        Ok(Self {
+        Ok(Self::by(Trace {
             pipe: instance.pipe()?,
             instance,
             text: Text::default(),
-            followed: Followed::default(),
             raw_wakeups,
             pending: Vec::new(),
             last: Instant::ZERO,
-            outbox: Vec::new(),
-            workload: Workload::default(),
-        })
+        }))
     }
+}
 
-    /// Reads the buffer, and tells what cannot be preceded by anything any more.
-    fn collect(&mut self, events: &mut Vec<Event>) -> Result<(), Error> {
-        let horizon = clock::now();
+impl Trace {
+    /// Reads what was written up to `horizon`, and perhaps more.
+    fn read_up_to(&mut self, horizon: Instant) -> Result<(), Error> {
         let mut piece = [0; 1 << 14];
         loop {
             match self.pipe.read(&mut piece) {
-                Ok(0) => break,
+                Ok(0) => return Ok(()),
                 Ok(length) => {
                     self.take(piece.get(..length).unwrap_or(&[]));
                     // The kernel gives the events of all CPUs in their order: after a later one, no earlier one is
                     // left. Programs may cause them faster than this reads.
                     if self.last > horizon {
-                        break;
+                        return Ok(());
                     }
                 }
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(source) => {
-                    return Err(Error::Kernel {
-                        what: "read the trace",
-                        path: self.instance.path().to_owned(),
-                        source,
-                    });
-                }
+                Err(source) => return Err(self.kernel("read the trace", source)),
             }
         }
-        self.pending.sort_by_key(|(at, _)| *at);
-        let ready = self.pending.partition_point(|(at, _)| *at <= horizon);
-        for (at, said) in self.pending.drain(..ready).collect::<Vec<_>>() {
-            self.hear(at, said, events);
+    }
+
+    fn kernel(&self, what: &'static str, source: io::Error) -> Error {
+        Error::Kernel {
+            what,
+            path: self.instance.path().to_owned(),
+            source,
         }
-        Ok(())
     }
 
     /// Adds what a piece of the trace says to what is to be told.
@@ -114,8 +107,7 @@ impl TracefsSensor {
         }
     }
 
-    fn hear(&mut self, at: Instant, said: Said, events: &mut Vec<Event>) {
-        let followed = &mut self.followed;
+    fn hear(&self, at: Instant, said: Said, followed: &mut Followed, events: &mut Vec<Event>) {
         match said {
             Said::Lost(count) => followed.lost(at, count, events),
             Said::Started {
@@ -135,12 +127,12 @@ impl TracefsSensor {
                 followed.executed_program(at, pid, events);
                 followed.renamed(at, pid, comm, events);
             }
-            Said::Raw(raw) => self.hear_raw(raw, events),
+            Said::Raw(raw) => self.hear_raw(raw, followed, events),
         }
     }
 
-    fn hear_raw(&mut self, raw: Raw, events: &mut Vec<Event>) {
-        let (at, followed) = (raw.at, &mut self.followed);
+    fn hear_raw(&self, raw: Raw, followed: &mut Followed, events: &mut Vec<Event>) {
+        let at = raw.at;
         followed.seen_running(at, raw.current, raw.cpu);
         match raw.what {
             What::Wakeup { kind, task, waker } => {
@@ -170,88 +162,34 @@ impl TracefsSensor {
     }
 }
 
-impl Sensor for TracefsSensor {
+impl Source for Trace {
     type Error = Error;
 
-    fn track(&mut self, tid: u32, follow: Follow) -> Result<(), Error> {
-        // What was written of a thread before it is tracked is not told.
-        let mut before = Vec::new();
-        self.collect(&mut before)?;
-        self.outbox.append(&mut before);
-        let mut known = Vec::new();
-        loop {
-            let mut found = threads_of(tid);
-            found.retain(|&thread| {
-                !known.contains(&thread) && (follow != Follow::Alone || thread == tid)
-            });
-            if found.is_empty() {
-                break;
-            }
-            for thread in found {
-                known.push(thread);
-                self.instance.add(thread)?;
-                if let Some(seen) = Seen::look(thread) {
-                    let now = self.now();
-                    self.followed.track(now, seen, follow, &mut self.outbox);
-                }
-            }
-        }
-        if known.iter().any(|&thread| self.followed.has(thread)) {
-            Ok(())
-        } else {
-            Err(Error::NoSuchTask { tid })
-        }
+    fn add(&mut self, tid: u32) -> Result<bool, Error> {
+        self.instance.add(tid)?;
+        Ok(true)
     }
 
-    fn untrack(&mut self, task: TaskId) -> Result<(), Error> {
-        self.followed.untrack(task);
-        self.workload.forget(task);
-        self.outbox.retain(|event| event.task() != Some(task));
+    /// Tells what cannot be preceded by anything any more.
+    fn collect(&mut self, followed: &mut Followed, events: &mut Vec<Event>) -> Result<(), Error> {
+        let horizon = clock::now();
+        self.read_up_to(horizon)?;
+        self.pending.sort_by_key(|(at, _)| *at);
+        let ready = self.pending.partition_point(|(at, _)| *at <= horizon);
+        for (at, said) in self.pending.drain(..ready).collect::<Vec<_>>() {
+            self.hear(at, said, followed, events);
+        }
+        followed.look_again(horizon, events);
         Ok(())
     }
 
-    fn poll(&mut self, timeout: Span, events: &mut Vec<Event>) -> Result<Flow, Error> {
-        let until = self.now() + timeout;
-        let heard = events.len();
-        events.append(&mut self.outbox);
-        loop {
-            self.collect(events)?;
-            let left = until.since(self.now());
-            if self.followed.is_over() || left.is_zero() {
-                break;
-            }
-            let source = wait::readable(&[], left.min(PACE));
-            let goes_on = source.map_err(|source| Error::Kernel {
-                what: "wait for the trace",
-                path: self.instance.path().to_owned(),
-                source,
-            })?;
-            if !goes_on {
-                break;
-            }
-        }
-        for event in events.get(heard..).unwrap_or_default() {
-            if let Event::Exited { task, .. } = event {
-                self.workload.forget(*task);
-            }
-        }
-        Ok(if self.followed.is_over() {
-            Flow::Ended
-        } else {
-            Flow::Open
-        })
+    fn wait(&mut self, longest: Span) -> Result<bool, Error> {
+        wait::readable(&[], longest.min(PACE))
+            .map_err(|source| self.kernel("wait for the trace", source))
     }
 
-    fn now(&self) -> Instant {
-        clock::now()
-    }
-
-    fn executed(&mut self, task: TaskId) -> Option<Span> {
-        self.workload.executed(task)
-    }
-
-    fn idle(&mut self) -> Option<Vec<Span>> {
-        crate::idle::idle()
+    fn nobody(tid: u32) -> Error {
+        Error::NoSuchTask { tid }
     }
 }
 

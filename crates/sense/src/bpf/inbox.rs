@@ -1,0 +1,132 @@
+//! What has been read from the ring buffer, until the loop asks for it.
+//!
+//! The buffer has the records of all tasks in the order in which they were written. What tasks did is handed over one task
+//! after another: whatever is done with it then finds the task in the processor's caches. That tasks come, go and are
+//! named keeps its place among all events: one may come because another one went.
+
+use onbeat_model::{Event, TaskId};
+
+use super::wire;
+
+/// See the file's head.
+#[derive(Debug, Default)]
+pub(super) struct Inbox {
+    events: Vec<Event>,
+    /// Of each event: after how many of those that keep their place, of which task, and its own place.
+    order: Vec<(u32, u64, u32)>,
+    /// Some of it cannot wait.
+    urgent: bool,
+}
+
+impl Inbox {
+    pub(super) fn push(&mut self, event: Event) {
+        self.urgent |= matches!(event, Event::Exhausted { .. });
+        self.events.push(event);
+    }
+
+    /// Moves all events to `events`, those of one task in their order; true if some of them cannot wait.
+    pub(super) fn hand_over(&mut self, events: &mut Vec<Event>) -> bool {
+        self.order.clear();
+        let mut part = 0;
+        for (event, place) in self.events.iter().zip(0..) {
+            if let Some(task) = who_did(event) {
+                self.order.push((part, wire::pack(task), place));
+            } else {
+                self.order.push((part + 1, 0, place));
+                part += 2;
+            }
+        }
+        self.order.sort_unstable();
+        let places = self.order.iter().map(|&(_, _, place)| place as usize);
+        events.extend(places.filter_map(|place| self.events.get(place).copied()));
+        self.events.clear();
+        std::mem::take(&mut self.urgent)
+    }
+
+    /// Forgets what was told of `task`.
+    pub(super) fn forget(&mut self, task: TaskId) {
+        self.events.retain(|event| event.task() != Some(task));
+    }
+}
+
+/// Whose deed is told; none if it is no deed.
+const fn who_did(event: &Event) -> Option<TaskId> {
+    match event {
+        Event::Burst(burst) => Some(burst.task),
+        Event::Marked(mark) => Some(mark.task),
+        Event::Exhausted { task, .. }
+        | Event::Wakeup { task, .. }
+        | Event::Suppressed { task, .. } => Some(*task),
+        Event::Tracked { .. }
+        | Event::Renamed { .. }
+        | Event::Woke { .. }
+        | Event::Exited { .. }
+        | Event::Lost { .. } => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use onbeat_model::Instant;
+
+    use super::*;
+
+    fn woke(tid: u32, at: u64) -> Event {
+        Event::Wakeup {
+            at: Instant::from_ns(at),
+            task: TaskId::recorded(tid),
+            waker: 0,
+        }
+    }
+
+    fn exited(tid: u32, at: u64) -> Event {
+        Event::Exited {
+            at: Instant::from_ns(at),
+            task: TaskId::recorded(tid),
+        }
+    }
+
+    #[test]
+    fn events_come_one_task_after_another_and_those_of_a_task_in_their_order() {
+        let mut inbox = Inbox::default();
+        for (tid, at) in [(7, 3), (5, 4), (7, 2), (6, 6), (5, 7), (7, 8)] {
+            inbox.push(woke(tid, at));
+        }
+        inbox.forget(TaskId::recorded(6));
+        let mut events = vec![woke(9, 1)];
+        assert!(!inbox.hand_over(&mut events));
+        let expected = [(9, 1), (5, 4), (5, 7), (7, 3), (7, 2), (7, 8)];
+        assert_eq!(events, expected.map(|(tid, at)| woke(tid, at)));
+        assert!(!inbox.hand_over(&mut events));
+        assert_eq!(events.len(), 6, "nothing is handed over twice");
+    }
+
+    #[test]
+    fn nothing_is_moved_across_the_end_of_a_task() {
+        let mut inbox = Inbox::default();
+        let told = [woke(7, 1), woke(5, 2), exited(7, 3), exited(2, 4)];
+        let later = [woke(6, 5), woke(1, 6)];
+        for event in told.into_iter().chain(later) {
+            inbox.push(event);
+        }
+        let mut events = Vec::new();
+        inbox.hand_over(&mut events);
+        let expected = [woke(5, 2), woke(7, 1), exited(7, 3), exited(2, 4)];
+        assert_eq!(events[..4], expected);
+        assert_eq!(events[4..], [woke(1, 6), woke(6, 5)]);
+    }
+
+    #[test]
+    fn an_exhausted_budget_cannot_wait() {
+        let mut inbox = Inbox::default();
+        inbox.push(Event::Exhausted {
+            at: Instant::from_ns(1),
+            task: TaskId::recorded(7),
+        });
+        inbox.push(exited(7, 2));
+        let mut events = Vec::new();
+        assert!(inbox.hand_over(&mut events));
+        assert_eq!(events.len(), 2);
+        assert!(!inbox.hand_over(&mut events));
+    }
+}
