@@ -100,10 +100,16 @@ const RESTORE_EXIT_STATUS: Entries = &[
     ("2", "The command line was wrong."),
 ];
 
-const FILES: Entries = &[(
-    "/run/onbeat/, or $XDG_RUNTIME_DIR/onbeat/ if not root",
-    "Before a thread's scheduling is changed, what it had is noted here; `onbeat restore` reads it.",
-)];
+const FILES: Entries = &[
+    (
+        "/run/onbeat/, or $XDG_RUNTIME_DIR/onbeat/ if not root",
+        "Before a thread's scheduling is changed, what it had is noted here; `onbeat restore` reads it.",
+    ),
+    (
+        "/var/cache/onbeat/",
+        "The library that root's programs are preloaded with by `--tracer preload`.",
+    ),
+];
 
 const ENVIRONMENT: Entries = &[(
     "ONBEAT_STATE_DIR",

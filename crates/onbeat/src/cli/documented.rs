@@ -9,7 +9,7 @@ use clap::{CommandFactory, Parser};
 use super::Cli;
 use crate::manual;
 
-const DOCUMENTS: [&str; 10] = [
+const DOCUMENTS: [&str; 13] = [
     "README.md",
     "CONTRIBUTING.md",
     "ARCHITECTURE.md",
@@ -20,6 +20,9 @@ const DOCUMENTS: [&str; 10] = [
     "docs/metrics.md",
     "docs/realtimekit.md",
     "docs/tracers.md",
+    "docs/schedulers.md",
+    "docs/troubleshooting.md",
+    "docs/limits.md",
 ];
 
 fn checkout() -> PathBuf {

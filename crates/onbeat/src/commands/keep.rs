@@ -29,6 +29,7 @@ use onbeat_sense::tracer::{self, Tracer, Unheard, Wants};
 use serde::Serialize;
 
 use crate::cli::{KeepOptions, Pipelines, Through, Weight};
+use crate::hearing;
 use crate::history::{History, Tap, ThreadHistory};
 use crate::keep_table;
 use crate::onlooker::Onlooker;
@@ -85,7 +86,8 @@ impl<'a> Keeper<'a> {
             partners: options.pipelines == Pipelines::Auto,
             calls: options.tracing.calls.clone(),
         };
-        let sensor = tracer::start(options.tracing.choice(), &wants).context("cannot trace")?;
+        let sensor =
+            hearing::start(&options.tracing, &wants, options.quiet).context("cannot trace")?;
         let wants_history = perfetto.is_some() || options.report.is_some();
         Ok(Self {
             options,

@@ -6,10 +6,11 @@ use std::process::ExitCode;
 use anyhow::Context;
 use onbeat_model::{Event, Flow, Follow, Instant, Sensor, Span};
 use onbeat_sense::record::{Facts, Writer};
-use onbeat_sense::tracer::{self, Unheard, Wants};
+use onbeat_sense::tracer::{Unheard, Wants};
 
 use crate::child::{Child, Gated};
 use crate::cli::RecordArgs;
+use crate::hearing;
 use crate::signals::Signals;
 
 /// How long events wait in the kernel at most.
@@ -25,7 +26,7 @@ pub(crate) fn run(args: &RecordArgs) -> anyhow::Result<ExitCode> {
         partners: false,
         calls: args.tracing.calls.clone(),
     };
-    let mut sensor = tracer::start(args.tracing.choice(), &wants)?;
+    let mut sensor = hearing::start(&args.tracing, &wants, args.quiet)?;
     let follow = if args.children {
         Follow::Children
     } else {

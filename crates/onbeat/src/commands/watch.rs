@@ -6,12 +6,13 @@ use std::process::ExitCode;
 use anyhow::Context;
 use onbeat_control::Next;
 use onbeat_model::{Event, Flow, Follow, Instant, Sensor, Span};
-use onbeat_sense::tracer::{self, Tracer, Unheard, Wants};
+use onbeat_sense::tracer::{Kind, Tracer, Unheard, Wants};
 
 use super::keep::{create, write_report};
 use super::run::Program;
 use crate::child::Gated;
 use crate::cli::WatchArgs;
+use crate::hearing;
 use crate::history::{History, RecordedThread};
 use crate::signals::Signals;
 use crate::watch_table;
@@ -24,13 +25,12 @@ const LINE_EVERY: Span = Span::from_secs(1);
 /// Starts, listens to its end, says what was heard; gives the program's exit status.
 pub(crate) fn run(args: &WatchArgs) -> anyhow::Result<ExitCode> {
     let signals = Signals::block().context("cannot listen for signals")?;
-    let choice = args.tracing.choice();
     let wants = Wants {
-        bursts: choice.is_none(),
+        bursts: args.tracing.choice().is_none(),
         calls: args.tracing.calls.clone(),
         ..Wants::default()
     };
-    let mut tracer = tracer::start(choice, &wants).context("cannot trace")?;
+    let mut tracer = hearing::start(&args.tracing, &wants, args.quiet).context("cannot trace")?;
     let mut perfetto = args.perfetto.as_deref().map(create).transpose()?;
     let follow = if args.children {
         Follow::Children
@@ -142,6 +142,12 @@ impl Heard {
                 tracer.kind(),
                 self.lost
             );
+            if args.tracing.choice().is_none() && tracer.kind() == Kind::Perf {
+                eprintln!(
+                    "It hears when a thread runs, not when it is woken: if this machine is busy, --tracer preload \
+                     finds a rhythm better."
+                );
+            }
         }
         Ok(())
     }

@@ -34,13 +34,22 @@ pub(crate) fn state_files(directory: &Path) -> usize {
 }
 
 /// Waits until `condition` gives something.
-pub(crate) fn eventually<T>(what: &str, mut condition: impl FnMut() -> Option<T>) -> T {
+pub(crate) fn eventually<T>(what: &str, condition: impl FnMut() -> Option<T>) -> T {
+    within(PATIENCE, what, condition)
+}
+
+/// Waits for so long until `condition` gives something.
+pub(crate) fn within<T>(
+    patience: Duration,
+    what: &str,
+    mut condition: impl FnMut() -> Option<T>,
+) -> T {
     let began = Instant::now();
     loop {
         if let Some(value) = condition() {
             return value;
         }
-        assert!(began.elapsed() < PATIENCE, "{what} did not come");
+        assert!(began.elapsed() < patience, "{what} did not come");
         std::thread::sleep(Duration::from_millis(5));
     }
 }

@@ -7,8 +7,13 @@ mod boosts;
 #[path = "../common/mod.rs"]
 mod common;
 mod crashes;
+#[path = "../in_time/mod.rs"]
+mod in_time;
 mod keeping;
 mod looking;
+#[path = "../pair/mod.rs"]
+mod pair;
+mod paths;
 mod programs;
 mod telling;
 #[path = "../terminal/mod.rs"]

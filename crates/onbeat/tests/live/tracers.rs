@@ -1,5 +1,6 @@
 //! What `--tracer` picks: each finds the period of a program, and keeps it on the beat.
 
+use std::ffi::OsString;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -7,6 +8,7 @@ use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
+use crate::in_time::in_time;
 use crate::{Folder, Mortal, can_run, eventually, stderr, workload};
 
 const BEAT: [&str; 3] = ["--jobs", "80", "beat:20000/500"];
@@ -14,8 +16,14 @@ const PERIOD_NS: f64 = 20e6;
 /// How often a machine that stalls may hide the period.
 const TRIES: usize = 30;
 
-/// Records the workload by `record`, which lacks file and program, until it is found to have its period and jobs.
-fn find(what: &str, folder: &Path, workload: &Path, record: impl Fn() -> Command) {
+/// The words that begin `program` in time.
+fn begun_in_time(program: &Path) -> Vec<OsString> {
+    let first = in_time().iter().map(OsString::from);
+    first.chain([program.into()]).collect()
+}
+
+/// Records the workload, these `words`, by `record`, which lacks file and program, until it is found to have its period and jobs.
+fn find(what: &str, folder: &Path, words: &[OsString], record: impl Fn() -> Command) {
     let file = folder.join("beat.onbeat");
     let mut seen = Vec::new();
     for _ in 0..TRIES {
@@ -23,7 +31,7 @@ fn find(what: &str, folder: &Path, workload: &Path, record: impl Fn() -> Command
             .arg("-o")
             .arg(&file)
             .arg("--")
-            .arg(workload)
+            .args(words)
             .args(BEAT)
             .stdin(Stdio::null())
             .output()
@@ -61,8 +69,9 @@ fn the_period_of_a_program_is_found_by_each_tracer() {
         return;
     }
     let folder = Folder::new();
+    let words = begun_in_time(&workload());
     for tracer in ["bpf", "bpf-syscalls", "tracefs", "perf"] {
-        find(tracer, folder.0.path(), &workload(), || {
+        find(tracer, folder.0.path(), &words, || {
             let mut record = folder.onbeat();
             record.args(["record", "--tracer", tracer]);
             record
@@ -85,59 +94,41 @@ fn an_ordinary_user_is_told_the_period_of_his_program_by_perf() {
     fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o777)).unwrap();
     let onbeat = copy(Path::new(env!("CARGO_BIN_EXE_onbeat")), "onbeat");
     let workload = copy(&workload(), "workload");
+    let begun = begun_in_time(Path::new("setpriv"));
     let as_nobody = || {
-        let mut command = Command::new("setpriv");
+        let mut command = Command::new(&begun[0]);
         command
+            .args(&begun[1..])
             .args(["--reuid", "65534", "--regid", "65534", "--clear-groups"])
             .arg(&onbeat);
         command
     };
+    let refused = |tracer: &str, remedy: &str| {
+        let output = as_nobody()
+            .args(["record", "--tracer", tracer, "-o", "/dev/null"])
+            .args(["--", "true"])
+            .output()
+            .expect("onbeat starts");
+        assert_eq!(output.status.code(), Some(1), "{tracer}");
+        assert!(stderr(&output).contains(remedy), "{}", stderr(&output));
+    };
     // He may do it exactly where the administrator lets him.
     let level = fs::read_to_string("/proc/sys/kernel/perf_event_paranoid").unwrap();
     if level.trim().parse::<i32>().unwrap() <= 2 {
-        find("the period", folder.path(), &workload, || {
-            let mut record = as_nobody();
-            record.args(["record", "--tracer", "perf"]);
-            record
-        });
-    } else {
-        let refused = as_nobody()
-            .args([
-                "record",
-                "--tracer",
-                "perf",
-                "-o",
-                "/dev/null",
-                "--",
-                "true",
-            ])
-            .output()
-            .unwrap();
-        assert_eq!(refused.status.code(), Some(1));
-        assert!(
-            stderr(&refused).contains("perf_event_paranoid=2"),
-            "{}",
-            stderr(&refused)
+        find(
+            "the period",
+            folder.path(),
+            &[workload.clone().into()],
+            || {
+                let mut record = as_nobody();
+                record.args(["record", "--tracer", "perf"]);
+                record
+            },
         );
+    } else {
+        refused("perf", "perf_event_paranoid=2");
     }
-    let others = as_nobody()
-        .args([
-            "record",
-            "--tracer",
-            "tracefs",
-            "-o",
-            "/dev/null",
-            "--",
-            "true",
-        ])
-        .output()
-        .unwrap();
-    assert_eq!(others.status.code(), Some(1));
-    assert!(
-        stderr(&others).contains("run it with sudo"),
-        "{}",
-        stderr(&others)
-    );
+    refused("tracefs", "run it with sudo");
 }
 
 #[test]
@@ -154,7 +145,7 @@ fn a_program_is_kept_on_the_beat_by_each_tracer() {
         let mut run = folder.keep("run");
         run.args(tracer)
             .arg("--")
-            .arg(workload())
+            .args(begun_in_time(&workload()))
             .arg("beat:50000/4000");
         let mut onbeat = Mortal::spawn(&mut run);
         eventually("a reservation", || {

@@ -3,14 +3,20 @@
 //! Only what must hold however the machine stalls is asserted. Whoever runs this as root gives up his
 //! privileges for the programs: they are nobody's.
 
+#[path = "../in_time/mod.rs"]
+mod in_time;
+mod trust;
+
+use std::ffi::OsString;
 use std::fs;
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
+use in_time::in_time;
 use serde_json::Value;
 
 /// How long something that must come may take on a stalled machine.
@@ -69,18 +75,27 @@ impl Programs {
 
 /// `onbeat watch` with these options, as somebody who may do nothing.
 fn watch(tracer: &str, options: &[&str]) -> Command {
-    let onbeat = Programs::get().path("onbeat");
+    watch_behind(&[], tracer, options)
+}
+
+/// The same, begun by these words.
+fn watch_behind(before: &[&str], tracer: &str, options: &[&str]) -> Command {
     // SAFETY: takes nothing and always succeeds.
-    let mut command = if unsafe { libc::geteuid() } == 0 {
-        let mut command = Command::new("setpriv");
-        command
-            .args(["--reuid", "65534", "--regid", "65534", "--clear-groups"])
-            .arg(onbeat);
-        command
-    } else {
-        Command::new(onbeat)
-    };
+    let is_root = unsafe { libc::geteuid() } == 0;
+    let nobody = [
+        "setpriv",
+        "--reuid",
+        "65534",
+        "--regid",
+        "65534",
+        "--clear-groups",
+    ];
+    let mut words: Vec<OsString> = before.iter().map(OsString::from).collect();
+    words.extend(nobody.iter().filter(|_| is_root).map(OsString::from));
+    words.push(Programs::get().path("onbeat").into());
+    let mut command = Command::new(&words[0]);
     command
+        .args(&words[1..])
         .args(["watch", "--tracer", tracer])
         .args(options)
         .arg("--")
@@ -107,6 +122,16 @@ fn threads(output: &Output) -> Vec<Value> {
     parsed
         .filter(|line: &Value| line["comm"].is_string())
         .collect()
+}
+
+/// How many bursts were heard of all threads.
+fn bursts(output: &Output) -> u64 {
+    let messages = String::from_utf8_lossy(&output.stderr);
+    let told = messages
+        .lines()
+        .find_map(|line| line.split_once(" bursts heard"));
+    let (count, _) = told.unwrap_or_else(|| panic!("nobody told: {messages}"));
+    count.parse().expect("it is a number")
 }
 
 fn eventually<T>(what: &str, mut condition: impl FnMut() -> Option<T>) -> T {
@@ -232,7 +257,11 @@ fn an_ordinary_user_is_told_the_period_of_his_program() {
     for tracer in TRACERS.into_iter().chain(["auto"]) {
         eventually("the period of the workload", || {
             let program = ["--jobs", "80", "beat:20000/500"];
-            let output = output(watch(tracer, &["--json"]).arg(&workload).args(program));
+            let output = output(
+                watch_behind(in_time(), tracer, &["--json"])
+                    .arg(&workload)
+                    .args(program),
+            );
             assert_eq!(output.status.code(), Some(0), "{output:?}");
             let messages = String::from_utf8_lossy(&output.stderr);
             let said = if tracer == "auto" { "tracer" } else { tracer };
@@ -274,6 +303,27 @@ fn a_signal_to_onbeat_is_passed_on_to_the_program() {
         assert_eq!(onbeat.first_line(), "ready");
         onbeat.signal(libc::SIGUSR1);
         assert_eq!(onbeat.status(), Some(5), "{tracer}");
+    }
+}
+
+#[test]
+fn of_a_program_that_a_signal_has_ended_it_is_told_what_was_heard_up_to_then() {
+    for tracer in TRACERS {
+        let mut command = watch(tracer, &[]);
+        command
+            .arg(sleeper())
+            .arg("for-ever")
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        let mut onbeat = Mortal(command.spawn().unwrap());
+        onbeat.first_line();
+        onbeat.signal(libc::SIGTERM);
+        assert_eq!(onbeat.status(), Some(128 + libc::SIGTERM), "{tracer}");
+        let mut messages = String::new();
+        let told = onbeat.0.stderr.take().expect("it was asked for");
+        BufReader::new(told).read_to_string(&mut messages).unwrap();
+        let heard = format!("by the {tracer} tracer");
+        assert!(messages.contains(&heard), "{messages}");
     }
 }
 

@@ -20,6 +20,7 @@
 #include <signal.h>
 #include <stdarg.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -278,11 +279,43 @@ static void forked(void)
 	burst.tid = 0;
 }
 
+/*
+ * The memory at path: NULL unless it is what onbeat makes, sealed memory of this user. The path is in the folder of a
+ * process that may be gone, and its number another user's, who would have us write where he may not: so it is looked at
+ * before it is opened, as opening a device is already a deed.
+ */
+static struct ring *ring_at(const char *path)
+{
+	void *memory = MAP_FAILED;
+	const int fixed_size = F_SEAL_SHRINK | F_SEAL_GROW;
+	int found = open(path, O_PATH | O_CLOEXEC);
+	struct stat facts;
+	char again[32];
+
+	if (found < 0)
+		return NULL;
+	if (fstat(found, &facts) == 0 && S_ISREG(facts.st_mode) && facts.st_uid == geteuid() &&
+	    facts.st_size == (off_t)sizeof(struct ring)) {
+		snprintf(again, sizeof(again), "/proc/self/fd/%d", found);
+		int file = open(again, O_RDWR | O_CLOEXEC);
+
+		int seals = file >= 0 ? fcntl(file, F_GET_SEALS) : -1;
+
+		// A kernel that has memory not executed by default adds a seal of its own.
+		if (seals >= 0 && (seals & fixed_size) == fixed_size)
+			memory = mmap(NULL, sizeof(struct ring), PROT_READ | PROT_WRITE, MAP_SHARED,
+				      file, 0);
+		if (file >= 0)
+			close(file);
+	}
+	close(found);
+	return memory == MAP_FAILED ? NULL : memory;
+}
+
 /* dlsym() is not for signal handlers: what they are likely to call is looked up before. */
 __attribute__((constructor)) static void open_ring(void)
 {
 	const char *path = getenv("ONBEAT_RING");
-	struct stat facts;
 
 	FIND(read);
 	FIND(write);
@@ -292,18 +325,7 @@ __attribute__((constructor)) static void open_ring(void)
 	FIND(clock_nanosleep);
 	FIND(sigsuspend);
 	FIND(waitpid);
-	if (!path)
-		return;
-	int file = open(path, O_RDWR | O_CLOEXEC);
-
-	if (file < 0)
-		return;
-	if (fstat(file, &facts) == 0 && facts.st_size == (off_t)sizeof(struct ring)) {
-		void *memory = mmap(NULL, sizeof(struct ring), PROT_READ | PROT_WRITE, MAP_SHARED,
-				    file, 0);
-
-		ring = memory == MAP_FAILED ? NULL : memory;
+	ring = path ? ring_at(path) : NULL;
+	if (ring)
 		pthread_atfork(NULL, NULL, forked);
-	}
-	close(file);
 }

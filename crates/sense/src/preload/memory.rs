@@ -1,10 +1,12 @@
-//! The memory that is shared with the programs that are heard, and the library that they are given.
+//! The memory that is shared with the programs that are heard.
 //!
-//! Both are files without a name, which a program opens through onbeat's own folder in `/proc`: nothing is left
-//! behind, whatever happens. Their sizes are sealed, or a program that made one smaller would kill its reader.
+//! It is a file without a name, which a program opens through onbeat's own folder in `/proc`: nothing is left
+//! behind, whatever happens. Its size is sealed, or a program that made it smaller would kill its reader. Once onbeat is
+//! gone, another process may have its number: so the library writes only to what its own user has sealed like this.
 
+use std::ffi::CStr;
 use std::fs::File;
-use std::io::{self, Write};
+use std::io;
 use std::os::fd::{AsRawFd, FromRawFd};
 use std::ptr::NonNull;
 use std::sync::atomic::AtomicU64;
@@ -67,30 +69,8 @@ impl Drop for Memory {
     }
 }
 
-/// The library, for as long as this lives.
-#[derive(Debug)]
-pub(super) struct Library(File);
-
-impl Library {
-    pub(super) fn new() -> io::Result<Self> {
-        let bytes = include_bytes!(concat!(env!("OUT_DIR"), "/listener.so"));
-        // Where executable ones must be asked for, and where that word is not known yet.
-        let file = nameless(c"onbeat-listener", libc::MFD_EXEC);
-        let mut file = file.or_else(|_| nameless(c"onbeat-listener", 0))?;
-        file.write_all(bytes)?;
-        seal(
-            &file,
-            libc::F_SEAL_SHRINK | libc::F_SEAL_GROW | libc::F_SEAL_WRITE,
-        )?;
-        Ok(Self(file))
-    }
-
-    pub(super) fn path(&self) -> String {
-        path(&self.0)
-    }
-}
-
-fn nameless(name: &std::ffi::CStr, flags: u32) -> io::Result<File> {
+/// A file of our own without a name, of which others find the content by [`path`].
+pub(super) fn nameless(name: &CStr, flags: u32) -> io::Result<File> {
     let flags = libc::MFD_CLOEXEC | libc::MFD_ALLOW_SEALING | flags;
     // SAFETY: the name is a string that outlives the call.
     let file = unsafe { libc::memfd_create(name.as_ptr(), flags) };
@@ -101,7 +81,8 @@ fn nameless(name: &std::ffi::CStr, flags: u32) -> io::Result<File> {
     Ok(unsafe { File::from_raw_fd(file) })
 }
 
-fn seal(file: &File, seals: i32) -> io::Result<()> {
+/// What nobody can do to it any more.
+pub(super) fn seal(file: &File, seals: i32) -> io::Result<()> {
     // SAFETY: numbers only.
     let sealed = unsafe { libc::fcntl(file.as_raw_fd(), libc::F_ADD_SEALS, seals) };
     if sealed < 0 {
@@ -110,12 +91,14 @@ fn seal(file: &File, seals: i32) -> io::Result<()> {
     Ok(())
 }
 
-fn path(file: &File) -> String {
+/// Where processes of the same user find it, while this one has it open.
+pub(super) fn path(file: &File) -> String {
     format!("/proc/{}/fd/{}", std::process::id(), file.as_raw_fd())
 }
 
 #[cfg(test)]
 mod tests {
+    use std::io::Read;
     use std::sync::atomic::Ordering;
 
     use super::*;
@@ -133,15 +116,34 @@ mod tests {
         assert!(other.set_len(0).is_err());
     }
 
+    /// A program that sleeps, with the library, and its memory at `ring`.
+    fn sleep_with(ring: &str) {
+        let library = super::super::library::Library::new().unwrap();
+        let status = std::process::Command::new("sleep")
+            .arg("0.001")
+            .env("LD_PRELOAD", library.path())
+            .env("ONBEAT_RING", ring)
+            .status()
+            .expect("there is a sleep");
+        assert!(status.success());
+    }
+
     #[test]
-    fn the_library_is_an_elf_file_that_nobody_can_change() {
-        let library = Library::new().unwrap();
-        assert!(
-            std::fs::read(library.path())
-                .unwrap()
-                .starts_with(b"\x7fELF")
-        );
-        let other = File::options().write(true).open(library.path()).unwrap();
-        assert!(std::os::unix::fs::FileExt::write_at(&other, b"x", 0).is_err());
+    fn a_program_writes_to_memory_that_its_user_has_sealed_and_to_no_other_file() {
+        let memory = Memory::new().unwrap();
+        sleep_with(&memory.path());
+        assert_ne!(memory.words()[0].load(Ordering::Relaxed), 0);
+
+        let unsealed = nameless(c"unsealed", 0).unwrap();
+        unsealed.set_len(BYTES as u64).unwrap();
+        let named = tempfile::NamedTempFile::new().unwrap();
+        named.as_file().set_len(BYTES as u64).unwrap();
+        sleep_with(&super::path(&unsealed));
+        sleep_with(named.path().to_str().unwrap());
+        for mut file in [unsealed, named.into_file()] {
+            let mut content = Vec::new();
+            file.read_to_end(&mut content).unwrap();
+            assert!(content.len() == BYTES && content.iter().all(|&byte| byte == 0));
+        }
     }
 }

@@ -8,12 +8,14 @@
 //! preloaded), programs that change their user, and calls that libc makes by itself (a `fread` that waits). A program
 //! tells only of itself and of what descends from it: of other threads it is not believed.
 
+mod library;
 mod memory;
 mod ring;
 
 use std::collections::HashMap;
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::path::PathBuf;
 
 use onbeat_model::{
     Burst, Event, Feature, Flow, Follow, Instant, Sensor, Span, Support, Task, TaskId,
@@ -24,7 +26,8 @@ pub use ring::{Reader, Record};
 use crate::preparation::Preparation;
 use crate::workload::{Workload, started_ticks};
 use crate::{clock, identity};
-use memory::{Library, Memory};
+use library::Library;
+use memory::Memory;
 
 /// How often it is looked who is still there.
 const LOOKS_EVERY: Span = Span::from_secs(1);
@@ -51,6 +54,34 @@ pub enum Error {
         /// What the kernel said.
         source: io::Error,
     },
+    /// No place for the library that others cannot reach.
+    #[error(
+        "cannot put the library that programs are preloaded with into {} ({source}): root's programs load it only from \
+         a folder of root's; make that possible, or take another tracer",
+        folder.display()
+    )]
+    NoLibrary {
+        /// Where it was to be.
+        folder: PathBuf,
+        /// What the kernel said.
+        source: io::Error,
+    },
+    /// Somebody else could have root's programs load something.
+    #[error(
+        "{} can be changed by others than root, so root's programs load no library from there: 'chown root' and \
+         'chmod go-w' it, or take another tracer",
+        path.display()
+    )]
+    NotOnlyRoots {
+        /// The folder.
+        path: PathBuf,
+    },
+    /// Of what it starts, the linker ignores what is to be preloaded.
+    #[error(
+        "onbeat runs with raised privileges (set-user-ID), and no library is preloaded into what it starts: take \
+         another tracer"
+    )]
+    Raised,
     /// The program was gone before it could be tracked.
     #[error("process {tid} has ended: there is nothing to track")]
     Gone {
@@ -97,10 +128,9 @@ impl PreloadSensor {
     /// # Errors
     /// If the kernel refuses.
     pub fn new() -> Result<Self, Error> {
-        let no_memory = |source| Error::NoMemory { source };
         Ok(Self {
-            memory: Memory::new().map_err(no_memory)?,
-            library: Library::new().map_err(no_memory)?,
+            memory: Memory::new().map_err(|source| Error::NoMemory { source })?,
+            library: Library::new()?,
             reader: Reader::default(),
             roots: Vec::new(),
             threads: HashMap::new(),
@@ -344,7 +374,7 @@ fn burst_of(record: &Record, now: Instant) -> Option<Burst> {
 /// Whether programs can be heard like this here, by whoever asks.
 #[must_use]
 pub fn probe() -> Feature {
-    const NAME: &str = "preloaded library";
+    const NAME: &str = "tracer preload";
     match PreloadSensor::new() {
         Ok(_) => Feature::new(
             NAME,
@@ -352,12 +382,7 @@ pub fn probe() -> Feature {
             "dynamically linked programs that onbeat starts can be heard without privilege",
             "",
         ),
-        Err(error) => Feature::new(
-            NAME,
-            Support::None,
-            &error.to_string(),
-            "mount /proc, or take another tracer",
-        ),
+        Err(error) => Feature::new(NAME, Support::None, &error.to_string(), ""),
     }
 }
 

@@ -11,6 +11,7 @@
 mod course;
 mod filter;
 mod tracer;
+mod trial;
 
 use std::collections::HashSet;
 use std::io;
@@ -39,14 +40,46 @@ pub enum Error {
         /// Who was asked for.
         tid: u32,
     },
-    /// The kernel forbids it.
+    /// Somebody else has it.
     #[error(
-        "may not trace process {tid} ({source}): another tracer (gdb, strace) may hold it, or ptrace is forbidden here \
-         (kernel.yama.ptrace_scope=3, a container); take another tracer"
+        "may not trace process {tid} ({source}): another tracer (gdb, strace) may hold it; end that, or take another \
+         tracer"
     )]
     Refused {
         /// Who was asked for.
         tid: u32,
+        /// What the kernel said.
+        source: io::Error,
+    },
+    /// Nobody's processes may be traced here, not even one's own.
+    #[error("ptrace is forbidden here ({source}): {remedy}")]
+    Forbidden {
+        /// What the kernel said.
+        source: io::Error,
+        /// What to do.
+        remedy: &'static str,
+    },
+    /// A program cannot be made to stop at chosen calls.
+    #[error(
+        "a program cannot have a seccomp filter here ({source}): boot a kernel built with CONFIG_SECCOMP_FILTER=y; in a \
+         container, have its own filter allow that"
+    )]
+    NoFilter {
+        /// What the kernel said.
+        source: io::Error,
+    },
+    /// It was traced and had its filter, and did not stop.
+    #[error("a program does not stop at the calls of its seccomp filter here: take another tracer")]
+    NeverStops,
+    /// It stops, and nothing says what it did since.
+    #[error(
+        "/proc/TID/schedstat says nothing, and so not what a thread did between two calls: boot a kernel built with \
+         CONFIG_SCHEDSTATS=y"
+    )]
+    NoAccount,
+    /// There is no process to try it with.
+    #[error("cannot start a process to try ptrace with: {source}")]
+    NoProcess {
         /// What the kernel said.
         source: io::Error,
     },
@@ -82,14 +115,21 @@ pub struct PtraceSensor {
 
 impl PtraceSensor {
     /// Stops programs at these calls.
-    #[must_use]
-    pub fn new(calls: &[Call]) -> Self {
-        Self {
+    ///
+    /// # Errors
+    /// If a process that was started to try it does not stop, or may not be traced.
+    pub fn new(calls: &[Call]) -> Result<Self, Error> {
+        trial::run()?;
+        let own = std::fs::read_to_string("/proc/self/schedstat").unwrap_or_default();
+        if course::Account::parse(&own).is_none_or(|own| own.slices == 0) {
+            return Err(Error::NoAccount);
+        }
+        Ok(Self {
             calls: calls.to_vec(),
             inbox: Arc::default(),
             ignored: HashSet::new(),
             workload: Workload::default(),
-        }
+        })
     }
 
     /// What a program is to install before it is executed, and who tells how it ended.
@@ -154,42 +194,14 @@ impl Sensor for PtraceSensor {
 /// Whether programs can be traced like this here, by whoever asks.
 #[must_use]
 pub fn probe() -> Feature {
-    const NAME: &str = "ptrace with a seccomp filter";
-    let none = |detail, advice| Feature::new(NAME, Support::None, detail, advice);
-    let scope = std::fs::read_to_string("/proc/sys/kernel/yama/ptrace_scope");
-    if scope.is_ok_and(|scope| scope.trim() == "3") {
-        return none(
-            "kernel.yama.ptrace_scope is 3: nobody may trace",
-            "set kernel.yama.ptrace_scope to 1 and boot anew",
-        );
+    const NAME: &str = "tracer ptrace";
+    match PtraceSensor::new(&[]) {
+        Ok(_) => Feature::new(
+            NAME,
+            Support::Full,
+            "programs that onbeat starts can be heard without privilege",
+            "",
+        ),
+        Err(error) => Feature::new(NAME, Support::None, &error.to_string(), ""),
     }
-    let action = libc::SECCOMP_RET_TRACE;
-    // SAFETY: the kernel reads one number, which lives until the call returns.
-    let answer = unsafe {
-        libc::syscall(
-            libc::SYS_seccomp,
-            libc::SECCOMP_GET_ACTION_AVAIL,
-            0,
-            &raw const action,
-        )
-    };
-    if answer != 0 {
-        return none(
-            "the kernel cannot stop a program at chosen calls",
-            "boot a kernel built with CONFIG_SECCOMP_FILTER=y",
-        );
-    }
-    let own = std::fs::read_to_string("/proc/self/schedstat").unwrap_or_default();
-    if course::Account::parse(&own).is_none_or(|own| own.slices == 0) {
-        return none(
-            "/proc/TID/schedstat says nothing: it cannot be told what a thread did between two calls",
-            "boot a kernel built with CONFIG_SCHEDSTATS=y",
-        );
-    }
-    Feature::new(
-        NAME,
-        Support::Full,
-        "programs that onbeat starts can be heard without privilege",
-        "",
-    )
 }

@@ -17,7 +17,7 @@ use crate::inbox::Inbox;
 
 /// Everything that the program starts inherits its filter, and cannot make a chosen call without a tracer: so all is
 /// traced, whomever events are wanted of, and nothing lives on without us.
-const OPTIONS: i32 = libc::PTRACE_O_TRACESECCOMP
+pub(super) const OPTIONS: i32 = libc::PTRACE_O_TRACESECCOMP
     | libc::PTRACE_O_TRACECLONE
     | libc::PTRACE_O_TRACEFORK
     | libc::PTRACE_O_TRACEVFORK

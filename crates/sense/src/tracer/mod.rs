@@ -50,20 +50,40 @@ macro_rules! each {
     };
 }
 
+/// A tracer that was started.
+#[derive(Debug)]
+pub struct Started {
+    /// It.
+    pub tracer: Tracer,
+    /// The next better one that could do it, and could work for this user, and why it does not.
+    pub instead_of: Option<(Kind, Error)>,
+}
+
 /// Starts the tracer `choice`, or without one the first that does what is wanted and works here. Nothing is
 /// tracked yet.
 ///
 /// # Errors
 /// If it cannot do what is wanted, or does not work here.
-pub fn start(choice: Option<Kind>, wants: &Wants) -> Result<Tracer, Error> {
+pub fn start(choice: Option<Kind>, wants: &Wants) -> Result<Started, Error> {
     if let Some(kind) = choice {
         kind.suits(wants)?;
-        return Tracer::new(kind, wants);
+        return Ok(Started {
+            tracer: Tracer::new(kind, wants)?,
+            instead_of: None,
+        });
     }
     let mut reasons = Vec::new();
     for kind in Kind::AUTO {
         match kind.suits(wants).and_then(|()| Tracer::new(kind, wants)) {
-            Ok(tracer) => return Ok(tracer),
+            Ok(tracer) => {
+                // SAFETY: takes nothing and always succeeds.
+                let is_root = unsafe { libc::geteuid() } == 0;
+                let instead_of = reasons.into_iter().rfind(|(kind, why): &(Kind, _)| {
+                    let could = is_root || kind.abilities().unprivileged;
+                    could && !matches!(why, Error::Lacks { .. })
+                });
+                return Ok(Started { tracer, instead_of });
+            }
             Err(error) => reasons.push((kind, error)),
         }
     }
@@ -90,7 +110,7 @@ impl Tracer {
             })?)),
             Kind::Tracefs => Self::Tracefs(Box::new(TracefsSensor::new(wants.wakeups)?)),
             Kind::Perf => Self::Perf(Box::new(PerfSensor::new()?)),
-            Kind::Ptrace => Self::Ptrace(PtraceSensor::new(wants.calls())),
+            Kind::Ptrace => Self::Ptrace(PtraceSensor::new(wants.calls())?),
             Kind::Preload => Self::Preload(PreloadSensor::new()?),
         })
     }

@@ -20,7 +20,7 @@ pub(crate) fn tracers() -> Vec<Tracer> {
         ..Wants::default()
     };
     let start = |kind| match tracer::start(Some(kind), &wants) {
-        Ok(tracer) => Some(tracer),
+        Ok(started) => Some(started.tracer),
         Err(error) if std::env::var_os("CI").is_some() => panic!("{kind}: {error}"),
         Err(error) => {
             let test = thread::current();

@@ -64,7 +64,7 @@ pub(super) fn tell<A: Actuator>(
     }
 }
 
-/// Tells whoever collects metrics how things stand; not again if that cannot be done.
+/// Tells whoever collects metrics how things stand.
 pub(super) fn attend<A: Actuator>(
     metrics: &mut Option<Metrics>,
     controller: &Controller<A>,
@@ -72,8 +72,7 @@ pub(super) fn attend<A: Actuator>(
 ) {
     let outcome = metrics.as_mut().map(|m| m.attend(controller, now));
     if let Some(Err(error)) = outcome {
-        eprintln!("onbeat: {error}; no metrics from now on");
-        *metrics = None;
+        eprintln!("onbeat: {error}");
     }
 }
 

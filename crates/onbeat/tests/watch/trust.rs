@@ -1,0 +1,132 @@
+//! Where a user's programs may be heard only in some ways, and what root's programs load.
+
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
+use std::process::Command;
+
+use crate::{Programs, bursts, eventually, output, sleeper, watch};
+
+/// `command`, whose system calls `forbidden` fail, if they are made with this first argument (or any).
+fn sandboxed(mut command: Command, forbidden: (libc::c_long, Option<u32>)) -> Command {
+    let (call, first) = forbidden;
+    let instruction = |code: u32, k: u32, jt, jf| libc::sock_filter {
+        code: code as u16,
+        jt,
+        jf,
+        k,
+    };
+    let load = libc::BPF_LD | libc::BPF_W | libc::BPF_ABS;
+    let is = libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K;
+    let answer = libc::BPF_RET | libc::BPF_K;
+    let refuse = libc::SECCOMP_RET_ERRNO | libc::EPERM as u32;
+    let number = std::mem::offset_of!(libc::seccomp_data, nr) as u32;
+    let argument = std::mem::offset_of!(libc::seccomp_data, args) as u32;
+    let mut program = vec![
+        // perf would be taken before, where it is for everybody.
+        instruction(load, number, 0, 0),
+        instruction(is, libc::SYS_perf_event_open as u32, 0, 1),
+        instruction(answer, refuse, 0, 0),
+        instruction(is, call as u32, 1, 0),
+        instruction(answer, libc::SECCOMP_RET_ALLOW, 0, 0),
+    ];
+    if let Some(first) = first {
+        program.extend([
+            instruction(load, argument, 0, 0),
+            instruction(is, first, 1, 0),
+            instruction(answer, libc::SECCOMP_RET_ALLOW, 0, 0),
+        ]);
+    }
+    program.push(instruction(answer, refuse, 0, 0));
+    let install = move || {
+        let filter = libc::sock_fprog {
+            len: program.len() as u16,
+            filter: program.as_mut_ptr(),
+        };
+        // SAFETY: async-signal-safe calls; the kernel reads the program, which lives until they return.
+        let set = unsafe {
+            libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+            libc::prctl(
+                libc::PR_SET_SECCOMP,
+                libc::SECCOMP_MODE_FILTER,
+                &raw const filter,
+            )
+        };
+        match set {
+            0 => Ok(()),
+            _ => Err(std::io::Error::last_os_error()),
+        }
+    };
+    // SAFETY: what is done before the `exec` allocates nothing.
+    unsafe { command.pre_exec(install) };
+    command
+}
+
+#[test]
+fn where_a_sandbox_forbids_ptrace_or_its_filter_programs_are_heard_by_preload_and_the_reason_is_said()
+ {
+    let cases = [
+        ((libc::SYS_ptrace, None), "--cap-add=SYS_PTRACE"),
+        (
+            (libc::SYS_prctl, Some(libc::PR_SET_SECCOMP as u32)),
+            "seccomp filter",
+        ),
+    ];
+    for (forbidden, remedy) in cases {
+        eventually("a burst of the program", || {
+            let mut auto = watch("auto", &[]);
+            auto.arg(sleeper()).arg("again");
+            let heard = output(&mut sandboxed(auto, forbidden));
+            let messages = String::from_utf8_lossy(&heard.stderr);
+            assert_eq!(heard.status.code(), Some(0), "{messages}");
+            assert!(
+                messages.contains("the preload tracer is taken"),
+                "{messages}"
+            );
+            assert!(messages.contains(remedy), "{messages}");
+            (bursts(&heard) > 0).then_some(())
+        });
+
+        let mut chosen = watch("ptrace", &[]);
+        chosen.arg("true");
+        let refused = output(&mut sandboxed(chosen, forbidden));
+        assert_eq!(refused.status.code(), Some(125));
+        let messages = String::from_utf8_lossy(&refused.stderr);
+        assert!(messages.contains(remedy), "{messages}");
+    }
+}
+
+#[test]
+fn what_root_s_programs_are_preloaded_with_is_for_root_alone_to_change() {
+    // SAFETY: takes nothing and always succeeds.
+    if unsafe { libc::geteuid() } != 0 {
+        assert!(std::env::var_os("CI").is_none(), "it needs root, in CI too");
+        println!(
+            "skipped: what_root_s_programs_are_preloaded_with_is_for_root_alone_to_change: it needs root"
+        );
+        return;
+    }
+    let library = eventually("a burst of the program", || {
+        let heard = output(
+            Command::new(Programs::get().path("onbeat"))
+                .args(["watch", "--tracer", "preload", "--"])
+                .args(["sh", "-c", "echo $LD_PRELOAD; exec $0 again"])
+                .arg(sleeper()),
+        );
+        assert_eq!(heard.status.code(), Some(0), "{heard:?}");
+        let text = String::from_utf8_lossy(&heard.stdout);
+        (bursts(&heard) > 0).then(|| PathBuf::from(text.trim()))
+    });
+    for path in library.ancestors() {
+        let facts = fs::symlink_metadata(path).unwrap();
+        assert!(!facts.is_symlink(), "{}", path.display());
+        assert_eq!(
+            (facts.uid(), facts.mode() & 0o022),
+            (0, 0),
+            "{}",
+            path.display()
+        );
+    }
+    assert!(library.is_file(), "it is there for what runs on");
+}
