@@ -11,7 +11,7 @@ use crate::boosts::BoostWhy;
 use crate::controller::{Controller, Due};
 use crate::looks::LOOK_AT_FIXED;
 use crate::roster::Slot;
-use crate::thread::{Relation, Terms};
+use crate::thread::{Path, Relation, Terms};
 use crate::{Settings, Why};
 
 impl<A: Actuator> Controller<A> {
@@ -168,9 +168,16 @@ impl<A: Actuator> Controller<A> {
             thread.finish_job();
             thread.stop_listening();
         }
+        if let Some(pipelines) = &mut self.pipelines {
+            pipelines.forget(task.tid);
+        }
         self.withdraw(slot, Why::Untracked, now);
         self.end_boost(slot, BoostWhy::Untracked, now);
         self.dismiss(slot, now);
+        // What settles yet may be tracked again, and then is nobody's partner.
+        if let Some(thread) = self.roster.find(task).and_then(|slot| self.thread(slot)) {
+            thread.path = Path::default();
+        }
     }
 
     /// Gives `task` a reservation of this `share` of a CPU in each `period` on trial, so that it can show its
@@ -196,11 +203,12 @@ impl<A: Actuator> Controller<A> {
         self.arbitrate_all = true;
     }
 
-    /// Lets go of a thread that nobody tells of, once it holds nothing any more.
+    /// Lets go of a thread that nobody tells of, once it holds nothing any more and has back what it had: an
+    /// actuator that is told of its end would give it nothing back.
     pub(crate) fn dismiss(&mut self, slot: Slot, now: Instant) {
         let done = self
             .thread(slot)
-            .is_some_and(|t| t.unheard && t.fixed.is_none() && t.held.is_none());
+            .is_some_and(|t| t.unheard && t.fixed.is_none() && t.held.is_none() && !t.owed);
         if done {
             self.end(slot, now);
         }

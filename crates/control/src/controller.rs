@@ -11,7 +11,7 @@ use onbeat_model::{
 use crate::boosts::{BoostWhy, Boosts};
 use crate::claims::Claims;
 use crate::ended::Ended;
-
+use crate::pace::Pace;
 use crate::pipelines::Pipelines;
 use crate::power::Power;
 use crate::report::{Report, ThreadReport};
@@ -42,6 +42,7 @@ pub struct Controller<A: Actuator> {
     pub(crate) boosts: Boosts,
     pub(crate) roster: Roster,
     pub(crate) pipelines: Option<Pipelines>,
+    pub(crate) pace: Pace,
     free: Vec<Slot>,
     analyses: VecDeque<TaskId>,
     pub(crate) trials_until: Instant,
@@ -103,6 +104,7 @@ impl<A: Actuator> Controller<A> {
             boosts: Boosts::default(),
             roster: Roster::default(),
             pipelines,
+            pace: Pace::default(),
             free: Vec::new(),
             analyses: VecDeque::new(),
             trials_until: Instant::ZERO,
@@ -111,12 +113,6 @@ impl<A: Actuator> Controller<A> {
             lost: 0,
             started: None,
         }
-    }
-
-    /// How long to wait for events at most.
-    #[must_use]
-    pub const fn pace(&self) -> Span {
-        self.settings.pace
     }
 
     /// The entries written since this was last called.
@@ -144,9 +140,11 @@ impl<A: Actuator> Controller<A> {
         executed: &mut dyn FnMut(TaskId) -> Option<Span>,
     ) {
         self.started.get_or_insert(now);
+        self.pace.turn(now);
         for event in events {
             self.hear(event, now);
         }
+        self.hear_contacts();
         while let Some(due) = self.timers.due(now) {
             self.look(due, now, executed);
         }
@@ -191,14 +189,14 @@ impl<A: Actuator> Controller<A> {
 
     fn burst(&mut self, burst: &Burst) {
         let slot = self.slot_of(burst.task, burst.woke);
+        self.begin_of_job(slot, burst);
         let Some(thread) = self.threads.get_mut(slot).and_then(Option::as_mut) else {
             return;
         };
         let heard = thread.burst(burst, &self.settings);
-        self.contact(slot, burst);
-        let Some(thread) = self.threads.get_mut(slot).and_then(Option::as_mut) else {
-            return;
-        };
+        if let Some(pipelines) = &mut self.pipelines {
+            pipelines.woken(burst);
+        }
         if thread.analysis_due() {
             self.analyses.push_back(burst.task);
         }
@@ -260,6 +258,7 @@ impl<A: Actuator> Controller<A> {
             }
         };
         self.roster.enter(task, slot);
+        self.pace.hurry(at);
         if self.settings.trials {
             self.timers
                 .set(Starving::first_look(at), Due::Starves(task));

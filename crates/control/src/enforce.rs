@@ -7,10 +7,15 @@ use onbeat_model::{Actuator, Bandwidth, Instant, Refusal, Reservation, Span, Tas
 use crate::controller::{Controller, Due};
 use crate::roster::Slot;
 use crate::thread::Relation;
+use crate::wishes::same_server;
 use crate::{Entry, What, Why};
 
 /// A raise by less than this, of a thread that did not ask for one, is not worth a system call.
 const WORTH_RAISING: f64 = 0.05;
+/// So many threads that do not all fit are a crowd, in which not everybody's budget changes whenever one does.
+const CROWD: usize = 100;
+/// The share of the total that is handed out to a crowd: the rest is for those who ask until the next round.
+const OF_A_CROWD: f64 = 0.95;
 pub(crate) const FIRST_RETRY: Span = Span::from_secs(1);
 const LONGEST_RETRY: Span = Span::from_secs(30);
 
@@ -79,19 +84,42 @@ impl<A: Actuator> Controller<A> {
     }
 
     /// Not all fits, or may again: looks at all wishes. Who gives way does so first, so that there
-    /// is room for the others.
+    /// is room for the others. In a crowd nobody gives way before somebody needs it, and what differs little waits for that, too.
     fn settle_all(&mut self, limits: &Limits, now: Instant) {
-        let outcome = supervisor::arbitrate(self.claims.requests(), limits);
+        let requests = self.claims.requests();
+        let is_crowd = requests.len() >= CROWD && self.claims.sum() > limits.total;
+        let total = if is_crowd {
+            Bandwidth::from_cpus(limits.total.as_cpus() * OF_A_CROWD)
+        } else {
+            limits.total
+        };
+        let outcome = supervisor::arbitrate(requests, &Limits { total, ..*limits });
         let crowded = outcome
             .gave_way
             .iter()
             .any(|how| how.why != supervisor::Why::TaskCap);
         let mut steps = self.steps(&outcome, crowded);
+        if is_crowd && self.fits_without_those_that_can_wait(&steps, limits.total) {
+            steps.retain(|step| !step.can_wait());
+        }
         steps.sort_by_key(|step| step.raises);
         for step in steps {
             self.enforce(step.slot, step.target, step.why, now);
         }
         self.crowded = crowded;
+    }
+
+    fn fits_without_those_that_can_wait(&self, steps: &[Step], total: Bandwidth) -> bool {
+        let others = steps.iter().filter(|step| !step.can_wait());
+        let (before, after) = others.fold((0.0, 0.0), |(before, after), step| {
+            let held = self.threads.get(step.slot).and_then(Option::as_ref);
+            let held = bandwidth(held.and_then(|thread| thread.held));
+            (
+                before + held.as_cpus(),
+                after + bandwidth(step.target).as_cpus(),
+            )
+        });
+        self.in_force.as_cpus() - before + after <= total.as_cpus()
     }
 
     fn steps(&self, outcome: &Outcome, crowded: bool) -> Vec<Step> {
@@ -110,6 +138,7 @@ impl<A: Actuator> Controller<A> {
             if asked.is_none() && raises && !worth_raising(held, grant) {
                 continue;
             }
+            let is_asked = asked.is_some();
             let why = match gave_way(&outcome.gave_way, grant) {
                 Some(why) if crowded => why,
                 _ => asked.unwrap_or(Why::RoomAgain),
@@ -119,6 +148,8 @@ impl<A: Actuator> Controller<A> {
                 target: grant.reservation,
                 why,
                 raises,
+                is_asked,
+                is_small: is_small(held, grant.reservation),
             });
         }
         steps
@@ -263,7 +294,8 @@ impl<A: Actuator> Controller<A> {
                 self.timers.set(until, Due::Retry(task.id));
             }
             // What settles yet when onbeat ends, the actuator gives back when it is dropped.
-            Ok(()) | Err(Refusal::Gone | Refusal::Settling { .. }) => {
+            answer @ (Ok(()) | Err(Refusal::Gone | Refusal::Settling { .. })) => {
+                thread.owed = matches!(answer, Err(Refusal::Settling { .. }));
                 self.hold(slot, None, now);
                 self.enter(task, What::Released, why, (old, None), now);
                 self.dismiss(slot, now);
@@ -272,6 +304,7 @@ impl<A: Actuator> Controller<A> {
                 self.yield_to_other(slot, Some(refusal), now);
             }
             Err(refusal) => {
+                thread.owed = true;
                 self.hold(slot, None, now);
                 self.enter(task, What::Refused, Why::Refused(refusal), (old, None), now);
             }
@@ -348,6 +381,26 @@ struct Step {
     target: Option<Reservation>,
     why: Why,
     raises: bool,
+    /// The thread's own wish has changed.
+    is_asked: bool,
+    /// By less than what is worth a system call.
+    is_small: bool,
+}
+
+impl Step {
+    /// The thread is to have less for the sake of others, or about what it has.
+    const fn can_wait(&self) -> bool {
+        self.is_small || (!self.raises && !self.is_asked)
+    }
+}
+
+/// Whether the two have the same period, and differ by less than what is worth raising.
+fn is_small(held: Option<Reservation>, target: Option<Reservation>) -> bool {
+    let (Some(held), Some(target)) = (held, target) else {
+        return false;
+    };
+    let (before, after) = (held.bandwidth().as_cpus(), target.bandwidth().as_cpus());
+    same_server(held, target) && (after - before).abs() < before * WORTH_RAISING
 }
 
 pub(crate) fn bandwidth(reservation: Option<Reservation>) -> Bandwidth {

@@ -46,9 +46,9 @@ pub(crate) struct Heard {
 
 impl Kept {
     /// Starts from the bursts in which `rhythm` was found, for the jobs in them say what it needs.
-    pub(crate) fn new<'a>(
+    pub(crate) fn new(
         rhythm: Rhythm,
-        bursts: impl Iterator<Item = &'a Burst>,
+        bursts: impl Iterator<Item = Burst>,
         now: Instant,
         kind: Kind,
         settings: &Settings,
@@ -68,7 +68,7 @@ impl Kept {
         // program started, differed from each other, is not to be expected again.
         let mut last = None;
         for burst in bursts {
-            if let Some(job) = kept.separator.hear(burst) {
+            if let Some(job) = kept.separator.hear(&burst) {
                 kept.profiler.hear(&job);
                 last = Some(job);
             }
@@ -100,9 +100,9 @@ impl Kept {
     }
 
     /// Starts from the bursts of a thread that works on the path of another one, in whose `rhythm`.
-    pub(crate) fn led<'a>(
+    pub(crate) fn led(
         rhythm: Rhythm,
-        bursts: impl Iterator<Item = &'a Burst>,
+        bursts: impl Iterator<Item = Burst>,
         now: Instant,
         kind: Kind,
         settings: &Settings,

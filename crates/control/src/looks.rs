@@ -10,7 +10,8 @@ use crate::thread::Relation;
 /// How often it is looked whether a thread still has what it asked for.
 pub(crate) const LOOK_AT_FIXED: Span = Span::from_ms(2000);
 
-/// No thread is asked more often than this whether it still has what it was given: each question is a system call.
+/// No thread is asked more often than this whether it still has what it was given, and where there are many, more rarely
+/// yet: each question is a system call.
 const CHECKED_EVERY: Span = Span::from_ms(1000);
 
 impl<A: Actuator> Controller<A> {
@@ -42,6 +43,7 @@ impl<A: Actuator> Controller<A> {
         let Some(slot) = self.roster.find(task) else {
             return;
         };
+        let checked_every = CHECKED_EVERY * self.crowd();
         let Some(thread) = self.thread(slot) else {
             return;
         };
@@ -51,7 +53,11 @@ impl<A: Actuator> Controller<A> {
             return;
         }
         if let Some(why) = thread.rest(now) {
+            let computes = matches!(why, Why::NoLongerBlocks { .. });
             self.withdraw(slot, why, now);
+            if computes {
+                self.no_stage_for_now(slot, now);
+            }
             return;
         }
         let fixed = thread.fixed.map(|_| now + LOOK_AT_FIXED);
@@ -59,7 +65,7 @@ impl<A: Actuator> Controller<A> {
             return;
         };
         thread.looked_after = true;
-        let due = thread.held.is_some() && now.since(thread.checked) >= CHECKED_EVERY;
+        let due = thread.held.is_some() && now.since(thread.checked) >= checked_every;
         if due {
             thread.checked = now;
         }

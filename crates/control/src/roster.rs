@@ -29,6 +29,11 @@ impl Roster {
         self.find(*self.living.get(&tid)?)
     }
 
+    /// How many threads there are.
+    pub(crate) fn len(&self) -> usize {
+        self.slots.len()
+    }
+
     pub(crate) fn enter(&mut self, task: TaskId, slot: Slot) {
         self.slots.insert(task, slot);
         self.living.insert(task.tid, task);

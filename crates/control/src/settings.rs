@@ -114,8 +114,8 @@ pub struct Settings {
     pub pipelines: Option<PipelineSettings>,
     /// How the speed of the CPUs is managed; none if it is left alone.
     pub power: Option<PowerSettings>,
-    /// How long to wait for events at most. Raising it saves CPU time, and makes onbeat answer
-    /// later to everything but an exhausted budget.
+    /// How long to wait for events at most, if there are no hundreds of threads (see `pace.rs`). Raising it saves CPU time, and
+    /// makes onbeat answer later to everything but an exhausted budget.
     pub pace: Span,
     /// How many analyses a turn makes at most; further ones wait for the next turn.
     pub analyses_per_turn: usize,

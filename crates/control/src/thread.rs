@@ -62,6 +62,8 @@ pub(crate) struct Thread {
     pub(crate) relation: Relation,
     pub(crate) refusals: u32,
     pub(crate) postponed: Option<Why>,
+    /// The actuator could not give it back what it had, and is to try again at its own end.
+    pub(crate) owed: bool,
     pub(crate) hysteresis: Hysteresis,
     pub(crate) asked: Option<Why>,
     pub(crate) sampled: Option<(Instant, Span)>,
@@ -148,6 +150,7 @@ impl Thread {
             relation: Relation::default(),
             refusals: 0,
             postponed: None,
+            owed: false,
             hysteresis: Hysteresis::new(settings.thresholds),
             asked: None,
             sampled: None,
@@ -303,12 +306,7 @@ impl Thread {
 
     /// Forgets the bursts before `since`, but not the last few.
     fn forget_before(&mut self, since: Instant) {
-        let bursts: Vec<Burst> = self.analyser.bursts().copied().collect();
-        let recent = bursts.iter().filter(|burst| burst.woke >= since).count();
-        self.analyser.clear();
-        for burst in bursts.iter().rev().take(recent.max(NEWS_BURSTS)).rev() {
-            self.analyser.hear(burst);
-        }
+        self.analyser.forget_before(since, NEWS_BURSTS);
     }
 
     /// Analyses the bursts heard up to `now`.
@@ -348,6 +346,8 @@ impl Thread {
         }
         self.forget_rhythm();
         self.analyser.clear();
+        // What it had was as good as a trial, and it showed no rhythm on it.
+        self.starving.tried(now);
         self.blocked.map(|blocked| Why::NoLongerBlocks {
             since: now.since(blocked),
         })

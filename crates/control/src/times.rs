@@ -2,8 +2,8 @@
 //! of threads.
 //!
 //! Logarithmic groups, each octave cut into 64 equal parts (the layout of HDR histograms): a value
-//! is told within 1/64 of itself, and recording one is a shift and an increment. The groups grow
-//! only as far as the longest time recorded.
+//! is told within 1/64 of itself, and recording one is a shift and an increment. There are groups only
+//! from the shortest time recorded to the longest: those of one thread are mostly alike.
 
 use onbeat_model::Span;
 
@@ -14,6 +14,8 @@ const PARTS: u64 = 1 << PARTS_LOG2;
 #[derive(Clone, Debug, Default)]
 pub struct Times {
     groups: Vec<u32>,
+    /// Which group the first of them is.
+    first: usize,
     count: u64,
     max: Span,
 }
@@ -22,10 +24,19 @@ impl Times {
     /// Takes in one time.
     pub fn record(&mut self, time: Span) {
         let group = group_of(time.as_ns());
-        if group >= self.groups.len() {
-            self.groups.resize(group + 1, 0);
+        if self.groups.is_empty() {
+            self.first = group;
         }
-        if let Some(n) = self.groups.get_mut(group) {
+        if group < self.first {
+            let more = std::iter::repeat_n(0, self.first - group);
+            self.groups.splice(..0, more);
+            self.first = group;
+        }
+        let place = group - self.first;
+        if place >= self.groups.len() {
+            self.groups.resize(place + 1, 0);
+        }
+        if let Some(n) = self.groups.get_mut(place) {
             *n = n.saturating_add(1);
         }
         self.count += 1;
@@ -50,10 +61,10 @@ impl Times {
     pub fn quantile(&self, p: f64) -> Option<Span> {
         let rank = ((p.clamp(0.0, 1.0) * self.count as f64).ceil() as u64).max(1);
         let mut seen = 0;
-        for (group, &n) in self.groups.iter().enumerate() {
+        for (place, &n) in self.groups.iter().enumerate() {
             seen += u64::from(n);
             if seen >= rank {
-                return Some(Span::from_ns(longest_in(group)).min(self.max));
+                return Some(Span::from_ns(longest_in(self.first + place)).min(self.max));
             }
         }
         None
@@ -120,5 +131,19 @@ mod tests {
         times.record(Span::MAX);
         assert_eq!(times.quantile(0.0), Some(Span::ZERO));
         assert_eq!(times.quantile(1.0), Some(Span::MAX));
+    }
+
+    #[test]
+    fn times_that_are_alike_take_few_groups_wherever_they_lie() {
+        for ns in [70, 1_000_000, 1 << 50] {
+            let mut times = Times::default();
+            for part in [7, 9, 4] {
+                times.record(Span::from_ns(ns * part));
+            }
+            assert_eq!(times.quantile(0.0), times.quantile(0.3));
+            assert!(times.quantile(0.3) < times.quantile(0.6));
+            assert_eq!(times.quantile(1.0), Some(Span::from_ns(ns * 9)));
+            assert!(times.groups.len() < 2 * PARTS as usize);
+        }
     }
 }

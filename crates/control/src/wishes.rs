@@ -120,6 +120,6 @@ fn is_trifle(former: Reservation, wish: Reservation) -> bool {
         && (a - b).max(b - a).as_cpus() < TRIFLE_CPUS
 }
 
-fn same_server(former: Reservation, wish: Reservation) -> bool {
+pub(crate) fn same_server(former: Reservation, wish: Reservation) -> bool {
     former.period().abs_diff(wish.period()) * 100 <= former.period()
 }

@@ -3,14 +3,17 @@
 //!
 //! 1. Whoever exchanges wakeups with a thread that was asked for, or with a stage found before, is *watched*: tracked
 //!    alone, at most a few threads at a time. That costs it nothing but its bursts' records.
-//! 2. A watched thread that has to do with the jobs of a rhythm (`onbeat_infer::pipeline`) is a *stage* of that
-//!    path. It is reserved for, in the period of the path, what all its work in a period takes: also what it does for
-//!    others, for a display server that were held to one player's share would stand still for everybody else. Of several
-//!    paths the shortest period counts; the sum of what it does for all of them is in its demand already.
-//! 3. Where a thread shows no rhythm, perhaps because one that it waits for starves, that one may be tried as any
-//!    thread that starves. Who only listens, as the reader of its messages does, keeps it from nothing.
-//! 4. A thread that is no stage after a while is let go, and watched again ever more rarely. A stage whose users are
-//!    gone, stand still or have lost their rhythm gets back what it had.
+//! 2. A watched thread that has to do with the jobs of a rhythm (`onbeat_infer::pipeline`), and has since woken threads
+//!    of the path a quarter as often at least, is a *stage* of it. Who only listens, as the reader of a player's messages does,
+//!    keeps it from nothing. A stage need not wake anybody to stay one: who is served well is often not waited for.
+//! 3. It is reserved for, in the period of the path or of each second to fourth job, what all its work in a period
+//!    takes: also what it does for others, for a display server that were held to one player's share would stand still
+//!    for everybody else. Of several paths the shortest period counts; the sum of what it does for all of them is in its
+//!    demand already.
+//! 4. Where a thread shows no rhythm, perhaps because one that it waits for starves, that one may be tried as any
+//!    thread that starves.
+//! 5. A thread that is no stage after a while, or was one and computes all the time, is let go, and watched again ever
+//!    more rarely. A stage whose users are gone, stand still or have lost their rhythm gets back what it had.
 
 mod review;
 mod stage;
@@ -22,7 +25,7 @@ use onbeat_model::{Actuator, Burst, Instant, Span, Task, TaskId};
 use crate::PipelineSettings;
 use crate::controller::Controller;
 use crate::roster::Slot;
-use crate::thread::{HEADS, Watched};
+use crate::thread::{HEADS, Thread, Watched};
 pub use stage::Stage;
 
 /// How often paths are looked at.
@@ -52,7 +55,11 @@ pub struct Partner {
 pub(crate) struct Pipelines {
     settings: PipelineSettings,
     next: Instant,
+    /// Somebody has come to be worth watching since the last look.
+    is_worth_a_look: bool,
     exchanges: HashMap<u32, Exchange>,
+    /// Who was woken by whom in this turn.
+    woken: Vec<Woken>,
     /// They are to be watched, from when on.
     requested: HashMap<u32, (TaskId, Instant)>,
     turned_away: HashMap<u32, TurnedAway>,
@@ -67,6 +74,13 @@ struct Exchange {
     weight: f64,
 }
 
+#[derive(Clone, Copy, Debug)]
+struct Woken {
+    at: Instant,
+    task: TaskId,
+    waker: u32,
+}
+
 #[derive(Clone, Copy, Debug, Default)]
 struct TurnedAway {
     until: Instant,
@@ -78,11 +92,24 @@ impl Pipelines {
         Self {
             settings,
             next: Instant::ZERO,
+            is_worth_a_look: false,
             exchanges: HashMap::new(),
+            woken: Vec::new(),
             requested: HashMap::new(),
             turned_away: HashMap::new(),
             to_track: Vec::new(),
             to_untrack: Vec::new(),
+        }
+    }
+
+    /// The burst's thread was woken, perhaps by another one.
+    pub(crate) fn woken(&mut self, burst: &Burst) {
+        if burst.waker != 0 {
+            self.woken.push(Woken {
+                at: burst.woke,
+                task: burst.task,
+                waker: burst.waker,
+            });
         }
     }
 
@@ -91,23 +118,37 @@ impl Pipelines {
     }
 
     fn exchanged(&mut self, tid: u32, with: TaskId, count: u64) {
-        let room = self.exchanges.len() < MOST_KNOWN;
-        match self.exchanges.get_mut(&tid) {
-            Some(exchange) => exchange.weight += count as f64,
-            None if room => {
-                let weight = count as f64;
-                self.exchanges.insert(tid, Exchange { with, weight });
-            }
-            None => {}
+        let is_full = self.exchanges.len() >= MOST_KNOWN || self.turned_away.len() >= MOST_KNOWN;
+        if is_full && !self.exchanges.contains_key(&tid) {
+            return;
+        }
+        let weight = 0.0;
+        let exchange = self
+            .exchanges
+            .entry(tid)
+            .or_insert(Exchange { with, weight });
+        let before = exchange.weight;
+        exchange.weight += count as f64;
+        self.is_worth_a_look |= before < WORTH_WATCHING && exchange.weight >= WORTH_WATCHING;
+    }
+
+    /// Somebody decides about it himself.
+    pub(crate) fn forget(&mut self, tid: u32) {
+        self.requested.remove(&tid);
+        self.to_track.retain(|partner| partner.tid != tid);
+    }
+
+    /// Where too many were turned away, those whose time is over are not remembered for it.
+    fn forgive(&mut self, now: Instant) {
+        if self.turned_away.len() >= MOST_KNOWN {
+            self.turned_away.retain(|_, away| away.until > now);
         }
     }
 
     /// It is not to be watched again soon, and ever more rarely.
     fn turn_away(&mut self, tid: u32, now: Instant) {
         const FIRST: Span = Span::from_secs(15);
-        if self.turned_away.len() >= MOST_KNOWN {
-            self.turned_away.retain(|_, away| away.until > now);
-        }
+        self.forgive(now);
         if self.turned_away.len() < MOST_KNOWN {
             let away = self.turned_away.entry(tid).or_default();
             away.until = now + FIRST * (1 << away.times.min(5));
@@ -157,35 +198,72 @@ impl<A: Actuator> Controller<A> {
         }
     }
 
-    /// Who woke the thread for this burst has to do with it.
-    pub(crate) fn contact(&mut self, slot: Slot, burst: &Burst) {
-        if burst.waker == 0 || self.pipelines.is_none() {
+    /// Who woke a thread in this turn has to do with it. Sensors tell of threads one after another, and of a burst when
+    /// it ends; contacts count in the order of their times.
+    pub(crate) fn hear_contacts(&mut self) {
+        let Some(pipelines) = &mut self.pipelines else {
             return;
+        };
+        let mut woken = std::mem::take(&mut pipelines.woken);
+        woken.sort_by_key(|woken| woken.at);
+        for woken in woken.drain(..) {
+            self.contact(woken);
         }
-        let Some(waker) = self.roster.find_number(burst.waker) else {
+        if let Some(pipelines) = &mut self.pipelines {
+            pipelines.woken = woken;
+        }
+    }
+
+    fn contact(&mut self, woken: Woken) {
+        let Some(slot) = self.roster.find(woken.task) else {
+            return;
+        };
+        let Some(waker) = self.roster.find_number(woken.waker) else {
             if self.is_on_path(slot)
                 && let Some(pipelines) = &mut self.pipelines
             {
-                pipelines.exchanged(burst.waker, burst.task, 1);
+                pipelines.exchanged(woken.waker, woken.task, 1);
             }
             return;
         };
-        if waker != slot {
-            self.contact_of(waker, slot, burst.woke);
-            self.contact_of(slot, waker, burst.woke);
-            if let Some(partner) = self.thread(waker).and_then(|t| t.path.partner_mut()) {
-                partner.waited_for = partner.waited_for.saturating_add(1);
-            }
+        if waker == slot {
+            return;
+        }
+        self.contact_of(waker, slot, woken.at);
+        self.contact_of(slot, waker, woken.at);
+        if self.is_on_path(slot)
+            && let Some(partner) = self.thread(waker).and_then(|t| t.path.partner_mut())
+        {
+            partner.waited_for = partner.waited_for.saturating_add(1);
+        }
+    }
+
+    /// Who begins a watched thread's jobs: it is woken after a rest of half a period of the path.
+    pub(crate) fn begin_of_job(&mut self, slot: Slot, burst: &Burst) {
+        let thread = self.threads.get(slot).and_then(Option::as_deref);
+        let Some(of) = thread.and_then(|thread| Some(thread.path.partner()?.of)) else {
+            return;
+        };
+        let user = self.roster.find(of);
+        let path = user.and_then(|user| self.heads_of(user).into_iter().flatten().next());
+        if let (Some((_, period)), Some(thread)) = (path, self.thread(slot))
+            && let Some(partner) = thread.path.partner_mut()
+        {
+            partner.woke(burst, period / 2);
         }
     }
 
     /// The thread in `slot` had to do with `other`, and so with the paths that that one works on.
     fn contact_of(&mut self, slot: Slot, other: Slot, at: Instant) {
         let heads = self.heads_of(other);
+        let is_head = self.threads.get(other).and_then(Option::as_deref);
+        let is_head = is_head.is_some_and(|other| other.beats().is_some());
         let Some(thread) = self.thread(slot) else {
             return;
         };
-        if thread.beats().is_some() {
+        // Another player at the same rate, which the same server draws for, is no stage of this one's path.
+        let begins = thread.path.partner().is_some_and(Watched::begins_by_itself);
+        if thread.beats().is_some() || (begins && !is_head) {
             return;
         }
         let own = thread.task.id;
@@ -222,23 +300,23 @@ impl<A: Actuator> Controller<A> {
         let Some(pipelines) = &mut self.pipelines else {
             return;
         };
-        let Some(thread) = self.threads.get_mut(slot).and_then(Option::as_deref_mut) else {
+        let Some(task) = self.threads.get(slot).and_then(|t| Some(t.as_ref()?.task)) else {
             return;
         };
-        let task = thread.task;
         let Some((of, _)) = pipelines.requested.remove(&task.id.tid) else {
             return;
         };
         pipelines.exchanges.remove(&task.id.tid);
-        let since = now;
-        thread.path.set_partner(Some(Watched {
-            of,
-            since,
-            beats: false,
-            waited_for: 0,
-            may_be_tried: false,
-        }));
-        if pipelines.is_outsider(task.pid) {
+        let is_outsider = pipelines.is_outsider(task.pid);
+        let user = self
+            .roster
+            .find(of)
+            .and_then(|slot| self.threads.get(slot)?.as_deref());
+        let watched = Watched::new(of, user.is_some_and(Thread::is_on_the_beat), now);
+        if let Some(thread) = self.thread(slot) {
+            thread.path.set_partner(Some(watched));
+        }
+        if is_outsider {
             self.let_partner_go(slot, now);
         }
     }

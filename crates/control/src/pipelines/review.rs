@@ -7,6 +7,7 @@ use super::{EVERY, KEPT, MOST_STAGES, MOST_WATCHED, Partner, Stage, WORTH_WATCHI
 use crate::Why;
 use crate::controller::{Controller, Due};
 use crate::roster::Slot;
+use crate::thread::Thread;
 
 /// A stage that is not sure to be one any more is kept for so long: a player that is behind for a moment comes back.
 const DOUBT: Span = Span::from_secs(5);
@@ -14,14 +15,15 @@ const DOUBT: Span = Span::from_secs(5);
 const WATCHED: Span = Span::from_secs(10);
 /// And after so long if its user shows no rhythm.
 const WATCHED_AT_MOST: Span = Span::from_secs(60);
-/// Who woke its user so often is waited for.
-const WAITED_FOR: u32 = 3;
+/// A thread that was asked for and computes all the time is no stage for so long.
+const COMPUTED: Span = Span::from_secs(15);
 /// A thread that was asked for may show a rhythm of its own before it is taken for a stage of another's path.
 const OWN_RHYTHM_FIRST: Span = Span::from_secs(3);
 
 /// On whose path a thread is found to work.
 struct Found {
     head: TaskId,
+    /// The head's, in every so many-th job of which the thread works.
     rhythm: Rhythm,
     standing: Standing,
     paths: usize,
@@ -40,14 +42,27 @@ impl<A: Actuator> Controller<A> {
         let Some(pipelines) = &mut self.pipelines else {
             return;
         };
-        if now < pipelines.next {
-            return;
+        let is_worth_a_look = std::mem::take(&mut pipelines.is_worth_a_look);
+        if now >= pipelines.next {
+            pipelines.next = now + EVERY;
+            for slot in 0..self.threads.len() {
+                self.review_thread(slot, now);
+            }
+            self.watch_others(now);
+            self.forget_exchanges();
+        } else if is_worth_a_look {
+            self.watch_others(now);
         }
-        pipelines.next = now + EVERY;
-        for slot in 0..self.threads.len() {
-            self.review_thread(slot, now);
+    }
+
+    /// What was exchanged long ago counts ever less.
+    fn forget_exchanges(&mut self) {
+        if let Some(pipelines) = &mut self.pipelines {
+            pipelines.exchanges.retain(|_, exchange| {
+                exchange.weight *= KEPT;
+                exchange.weight >= 0.1
+            });
         }
-        self.watch_others(now);
     }
 
     fn review_thread(&mut self, slot: Slot, now: Instant) {
@@ -83,13 +98,18 @@ impl<A: Actuator> Controller<A> {
         self.threads.get(slot)?.as_ref()?.beats()
     }
 
-    /// The path that the thread works on: of several, the one with the shortest period.
+    /// The path that the thread works on, with the rhythm of its own work there: of several, the one with the
+    /// shortest period.
     fn path_of(&self, slot: Slot, now: Instant) -> Option<Found> {
         let mut found: Option<Found> = None;
         for &(head, contacts) in self.threads.get(slot)?.as_ref()?.path.contacts() {
             let rhythm = self.rhythm_of(head);
             let Some((rhythm, standing)) = rhythm.zip(contacts.standing(now)) else {
                 continue;
+            };
+            let rhythm = Rhythm {
+                period: rhythm.period * u64::from(standing.every),
+                ..rhythm
             };
             let paths = found.as_ref().map_or(1, |found| found.paths + 1);
             match &mut found {
@@ -125,7 +145,8 @@ impl<A: Actuator> Controller<A> {
         let stage = Stage {
             head_tid: head.id.tid,
             head: head.comm,
-            period: found.rhythm.period,
+            period: found.rhythm.period / u64::from(found.standing.every.max(1)),
+            every: found.standing.every,
             number: same.map_or_else(|| self.next_number(head.id.tid), |former| former.number),
             paths: found.paths,
             confidence: found.standing.confidence,
@@ -133,8 +154,13 @@ impl<A: Actuator> Controller<A> {
         let Some(thread) = self.threads.get_mut(slot).and_then(Option::as_deref_mut) else {
             return;
         };
-        let waits = !thread.path.is_partner() && now.since(thread.first_heard) < OWN_RHYTHM_FIRST;
-        if thread.beats().is_some() || (former.is_none() && waits) {
+        let may_begin = || match thread.path.partner() {
+            Some(partner) => partner.is_waited_for(found.standing.of),
+            None => {
+                now.since(thread.first_heard) >= OWN_RHYTHM_FIRST && !thread.path.stays_off(now)
+            }
+        };
+        if thread.beats().is_some() || (former.is_none() && !may_begin()) {
             return;
         }
         let is_new = thread.lead(stage, found.rhythm, now, &self.settings);
@@ -173,6 +199,19 @@ impl<A: Actuator> Controller<A> {
         self.withdraw(slot, Why::OffPath, now);
     }
 
+    /// The thread computes all the time, whomever it wakes meanwhile: if it was a stage, that does not make it one again
+    /// soon.
+    pub(crate) fn no_stage_for_now(&mut self, slot: Slot, now: Instant) {
+        let Some(thread) = self.thread(slot) else {
+            return;
+        };
+        if thread.path.is_partner() {
+            self.let_partner_go(slot, now);
+        } else if thread.leave_path() {
+            thread.path.stay_off(now + COMPUTED);
+        }
+    }
+
     /// A watched thread is let go if the thread that it was watched for is gone, or it has not become a stage.
     fn look_at_partner(&mut self, slot: Slot, now: Instant) {
         let Some(thread) = self.threads.get(slot).and_then(Option::as_deref) else {
@@ -184,19 +223,18 @@ impl<A: Actuator> Controller<A> {
         let is_stage = thread.path.stage().is_some();
         let of = self.roster.find(partner.of);
         let of = of.and_then(|slot| self.threads.get(slot)?.as_deref());
-        let beats = of.is_some_and(|of| of.beats().is_some() || of.follows_others());
+        let beats = of.is_some_and(Thread::is_on_the_beat);
         let longest = if beats { WATCHED } else { WATCHED_AT_MOST };
         let is_over = partner.beats == beats && now.since(partner.since) >= longest;
         if of.is_none() || (is_over && !is_stage) {
             self.let_partner_go(slot, now);
             return;
         }
-        if let Some(partner) = self.thread(slot).and_then(|t| t.path.partner_mut()) {
-            if partner.beats != beats {
-                partner.since = now;
-                partner.beats = beats;
-            }
-            partner.may_be_tried = !beats && partner.waited_for >= WAITED_FOR;
+        if let Some(partner) = self.thread(slot).and_then(|t| t.path.partner_mut())
+            && partner.beats != beats
+        {
+            partner.since = now;
+            partner.beats = beats;
         }
     }
 
@@ -217,6 +255,7 @@ impl<A: Actuator> Controller<A> {
         for tid in overdue {
             pipelines.turn_away(tid, now);
         }
+        pipelines.forgive(now);
         let room = MOST_WATCHED.saturating_sub(watched + pipelines.requested.len());
         let mut worth: Vec<(u32, super::Exchange)> = pipelines
             .exchanges
@@ -235,9 +274,5 @@ impl<A: Actuator> Controller<A> {
             pipelines.to_track.push(Partner { tid, of });
             pipelines.requested.insert(tid, (of, now));
         }
-        pipelines.exchanges.retain(|_, exchange| {
-            exchange.weight *= KEPT;
-            exchange.weight >= 0.1
-        });
     }
 }

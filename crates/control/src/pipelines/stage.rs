@@ -15,6 +15,9 @@ pub struct Stage {
     /// Its period, which is that of the whole path; of several paths, the shortest.
     #[serde(rename = "path_period_ns")]
     pub period: Span,
+    /// It works in every so many-th job of the path: 1 for each. Its own period is so many times the path's.
+    #[serde(default)]
+    pub every: u32,
     /// Which stage this is, from 2 in the order in which they were found.
     pub number: u32,
     /// On how many paths it works.
@@ -27,6 +30,12 @@ impl fmt::Display for Stage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let hz = (1e10 / self.period.as_ns().max(1) as f64).round() / 10.0;
         write!(f, "stage {} of {}'s {hz} Hz path", self.number, self.head)?;
+        match self.every {
+            0 | 1 => {}
+            2 => f.write_str(" in every second job")?,
+            3 => f.write_str(" in every third job")?,
+            more => write!(f, " in every {more}th job")?,
+        }
         match self.paths.saturating_sub(1) {
             0 => Ok(()),
             1 => f.write_str(" and of one more"),

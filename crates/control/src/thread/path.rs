@@ -1,7 +1,7 @@
 //! Whose path a thread works on, if it is served because another one is kept on the beat.
 
 use onbeat_infer::pipeline::{self, Contacts};
-use onbeat_model::{Instant, Rhythm, Span, TaskId};
+use onbeat_model::{Burst, Instant, Rhythm, Span, TaskId};
 
 use super::Thread;
 use crate::kept::{Kept, same_period};
@@ -21,6 +21,8 @@ struct Known {
     stage: Option<Stage>,
     last_stage: Option<Stage>,
     off_since: Option<Instant>,
+    /// It is no stage before then.
+    off_until: Instant,
 }
 
 /// What is known of a thread that nobody asked for: it is tracked, for it may work for another one.
@@ -31,10 +33,50 @@ pub(crate) struct Watched {
     /// Since when it has been watched while that one's rhythm was known, or was not.
     pub(crate) since: Instant,
     pub(crate) beats: bool,
-    /// How often it woke one of those of late: who is never waited for keeps nobody from its rhythm.
+    /// How often it woke one of the path: who is never waited for keeps nobody from its rhythm.
     pub(crate) waited_for: u32,
+    last_woke: Instant,
+    begins_by_itself: bool,
+}
+
+impl Watched {
+    /// Who woke its user so often is waited for.
+    const WAITED_FOR: u32 = 3;
+
+    /// Watched for `of`, which has a rhythm or none, since `since`.
+    pub(crate) const fn new(of: TaskId, beats: bool, since: Instant) -> Self {
+        Self {
+            of,
+            since,
+            beats,
+            waited_for: 0,
+            last_woke: since,
+            begins_by_itself: false,
+        }
+    }
+
+    /// Since it is watched it woke threads of the path at least a quarter as often as there were so many jobs.
+    pub(crate) fn is_waited_for(&self, jobs: u64) -> bool {
+        u64::from(self.waited_for) * 4 >= jobs
+    }
+
+    /// Takes in a wakeup; after such a `rest` it begins a job.
+    pub(crate) fn woke(&mut self, burst: &Burst, rest: Span) {
+        if burst.woke.since(self.last_woke) >= rest {
+            self.begins_by_itself = burst.waker == 0;
+        }
+        self.last_woke = self.last_woke.max(burst.woke);
+    }
+
+    /// Nobody wakes it for its jobs but a timer.
+    pub(crate) fn begins_by_itself(&self) -> bool {
+        self.begins_by_itself
+    }
+
     /// Whoever it works for shows no rhythm, perhaps because this one starves.
-    pub(crate) may_be_tried: bool,
+    fn may_be_tried(&self) -> bool {
+        !self.beats && self.waited_for >= Self::WAITED_FOR
+    }
 }
 
 impl Path {
@@ -67,7 +109,7 @@ impl Path {
     }
 
     pub(super) fn may_be_tried(&self) -> bool {
-        self.partner().is_none_or(|partner| partner.may_be_tried)
+        self.partner().is_none_or(Watched::may_be_tried)
     }
 
     /// It has to do, at `at`, with a path whose head is `head` and keeps this `period`.
@@ -101,6 +143,15 @@ impl Path {
         *self.known().off_since.get_or_insert(now)
     }
 
+    /// It is no stage until then.
+    pub(crate) fn stay_off(&mut self, until: Instant) {
+        self.known().off_until = until;
+    }
+
+    pub(crate) fn stays_off(&self, now: Instant) -> bool {
+        self.0.as_ref().is_some_and(|known| now < known.off_until)
+    }
+
     fn known(&mut self) -> &mut Known {
         self.0.get_or_insert_default()
     }
@@ -116,6 +167,11 @@ impl Thread {
     pub(crate) fn beats(&self) -> Option<Rhythm> {
         let kept = self.kept.as_ref().filter(|kept| !kept.is_led())?;
         Some(kept.rhythm())
+    }
+
+    /// It has a rhythm, or will have another one's.
+    pub(crate) fn is_on_the_beat(&self) -> bool {
+        self.beats().is_some() || self.follows_others()
     }
 
     /// It is a stage of a path whose head has this rhythm: its own work begins when the longest rest in each period

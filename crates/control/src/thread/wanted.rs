@@ -8,6 +8,10 @@ use super::trial::Terms;
 use crate::kept::Kept;
 use crate::{Settings, Treatment, server};
 
+/// A stage has other work, too, for which nobody asked to hold it up: a budget is enforced at the scheduler's tick, and
+/// of less than this it would take too many periods to pay for one that it overran by.
+const LEAST_OF_STAGE: f64 = 0.05;
+
 impl Thread {
     pub(crate) fn treatment(&mut self, settings: &Settings) -> Treatment {
         let task = &self.task;
@@ -52,10 +56,15 @@ impl Thread {
         if let Some(fixed) = self.fixed {
             return Some((fixed, fixed.runtime()));
         }
+        let mut floor = settings.shortest_runtime;
         let (job, period) = match &self.kept {
             Some(kept) => {
                 let raised = runtime(kept)?.scale(self.notification.factor());
-                (raised.scale(stretch), kept.rhythm().period)
+                let period = kept.rhythm().period;
+                if kept.is_led() {
+                    floor = floor.max(period.scale(LEAST_OF_STAGE));
+                }
+                (raised.scale(stretch), period)
             }
             None if self.on_trial.is_some() => {
                 let terms = self.terms.unwrap_or(Terms::of(settings));
@@ -63,7 +72,7 @@ impl Thread {
             }
             None => return None,
         };
-        let wish = server::reservation(job, period, settings.shortest_runtime, capacity)?;
+        let wish = server::reservation(job, period, floor, capacity)?;
         Some((self.under_ceiling(wish, capacity)?, job))
     }
 }

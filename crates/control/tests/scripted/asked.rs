@@ -3,7 +3,7 @@
 use onbeat_control::{Settings, What};
 use onbeat_model::{Bandwidth, Instant, Name, Refusal, Reservation, Span, Task, TaskId};
 
-use crate::kernel::Kernel;
+use crate::kernel::{Asked, Kernel};
 use crate::world::{Ran, Script, at_ms, ms, play_asking};
 
 fn of(runtime_ms: u64, period_ms: u64) -> Reservation {
@@ -240,4 +240,26 @@ fn a_trial_that_was_asked_for_ends_with_nothing_for_a_thread_without_rhythm() {
         .find(|entry| entry.what == What::Released);
     let after = released.unwrap().at.since(at_ms(1000));
     assert!((ms(3000)..Span::from_secs(7)).contains(&after), "{after}");
+}
+
+#[test]
+fn one_that_cannot_be_given_back_before_the_end_is_left_to_the_actuator_and_not_called_ended() {
+    let mut kernel = Kernel::with_cpus(2);
+    let beyond = Refusal::Settling {
+        until: at_ms(60_000),
+    };
+    kernel.release_answers.extend([beyond.clone(), beyond]);
+    let mut forgotten = false;
+    let mut script = film();
+    script.periodic(8, ms(40), (Instant::ZERO, at_ms(11_000)), |_| ms(1));
+    let ran = play_asking(script, kernel, Settings::default(), |loop_, now| {
+        if once(at_ms(10_100), now, &mut forgotten) {
+            loop_.forget(TaskId::recorded(7), now);
+        }
+    });
+    let seven = TaskId::recorded(7);
+    assert!(ran.kernel.release_answers.is_empty());
+    assert!(ran.kernel.held.contains_key(&seven));
+    let ended = |(_, asked): &(Instant, Asked)| *asked == Asked::Ended(seven);
+    assert!(!ran.kernel.asked.iter().any(ended));
 }

@@ -10,6 +10,7 @@ mod pipelines;
 mod processor;
 mod refusals;
 mod speed;
+mod stages;
 mod told;
 mod two_rhythms;
 mod uniform_speed;

@@ -8,12 +8,12 @@ use onbeat_model::{Burst, Event, Instant, Name, Span, Task, TaskId};
 use crate::kernel::{Asked, Kernel};
 use crate::world::{Noise, Ran, Script, at_ms, ms, play};
 
-const PLAYER: u32 = 1;
-const SERVER: u32 = 20;
+pub(crate) const PLAYER: u32 = 1;
+pub(crate) const SERVER: u32 = 20;
 const LOGGER: u32 = 30;
 const COMPOSITOR: u32 = 40;
 
-fn settings() -> Settings {
+pub(crate) fn settings() -> Settings {
     Settings {
         pipelines: Some(PipelineSettings {
             outsiders: vec![99],
@@ -22,7 +22,7 @@ fn settings() -> Settings {
     }
 }
 
-fn burst(tid: u32, woke: Instant, executed: Span, waker: u32) -> Event {
+pub(crate) fn burst(tid: u32, woke: Instant, executed: Span, waker: u32) -> Event {
     Event::Burst(Burst {
         task: TaskId::recorded(tid),
         woke,
@@ -57,7 +57,7 @@ fn wakes(script: &mut Script, waker: u32, wakee: Task, count: u64, (from, until)
 }
 
 /// A player that works for 8 ms in each `period`, from `from` to `until`, and wakes the server twice in each.
-fn plays(script: &mut Script, player: u32, period: Span, (from, until): (u64, u64)) {
+pub(crate) fn plays(script: &mut Script, player: u32, period: Span, (from, until): (u64, u64)) {
     script.tracked(player, "player", at_ms(from));
     script.periodic(player, period, (at_ms(from), at_ms(until)), |_| ms(8));
     wakes(
@@ -69,15 +69,35 @@ fn plays(script: &mut Script, player: u32, period: Span, (from, until): (u64, u6
     );
 }
 
-/// The server works for two spells of 2 ms for each of the player's jobs; what it did before it was tracked, the
-/// world does not tell.
-fn serves(script: &mut Script, player: u32, period: Span, (from, until): (u64, u64)) {
+/// The server works for two spells of 2 ms for each of the player's jobs, and wakes it for what is left to do; what it
+/// did before it was tracked, the world does not tell.
+pub(crate) fn serves(script: &mut Script, player: u32, period: Span, (from, until): (u64, u64)) {
     let mut release = at_ms(from);
     while release < at_ms(until) {
         script.event(burst(SERVER, release + ms(5), ms(2), player));
         script.event(burst(SERVER, release + ms(9), ms(2), player));
+        answered(script, player, release + ms(12), SERVER);
         release = release + period;
     }
+}
+
+/// `server` wakes `player`, which goes on for a moment.
+pub(crate) fn answered(script: &mut Script, player: u32, at: Instant, server: u32) {
+    script.event(burst(player, at, Span::from_us(50), server));
+}
+
+/// The server reads what the player wrote in each of its jobs, and that is all.
+pub(crate) fn reads(script: &mut Script, player: u32, period: Span, (from, until): (u64, u64)) {
+    let mut release = at_ms(from);
+    while release < at_ms(until) {
+        script.event(burst(SERVER, release + ms(5), ms(2), player));
+        release = release + period;
+    }
+}
+
+pub(crate) fn number_of(ran: &Ran, tid: u32, what: What) -> usize {
+    let entries = ran.of(tid);
+    entries.iter().filter(|entry| entry.what == what).count()
 }
 
 fn last(ran: &Ran, tid: u32) -> Option<What> {
@@ -138,6 +158,7 @@ fn whoever_the_player_wakes_at_no_rhythm_is_let_go_and_never_served() {
     let mut at = 0;
     while at < 20_000 {
         script.event(burst(LOGGER, at_ms(at), ms(1), PLAYER));
+        answered(&mut script, PLAYER, at_ms(at + 2), LOGGER);
         at += 30 + noise.up_to(ms(200)).as_ns() / 1_000_000;
     }
     let ran = play(script, Kernel::with_cpus(2), settings());
@@ -197,10 +218,18 @@ fn a_player_that_pauses_takes_its_server_with_it_and_brings_it_back() {
     );
     serves(&mut script, PLAYER, ms(40), (10_000, 14_000));
     let ran = play(script, Kernel::with_cpus(2), settings());
-    let whats: Vec<What> = ran.of(SERVER).iter().map(|entry| entry.what).collect();
-    let times = |what| whats.iter().filter(|other| **other == what).count();
-    assert_eq!(times(What::Reserved), 2, "{whats:?}");
-    assert!(times(What::Released) >= 1, "{whats:?}");
+    assert_eq!(number_of(&ran, SERVER, What::Reserved), 2);
+    assert!(number_of(&ran, SERVER, What::Released) >= 1);
+}
+
+#[test]
+fn who_only_reads_what_the_player_writes_is_watched_and_never_served() {
+    let mut script = Script::default();
+    plays(&mut script, PLAYER, ms(40), (0, 8000));
+    reads(&mut script, PLAYER, ms(40), (0, 8000));
+    let ran = play(script, Kernel::with_cpus(2), settings());
+    assert!(ran.watched.contains(&SERVER));
+    assert_eq!(number_of_asked(&ran, SERVER), 0);
 }
 
 #[test]
@@ -212,6 +241,7 @@ fn a_server_of_two_players_gets_the_shorter_period_and_a_budget_for_both() {
     let mut release = at_ms(13);
     while release < at_ms(6000) {
         script.event(burst(SERVER, release, ms(1), 2));
+        answered(&mut script, 2, release + ms(2), SERVER);
         release = release + ms(20);
     }
     let ran = play(script, Kernel::with_cpus(2), settings());
@@ -242,7 +272,8 @@ fn the_path_goes_on_behind_the_server() {
         (0, 6000),
     );
     for at in (0..6000).step_by(40) {
-        script.event(burst(COMPOSITOR, at_ms(at + 12), ms(3), SERVER));
+        script.event(burst(COMPOSITOR, at_ms(at + 14), ms(3), SERVER));
+        script.event(burst(SERVER, at_ms(at + 18), Span::from_us(50), COMPOSITOR));
     }
     let ran = play(script, Kernel::with_cpus(2), settings());
     assert_eq!(ran.watched, [SERVER, COMPOSITOR]);
@@ -307,4 +338,28 @@ fn who_may_not_be_tracked_makes_room_for_another() {
     let second = controller.partners_to_track();
     assert_eq!(second.len(), 16);
     assert!(second.iter().all(|partner| !first.contains(partner)));
+}
+
+#[test]
+fn another_player_at_the_same_rate_that_the_same_server_draws_for_is_no_stage() {
+    const OTHER: u32 = 50;
+    let mut script = Script::default();
+    plays(&mut script, PLAYER, ms(40), (0, 8000));
+    serves(&mut script, PLAYER, ms(40), (0, 8000));
+    wakes(
+        &mut script,
+        SERVER,
+        task(OTHER, OTHER, "other"),
+        6,
+        (0, 8000),
+    );
+    for at in (0..8000).step_by(40) {
+        script.event(burst(OTHER, at_ms(at + 20), ms(3), 0));
+        script.event(burst(SERVER, at_ms(at + 23), ms(1), OTHER));
+        answered(&mut script, OTHER, at_ms(at + 25), SERVER);
+    }
+    let ran = play(script, Kernel::with_cpus(2), settings());
+    assert!(!ran.reserves(SERVER).is_empty());
+    assert!(ran.watched.contains(&OTHER));
+    assert_eq!(number_of_asked(&ran, OTHER), 0);
 }

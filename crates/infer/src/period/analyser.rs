@@ -2,8 +2,9 @@
 
 use std::collections::VecDeque;
 
-use onbeat_model::{Burst, Instant, Rhythm, Span};
+use onbeat_model::{Burst, Instant, Rhythm, Span, TaskId};
 
+use super::compact::Compact;
 use super::search::{Found, Search};
 use super::view::{Choice, Train};
 
@@ -43,11 +44,9 @@ impl Default for Config {
 #[derive(Clone, Debug)]
 pub struct Analyser {
     config: Config,
-    bursts: VecDeque<Burst>,
+    bursts: VecDeque<Compact>,
+    task: TaskId,
     last_woke: Instant,
-    train: Train,
-    workers: Train,
-    search: Search,
 }
 
 impl Analyser {
@@ -57,10 +56,8 @@ impl Analyser {
         Self {
             config,
             bursts: VecDeque::new(),
+            task: TaskId::recorded(0),
             last_woke: Instant::ZERO,
-            train: Train::default(),
-            workers: Train::default(),
-            search: Search::default(),
         }
     }
 
@@ -78,14 +75,15 @@ impl Analyser {
         if self.bursts.len() == self.bursts.capacity() {
             self.forget(burst.woke);
         }
-        self.bursts.push_back(*burst);
+        self.task = burst.task;
+        self.bursts.push_back(Compact::of(burst));
     }
 
     fn forget(&mut self, now: Instant) {
         while self
             .bursts
             .front()
-            .is_some_and(|b| now.since(b.woke) > self.config.window)
+            .is_some_and(|b| now.since(b.woke()) > self.config.window)
         {
             self.bursts.pop_front();
         }
@@ -104,16 +102,19 @@ impl Analyser {
         if self.bursts.len() < FEWEST {
             return Vec::new();
         }
-        let bursts: &[Burst] = self.bursts.make_contiguous();
-        let origin = bursts[0].woke.as_ns();
+        let bursts: &[Compact] = self.bursts.make_contiguous();
+        let origin = bursts[0].woke().as_ns();
         let enough = -self.config.false_alarm_rate.clamp(1e-300, 1.0).ln();
+        // Not kept between analyses: there are few of them, and the memory of one counts for each thread.
+        let (mut train, mut workers, mut search) =
+            (Train::default(), Train::default(), Search::default());
         let mut look = Look {
             bursts,
             origin,
             enough,
-            train: &mut self.train,
-            workers: &mut self.workers,
-            search: &mut self.search,
+            train: &mut train,
+            workers: &mut workers,
+            search: &mut search,
         };
         let Some(first) = look.strongest() else {
             return Vec::new();
@@ -133,9 +134,17 @@ impl Analyser {
         found.into_iter().map(rhythm).collect()
     }
 
-    /// The bursts of the window, oldest first; since the last analysis, some that have left it, too.
-    pub fn bursts(&self) -> impl Iterator<Item = &Burst> {
-        self.bursts.iter()
+    /// The bursts of the window, oldest first; since the last analysis, some that have left it, too. How often they were
+    /// preempted is not kept, and of what took longer than a second, no nanoseconds.
+    pub fn bursts(&self) -> impl DoubleEndedIterator<Item = Burst> + ExactSizeIterator {
+        self.bursts.iter().map(|burst| burst.burst(self.task))
+    }
+
+    /// Forgets the bursts before `since`, but for the last `fewest`.
+    pub fn forget_before(&mut self, since: Instant, fewest: usize) {
+        let old = self.bursts.partition_point(|burst| burst.woke() < since);
+        let spare = self.bursts.len().saturating_sub(fewest);
+        self.bursts.drain(..old.min(spare));
     }
 
     /// Forgets every burst.
@@ -147,7 +156,7 @@ impl Analyser {
 
 /// One analysis: what it looks at, and with what.
 struct Look<'a> {
-    bursts: &'a [Burst],
+    bursts: &'a [Compact],
     origin: u64,
     enough: f64,
     train: &'a mut Train,
@@ -179,11 +188,11 @@ impl Look<'_> {
             return None;
         }
         let reach = first.evidence.reach.max(first.line.jitter * 3.0);
-        let rest: Vec<Burst> = self
+        let rest: Vec<Compact> = self
             .bursts
             .iter()
             .filter(|b| {
-                let at = b.woke.as_ns().saturating_sub(self.origin) as f64;
+                let at = b.woke().as_ns().saturating_sub(self.origin) as f64;
                 first.line.distance(at) > reach
             })
             .copied()

@@ -22,6 +22,7 @@ mod analyser;
 mod band;
 mod candidates;
 mod chain;
+mod compact;
 mod evidence;
 mod fit;
 pub mod lfspp;

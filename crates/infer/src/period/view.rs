@@ -5,7 +5,7 @@
 //! group. A thread may also poll: wake at short intervals, see that there is nothing to do, and
 //! sleep on; its releases are then the few groups that carry the work.
 
-use onbeat_model::Burst;
+use super::compact::Compact;
 
 /// Two kinds of gaps have a valley between them as wide as this ratio.
 const WIDE_GAP: f64 = 2.5;
@@ -33,13 +33,13 @@ pub(super) struct Train {
 
 impl Train {
     /// Every burst that `choice` takes is a point.
-    pub(super) fn wakeups(&mut self, bursts: &[Burst], origin: u64, choice: &Choice) {
+    pub(super) fn wakeups(&mut self, bursts: &[Compact], origin: u64, choice: &Choice) {
         self.at.clear();
         self.executed.clear();
-        for burst in bursts.iter().filter(|b| choice.takes(b.waker)) {
+        for burst in bursts.iter().filter(|b| choice.takes(b.waker())) {
             self.at
-                .push(burst.woke.as_ns().saturating_sub(origin) as f64);
-            self.executed.push(burst.executed.as_ns() as f64);
+                .push(burst.woke().as_ns().saturating_sub(origin) as f64);
+            self.executed.push(burst.executed().as_ns() as f64);
         }
         self.measure();
     }
@@ -173,8 +173,12 @@ impl Choice {
 
     /// The choices worth a look beside all bursts: a partner is a thread that woke this one in a
     /// sixth of its bursts.
-    pub(super) fn beside_all(bursts: &[Burst]) -> Vec<Self> {
-        let mut wakers: Vec<u32> = bursts.iter().map(|b| b.waker).filter(|&w| w != 0).collect();
+    pub(super) fn beside_all(bursts: &[Compact]) -> Vec<Self> {
+        let mut wakers: Vec<u32> = bursts
+            .iter()
+            .map(Compact::waker)
+            .filter(|&w| w != 0)
+            .collect();
         wakers.sort_unstable();
         let mut partners: Vec<(usize, u32)> = wakers
             .chunk_by(|a, b| a == b)
