@@ -176,6 +176,8 @@ static int attach(struct onbeat_reservation *reservation, pid_t tid, pid_t proce
 		onbeat_unguard_(&member->guarded);
 		member->by_service = true;
 		error = put_in_force(reservation, member);
+		if (error == -ETIMEDOUT)
+			onbeat_service_withdraw_(tid);
 	}
 	if (error) {
 		onbeat_unguard_(&member->guarded);

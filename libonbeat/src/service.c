@@ -5,7 +5,10 @@
  * That library is loaded when it is first needed: who may act himself, or never reserves, does without it.
  *
  * There is one connection for the process, for what the service gave is put back when the connection that asked
- * for it ends. A forked child must not keep its parent's alive: it closes its copy, and has its own if it asks.
+ * for it ends. A forked child must not keep its parent's alive: it closes its copy, and has its own if it asks. Whoever forks
+ * waits while the connection is being made or given up, so that the copy is known; never for an answer.
+ *
+ * The service has the calls of one connection about one thread take effect in the order in which they were sent.
  */
 #include "service.h"
 
@@ -40,13 +43,19 @@ static struct {
 	int (*call_method)(struct bus *bus, const char *destination, const char *path,
 			   const char *interface, const char *member, struct bus_error *error,
 			   struct bus_message **reply, const char *types, ...);
+	int (*call_method_async)(struct bus *bus, void *slot, const char *destination,
+				 const char *path, const char *interface, const char *member,
+				 void *callback, void *userdata, const char *types, ...);
 	struct bus *(*close)(struct bus *bus);
 	void (*error_free)(struct bus_error *error);
 } sd_bus;
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-/* This thread has the lock: sd-bus may fork, to reach a bus through another program. */
-static _Thread_local bool asking;
+/* Held during a call, which may wait for the service for long. */
+static pthread_mutex_t calling = PTHREAD_MUTEX_INITIALIZER;
+/* Held for the moments in which the connection changes. */
+static pthread_mutex_t changing = PTHREAD_MUTEX_INITIALIZER;
+/* This thread changes it: sd-bus may fork, to reach a bus through another program. */
+static _Thread_local bool changes_it;
 static pthread_once_t loaded = PTHREAD_ONCE_INIT;
 static char load_error[256];
 static struct bus *connection;
@@ -54,14 +63,14 @@ static int connection_fd = -1;
 
 static void before_fork(void)
 {
-	if (!asking)
-		pthread_mutex_lock(&lock);
+	if (!changes_it)
+		pthread_mutex_lock(&changing);
 }
 
 static void after_fork_in_parent(void)
 {
-	if (!asking)
-		pthread_mutex_unlock(&lock);
+	if (!changes_it)
+		pthread_mutex_unlock(&changing);
 }
 
 /* What sd-bus knows of the parent's connection is left alone: it refuses to touch it in another process. */
@@ -71,7 +80,9 @@ static void after_fork_in_child(void)
 		close(connection_fd);
 	connection_fd = -1;
 	connection = NULL;
-	pthread_mutex_init(&lock, NULL);
+	/* A thread that had them is not in this process. */
+	pthread_mutex_init(&calling, NULL);
+	pthread_mutex_init(&changing, NULL);
 }
 
 static void load(void)
@@ -83,7 +94,8 @@ static void load(void)
 		{ "sd_bus_open_system", &sd_bus.open_system },
 		{ "sd_bus_get_fd", &sd_bus.get_fd },
 		{ "sd_bus_call_method", &sd_bus.call_method },
-		{ "sd_bus_flush_close_unref", &sd_bus.close },
+		{ "sd_bus_call_method_async", &sd_bus.call_method_async },
+		{ "sd_bus_close_unref", &sd_bus.close },
 		{ "sd_bus_error_free", &sd_bus.error_free },
 	};
 	void *library = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL);
@@ -102,12 +114,27 @@ static void load(void)
 		snprintf(load_error, sizeof(load_error), "no memory");
 }
 
+static void begin_to_change(void)
+{
+	pthread_mutex_lock(&changing);
+	changes_it = true;
+}
+
+static void end_to_change(void)
+{
+	changes_it = false;
+	pthread_mutex_unlock(&changing);
+}
+
 static void disconnect(void)
 {
-	if (connection)
-		sd_bus.close(connection);
+	if (!connection)
+		return;
+	begin_to_change();
+	sd_bus.close(connection);
 	connection = NULL;
 	connection_fd = -1;
+	end_to_change();
 }
 
 /* 0, or -errno. */
@@ -117,13 +144,14 @@ static int connect_to_bus(void)
 
 	if (connection)
 		return 0;
+	begin_to_change();
 	error = sd_bus.open_system(&connection);
-	if (error < 0) {
+	if (error < 0)
 		connection = NULL;
-		return error;
-	}
-	connection_fd = sd_bus.get_fd(connection);
-	return 0;
+	else
+		connection_fd = sd_bus.get_fd(connection);
+	end_to_change();
+	return error < 0 ? error : 0;
 }
 
 /* What an error that is told on the bus is to a program in C. */
@@ -193,6 +221,10 @@ static void call_locked(const char *member, pid_t tid, const struct onbeat_attri
 	} else if (is_lost(result) || !error.name) {
 		disconnect();
 		answered(answer, -ENOTCONN, strerror(-result));
+	} else if (result == -ETIMEDOUT) {
+		answered(answer, result,
+			 "onbeat's service does not answer: see 'systemctl status onbeat', and ask "
+			 "again");
 	} else {
 		answered(answer, error_of(error.name), error.message ? error.message : error.name);
 	}
@@ -210,11 +242,9 @@ static void call(const char *member, pid_t tid, const struct onbeat_attributes *
 	if (load_error[0]) {
 		answered(answer, -ENOTCONN, load_error);
 	} else {
-		pthread_mutex_lock(&lock);
-		asking = true;
+		pthread_mutex_lock(&calling);
 		call_locked(member, tid, wanted, answer);
-		asking = false;
-		pthread_mutex_unlock(&lock);
+		pthread_mutex_unlock(&calling);
 	}
 	pthread_setcancelstate(cancelable, NULL);
 }
@@ -231,4 +261,18 @@ void onbeat_service_release_(pid_t tid, struct onbeat_answer *answer)
 	/* A service that was started anew, or lost sight of this connection, has put everything back. */
 	if (answer->error == -ENOENT || answer->error == -ENOTCONN)
 		answer->error = 0;
+}
+
+void onbeat_service_withdraw_(pid_t tid)
+{
+	int cancelable;
+
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancelable);
+	pthread_mutex_lock(&calling);
+	/* What a connection that is gone has asked for is put back. */
+	if (connection)
+		sd_bus.call_method_async(connection, NULL, NAME, PATH, NAME, "Release", NULL, NULL,
+					 "u", (uint32_t)tid);
+	pthread_mutex_unlock(&calling);
+	pthread_setcancelstate(cancelable, NULL);
 }

@@ -9,7 +9,7 @@
 
 /* What the service said, or why it could not be asked. */
 struct onbeat_answer {
-	int error; /* 0, or -errno; -ENOTCONN: there is nobody to ask */
+	int error; /* 0, or -errno; -ENOTCONN: there is nobody to ask; -ETIMEDOUT: what was asked may yet be done */
 	char why[384];
 };
 
@@ -22,5 +22,8 @@ void onbeat_service_reserve_(pid_t tid, const struct onbeat_attributes *wanted,
 
 /* Has it give the thread back what it had. That it no longer holds anything for it is no error. */
 void onbeat_service_release_(pid_t tid, struct onbeat_answer *answer);
+
+/* The same for a thread for which a reservation was asked without an answer: should it be given yet, it is put back. */
+void onbeat_service_withdraw_(pid_t tid);
 
 #endif

@@ -7,7 +7,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use onbeat_control::Treatment;
-use onbeat_model::{Task, TaskId};
+use onbeat_model::{Follow, Task, TaskId};
 
 use crate::person::Person;
 use crate::quota::{Ledger, Objection};
@@ -37,6 +37,15 @@ impl Holder {
     }
 }
 
+/// One reason for which something is kept on the beat.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Wish {
+    /// Who wants it.
+    pub holder: Holder,
+    /// What he asked for: this, or a process from which it comes.
+    pub asked_for: TaskId,
+}
+
 /// A process, or one thread, that is kept on the beat.
 #[derive(Clone, Debug)]
 pub struct Root {
@@ -48,16 +57,51 @@ pub struct Root {
     pub task: TaskId,
     /// Whether it is the whole process.
     pub whole: bool,
-    /// Whether the processes that it starts are kept on the beat, too.
-    pub children: bool,
     /// To whom its threads are charged.
     pub person: Arc<Person>,
-    /// Who wants it. Nobody: it is let go.
-    pub holders: BTreeSet<Holder>,
+    /// Why it is kept, and whether the processes that it starts are to be, too. For no reason any more: it is let go.
+    pub wishes: BTreeMap<Wish, Follow>,
     /// How its threads are treated.
     pub treatment: Treatment,
     /// Its threads that are tracked.
     pub threads: BTreeSet<TaskId>,
+    /// Nobody asked for it: it is one thread that may work for one that was asked for.
+    pub is_partner: bool,
+}
+
+impl Root {
+    /// `holder` asks for this itself. What he wanted before stays.
+    pub fn want(&mut self, holder: Holder, follow: Follow) {
+        let asked_for = self.task;
+        let wish = Wish { holder, asked_for };
+        let wanted = self.wishes.entry(wish).or_insert(follow);
+        if follow == Follow::Children {
+            *wanted = follow;
+        }
+    }
+
+    /// Who wants it.
+    pub fn holders(&self) -> impl Iterator<Item = &Holder> {
+        self.wishes.keys().map(|wish| &wish.holder)
+    }
+
+    /// Whether anybody wants the processes that it starts, too.
+    #[must_use]
+    pub fn wants_children(&self) -> bool {
+        self.wishes
+            .values()
+            .any(|&follow| follow == Follow::Children)
+    }
+
+    /// The wishes that the processes that it starts come under.
+    #[must_use]
+    pub fn wishes_of_children(&self) -> BTreeMap<Wish, Follow> {
+        let theirs = self.wishes.iter();
+        let theirs = theirs.filter(|&(_, &follow)| follow == Follow::Children);
+        theirs
+            .map(|(wish, &follow)| (wish.clone(), follow))
+            .collect()
+    }
 }
 
 /// A reservation that was asked for.
@@ -86,6 +130,21 @@ pub struct Book {
     pub changed_hands: BTreeSet<u32>,
     /// Threads that were not tracked, because it was one too many for their owner.
     pub turned_away: u64,
+    /// Threads that work for one that is kept on the beat, and are not kept with it: to be told.
+    pub left_out: Vec<LeftOut>,
+    /// Threads that are tracked for another one no longer: to be dropped once what became of them was told.
+    pub dismissed: Vec<TaskId>,
+}
+
+/// A thread that is not kept on the beat with the one that it works for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LeftOut {
+    /// Its number.
+    pub tid: u32,
+    /// The thread that it works for.
+    pub of: TaskId,
+    /// Why not.
+    pub why: String,
 }
 
 impl Book {
@@ -103,8 +162,11 @@ impl Book {
     /// # Errors
     /// If it is one too many, or nobody asked for it.
     pub fn admit(&mut self, task: &Task) -> Result<(), Objection> {
+        if self.roots.get(&task.id).is_some_and(|root| root.is_partner) {
+            return Ok(());
+        }
         let of_process = |root: &&mut Root| root.pid == task.pid && root.whole;
-        let by_itself = |root: &&mut Root| root.pid == task.pid;
+        let by_itself = |root: &&mut Root| root.pid == task.pid && !root.is_partner;
         let found = match self.roots.values_mut().find(of_process) {
             None => self.roots.values_mut().find(by_itself),
             found => found,
@@ -123,10 +185,70 @@ impl Book {
         Ok(())
     }
 
+    /// The thread `task` of the user `uid` may work for the tracked thread `of`, and is to be tracked for that: it is
+    /// charged to whoever that one is charged to, and goes when that one goes. A rule that frees `of` of quotas does not
+    /// mean who comes to work with it: that is charged to its user.
+    ///
+    /// # Errors
+    /// If it is somebody else's, or one too many; if it is tracked already, or nobody asked for `of`.
+    pub fn admit_partner(&mut self, task: &Task, uid: u32, of: TaskId) -> Result<(), String> {
+        let mut roots = self.roots.values();
+        let Some(user) = roots.find(|root| root.threads.contains(&of)) else {
+            return Err("nobody asked for that one any more".to_owned());
+        };
+        if user.person.uid != uid {
+            return Err(format!("it is not yours, but of user {uid}"));
+        }
+        if self
+            .roots
+            .values()
+            .any(|root| root.threads.contains(&task.id))
+        {
+            return Err("it is tracked already".to_owned());
+        }
+        let person = if user.person.is_exempt && !user.person.is_root() {
+            Arc::new(Person::look_up(uid, &[]))
+        } else {
+            Arc::clone(&user.person)
+        };
+        let partner = Root {
+            pid: task.pid,
+            origin: user.origin.or(Some(user.task)),
+            task: task.id,
+            whole: false,
+            person,
+            wishes: user.wishes.clone(),
+            treatment: Treatment::default(),
+            threads: BTreeSet::from([task.id]),
+            is_partner: true,
+        };
+        if let Err(objection) = self.ledger.enter(task.id, &partner.person) {
+            return Err(objection.to_string());
+        }
+        self.roots.insert(task.id, partner);
+        Ok(())
+    }
+
+    /// The thread is tracked no longer, and charged to its user until it is dropped.
+    pub fn dismiss_partner(&mut self, task: TaskId) {
+        if self.roots.get(&task).is_some_and(|root| root.is_partner) {
+            self.dismissed.push(task);
+        }
+    }
+
+    /// The thread is not to be tracked for another one any more. Of one that was asked for, nothing happens.
+    pub fn drop_partner(&mut self, task: TaskId) {
+        if self.roots.get(&task).is_some_and(|root| root.is_partner) {
+            self.roots.remove(&task);
+            self.ledger.leave(task);
+        }
+    }
+
     /// How a thread is treated.
     #[must_use]
     pub fn treatment(&self, task: &Task) -> Treatment {
-        let root = self.roots.values().find(|root| root.pid == task.pid);
+        let mut roots = self.roots.values();
+        let root = roots.find(|root| root.pid == task.pid && !root.is_partner);
         root.map(|root| root.treatment).unwrap_or_default()
     }
 
@@ -147,7 +269,8 @@ impl Book {
     pub fn drop_holder(&mut self, holder: &Holder) -> Dropped {
         let mut dropped = Dropped::default();
         for (id, root) in &mut self.roots {
-            if root.holders.remove(holder) && root.holders.is_empty() {
+            root.wishes.retain(|wish, _| wish.holder != *holder);
+            if root.wishes.is_empty() {
                 dropped.roots.push(*id);
             }
         }
@@ -159,10 +282,46 @@ impl Book {
         dropped
     }
 
+    /// `holder` no longer wants `task`, nor what he has because he asked for it: what nobody else wants either, and
+    /// he did not ask for by itself. None if he does not want it anyway.
+    pub fn drop_wish(&mut self, holder: &Holder, task: TaskId) -> Option<Vec<TaskId>> {
+        let root = self.roots.get(&task)?;
+        root.holders().find(|own| *own == holder)?;
+        for (id, root) in &mut self.roots {
+            root.wishes.retain(|wish, _| {
+                wish.holder != *holder || (wish.asked_for != task && *id != task)
+            });
+        }
+        let unwanted = self.roots.iter().filter(|(_, root)| root.wishes.is_empty());
+        Some(unwanted.map(|(id, _)| *id).collect())
+    }
+
+    /// Takes `root` out; its threads of which nothing else is kept on the beat. The others are charged as before.
+    pub fn take_out(&mut self, root: TaskId) -> Vec<TaskId> {
+        let Some(root) = self.roots.remove(&root) else {
+            return Vec::new();
+        };
+        let mut gone = Vec::new();
+        for thread in root.threads {
+            let mut others = self.roots.values_mut();
+            let other =
+                others.find(|other| other.pid == root.pid && (other.whole || other.task == thread));
+            let Some(other) = other else {
+                gone.push(thread);
+                continue;
+            };
+            if !other.threads.insert(thread) {
+                // It was here for both.
+                self.ledger.leave(thread);
+            }
+        }
+        gone
+    }
+
     /// How many holders want something.
     #[must_use]
     pub fn holders(&self) -> usize {
-        let roots = self.roots.values().flat_map(|root| &root.holders);
+        let roots = self.roots.values().flat_map(Root::holders);
         let grants = self.grants.values().map(|grant| &grant.holder);
         roots.chain(grants).collect::<BTreeSet<_>>().len()
     }
@@ -176,3 +335,6 @@ pub struct Dropped {
     /// Reservations to be given back.
     pub grants: Vec<TaskId>,
 }
+
+#[cfg(test)]
+mod tests;

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use onbeat_model::{Event, Flow, Follow, Instant, Sensor, Span, Task, TaskId};
 
-use crate::book::{Book, Root, Shared};
-use crate::target::Status;
+use crate::book::{Book, LeftOut, Root, Shared};
+use crate::target::{Status, Target};
 
 /// See the file's head.
 #[derive(Debug)]
@@ -80,7 +80,7 @@ fn is_wanted(book: &mut Book, task: &Task) -> bool {
     book.admit(task).is_ok()
 }
 
-/// A process that one with `children` started is wanted by the same.
+/// A process that one started whose children are wanted, too, is wanted by the same.
 fn adopt(book: &mut Book, pid: u32) {
     let Some(status) = Status::read(pid) else {
         return;
@@ -88,7 +88,7 @@ fn adopt(book: &mut Book, pid: u32) {
     let parent = book
         .roots
         .values()
-        .find(|root| root.pid == status.parent && root.children);
+        .find(|root| root.pid == status.parent && root.wants_children() && !root.is_partner);
     let Some(parent) = parent else {
         return;
     };
@@ -102,11 +102,11 @@ fn adopt(book: &mut Book, pid: u32) {
             origin: parent.origin.or(Some(parent.task)),
             task,
             whole: true,
-            children: true,
             person: Arc::clone(&parent.person),
-            holders: parent.holders.clone(),
+            wishes: parent.wishes_of_children(),
             treatment: parent.treatment,
             threads: BTreeSet::new(),
+            is_partner: false,
         };
         book.roots.insert(task, root);
     }
@@ -128,7 +128,29 @@ impl<S: Sensor> Sensor for Gate<S> {
         self.inner.track(tid, follow)
     }
 
+    /// As far as it is his for whom it would be tracked, and within his quota; if not, the book says why.
+    fn track_partner(&mut self, tid: u32, of: TaskId) -> Result<(), Self::Error> {
+        let target = Target::find(tid, None).map_err(|fault| fault.to_string());
+        let mut book = self.book.borrow_mut();
+        let admitted = target.and_then(|target| {
+            let task = target.task;
+            book.admit_partner(&task, target.uid, of)?;
+            Ok(task.id)
+        });
+        match admitted {
+            Ok(task) => self
+                .inner
+                .track_partner(tid, of)
+                .inspect_err(|_| book.drop_partner(task)),
+            Err(why) => {
+                book.left_out.push(LeftOut { tid, of, why });
+                Ok(())
+            }
+        }
+    }
+
     fn untrack(&mut self, task: TaskId) -> Result<(), Self::Error> {
+        self.book.borrow_mut().dismiss_partner(task);
         self.inner.untrack(task)
     }
 

@@ -55,6 +55,8 @@ pub struct Caller {
     pub client: Arc<Client>,
     /// Whose that is.
     pub person: Arc<Person>,
+    /// The call's number, by which the connection's calls are in order.
+    pub serial: u32,
 }
 
 /// Where the answer goes.

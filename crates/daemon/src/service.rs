@@ -8,7 +8,7 @@ use std::time::Instant;
 use anyhow::Context;
 use onbeat_act::restore::{self, StateFile};
 use onbeat_act::{DeadlineActuator, Priorities, own};
-use onbeat_control::{Controller, Next, Settings, drive};
+use onbeat_control::{Controller, Next, PipelineSettings, Settings, drive};
 use onbeat_metrics::{Metrics, Target};
 use onbeat_model::Sensor;
 use onbeat_sense::bpf::{self, BpfSensor};
@@ -77,6 +77,7 @@ pub fn run(options: &Options, mut told: impl FnMut() -> Option<Told>) -> anyhow:
     let book = Rc::new(RefCell::new(Book::new(Ledger::new(quotas))));
     let sensor = BpfSensor::new(bpf::Options {
         endless: true,
+        partners: config.pipelines,
         ..bpf::Options::default()
     })
     .context("cannot trace")?;
@@ -145,6 +146,9 @@ fn settings(config: &Config, book: &Shared) -> Settings {
         minimum: config.minimum,
         predictor: config.predictor,
         parameters: config.parameters,
+        pipelines: config.pipelines.then(|| PipelineSettings {
+            outsiders: vec![std::process::id()],
+        }),
         treat: Box::new(move |task| book.borrow().treatment(task)),
         ..Settings::default()
     }

@@ -74,9 +74,11 @@ impl Target {
         }
     }
 
-    /// Whether the process still lives.
+    /// Whether the process still lives, and the number is one of its threads'.
     #[must_use]
     pub fn is_alive(&self) -> bool {
+        let (process, tid) = (self.task.pid, self.task.id.tid);
+        let belongs = self.is_process() || is_thread_of(process, tid);
         let mut ended = libc::pollfd {
             fd: self.pidfd.as_raw_fd(),
             events: libc::POLLIN,
@@ -84,7 +86,8 @@ impl Target {
         };
         // SAFETY: one descriptor, which is open, and its result lives until the call returns.
         let ready = unsafe { libc::poll(&raw mut ended, 1, 0) };
-        ready == 0
+        // If it lives now, it did when its threads were looked at.
+        ready == 0 && belongs
     }
 
     /// Whether the whole process is meant, not one thread of it.
@@ -92,6 +95,10 @@ impl Target {
     pub fn is_process(&self) -> bool {
         self.task.id == self.leader
     }
+}
+
+fn is_thread_of(process: u32, tid: u32) -> bool {
+    fs::exists(format!("/proc/{process}/task/{tid}")).unwrap_or(false)
 }
 
 fn open(process: u32) -> io::Result<OwnedFd> {

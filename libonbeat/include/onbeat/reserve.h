@@ -51,7 +51,7 @@ int onbeat_reservation_create(struct onbeat_reservation **reservation, int64_t r
  * -EPERM without the privilege and without a service that permits it, or for a thread that may not run on every CPU of
  * its root domain; -EDQUOT if the service's quota for the user does not suffice;
  * -EBUSY if the bandwidth is not free; -ESRCH if this process has no such thread; -EALREADY if it is
- * attached; -EINVAL if the kernel does not take the times.
+ * attached; -EINVAL if the kernel does not take the times; -ETIMEDOUT if the service does not answer.
  */
 int onbeat_reservation_attach(struct onbeat_reservation *reservation, pid_t tid);
 

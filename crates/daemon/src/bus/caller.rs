@@ -69,6 +69,7 @@ impl Callers {
             Ok(Caller {
                 client: entry.client,
                 person,
+                serial: header.primary().serial_num().get(),
             })
         } else {
             Err(Fault::TooManyCalls(

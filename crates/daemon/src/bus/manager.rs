@@ -16,6 +16,7 @@ use super::{Callers, NAME};
 use crate::fault::Fault;
 use crate::keeper::Change;
 use crate::request::{Caller, Door, Figures, Request};
+use crate::target::Target;
 
 /// Where the object is.
 pub(super) const PATH: &str = "/org/onbeat/Manager1";
@@ -60,12 +61,8 @@ impl Manager {
         #[zbus(header)] header: Header<'_>,
         #[zbus(connection)] connection: &Connection,
     ) -> Result<(), Error> {
-        let caller = self.callers.of(&header, connection).await?;
+        let (caller, target) = self.about(task, &header, connection).await?;
         let children = children(&options)?;
-        let target = self
-            .callers
-            .target(&caller, (task, None), &header, connection)
-            .await?;
         let request = |reply| Request::Track {
             caller,
             target,
@@ -75,19 +72,15 @@ impl Manager {
         Ok(self.door.ask(request).await?)
     }
 
-    /// No longer keeps on the beat what this connection had tracked, nor the processes that it started: they get
-    /// back what they had before.
+    /// No longer keeps on the beat what this connection had tracked, nor the processes that it started, but for those
+    /// that it has tracked by themselves: they get back what they had before.
     async fn untrack(
         &self,
         task: u32,
         #[zbus(header)] header: Header<'_>,
         #[zbus(connection)] connection: &Connection,
     ) -> Result<(), Error> {
-        let caller = self.callers.of(&header, connection).await?;
-        let target = self
-            .callers
-            .target(&caller, (task, None), &header, connection)
-            .await?;
+        let (caller, target) = self.about(task, &header, connection).await?;
         let request = |reply| Request::Untrack {
             caller,
             target,
@@ -107,14 +100,10 @@ impl Manager {
         #[zbus(header)] header: Header<'_>,
         #[zbus(connection)] connection: &Connection,
     ) -> Result<(), Error> {
-        let caller = self.callers.of(&header, connection).await?;
+        let (caller, target) = self.about(thread, &header, connection).await?;
         let [runtime, deadline, period] = [runtime_ns, deadline_ns, period_ns].map(Span::from_ns);
         let reservation = Reservation::new(runtime, deadline, period)
             .map_err(|error| Fault::Invalid(error.to_string()))?;
-        let target = self
-            .callers
-            .target(&caller, (thread, None), &header, connection)
-            .await?;
         let request = |reply| Request::Reserve {
             caller,
             target,
@@ -132,11 +121,7 @@ impl Manager {
         #[zbus(header)] header: Header<'_>,
         #[zbus(connection)] connection: &Connection,
     ) -> Result<(), Error> {
-        let caller = self.callers.of(&header, connection).await?;
-        let target = self
-            .callers
-            .target(&caller, (thread, None), &header, connection)
-            .await?;
+        let (caller, target) = self.about(thread, &header, connection).await?;
         let request = |reply| Request::Release {
             caller,
             target,
@@ -248,6 +233,21 @@ impl Manager {
 }
 
 impl Manager {
+    /// Who calls, and the task that he means, if he may have something done to it.
+    async fn about(
+        &self,
+        task: u32,
+        header: &Header<'_>,
+        connection: &Connection,
+    ) -> Result<(Caller, Target), Fault> {
+        let caller = self.callers.of(header, connection).await?;
+        let target = self
+            .callers
+            .target(&caller, (task, None), header, connection)
+            .await?;
+        Ok((caller, target))
+    }
+
     async fn figures(&self, caller: Caller) -> Result<Figures, Fault> {
         self.door
             .ask(|reply| Request::Count { caller, reply })

@@ -125,6 +125,14 @@ pub(super) fn described(item: &Item) -> Properties {
         ("executed-ns", view.executed.as_ns().into()),
         ("last", text(last.map_or("", |(what, _)| logs::verb(*what)))),
         (
+            "path",
+            text(
+                &view
+                    .stage
+                    .map_or_else(String::new, |stage| stage.to_string()),
+            ),
+        ),
+        (
             "why",
             text(&last.map_or_else(String::new, |(_, why)| why.to_string())),
         ),

@@ -22,6 +22,7 @@ pub(super) struct File {
     quota: Option<AllQuotas>,
     realtimekit: Option<Realtimekit>,
     scan: Option<Time>,
+    pipelines: Option<bool>,
     #[serde(default)]
     rule: Vec<Spanned<RuleTable>>,
 }
@@ -151,6 +152,9 @@ impl File {
         }
         if let Some(scan) = self.scan {
             config.scan = scan.0;
+        }
+        if let Some(pipelines) = self.pipelines {
+            config.pipelines = pipelines;
         }
         for rule in self.rule {
             let place = at(rule.span().start);

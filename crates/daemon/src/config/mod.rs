@@ -74,6 +74,8 @@ pub struct Config {
     pub rules: Vec<Rule>,
     /// How often it is looked for them.
     pub scan: Span,
+    /// Whether threads of the same user that work for those that are kept are found and kept with them.
+    pub pipelines: bool,
 }
 
 /// A place in a file.
@@ -111,6 +113,7 @@ impl Default for Config {
             },
             rules: Vec::new(),
             scan: Span::from_secs(2),
+            pipelines: true,
         }
     }
 }

@@ -1,4 +1,5 @@
 use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::rc::Rc;
 
@@ -37,6 +38,95 @@ impl Sensor for Told {
     }
 }
 
+fn person(uid: u32) -> Arc<Person> {
+    Arc::new(Person {
+        uid,
+        is_exempt: false,
+        groups: BTreeSet::new(),
+    })
+}
+
+/// A gate, and a tracked thread that `uid` asked for.
+fn tracking(uid: u32, quotas: Quotas) -> (Gate<Told>, TaskId) {
+    let pid = u32::MAX;
+    let task = TaskId {
+        tid: pid,
+        started_ticks: 1,
+    };
+    let mut book = Book::new(Ledger::new(quotas));
+    let root = Root {
+        pid,
+        origin: None,
+        task,
+        whole: true,
+        person: person(uid),
+        wishes: BTreeMap::new(),
+        treatment: Treatment::default(),
+        threads: BTreeSet::new(),
+        is_partner: false,
+    };
+    book.roots.insert(task, root);
+    let comm = Name::default();
+    book.admit(&Task {
+        id: task,
+        pid,
+        comm,
+    })
+    .unwrap();
+    let gate = Gate::new(Told(Vec::new()), Rc::new(RefCell::new(book)));
+    (gate, task)
+}
+
+/// What the process of this test is, to the gate.
+fn own() -> Target {
+    Target::find(std::process::id(), None).unwrap()
+}
+
+#[test]
+fn a_partner_of_the_same_user_is_charged_to_him_until_it_is_let_go() {
+    let (own, uid) = (own().task.id, own().uid);
+    let (mut gate, of) = tracking(uid, Quotas::default());
+    gate.track_partner(own.tid, of).unwrap();
+    let book = Rc::clone(&gate.book);
+    assert_eq!(book.borrow().left_out, []);
+    assert_eq!(book.borrow().ledger.charged_to(uid).1, 2);
+    assert_eq!(book.borrow().roots[&own].origin, Some(of));
+    gate.untrack(own).unwrap();
+    assert_eq!(book.borrow().dismissed, [own]);
+    assert_eq!(book.borrow().ledger.charged_to(uid).1, 2);
+    book.borrow_mut().drop_partner(own);
+    assert_eq!(book.borrow().ledger.charged_to(uid).1, 1);
+    assert!(!book.borrow().roots.contains_key(&own));
+}
+
+#[test]
+fn another_users_partner_is_left_out_and_the_book_says_why() {
+    let (tid, uid) = (own().task.id.tid, own().uid);
+    let (mut gate, of) = tracking(uid + 1, Quotas::default());
+    gate.track_partner(tid, of).unwrap();
+    let book = gate.book.borrow();
+    let why = format!("it is not yours, but of user {uid}");
+    assert_eq!(book.left_out, [LeftOut { tid, of, why }]);
+    assert_eq!((book.ledger.len(), book.roots.len()), (1, 1));
+}
+
+#[test]
+fn a_partner_beyond_the_quota_is_left_out() {
+    // Root is under no quota, so the partner is taken for somebody else's whose it is.
+    let quotas = Quotas {
+        default: crate::quota::Quota {
+            tasks: 1,
+            ..crate::quota::Quota::default()
+        },
+        ..Quotas::default()
+    };
+    let (gate, of) = tracking(1000, quotas);
+    let task = own().task;
+    let refused = gate.book.borrow_mut().admit_partner(&task, 1000, of);
+    assert!(refused.is_err_and(|why| why.contains('1')));
+    assert_eq!(gate.book.borrow().ledger.len(), 1);
+}
+
 #[test]
 fn a_thread_whose_end_was_lost_is_charged_no_more_and_one_that_lives_is() {
     let alive = onbeat_act::task::own().unwrap();
@@ -56,11 +146,11 @@ fn a_thread_whose_end_was_lost_is_charged_no_more_and_one_that_lives_is() {
         origin: None,
         task: alive,
         whole: true,
-        children: false,
         person,
-        holders: BTreeSet::new(),
+        wishes: BTreeMap::new(),
         treatment: Treatment::default(),
         threads: BTreeSet::new(),
+        is_partner: false,
     };
     book.roots.insert(alive, root);
     for id in [alive, gone] {

@@ -63,6 +63,9 @@ impl Keeper {
             let fault = Fault::NoSuchTask(format!("there is no task {tid} any more"));
             return answer(&wait.reply, Err(fault));
         }
+        if let Err(fault) = self.in_order(&wait.caller, &wait.target, the.now) {
+            return answer(&wait.reply, Err(fault));
+        }
         match self.grant(&wait.caller, &wait.target, wait.reservation, the) {
             Err(Refusal::Settling { until }) if until < wait.until => self.waiting.push(Waiting {
                 again_at: until,
@@ -70,6 +73,19 @@ impl Keeper {
             }),
             Err(refusal) => answer(&wait.reply, Err(Fault::of_refusal(tid, &refusal))),
             Ok(()) => answer(&wait.reply, Ok(())),
+        }
+    }
+
+    /// Whether the call may take effect yet, or ever.
+    fn in_order(&mut self, caller: &Caller, target: &Target, now: Instant) -> Result<(), Fault> {
+        let (name, task) = (&caller.client.name, target.task.id);
+        if self.order.admits(name, task, caller.serial, now) {
+            Ok(())
+        } else {
+            Err(Fault::Failed(format!(
+                "a later Reserve or Release of this connection for task {} was carried out already",
+                task.tid
+            )))
         }
     }
 
@@ -134,6 +150,7 @@ impl Keeper {
         target: &Target,
         the: &mut Loop<'_, S, A>,
     ) -> Result<(), Fault> {
+        self.in_order(caller, target, the.now)?;
         let task = target.task.id;
         let book = self.book.borrow();
         let held = book.grants.get(&task).map(|grant| &grant.holder);

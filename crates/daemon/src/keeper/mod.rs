@@ -1,10 +1,12 @@
 //! Between two turns of the loop: requests are carried out, and what is over is let go.
 //!
-//! Beside this file: `tracking`, `granting` and `raising`, one for each kind of thing that can be held;
+//! Beside this file: `tracking`, `granting` and `raising`, one for each kind of thing that can be held; `order`, which calls
+//! may take effect yet;
 //! `scanning`, what is tracked by the rules, and who else manages; `telling`, what is answered and told to
 //! those who look on.
 
 mod granting;
+mod order;
 mod raising;
 mod scanning;
 mod telling;
@@ -17,13 +19,14 @@ use onbeat_act::Priorities;
 use onbeat_control::{Controller, Next};
 use onbeat_model::{Actuator, Instant, Sensor, Span, TaskId};
 
-use crate::book::{Holder, Shared};
+use crate::book::{Holder, LeftOut, Shared};
 use crate::config::Config;
 use crate::fault::Fault;
 use crate::gate::Gate;
 use crate::looking::Seen;
 use crate::request::{Reply, Request};
 use granting::Waiting;
+use order::Order;
 use scanning::Scan;
 pub(crate) use telling::list;
 pub use telling::{Change, Teller};
@@ -48,6 +51,7 @@ pub struct Keeper {
     lowering: BTreeSet<TaskId>,
     requests: Receiver<Request>,
     waiting: Vec<Waiting>,
+    order: Order,
     teller: Teller,
     trial: Trial,
     scan: Scan,
@@ -80,6 +84,7 @@ impl Keeper {
             lowering: BTreeSet::new(),
             requests,
             waiting: Vec::new(),
+            order: Order::default(),
             teller,
             trial: config.trial,
             scan: Scan::new(config),
@@ -112,6 +117,7 @@ impl Keeper {
             self.housekeeping = now;
             self.keep_house(&mut the);
         }
+        self.settle_partners(&mut the);
         self.look_around(&mut the);
         self.teller.tell(the.controller, &self.book);
         self.teller.attend(the.controller, the.now);
@@ -151,6 +157,23 @@ impl Keeper {
     /// What is told at the end, when everything has been given back.
     pub fn finish<A: Actuator>(&mut self, controller: &mut Controller<A>) {
         self.teller.tell(controller, &self.book);
+    }
+
+    /// Threads that are not, or no longer, kept on the beat with the ones that they work for.
+    fn settle_partners<S: Sensor, A: Actuator>(&mut self, the: &mut Loop<'_, S, A>) {
+        self.teller.tell(the.controller, &self.book);
+        let dismissed = std::mem::take(&mut self.book.borrow_mut().dismissed);
+        for task in dismissed {
+            self.book.borrow_mut().drop_partner(task);
+        }
+        let left_out = std::mem::take(&mut self.book.borrow_mut().left_out);
+        for LeftOut { tid, of, why } in left_out {
+            tracing::info!(
+                tid,
+                "thread {tid} works with thread {of}, and is not kept on the beat with it: {why}"
+            );
+            the.controller.partner_refused(tid, the.now);
+        }
     }
 
     fn carry_out<S: Sensor, A: Actuator>(&mut self, request: Request, the: &mut Loop<'_, S, A>) {
@@ -245,6 +268,7 @@ impl Keeper {
         for root in roots {
             self.let_go(root, the);
         }
+        self.order.forget_old(the.now);
         self.forget_raised(gone);
         self.lower_again();
         self.take_back_from_strangers(the);

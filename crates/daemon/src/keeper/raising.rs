@@ -3,7 +3,7 @@
 //! If it has none, or the kernel refuses, it has what RealtimeKit would have given it.
 
 use onbeat_act::Priority;
-use onbeat_model::{Actuator, Sensor, TaskId};
+use onbeat_model::{Actuator, Refusal, Sensor, TaskId};
 
 use super::{Keeper, Loop, Trial};
 use crate::book::Holder;
@@ -39,6 +39,11 @@ impl Keeper {
                 self.book.borrow_mut().ledger.leave(task);
             }
             return Err(Fault::of_refusal(task.tid, &refusal));
+        }
+        // Start times are told in hundredths of a second: the number may have gone to another task in the same one.
+        if !target.is_alive() {
+            self.lower(task);
+            return Err(Fault::of_refusal(task.tid, &Refusal::Gone));
         }
         if let Priority::RealTime(_) = priority {
             self.book.borrow_mut().raised.insert(task);

@@ -8,8 +8,9 @@ use std::collections::{BTreeSet, HashMap};
 use std::fs;
 use std::sync::Arc;
 
-use onbeat_model::{Actuator, Instant, Sensor, Span, TaskId};
+use onbeat_model::{Actuator, Follow, Instant, Sensor, Span, TaskId};
 
+use super::tracking::follow;
 use super::{Keeper, Loop};
 use crate::book::Holder;
 use crate::config::Config;
@@ -37,7 +38,7 @@ const OTHERS: [(&str, &str); 5] = [
     ),
     (
         "gamemoded",
-        "what it changes on a task that is kept on the beat stays changed, and the task is left to it",
+        "the nice level that it gives a task stays, and is in force whenever the task has no reservation",
     ),
     (
         "uresourced",
@@ -134,7 +135,7 @@ impl Keeper {
             .borrow()
             .roots
             .get(&root)
-            .map(|root| root.holders.contains(&holder));
+            .map(|root| !root.is_partner && root.holders().any(|own| *own == holder));
         if known == Some(true) {
             return;
         }
@@ -166,8 +167,10 @@ impl Keeper {
     /// goes on as it was. What is kept because another process started it comes after that one.
     pub(super) fn apply_rules_again<S: Sensor, A: Actuator>(&mut self, the: &mut Loop<'_, S, A>) {
         let book = self.book.borrow();
-        let by_rule = book.roots.values().filter_map(|root| {
-            let mut names = root.holders.iter().filter_map(Holder::rule);
+        // Who works with what a rule names goes when that one goes.
+        let own = book.roots.values().filter(|root| !root.is_partner);
+        let by_rule = own.filter_map(|root| {
+            let mut names = root.holders().filter_map(Holder::rule);
             Some((root.origin, root.task, root.pid, names.next().cloned()?))
         });
         let mut by_rule: Vec<_> = by_rule.collect();
@@ -186,13 +189,18 @@ impl Keeper {
             let Some(root) = book.roots.get_mut(&id) else {
                 continue;
             };
-            root.holders.retain(|holder| holder.rule().is_none());
+            let heard = root.wants_children();
+            root.wishes.retain(|wish, _| wish.holder.rule().is_none());
             if let Some(rule) = rule {
-                root.holders.insert(Holder::Rule(rule.name));
+                root.want(Holder::Rule(rule.name), follow(rule.children));
                 root.treatment = rule.treatment;
             }
-            let unwanted = root.holders.is_empty();
+            let unwanted = root.wishes.is_empty();
+            let unheard = root.wants_children() && !heard;
             drop(book);
+            if unheard && let Err(error) = the.sensor.track(pid, Follow::Children) {
+                tracing::warn!(pid, "what process {pid} starts cannot be tracked: {error}");
+            }
             if unwanted {
                 self.let_go(id, the);
             }
@@ -204,7 +212,7 @@ impl Keeper {
     fn rule_of_origin(&self, origin: TaskId, former: &str) -> Option<Rule> {
         let book = self.book.borrow();
         let name = match book.roots.get(&origin) {
-            Some(root) => root.holders.iter().find_map(Holder::rule)?,
+            Some(root) => root.holders().find_map(Holder::rule)?,
             None => former,
         };
         let mut rules = self.scan.rules.iter();

@@ -65,12 +65,11 @@ impl Teller {
         }
     }
 
-    /// Tells whoever collects metrics how things stand; not again if that cannot be done.
+    /// Tells whoever collects metrics how things stand.
     pub(super) fn attend<A: Actuator>(&mut self, controller: &Controller<A>, now: Instant) {
         let outcome = self.metrics.as_mut().map(|m| m.attend(controller, now));
         if let Some(Err(error)) = outcome {
-            tracing::error!("{error}; no metrics from now on");
-            self.metrics = None;
+            tracing::error!("{error}");
         }
     }
 

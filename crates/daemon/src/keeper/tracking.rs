@@ -1,6 +1,6 @@
 //! Processes and threads that are kept on the beat.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use onbeat_control::Treatment;
@@ -11,6 +11,15 @@ use crate::book::{Holder, Root};
 use crate::fault::Fault;
 use crate::request::Caller;
 use crate::target::Target;
+
+/// What is followed beside a process whose children are wanted, or not.
+pub(super) const fn follow(children: bool) -> Follow {
+    if children {
+        Follow::Children
+    } else {
+        Follow::Threads
+    }
+}
 
 impl Keeper {
     pub(super) fn track<S: Sensor, A: Actuator>(
@@ -37,20 +46,17 @@ impl Keeper {
         the: &mut Loop<'_, S, A>,
     ) -> Result<(), Fault> {
         let (tid, id) = (target.task.id.tid, target.task.id);
+        let follow = follow(children);
+        self.let_go_of_partners(target, the);
         if let Some(root) = self.book.borrow_mut().roots.get_mut(&id) {
-            root.holders.insert(holder);
-            if root.children || !children {
+            let heard = root.wants_children() || !children;
+            root.want(holder, follow);
+            if heard {
                 return Ok(());
             }
-            root.children = true;
         } else {
-            self.enter(holder, person, target, children)?;
+            self.enter(holder, person, target, follow)?;
         }
-        let follow = if children {
-            Follow::Children
-        } else {
-            Follow::Threads
-        };
         let tracked = the.sensor.track(tid, follow);
         if tracked.is_ok() && target.is_alive() {
             return Ok(());
@@ -62,6 +68,25 @@ impl Keeper {
         })
     }
 
+    /// What was tracked because it may work for another thread is from now on tracked for its own sake.
+    fn let_go_of_partners<S: Sensor, A: Actuator>(
+        &mut self,
+        target: &Target,
+        the: &mut Loop<'_, S, A>,
+    ) {
+        let is_meant = |root: &&Root| {
+            let by_process = target.is_process() && root.pid == target.task.pid;
+            root.is_partner && (by_process || root.task == target.task.id)
+        };
+        let book = self.book.borrow();
+        let partners = book.roots.values().filter(is_meant).map(|root| root.task);
+        let partners: Vec<TaskId> = partners.collect();
+        drop(book);
+        for partner in partners {
+            self.let_go(partner, the);
+        }
+    }
+
     /// Enters it into the book, with its first thread: if not even that is within the quota, the caller is to
     /// know.
     fn enter(
@@ -69,19 +94,20 @@ impl Keeper {
         holder: Holder,
         person: &Arc<crate::person::Person>,
         target: &Target,
-        children: bool,
+        follow: Follow,
     ) -> Result<(), Fault> {
-        let root = Root {
+        let mut root = Root {
             pid: target.task.pid,
             origin: None,
             task: target.task.id,
             whole: target.is_process(),
-            children,
             person: Arc::clone(person),
-            holders: BTreeSet::from([holder]),
+            wishes: BTreeMap::new(),
             treatment: Treatment::default(),
             threads: BTreeSet::new(),
+            is_partner: false,
         };
+        root.want(holder, follow);
         let mut book = self.book.borrow_mut();
         book.roots.insert(target.task.id, root);
         book.admit(&target.task).map_err(|objection| {
@@ -98,22 +124,10 @@ impl Keeper {
     ) -> Result<(), Fault> {
         let (tid, id) = (target.task.id.tid, target.task.id);
         let holder = Holder::Client(Arc::clone(&caller.client.name));
-        let mut book = self.book.borrow_mut();
-        let root = book.roots.get_mut(&id);
-        let Some(root) = root.filter(|root| root.holders.contains(&holder)) else {
-            return Err(Fault::NotHeld(format!(
-                "task {tid} was not tracked from this connection"
-            )));
-        };
-        root.holders.remove(&holder);
-        for child in book.roots.values_mut() {
-            if child.origin == Some(id) {
-                child.holders.remove(&holder);
-            }
-        }
-        let unwanted = book.roots.values().filter(|root| root.holders.is_empty());
-        let unwanted: Vec<TaskId> = unwanted.map(|root| root.task).collect();
-        drop(book);
+        let unwanted = self.book.borrow_mut().drop_wish(&holder, id);
+        let unwanted = unwanted.ok_or_else(|| {
+            Fault::NotHeld(format!("task {tid} was not tracked from this connection"))
+        })?;
         for root in unwanted {
             self.let_go(root, the);
         }
@@ -126,10 +140,8 @@ impl Keeper {
         root: TaskId,
         the: &mut Loop<'_, S, A>,
     ) {
-        let Some(root) = self.book.borrow_mut().roots.remove(&root) else {
-            return;
-        };
-        for thread in root.threads {
+        let threads = self.book.borrow_mut().take_out(root);
+        for thread in threads {
             // If the kernel refuses, events of it still come, and are not listened to.
             let _ = the.sensor.untrack(thread);
             the.controller.forget(thread, the.now);

@@ -1,9 +1,13 @@
 //! What a client asks for, it holds until it gives it back, or leaves, or dies.
 
+use std::io::Write;
+use std::path::Path;
+use std::process::Stdio;
+
 use onbeat_act::attributes::Policy;
 
-use crate::common::{can_run, eventually, onbeat, state_files};
-use crate::machine::{ALICE, Machine, is_ordinary, is_reserved, policy, tids};
+use crate::common::{Mortal, can_run, eventually, onbeat, state_files};
+use crate::machine::{ALICE, Client, Machine, as_itself, is_ordinary, is_reserved, policy, tids};
 
 /// A tenth of a CPU.
 const TENTH: &str = "1000000 10000000 10000000";
@@ -100,6 +104,44 @@ fn who_leaves_the_bus_or_dies_holds_nothing_any_more() {
     }
     assert!(is_reserved(tasks[2].id()));
     assert_eq!(stays.told("statistics")["own-tasks"], 1);
+}
+
+#[test]
+fn a_child_that_is_tracked_by_itself_stays_so_when_its_parent_no_longer_is() {
+    if !can_run("a_child_that_is_tracked_by_itself_stays_so_when_its_parent_no_longer_is") {
+        return;
+    }
+    let machine = Machine::new();
+    let mut command = machine.command(ALICE, Path::new("sh"));
+    command
+        .args(["-c", "read go; \"$0\" random:1000000/1 & read end; kill $!"])
+        .arg(machine.path("workload"))
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null());
+    let mut parent = as_itself(Mortal::spawn(&mut command), "sh");
+    let mut input = parent.0.stdin.take().expect("it is piped");
+    let mut alice = machine.client(ALICE);
+    alice.done(&format!("track {} children", parent.id()));
+    writeln!(input, "go").expect("it listens");
+    let listed = |alice: &mut Client, process: u64| {
+        let threads = alice.told("list");
+        let threads = threads.as_array().expect("a list").clone();
+        threads.iter().any(|one| one["process"] == process)
+    };
+    let child = eventually("the child", || {
+        let threads = alice.told("list");
+        let mut threads = threads.as_array()?.iter();
+        let of_child = threads.find(|one| one["process"] != parent.id())?;
+        of_child["process"].as_u64()
+    });
+    alice.done(&format!("track {child}"));
+    alice.done(&format!("untrack {}", parent.id()));
+    assert!(!listed(&mut alice, u64::from(parent.id())));
+    assert!(listed(&mut alice, child));
+    alice.done(&format!("untrack {child}"));
+    assert_eq!(alice.told("statistics")["own-tasks"], 0);
+    writeln!(input, "end").expect("it listens");
+    parent.0.wait().expect("it is our child");
 }
 
 #[test]

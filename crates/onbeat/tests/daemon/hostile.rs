@@ -8,10 +8,12 @@ use std::time::Duration;
 use onbeat_act::attributes::{Attributes, Policy};
 
 use crate::common::{Mortal, can_run, eventually};
-use crate::machine::{ALICE, BOB, Client, MALLORY, Machine, ROOT, is_ordinary, is_reserved};
+use crate::machine::{ALICE, BOB, Client, MALLORY, Machine, ROOT, is_ordinary, is_reserved, tids};
 
 /// A tenth of a CPU.
 const TENTH: &str = "1000000 10000000 10000000";
+/// A hundredth.
+const HUNDREDTH: &str = "100000 10000000 10000000";
 /// How many random calls there are in all, unless ONBEAT_HOSTILE_CALLS says otherwise.
 const CALLS: u64 = 4_000;
 
@@ -20,7 +22,19 @@ fn calls() -> u64 {
     told.and_then(|calls| calls.parse().ok()).unwrap_or(CALLS)
 }
 
-/// What the kernel says that the user's tasks hold together, in CPUs.
+/// What the kernel says that the threads hold together, in CPUs.
+fn held(threads: impl Iterator<Item = u32>) -> f64 {
+    let each = threads.filter_map(|tid| match Attributes::get(tid).ok()?.policy {
+        // One that has just ended has the policy still, and nothing with it.
+        Policy::Deadline(now) if now.period_ns > 0 => {
+            Some(now.runtime_ns as f64 / now.period_ns as f64)
+        }
+        _ => None,
+    });
+    each.sum()
+}
+
+/// The same of all threads of the user's.
 fn held_by(uid: u32) -> f64 {
     let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
     let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
@@ -28,14 +42,7 @@ fn held_by(uid: u32) -> f64 {
         let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
         status.contains(&format!("\nUid:\t{uid}\t{uid}\t{uid}\t{uid}\n"))
     });
-    his.filter_map(|pid| match Attributes::get(pid).ok()?.policy {
-        // One that has just ended has the policy still, and nothing with it.
-        Policy::Deadline(now) if now.period_ns > 0 => {
-            Some(now.runtime_ns as f64 / now.period_ns as f64)
-        }
-        _ => None,
-    })
-    .sum()
+    held(his.flat_map(tids))
 }
 
 /// The same at one moment: only if the service changed nothing while the tasks were looked at one after the
@@ -116,6 +123,45 @@ fn hostile_calls_get_nothing_beyond_the_quota_and_cost_others_nothing() {
     assert!(!machine.log().contains("panicked"), "{}", machine.log());
 }
 
+#[test]
+fn nobody_hops_over_a_quota_by_another_group_connection_or_process() {
+    if !can_run("nobody_hops_over_a_quota_by_another_group_connection_or_process") {
+        return;
+    }
+    let mut machine = Machine::bus();
+    machine.configure("[quota]\nbandwidth = \"3%\"\n[quota.group.audio]\nbandwidth = \"2%\"\n");
+    machine.start();
+    let hers: Vec<Mortal> = (0..5).map(|_| machine.sleeper(ALICE)).collect();
+    let bobs = machine.sleeper(BOB);
+    let asking = machine.path("asking");
+    let [mut inside, mut bob] =
+        [ALICE, BOB].map(|uid| machine.speaker(&mut machine.command_in(uid, "audio", &asking)));
+    let [mut outside, mut third] = [0; 2].map(|_| machine.client(ALICE));
+    let reserve = |place: usize| format!("reserve {} {HUNDREDTH}", hers[place].id());
+    let held_by_her = || held(hers.iter().map(Mortal::id));
+
+    inside.done(&reserve(0));
+    bob.done(&format!("reserve {} {HUNDREDTH}", bobs.id()));
+    // The group has its share; she has some of hers left, which the group does not get.
+    assert_eq!(inside.refused(&reserve(1)), "OverQuota");
+    outside.done(&reserve(1));
+    let more = format!("reserve {} 200000 10000000 10000000", hers[0].id());
+    assert_eq!(outside.refused(&more), "OverQuota");
+    outside.done(&reserve(2));
+    for client in [&mut inside, &mut outside, &mut third] {
+        assert_eq!(client.refused(&reserve(3)), "OverQuota");
+    }
+    assert!((held_by_her() - 0.03).abs() < 1e-6, "{}", held_by_her());
+    // What one connection gives back, another may have; no more, and not twice.
+    inside.die();
+    eventually("room again", || {
+        (third.ask(&reserve(3)) == "\"ok\"").then_some(())
+    });
+    assert_eq!(outside.refused(&reserve(4)), "OverQuota");
+    assert!((held_by_her() - 0.03).abs() < 1e-6, "{}", held_by_her());
+    assert!(is_reserved(bobs.id()) && is_ordinary(hers[4].id()));
+}
+
 /// Starts a process of `uid`'s with just this number; none if the number is taken.
 fn with_number(pid: u32, uid: u32) -> Option<u32> {
     let wanted = [pid.cast_signed()];
@@ -163,11 +209,15 @@ fn a_number_that_goes_to_another_users_task_in_the_middle_of_a_call_gives_it_not
         number
     };
     let mut reused = 0;
-    for round in 0..200_u64 {
+    for round in 0..240_u64 {
         let Some(first) = with_number(number, ALICE) else {
             continue;
         };
-        alice.say(&format!("reserve {first} {TENTH}"));
+        alice.say(&match round % 4 {
+            0 => format!("track {first}"),
+            1 => format!("nice {first} {first} -5"),
+            _ => format!("reserve {first} {TENTH}"),
+        });
         // Anywhere between before the call and after it.
         std::thread::sleep(Duration::from_micros(round * 97 % 4000));
         end(first);
@@ -179,7 +229,7 @@ fn a_number_that_goes_to_another_users_task_in_the_middle_of_a_call_gives_it_not
         reused += 1;
         let now = Attributes::get(second).expect("it lives");
         assert!(
-            matches!(now.policy, Policy::Other(_)),
+            is_ordinary(second) && now.nice() == Some(0),
             "round {round}: {now} after {answer}"
         );
         end(second);

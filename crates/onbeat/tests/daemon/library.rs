@@ -1,6 +1,6 @@
 //! libonbeat's reservations in programs of ordinary users, which only the service can give.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use onbeat_act::attributes::Policy;
@@ -21,24 +21,28 @@ const SOURCES: [&str; 6] = [
 /// Compiles reserving.c with the library's sources to where users may read it.
 fn program(machine: &Machine) -> PathBuf {
     let program = machine.path("reserving");
-    if program.exists() {
-        return program;
+    if !program.exists() {
+        compile(&program, "clang", &[]);
     }
+    program
+}
+
+fn compile(program: &Path, compiler: &str, flags: &[&str]) {
     let here = env!("CARGO_MANIFEST_DIR");
     let library = format!("{here}/../../libonbeat");
-    let compiled = Command::new("clang")
+    let compiled = Command::new(compiler)
         .args(["-std=c11", "-D_GNU_SOURCE", "-O1", "-Wall", "-Werror"])
+        .args(flags)
         .arg(format!("-I{library}/include"))
         .arg(format!("{here}/tests/daemon/reserving.c"))
         .args(SOURCES.map(|source| format!("{library}/src/{source}.c")))
         .args(["-pthread", "-ldl", "-o"])
-        .arg(&program)
+        .arg(program)
         .status();
     assert!(
         compiled.is_ok_and(|status| status.success()),
         "reserving.c cannot be compiled"
     );
-    program
 }
 
 /// Alice's program, which reserves for whom it is told to.
@@ -188,4 +192,127 @@ fn the_library_finds_a_service_that_was_started_anew_and_says_when_there_is_none
         refused.starts_with("EPERM") && refused.contains("No such file"),
         "{refused}"
     );
+}
+
+#[test]
+fn a_program_can_fork_while_one_of_its_threads_waits_for_the_service() {
+    if !can_run("a_program_can_fork_while_one_of_its_threads_waits_for_the_service") {
+        return;
+    }
+    let machine = Machine::new();
+    let mut program = reserving(&machine);
+    done(&mut program, "attach 0");
+    machine.signal(libc::SIGSTOP);
+    // The service cannot have answered before it goes on.
+    assert_eq!(program.ask("ask"), "forked");
+    machine.signal(libc::SIGCONT);
+    let answer = program.ask("answered");
+    assert!(
+        answer == "done" || answer.starts_with("ETIMEDOUT") || answer.starts_with("EBUSY"),
+        "{answer}"
+    );
+    done(&mut program, "detach 0");
+}
+
+#[test]
+fn what_the_library_no_longer_waited_for_is_not_kept() {
+    if !can_run("what_the_library_no_longer_waited_for_is_not_kept") {
+        return;
+    }
+    let machine = Machine::new();
+    let mut command = machine.command(ALICE, &self::program(&machine));
+    let mut program = machine.speaker(command.env("SYSTEMD_BUS_TIMEOUT", "1s"));
+    let mut alice = machine.client(ALICE);
+    let tid = program.id();
+    machine.signal(libc::SIGSTOP);
+    let refused = program.ask("attach 0");
+    assert!(
+        refused.starts_with("ETIMEDOUT") && refused.contains("systemctl status onbeat"),
+        "{refused}"
+    );
+    machine.signal(libc::SIGCONT);
+    // What comes over the same connection afterwards is answered afterwards.
+    eventually("an answer", || {
+        (program.ask("threads 1") == "done").then_some(())
+    });
+    eventually("the way back", || {
+        let figures = alice.told("statistics");
+        (figures["own-tasks"] == 0 && is_ordinary(tid)).then_some(())
+    });
+}
+
+/// For whose threads a program reserves.
+#[derive(PartialEq, Eq)]
+enum Whose {
+    Own,
+    /// Under the eyes of a guard.
+    OthersToo,
+}
+
+/// All that the library can ask of the service, by a program that runs as `command` says; it ends well if what watches over
+/// it found nothing wrong.
+fn is_found_without_fault(machine: &mut Machine, command: &mut Command, whose: Whose) {
+    let errors = machine.path("errors");
+    let sleeper = machine.sleeper(ALICE);
+    command.stderr(std::fs::File::create(&errors).expect("there is room for a file"));
+    let mut program = machine.speaker(command);
+    done(&mut program, "attach 0");
+    done(&mut program, "change 500000 10000000 20000000");
+    if whose == Whose::OthersToo {
+        done(&mut program, &format!("process {}", sleeper.id()));
+    }
+    assert_eq!(program.ask("threads 4"), "done");
+    let refused = program.ask("change 6000000 10000000 10000000");
+    assert!(refused.starts_with("EDQUOT"), "{refused}");
+    machine.signal(libc::SIGSTOP);
+    assert_eq!(program.ask("ask"), "forked");
+    machine.signal(libc::SIGCONT);
+    program.ask("answered");
+    if whose == Whose::OthersToo {
+        done(&mut program, &format!("leave {}", sleeper.id()));
+    }
+    // A bus that is lost, and found again.
+    assert_eq!(machine.end(libc::SIGTERM), Some(0));
+    machine.start();
+    done(&mut program, "change 1000000 10000000 20000000");
+    done(&mut program, "detach 0");
+    let status = program.end();
+    let said = std::fs::read_to_string(&errors).unwrap_or_default();
+    assert!(status.success() && said.is_empty(), "{status}: {said}");
+}
+
+#[test]
+fn the_address_sanitizer_finds_no_fault_in_what_asks_the_service() {
+    if !can_run("the_address_sanitizer_finds_no_fault_in_what_asks_the_service") {
+        return;
+    }
+    let mut machine = Machine::new();
+    let program = machine.path("sanitized");
+    let flags = [
+        "-g",
+        "-fsanitize=address,undefined",
+        "-fno-sanitize-recover=all",
+    ];
+    compile(&program, "cc", &flags);
+    let mut command = machine.command(ALICE, &program);
+    is_found_without_fault(&mut machine, &mut command, Whose::OthersToo);
+}
+
+#[test]
+fn valgrind_finds_no_fault_in_what_asks_the_service() {
+    if !can_run("valgrind_finds_no_fault_in_what_asks_the_service") {
+        return;
+    }
+    let mut machine = Machine::new();
+    let program = machine.path("for-valgrind");
+    compile(&program, "cc", &["-g"]);
+    let mut command = machine.command(ALICE, Path::new("valgrind"));
+    command
+        .args(["--quiet", "--leak-check=full", "--error-exitcode=9"])
+        .arg("--errors-for-leak-kinds=definite")
+        // What other threads had on their stacks is lost in a forked child.
+        .arg("--child-silent-after-fork=yes")
+        .arg(program);
+    // It does not know pidfds (3.19), which the guard needs.
+    is_found_without_fault(&mut machine, &mut command, Whose::Own);
 }

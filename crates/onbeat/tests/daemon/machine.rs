@@ -3,7 +3,7 @@
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::process::{ChildStdin, ChildStdout, Command, Stdio};
+use std::process::{ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
 use std::time::Duration;
 
 use onbeat_act::attributes::{Attributes, Policy};
@@ -300,11 +300,11 @@ impl Client {
         self.process.id()
     }
 
-    /// Has it come to its end.
-    pub(crate) fn end(self) {
+    /// Has it come to its end; how it ended.
+    pub(crate) fn end(self) -> ExitStatus {
         drop(self.input);
         let mut process = self.process;
-        process.0.wait().expect("it is our child");
+        process.0.wait().expect("it is our child")
     }
 
     /// Ends the client's process, without a word to the bus.

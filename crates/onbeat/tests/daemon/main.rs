@@ -16,9 +16,13 @@ mod library;
 mod looking;
 mod machine;
 mod others;
+#[path = "../pair/mod.rs"]
+mod pair;
+mod paths;
 mod polkit;
 mod realtimekit;
 mod rights;
+mod serving;
 mod soak;
 #[path = "../terminal/mod.rs"]
 mod terminal;

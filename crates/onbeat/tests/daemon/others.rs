@@ -3,11 +3,11 @@
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use onbeat_act::attributes::{Attributes, Policy};
+use onbeat_act::attributes::{Attributes, Fair, Policy, kept_nice};
 
 use crate::common::{Mortal, can_run, eventually};
-use crate::machine::{ALICE, Machine, as_itself, is_reserved, tids};
-use crate::realtimekit::home;
+use crate::machine::{ALICE, Machine, ROOT, as_itself, is_reserved, tids};
+use crate::realtimekit::{audio, home};
 
 /// Where Debian has RealtimeKit.
 const RTKIT: &str = "/usr/libexec/rtkit-daemon";
@@ -116,6 +116,78 @@ fn a_thread_that_has_a_real_time_priority_of_its_own_is_left_alone() {
     });
 }
 
+/// GameMode, which gives games a nice level of -5, and may.
+fn gamemode(machine: &Machine) -> Mortal {
+    let home = home(machine);
+    std::fs::write(home.join("gamemode.ini"), "[general]\nrenice=5\n")
+        .expect("there is room for a file");
+    let alice = ALICE.to_string();
+    Mortal::spawn(
+        Command::new("setpriv")
+            .args(["--inh-caps=+sys_nice", "--ambient-caps=+sys_nice"])
+            .args(["--clear-groups", "--reuid", &alice, "--regid", &alice])
+            .arg("gamemoded")
+            .env("DBUS_SESSION_BUS_ADDRESS", machine.address())
+            .env("HOME", &home)
+            .env("XDG_CONFIG_HOME", &home)
+            .env("XDG_RUNTIME_DIR", &home)
+            .stdout(Stdio::null())
+            .stderr(Stdio::null()),
+    )
+}
+
+#[test]
+fn what_gamemode_gives_a_task_is_there_when_onbeat_has_given_back_what_it_had() {
+    if !can_run("what_gamemode_gives_a_task_is_there_when_onbeat_has_given_back_what_it_had") {
+        return;
+    }
+    let mut machine = Machine::bus();
+    // Enough for a trial and a reservation.
+    machine.configure("[quota]\nbandwidth = \"60%\"\n");
+    machine.start();
+    let _gamemode = gamemode(&machine);
+    let reserved = machine.sleeper(ALICE);
+    let (with_priority, thread) = audio(&machine, "idle");
+    let mut alice = machine.client(ALICE);
+    alice.done(&format!(
+        "reserve {} 100000 10000000 10000000",
+        reserved.id()
+    ));
+    let games = [(reserved.id(), reserved.id()), (with_priority.id(), thread)];
+    for (process, tid) in games {
+        eventually("the nice level", || {
+            let mut command = machine.command(ALICE, Path::new("dbus-send"));
+            command
+                .args(["--session", "--print-reply"])
+                .args(["--dest=com.feralinteractive.GameMode"])
+                .arg("/com/feralinteractive/GameMode")
+                .arg("com.feralinteractive.GameMode.RegisterGame")
+                .arg(format!("int32:{process}"))
+                .env("DBUS_SESSION_BUS_ADDRESS", machine.address())
+                .stdout(Stdio::null())
+                .stderr(Stdio::null());
+            // It may not be on the bus yet, and takes a game but once.
+            let _ = command.status().expect("it is there");
+            (kept_nice(tid).ok()? == -5).then_some(())
+        });
+    }
+    assert!(is_reserved(reserved.id()));
+    alice.done(&format!("release {}", reserved.id()));
+    machine.client(ROOT).done("reset");
+    let gamemodes = Attributes {
+        policy: Policy::Other(Fair {
+            nice: -5,
+            slice_ns: 0,
+        }),
+        reset_on_fork: false,
+    };
+    for (_, tid) in games {
+        eventually("what GameMode gave", || {
+            (Attributes::get(tid).expect("it lives") == gamemodes).then_some(())
+        });
+    }
+}
+
 #[test]
 fn gamemode_and_ananicy_are_noticed_and_told_of_once() {
     if !can_run("gamemode_and_ananicy_are_noticed_and_told_of_once") {
@@ -125,15 +197,7 @@ fn gamemode_and_ananicy_are_noticed_and_told_of_once() {
     // A rule, so that processes are looked at often.
     machine.configure("scan = \"50ms\"\n[[rule]]\nprogram = \"/nowhere\"\n");
     machine.start();
-    let home = home(&machine);
-    let mut gamemode = machine.command(ALICE, Path::new("gamemoded"));
-    gamemode
-        .env("DBUS_SESSION_BUS_ADDRESS", machine.address())
-        .env("HOME", &home)
-        .env("XDG_RUNTIME_DIR", &home)
-        .stdout(Stdio::null())
-        .stderr(Stdio::null());
-    let _gamemode = Mortal::spawn(&mut gamemode);
+    let _gamemode = gamemode(&machine);
     // Debian has no ananicy: this has its name.
     let ananicy = machine.path("ananicy-cpp");
     std::fs::copy("/bin/sleep", &ananicy).expect("there is room for a file");

@@ -16,7 +16,7 @@ const DENIED: &str = "org.freedesktop.DBus.Error.AccessDenied";
 const FAILED: &str = "org.freedesktop.DBus.Error.Failed";
 
 /// Such a program, and the thread that it had made real-time.
-fn audio(machine: &Machine, how: &str) -> (Mortal, u32) {
+pub(crate) fn audio(machine: &Machine, how: &str) -> (Mortal, u32) {
     let mut command = machine.command(ALICE, &machine.path("audio"));
     that_asks(machine, command.arg(how))
 }

@@ -6,6 +6,8 @@
  *   attach TID       process PID      change RUNTIME_NS DEADLINE_NS PERIOD_NS
  *   detach TID       leave PID        threads COUNT (each reserves for itself and gives back, thrice)
  *   fork (a child reserves for itself, says its number, and waits)
+ *   ask (another thread asks for itself; "forked" once a child was made while it waits for the answer)
+ *   answered (how that went; it gives back what it got)
  */
 #include <onbeat/reserve.h>
 
@@ -14,6 +16,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #define MS INT64_C(1000000)
@@ -89,6 +93,64 @@ static void have_a_child(void)
 		pause();
 }
 
+static pthread_t asker;
+static _Atomic pid_t asker_tid;
+static int asker_error;
+static char asker_reason[512];
+
+static void *ask(void *nothing)
+{
+	struct onbeat_reservation *own;
+
+	if (onbeat_reservation_create(&own, MS / 5, 10 * MS, 10 * MS))
+		abort();
+	asker_tid = (pid_t)syscall(SYS_gettid);
+	asker_error = onbeat_reservation_attach(own, 0);
+	snprintf(asker_reason, sizeof(asker_reason), "%s", onbeat_reservation_reason());
+	onbeat_reservation_destroy(own);
+	return nothing;
+}
+
+/* Whether the thread waits in ppoll: nothing that it calls does but sd-bus. */
+static int waits(pid_t tid)
+{
+	char path[64];
+	long call = -1;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%d/syscall", tid);
+	file = fopen(path, "re");
+	if (!file)
+		return 0;
+	if (fscanf(file, "%ld", &call) != 1)
+		call = -1;
+	fclose(file);
+	return call == SYS_ppoll;
+}
+
+static void fork_while_another_asks(void)
+{
+	pid_t child;
+
+	pthread_create(&asker, NULL, ask, NULL);
+	while (!asker_tid || !waits(asker_tid))
+		usleep(1000);
+	child = fork();
+	if (child == 0)
+		_exit(0);
+	waitpid(child, NULL, 0);
+	puts("forked");
+}
+
+static void say_what_was_answered(void)
+{
+	pthread_join(asker, NULL);
+	if (asker_error)
+		printf("%s %s\n", strerrorname_np(-asker_error), asker_reason);
+	else
+		puts("done");
+}
+
 int main(void)
 {
 	char line[100], what[20];
@@ -116,8 +178,13 @@ int main(void)
 			reserve_in_threads((int)first);
 		else if (strcmp(what, "fork") == 0)
 			have_a_child();
+		else if (strcmp(what, "ask") == 0)
+			fork_while_another_asks();
+		else if (strcmp(what, "answered") == 0)
+			say_what_was_answered();
 		else
 			puts("nobody knows how to do that");
 	}
+	onbeat_reservation_destroy(reservation);
 	return 0;
 }
