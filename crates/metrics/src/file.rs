@@ -17,6 +17,8 @@ const EVERY: Span = Span::from_secs(5);
 pub(crate) struct File {
     path: PathBuf,
     due: Instant,
+    /// That the last attempt failed has been told.
+    failing: bool,
 }
 
 impl File {
@@ -24,6 +26,7 @@ impl File {
         Self {
             path: path.to_owned(),
             due: Instant::ZERO,
+            failing: false,
         }
     }
 
@@ -31,6 +34,7 @@ impl File {
         &self.path
     }
 
+    /// An attempt that fails is made again when the next is due; the error is of the first in a row.
     pub(crate) fn write_if_due(
         &mut self,
         now: Instant,
@@ -40,10 +44,15 @@ impl File {
             return Ok(());
         }
         self.due = now + EVERY;
-        self.write(&page()).map_err(|source| Error::File {
-            path: self.path.clone(),
-            source,
-        })
+        let outcome = self.write(&page());
+        let told = std::mem::replace(&mut self.failing, outcome.is_err());
+        match outcome {
+            Err(source) if !told => Err(Error::File {
+                path: self.path.clone(),
+                source,
+            }),
+            _ => Ok(()),
+        }
     }
 
     fn write(&self, page: &str) -> io::Result<()> {
@@ -114,14 +123,25 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_that_is_not_there_is_told() {
-        let mut file = File::new(Path::new("/nowhere/onbeat.prom"));
-        let error = file
-            .write_if_due(Instant::from_ns(1), String::new)
-            .unwrap_err();
-        assert!(
-            error.to_string().contains("/nowhere/onbeat.prom"),
-            "{error}"
-        );
+    fn a_file_that_cannot_be_written_is_told_once_and_tried_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("later/onbeat.prom");
+        let mut file = File::new(&path);
+        let mut now = Instant::ZERO;
+        let mut attempt = || {
+            now = now + EVERY;
+            file.write_if_due(now, || "page".to_owned())
+        };
+        for _ in 0..2 {
+            let error = attempt().unwrap_err().to_string();
+            assert!(error.contains("later/onbeat.prom"), "{error}");
+            attempt().unwrap();
+            assert!(!path.exists());
+
+            fs::create_dir(folder.path().join("later")).unwrap();
+            attempt().unwrap();
+            assert_eq!(fs::read_to_string(&path).unwrap(), "page");
+            fs::remove_dir_all(folder.path().join("later")).unwrap();
+        }
     }
 }

@@ -39,7 +39,7 @@ pub enum Error {
         source: std::io::Error,
     },
     /// The file cannot be written.
-    #[error("cannot write metrics to {}: {source}", path.display())]
+    #[error("cannot write metrics to {}: {source}; it is tried again every 5 s", path.display())]
     File {
         /// Which.
         path: std::path::PathBuf,
@@ -111,7 +111,7 @@ impl Metrics {
     /// Tells how things stand, if that was asked for or is due.
     ///
     /// # Errors
-    /// If a file cannot be written.
+    /// If a file cannot be written, at the first attempt in a row that fails. Nothing is lost for good: it is tried again.
     pub fn attend<A: Actuator>(
         &mut self,
         controller: &Controller<A>,

@@ -15,6 +15,8 @@ use serde::Serialize;
 
 /// Of each thread, so many bursts are kept, the last ones.
 const MOST_BURSTS: usize = 8192;
+/// But of all together so many, in equal shares: 8 MiB.
+const MOST_OF_ALL: usize = 1 << 17;
 /// Of so many threads, the first ones.
 const MOST_THREADS: usize = 256;
 /// So many decisions, the last ones.
@@ -90,8 +92,9 @@ impl History {
             match *event {
                 Event::Tracked { task, .. } | Event::Renamed { task, .. } => self.name(task),
                 Event::Burst(burst) => {
+                    let most = share_of(self.threads.len());
                     if let Some(thread) = self.threads.get_mut(&burst.task) {
-                        push(&mut thread.bursts, burst, MOST_BURSTS);
+                        push(&mut thread.bursts, burst, most);
                     }
                 }
                 Event::Exhausted { at, task } => {
@@ -282,8 +285,18 @@ fn in_words(what: &impl Serialize) -> String {
     name.unwrap_or_default().replace('_', " ")
 }
 
+/// So many bursts are kept of each of so many threads.
+fn share_of(threads: usize) -> usize {
+    (MOST_OF_ALL / threads.max(1)).min(MOST_BURSTS)
+}
+
+/// Adds the newest. The share of each has become smaller if there are more than `most`.
 fn push<T>(list: &mut VecDeque<T>, item: T, most: usize) {
-    if list.len() >= most {
+    if list.len() > most {
+        list.drain(..list.len() - most);
+        list.shrink_to(most);
+    }
+    if list.len() == most {
         list.pop_front();
     }
     list.push_back(item);

@@ -18,6 +18,10 @@ const INTERFACE: &str = "org.onbeat.Monitor1";
 const PATIENCE: Duration = Duration::from_secs(5);
 /// How often it is looked whether one that is gone is back.
 const TRY_AGAIN: Duration = Duration::from_secs(1);
+/// Of more threads than this the answer takes the service a while, and is asked for more rarely...
+const FEW_THREADS: usize = 200;
+/// ... down to once in so many times the usual pause: a change is to be seen within a second.
+const LONGEST_PAUSE: usize = 3;
 /// Of so many threads the jobs can be asked for at a time.
 const MOST_THREADS: usize = 256;
 
@@ -116,7 +120,10 @@ pub fn follow(mut service: Service, feeder: &Feeder) {
     loop {
         let began = Clock::now();
         let (news, pause) = match service.look(&feeder.wanted()) {
-            Ok(snapshot) => (News::Snapshot(snapshot), PACE),
+            Ok(snapshot) => {
+                let pause = pause_after(snapshot.threads.len());
+                (News::Snapshot(snapshot), pause)
+            }
             Err(error) => {
                 if let Ok(anew) = Service::connect() {
                     service = anew;
@@ -129,6 +136,12 @@ pub fn follow(mut service: Service, feeder: &Feeder) {
         }
         std::thread::sleep(pause.saturating_sub(began.elapsed()));
     }
+}
+
+/// How long to wait after an answer about so many threads.
+fn pause_after(threads: usize) -> Duration {
+    let times = (threads / FEW_THREADS).clamp(1, LONGEST_PAUSE);
+    PACE.saturating_mul(u32::try_from(times).unwrap_or(1))
 }
 
 fn not_there(error: zbus::Error) -> ServiceError {
@@ -196,7 +209,26 @@ fn seen(properties: &Properties) -> Seen {
         exhaustions: number("exhaustions"),
         bursts: number("bursts"),
         executed: span("executed-ns"),
+        path: text("path").to_owned(),
         why: text("why").to_owned(),
         news: Vec::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn many_threads_are_asked_for_more_rarely_but_more_often_than_once_a_second() {
+        for (threads, ms) in [
+            (0, 250),
+            (399, 250),
+            (400, 500),
+            (1000, 750),
+            (100_000, 750),
+        ] {
+            assert_eq!(pause_after(threads), Duration::from_millis(ms), "{threads}");
+        }
     }
 }

@@ -25,6 +25,7 @@ struct Line<'a> {
     exhaustions: u64,
     response_p50_ns: Option<Span>,
     response_p95_ns: Option<Span>,
+    path: &'a str,
     why: &'a str,
 }
 
@@ -52,6 +53,7 @@ pub fn as_lines(model: &Model) -> Result<String, serde_json::Error> {
             exhaustions: seen.exhaustions,
             response_p50_ns: thread.response(0.50),
             response_p95_ns: thread.response(0.95),
+            path: &seen.path,
             why: &seen.why,
         };
         text += &serde_json::to_string(&line)?;

@@ -115,6 +115,8 @@ pub struct Seen {
     pub executed: Span,
     /// Why that was done to it which was done last; empty if nothing was.
     pub why: String,
+    /// The path of another thread that it works on; empty if there is none.
+    pub path: String,
     /// Jobs that ended since the last snapshot, as far as they were wanted.
     pub news: Vec<Done>,
 }
@@ -133,6 +135,9 @@ impl Seen {
             exhaustions: view.exhaustions,
             bursts: view.bursts,
             executed: view.executed,
+            path: view
+                .stage
+                .map_or_else(String::new, |stage| stage.to_string()),
             why: view
                 .last
                 .map_or_else(String::new, |(_, why)| why.to_string()),
@@ -143,14 +148,16 @@ impl Seen {
     /// Why things stand so.
     #[must_use]
     pub fn reason(&self) -> String {
-        if self.why.is_empty() {
-            match self.bursts {
-                0 => "it has not run yet".to_owned(),
-                1 => "no rhythm in one burst".to_owned(),
-                n => format!("no rhythm in {n} bursts"),
-            }
+        let why = match self.bursts {
+            _ if !self.why.is_empty() => self.why.clone(),
+            0 => "it has not run yet".to_owned(),
+            1 => "no rhythm in one burst".to_owned(),
+            n => format!("no rhythm in {n} bursts"),
+        };
+        if self.path.is_empty() || why.contains(&self.path) {
+            why
         } else {
-            self.why.clone()
+            format!("{}: {why}", self.path)
         }
     }
 }

@@ -28,7 +28,7 @@ pub(crate) struct Thread {
     pub(crate) pid: u32,
     pub(crate) comm: String,
     pub(super) state: String,
-    pub(super) stage: Option<Stage>,
+    pub(crate) stage: Option<Stage>,
     pub(crate) period_ns: Option<u64>,
     #[serde(default)]
     pub(crate) confidence: f64,

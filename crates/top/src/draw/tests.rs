@@ -55,6 +55,7 @@ fn kept(tid: u32, name: &str, now: u64) -> Seen {
         exhaustions: 2,
         bursts: jobs,
         executed: Span::from_ms(now / 10),
+        path: String::new(),
         why: "its jobs take 4 ms".to_owned(),
         news: (jobs.saturating_sub(12)..jobs).map(job).collect(),
     }
@@ -68,6 +69,7 @@ fn watched(tid: u32, name: &str) -> Seen {
         held: None,
         jobs: 0,
         missed: 0,
+        path: String::new(),
         why: String::new(),
         news: Vec::new(),
         ..kept(tid, name, 500)
@@ -151,6 +153,23 @@ fn what_counts_most_is_there_on_a_small_screen_and_the_reason_on_a_large_one() {
     }
     let large = lines(&model, &PLAIN, (200, 60));
     assert!(row_of(&large, "player").contains("its jobs take 4 ms"));
+}
+
+#[test]
+fn a_thread_that_works_for_another_one_shows_on_whose_path() {
+    let model = model(|now| {
+        let path = "stage 2 of player's 25 Hz path".to_owned();
+        vec![Seen {
+            path,
+            ..kept(41, "Xvfb", now)
+        }]
+    });
+    let row = lines(&model, &PLAIN, (200, 60));
+    let row = row_of(&row, "Xvfb");
+    assert!(
+        row.contains("stage 2 of player's 25 Hz path: its jobs take 4 ms"),
+        "{row}"
+    );
 }
 
 #[test]
