@@ -10,6 +10,7 @@ use super::guest::{self, Run, Told};
 use super::paper::Program;
 use super::progress::{misses, progress};
 use super::simulated::{Setting, run as simulate, workload};
+use super::spread::Spread;
 use super::{Outcome, Scheduler};
 use crate::machine::Machine;
 use crate::plot::{Axis, Corner, Figure, Line, Look};
@@ -20,13 +21,20 @@ const NAME: &str = "mdn-cheaters";
 /// What it is run with.
 #[derive(Debug, Default, clap::Args)]
 pub(crate) struct Args {
-    /// Runs, each with other films
-    #[arg(long, value_name = "N", default_value_t = 3,
-          value_parser = clap::value_parser!(u64).range(1..=100))]
-    runs: u64,
-    /// Run what Fig. 7 shows, and a flood, once on a kernel in a virtual machine instead
+    /// Runs of each, with other films [default: 10, or 1 with --guest]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=100))]
+    runs: Option<u64>,
+    /// Run what Fig. 7 shows, and a flood, on a kernel in a virtual machine instead
     #[arg(long)]
     guest: bool,
+}
+
+impl Args {
+    /// Each film: the first has the number one.
+    fn settings(&self) -> impl Iterator<Item = Setting> {
+        let runs = self.runs.unwrap_or(if self.guest { 1 } else { 10 });
+        (1..=runs).map(Setting::of_seed)
+    }
 }
 
 /// What is run in a guest: by whom it is scheduled, and who cheats.
@@ -148,7 +156,7 @@ impl Case {
         let bound = Told::new(Program::CpuBound, setting, 1, false);
         let bound = std::iter::repeat_n(bound, self.programs().1);
         Some(Run {
-            name: format!("{self:?}.{scheduler:?}.{}", u8::from(lies)),
+            name: format!("{self:?}.{scheduler:?}.{}.{}", u8::from(lies), setting.seed),
             scheduler,
             mdn: true,
             programs: std::iter::once(self.told(setting, lies)?)
@@ -162,11 +170,11 @@ impl Case {
         let cheaters = (0..cheaters as u64).map(|place| self.cheater(setting, place, lies));
         let bound = (0..bound).map(|_| workload(Program::CpuBound, setting, 0, Notifies::Never));
         let programs = cheaters.chain(bound).collect();
-        simulate(scheduler, programs, Span::from_secs(SECONDS))
+        simulate(scheduler, programs, Span::from_secs(SECONDS), None)
     }
 }
 
-/// What a cheater had of the CPU, in percent, in the mean of all runs and cheaters.
+/// What a cheater had of the CPU, in percent, over all runs; where several cheat, in their mean.
 #[derive(Clone, Copy, Debug, Serialize)]
 struct Gain {
     case: Case,
@@ -174,33 +182,35 @@ struct Gain {
     /// An equal part for each program.
     fair: f64,
     /// In the five seconds after it began to cheat, without a notification and with them.
-    honest_at_first: f64,
-    lying_at_first: f64,
+    honest_at_first: Spread,
+    lying_at_first: Spread,
     /// From then on.
-    honest: f64,
-    lying: f64,
+    honest: Spread,
+    lying: Spread,
 }
+
+/// What became of the programs of a case in one run without a notification, and in one with them.
+type Ways = (Vec<Outcome>, Vec<Outcome>);
 
 /// Runs each case with and without the notifications, and publishes what they were good for.
 pub(crate) fn run(machine: &Machine, args: &Args) -> anyhow::Result<()> {
-    let mut gains = Vec::new();
-    let first = Setting::of_seed(1);
     if args.guest {
-        return on_a_kernel(machine, first);
+        return on_a_kernel(machine, args);
     }
+    let mut gains = Vec::new();
     for case in Case::ALL {
         for scheduler in Scheduler::ALL {
             machine.go_on()?;
-            gains.push(gain(case, scheduler, args.runs));
+            let way = |setting, lies| case.run(scheduler, setting, lies);
+            let runs = args.settings().map(|s| (way(s, false), way(s, true)));
+            let runs: Vec<Ways> = runs.collect();
+            draw_first(machine, NAME, case, scheduler, &runs)?;
+            gains.push(gain(case, scheduler, &runs));
         }
-    }
-    for (letter, case) in FIGURES {
-        let outcomes = case.run(Scheduler::Linux24, first, true);
-        draw(machine, NAME, letter, case, &outcomes)?;
     }
     let ran = Ran::Computed(format!(
         "the simulated machine, {} runs of {SECONDS} s for each figure",
-        args.runs
+        args.settings().count()
     ));
     publish(machine.out(), &ran, NAME, &table(&gains), &gains, paper())
 }
@@ -209,44 +219,32 @@ pub(crate) fn run(machine: &Machine, args: &Args) -> anyhow::Result<()> {
 const FIGURES: [(char, Case); 2] = [('a', Case::Fig7a), ('b', Case::Fig7b)];
 
 /// The same where a kernel runs it.
-fn on_a_kernel(machine: &Machine, setting: Setting) -> anyhow::Result<()> {
+fn on_a_kernel(machine: &Machine, args: &Args) -> anyhow::Result<()> {
     let name = format!("{NAME}-guest");
-    let each = GUEST_CASES.into_iter().flat_map(|case| {
-        GUEST_SCHEDULERS.into_iter().flat_map(move |scheduler| {
-            [false, true].map(|lies| Some((case, case.guest_run(scheduler, setting, lies)?)))
-        })
-    });
-    let runs: Vec<(Case, Run)> = each.flatten().collect();
-    let only: Vec<Run> = runs.iter().map(|(_, run)| run.clone()).collect();
-    let guested = guest::boot(machine, &only, SECONDS)?;
-    let mut gains = Vec::new();
-    for pair in runs.chunks_exact(2) {
-        let [(case, honest), (_, lying)] = pair else {
-            continue;
-        };
-        let (honest_did, lying_did) = (guested.outcomes(honest)?, guested.outcomes(lying)?);
-        let part = |outcomes: &[Outcome], from, to| {
-            outcomes
-                .first()
-                .map_or(0.0, |did| did.cpu_percent(from, to))
-        };
-        let (change, end) = (CHANGE as usize, SECONDS as usize);
-        let (cheaters, bound) = case.programs();
-        gains.push(Gain {
-            case: *case,
-            scheduler: honest.scheduler,
-            fair: 100.0 / (cheaters + bound) as f64,
-            honest_at_first: part(&honest_did, change, SETTLED),
-            lying_at_first: part(&lying_did, change, SETTLED),
-            honest: part(&honest_did, SETTLED, end),
-            lying: part(&lying_did, SETTLED, end),
-        });
-        let figure = FIGURES.iter().find(|(_, figure)| figure == case);
-        if let Some((letter, _)) = figure
-            && lying.scheduler == Scheduler::Linux24
-        {
-            draw(machine, &name, *letter, *case, &lying_did)?;
+    let mut all: Vec<(Case, Scheduler, Vec<[Run; 2]>)> = Vec::new();
+    for case in GUEST_CASES {
+        for scheduler in GUEST_SCHEDULERS {
+            let way = |setting, lies| case.guest_run(scheduler, setting, lies);
+            let runs = args
+                .settings()
+                .map(|s| Some([way(s, false)?, way(s, true)?]));
+            all.push((case, scheduler, runs.flatten().collect()));
         }
+    }
+    let each = all.iter().flat_map(|(.., runs)| runs.iter().flatten());
+    let each: Vec<Run> = each.cloned().collect();
+    let guested = guest::boot(machine, &each, SECONDS)?;
+    let mut gains = Vec::new();
+    for (case, scheduler, runs) in all {
+        let ways = |[honest, lying]: &[Run; 2]| {
+            anyhow::Ok((guested.outcomes(honest)?, guested.outcomes(lying)?))
+        };
+        let runs = runs
+            .iter()
+            .map(ways)
+            .collect::<anyhow::Result<Vec<Ways>>>()?;
+        draw_first(machine, &name, case, scheduler, &runs)?;
+        gains.push(gain(case, scheduler, &runs));
     }
     let ran = guested.ran();
     publish(machine.out(), &ran, &name, &table(&gains), &gains, paper())
@@ -260,35 +258,45 @@ fn paper() -> serde_json::Value {
     })
 }
 
-fn gain(case: Case, scheduler: Scheduler, runs: u64) -> Gain {
+fn gain(case: Case, scheduler: Scheduler, runs: &[Ways]) -> Gain {
     let (cheaters, bound) = case.programs();
-    let mut gain = Gain {
+    let mean = |outcomes: &[Outcome], from, to| {
+        let each = outcomes.iter().take(cheaters);
+        each.map(|outcome| outcome.cpu_percent(from, to))
+            .sum::<f64>()
+            / cheaters as f64
+    };
+    let spread = |lies, from, to| {
+        let way = |(honest, lying): &Ways| mean(if lies { lying } else { honest }, from, to);
+        Spread::of(&runs.iter().map(way).collect::<Vec<_>>())
+    };
+    let (change, end) = (CHANGE as usize, SECONDS as usize);
+    Gain {
         case,
         scheduler,
         fair: 100.0 / (cheaters + bound) as f64,
-        honest_at_first: 0.0,
-        lying_at_first: 0.0,
-        honest: 0.0,
-        lying: 0.0,
-    };
-    for seed in 1..=runs {
-        let setting = Setting::of_seed(seed);
-        for lies in [false, true] {
-            let outcomes = case.run(scheduler, setting, lies);
-            let mean = |from, to| {
-                let cheaters = outcomes.iter().take(cheaters);
-                let sum: f64 = cheaters.map(|outcome| outcome.cpu_percent(from, to)).sum();
-                sum / case.programs().0 as f64 / runs as f64
-            };
-            let (first, then) = match lies {
-                false => (&mut gain.honest_at_first, &mut gain.honest),
-                true => (&mut gain.lying_at_first, &mut gain.lying),
-            };
-            *first += mean(CHANGE as usize, SETTLED);
-            *then += mean(SETTLED, SECONDS as usize);
-        }
+        honest_at_first: spread(false, change, SETTLED),
+        lying_at_first: spread(true, change, SETTLED),
+        honest: spread(false, SETTLED, end),
+        lying: spread(true, SETTLED, end),
     }
-    gain
+}
+
+/// The first film under Linux 2.4, if it is a part of Fig. 7.
+fn draw_first(
+    machine: &Machine,
+    name: &str,
+    case: Case,
+    scheduler: Scheduler,
+    runs: &[Ways],
+) -> anyhow::Result<()> {
+    let figure = FIGURES.iter().find(|(_, figure)| *figure == case);
+    if let (Some((letter, _)), Scheduler::Linux24, Some((_, lying))) =
+        (figure, scheduler, runs.first())
+    {
+        draw(machine, name, *letter, case, lying)?;
+    }
+    Ok(())
 }
 
 fn draw(
@@ -337,16 +345,16 @@ fn table(gains: &[Gain]) -> Table {
         "s 20-30, silent",
         "lying",
     ]);
-    let percent = |part: f64| format!("{part:.1}%");
+    let part = |Spread { mean, deviation }| format!("{mean:.1} ±{deviation:.1}%");
     for gain in gains {
         table.row([
             gain.case.name().to_owned(),
             gain.scheduler.name().to_owned(),
-            percent(gain.fair),
-            percent(gain.honest_at_first),
-            percent(gain.lying_at_first),
-            percent(gain.honest),
-            percent(gain.lying),
+            format!("{:.1}%", gain.fair),
+            part(gain.honest_at_first),
+            part(gain.lying_at_first),
+            part(gain.honest),
+            part(gain.lying),
         ]);
     }
     table

@@ -9,6 +9,7 @@ use serde_json::json;
 use super::guest::{self, Guested, Run};
 use super::paper::{Line, MIXES, Mix, TABLES};
 use super::simulated::{Setting, run as simulate, workload};
+use super::spread::Spread;
 use super::{Outcome, Scheduler, VARIATION};
 use crate::machine::Machine;
 use crate::results::{Ran, Table, publish};
@@ -18,10 +19,12 @@ const NAME: &str = "mdn-deadlines";
 /// What it is run with.
 #[derive(Debug, Default, clap::Args)]
 pub(crate) struct Args {
-    /// Runs, each with other films
-    #[arg(long, value_name = "N", default_value_t = 10,
-          value_parser = clap::value_parser!(u64).range(1..=1000))]
-    runs: u64,
+    /// Runs of each, with other films [default: 50, or 1 with --guest]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1000))]
+    runs: Option<u64>,
+    /// Only under these schedulers
+    #[arg(long, value_enum, value_name = "SCHEDULER", value_delimiter = ',')]
+    only: Vec<Scheduler>,
     /// For how long a run lasts, in virtual time
     #[arg(long, value_name = "SECONDS", default_value_t = 100,
           value_parser = clap::value_parser!(u64).range(1..=100_000))]
@@ -34,18 +37,44 @@ pub(crate) struct Args {
     #[arg(long, value_name = "MS", default_value_t = 0,
           value_parser = clap::value_parser!(u64).range(0..=100))]
     timer_ms: u64,
-    /// Run each once on a kernel in a virtual machine instead, for so many seconds
-    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=1000))]
+    /// The quantum of Linux 2.4 and BeRate, in place of their 60
+    #[arg(long, value_name = "MS", value_parser = clap::value_parser!(u64).range(1..=1000))]
+    quantum_ms: Option<u64>,
+    /// Run it on a kernel in a virtual machine instead, for so many seconds each
+    #[arg(long, value_name = "SECONDS", conflicts_with_all = ["timer_ms", "quantum_ms"], value_parser = clap::value_parser!(u64).range(1..=1000))]
     guest: Option<u64>,
 }
 
-/// One program of a mix under one scheduler, in percent, in the mean of all runs.
-#[derive(Clone, Copy, Debug, Default, Serialize)]
+impl Args {
+    fn runs(&self) -> u64 {
+        self.runs
+            .unwrap_or(if self.guest.is_some() { 1 } else { 50 })
+    }
+
+    /// Each film: the first has the number one.
+    fn settings(&self) -> impl Iterator<Item = Setting> {
+        (1..=self.runs()).map(|seed| Setting {
+            seed,
+            variation: self.variation,
+            timer: Span::from_ms(self.timer_ms),
+            quantum: self.quantum_ms.map(Span::from_ms),
+        })
+    }
+
+    fn schedulers(&self) -> Vec<Scheduler> {
+        let all = Scheduler::ALL.into_iter();
+        all.filter(|scheduler| self.only.is_empty() || self.only.contains(scheduler))
+            .collect()
+    }
+}
+
+/// One program of a mix under one scheduler, in percent, over all runs.
+#[derive(Clone, Copy, Debug, Serialize)]
 struct Figures {
-    missed: f64,
-    missed_mdn: f64,
-    cpu: f64,
-    cpu_mdn: f64,
+    missed: Spread,
+    missed_mdn: Spread,
+    cpu: Spread,
+    cpu_mdn: Spread,
 }
 
 #[derive(Debug, Serialize)]
@@ -57,32 +86,37 @@ struct Result {
     figures: Figures,
 }
 
+/// What became of the programs of a mix in one run without MDN, and in one with it.
+type Ways = (Vec<Outcome>, Vec<Outcome>);
+
 /// Runs every mix under every scheduler, and publishes the paper's tables and the comparison.
 pub(crate) fn run(machine: &Machine, args: &Args) -> anyhow::Result<()> {
     let guested = match args.guest {
-        Some(seconds) => Some(Guests::boot(machine, args.variation, seconds)?),
+        Some(seconds) => Some(boot(machine, args, seconds)?),
         None => None,
     };
+    let seconds = args.guest.unwrap_or(args.seconds);
     let mut results = Vec::new();
-    for scheduler in Scheduler::ALL {
+    for scheduler in args.schedulers() {
         for mix in MIXES {
             machine.go_on()?;
-            let figures = match &guested {
-                Some(guests) => guests.figures(scheduler, mix)?,
-                None => figures(scheduler, mix, args),
-            };
-            for (program, figures) in mix.programs.iter().zip(figures) {
+            let runs = args.settings().map(|setting| match &guested {
+                Some(guested) => on_a_kernel(guested, scheduler, mix, setting),
+                None => Ok(both(scheduler, mix, setting, seconds)),
+            });
+            let runs = runs.collect::<anyhow::Result<Vec<Ways>>>()?;
+            for (place, program) in mix.programs.iter().enumerate() {
                 results.push(Result {
                     scheduler,
                     mix: mix.name,
                     program: program.name(),
-                    figures,
+                    figures: figures(&runs, place, seconds as usize),
                 });
             }
         }
     }
     let (ran, suffix) = match &guested {
-        Some(guests) => (guests.guested.ran(), "-guest"),
+        Some(guested) => (guested.ran(), "-guest"),
         None => (simulated(args), ""),
     };
     let paper = json!({
@@ -120,90 +154,70 @@ pub(crate) fn run(machine: &Machine, args: &Args) -> anyhow::Result<()> {
 /// Where the figures come from that no kernel gave.
 fn simulated(args: &Args) -> Ran {
     Ran::Computed(format!(
-        "the simulated machine: {} runs of {} s for each figure, srtgen's frames with variation {}, timers that fire {}",
-        args.runs,
+        "the simulated machine: {} runs of {} s for each figure, srtgen's frames with variation {}, timers that fire {}{}",
+        args.runs(),
         args.seconds,
         args.variation,
         match args.timer_ms {
             0 => "exactly".to_owned(),
             ms => format!("every {ms} ms"),
-        }
+        },
+        args.quantum_ms
+            .map_or_else(String::new, |ms| format!(", quanta of {ms} ms")),
     ))
 }
 
-/// All mixes under all schedulers, on a kernel.
-struct Guests {
-    guested: Guested,
-    setting: Setting,
-    seconds: u64,
-}
-
-impl Guests {
-    fn boot(machine: &Machine, variation: u32, seconds: u64) -> anyhow::Result<Self> {
-        let setting = Setting {
-            variation,
-            ..Setting::of_seed(1)
-        };
-        let each = Scheduler::ALL.into_iter().flat_map(|scheduler| {
-            MIXES.into_iter().flat_map(move |mix| {
+/// All runs, one after the other, on a kernel.
+fn boot(machine: &Machine, args: &Args, seconds: u64) -> anyhow::Result<Guested> {
+    let mut runs = Vec::new();
+    for scheduler in args.schedulers() {
+        for mix in MIXES {
+            for setting in args.settings() {
                 // The kernel's own does not listen.
                 let ways = if listens(scheduler) {
                     &[false, true][..]
                 } else {
                     &[false]
                 };
-                ways.iter()
-                    .map(move |&mdn| Run::of_mix(scheduler, mix, setting, mdn))
-            })
-        });
-        let runs: Vec<Run> = each.collect();
-        Ok(Self {
-            guested: guest::boot(machine, &runs, seconds)?,
-            setting,
-            seconds,
-        })
+                let each = ways.iter();
+                runs.extend(each.map(|&mdn| Run::of_mix(scheduler, mix, setting, mdn)));
+            }
+        }
     }
+    guest::boot(machine, &runs, seconds)
+}
 
-    fn figures(&self, scheduler: Scheduler, mix: Mix) -> anyhow::Result<Vec<Figures>> {
-        let outcomes = |mdn| {
-            let run = Run::of_mix(scheduler, mix, self.setting, mdn && listens(scheduler));
-            self.guested.outcomes(&run)
-        };
-        let (without, with) = (outcomes(false)?, outcomes(true)?);
-        let seconds = self.seconds as usize;
-        let each = without.iter().zip(&with).map(|(without, with)| Figures {
-            missed: without.missed_percent(),
-            missed_mdn: with.missed_percent(),
-            cpu: without.cpu_percent(0, seconds),
-            cpu_mdn: with.cpu_percent(0, seconds),
-        });
-        Ok(each.collect())
-    }
+fn on_a_kernel(
+    guested: &Guested,
+    scheduler: Scheduler,
+    mix: Mix,
+    setting: Setting,
+) -> anyhow::Result<Ways> {
+    let outcomes = |mdn| {
+        let run = Run::of_mix(scheduler, mix, setting, mdn && listens(scheduler));
+        guested.outcomes(&run)
+    };
+    Ok((outcomes(false)?, outcomes(true)?))
 }
 
 const fn listens(scheduler: Scheduler) -> bool {
     !matches!(scheduler, Scheduler::Eevdf | Scheduler::EevdfShort)
 }
 
-fn figures(scheduler: Scheduler, mix: Mix, args: &Args) -> Vec<Figures> {
-    let mut sums = vec![Figures::default(); mix.programs.len()];
-    for seed in 1..=args.runs {
-        let setting = Setting {
-            seed,
-            variation: args.variation,
-            timer: Span::from_ms(args.timer_ms),
-        };
-        let without = once(scheduler, mix, setting, Notifies::Never, args.seconds);
-        let with = once(scheduler, mix, setting, Notifies::WhenLate, args.seconds);
-        for ((sum, without), with) in sums.iter_mut().zip(&without).zip(&with) {
-            let mean = |figure: f64| figure / args.runs as f64;
-            sum.missed += mean(without.missed_percent());
-            sum.missed_mdn += mean(with.missed_percent());
-            sum.cpu += mean(without.cpu_percent(0, args.seconds as usize));
-            sum.cpu_mdn += mean(with.cpu_percent(0, args.seconds as usize));
-        }
+fn both(scheduler: Scheduler, mix: Mix, setting: Setting, seconds: u64) -> Ways {
+    let way = |notifies| once(scheduler, mix, setting, notifies, seconds);
+    (way(Notifies::Never), way(Notifies::WhenLate))
+}
+
+/// Of the program at this place.
+fn figures(runs: &[Ways], place: usize, seconds: usize) -> Figures {
+    let spread = |of: &dyn Fn(&Ways) -> f64| Spread::of(&runs.iter().map(of).collect::<Vec<_>>());
+    Figures {
+        missed: spread(&|(without, _)| without[place].missed_percent()),
+        missed_mdn: spread(&|(_, with)| with[place].missed_percent()),
+        cpu: spread(&|(without, _)| without[place].cpu_percent(0, seconds)),
+        cpu_mdn: spread(&|(_, with)| with[place].cpu_percent(0, seconds)),
     }
-    sums
 }
 
 /// One run of a mix.
@@ -218,7 +232,12 @@ pub(super) fn once(
         .zip(mix.programs)
         .map(|(place, program)| workload(*program, setting, place, notifies))
         .collect();
-    simulate(scheduler, programs, Span::from_secs(seconds))
+    simulate(
+        scheduler,
+        programs,
+        Span::from_secs(seconds),
+        setting.quantum,
+    )
 }
 
 fn of(results: &[Result], scheduler: Scheduler, mix: Mix) -> impl Iterator<Item = &Result> {
@@ -231,12 +250,9 @@ fn percent(figure: f64) -> String {
 }
 
 /// Few missed deadlines tell more in hundredths.
-fn missed(figure: f64) -> String {
-    if figure < 1.0 {
-        format!("{figure:.2}%")
-    } else {
-        percent(figure)
-    }
+fn missed(Spread { mean, deviation }: Spread) -> String {
+    let digits = if mean < 1.0 { 2 } else { 1 };
+    format!("{mean:.digits$} ±{deviation:.digits$}%")
 }
 
 /// The paper's tables, its figures beside ours.
@@ -268,9 +284,9 @@ fn the_papers(results: &[Result]) -> Table {
                 if_late(format!("{}%", paper.map_or("", |paper| paper.0))),
                 if_late(missed(missed_mdn)),
                 if_late(format!("{}%", paper.map_or("", |paper| paper.1))),
-                percent(got),
+                percent(got.mean),
                 percent(cpu.0),
-                percent(cpu_mdn),
+                percent(cpu_mdn.mean),
                 percent(cpu.1),
             ]);
         }
@@ -290,8 +306,12 @@ fn all(results: &[Result]) -> Table {
             let beside = mix.programs.len() - 1;
             let cell = |scheduler| {
                 let result = of(results, scheduler, mix).nth(place);
-                let figures = result.map(|result| result.figures).unwrap_or_default();
-                format!("{} {}", missed(figures.missed), missed(figures.missed_mdn))
+                result.map_or_else(
+                    || "-".to_owned(),
+                    |Result { figures, .. }| {
+                        format!("{} {}", missed(figures.missed), missed(figures.missed_mdn))
+                    },
+                )
             };
             let [a, b, c, d, e, f] = Scheduler::ALL.map(cell);
             table.row([

@@ -63,7 +63,13 @@ impl Run {
     pub(super) fn of_mix(scheduler: Scheduler, mix: Mix, setting: Setting, mdn: bool) -> Self {
         let programs = (0..).zip(mix.programs);
         Self {
-            name: format!("{}.{}.{}", word(scheduler), u8::from(mdn), mix.name),
+            name: format!(
+                "{}.{}.{}.{}",
+                word(scheduler),
+                u8::from(mdn),
+                mix.name,
+                setting.seed
+            ),
             scheduler,
             mdn,
             programs: programs

@@ -7,6 +7,7 @@ mod guest;
 mod paper;
 mod progress;
 mod simulated;
+mod spread;
 
 use onbeat_model::{Instant, Span};
 use serde::Serialize;
@@ -16,11 +17,14 @@ pub(crate) use deadlines::{Args as DeadlinesArgs, run as run_deadlines};
 pub(crate) use progress::{Args as ProgressArgs, run as run_progress};
 
 /// A scheduler, with or without onbeat's main loop.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, clap::ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Scheduler {
+    /// Linux 2.2 to 2.4
     Linux24,
+    /// BEST
     Best,
+    /// BeRate
     Berate,
     /// The kernel's own, with its slice of 0.7 ms on one CPU.
     Eevdf,

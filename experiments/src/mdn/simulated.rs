@@ -22,6 +22,8 @@ pub(crate) struct Setting {
     pub(crate) variation: u32,
     /// Their timers fire at multiples of this alone; zero: exactly.
     pub(crate) timer: Span,
+    /// The quantum at nice 0 under Linux 2.4 and BeRate, in place of theirs.
+    pub(crate) quantum: Option<Span>,
 }
 
 impl Setting {
@@ -31,6 +33,7 @@ impl Setting {
             seed,
             variation: VARIATION,
             timer: Span::ZERO,
+            quantum: None,
         }
     }
 }
@@ -44,12 +47,13 @@ pub(crate) fn workload(
 ) -> Workload {
     let period = program.period();
     let Program::Srt(_, permille) = program else {
-        return Workload::new(Arrival::Always, Demand::constant(period));
+        return Workload::new(Arrival::Always, Demand::constant(period)).notifying(notifies);
     };
     let Setting {
         seed,
         variation,
         timer,
+        ..
     } = setting;
     let mean = Span::from_ns(period.as_ns() * permille / 1000);
     let arrival = Arrival::Paced {
@@ -63,7 +67,12 @@ pub(crate) fn workload(
 }
 
 /// Runs the programs for so long.
-pub(crate) fn run(scheduler: Scheduler, programs: Vec<Workload>, duration: Span) -> Vec<Outcome> {
+pub(crate) fn run(
+    scheduler: Scheduler,
+    programs: Vec<Workload>,
+    duration: Span,
+    quantum: Option<Span>,
+) -> Vec<Outcome> {
     let count = programs.len();
     let run = Run { programs, duration };
     let fair = |slice| {
@@ -75,9 +84,17 @@ pub(crate) fn run(scheduler: Scheduler, programs: Vec<Workload>, duration: Span)
     };
     let eevdf = || fair(Span::from_us(700));
     match scheduler {
-        Scheduler::Linux24 => run.alone(ruled(Linux24::default(), count), |_| {}),
+        Scheduler::Linux24 => {
+            let mut rules = Linux24::default();
+            rules.params.quantum_ns = quantum.map_or(rules.params.quantum_ns, Span::as_ns);
+            run.alone(ruled(rules, count), |_| {})
+        }
         Scheduler::Best => run.alone(ruled(Best::default(), count), |_| {}),
-        Scheduler::Berate => run.alone(ruled(Berate::default(), count), |_| {}),
+        Scheduler::Berate => {
+            let mut rules = Berate::default();
+            rules.params.quantum_ns = quantum.map_or(rules.params.quantum_ns, Span::as_ns);
+            run.alone(ruled(rules, count), |_| {})
+        }
         Scheduler::Eevdf => run.alone(eevdf(), |_| {}),
         Scheduler::EevdfShort => run.alone(fair(Span::from_us(100)), |_| {}),
         Scheduler::Onbeat => run.with_onbeat(eevdf()),

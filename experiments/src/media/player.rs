@@ -41,6 +41,14 @@ impl Played {
         let absolute: Vec<f64> = self.frames.iter().map(|f| f.desync_s.abs()).collect();
         quantile(&absolute, p)
     }
+
+    /// What was shown from `time` after the first frame on.
+    pub(crate) fn since(&self, time: Duration) -> Self {
+        let frames = self.frames.iter().copied();
+        Self {
+            frames: frames.filter(|f| f.at_s >= time.as_secs_f64()).collect(),
+        }
+    }
 }
 
 /// The arguments that make mplayer play `film` on a display without sound card, keyboard or remote

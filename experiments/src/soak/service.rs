@@ -119,6 +119,11 @@ impl Bus {
 }
 
 impl Service {
+    /// Its process.
+    pub(crate) fn pid(&self) -> u32 {
+        self.program.pid()
+    }
+
     pub(crate) fn taken(&self) -> anyhow::Result<Taken> {
         let of = format!("/proc/{}", self.program.pid());
         let count = |folder: &str| -> anyhow::Result<usize> {
@@ -134,7 +139,18 @@ impl Service {
         })
     }
 
+    /// The metrics; asked for again if the machine keeps the loop from answering at once.
     fn page(&self) -> anyhow::Result<String> {
+        let end = Instant::now() + PATIENCE;
+        loop {
+            match self.ask() {
+                Err(_) if Instant::now() < end => std::thread::sleep(Duration::from_millis(100)),
+                answer => return answer,
+            }
+        }
+    }
+
+    fn ask(&self) -> anyhow::Result<String> {
         let mut stream = TcpStream::connect(("127.0.0.1", self.port))?;
         stream.set_read_timeout(Some(PATIENCE))?;
         stream.write_all(b"GET /metrics HTTP/1.1\r\n\r\n")?;
