@@ -24,7 +24,7 @@ check=("${build[@]}" clang-format shellcheck)
 demo=("${build[@]}" "${hogs[@]}" ffmpeg mplayer xvfb fonts-dejavu-core)
 experiments=("${demo[@]}" "${player[@]}" strace linux-perf madplay libgsm-tools "${emulated[@]}")
 fuzz=("${build[@]}")
-vm=("${build[@]}" "${emulated[@]}" ffmpeg util-linux)
+vm=("${build[@]}" "${emulated[@]}" ffmpeg mplayer util-linux)
 packages=("${build[@]}" dpkg-dev debhelper lintian fakeroot debootstrap debian-archive-keyring util-linux)
 release=("${build[@]}" python3)
 
@@ -89,7 +89,8 @@ install_rust() {
         rustup toolchain install stable --profile minimal
         rustup default stable
     else
-        curl --proto '=https' --tlsv1.2 -sSf https://sh.rustup.rs |
+        # The script is that of https://sh.rustup.rs, at the host that the toolchain comes from as well.
+        curl --proto '=https' --tlsv1.2 -sSf https://static.rust-lang.org/rustup/rustup-init.sh |
             sh -s -- -y --no-modify-path --profile minimal
     fi
 }

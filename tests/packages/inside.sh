@@ -99,6 +99,32 @@ eventually sh -c 'journalctl --unit=onbeat | grep wrong.toml:1' || fail 'a mista
 rm /etc/onbeat/onbeat.d/wrong.toml
 [ "$(systemctl show --property=MainPID --value onbeat)" = "$before" ] || fail 'it did not outlive the mistake'
 
+step 'metrics are told in its sandbox, as their document has it'
+# Each block of the document that changes the unit, by its number.
+drop_in() {
+    mkdir -p /etc/systemd/system/onbeat.service.d
+    zcat -f /usr/share/doc/onbeat/metrics.md* |
+        awk -v wanted="$1" '/^\[Service\]/ { inside = ++block == wanted } /^```/ { inside = 0 } inside' \
+            >/etc/systemd/system/onbeat.service.d/metrics.conf
+    grep -q -- --metrics /etc/systemd/system/onbeat.service.d/metrics.conf || fail "the document has no block $1"
+    systemctl daemon-reload
+    systemctl restart onbeat || fail "it does not start with block $1 of the document"
+}
+metrics=/var/lib/prometheus/node-exporter
+mkdir -p "$metrics"
+drop_in 1
+eventually grep -q '^onbeat_build_info' "$metrics/onbeat.prom" || fail 'the file is not written'
+setpriv --reuid=alice --regid=alice --init-groups cat "$metrics/onbeat.prom" >/dev/null || fail 'who collects cannot read it'
+drop_in 2
+[ ! -e "$metrics/onbeat.prom" ] || fail 'the file outlives what it tells of'
+# A fresh Debian has nothing else that fetches pages.
+# shellcheck disable=SC2016 # bash makes these
+page='exec 3<>/dev/tcp/127.0.0.1/9464 && printf "GET /metrics HTTP/1.0\r\n\r\n" >&3 && grep -q ^onbeat_build_info <&3'
+eventually as_alice bash -c "$page" || fail 'nobody answers at the address'
+rm -r /etc/systemd/system/onbeat.service.d /var/lib/prometheus
+systemctl daemon-reload
+systemctl restart onbeat || fail 'it does not start as before'
+
 step 'the bus starts it when it is asked for'
 systemctl stop onbeat
 eventually as_alice busctl call "${manager[@]}" GetStatistics || fail 'it was not started'

@@ -16,7 +16,7 @@ for clone in one another; do
 done
 
 unreleased=$work/one
-sed -i "0,/^## \[.*/s//## [Unreleased]/" "$unreleased/CHANGELOG.md"
+sed -i "0,/^## \[.*/s//## [Unreleased]\n\n- Not told before.\n/" "$unreleased/CHANGELOG.md"
 if TARGET_DIR=$work/none "$unreleased/scripts/release.sh" >"$work/said" 2>&1; then
     echo "a release was made of changes without a version"
     exit 1
@@ -44,7 +44,7 @@ done
 diff -r "$work/one.made" "$work/another.made"
 made=$work/one.made/release-$version
 (cd "$made" && sha256sum --check --quiet SHA256SUMS)
-if grep 'file:///' "$made"/*.json; then
+if sed 's|file:///usr/src/onbeat||g' "$made"/*.json | grep 'file:///'; then
     echo 'it tells a folder of this machine'
     exit 1
 fi

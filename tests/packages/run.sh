@@ -29,6 +29,7 @@ check() { # NAME COMMAND...
 if [ "${1-}" = --quick ]; then
     check an_installation_has_every_file_and_goes_again tests/packages/installed.sh
     check a_source_tarball_is_the_same_bytes_twice tests/packages/tarball.sh
+    check a_version_tells_what_is_released tests/packages/version.sh
     exit "$failed"
 fi
 
@@ -39,6 +40,7 @@ check lintian_finds_nothing_wrong tests/packages/lintian.sh "$deb"
 if [ "${1-}" != --lint ]; then
     check a_fresh_debian_12_installs_serves_and_purges_them tests/packages/fresh.sh bookworm "$deb"
     check a_fresh_debian_13_installs_serves_and_purges_them tests/packages/fresh.sh trixie "$deb"
+    check the_unit_tracks_a_program_in_its_sandbox tests/packages/sandbox.sh "$deb"
     check two_builds_are_the_same_bytes tests/packages/twice.sh "$deb"
     check a_release_is_the_same_bytes_twice tests/packages/release.sh
 fi

@@ -1,0 +1,60 @@
+#!/bin/bash
+# Run by sandbox.sh: starts the service by its unit, and looks at what it may do and does.
+set -eu
+export XDG_RUNTIME_DIR=/run/user/0 SYSTEMD_LOG_TARGET=console
+unit=onbeat.service
+fail() {
+    systemctl --user status --no-pager --lines=0 "$unit" || true
+    tail -n 20 /tmp/manager
+    echo "$*"
+    exit 1
+}
+eventually() {
+    local try
+    for try in $(seq 300); do
+        "$@" && return 0
+        sleep 0.1
+    done
+    echo "tried $try times: $*"
+    return 1
+}
+
+# What the first process would have made: the sign that systemd is there, and what it puts in the place of devices.
+hidden=/run/systemd/inaccessible
+mkdir -p /run/systemd/system /run/dbus "$hidden/dir"
+install -d -m 700 "$XDG_RUNTIME_DIR"
+touch "$hidden/reg"
+mkfifo "$hidden/fifo"
+mknod "$hidden/chr" c 0 0
+mknod "$hidden/blk" b 0 0
+perl -MSocket -e "socket(S, AF_UNIX, SOCK_STREAM, 0); bind(S, pack_sockaddr_un('$hidden/sock')) or die"
+chmod 000 "$hidden"/*
+dbus-daemon --system --fork
+
+# The unit as it is installed; only the folder for its state is elsewhere where it is a user's.
+mkdir -p "/etc/systemd/user/$unit.d"
+find /lib/systemd/system /usr/lib/systemd/system -name "$unit" -exec cp {} /etc/systemd/user \;
+printf '[Service]\nEnvironment=ONBEAT_STATE_DIR=%s/onbeat\n' "$XDG_RUNTIME_DIR" >"/etc/systemd/user/$unit.d/state.conf"
+printf 'scan = "100ms"\n[[rule]]\nprogram = "%s"\n' "$(realpath /usr/bin/perl)" >/etc/onbeat/onbeat.d/test.toml
+
+/lib/systemd/systemd --user >/tmp/manager 2>&1 &
+eventually test -e "$XDG_RUNTIME_DIR/systemd/private" || fail 'the manager does not start'
+systemctl --user start "$unit" || fail 'the unit does not start'
+service=$(systemctl --user show --property=MainPID --value "$unit")
+has() { grep -qE "^$1:[[:space:]]+$2\$" "/proc/$service/status" || fail "not with $1 $2: $(grep "^$1" "/proc/$service/status")"; }
+has Seccomp 2
+has NoNewPrivs 1
+# SYS_PTRACE, SYS_NICE, PERFMON and BPF.
+has CapBnd 000000c000880000
+
+# 1 ms or so in each 20.
+# shellcheck disable=SC2016 # it is perl's
+beat='while (1) { select(undef, undef, undef, 0.02); for (my $i = 0; $i < 20000; $i++) {} }'
+setpriv --reuid=alice --regid=alice --init-groups perl -e "$beat" &
+program=$!
+is_reserved() { chrt -p "$program" | grep SCHED_DEADLINE >/dev/null; }
+eventually is_reserved || fail 'a program with a rhythm gets no reservation'
+systemctl --user stop "$unit" || fail 'it does not stop'
+! is_reserved || fail 'it does not give back what it held'
+kill "$program"
+echo 'a program was tracked, and given back'
