@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Runs every test of the workspace and of libonbeat, and those of tests/packages and tests/vm that take seconds; then
-# names each one that ran and closes with `N passed, N failed, N skipped`.
+# names each one that ran, repeats what those said that failed, and closes with `N passed, N failed, N skipped`.
 #
 # Cargo runs one test binary after the other, so tests on the live kernel never compete with those
 # of another binary. A test that cannot run here prints `skipped: NAME: REASON` and passes; with CI
@@ -8,16 +8,23 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-output=$(mktemp)
+output=$(mktemp -d)
 libonbeat=$(mktemp -d)
 trap 'rm -rf "$output" "$libonbeat"' EXIT
-
 status=0
-cargo test --workspace --no-fail-fast -- --show-output 2>&1 | tee "$output" || status=$?
-make --no-print-directory -C libonbeat test-all OUT="$libonbeat" 2>&1 | tee -a "$output" || status=$?
-make --no-print-directory -C libonbeat/examples/player test OUT="$libonbeat" 2>&1 | tee -a "$output" || status=$?
 
-TARGET_DIR=${CARGO_TARGET_DIR:-target} tests/packages/run.sh --quick 2>&1 | tee -a "$output" || status=$?
+# A part of the tests has failed. If that is no test's failure, it did not build, or a test binary died.
+broke() { # PART
+    status=1
+    grep -qE '^test .* \.\.\. FAILED$' "$output/$1" ||
+        printf 'test %s: all ... FAILED\n%s\n' "$1" "$(tail -n 40 "$output/$1" | sed 's/^/     /')" >>"$output/$1"
+}
+
+# Of what tests that passed have said, only that they were skipped.
+rust() {
+    cargo test --workspace --no-fail-fast -- --show-output 2>&1 |
+        sed -u '/^successes:$/,/^failures:$\|^test result: /{/^skipped: \|^failures:$\|^test result: /!d}'
+}
 
 # The programs that cargo has just built, on a kernel in virtual time: there a busy machine changes nothing.
 in_the_virtual_machine() {
@@ -35,9 +42,15 @@ in_the_virtual_machine() {
     tests/vm/run.sh --quick --jobs 2 || status=1
     return "$status"
 }
-in_the_virtual_machine 2>&1 | tee -a "$output" || status=$?
 
-count() { grep -cE "$1" "$output" || true; }
+tests/summary/run.sh 2>&1 | tee "$output/summary" || broke summary
+rust | tee "$output/cargo" || broke cargo
+make --no-print-directory -C libonbeat test-all OUT="$libonbeat" 2>&1 | tee "$output/libonbeat" || broke libonbeat
+make --no-print-directory -C libonbeat/examples/player test OUT="$libonbeat" 2>&1 | tee "$output/player" || broke player
+TARGET_DIR=${CARGO_TARGET_DIR:-target} tests/packages/run.sh --quick 2>&1 | tee "$output/packages" || broke packages
+in_the_virtual_machine 2>&1 | tee "$output/vm" || broke vm
+
+count() { cat "$output"/* | grep -cE "$1" || true; }
 
 # A Rust test that skips itself has passed, for its runner; a C test has not.
 skipped_rust=$(count '^skipped: ')
@@ -47,10 +60,11 @@ failed=$(count '^test .* \.\.\. FAILED$')
 
 echo
 echo "tests that ran:"
-grep -E '^test .* \.\.\. (ok$|FAILED$|skipped)|^skipped: ' "$output" || true
-if [ "$status" -ne 0 ] && [ "$failed" -eq 0 ]; then
-    # It did not build, or a test binary died.
-    failed=1
+cat "$output"/* | grep -E '^test .* \.\.\. (ok$|FAILED$|skipped)|^skipped: ' || true
+if [ "$status" -ne 0 ]; then
+    echo
+    echo "what failed:"
+    cat "$output"/* | awk -f scripts/failed.awk
 fi
 if [ "$passed" -eq 0 ]; then
     echo "no test ran" >&2

@@ -19,7 +19,7 @@ for program; do
 	*) failed=$((failed + 1)) result=FAILED ;;
 	esac
 	echo "test libonbeat $variant: $name ... $result"
-	[ "$result" = FAILED ] && echo "$output"
+	[ "$result" = FAILED ] && echo "$output" | sed 's/^/     /'
 done
 echo "libonbeat $variant: $passed passed, $failed failed, $skipped skipped"
 [ "$failed" -eq 0 ]

@@ -21,8 +21,8 @@ check() { # NAME COMMAND...
         echo "test packages::$name ... skipped ($(tail -n 1 "$said"))"
     else
         failed=1
-        cat "$said"
         echo "test packages::$name ... FAILED"
+        sed 's/^/     /' "$said"
     fi
 }
 

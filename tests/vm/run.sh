@@ -201,16 +201,20 @@ run_case() { # FILE
     else
         why="the initrd cannot be packed"
     fi
-    printf 'test vm %s: %s ... %s\n' "$release" "$name" "$([ -z "$why" ] && echo ok || echo FAILED)"
-    echo "     (kernel $fetched, initrd ${packed:--}, boot and case $(seconds_since "$began"))"
-    if [ -n "$why" ]; then
-        echo "     $why"
-        if [ -z "$follow" ]; then
-            echo "     what the guest said:"
-            tail -n 60 "$work/log"
+    {
+        printf 'test vm %s: %s ... %s\n' "$release" "$name" "$([ -z "$why" ] && echo ok || echo FAILED)"
+        echo "     (kernel $fetched, initrd ${packed:--}, boot and case $(seconds_since "$began"))"
+        if [ -n "$why" ]; then
+            echo "     $why"
+            if [ -z "$follow" ]; then
+                echo "     what the guest said:"
+                tail -n 60 "$work/log" | sed 's/^/     | /'
+            fi
         fi
-        return 1
-    fi
+    } >"$work/told"
+    # In one piece, also beside other machines: this file is what they have in common.
+    flock "$0" cat "$work/told"
+    [ -z "$why" ]
 }
 
 failed=0

@@ -48,8 +48,7 @@ for file; do
     if [ "$verdict" != ok ]; then
         failed=1
         [ -z "$told" ] || echo "     it was to fail, and to say: $told"
-        # What looks like the result of a test is none here.
-        sed 's/^test vm/     &/' "$work/said"
+        sed 's/^/     /' "$work/said"
     fi
 done
 exit "$failed"

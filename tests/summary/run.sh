@@ -1,0 +1,31 @@
+#!/usr/bin/env bash
+# Tests what scripts/test.sh repeats of tests that failed: said.txt is an output, expected.txt what is worth repeating.
+set -euo pipefail
+cd "$(dirname "$0")"
+
+differs=$(mktemp)
+trap 'rm "$differs"' EXIT
+failed=0
+
+check() { # NAME EXPECTED SAID
+    if diff "$2" <(awk -f ../../scripts/failed.awk "$3") >"$differs"; then
+        echo "test summary::$1 ... ok"
+    else
+        failed=1
+        echo "test summary::$1 ... FAILED"
+        sed 's/^/     /' "$differs"
+    fi
+}
+
+check what_a_failed_test_said_is_repeated expected.txt said.txt
+# Of 100 lines the first 20 and the last 40.
+check what_is_long_is_shortened_in_the_middle <(
+    printf '\n== a_test\n'
+    seq -f '     line %g' 20
+    echo '     [40 lines are left out]'
+    seq -f '     line %g' 61 100
+) <(
+    echo 'test a_test ... FAILED'
+    seq -f '     line %g' 100
+)
+exit "$failed"
