@@ -48,15 +48,14 @@ pub(crate) fn run(args: &RestoreArgs) -> anyhow::Result<ExitCode> {
     }
     let buffers = tracefs::remove_leftovers();
     let mut is_complete = report.is_complete();
-    for (path, removed) in &buffers {
-        let path = path.display();
+    for (name, removed) in &buffers {
         if let Err(error) = removed {
             is_complete = false;
             eprintln!(
-                "onbeat: trace buffer {path}: not removed: {error}; then run 'onbeat restore' again"
+                "onbeat: trace buffer {name}: not removed: {error}; then run 'onbeat restore' again"
             );
         } else if !args.quiet {
-            writeln!(output, "trace buffer {path}: removed")?;
+            writeln!(output, "trace buffer {name}: removed")?;
         }
     }
     for (path, reason) in &report.skipped {

@@ -1,7 +1,9 @@
 //! `onbeat restore` and `onbeat doctor`.
 
+use std::ffi::CString;
 use std::path::PathBuf;
 use std::process::Stdio;
+use std::{fs, io, ptr};
 
 use crate::{DEADLINE, Mortal, can_run, eventually, onbeat, policy, state_files, stderr, stdout};
 
@@ -29,7 +31,7 @@ fn after_a_kill_the_program_gets_back_what_it_had_and_no_trace_buffer_is_left() 
             .stderr(Stdio::null()),
     );
     let program: u32 = eventually("the program's number", || {
-        std::fs::read_to_string(&pid_file).ok()?.trim().parse().ok()
+        fs::read_to_string(&pid_file).ok()?.trim().parse().ok()
     });
     let _cleanup = Killed(program);
     assert_eq!(policy(program), DEADLINE);
@@ -39,7 +41,8 @@ fn after_a_kill_the_program_gets_back_what_it_had_and_no_trace_buffer_is_left() 
             .args(["record", "--tracer", "tracefs", "-q", "-o", "/dev/null"])
             .args(["-p", &program.to_string()]),
     );
-    let buffer = eventually("a trace buffer", || trace_buffer_of(record.id()));
+    let tracing = Tracing::mount();
+    let buffer = eventually("a trace buffer", || tracing.buffer_of(record.id()));
 
     let refused = onbeat(state.path()).arg("restore").output().unwrap();
     assert_eq!(refused.status.code(), Some(1), "{}", stdout(&refused));
@@ -61,12 +64,13 @@ fn after_a_kill_the_program_gets_back_what_it_had_and_no_trace_buffer_is_left() 
     // Others that were killed on this machine may have left buffers, too.
     let told: Vec<&str> = stdout(&restored).lines().collect();
     assert_eq!(told.first(), Some(&&*format!("thread {program}: put back")));
-    assert!(told.contains(&&*format!("trace buffer {}: removed", buffer.display())));
+    let name = buffer.file_name().unwrap().to_str().unwrap();
+    assert!(told.contains(&&*format!("trace buffer {name}: removed")));
     let of_buffer = |line: &&str| line.starts_with("trace buffer ");
     assert!(told[1..].iter().all(of_buffer), "{told:?}");
     assert!(!buffer.exists());
     assert_eq!(policy(program), libc::SCHED_OTHER);
-    std::fs::remove_file(&pid_file).unwrap();
+    fs::remove_file(&pid_file).unwrap();
     assert_eq!(state_files(state.path()), 0);
 
     let again = onbeat(state.path()).arg("restore").output().unwrap();
@@ -74,15 +78,40 @@ fn after_a_kill_the_program_gets_back_what_it_had_and_no_trace_buffer_is_left() 
     assert_eq!(stdout(&again), "nothing to put back\n");
 }
 
-/// The trace buffer that the onbeat `pid` has made.
-fn trace_buffer_of(pid: u32) -> Option<PathBuf> {
-    let folder = std::fs::read_dir("/sys/kernel/tracing/instances").ok()?;
-    folder
-        .filter_map(|entry| Some(entry.ok()?.path()))
-        .find(|path| {
-            let name = path.file_name().unwrap_or_default().to_string_lossy();
-            name.starts_with(&format!("onbeat-{pid}-"))
-        })
+/// tracefs, at a place of this test's own: a machine may have it nowhere.
+struct Tracing(PathBuf);
+
+impl Tracing {
+    fn mount() -> Self {
+        let folder = tempfile::tempdir().unwrap().keep();
+        let place = CString::new(folder.to_str().unwrap()).unwrap();
+        let kind = c"tracefs".as_ptr();
+        // SAFETY: a plain system call; the names end with a zero.
+        let status = unsafe { libc::mount(kind, place.as_ptr(), kind, 0, ptr::null()) };
+        assert_eq!(status, 0, "{}", io::Error::last_os_error());
+        Self(folder)
+    }
+
+    /// The trace buffer that the onbeat `pid` has made.
+    fn buffer_of(&self, pid: u32) -> Option<PathBuf> {
+        let folder = fs::read_dir(self.0.join("instances")).ok()?;
+        folder
+            .filter_map(|entry| Some(entry.ok()?.path()))
+            .find(|path| {
+                let name = path.file_name().unwrap_or_default().to_string_lossy();
+                name.starts_with(&format!("onbeat-{pid}-"))
+            })
+    }
+}
+
+impl Drop for Tracing {
+    fn drop(&mut self) {
+        let place = CString::new(self.0.to_str().unwrap()).unwrap();
+        // SAFETY: a plain system call; the name ends with a zero.
+        unsafe { libc::umount2(place.as_ptr(), libc::MNT_DETACH) };
+        // Never what is in it, should it still be there.
+        let _ = fs::remove_dir(&self.0);
+    }
 }
 
 /// Ends a process that its own parent left behind.

@@ -14,9 +14,12 @@ pub enum Error {
     },
     /// It is not there.
     #[error(
-        "no tracefs here: 'mount -t tracefs nodev /sys/kernel/tracing', or boot a kernel with CONFIG_FTRACE=y"
+        "no tracefs here, and it could not be mounted ({source}): boot a kernel with CONFIG_FTRACE=y"
     )]
-    Missing,
+    Missing {
+        /// What the kernel said.
+        source: io::Error,
+    },
     /// A file of it does not take what is written, or give what is asked.
     #[error("could not {what} ({}: {source})", path.display())]
     Kernel {

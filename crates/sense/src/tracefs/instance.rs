@@ -8,10 +8,8 @@ use std::process;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::Error;
+use super::place::instances;
 use crate::workload::started_ticks;
-
-/// Where it is mounted, or was before it had a place of its own.
-const PLACES: [&str; 2] = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
 
 /// Of each CPU: some 10,000 events.
 const BUFFER_KB: &str = "1024";
@@ -117,21 +115,6 @@ impl Drop for Instance {
 /// The largest number that a thread can have (PID_MAX_LIMIT), which none gets unless 4 million run.
 const NOBODY: &str = "4194303";
 
-/// The folder of all buffers.
-fn instances() -> Result<PathBuf, Error> {
-    for place in PLACES {
-        let path = Path::new(place).join("instances");
-        match fs::metadata(&path) {
-            Ok(_) => return Ok(path),
-            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
-                return Err(Error::NoPrivilege { path: place.into() });
-            }
-            Err(_) => {}
-        }
-    }
-    Err(Error::Missing)
-}
-
 /// Whose buffer it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Owner {
@@ -162,14 +145,16 @@ impl Owner {
 /// Removes the trace buffers of onbeats that are no more, and says which, and what failed. Where tracefs cannot be
 /// reached, there is nothing to say.
 #[must_use]
-pub fn remove_leftovers() -> Vec<(PathBuf, io::Result<()>)> {
+pub fn remove_leftovers() -> Vec<(String, io::Result<()>)> {
     let Ok(folder) = instances().map(fs::read_dir) else {
         return Vec::new();
     };
-    let is_left = |name: &str| Owner::of(name).is_some_and(|owner| !owner.lives());
     (folder.into_iter().flatten().flatten())
-        .filter(|entry| entry.file_name().to_str().is_some_and(is_left))
-        .map(|entry| (entry.path(), fs::remove_dir(entry.path())))
+        .filter_map(|entry| {
+            let name = entry.file_name().into_string().ok()?;
+            let owner = Owner::of(&name)?;
+            (!owner.lives()).then(|| (name, fs::remove_dir(entry.path())))
+        })
         .collect()
 }
 

@@ -7,6 +7,7 @@
 
 mod error;
 mod instance;
+mod place;
 mod text;
 
 use std::fs::File;
