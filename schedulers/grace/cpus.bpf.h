@@ -51,6 +51,8 @@ struct member {
 	bool woke_to_idle;
 	/* It says where its jobs end; else they do where it sleeps. */
 	bool says;
+	/* It has said so since it last woke. */
+	bool ended;
 	/* The job that it is at was not seen from its begin on. */
 	bool partial;
 	/* In the kernel's account, what the rules know; and when they came to know it. */

@@ -79,7 +79,7 @@ void BPF_PROG(runnable, struct task_struct *task, u64 flags)
 	struct member *member = member_of(task);
 	u64 now = bpf_ktime_get_ns(), ends;
 	struct planned *planned;
-	bool is_new;
+	bool is_new, ended;
 	u32 slot;
 
 	if (!member)
@@ -93,12 +93,14 @@ void BPF_PROG(runnable, struct task_struct *task, u64 flags)
 	planned = plan_at(slot);
 	if (!planned)
 		return;
+	ended = !member->says || member->ended;
+	if (flags & SCX_ENQ_WAKEUP)
+		member->ended = false;
 	bpf_spin_lock(&planned->lock);
 	if (is_new)
 		grace_changes_hands(&planned->task);
-	/* Who says where its jobs end, and was late, has begun the next one where it did. */
-	if (flags & SCX_ENQ_WAKEUP && (!member->says || !planned->task.owed))
-		grace_job_begins(&planned->task, now);
+	if (flags & SCX_ENQ_WAKEUP)
+		grace_wakes(&planned->task, ended, now);
 	else
 		grace_period_ends(&planned->task, now);
 	ends = planned->task.period_end_ns;

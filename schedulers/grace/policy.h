@@ -103,11 +103,14 @@ static inline bool grace_left_too_much(const struct grace_task *task, u64 now_ns
  * periods would begin with the latest release that there ever was. */
 static inline void grace_job_begins(struct grace_task *task, u64 release_ns)
 {
-	task->done = 0;
+	/* Of a job that has begun already, as far as periods tell, the work is known. */
+	if (!task->owed)
+		task->done = 0;
 	task->owed = policy_max(task->owed, 1);
 	if (release_ns >= task->period_end_ns || grace_left_too_much(task, release_ns)) {
 		task->period_end_ns = release_ns + task->plan.period_ns;
 		task->left = task->plan.budget;
+		task->owed = 1;
 	}
 }
 
@@ -131,6 +134,18 @@ static inline void grace_period_ends(struct grace_task *task, u64 now_ns)
 		policy_max(task->plan.period_ns, 1);
 	task->left = task->plan.budget;
 	task->owed++;
+}
+
+/* The task wakes; `ended`: a job of it has ended since it last woke. Either a release wakes it, or it goes on with a job in the
+ * middle of which it slept. Who was late has begun the next job where the last one ended, and may sleep in the middle of that one, too:
+ * its period goes on. But who sleeps until that is over, or longer than its budget lasts, has let that release pass, as a player
+ * drops a frame, and waited for another: its periods begin anew with that. */
+static inline void grace_wakes(struct grace_task *task, bool ended, u64 now_ns)
+{
+	if (ended || !task->owed)
+		grace_job_begins(task, now_ns);
+	else
+		grace_period_ends(task, now_ns);
 }
 
 /* The task has done so much more. True if that used up its budget: it goes on in best-effort mode. */

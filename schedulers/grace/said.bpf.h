@@ -35,6 +35,7 @@ int BPF_USDT(soft_realtime, u64 period_ns, u64 permille)
 		/* The scheduler's operations, which shut interrupts out, make of it what it means. */
 		bpf_local_irq_save(&interrupts);
 		member->says = true;
+		member->ended = true;
 		member->finished++;
 		member->finished_ns = member->charged_ns + policy_minus(now, member->charged_at_ns);
 		bpf_local_irq_restore(&interrupts);

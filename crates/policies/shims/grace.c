@@ -24,6 +24,11 @@ void onbeat_grace_period_ends(struct grace_task *task, u64 now_ns)
 	grace_period_ends(task, now_ns);
 }
 
+void onbeat_grace_wakes(struct grace_task *task, bool ended, u64 now_ns)
+{
+	grace_wakes(task, ended, now_ns);
+}
+
 bool onbeat_grace_charge(struct grace_task *task, u64 work, u64 now_ns)
 {
 	return grace_charge(task, work, now_ns);

@@ -73,6 +73,7 @@ mod c {
         pub(super) fn onbeat_grace_job_begins(task: *mut Task, release_ns: c_ulonglong);
         pub(super) fn onbeat_grace_jobs_end(task: *mut Task, jobs: c_ulonglong) -> c_ulonglong;
         pub(super) fn onbeat_grace_period_ends(task: *mut Task, now_ns: c_ulonglong);
+        pub(super) fn onbeat_grace_wakes(task: *mut Task, ended: bool, now_ns: c_ulonglong);
         pub(super) fn onbeat_grace_charge(
             task: *mut Task,
             work: c_ulonglong,
@@ -123,6 +124,12 @@ impl Task {
     pub fn period_ends(&mut self, now_ns: u64) {
         // SAFETY: as in `set_plan`.
         unsafe { c::onbeat_grace_period_ends(self, now_ns) }
+    }
+
+    /// It wakes; `ended`: a job of it has ended since it last woke. Who is told of releases says `job_begins` instead.
+    pub fn wakes(&mut self, ended: bool, now_ns: u64) {
+        // SAFETY: as in `set_plan`.
+        unsafe { c::onbeat_grace_wakes(self, ended, now_ns) }
     }
 
     /// It has done so much more work. True if that used up its budget.
@@ -263,6 +270,7 @@ mod tests {
         task.charge(10, 125);
         task.period_ends(130);
         task.charge(3, 135);
+        assert_eq!(task.job_ends(), 13);
         task.job_begins(130);
         assert_eq!((task.left(), task.done()), (7, 0));
         assert_eq!(task.period_end_ns(), 160);
@@ -286,6 +294,68 @@ mod tests {
         // What came much too soon gets no more than its share.
         task.job_begins(200_000);
         assert_eq!((task.left(), task.period_end_ns()), (4_000, 219_000));
+    }
+
+    /// The rules compare budgets by their thousands.
+    const K: u64 = 1 << 10;
+
+    /// Was late by 5, and has said where its job ended; its next deadline is at 160.
+    fn late() -> Task {
+        let mut task = Task::default();
+        task.set_plan(&Plan::new(30 * K, 10 * K, []));
+        task.wakes(false, 100 * K);
+        task.charge(10 * K, 125 * K);
+        task.period_ends(130 * K);
+        task.charge(3 * K, 135 * K);
+        assert_eq!(task.job_ends(), 13 * K);
+        task
+    }
+
+    /// In thousands: what is left of the budget, what its job has done, its deadline.
+    fn state(task: &Task) -> (u64, u64, u64) {
+        (task.left / K, task.done / K, task.period_end_ns / K)
+    }
+
+    #[test]
+    fn periods_begin_with_releases_again_once_a_late_task_has_dropped_a_frame() {
+        let mut task = late();
+        task.wakes(true, 162 * K);
+        assert_eq!(state(&task), (10, 0, 192), "that of 130 is dropped");
+        task.charge(6 * K, 170 * K);
+        task.job_ends();
+        task.wakes(true, 195 * K);
+        assert_eq!(state(&task), (10, 0, 225));
+        task.charge(2 * K, 197 * K);
+        task.wakes(false, 200 * K);
+        assert_eq!(state(&task), (8, 2, 225), "a pause in the middle of a job");
+    }
+
+    #[test]
+    fn periods_begin_with_releases_again_once_a_late_task_has_put_them_off() {
+        let mut task = late();
+        task.wakes(true, 145 * K);
+        assert_eq!(state(&task), (10, 0, 175), "7 in 15 are more than 10 in 30");
+    }
+
+    #[test]
+    fn a_late_task_goes_on_with_the_job_that_it_began_where_the_last_one_ended() {
+        let mut task = late();
+        task.charge(2 * K, 138 * K);
+        task.wakes(true, 140 * K);
+        assert_eq!(state(&task), (5, 2, 160));
+        task.charge(3 * K, 145 * K);
+        assert_eq!(task.job_ends(), 5 * K);
+        task.wakes(true, 160 * K);
+        assert_eq!(state(&task), (10, 0, 190));
+        // It pauses beyond the end of the period, and so the next release is owed when it ends.
+        task.charge(4 * K, 164 * K);
+        task.wakes(false, 191 * K);
+        assert_eq!(state(&task), (10, 4, 220));
+        task.charge(2 * K, 193 * K);
+        assert_eq!(task.job_ends(), 6 * K);
+        task.charge(K, 194 * K);
+        task.wakes(true, 195 * K);
+        assert_eq!(state(&task), (7, 1, 220));
     }
 
     #[test]
