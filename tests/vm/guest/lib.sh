@@ -5,9 +5,9 @@ check() {
     what=$1
     shift
     if test "$@"; then
-        echo "ok: $what"
+        echo "ok: $what [$*]"
     else
-        echo "NOT SO: $what: $*"
+        echo "NOT SO: $what [$*]"
         exit 1
     fi
 }
