@@ -36,6 +36,8 @@ struct message {
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_once_t handles_forks = PTHREAD_ONCE_INIT;
+static int fork_error;
 static int to_guard = -1;
 static pid_t guarded_process;
 
@@ -254,10 +256,36 @@ static int tell(bool attached, const struct onbeat_guarded *guarded)
 	return length == sizeof(error) ? error : -EPIPE;
 }
 
+/* Whoever forks waits until the guard has answered whoever speaks to it. */
+static void before_fork(void)
+{
+	pthread_mutex_lock(&lock);
+}
+
+static void after_fork_in_parent(void)
+{
+	pthread_mutex_unlock(&lock);
+}
+
+/* The thread that has the lock is this one's copy, which never had it. */
+static void after_fork_in_child(void)
+{
+	pthread_mutex_init(&lock, NULL);
+}
+
+static void handle_forks(void)
+{
+	fork_error = pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
+}
+
 int onbeat_guard_(const struct onbeat_guarded *guarded)
 {
 	int error;
 
+	/* A child that was forked while another thread spoke to the guard would wait for that one for ever. */
+	pthread_once(&handles_forks, handle_forks);
+	if (fork_error)
+		return -fork_error;
 	pthread_mutex_lock(&lock);
 	error = start_guard();
 	if (!error)
