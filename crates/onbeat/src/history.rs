@@ -1,8 +1,10 @@
 //! What threads did and what was decided for them, kept for `--report` and `--perfetto`: the last bursts of each
 //! thread, the jobs that they are, and the decisions.
 
+mod store;
+
 use std::cell::RefCell;
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 use std::io::{self, Write};
 
 use onbeat_control::{Entry, SpeedEntry};
@@ -12,28 +14,18 @@ use onbeat_sense::replay::Recording;
 use onbeat_sim::scenario::figures::Quantiles;
 use onbeat_timeline::{Detail, Lanes, Timeline, Unit};
 use serde::Serialize;
+pub(crate) use store::Dropped;
+use store::{Store, Thread};
 
-/// Of each thread, so many bursts are kept, the last ones.
-const MOST_BURSTS: usize = 8192;
-/// But of all together so many, in equal shares: 8 MiB.
-const MOST_OF_ALL: usize = 1 << 17;
-/// Of so many threads, the first ones.
-const MOST_THREADS: usize = 256;
 /// So many decisions, the last ones.
 const MOST_DECISIONS: usize = 10_000;
 
 /// The history of a run or of a recording.
 #[derive(Default)]
 pub(crate) struct History {
-    threads: HashMap<TaskId, Thread>,
+    threads: Store,
     decisions: VecDeque<Entry>,
     speeds: VecDeque<SpeedEntry>,
-}
-
-struct Thread {
-    task: Task,
-    bursts: VecDeque<Burst>,
-    exhausted: VecDeque<Instant>,
 }
 
 /// The history of one thread, as `--report` writes it; `docs/formats.md` describes it.
@@ -52,6 +44,7 @@ pub(crate) struct RecordedReport {
     elapsed_ns: Span,
     lost_events: u64,
     history: Vec<ThreadHistory>,
+    history_dropped: Dropped,
 }
 
 /// A thread of it. `watch --json` writes one to a line.
@@ -89,48 +82,18 @@ impl History {
     /// Takes in what happened.
     pub(crate) fn hear(&mut self, events: &[Event]) {
         for event in events {
-            match *event {
-                Event::Tracked { task, .. } | Event::Renamed { task, .. } => self.name(task),
-                Event::Burst(burst) => {
-                    let most = share_of(self.threads.len());
-                    if let Some(thread) = self.threads.get_mut(&burst.task) {
-                        push(&mut thread.bursts, burst, most);
-                    }
-                }
-                Event::Exhausted { at, task } => {
-                    if let Some(thread) = self.threads.get_mut(&task) {
-                        push(&mut thread.exhausted, at, MOST_BURSTS);
-                    }
-                }
-                _ => {}
-            }
-        }
-    }
-
-    fn name(&mut self, task: Task) {
-        let room = self.threads.len() < MOST_THREADS;
-        match self.threads.get_mut(&task.id) {
-            Some(thread) => thread.task = task,
-            None if room => {
-                let thread = Thread {
-                    task,
-                    bursts: VecDeque::new(),
-                    exhausted: VecDeque::new(),
-                };
-                self.threads.insert(task.id, thread);
-            }
-            None => {}
+            self.threads.hear(event);
         }
     }
 
     /// Takes in a decision.
     pub(crate) fn decided(&mut self, entry: &Entry) {
-        push(&mut self.decisions, entry.clone(), MOST_DECISIONS);
+        push(&mut self.decisions, entry.clone());
     }
 
     /// Takes in a decision on the speed of the CPUs.
     pub(crate) fn speed_decided(&mut self, entry: &SpeedEntry) {
-        push(&mut self.speeds, entry.clone(), MOST_DECISIONS);
+        push(&mut self.speeds, entry.clone());
     }
 
     /// The decisions on threads.
@@ -145,9 +108,14 @@ impl History {
 
     /// The threads in the order of their numbers.
     fn in_order(&self) -> Vec<&Thread> {
-        let mut threads: Vec<&Thread> = self.threads.values().collect();
+        let mut threads: Vec<&Thread> = self.threads.threads().collect();
         threads.sort_by_key(|thread| thread.task.id);
         threads
+    }
+
+    /// What was heard and is not kept.
+    pub(crate) const fn dropped(&self) -> Dropped {
+        self.threads.dropped()
     }
 
     /// What each thread did.
@@ -188,6 +156,7 @@ impl History {
             elapsed_ns,
             lost_events,
             history: self.threads(),
+            history_dropped: self.dropped(),
         }
     }
 
@@ -285,18 +254,9 @@ fn in_words(what: &impl Serialize) -> String {
     name.unwrap_or_default().replace('_', " ")
 }
 
-/// So many bursts are kept of each of so many threads.
-fn share_of(threads: usize) -> usize {
-    (MOST_OF_ALL / threads.max(1)).min(MOST_BURSTS)
-}
-
-/// Adds the newest. The share of each has become smaller if there are more than `most`.
-fn push<T>(list: &mut VecDeque<T>, item: T, most: usize) {
-    if list.len() > most {
-        list.drain(..list.len() - most);
-        list.shrink_to(most);
-    }
-    if list.len() == most {
+/// Adds the newest decision, in the place of the oldest if there are too many.
+fn push<T>(list: &mut VecDeque<T>, item: T) {
+    if list.len() == MOST_DECISIONS {
         list.pop_front();
     }
     list.push_back(item);

@@ -30,7 +30,7 @@ use serde::Serialize;
 
 use crate::cli::{KeepOptions, Pipelines, Through, Weight};
 use crate::hearing;
-use crate::history::{History, Tap, ThreadHistory};
+use crate::history::{Dropped, History, Tap, ThreadHistory};
 use crate::keep_table;
 use crate::onlooker::Onlooker;
 use crate::own_time::OwnTime;
@@ -63,6 +63,8 @@ struct Closing<'a> {
     energy_uj: Option<u64>,
     /// What the threads did.
     history: Vec<ThreadHistory>,
+    /// What of it is not kept.
+    history_dropped: Dropped,
     /// What was decided for them.
     decisions: &'a VecDeque<Entry>,
     /// What was decided on the speed of the CPUs.
@@ -227,6 +229,7 @@ impl<'a> Keeper<'a> {
             loop_cpu: Bandwidth::of(loop_cpu, used.at.since(since.at)),
             energy_uj,
             history: history.threads(),
+            history_dropped: history.dropped(),
             decisions: history.decisions(),
             speed_decisions: history.speed_decisions(),
         };

@@ -1,0 +1,286 @@
+//! What is kept of each thread's bursts, in 8 MiB: however many threads come and go, and however they take turns.
+//!
+//! The threads have equal shares. A list grows as its thread needs it; what one thread had while they were few is cut to its
+//! share when the whole has become too much, the oldest first, and a thread that ended makes room for one that comes.
+
+use std::collections::{HashMap, VecDeque};
+
+use onbeat_model::{Burst, Event, Instant, Task, TaskId};
+use serde::Serialize;
+
+/// What the lists of all threads take.
+const MOST_BYTES: usize = 8 << 20;
+/// Of each thread, so many bursts are kept, the last ones.
+const MOST_BURSTS: usize = 8192;
+/// Of so many threads.
+const MOST_THREADS: usize = 256;
+/// A list begins with room for so many.
+const FIRST_ROOM: usize = 16;
+
+/// See the file's head.
+#[derive(Default)]
+pub(super) struct Store {
+    threads: HashMap<TaskId, Thread>,
+    /// Those that have ended, the first one first.
+    ended: VecDeque<TaskId>,
+    /// What the lists take.
+    bytes: usize,
+    dropped: Dropped,
+}
+
+/// What was heard and is not kept.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub(crate) struct Dropped {
+    /// Threads of which nothing is.
+    threads: u64,
+    /// Bursts, theirs and older ones of the others.
+    bursts: u64,
+}
+
+pub(super) struct Thread {
+    pub(super) task: Task,
+    pub(super) bursts: VecDeque<Burst>,
+    pub(super) exhausted: VecDeque<Instant>,
+}
+
+impl Store {
+    pub(super) fn threads(&self) -> impl Iterator<Item = &Thread> {
+        self.threads.values()
+    }
+
+    pub(super) const fn dropped(&self) -> Dropped {
+        self.dropped
+    }
+
+    /// Takes in what happened.
+    pub(super) fn hear(&mut self, event: &Event) {
+        match *event {
+            Event::Tracked { task, .. } | Event::Renamed { task, .. } => {
+                if let Some(thread) = self.threads.get_mut(&task.id) {
+                    thread.task = task;
+                } else if matches!(event, Event::Tracked { .. }) {
+                    self.begin(task);
+                }
+            }
+            Event::Exited { task, .. } if self.threads.contains_key(&task) => {
+                self.ended.push_back(task);
+            }
+            Event::Burst(burst) => match self.with_room(burst.task, |thread| &mut thread.bursts) {
+                Some(thread) => {
+                    self.dropped.bursts += push(&mut thread.bursts, burst);
+                }
+                None => self.dropped.bursts += 1,
+            },
+            Event::Exhausted { at, task } => {
+                if let Some(thread) = self.with_room(task, |thread| &mut thread.exhausted) {
+                    push(&mut thread.exhausted, at);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// A thread that was not known. If there are too many, the one that ended first is dropped for it.
+    fn begin(&mut self, task: Task) {
+        if self.threads.len() >= MOST_THREADS {
+            self.dropped.threads += 1;
+            let Some(ended) = self.ended.pop_front() else {
+                return;
+            };
+            if let Some(thread) = self.threads.remove(&ended) {
+                self.bytes -= thread.bytes();
+                self.dropped.bursts += thread.bursts.len() as u64;
+            }
+        }
+        let thread = Thread {
+            task,
+            bursts: VecDeque::new(),
+            exhausted: VecDeque::new(),
+        };
+        self.threads.insert(task.id, thread);
+    }
+
+    /// The thread, with room for one more in its list, as far as it may have that.
+    fn with_room<T>(
+        &mut self,
+        task: TaskId,
+        list: impl Fn(&mut Thread) -> &mut VecDeque<T>,
+    ) -> Option<&mut Thread> {
+        let most = share_of(self.threads.len());
+        let of_thread = list(self.threads.get_mut(&task)?);
+        let (len, room) = (of_thread.len(), of_thread.capacity());
+        if len < room || len >= most {
+            return self.threads.get_mut(&task);
+        }
+        let wanted = (2 * room).clamp(FIRST_ROOM, most) - len;
+        if self.bytes + wanted * size_of::<T>() > MOST_BYTES {
+            self.cut();
+        }
+        let thread = self.threads.get_mut(&task)?;
+        self.bytes -= thread.bytes();
+        list(thread).reserve_exact(wanted);
+        self.bytes += thread.bytes();
+        Some(thread)
+    }
+
+    /// Nobody has more than his share, and some to spare for those who come next.
+    fn cut(&mut self) {
+        let threads = self.threads.len();
+        let most = share_of(threads + threads / 8);
+        for thread in self.threads.values_mut() {
+            self.bytes -= thread.bytes();
+            self.dropped.bursts += keep_last(&mut thread.bursts, most);
+            keep_last(&mut thread.exhausted, most);
+            self.bytes += thread.bytes();
+        }
+    }
+}
+
+impl Thread {
+    /// What its lists take.
+    fn bytes(&self) -> usize {
+        self.bursts.capacity() * size_of::<Burst>()
+            + self.exhausted.capacity() * size_of::<Instant>()
+    }
+}
+
+/// How many there may be in each list of each of so many threads.
+fn share_of(threads: usize) -> usize {
+    let each = MOST_BYTES / threads.max(1);
+    (each / (size_of::<Burst>() + size_of::<Instant>())).min(MOST_BURSTS)
+}
+
+/// Adds the newest, in the place of the oldest if there is no room. How many were dropped.
+fn push<T>(list: &mut VecDeque<T>, item: T) -> u64 {
+    let is_full = list.len() == list.capacity();
+    if is_full {
+        list.pop_front();
+    }
+    list.push_back(item);
+    u64::from(is_full)
+}
+
+/// Drops all but the last `most`, with their memory. How many were dropped.
+fn keep_last<T>(list: &mut VecDeque<T>, most: usize) -> u64 {
+    let over = list.len().saturating_sub(most);
+    list.drain(..over);
+    if list.capacity() > most {
+        list.shrink_to(most);
+    }
+    over as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use onbeat_model::{Name, Span};
+
+    use super::*;
+
+    /// What the lists take, counted anew.
+    fn taken(store: &Store) -> usize {
+        store.threads().map(Thread::bytes).sum()
+    }
+
+    fn id(tid: u32) -> TaskId {
+        TaskId::recorded(tid)
+    }
+
+    fn begins(store: &mut Store, tid: u32) {
+        store.hear(&Event::Tracked {
+            at: Instant::ZERO,
+            task: Task {
+                id: id(tid),
+                pid: tid,
+                comm: Name::default(),
+            },
+        });
+    }
+
+    fn ends(store: &mut Store, tid: u32) {
+        let at = Instant::ZERO;
+        store.hear(&Event::Exited { at, task: id(tid) });
+    }
+
+    /// So many bursts, each of which uses its budget up.
+    fn works(store: &mut Store, tid: u32, bursts: u64) {
+        for n in 0..bursts {
+            let at = Instant::ZERO + Span::from_ms(n);
+            store.hear(&Event::Burst(Burst {
+                task: id(tid),
+                woke: at,
+                first_ran: at,
+                blocked: at,
+                executed: Span::ZERO,
+                preempted: 0,
+                waker: 0,
+                exhausted: true,
+            }));
+            store.hear(&Event::Exhausted { at, task: id(tid) });
+            assert!(store.bytes <= MOST_BYTES, "{}", store.bytes);
+        }
+        assert_eq!(store.bytes, taken(store));
+    }
+
+    fn kept(store: &Store) -> u64 {
+        let kept = store.threads().map(|thread| thread.bursts.len() as u64);
+        kept.sum()
+    }
+
+    #[test]
+    fn threads_that_come_and_go_one_after_another_stay_within_the_bound() {
+        let mut store = Store::default();
+        // The first ones could have a list of the greatest length each.
+        let bursts = |tid| if tid < 20 { 9000 } else { 700 };
+        for tid in 0..600 {
+            begins(&mut store, tid);
+            works(&mut store, tid, bursts(tid));
+            ends(&mut store, tid);
+        }
+        assert_eq!(store.threads.len(), 256);
+        assert!(store.threads.contains_key(&id(599)));
+        assert!(!store.threads.contains_key(&id(0)), "it ended first");
+        let dropped = store.dropped();
+        assert_eq!(dropped.threads, 600 - 256);
+        let heard: u64 = (0..600).map(bursts).sum();
+        assert_eq!(dropped.bursts, heard - kept(&store));
+    }
+
+    #[test]
+    fn threads_that_work_by_turns_stay_within_the_bound_and_each_keeps_its_last_bursts() {
+        let mut store = Store::default();
+        for tid in 0..300 {
+            begins(&mut store, tid);
+        }
+        for turn in 1..=10 {
+            for tid in 0..300 {
+                works(&mut store, tid, 60 * turn);
+            }
+        }
+        assert_eq!(store.dropped().threads, 300 - 256);
+        let heard = 300 * (1..=10).map(|turn| 60 * turn).sum::<u64>();
+        assert_eq!(store.dropped().bursts, heard - kept(&store));
+        for thread in store.threads() {
+            assert!(thread.bursts.len() > 256, "{}", thread.bursts.len());
+            assert_eq!(
+                thread.bursts.back().unwrap().woke,
+                Instant::ZERO + Span::from_ms(599)
+            );
+        }
+    }
+
+    #[test]
+    fn one_thread_keeps_its_last_8192_bursts_and_the_others_are_counted() {
+        let mut store = Store::default();
+        begins(&mut store, 1);
+        works(&mut store, 1, 10_000);
+        assert_eq!(kept(&store), 8192);
+        let bursts = 10_000 - 8192;
+        assert_eq!(store.dropped(), Dropped { threads: 0, bursts });
+        works(&mut store, 2, 3);
+        assert_eq!(
+            store.dropped().bursts,
+            bursts + 3,
+            "of one that is not known"
+        );
+    }
+}
