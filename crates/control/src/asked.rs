@@ -206,9 +206,9 @@ impl<A: Actuator> Controller<A> {
     /// Lets go of a thread that nobody tells of, once it holds nothing any more and has back what it had: an
     /// actuator that is told of its end would give it nothing back.
     pub(crate) fn dismiss(&mut self, slot: Slot, now: Instant) {
-        let done = self
-            .thread(slot)
-            .is_some_and(|t| t.unheard && t.fixed.is_none() && t.held.is_none() && !t.owed);
+        let done = self.thread(slot).is_some_and(|t| {
+            t.unheard && t.fixed.is_none() && t.held.is_none() && t.owed.is_none()
+        });
         if done {
             self.end(slot, now);
         }

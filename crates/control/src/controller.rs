@@ -59,6 +59,8 @@ pub(crate) enum Due {
     Look(TaskId),
     /// It can be asked for again.
     Retry(TaskId),
+    /// It has yet to be given back what it had.
+    GiveBack(TaskId),
     /// Its CPU time is to be sampled.
     Sample(TaskId),
     /// Does it starve?

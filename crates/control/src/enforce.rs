@@ -179,6 +179,7 @@ impl<A: Actuator> Controller<A> {
         };
         let (task, old) = (thread.task, thread.held);
         thread.refusals = 0;
+        thread.owed = None;
         thread.figures.changes += 1;
         let what = if old.is_some() {
             What::Changed
@@ -281,41 +282,12 @@ impl<A: Actuator> Controller<A> {
         }
     }
 
-    pub(crate) fn release(&mut self, slot: Slot, why: Why, now: Instant) {
-        let Some(thread) = self.threads.get_mut(slot).and_then(Option::as_mut) else {
-            return;
-        };
-        let (task, old) = (thread.task, thread.held);
-        thread.hysteresis.forget();
-        match self.actuator.release(task.id) {
-            Err(Refusal::Settling { until }) if why != Why::Finished => {
-                thread.relation = Relation::Refused;
-                thread.postponed = Some(why);
-                self.timers.set(until, Due::Retry(task.id));
-            }
-            // What settles yet when onbeat ends, the actuator gives back when it is dropped.
-            answer @ (Ok(()) | Err(Refusal::Gone | Refusal::Settling { .. })) => {
-                thread.owed = matches!(answer, Err(Refusal::Settling { .. }));
-                self.hold(slot, None, now);
-                self.enter(task, What::Released, why, (old, None), now);
-                self.dismiss(slot, now);
-            }
-            Err(refusal @ Refusal::TakenOver { .. }) => {
-                self.yield_to_other(slot, Some(refusal), now);
-            }
-            Err(refusal) => {
-                thread.owed = true;
-                self.hold(slot, None, now);
-                self.enter(task, What::Refused, Why::Refused(refusal), (old, None), now);
-            }
-        }
-    }
-
     /// The thread is gone. That it ended, the sensor will tell in its turn.
     pub(crate) fn let_go(&mut self, slot: Slot, now: Instant) {
         self.drop_claim(slot);
         if let Some(thread) = self.thread(slot) {
             thread.relation = Relation::Gone;
+            thread.owed = None;
         }
         self.hold(slot, None, now);
         self.dismiss(slot, now);
@@ -329,6 +301,7 @@ impl<A: Actuator> Controller<A> {
         };
         let (task, old) = (thread.task, thread.held);
         thread.relation = Relation::TakenOver;
+        thread.owed = None;
         self.hold(slot, None, now);
         let refusal = refusal.unwrap_or(Refusal::TakenOver {
             now: "noticed by itself".to_owned(),

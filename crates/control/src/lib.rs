@@ -28,6 +28,7 @@ mod journal;
 mod kept;
 mod looks;
 mod outcomes;
+mod owed;
 mod pace;
 mod partitions;
 mod pipelines;

@@ -28,6 +28,11 @@ impl<A: Actuator> Controller<A> {
                     self.retry(slot, now);
                 }
             }
+            Due::GiveBack(task) => {
+                if let Some(slot) = self.roster.find(task) {
+                    self.give_back_again(slot, now);
+                }
+            }
             Due::Sample(task) => self.sample(task, now, executed(task)),
             Due::Starves(task) => self.starves(task, now, executed),
             Due::TrialOver(task) => self.end_trial(task, now),

@@ -22,6 +22,7 @@ use crate::boosts::Pleading;
 use crate::claims::Place;
 use crate::figures::Figures;
 use crate::kept::Kept;
+use crate::owed::Owed;
 use crate::starving::Starving;
 use crate::{Settings, Treatment, What, Why};
 use patience::longest_job;
@@ -62,8 +63,7 @@ pub(crate) struct Thread {
     pub(crate) relation: Relation,
     pub(crate) refusals: u32,
     pub(crate) postponed: Option<Why>,
-    /// The actuator could not give it back what it had, and is to try again at its own end.
-    pub(crate) owed: bool,
+    pub(crate) owed: Option<Owed>,
     pub(crate) hysteresis: Hysteresis,
     pub(crate) asked: Option<Why>,
     pub(crate) sampled: Option<(Instant, Span)>,
@@ -150,7 +150,7 @@ impl Thread {
             relation: Relation::default(),
             refusals: 0,
             postponed: None,
-            owed: false,
+            owed: None,
             hysteresis: Hysteresis::new(settings.thresholds),
             asked: None,
             sampled: None,

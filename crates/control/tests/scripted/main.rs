@@ -5,6 +5,7 @@ mod beat;
 mod boosts;
 mod kernel;
 mod looking;
+mod owed;
 mod partitions;
 mod pipelines;
 mod processor;
