@@ -10,11 +10,16 @@ use std::path::Path;
 
 use onbeat_model::TaskId;
 
+/// The kernel's flag of its own threads, which is part of its interface with `ps`.
+const PF_KTHREAD: u32 = 0x0020_0000;
+
 /// What `/proc/TID/stat` says about a task, as far as it is used here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stat {
     /// The task's state: `R` runs or is runnable, `S` and `D` wait, `Z` and `X` are dead.
     pub state: char,
+    /// Whether it is one of the kernel's own, which runs no program.
+    pub is_of_kernel: bool,
     /// The process (thread group) it belongs to is not told here; its scheduling policy is.
     pub policy: u32,
     /// Field 22: when it started, in clock ticks since boot.
@@ -31,9 +36,11 @@ impl Stat {
         // The numbers are those of proc(5), which counts from 1; the state is field 3.
         let state = fields.next()?.chars().next()?;
         let mut field = |number: usize, after: usize| fields.nth(number - after - 1);
+        let flags: u32 = field(9, 3)?.parse().ok()?;
         Some(Self {
             state,
-            started_ticks: field(22, 3)?.parse().ok()?,
+            is_of_kernel: flags & PF_KTHREAD != 0,
+            started_ticks: field(22, 9)?.parse().ok()?,
             policy: field(41, 22)?.parse().ok()?,
         })
     }
@@ -80,6 +87,12 @@ pub fn is_alive(task: TaskId) -> bool {
         Ok(now) => now == task,
         Err(error) => !tells_of_no_task(&error),
     }
+}
+
+/// Whether the task is one of the kernel's own, which runs no program; false if that cannot be told.
+#[must_use]
+pub fn is_of_kernel(tid: u32) -> bool {
+    Stat::read(tid).is_some_and(|stat| stat.is_of_kernel)
 }
 
 fn tells_of_no_task(error: &io::Error) -> bool {

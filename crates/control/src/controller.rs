@@ -170,6 +170,7 @@ impl<A: Actuator> Controller<A> {
                     thread.task = task;
                     thread.unheard = false;
                 }
+                self.changed_party(task.id);
                 self.announced(slot, at);
             }
             Event::Burst(burst) => self.burst(&burst),

@@ -39,7 +39,7 @@ pub fn drive<S: Sensor, A: Actuator>(
         for partner in controller.partners_to_track() {
             // It has ended meanwhile, or may not be tracked: the path goes without it.
             if sensor.track_partner(partner.tid, partner.of).is_err() {
-                controller.partner_refused(partner.tid, now);
+                controller.partner_refused(partner, now);
             }
         }
         for task in controller.partners_to_untrack() {

@@ -59,7 +59,7 @@ pub use pipelines::{Partner, Stage};
 pub use recent::Done;
 pub use report::{Report, ResponseTimes, State, ThreadReport};
 pub use settings::{
-    Method, PipelineSettings, PowerSettings, Settings, SpeedRule, Treat, Treatment,
+    Method, Parties, Party, PipelineSettings, PowerSettings, Settings, SpeedRule, Treat, Treatment,
 };
 pub use speeds::{AtSpeed, SpeedEntry, SpeedWhat, SpeedWhy};
 pub use times::Times;

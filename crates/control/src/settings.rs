@@ -5,7 +5,7 @@ use onbeat_decide::power::Band;
 use onbeat_decide::predictor::{Kind, Parameters};
 use onbeat_decide::supervisor::Limits;
 use onbeat_infer::period;
-use onbeat_model::{Bandwidth, Span, Task};
+use onbeat_model::{Bandwidth, Span, Task, TaskId};
 
 /// How one thread is treated.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -30,6 +30,38 @@ impl Default for Treatment {
 
 /// Says how a thread is treated: asked when its rhythm is found.
 pub type Treat = Box<dyn Fn(&Task) -> Treatment>;
+
+/// Who is behind a thread, as far as the paths that threads work on go by it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Party {
+    /// To whom it is charged. Each payer has a share of what can be watched and served.
+    pub payer: u32,
+    /// Whose it is, if it is one user's. A path leads to nobody else's threads...
+    pub owner: Option<u32>,
+    /// ... but to those that an administrator has kept for everybody.
+    pub is_everybodys: bool,
+}
+
+impl Default for Party {
+    /// All threads are the same user's, who pays for them.
+    fn default() -> Self {
+        Self {
+            payer: 0,
+            owner: Some(0),
+            is_everybodys: false,
+        }
+    }
+}
+
+impl Party {
+    /// Whether a thread of this party's may be a stage of the path whose head is a thread of the `head`'s.
+    pub(crate) fn may_work_for(self, head: Self) -> bool {
+        self.is_everybodys || (self.owner.is_some() && self.owner == head.owner)
+    }
+}
+
+/// Says who is behind a thread: asked when it comes to be tracked.
+pub type Parties = Box<dyn Fn(TaskId) -> Party>;
 
 /// When another speed is wanted, and which.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -112,6 +144,8 @@ pub struct Settings {
     pub analysis: period::Config,
     /// Whether the threads that work on the path of those that are kept are found and served with them.
     pub pipelines: Option<PipelineSettings>,
+    /// Who is behind each thread.
+    pub parties: Parties,
     /// How the speed of the CPUs is managed; none if it is left alone.
     pub power: Option<PowerSettings>,
     /// How long to wait for events at most, if there are no hundreds of threads (see `pace.rs`). Raising it saves CPU time, and
@@ -158,6 +192,7 @@ impl Default for Settings {
             treat: Box::new(|_| Treatment::default()),
             analysis: period::Config::default(),
             pipelines: None,
+            parties: Box::new(|_| Party::default()),
             power: None,
             pace: Span::from_ms(20),
             analyses_per_turn: 16,

@@ -24,7 +24,7 @@ use crate::figures::Figures;
 use crate::kept::Kept;
 use crate::owed::Owed;
 use crate::starving::Starving;
-use crate::{Settings, Treatment, What, Why};
+use crate::{Party, Settings, Treatment, What, Why};
 use patience::longest_job;
 use told::Word;
 use trust::Trust;
@@ -60,6 +60,7 @@ pub(crate) struct Thread {
     pub(crate) last_heard: Instant,
     pub(crate) held: Option<Reservation>,
     pub(crate) place: Option<Place>,
+    pub(crate) party: Party,
     pub(crate) relation: Relation,
     pub(crate) refusals: u32,
     pub(crate) postponed: Option<Why>,
@@ -147,6 +148,7 @@ impl Thread {
             last_heard: at,
             held: None,
             place: None,
+            party: (settings.parties)(task.id),
             relation: Relation::default(),
             refusals: 0,
             postponed: None,

@@ -7,7 +7,7 @@ use crate::controller::Controller;
 use crate::power::Power;
 use crate::roster::Slot;
 use crate::thread::Relation;
-use crate::{Treatment, Why, server};
+use crate::{Why, server};
 
 /// A difference of less than this share of a CPU is not worth a system call, as long as the job fits.
 const TRIFLE_CPUS: f64 = 0.001;
@@ -45,14 +45,14 @@ impl<A: Actuator> Controller<A> {
 
     /// Puts the thread's wish in, whatever it was before.
     fn put_in(&mut self, slot: Slot, wanted: Reservation, why: Why) {
+        let weight = self.weight(slot);
         let Some(thread) = self.threads.get_mut(slot).and_then(Option::as_mut) else {
             return;
         };
-        let Treatment { weight, .. } = thread.treatment(&self.settings);
-        let (least, weight) = if thread.is_on_trial() {
-            (Bandwidth::ZERO, weight * WEIGHT_ON_TRIAL)
+        let least = if thread.is_on_trial() {
+            Bandwidth::ZERO
         } else {
-            (self.settings.minimum.min(wanted.bandwidth()), weight)
+            self.settings.minimum.min(wanted.bandwidth())
         };
         let request = Request {
             task: thread.task.id,
@@ -65,6 +65,37 @@ impl<A: Actuator> Controller<A> {
             None => thread.place = Some(self.claims.put(request, slot)),
         }
         self.ask(slot, why);
+    }
+
+    /// How much the thread's wish counts; that of a thread that is there for others, as much as theirs.
+    fn weight(&mut self, slot: Slot) -> f64 {
+        let of_users = self.weight_of_partner(slot);
+        let Some(thread) = self.threads.get_mut(slot).and_then(Option::as_mut) else {
+            return 0.0;
+        };
+        let weight = of_users.unwrap_or_else(|| thread.treatment(&self.settings).weight);
+        if thread.is_on_trial() {
+            weight * WEIGHT_ON_TRIAL
+        } else {
+            weight
+        }
+    }
+
+    /// The thread works for others than before, or they count otherwise.
+    pub(crate) fn weigh_anew(&mut self, slot: Slot) {
+        let weight = self.weight(slot);
+        let place = self.thread(slot).and_then(|thread| {
+            let follows_rhythm = thread.fixed.is_none();
+            thread.place.filter(|_| follows_rhythm)
+        });
+        let Some((place, request)) = place.and_then(|at| Some((at, *self.claims.request(at)?)))
+        else {
+            return;
+        };
+        if request.weight != weight {
+            self.claims.change(place, Request { weight, ..request });
+            self.arbitrate_all |= self.crowded;
+        }
     }
 
     /// All wishes anew, for the speed at which budgets must suffice now: they are settled in this turn.

@@ -11,6 +11,10 @@ use onbeat_model::{Follow, Task, TaskId};
 
 use crate::person::Person;
 use crate::quota::{Ledger, Objection};
+use partners::Partners;
+pub use partners::{LeftOut, Partner};
+
+mod partners;
 
 /// The one book, in the hands of all who need it.
 pub type Shared = Rc<RefCell<Book>>;
@@ -59,14 +63,14 @@ pub struct Root {
     pub whole: bool,
     /// To whom its threads are charged.
     pub person: Arc<Person>,
+    /// Whose it is; none of one that runs with the rights of two users.
+    pub owner: Option<u32>,
     /// Why it is kept, and whether the processes that it starts are to be, too. For no reason any more: it is let go.
     pub wishes: BTreeMap<Wish, Follow>,
     /// How its threads are treated.
     pub treatment: Treatment,
     /// Its threads that are tracked.
     pub threads: BTreeSet<TaskId>,
-    /// Nobody asked for it: it is one thread that may work for one that was asked for.
-    pub is_partner: bool,
 }
 
 impl Root {
@@ -130,21 +134,8 @@ pub struct Book {
     pub changed_hands: BTreeSet<u32>,
     /// Threads that were not tracked, because it was one too many for their owner.
     pub turned_away: u64,
-    /// Threads that work for one that is kept on the beat, and are not kept with it: to be told.
-    pub left_out: Vec<LeftOut>,
-    /// Threads that are tracked for another one no longer: to be dropped once what became of them was told.
-    pub dismissed: Vec<TaskId>,
-}
-
-/// A thread that is not kept on the beat with the one that it works for.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LeftOut {
-    /// Its number.
-    pub tid: u32,
-    /// The thread that it works for.
-    pub of: TaskId,
-    /// Why not.
-    pub why: String,
+    /// Threads that nobody asked for, that may work for those that were.
+    pub partners: Partners,
 }
 
 impl Book {
@@ -162,11 +153,11 @@ impl Book {
     /// # Errors
     /// If it is one too many, or nobody asked for it.
     pub fn admit(&mut self, task: &Task) -> Result<(), Objection> {
-        if self.roots.get(&task.id).is_some_and(|root| root.is_partner) {
+        if self.partners.all.contains_key(&task.id) {
             return Ok(());
         }
         let of_process = |root: &&mut Root| root.pid == task.pid && root.whole;
-        let by_itself = |root: &&mut Root| root.pid == task.pid && !root.is_partner;
+        let by_itself = |root: &&mut Root| root.pid == task.pid;
         let found = match self.roots.values_mut().find(of_process) {
             None => self.roots.values_mut().find(by_itself),
             found => found,
@@ -185,70 +176,11 @@ impl Book {
         Ok(())
     }
 
-    /// The thread `task` of the user `uid` may work for the tracked thread `of`, and is to be tracked for that: it is
-    /// charged to whoever that one is charged to, and goes when that one goes. A rule that frees `of` of quotas does not
-    /// mean who comes to work with it: that is charged to its user.
-    ///
-    /// # Errors
-    /// If it is somebody else's, or one too many; if it is tracked already, or nobody asked for `of`.
-    pub fn admit_partner(&mut self, task: &Task, uid: u32, of: TaskId) -> Result<(), String> {
-        let mut roots = self.roots.values();
-        let Some(user) = roots.find(|root| root.threads.contains(&of)) else {
-            return Err("nobody asked for that one any more".to_owned());
-        };
-        if user.person.uid != uid {
-            return Err(format!("it is not yours, but of user {uid}"));
-        }
-        if self
-            .roots
-            .values()
-            .any(|root| root.threads.contains(&task.id))
-        {
-            return Err("it is tracked already".to_owned());
-        }
-        let person = if user.person.is_exempt && !user.person.is_root() {
-            Arc::new(Person::look_up(uid, &[]))
-        } else {
-            Arc::clone(&user.person)
-        };
-        let partner = Root {
-            pid: task.pid,
-            origin: user.origin.or(Some(user.task)),
-            task: task.id,
-            whole: false,
-            person,
-            wishes: user.wishes.clone(),
-            treatment: Treatment::default(),
-            threads: BTreeSet::from([task.id]),
-            is_partner: true,
-        };
-        if let Err(objection) = self.ledger.enter(task.id, &partner.person) {
-            return Err(objection.to_string());
-        }
-        self.roots.insert(task.id, partner);
-        Ok(())
-    }
-
-    /// The thread is tracked no longer, and charged to its user until it is dropped.
-    pub fn dismiss_partner(&mut self, task: TaskId) {
-        if self.roots.get(&task).is_some_and(|root| root.is_partner) {
-            self.dismissed.push(task);
-        }
-    }
-
-    /// The thread is not to be tracked for another one any more. Of one that was asked for, nothing happens.
-    pub fn drop_partner(&mut self, task: TaskId) {
-        if self.roots.get(&task).is_some_and(|root| root.is_partner) {
-            self.roots.remove(&task);
-            self.ledger.leave(task);
-        }
-    }
-
     /// How a thread is treated.
     #[must_use]
     pub fn treatment(&self, task: &Task) -> Treatment {
         let mut roots = self.roots.values();
-        let root = roots.find(|root| root.pid == task.pid && !root.is_partner);
+        let root = roots.find(|root| root.pid == task.pid);
         root.map(|root| root.treatment).unwrap_or_default()
     }
 
@@ -257,6 +189,8 @@ impl Book {
         self.ledger.remove(task);
         self.grants.remove(&task);
         self.raised.remove(&task);
+        self.partners.all.remove(&task);
+        self.partners.in_doubt = true;
         for root in self.roots.values_mut() {
             root.threads.remove(&task);
         }
@@ -301,6 +235,7 @@ impl Book {
         let Some(root) = self.roots.remove(&root) else {
             return Vec::new();
         };
+        self.partners.in_doubt = true;
         let mut gone = Vec::new();
         for thread in root.threads {
             let mut others = self.roots.values_mut();

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use onbeat_model::{Event, Flow, Follow, Instant, Sensor, Span, Task, TaskId};
 
 use crate::book::{Book, LeftOut, Root, Shared};
+use crate::fault::Fault;
 use crate::target::{Status, Target};
 
 /// See the file's head.
@@ -50,6 +51,7 @@ impl<S: Sensor> Gate<S> {
         if let Some(at) = lost {
             // That somebody ended may be among what was lost.
             let threads = book.roots.values().flat_map(|root| &root.threads);
+            let threads = threads.chain(book.partners.all.keys());
             let gone = threads.filter(|task| !onbeat_act::task::is_alive(**task));
             for task in gone.copied().collect::<BTreeSet<TaskId>>() {
                 book.ended(task);
@@ -88,7 +90,7 @@ fn adopt(book: &mut Book, pid: u32) {
     let parent = book
         .roots
         .values()
-        .find(|root| root.pid == status.parent && root.wants_children() && !root.is_partner);
+        .find(|root| root.pid == status.parent && root.wants_children());
     let Some(parent) = parent else {
         return;
     };
@@ -103,10 +105,10 @@ fn adopt(book: &mut Book, pid: u32) {
             task,
             whole: true,
             person: Arc::clone(&parent.person),
+            owner: status.uid,
             wishes: parent.wishes_of_children(),
             treatment: parent.treatment,
             threads: BTreeSet::new(),
-            is_partner: false,
         };
         book.roots.insert(task, root);
     }
@@ -115,10 +117,16 @@ fn adopt(book: &mut Book, pid: u32) {
 /// Whether another user's program runs there now: a set-user-ID one was executed.
 fn changed_hands(book: &Book, task: &Task) -> bool {
     let root = book.roots.values().find(|root| root.pid == task.pid);
-    root.is_some_and(|root| {
-        !root.person.is_root()
-            && Status::read(task.pid).is_some_and(|now| now.uid != Some(root.person.uid))
-    })
+    let root = root.filter(|root| !root.person.is_root());
+    let mut partners = book.partners.all.values();
+    let partner = partners.find(|partner| partner.pid == task.pid);
+    let owners = [
+        root.and_then(|root| root.owner),
+        partner.map(|partner| partner.owner),
+    ];
+    let mut owners = owners.into_iter().flatten().peekable();
+    owners.peek().is_some()
+        && Status::read(task.pid).is_some_and(|now| owners.any(|owner| now.uid != Some(owner)))
 }
 
 impl<S: Sensor> Sensor for Gate<S> {
@@ -128,22 +136,32 @@ impl<S: Sensor> Sensor for Gate<S> {
         self.inner.track(tid, follow)
     }
 
-    /// As far as it is his for whom it would be tracked, and within his quota; if not, the book says why.
+    /// As far as it is of the same user as `of`, and within the quota of whoever that one is charged to; if not, the book says
+    /// why. A thread of the kernel works for everybody, and is nobody's.
     fn track_partner(&mut self, tid: u32, of: TaskId) -> Result<(), Self::Error> {
-        let target = Target::find(tid, None).map_err(|fault| fault.to_string());
+        let target = Target::find(tid, None);
+        let is_nobodys = onbeat_act::task::is_of_kernel(tid);
         let mut book = self.book.borrow_mut();
-        let admitted = target.and_then(|target| {
-            let task = target.task;
-            book.admit_partner(&task, target.uid, of)?;
-            Ok(task.id)
-        });
+        let admitted = match target {
+            Ok(target) if !is_nobodys => book
+                .admit_partner(&target.task, target.uid, of)
+                .map(|()| target.task.id),
+            Ok(_) | Err(Fault::NoSuchTask(_)) => Err(None),
+            Err(fault) => Err(Some(fault.to_string())),
+        };
         match admitted {
-            Ok(task) => self
-                .inner
-                .track_partner(tid, of)
-                .inspect_err(|_| book.drop_partner(task)),
+            Ok(task) => self.inner.track_partner(tid, of).inspect_err(|_| {
+                book.drop_partner(task);
+            }),
             Err(why) => {
-                book.left_out.push(LeftOut { tid, of, why });
+                let payer = book.party(of).payer;
+                let left_out = LeftOut {
+                    tid,
+                    of,
+                    payer,
+                    why,
+                };
+                book.partners.left_out.push(left_out);
                 Ok(())
             }
         }

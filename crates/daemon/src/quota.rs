@@ -125,6 +125,20 @@ struct Used {
     tasks: u32,
 }
 
+impl Used {
+    /// One task more, with so much.
+    fn take(&mut self, bandwidth: Bandwidth) {
+        self.tasks += 1;
+        self.bandwidth += bandwidth;
+    }
+
+    /// One task less, with so much.
+    fn give_back(&mut self, bandwidth: Bandwidth) {
+        self.tasks = self.tasks.saturating_sub(1);
+        self.bandwidth = self.bandwidth - bandwidth;
+    }
+}
+
 #[derive(Clone, Debug)]
 struct Charge {
     person: Arc<Person>,
@@ -261,6 +275,41 @@ impl Ledger {
         });
         left.min()
             .unwrap_or(Bandwidth::from_cpus(f64::from(u16::MAX)))
+    }
+
+    /// `task`, with all that it has, is charged to `person` from now on.
+    ///
+    /// # Errors
+    /// If it is one task too many for him, or has more than he has left. It is then charged as before.
+    pub fn hand_over(&mut self, task: TaskId, person: &Arc<Person>) -> Result<(), Objection> {
+        let Some(charge) = self.tasks.get(&task) else {
+            return Err(Objection::Unknown);
+        };
+        let (former, bandwidth) = (Arc::clone(&charge.person), charge.bandwidth);
+        if former == *person {
+            return Ok(());
+        }
+        self.count(&former, |used| used.give_back(bandwidth));
+        let mut quotas = self.quotas_of(person);
+        let objection = quotas.find_map(|(whose, quota)| {
+            let used = self.used(whose);
+            let (most, left) = (quota.bandwidth, quota.bandwidth - used.bandwidth);
+            if used.tasks >= quota.tasks {
+                let most = quota.tasks;
+                return Some(Objection::Tasks { whose, most });
+            }
+            (bandwidth > left).then_some(Objection::Bandwidth { whose, most, left })
+        });
+        drop(quotas);
+        let (payer, outcome) = match objection {
+            Some(objection) => (&former, Err(objection)),
+            None => (person, Ok(())),
+        };
+        self.count(payer, |used| used.take(bandwidth));
+        if let Some(charge) = self.tasks.get_mut(&task) {
+            charge.person = Arc::clone(payer);
+        }
+        outcome
     }
 
     /// `task` has `bandwidth` now, instead of what it had.

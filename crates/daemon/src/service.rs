@@ -139,7 +139,7 @@ pub fn run(options: &Options, mut told: impl FnMut() -> Option<Told>) -> anyhow:
 
 /// The loop's settings that the configuration describes.
 fn settings(config: &Config, book: &Shared) -> Settings {
-    let book = Rc::clone(book);
+    let [book, parties] = [book, book].map(Rc::clone);
     Settings {
         total: config.total,
         per_task: config.per_task,
@@ -149,6 +149,7 @@ fn settings(config: &Config, book: &Shared) -> Settings {
         pipelines: config.pipelines.then(|| PipelineSettings {
             outsiders: vec![std::process::id()],
         }),
+        parties: Box::new(move |task| parties.borrow().party(task)),
         treat: Box::new(move |task| book.borrow().treatment(task)),
         ..Settings::default()
     }

@@ -1,20 +1,18 @@
-//! The look at all paths, a few times a second: who is a stage, who is to be watched, and who is let go.
+//! The look at all paths, a few times a second: who is a stage, and who is none any more.
 
 use onbeat_infer::pipeline::Standing;
 use onbeat_model::{Actuator, Instant, Rhythm, Span, TaskId};
 
-use super::{EVERY, KEPT, MOST_STAGES, MOST_WATCHED, Partner, Stage, WORTH_WATCHING};
+use super::shares::{Counts, Limits, Room};
+use super::{EVERY, KEPT, Stage};
 use crate::Why;
 use crate::controller::{Controller, Due};
 use crate::roster::Slot;
-use crate::thread::Thread;
 
 /// A stage that is not sure to be one any more is kept for so long: a player that is behind for a moment comes back.
 const DOUBT: Span = Span::from_secs(5);
-/// A watched thread that is no stage is let go after so long.
-const WATCHED: Span = Span::from_secs(10);
-/// And after so long if its user shows no rhythm.
-const WATCHED_AT_MOST: Span = Span::from_secs(60);
+/// So many threads are stages at most.
+const STAGES: Limits = Limits { each: 32, all: 128 };
 /// A thread that was asked for and computes all the time is no stage for so long.
 const COMPUTED: Span = Span::from_secs(15);
 /// A thread that was asked for may show a rhythm of its own before it is taken for a stage of another's path.
@@ -139,9 +137,6 @@ impl<A: Actuator> Controller<A> {
             return;
         };
         let same = former.filter(|former| former.head_tid == head.id.tid);
-        if former.is_none() && self.stages() >= MOST_STAGES {
-            return;
-        }
         let stage = Stage {
             head_tid: head.id.tid,
             head: head.comm,
@@ -163,6 +158,12 @@ impl<A: Actuator> Controller<A> {
         if thread.beats().is_some() || (former.is_none() && !may_begin()) {
             return;
         }
+        if former.is_none() && !self.makes_room_for_stage(slot, now) {
+            return;
+        }
+        let Some(thread) = self.threads.get_mut(slot).and_then(Option::as_deref_mut) else {
+            return;
+        };
         let is_new = thread.lead(stage, found.rhythm, now, &self.settings);
         let task = thread.task.id;
         if let Some(at) = thread.look_due(now) {
@@ -172,9 +173,36 @@ impl<A: Actuator> Controller<A> {
         self.consider(slot, is_new.then_some(Why::OnPath { stage, seen }));
     }
 
-    fn stages(&self) -> usize {
-        let threads = self.threads.iter().flatten();
-        threads.filter(|t| t.path.stage().is_some()).count()
+    /// Whether the thread may be one more stage. Perhaps one of those who have most stages is none any more then.
+    fn makes_room_for_stage(&mut self, slot: Slot, now: Instant) -> bool {
+        let stages = (0..self.threads.len()).filter_map(|slot| {
+            let thread = self.threads.get(slot)?.as_deref()?;
+            Some((slot, thread.party.payer, thread.path.stage()?.confidence))
+        });
+        let stages: Vec<_> = stages.collect();
+        let counts: Counts = stages.iter().map(|(_, payer, _)| *payer).collect();
+        match counts.room(self.party(slot).payer, STAGES) {
+            Room::Free => true,
+            Room::None => false,
+            Room::InPlaceOf(other) => {
+                let theirs = stages.iter().filter(|(_, payer, _)| *payer == other);
+                if let Some((least, ..)) = theirs.min_by(|a, b| a.2.total_cmp(&b.2)) {
+                    self.end_stage(*least, now);
+                }
+                true
+            }
+        }
+    }
+
+    fn end_stage(&mut self, slot: Slot, now: Instant) {
+        let Some(thread) = self.thread(slot) else {
+            return;
+        };
+        if thread.path.is_partner() {
+            self.let_partner_go(slot, now);
+        } else if thread.leave_path() {
+            self.withdraw(slot, Why::OffPath, now);
+        }
     }
 
     /// The first stage is the head.
@@ -209,70 +237,6 @@ impl<A: Actuator> Controller<A> {
             self.let_partner_go(slot, now);
         } else if thread.leave_path() {
             thread.path.stay_off(now + COMPUTED);
-        }
-    }
-
-    /// A watched thread is let go if the thread that it was watched for is gone, or it has not become a stage.
-    fn look_at_partner(&mut self, slot: Slot, now: Instant) {
-        let Some(thread) = self.threads.get(slot).and_then(Option::as_deref) else {
-            return;
-        };
-        let Some(partner) = thread.path.partner().copied() else {
-            return;
-        };
-        let is_stage = thread.path.stage().is_some();
-        let of = self.roster.find(partner.of);
-        let of = of.and_then(|slot| self.threads.get(slot)?.as_deref());
-        let beats = of.is_some_and(Thread::is_on_the_beat);
-        let longest = if beats { WATCHED } else { WATCHED_AT_MOST };
-        let is_over = partner.beats == beats && now.since(partner.since) >= longest;
-        if of.is_none() || (is_over && !is_stage) {
-            self.let_partner_go(slot, now);
-            return;
-        }
-        if let Some(partner) = self.thread(slot).and_then(|t| t.path.partner_mut())
-            && partner.beats != beats
-        {
-            partner.since = now;
-            partner.beats = beats;
-        }
-    }
-
-    /// Whoever exchanges most wakeups with the paths is watched from now on, as far as there is room.
-    fn watch_others(&mut self, now: Instant) {
-        let threads = self.threads.iter().flatten();
-        let watched = threads.filter(|t| t.path.is_partner() && t.path.stage().is_none());
-        let watched = watched.count();
-        let Some(pipelines) = &mut self.pipelines else {
-            return;
-        };
-        let overdue: Vec<u32> = pipelines
-            .requested
-            .iter()
-            .filter(|(_, (_, since))| now.since(*since) > WATCHED)
-            .map(|(tid, _)| *tid)
-            .collect();
-        for tid in overdue {
-            pipelines.turn_away(tid, now);
-        }
-        pipelines.forgive(now);
-        let room = MOST_WATCHED.saturating_sub(watched + pipelines.requested.len());
-        let mut worth: Vec<(u32, super::Exchange)> = pipelines
-            .exchanges
-            .iter()
-            .filter(|(tid, exchange)| {
-                let away = pipelines.turned_away.get(tid);
-                exchange.weight >= WORTH_WATCHING
-                    && !pipelines.requested.contains_key(tid)
-                    && away.is_none_or(|away| away.until <= now)
-            })
-            .map(|(tid, exchange)| (*tid, *exchange))
-            .collect();
-        worth.sort_by(|a, b| b.1.weight.total_cmp(&a.1.weight).then(a.0.cmp(&b.0)));
-        for (tid, exchange) in worth.into_iter().take(room) {
-            let of = exchange.with;
-            pipelines.to_track.push(Partner { tid, of });
-            pipelines.requested.insert(tid, (of, now));
         }
     }
 }

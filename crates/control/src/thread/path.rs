@@ -26,11 +26,11 @@ struct Known {
 }
 
 /// What is known of a thread that nobody asked for: it is tracked, for it may work for another one.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Watched {
-    /// For whom.
-    pub(crate) of: TaskId,
-    /// Since when it has been watched while that one's rhythm was known, or was not.
+    /// For whom: who it was found with, and the heads of the paths that it works on.
+    pub(crate) of: Vec<TaskId>,
+    /// Since when it has been watched while the rhythm of one of those was known, or was not.
     pub(crate) since: Instant,
     pub(crate) beats: bool,
     /// How often it woke one of the path: who is never waited for keeps nobody from its rhythm.
@@ -44,9 +44,11 @@ impl Watched {
     const WAITED_FOR: u32 = 3;
 
     /// Watched for `of`, which has a rhythm or none, since `since`.
-    pub(crate) const fn new(of: TaskId, beats: bool, since: Instant) -> Self {
+    pub(crate) fn new(of: TaskId, beats: bool, since: Instant) -> Self {
+        let mut users = Vec::with_capacity(HEADS + 1);
+        users.push(of);
         Self {
-            of,
+            of: users,
             since,
             beats,
             waited_for: 0,

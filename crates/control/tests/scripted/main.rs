@@ -6,6 +6,7 @@ mod boosts;
 mod kernel;
 mod looking;
 mod owed;
+mod parties;
 mod partitions;
 mod pipelines;
 mod processor;

@@ -35,7 +35,7 @@ pub(crate) fn burst(tid: u32, woke: Instant, executed: Span, waker: u32) -> Even
     })
 }
 
-fn task(tid: u32, pid: u32, name: &str) -> Task {
+pub(crate) fn task(tid: u32, pid: u32, name: &str) -> Task {
     Task {
         id: TaskId::recorded(tid),
         pid,
@@ -44,7 +44,13 @@ fn task(tid: u32, pid: u32, name: &str) -> Task {
 }
 
 /// `waker` wakes `wakee`, whom nobody asked for, `count` times in each quarter of a second.
-fn wakes(script: &mut Script, waker: u32, wakee: Task, count: u64, (from, until): (u64, u64)) {
+pub(crate) fn wakes(
+    script: &mut Script,
+    waker: u32,
+    wakee: Task,
+    count: u64,
+    (from, until): (u64, u64),
+) {
     script.stranger(wakee);
     for at in (from..until).step_by(250) {
         script.event(Event::Woke {
@@ -332,7 +338,7 @@ fn who_may_not_be_tracked_makes_room_for_another() {
     let first = controller.partners_to_track();
     assert_eq!(first.len(), 16);
     for partner in &first {
-        controller.partner_refused(partner.tid, at);
+        controller.partner_refused(*partner, at);
     }
     controller.turn(&[], at_ms(300), &mut |_| None);
     let second = controller.partners_to_track();

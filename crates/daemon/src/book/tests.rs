@@ -3,6 +3,8 @@ use onbeat_model::Name;
 use super::*;
 use crate::quota::Quotas;
 
+mod partners;
+
 const PARENT: TaskId = id(10);
 const CHILD: TaskId = id(20);
 const GRANDCHILD: TaskId = id(30);
@@ -30,10 +32,10 @@ fn root(task: TaskId, pid: u32) -> Root {
             is_exempt: false,
             groups: BTreeSet::new(),
         }),
+        owner: Some(1000),
         wishes: BTreeMap::new(),
         treatment: Treatment::default(),
         threads: BTreeSet::new(),
-        is_partner: false,
     }
 }
 
@@ -172,22 +174,4 @@ fn a_thread_that_was_asked_for_beside_its_process_stays_with_the_one_that_is_lef
             assert!(book.ledger.is_empty(), "{process_first} {process_goes}");
         }
     }
-}
-
-#[test]
-fn who_works_with_what_a_rule_names_is_charged_to_its_user_and_no_rule_means_it() {
-    let rule = Holder::Rule("sound".into());
-    let mut book = Book::new(Ledger::new(Quotas::default()));
-    asked_for(&mut book, PARENT, &rule, Follow::Threads);
-    let named = book.roots.get_mut(&PARENT).unwrap();
-    named.person = Arc::new(Person::named_by_a_rule(1000));
-    named.threads.insert(PARENT);
-    let partner = Task {
-        id: CHILD,
-        pid: CHILD.tid,
-        comm: Name::from("player"),
-    };
-    book.admit_partner(&partner, 1000, PARENT).unwrap();
-    assert!(!book.roots[&CHILD].person.is_exempt);
-    assert_eq!(book.ledger.charged_to(1000).1, 1);
 }

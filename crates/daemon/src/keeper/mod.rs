@@ -1,7 +1,7 @@
 //! Between two turns of the loop: requests are carried out, and what is over is let go.
 //!
 //! Beside this file: `tracking`, `granting` and `raising`, one for each kind of thing that can be held; `order`, which calls
-//! may take effect yet;
+//! may take effect yet; `working`, threads that nobody asked for;
 //! `scanning`, what is tracked by the rules, and who else manages; `telling`, what is answered and told to
 //! those who look on.
 
@@ -11,6 +11,7 @@ mod raising;
 mod scanning;
 mod telling;
 mod tracking;
+mod working;
 
 use std::collections::BTreeSet;
 
@@ -19,7 +20,7 @@ use onbeat_act::Priorities;
 use onbeat_control::{Controller, Next};
 use onbeat_model::{Actuator, Instant, Sensor, Span, TaskId};
 
-use crate::book::{Holder, LeftOut, Shared};
+use crate::book::{Holder, Shared};
 use crate::config::Config;
 use crate::fault::Fault;
 use crate::gate::Gate;
@@ -30,6 +31,7 @@ use order::Order;
 use scanning::Scan;
 pub(crate) use telling::list;
 pub use telling::{Change, Teller};
+use working::Lines;
 
 /// How often it is looked whether what is held is still there.
 const HOUSEKEEPING: Span = Span::from_secs(1);
@@ -49,6 +51,7 @@ pub struct Keeper {
     priorities: Priorities,
     /// Threads that are to lose their priority as soon as they have lost their reservation.
     lowering: BTreeSet<TaskId>,
+    lines: Lines,
     requests: Receiver<Request>,
     waiting: Vec<Waiting>,
     order: Order,
@@ -82,6 +85,7 @@ impl Keeper {
             book,
             priorities,
             lowering: BTreeSet::new(),
+            lines: Lines::default(),
             requests,
             waiting: Vec::new(),
             order: Order::default(),
@@ -157,23 +161,6 @@ impl Keeper {
     /// What is told at the end, when everything has been given back.
     pub fn finish<A: Actuator>(&mut self, controller: &mut Controller<A>) {
         self.teller.tell(controller, &self.book);
-    }
-
-    /// Threads that are not, or no longer, kept on the beat with the ones that they work for.
-    fn settle_partners<S: Sensor, A: Actuator>(&mut self, the: &mut Loop<'_, S, A>) {
-        self.teller.tell(the.controller, &self.book);
-        let dismissed = std::mem::take(&mut self.book.borrow_mut().dismissed);
-        for task in dismissed {
-            self.book.borrow_mut().drop_partner(task);
-        }
-        let left_out = std::mem::take(&mut self.book.borrow_mut().left_out);
-        for LeftOut { tid, of, why } in left_out {
-            tracing::info!(
-                tid,
-                "thread {tid} works with thread {of}, and is not kept on the beat with it: {why}"
-            );
-            the.controller.partner_refused(tid, the.now);
-        }
     }
 
     fn carry_out<S: Sensor, A: Actuator>(&mut self, request: Request, the: &mut Loop<'_, S, A>) {
@@ -257,6 +244,8 @@ impl Keeper {
             .filter(|(id, root)| root.threads.is_empty() && gone(id))
             .map(|(id, _)| *id)
             .collect();
+        let partners = book.partners.all.keys().copied();
+        let partners: Vec<_> = partners.filter(gone).collect();
         let unsettled: Vec<_> = book.ledger.unsettled().filter(gone).collect();
         drop(book);
         for task in unsettled {
@@ -268,7 +257,11 @@ impl Keeper {
         for root in roots {
             self.let_go(root, the);
         }
+        for partner in partners {
+            self.let_partner_go(partner, the);
+        }
         self.order.forget_old(the.now);
+        self.tell_untold_lines(the.now);
         self.forget_raised(gone);
         self.lower_again();
         self.take_back_from_strangers(the);

@@ -135,7 +135,7 @@ impl Keeper {
             .borrow()
             .roots
             .get(&root)
-            .map(|root| !root.is_partner && root.holders().any(|own| *own == holder));
+            .map(|root| root.holders().any(|own| *own == holder));
         if known == Some(true) {
             return;
         }
@@ -167,9 +167,7 @@ impl Keeper {
     /// goes on as it was. What is kept because another process started it comes after that one.
     pub(super) fn apply_rules_again<S: Sensor, A: Actuator>(&mut self, the: &mut Loop<'_, S, A>) {
         let book = self.book.borrow();
-        // Who works with what a rule names goes when that one goes.
-        let own = book.roots.values().filter(|root| !root.is_partner);
-        let by_rule = own.filter_map(|root| {
+        let by_rule = book.roots.values().filter_map(|root| {
             let mut names = root.holders().filter_map(Holder::rule);
             Some((root.origin, root.task, root.pid, names.next().cloned()?))
         });

@@ -74,16 +74,16 @@ impl Keeper {
         target: &Target,
         the: &mut Loop<'_, S, A>,
     ) {
-        let is_meant = |root: &&Root| {
-            let by_process = target.is_process() && root.pid == target.task.pid;
-            root.is_partner && (by_process || root.task == target.task.id)
+        let is_meant = |task: &TaskId, pid: u32| {
+            (target.is_process() && pid == target.task.pid) || *task == target.task.id
         };
         let book = self.book.borrow();
-        let partners = book.roots.values().filter(is_meant).map(|root| root.task);
-        let partners: Vec<TaskId> = partners.collect();
+        let partners = book.partners.all.iter();
+        let partners = partners.filter(|(task, partner)| is_meant(task, partner.pid));
+        let partners: Vec<TaskId> = partners.map(|(task, _)| *task).collect();
         drop(book);
         for partner in partners {
-            self.let_go(partner, the);
+            self.let_partner_go(partner, the);
         }
     }
 
@@ -102,10 +102,10 @@ impl Keeper {
             task: target.task.id,
             whole: target.is_process(),
             person: Arc::clone(person),
+            owner: Some(target.uid),
             wishes: BTreeMap::new(),
             treatment: Treatment::default(),
             threads: BTreeSet::new(),
-            is_partner: false,
         };
         root.want(holder, follow);
         let mut book = self.book.borrow_mut();
@@ -162,7 +162,13 @@ impl Keeper {
                 .iter()
                 .filter(|(_, grant)| grant.task.pid == pid);
             let grants: Vec<TaskId> = grants.map(|(id, _)| *id).collect();
+            let partners = book.partners.all.iter();
+            let partners = partners.filter(|(_, partner)| partner.pid == pid);
+            let partners: Vec<TaskId> = partners.map(|(task, _)| *task).collect();
             drop(book);
+            for partner in partners {
+                self.let_partner_go(partner, the);
+            }
             for task in grants {
                 self.take_back(task, the);
             }

@@ -1,0 +1,193 @@
+//! What is known of threads that are not tracked, and what is wanted of the sensor.
+//!
+//! By payer: one user's threads may wake thousands, and another one's server is to be found all the same. What is kept takes
+//! some 100 KiB at most.
+
+use std::collections::HashMap;
+
+use onbeat_model::{Burst, Instant, Span, TaskId};
+
+use super::shares::{Counts, Limits, Shared};
+use super::{FIRST_PROCESS, Partner, WORTH_WATCHING};
+use crate::PipelineSettings;
+
+/// So many threads are counted, and turned away, at most.
+const KNOWN: Limits = Limits {
+    each: 256,
+    all: 1024,
+};
+
+/// See the file's head.
+pub(crate) struct Pipelines {
+    settings: PipelineSettings,
+    pub(super) next: Instant,
+    /// Somebody has come to be worth watching since the last look.
+    pub(super) is_worth_a_look: bool,
+    pub(super) exchanges: Shared<Exchange>,
+    /// Who was woken by whom in this turn.
+    pub(super) woken: Vec<Woken>,
+    /// They are to be watched.
+    pub(super) requested: HashMap<u32, Requested>,
+    turned_away: Shared<TurnedAway>,
+    pub(super) to_track: Vec<Partner>,
+    pub(super) to_untrack: Vec<TaskId>,
+}
+
+/// Wakeups between a thread that is not tracked and one that is.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Exchange {
+    pub(super) with: TaskId,
+    pub(super) weight: f64,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Woken {
+    pub(super) at: Instant,
+    pub(super) task: TaskId,
+    pub(super) waker: u32,
+}
+
+/// A thread that is to be watched.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Requested {
+    pub(super) of: TaskId,
+    pub(super) payer: u32,
+    pub(super) since: Instant,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct TurnedAway {
+    until: Instant,
+    times: u32,
+}
+
+impl Pipelines {
+    pub(crate) fn new(settings: PipelineSettings) -> Self {
+        Self {
+            settings,
+            next: Instant::ZERO,
+            is_worth_a_look: false,
+            exchanges: Shared::new(KNOWN),
+            woken: Vec::new(),
+            requested: HashMap::new(),
+            turned_away: Shared::new(KNOWN),
+            to_track: Vec::new(),
+            to_untrack: Vec::new(),
+        }
+    }
+
+    /// The burst's thread was woken, perhaps by another one.
+    pub(crate) fn woken(&mut self, burst: &Burst) {
+        if burst.waker != 0 {
+            self.woken.push(Woken {
+                at: burst.woke,
+                task: burst.task,
+                waker: burst.waker,
+            });
+        }
+    }
+
+    pub(super) fn is_outsider(&self, pid: u32) -> bool {
+        pid == FIRST_PROCESS || self.settings.outsiders.contains(&pid)
+    }
+
+    /// The thread `tid` exchanged so many wakeups with the tracked one `with` of that `payer`.
+    pub(super) fn exchanged(&mut self, tid: u32, (with, payer): (TaskId, u32), count: u64) {
+        let (key, mut before) = ((payer, tid), 0.0);
+        let after = if let Some(exchange) = self.exchanges.get_mut(key) {
+            before = exchange.weight;
+            exchange.weight += count as f64;
+            exchange.weight
+        } else {
+            if !self.turned_away.has_room(payer) && self.turned_away.get(key).is_none() {
+                return;
+            }
+            let weight = count as f64;
+            let exchange = Exchange { with, weight };
+            if !self.exchanges.insert(key, exchange, |other| other.weight) {
+                return;
+            }
+            weight
+        };
+        self.is_worth_a_look |= before < WORTH_WATCHING && after >= WORTH_WATCHING;
+    }
+
+    /// Those that are worth watching, with their payers: each payer's best first, then each one's second, and so on.
+    pub(super) fn worth_watching(&self, now: Instant) -> Vec<((u32, u32), Exchange)> {
+        let worth = self.exchanges.iter().filter(|(key, exchange)| {
+            let away = self.turned_away.get(*key);
+            exchange.weight >= WORTH_WATCHING
+                && !self.requested.contains_key(&key.1)
+                && away.is_none_or(|away| away.until <= now)
+        });
+        let mut worth: Vec<_> = worth.map(|(key, exchange)| (key, *exchange)).collect();
+        worth.sort_by(|a, b| b.1.weight.total_cmp(&a.1.weight).then(a.0.cmp(&b.0)));
+        let mut ranks: HashMap<u32, usize> = HashMap::new();
+        worth.sort_by_cached_key(|((payer, _), _)| {
+            let rank = ranks.entry(*payer).or_default();
+            *rank += 1;
+            *rank
+        });
+        worth
+    }
+
+    /// Adds those that are to be watched to `counts`.
+    pub(super) fn count_requested(&self, counts: &mut Counts) {
+        let payers = self.requested.values().map(|requested| requested.payer);
+        payers.for_each(|payer| counts.add(payer));
+    }
+
+    pub(super) fn request(&mut self, tid: u32, requested: Requested) {
+        let of = requested.of;
+        self.to_track.push(Partner { tid, of });
+        self.requested.insert(tid, requested);
+    }
+
+    /// What was to be watched before `since`, and has not come to be tracked.
+    pub(super) fn give_up_requests(&mut self, since: Instant, now: Instant) {
+        let overdue = self.requested.iter().filter(|(_, r)| r.since < since);
+        let overdue: Vec<_> = overdue.map(|(tid, r)| (r.payer, *tid)).collect();
+        for (payer, tid) in overdue {
+            self.turn_away(payer, tid, now);
+        }
+    }
+
+    /// Somebody decides about it himself.
+    pub(crate) fn forget(&mut self, tid: u32) {
+        self.requested.remove(&tid);
+        self.to_track.retain(|partner| partner.tid != tid);
+    }
+
+    /// Of payers who have too many turned away, those whose time is over are not remembered for it.
+    pub(super) fn forgive(&mut self, now: Instant) {
+        let crowded = self.turned_away.crowded();
+        if !crowded.is_empty() {
+            self.turned_away
+                .retain(|payer, away| away.until > now || !crowded.contains(&payer));
+        }
+    }
+
+    /// It is not to be watched again soon for that payer, and ever more rarely.
+    pub(super) fn turn_away(&mut self, payer: u32, tid: u32, now: Instant) {
+        const FIRST: Span = Span::from_secs(15);
+        self.forgive(now);
+        let key = (payer, tid);
+        let times = self.turned_away.get(key).map_or(0, |away| away.times);
+        let away = TurnedAway {
+            until: now + FIRST * (1 << times.min(5)),
+            times: times + 1,
+        };
+        match self.turned_away.get_mut(key) {
+            Some(before) => *before = away,
+            None => {
+                let soonest_over = |away: &TurnedAway| away.until.as_ns() as f64;
+                self.turned_away.insert(key, away, soonest_over);
+            }
+        }
+        self.exchanges.remove(key);
+        let is_theirs = |requested: &Requested| requested.payer == payer;
+        if self.requested.get(&tid).is_some_and(is_theirs) {
+            self.requested.remove(&tid);
+        }
+    }
+}

@@ -1,0 +1,225 @@
+//! Threads that are tracked though nobody asked for them: who they are, whom each may work for, and when it is let go.
+//!
+//! A partner is there for the sake of those that it works for: first the one that it was found with, then the heads of the
+//! paths that it comes to work on as well. It stays as long as one of them is tracked, and its wishes count as much as theirs.
+
+use onbeat_model::{Actuator, Instant, Span, TaskId};
+
+use super::Partner;
+use super::known::Requested;
+use super::shares::{Counts, Limits, Room};
+use crate::controller::Controller;
+use crate::roster::Slot;
+use crate::thread::{Thread, Watched};
+
+/// So many threads are watched at a time, as long as they are no stages.
+const WATCHED_AT_A_TIME: Limits = Limits { each: 16, all: 64 };
+/// A watched thread that is no stage is let go after so long.
+const WATCHED: Span = Span::from_secs(10);
+/// And after so long if its users show no rhythm.
+const WATCHED_AT_MOST: Span = Span::from_secs(60);
+
+impl<A: Actuator> Controller<A> {
+    /// The threads that the sensor is to track alone since this was last asked; it may refuse.
+    pub fn partners_to_track(&mut self) -> Vec<Partner> {
+        let pipelines = self.pipelines.as_mut();
+        pipelines.map_or_else(Vec::new, |pipelines| {
+            std::mem::take(&mut pipelines.to_track)
+        })
+    }
+
+    /// The sensor did not track this one: another may be watched in its place.
+    pub fn partner_refused(&mut self, partner: Partner, now: Instant) {
+        let payer = self.payer_of(partner.of);
+        if let Some(pipelines) = &mut self.pipelines {
+            pipelines.turn_away(payer, partner.tid, now);
+        }
+    }
+
+    /// The threads that the sensor is to track no longer since this was last asked.
+    pub fn partners_to_untrack(&mut self) -> Vec<TaskId> {
+        let pipelines = self.pipelines.as_mut();
+        pipelines.map_or_else(Vec::new, |pipelines| {
+            std::mem::take(&mut pipelines.to_untrack)
+        })
+    }
+
+    /// The tracked threads for whose sake the partner `task` is tracked; none of a thread that is no partner.
+    pub fn works_for(&self, task: TaskId) -> &[TaskId] {
+        let slot = self.roster.find(task);
+        let thread = slot.and_then(|slot| self.threads.get(slot)?.as_deref());
+        let partner = thread.and_then(|thread| thread.path.partner());
+        partner.map_or(&[], |partner| &partner.of)
+    }
+
+    /// Somebody else is behind the thread from now on.
+    pub fn changed_party(&mut self, task: TaskId) {
+        let party = (self.settings.parties)(task);
+        if let Some(thread) = self.roster.find(task).and_then(|slot| self.thread(slot)) {
+            thread.party = party;
+        }
+    }
+
+    fn payer_of(&self, task: TaskId) -> u32 {
+        let slot = self.roster.find(task);
+        slot.map_or_else(
+            || (self.settings.parties)(task).payer,
+            |slot| self.party(slot).payer,
+        )
+    }
+
+    /// A thread comes to be tracked: perhaps because it was to be watched.
+    pub(crate) fn announced(&mut self, slot: Slot, now: Instant) {
+        let Some(pipelines) = &mut self.pipelines else {
+            return;
+        };
+        let Some(task) = self.threads.get(slot).and_then(|t| Some(t.as_ref()?.task)) else {
+            return;
+        };
+        let Some(Requested { of, payer, .. }) = pipelines.requested.remove(&task.id.tid) else {
+            return;
+        };
+        pipelines.exchanges.remove((payer, task.id.tid));
+        let is_outsider = pipelines.is_outsider(task.pid);
+        let user = self
+            .roster
+            .find(of)
+            .and_then(|slot| self.threads.get(slot)?.as_deref());
+        let watched = Watched::new(of, user.is_some_and(Thread::is_on_the_beat), now);
+        if let Some(thread) = self.thread(slot) {
+            thread.path.set_partner(Some(watched));
+        }
+        if is_outsider {
+            self.let_partner_go(slot, now);
+        }
+    }
+
+    /// The thread is watched no more, and gets back what it had.
+    pub(super) fn let_partner_go(&mut self, slot: Slot, now: Instant) {
+        let payer = self.party(slot).payer;
+        let Some(thread) = self.thread(slot) else {
+            return;
+        };
+        let task = thread.task.id;
+        thread.leave_path();
+        if let Some(pipelines) = &mut self.pipelines {
+            pipelines.turn_away(payer, task.tid, now);
+            pipelines.to_untrack.push(task);
+        }
+        self.forget(task, now);
+    }
+
+    /// A watched thread is let go if all that it was watched for are gone, or it has not become a stage.
+    pub(super) fn look_at_partner(&mut self, slot: Slot, now: Instant) {
+        let partner = self.thread(slot).and_then(|t| t.path.partner_mut());
+        let Some(partner) = partner else {
+            return;
+        };
+        let mut of = std::mem::take(&mut partner.of);
+        let (since, beat) = (partner.since, partner.beats);
+        of.retain(|user| self.heard(*user).is_some());
+        let Some(thread) = self.threads.get(slot).and_then(Option::as_deref) else {
+            return;
+        };
+        for (head, contacts) in thread.path.contacts() {
+            if !of.contains(head) && contacts.standing(now).is_some() && self.heard(*head).is_some()
+            {
+                of.push(*head);
+            }
+        }
+        let is_stage = thread.path.stage().is_some();
+        let mut users = of.iter().filter_map(|user| self.heard(*user));
+        let beats = users.any(Thread::is_on_the_beat);
+        let longest = if beats { WATCHED } else { WATCHED_AT_MOST };
+        let is_over = beat == beats && now.since(since) >= longest;
+        let is_alone = of.is_empty();
+        if let Some(partner) = self.thread(slot).and_then(|t| t.path.partner_mut()) {
+            partner.of = of;
+            if beat != beats {
+                partner.since = now;
+                partner.beats = beats;
+            }
+        }
+        if is_alone || (is_over && !is_stage) {
+            self.let_partner_go(slot, now);
+        } else {
+            self.weigh_anew(slot);
+        }
+    }
+
+    /// The thread, if the sensor tells of it.
+    fn heard(&self, task: TaskId) -> Option<&Thread> {
+        let slot = self.roster.find(task)?;
+        let thread = self.threads.get(slot)?.as_deref()?;
+        (!thread.unheard).then_some(thread)
+    }
+
+    /// How much the wishes of a partner count: as much as those of the one it works for whose count most. None if it is no
+    /// partner.
+    pub(crate) fn weight_of_partner(&mut self, slot: Slot) -> Option<f64> {
+        let users = self.threads.get(slot)?.as_deref()?.path.partner()?.of.len();
+        let mut most = None;
+        for place in 0..users {
+            let partner = self.threads.get(slot)?.as_deref()?.path.partner()?;
+            let user = self.roster.find(*partner.of.get(place)?);
+            let user = user.and_then(|user| self.threads.get_mut(user)?.as_deref_mut());
+            let Some(user) = user.filter(|user| !user.path.is_partner()) else {
+                continue;
+            };
+            let weight = user.treatment(&self.settings).weight;
+            most = Some(most.map_or(weight, |most: f64| most.max(weight)));
+        }
+        most
+    }
+
+    /// Whoever exchanges most wakeups with the paths is watched from now on, as far as there is room.
+    pub(super) fn watch_others(&mut self, now: Instant) {
+        let threads = self.threads.iter().flatten();
+        let watched = threads.filter(|t| t.path.is_partner() && t.path.stage().is_none());
+        let mut counts: Counts = watched.map(|thread| thread.party.payer).collect();
+        let Some(pipelines) = &mut self.pipelines else {
+            return;
+        };
+        pipelines.give_up_requests(now - WATCHED, now);
+        pipelines.forgive(now);
+        pipelines.count_requested(&mut counts);
+        let mut asked_for = Vec::new();
+        for ((payer, tid), exchange) in pipelines.worth_watching(now) {
+            // Two payers' threads may wait for the same one: one of them asks first.
+            if asked_for.contains(&tid) || self.roster.find_number(tid).is_some() {
+                continue;
+            }
+            match counts.room(payer, WATCHED_AT_A_TIME) {
+                Room::None => continue,
+                Room::Free => {}
+                Room::InPlaceOf(other) => {
+                    if !self.let_longest_watched_go(other, now) {
+                        continue;
+                    }
+                    counts.take(other);
+                }
+            }
+            counts.add(payer);
+            asked_for.push(tid);
+            let (of, since) = (exchange.with, now);
+            if let Some(pipelines) = &mut self.pipelines {
+                pipelines.request(tid, Requested { of, payer, since });
+            }
+        }
+    }
+
+    /// Of those that are watched for the payer and are no stages. Whether there was one.
+    fn let_longest_watched_go(&mut self, payer: u32, now: Instant) -> bool {
+        let watched = (0..self.threads.len()).filter_map(|slot| {
+            let thread = self.threads.get(slot)?.as_deref()?;
+            let since = thread.path.partner()?.since;
+            let is_theirs = thread.party.payer == payer && thread.path.stage().is_none();
+            is_theirs.then_some((since, slot))
+        });
+        let longest = watched.min();
+        if let Some((_, slot)) = longest {
+            self.let_partner_go(slot, now);
+        }
+        longest.is_some()
+    }
+}

@@ -1,0 +1,208 @@
+//! What several users have of something that there is only so much of: each may have so many, and all together so many.
+//! Where all is taken, who has most gives one up for somebody who has less, so that nobody is kept out by others.
+
+use std::collections::{BTreeMap, HashMap};
+
+/// How many there may be.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Limits {
+    /// Of each payer.
+    pub(super) each: usize,
+    /// Of all together.
+    pub(super) all: usize,
+}
+
+/// Whether there is room for one more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Room {
+    Free,
+    /// If this payer gives one up.
+    InPlaceOf(u32),
+    None,
+}
+
+/// How many each payer has.
+#[derive(Debug, Default)]
+pub(super) struct Counts {
+    of: BTreeMap<u32, usize>,
+    all: usize,
+}
+
+impl Counts {
+    pub(super) fn add(&mut self, payer: u32) {
+        *self.of.entry(payer).or_default() += 1;
+        self.all += 1;
+    }
+
+    pub(super) fn take(&mut self, payer: u32) {
+        if let Some(count) = self.of.get_mut(&payer) {
+            *count -= 1;
+            self.all -= 1;
+            if *count == 0 {
+                self.of.remove(&payer);
+            }
+        }
+    }
+
+    /// Whether `payer` may have one more.
+    pub(super) fn room(&self, payer: u32, limits: Limits) -> Room {
+        let own = self.of.get(&payer).copied().unwrap_or(0);
+        if own >= limits.each {
+            return Room::None;
+        }
+        if self.all < limits.all {
+            return Room::Free;
+        }
+        let most = self.of.iter().max_by_key(|(_, count)| **count);
+        match most {
+            Some((&other, &count)) if count > own + 1 => Room::InPlaceOf(other),
+            _ => Room::None,
+        }
+    }
+}
+
+impl FromIterator<u32> for Counts {
+    fn from_iter<I: IntoIterator<Item = u32>>(payers: I) -> Self {
+        let mut counts = Self::default();
+        payers.into_iter().for_each(|payer| counts.add(payer));
+        counts
+    }
+}
+
+/// Threads that payers have to do with, by payer and number: two may have to do with the same one, and what the one may do
+/// does not keep the other from anything.
+#[derive(Debug)]
+pub(super) struct Shared<V> {
+    limits: Limits,
+    entries: HashMap<(u32, u32), V>,
+    counts: Counts,
+}
+
+impl<V> Shared<V> {
+    pub(super) fn new(limits: Limits) -> Self {
+        Self {
+            limits,
+            entries: HashMap::new(),
+            counts: Counts::default(),
+        }
+    }
+
+    pub(super) fn get(&self, key: (u32, u32)) -> Option<&V> {
+        self.entries.get(&key)
+    }
+
+    pub(super) fn get_mut(&mut self, key: (u32, u32)) -> Option<&mut V> {
+        self.entries.get_mut(&key)
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = ((u32, u32), &V)> {
+        self.entries.iter().map(|(key, value)| (*key, value))
+    }
+
+    pub(super) fn has_room(&self, payer: u32) -> bool {
+        self.counts.room(payer, self.limits) != Room::None
+    }
+
+    /// Those who have some, and room for no more.
+    pub(super) fn crowded(&self) -> Vec<u32> {
+        let payers = self.counts.of.keys().copied();
+        payers.filter(|payer| !self.has_room(*payer)).collect()
+    }
+
+    /// Puts in one that is not there yet, as far as there is room; whether there was. Who gives one up for it gives up what
+    /// is worth least.
+    pub(super) fn insert(&mut self, key: (u32, u32), value: V, worth: impl Fn(&V) -> f64) -> bool {
+        match self.counts.room(key.0, self.limits) {
+            Room::None => return false,
+            Room::Free => {}
+            Room::InPlaceOf(other) => {
+                let theirs = self
+                    .entries
+                    .iter()
+                    .filter(|((payer, _), _)| *payer == other);
+                let least = theirs.min_by(|(_, a), (_, b)| worth(a).total_cmp(&worth(b)));
+                if let Some(least) = least.map(|(key, _)| *key) {
+                    self.remove(least);
+                }
+            }
+        }
+        if self.entries.insert(key, value).is_none() {
+            self.counts.add(key.0);
+        }
+        true
+    }
+
+    pub(super) fn remove(&mut self, key: (u32, u32)) {
+        if self.entries.remove(&key).is_some() {
+            self.counts.take(key.0);
+        }
+    }
+
+    pub(super) fn retain(&mut self, mut keep: impl FnMut(u32, &mut V) -> bool) {
+        let Self {
+            entries, counts, ..
+        } = self;
+        entries.retain(|(payer, _), value| {
+            let stays = keep(*payer, value);
+            if !stays {
+                counts.take(*payer);
+            }
+            stays
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FEW: Limits = Limits { each: 4, all: 6 };
+
+    fn shared(payers: &[u32]) -> Shared<f64> {
+        let mut shared = Shared::new(FEW);
+        for (tid, &payer) in (0..).zip(payers) {
+            shared.insert((payer, tid), f64::from(tid), |worth| *worth);
+        }
+        shared
+    }
+
+    fn of(shared: &Shared<f64>, payer: u32) -> Vec<u32> {
+        let own = shared.iter().filter(|((other, _), _)| *other == payer);
+        let mut own: Vec<u32> = own.map(|((_, tid), _)| tid).collect();
+        own.sort_unstable();
+        own
+    }
+
+    #[test]
+    fn nobody_has_more_than_his_own_limit_however_much_is_free() {
+        assert_eq!(of(&shared(&[1; 9]), 1), [0, 1, 2, 3]);
+    }
+
+    #[test]
+    fn who_comes_when_all_is_taken_gets_what_is_worth_least_of_those_who_have_most() {
+        let shared = shared(&[1, 1, 1, 1, 2, 2, 3]);
+        assert_eq!(of(&shared, 1), [1, 2, 3]);
+        assert_eq!(of(&shared, 2), [4, 5]);
+        assert_eq!(of(&shared, 3), [6]);
+    }
+
+    #[test]
+    fn who_has_as_much_as_everybody_gets_no_more() {
+        let shared = shared(&[1, 1, 2, 2, 3, 3, 1, 2, 3]);
+        for payer in 1..=3 {
+            assert_eq!(of(&shared, payer).len(), 2);
+        }
+        assert!(!shared.has_room(1) && shared.has_room(4));
+    }
+
+    #[test]
+    fn what_is_taken_out_makes_room() {
+        let mut shared = shared(&[1, 1, 1, 1]);
+        assert!(!shared.has_room(1));
+        shared.remove((1, 0));
+        assert!(shared.has_room(1));
+        shared.retain(|_, _| false);
+        assert_eq!(shared.counts.all, 0);
+        assert!(shared.counts.of.is_empty());
+    }
+}

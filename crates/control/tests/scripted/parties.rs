@@ -1,0 +1,254 @@
+//! Paths where several users have threads tracked: each has his share, and nobody's path leads to another one's threads.
+
+use std::collections::BTreeMap;
+
+use onbeat_control::{Controller, Party, Settings, Treatment, What};
+use onbeat_model::{Event, Name, Span, Task, TaskId};
+
+use crate::kernel::Kernel;
+use crate::pipelines::{
+    PLAYER, SERVER, answered, burst, number_of, plays, serves, settings, task, wakes,
+};
+use crate::world::{Noise, Script, at_ms, ms, play};
+
+/// Threads are the user's by whose number their own begins, in thousands.
+fn by_thousands(task: TaskId) -> Party {
+    Party {
+        payer: task.tid / 1000,
+        owner: Some(task.tid / 1000),
+        is_everybodys: false,
+    }
+}
+
+fn of_users(parties: fn(TaskId) -> Party) -> Settings {
+    Settings {
+        parties: Box::new(parties),
+        ..settings()
+    }
+}
+
+/// The first thread of each of so many users is tracked, and has woken so many others.
+fn woken_by_each(users: impl Iterator<Item = (u32, u32)>) -> Vec<Event> {
+    let at = at_ms(0);
+    let mut events = Vec::new();
+    for (user, wakees) in users {
+        let player = task(user * 1000, user * 1000, "player");
+        events.push(Event::Tracked { at, task: player });
+        events.extend((1..=wakees).map(|n| Event::Woke {
+            at,
+            task: player.id,
+            wakee: task(user * 1000 + n, user * 1000 + n, "many"),
+            count: 9,
+        }));
+    }
+    events
+}
+
+/// How many threads of each user are to be watched.
+fn watched_of_each(events: &[Event]) -> BTreeMap<u32, usize> {
+    let mut controller = Controller::new(of_users(by_thousands), Kernel::with_cpus(2));
+    controller.turn(events, at_ms(0), &mut |_| None);
+    let mut counts = BTreeMap::new();
+    for partner in controller.partners_to_track() {
+        assert_eq!(
+            by_thousands(partner.of),
+            by_thousands(TaskId::recorded(partner.tid))
+        );
+        *counts.entry(partner.tid / 1000).or_default() += 1;
+    }
+    counts
+}
+
+#[test]
+fn however_many_threads_a_user_wakes_another_ones_are_watched_too() {
+    let counts = watched_of_each(&woken_by_each([(1, 900), (2, 3)].into_iter()));
+    assert_eq!(counts, BTreeMap::from([(1, 16), (2, 3)]));
+}
+
+#[test]
+fn where_many_users_wake_many_each_has_his_share_of_all_that_are_watched() {
+    let counts = watched_of_each(&woken_by_each((1..=16).map(|user| (user, 900))));
+    assert_eq!(counts, (1..=16).map(|user| (user, 4)).collect());
+}
+
+#[test]
+fn who_comes_when_all_that_can_be_watched_are_is_given_one_in_the_place_of_those_who_have_most() {
+    let mut controller = Controller::new(of_users(by_thousands), Kernel::with_cpus(2));
+    let events = woken_by_each((1..=4).map(|user| (user, 100)));
+    controller.turn(&events, at_ms(0), &mut |_| None);
+    let at = at_ms(10);
+    let tracked = controller.partners_to_track().into_iter().map(|partner| {
+        let task = task(partner.tid, partner.tid, "many");
+        Event::Tracked { at, task }
+    });
+    let mut tracked: Vec<Event> = tracked.collect();
+    assert_eq!(tracked.len(), 64);
+    tracked.extend(woken_by_each([(5, 3)].into_iter()));
+    controller.turn(&tracked, at, &mut |_| None);
+    let wanted = controller.partners_to_track();
+    let newcomers = wanted.iter().filter(|partner| partner.tid / 1000 == 5);
+    assert_eq!(newcomers.count(), 3);
+    assert!(controller.partners_to_untrack().len() >= 3);
+}
+
+#[test]
+fn a_thread_that_one_user_was_refused_can_be_watched_for_its_own() {
+    let mut controller = Controller::new(of_users(by_thousands), Kernel::with_cpus(2));
+    let at = at_ms(0);
+    let server = task(2001, 2001, "server");
+    let woke = |user: u32| Event::Woke {
+        at,
+        task: TaskId::recorded(user * 1000),
+        wakee: server,
+        count: 9,
+    };
+    let mut events = woken_by_each([(1, 0), (2, 0)].into_iter());
+    events.extend([woke(1), woke(2)]);
+    controller.turn(&events, at, &mut |_| None);
+    let first = controller.partners_to_track();
+    assert_eq!(first.len(), 1, "one asks at a time");
+    controller.partner_refused(first[0], at);
+    controller.turn(&[], at_ms(300), &mut |_| None);
+    let second = controller.partners_to_track();
+    assert_eq!(second.len(), 1);
+    assert_ne!(first[0].of, second[0].of);
+}
+
+/// A player of user 1 wakes a thread that somebody asked for, which works for each of its jobs; whether that one is
+/// served for it.
+fn is_served_with(parties: fn(TaskId) -> Party) -> bool {
+    const HELPER: u32 = 2000;
+    let mut script = Script::default();
+    let player = 1000;
+    script.tracked(player, "player", at_ms(0));
+    script.tracked(HELPER, "helper", at_ms(0));
+    script.periodic(player, ms(40), (at_ms(0), at_ms(8000)), |_| ms(8));
+    let mut noise = Noise(3);
+    for at in (0..8000).step_by(40) {
+        // At no time of its own, or it would have a rhythm itself.
+        let woke = at_ms(at + 4) + noise.up_to(ms(32));
+        script.event(burst(HELPER, woke, ms(1), player));
+        answered(&mut script, player, woke + ms(2), HELPER);
+    }
+    let ran = play(script, Kernel::with_cpus(2), of_users(parties));
+    let whys: Vec<String> = ran.of(HELPER).iter().map(|e| e.why.to_string()).collect();
+    whys.iter()
+        .any(|why| why.starts_with("it is stage 2 of player's"))
+}
+
+#[test]
+fn a_path_leads_to_no_other_users_thread_but_to_what_is_everybodys() {
+    assert!(is_served_with(|_| Party::default()));
+    assert!(!is_served_with(by_thousands));
+    assert!(is_served_with(|task| Party {
+        is_everybodys: task.tid == 2000,
+        ..by_thousands(task)
+    }));
+    assert!(!is_served_with(|_| Party {
+        owner: None,
+        ..Party::default()
+    }));
+}
+
+#[test]
+fn a_server_of_two_players_stays_when_the_one_that_it_was_found_with_ends() {
+    for goes in [PLAYER, 2] {
+        let mut script = Script::default();
+        plays(
+            &mut script,
+            PLAYER,
+            ms(40),
+            (0, if goes == PLAYER { 4000 } else { 9000 }),
+        );
+        serves(
+            &mut script,
+            PLAYER,
+            ms(40),
+            (0, if goes == PLAYER { 4000 } else { 9000 }),
+        );
+        plays(
+            &mut script,
+            2,
+            ms(40),
+            (0, if goes == 2 { 4000 } else { 9000 }),
+        );
+        for at in (13..if goes == 2 { 4000 } else { 9000 }).step_by(40) {
+            script.event(burst(SERVER, at_ms(at + 5), ms(1), 2));
+            answered(&mut script, 2, at_ms(at + 8), SERVER);
+        }
+        let task = TaskId::recorded(goes);
+        script.event(Event::Exited {
+            at: at_ms(4000),
+            task,
+        });
+        let ran = play(script, Kernel::with_cpus(2), settings());
+        assert_eq!(ran.unwatched, [], "{goes} went");
+        let given_back = ran.of(SERVER).into_iter();
+        let given_back = given_back.filter(|e| e.what == What::Released && e.at < at_ms(8900));
+        assert_eq!(given_back.count(), 0, "{goes} went");
+        assert_eq!(number_of(&ran, SERVER, What::Reserved), 1);
+    }
+}
+
+/// What the server of a player that counts so much has, when not all fits.
+fn share_of_server(weight: f64) -> f64 {
+    let mut script = Script::default();
+    plays(&mut script, PLAYER, ms(40), (0, 8000));
+    for at in (0..8000).step_by(40) {
+        script.event(burst(SERVER, at_ms(at + 5), ms(12), PLAYER));
+        answered(&mut script, PLAYER, at_ms(at + 20), SERVER);
+    }
+    for tid in [50, 51, 52] {
+        script.tracked(tid, "other", at_ms(0));
+        script.periodic(tid, ms(40), (at_ms(500), at_ms(8000)), |_| ms(12));
+    }
+    let settings = Settings {
+        treat: Box::new(move |task: &Task| Treatment {
+            weight: if task.comm == Name::from("player") {
+                weight
+            } else {
+                1.0
+            },
+            ..Treatment::default()
+        }),
+        ..settings()
+    };
+    let ran = play(script, Kernel::with_cpus(1), settings);
+    let held = ran.of(SERVER).into_iter().rev().find_map(|e| e.new);
+    held.expect("it is served").bandwidth().as_cpus()
+}
+
+#[test]
+fn a_server_counts_as_much_as_the_player_that_it_works_for() {
+    let (light, heavy) = (share_of_server(1.0), share_of_server(8.0));
+    assert!(heavy > light * 1.2, "{heavy} and {light}");
+}
+
+#[test]
+fn one_user_cannot_take_all_places_on_paths() {
+    let mut script = Script::default();
+    let until = 6000;
+    for user in 1..=5 {
+        let (from, servers) = if user == 5 { (3000, 1) } else { (0, 32) };
+        let player = user * 1000;
+        script.tracked(player, "player", at_ms(from));
+        script.periodic(player, ms(40), (at_ms(from), at_ms(until)), |_| ms(1));
+        for server in (1..=servers).map(|n| player + n) {
+            let task = task(server, server, "server");
+            wakes(&mut script, player, task, 12, (from + 100, until));
+            for at in (from..until).step_by(40) {
+                script.event(burst(server, at_ms(at + 5), Span::from_us(100), player));
+                answered(&mut script, player, at_ms(at + 12), server);
+            }
+        }
+    }
+    let ran = play(script, Kernel::with_cpus(64), of_users(by_thousands));
+    let served = |user: u32| {
+        let all = (1..=32).map(|n| user * 1000 + n);
+        all.filter(|tid| !ran.reserves(*tid).is_empty()).count()
+    };
+    for user in 1..=4 {
+        assert_eq!(served(user), 32, "user {user}");
+    }
+    assert_eq!(served(5), 1);
+}
