@@ -136,6 +136,19 @@ pub struct Book {
     pub turned_away: u64,
     /// Threads that nobody asked for, that may work for those that were.
     pub partners: Partners,
+    /// Tasks to which somebody gave another nice level under their reservations: to be told.
+    pub reniced: Vec<Reniced>,
+}
+
+/// A task that somebody else gave another nice level while it had a reservation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Reniced {
+    /// The task.
+    pub task: TaskId,
+    /// Its nice level until then.
+    pub before: i32,
+    /// The other one.
+    pub now: i32,
 }
 
 impl Book {

@@ -1,12 +1,15 @@
 //! An actuator that keeps everybody within his quotas: the one place through which every reservation goes,
-//! whoever asked for it and whatever the loop makes of it.
+//! whoever asked for it and whatever the loop makes of it. It notices, too, when somebody else gives a task under a reservation
+//! another nice level, which shows nowhere until the reservation is over.
 
-use onbeat_act::attributes::{Attributes, Policy};
+use std::collections::HashMap;
+
+use onbeat_act::attributes::{Attributes, Policy, kept_nice};
 use onbeat_model::{
     Actuator, Bandwidth, Capacity, Refusal, Reservation, Speed, Speeds, Standing, TaskId,
 };
 
-use crate::book::{Book, Shared};
+use crate::book::{Book, Reniced, Shared};
 use crate::quota::Objection;
 
 /// See the file's head.
@@ -14,20 +17,41 @@ use crate::quota::Objection;
 pub struct Bounded<A> {
     inner: A,
     book: Shared,
+    /// The nice level that each task with a reservation has under it.
+    nice: HashMap<TaskId, i32>,
 }
 
 impl<A: Actuator> Bounded<A> {
     /// `inner`, as far as the book's quotas go.
-    pub const fn new(inner: A, book: Shared) -> Self {
-        Self { inner, book }
+    pub fn new(inner: A, book: Shared) -> Self {
+        Self {
+            inner,
+            book,
+            nice: HashMap::new(),
+        }
+    }
+
+    /// The task has a reservation: if it has another nice level than it had, the book says so.
+    fn look_at_nice(&mut self, task: TaskId) {
+        let Ok(now) = kept_nice(task.tid) else {
+            return;
+        };
+        let before = self.nice.insert(task, now).unwrap_or(now);
+        if before != now {
+            let reniced = Reniced { task, before, now };
+            self.book.borrow_mut().reniced.push(reniced);
+        }
     }
 
     fn charge(&self, task: TaskId, bandwidth: Bandwidth) {
         self.book.borrow_mut().ledger.charge(task, bandwidth);
     }
 
-    fn noticed(&self, task: TaskId, standing: Standing) -> Standing {
-        if !matches!(standing, Standing::Held(_)) {
+    fn noticed(&mut self, task: TaskId, standing: Standing) -> Standing {
+        if matches!(standing, Standing::Held(_)) {
+            self.look_at_nice(task);
+        } else {
+            self.nice.remove(&task);
             self.charge(task, Bandwidth::ZERO);
         }
         standing
@@ -64,8 +88,14 @@ impl<A: Actuator> Actuator for Bounded<A> {
         }
         let answer = self.inner.reserve(task, reservation);
         match &answer {
-            Ok(()) => self.charge(task, reservation.bandwidth()),
-            Err(Refusal::Gone | Refusal::TakenOver { .. }) => self.charge(task, Bandwidth::ZERO),
+            Ok(()) => {
+                self.charge(task, reservation.bandwidth());
+                self.look_at_nice(task);
+            }
+            Err(Refusal::Gone | Refusal::TakenOver { .. }) => {
+                self.nice.remove(&task);
+                self.charge(task, Bandwidth::ZERO);
+            }
             Err(_) => {}
         }
         answer
@@ -77,6 +107,10 @@ impl<A: Actuator> Actuator for Bounded<A> {
             answer,
             Ok(()) | Err(Refusal::Gone | Refusal::TakenOver { .. })
         ) {
+            if answer.is_ok() && self.nice.contains_key(&task) {
+                self.look_at_nice(task);
+            }
+            self.nice.remove(&task);
             self.charge(task, Bandwidth::ZERO);
         }
         answer
@@ -94,6 +128,7 @@ impl<A: Actuator> Actuator for Bounded<A> {
 
     fn ended(&mut self, task: TaskId) {
         self.inner.ended(task);
+        self.nice.remove(&task);
         self.charge(task, Bandwidth::ZERO);
     }
 

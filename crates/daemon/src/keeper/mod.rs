@@ -124,6 +124,7 @@ impl Keeper {
         self.settle_partners(&mut the);
         self.look_around(&mut the);
         self.teller.tell(the.controller, &self.book);
+        self.teller.tell_reniced(&self.book);
         self.teller.attend(the.controller, the.now);
         Next::Continue
     }
@@ -161,6 +162,7 @@ impl Keeper {
     /// What is told at the end, when everything has been given back.
     pub fn finish<A: Actuator>(&mut self, controller: &mut Controller<A>) {
         self.teller.tell(controller, &self.book);
+        self.teller.tell_reniced(&self.book);
     }
 
     fn carry_out<S: Sensor, A: Actuator>(&mut self, request: Request, the: &mut Loop<'_, S, A>) {

@@ -8,8 +8,9 @@ use onbeat_control::{Controller, Entry, What};
 use onbeat_metrics::Metrics;
 use onbeat_model::{Actuator, Bandwidth, Instant};
 
-use crate::book::Shared;
+use crate::book::{Reniced, Shared};
 use crate::request::{Caller, Figures, Item};
+use crate::target::Status;
 
 /// A change, for those who look on.
 #[derive(Clone, Debug)]
@@ -62,6 +63,21 @@ impl Teller {
                 uid: uid.unwrap_or(0),
                 entry,
             });
+        }
+    }
+
+    /// What somebody else did to tasks with reservations, and is left as it is.
+    pub(super) fn tell_reniced(&self, book: &Shared) {
+        for Reniced { task, before, now } in std::mem::take(&mut book.borrow_mut().reniced) {
+            let name = Status::read(task.tid).map(|status| status.name);
+            let name = name.unwrap_or_default();
+            tracing::info!(
+                tid = task.tid,
+                comm = %name,
+                "{name} ({}): somebody else changed its nice level from {before} to {now}; that stays, and is in force \
+                 whenever it has no reservation",
+                task.tid
+            );
         }
     }
 

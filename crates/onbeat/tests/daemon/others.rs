@@ -116,6 +116,37 @@ fn a_thread_that_has_a_real_time_priority_of_its_own_is_left_alone() {
     });
 }
 
+#[test]
+fn a_nice_level_that_somebody_gives_a_reserved_thread_is_told_once_and_stays() {
+    if !can_run("a_nice_level_that_somebody_gives_a_reserved_thread_is_told_once_and_stays") {
+        return;
+    }
+    let machine = Machine::new();
+    let sleeper = machine.sleeper(ALICE);
+    let tid = sleeper.id();
+    let mut alice = machine.client(ALICE);
+    alice.done(&format!("reserve {tid} 100000 10000000 10000000"));
+    let told = |line: &str| {
+        let log = machine.log();
+        log.lines().filter(|one| one.contains(line)).count()
+    };
+    assert_eq!(told("nice level"), 0, "{}", machine.log());
+    for (before, now) in [(0, 7), (7, 9)] {
+        let mut renice = Command::new("renice");
+        let renice = renice.args(["-n", &now.to_string(), "-p", &tid.to_string()]);
+        let reniced = renice.stdout(Stdio::null()).status();
+        assert!(reniced.expect("it is there").success());
+        let line =
+            format!("sleep ({tid}): somebody else changed its nice level from {before} to {now};");
+        eventually("a line in the log", || (told(&line) > 0).then_some(()));
+        assert!(is_reserved(tid));
+    }
+    alice.done(&format!("release {tid}"));
+    eventually("the way back", || (!is_reserved(tid)).then_some(()));
+    assert_eq!(Attributes::get(tid).unwrap().nice(), Some(9));
+    assert_eq!(told("nice level"), 2, "{}", machine.log());
+}
+
 /// GameMode, which gives games a nice level of -5, and may.
 fn gamemode(machine: &Machine) -> Mortal {
     let home = home(machine);
