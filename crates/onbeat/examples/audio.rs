@@ -5,6 +5,7 @@
 //! ```text
 //! audio beat      the thread then works for 1 ms every 10 ms
 //! audio idle      it only sleeps, as one without a stream does
+//! audio busy      it computes, and sleeps before that would cost it its life, or others theirs
 //! ```
 //!
 //! It prints the thread's number when it was granted, or the error.
@@ -14,12 +15,15 @@ use std::time::{Duration, Instant};
 use zbus::blocking::{Connection, Proxy};
 
 fn main() -> zbus::Result<()> {
-    let beats = std::env::args().nth(1).as_deref() == Some("beat");
+    let how = std::env::args().nth(1).unwrap_or_default();
     let (tell, told) = std::sync::mpsc::channel();
     let thread = std::thread::spawn(move || {
         // SAFETY: gettid takes nothing and always succeeds.
         let _ = tell.send(unsafe { libc::gettid() });
-        work(beats)
+        match how.as_str() {
+            "busy" => compute(),
+            how => work(how == "beat"),
+        }
     });
     let Ok(tid) = told.recv() else {
         return Ok(());
@@ -50,6 +54,28 @@ fn limit_own_rttime(us: u64) {
     };
     // SAFETY: a valid structure that setrlimit only reads.
     unsafe { libc::setrlimit(libc::RLIMIT_RTTIME, &raw const limit) };
+}
+
+/// For half of the time, if it gets that: a real-time thread that never slept would keep everybody else from working.
+fn compute() -> ! {
+    const TURN: Duration = Duration::from_millis(20);
+    loop {
+        let began = own_cpu_time();
+        while own_cpu_time() - began < TURN {
+            std::hint::spin_loop();
+        }
+        std::thread::sleep(TURN);
+    }
+}
+
+fn own_cpu_time() -> Duration {
+    let mut now = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    // SAFETY: a valid structure for the result; a thread always has this clock.
+    unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &raw mut now) };
+    Duration::new(now.tv_sec.unsigned_abs(), now.tv_nsec as u32)
 }
 
 fn work(beats: bool) {

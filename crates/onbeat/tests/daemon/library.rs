@@ -46,7 +46,7 @@ fn compile(program: &Path, compiler: &str, flags: &[&str]) {
 }
 
 /// Alice's program, which reserves for whom it is told to.
-fn reserving(machine: &Machine) -> Client {
+pub(crate) fn reserving(machine: &Machine) -> Client {
     machine.speaker(&mut machine.command(ALICE, &program(machine)))
 }
 

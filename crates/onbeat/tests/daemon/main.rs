@@ -26,6 +26,7 @@ mod serving;
 mod soak;
 #[path = "../terminal/mod.rs"]
 mod terminal;
+mod throttled;
 mod unit;
 
 use std::time::Duration;

@@ -8,6 +8,7 @@
  *   fork (a child reserves for itself, says its number, and waits)
  *   ask (another thread asks for itself; "forked" once a child was made while it waits for the answer)
  *   answered (how that went; it gives back what it got)
+ *   compute (another thread reserves very little, says its number, and computes until the end)
  */
 #include <onbeat/reserve.h>
 
@@ -91,6 +92,23 @@ static void have_a_child(void)
 	alarm(120);
 	for (;;)
 		pause();
+}
+
+static void *compute(void *nothing)
+{
+	struct onbeat_reservation *own;
+	int error;
+
+	if (onbeat_reservation_create(&own, 5 * MS, 1000 * MS, 1000 * MS))
+		abort();
+	error = attach_in_the_end(own);
+	if (error) {
+		say(error);
+		return nothing;
+	}
+	printf("%ld\n", syscall(SYS_gettid));
+	for (volatile unsigned int n = 0;; n++)
+		;
 }
 
 static pthread_t asker;
@@ -182,6 +200,8 @@ int main(void)
 			fork_while_another_asks();
 		else if (strcmp(what, "answered") == 0)
 			say_what_was_answered();
+		else if (strcmp(what, "compute") == 0)
+			pthread_create(&asker, NULL, compute, NULL);
 		else
 			puts("nobody knows how to do that");
 	}
