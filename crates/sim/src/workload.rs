@@ -132,6 +132,12 @@ impl Workload {
         self
     }
 
+    /// Whether it has something to compute at any time, from the begin.
+    #[must_use]
+    pub const fn is_cpu_bound(&self) -> bool {
+        matches!(self.source, Source::Drawn(Arrival::Always, _))
+    }
+
     /// From release to release, if its jobs are periodic.
     #[must_use]
     pub const fn period(&self) -> Option<Span> {

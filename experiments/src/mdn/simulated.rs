@@ -155,6 +155,7 @@ impl Run {
         machine.finish().1.0
     }
 
+    /// onbeat is pointed at the programs that have deadlines, as a user would.
     fn with_onbeat(&self, linux: Linux) -> Vec<Outcome> {
         let task = |tid| Task {
             id: TaskId::recorded(tid),
@@ -164,7 +165,11 @@ impl Run {
         let tasks: Vec<Task> = (FIRST_TID..).take(self.programs.len()).map(task).collect();
         let machine = self.machine(linux, (Heard::new(tasks.clone()), self.outcomes()));
         let (mut sensor, actuator) = seams(machine, 1, None, self.ends());
-        for task in &tasks {
+        for (task, _) in tasks
+            .iter()
+            .zip(&self.programs)
+            .filter(|(_, p)| !p.is_cpu_bound())
+        {
             let Ok(()) = sensor.track(task.id.tid, Follow::Threads);
         }
         let mut controller = Controller::new(Settings::default(), actuator);
