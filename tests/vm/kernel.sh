@@ -5,6 +5,8 @@
 # with a private apt configuration: nothing of the machine's apt changes. If the pinned version has
 # left the archive, the next of the list is taken, and said so.
 #
+# Of a kernel that comes without the drivers of frequencies the folder has a file modules/none, which says why.
+#
 # Ends with 77 where this machine cannot have such a kernel, and with 76 if the archive has none of them.
 #
 # usage: tests/vm/kernel.sh [first|second|SERIES|VERSION|FOLDER]
@@ -64,7 +66,7 @@ mkdir -p "$cache"
 exec 9>"$cache/lock"
 flock 9
 for package in "${packages[@]}"; do
-    if [ -s "$cache/$package/vmlinux" ]; then
+    if [ -s "$cache/$package/vmlinux" ] && [ -n "$(ls "$cache/$package/modules")" ]; then
         echo "$cache/$package"
         exit 0
     fi
@@ -132,9 +134,13 @@ if [ -z "$package" ]; then
     echo "tests/vm: none of these kernels can be had: ${packages[*]}" >&2
     exit 76
 fi
-modules=${package/linux-binary-/linux-modules-}
+modules=${package/linux-binary-/linux-modules-} none=
 if [ "$modules" != "$package" ] && ! fetch "$modules"; then
-    echo "tests/vm: $modules cannot be had from $archive: cases with CPU frequencies fail on this kernel" >&2
+    if has "$modules"; then
+        echo "tests/vm: $archive does not hand out $modules: try again later" >&2
+        exit 1
+    fi
+    none="the archive has no $modules"
 fi
 for file in "$work"/linux-*.deb; do
     dpkg -x "$file" "$work/unpacked"
@@ -160,6 +166,9 @@ fi
 # The driver of frequencies, and the governor that leaves them to user space, are not built in.
 mkdir "$work/ready/modules"
 find "$work/unpacked" \( -name 'acpi-cpufreq.ko*' -o -name 'cpufreq_userspace.ko*' \) -exec cp {} "$work/ready/modules/" \;
+if [ ! -e "$(find "$work/ready/modules" -name 'acpi-cpufreq.ko*')" ]; then
+    echo "${none:-$modules has no acpi-cpufreq}" >"$work/ready/modules/none"
+fi
 echo "${package#linux-*-}" >"$work/ready/release"
 rm -rf "${cache:?}/$package"
 mv "$work/ready" "$cache/$package"
