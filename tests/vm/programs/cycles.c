@@ -22,7 +22,7 @@
 #include <unistd.h>
 
 #define CPUS 4
-#define SLICE_US 100
+#define SLICE_US 25
 #define PAUSE_NS 1000000L
 #define NS_PER_S 1000000000L
 
