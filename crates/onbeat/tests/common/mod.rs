@@ -1,8 +1,7 @@
 //! What the tests on a live kernel share: whether they can run, waiting for what must come, and
 //! programs that do not outlive their test. How patient they are, each test binary says itself.
 
-use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command};
 use std::time::{Duration, Instant};
 
 use crate::PATIENCE;
@@ -19,18 +18,6 @@ pub(crate) fn can_run(test: &str) -> bool {
     );
     println!("skipped: {test}: it needs root");
     false
-}
-
-/// onbeat with a state folder of its own, so that tests do not meet each other's files.
-pub(crate) fn onbeat(state: &Path) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_onbeat"));
-    command.env("ONBEAT_STATE_DIR", state).stdin(Stdio::null());
-    command
-}
-
-/// How many state files there are in `directory`.
-pub(crate) fn state_files(directory: &Path) -> usize {
-    std::fs::read_dir(directory).map_or(0, |entries| entries.count())
 }
 
 /// Waits until `condition` gives something.
@@ -64,6 +51,19 @@ impl Mortal {
 
     pub(crate) fn id(&self) -> u32 {
         self.0.id()
+    }
+
+    pub(crate) fn signal(&self, signal: i32) {
+        // SAFETY: a plain system call about our own child, which was not waited for yet.
+        unsafe { libc::kill(self.id().cast_signed(), signal) };
+    }
+
+    /// Its exit status, when it has ended.
+    pub(crate) fn status(&mut self) -> Option<i32> {
+        eventually("the end of the program", || {
+            self.0.try_wait().expect("it is our child")
+        })
+        .code()
     }
 }
 

@@ -4,8 +4,9 @@ use std::io::Write;
 use std::path::Path;
 use std::process::Stdio;
 
-use crate::common::{Mortal, can_run, eventually, onbeat};
+use crate::common::{Mortal, can_run, eventually};
 use crate::machine::{ALICE, Machine, ROOT, is_ordinary, is_reserved, tids};
+use crate::own_state::onbeat;
 
 /// A tenth of a CPU.
 const TENTH: &str = "1000000 10000000 10000000";

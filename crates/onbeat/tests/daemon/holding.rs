@@ -6,8 +6,9 @@ use std::process::Stdio;
 
 use onbeat_act::attributes::Policy;
 
-use crate::common::{Mortal, can_run, eventually, onbeat, state_files};
+use crate::common::{Mortal, can_run, eventually};
 use crate::machine::{ALICE, Client, Machine, as_itself, is_ordinary, is_reserved, policy, tids};
+use crate::own_state::{onbeat, state_files};
 
 /// A tenth of a CPU.
 const TENTH: &str = "1000000 10000000 10000000";

@@ -53,11 +53,6 @@ fn held_at_once(uid: u32, root: &mut Client) -> Option<f64> {
     (root.told("statistics")["changes"] == before).then_some(held)
 }
 
-fn signal(process: &Mortal, signal: i32) {
-    // SAFETY: a plain system call about our own child, which was not waited for yet.
-    unsafe { libc::kill(process.id().cast_signed(), signal) };
-}
-
 #[test]
 fn hostile_calls_get_nothing_beyond_the_quota_and_cost_others_nothing() {
     if !can_run("hostile_calls_get_nothing_beyond_the_quota") {
@@ -95,7 +90,7 @@ fn hostile_calls_get_nothing_beyond_the_quota_and_cost_others_nothing() {
         .any(|one| one.0.try_wait().expect("it is our child").is_none())
     {
         for one in &hostile {
-            signal(one, libc::SIGSTOP);
+            one.signal(libc::SIGSTOP);
         }
         let held = eventually("a moment's rest", || held_at_once(MALLORY, &mut root));
         assert!(held <= 0.3 + 1e-6, "{held}");
@@ -103,14 +98,13 @@ fn hostile_calls_get_nothing_beyond_the_quota_and_cost_others_nothing() {
         assert!(is_reserved(bobs.id()) && is_ordinary(roots.id()));
         assert_eq!(bob.told("statistics")["own-tasks"], 1);
         for one in &hostile {
-            signal(one, libc::SIGCONT);
+            one.signal(libc::SIGCONT);
         }
         std::thread::sleep(Duration::from_millis(50));
     }
     assert!(most > 0.0, "they never got anything: {}", machine.log());
     for one in &mut hostile {
-        let status = one.0.wait().expect("it is our child");
-        assert!(status.success(), "{status}");
+        assert_eq!(one.status(), Some(0));
     }
     // They are gone, and with them all that they held.
     eventually("the end of it", || {

@@ -98,8 +98,7 @@ impl Machine {
     /// Sends the service a signal.
     pub(crate) fn signal(&self, signal: i32) {
         let service = self.service.as_ref().expect("it was started");
-        // SAFETY: a plain system call about our own child, which was not waited for yet.
-        unsafe { libc::kill(service.id().cast_signed(), signal) };
+        service.signal(signal);
     }
 
     /// Starts the service and waits until it serves.

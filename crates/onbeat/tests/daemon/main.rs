@@ -16,6 +16,8 @@ mod library;
 mod looking;
 mod machine;
 mod others;
+#[path = "../own_state/mod.rs"]
+mod own_state;
 #[path = "../pair/mod.rs"]
 mod pair;
 mod paths;

@@ -6,9 +6,10 @@ use std::time::Duration;
 
 use onbeat_act::task::Stat;
 
-use crate::common::{Mortal, can_run, eventually, onbeat, state_files};
+use crate::common::{Mortal, can_run, eventually};
 use crate::library::reserving;
 use crate::machine::{ALICE, Client, Machine, is_ordinary, is_reserved, policy};
+use crate::own_state::{onbeat, state_files};
 use crate::realtimekit::audio;
 
 /// Little enough that whoever computes is held up most of the time, whatever he is found to need.

@@ -4,8 +4,9 @@
 use std::process::Command;
 
 use crate::capabilities::of_the_unit;
-use crate::common::{can_run, eventually, state_files};
+use crate::common::{can_run, eventually};
 use crate::machine::{ALICE, Machine, is_ordinary, is_reserved, tids};
+use crate::own_state::state_files;
 
 const UNIT: &str = include_str!("../../../../packaging/systemd/onbeat.service");
 

@@ -11,6 +11,8 @@ mod crashes;
 mod in_time;
 mod keeping;
 mod looking;
+#[path = "../own_state/mod.rs"]
+mod own_state;
 #[path = "../pair/mod.rs"]
 mod pair;
 mod paths;
@@ -24,8 +26,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
-use common::{Mortal, can_run, eventually, onbeat, state_files};
+use common::{Mortal, can_run, eventually};
 use onbeat_act::attributes::{Attributes, Policy};
+use own_state::{onbeat, state_files};
 use serde_json::Value;
 
 /// How long something that must come may take on a stalled machine.
@@ -78,21 +81,6 @@ impl Folder {
     fn report(&self) -> Value {
         let report = std::fs::read_to_string(self.path("report")).expect("there is a report");
         serde_json::from_str(&report).expect("the report is JSON")
-    }
-}
-
-impl Mortal {
-    fn signal(&self, signal: i32) {
-        // SAFETY: a plain system call about our own child, which was not waited for yet.
-        unsafe { libc::kill(self.id().cast_signed(), signal) };
-    }
-
-    /// Its exit status, when it has ended.
-    fn status(&mut self) -> Option<i32> {
-        eventually("the end of the program", || {
-            self.0.try_wait().expect("it is our child")
-        })
-        .code()
     }
 }
 

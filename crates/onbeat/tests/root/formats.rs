@@ -54,9 +54,8 @@ fn a_dry_run_logs_and_reports_the_fields_that_are_documented_and_changes_nothing
     );
     assert_eq!(written(&entry), documented("What `--log` writes"));
 
-    // SAFETY: a plain system call about our own child.
-    unsafe { libc::kill(attach.id().cast_signed(), libc::SIGTERM) };
-    assert_eq!(attach.0.wait().unwrap().code(), Some(0));
+    attach.signal(libc::SIGTERM);
+    assert_eq!(attach.status(), Some(0));
     let report: Value =
         serde_json::from_str(&fs::read_to_string(path("report.json")).unwrap()).unwrap();
     assert_eq!(report["threads"][0]["tid"], beats.id());

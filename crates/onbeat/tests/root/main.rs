@@ -8,6 +8,8 @@ mod common;
 #[path = "../documented/mod.rs"]
 mod documented;
 mod formats;
+#[path = "../own_state/mod.rs"]
+mod own_state;
 mod plan;
 mod record;
 mod reserve;
@@ -16,7 +18,8 @@ mod restore;
 use std::process::Output;
 use std::time::Duration;
 
-use common::{Mortal, can_run, eventually, onbeat, state_files};
+use common::{Mortal, can_run, eventually};
+use own_state::{onbeat, state_files};
 
 /// How long something that must come may take on a stalled machine.
 const PATIENCE: Duration = Duration::from_secs(60);

@@ -78,9 +78,8 @@ fn a_running_process_is_recorded_until_ctrl_c_and_the_file_is_whole() {
     );
     // The file is made once the process is tracked.
     eventually("the recording", || fs::metadata(&file).ok());
-    // SAFETY: a plain system call about our own child.
-    unsafe { libc::kill(record.id().cast_signed(), libc::SIGINT) };
-    assert_eq!(record.0.wait().unwrap().code(), Some(0));
+    record.signal(libc::SIGINT);
+    assert_eq!(record.status(), Some(0));
     let check = Command::new("gzip").arg("-t").arg(&file).status().unwrap();
     assert!(check.success());
     let output = onbeat(folder.path())
@@ -122,6 +121,6 @@ fn the_recording_ends_with_the_process_and_an_old_file_stays_if_there_is_nothing
     });
     beats.0.kill().unwrap();
     beats.0.wait().unwrap();
-    assert_eq!(record.0.wait().unwrap().code(), Some(0));
+    assert_eq!(record.status(), Some(0));
     assert!(events(&file).iter().any(|event| event["event"] == "exited"));
 }

@@ -49,10 +49,8 @@ fn what_is_reserved_is_noted_before_and_a_signal_goes_on_to_the_program() {
     let program = eventually("the program", || child_of(reserve.id(), "sleep"));
     assert_eq!(policy(program), DEADLINE);
     assert_eq!(state_files(state.path()), 1);
-    // SAFETY: a plain system call about our own child.
-    unsafe { libc::kill(reserve.id().cast_signed(), libc::SIGTERM) };
-    let status = reserve.0.wait().unwrap();
-    assert_eq!(status.code(), Some(128 + libc::SIGTERM));
+    reserve.signal(libc::SIGTERM);
+    assert_eq!(reserve.status(), Some(128 + libc::SIGTERM));
     assert_eq!(state_files(state.path()), 0);
 }
 

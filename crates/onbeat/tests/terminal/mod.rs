@@ -70,8 +70,7 @@ impl Terminal {
     }
 
     pub(crate) fn signal(&self, signal: i32) {
-        // SAFETY: a plain system call about our own child, which was not waited for yet.
-        unsafe { libc::kill(self.process.id().cast_signed(), signal) };
+        self.process.signal(signal);
     }
 
     /// Waits for the program's end; the terminal must then be as it was before.

@@ -3,6 +3,8 @@
 //! Only what must hold however the machine stalls is asserted. Whoever runs this as root gives up his
 //! privileges for the programs: they are nobody's.
 
+#[path = "../common/mod.rs"]
+mod common;
 #[path = "../in_time/mod.rs"]
 mod in_time;
 mod trust;
@@ -12,10 +14,11 @@ use std::fs;
 use std::io::{BufRead, BufReader, Read};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Command, Output, Stdio};
 use std::sync::OnceLock;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
+use common::{Mortal, can_run, eventually};
 use in_time::in_time;
 use serde_json::Value;
 
@@ -134,20 +137,6 @@ fn bursts(output: &Output) -> u64 {
     count.parse().expect("it is a number")
 }
 
-fn eventually<T>(what: &str, mut condition: impl FnMut() -> Option<T>) -> T {
-    let began = Instant::now();
-    loop {
-        if let Some(value) = condition() {
-            return value;
-        }
-        assert!(began.elapsed() < PATIENCE, "{what} did not come");
-        std::thread::sleep(Duration::from_millis(5));
-    }
-}
-
-/// Ends what it holds, also if the test fails.
-struct Mortal(Child);
-
 impl Mortal {
     /// The first line that the program writes.
     fn first_line(&mut self) -> String {
@@ -155,24 +144,6 @@ impl Mortal {
         let output = self.0.stdout.take().expect("it was asked for");
         BufReader::new(output).read_line(&mut line).unwrap();
         line.trim().to_owned()
-    }
-
-    fn signal(&self, signal: i32) {
-        signal_to(self.0.id(), signal);
-    }
-
-    fn status(&mut self) -> Option<i32> {
-        eventually("the end of onbeat", || {
-            self.0.try_wait().expect("it is our child")
-        })
-        .code()
-    }
-}
-
-impl Drop for Mortal {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
     }
 }
 
@@ -281,7 +252,7 @@ fn a_program_that_is_stopped_stays_so_until_it_is_continued() {
     for tracer in TRACERS {
         let mut command = watch(tracer, &["-q"]);
         command.arg(sleeper()).arg("stop").stdout(Stdio::piped());
-        let mut onbeat = Mortal(command.spawn().unwrap());
+        let mut onbeat = Mortal::spawn(&mut command);
         let pid = onbeat.first_line().parse().unwrap();
         eventually("the stop", || {
             matches!(state(pid)?, 'T' | 't').then_some(())
@@ -299,7 +270,7 @@ fn a_signal_to_onbeat_is_passed_on_to_the_program() {
     for tracer in TRACERS {
         let mut command = watch(tracer, &["-q"]);
         command.arg(sleeper()).arg("wait").stdout(Stdio::piped());
-        let mut onbeat = Mortal(command.spawn().unwrap());
+        let mut onbeat = Mortal::spawn(&mut command);
         assert_eq!(onbeat.first_line(), "ready");
         onbeat.signal(libc::SIGUSR1);
         assert_eq!(onbeat.status(), Some(5), "{tracer}");
@@ -315,7 +286,7 @@ fn of_a_program_that_a_signal_has_ended_it_is_told_what_was_heard_up_to_then() {
             .arg("for-ever")
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
-        let mut onbeat = Mortal(command.spawn().unwrap());
+        let mut onbeat = Mortal::spawn(&mut command);
         onbeat.first_line();
         onbeat.signal(libc::SIGTERM);
         assert_eq!(onbeat.status(), Some(128 + libc::SIGTERM), "{tracer}");
@@ -335,7 +306,7 @@ fn what_ptrace_holds_ends_with_onbeat_and_what_is_preloaded_goes_on() {
             .arg(sleeper())
             .arg("for-ever")
             .stdout(Stdio::piped());
-        let mut onbeat = Mortal(command.spawn().unwrap());
+        let mut onbeat = Mortal::spawn(&mut command);
         let pid: u32 = onbeat.first_line().parse().unwrap();
         onbeat.signal(libc::SIGKILL);
         assert_eq!(onbeat.status(), None);
@@ -365,12 +336,7 @@ fn a_static_program_is_heard_by_ptrace_and_onbeat_says_that_it_is_not_by_preload
 
 #[test]
 fn a_set_user_id_program_loses_its_privileges_and_onbeat_says_so() {
-    // SAFETY: takes nothing and always succeeds.
-    if unsafe { libc::geteuid() } != 0 {
-        assert!(std::env::var_os("CI").is_none(), "it needs root, in CI too");
-        println!(
-            "skipped: a_set_user_id_program_loses_its_privileges_and_onbeat_says_so: it needs root"
-        );
+    if !can_run("a_set_user_id_program_loses_its_privileges_and_onbeat_says_so") {
         return;
     }
     let program = Programs::get().path("raised");

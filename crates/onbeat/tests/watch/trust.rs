@@ -6,7 +6,8 @@ use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::Command;
 
-use crate::{Programs, bursts, eventually, output, sleeper, watch};
+use crate::common::{can_run, eventually};
+use crate::{Programs, bursts, output, sleeper, watch};
 
 /// `command`, whose system calls `forbidden` fail, if they are made with this first argument (or any).
 fn sandboxed(mut command: Command, forbidden: (libc::c_long, Option<u32>)) -> Command {
@@ -99,12 +100,7 @@ fn where_a_sandbox_forbids_ptrace_or_its_filter_programs_are_heard_by_preload_an
 
 #[test]
 fn what_root_s_programs_are_preloaded_with_is_for_root_alone_to_change() {
-    // SAFETY: takes nothing and always succeeds.
-    if unsafe { libc::geteuid() } != 0 {
-        assert!(std::env::var_os("CI").is_none(), "it needs root, in CI too");
-        println!(
-            "skipped: what_root_s_programs_are_preloaded_with_is_for_root_alone_to_change: it needs root"
-        );
+    if !can_run("what_root_s_programs_are_preloaded_with_is_for_root_alone_to_change") {
         return;
     }
     let library = eventually("a burst of the program", || {
