@@ -1,11 +1,11 @@
 //! A sensor of whoever hears switches outside the kernel (tracefs, perf): what it says does not depend on where the
 //! switches are read.
 
-use onbeat_model::{Event, Flow, Follow, Instant, Sensor, Span, TaskId};
+use onbeat_model::{Event, Flow, Follow, Sensor, Span, TaskId};
 
 use crate::clock;
 use crate::followed::{Followed, Seen, threads_of};
-use crate::workload::Workload;
+use crate::workload::{Workload, of_this_machine};
 
 /// Where wakeups and switches are read.
 pub trait Source {
@@ -111,11 +111,8 @@ impl<S: Source> Sensor for Following<S> {
                 break;
             }
         }
-        for event in events.get(heard..).unwrap_or_default() {
-            if let Event::Exited { task, .. } = event {
-                self.workload.forget(*task);
-            }
-        }
+        self.workload
+            .forget_exited(events.get(heard..).unwrap_or_default());
         Ok(if self.followed.is_over() {
             Flow::Ended
         } else {
@@ -123,15 +120,5 @@ impl<S: Source> Sensor for Following<S> {
         })
     }
 
-    fn now(&self) -> Instant {
-        clock::now()
-    }
-
-    fn executed(&mut self, task: TaskId) -> Option<Span> {
-        self.workload.executed(task)
-    }
-
-    fn idle(&mut self) -> Option<Vec<Span>> {
-        crate::idle::idle()
-    }
+    of_this_machine!();
 }

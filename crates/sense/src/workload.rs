@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
 
-use onbeat_model::{Span, TaskId};
+use onbeat_model::{Event, Span, TaskId};
 
 /// Files kept open; a process may by default have 1024.
 const MOST_OPEN: usize = 512;
@@ -44,7 +44,35 @@ impl Workload {
     pub fn forget(&mut self, task: TaskId) {
         self.accounts.remove(&task);
     }
+
+    /// Closes the files of those whose end is told.
+    pub(crate) fn forget_exited(&mut self, events: &[Event]) {
+        for event in events {
+            if let Event::Exited { task, .. } = event {
+                self.forget(*task);
+            }
+        }
+    }
 }
+
+/// What each sensor of the running machine that has a [`Workload`] answers alike: the rest of a
+/// [`Sensor`](onbeat_model::Sensor).
+macro_rules! of_this_machine {
+    () => {
+        fn now(&self) -> onbeat_model::Instant {
+            crate::clock::now()
+        }
+
+        fn executed(&mut self, task: onbeat_model::TaskId) -> Option<onbeat_model::Span> {
+            self.workload.executed(task)
+        }
+
+        fn idle(&mut self) -> Option<Vec<onbeat_model::Span>> {
+            crate::idle::idle()
+        }
+    };
+}
+pub(crate) use of_this_machine;
 
 fn read(account: &File) -> Option<Span> {
     let mut text = [0; 64];

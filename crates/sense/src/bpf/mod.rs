@@ -36,10 +36,9 @@ use partners::Partners;
 use shared::{Request, Shared};
 pub use waker::Waker;
 
-use crate::clock;
 use crate::executable;
 use crate::wait;
-use crate::workload::Workload;
+use crate::workload::{Workload, of_this_machine};
 
 /// How to trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -286,27 +285,13 @@ impl Sensor for BpfSensor {
             self.listen(self.now());
             let left = until.since(self.now());
             if over || urgent || left.is_zero() || !self.wait(left)? {
-                for event in &events[heard..] {
-                    if let Event::Exited { task, .. } = event {
-                        self.workload.forget(*task);
-                    }
-                }
+                self.workload.forget_exited(&events[heard..]);
                 return Ok(if over { Flow::Ended } else { Flow::Open });
             }
         }
     }
 
-    fn now(&self) -> Instant {
-        clock::now()
-    }
-
-    fn executed(&mut self, task: TaskId) -> Option<Span> {
-        self.workload.executed(task)
-    }
-
-    fn idle(&mut self) -> Option<Vec<Span>> {
-        crate::idle::idle()
-    }
+    of_this_machine!();
 }
 
 /// The process that the thread `tid` belongs to; the thread itself if that cannot be told any more.

@@ -24,7 +24,7 @@ use onbeat_model::{
 pub use ring::{Reader, Record};
 
 use crate::preparation::Preparation;
-use crate::workload::{Workload, started_ticks};
+use crate::workload::{Workload, of_this_machine, started_ticks};
 use crate::{clock, identity};
 use library::Library;
 use memory::Memory;
@@ -338,17 +338,7 @@ impl Sensor for PreloadSensor {
         Ok(if over { Flow::Ended } else { Flow::Open })
     }
 
-    fn now(&self) -> Instant {
-        clock::now()
-    }
-
-    fn executed(&mut self, task: TaskId) -> Option<Span> {
-        self.workload.executed(task)
-    }
-
-    fn idle(&mut self) -> Option<Vec<Span>> {
-        crate::idle::idle()
-    }
+    of_this_machine!();
 }
 
 /// Whether the process `pid` is `ancestor`, or was started by it or what it started.

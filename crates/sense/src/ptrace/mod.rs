@@ -17,16 +17,15 @@ use std::collections::HashSet;
 use std::io;
 use std::sync::Arc;
 
-use onbeat_model::{Event, Feature, Flow, Follow, Instant, Sensor, Span, Support, TaskId};
+use onbeat_model::{Event, Feature, Flow, Follow, Sensor, Span, Support, TaskId};
 
 pub use filter::Filter;
 
 use crate::calls::Call;
-use crate::clock;
 use crate::identity;
 use crate::inbox::Inbox;
 use crate::preparation::Preparation;
-use crate::workload::Workload;
+use crate::workload::{Workload, of_this_machine};
 
 /// Why a program cannot be traced.
 #[derive(Debug, thiserror::Error)]
@@ -163,32 +162,16 @@ impl Sensor for PtraceSensor {
     fn poll(&mut self, timeout: Span, events: &mut Vec<Event>) -> Result<Flow, Error> {
         let mut heard = Vec::new();
         let over = self.inbox.collect(timeout, &mut heard);
-        for event in heard {
-            if event
-                .task()
-                .is_some_and(|task| self.ignored.contains(&task))
-            {
-                continue;
-            }
-            if let Event::Exited { task, .. } = event {
-                self.workload.forget(task);
-            }
-            events.push(event);
-        }
+        heard.retain(|event| {
+            let task = event.task();
+            task.is_none_or(|task| !self.ignored.contains(&task))
+        });
+        self.workload.forget_exited(&heard);
+        events.append(&mut heard);
         Ok(if over { Flow::Ended } else { Flow::Open })
     }
 
-    fn now(&self) -> Instant {
-        clock::now()
-    }
-
-    fn executed(&mut self, task: TaskId) -> Option<Span> {
-        self.workload.executed(task)
-    }
-
-    fn idle(&mut self) -> Option<Vec<Span>> {
-        crate::idle::idle()
-    }
+    of_this_machine!();
 }
 
 /// Whether programs can be traced like this here, by whoever asks.
