@@ -106,7 +106,7 @@ const FILES: Entries = &[
         "Before a thread's scheduling is changed, what it had is noted here; `onbeat restore` reads it.",
     ),
     (
-        "/var/cache/onbeat/",
+        "/var/cache/onbeat/, or /usr/lib/onbeat/ if that is there",
         "The library that root's programs are preloaded with by `--tracer preload`.",
     ),
 ];

@@ -6,6 +6,8 @@ use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::Command;
 
+use serde_json::Value;
+
 use crate::common::{can_run, eventually};
 use crate::{Programs, bursts, output, sleeper, watch};
 
@@ -125,4 +127,96 @@ fn what_root_s_programs_are_preloaded_with_is_for_root_alone_to_change() {
         );
     }
     assert!(library.is_file(), "it is there for what runs on");
+}
+
+/// onbeat as root, after `script`, which sees and changes file systems of its own.
+fn among_other_mounts(script: &str) -> Command {
+    let mut command = Command::new("unshare");
+    command
+        .args([
+            "--mount",
+            "sh",
+            "-ec",
+            &format!("{script}\nexec \"$@\""),
+            "sh",
+        ])
+        .arg(Programs::get().path("onbeat"));
+    command
+}
+
+#[test]
+fn where_root_s_programs_could_not_load_the_library_that_is_said_with_what_to_do() {
+    if !can_run("where_root_s_programs_could_not_load_the_library_that_is_said_with_what_to_do") {
+        return;
+    }
+    // The second one, too, if this machine has it.
+    let script = "for folder in /var/cache /usr/lib/onbeat; do
+        [ ! -d $folder ] || mount -t tmpfs -o noexec,mode=755 none $folder
+    done";
+    let mut watch = among_other_mounts(script);
+    let refused = output(watch.args(["watch", "--tracer", "preload", "--", "true"]));
+    let messages = String::from_utf8_lossy(&refused.stderr);
+    assert_eq!(refused.status.code(), Some(125), "{messages}");
+    assert!(messages.contains("mounted noexec"), "{messages}");
+    assert!(
+        messages.contains("sudo mkdir /usr/lib/onbeat"),
+        "{messages}"
+    );
+
+    let doctor = output(among_other_mounts(script).arg("doctor"));
+    let table = String::from_utf8_lossy(&doctor.stdout);
+    assert!(table.contains("mounted noexec"), "{table}");
+}
+
+#[test]
+fn doctor_finds_out_whether_a_library_can_be_preloaded_and_stores_none() {
+    if !can_run("doctor_finds_out_whether_a_library_can_be_preloaded_and_stores_none") {
+        return;
+    }
+    let script = "mount -t tmpfs -o mode=755 none /var/cache
+        \"$@\" || true
+        ls -A /var/cache
+        set -- true";
+    let doctor = output(among_other_mounts(script).args(["doctor", "--json"]));
+    let said = String::from_utf8_lossy(&doctor.stdout);
+    let mut lines = said.lines();
+    let examination: Value = serde_json::from_str(lines.next().unwrap()).unwrap();
+    let mut tracers = examination["tracers"].as_array().unwrap().iter();
+    let preload = tracers.find(|tracer| tracer["name"] == "tracer preload");
+    assert_eq!(preload.unwrap()["standing"], "full", "{said}");
+    assert_eq!(lines.next(), None, "nothing is stored");
+}
+
+#[test]
+fn root_of_a_user_namespace_hears_his_programs_as_an_ordinary_user_does() {
+    if !can_run("root_of_a_user_namespace_hears_his_programs_as_an_ordinary_user_does") {
+        return;
+    }
+    let as_root_of_his_own = || {
+        let mut command = Command::new("setpriv");
+        command
+            .args(["--reuid", "65534", "--regid", "65534", "--clear-groups"])
+            .args(["unshare", "--user", "--map-root-user"]);
+        command
+    };
+    if !output(as_root_of_his_own().arg("true")).status.success() {
+        assert!(std::env::var_os("CI").is_none(), "no user namespaces in CI");
+        println!(
+            "skipped: root_of_a_user_namespace_hears_his_programs_as_an_ordinary_user_does: no user namespaces"
+        );
+        return;
+    }
+    eventually("a burst of the program", || {
+        let mut command = as_root_of_his_own();
+        command
+            .arg(Programs::get().path("onbeat"))
+            .args(["watch", "--tracer", "preload", "--"])
+            .args(["sh", "-c", "echo $LD_PRELOAD; exec $0 again"])
+            .arg(sleeper());
+        let heard = output(&mut command);
+        assert_eq!(heard.status.code(), Some(0), "{heard:?}");
+        let library = String::from_utf8_lossy(&heard.stdout);
+        assert!(library.starts_with("/proc/"), "{library}");
+        (bursts(&heard) > 0).then_some(())
+    });
 }

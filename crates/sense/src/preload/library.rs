@@ -3,11 +3,14 @@
 //! The environment names it for as long as a program and its descendants run, also when onbeat is long gone. For an
 //! ordinary user it is a file without a name in onbeat's folder in `/proc`: whoever may get that process's number, the
 //! kernel lets nobody open what another user's process has open. Root may, and would load whatever he finds there; so
-//! his is a file on disk, in a folder that only he can write to, and it stays.
+//! his is a file on disk, in a folder that only he can write to, and it stays. Root of a user namespace that has no
+//! other user in it is an ordinary one: of those outside, he may open what is his own.
 
+use std::ffi::CString;
 use std::fs::{self, DirBuilder, File, Metadata, Permissions};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::{self, Write};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
@@ -17,6 +20,8 @@ use super::memory::{nameless, path, seal};
 const BYTES: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/listener.so"));
 /// Root's. Not in `/run`, from where nothing may be executed.
 const FOLDER: &str = "/var/cache/onbeat";
+/// Root's where the administrator has made it, as nothing may be executed from the other one.
+const CHOSEN: &str = "/usr/lib/onbeat";
 /// `linux/capability.h`: may open what other users' processes have open.
 const CAP_SYS_PTRACE: libc::c_ulong = 19;
 
@@ -32,6 +37,41 @@ pub(super) enum Library {
 impl Library {
     /// One that the programs of this user can trust.
     pub(super) fn new() -> Result<Self, Error> {
+        match Place::of_this_user()? {
+            Place::Nowhere => nameless_library().map(Self::Nameless),
+            Place::In(folder) => stored_in(folder).map(Self::Roots),
+        }
+    }
+
+    /// Whether there can be one. Leaves nothing behind.
+    pub(super) fn probe() -> Result<(), Error> {
+        match Place::of_this_user()? {
+            Place::Nowhere => nameless_library().map(drop),
+            Place::In(folder) if is_stored(&file_in(folder)) => Ok(()),
+            Place::In(folder) => {
+                can_write_to(there_of(folder)).map_err(|source| no_library(folder, source))
+            }
+        }
+    }
+
+    pub(super) fn path(&self) -> PathBuf {
+        match self {
+            Self::Nameless(file) => path(file).into(),
+            Self::Roots(path) => path.clone(),
+        }
+    }
+}
+
+/// Where the library can be trusted.
+enum Place {
+    /// Without a name.
+    Nowhere,
+    /// Only root can change what is there, and it can be executed.
+    In(&'static Path),
+}
+
+impl Place {
+    fn of_this_user() -> Result<Self, Error> {
         // SAFETY: take nothing and always succeed.
         let users = unsafe { [libc::getuid(), libc::geteuid()] };
         if users[0] != users[1] {
@@ -47,70 +87,122 @@ impl Library {
                 0,
             ) == 1
         };
-        if users[0] != 0 && !inherited {
-            let library = nameless_library().map_err(|source| Error::NoMemory { source })?;
-            return Ok(Self::Nameless(library));
+        let map = fs::read_to_string("/proc/self/uid_map").unwrap_or_default();
+        if (users[0] != 0 && !inherited) || has_one_user(&map) {
+            return Ok(Self::Nowhere);
         }
-        let folder = Path::new(FOLDER);
-        make_folder(folder)?;
-        stored_in(folder).map(Self::Roots)
-    }
-
-    pub(super) fn path(&self) -> PathBuf {
-        match self {
-            Self::Nameless(file) => path(file).into(),
-            Self::Roots(path) => path.clone(),
-        }
+        let [chosen, own] = [CHOSEN, FOLDER].map(Path::new);
+        let folder = if chosen.is_dir() { chosen } else { own };
+        check(folder)?;
+        Ok(Self::In(folder))
     }
 }
 
-fn nameless_library() -> io::Result<File> {
+/// Whether that is all users of this namespace, by its `uid_map`: lines of the first one inside, the first one outside,
+/// and how many.
+fn has_one_user(uid_map: &str) -> bool {
+    let count = |line: &str| line.split_ascii_whitespace().nth(2)?.parse::<u64>().ok();
+    uid_map.lines().map(count).sum::<Option<u64>>() == Some(1)
+}
+
+fn nameless_library() -> Result<File, Error> {
     // Where executable ones must be asked for, and where that word is not known yet.
     let file = nameless(c"onbeat-listener", libc::MFD_EXEC);
-    let mut file = file.or_else(|_| nameless(c"onbeat-listener", 0))?;
-    file.write_all(BYTES)?;
-    seal(
-        &file,
-        libc::F_SEAL_SHRINK | libc::F_SEAL_GROW | libc::F_SEAL_WRITE,
-    )?;
-    Ok(file)
+    let file = file.or_else(|_| nameless(c"onbeat-listener", 0));
+    let seals = libc::F_SEAL_SHRINK | libc::F_SEAL_GROW | libc::F_SEAL_WRITE;
+    file.and_then(|mut file| {
+        file.write_all(BYTES)?;
+        seal(&file, seals)?;
+        Ok(file)
+    })
+    .map_err(|source| Error::NoMemory { source })
 }
 
-/// Makes sure that `folder` is there, and that only root can change what is in it or on the way to it.
-fn make_folder(folder: &Path) -> Result<(), Error> {
-    let no_library = |source| Error::NoLibrary {
-        folder: folder.to_owned(),
-        source,
-    };
-    let mut builder = DirBuilder::new();
-    let made = builder.recursive(true).mode(0o755).create(folder);
-    made.map_err(no_library)?;
-    for on_the_way in folder.ancestors() {
-        let facts = fs::symlink_metadata(on_the_way).map_err(no_library)?;
+/// Whether only root can change what is in `folder`, or on the way to it, and programs could load it from there. Of what
+/// is missing only root can make it.
+fn check(folder: &Path) -> Result<(), Error> {
+    let there = there_of(folder);
+    for on_the_way in there.ancestors() {
+        let facts = fs::symlink_metadata(on_the_way).map_err(|e| no_library(folder, e))?;
         if !is_roots_folder(&facts) {
             let path = on_the_way.to_owned();
             return Err(Error::NotOnlyRoots { path });
         }
     }
+    if mount_flags(there).map_err(|e| no_library(folder, e))? & libc::ST_NOEXEC != 0 {
+        return Err(Error::NotExecuted {
+            folder: folder.to_owned(),
+            chosen: CHOSEN,
+        });
+    }
     Ok(())
+}
+
+/// As much of the way to `folder` as is there; perhaps all, and perhaps a link that leads nowhere.
+fn there_of(folder: &Path) -> &Path {
+    let mut on_the_way = folder.ancestors();
+    on_the_way
+        .find(|path| fs::symlink_metadata(path).is_ok())
+        .unwrap_or(Path::new("/"))
 }
 
 fn is_roots_folder(facts: &Metadata) -> bool {
     facts.is_dir() && facts.uid() == 0 && facts.mode() & 0o022 == 0
 }
 
-/// The library's path in `folder`. It is named by what is in it, as another onbeat's may be in use.
-fn stored_in(folder: &Path) -> Result<PathBuf, Error> {
-    let mut hasher = DefaultHasher::new();
-    BYTES.hash(&mut hasher);
-    let path = folder.join(format!("listener-{:016x}.so", hasher.finish()));
-    if fs::read(&path).is_ok_and(|found| found == BYTES) {
-        return Ok(path);
+fn can_write_to(path: &Path) -> io::Result<()> {
+    let path = CString::new(path.as_os_str().as_bytes())?;
+    // SAFETY: the path is a string that outlives the call.
+    match unsafe { libc::access(path.as_ptr(), libc::W_OK) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
     }
-    store(&path).map_err(|source| Error::NoLibrary {
+}
+
+/// How the file system of `path` is mounted.
+fn mount_flags(path: &Path) -> io::Result<libc::c_ulong> {
+    let path = CString::new(path.as_os_str().as_bytes())?;
+    let mut facts = std::mem::MaybeUninit::<libc::statvfs>::uninit();
+    // SAFETY: the path is a string and the other one has room for the answer; both outlive the call.
+    if unsafe { libc::statvfs(path.as_ptr(), facts.as_mut_ptr()) } != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: the call has filled it.
+    Ok(unsafe { facts.assume_init() }.f_flag)
+}
+
+fn no_library(folder: &Path, source: io::Error) -> Error {
+    Error::NoLibrary {
         folder: folder.to_owned(),
         source,
-    })?;
+        chosen: CHOSEN,
+    }
+}
+
+/// Where the library is in `folder`. It is named by what is in it, as another onbeat's may be in use.
+fn file_in(folder: &Path) -> PathBuf {
+    let mut hasher = DefaultHasher::new();
+    BYTES.hash(&mut hasher);
+    folder.join(format!("listener-{:016x}.so", hasher.finish()))
+}
+
+fn is_stored(path: &Path) -> bool {
+    fs::read(path).is_ok_and(|found| found == BYTES)
+}
+
+/// The library's path in `folder`, where it is from now on.
+fn stored_in(folder: &Path) -> Result<PathBuf, Error> {
+    let path = file_in(folder);
+    if is_stored(&path) {
+        return Ok(path);
+    }
+    let mut builder = DirBuilder::new();
+    builder
+        .recursive(true)
+        .mode(0o755)
+        .create(folder)
+        .and_then(|()| store(&path))
+        .map_err(|source| no_library(folder, source))?;
     Ok(path)
 }
 
@@ -154,12 +246,26 @@ mod tests {
         let behind = open.path().join("folder/behind");
         fs::create_dir_all(&behind).unwrap();
         fs::set_permissions(open.path(), Permissions::from_mode(0o1777)).unwrap();
-        let refused = make_folder(&behind).unwrap_err();
+        let refused = check(&behind).unwrap_err();
         assert!(matches!(refused, Error::NotOnlyRoots { .. }), "{refused}");
         let link = open.path().join("link");
         std::os::unix::fs::symlink("/usr", &link).unwrap();
-        let refused = make_folder(&link).unwrap_err();
+        let refused = check(&link).unwrap_err();
         assert!(matches!(refused, Error::NotOnlyRoots { path } if path == link));
+    }
+
+    #[test]
+    fn a_folder_that_is_not_there_yet_is_root_s_if_what_it_would_be_in_is() {
+        check(Path::new("/usr/not-there/yet")).unwrap();
+        assert!(!Path::new("/usr/not-there").exists());
+    }
+
+    #[test]
+    fn a_user_is_alone_where_his_number_is_the_only_one() {
+        assert!(has_one_user("         0       1000          1\n"));
+        assert!(!has_one_user("         0          0 4294967295\n"));
+        assert!(!has_one_user("0 1000 1\n1 100000 65536\n"));
+        assert!(!has_one_user("") && !has_one_user("0 1000\n") && !has_one_user("0 0 x\n"));
     }
 
     #[test]

@@ -8,19 +8,19 @@
 //! preloaded), programs that change their user, and calls that libc makes by itself (a `fread` that waits). A program
 //! tells only of itself and of what descends from it: of other threads it is not believed.
 
+mod error;
 mod library;
 mod memory;
 mod ring;
 
 use std::collections::HashMap;
-use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
-use std::path::PathBuf;
 
 use onbeat_model::{
     Burst, Event, Feature, Flow, Follow, Instant, Sensor, Span, Support, Task, TaskId,
 };
 
+pub use error::Error;
 pub use ring::{Reader, Record};
 
 use crate::preparation::Preparation;
@@ -35,60 +35,6 @@ const LOOKS_EVERY: Span = Span::from_secs(1);
 const MOST_THREADS: usize = 8192;
 /// A program's ancestors are looked at so far up.
 const MOST_ANCESTORS: usize = 64;
-
-/// Why a program cannot be heard.
-#[derive(Debug, thiserror::Error)]
-pub enum Error {
-    /// It runs already, without the library.
-    #[error(
-        "process {tid} was not started by onbeat: the preload tracer hears only programs that it starts itself; \
-         start it under onbeat, or take another tracer"
-    )]
-    NotStartedHere {
-        /// Who was asked for.
-        tid: u32,
-    },
-    /// No memory to share.
-    #[error("cannot share memory with programs ({source}): is /proc mounted, and memory free?")]
-    NoMemory {
-        /// What the kernel said.
-        source: io::Error,
-    },
-    /// No place for the library that others cannot reach.
-    #[error(
-        "cannot put the library that programs are preloaded with into {} ({source}): root's programs load it only from \
-         a folder of root's; make that possible, or take another tracer",
-        folder.display()
-    )]
-    NoLibrary {
-        /// Where it was to be.
-        folder: PathBuf,
-        /// What the kernel said.
-        source: io::Error,
-    },
-    /// Somebody else could have root's programs load something.
-    #[error(
-        "{} can be changed by others than root, so root's programs load no library from there: 'chown root' and \
-         'chmod go-w' it, or take another tracer",
-        path.display()
-    )]
-    NotOnlyRoots {
-        /// The folder.
-        path: PathBuf,
-    },
-    /// Of what it starts, the linker ignores what is to be preloaded.
-    #[error(
-        "onbeat runs with raised privileges (set-user-ID), and no library is preloaded into what it starts: take \
-         another tracer"
-    )]
-    Raised,
-    /// The program was gone before it could be tracked.
-    #[error("process {tid} has ended: there is nothing to track")]
-    Gone {
-        /// Who was asked for.
-        tid: u32,
-    },
-}
 
 /// Hears programs that this process starts, with what [`preparation`](Self::preparation) says in their environment.
 #[derive(Debug)]
@@ -365,8 +311,9 @@ fn burst_of(record: &Record, now: Instant) -> Option<Burst> {
 #[must_use]
 pub fn probe() -> Feature {
     const NAME: &str = "tracer preload";
-    match PreloadSensor::new() {
-        Ok(_) => Feature::new(
+    let memory = Memory::new().map_err(|source| Error::NoMemory { source });
+    match memory.and_then(|_| Library::probe()) {
+        Ok(()) => Feature::new(
             NAME,
             Support::Full,
             "dynamically linked programs that onbeat starts can be heard without privilege",

@@ -1,0 +1,72 @@
+//! Why programs cannot be heard by a library, and what to do.
+
+use std::io;
+use std::path::PathBuf;
+
+/// Why a program cannot be heard.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// It runs already, without the library.
+    #[error(
+        "process {tid} was not started by onbeat: the preload tracer hears only programs that it starts itself; \
+         start it under onbeat, or take another tracer"
+    )]
+    NotStartedHere {
+        /// Who was asked for.
+        tid: u32,
+    },
+    /// No memory to share.
+    #[error("cannot share memory with programs ({source}): is /proc mounted, and memory free?")]
+    NoMemory {
+        /// What the kernel said.
+        source: io::Error,
+    },
+    /// No place for the library that others cannot reach.
+    #[error(
+        "cannot put the library that programs are preloaded with into {} ({source}): root's programs load it only from \
+         a folder of root's; 'sudo mkdir {chosen}' makes another one for it, or take another tracer",
+        folder.display()
+    )]
+    NoLibrary {
+        /// Where it was to be.
+        folder: PathBuf,
+        /// What the kernel said.
+        source: io::Error,
+        /// Where it would be if that were there.
+        chosen: &'static str,
+    },
+    /// There it could not be loaded.
+    #[error(
+        "programs can load no library from {}, which is mounted noexec: 'sudo mkdir {chosen}' makes another folder for \
+         it, or take another tracer",
+        folder.display()
+    )]
+    NotExecuted {
+        /// Where it was to be.
+        folder: PathBuf,
+        /// Where it would be if that were there.
+        chosen: &'static str,
+    },
+    /// Somebody else could have root's programs load something.
+    #[error(
+        "{} can be changed by others than root, so root's programs load no library from there: 'chown root' and \
+         'chmod go-w' it; in a user namespace that has not the machine's root in it, take another tracer",
+        path.display()
+    )]
+    NotOnlyRoots {
+        /// The folder.
+        path: PathBuf,
+    },
+    /// Of what it starts, the linker ignores what is to be preloaded.
+    #[error(
+        "onbeat runs with raised privileges (set-user-ID), and no library is preloaded into what it starts: take \
+         another tracer"
+    )]
+    Raised,
+    /// The program was gone before it could be tracked.
+    #[error("process {tid} has ended: there is nothing to track")]
+    Gone {
+        /// Who was asked for.
+        tid: u32,
+    },
+}
