@@ -5,11 +5,13 @@ one finds can be compared with what there was to be found in the same run, and t
 that nobody else traces.
 """
 
+import contextlib
 import json
 import statistics
-import subprocess
 import sys
 import time
+
+from programs import finished, running
 
 PERIOD_NS = 40_000_000
 # As in the experiments on detection: a period is right if it is within this of the true one.
@@ -21,11 +23,10 @@ START_S = 2
 
 
 def make_film(path, seconds):
-    subprocess.run(
+    finished(
         ["ffmpeg", "-v", "error", "-y", "-f", "lavfi", "-i", "testsrc2=size=640x360:rate=25"]
-        + ["-t", str(seconds), "-c:v", "mpeg4", "-q:v", "5", "-bf", "0", str(path)],
-        check=True,
-    )
+        + ["-t", str(seconds), "-c:v", "mpeg4", "-q:v", "5", "-bf", "0", str(path)]
+    ).check_returncode()
 
 
 def player(film):
@@ -35,12 +36,8 @@ def player(film):
 
 def windows(options, recorded):
     """What was found in each of the last seconds of a recording of the player, in ns; None for no period."""
-    told = subprocess.run(
-        [options.onbeat, "analyze", "--json", "--window", "1s", str(recorded)],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    told = finished([options.onbeat, "analyze", "--json", "--window", "1s", str(recorded)])
+    told.check_returncode()
     lines = [json.loads(line) for line in told.stdout.splitlines()]
     lines = [line for line in lines if line["comm"] == "mplayer" and line["complete"]]
     if not lines:
@@ -66,7 +63,7 @@ def heard(options, scratch, kind, recording, film):
     around, inside = f"{scratch}/around.rec", f"{scratch}/inside.rec"
     outer = [options.onbeat, "record", "--quiet", "--tracer", "bpf", "--children", "-o", around, "--"]
     inner = recording(options, kind, inside) if kind else []
-    done = subprocess.run(outer + inner + player(film), capture_output=True, text=True, check=False)
+    done = finished(outer + inner + player(film))
     if done.returncode != 0:
         sys.exit(f"a player heard by {kind or 'bpf'} failed:\n{done.stderr[-2000:]}")
     row = {"same_run_by_bpf": judged(windows(options, around))}
@@ -80,19 +77,13 @@ def measure(options, scratch, kinds, recording):
     make_film(film, options.play + START_S)
     rows = []
     for load in LOADS:
-        hogs = subprocess.Popen(
-            ["stress-ng", "--cpu", str(load), "--quiet"], start_new_session=True
-        ) if load else None
-        try:
+        hogs = running(["stress-ng", "--cpu", str(load), "--quiet"])
+        with hogs if load else contextlib.nullcontext():
             time.sleep(0.5 if load else 0)
             for kind in [None, *kinds]:
                 row = heard(options, scratch, kind, recording, film)
                 rows.append({"tracer": kind or "none", "hogs": load, **row})
                 print(f"a player heard by {kind or 'nobody else'}, {load} hogs", file=sys.stderr)
-        finally:
-            if hogs:
-                hogs.terminate()
-                hogs.wait()
     return rows
 
 

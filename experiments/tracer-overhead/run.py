@@ -11,6 +11,7 @@ Needs root, ffmpeg, mplayer, stress-ng, bpftool, strace, perf, and onbeat's rele
 """
 
 import argparse
+import datetime
 import json
 import os
 import pathlib
@@ -24,6 +25,8 @@ import tempfile
 import time
 
 import accuracy
+import tables
+from programs import end_in_order, finished, running
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 STATS = pathlib.Path("/proc/sys/kernel/bpf_stats_enabled")
@@ -51,6 +54,7 @@ def arguments():
     parser.add_argument("--film", type=int, default=3, help="seconds of film to transcode")
     parser.add_argument("--play", type=int, default=8, help="seconds that a player is heard")
     parser.add_argument("--watch", type=int, default=6, help="seconds to count invocations for")
+    parser.add_argument("--readme", action="store_true", help="write the tables into README.md, too")
     parser.add_argument("--out", default=str(ROOT / "experiments" / "out"), help="folder of results")
     return parser.parse_args()
 
@@ -65,11 +69,10 @@ def check(options):
 
 def make_film(path, seconds):
     source = "testsrc2=size=1280x720:rate=25"
-    subprocess.run(
+    finished(
         ["ffmpeg", "-v", "error", "-y", "-f", "lavfi", "-i", source, "-t", str(seconds)]
-        + ["-c:v", "libx264", "-preset", "veryfast", str(path)],
-        check=True,
-    )
+        + ["-c:v", "libx264", "-preset", "veryfast", str(path)]
+    ).check_returncode()
 
 
 def transcode(film, endless=False):
@@ -121,7 +124,7 @@ def tracers(options, scratch):
 def one_run(tracer, command):
     """CPU seconds of the transcode (its own account) and wall-clock seconds of the whole."""
     began = time.monotonic()
-    done = subprocess.run(tracer + command, capture_output=True, text=True, check=False)
+    done = finished(tracer + command)
     wall = time.monotonic() - began
     told = re.search(r"bench: utime=([\d.]+)s stime=([\d.]+)s", done.stderr)
     if done.returncode != 0 or not told:
@@ -179,24 +182,16 @@ def counted(numbers):
 
 def invocations(options, scratch, what, command):
     """Run time per invocation while onbeat traces `command`, in windows of a quarter second."""
-    traced = subprocess.Popen(
-        recording(options, "bpf", f"{scratch}/bpf.rec") + command,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        start_new_session=True,
-    )
-    try:
+    traced = recording(options, "bpf", f"{scratch}/bpf.rec") + command
+    with running(traced, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as onbeat:
         time.sleep(1)
-        numbers = programs_of(traced.pid)
+        numbers = programs_of(onbeat.pid)
         windows = [counted(numbers)]
         began = time.monotonic()
         while time.monotonic() - began < options.watch:
             time.sleep(0.25)
             windows.append(counted(numbers))
         lasted = time.monotonic() - began
-    finally:
-        os.killpg(traced.pid, 15)
-        traced.wait()
     rows = []
     for name in PROGRAMS:
         means = []
@@ -221,7 +216,7 @@ def invocations(options, scratch, what, command):
 
 
 def markdown(result):
-    lines = ["# What tracing costs", "", f"Machine: {result['machine']}", ""]
+    lines = [result["machine"], ""]
     lines += ["| while | BPF program | median ns | mean ns | per second | of one CPU |"]
     lines += ["|---|---|---:|---:|---:|---:|"]
     for row in result["invocations"]:
@@ -247,6 +242,7 @@ def markdown(result):
 
 def main():
     options = arguments()
+    end_in_order()
     check(options)
     out = pathlib.Path(options.out)
     out.mkdir(parents=True, exist_ok=True)
@@ -264,7 +260,8 @@ def main():
         found = accuracy.measure(options, scratch, kinds_of_onbeat(options), recording)
     kernel = os.uname()
     result = {
-        "machine": f"{kernel.release}, {kernel.machine}, {os.cpu_count()} CPUs",
+        "machine": f"Linux {kernel.release}, {kernel.machine}, {os.cpu_count()} CPUs; {options.rounds} rounds, "
+        f"{options.film} s of film, {options.play} s of play; {datetime.date.today()}.",
         "invocations": rows,
         "transcodes": transcodes,
         "rounds": rounds,
@@ -272,6 +269,8 @@ def main():
     }
     (out / "tracer-overhead.json").write_text(json.dumps(result, indent=1) + "\n")
     (out / "tracer-overhead.md").write_text(markdown(result))
+    if options.readme:
+        tables.replace("measured live", markdown(result))
     print(markdown(result))
 
 
