@@ -43,21 +43,32 @@ slower() {
     awk -v name="$1" '$1 == name { print int($7 + 0.5) }' /results/cost.txt
 }
 
-# played_under TRACER HOGS: a line of periods.txt: in how many of the recording's seconds it had the right period.
-played_under() {
-    start_hogs "$2"
-    onbeat record --quiet --tracer "$1" -o /tmp/recording -- \
-        /tmp/player -frames "$((25 * ${PLAY_SECONDS:-8}))" >/tmp/said 2>&1 ||
-        check "a player is heard by $1: $(tail -n 3 /tmp/said)" failed = ok
-    end_hogs
-    onbeat analyze --json --window 1s /tmp/recording | grep '"comm":"mplayer"' | grep '"complete":true' |
-        sed 's/.*"period_ns":\([^,}]*\).*/\1/' | awk -v name="$1" -v hogs="$2" '
+# seconds_of RECORDING: of its last PLAY_SECONDS seconds, in how many the player had the right period, in how many none, and by how much
+# the others were off in the mean.
+seconds_of() {
+    onbeat analyze --json --window 1s "$1" | grep '"comm":"mplayer"' | grep '"complete":true' | tail -n "$play_seconds" |
+        sed 's/.*"period_ns":\([^,}]*\).*/\1/' | awk '
             { seconds++ }
             $1 == "null" { none++; next }
             { off = $1 / 40e6 - 1; if (off < 0) off = -off; if (off <= 0.01) right++; sum += off }
-            END { printf "%s hogs %d seconds %d right %d none %d mean_error %.4f%%\n", name, hogs, seconds, right, none,
-                         (seconds > none) ? 100 * sum / (seconds - none) : 0 }' |
-        tee -a /results/periods.txt
+            END { printf "seconds %d right %d none %d mean_error %.4f%%", seconds, right, none,
+                         (seconds > none) ? 100 * sum / (seconds - none) : 0 }'
+}
+
+# played_under TRACER HOGS: a line of periods.txt: what the tracer has heard, and what BPF has around both in the same run; the latter
+# alone for "none".
+played_under() {
+    start_hogs "$2"
+    name=$1 beside=$2
+    shift 2
+    [ "$name" = none ] || set -- onbeat record --quiet --tracer "$name" -o /tmp/inside --
+    onbeat record --quiet --tracer bpf --children -o /tmp/around -- "$@" \
+        /tmp/player -frames "$((25 * (play_seconds + 1)))" >/tmp/said 2>&1 ||
+        check "a player is heard by $name: $(tail -n 3 /tmp/said)" failed = ok
+    end_hogs
+    heard="seconds 0 right 0 none 0 mean_error -"
+    [ "$name" = none ] || heard=$(seconds_of /tmp/inside)
+    echo "$name hogs $beside $heard around $(seconds_of /tmp/around)" | tee -a /results/periods.txt
 }
 
 # right TRACER HOGS: in how many of a hundred seconds.
@@ -65,6 +76,7 @@ right() {
     awk -v name="$1" -v hogs="$2" '$1 == name && $3 == hogs { print int(100 * $7 / $5) }' /results/periods.txt
 }
 
+play_seconds=${PLAY_SECONDS:-8}
 tracers=${TRACERS:-bpf bpf-syscalls tracefs perf ptrace preload}
 worked_under untraced
 worked_under untraced-again
@@ -73,7 +85,7 @@ for tracer in $tracers; do
 done
 worked_under strace-c strace -f -c -o /tmp/strace
 worked_under strace strace -f -o /tmp/strace
-for tracer in $tracers; do
+for tracer in none $tracers; do
     for hogs in 0 1; do
         played_under "$tracer" "$hogs"
     done

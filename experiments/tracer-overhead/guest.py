@@ -1,0 +1,75 @@
+#!/usr/bin/env python3
+"""Tables of what the tracers cost in virtual time, on one image of the guest or on several.
+
+usage: guest.py FOLDER [--readme]: the folder that `tests/vm/run.sh --results` has filled."""
+
+import argparse
+import pathlib
+import statistics
+import sys
+
+import tables
+
+CASE = "each_tracer_finds_the_period_at_its_cost"
+
+
+def lines(folder, name):
+    """Of each image, the words of each line."""
+    files = sorted(pathlib.Path(folder).glob(f"{CASE}*/{name}"))
+    if not files:
+        sys.exit(f"there is no {name} in {folder}: run the case {CASE} with --results {folder}")
+    return [[line.split() for line in file.read_text().splitlines()] for file in files]
+
+
+def spread(values):
+    """The median, and how far the others are from each other."""
+    low, middle, high = min(values), statistics.median(values), max(values)
+    return f"{middle:.2f}%" if low == high else f"{middle:.2f}% ({low:.2f} to {high:.2f})"
+
+
+def costs(runs):
+    slower = {}
+    for run in runs:
+        for name, *_, wall, cpu in run:
+            slower.setdefault(name, []).append((float(wall) / 10, float(cpu) / 10))
+    made = ["| tracer | wall slower | CPU slower |", "|---|---:|---:|"]
+    for name, values in slower.items():
+        if name != "untraced":
+            wall, cpu = zip(*values)
+            made.append(f"| {name} | {spread(wall)} | {spread(cpu)} |")
+    return made
+
+
+def detection(runs):
+    heard = {}
+    for run in runs:
+        for words in run:
+            # seconds, right and none, and the same of BPF around it.
+            counts = [int(words[at]) for at in (4, 6, 8, 13, 15, 17)]
+            heard.setdefault((words[0], words[2]), []).append(counts)
+    made = ["| tracer | hogs | right, by it | none | right, by BPF in the same run | none |"]
+    made += ["|---|---:|---:|---:|---:|---:|"]
+    for (name, hogs), counts in heard.items():
+        cells = [name, hogs]
+        of_all = [sum(values) for values in zip(*counts)]
+        for seconds, right, none in [of_all[:3], of_all[3:]]:
+            cells += [f"{right / seconds:.0%} of {seconds}", f"{none / seconds:.0%}"] if seconds else ["", ""]
+        made.append("| " + " | ".join(cells) + " |")
+    return made
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("folder")
+    parser.add_argument("--readme", action="store_true", help="write the tables into README.md")
+    options = parser.parse_args()
+    runs = lines(options.folder, "cost.txt")
+    made = [f"Images: {len(runs)}.", "", *costs(runs), "", *detection(lines(options.folder, "periods.txt"))]
+    text = "\n".join(made) + "\n"
+    print(text)
+    if options.readme:
+        tables.replace("in virtual time", text)
+
+
+if __name__ == "__main__":
+    main()
