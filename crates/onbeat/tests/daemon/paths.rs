@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::common::{can_run, eventually, within};
-use crate::machine::{ALICE, BOB, Machine, is_ordinary, is_reserved};
+use crate::machine::{ALICE, BOB, Machine, ROOT, is_ordinary, is_reserved};
 use crate::pair::Pair;
 
 /// A server that a stalled machine kept from working for each job is let go after ten seconds, and watched again after
@@ -37,6 +37,29 @@ fn a_users_server_is_kept_with_his_player_and_goes_when_that_is_no_longer_wanted
     eventually("nothing charged to her", || {
         (alice.told("statistics")["own-tasks"] == 0).then_some(())
     });
+}
+
+#[test]
+fn a_users_server_is_kept_with_his_player_that_root_has_tracked_and_root_is_charged() {
+    if !can_run("a_users_server_is_kept_with_his_player_that_root_has_tracked_and_root_is_charged")
+    {
+        return;
+    }
+    let machine = Machine::new();
+    let pair = Pair::start(&[ALICE, ALICE]);
+    let [mut root, mut alice] = [ROOT, ALICE].map(|uid| machine.client(uid));
+    root.done(&format!("track {}", pair.player.id()));
+    within(PATIENCE, "the server in root's list", || {
+        let threads = root.told("list");
+        let mut threads = threads.as_array()?.iter();
+        let server = threads.find(|one| one["thread"] == pair.server)?;
+        let path = server["path"].as_str().unwrap_or_default();
+        assert_eq!(server["user"], ROOT);
+        (path.starts_with("stage 2 of player's") && is_reserved(pair.server)).then_some(())
+    });
+    assert_eq!(alice.told("statistics")["own-tasks"], 0);
+    root.die();
+    eventually("the way back", || is_ordinary(pair.server).then_some(()));
 }
 
 #[test]
