@@ -125,20 +125,6 @@ struct Used {
     tasks: u32,
 }
 
-impl Used {
-    /// One task more, with so much.
-    fn take(&mut self, bandwidth: Bandwidth) {
-        self.tasks += 1;
-        self.bandwidth += bandwidth;
-    }
-
-    /// One task less, with so much.
-    fn give_back(&mut self, bandwidth: Bandwidth) {
-        self.tasks = self.tasks.saturating_sub(1);
-        self.bandwidth = self.bandwidth - bandwidth;
-    }
-}
-
 #[derive(Clone, Debug)]
 struct Charge {
     person: Arc<Person>,
@@ -289,7 +275,10 @@ impl Ledger {
         if former == *person {
             return Ok(());
         }
-        self.count(&former, |used| used.give_back(bandwidth));
+        self.count(&former, |used| {
+            used.tasks = used.tasks.saturating_sub(1);
+            used.bandwidth = used.bandwidth - bandwidth;
+        });
         let mut quotas = self.quotas_of(person);
         let objection = quotas.find_map(|(whose, quota)| {
             let used = self.used(whose);
@@ -305,7 +294,10 @@ impl Ledger {
             Some(objection) => (&former, Err(objection)),
             None => (person, Ok(())),
         };
-        self.count(payer, |used| used.take(bandwidth));
+        self.count(payer, |used| {
+            used.tasks += 1;
+            used.bandwidth += bandwidth;
+        });
         if let Some(charge) = self.tasks.get_mut(&task) {
             charge.person = Arc::clone(payer);
         }
