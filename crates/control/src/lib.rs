@@ -38,6 +38,7 @@ mod report;
 mod roster;
 mod server;
 mod settings;
+mod settle;
 mod speeds;
 mod squeeze;
 mod starving;
