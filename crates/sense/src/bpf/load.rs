@@ -70,6 +70,7 @@ fn load_on(hooks: Hooks, options: &Options) -> Result<Loaded, Error> {
         .open(object)
         .map_err(Error::loading)?;
     if let Some(rodata) = &mut open.maps.rodata_data {
+        rodata.buffer_bytes = whole_buffer(options.buffer_bytes).into();
         rodata.most_tasks = options.most_tasks.into();
         rodata.raw_wakeups = options.raw_wakeups;
         rodata.tell_partners = options.partners;

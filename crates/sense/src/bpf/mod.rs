@@ -2,8 +2,8 @@
 //!
 //! BPF programs on the scheduler's tracepoints keep the state of each tracked task in its task
 //! storage and write one record per burst into a ring buffer, without waking anybody
-//! (`tracer.bpf.c`). User space collects the records when it polls; only an exhausted budget, and
-//! the end of the last tracked task, wake it early.
+//! (`tracer.bpf.c`). User space collects the records when it polls; only an exhausted budget, a buffer that
+//! is half full, and the end of the last tracked task wake it early.
 
 mod calls;
 mod error;
@@ -74,7 +74,7 @@ pub enum Hooks {
 }
 
 impl Default for Options {
-    /// Bursts only, 4096 tasks, and room for 16,384 records: 0.3 s of 1,000 threads of 50 Hz.
+    /// Bursts only, 4096 tasks, and room for 16,384 records: 0.3 s of 1,000 threads of 50 Hz. Half of it is read before that.
     fn default() -> Self {
         Self {
             raw_wakeups: false,

@@ -101,7 +101,7 @@ static __always_inline int VARIANT(woken)(struct task_struct *task)
 	a->next_woke_ns = now;
 	a->next_waker = VARIANT(waker)();
 	if (raw_wakeups)
-		tell(RECORD_WAKEUP, a->id, now, a->next_waker, BPF_RB_NO_WAKEUP);
+		tell(RECORD_WAKEUP, a->id, now, a->next_waker);
 	return 0;
 }
 
@@ -131,12 +131,13 @@ static __always_inline void VARIANT(gone)(struct activity *a, struct task_struct
 	if (tells && a->state & ACTIVE)
 		finish(a, VARIANT(account_of)(task), now);
 	if (tells && a->suppressed)
-		tell(RECORD_SUPPRESSED, a->id, now, a->suppressed, BPF_RB_NO_WAKEUP);
+		tell(RECORD_SUPPRESSED, a->id, now, a->suppressed);
 	__sync_fetch_and_sub(&shared.alive, 1);
 	a->state = GONE;
-	if (tells)
-		tell(RECORD_EXITED, a->id, now, 0,
-		     shared.alive ? BPF_RB_NO_WAKEUP : BPF_RB_FORCE_WAKEUP);
+	if (tells && shared.alive)
+		tell(RECORD_EXITED, a->id, now, 0);
+	else if (tells)
+		tell_at_once(RECORD_EXITED, a->id, now);
 }
 
 /* A budget ran out if the task waits for the next, other than after giving this one away. */
@@ -166,7 +167,7 @@ static __always_inline void VARIANT(left_cpu)(bool preempt, struct task_struct *
 	a->preempted++;
 	if (VARIANT(is_throttled)(task)) {
 		a->state |= EXHAUSTED;
-		tell(RECORD_EXHAUSTED, a->id, now, 0, BPF_RB_FORCE_WAKEUP);
+		tell_at_once(RECORD_EXHAUSTED, a->id, now);
 	}
 }
 
@@ -211,7 +212,7 @@ int PROGRAM(VARIANT(called), struct pt_regs *regs, unsigned long number)
 		return 0;
 	a = VARIANT(activity_of)(CURRENT_TASK());
 	if (a && !(a->state & GONE))
-		tell(RECORD_CALLED, a->id, bpf_ktime_get_ns(), 0, BPF_RB_NO_WAKEUP);
+		tell(RECORD_CALLED, a->id, bpf_ktime_get_ns(), 0);
 	return 0;
 }
 
@@ -254,7 +255,7 @@ int VARIANT(marked)(struct pt_regs *ctx)
 		return 0;
 	}
 	if (a->suppressed)
-		tell(RECORD_SUPPRESSED, a->id, now, a->suppressed, BPF_RB_NO_WAKEUP);
+		tell(RECORD_SUPPRESSED, a->id, now, a->suppressed);
 	a->suppressed = 0;
 	record = reserve(kind, a->id, now);
 	if (!record)
@@ -271,7 +272,7 @@ int VARIANT(marked)(struct pt_regs *ctx)
 		record->mark.period_ns = period_ns > 0 ? period_ns : 0;
 		record->mark.permille = permille > 0 ? permille : 0;
 	}
-	bpf_ringbuf_submit(record, BPF_RB_NO_WAKEUP);
+	submit(record);
 	return 0;
 }
 
@@ -297,7 +298,7 @@ static __always_inline bool VARIANT(keep)(struct task_struct *task, const char *
 		record->task.pid = READ(task, tgid);
 		bpf_probe_read_kernel_str(record->task.comm, sizeof(record->task.comm), comm);
 		if (kept)
-			bpf_ringbuf_submit(record, BPF_RB_NO_WAKEUP);
+			submit(record);
 		else
 			bpf_ringbuf_discard(record, BPF_RB_NO_WAKEUP);
 	}
@@ -329,7 +330,7 @@ static __always_inline void VARIANT(name)(struct activity *a, struct task_struct
 		return;
 	record->task.pid = READ(task, tgid);
 	bpf_probe_read_kernel_str(record->task.comm, sizeof(record->task.comm), comm);
-	bpf_ringbuf_submit(record, BPF_RB_NO_WAKEUP);
+	submit(record);
 }
 
 /* A program that it executes gives it a name, too. */
@@ -349,7 +350,7 @@ int PROGRAM(VARIANT(renamed), struct task_struct *task, const char *comm)
 	now = bpf_ktime_get_ns();
 	id = VARIANT(id_of)(task);
 	if (id != a->id) {
-		tell(RECORD_EXITED, a->id, now, 0, BPF_RB_NO_WAKEUP);
+		tell(RECORD_EXITED, a->id, now, 0);
 		a->id = id;
 		VARIANT(name)(a, task, RECORD_TRACKED, comm, now);
 	} else if (!VARIANT(is_in_exec)(task) && may_rename(a, now)) {

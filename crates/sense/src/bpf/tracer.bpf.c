@@ -108,6 +108,7 @@ struct {
 const volatile u64 most_tasks = 1;
 const volatile bool tell_partners = false;
 const volatile bool raw_wakeups = false;
+const volatile u64 buffer_bytes = 0;
 /* The beginnings of these system calls are told, a bit for each, and no bursts. */
 #define CALLS 1024
 #define CALLS_PER_WORD 64
@@ -140,14 +141,40 @@ static __always_inline struct record *reserve(u32 kind, u64 id, u64 at_ns)
 	return record;
 }
 
-static __always_inline void tell(u32 kind, u64 id, u64 at_ns, u32 waker, u64 wakeup)
+/*
+ * User space reads the buffer at its own pace, but is woken when half of it is full: what comes faster than it reckoned
+ * with is not lost. It sleeps only while the buffer is empty, so one waking is enough; as another CPU can add a record
+ * between this one and the look at how many there are, a few more do it, too.
+ */
+#define WAKING_PART 16
+
+static __always_inline void submit(struct record *record)
+{
+	u64 beyond_half = bpf_ringbuf_query(&records, BPF_RB_AVAIL_DATA) - buffer_bytes / 2;
+
+	bpf_ringbuf_submit(record, beyond_half < buffer_bytes / WAKING_PART ? BPF_RB_FORCE_WAKEUP
+									    : BPF_RB_NO_WAKEUP);
+}
+
+static __always_inline void tell(u32 kind, u64 id, u64 at_ns, u32 waker)
 {
 	struct record *record = reserve(kind, id, at_ns);
 
 	if (!record)
 		return;
 	record->waker = waker;
-	bpf_ringbuf_submit(record, wakeup);
+	submit(record);
+}
+
+/* User space is to hear of it now. */
+static __always_inline void tell_at_once(u32 kind, u64 id, u64 at_ns)
+{
+	struct record *record = reserve(kind, id, at_ns);
+
+	if (!record)
+		return;
+	record->waker = 0;
+	bpf_ringbuf_submit(record, BPF_RB_FORCE_WAKEUP);
 }
 
 static __always_inline void begin(struct activity *a, u64 first_ran_ns)
@@ -180,7 +207,7 @@ static __always_inline void finish(struct activity *a, u64 account_ns, u64 block
 		record->burst.preempted = a->preempted;
 		record->burst.exhausted = a->state & EXHAUSTED;
 		record->waker = a->waker;
-		bpf_ringbuf_submit(record, BPF_RB_NO_WAKEUP);
+		submit(record);
 	}
 	a->accounted_ns = account_ns;
 	a->first_ran_ns = blocked_ns;
@@ -234,9 +261,8 @@ static __always_inline bool may_mark(struct activity *a, u64 kind, u64 now)
 		return false;
 	if (a->window_marks++ < MARKS_OWN)
 		return true;
-	return a->window_marks <= MARKS_MOST &&
-	       bpf_ringbuf_query(&records, BPF_RB_AVAIL_DATA) <
-		       bpf_ringbuf_query(&records, BPF_RB_RING_SIZE) / MARKS_SHARE_OF_BUFFER;
+	return a->window_marks <= MARKS_MOST && bpf_ringbuf_query(&records, BPF_RB_AVAIL_DATA) <
+							buffer_bytes / MARKS_SHARE_OF_BUFFER;
 }
 
 /* Expands the program's name before BPF_PROG pastes it. */

@@ -2,10 +2,10 @@
 
 use std::thread;
 
-use onbeat_model::{Event, Follow, Sensor, Support};
+use onbeat_model::{Event, Follow, Sensor, Span, Support};
 use onbeat_sense::bpf::{BpfSensor, Error, Options, probe};
 
-use crate::role::{Role, bursts_of, heard, sensor};
+use crate::role::{Role, bursts_of, eventually, heard, sensor};
 
 fn lost(events: &[Event]) -> u64 {
     let count = |event: &Event| match event {
@@ -38,6 +38,37 @@ fn what_finds_no_room_in_the_buffer_is_counted_exactly() {
     let events = heard(&mut sensor);
     assert_eq!(bursts_of(&events, role.id()).len(), 1);
     assert_eq!(lost(&events), 0);
+}
+
+/// A reader that the machine does not let run in time loses some all the same, and tries again.
+#[test]
+fn a_reader_that_means_to_sleep_on_is_woken_before_its_buffer_is_full() {
+    const RECORDS: u64 = 256;
+    let options = Options {
+        buffer_bytes: RECORDS as u32 * 64,
+        ..Options::default()
+    };
+    let Some(mut sensor) = sensor(options) else {
+        return;
+    };
+    let mut role = Role::start();
+    sensor.track(role.pid(), Follow::Threads).unwrap();
+    heard(&mut sensor);
+    eventually("ten buffers are heard without a loss", || {
+        let mut events = Vec::new();
+        let waker = sensor.waker();
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                (0..RECORDS * 10).for_each(|_| role.ask(b'e'));
+                waker.wake();
+            });
+            sensor.poll(Span::from_secs(3600), &mut events).unwrap();
+        });
+        events.append(&mut heard(&mut sensor));
+        let bursts = bursts_of(&events, role.id()).len() as u64;
+        assert_eq!(bursts + lost(&events), RECORDS * 10);
+        lost(&events) == 0
+    });
 }
 
 #[test]
