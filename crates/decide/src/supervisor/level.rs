@@ -7,7 +7,7 @@
 
 use onbeat_model::Bandwidth;
 
-use super::Request;
+use super::{Grant, Limits, Request, reservation_within, why};
 
 /// The lightest weight that counts; keeps the level finite.
 const LEAST_WEIGHT: f64 = 1e-6;
@@ -18,6 +18,52 @@ pub(super) fn effective(weight: f64) -> f64 {
         weight.max(LEAST_WEIGHT)
     } else {
         LEAST_WEIGHT
+    }
+}
+
+/// What the supervisor found: from it alone follows what one more request would get, without a look at the others.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Level {
+    /// The share of a task of weight 1; infinite where all fits.
+    height: f64,
+    /// Not even the minima fit, and only they are shared out.
+    of_minima: bool,
+}
+
+impl Level {
+    /// The highest one at which all `requests` stay within `limits`.
+    pub(super) fn highest(requests: &[Request], limits: &Limits) -> Self {
+        let shares: Vec<Share> = requests
+            .iter()
+            .map(|request| Share::of(request, limits.per_task))
+            .collect();
+        let of_minima = shares.iter().map(|share| share.least).sum::<Bandwidth>() > limits.total;
+        let shares = if of_minima {
+            shares.iter().map(Share::only_the_minimum).collect()
+        } else {
+            shares
+        };
+        Self {
+            height: highest_level(&shares, limits.total),
+            of_minima,
+        }
+    }
+
+    /// What `request` gets at this level. Nothing is said of whether all together then still stay within the total, if
+    /// it was not among those from which the level was found.
+    #[must_use]
+    pub fn grant(&self, request: &Request, limits: &Limits) -> Grant {
+        let share = Share::of(request, limits.per_task);
+        let bandwidth = if self.of_minima {
+            share.only_the_minimum().at(self.height)
+        } else {
+            share.at(self.height)
+        };
+        Grant {
+            task: request.task,
+            reservation: reservation_within(request.wanted, bandwidth, limits.shortest_runtime),
+            why: why(request, &share, bandwidth),
+        }
     }
 }
 
@@ -52,17 +98,12 @@ impl Share {
     }
 }
 
-/// What each share is at the highest level at which all together stay within `total`. Assumes that
+/// The highest level at which all shares together stay within `total`; infinite if they do at any. Assumes that
 /// the least of all together do.
-pub(super) fn shares_within(shares: &[Share], total: Bandwidth) -> Vec<Bandwidth> {
-    if shares.iter().map(|share| share.most).sum::<Bandwidth>() <= total {
-        return shares.iter().map(|share| share.most).collect();
-    }
-    let level = highest_level(shares, total);
-    shares.iter().map(|share| share.at(level)).collect()
-}
-
 fn highest_level(shares: &[Share], total: Bandwidth) -> f64 {
+    if shares.iter().map(|share| share.most).sum::<Bandwidth>() <= total {
+        return f64::INFINITY;
+    }
     let mut turns: Vec<(f64, f64)> = shares
         .iter()
         .filter(|share| share.most > share.least)

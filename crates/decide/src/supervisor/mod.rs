@@ -20,7 +20,8 @@ pub mod packing;
 use onbeat_model::{Bandwidth, Reservation, Span, TaskId};
 
 pub use explain::GaveWay;
-use level::{Share, shares_within};
+pub use level::Level;
+use level::Share;
 
 /// What one task asks for.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -87,6 +88,8 @@ pub struct Outcome {
     pub grants: Vec<Grant>,
     /// Who got less than wanted, in the order in which they gave way; empty if all fitted.
     pub gave_way: Vec<GaveWay>,
+    /// The common level from which the grants follow.
+    pub level: Level,
 }
 
 /// Grants as much of the `requests` as fits within `limits`.
@@ -95,28 +98,17 @@ pub struct Outcome {
 /// from its own grants the outcome is the same; more weight never gets a task less.
 #[must_use]
 pub fn arbitrate(requests: &[Request], limits: &Limits) -> Outcome {
-    let shares: Vec<Share> = requests
-        .iter()
-        .map(|request| Share::of(request, limits.per_task))
-        .collect();
-    let minima: Vec<Share> = shares.iter().map(Share::only_the_minimum).collect();
-    let minima_fit = minima.iter().map(|share| share.most).sum::<Bandwidth>() <= limits.total;
-    let given = if minima_fit {
-        shares_within(&shares, limits.total)
-    } else {
-        shares_within(&minima, limits.total)
-    };
+    let level = Level::highest(requests, limits);
     let grants: Vec<Grant> = requests
         .iter()
-        .zip(shares.iter().zip(&given))
-        .map(|(request, (share, &bandwidth))| Grant {
-            task: request.task,
-            reservation: reservation_within(request.wanted, bandwidth, limits.shortest_runtime),
-            why: why(request, share, bandwidth),
-        })
+        .map(|request| level.grant(request, limits))
         .collect();
     let gave_way = explain::in_order(requests, &grants);
-    Outcome { grants, gave_way }
+    Outcome {
+        grants,
+        gave_way,
+        level,
+    }
 }
 
 fn why(request: &Request, share: &Share, given: Bandwidth) -> Why {
