@@ -16,6 +16,7 @@ use crate::pipelines::Pipelines;
 use crate::power::Power;
 use crate::report::{Report, ThreadReport};
 use crate::roster::{Roster, Slot};
+use crate::rounds::Rounds;
 use crate::squeeze::Squeeze;
 use crate::starving::Starving;
 use crate::thread::{Heard, Thread};
@@ -33,6 +34,7 @@ pub struct Controller<A: Actuator> {
     pub(crate) timers: Timers<Due>,
     pub(crate) changed: Vec<Slot>,
     pub(crate) crowded: bool,
+    pub(crate) rounds: Rounds,
     pub(crate) arbitrate_all: bool,
     pub(crate) in_force: Bandwidth,
     pub(crate) squeeze: Squeeze,
@@ -97,6 +99,7 @@ impl<A: Actuator> Controller<A> {
             timers: Timers::new(),
             changed: Vec::new(),
             crowded: false,
+            rounds: Rounds::default(),
             arbitrate_all: false,
             in_force: Bandwidth::ZERO,
             squeeze: Squeeze::default(),
@@ -281,6 +284,7 @@ impl<A: Actuator> Controller<A> {
         self.roster.leave(task);
         self.review_soon();
         self.changed.retain(|&other| other != slot);
+        self.rounds.forget(slot);
         if let Some(mut thread) = self.threads.get_mut(slot).and_then(Option::take) {
             self.free.push(slot);
             thread.finish_job();

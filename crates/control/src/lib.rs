@@ -12,7 +12,8 @@
 //!
 //! What it costs is what it was built around: work is done per event and per change, never per
 //! thread and turn. A job costs a few look-ups and no system call; a wish goes to the supervisor only
-//! when hysteresis lets it pass, and the supervisor looks at all threads only when not all fits.
+//! when hysteresis lets it pass, and the supervisor looks at all threads only when not all fits; of a crowd that does not all
+//! fit, in rounds.
 
 mod asked;
 mod attempts;
@@ -36,6 +37,7 @@ mod power;
 mod recent;
 mod report;
 mod roster;
+mod rounds;
 mod server;
 mod settings;
 mod settle;

@@ -1,28 +1,23 @@
 //! From wishes to what each thread is to have: the supervisor's grants, and in which order they are put in force.
 
-use onbeat_decide::supervisor::{self, GaveWay, Grant, Limits, Outcome};
-use onbeat_model::{Actuator, Bandwidth, Instant, Reservation};
+use std::collections::HashMap;
+
+use onbeat_decide::supervisor::{self, Grant, Limits, Outcome};
+use onbeat_model::{Actuator, Bandwidth, Instant, Reservation, TaskId};
 
 use crate::Why;
 use crate::controller::Controller;
 use crate::enforce::bandwidth;
 use crate::roster::Slot;
+use crate::rounds::{self, CROWD, OF_A_CROWD};
 use crate::wishes::same_server;
 
 /// A raise by less than this, of a thread that did not ask for one, is not worth a system call.
 const WORTH_RAISING: f64 = 0.05;
-/// So many threads that do not all fit are a crowd, in which not everybody's budget changes whenever one does.
-const CROWD: usize = 100;
-/// The share of the total that is handed out to a crowd: the rest is for those who ask until the next round.
-const OF_A_CROWD: f64 = 0.95;
 
 impl<A: Actuator> Controller<A> {
     /// Puts in force what follows from the wishes that changed.
     pub(crate) fn settle(&mut self, now: Instant) {
-        if self.changed.is_empty() && !self.arbitrate_all {
-            return;
-        }
-        let changed = std::mem::take(&mut self.changed);
         let limits = Limits {
             total: self
                 .limits
@@ -30,17 +25,26 @@ impl<A: Actuator> Controller<A> {
                 .min(self.squeeze.total.unwrap_or(self.limits.total)),
             ..self.limits
         };
+        let fits = self.claims.sum() <= limits.total;
+        let all = self.arbitrate_all || self.rounds.is_due(now, fits);
+        if self.changed.is_empty() && !all {
+            return;
+        }
+        let mut changed = std::mem::take(&mut self.changed);
         let refused_before = self.squeeze.tries;
-        if self.arbitrate_all || self.crowded || self.claims.sum() > limits.total {
+        let is_settled = !all
+            && match self.rounds.level() {
+                Some(level) => self.settle_at(level, &changed, &limits, now),
+                None if self.crowded || !fits => false,
+                None => {
+                    self.settle_each(&mut changed, &limits, now);
+                    true
+                }
+            };
+        if !is_settled {
             self.arbitrate_all = false;
             self.settle_all(&limits, now);
-            for slot in changed {
-                if let Some(thread) = self.thread(slot) {
-                    thread.asked = None;
-                }
-            }
-        } else {
-            self.settle_each(changed, &limits, now);
+            self.have_been_heard(&changed);
         }
         if self.squeeze.total.is_none() && self.squeeze.tries == refused_before {
             self.squeeze.tries = 0;
@@ -49,9 +53,9 @@ impl<A: Actuator> Controller<A> {
 
     /// All fits: each gets its wish. Who wants less than before comes first, so that there is room for
     /// the others at any moment.
-    fn settle_each(&mut self, mut changed: Vec<Slot>, limits: &Limits, now: Instant) {
+    fn settle_each(&mut self, changed: &mut [Slot], limits: &Limits, now: Instant) {
         changed.sort_by_key(|&slot| self.raises(slot));
-        for slot in changed {
+        for &mut slot in changed {
             let Some(thread) = self.thread(slot) else {
                 continue;
             };
@@ -76,7 +80,7 @@ impl<A: Actuator> Controller<A> {
     }
 
     /// Not all fits, or may again: looks at all wishes. Who gives way does so first, so that there
-    /// is room for the others. In a crowd nobody gives way before somebody needs it, and what differs little waits for that, too.
+    /// is room for the others. In a crowd no more give way than it takes.
     fn settle_all(&mut self, limits: &Limits, now: Instant) {
         let requests = self.claims.requests();
         let is_crowd = requests.len() >= CROWD && self.claims.sum() > limits.total;
@@ -90,32 +94,34 @@ impl<A: Actuator> Controller<A> {
             .gave_way
             .iter()
             .any(|how| how.why != supervisor::Why::TaskCap);
+        self.rounds.held(is_crowd.then_some(outcome.level), now);
         let mut steps = self.steps(&outcome, crowded);
-        if is_crowd && self.fits_without_those_that_can_wait(&steps, limits.total) {
-            steps.retain(|step| !step.can_wait());
+        steps.sort_by_key(Step::raises);
+        if is_crowd {
+            steps = rounds::no_more_than_it_takes(steps, self.in_force, (total, limits.total));
         }
-        steps.sort_by_key(|step| step.raises);
         for step in steps {
             self.enforce(step.slot, step.target, step.why, now);
         }
         self.crowded = crowded;
     }
 
-    fn fits_without_those_that_can_wait(&self, steps: &[Step], total: Bandwidth) -> bool {
-        let others = steps.iter().filter(|step| !step.can_wait());
-        let (before, after) = others.fold((0.0, 0.0), |(before, after), step| {
-            let held = self.threads.get(step.slot).and_then(Option::as_ref);
-            let held = bandwidth(held.and_then(|thread| thread.held));
-            (
-                before + held.as_cpus(),
-                after + bandwidth(step.target).as_cpus(),
-            )
-        });
-        self.in_force.as_cpus() - before + after <= total.as_cpus()
+    /// All wishes have been looked at, of those that `changed` and of those that were put off.
+    fn have_been_heard(&mut self, changed: &[Slot]) {
+        for slot in changed.iter().copied().chain(self.rounds.take_waiting()) {
+            if let Some(thread) = self.thread(slot) {
+                thread.waits = false;
+                thread.asked = None;
+            }
+        }
     }
 
     fn steps(&self, outcome: &Outcome, crowded: bool) -> Vec<Step> {
         let mut steps = Vec::new();
+        let gave_way = if crowded { &*outcome.gave_way } else { &[] };
+        let turns: HashMap<TaskId, usize> = (gave_way.iter().zip(1..))
+            .map(|(how, turn)| (how.task, turn))
+            .collect();
         for (place, grant) in outcome.grants.iter().enumerate() {
             let slot = self.claims.slot(place);
             let thread = slot.and_then(|slot| self.threads.get(slot)?.as_ref());
@@ -130,18 +136,20 @@ impl<A: Actuator> Controller<A> {
             if asked.is_none() && raises && !worth_raising(held, grant) {
                 continue;
             }
-            let is_asked = asked.is_some();
-            let why = match gave_way(&outcome.gave_way, grant) {
-                Some(why) if crowded => why,
-                _ => asked.unwrap_or(Why::RoomAgain),
+            let turn = turns.get(&grant.task).copied();
+            let why = match turn.and_then(|turn| Some((turn, *gave_way.get(turn - 1)?))) {
+                Some((turn, how)) => Why::GaveWay {
+                    turn,
+                    of: gave_way.len(),
+                    how,
+                },
+                None => asked.unwrap_or(Why::RoomAgain),
             };
             steps.push(Step {
                 slot,
+                held,
                 target: grant.reservation,
                 why,
-                raises,
-                is_asked,
-                is_small: is_small(held, grant.reservation),
             });
         }
         steps
@@ -149,26 +157,21 @@ impl<A: Actuator> Controller<A> {
 }
 
 /// One change to put in force.
-struct Step {
-    slot: Slot,
-    target: Option<Reservation>,
-    why: Why,
-    raises: bool,
-    /// The thread's own wish has changed.
-    is_asked: bool,
-    /// By less than what is worth a system call.
-    is_small: bool,
+pub(crate) struct Step {
+    pub(crate) slot: Slot,
+    pub(crate) held: Option<Reservation>,
+    pub(crate) target: Option<Reservation>,
+    pub(crate) why: Why,
 }
 
 impl Step {
-    /// The thread is to have less for the sake of others, or about what it has.
-    const fn can_wait(&self) -> bool {
-        self.is_small || (!self.raises && !self.is_asked)
+    fn raises(&self) -> bool {
+        bandwidth(self.target) > bandwidth(self.held)
     }
 }
 
 /// Whether the two have the same period, and differ by less than what is worth raising.
-fn is_small(held: Option<Reservation>, target: Option<Reservation>) -> bool {
+pub(crate) fn is_small(held: Option<Reservation>, target: Option<Reservation>) -> bool {
     let (Some(held), Some(target)) = (held, target) else {
         return false;
     };
@@ -179,13 +182,4 @@ fn is_small(held: Option<Reservation>, target: Option<Reservation>) -> bool {
 fn worth_raising(held: Option<Reservation>, grant: &Grant) -> bool {
     let held = bandwidth(held).as_cpus();
     bandwidth(grant.reservation).as_cpus() > held * (1.0 + WORTH_RAISING)
-}
-
-fn gave_way(gave_way: &[GaveWay], grant: &Grant) -> Option<Why> {
-    let index = gave_way.iter().position(|how| how.task == grant.task)?;
-    Some(Why::GaveWay {
-        turn: index + 1,
-        of: gave_way.len(),
-        how: *gave_way.get(index)?,
-    })
 }

@@ -67,6 +67,8 @@ pub(crate) struct Thread {
     pub(crate) owed: Option<Owed>,
     pub(crate) hysteresis: Hysteresis,
     pub(crate) asked: Option<Why>,
+    /// What it asked for waits for the next round.
+    pub(crate) waits: bool,
     pub(crate) sampled: Option<(Instant, Span)>,
     /// It holds this because it was asked for, whatever its rhythm.
     pub(crate) fixed: Option<Reservation>,
@@ -155,6 +157,7 @@ impl Thread {
             owed: None,
             hysteresis: Hysteresis::new(settings.thresholds),
             asked: None,
+            waits: false,
             sampled: None,
             fixed: None,
             last_entry: None,
@@ -198,16 +201,6 @@ impl Thread {
             self.analysis = Analysis::Queued;
         }
         due
-    }
-
-    /// The last rhythm it had, if ever any.
-    pub(crate) fn rhythm(&self) -> Option<Rhythm> {
-        self.kept.as_ref().map(|k| k.rhythm()).or(self.last_rhythm)
-    }
-
-    /// When it woke in the last seconds, as far as anything is made of that.
-    pub(crate) fn wakeups(&self) -> impl Iterator<Item = Instant> {
-        self.analyser.bursts().map(|burst| burst.woke)
     }
 
     /// Takes in a burst.

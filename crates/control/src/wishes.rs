@@ -101,6 +101,7 @@ impl<A: Actuator> Controller<A> {
     /// All wishes anew, for the speed at which budgets must suffice now: they are settled in this turn.
     pub(crate) fn put_all_in(&mut self, why: &Why) {
         let stretch = self.power.as_ref().map_or(1.0, Power::stretch);
+        self.arbitrate_all |= self.rounds.level().is_some();
         for slot in 0..self.threads.len() {
             let Some(thread) = self.thread(slot).filter(|thread| thread.place.is_some()) else {
                 continue;
@@ -120,11 +121,12 @@ impl<A: Actuator> Controller<A> {
         let Some(thread) = self.threads.get_mut(slot).and_then(Option::as_mut) else {
             return;
         };
+        if thread.asked.is_none() || thread.waits {
+            self.changed.push(slot);
+        }
+        thread.waits = false;
         match &thread.asked {
-            None => {
-                self.changed.push(slot);
-                thread.asked = Some(why);
-            }
+            None => thread.asked = Some(why),
             Some(_) if matches!(why, Why::Demand { .. }) => {}
             Some(_) => thread.asked = Some(why),
         }
@@ -139,7 +141,7 @@ impl<A: Actuator> Controller<A> {
         {
             thread.place = Some(place);
         }
-        self.arbitrate_all |= self.crowded;
+        self.arbitrate_all |= self.crowded && !self.rounds.leave_room();
     }
 }
 

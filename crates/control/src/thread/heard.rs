@@ -8,6 +8,16 @@ use crate::Settings;
 use crate::settings::Method;
 
 impl Thread {
+    /// The last rhythm it had, if ever any.
+    pub(crate) fn rhythm(&self) -> Option<Rhythm> {
+        self.kept.as_ref().map(|k| k.rhythm()).or(self.last_rhythm)
+    }
+
+    /// When it woke in the last seconds, as far as anything is made of that.
+    pub(crate) fn wakeups(&self) -> impl Iterator<Item = Instant> {
+        self.analyser.bursts().map(|burst| burst.woke)
+    }
+
     /// The strongest rhythm in the bursts heard up to `now`, if one is beyond doubt.
     pub(super) fn strongest(&mut self, now: Instant, settings: &Settings) -> Option<Rhythm> {
         match settings.method {

@@ -3,6 +3,7 @@
 mod asked;
 mod beat;
 mod boosts;
+mod crowds;
 mod kernel;
 mod looking;
 mod owed;

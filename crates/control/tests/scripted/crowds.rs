@@ -1,0 +1,80 @@
+//! So many threads that do not all fit that they are settled in rounds.
+
+use onbeat_control::{Settings, What};
+use onbeat_model::{Bandwidth, Event, Instant, Span, TaskId};
+
+use crate::kernel::{Asked, Kernel};
+use crate::world::{Ran, Script, at_ms, ms, play};
+
+const THREADS: u32 = 120;
+const PERIOD: Span = Span::from_ms(20);
+
+/// Threads of 200 to 300 us in 20 ms, of which what each needs drifts at its own time; the last 90 end at the given time.
+fn crowd(most_end: Instant) -> Script {
+    let mut script = Script::default();
+    for tid in 1..=THREADS {
+        let began = at_ms(u64::from(tid) * 3);
+        let ends = if tid > 30 { most_end } else { at_ms(8000) };
+        script.periodic(tid, PERIOD, (began, ends.min(at_ms(8000))), |job| {
+            Span::from_us(200 + (job + u64::from(tid) * 7) % 100)
+        });
+        if ends < at_ms(8000) {
+            script.event(Event::Exited {
+                at: ends + ms(30),
+                task: TaskId::recorded(tid),
+            });
+        }
+    }
+    script
+}
+
+fn played(script: Script) -> Ran {
+    let ran = play(script, Kernel::with_cpus(1), Settings::default());
+    assert!(ran.kernel.most_held <= Bandwidth::from_cpus(0.85));
+    ran
+}
+
+#[test]
+fn hardly_anybodys_budget_changes_for_anothers() {
+    let ran = played(crowd(at_ms(9000)));
+    let late = ran.kernel.asked.iter().filter(|(at, asked)| {
+        *at > at_ms(4000) && *at < at_ms(7900) && matches!(asked, Asked::Reserve(..))
+    });
+    let changes = late.count();
+    assert!(changes < THREADS as usize, "{changes}");
+    assert_eq!(ran.report.threads.len(), THREADS as usize);
+}
+
+#[test]
+fn whose_budget_runs_out_gets_its_share_at_once() {
+    let mut script = crowd(at_ms(9000));
+    let (own, runs_out) = (200, at_ms(6007));
+    script.periodic(own, PERIOD, (at_ms(0), at_ms(8000)), |_| Span::from_us(50));
+    script.exhausted(own, runs_out);
+    let ran = played(script);
+    let entries = ran.of(own);
+    let raised = entries.iter().find(|entry| entry.at == runs_out);
+    let raised = raised.expect("it is answered in the same turn");
+    assert_eq!(raised.what, What::Changed);
+    assert_eq!(raised.why.to_string(), "a job ran out of budget");
+    let (old, new) = (raised.old.unwrap(), raised.new.unwrap());
+    assert!(
+        new.runtime() >= old.runtime() + old.runtime() / 2,
+        "{old} {new}"
+    );
+}
+
+#[test]
+fn when_most_of_them_have_ended_the_others_get_all_that_they_want_in_the_next_round() {
+    let ran = played(crowd(at_ms(5000)));
+    for tid in 1..=30 {
+        let before = |(at, _): &&(Instant, _)| *at < at_ms(5000);
+        let reserves = ran.reserves(tid);
+        let (_, last) = reserves.iter().rfind(before).unwrap();
+        assert!(last.runtime() < Span::from_us(200), "{tid} {last}");
+        let soon = reserves.iter().find(|(at, reservation)| {
+            *at <= at_ms(5000 + 30 + 600) && reservation.runtime() > Span::from_us(300)
+        });
+        assert!(soon.is_some(), "{tid} {reserves:?}");
+    }
+}
