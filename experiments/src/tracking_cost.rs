@@ -13,7 +13,7 @@ use anyhow::Context;
 use serde::Serialize;
 use serde_json::json;
 
-use crate::machine::{Machine, Onbeat, Program};
+use crate::machine::{Machine, Onbeat, Program, ThreadFigures};
 use crate::results::{Ran, Table, publish};
 use crate::rt_app::{Calibration, RtApp, Task};
 use crate::soak::service::{Bus, Service};
@@ -61,14 +61,32 @@ const PERIODS: [(&str, u64); 4] = [
 struct Figures {
     through: &'static str,
     threads: u32,
-    with_a_period: Option<usize>,
-    with_a_reservation: usize,
     jobs_per_s: f64,
+    #[serde(flatten)]
+    kept: Kept,
     own_cpu_settling: f64,
     own_cpu: f64,
     bpf_cpu: f64,
     bpf_ns_per_run: f64,
     memory_mib: f64,
+}
+
+/// How the threads fared, in the end.
+#[derive(Debug, Serialize)]
+struct Kept {
+    with_a_reservation: usize,
+    #[serde(flatten)]
+    told: Option<Told>,
+}
+
+/// What a report tells of that, from the moment on at which each was found to have a period.
+#[derive(Debug, Serialize)]
+struct Told {
+    with_a_period: usize,
+    jobs: u64,
+    missed: u64,
+    ran_out: u64,
+    changes: u64,
 }
 
 /// Who keeps the threads on the beat.
@@ -106,19 +124,32 @@ impl Keeping {
         }
     }
 
-    /// Ends it; how many threads had a period, if that is told, and how many a reservation.
-    fn end(self) -> anyhow::Result<(Option<usize>, usize)> {
+    /// Ends it.
+    fn end(self) -> anyhow::Result<Kept> {
         match self {
             Self::Run(onbeat, mut program) => {
                 program.end();
                 let threads = onbeat.threads()?;
                 let reserved = threads.iter().filter(|t| t.reserved_after_ns.is_some());
-                Ok((Some(threads.len()), reserved.count()))
+                let sum = |of: fn(&ThreadFigures) -> u64| threads.iter().map(of).sum();
+                Ok(Kept {
+                    with_a_reservation: reserved.count(),
+                    told: Some(Told {
+                        with_a_period: threads.len(),
+                        jobs: sum(|thread| thread.jobs),
+                        missed: sum(|thread| thread.missed),
+                        ran_out: sum(|thread| thread.exhaustions),
+                        changes: sum(|thread| thread.changes),
+                    }),
+                })
             }
             Self::Service(service, mut program, _bus) => {
                 let reserved = service.metric("onbeat_threads_reserved")?;
                 program.end();
-                Ok((None, reserved as usize))
+                Ok(Kept {
+                    with_a_reservation: reserved as usize,
+                    told: None,
+                })
             }
         }
     }
@@ -187,12 +218,10 @@ fn track(
     let (bpf, over) = (Bpf::of(pid)?.since(&bpf), from.elapsed());
     let memory_mib = memory_mib(pid)?;
     let through = keeping.name();
-    let (with_a_period, with_a_reservation) = keeping.end()?;
     Ok(Figures {
         through,
         threads,
-        with_a_period,
-        with_a_reservation,
+        kept: keeping.end()?,
         jobs_per_s: periods
             .iter()
             .map(|(_, us)| f64::from(threads / 4) * 1e6 / *us as f64)
@@ -302,20 +331,29 @@ fn table(all: &[Figures]) -> Table {
         "jobs per s",
         "with a period",
         "with a reservation",
+        "jobs late",
+        "budgets that ran out",
+        "changes",
         "own CPU, first 5 s",
         "own CPU after",
         "BPF programs",
         "of which each run",
         "memory, at most",
     ]);
+    let none = || "-".to_owned();
     for figures in all {
-        let period = figures.with_a_period;
+        let told = figures.kept.told.as_ref();
+        let count = |of: fn(&Told) -> u64| told.map_or_else(none, |told| of(told).to_string());
+        let late = told.map(|told| told.missed as f64 / told.jobs.max(1) as f64);
         table.row([
             figures.through.to_owned(),
             figures.threads.to_string(),
             format!("{:.0}", figures.jobs_per_s),
-            period.map_or_else(|| "-".to_owned(), |count| count.to_string()),
-            figures.with_a_reservation.to_string(),
+            count(|told| told.with_a_period as u64),
+            figures.kept.with_a_reservation.to_string(),
+            late.map_or_else(none, |late| format!("{:.2}%", late * 100.0)),
+            count(|told| told.ran_out),
+            count(|told| told.changes),
             format!("{:.2}%", figures.own_cpu_settling * 100.0),
             format!("{:.2}%", figures.own_cpu * 100.0),
             format!("{:.2}%", figures.bpf_cpu * 100.0),
