@@ -43,6 +43,7 @@ BEGIN {
 
 /^failures:$/ {
     finish()
+    name = ""
     in_failures = 1
     next
 }
@@ -57,14 +58,14 @@ in_failures {
         sub(/^---- /, "")
         sub(/ stdout ----$/, "")
         begin($0 " (" binary ")")
-    } else if (!/^    [^ ]*$/) {
+    } else if (name != "" && !/^    [^ ]*$/) {
         add($0)
     }
     next
 }
 
-# A test binary that died names no test.
-/^  process didn't exit successfully: .*signal/ {
+# A test binary that died, or ended by itself, names no test; where tests failed it ends with 101.
+/^  process didn't exit successfully: / && !/\(exit status: 101\)$/ {
     begin("a test binary died (" binary ")")
     add($0)
     finish()

@@ -71,9 +71,9 @@ played_under() {
     echo "$name hogs $beside $heard around $(seconds_of /tmp/around)" | tee -a /results/periods.txt
 }
 
-# right TRACER HOGS: in how many of a hundred seconds.
+# right TRACER HOGS: in how many of a hundred seconds that were played; a second that was not heard is not right.
 right() {
-    awk -v name="$1" -v hogs="$2" '$1 == name && $3 == hogs { print int(100 * $7 / $5) }' /results/periods.txt
+    awk -v name="$1" -v hogs="$2" -v played="$play_seconds" '$1 == name && $3 == hogs { print int(100 * $7 / played) }' /results/periods.txt
 }
 
 play_seconds=${PLAY_SECONDS:-8}

@@ -14,6 +14,7 @@ mod plan;
 mod record;
 mod reserve;
 mod restore;
+mod tracefs;
 
 use std::process::Output;
 use std::time::Duration;

@@ -1,7 +1,7 @@
 //! Why programs cannot be heard by a library, and what to do.
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Why a program cannot be heard.
 #[derive(Debug, thiserror::Error)]
@@ -24,8 +24,8 @@ pub enum Error {
     /// No place for the library that others cannot reach.
     #[error(
         "cannot put the library that programs are preloaded with into {} ({source}): root's programs load it only from \
-         a folder of root's; 'sudo mkdir {chosen}' makes another one for it, or take another tracer",
-        folder.display()
+         a folder of root's; {}take another tracer",
+        folder.display(), another(folder, chosen)
     )]
     NoLibrary {
         /// Where it was to be.
@@ -37,9 +37,8 @@ pub enum Error {
     },
     /// There it could not be loaded.
     #[error(
-        "programs can load no library from {}, which is mounted noexec: 'sudo mkdir {chosen}' makes another folder for \
-         it, or take another tracer",
-        folder.display()
+        "programs can load no library from {}, which is mounted noexec: {}take another tracer",
+        folder.display(), another(folder, chosen)
     )]
     NotExecuted {
         /// Where it was to be.
@@ -69,4 +68,12 @@ pub enum Error {
         /// Who was asked for.
         tid: u32,
     },
+}
+
+/// What can be done first where the library was to be in this folder.
+fn another(folder: &Path, chosen: &str) -> String {
+    match folder == Path::new(chosen) {
+        true => String::new(),
+        false => format!("'sudo mkdir {chosen}' makes another folder for it, or "),
+    }
 }

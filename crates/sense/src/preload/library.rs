@@ -186,8 +186,14 @@ fn file_in(folder: &Path) -> PathBuf {
     folder.join(format!("listener-{:016x}.so", hasher.finish()))
 }
 
+/// A file that somebody else left there while he could is none of ours, whatever is in it now.
 fn is_stored(path: &Path) -> bool {
-    fs::read(path).is_ok_and(|found| found == BYTES)
+    // SAFETY: takes nothing and always succeeds.
+    let user = unsafe { libc::geteuid() };
+    let is_ours =
+        |facts: Metadata| facts.is_file() && facts.uid() == user && facts.mode() & 0o022 == 0;
+    fs::symlink_metadata(path).is_ok_and(is_ours)
+        && fs::read(path).is_ok_and(|found| found == BYTES)
 }
 
 /// The library's path in `folder`, where it is from now on.
@@ -209,7 +215,9 @@ fn stored_in(folder: &Path) -> Result<PathBuf, Error> {
 /// All at once: another onbeat may be about to load it.
 fn store(path: &Path) -> io::Result<()> {
     let unfinished = path.with_extension(format!("so.{}", std::process::id()));
-    let stored = fs::write(&unfinished, BYTES)
+    let _ = fs::remove_file(&unfinished);
+    let stored = File::create_new(&unfinished)
+        .and_then(|mut file| file.write_all(BYTES))
         .and_then(|()| fs::set_permissions(&unfinished, Permissions::from_mode(0o755)))
         .and_then(|()| fs::rename(&unfinished, path));
     if stored.is_err() {
@@ -279,5 +287,20 @@ mod tests {
         assert_eq!(stored_in(folder.path()).unwrap(), library);
         assert_eq!(fs::read(&library).unwrap(), BYTES);
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn what_others_can_change_or_point_elsewhere_is_written_anew_though_it_is_whole() {
+        let folder = tempfile::tempdir().unwrap();
+        let library = stored_in(folder.path()).unwrap();
+        fs::set_permissions(&library, Permissions::from_mode(0o757)).unwrap();
+        assert_eq!(stored_in(folder.path()).unwrap(), library);
+        assert_eq!(fs::metadata(&library).unwrap().mode() & 0o022, 0);
+
+        let elsewhere = folder.path().join("elsewhere");
+        fs::rename(&library, &elsewhere).unwrap();
+        std::os::unix::fs::symlink(&elsewhere, &library).unwrap();
+        assert_eq!(stored_in(folder.path()).unwrap(), library);
+        assert!(fs::symlink_metadata(&library).unwrap().is_file());
     }
 }

@@ -14,7 +14,8 @@ pub enum Error {
     },
     /// It is not there.
     #[error(
-        "no tracefs here, and it could not be mounted ({source}): boot a kernel with CONFIG_FTRACE=y"
+        "no tracefs here, and onbeat could not mount it ({source}): 'mount -t tracefs nodev /sys/kernel/tracing', or boot a \
+         kernel with CONFIG_FTRACE=y"
     )]
     Missing {
         /// What the kernel said.

@@ -26,11 +26,15 @@ pub(super) fn instances() -> Result<PathBuf, Error> {
             Err(_) => {}
         }
     }
-    let mounted = mounted().map_err(|source| match source.kind() {
-        io::ErrorKind::PermissionDenied => Error::NoPrivilege {
-            path: PLACES[0].into(),
-        },
-        _ => Error::Missing { source },
+    let mounted = mounted().map_err(|source| {
+        // SAFETY: takes nothing and always succeeds.
+        let is_root = unsafe { libc::geteuid() } == 0;
+        match source.kind() {
+            io::ErrorKind::PermissionDenied if !is_root => Error::NoPrivilege {
+                path: PLACES[0].into(),
+            },
+            _ => Error::Missing { source },
+        }
     })?;
     Ok(mounted.join("instances"))
 }
