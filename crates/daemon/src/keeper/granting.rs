@@ -97,6 +97,7 @@ impl Keeper {
         the: &mut Loop<'_, S, A>,
     ) -> Result<(), Refusal> {
         let task = target.task;
+        self.let_partner_go(task.id, the);
         let is_freed = |person: &Arc<Person>| person.is_exempt;
         if !caller.person.is_exempt
             && self

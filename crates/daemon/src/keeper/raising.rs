@@ -21,6 +21,8 @@ impl Keeper {
     ) -> Result<(), Fault> {
         let task = target.task.id;
         self.lowering.remove(&task);
+        // From now on it is there for its own sake, and charged to who asks.
+        self.let_partner_go(task, the);
         let known = self.priorities.tasks().any(|other| other == task);
         if !known {
             let mut book = self.book.borrow_mut();

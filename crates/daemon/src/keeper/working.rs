@@ -108,10 +108,13 @@ impl Keeper {
                     Ok(true) => the.controller.changed_party(task),
                     Ok(false) => self.let_partner_go(task, the),
                     Err(objection) => {
-                        tracing::info!(
-                            tid = task.tid,
-                            "thread {task} is no longer kept on the beat with others: {objection}"
-                        );
+                        let payer = self.book.borrow().ledger.person(task).map(|p| p.uid);
+                        if payer.is_none_or(|payer| self.lines.admits(payer, the.now)) {
+                            tracing::info!(
+                                tid = task.tid,
+                                "thread {task} is no longer kept on the beat with others: {objection}"
+                            );
+                        }
                         self.let_partner_go(task, the);
                     }
                 }

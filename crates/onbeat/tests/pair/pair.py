@@ -3,11 +3,14 @@
 Arguments, if there are any: the user of the player, and that of the server."""
 
 import os
+import resource
 import sys
 import time
 
 users = [int(user) for user in sys.argv[1:]] or [os.getuid()] * 2
 questions, answers = os.pipe(), os.pipe()
+# Without it RealtimeKit gives nothing.
+resource.setrlimit(resource.RLIMIT_RTTIME, (200_000, 200_000))
 server = os.fork()
 
 
