@@ -3,7 +3,7 @@
 //! Where so many threads do not all fit, what one of them wants changes everybody's share a little, and somebody wants
 //! something else all the time. But all shares follow from one number, the supervisor's level, and that hardly moves. So it is
 //! found in rounds. Between two of them whoever wants more gets what follows from the last level, at once, from the room that
-//! a round leaves for that; when that is used up, the next round comes at once, too. Whoever wants less waits for it.
+//! a round leaves for that, if it is worth a system call; when that is used up, the next round comes at once, too. Whoever wants less waits for it.
 
 use onbeat_decide::supervisor::{Level, Limits};
 use onbeat_model::{Actuator, Bandwidth, Instant, Reservation, Span};
@@ -150,11 +150,16 @@ pub(crate) fn no_more_than_it_takes(
     let (mut falling, mut others): (Vec<Step>, Vec<Step>) = steps.into_iter().partition(falls);
     others.retain(|step| !is_small(step));
     falling.sort_by_key(|step| (is_small(step), std::cmp::Reverse(less(step))));
-    let mut left = in_force + others.iter().map(more).sum();
+    let must = |step: &&Step| is_another(step.held, step.target);
+    let mut left =
+        in_force + others.iter().map(more).sum() - falling.iter().filter(must).map(less).sum();
     let mut is_scarce = None;
     falling.retain(|step| {
+        if must(&step) {
+            return true;
+        }
         let may = !is_small(step) || *is_scarce.get_or_insert(left > most);
-        let gives_way = is_another(step.held, step.target) || (may && left > total);
+        let gives_way = may && left > total;
         if gives_way {
             left = left - less(step);
         }

@@ -85,7 +85,14 @@ impl<A: Actuator> Controller<A> {
         let requests = self.claims.requests();
         let is_crowd = requests.len() >= CROWD && self.claims.sum() > limits.total;
         let total = if is_crowd {
-            Bandwidth::from_cpus(limits.total.as_cpus() * OF_A_CROWD)
+            let most = Bandwidth::from_cpus(limits.total.as_cpus() * OF_A_CROWD);
+            // What was promised is not to be compressed for the sake of those who may ask.
+            let promised: Bandwidth = requests.iter().map(|request| request.least).sum();
+            if promised <= limits.total {
+                most.max(promised)
+            } else {
+                most
+            }
         } else {
             limits.total
         };

@@ -97,6 +97,7 @@ impl Pipelines {
         let after = if let Some(exchange) = self.exchanges.get_mut(key) {
             before = exchange.weight;
             exchange.weight += count as f64;
+            exchange.with = with;
             exchange.weight
         } else {
             if !self.turned_away.has_room(payer) && self.turned_away.get(key).is_none() {

@@ -6,7 +6,7 @@
 use onbeat_model::{Actuator, Instant, Span, TaskId};
 
 use super::Partner;
-use super::known::Requested;
+use super::known::{Pipelines, Requested};
 use super::shares::{Counts, Limits, Room};
 use crate::controller::Controller;
 use crate::roster::Slot;
@@ -30,7 +30,10 @@ impl<A: Actuator> Controller<A> {
 
     /// The sensor did not track this one: another may be watched in its place.
     pub fn partner_refused(&mut self, partner: Partner, now: Instant) {
-        let payer = self.payer_of(partner.of);
+        // Whom it was to work for may be gone by now.
+        let requested = |pipelines: &Pipelines| Some(pipelines.requested.get(&partner.tid)?.payer);
+        let payer = self.pipelines.as_ref().and_then(requested);
+        let payer = payer.unwrap_or_else(|| self.payer_of(partner.of));
         if let Some(pipelines) = &mut self.pipelines {
             pipelines.turn_away(payer, partner.tid, now);
         }

@@ -1,10 +1,10 @@
 //! So many threads that do not all fit that they are settled in rounds.
 
 use onbeat_control::{Settings, What};
-use onbeat_model::{Bandwidth, Event, Instant, Span, TaskId};
+use onbeat_model::{Bandwidth, Event, Instant, Name, Reservation, Span, Task, TaskId};
 
 use crate::kernel::{Asked, Kernel};
-use crate::world::{Ran, Script, at_ms, ms, play};
+use crate::world::{Ran, Script, at_ms, ms, play, play_asking};
 
 const THREADS: u32 = 120;
 const PERIOD: Span = Span::from_ms(20);
@@ -77,4 +77,33 @@ fn when_most_of_them_have_ended_the_others_get_all_that_they_want_in_the_next_ro
         });
         assert!(soon.is_some(), "{tid} {reserves:?}");
     }
+}
+
+#[test]
+fn what_was_asked_for_is_had_whole_in_a_crowd_too() {
+    // With everybody's least, a hundred and twenty times 0.29%, more than a round hands out.
+    let wanted = Reservation::implicit(ms(25), ms(50)).unwrap();
+    let asks = Task {
+        id: TaskId::recorded(200),
+        pid: 200,
+        comm: Name::from("asks"),
+    };
+    let mut granted = false;
+    let ran = play_asking(
+        crowd(at_ms(9000)),
+        Kernel::with_cpus(1),
+        Settings {
+            minimum: Bandwidth::from_cpus(0.0029),
+            ..Settings::default()
+        },
+        |loop_, now| {
+            if now >= at_ms(4000) && !granted {
+                loop_.grant(asks, wanted, now).unwrap();
+                granted = true;
+            }
+        },
+    );
+    assert_eq!(ran.reserves(200).len(), 1, "{:?}", ran.reserves(200));
+    assert_eq!(ran.reserves(200)[0].1, wanted);
+    assert!(ran.kernel.most_held <= Bandwidth::from_cpus(0.85));
 }
