@@ -21,7 +21,7 @@ const FIRST_ROOM: usize = 16;
 #[derive(Default)]
 pub(super) struct Store {
     threads: HashMap<TaskId, Thread>,
-    /// Those that have ended, the first one first.
+    /// Those of them that have ended, each once, the first one first.
     ended: VecDeque<TaskId>,
     /// What the lists take.
     bytes: usize,
@@ -56,13 +56,19 @@ impl Store {
     pub(super) fn hear(&mut self, event: &Event) {
         match *event {
             Event::Tracked { task, .. } | Event::Renamed { task, .. } => {
+                let begins = matches!(event, Event::Tracked { .. });
                 if let Some(thread) = self.threads.get_mut(&task.id) {
                     thread.task = task;
-                } else if matches!(event, Event::Tracked { .. }) {
+                    if begins {
+                        self.ended.retain(|ended| *ended != task.id);
+                    }
+                } else if begins {
                     self.begin(task);
                 }
             }
-            Event::Exited { task, .. } if self.threads.contains_key(&task) => {
+            Event::Exited { task, .. }
+                if self.threads.contains_key(&task) && !self.ended.contains(&task) =>
+            {
                 self.ended.push_back(task);
             }
             Event::Burst(burst) => match self.with_room(burst.task, |thread| &mut thread.bursts) {
@@ -84,13 +90,11 @@ impl Store {
     fn begin(&mut self, task: Task) {
         if self.threads.len() >= MOST_THREADS {
             self.dropped.threads += 1;
-            let Some(ended) = self.ended.pop_front() else {
+            let Some(thread) = self.take_ended() else {
                 return;
             };
-            if let Some(thread) = self.threads.remove(&ended) {
-                self.bytes -= thread.bytes();
-                self.dropped.bursts += thread.bursts.len() as u64;
-            }
+            self.bytes -= thread.bytes();
+            self.dropped.bursts += thread.bursts.len() as u64;
         }
         let thread = Thread {
             task,
@@ -98,6 +102,16 @@ impl Store {
             exhausted: VecDeque::new(),
         };
         self.threads.insert(task.id, thread);
+    }
+
+    /// Of those that have ended and are still there, the first.
+    fn take_ended(&mut self) -> Option<Thread> {
+        while let Some(ended) = self.ended.pop_front() {
+            if let Some(thread) = self.threads.remove(&ended) {
+                return Some(thread);
+            }
+        }
+        None
     }
 
     /// The thread, with room for one more in its list, as far as it may have that.
@@ -243,6 +257,45 @@ mod tests {
         assert_eq!(dropped.threads, 600 - 256);
         let heard: u64 = (0..600).map(bursts).sum();
         assert_eq!(dropped.bursts, heard - kept(&store));
+    }
+
+    #[test]
+    fn a_thread_that_is_told_to_have_ended_twice_makes_room_for_one() {
+        let mut store = Store::default();
+        for tid in 0..256 {
+            begins(&mut store, tid);
+        }
+        for _ in 0..1000 {
+            ends(&mut store, 0);
+        }
+        assert_eq!(store.ended.len(), 1);
+        for tid in 256..300 {
+            begins(&mut store, tid);
+        }
+        assert_eq!(store.threads.len(), 256);
+        assert!(!store.threads.contains_key(&id(0)));
+        assert!(store.threads.contains_key(&id(256)));
+        assert_eq!(store.dropped().threads, 300 - 256);
+    }
+
+    #[test]
+    fn a_thread_whose_number_comes_again_lives() {
+        let mut store = Store::default();
+        for tid in 0..256 {
+            begins(&mut store, tid);
+        }
+        ends(&mut store, 0);
+        ends(&mut store, 1);
+        begins(&mut store, 0);
+        begins(&mut store, 256);
+        assert!(store.threads.contains_key(&id(0)), "it began again");
+        assert!(!store.threads.contains_key(&id(1)));
+        // When that one ends too, it is the last that did.
+        ends(&mut store, 2);
+        ends(&mut store, 0);
+        begins(&mut store, 257);
+        assert!(store.threads.contains_key(&id(0)));
+        assert!(!store.threads.contains_key(&id(2)));
     }
 
     #[test]
