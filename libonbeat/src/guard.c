@@ -38,6 +38,8 @@ struct message {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_once_t handles_forks = PTHREAD_ONCE_INIT;
 static int fork_error;
+/* What the thread that forks, and has the lock, had blocked before. */
+static sigset_t forker_signals;
 static int to_guard = -1;
 static pid_t guarded_process;
 
@@ -256,21 +258,46 @@ static int tell(bool attached, const struct onbeat_guarded *guarded)
 	return length == sizeof(error) ? error : -EPIPE;
 }
 
+/*
+ * No handler runs in a thread that has the lock: one that forks would wait for its own thread, and one that
+ * jumps away, as that of a violation does, would leave the lock taken for good.
+ */
+static void block_signals(sigset_t *before)
+{
+	sigset_t all;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, before);
+}
+
+static void restore_signals(const sigset_t *before)
+{
+	pthread_sigmask(SIG_SETMASK, before, NULL);
+}
+
 /* Whoever forks waits until the guard has answered whoever speaks to it. */
 static void before_fork(void)
 {
+	sigset_t before;
+
+	block_signals(&before);
 	pthread_mutex_lock(&lock);
+	forker_signals = before;
 }
 
 static void after_fork_in_parent(void)
 {
+	const sigset_t before = forker_signals;
+
 	pthread_mutex_unlock(&lock);
+	restore_signals(&before);
 }
 
 /* The thread that has the lock is this one's copy, which never had it. */
 static void after_fork_in_child(void)
 {
 	pthread_mutex_init(&lock, NULL);
+	restore_signals(&forker_signals);
 }
 
 static void handle_forks(void)
@@ -280,24 +307,32 @@ static void handle_forks(void)
 
 int onbeat_guard_(const struct onbeat_guarded *guarded)
 {
+	sigset_t before;
 	int error;
 
+	block_signals(&before);
 	/* A child that was forked while another thread spoke to the guard would wait for that one for ever. */
 	pthread_once(&handles_forks, handle_forks);
-	if (fork_error)
-		return -fork_error;
-	pthread_mutex_lock(&lock);
-	error = start_guard();
-	if (!error)
-		error = tell(true, guarded);
-	pthread_mutex_unlock(&lock);
+	error = -fork_error;
+	if (!error) {
+		pthread_mutex_lock(&lock);
+		error = start_guard();
+		if (!error)
+			error = tell(true, guarded);
+		pthread_mutex_unlock(&lock);
+	}
+	restore_signals(&before);
 	return error;
 }
 
 void onbeat_unguard_(const struct onbeat_guarded *guarded)
 {
+	sigset_t before;
+
+	block_signals(&before);
 	pthread_mutex_lock(&lock);
 	if (to_guard >= 0 && guarded_process == getpid())
 		tell(false, guarded);
 	pthread_mutex_unlock(&lock);
+	restore_signals(&before);
 }
