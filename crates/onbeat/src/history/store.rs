@@ -220,14 +220,8 @@ mod tests {
         for n in 0..bursts {
             let at = Instant::ZERO + Span::from_ms(n);
             store.hear(&Event::Burst(Burst {
-                task: id(tid),
-                woke: at,
-                first_ran: at,
-                blocked: at,
-                executed: Span::ZERO,
-                preempted: 0,
-                waker: 0,
                 exhausted: true,
+                ..Burst::pulse(id(tid), at)
             }));
             store.hear(&Event::Exhausted { at, task: id(tid) });
             assert!(store.bytes <= MOST_BYTES, "{}", store.bytes);
