@@ -29,10 +29,6 @@ for name in $(onbeat scheduler list --json | sed 's/{"name":"\([^"]*\)".*/\1/');
     end_hogs
     check "$name: the periodic program did its jobs" "$(grep -vc '^#' "$folder"/log-periodic-*.log)" -gt 30
     check "$name: so did the other" "$(wc -l <"$folder/srt")" -gt 30
-    check "$name is still in force" "$(cat /sys/kernel/sched_ext/root/ops)" = "$name"
-    kill -INT "$scheduler"
-    wait "$scheduler"
-    check "$name has stopped, and had nothing to say" ! -s "$folder/messages"
-    check "the kernel is back at its own" "$(cat /sys/kernel/sched_ext/state)" = disabled
+    stops "$name" "$scheduler" "$folder/messages"
 done
 check "no scheduler was put out" "$(dmesg | grep -c 'sched_ext.*\(runtime error\|stall\|errored\)')" = 0

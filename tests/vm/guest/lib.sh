@@ -82,6 +82,15 @@ wait_until() {
     echo "ok: $what"
 }
 
+# stops NAME PROCESS MESSAGES: the scheduler, which is in force still, ends as it is told, without a word in its messages.
+stops() {
+    check "$1 is still in force" "$(cat /sys/kernel/sched_ext/root/ops)" = "$1"
+    kill -INT "$2"
+    wait "$2"
+    check "$1 has stopped, and had nothing to say" ! -s "$3"
+    check "the kernel is back at its own" "$(cat /sys/kernel/sched_ext/state)" = disabled
+}
+
 # Loads the kernel's driver of frequencies and the governor that leaves them to user space; for a case whose head
 # names frequencies.
 load_cpufreq() {
