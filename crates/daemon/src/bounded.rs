@@ -43,8 +43,8 @@ impl<A: Actuator> Bounded<A> {
         }
     }
 
-    fn charge(&self, task: TaskId, bandwidth: Bandwidth) {
-        self.book.borrow_mut().ledger.charge(task, bandwidth);
+    fn charge(&self, task: TaskId, held: Option<Reservation>) {
+        self.book.borrow_mut().ledger.charge(task, held);
     }
 
     fn noticed(&mut self, task: TaskId, standing: Standing) -> Standing {
@@ -52,7 +52,7 @@ impl<A: Actuator> Bounded<A> {
             self.look_at_nice(task);
         } else {
             self.nice.remove(&task);
-            self.charge(task, Bandwidth::ZERO);
+            self.charge(task, None);
         }
         standing
     }
@@ -89,12 +89,12 @@ impl<A: Actuator> Actuator for Bounded<A> {
         let answer = self.inner.reserve(task, reservation);
         match &answer {
             Ok(()) => {
-                self.charge(task, reservation.bandwidth());
+                self.charge(task, Some(reservation));
                 self.look_at_nice(task);
             }
             Err(Refusal::Gone | Refusal::TakenOver { .. }) => {
                 self.nice.remove(&task);
-                self.charge(task, Bandwidth::ZERO);
+                self.charge(task, None);
             }
             Err(_) => {}
         }
@@ -111,7 +111,7 @@ impl<A: Actuator> Actuator for Bounded<A> {
                 self.look_at_nice(task);
             }
             self.nice.remove(&task);
-            self.charge(task, Bandwidth::ZERO);
+            self.charge(task, None);
         }
         answer
     }
@@ -129,7 +129,7 @@ impl<A: Actuator> Actuator for Bounded<A> {
     fn ended(&mut self, task: TaskId) {
         self.inner.ended(task);
         self.nice.remove(&task);
-        self.charge(task, Bandwidth::ZERO);
+        self.charge(task, None);
     }
 
     fn capacity(&self) -> Capacity {

@@ -36,6 +36,20 @@ impl Default for Quota {
     }
 }
 
+impl Quota {
+    fn admits_period(&self, whose: Whose, reservation: Reservation) -> Result<(), Objection> {
+        let (period, shortest) = (reservation.period(), self.shortest_period);
+        if period < shortest {
+            return Err(Objection::Period {
+                whose,
+                period,
+                shortest,
+            });
+        }
+        Ok(())
+    }
+}
+
 /// The quotas in force.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Quotas {
@@ -128,9 +142,15 @@ struct Used {
 #[derive(Clone, Debug)]
 struct Charge {
     person: Arc<Person>,
-    bandwidth: Bandwidth,
+    held: Option<Reservation>,
     /// For how many reasons the task is in the ledger. None: the kernel holds its bandwidth yet.
     reasons: u32,
+}
+
+impl Charge {
+    fn bandwidth(&self) -> Bandwidth {
+        self.held.map_or(Bandwidth::ZERO, |held| held.bandwidth())
+    }
 }
 
 /// What is charged to whom.
@@ -186,7 +206,7 @@ impl Ledger {
         }
         let charge = Charge {
             person: Arc::clone(person),
-            bandwidth: Bandwidth::ZERO,
+            held: None,
             reasons: 1,
         };
         self.tasks.insert(task, charge);
@@ -205,7 +225,7 @@ impl Ledger {
     }
 
     fn drop_if_over(&mut self, task: TaskId) {
-        let over = |charge: &Charge| charge.reasons == 0 && charge.bandwidth == Bandwidth::ZERO;
+        let over = |charge: &Charge| charge.reasons == 0 && charge.held.is_none();
         if self.tasks.get(&task).is_some_and(over)
             && let Some(charge) = self.tasks.remove(&task)
         {
@@ -220,7 +240,7 @@ impl Ledger {
         if let Some(charge) = self.tasks.get_mut(&task) {
             charge.reasons = 0;
         }
-        self.charge(task, Bandwidth::ZERO);
+        self.charge(task, None);
     }
 
     /// Whether `reservation` for `task`, instead of what it has, is within every quota.
@@ -230,14 +250,8 @@ impl Ledger {
     pub fn admits(&self, task: TaskId, reservation: Reservation) -> Result<(), Objection> {
         let charge = self.tasks.get(&task).ok_or(Objection::Unknown)?;
         for (whose, quota) in self.quotas_of(&charge.person) {
-            if reservation.period() < quota.shortest_period {
-                return Err(Objection::Period {
-                    whose,
-                    period: reservation.period(),
-                    shortest: quota.shortest_period,
-                });
-            }
-            let others = self.used(whose).bandwidth - charge.bandwidth;
+            quota.admits_period(whose, reservation)?;
+            let others = self.used(whose).bandwidth - charge.bandwidth();
             let left = quota.bandwidth - others;
             if reservation.bandwidth() > left {
                 return Err(Objection::Bandwidth {
@@ -257,7 +271,7 @@ impl Ledger {
             return Bandwidth::ZERO;
         };
         let left = self.quotas_of(&charge.person).map(|(whose, quota)| {
-            quota.bandwidth - (self.used(whose).bandwidth - charge.bandwidth)
+            quota.bandwidth - (self.used(whose).bandwidth - charge.bandwidth())
         });
         left.min()
             .unwrap_or(Bandwidth::from_cpus(f64::from(u16::MAX)))
@@ -266,12 +280,14 @@ impl Ledger {
     /// `task`, with all that it has, is charged to `person` from now on.
     ///
     /// # Errors
-    /// If it is one task too many for him, or has more than he has left. It is then charged as before.
+    /// If it is one task too many for him, has more than he has left, or a shorter period than he may have. It is then
+    /// charged as before.
     pub fn hand_over(&mut self, task: TaskId, person: &Arc<Person>) -> Result<(), Objection> {
         let Some(charge) = self.tasks.get(&task) else {
             return Err(Objection::Unknown);
         };
-        let (former, bandwidth) = (Arc::clone(&charge.person), charge.bandwidth);
+        let (former, held) = (Arc::clone(&charge.person), charge.held);
+        let bandwidth = charge.bandwidth();
         if former == *person {
             return Ok(());
         }
@@ -287,7 +303,10 @@ impl Ledger {
                 let most = quota.tasks;
                 return Some(Objection::Tasks { whose, most });
             }
-            (bandwidth > left).then_some(Objection::Bandwidth { whose, most, left })
+            if bandwidth > left {
+                return Some(Objection::Bandwidth { whose, most, left });
+            }
+            held.and_then(|held| quota.admits_period(whose, held).err())
         });
         drop(quotas);
         let (payer, outcome) = match objection {
@@ -304,12 +323,14 @@ impl Ledger {
         outcome
     }
 
-    /// `task` has `bandwidth` now, instead of what it had.
-    pub fn charge(&mut self, task: TaskId, bandwidth: Bandwidth) {
+    /// `task` has the reservation `held` now, or none, instead of what it had.
+    pub fn charge(&mut self, task: TaskId, held: Option<Reservation>) {
         let Some(charge) = self.tasks.get_mut(&task) else {
             return;
         };
-        let before = std::mem::replace(&mut charge.bandwidth, bandwidth);
+        let before = charge.bandwidth();
+        charge.held = held;
+        let bandwidth = charge.bandwidth();
         let person = Arc::clone(&charge.person);
         self.count(&person, |used| {
             used.bandwidth = used.bandwidth - before + bandwidth;

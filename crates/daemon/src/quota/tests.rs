@@ -38,7 +38,7 @@ fn a_users_tasks_share_his_quota_whichever_connection_asks() {
     ledger.enter(task(1), &alice).unwrap();
     ledger.enter(task(2), &alice).unwrap();
     ledger.admits(task(1), of(300)).unwrap();
-    ledger.charge(task(1), of(300).bandwidth());
+    ledger.charge(task(1), Some(of(300)));
     let objection = ledger.admits(task(2), of(201)).unwrap_err();
     assert!(
         matches!(objection, Objection::Bandwidth { whose: Whose::User(1000), left, .. }
@@ -65,7 +65,7 @@ fn a_groups_quota_is_for_its_members_together_and_root_is_under_none() {
     for (tid, whose) in [(1, &alice), (2, &bob), (3, &root)] {
         ledger.enter(task(tid), whose).unwrap();
     }
-    ledger.charge(task(1), of(450).bandwidth());
+    ledger.charge(task(1), Some(of(450)));
     let objection = ledger.admits(task(2), of(151)).unwrap_err();
     assert!(
         objection.to_string().starts_with("group 29 may reserve"),
@@ -109,13 +109,13 @@ fn what_the_kernel_still_holds_is_charged_after_its_owner_let_go() {
     });
     let (alice, bob) = (person(1000, &[]), person(1001, &[]));
     ledger.enter(task(1), &alice).unwrap();
-    ledger.charge(task(1), of(400).bandwidth());
+    ledger.charge(task(1), Some(of(400)));
     ledger.leave(task(1));
     assert_eq!(ledger.charged_to(1000), (of(400).bandwidth(), 1));
     ledger.enter(task(2), &alice).unwrap();
     assert!(ledger.admits(task(2), of(101)).is_err());
     assert_eq!(ledger.enter(task(1), &bob), Err(Objection::Unsettled));
-    ledger.charge(task(1), Bandwidth::ZERO);
+    ledger.charge(task(1), None);
     assert_eq!(ledger.charged_to(1000), (Bandwidth::ZERO, 1));
     ledger.admits(task(2), of(500)).unwrap();
     ledger.enter(task(1), &bob).unwrap();
@@ -144,13 +144,34 @@ fn too_short_a_period_is_refused_with_the_shortest_one() {
 }
 
 #[test]
+fn a_task_with_too_short_a_period_is_not_handed_over() {
+    let mut ledger = Ledger::new(Quotas {
+        default: quota(500, 2),
+        ..Quotas::default()
+    });
+    let (root, alice) = (person(0, &[]), person(1000, &[]));
+    ledger.enter(task(1), &root).unwrap();
+    let short = Reservation::implicit(Span::from_us(100), Span::from_ms(1)).unwrap();
+    ledger.charge(task(1), Some(short));
+    let objection = ledger.hand_over(task(1), &alice).unwrap_err();
+    assert!(
+        objection.to_string().ends_with("at least 2 ms"),
+        "{objection}"
+    );
+    assert_eq!(ledger.charged_to(1000), (Bandwidth::ZERO, 0));
+    ledger.charge(task(1), Some(of(100)));
+    ledger.hand_over(task(1), &alice).unwrap();
+    assert_eq!(ledger.charged_to(1000), (of(100).bandwidth(), 1));
+}
+
+#[test]
 fn lower_quotas_take_nothing_away_but_let_nothing_be_added() {
     let mut ledger = Ledger::new(Quotas {
         default: quota(500, 2),
         ..Quotas::default()
     });
     ledger.enter(task(1), &person(1000, &[])).unwrap();
-    ledger.charge(task(1), of(400).bandwidth());
+    ledger.charge(task(1), Some(of(400)));
     ledger.set_quotas(Quotas {
         default: quota(300, 1),
         ..Quotas::default()
@@ -213,12 +234,12 @@ proptest! {
                 }
                 Step::Reserve(tid, share) => {
                     if ledger.admits(task(tid), of(share)).is_ok() {
-                        ledger.charge(task(tid), of(share).bandwidth());
+                        ledger.charge(task(tid), Some(of(share)));
                         twin.get_mut(&tid).unwrap().2 = of(share).bandwidth();
                     }
                 }
                 Step::Release(tid) => {
-                    ledger.charge(task(tid), Bandwidth::ZERO);
+                    ledger.charge(task(tid), None);
                     if let Some(entry) = twin.get_mut(&tid) {
                         entry.2 = Bandwidth::ZERO;
                     }
