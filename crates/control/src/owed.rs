@@ -18,6 +18,8 @@ pub(crate) struct Owed {
     old: Option<Reservation>,
     /// How often that has failed.
     tries: u32,
+    /// When it is tried again. It may have been owed before, and that time is not over.
+    due: Instant,
 }
 
 impl<A: Actuator> Controller<A> {
@@ -35,7 +37,7 @@ impl<A: Actuator> Controller<A> {
             }
             // What settles yet when onbeat ends, the actuator gives back when it is dropped.
             Err(Refusal::Settling { .. }) => {
-                thread.owed = Some(Owed::new(why.clone(), old));
+                thread.owed = Some(Owed::new(why.clone(), old, now));
                 self.hold(slot, None, now);
                 self.enter(task, What::Released, why, (old, None), now);
             }
@@ -45,10 +47,11 @@ impl<A: Actuator> Controller<A> {
                 self.dismiss(slot, now);
             }
             Err(refusal) => {
-                thread.owed = Some(Owed::new(why, old));
+                let due = now + FIRST_RETRY;
+                thread.owed = Some(Owed::new(why, old, due));
                 self.hold(slot, None, now);
                 self.enter(task, What::Refused, Why::Refused(refusal), (old, None), now);
-                self.timers.set(now + FIRST_RETRY, Due::GiveBack(task.id));
+                self.timers.set(due, Due::GiveBack(task.id));
             }
         }
     }
@@ -58,7 +61,7 @@ impl<A: Actuator> Controller<A> {
         let Some(thread) = self.threads.get_mut(slot).and_then(Option::as_mut) else {
             return;
         };
-        let Some(mut owed) = thread.owed.take() else {
+        let Some(mut owed) = thread.owed.take_if(|owed| owed.due <= now) else {
             return;
         };
         let task = thread.task.id;
@@ -71,9 +74,9 @@ impl<A: Actuator> Controller<A> {
             Err(refusal) => {
                 owed.tries += 1;
                 let pause = backed_off(FIRST_RETRY, owed.tries);
+                owed.due = refusal.retry_at().unwrap_or(now + pause);
+                self.timers.set(owed.due, Due::GiveBack(task));
                 thread.owed = Some(owed);
-                let at = refusal.retry_at().unwrap_or(now + pause);
-                self.timers.set(at, Due::GiveBack(task));
             }
         }
     }
@@ -91,7 +94,12 @@ impl<A: Actuator> Controller<A> {
 }
 
 impl Owed {
-    const fn new(why: Why, old: Option<Reservation>) -> Self {
-        Self { why, old, tries: 0 }
+    const fn new(why: Why, old: Option<Reservation>, due: Instant) -> Self {
+        Self {
+            why,
+            old,
+            tries: 0,
+            due,
+        }
     }
 }

@@ -1,9 +1,10 @@
 //! What a thread could not be given back yet, and is given back later.
 
 use onbeat_control::{Settings, What, Why};
-use onbeat_model::{Instant, Refusal, Span, TaskId};
+use onbeat_model::{Instant, Refusal, Reservation, Span, TaskId};
 
 use crate::kernel::{Asked, Kernel};
+use crate::pipelines::task;
 use crate::world::{Ran, Script, at_ms, ms, play_asking};
 
 fn not_permitted() -> Refusal {
@@ -68,6 +69,41 @@ fn what_could_not_be_given_back_is_tried_again_ever_more_rarely_until_it_is() {
     assert!(last.old.is_some() && last.why == Why::Untracked, "{last:?}");
     assert_eq!(listed, 0);
     assert!(!ran.kernel.held.contains_key(&TaskId::recorded(7)));
+}
+
+#[test]
+fn who_is_owed_twice_is_not_asked_about_twice_as_often() {
+    let mut kernel = Kernel::with_cpus(2);
+    kernel
+        .release_answers
+        .extend(std::iter::repeat_n(not_permitted(), 5));
+    let mut script = Script::default();
+    script.tracked(7, "player", at_ms(0));
+    script.periodic(7, ms(40), (at_ms(0), at_ms(10_000)), |_| ms(8));
+    script.periodic(8, ms(40), (at_ms(0), at_ms(60_000)), |_| ms(1));
+    let (seven, mut steps) = (TaskId::recorded(7), 0);
+    let ran = play_asking(script, kernel, Settings::default(), |controller, now| {
+        if now < at_ms(9000) + Span::from_ms(200) * steps {
+            return;
+        }
+        steps += 1;
+        match steps {
+            1 => controller.forget(seven, now),
+            2 => {
+                let task = task(7, 7, "player");
+                let asked_for = Reservation::implicit(ms(2), ms(20)).unwrap();
+                controller.grant(task, asked_for, now).unwrap();
+            }
+            3 => controller.take_back(seven, now),
+            _ => {}
+        }
+    });
+    let times = releases(&ran);
+    let pauses: Vec<Span> = times.windows(2).map(|two| two[1].since(two[0])).collect();
+    assert!(
+        pauses.iter().skip(1).all(|pause| *pause >= ms(900)),
+        "{times:?}"
+    );
 }
 
 #[test]
