@@ -161,15 +161,16 @@ impl<A: Actuator> Controller<A> {
     /// No longer keeps `task` on the beat; what it was [granted](Self::grant), it keeps. The sensor must not
     /// tell of it any more.
     pub fn forget(&mut self, task: TaskId, now: Instant) {
+        // The sensor may not have told of it yet.
+        if let Some(pipelines) = &mut self.pipelines {
+            pipelines.forget(task.tid);
+        }
         let Some(slot) = self.roster.find(task) else {
             return;
         };
         if let Some(thread) = self.thread(slot) {
             thread.finish_job();
             thread.stop_listening();
-        }
-        if let Some(pipelines) = &mut self.pipelines {
-            pipelines.forget(task.tid);
         }
         self.withdraw(slot, Why::Untracked, now);
         self.end_boost(slot, BoostWhy::Untracked, now);

@@ -1,7 +1,7 @@
 //! Threads that are tracked though nobody asked for them: who they are, whom each may work for, and when it is let go.
 //!
 //! A partner is there for the sake of those that it works for: first the one that it was found with, then the heads of the
-//! paths that it comes to work on as well. It stays as long as one of them is tracked, and its wishes count as much as theirs.
+//! paths that it comes to work on. It stays as long as one of them is tracked, and its wishes count as much as theirs.
 
 use onbeat_model::{Actuator, Instant, Span, TaskId};
 
@@ -118,17 +118,23 @@ impl<A: Actuator> Controller<A> {
         let Some(partner) = partner else {
             return;
         };
-        let mut of = std::mem::take(&mut partner.of);
+        let before = std::mem::take(&mut partner.of);
         let (since, beat) = (partner.since, partner.beats);
-        of.retain(|user| self.heard(*user).is_some());
         let Some(thread) = self.threads.get(slot).and_then(Option::as_deref) else {
             return;
         };
-        for (head, contacts) in thread.path.contacts() {
-            if !of.contains(head) && contacts.standing(now).is_some() && self.heard(*head).is_some()
-            {
-                of.push(*head);
-            }
+        let heads = thread.path.contacts().iter();
+        let heads = heads.filter(|(head, _)| self.heard(*head).is_some());
+        let heads = heads.map(|(head, contacts)| (*head, contacts.standing(now).is_some()));
+        let (sure, unsure): (Vec<_>, Vec<_>) = heads.partition(|(_, is_sure)| *is_sure);
+        let mut of: Vec<TaskId> = sure.into_iter().map(|(head, _)| head).collect();
+        // A player that pauses comes back.
+        if of.is_empty() {
+            of = before;
+            of.retain(|user| self.heard(*user).is_some());
+            of.extend(unsure.into_iter().map(|(head, _)| head));
+            of.sort_unstable();
+            of.dedup();
         }
         let is_stage = thread.path.stage().is_some();
         let mut users = of.iter().filter_map(|user| self.heard(*user));

@@ -28,7 +28,7 @@ struct Known {
 /// What is known of a thread that nobody asked for: it is tracked, for it may work for another one.
 #[derive(Clone, Debug)]
 pub(crate) struct Watched {
-    /// For whom: who it was found with, and the heads of the paths that it works on.
+    /// For whom: the heads of the paths that it works on; who it was found with, until there are any.
     pub(crate) of: Vec<TaskId>,
     /// Since when it has been watched while the rhythm of one of those was known, or was not.
     pub(crate) since: Instant,

@@ -9,7 +9,7 @@ use crate::kernel::Kernel;
 use crate::pipelines::{
     PLAYER, SERVER, answered, burst, number_of, plays, serves, settings, task, wakes,
 };
-use crate::world::{Noise, Script, at_ms, ms, play};
+use crate::world::{Noise, Script, at_ms, ms, play, play_asking};
 
 /// Threads are the user's by whose number their own begins, in thousands.
 fn by_thousands(task: TaskId) -> Party {
@@ -188,6 +188,53 @@ fn a_server_of_two_players_stays_when_the_one_that_it_was_found_with_ends() {
         assert_eq!(given_back.count(), 0, "{goes} went");
         assert_eq!(number_of(&ran, SERVER, What::Reserved), 1);
     }
+}
+
+#[test]
+fn a_server_works_for_those_whose_jobs_it_shares_and_no_longer_for_whom_it_left() {
+    let mut script = Script::default();
+    plays(&mut script, PLAYER, ms(40), (0, 9000));
+    plays(&mut script, 2, ms(50), (0, 9000));
+    serves(&mut script, PLAYER, ms(40), (0, 4000));
+    for at in (4000..9000).step_by(50) {
+        script.event(burst(SERVER, at_ms(at + 5), ms(1), 2));
+        answered(&mut script, 2, at_ms(at + 8), SERVER);
+    }
+    let (mut first, mut last) = (Vec::new(), Vec::new());
+    play_asking(
+        script,
+        Kernel::with_cpus(2),
+        settings(),
+        |controller, now| {
+            let users = controller.works_for(TaskId::recorded(SERVER)).to_vec();
+            if now < at_ms(3900) {
+                first = users;
+            } else if now < at_ms(8900) {
+                last = users;
+            }
+        },
+    );
+    assert_eq!(first, [TaskId::recorded(PLAYER)]);
+    assert_eq!(last, [TaskId::recorded(2)]);
+}
+
+#[test]
+fn a_thread_that_somebody_asks_for_before_it_was_watched_is_nobodys_partner() {
+    let mut controller = Controller::new(of_users(by_thousands), Kernel::with_cpus(2));
+    controller.turn(&woken_by_each([(1, 1)].into_iter()), at_ms(0), &mut |_| {
+        None
+    });
+    let watched = controller.partners_to_track();
+    assert_eq!(watched.len(), 1);
+    let asked_for = task(watched[0].tid, watched[0].tid, "many");
+    controller.forget(asked_for.id, at_ms(1));
+    let at = at_ms(1);
+    let tracked = Event::Tracked {
+        at,
+        task: asked_for,
+    };
+    controller.turn(&[tracked], at, &mut |_| None);
+    assert!(controller.works_for(asked_for.id).is_empty());
 }
 
 /// What the server of a player that counts so much has, when not all fits.
