@@ -45,6 +45,8 @@ in_the_virtual_machine() {
 
 tests/summary/run.sh 2>&1 | tee "$output/summary" || broke summary
 rust | tee "$output/cargo" || broke cargo
+awk -f scripts/unfinished.awk "$output/cargo" >"$output/unfinished"
+[ ! -s "$output/unfinished" ] || status=1
 make --no-print-directory -C libonbeat test-all OUT="$libonbeat" 2>&1 | tee "$output/libonbeat" || broke libonbeat
 make --no-print-directory -C libonbeat/examples/player test OUT="$libonbeat" 2>&1 | tee "$output/player" || broke player
 TARGET_DIR=${CARGO_TARGET_DIR:-target} tests/packages/run.sh --quick 2>&1 | tee "$output/packages" || broke packages
