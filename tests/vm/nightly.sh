@@ -5,8 +5,8 @@
 # without its drivers, and the cases of frequencies are left out on that. What could not be fetched is a failure. Succeeds if all
 # cases on all others do.
 #
-# usage: tests/vm/nightly.sh [SERIES...]
-#        SERIES is first, second, or what kernel.sh knows; without one, all
+# usage: tests/vm/nightly.sh [--jobs N] [SERIES...]
+#        SERIES is first, second, or what kernel.sh knows; without one, all; N machines at a time (default 2)
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 
@@ -19,6 +19,11 @@ by_version=(every_scheduler_loads_where_doctor_says_so every_scheduler_serves_al
 frequencies=(the_speed_follows_the_budgets_under_grace a_job_speeds_up_where_grace_planned_it
     a_killed_onbeats_frequency_is_put_back)
 
+jobs=2
+if [ "${1-}" = --jobs ]; then
+    jobs=$2
+    shift 2
+fi
 [ $# -gt 0 ] || set -- first second 6.16 6.19 7.0 7.2 7.3 7.1.13
 
 cases_for() { # SERIES KERNEL
@@ -40,7 +45,7 @@ for series; do
     case "$status $series" in
     "0 "*)
         mapfile -t cases < <(cases_for "$series" "$kernel")
-        "$here/run.sh" --jobs 2 --kernel "$series" "${cases[@]}" || failed+=("$series")
+        "$here/run.sh" --jobs "$jobs" --kernel "$series" "${cases[@]}" || failed+=("$series")
         if [ "$series" != 7.1.13 ] && [ -e "$kernel/modules/none" ]; then
             driverless+=("$series ($(cat "$kernel/modules/none"))")
         fi
