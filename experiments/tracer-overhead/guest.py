@@ -13,12 +13,20 @@ import tables
 CASE = "each_tracer_finds_the_period_at_its_cost"
 
 
-def lines(folder, name):
+def images(folder):
+    """What each image has left, the first one's first; all have to have come to their ends."""
+    found = [*pathlib.Path(folder).glob(CASE), *sorted(pathlib.Path(folder).glob(f"{CASE}-image-*"))]
+    if not found:
+        sys.exit(f"there is no result of {CASE} in {folder}: run it with --results {folder}")
+    for image in found:
+        if "\nonbeat-vm-case-ended: 0\n" not in (image / "serial.log").read_text(errors="replace"):
+            sys.exit(f"{image} is of a case that failed: its serial.log says why")
+    return found
+
+
+def lines(found, name):
     """Of each image, the words of each line."""
-    files = sorted(pathlib.Path(folder).glob(f"{CASE}*/{name}"))
-    if not files:
-        sys.exit(f"there is no {name} in {folder}: run the case {CASE} with --results {folder}")
-    return [[line.split() for line in file.read_text().splitlines()] for file in files]
+    return [[line.split() for line in (image / name).read_text().splitlines()] for image in found]
 
 
 def spread(values):
@@ -63,8 +71,9 @@ def main():
     parser.add_argument("folder")
     parser.add_argument("--readme", action="store_true", help="write the tables into README.md")
     options = parser.parse_args()
-    runs = lines(options.folder, "cost.txt")
-    made = [f"Images: {len(runs)}.", "", *costs(runs), "", *detection(lines(options.folder, "periods.txt"))]
+    found = images(options.folder)
+    made = [f"Images: {len(found)}.", ""]
+    made += [*costs(lines(found, "cost.txt")), "", *detection(lines(found, "periods.txt"))]
     text = "\n".join(made) + "\n"
     print(text)
     if options.readme:

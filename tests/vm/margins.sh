@@ -2,10 +2,21 @@
 # Sums up what cases have checked on several images: of each comparison of numbers the least and the greatest that came, and
 # how much of the bound the worst one took. 100% is all of it; what comes near it, another build will break.
 #
-# usage: tests/vm/margins.sh RESULTS    # the folder that run.sh --results has filled
+# usage: tests/vm/margins.sh RESULTS [CASE...]    # the folder that run.sh --results has filled; without a case, all in it
 set -euo pipefail
+results=$1
+shift
 
-for log in "$1"/*/serial.log; do
+logs=("$results"/*/serial.log)
+if [ $# -gt 0 ]; then
+    logs=()
+    for name; do
+        for log in "$results/$name"/serial.log "$results/$name"-image-*/serial.log; do
+            [ ! -e "$log" ] || logs+=("$log")
+        done
+    done
+fi
+for log in "${logs[@]}"; do
     name=$(basename "$(dirname "$log")")
     sed -n "s/^\(ok\|NOT SO\): \(.*\) \[\(-\?[0-9]*\) \(-[lg][te]\) \(-\?[0-9]*\)\]$/${name%-image-*}\t\2\t\3\t\4\t\5/p" "$log"
 done | awk -F '\t' '

@@ -105,15 +105,22 @@ if [ "$jobs" -gt 1 ] || [ "$images" -gt 0 ]; then
     [ "$images" -eq 0 ] || results=${results:-$work/results}
     again=(--kernel "$which_kernel" ${results:+--results "$results"} "${settings[@]/#/--set=}" "${needed[@]/#/--need=}"
         ${all_cpus:+--cpus "$all_cpus"})
-    numbers=("$image")
-    [ "$images" -eq 0 ] || mapfile -t numbers < <(seq 0 $((images - 1)))
+    numbers=("$image") names=()
+    if [ "$images" -gt 0 ]; then
+        mapfile -t numbers < <(seq 0 $((images - 1)))
+        # What earlier runs have left of these cases is not to be summed up with this one.
+        for file in "${files[@]}"; do
+            names+=("$(name_of "$file")")
+            rm -rf "${results:?}/${names[-1]}" "$results/${names[-1]}"-image-*
+        done
+    fi
     status=0
     for file in "${files[@]}"; do
         for number in "${numbers[@]}"; do
             printf '%s\0' --image "$number" "$file"
         done
     done | xargs -0 -n 3 -P "$jobs" "$here/run.sh" "${again[@]}" || status=$?
-    [ "$images" -eq 0 ] || "$here/margins.sh" "$results"
+    [ "$images" -eq 0 ] || "$here/margins.sh" "$results" "${names[@]}"
     exit "$status"
 fi
 
@@ -192,10 +199,9 @@ boot() { # FILE SECONDS
     return "$status"
 }
 
+# Called where a failure does not end this script.
 keep_results() { # FOLDER
-    rm -rf "$1"
-    mkdir -p "$1"
-    cp "$work/log" "$1/serial.log"
+    rm -rf "$1" && mkdir -p "$1" && cp "$work/log" "$1/serial.log" || return
     [ ! -s "$work/archive" ] || tar -xzf "$work/archive" -C "$1"
 }
 
