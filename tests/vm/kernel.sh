@@ -10,7 +10,8 @@
 # Ends with 77 where this machine cannot have such a kernel, and with 76 if the archive has none of them.
 #
 # usage: tests/vm/kernel.sh [first|second|SERIES|VERSION|FOLDER]
-#        SERIES is 6.16 to 7.0, 7.2 or 7.3, VERSION one of Debian's like 7.1.13, FOLDER a path to one with a vmlinux and its modules
+#        SERIES is 6.16 to 7.0, 7.2 or 7.3, VERSION one of Debian's like 7.1.13, FOLDER a path to one with
+#        vmlinux, release and modules, as this makes them
 set -euo pipefail
 
 # Debian's names of these versions. Up to 6.18 a linux-image holds the kernel and its modules; later a linux-binary the
@@ -66,7 +67,7 @@ mkdir -p "$cache"
 exec 9>"$cache/lock"
 flock 9
 for package in "${packages[@]}"; do
-    if [ -s "$cache/$package/vmlinux" ] && [ -n "$(ls "$cache/$package/modules")" ]; then
+    if [ -s "$cache/$package/vmlinux" ] && [ -n "$(ls "$cache/$package/modules" 2>/dev/null)" ]; then
         echo "$cache/$package"
         exit 0
     fi
@@ -81,7 +82,8 @@ archive=$(apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' 'Or
 keyring=/usr/share/keyrings/debian-archive-keyring.gpg
 if [ -z "$archive" ] || [ ! -e "$keyring" ]; then
     echo "tests/vm: the test kernel comes from Debian's archive, and this machine's apt has none:" \
-        "put a vmlinux into $cache/${packages[0]} by hand, or run this on a Debian" >&2
+        "run this on a Debian, or make a folder $cache/${packages[0]} with a kernel's vmlinux, a file release with its name," \
+        "and a folder modules with its acpi-cpufreq.ko and cpufreq_userspace.ko, or with a file none that says why not" >&2
     exit 77
 fi
 
