@@ -13,9 +13,6 @@
 #define NO_PLAN GRACE_PLANS
 /* How long a thread runs at most before its CPU is looked at again. */
 #define SLICE_NS (4 * POLICY_NS_PER_MS)
-/* The highest speed, in the kernel's unit: SCX_CPUPERF_ONE. */
-#define FULL 1024ULL
-
 /* Set before the scheduler is loaded. */
 struct {
 	/* What is asked of the governor, in per cent of the speed that is meant: schedutil adds a quarter to it; and, on
@@ -58,6 +55,8 @@ struct member {
 	/* In the kernel's account, what the rules know; and when they came to know it. */
 	u64 charged_ns;
 	u64 charged_at_ns;
+	/* What its CPU would have done up to then; 0: not known. */
+	u64 worked_ns;
 	/* Ends of jobs that the rules do not know of yet, and the account at the last of them. */
 	u64 finished;
 	u64 finished_ns;
@@ -96,7 +95,7 @@ struct post {
 	u64 speed;
 };
 
-#include "../common/urgency.bpf.h"
+#include "pace.bpf.h"
 
 static __always_inline struct member *member_of(struct task_struct *task)
 {
@@ -114,18 +113,40 @@ static __always_inline u32 target_for(u64 speed)
 	return speed >= FULL ? FULL : speed * params.target_percent / 100;
 }
 
+/* Where the account of the thread stands. */
+static __always_inline void note(struct member *member, const struct pace *pace, u64 account_ns,
+				 u64 now)
+{
+	member->charged_ns = account_ns;
+	member->charged_at_ns = now;
+	member->worked_ns = pace->speed ? worked_by(pace, now) : 0;
+}
+
+/* The mean speed of the thread's CPU since its account was last looked at; as it was asked for if that is not known. */
+static __always_inline u64 speed_since(const struct member *member, const struct pace *pace,
+				       u64 asked, u64 now)
+{
+	u64 span_ns = policy_minus(now, member->charged_at_ns), worked_ns;
+
+	if (!pace->speed || !member->worked_ns || !span_ns)
+		return policy_max(asked, 1);
+	worked_ns = policy_minus(worked_by(pace, now), member->worked_ns);
+	return policy_max(policy_min((worked_ns * FULL + span_ns / 2) / span_ns, FULL), 1);
+}
+
 /* The thread begins, or goes on, to run here: at the speed that its job has come to, until that grows. */
 static void start(s32 cpu, struct task_struct *task, struct member *member, u64 now)
 {
 	u64 speed, until, key, slice_ns = SLICE_NS;
 	struct planned *planned = plan_at(member->slot);
 	struct post *post = post_at(cpu);
+	struct pace pace;
 
 	if (!post)
 		return;
 	COUNT(runs);
-	member->charged_ns = task->se.sum_exec_runtime;
-	member->charged_at_ns = now;
+	pace = pace_of(cpu);
+	note(member, &pace, task->se.sum_exec_runtime, now);
 	if (!planned) {
 		post->urgency = URGENCY_REST;
 		set_slice(task, SLICE_NS);
@@ -143,8 +164,9 @@ static void start(s32 cpu, struct task_struct *task, struct member *member, u64 
 	}
 	post->urgency = key;
 	if (until < GRACE_NEVER / FULL) {
-		/* Work takes the longer the lower the speed is. */
-		until = until * FULL / policy_max(post->speed, 1) + 1;
+		/* Work takes the longer the lower the speed is; while the CPU is not yet as it was asked to be, the higher of both
+		 * tells when to look. */
+		until = until * FULL / policy_max(policy_max(post->speed, pace.speed), 1) + 1;
 		slice_ns = policy_min(slice_ns, until);
 	}
 	set_slice(task, slice_ns);
@@ -160,17 +182,17 @@ static void settle(s32 cpu, struct task_struct *task, struct member *member, u64
 	u64 finished = member->finished, of_job_ns = 0, done = 0, speed;
 	struct planned *planned = plan_at(member->slot);
 	struct post *post = post_at(cpu);
+	struct pace pace = pace_of(cpu);
 	bool used_up = false;
 
 	if (finished)
 		of_job_ns =
 			policy_min(policy_minus(member->finished_ns, member->charged_ns), ran_ns);
 	member->finished = 0;
-	member->charged_ns += ran_ns;
-	member->charged_at_ns = now;
+	speed = speed_since(member, &pace, post ? post->speed : FULL, now);
+	note(member, &pace, member->charged_ns + ran_ns, now);
 	if (!planned || !post)
 		return;
-	speed = policy_max(post->speed, 1);
 	bpf_spin_lock(&planned->lock);
 	if (finished) {
 		used_up = grace_charge(&planned->task, grace_work(of_job_ns, speed, FULL), now);

@@ -1,9 +1,10 @@
 //! Plans for the scheduler `grace`: for each thread a budget of work in every period, and the points at which its jobs
 //! speed up. What they are is not decided here; what the scheduler tells of jobs is passed on.
 
-use libbpf_rs::{MapCore, ProgramInput};
+use libbpf_rs::{Link, MapCore, MapFlags, ProgramInput};
 use onbeat_model::{Span, Speed};
 
+use crate::opened::is_section;
 use crate::{Error, Running};
 
 /// `GRACE_POINTS` of `schedulers/grace/policy.h`.
@@ -134,6 +135,40 @@ impl Call {
             .map_err(Error::kernel("talk to the scheduler"))?;
         Ok(())
     }
+}
+
+/// Has work counted at the speeds that CPUs really have, as their drivers tell, for as long as it is held. Without it, work counts
+/// at the speeds that the scheduler asks for.
+#[derive(Debug)]
+pub struct Pace(#[expect(dead_code, reason = "held for what it does")] Link);
+
+/// Begins that; `highest` is the speed at which plans have work done in its time.
+///
+/// # Errors
+/// If this kernel does not tell of frequencies.
+pub fn keep_pace(running: &mut Running, highest: Speed) -> Result<Pace, Error> {
+    let object = running.object();
+    let malformed = |what| Error::Malformed {
+        name: "grace",
+        what,
+    };
+    object
+        .maps()
+        .find(|map| is_section(map.name(), ".data.highest"))
+        .ok_or_else(|| malformed("highest_khz"))?
+        .update(
+            &0_u32.to_ne_bytes(),
+            &highest.as_khz().to_ne_bytes(),
+            MapFlags::ANY,
+        )
+        .map_err(Error::kernel("tell the scheduler the highest speed"))?;
+    let link = object
+        .progs_mut()
+        .find(|program| program.name() == "frequency_changes")
+        .ok_or_else(|| malformed("frequency_changes"))?
+        .attach()
+        .map_err(Error::kernel("hear of the CPUs' frequencies"))?;
+    Ok(Pace(link))
 }
 
 /// Gives the thread `tid` a plan from its next job on, as the `number`th thread that has one.

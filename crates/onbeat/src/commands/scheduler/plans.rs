@@ -11,7 +11,7 @@ use onbeat_decide::stochastic::Planner;
 use onbeat_decide::stochastic::planner::Planned;
 use onbeat_model::{Demand, Ladder, Span};
 use onbeat_schedulers::Running;
-use onbeat_schedulers::grace::{self, NotPlanned, PLANS, Plan, Told};
+use onbeat_schedulers::grace::{self, NotPlanned, PLANS, Pace, Plan, Told};
 use onbeat_sense::probes::Probe;
 
 use crate::cli::{PlanOption, StartArgs};
@@ -37,6 +37,8 @@ pub(super) struct Plans {
     planner: Planner,
     /// None: the CPUs' speed cannot be set, and budgets are all there is.
     speeds: Option<Ladder>,
+    /// Held for what it does.
+    _pace: Option<Pace>,
     /// The numbers by which the scheduler knows threads.
     slots: [Option<u32>; PLANS as usize],
     /// What each has been given.
@@ -69,9 +71,20 @@ impl Plans {
         if !is_whole && !args.quiet {
             eprintln!("onbeat: budgets alone: speeds are planned where all tasks are scheduled");
         }
+        let speeds = speeds.ok().filter(|_| is_whole);
+        let pace = speeds
+            .as_ref()
+            .map(|speeds| grace::keep_pace(running, speeds.highest()))
+            .transpose()
+            .inspect_err(|error| {
+                if !args.quiet {
+                    eprintln!("onbeat: work counts at the speeds that are asked for: {error}");
+                }
+            });
         let mut plans = Self {
             planner: Planner::default(),
-            speeds: speeds.ok().filter(|_| is_whole),
+            speeds,
+            _pace: pace.ok().flatten(),
             slots: [None; PLANS as usize],
             given: HashMap::new(),
             is_quiet: args.quiet,
