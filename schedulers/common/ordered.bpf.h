@@ -13,73 +13,11 @@
 #ifndef ONBEAT_ORDERED_BPF_H
 #define ONBEAT_ORDERED_BPF_H
 
-#include "scheduler.bpf.h"
+#include "line.bpf.h"
 #pragma clang diagnostic push
 #pragma clang diagnostic ignored "-Wsign-compare"
 #include <bpf/usdt.bpf.h>
 #pragma clang diagnostic pop
-
-#define READY 0
-/* More than a kernel is built for; a power of two, so that an index can be bounded by a mask. */
-#define MOST_CPUS 1024
-/* How many tasks at the head of the queue are looked at for one that may run here. */
-#define MOST_LOOKED_AT 64
-
-/* Set before the scheduler is loaded. */
-struct RULES(params) params = DEFAULT_PARAMS;
-
-struct RULES(machine) machine;
-
-struct task_record {
-	struct RULES(task) rules; /* first: user space reads it */
-	u64 charged_ns;           /* of the CPU time on the kernel's account, what the rules know */
-	u64 charged_at_ns;        /* when it was charged last, or began to run */
-	bool joined;
-	bool in_line; /* has stood in line again since it ran */
-	bool has_cpu; /* an idle CPU was found for it */
-};
-
-struct {
-	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__type(key, int);
-	__type(value, struct task_record);
-} tasks SEC(".maps");
-
-/* The key of the task that each CPU runs; 0: none of ours. */
-u64 running_keys[MOST_CPUS];
-
-static __always_inline struct task_record *find(struct task_struct *p)
-{
-	return bpf_task_storage_get(&tasks, p, 0, 0);
-}
-
-/* Threads of the kernel that serve one CPU: everybody waits for these. */
-static __always_inline bool serves_its_cpu(const struct task_struct *p)
-{
-	return (p->flags & PF_KTHREAD) && p->nr_cpus_allowed == 1;
-}
-
-static __always_inline u64 key_of(struct task_record *record, u64 now_ns)
-{
-	return RULES(key)(&params, &machine, &record->rules, now_ns);
-}
-
-static __always_inline void note_running(s32 cpu, u64 key)
-{
-	running_keys[(u32)cpu & (MOST_CPUS - 1)] = key;
-}
-
-static __always_inline void charge(struct task_struct *p, struct task_record *record, u64 now_ns)
-{
-	u64 account_ns = p->se.sum_exec_runtime;
-	u64 ran_ns = account_ns - record->charged_ns;
-
-	record->charged_ns = account_ns;
-	record->charged_at_ns = now_ns;
-	if (ran_ns)
-		RULES(charge)(&params, &machine, &record->rules, ran_ns, now_ns);
-}
 
 static __always_inline void begin_to_run(struct task_struct *p, struct task_record *record, s32 cpu,
 					 u64 now_ns)
@@ -124,43 +62,6 @@ void BPF_PROG(runnable, struct task_struct *p, u64 enq_flags)
 	COUNT(wakeups);
 }
 
-/* The present key of what the CPU runs: of another one as of its last tick, of this one up to now, charged on a copy. */
-static __always_inline u64 running_key(s32 cpu, u64 now_ns)
-{
-	u64 key = running_keys[(u32)cpu & (MOST_CPUS - 1)];
-	struct task_record *record;
-	struct RULES(task) rules;
-
-	if (!key || cpu != (s32)bpf_get_smp_processor_id())
-		return key;
-	record = find(bpf_get_current_task_btf());
-	if (!record || !record->joined || record->charged_at_ns >= now_ns)
-		return key;
-	rules = record->rules;
-	RULES(charge)(&params, &machine, &rules, now_ns - record->charged_at_ns, now_ns);
-	return RULES(key)(&params, &machine, &rules, now_ns);
-}
-
-/* The CPU whose task the rules put last, if they put it behind the key; or less than 0. */
-static __always_inline s32 cpu_to_take(struct task_struct *p, u64 key, u64 now_ns)
-{
-	u64 greatest = key;
-	s32 found = -1;
-	s32 cpus = (s32)scx_bpf_nr_cpu_ids();
-	s32 cpu;
-
-	bpf_for(cpu, 0, cpus)
-	{
-		u64 running = running_key(cpu, now_ns);
-
-		if (running > greatest && is_in(cpu, p->cpus_ptr)) {
-			greatest = running;
-			found = cpu;
-		}
-	}
-	return found;
-}
-
 SEC("struct_ops/enqueue")
 void BPF_PROG(enqueue, struct task_struct *p, u64 enq_flags)
 {
@@ -196,25 +97,6 @@ void BPF_PROG(enqueue, struct task_struct *p, u64 enq_flags)
 		scx_bpf_kick_cpu(cpu, SCX_KICK_PREEMPT);
 		COUNT(preemptions);
 	}
-}
-
-/* The least key in the queue of a task that may run on the CPU; the greatest of all if there is none. */
-static __always_inline u64 first_key(s32 cpu)
-{
-	struct task_struct *p;
-	u64 key = ~0ULL;
-	u32 looked_at = 0;
-
-	bpf_for_each(scx_dsq, p, READY, 0)
-	{
-		if (is_in(cpu, p->cpus_ptr)) {
-			key = p->scx.dsq_vtime;
-			break;
-		}
-		if (++looked_at >= MOST_LOOKED_AT)
-			break;
-	}
-	return key;
 }
 
 SEC("struct_ops/dispatch")
