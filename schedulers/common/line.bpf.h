@@ -7,6 +7,7 @@
 #define ONBEAT_LINE_BPF_H
 
 #include "scheduler.bpf.h"
+#include "above.bpf.h"
 
 #define READY 0
 /* More than a kernel is built for; a power of two, so that an index can be bounded by a mask. */
@@ -24,8 +25,9 @@ struct task_record {
 	u64 charged_ns;           /* of the CPU time on the kernel's account, what the rules know */
 	u64 charged_at_ns;        /* when it was charged last, or began to run */
 	bool joined;
-	bool in_line; /* has stood in line again since it ran */
-	bool has_cpu; /* an idle CPU was found for it */
+	bool in_line;   /* has stood in line again since it ran */
+	bool has_cpu;   /* an idle CPU was found for it */
+	bool displaced; /* lost its CPU to a task that comes before all of ours */
 };
 
 struct {
@@ -124,6 +126,44 @@ static __always_inline u64 first_key(s32 cpu)
 			break;
 	}
 	return key;
+}
+
+/* Has an idle CPU come for a task in line. */
+static __always_inline bool call_idle_for(struct task_struct *p)
+{
+	s32 cpu = scx_bpf_pick_idle_cpu(p->cpus_ptr, 0);
+
+	if (cpu < 0)
+		return false;
+	scx_bpf_kick_cpu(cpu, SCX_KICK_IDLE);
+	return true;
+}
+
+/* Or, if there is none, the one whose task the rules put last. */
+static __always_inline bool call_for(struct task_struct *p, u64 key, u64 now_ns)
+{
+	s32 cpu;
+
+	if (call_idle_for(p))
+		return true;
+	cpu = cpu_to_take(p, key, now_ns);
+	if (cpu < 0)
+		return false;
+	scx_bpf_kick_cpu(cpu, SCX_KICK_PREEMPT);
+	COUNT(preemptions);
+	return true;
+}
+
+/* For the first in line: the CPU that was to come will not. */
+static __always_inline void call_for_first(u64 now_ns)
+{
+	struct task_struct *p;
+
+	bpf_for_each(scx_dsq, p, READY, 0)
+	{
+		call_for(p, p->scx.dsq_vtime, now_ns);
+		break;
+	}
 }
 
 #endif

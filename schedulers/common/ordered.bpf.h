@@ -67,9 +67,8 @@ void BPF_PROG(enqueue, struct task_struct *p, u64 enq_flags)
 {
 	struct task_record *record = find(p);
 	u64 now_ns = bpf_ktime_get_ns();
-	bool is_ready_anew, has_cpu;
+	bool was_put_back, was_displaced, has_cpu;
 	u64 key, slice_ns;
-	s32 cpu;
 
 	if (!record || !record->joined)
 		return;
@@ -79,23 +78,23 @@ void BPF_PROG(enqueue, struct task_struct *p, u64 enq_flags)
 		return;
 	}
 	key = key_of(record, now_ns);
-	is_ready_anew = !record->in_line;
+	was_put_back = record->in_line;
+	was_displaced = record->displaced;
 	has_cpu = record->has_cpu;
-	record->has_cpu = false;
+	record->displaced = record->has_cpu = false;
 	insert_by_key(p, READY, slice_ns, key, enq_flags);
 	COUNT(queued);
 	if (has_cpu)
 		return;
-	cpu = scx_bpf_pick_idle_cpu(p->cpus_ptr, 0);
-	if (cpu >= 0) {
-		scx_bpf_kick_cpu(cpu, SCX_KICK_IDLE);
-		return;
-	}
-	/* The CPU that put it back looks for itself. */
-	cpu = is_ready_anew ? cpu_to_take(p, key, now_ns) : -1;
-	if (cpu >= 0) {
-		scx_bpf_kick_cpu(cpu, SCX_KICK_PREEMPT);
-		COUNT(preemptions);
+	if (was_displaced) {
+		/* Who is before it in line may have been promised its CPU. */
+		if (!call_for(p, key, now_ns))
+			call_for_first(now_ns);
+	} else if (was_put_back) {
+		/* The CPU that put it back looks for itself. */
+		call_idle_for(p);
+	} else {
+		call_for(p, key, now_ns);
 	}
 }
 
@@ -151,13 +150,16 @@ void BPF_PROG(stopping, struct task_struct *p, bool runnable)
 {
 	struct task_record *record = find(p);
 	u64 now_ns = bpf_ktime_get_ns();
+	s32 cpu = scx_bpf_task_cpu(p);
 
-	note_running(scx_bpf_task_cpu(p), 0);
+	note_running(cpu, 0);
 	if (!record || !record->joined)
 		return;
 	charge(p, record, now_ns);
-	if (runnable)
-		stand_in_line(record, now_ns);
+	if (!runnable)
+		return;
+	stand_in_line(record, now_ns);
+	record->displaced = displace(p, cpu);
 }
 
 SEC("struct_ops/quiescent")

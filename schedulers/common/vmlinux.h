@@ -99,6 +99,21 @@ struct sched_ext_entity {
 	u64 dsq_vtime;
 };
 
+struct cfs_rq {
+	unsigned int h_nr_queued;
+	unsigned int h_nr_runnable;
+};
+
+struct scx_rq {
+	u32 nr_running;
+};
+
+struct rq {
+	unsigned int nr_running;
+	struct cfs_rq cfs;
+	struct scx_rq scx;
+};
+
 struct kernfs_node {
 	u64 id;
 };
@@ -158,6 +173,7 @@ enum scx_public_consts {
 };
 
 enum scx_ops_flags {
+	SCX_OPS_KEEP_BUILTIN_IDLE = 1 << 0,
 	SCX_OPS_ENQ_LAST = 1 << 1,
 };
 

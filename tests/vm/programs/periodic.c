@@ -5,11 +5,12 @@
  * the other CPUs stand still in time that passes for them too. So this one says PAUSE in each round, and all
  * rounds are equally long: of N CPUs that are in such rounds each has 1/N of the stream.
  *
- * usage: periodic PERIOD_US ROUNDS SECONDS LOG
+ * usage: periodic PERIOD_US ROUNDS SECONDS LOG [AFTER_US]
  *        periodic hog
  *        A line of LOG for each job: release, start, end (us since the first release), and the CPU time that it
  *        took (us). A job whose whole period is over before it could begin is left out, as a player drops a
- *        frame: its end is -1. So being late passes once there is time enough. The hog is nice. */
+ *        frame: its end is -1. So being late passes once there is time enough. With AFTER_US the releases are so long
+ *        after the multiples of the period on the machine's clock, for several programs to have them together. The hog is nice. */
 #define _GNU_SOURCE
 #include <stdio.h>
 #include <stdlib.h>
@@ -57,8 +58,9 @@ int main(int argc, char **argv)
 			one_round();
 		}
 	}
-	if (argc != 5) {
-		fprintf(stderr, "usage: periodic PERIOD_US ROUNDS SECONDS LOG | periodic hog\n");
+	if (argc != 5 && argc != 6) {
+		fprintf(stderr,
+			"usage: periodic PERIOD_US ROUNDS SECONDS LOG [AFTER_US] | periodic hog\n");
 		return 2;
 	}
 	long period_ns = atol(argv[1]) * 1000, rounds = atol(argv[2]);
@@ -70,6 +72,9 @@ int main(int argc, char **argv)
 	}
 
 	long first = now_ns(CLOCK_MONOTONIC) + period_ns;
+	if (argc == 6) {
+		first += period_ns - first % period_ns + atol(argv[5]) * 1000;
+	}
 	for (long n = 0; n < jobs; n++) {
 		struct job *job = &log[n];
 		job->release_ns = n * period_ns;

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The tasks that come before all of sched_ext's: fixed priorities, deadlines, and, where only chosen tasks are scheduled, the
+ * ordinary ones of the kernel's fair class.
+ *
+ * Such a task takes its CPU without a word. The task that ran there has slice left, and the kernel keeps it at the head of
+ * that CPU's own queue, where no other CPU finds it, and from where it goes on without a question. A scheduler
+ * has to ask for its task.
+ */
+#ifndef ONBEAT_ABOVE_BPF_H
+#define ONBEAT_ABOVE_BPF_H
+
+#include "kernel.bpf.h"
+
+extern const struct rq runqueues __ksym;
+
+/* Whether one of those wants the CPU. The kernel counts tasks of the fair class, too, that sleep and will leave its queue soon. */
+static __always_inline bool wanted_from_above(s32 cpu)
+{
+	const struct rq *rq = bpf_per_cpu_ptr(&runqueues, cpu);
+
+	if (!rq)
+		return false;
+	return rq->nr_running - (rq->cfs.h_nr_queued - rq->cfs.h_nr_runnable) > rq->scx.nr_running;
+}
+
+/* Of a task that stops to run and wants to go on: whether one of those is the cause. Then its slice is taken away, and the kernel
+ * calls `enqueue` for it. */
+static __always_inline bool displace(struct task_struct *p, s32 cpu)
+{
+	if (!wanted_from_above(cpu))
+		return false;
+	set_slice(p, 0);
+	return true;
+}
+
+#endif
