@@ -11,6 +11,7 @@ mod documented;
 mod keep;
 mod prediction;
 mod scheduler;
+mod service;
 mod sim;
 mod state;
 mod top;
@@ -19,6 +20,7 @@ mod values;
 
 pub(crate) use keep::KeepOptions;
 pub(crate) use scheduler::{PlanOption, SchedulerArgs, SchedulerCommand, StartArgs};
+pub(crate) use service::ServiceOption;
 pub(crate) use sim::{ComparisonOptions, Policy, SimArgs};
 pub(crate) use state::StateDirectory;
 pub(crate) use top::TopArgs;
@@ -50,12 +52,12 @@ pub(crate) enum Command {
     /// Start a program and keep it on the beat
     ///
     /// Ends when the program ends, with its exit status, and prints what was seen and done for each
-    /// thread. Needs root (or CAP_SYS_NICE, CAP_BPF and CAP_PERFMON).
+    /// thread. With root's rights (or CAP_SYS_NICE, CAP_BPF and CAP_PERFMON) by itself, else by the system service.
     Run(RunArgs),
     /// Keep running processes on the beat
     ///
-    /// Ends when they have all ended, or on Ctrl-C; everything changed is then put back. Needs root
-    /// (or CAP_SYS_NICE, CAP_BPF and CAP_PERFMON).
+    /// Ends when they have all ended, or on Ctrl-C; everything changed is then put back. With root's rights
+    /// (or CAP_SYS_NICE, CAP_BPF and CAP_PERFMON) by itself, else by the system service.
     Attach(AttachArgs),
     /// Look on: each thread's period, what it uses and what is reserved for it, response times, and why
     ///
@@ -89,7 +91,7 @@ pub(crate) enum Command {
     ///
     /// The program's first thread gets the reservation; what it starts does not inherit it. With
     /// `--through scx` the whole program does, with all its threads and what it starts. Ends
-    /// with the program's exit status. Needs root (or CAP_SYS_NICE).
+    /// with the program's exit status. With root's rights (or CAP_SYS_NICE) by itself, else by the system service.
     Reserve(ReserveArgs),
     /// Plan reservations for the threads of recordings
     ///
@@ -125,6 +127,9 @@ pub(crate) struct RunArgs {
     /// How the program is kept on the beat.
     #[command(flatten)]
     pub(crate) keep: KeepOptions,
+    /// Who does it.
+    #[command(flatten)]
+    pub(crate) service: ServiceOption,
     /// The program and its arguments
     #[arg(required = true, last = true, value_name = "CMD")]
     pub(crate) command: Vec<std::ffi::OsString>,
@@ -136,6 +141,9 @@ pub(crate) struct AttachArgs {
     /// How the processes are kept on the beat.
     #[command(flatten)]
     pub(crate) keep: KeepOptions,
+    /// Who does it.
+    #[command(flatten)]
+    pub(crate) service: ServiceOption,
     /// The processes to keep on the beat, with all their threads
     #[arg(required = true, value_name = "PID")]
     pub(crate) pids: Vec<u32>,
@@ -276,6 +284,9 @@ pub(crate) struct ReserveArgs {
     /// Where it is noted what has to be put back.
     #[command(flatten)]
     pub(crate) state: StateDirectory,
+    /// Who does it.
+    #[command(flatten)]
+    pub(crate) service: ServiceOption,
     /// The program and its arguments
     #[arg(required = true, last = true, value_name = "CMD")]
     pub(crate) command: Vec<std::ffi::OsString>,

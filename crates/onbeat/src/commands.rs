@@ -14,6 +14,7 @@ pub(crate) mod reserve;
 pub(crate) mod restore;
 pub(crate) mod run;
 pub(crate) mod scheduler;
+mod served;
 pub(crate) mod sim;
 pub(crate) mod top;
 pub(crate) mod watch;

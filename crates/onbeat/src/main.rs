@@ -16,6 +16,7 @@ mod own_time;
 mod page;
 mod progress;
 mod replay;
+mod service;
 mod signals;
 mod table;
 mod watch_table;
@@ -23,7 +24,6 @@ mod watch_table;
 use std::io;
 use std::process::ExitCode;
 
-use clap::Parser;
 use cli::{Cli, Command};
 
 /// A command of onbeat failed: said why.
@@ -33,7 +33,7 @@ const FAILURE: u8 = 1;
 const FAILURE_BESIDE_PROGRAM: u8 = 125;
 
 fn main() -> ExitCode {
-    let cli = Cli::parse();
+    let cli = Cli::of_command_line();
     let result = match &cli.command {
         Command::Run(args) => commands::run::run(args),
         Command::Attach(args) => commands::attach::run(args),

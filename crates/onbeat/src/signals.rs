@@ -3,6 +3,7 @@
 
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::time::Duration;
 
 /// The signals that end onbeat or concern its child.
 const HEARD: [i32; 8] = [
@@ -55,13 +56,22 @@ impl Signals {
 
     /// Waits until one comes.
     pub(crate) fn wait(&self) {
+        self.poll(-1);
+    }
+
+    /// Waits until one comes, or so long.
+    pub(crate) fn wait_at_most(&self, time: Duration) {
+        self.poll(i32::try_from(time.as_millis()).unwrap_or(i32::MAX));
+    }
+
+    fn poll(&self, timeout_ms: i32) {
         let mut ready = libc::pollfd {
             fd: self.0.as_raw_fd(),
             events: libc::POLLIN,
             revents: 0,
         };
         // SAFETY: one descriptor, which is open, and its result lives until the call returns.
-        unsafe { libc::poll(&raw mut ready, 1, -1) };
+        unsafe { libc::poll(&raw mut ready, 1, timeout_ms) };
     }
 
     /// The next signal that came, if one did.

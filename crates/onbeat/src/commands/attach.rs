@@ -6,12 +6,16 @@ use anyhow::Context;
 use onbeat_control::Next;
 
 use super::keep::Keeper;
+use super::served;
 use crate::cli::{AttachArgs, KeepOptions};
 use crate::onlooker::Onlooker;
 use crate::signals::Signals;
 
 /// Tracks, keeps, gives back.
 pub(crate) fn run(args: &AttachArgs) -> anyhow::Result<ExitCode> {
+    if served::is_meant(&args.service, args.keep.quiet)? {
+        return served::attach(args);
+    }
     start(&args.pids, &args.keep, None)
 }
 
@@ -31,7 +35,7 @@ pub(super) fn start(
 }
 
 /// Being told to stop is how this command ends: no failure.
-fn attend(signals: &Signals) -> Next {
+pub(super) fn attend(signals: &Signals) -> Next {
     while let Some(signal) = signals.next() {
         if matches!(
             signal.number,

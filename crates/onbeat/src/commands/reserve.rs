@@ -8,12 +8,16 @@ use onbeat_act::{DeadlineActuator, Options, own, task};
 use onbeat_model::{Actuator, Reservation};
 use onbeat_schedulers::reserve::{self, Budget, Reservations, Whom, admissible};
 
+use super::served;
 use crate::child::{Child, Gated, Status};
 use crate::cli::{ReserveArgs, Through};
 use crate::signals::Signals;
 
 /// Reserves, starts the program, and waits for its end.
 pub(crate) fn run(args: &ReserveArgs) -> anyhow::Result<ExitCode> {
+    if served::is_meant(&args.service, false)? {
+        return served::reserve(args);
+    }
     let signals = Signals::block().context("cannot listen for signals")?;
     match args.through {
         Through::Deadline => by_deadline(args, args.reservation()?, &signals),

@@ -7,6 +7,7 @@ use anyhow::Context;
 use onbeat_control::Next;
 
 use super::keep::Keeper;
+use super::served;
 use crate::child::{Child, Gated, Status};
 use crate::cli::{KeepOptions, RunArgs};
 use crate::onlooker::Onlooker;
@@ -14,6 +15,9 @@ use crate::signals::{Signal, Signals};
 
 /// Starts, tracks, keeps; gives the program's exit status.
 pub(crate) fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
+    if served::is_meant(&args.service, args.keep.quiet)? {
+        return served::run(args);
+    }
     start(&args.command, &args.keep, None)
 }
 

@@ -24,6 +24,7 @@ mod paths;
 mod polkit;
 mod realtimekit;
 mod rights;
+mod served;
 mod serving;
 mod soak;
 #[path = "../terminal/mod.rs"]

@@ -1,0 +1,72 @@
+//! Who does what `run`, `attach` and `reserve` ask for: this process, or the system service.
+
+use clap::parser::ValueSource;
+use clap::{ArgMatches, Args, CommandFactory, FromArgMatches};
+
+use super::{Cli, Command};
+
+/// Who does it.
+#[derive(Debug, Default, Args)]
+pub(crate) struct ServiceOption {
+    /// Have the system service do it, within one's quota and by the service's settings
+    ///
+    /// So it is done anyway where onbeat lacks the rights. Of the flags, only those are taken then that say whom and what:
+    /// --also, --children, --quiet, and the times of a reservation.
+    #[arg(long, help_heading = "Whom")]
+    pub(crate) service: bool,
+    /// The flags on the command line, this one included.
+    #[arg(skip)]
+    pub(crate) given: Vec<String>,
+}
+
+impl Cli {
+    /// What was typed. Ends the process where that cannot be understood, and after help.
+    pub(crate) fn of_command_line() -> Self {
+        let matches = Self::command().get_matches();
+        Self::of_matches(&matches).unwrap_or_else(|error| error.exit())
+    }
+
+    fn of_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
+        let mut cli = Self::from_arg_matches(matches)?;
+        let service = match &mut cli.command {
+            Command::Run(args) => &mut args.service,
+            Command::Attach(args) => &mut args.service,
+            Command::Reserve(args) => &mut args.service,
+            _ => return Ok(cli),
+        };
+        service.given = given(matches);
+        Ok(cli)
+    }
+}
+
+/// The flags of the command that were typed.
+fn given(matches: &ArgMatches) -> Vec<String> {
+    let Some((name, matches)) = matches.subcommand() else {
+        return Vec::new();
+    };
+    let cli = Cli::command();
+    let command = cli.find_subcommand(name);
+    let flags = command.into_iter().flat_map(clap::Command::get_arguments);
+    let is_given = |flag: &&clap::Arg| {
+        matches.value_source(flag.get_id().as_str()) == Some(ValueSource::CommandLine)
+    };
+    let names = flags.filter(is_given).filter_map(clap::Arg::get_long);
+    names.map(|name| format!("--{name}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_flags_that_were_typed_are_known_and_defaults_are_none() {
+        let words = "onbeat run --cap 50% --children --also 7 -q -- sleep 1";
+        let matches = Cli::command().get_matches_from(words.split(' '));
+        let Command::Run(args) = Cli::of_matches(&matches).unwrap().command else {
+            panic!("it is run");
+        };
+        let mut given = args.service.given;
+        given.sort();
+        assert_eq!(given, ["--also", "--cap", "--children", "--quiet"]);
+    }
+}

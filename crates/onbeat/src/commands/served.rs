@@ -1,0 +1,174 @@
+//! `run`, `attach` and `reserve` for who may not change how tasks are scheduled: the system service does it for him, within
+//! his quota and by its own settings.
+
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::{Context, bail};
+use onbeat_act::{may_reserve, task};
+use onbeat_control::Next;
+use onbeat_model::TaskId;
+
+use super::run::Program;
+use crate::child::Gated;
+use crate::cli::{AttachArgs, ReserveArgs, RunArgs, ServiceOption};
+use crate::service::{Held, Wish};
+use crate::signals::Signals;
+use crate::table::{Align, Table};
+
+/// How long it is waited for a signal between two looks.
+const PAUSE: Duration = Duration::from_millis(200);
+/// What may be said beside it: the rest is for the service to decide.
+const WHOM_AND_WHAT: [&str; 8] = [
+    "--service",
+    "--also",
+    "--children",
+    "--quiet",
+    "--runtime",
+    "--period",
+    "--deadline",
+    "--state-dir",
+];
+
+/// Whether the service is to do it: it is wanted, or this process may not.
+pub(super) fn is_meant(option: &ServiceOption, quiet: bool) -> anyhow::Result<bool> {
+    if option.service {
+        refuse_others(option)?;
+        return Ok(true);
+    }
+    // Who looks on without acting needs nobody.
+    if may_reserve() || option.given.iter().any(|flag| flag == "--dry-run") {
+        return Ok(false);
+    }
+    refuse_others(option).context("without CAP_SYS_NICE only the system service can do that")?;
+    if !quiet {
+        eprintln!("onbeat: without CAP_SYS_NICE: the system service is asked");
+    }
+    Ok(true)
+}
+
+fn refuse_others(option: &ServiceOption) -> anyhow::Result<()> {
+    let others = option.given.iter().map(String::as_str);
+    let others: Vec<&str> = others.filter(|f| !WHOM_AND_WHAT.contains(f)).collect();
+    if !others.is_empty() {
+        bail!(
+            "the service does not take {} from who asks, but from its own settings (onbeat.toml): leave that out, or run onbeat as root",
+            others.join(" and ")
+        );
+    }
+    Ok(())
+}
+
+/// Starts a program, tracked from its first instruction on; gives its exit status.
+pub(super) fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
+    let signals = Signals::block().context("cannot listen for signals")?;
+    let keep = &args.keep;
+    let mut held = Held::nothing_yet(keep.quiet)?;
+    let gated = Gated::fork(&args.command).context("cannot start a process")?;
+    for pid in std::iter::once(gated.pid()).chain(keep.also.iter().copied()) {
+        track(&mut held, pid, keep.children)?;
+    }
+    let code = start(gated, &signals, &mut held);
+    close(&held, keep.quiet);
+    Ok(code)
+}
+
+/// Until all processes have ended, or it is told to stop.
+pub(super) fn attach(args: &AttachArgs) -> anyhow::Result<ExitCode> {
+    let signals = Signals::block().context("cannot listen for signals")?;
+    let keep = &args.keep;
+    let mut held = Held::nothing_yet(keep.quiet)?;
+    for &pid in args.pids.iter().chain(&keep.also) {
+        track(&mut held, pid, keep.children)?;
+    }
+    while held.is_any_alive() && super::attach::attend(&signals) == Next::Continue {
+        held.attend();
+        signals.wait_at_most(PAUSE);
+    }
+    close(&held, keep.quiet);
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Starts a program with a reservation for its first thread; gives its exit status.
+pub(super) fn reserve(args: &ReserveArgs) -> anyhow::Result<ExitCode> {
+    let signals = Signals::block().context("cannot listen for signals")?;
+    let reservation = args.reservation()?;
+    let mut held = Held::nothing_yet(false)?;
+    let gated = Gated::fork(&args.command).context("cannot start a process")?;
+    let thread = identify(gated.pid())?;
+    held.ask(Wish::Reserve {
+        thread,
+        reservation,
+    })
+    .with_context(|| format!("cannot reserve {reservation}"))?;
+    Ok(start(gated, &signals, &mut held))
+}
+
+fn identify(pid: u32) -> anyhow::Result<TaskId> {
+    task::identify(pid).with_context(|| format!("cannot track process {pid}"))
+}
+
+fn track(held: &mut Held, pid: u32, children: bool) -> anyhow::Result<()> {
+    let process = identify(pid)?;
+    held.ask(Wish::Track { process, children })
+        .with_context(|| format!("cannot track process {pid}"))
+}
+
+fn start(gated: Gated, signals: &Signals, held: &mut Held) -> ExitCode {
+    let child = match gated.open() {
+        Ok(child) => child,
+        Err(failure) => {
+            eprintln!("onbeat: {failure}");
+            return failure.code();
+        }
+    };
+    let mut program = Program::new(child);
+    while program.attend(signals) == Next::Continue {
+        held.attend();
+        signals.wait_at_most(PAUSE);
+    }
+    program.code()
+}
+
+/// How things stood when they were last looked at.
+fn close(held: &Held, quiet: bool) {
+    let columns = [
+        ("thread", Align::Left),
+        ("tid", Align::Right),
+        ("period", Align::Right),
+        ("jobs", Align::Right),
+        ("missed", Align::Right),
+        ("reserved", Align::Right),
+        ("", Align::Left),
+    ];
+    let mut table = Table::new(&columns);
+    let mut is_empty = true;
+    for seen in held.threads() {
+        is_empty = false;
+        let held = seen
+            .held
+            .map_or("-".to_owned(), |h| h.bandwidth().to_string());
+        let remark = match (&seen.path, seen.held) {
+            (path, _) if !path.is_empty() => path,
+            (_, None) => &seen.why,
+            _ => "",
+        };
+        table.row([
+            seen.task.comm.to_text(),
+            seen.task.id.to_string(),
+            seen.period.map_or("-".to_owned(), |p| p.to_string()),
+            seen.jobs.to_string(),
+            seen.missed.to_string(),
+            held,
+            remark.to_owned(),
+        ]);
+    }
+    if quiet {
+        return;
+    }
+    if is_empty {
+        eprintln!("no thread showed a rhythm.");
+    } else {
+        eprint!("{table}");
+    }
+}

@@ -1,0 +1,247 @@
+//! The system service, which is asked to do what this process may not do itself.
+//!
+//! What is asked for is held by a connection to the bus: when onbeat ends, however it ends, the service gives everything back. A
+//! service that was started anew knows nothing of it, and is asked again.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::time::{Duration, Instant};
+
+use anyhow::anyhow;
+use onbeat_act::task;
+use onbeat_model::{Reservation, TaskId};
+use onbeat_sense::identity;
+use onbeat_top::{Seen, Service, State, Wanted};
+use zbus::blocking::{Connection, connection};
+use zbus::zvariant::Value;
+
+const NAME: &str = "org.onbeat.Manager1";
+const PATH: &str = "/org/onbeat/Manager1";
+/// A service that has not answered by then does not. Somebody may have to be asked for a password.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// How often it is looked how things stand.
+const PACE: Duration = Duration::from_secs(1);
+
+/// What is asked for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Wish {
+    /// To keep a process on the beat, with those that it starts or without.
+    Track {
+        /// The process.
+        process: TaskId,
+        /// Those that it starts, too.
+        children: bool,
+    },
+    /// To give a thread just this reservation.
+    Reserve {
+        /// The thread.
+        thread: TaskId,
+        /// The reservation.
+        reservation: Reservation,
+    },
+}
+
+/// What was asked for, and how things stand with it.
+pub(crate) struct Held {
+    connection: Connection,
+    monitor: Service,
+    /// The name of the service's connection. None while it is not there.
+    owner: Option<String>,
+    wishes: Vec<Wish>,
+    /// Each thread as it was last seen.
+    seen: BTreeMap<TaskId, Seen>,
+    /// Of which it was told that they have no reservation.
+    told: BTreeSet<TaskId>,
+    next_look: Instant,
+    quiet: bool,
+}
+
+impl Held {
+    /// Connects to the system bus, or where DBUS_SYSTEM_BUS_ADDRESS says. Signals are to be blocked before: it starts threads.
+    pub(crate) fn nothing_yet(quiet: bool) -> anyhow::Result<Self> {
+        let cannot = |error| anyhow!("cannot connect to the system bus: {error}");
+        let builder = connection::Builder::system().map_err(cannot)?;
+        let connection = builder.method_timeout(PATIENCE).build().map_err(cannot)?;
+        Ok(Self {
+            connection,
+            monitor: Service::connect()?,
+            owner: None,
+            wishes: Vec::new(),
+            seen: BTreeMap::new(),
+            told: BTreeSet::new(),
+            next_look: Instant::now(),
+            quiet,
+        })
+    }
+
+    /// Asks for it, and holds it.
+    pub(crate) fn ask(&mut self, wish: Wish) -> anyhow::Result<()> {
+        self.call(wish)?;
+        self.owner = self.owner_now();
+        self.wishes.push(wish);
+        Ok(())
+    }
+
+    fn call(&self, wish: Wish) -> anyhow::Result<()> {
+        let (connection, interface) = (&self.connection, Some(NAME));
+        let answer = match wish {
+            Wish::Track { process, children } => {
+                let options = HashMap::from([("children", Value::from(children))]);
+                let asked = (process.tid, options);
+                connection.call_method(interface, PATH, interface, "Track", &asked)
+            }
+            Wish::Reserve {
+                thread,
+                reservation,
+            } => {
+                let times = (
+                    thread.tid,
+                    reservation.runtime().as_ns(),
+                    reservation.deadline().as_ns(),
+                    reservation.period().as_ns(),
+                );
+                connection.call_method(interface, PATH, interface, "Reserve", &times)
+            }
+        };
+        answer.map(drop).map_err(in_words)
+    }
+
+    fn owner_now(&self) -> Option<String> {
+        const BUS: &str = "org.freedesktop.DBus";
+        let answer = self.connection.call_method(
+            Some(BUS),
+            "/org/freedesktop/DBus",
+            Some(BUS),
+            "GetNameOwner",
+            &NAME,
+        );
+        answer.ok()?.body().deserialize().ok()
+    }
+
+    /// To be called again and again: looks how things stand once a second, and asks again where the service is another one.
+    pub(crate) fn attend(&mut self) {
+        if Instant::now() < self.next_look {
+            return;
+        }
+        self.next_look = Instant::now() + PACE;
+        self.follow_service();
+        if let Ok(snapshot) = self.monitor.look(&Wanted::default()) {
+            for seen in snapshot.threads {
+                if self.is_ours(&seen) {
+                    self.tell(&seen);
+                    self.seen.insert(seen.task.id, seen);
+                }
+            }
+        }
+    }
+
+    fn follow_service(&mut self) {
+        let owner = self.owner_now();
+        if owner == self.owner {
+            return;
+        }
+        if owner.is_none() {
+            self.say("the service is gone: nothing is kept on the beat until it is back");
+        } else {
+            // A number may be another's by now.
+            self.wishes.retain(|wish| wish.is_alive());
+            for wish in self.wishes.clone() {
+                match self.call(wish) {
+                    Ok(()) => self.say("the service was started anew, and asked again"),
+                    Err(error) => self.say(&format!("the service was started anew: {error}")),
+                }
+            }
+        }
+        self.owner = owner;
+    }
+
+    /// The service lists all threads of the user.
+    fn is_ours(&self, seen: &Seen) -> bool {
+        self.seen.contains_key(&seen.task.id)
+            || self.wishes.iter().any(|wish| match *wish {
+                Wish::Track { process, children } => {
+                    seen.task.pid == process.tid || children && descends(seen.task.pid, process.tid)
+                }
+                Wish::Reserve { thread, .. } => seen.task.id == thread,
+            })
+    }
+
+    fn tell(&mut self, seen: &Seen) {
+        let is_refused = matches!(seen.state, State::Refused | State::TakenOver);
+        if !is_refused {
+            self.told.remove(&seen.task.id);
+        } else if !seen.why.is_empty() && self.told.insert(seen.task.id) {
+            self.say(&format!(
+                "{} ({}): {}",
+                seen.task.comm, seen.task.id, seen.why
+            ));
+        }
+    }
+
+    fn say(&self, text: &str) {
+        if !self.quiet {
+            eprintln!("onbeat: {text}");
+        }
+    }
+
+    /// Whether one of the processes still runs.
+    pub(crate) fn is_any_alive(&self) -> bool {
+        self.wishes.iter().any(Wish::is_alive)
+    }
+
+    /// The threads that were kept on the beat, or would have been, as they were last seen.
+    pub(crate) fn threads(&self) -> impl Iterator<Item = &Seen> {
+        self.seen.values().filter(|seen| seen.period.is_some())
+    }
+}
+
+impl Wish {
+    fn is_alive(&self) -> bool {
+        let (Self::Track { process: task, .. } | Self::Reserve { thread: task, .. }) = *self;
+        task::identify(task.tid).is_ok_and(|now| now == task)
+    }
+}
+
+/// Whether the process `pid` was started by `ancestor`, or by one that was.
+fn descends(mut pid: u32, ancestor: u32) -> bool {
+    while pid > 1 {
+        let Some(parent) = identity::parent(pid) else {
+            return false;
+        };
+        if parent == ancestor {
+            return true;
+        }
+        pid = parent;
+    }
+    false
+}
+
+/// What the service, or the bus, says.
+fn in_words(error: zbus::Error) -> anyhow::Error {
+    const NOBODY: [&str; 2] = [
+        "org.freedesktop.DBus.Error.ServiceUnknown",
+        "org.freedesktop.DBus.Error.NameHasNoOwner",
+    ];
+    match error {
+        zbus::Error::MethodError(name, ..) if NOBODY.contains(&name.as_str()) => {
+            anyhow!(
+                "the service does not run (systemctl start onbeat), and nobody but root can do without it"
+            )
+        }
+        zbus::Error::MethodError(_, Some(text), _) => anyhow!(text),
+        error => anyhow!("the service does not answer: {error}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_descends_from_who_started_it_and_from_nobody_else() {
+        let own = std::process::id();
+        let parent = std::os::unix::process::parent_id();
+        assert!(descends(own, parent));
+        assert!(!descends(own, own));
+        assert!(!descends(parent, own));
+    }
+}
