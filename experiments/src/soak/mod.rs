@@ -4,6 +4,7 @@
 //! looks in a row, is lost; unless its thread has stopped working: rt-app's threads make themselves ordinary when their work is over,
 //! and may then take seconds to write what they have measured.
 
+mod judged;
 pub(crate) mod service;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -105,9 +106,8 @@ pub(crate) fn run(machine: &Machine, args: &Args) -> anyhow::Result<()> {
         &figures,
         json!({ "wanted": wanted }),
     )?;
-    let clean =
-        figures.lost == 0 && figures.tracked_at_end == 0.0 && figures.reserved_at_end == 0.0;
-    anyhow::ensure!(clean, "something was lost, or stayed: see the table");
+    let shortcomings = judged::shortcomings(&figures);
+    anyhow::ensure!(shortcomings.is_empty(), "{}", shortcomings.join("; "));
     Ok(())
 }
 
