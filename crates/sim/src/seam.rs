@@ -91,6 +91,7 @@ pub struct SimulatedSensor<O> {
 pub struct SimulatedActuator<O> {
     machine: Shared<O>,
     before: BTreeMap<TaskId, Class>,
+    reclaim: bool,
     capacity: Capacity,
     speeds: Option<Speeds>,
 }
@@ -108,6 +109,7 @@ pub fn seams<O: Observer>(
     let actuator = SimulatedActuator {
         machine: Rc::clone(&machine),
         before: BTreeMap::new(),
+        reclaim: false,
         // The kernel's limits.
         capacity: Capacity {
             cpus,
@@ -211,6 +213,13 @@ impl Heard {
 pub const FIRST_TID: u32 = 1000;
 
 impl<O: Observer> SimulatedActuator<O> {
+    /// The same, whose reservations may use what others leave (GRUB), as with `onbeat run --reclaim`.
+    #[must_use]
+    pub fn reclaiming(mut self) -> Self {
+        self.reclaim = true;
+        self
+    }
+
     fn set(&mut self, task: TaskId, class: Class) -> Result<Class, Refusal> {
         let mut machine = self.machine.borrow_mut();
         let index = machine.observer().0.index_of(task).ok_or(Refusal::Gone)?;
@@ -232,7 +241,11 @@ impl<O: Observer> Actuator for SimulatedActuator<O> {
                 return Err(Refusal::NoRoom { wanted, advice });
             }
         }
-        let before = self.set(task, Class::Deadline(Deadline::hard(reservation)))?;
+        let deadline = Deadline {
+            reclaim: self.reclaim,
+            ..Deadline::hard(reservation)
+        };
+        let before = self.set(task, Class::Deadline(deadline))?;
         self.before.entry(task).or_insert(before);
         Ok(())
     }

@@ -1,0 +1,59 @@
+//! What a reservation is worth that an actuator makes which reclaims, as `onbeat run --reclaim` does.
+
+use onbeat_model::{
+    Actuator, Instant, Ladder, Name, Reservation, Sensor, Span, Speed, Task, TaskId,
+};
+use onbeat_sim::policy::linux::{Class, Config, Fair, Linux};
+use onbeat_sim::seam::{FIRST_TID, Heard, seams};
+use onbeat_sim::workload::{Arrival, Demand};
+use onbeat_sim::{Costs, Cpus, Machine, Workload};
+
+const SECONDS: u64 = 4;
+
+/// The CPU time of a hog that has 8 ms in every 40 beside one that has nothing.
+fn had(reclaims: bool) -> Span {
+    let cpus = Cpus {
+        count: 1,
+        speeds: Ladder::new(vec![Speed::from_khz(1_000_000).unwrap()]).unwrap(),
+        continuous: false,
+        limit: None,
+        costs: Costs::default(),
+    };
+    let hogs: Vec<Task> = [FIRST_TID, FIRST_TID + 1]
+        .map(|tid| Task {
+            id: TaskId::recorded(tid),
+            pid: tid,
+            comm: Name::from("hog"),
+        })
+        .to_vec();
+    let linux = Linux::new(
+        Config::global(1),
+        vec![(Class::Fair(Fair::nice(0)), 0); hogs.len()],
+    );
+    let mut machine = Machine::new(&cpus, linux, (Heard::new(hogs.clone()), ()));
+    for hog in &hogs {
+        let hog_for_ever = Workload::new(Arrival::Always, Demand::constant(Span::from_ms(10)));
+        machine.add(hog.id, hog_for_ever);
+    }
+    let ends = Instant::ZERO + Span::from_secs(SECONDS);
+    let (mut sensor, mut actuator) = seams(machine, 1, None, ends);
+    if reclaims {
+        actuator = actuator.reclaiming();
+    }
+    let period = Span::from_ms(40);
+    let reservation = Reservation::new(Span::from_ms(8), period, period).unwrap();
+    actuator.reserve(hogs[0].id, reservation).unwrap();
+    let Ok(_) = sensor.poll(Span::from_secs(SECONDS), &mut Vec::new());
+    sensor.executed(hogs[0].id).unwrap()
+}
+
+#[test]
+fn a_hog_with_a_reservation_has_that_and_one_that_reclaims_what_nobody_has_reserved() {
+    let whole = Span::from_secs(SECONDS);
+    assert_eq!(had(false), whole / 5);
+    let reclaimed = had(true);
+    assert!(
+        reclaimed >= whole * 94 / 100 && reclaimed <= whole * 95 / 100,
+        "{reclaimed}"
+    );
+}
