@@ -34,9 +34,12 @@ RUN
     case "$scheduler" in
     eevdf) sh "$folder/all.sh" ;;
     eevdf-short) slice 100000 sh "$folder/all.sh" ;;
-    onbeat)
+    onbeat | onbeat-reclaim)
+        reclaim=
+        [ "$scheduler" = onbeat ] || reclaim=--reclaim
         sh "$folder/bound.sh" &
-        onbeat run --quiet --children --report "$folder/report.json" -- sh "$folder/periodic.sh"
+        # shellcheck disable=SC2086 # none or one
+        onbeat run --quiet --children $reclaim --report "$folder/report.json" -- sh "$folder/periodic.sh"
         wait
         ;;
     *)

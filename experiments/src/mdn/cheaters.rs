@@ -7,6 +7,7 @@ use serde::Serialize;
 use serde_json::json;
 
 use super::guest::{self, Run, Told};
+use super::knobs::Knobs;
 use super::paper::Program;
 use super::progress::{misses, progress};
 use super::simulated::{Setting, run as simulate, workload};
@@ -170,7 +171,12 @@ impl Case {
         let cheaters = (0..cheaters as u64).map(|place| self.cheater(setting, place, lies));
         let bound = (0..bound).map(|_| workload(Program::CpuBound, setting, 0, Notifies::Never));
         let programs = cheaters.chain(bound).collect();
-        simulate(scheduler, programs, Span::from_secs(SECONDS), None)
+        simulate(
+            scheduler,
+            programs,
+            Span::from_secs(SECONDS),
+            Knobs::default(),
+        )
     }
 }
 

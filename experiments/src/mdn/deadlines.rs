@@ -7,6 +7,7 @@ use serde::Serialize;
 use serde_json::json;
 
 use super::guest::{self, Guested, Run};
+use super::knobs::Knobs;
 use super::paper::{Line, MIXES, Mix, TABLES};
 use super::simulated::{Setting, run as simulate, workload};
 use super::spread::Spread;
@@ -37,11 +38,10 @@ pub(crate) struct Args {
     #[arg(long, value_name = "MS", default_value_t = 0,
           value_parser = clap::value_parser!(u64).range(0..=100))]
     timer_ms: u64,
-    /// The quantum of Linux 2.4 and BeRate, in place of their 60
-    #[arg(long, value_name = "MS", value_parser = clap::value_parser!(u64).range(1..=1000))]
-    quantum_ms: Option<u64>,
+    #[command(flatten)]
+    knobs: Knobs,
     /// Run it on a kernel in a virtual machine instead, for so many seconds each
-    #[arg(long, value_name = "SECONDS", conflicts_with_all = ["timer_ms", "quantum_ms"], value_parser = clap::value_parser!(u64).range(1..=1000))]
+    #[arg(long, value_name = "SECONDS", conflicts_with_all = ["timer_ms", "Knobs"], value_parser = clap::value_parser!(u64).range(1..=1000))]
     guest: Option<u64>,
 }
 
@@ -57,7 +57,7 @@ impl Args {
             seed,
             variation: self.variation,
             timer: Span::from_ms(self.timer_ms),
-            quantum: self.quantum_ms.map(Span::from_ms),
+            knobs: self.knobs,
         })
     }
 
@@ -162,8 +162,7 @@ fn simulated(args: &Args) -> Ran {
             0 => "exactly".to_owned(),
             ms => format!("every {ms} ms"),
         },
-        args.quantum_ms
-            .map_or_else(String::new, |ms| format!(", quanta of {ms} ms")),
+        args.knobs,
     ))
 }
 
@@ -232,12 +231,7 @@ pub(super) fn once(
         .zip(mix.programs)
         .map(|(place, program)| workload(*program, setting, place, notifies))
         .collect();
-    simulate(
-        scheduler,
-        programs,
-        Span::from_secs(seconds),
-        setting.quantum,
-    )
+    simulate(scheduler, programs, Span::from_secs(seconds), setting.knobs)
 }
 
 fn of(results: &[Result], scheduler: Scheduler, mix: Mix) -> impl Iterator<Item = &Result> {
@@ -296,8 +290,8 @@ fn the_papers(results: &[Result]) -> Table {
 
 /// Missed deadlines of each soft real-time program under each scheduler, without and with MDN.
 fn all(results: &[Result]) -> Table {
-    let [a, b, c, d, e, f] = Scheduler::ALL.map(Scheduler::name);
-    let mut table = Table::new(["missed, without and with MDN", a, b, c, d, e, f]);
+    let [a, b, c, d, e, f, g] = Scheduler::ALL.map(Scheduler::name);
+    let mut table = Table::new(["missed, without and with MDN", a, b, c, d, e, f, g]);
     for mix in MIXES {
         for (place, program) in mix.programs.iter().enumerate() {
             if !program.is_srt() {
@@ -313,7 +307,7 @@ fn all(results: &[Result]) -> Table {
                     },
                 )
             };
-            let [a, b, c, d, e, f] = Scheduler::ALL.map(cell);
+            let [a, b, c, d, e, f, g] = Scheduler::ALL.map(cell);
             table.row([
                 format!("{} beside {beside}", program.name()),
                 a,
@@ -322,6 +316,7 @@ fn all(results: &[Result]) -> Table {
                 d,
                 e,
                 f,
+                g,
             ]);
         }
     }

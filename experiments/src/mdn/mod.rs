@@ -4,6 +4,7 @@
 mod cheaters;
 mod deadlines;
 mod guest;
+mod knobs;
 mod paper;
 mod progress;
 mod simulated;
@@ -32,16 +33,19 @@ pub(crate) enum Scheduler {
     EevdfShort,
     /// EEVDF, and onbeat's main loop on top.
     Onbeat,
+    /// The same, whose reservations may use what others leave (GRUB).
+    OnbeatReclaim,
 }
 
 impl Scheduler {
-    pub(crate) const ALL: [Self; 6] = [
+    pub(crate) const ALL: [Self; 7] = [
         Self::Linux24,
         Self::Best,
         Self::Berate,
         Self::Eevdf,
         Self::EevdfShort,
         Self::Onbeat,
+        Self::OnbeatReclaim,
     ];
 
     pub(crate) const fn name(self) -> &'static str {
@@ -52,6 +56,7 @@ impl Scheduler {
             Self::Eevdf => "EEVDF",
             Self::EevdfShort => "EEVDF, 0.1 ms",
             Self::Onbeat => "onbeat",
+            Self::OnbeatReclaim => "onbeat --reclaim",
         }
     }
 }

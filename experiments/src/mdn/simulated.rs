@@ -2,7 +2,7 @@
 
 use onbeat_control::{Controller, Next, Settings, drive};
 use onbeat_model::{Follow, Instant, Ladder, Name, Sensor, Span, Speed, Task, TaskId};
-use onbeat_policies::{Berate, Best, Linux24, Rules, best};
+use onbeat_policies::{Best, Rules, best};
 use onbeat_sim::observe::{Completion, Stretch};
 use onbeat_sim::policy::linux::{Class, Config, Fair, Linux};
 use onbeat_sim::policy::ruled::Ruled;
@@ -10,6 +10,7 @@ use onbeat_sim::seam::{FIRST_TID, Heard, seams};
 use onbeat_sim::workload::{Arrival, Demand, Film, Notifies};
 use onbeat_sim::{Costs, Cpus, Machine, Observer, Policy, Workload};
 
+use super::knobs::Knobs;
 use super::paper::Program;
 use super::{Outcome, SAMPLE, Scheduler, VARIATION};
 
@@ -22,18 +23,18 @@ pub(crate) struct Setting {
     pub(crate) variation: u32,
     /// Their timers fire at multiples of this alone; zero: exactly.
     pub(crate) timer: Span,
-    /// The quantum at nice 0 under Linux 2.4 and BeRate, in place of theirs.
-    pub(crate) quantum: Option<Span>,
+    /// What Linux 2.4 and BeRate are told in place of what they have.
+    pub(crate) knobs: Knobs,
 }
 
 impl Setting {
     /// Runs with this number, and everything else as in the paper's figures.
-    pub(crate) const fn of_seed(seed: u64) -> Self {
+    pub(crate) fn of_seed(seed: u64) -> Self {
         Self {
             seed,
             variation: VARIATION,
             timer: Span::ZERO,
-            quantum: None,
+            knobs: Knobs::default(),
         }
     }
 }
@@ -71,7 +72,7 @@ pub(crate) fn run(
     scheduler: Scheduler,
     programs: Vec<Workload>,
     duration: Span,
-    quantum: Option<Span>,
+    knobs: Knobs,
 ) -> Vec<Outcome> {
     let count = programs.len();
     let run = Run { programs, duration };
@@ -84,20 +85,13 @@ pub(crate) fn run(
     };
     let eevdf = || fair(Span::from_us(700));
     match scheduler {
-        Scheduler::Linux24 => {
-            let mut rules = Linux24::default();
-            rules.params.quantum_ns = quantum.map_or(rules.params.quantum_ns, Span::as_ns);
-            run.alone(ruled(rules, count), |_| {})
-        }
+        Scheduler::Linux24 => run.alone(ruled(knobs.linux24(), count), |_| {}),
         Scheduler::Best => run.alone(ruled(Best::default(), count), |_| {}),
-        Scheduler::Berate => {
-            let mut rules = Berate::default();
-            rules.params.quantum_ns = quantum.map_or(rules.params.quantum_ns, Span::as_ns);
-            run.alone(ruled(rules, count), |_| {})
-        }
+        Scheduler::Berate => run.alone(ruled(knobs.berate(), count), |_| {}),
         Scheduler::Eevdf => run.alone(eevdf(), |_| {}),
         Scheduler::EevdfShort => run.alone(fair(Span::from_us(100)), |_| {}),
-        Scheduler::Onbeat => run.with_onbeat(eevdf()),
+        Scheduler::Onbeat => run.with_onbeat(eevdf(), false),
+        Scheduler::OnbeatReclaim => run.with_onbeat(eevdf(), true),
     }
 }
 
@@ -156,7 +150,7 @@ impl Run {
     }
 
     /// onbeat is pointed at the programs that have deadlines, as a user would.
-    fn with_onbeat(&self, linux: Linux) -> Vec<Outcome> {
+    fn with_onbeat(&self, linux: Linux, reclaim: bool) -> Vec<Outcome> {
         let task = |tid| Task {
             id: TaskId::recorded(tid),
             pid: tid,
@@ -164,7 +158,10 @@ impl Run {
         };
         let tasks: Vec<Task> = (FIRST_TID..).take(self.programs.len()).map(task).collect();
         let machine = self.machine(linux, (Heard::new(tasks.clone()), self.outcomes()));
-        let (mut sensor, actuator) = seams(machine, 1, None, self.ends());
+        let (mut sensor, mut actuator) = seams(machine, 1, None, self.ends());
+        if reclaim {
+            actuator = actuator.reclaiming();
+        }
         for (task, _) in tasks
             .iter()
             .zip(&self.programs)
