@@ -8,7 +8,7 @@ use zbus::fdo::ConnectionCredentials;
 use zbus::message::Header;
 
 use super::clients::Clients;
-use super::polkit;
+use super::polkit::{self, Polkit};
 use crate::fault::Fault;
 use crate::flood::Flood;
 use crate::person::{self, Person};
@@ -33,6 +33,7 @@ pub(crate) enum Action {
 pub(crate) struct Callers {
     clients: Arc<Clients>,
     flood: Arc<Mutex<Flood>>,
+    polkit: Arc<Polkit>,
 }
 
 impl Callers {
@@ -40,6 +41,7 @@ impl Callers {
         Self {
             clients,
             flood: Arc::default(),
+            polkit: Arc::default(),
         }
     }
 
@@ -128,7 +130,9 @@ impl Callers {
         if caller.person.is_root() {
             return Ok(());
         }
-        let permitted = match polkit::permits(connection, header, action).await {
+        let uid = caller.person.uid;
+        let answer = self.polkit.permits(connection, header, uid, action).await?;
+        let permitted = match answer {
             Some(permitted) => permitted,
             None => matches!(action, Action::ManageOwnTasks | Action::PrioritiseOwnTasks),
         };

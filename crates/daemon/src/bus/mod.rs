@@ -5,6 +5,7 @@ mod clients;
 mod manager;
 mod monitor;
 mod polkit;
+mod questions;
 mod realtimekit;
 mod words;
 

@@ -1,12 +1,22 @@
 //! Asks polkit whether somebody may do something.
+//!
+//! A question may stay open for long: polkit lets an agent of the caller's ask for a password, and the agent is the
+//! caller's program. So few are open at a time ([`Questions`]), and each is given up after a while: polkit is told so, as
+//! the bus counts a question until it is answered.
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
-use zbus::Connection;
+use async_io::Timer;
+use futures_lite::future;
 use zbus::message::{Flags, Header};
 use zbus::zvariant::Value;
+use zbus::{Connection, Message};
 
 use super::caller::Action;
+use super::questions::Questions;
+use crate::fault::Fault;
 
 /// The action's name, as in packaging/polkit/org.onbeat.policy.
 pub(super) const fn name(action: Action) -> &'static str {
@@ -18,6 +28,10 @@ pub(super) const fn name(action: Action) -> &'static str {
     }
 }
 
+const SERVICE: &str = "org.freedesktop.PolicyKit1";
+const PATH: &str = "/org/freedesktop/PolicyKit1/Authority";
+const INTERFACE: &str = "org.freedesktop.PolicyKit1.Authority";
+
 /// Lets polkit ask the person for a password.
 const ALLOW_INTERACTION: u32 = 1;
 
@@ -26,68 +40,175 @@ const NOBODY: [&str; 2] = [
     "org.freedesktop.DBus.Error.ServiceUnknown",
     "org.freedesktop.DBus.Error.NameHasNoOwner",
 ];
+/// What it answers where there is one that cannot be asked now.
+const NOT_NOW: [&str; 3] = [
+    "org.freedesktop.DBus.Error.LimitsExceeded",
+    "org.freedesktop.DBus.Error.NoReply",
+    "org.freedesktop.DBus.Error.TimedOut",
+];
 
-/// What polkit says; none if there is no polkit to ask. One that does not answer permits nothing.
-pub(super) async fn permits(
-    connection: &Connection,
-    header: &Header<'_>,
-    action: Action,
-) -> Option<bool> {
-    let sender = header.sender()?;
-    let details = HashMap::from([("name", Value::from(sender.as_str()))]);
-    let no_details: HashMap<&str, &str> = HashMap::new();
-    let interactive = header
-        .primary()
-        .flags()
-        .contains(Flags::AllowInteractiveAuth);
-    let flags = if interactive { ALLOW_INTERACTION } else { 0 };
-    let answer = connection
-        .call_method(
-            Some("org.freedesktop.PolicyKit1"),
-            "/org/freedesktop/PolicyKit1/Authority",
-            Some("org.freedesktop.PolicyKit1.Authority"),
-            "CheckAuthorization",
-            &(
-                ("system-bus-name", details),
-                name(action),
-                no_details,
-                flags,
-                "",
-            ),
-        )
-        .await;
-    let answer = match answer {
-        Ok(answer) => answer,
-        Err(zbus::Error::MethodError(name, ..)) if NOBODY.contains(&name.as_str()) => return None,
-        Err(_) => return Some(false),
-    };
-    let authorised = answer
-        .body()
-        .deserialize::<(bool, bool, HashMap<String, String>)>();
-    Some(authorised.is_ok_and(|(authorised, _, _)| authorised))
+/// How long is waited for answers.
+#[derive(Clone, Copy, Debug)]
+struct Patience {
+    /// One that takes no password.
+    quick: Duration,
+    /// One that does.
+    with_password: Duration,
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+/// See the file's head.
+#[derive(Debug)]
+pub(super) struct Polkit {
+    quick: Questions,
+    with_password: Questions,
+    patience: Patience,
+    asked: AtomicU64,
+}
 
-    const POLICY: &str = include_str!("../../../../packaging/polkit/org.onbeat.policy");
-
-    /// What the policy says about the action.
-    fn described(action: Action) -> &'static str {
-        let head = format!("<action id=\"{}\">", name(action));
-        let (_, rest) = POLICY.split_once(&head).unwrap();
-        rest.split_once("</action>").unwrap().0
-    }
-
-    #[test]
-    fn only_who_sits_at_the_machine_gets_priorities_and_only_administrators_others_tasks() {
-        assert!(described(Action::ManageOwnTasks).contains("<allow_any>yes<"));
-        let priorities = described(Action::PrioritiseOwnTasks);
-        assert!(priorities.contains("<allow_active>yes<"));
-        assert_eq!(priorities.matches(">yes<").count(), 1);
-        for action in [Action::ManageOtherTasks, Action::Reload] {
-            assert_eq!(described(action).matches(">auth_admin").count(), 3);
+impl Default for Polkit {
+    /// Together fewer than a connection may have open.
+    fn default() -> Self {
+        Self {
+            quick: Questions::new(8, 64),
+            with_password: Questions::new(2, 32),
+            patience: Patience {
+                quick: Duration::from_secs(25),
+                with_password: Duration::from_secs(120),
+            },
+            asked: AtomicU64::new(0),
         }
     }
 }
+
+impl Polkit {
+    /// What polkit says about the user `uid`, who calls; none if there is no polkit to ask. One that answers with
+    /// something else than yes permits nothing.
+    ///
+    /// # Errors
+    /// If it cannot be asked now, or does not answer.
+    pub(super) async fn permits(
+        &self,
+        connection: &Connection,
+        header: &Header<'_>,
+        uid: u32,
+        action: Action,
+    ) -> Result<Option<bool>, Fault> {
+        let wants_interaction = header
+            .primary()
+            .flags()
+            .contains(Flags::AllowInteractiveAuth);
+        if wants_interaction && let Some(_open) = self.with_password.try_open(uid) {
+            let patience = self.patience.with_password;
+            let answer = self.ask(connection, header, action, ALLOW_INTERACTION, patience);
+            return Ok(answer.await?.map(|answer| answer.authorised));
+        }
+        let patience = self.patience.quick;
+        let Some(_open) = within(patience, self.quick.open(uid)).await else {
+            return Err(later("too many questions to polkit are open"));
+        };
+        let answer = self.ask(connection, header, action, 0, patience).await?;
+        match answer {
+            Some(answer) if wants_interaction && !answer.authorised && answer.takes_password => {
+                Err(later(
+                    "it takes a password, and too many are being asked for",
+                ))
+            }
+            answer => Ok(answer.map(|answer| answer.authorised)),
+        }
+    }
+
+    async fn ask(
+        &self,
+        connection: &Connection,
+        header: &Header<'_>,
+        action: Action,
+        flags: u32,
+        patience: Duration,
+    ) -> Result<Option<Answer>, Fault> {
+        let sender = header.sender().map(ToString::to_string).unwrap_or_default();
+        let subject = HashMap::from([("name", Value::from(sender))]);
+        let no_details: HashMap<&str, &str> = HashMap::new();
+        // By which the question can be taken back.
+        let number = self.asked.fetch_add(1, Ordering::Relaxed).to_string();
+        let question = (
+            ("system-bus-name", subject),
+            name(action),
+            no_details,
+            flags,
+            &*number,
+        );
+        let asked = connection.call_method(
+            Some(SERVICE),
+            PATH,
+            Some(INTERFACE),
+            "CheckAuthorization",
+            &question,
+        );
+        match within(patience, asked).await {
+            Some(Ok(answer)) => Ok(Some(Answer::read(&answer))),
+            Some(Err(zbus::Error::MethodError(name, ..))) if NOBODY.contains(&name.as_str()) => {
+                Ok(None)
+            }
+            Some(Err(zbus::Error::MethodError(name, ..))) if NOT_NOW.contains(&name.as_str()) => {
+                Err(later("polkit cannot be asked now"))
+            }
+            Some(Err(_)) => Ok(Some(Answer::default())),
+            None => {
+                take_back(connection, &number).await;
+                Err(later("polkit did not answer in time"))
+            }
+        }
+    }
+}
+
+/// What polkit said.
+#[derive(Clone, Copy, Debug, Default)]
+struct Answer {
+    authorised: bool,
+    /// It might be with a password, and none was asked for.
+    takes_password: bool,
+}
+
+impl Answer {
+    fn read(message: &Message) -> Self {
+        let body = message.body();
+        let told = body.deserialize::<(bool, bool, HashMap<String, String>)>();
+        told.map_or_else(
+            |_| Self::default(),
+            |(authorised, takes_password, _)| Self {
+                authorised,
+                takes_password,
+            },
+        )
+    }
+}
+
+/// Nobody waits for the answer any more; nor for whether that is heard.
+async fn take_back(connection: &Connection, number: &str) {
+    let message = Message::method_call(PATH, "CancelCheckAuthorization")
+        .and_then(|message| message.destination(SERVICE))
+        .and_then(|message| message.interface(INTERFACE))
+        .and_then(|message| message.with_flags(Flags::NoReplyExpected))
+        .and_then(|message| message.build(&number));
+    if let Ok(message) = message {
+        // A connection that is broken has no question open, either.
+        let _ = connection.send(&message).await;
+    }
+}
+
+/// What `answer` comes to, if it does so in time.
+async fn within<T>(patience: Duration, answer: impl Future<Output = T>) -> Option<T> {
+    let answered = async { Some(answer.await) };
+    let over = async {
+        Timer::after(patience).await;
+        None
+    };
+    future::or(answered, over).await
+}
+
+fn later(why: &str) -> Fault {
+    Fault::Failed(format!("{why}: ask again later"))
+}
+
+#[cfg(test)]
+mod tests;
