@@ -9,6 +9,7 @@ use zbus::message::Header;
 
 use super::clients::Clients;
 use super::polkit::{self, Polkit};
+use super::realtimekit::InForce;
 use crate::fault::Fault;
 use crate::flood::Flood;
 use crate::person::{self, Person};
@@ -34,14 +35,16 @@ pub(crate) struct Callers {
     clients: Arc<Clients>,
     flood: Arc<Mutex<Flood>>,
     polkit: Arc<Polkit>,
+    realtimekit: InForce,
 }
 
 impl Callers {
-    pub(crate) fn new(clients: Arc<Clients>) -> Self {
+    pub(super) fn new(clients: Arc<Clients>, realtimekit: InForce) -> Self {
         Self {
             clients,
             flood: Arc::default(),
             polkit: Arc::default(),
+            realtimekit,
         }
     }
 
@@ -119,7 +122,8 @@ impl Callers {
     }
 
     /// Whether the caller may do that: root may, and otherwise polkit decides. Where there is no polkit, he may
-    /// do what he likes with his own tasks, within his quotas.
+    /// do what he likes with his own tasks, within his quotas; a priority, which they do not bound, he gets if the
+    /// configuration says so.
     pub(super) async fn permit(
         &self,
         caller: &Caller,
@@ -132,18 +136,26 @@ impl Callers {
         }
         let uid = caller.person.uid;
         let answer = self.polkit.permits(connection, header, uid, action).await?;
-        let permitted = match answer {
-            Some(permitted) => permitted,
-            None => matches!(action, Action::ManageOwnTasks | Action::PrioritiseOwnTasks),
+        let permitted = match (answer, action) {
+            (Some(permitted), _) => permitted,
+            (None, Action::ManageOwnTasks) => true,
+            (None, Action::PrioritiseOwnTasks) => {
+                let limits = self.realtimekit.get();
+                limits.is_some_and(|limits| limits.without_polkit)
+            }
+            (None, Action::ManageOtherTasks | Action::Reload) => false,
         };
         if permitted {
-            Ok(())
-        } else {
-            Err(Fault::NotPermitted(format!(
-                "that needs the permission {} of polkit",
-                polkit::name(action)
-            )))
+            return Ok(());
         }
+        let name = polkit::name(action);
+        Err(Fault::NotPermitted(match (answer, action) {
+            (None, Action::PrioritiseOwnTasks) => format!(
+                "that needs the permission {name} of polkit, which is not here: install it, or write without-polkit = \
+                 true under [realtimekit] in onbeat.toml"
+            ),
+            _ => format!("that needs the permission {name} of polkit"),
+        }))
     }
 }
 

@@ -24,7 +24,7 @@ use clients::Clients;
 use manager::{Manager, PATH};
 use monitor::Monitor;
 pub use realtimekit::Limits;
-use realtimekit::RealtimeKit;
+use realtimekit::{InForce, RealtimeKit};
 
 /// The name of the service.
 pub const NAME: &str = "org.onbeat.Manager1";
@@ -50,21 +50,18 @@ pub fn serve(
     realtimekit: Option<Limits>,
 ) -> anyhow::Result<Served> {
     let clients = Arc::new(Clients::default());
-    let callers = Callers::new(Arc::clone(&clients));
+    let limits = InForce::default();
+    limits.set(realtimekit);
+    let callers = Callers::new(Arc::clone(&clients), limits.clone());
     let manager = Manager::new(door.clone(), callers.clone());
     let subscribers = manager.subscribers();
-    let mut builder = Builder::system()?
+    let kit = RealtimeKit::new(door.clone(), callers.clone(), limits);
+    let connection = Builder::system()?
         .max_queued(256)
         .serve_at(PATH, manager)
-        .and_then(|builder| builder.serve_at(PATH, Monitor::new(door.clone(), callers.clone())))
-        .context("cannot serve")?;
-    if let Some(limits) = realtimekit {
-        let object = RealtimeKit::new(door.clone(), callers, limits);
-        builder = builder
-            .serve_at(REALTIMEKIT_PATH, object)
-            .context("cannot serve")?;
-    }
-    let connection = builder
+        .and_then(|builder| builder.serve_at(PATH, Monitor::new(door.clone(), callers)))
+        .and_then(|builder| builder.serve_at(REALTIMEKIT_PATH, kit))
+        .context("cannot serve")?
         .build()
         .context("cannot connect to the system bus: is dbus-daemon running?")?;
     clients::watch(&connection, Arc::clone(&clients), door.clone())?;

@@ -3,6 +3,8 @@
 //! Methods, properties, limits and errors are RealtimeKit's. What a client gets is more: see
 //! `docs/realtimekit.md`.
 
+use std::sync::{Arc, Mutex, PoisonError};
+
 use onbeat_act::Priority;
 use onbeat_model::Span;
 use zbus::message::Header;
@@ -22,6 +24,8 @@ pub struct Limits {
     pub nice: i32,
     /// The longest RLIMIT_RTTIME that a client may have.
     pub rttime: Span,
+    /// Whether somebody gets it where there is no polkit to ask whether he may.
+    pub without_polkit: bool,
 }
 
 impl Default for Limits {
@@ -31,7 +35,22 @@ impl Default for Limits {
             priority: 20,
             nice: -15,
             rttime: Span::from_ms(200),
+            without_polkit: false,
         }
+    }
+}
+
+/// The limits in force, for all who go by them; none if clients are not served.
+#[derive(Clone, Debug, Default)]
+pub(super) struct InForce(Arc<Mutex<Option<Limits>>>);
+
+impl InForce {
+    pub(super) fn get(&self) -> Option<Limits> {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn set(&self, limits: Option<Limits>) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = limits;
     }
 }
 
@@ -39,16 +58,25 @@ impl Default for Limits {
 pub(super) struct RealtimeKit {
     door: Door,
     callers: Callers,
-    limits: Limits,
+    limits: InForce,
 }
 
 impl RealtimeKit {
-    pub(super) const fn new(door: Door, callers: Callers, limits: Limits) -> Self {
+    pub(super) const fn new(door: Door, callers: Callers, limits: InForce) -> Self {
         Self {
             door,
             callers,
             limits,
         }
+    }
+
+    /// What is granted, if anything is.
+    fn limits(&self) -> fdo::Result<Limits> {
+        let refused = || {
+            let text = "onbeat.toml says that clients of RealtimeKit are not served (serve in [realtimekit])";
+            fdo::Error::AccessDenied(text.to_owned())
+        };
+        self.limits.get().ok_or_else(refused)
     }
 
     async fn prioritise(
@@ -72,7 +100,7 @@ impl RealtimeKit {
             .await
             .map_err(error)?;
         if let Priority::RealTime(_) = priority {
-            self.within_rttime(target.task.pid).map_err(error)?;
+            within_rttime(target.task.pid, self.limits()?.rttime).map_err(error)?;
         }
         let request = |reply| Request::Prioritise {
             caller,
@@ -83,37 +111,24 @@ impl RealtimeKit {
         self.door.ask(request).await.map_err(error)
     }
 
-    /// A real-time thread that never sleeps stops the machine; RLIMIT_RTTIME ends it before. RealtimeKit
-    /// demands that limit of a client, and so do we.
-    fn within_rttime(&self, process: u32) -> Result<(), Fault> {
-        let most = i64::try_from(self.limits.rttime.as_ns() / 1000).unwrap_or(i64::MAX);
-        let limit = hard_rttime_us(process);
-        if limit.is_some_and(|limit| i64::try_from(limit).is_ok_and(|limit| limit <= most)) {
-            return Ok(());
-        }
-        Err(Fault::NotPermitted(format!(
-            "process {process} must limit RLIMIT_RTTIME to {most} us first (setrlimit(2))"
-        )))
-    }
-
     fn priority(&self, priority: u32) -> fdo::Result<Priority> {
-        if (1..=self.limits.priority).contains(&priority) {
+        let most = self.limits()?.priority;
+        if (1..=most).contains(&priority) {
             Ok(Priority::RealTime(priority))
         } else {
             Err(fdo::Error::AccessDenied(format!(
-                "real-time priority {priority} is not granted: ask for 1 to {} (MaxRealtimePriority)",
-                self.limits.priority
+                "real-time priority {priority} is not granted: ask for 1 to {most} (MaxRealtimePriority)"
             )))
         }
     }
 
     fn nice(&self, nice: i32) -> fdo::Result<Priority> {
-        if (self.limits.nice..=19).contains(&nice) {
+        let least = self.limits()?.nice;
+        if (least..=19).contains(&nice) {
             Ok(Priority::Nice(nice))
         } else {
             Err(fdo::Error::AccessDenied(format!(
-                "nice level {nice} is not granted: ask for {} (MinNiceLevel) to 19",
-                self.limits.nice
+                "nice level {nice} is not granted: ask for {least} (MinNiceLevel) to 19"
             )))
         }
     }
@@ -212,21 +227,21 @@ impl RealtimeKit {
     }
 
     /// The longest RLIMIT_RTTIME that a client may have, in microseconds.
-    #[zbus(property(emits_changed_signal = "const"), name = "RTTimeUSecMax")]
-    async fn rttime_usec_max(&self) -> i64 {
-        i64::try_from(self.limits.rttime.as_ns() / 1000).unwrap_or(i64::MAX)
+    #[zbus(property(emits_changed_signal = "false"), name = "RTTimeUSecMax")]
+    async fn rttime_usec_max(&self) -> fdo::Result<i64> {
+        Ok(in_us(self.limits()?.rttime))
     }
 
     /// The highest priority that is granted.
-    #[zbus(property(emits_changed_signal = "const"))]
-    async fn max_realtime_priority(&self) -> i32 {
-        i32::try_from(self.limits.priority).unwrap_or(i32::MAX)
+    #[zbus(property(emits_changed_signal = "false"))]
+    async fn max_realtime_priority(&self) -> fdo::Result<i32> {
+        Ok(i32::try_from(self.limits()?.priority).unwrap_or(i32::MAX))
     }
 
     /// The lowest nice level that is granted.
-    #[zbus(property(emits_changed_signal = "const"))]
-    async fn min_nice_level(&self) -> i32 {
-        self.limits.nice
+    #[zbus(property(emits_changed_signal = "false"))]
+    async fn min_nice_level(&self) -> fdo::Result<i32> {
+        Ok(self.limits()?.nice)
     }
 }
 
@@ -246,6 +261,23 @@ async fn calling_process(header: &Header<'_>, connection: &Connection) -> fdo::R
         .map_err(|_| denied())?;
     let pid: u32 = reply.body().deserialize().map_err(|_| denied())?;
     Ok(u64::from(pid))
+}
+
+fn in_us(span: Span) -> i64 {
+    i64::try_from(span.as_ns() / 1000).unwrap_or(i64::MAX)
+}
+
+/// A real-time thread that never sleeps stops the machine; RLIMIT_RTTIME ends it before. RealtimeKit
+/// demands that limit of a client, and so do we.
+fn within_rttime(process: u32, most: Span) -> Result<(), Fault> {
+    let most = in_us(most);
+    let limit = hard_rttime_us(process);
+    if limit.is_some_and(|limit| i64::try_from(limit).is_ok_and(|limit| limit <= most)) {
+        return Ok(());
+    }
+    Err(Fault::NotPermitted(format!(
+        "process {process} must limit RLIMIT_RTTIME to {most} us first (setrlimit(2))"
+    )))
 }
 
 /// The hard limit of RLIMIT_RTTIME in microseconds; none if it is unlimited, or cannot be read.

@@ -89,6 +89,7 @@ struct Realtimekit {
     priority: Option<Spanned<u32>>,
     nice: Option<Spanned<i32>>,
     rttime: Option<Time>,
+    without_polkit: Option<bool>,
     share: Option<Spanned<Share>>,
     period: Option<Time>,
 }
@@ -243,6 +244,7 @@ impl Realtimekit {
         if let Some(rttime) = self.rttime {
             limits.rttime = rttime.0;
         }
+        limits.without_polkit = self.without_polkit.unwrap_or(limits.without_polkit);
         if let Some(share) = self.share {
             let place = at(share.span().start);
             config.trial.share = share.into_inner().0;

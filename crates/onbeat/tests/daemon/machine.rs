@@ -39,6 +39,9 @@ const BUS: &str = r#"<!DOCTYPE busconfig PUBLIC "-//freedesktop//DTD D-BUS Bus C
 /// What lets clients of RealtimeKit have it started: it is there already.
 const SERVICE: &str = "[D-BUS Service]\nName=org.freedesktop.RealtimeKit1\nExec=/bin/false\n";
 
+/// What is configured for a machine without polkit, beside what a test says.
+pub(crate) const WITHOUT_POLKIT: &str = "onbeat.d/00-without-polkit.toml";
+
 /// A bus, and the service on it. All of it ends with the test.
 pub(crate) struct Machine {
     service: Option<Mortal>,
@@ -62,6 +65,10 @@ impl Machine {
         std::fs::write(&configuration, text).expect("there is room for a file");
         std::fs::write(folder.path().join("kit.service"), SERVICE)
             .expect("there is room for a file");
+        // There is no polkit here to say who may have a priority, unless a test brings it.
+        std::fs::create_dir(folder.path().join("onbeat.d")).expect("there is room for a folder");
+        let all = "[realtimekit]\nwithout-polkit = true\n";
+        std::fs::write(folder.path().join(WITHOUT_POLKIT), all).expect("there is room for a file");
         // What users run must be where they may read it.
         for name in ["asking", "audio", "audio_thread", "hostile", "workload"] {
             std::fs::copy(example(name), folder.path().join(name)).expect("it was built");

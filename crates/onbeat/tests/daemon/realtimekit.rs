@@ -9,7 +9,8 @@ use serde_json::json;
 
 use crate::common::{Mortal, can_run, eventually};
 use crate::machine::{
-    ALICE, BOB, Client, Machine, ROOT, as_itself, is_ordinary, is_reserved, policy, tids,
+    ALICE, BOB, Client, Machine, ROOT, WITHOUT_POLKIT, as_itself, is_ordinary, is_reserved, policy,
+    tids,
 };
 
 const DENIED: &str = "org.freedesktop.DBus.Error.AccessDenied";
@@ -176,6 +177,31 @@ fn limits_and_errors_are_realtimekits() {
     root.done("reset");
     assert!(is_ordinary(u) && is_ordinary(l), "{}", machine.log());
     assert_eq!(root.told("statistics")["threads"], 0);
+}
+
+#[test]
+fn without_polkit_nobody_but_root_gets_a_priority_unless_the_configuration_says_so() {
+    if !can_run("without_polkit_nobody_but_root_gets_a_priority_unless_the_configuration_says_so") {
+        return;
+    }
+    let mut machine = Machine::bus();
+    std::fs::remove_file(machine.path(WITHOUT_POLKIT)).expect("it was written");
+    machine.configure("");
+    machine.start();
+    let (hers, roots) = (machine.sleeper(ALICE), machine.sleeper(ROOT));
+    let [mut alice, mut root] = [ALICE, ROOT].map(|uid| machine.client(uid));
+    let refused = alice.ask(&format!("nice {0} {0} -5", hers.id()));
+    assert!(
+        refused.contains("AccessDenied") && refused.contains("without-polkit"),
+        "{refused}"
+    );
+    assert!(is_ordinary(hers.id()));
+    root.done(&format!("nice {0} {0} -5", roots.id()));
+    machine.configure("[realtimekit]\nwithout-polkit = true\n");
+    machine.end(libc::SIGTERM);
+    machine.start();
+    alice.done(&format!("nice {0} {0} -5", hers.id()));
+    assert_eq!(Attributes::get(hers.id()).unwrap().nice(), Some(-5));
 }
 
 #[test]
