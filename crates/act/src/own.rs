@@ -1,7 +1,8 @@
 //! onbeat's own thread has to run on a machine full of hogs: a loop that hears of an exhausted
 //! budget a second late corrects nothing.
 //!
-//! It takes the lowest real-time priority, and guards against itself: RLIMIT_RTTIME ends a
+//! It takes a low real-time priority (above those that it gives to others, if it does: they would keep it from
+//! answering), and guards against itself: RLIMIT_RTTIME ends a
 //! real-time thread that never sleeps, and its children start as ordinary tasks.
 
 use std::io;
@@ -15,21 +16,24 @@ const LONGEST_RUN_US: u64 = 10_000_000;
 /// How the calling thread was put ahead of others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Precedence {
-    /// Lowest real-time priority.
+    /// The real-time priority.
     RealTime,
     /// Highest share among ordinary tasks: real-time priority was refused.
     Nice,
 }
 
-/// Puts the calling thread ahead of ordinary tasks, for as long as it lives. Programs are to be
-/// started before: they would inherit the limit.
+/// The lowest real-time priority: before every ordinary task.
+pub const LOWEST: u32 = 1;
+
+/// Puts the calling thread ahead of ordinary tasks, and of those with a real-time priority below `priority`, for as long
+/// as it lives. Programs are to be started before: they would inherit the limit.
 ///
 /// # Errors
 /// If neither real-time priority nor nice -20 is permitted; the thread then stays as it was.
-pub fn go_first() -> io::Result<Precedence> {
+pub fn go_first(priority: u32) -> io::Result<Precedence> {
     limit_longest_run()?;
     let real_time = Attributes {
-        policy: Policy::Fifo(RealTime { priority: 1 }),
+        policy: Policy::Fifo(RealTime { priority }),
         reset_on_fork: true,
     };
     if real_time.set(0).is_ok() {

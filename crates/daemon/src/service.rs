@@ -96,9 +96,7 @@ pub fn run(options: &Options, mut told: impl FnMut() -> Option<Told>) -> anyhow:
     if let Err(why) = &served.realtimekit {
         tracing::warn!("clients of RealtimeKit are not served: {why}");
     }
-    if let Err(error) = own::go_first() {
-        tracing::warn!("cannot run ahead of other programs ({error}): may answer late");
-    }
+    go_first(&config);
     tracing::info!(
         "serving {}, {} ms after it was started",
         bus::NAME,
@@ -135,6 +133,16 @@ pub fn run(options: &Options, mut told: impl FnMut() -> Option<Told>) -> anyhow:
     drop(keeper);
     tracing::info!("ended: everybody has back what he had");
     outcome.context("tracing broke off")
+}
+
+/// Ahead of all that clients of RealtimeKit may have: threads that take whole CPUs would keep the loop from answering,
+/// and systemd would end it.
+fn go_first(config: &Config) {
+    let granted = config.realtimekit.map(|limits| limits.priority);
+    let priority = granted.map_or(own::LOWEST, |granted| granted + 1);
+    if let Err(error) = own::go_first(priority) {
+        tracing::warn!("cannot run ahead of other programs ({error}): may answer late");
+    }
 }
 
 /// The loop's settings that the configuration describes.

@@ -13,14 +13,14 @@ fn the_loop_goes_first_and_the_programs_it_starts_do_not() {
         return;
     }
     let thread = std::thread::spawn(|| {
-        assert_eq!(go_first().unwrap(), Precedence::RealTime);
+        assert_eq!(go_first(3).unwrap(), Precedence::RealTime);
         let own = Attributes::get(0).unwrap();
         let child = Process::start(Command::new("sleep").arg("1000"));
         (own, scheduling(child.task()))
     });
     let (own, child) = thread.join().unwrap();
     let first = Attributes {
-        policy: Policy::Fifo(RealTime { priority: 1 }),
+        policy: Policy::Fifo(RealTime { priority: 3 }),
         reset_on_fork: true,
     };
     assert_eq!(own, first);

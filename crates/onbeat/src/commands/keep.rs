@@ -276,7 +276,7 @@ impl Meter {
 }
 
 fn go_first() {
-    if let Err(error) = own::go_first() {
+    if let Err(error) = own::go_first(own::LOWEST) {
         eprintln!("onbeat: cannot run ahead of other programs ({error}): may answer late");
     }
 }

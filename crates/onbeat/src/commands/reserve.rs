@@ -53,7 +53,7 @@ fn by_deadline(
 fn by_group(args: &ReserveArgs, budget: Budget, signals: &Signals) -> anyhow::Result<ExitCode> {
     let gated = Gated::fork(&args.command).context("cannot start a process")?;
     // The kernel takes its time to look through the scheduler, and hogs would make it long.
-    if let Err(error) = own::go_first() {
+    if let Err(error) = own::go_first(own::LOWEST) {
         eprintln!("onbeat: cannot run ahead of other programs ({error}): may start late");
     }
     let mut running = reserve::start().context("--through scx")?;
