@@ -13,7 +13,7 @@ mod telling;
 mod tracking;
 mod working;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use async_channel::Receiver;
 use onbeat_act::Priorities;
@@ -28,6 +28,7 @@ use crate::looking::Seen;
 use crate::request::{Reply, Request};
 use granting::Waiting;
 use order::Order;
+use raising::RaisedFor;
 use scanning::Scan;
 pub(crate) use telling::list;
 pub use telling::{Change, Teller};
@@ -49,6 +50,8 @@ pub(crate) struct Loop<'a, S: Sensor, A: Actuator> {
 pub struct Keeper {
     book: Shared,
     priorities: Priorities,
+    /// Whose the tasks were that got a priority.
+    raised_for: BTreeMap<TaskId, RaisedFor>,
     /// Threads that are to lose their priority as soon as they have lost their reservation.
     lowering: BTreeSet<TaskId>,
     lines: Lines,
@@ -84,6 +87,7 @@ impl Keeper {
         Self {
             book,
             priorities,
+            raised_for: BTreeMap::new(),
             lowering: BTreeSet::new(),
             lines: Lines::default(),
             requests,
@@ -267,6 +271,7 @@ impl Keeper {
         self.forget_raised(gone);
         self.lower_again();
         self.take_back_from_strangers(the);
+        self.lower_strangers();
     }
 }
 

@@ -2,6 +2,8 @@
 //! stays under all that follows; is tracked; and gets a reservation on trial, in which its rhythm can show.
 //! If it has none, or the kernel refuses, it has what RealtimeKit would have given it.
 
+use std::collections::BTreeSet;
+
 use onbeat_act::Priority;
 use onbeat_model::{Actuator, Refusal, Sensor, TaskId};
 
@@ -9,7 +11,14 @@ use super::{Keeper, Loop, Trial};
 use crate::book::Holder;
 use crate::fault::Fault;
 use crate::request::Caller;
-use crate::target::Target;
+use crate::target::{Status, Target};
+
+/// Whose a task was when it got a priority.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct RaisedFor {
+    pid: u32,
+    uid: u32,
+}
 
 impl Keeper {
     pub(super) fn prioritise<S: Sensor, A: Actuator>(
@@ -23,7 +32,7 @@ impl Keeper {
         self.lowering.remove(&task);
         // From now on it is there for its own sake, and charged to who asks.
         self.let_partner_go(task, the);
-        let known = self.priorities.tasks().any(|other| other == task);
+        let known = self.raised().contains(&task);
         if !known {
             let mut book = self.book.borrow_mut();
             let entered = book.ledger.enter(task, &caller.person);
@@ -42,6 +51,8 @@ impl Keeper {
             }
             return Err(Fault::of_refusal(task.tid, &refusal));
         }
+        let (pid, uid) = (target.task.pid, target.uid);
+        self.raised_for.insert(task, RaisedFor { pid, uid });
         // Start times are told in hundredths of a second: the number may have gone to another task in the same one.
         if !target.is_alive() {
             self.lower(task);
@@ -67,11 +78,16 @@ impl Keeper {
         Ok(())
     }
 
+    /// The tasks that asked for a priority, also for the one that they had anyway.
+    fn raised(&self) -> BTreeSet<TaskId> {
+        let asked = self.raised_for.keys().copied();
+        asked.chain(self.priorities.tasks()).collect()
+    }
+
     /// Every thread gets back what it had before it asked.
     pub(super) fn reset<S: Sensor, A: Actuator>(&mut self, the: &mut Loop<'_, S, A>) {
         self.forget_holder(&Holder::RealtimeKit, the);
-        let tasks: Vec<TaskId> = self.priorities.tasks().collect();
-        for task in tasks {
+        for task in self.raised() {
             self.lower(task);
         }
     }
@@ -83,9 +99,32 @@ impl Keeper {
         }
     }
 
+    /// Those that run another user's program by now: as with reservations, nobody who asked before has a say.
+    pub(super) fn lower_strangers(&mut self) {
+        let is_strangers = |(task, raised): &(&TaskId, &RaisedFor)| {
+            Status::read(task.tid).is_some_and(|now| now.uid != Some(raised.uid))
+        };
+        let strangers = self.raised_for.iter().filter(is_strangers);
+        let strangers: Vec<TaskId> = strangers.map(|(task, _)| *task).collect();
+        for task in strangers {
+            self.lower(task);
+        }
+    }
+
+    /// Another user's program runs in the process.
+    pub(super) fn lower_all_of(&mut self, pid: u32) {
+        let raised = self.raised_for.iter();
+        let tasks = raised.filter(|(_, raised)| raised.pid == pid);
+        let tasks: Vec<TaskId> = tasks.map(|(task, _)| *task).collect();
+        for task in tasks {
+            self.lower(task);
+        }
+    }
+
     fn lower(&mut self, task: TaskId) {
         match self.priorities.put_back(task) {
             Ok(()) => {
+                self.raised_for.remove(&task);
                 let mut book = self.book.borrow_mut();
                 book.raised.remove(&task);
                 book.ledger.leave(task);
@@ -94,6 +133,8 @@ impl Keeper {
                 self.lowering.insert(task);
             }
             Err(refusal) => {
+                // It is said once; the task stays in the list of those that have a priority from here.
+                self.raised_for.remove(&task);
                 tracing::warn!(tid = task.tid, "task {task} cannot be put back: {refusal}");
             }
         }
@@ -101,10 +142,10 @@ impl Keeper {
 
     /// Tasks that have ended.
     pub(super) fn forget_raised(&mut self, gone: impl Fn(&TaskId) -> bool) {
-        let tasks: Vec<TaskId> = self.priorities.tasks().filter(|task| gone(task)).collect();
-        for task in tasks {
+        for task in self.raised().into_iter().filter(gone) {
             self.priorities.forget(task);
             self.lowering.remove(&task);
+            self.raised_for.remove(&task);
             let mut book = self.book.borrow_mut();
             book.raised.remove(&task);
             book.ledger.leave(task);

@@ -175,6 +175,7 @@ impl Keeper {
             for root in roots {
                 self.let_go(root, the);
             }
+            self.lower_all_of(pid);
         }
     }
 }

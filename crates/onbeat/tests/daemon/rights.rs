@@ -5,6 +5,8 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use onbeat_act::attributes::Attributes;
+
 use crate::common::{Mortal, can_run, eventually};
 use crate::machine::{ALICE, BOB, Machine, ROOT, as_itself, is_ordinary, is_reserved, tids};
 
@@ -66,14 +68,20 @@ fn a_program_with_the_rights_of_two_users_is_nobodys() {
     assert!(is_ordinary(two.id()));
 }
 
-/// A shell of Alice's that waits for a line, and then becomes `program`.
+/// A shell of Alice's that waits for a line, and then becomes `program`. It may have a real-time priority.
 fn shell_that_becomes(machine: &Machine, program: &Path) -> Mortal {
-    let mut command = machine.command(ALICE, Path::new("sh"));
+    let mut command = machine.command(ALICE, Path::new("prlimit"));
     command
-        .args(["-c", "read go; exec \"$0\" 1000"])
+        .arg("--rttime=150000:150000")
+        .args(["sh", "-c", "read go; exec \"$0\" 1000"])
         .arg(program)
         .stdin(Stdio::piped());
     as_itself(Mortal::spawn(&mut command), "sh")
+}
+
+/// Whether the task is as it was when it started.
+fn has_nothing(tid: u32) -> bool {
+    is_ordinary(tid) && Attributes::get(tid).is_ok_and(|now| now.nice() == Some(0))
 }
 
 #[test]
@@ -87,12 +95,15 @@ fn who_executes_another_users_program_loses_what_was_asked_for_him() {
     std::fs::copy("/bin/sleep", &program).unwrap();
     let mode = std::fs::Permissions::from_mode(0o4755);
     std::fs::set_permissions(&program, mode).unwrap();
-    let [mut tracked, mut reserved] = [0; 2].map(|_| shell_that_becomes(&machine, &program));
+    let shells = [0; 4].map(|_| shell_that_becomes(&machine, &program));
+    let [mut tracked, mut reserved, mut reniced, mut real_time] = shells;
     let mut alice = machine.client(ALICE);
     alice.done(&format!("track {}", tracked.id()));
     alice.done(&format!("reserve {} {TENTH}", reserved.id()));
-    assert_eq!(alice.told("statistics")["own-tasks"], 2);
-    for shell in [&mut tracked, &mut reserved] {
+    alice.done(&format!("nice {0} {0} -5", reniced.id()));
+    alice.done(&format!("realtime {0} {0} 10", real_time.id()));
+    assert_eq!(alice.told("statistics")["own-tasks"], 4);
+    for shell in [&mut tracked, &mut reserved, &mut reniced, &mut real_time] {
         let mut input = shell.0.stdin.take().unwrap();
         writeln!(input, "go").unwrap();
     }
@@ -103,9 +114,11 @@ fn who_executes_another_users_program_loses_what_was_asked_for_him() {
                 .contains(&format!("\nUid:\t{ALICE}\t0\t"))
                 .then_some(())
         };
-        is_roots(tracked.id())?;
-        is_roots(reserved.id())?;
-        is_ordinary(reserved.id()).then_some(())
+        let others = [&reserved, &reniced, &real_time].map(Mortal::id);
+        for tid in [tracked.id()].into_iter().chain(others) {
+            is_roots(tid)?;
+        }
+        others.into_iter().all(has_nothing).then_some(())
     });
     eventually("an empty book", || {
         (alice.told("statistics")["own-tasks"] == 0).then_some(())
