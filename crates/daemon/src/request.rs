@@ -146,8 +146,8 @@ pub enum Request {
     },
     /// Read the configuration anew.
     Reload {
-        /// The answer.
-        reply: Reply<()>,
+        /// The answer: what takes effect only when the service is started anew.
+        reply: Reply<Vec<&'static str>>,
     },
     /// A connection is gone.
     Left(Arc<str>),

@@ -66,6 +66,7 @@ pub fn run(options: &Options, mut told: impl FnMut() -> Option<Told>) -> anyhow:
     let began = Instant::now();
     logs::begin();
     let (mut config, quotas) = read(options.config.as_deref())?;
+    let started = config.clone();
     put_back_the_past(options)?;
     let state_file = || {
         StateFile::create(&options.state)
@@ -93,9 +94,6 @@ pub fn run(options: &Options, mut told: impl FnMut() -> Option<Told>) -> anyhow:
     let mut controller = Controller::new(settings(&config, &book), bounded);
     let mut keeper = Keeper::new(Rc::clone(&book), priorities, requests, teller, &config);
     let served = bus::serve(&door, untold, config.realtimekit)?;
-    if let Err(why) = &served.realtimekit {
-        tracing::warn!("clients of RealtimeKit are not served: {why}");
-    }
     go_first(&config);
     tracing::info!(
         "serving {}, {} ms after it was started",
@@ -118,9 +116,14 @@ pub fn run(options: &Options, mut told: impl FnMut() -> Option<Told>) -> anyhow:
                 book.borrow_mut().ledger.set_quotas(quotas);
                 controller.set_settings(settings(&new, &book));
                 keeper.configure(&new, sensor, controller);
+                if config.realtimekit != new.realtimekit {
+                    served.serve_realtimekit(new.realtimekit);
+                    go_first(&new);
+                }
                 config = new;
             });
-            keeper.reloaded(&told_how(how, &config));
+            let later = config.later_than(&started);
+            keeper.reloaded(&told_how(how, &config, later));
         }
         keeper.attend(sensor, controller)
     });
@@ -164,11 +167,21 @@ fn settings(config: &Config, book: &Shared) -> Settings {
 }
 
 /// How reading the configuration anew went, in the log and for those who asked for it.
-fn told_how(how: Result<(), ConfigError>, config: &Config) -> Result<(), String> {
+fn told_how(
+    how: Result<(), ConfigError>,
+    config: &Config,
+    later: Vec<&'static str>,
+) -> Result<Vec<&'static str>, String> {
     match how {
         Ok(()) => {
             tracing::info!("configuration read anew: {} rules", config.rules.len());
-            Ok(())
+            if !later.is_empty() {
+                tracing::warn!(
+                    "{} stays as it was until the service is started anew (systemctl restart onbeat)",
+                    later.join(", ")
+                );
+            }
+            Ok(later)
         }
         Err(error) => {
             tracing::error!("{error}; the former configuration stays in force");

@@ -119,7 +119,13 @@ fn ask(bus: &Connection, words: &[&str]) -> zbus::Result<Value> {
         }
         "release" => drop(call(bus, MANAGER, "Release", &small(1))?),
         "subscribe" => drop(call(bus, MANAGER, "Subscribe", &())?),
-        "reload" => drop(call(bus, MANAGER, "Reload", &())?),
+        "reload" => {
+            let reply = call(bus, MANAGER, "Reload", &())?;
+            let later: Vec<String> = reply.body().deserialize()?;
+            if !later.is_empty() {
+                return Ok(json!(later));
+            }
+        }
         "list" => {
             let reply = call(bus, MANAGER, "List", &())?;
             let threads: Vec<Properties> = reply.body().deserialize()?;

@@ -197,12 +197,14 @@ impl Manager {
     }
 
     /// Reads the configuration anew. What is reserved stays. If it has a mistake, the old one stays in force,
-    /// and the mistake is in the log.
+    /// and the mistake is the answer, and in the log. Else the keys are that were changed and take effect only
+    /// when the service is started anew.
+    #[zbus(out_args("later"))]
     async fn reload(
         &self,
         #[zbus(header)] header: Header<'_>,
         #[zbus(connection)] connection: &Connection,
-    ) -> Result<(), Error> {
+    ) -> Result<Vec<&'static str>, Error> {
         let caller = self.callers.of(&header, connection).await?;
         self.callers
             .permit(&caller, Action::Reload, &header, connection)

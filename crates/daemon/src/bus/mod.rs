@@ -2,6 +2,7 @@
 
 mod caller;
 mod clients;
+mod kit_name;
 mod manager;
 mod monitor;
 mod polkit;
@@ -15,12 +16,13 @@ use anyhow::Context;
 use async_channel::Receiver;
 use zbus::blocking::connection::Builder;
 use zbus::blocking::{Connection, MessageIterator};
-use zbus::fdo::{RequestNameFlags, RequestNameReply};
+use zbus::fdo::RequestNameFlags;
 
 use crate::keeper::Change;
 use crate::request::Door;
 pub(crate) use caller::Callers;
 use clients::Clients;
+use kit_name::KitName;
 use manager::{Manager, PATH};
 use monitor::Monitor;
 pub use realtimekit::Limits;
@@ -35,8 +37,7 @@ const REALTIMEKIT_PATH: &str = "/org/freedesktop/RealtimeKit1";
 #[derive(Debug)]
 pub struct Served {
     connection: Connection,
-    /// Why RealtimeKit's name is not ours, if it is not.
-    pub realtimekit: Result<(), String>,
+    kit_name: KitName,
 }
 
 /// Connects to the system bus (or where DBUS_SYSTEM_BUS_ADDRESS says) and serves from then on, on threads of
@@ -55,7 +56,7 @@ pub fn serve(
     let callers = Callers::new(Arc::clone(&clients), limits.clone());
     let manager = Manager::new(door.clone(), callers.clone());
     let subscribers = manager.subscribers();
-    let kit = RealtimeKit::new(door.clone(), callers.clone(), limits);
+    let kit = RealtimeKit::new(door.clone(), callers.clone(), limits.clone());
     let connection = Builder::system()?
         .max_queued(256)
         .serve_at(PATH, manager)
@@ -71,29 +72,20 @@ pub fn serve(
         .with_context(|| {
             format!("cannot have the name {NAME}: another onbeat daemon runs, or the bus's policy forbids it")
         })?;
-    let realtimekit = match realtimekit {
-        None => Err("the configuration says not to serve it".to_owned()),
-        // Without any flag: whoever has it is not replaced, and once he is gone it is ours.
-        Some(_) => connection
-            .request_name_with_flags(
-                REALTIMEKIT,
-                std::iter::empty::<RequestNameFlags>().collect(),
-            )
-            .map_err(|error| error.to_string())
-            .and_then(|reply| match reply {
-                RequestNameReply::InQueue => {
-                    Err("RealtimeKit itself serves them; once it is gone, onbeat does".to_owned())
-                }
-                _ => Ok(()),
-            }),
-    };
+    let kit_name = KitName::new(&connection, limits);
+    kit_name.settle();
     Ok(Served {
         connection,
-        realtimekit,
+        kit_name,
     })
 }
 
 impl Served {
+    /// Clients of RealtimeKit get this from now on; they are not served if it is none.
+    pub fn serve_realtimekit(&self, limits: Option<Limits>) {
+        self.kit_name.change(limits);
+    }
+
     /// No longer serves: whoever asks from now on is told that nobody is there.
     pub fn end(self) {
         // The bus takes the names when the connection closes, too.

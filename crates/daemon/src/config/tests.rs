@@ -65,6 +65,15 @@ fn what_is_said_later_counts_and_rules_add_up() {
 }
 
 #[test]
+fn what_is_put_in_force_only_at_the_next_start_is_named() {
+    let started = Config::default();
+    let changed = one("pipelines = false\n[realtimekit]\nserve = false\n").unwrap();
+    assert_eq!(changed.later_than(&started), ["pipelines"]);
+    let other = one("[realtimekit]\npriority = 5\n").unwrap();
+    assert_eq!(other.later_than(&started), [""; 0]);
+}
+
+#[test]
 fn every_mistake_is_told_with_its_file_its_line_and_what_to_do() {
     let cases = [
         ("x = 1\n", 1, "expected one of"),

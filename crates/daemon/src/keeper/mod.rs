@@ -62,7 +62,7 @@ pub struct Keeper {
     trial: Trial,
     scan: Scan,
     housekeeping: Instant,
-    reloads: Vec<Reply<()>>,
+    reloads: Vec<Reply<Vec<&'static str>>>,
 }
 
 /// What a thread that asked for real-time priority gets at first.
@@ -139,8 +139,8 @@ impl Keeper {
         !self.reloads.is_empty()
     }
 
-    /// The configuration was read anew, or was not: those who asked are answered.
-    pub fn reloaded(&mut self, how: &Result<(), String>) {
+    /// The configuration was read anew, but for these keys, or was not: those who asked are answered.
+    pub fn reloaded(&mut self, how: &Result<Vec<&'static str>, String>) {
         for reply in self.reloads.drain(..) {
             answer(&reply, how.clone().map_err(Fault::Invalid));
         }

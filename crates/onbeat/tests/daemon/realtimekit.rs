@@ -205,6 +205,47 @@ fn without_polkit_nobody_but_root_gets_a_priority_unless_the_configuration_says_
 }
 
 #[test]
+fn what_clients_get_is_what_the_configuration_says_once_it_was_read_anew() {
+    if !can_run("what_clients_get_is_what_the_configuration_says_once_it_was_read_anew") {
+        return;
+    }
+    let machine = Machine::new();
+    let mut root = machine.client(ROOT);
+    let first = |machine: &Machine| match policy(machine.service_pid()) {
+        Policy::Fifo(own) => own.priority,
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(first(&machine), 21);
+    machine
+        .configure("pipelines = false\n[realtimekit]\npriority = 7\nnice = -4\nrttime = \"9ms\"\n");
+    assert_eq!(root.told("reload"), json!(["pipelines"]));
+    assert!(
+        machine.log().contains("pipelines stays as it was"),
+        "{}",
+        machine.log()
+    );
+    assert_eq!(
+        root.told("properties"),
+        json!({"MaxRealtimePriority": 7, "MinNiceLevel": -4, "RTTimeUSecMax": 9_000})
+    );
+    assert_eq!(first(&machine), 8);
+    // Its name is given up, and taken again.
+    machine.configure("[realtimekit]\nserve = false\n");
+    root.done("reload");
+    // The bus would have it started, which the file beside its socket does not do.
+    eventually("nobody by that name", || {
+        root.ask("properties").contains("Spawn").then_some(())
+    });
+    machine.configure("");
+    root.done("reload");
+    let usual = eventually("somebody by that name", || {
+        let answer = root.ask("properties");
+        (!answer.starts_with("error")).then_some(answer)
+    });
+    assert!(usual.contains("20"), "{usual}");
+}
+
+#[test]
 fn rtkitctl_finds_its_service_and_resets_what_was_given() {
     if !can_run("rtkitctl_finds_its_service_and_resets_what_was_given") {
         return;

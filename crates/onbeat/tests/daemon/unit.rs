@@ -36,6 +36,33 @@ fn systemd_takes_the_unit() {
     assert!(output.status.success() && said.is_empty(), "{said}");
 }
 
+#[test]
+fn to_have_the_unit_reload_a_configuration_with_a_mistake_fails_with_its_line() {
+    if !can_run("to_have_the_unit_reload_a_configuration_with_a_mistake_fails_with_its_line") {
+        return;
+    }
+    let machine = Machine::new();
+    let reload = UNIT.lines().find_map(|l| l.strip_prefix("ExecReload="));
+    let words: Vec<&str> = reload.unwrap().split(' ').collect();
+    let reload = || {
+        let mut command = Command::new(words[0]);
+        command.args(&words[1..]);
+        let output = command
+            .env("DBUS_SYSTEM_BUS_ADDRESS", machine.address())
+            .output()
+            .unwrap();
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        (output.status.success(), said)
+    };
+    assert_eq!(reload(), (true, String::new()));
+    machine.configure("scan = \"eternity\"\n");
+    let (success, said) = reload();
+    assert!(
+        !success && said.contains("onbeat.toml:1: 'eternity' is no length of time: write"),
+        "{said}"
+    );
+}
+
 /// What the unit says, and what it comes to, in this order: only what is mounted before stays writable. $0 is the state
 /// folder, $1 one for devices.
 const SANDBOX: [(&str, &str); 5] = [
