@@ -226,9 +226,9 @@ impl Door {
     }
 
     /// Tells that the connection of this name is gone. Waits until there is room for it.
-    pub fn left(&self, name: Arc<str>) {
+    pub async fn left(&self, name: Arc<str>) {
         // If the loop is gone, so is what was held.
-        let _ = self.requests.send_blocking(Request::Left(name));
+        let _ = self.requests.send(Request::Left(name)).await;
         self.waker.wake();
     }
 }

@@ -13,7 +13,7 @@ use super::realtimekit::InForce;
 use crate::fault::Fault;
 use crate::flood::Flood;
 use crate::person::{self, Person};
-use crate::request::Caller;
+use crate::request::{Caller, Door};
 use crate::target::Target;
 
 /// What is to be permitted.
@@ -33,15 +33,17 @@ pub(crate) enum Action {
 #[derive(Clone, Debug)]
 pub(crate) struct Callers {
     clients: Arc<Clients>,
+    door: Door,
     flood: Arc<Mutex<Flood>>,
     polkit: Arc<Polkit>,
     realtimekit: InForce,
 }
 
 impl Callers {
-    pub(super) fn new(clients: Arc<Clients>, realtimekit: InForce) -> Self {
+    pub(super) fn new(clients: Arc<Clients>, door: Door, realtimekit: InForce) -> Self {
         Self {
             clients,
+            door,
             flood: Arc::default(),
             polkit: Arc::default(),
             realtimekit,
@@ -61,10 +63,15 @@ impl Callers {
         let person = match entry.person {
             Some(person) => person,
             None => {
-                let person = ask(connection, sender.as_str()).await.inspect_err(|_| {
-                    self.clients.leave(sender.as_str());
-                })?;
-                let person = Arc::new(person);
+                let person = match ask(connection, sender.as_str()).await {
+                    Ok(person) => Arc::new(person),
+                    Err(unknown) => {
+                        if unknown.is_gone {
+                            self.gone(sender.as_str()).await;
+                        }
+                        return Err(unknown.fault);
+                    }
+                };
                 self.clients.know(sender.as_str(), &person);
                 person
             }
@@ -80,6 +87,14 @@ impl Callers {
             Err(Fault::TooManyCalls(
                 "more than a hundred calls a second: ask again later".to_owned(),
             ))
+        }
+    }
+
+    /// The bus does not know the connection any more, and may have said that it is gone before it was entered. Another
+    /// call of it may have been carried out meanwhile.
+    async fn gone(&self, name: &str) {
+        if let Some(client) = self.clients.leave(name) {
+            self.door.left(Arc::clone(&client.name)).await;
         }
     }
 
@@ -159,7 +174,36 @@ impl Callers {
     }
 }
 
-async fn ask(connection: &Connection, name: &str) -> Result<Person, Fault> {
+/// Why it is not known whose a connection is.
+struct Unknown {
+    fault: Fault,
+    /// Whether it has left the bus.
+    is_gone: bool,
+}
+
+impl Unknown {
+    fn because(why: &str) -> Self {
+        Self {
+            fault: Fault::NotPermitted(format!("the bus does not say who calls{why}")),
+            is_gone: false,
+        }
+    }
+}
+
+impl From<zbus::Error> for Unknown {
+    fn from(error: zbus::Error) -> Self {
+        let is_gone = matches!(&error, zbus::Error::MethodError(name, ..) if *name == GONE);
+        Self {
+            is_gone,
+            ..Self::because(&format!(": {error}"))
+        }
+    }
+}
+
+/// What the bus says of a connection that is gone.
+const GONE: &str = "org.freedesktop.DBus.Error.NameHasNoOwner";
+
+async fn ask(connection: &Connection, name: &str) -> Result<Person, Unknown> {
     let answer = connection
         .call_method(
             Some("org.freedesktop.DBus"),
@@ -170,13 +214,10 @@ async fn ask(connection: &Connection, name: &str) -> Result<Person, Fault> {
         )
         .await
         .and_then(|reply| reply.body().deserialize::<ConnectionCredentials>());
-    let unknown = |error: zbus::Error| {
-        Fault::NotPermitted(format!("the bus does not say who calls: {error}"))
-    };
-    let credentials = answer.map_err(unknown)?;
+    let credentials = answer?;
     let uid = credentials
         .unix_user_id()
-        .ok_or_else(|| Fault::NotPermitted("the bus does not say who calls".to_owned()))?;
+        .ok_or_else(|| Unknown::because(""))?;
     let groups = credentials.unix_group_ids().cloned().unwrap_or_default();
     Ok(Person::look_up(uid, &groups))
 }
@@ -185,3 +226,6 @@ async fn ask(connection: &Connection, name: &str) -> Result<Person, Fault> {
 fn now() -> Instant {
     onbeat_act::clock::now()
 }
+
+#[cfg(test)]
+mod tests;

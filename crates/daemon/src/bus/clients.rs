@@ -71,7 +71,7 @@ pub(super) fn watch(
             if new.is_none()
                 && let Some(client) = clients.leave(name.as_str())
             {
-                door.left(Arc::clone(&client.name));
+                zbus::block_on(door.left(Arc::clone(&client.name)));
             }
         }
     };

@@ -53,7 +53,7 @@ pub fn serve(
     let clients = Arc::new(Clients::default());
     let limits = InForce::default();
     limits.set(realtimekit);
-    let callers = Callers::new(Arc::clone(&clients), limits.clone());
+    let callers = Callers::new(Arc::clone(&clients), door.clone(), limits.clone());
     let manager = Manager::new(door.clone(), callers.clone());
     let subscribers = manager.subscribers();
     let kit = RealtimeKit::new(door.clone(), callers.clone(), limits.clone());

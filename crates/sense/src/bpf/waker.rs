@@ -9,7 +9,11 @@ use std::sync::Arc;
 pub struct Waker(Arc<OwnedFd>);
 
 impl Waker {
-    pub(super) fn new() -> io::Result<Self> {
+    /// One that nobody was woken by yet.
+    ///
+    /// # Errors
+    /// If the process has no descriptor left.
+    pub fn new() -> io::Result<Self> {
         // SAFETY: eventfd takes two numbers; the descriptor that it returns is nobody else's.
         let fd = unsafe {
             let fd = libc::eventfd(0, libc::EFD_CLOEXEC | libc::EFD_NONBLOCK);

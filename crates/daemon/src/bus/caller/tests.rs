@@ -1,0 +1,85 @@
+use std::collections::HashMap;
+use std::os::unix::net::UnixStream;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use futures_lite::future;
+use onbeat_sense::bpf::Waker;
+use zbus::connection::Builder;
+use zbus::zvariant::Value;
+use zbus::{Guid, Message, fdo, interface};
+
+use super::*;
+use crate::request::Request;
+
+/// Stands for the bus: it knows the connection the first time that it is asked, and then no more.
+#[derive(Debug, Default)]
+struct Bus {
+    asked: AtomicU32,
+    then: Then,
+}
+
+/// What it says the second time.
+#[derive(Clone, Copy, Debug, Default)]
+enum Then {
+    #[default]
+    Gone,
+    NotNow,
+}
+
+#[interface(name = "org.freedesktop.DBus")]
+impl Bus {
+    async fn get_connection_credentials(
+        &self,
+        _name: String,
+    ) -> fdo::Result<HashMap<&'static str, Value<'static>>> {
+        match (self.asked.fetch_add(1, Ordering::SeqCst), self.then) {
+            (0, _) => Ok(HashMap::from([("UnixUserID", Value::from(5_u32))])),
+            (_, Then::Gone) => Err(fdo::Error::NameHasNoOwner("it left".to_owned())),
+            (_, Then::NotNow) => Err(fdo::Error::LimitsExceeded("ask again".to_owned())),
+        }
+    }
+}
+
+/// Two calls of one connection, looked at at the same time; whether what it holds is given back then, and whether its
+/// leaving is told later.
+async fn two_calls(then: Then) -> (bool, bool) {
+    let (ours, theirs) = UnixStream::pair().unwrap();
+    let bus = Bus {
+        then,
+        ..Bus::default()
+    };
+    let server = Builder::async_io_unix_stream(theirs)
+        .server(Guid::generate())
+        .unwrap()
+        .p2p()
+        .serve_at("/org/freedesktop/DBus", bus)
+        .unwrap()
+        .build();
+    let client = Builder::async_io_unix_stream(ours).p2p().build();
+    let (server, connection) = future::zip(server, client).await;
+    let (_server, connection) = (server.unwrap(), connection.unwrap());
+
+    let (door, requests) = Door::new(Waker::new().unwrap());
+    let clients = Arc::<Clients>::default();
+    let callers = Callers::new(Arc::clone(&clients), door, InForce::default());
+    let message = Message::method_call("/", "Reserve").unwrap();
+    let message = message.sender(":1.7").unwrap().build(&()).unwrap();
+    let header = message.header();
+    let of = || callers.of(&header, &connection);
+    let (first, second) = future::zip(of(), of()).await;
+    assert_eq!(first.unwrap().person.uid, 5);
+    assert!(second.is_err());
+    let left = requests.try_recv();
+    let is_left = matches!(left, Ok(Request::Left(name)) if &*name == ":1.7");
+    (is_left, clients.leave(":1.7").is_some())
+}
+
+#[test]
+fn what_a_connection_holds_is_given_back_when_the_bus_no_longer_knows_it_for_another_call() {
+    assert_eq!(zbus::block_on(two_calls(Then::Gone)), (true, false));
+}
+
+#[test]
+fn a_connection_that_the_bus_cannot_be_asked_about_now_is_still_there() {
+    assert_eq!(zbus::block_on(two_calls(Then::NotNow)), (false, true));
+}
