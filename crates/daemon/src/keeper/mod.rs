@@ -1,11 +1,12 @@
 //! Between two turns of the loop: requests are carried out, and what is over is let go.
 //!
 //! Beside this file: `tracking`, `granting` and `raising`, one for each kind of thing that can be held; `order`, which calls
-//! may take effect yet; `working`, threads that nobody asked for;
+//! may take effect yet; `working`, threads that nobody asked for; `lines`, how much is written of one user's;
 //! `scanning`, what is tracked by the rules, and who else manages; `telling`, what is answered and told to
 //! those who look on.
 
 mod granting;
+mod lines;
 mod order;
 mod raising;
 mod scanning;
@@ -27,12 +28,12 @@ use crate::gate::Gate;
 use crate::looking::Seen;
 use crate::request::{Reply, Request};
 use granting::Waiting;
+use lines::Lines;
 use order::Order;
 use raising::RaisedFor;
 use scanning::Scan;
 pub(crate) use telling::list;
 pub use telling::{Change, Teller};
-use working::Lines;
 
 /// How often it is looked whether what is held is still there.
 const HOUSEKEEPING: Span = Span::from_secs(1);
@@ -89,7 +90,7 @@ impl Keeper {
             priorities,
             raised_for: BTreeMap::new(),
             lowering: BTreeSet::new(),
-            lines: Lines::default(),
+            lines: Lines::new(working::LINES),
             requests,
             waiting: Vec::new(),
             order: Order::default(),
@@ -268,6 +269,7 @@ impl Keeper {
         }
         self.order.forget_old(the.now);
         self.tell_untold_lines(the.now);
+        self.teller.tell_unwritten(the.now);
         self.forget_raised(gone);
         self.lower_again();
         self.take_back_from_strangers(the);

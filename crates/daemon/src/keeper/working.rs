@@ -1,60 +1,14 @@
 //! Threads that nobody asked for and that work for those that somebody did ask for: let go with them, and named where they
 //! are not kept with them.
-//!
-//! A thread that wakes ever new ones of other users would have as many lines written: of each user so many are, and the
-//! others counted.
-
-use std::collections::BTreeMap;
 
 use onbeat_control::Partner;
-use onbeat_model::{Actuator, Instant, Sensor, Span, TaskId};
+use onbeat_model::{Actuator, Instant, Sensor, TaskId};
 
 use super::{Keeper, Loop};
 use crate::book::LeftOut;
 
-/// So many lines are written about the partners of one user's threads...
-const LINES: u32 = 8;
-/// ... in so long.
-const EACH: Span = Span::from_secs(60);
-
-/// How much was written about whose partners.
-#[derive(Debug, Default)]
-pub(super) struct Lines(BTreeMap<u32, Written>);
-
-#[derive(Clone, Copy, Debug)]
-struct Written {
-    since: Instant,
-    lines: u32,
-    left_out: u64,
-}
-
-impl Lines {
-    /// Whether one more may be written about a partner of the user `uid`; if not, it is counted.
-    fn admits(&mut self, uid: u32, now: Instant) -> bool {
-        let written = self.0.entry(uid).or_insert(Written {
-            since: now,
-            lines: 0,
-            left_out: 0,
-        });
-        let admitted = written.lines < LINES;
-        if admitted {
-            written.lines += 1;
-        } else {
-            written.left_out += 1;
-        }
-        admitted
-    }
-
-    /// Of which users how many were left out in the time that is over now.
-    fn left_out(&mut self, now: Instant) -> Vec<(u32, u64)> {
-        let is_over = |written: &Written| now.since(written.since) >= EACH;
-        let over = self.0.iter().filter(|(_, written)| is_over(written));
-        let left_out = over.map(|(uid, written)| (*uid, written.left_out));
-        let left_out: Vec<_> = left_out.filter(|(_, count)| *count > 0).collect();
-        self.0.retain(|_, written| !is_over(written));
-        left_out
-    }
-}
+/// So many lines are written about the partners of one user's threads in a minute.
+pub(super) const LINES: u32 = 8;
 
 impl Keeper {
     /// Threads that are not, or no longer, kept on the beat with the ones that they work for.
@@ -136,35 +90,5 @@ impl Keeper {
         the.controller.forget(task, the.now);
         self.teller.tell(the.controller, &self.book);
         self.book.borrow_mut().drop_partner(task);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn at(ms: u64) -> Instant {
-        Instant::ZERO + Span::from_ms(ms)
-    }
-
-    #[test]
-    fn about_one_users_partners_few_lines_are_written_a_minute_and_the_others_are_counted() {
-        let mut lines = Lines::default();
-        let written = (0..1000).filter(|&n| lines.admits(1000, at(n))).count();
-        assert_eq!(written, 8);
-        assert!(lines.admits(1001, at(999)), "another user");
-        assert_eq!(lines.left_out(at(59_999)), []);
-        assert_eq!(lines.left_out(at(60_000)), [(1000, 992)]);
-        assert!(lines.admits(1000, at(60_001)));
-    }
-
-    #[test]
-    fn nothing_is_kept_of_who_has_been_quiet_for_a_minute() {
-        let mut lines = Lines::default();
-        for uid in 0..100 {
-            lines.admits(uid, at(0));
-        }
-        assert_eq!(lines.left_out(at(60_000)), []);
-        assert!(lines.0.is_empty());
     }
 }

@@ -156,6 +156,36 @@ fn nobody_hops_over_a_quota_by_another_group_connection_or_process() {
     assert!(is_reserved(bobs.id()) && is_ordinary(hers[4].id()));
 }
 
+#[test]
+fn one_users_changes_do_not_fill_the_journal() {
+    if !can_run("one_users_changes_do_not_fill_the_journal") {
+        return;
+    }
+    let machine = Machine::new();
+    let (hers, bobs) = (machine.sleeper(ALICE), machine.sleeper(BOB));
+    let [mut alice, mut bob, mut root] = [ALICE, BOB, ROOT].map(|uid| machine.client(uid));
+    let began = std::time::Instant::now();
+    for round in 0..400 {
+        let runtime_ns = 100_000 + 100_000 * (round % 2);
+        alice.done(&format!(
+            "reserve {} {runtime_ns} 10000000 10000000",
+            hers.id()
+        ));
+    }
+    bob.done(&format!("reserve {} {HUNDREDTH}", bobs.id()));
+    assert_eq!(root.told("statistics")["changes"], 401);
+    let log = machine.log();
+    let about = |tid: u32| {
+        let named = format!("({tid}): ");
+        log.lines().filter(|line| line.contains(&named)).count()
+    };
+    let minutes = began.elapsed().as_secs() / 60 + 1;
+    let most = usize::try_from(minutes).unwrap() * 256;
+    let written = about(hers.id());
+    assert!((256..=most).contains(&written), "{written}");
+    assert_eq!(about(bobs.id()), 1);
+}
+
 /// Starts a process of `uid`'s with just this number; none if the number is taken.
 fn with_number(pid: u32, uid: u32) -> Option<u32> {
     let wanted = [pid.cast_signed()];
