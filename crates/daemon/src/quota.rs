@@ -344,6 +344,14 @@ impl Ledger {
         unsettled.map(|(task, _)| *task)
     }
 
+    /// Whether `task` has a reservation from here: the kernel holds it, or what is left of it.
+    #[must_use]
+    pub fn holds(&self, task: TaskId) -> bool {
+        self.tasks
+            .get(&task)
+            .is_some_and(|charge| charge.held.is_some())
+    }
+
     /// Whose `task` is, if it is in the ledger.
     #[must_use]
     pub fn person(&self, task: TaskId) -> Option<&Arc<Person>> {

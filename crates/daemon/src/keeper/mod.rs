@@ -17,7 +17,7 @@ mod working;
 use std::collections::{BTreeMap, BTreeSet};
 
 use async_channel::Receiver;
-use onbeat_act::Priorities;
+use onbeat_act::{Priorities, Priority};
 use onbeat_control::{Controller, Next};
 use onbeat_model::{Actuator, Instant, Sensor, Span, TaskId};
 
@@ -51,6 +51,8 @@ pub(crate) struct Loop<'a, S: Sensor, A: Actuator> {
 pub struct Keeper {
     book: Shared,
     priorities: Priorities,
+    /// What threads are to have as soon as their reservation is over.
+    rising: BTreeMap<TaskId, Priority>,
     /// Whose the tasks were that got a priority.
     raised_for: BTreeMap<TaskId, RaisedFor>,
     /// Threads that are to lose their priority as soon as they have lost their reservation.
@@ -88,6 +90,7 @@ impl Keeper {
         Self {
             book,
             priorities,
+            rising: BTreeMap::new(),
             raised_for: BTreeMap::new(),
             lowering: BTreeSet::new(),
             lines: Lines::new(working::LINES),
@@ -128,6 +131,7 @@ impl Keeper {
         }
         self.settle_partners(&mut the);
         self.look_around(&mut the);
+        self.raise_again();
         self.teller.tell(the.controller, &self.book);
         self.teller.tell_reniced(&self.book);
         self.teller.attend(the.controller, the.now);

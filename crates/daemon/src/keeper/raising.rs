@@ -1,6 +1,8 @@
 //! What clients of RealtimeKit ask for. A thread gets at once what RealtimeKit would have given it, which
 //! stays under all that follows; is tracked; and gets a reservation on trial, in which its rhythm can show.
 //! If it has none, or the kernel refuses, it has what RealtimeKit would have given it.
+//!
+//! One that has a reservation when it asks gets its priority when that is over: nobody can say what lies below one.
 
 use std::collections::BTreeSet;
 
@@ -38,14 +40,10 @@ impl Keeper {
             let entered = book.ledger.enter(task, &caller.person);
             entered.map_err(|objection| Fault::OverQuota(objection.to_string()))?;
         }
-        // Under a reservation it has what it is to fall back to already.
-        let held = the
-            .controller
-            .view()
-            .any(|v| v.task.id == task && v.held.is_some());
-        if !(known && held)
-            && let Err(refusal) = self.priorities.raise(task, priority)
-        {
+        let held = self.book.borrow().ledger.holds(task);
+        if held {
+            self.rising.insert(task, priority);
+        } else if let Err(refusal) = self.priorities.raise(task, priority) {
             if !known {
                 self.book.borrow_mut().ledger.leave(task);
             }
@@ -92,6 +90,26 @@ impl Keeper {
         }
     }
 
+    /// Those that asked for a priority while they had a reservation, which is over: below it, they had what they had before.
+    pub(super) fn raise_again(&mut self) {
+        let book = self.book.borrow();
+        let is_over = |task: &&TaskId| !book.ledger.holds(**task);
+        let over = self.rising.keys().filter(is_over);
+        let over: Vec<TaskId> = over.copied().collect();
+        drop(book);
+        for task in over {
+            let priority = self.rising.remove(&task);
+            let raised = priority.map(|priority| self.priorities.raise(task, priority));
+            match raised {
+                Some(Err(refusal)) if refusal != Refusal::Gone => tracing::warn!(
+                    tid = task.tid,
+                    "task {task} does not get the priority that it asked for: {refusal}"
+                ),
+                _ => {}
+            }
+        }
+    }
+
     /// Those whose reservation was not given back yet when they were to get back what they had.
     pub(super) fn lower_again(&mut self) {
         for task in std::mem::take(&mut self.lowering) {
@@ -122,6 +140,7 @@ impl Keeper {
     }
 
     fn lower(&mut self, task: TaskId) {
+        self.rising.remove(&task);
         match self.priorities.put_back(task) {
             Ok(()) => {
                 self.raised_for.remove(&task);
@@ -144,6 +163,7 @@ impl Keeper {
     pub(super) fn forget_raised(&mut self, gone: impl Fn(&TaskId) -> bool) {
         for task in self.raised().into_iter().filter(gone) {
             self.priorities.forget(task);
+            self.rising.remove(&task);
             self.lowering.remove(&task);
             self.raised_for.remove(&task);
             let mut book = self.book.borrow_mut();

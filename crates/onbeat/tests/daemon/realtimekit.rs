@@ -205,6 +205,42 @@ fn without_polkit_nobody_but_root_gets_a_priority_unless_the_configuration_says_
 }
 
 #[test]
+fn a_thread_that_is_kept_already_has_the_priority_that_it_asks_for_below_its_reservation() {
+    if !can_run("a_thread_that_is_kept_already_has_the_priority_that_it_asks_for") {
+        return;
+    }
+    let mut machine = Machine::new();
+    let mut command = machine.command(ALICE, Path::new("prlimit"));
+    command
+        .arg("--rttime=150000:150000")
+        .arg(machine.path("workload"))
+        .arg("beat:20000/1000")
+        .stdout(Stdio::null());
+    let process = as_itself(Mortal::spawn(&mut command), "workload");
+    let mut alice = machine.client(ALICE);
+    alice.done(&format!("track {}", process.id()));
+    let keeps = |alice: &mut Client| {
+        let threads = tids(process.id()).into_iter();
+        let mut kept = threads.filter(|&tid| is_reserved(tid));
+        let tid = kept.next()?;
+        (listed(alice, tid)?["state"] == "kept").then_some(tid)
+    };
+    let tid = eventually("a reservation", || keeps(&mut alice));
+    for priority in [5, 7] {
+        alice.done(&format!("realtime {} {tid} {priority}", process.id()));
+        assert!(is_reserved(tid), "{:?}", policy(tid));
+    }
+    // It has none any more once it has nothing to do.
+    process.signal(libc::SIGSTOP);
+    eventually("the priority", || has_priority(tid, 7).then_some(()));
+    process.signal(libc::SIGCONT);
+    eventually("a reservation again", || is_reserved(tid).then_some(()));
+    alice.done(&format!("untrack {}", process.id()));
+    assert_eq!(machine.end(libc::SIGTERM), Some(0));
+    assert!(is_ordinary(tid), "{:?}", policy(tid));
+}
+
+#[test]
 fn what_clients_get_is_what_the_configuration_says_once_it_was_read_anew() {
     if !can_run("what_clients_get_is_what_the_configuration_says_once_it_was_read_anew") {
         return;
