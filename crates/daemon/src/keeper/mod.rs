@@ -274,6 +274,7 @@ impl Keeper {
         self.order.forget_old(the.now);
         self.tell_untold_lines(the.now);
         self.teller.tell_unwritten(the.now);
+        self.tell_unwritten_of_rules(the.now);
         self.forget_raised(gone);
         self.lower_again();
         self.take_back_from_strangers(the);

@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use onbeat_model::{Actuator, Follow, Instant, Sensor, Span, TaskId};
 
+use super::lines::Lines;
 use super::tracking::follow;
 use super::{Keeper, Loop};
 use crate::book::Holder;
@@ -46,6 +47,9 @@ const OTHERS: [(&str, &str); 5] = [
     ),
 ];
 
+/// So many lines are written in a minute about processes of one user's that rules name.
+const LINES: u32 = 64;
+
 /// What is looked for, and what was seen.
 #[derive(Debug)]
 pub(super) struct Scan {
@@ -54,6 +58,10 @@ pub(super) struct Scan {
     next: Instant,
     /// Since when each process is known.
     seen: HashMap<u32, Instant>,
+    /// Those of them of which it was said that they cannot be tracked.
+    refused: BTreeSet<u32>,
+    /// How much was said of whose.
+    lines: Lines,
 }
 
 impl Scan {
@@ -67,6 +75,8 @@ impl Scan {
             rules: config.rules.clone(),
             next: Instant::ZERO,
             seen: HashMap::new(),
+            refused: BTreeSet::new(),
+            lines: Lines::new(LINES),
         }
     }
 }
@@ -80,6 +90,7 @@ impl Keeper {
         self.scan.next = the.now + self.scan.every;
         let pids = processes();
         self.scan.seen.retain(|pid, _| pids.contains(pid));
+        self.scan.refused.retain(|pid| pids.contains(pid));
         let mut others = BTreeSet::new();
         for &pid in &pids {
             let since = *self.scan.seen.entry(pid).or_insert(the.now);
@@ -99,6 +110,17 @@ impl Keeper {
         }
         for name in others {
             self.notice(name);
+        }
+    }
+
+    /// How many lines were not written about whose processes.
+    pub(super) fn tell_unwritten_of_rules(&mut self, now: Instant) {
+        for (uid, count) in self.scan.lines.left_out(now) {
+            tracing::info!(
+                uid,
+                "{count} more lines about processes of user {uid} that rules name are not written: more than {LINES} in a \
+                 minute"
+            );
         }
     }
 
@@ -139,12 +161,21 @@ impl Keeper {
         if known == Some(true) {
             return;
         }
-        let person = Arc::new(Person::named_by_a_rule(target.uid));
-        match self.track_for(holder, &person, &target, rule.children, the) {
+        let person = Arc::new(payer(rule, target.uid));
+        let uid = person.uid;
+        let is_tracked = self.track_for(holder, &person, &target, rule.children, the);
+        if is_tracked.is_ok()
+            && let Some(root) = self.book.borrow_mut().roots.get_mut(&root)
+        {
+            root.treatment = rule.treatment;
+        }
+        // One that cannot be tracked is tried again as long as it is new, and said of once.
+        let is_said = is_tracked.is_err() && !self.scan.refused.insert(pid);
+        if is_said || (uid != 0 && !self.scan.lines.admits(uid, the.now)) {
+            return;
+        }
+        match is_tracked {
             Ok(()) => {
-                if let Some(root) = self.book.borrow_mut().roots.get_mut(&root) {
-                    root.treatment = rule.treatment;
-                }
                 tracing::info!(
                     pid,
                     rule = &*rule.name,
@@ -217,6 +248,17 @@ impl Keeper {
         rules
             .find(|rule| rule.children && *rule.name == *name)
             .cloned()
+    }
+}
+
+/// To whom it is charged what `rule` names of the user `uid`'s. Where the rule names the user, too, an administrator answers
+/// for it. Any program can be made to look like another one by the user who runs it (a library that is loaded before others,
+/// a mount of his own): one that is named by its path alone is under his quotas.
+fn payer(rule: &Rule, uid: u32) -> Person {
+    if rule.user.is_some() {
+        Person::named_by_a_rule(uid)
+    } else {
+        Person::look_up(uid, &[])
     }
 }
 

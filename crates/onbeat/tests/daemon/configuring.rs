@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::Stdio;
 
 use crate::common::{Mortal, can_run, eventually};
-use crate::machine::{ALICE, Machine, ROOT, is_ordinary, is_reserved, tids};
+use crate::machine::{ALICE, BOB, Client, Machine, ROOT, is_ordinary, is_reserved, tids};
 use crate::own_state::onbeat;
 
 /// A tenth of a CPU.
@@ -35,10 +35,11 @@ fn a_rule_tracks_by_itself_and_reading_anew_takes_away_only_what_nobody_names_an
             .into_iter()
             .find(|&tid| is_reserved(tid))
     });
+    let hers = |alice: &mut Client| alice.told("statistics")["own-tasks"].clone();
     assert_eq!(
-        alice.told("statistics")["own-tasks"],
-        1,
-        "a rule's threads are not charged to her"
+        hers(&mut alice),
+        1 + tids(workload.id()).len(),
+        "whatever a program calls itself, she is charged for it"
     );
 
     let mut root = machine.client(ROOT);
@@ -65,6 +66,9 @@ fn a_rule_tracks_by_itself_and_reading_anew_takes_away_only_what_nobody_names_an
 
     machine.configure("[quota]\nbandwidth = \"15%\"\n");
     machine.signal(libc::SIGHUP);
+    eventually("no rule", || {
+        machine.log().contains("read anew: 0 rules").then_some(())
+    });
     eventually("the end of the rule", || is_ordinary(thread).then_some(()));
     assert!(is_reserved(sleeper.id()));
     let other = machine.sleeper(ALICE);
@@ -129,6 +133,41 @@ fn what_a_named_program_started_is_kept_when_the_configuration_is_read_anew() {
     machine.configure(&rule(false));
     other.done("reload");
     assert_eq!(child(), None);
+}
+
+#[test]
+fn a_rule_frees_of_quotas_what_it_names_of_the_user_that_it_names_alone() {
+    if !can_run("a_rule_frees_of_quotas_what_it_names_of_the_user_that_it_names_alone") {
+        return;
+    }
+    let mut machine = Machine::bus();
+    let program = machine.path("workload");
+    machine.configure(&format!(
+        "scan = \"50ms\"\n[quota]\ntasks = 3\n[[rule]]\nprogram = \"{}\"\nuser = \"{BOB}\"\n\
+         [[rule]]\nprogram = \"{}\"\n",
+        program.display(),
+        program.display()
+    ));
+    machine.start();
+    let threads = ["random:1000000/1"; 7];
+    let (_hers, _his) = (
+        machine.workload(ALICE, &threads),
+        machine.workload(BOB, &threads),
+    );
+    let mut root = machine.client(ROOT);
+    let tracked = |root: &mut Client, uid: u32| {
+        let threads = root.told("list");
+        let threads = threads.as_array().expect("a list");
+        threads.iter().filter(|one| one["user"] == uid).count()
+    };
+    eventually("all of Bob's threads", || {
+        (tracked(&mut root, BOB) == 8).then_some(())
+    });
+    eventually("as many of Alice's as she may have", || {
+        (tracked(&mut root, ALICE) == 3).then_some(())
+    });
+    assert_eq!(machine.client(BOB).told("statistics")["own-tasks"], 0);
+    assert_eq!(machine.client(ALICE).told("statistics")["own-tasks"], 3);
 }
 
 /// A process that another one started, and that ends with the test.
