@@ -21,8 +21,10 @@ use crate::target::Target;
 pub(crate) enum Action {
     /// To have one's own tasks tracked and reserved for, within quotas.
     ManageOwnTasks,
-    /// To have one's own tasks given a priority, which no quota bounds but their number.
-    PrioritiseOwnTasks,
+    /// To have one's own tasks given a real-time priority, which no quota bounds but their number.
+    MakeRealTime,
+    /// The same of a nice level.
+    MakeHighPriority,
     /// The same of other users' tasks.
     ManageOtherTasks,
     /// To have the configuration read anew.
@@ -152,9 +154,9 @@ impl Callers {
         let uid = caller.person.uid;
         let answer = self.polkit.permits(connection, header, uid, action).await?;
         let permitted = match (answer, action) {
-            (Some(permitted), _) => permitted,
+            (Some(verdict), _) => verdict.permitted,
             (None, Action::ManageOwnTasks) => true,
-            (None, Action::PrioritiseOwnTasks) => {
+            (None, Action::MakeRealTime | Action::MakeHighPriority) => {
                 let limits = self.realtimekit.get();
                 limits.is_some_and(|limits| limits.without_polkit)
             }
@@ -163,9 +165,9 @@ impl Callers {
         if permitted {
             return Ok(());
         }
-        let name = polkit::name(action);
+        let name = answer.map_or(polkit::name(action), |verdict| verdict.name);
         Err(Fault::NotPermitted(match (answer, action) {
-            (None, Action::PrioritiseOwnTasks) => format!(
+            (None, Action::MakeRealTime | Action::MakeHighPriority) => format!(
                 "that needs the permission {name} of polkit, which is not here: install it, or write without-polkit = \
                  true under [realtimekit] in onbeat.toml"
             ),

@@ -22,9 +22,18 @@ use crate::fault::Fault;
 pub(super) const fn name(action: Action) -> &'static str {
     match action {
         Action::ManageOwnTasks => "org.onbeat.manage-own-tasks",
-        Action::PrioritiseOwnTasks => "org.onbeat.prioritise-own-tasks",
+        Action::MakeRealTime | Action::MakeHighPriority => "org.onbeat.prioritise-own-tasks",
         Action::ManageOtherTasks => "org.onbeat.manage-other-tasks",
         Action::Reload => "org.onbeat.reload",
+    }
+}
+
+/// What RealtimeKit calls the same: administrators' rules may be about that. polkit knows it where RealtimeKit is installed.
+const fn name_of_realtimekit(action: Action) -> Option<&'static str> {
+    match action {
+        Action::MakeRealTime => Some("org.freedesktop.RealtimeKit1.acquire-real-time"),
+        Action::MakeHighPriority => Some("org.freedesktop.RealtimeKit1.acquire-high-priority"),
+        Action::ManageOwnTasks | Action::ManageOtherTasks | Action::Reload => None,
     }
 }
 
@@ -82,7 +91,7 @@ impl Default for Polkit {
 
 impl Polkit {
     /// What polkit says about the user `uid`, who calls; none if there is no polkit to ask. One that answers with
-    /// something else than yes permits nothing.
+    /// something else than yes permits nothing. What RealtimeKit has a name for is asked by that, if polkit knows it.
     ///
     /// # Errors
     /// If it cannot be asked now, or does not answer.
@@ -92,7 +101,35 @@ impl Polkit {
         header: &Header<'_>,
         uid: u32,
         action: Action,
-    ) -> Result<Option<bool>, Fault> {
+    ) -> Result<Option<Verdict>, Fault> {
+        for name in [name_of_realtimekit(action), Some(name(action))] {
+            let Some(name) = name else { continue };
+            match self.answer(connection, header, uid, name).await? {
+                Some(Answer {
+                    is_unknown: true, ..
+                }) => {}
+                answer => {
+                    return Ok(answer.map(|answer| Verdict {
+                        permitted: answer.authorised,
+                        name,
+                    }));
+                }
+            }
+        }
+        Ok(Some(Verdict {
+            permitted: false,
+            name: name(action),
+        }))
+    }
+
+    /// What polkit says about the action of this name.
+    async fn answer(
+        &self,
+        connection: &Connection,
+        header: &Header<'_>,
+        uid: u32,
+        action: &'static str,
+    ) -> Result<Option<Answer>, Fault> {
         let wants_interaction = header
             .primary()
             .flags()
@@ -100,7 +137,7 @@ impl Polkit {
         if wants_interaction && let Some(_open) = self.with_password.try_open(uid) {
             let patience = self.patience.with_password;
             let answer = self.ask(connection, header, action, ALLOW_INTERACTION, patience);
-            return Ok(answer.await?.map(|answer| answer.authorised));
+            return answer.await;
         }
         let patience = self.patience.quick;
         let Some(_open) = within(patience, self.quick.open(uid)).await else {
@@ -113,7 +150,7 @@ impl Polkit {
                     "it takes a password, and too many are being asked for",
                 ))
             }
-            answer => Ok(answer.map(|answer| answer.authorised)),
+            answer => Ok(answer),
         }
     }
 
@@ -121,7 +158,7 @@ impl Polkit {
         &self,
         connection: &Connection,
         header: &Header<'_>,
-        action: Action,
+        action: &'static str,
         flags: u32,
         patience: Duration,
     ) -> Result<Option<Answer>, Fault> {
@@ -132,7 +169,7 @@ impl Polkit {
         let number = self.asked.fetch_add(1, Ordering::Relaxed).to_string();
         let question = (
             ("system-bus-name", subject),
-            name(action),
+            action,
             no_details,
             flags,
             &*number,
@@ -152,6 +189,11 @@ impl Polkit {
             Some(Err(zbus::Error::MethodError(name, ..))) if NOT_NOW.contains(&name.as_str()) => {
                 Err(later("polkit cannot be asked now"))
             }
+            Some(Err(zbus::Error::MethodError(_, Some(text), _))) => Ok(Some(Answer {
+                // It has no error of its own for that.
+                is_unknown: text.contains("is not registered"),
+                ..Answer::default()
+            })),
             Some(Err(_)) => Ok(Some(Answer::default())),
             None => {
                 take_back(connection, &number).await;
@@ -167,6 +209,16 @@ struct Answer {
     authorised: bool,
     /// It might be with a password, and none was asked for.
     takes_password: bool,
+    /// It knows of no such action.
+    is_unknown: bool,
+}
+
+/// What that comes to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Verdict {
+    pub(super) permitted: bool,
+    /// The action that it was asked about.
+    pub(super) name: &'static str,
 }
 
 impl Answer {
@@ -178,6 +230,7 @@ impl Answer {
             |(authorised, takes_password, _)| Self {
                 authorised,
                 takes_password,
+                is_unknown: false,
             },
         )
     }

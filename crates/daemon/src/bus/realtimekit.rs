@@ -90,8 +90,12 @@ impl RealtimeKit {
         let none = |_| error(Fault::NoSuchTask(format!("there is no task {thread}")));
         let tid = u32::try_from(thread).map_err(none)?;
         let process = process.map(u32::try_from).transpose().map_err(none)?;
+        let action = match priority {
+            Priority::RealTime(_) => Action::MakeRealTime,
+            Priority::Nice(_) => Action::MakeHighPriority,
+        };
         self.callers
-            .permit(&caller, Action::PrioritiseOwnTasks, header, connection)
+            .permit(&caller, action, header, connection)
             .await
             .map_err(error)?;
         let target = self

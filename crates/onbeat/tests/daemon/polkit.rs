@@ -13,11 +13,19 @@ const POLKITD: &str = "/usr/lib/polkit-1/polkitd";
 
 /// polkit on the machine's bus, with our actions and these rules instead of the machine's own.
 fn polkit(machine: &Machine, rules: &str) -> Mortal {
+    polkit_with(machine, rules, &[])
+}
+
+/// The same, with these files of actions beside ours.
+fn polkit_with(machine: &Machine, rules: &str, more: &[(&str, &str)]) -> Mortal {
     let [actions, own_rules] = ["actions", "rules"].map(|name| machine.path(name));
     std::fs::create_dir(&actions).unwrap();
     std::fs::create_dir(&own_rules).unwrap();
     let policy = include_str!("../../../../packaging/polkit/org.onbeat.policy");
     std::fs::write(actions.join("org.onbeat.policy"), policy).unwrap();
+    for (name, text) in more {
+        std::fs::write(actions.join(name), text).unwrap();
+    }
     std::fs::write(own_rules.join("10-test.rules"), rules).unwrap();
     let script = "mount --bind \"$1\" /usr/share/polkit-1/actions && \
                   mount --bind \"$2\" /etc/polkit-1/rules.d && exec \"$0\" --no-debug";
@@ -156,4 +164,28 @@ fn what_an_administrators_rule_denies_or_permits_is_denied_or_permitted() {
             .then_some(())
     });
     assert_eq!(bob.refused("reload"), "NotPermitted");
+}
+
+#[test]
+fn a_rule_about_realtimekits_own_actions_counts_for_its_clients() {
+    let test = "a_rule_about_realtimekits_own_actions_counts_for_its_clients";
+    if !can_run(test) || !is_there(test) {
+        return;
+    }
+    let machine = Machine::new();
+    let kit = Path::new("/usr/share/polkit-1/actions/org.freedesktop.RealtimeKit1.policy");
+    let actions = std::fs::read_to_string(kit).expect("RealtimeKit is installed for the tests");
+    let rules = "polkit.addRule(function(action, subject) { \
+            if (action.id == 'org.freedesktop.RealtimeKit1.acquire-high-priority') \
+                return polkit.Result.YES; \
+        });";
+    let _polkit = polkit_with(&machine, rules, &[("kit.policy", &actions)]);
+    let own = machine.sleeper(ALICE);
+    let mut alice = machine.client(ALICE);
+    alice.done(&format!("nice {0} {0} -5", own.id()));
+    let refused = alice.ask(&format!("realtime {0} {0} 5", own.id()));
+    assert!(
+        refused.contains("org.freedesktop.RealtimeKit1.acquire-real-time"),
+        "{refused}"
+    );
 }

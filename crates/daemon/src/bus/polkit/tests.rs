@@ -19,7 +19,7 @@ fn described(action: Action) -> &'static str {
 #[test]
 fn only_who_sits_at_the_machine_gets_priorities_and_only_administrators_others_tasks() {
     assert!(described(Action::ManageOwnTasks).contains("<allow_any>yes<"));
-    let priorities = described(Action::PrioritiseOwnTasks);
+    let priorities = described(Action::MakeRealTime);
     assert!(priorities.contains("<allow_active>yes<"));
     assert_eq!(priorities.matches(">yes<").count(), 1);
     for action in [Action::ManageOtherTasks, Action::Reload] {
@@ -39,6 +39,7 @@ struct Stub {
 #[zbus(prefix = "org.freedesktop.DBus.Error")]
 enum Bus {
     LimitsExceeded(String),
+    Failed(String),
     ServiceUnknown(String),
     AccessDenied(String),
 }
@@ -48,7 +49,7 @@ impl Stub {
     async fn check_authorization(
         &self,
         subject: (String, HashMap<String, OwnedValue>),
-        _action: String,
+        action: String,
         _details: HashMap<String, String>,
         flags: u32,
         cancellation: String,
@@ -58,7 +59,12 @@ impl Stub {
             ":1.limited" => return Err(Bus::LimitsExceeded(String::new())),
             ":1.nobody" => return Err(Bus::ServiceUnknown(String::new())),
             ":1.wrong" => return Err(Bus::AccessDenied(String::new())),
-            ":1.admin" => return Ok((true, false, HashMap::new())),
+            ":1.no-kit" if action.starts_with("org.freedesktop") => {
+                let text = format!("Action {action} is not registered");
+                return Err(Bus::Failed(text));
+            }
+            ":1.kit" => return Ok((action.starts_with("org.freedesktop"), false, HashMap::new())),
+            ":1.no-kit" | ":1.admin" => return Ok((true, false, HashMap::new())),
             _ => {}
         }
         if flags & ALLOW_INTERACTION != 0 {
@@ -109,9 +115,37 @@ async fn decided(
 ) -> Result<Option<bool>, Fault> {
     let call = call(sender, interactive);
     let header = call.header();
-    polkit
-        .permits(connection, &header, uid, Action::ManageOtherTasks)
-        .await
+    let verdict = polkit.permits(connection, &header, uid, Action::ManageOtherTasks);
+    Ok(verdict.await?.map(|verdict| verdict.permitted))
+}
+
+#[test]
+fn what_realtimekit_has_a_name_for_is_asked_by_it_where_polkit_knows_that() {
+    zbus::block_on(async {
+        let (_server, connection) = connect(Stub::default()).await;
+        let polkit = Polkit::default();
+        let ours = "org.onbeat.prioritise-own-tasks";
+        for (sender, action, name) in [
+            (
+                ":1.kit",
+                Action::MakeRealTime,
+                "org.freedesktop.RealtimeKit1.acquire-real-time",
+            ),
+            (
+                ":1.kit",
+                Action::MakeHighPriority,
+                "org.freedesktop.RealtimeKit1.acquire-high-priority",
+            ),
+            (":1.no-kit", Action::MakeRealTime, ours),
+            (":1.no-kit", Action::MakeHighPriority, ours),
+        ] {
+            let call = call(sender, false);
+            let header = call.header();
+            let verdict = polkit.permits(&connection, &header, 1000, action).await;
+            let permitted = true;
+            assert_eq!(verdict, Ok(Some(Verdict { permitted, name })));
+        }
+    });
 }
 
 fn impatient() -> Polkit {
