@@ -21,7 +21,7 @@ impl Person {
     #[must_use]
     pub fn look_up(uid: u32, groups: &[u32]) -> Self {
         let mut all: BTreeSet<u32> = groups.iter().copied().collect();
-        all.extend(groups_of(uid));
+        all.extend(groups_of(uid, 64));
         Self {
             uid,
             is_exempt: uid == 0,
@@ -67,10 +67,14 @@ fn with_entry<T>(uid: u32, read: impl FnOnce(&libc::passwd) -> T) -> Option<T> {
     (error == 0 && !found.is_null()).then(|| read(&entry))
 }
 
-/// The groups that the database has the user in; none if it does not know him.
-fn groups_of(uid: u32) -> Vec<u32> {
-    let groups = with_entry(uid, |entry| {
-        let mut groups = vec![0; 1024];
+/// The most groups that Linux lets a process be in, and so anybody.
+const MOST_GROUPS: usize = 65_536;
+
+/// The groups that the database has the user in; none if it does not know him. Room is made for more than `room` if there are
+/// more.
+fn groups_of(uid: u32, mut room: usize) -> Vec<u32> {
+    let read = |entry: &libc::passwd, room: usize| {
+        let mut groups = vec![0; room];
         let mut count = groups.len() as libc::c_int;
         // SAFETY: the name is a string as long as the entry is there; `groups` has room for `count`.
         let told = unsafe {
@@ -81,10 +85,19 @@ fn groups_of(uid: u32) -> Vec<u32> {
                 &raw mut count,
             )
         };
-        groups.truncate(usize::try_from(count.min(told)).unwrap_or(0));
-        groups
-    });
-    groups.unwrap_or_default()
+        // -1 if there was too little room.
+        let told = usize::try_from(told).ok()?;
+        groups.truncate(told);
+        Some(groups)
+    };
+    loop {
+        match with_entry(uid, |entry| read(entry, room)) {
+            None => return Vec::new(),
+            Some(Some(groups)) => return groups,
+            Some(None) if room >= MOST_GROUPS => return Vec::new(),
+            Some(None) => room = (2 * room).clamp(1, MOST_GROUPS),
+        }
+    }
 }
 
 /// The name of the user `uid`; the number if the database does not know him.
@@ -140,5 +153,12 @@ mod tests {
         assert!(person.groups.contains(&0));
         assert!(person.groups.contains(&4711));
         assert!(Person::look_up(u32::MAX - 5, &[]).groups.is_empty());
+    }
+
+    #[test]
+    fn no_group_is_dropped_because_there_are_more_than_was_reckoned_with() {
+        let all = groups_of(0, 1024);
+        assert!(!all.is_empty());
+        assert_eq!(groups_of(0, 0), all);
     }
 }

@@ -2,12 +2,13 @@
 //!
 //! Beside this file: `tracking`, `granting` and `raising`, one for each kind of thing that can be held; `order`, which calls
 //! may take effect yet; `working`, threads that nobody asked for; `lines`, how much is written of one user's;
-//! `scanning`, what is tracked by the rules, and who else manages; `telling`, what is answered and told to
+//! `scanning`, what is tracked by the rules; `others`, who else manages; `telling`, what is answered and told to
 //! those who look on.
 
 mod granting;
 mod lines;
 mod order;
+mod others;
 mod raising;
 mod scanning;
 mod telling;
@@ -30,6 +31,7 @@ use crate::request::{Reply, Request};
 use granting::Waiting;
 use lines::Lines;
 use order::Order;
+use others::Others;
 use raising::RaisedFor;
 use scanning::Scan;
 pub(crate) use telling::list;
@@ -64,6 +66,7 @@ pub struct Keeper {
     teller: Teller,
     trial: Trial,
     scan: Scan,
+    others: Others,
     housekeeping: Instant,
     reloads: Vec<Reply<Vec<&'static str>>>,
 }
@@ -100,6 +103,7 @@ impl Keeper {
             teller,
             trial: config.trial,
             scan: Scan::new(config),
+            others: Others::default(),
             housekeeping: Instant::ZERO,
             reloads: Vec::new(),
         }

@@ -23,30 +23,6 @@ use crate::target::{Status, Target};
 const YOUNG: Span = Span::from_secs(30);
 /// How often processes are looked for, if there is no rule.
 const SELDOM: Span = Span::from_secs(10);
-/// Others who change the scheduling of tasks, by the name of their process, and how they are lived with.
-const OTHERS: [(&str, &str); 5] = [
-    (
-        "rtkit-daemon",
-        "threads that it gives real-time priority are left to it; its own clients come here once it is gone",
-    ),
-    (
-        "ananicy",
-        "what it changes on a task that is kept on the beat stays changed, and the task is left to it",
-    ),
-    (
-        "ananicy-cpp",
-        "what it changes on a task that is kept on the beat stays changed, and the task is left to it",
-    ),
-    (
-        "gamemoded",
-        "the nice level that it gives a task stays, and is in force whenever the task has no reservation",
-    ),
-    (
-        "uresourced",
-        "it changes the weights of cgroups, which reservations do not depend on",
-    ),
-];
-
 /// So many lines are written in a minute about processes of one user's that rules name.
 const LINES: u32 = 64;
 
@@ -91,7 +67,7 @@ impl Keeper {
         let pids = processes();
         self.scan.seen.retain(|pid, _| pids.contains(pid));
         self.scan.refused.retain(|pid| pids.contains(pid));
-        let mut others = BTreeSet::new();
+        self.others.forget_all_but(&pids);
         for &pid in &pids {
             let since = *self.scan.seen.entry(pid).or_insert(the.now);
             if the.now.since(since) >= YOUNG {
@@ -100,17 +76,12 @@ impl Keeper {
             let Some(status) = Status::read(pid) else {
                 continue;
             };
-            let name = status.name.to_text();
-            if let Some((name, _)) = OTHERS.iter().find(|(other, _)| *other == name) {
-                others.insert(*name);
-            }
+            self.others.notice(pid, &status);
             if let Some(rule) = self.rule_for(pid, &status) {
                 self.track_by(&rule, pid, the);
             }
         }
-        for name in others {
-            self.notice(name);
-        }
+        self.teller.others = self.others.names();
     }
 
     /// How many lines were not written about whose processes.
@@ -121,14 +92,6 @@ impl Keeper {
                 "{count} more lines about processes of user {uid} that rules name are not written: more than {LINES} in a \
                  minute"
             );
-        }
-    }
-
-    /// Another manager is at work: it is said once, and never fought.
-    fn notice(&mut self, name: &'static str) {
-        let peace = OTHERS.iter().find(|(other, _)| *other == name);
-        if let (true, Some((_, peace))) = (self.teller.others.insert(name), peace) {
-            tracing::warn!("{name} is at work on this machine, too: {peace}");
         }
     }
 

@@ -232,7 +232,7 @@ fn gamemode_and_ananicy_are_noticed_and_told_of_once() {
     // Debian has no ananicy: this has its name.
     let ananicy = machine.path("ananicy-cpp");
     std::fs::copy("/bin/sleep", &ananicy).expect("there is room for a file");
-    let _ananicy = Mortal::spawn(machine.command(ALICE, &ananicy).arg("1000"));
+    let mut ananicy = Mortal::spawn(machine.command(ROOT, &ananicy).arg("1000"));
     let mut alice = machine.client(ALICE);
     let others = eventually("both", || {
         let others = alice.told("statistics")["other-managers"]
@@ -244,11 +244,22 @@ fn gamemode_and_ananicy_are_noticed_and_told_of_once() {
     // A process started after it is looked at after it: by then they were looked at once more.
     let again = machine.path("ananicy");
     std::fs::copy("/bin/sleep", &again).expect("there is room for a file");
-    let _again = Mortal::spawn(machine.command(ALICE, &again).arg("1000"));
+    // Hers has only the name.
+    let hers = machine.path("scx_loader");
+    std::fs::copy("/bin/sleep", &hers).expect("there is room for a file");
+    let _hers = Mortal::spawn(machine.command(ALICE, &hers).arg("1000"));
+    let _again = Mortal::spawn(machine.command(ROOT, &again).arg("1000"));
     eventually("the third", || {
         (said_of(&machine, "ananicy") > 0).then_some(())
     });
     for name in ["gamemoded", "ananicy-cpp", "ananicy"] {
         assert_eq!(said_of(&machine, name), 1, "{}", machine.log());
     }
+    assert_eq!(said_of(&machine, "scx_loader"), 0);
+    ananicy.0.kill().expect("it is our child");
+    ananicy.0.wait().expect("it is our child");
+    eventually("the list without it", || {
+        let others = alice.told("statistics")["other-managers"].clone();
+        (others == "ananicy gamemoded").then_some(())
+    });
 }
