@@ -132,6 +132,8 @@ pub struct Book {
     pub raised: BTreeSet<TaskId>,
     /// Processes in which another user's program runs now: to be let go.
     pub changed_hands: BTreeSet<u32>,
+    /// Events were lost: of what is kept on the beat, threads may have started that are not tracked.
+    pub missed_some: bool,
     /// Threads that were not tracked, because it was one too many for their owner.
     pub turned_away: u64,
     /// Threads that nobody asked for, that may work for those that were.

@@ -49,6 +49,8 @@ impl<S: Sensor> Gate<S> {
             }
         }
         if let Some(at) = lost {
+            // That somebody began, too.
+            book.missed_some = true;
             // That somebody ended may be among what was lost.
             let threads = book.roots.values().flat_map(|root| &root.threads);
             let threads = threads.chain(book.partners.all.keys());
@@ -67,10 +69,8 @@ impl<S: Sensor> Gate<S> {
             place += 1;
             place <= from || !event.task().is_some_and(|task| refused.contains(&task))
         });
-        for task in refused {
-            self.inner.untrack(task)?;
-        }
-        Ok(())
+        let refused: Vec<TaskId> = refused.into_iter().collect();
+        self.inner.untrack_all(&refused)
     }
 }
 
@@ -168,8 +168,16 @@ impl<S: Sensor> Sensor for Gate<S> {
     }
 
     fn untrack(&mut self, task: TaskId) -> Result<(), Self::Error> {
-        self.book.borrow_mut().dismiss_partner(task);
-        self.inner.untrack(task)
+        self.untrack_all(&[task])
+    }
+
+    fn untrack_all(&mut self, tasks: &[TaskId]) -> Result<(), Self::Error> {
+        let mut book = self.book.borrow_mut();
+        for task in tasks {
+            book.dismiss_partner(*task);
+        }
+        drop(book);
+        self.inner.untrack_all(tasks)
     }
 
     fn poll(&mut self, timeout: Span, events: &mut Vec<Event>) -> Result<Flow, Self::Error> {

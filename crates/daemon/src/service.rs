@@ -79,6 +79,7 @@ pub fn run(options: &Options, mut told: impl FnMut() -> Option<Told>) -> anyhow:
     let sensor = BpfSensor::new(bpf::Options {
         endless: true,
         partners: config.pipelines,
+        bound_bursts: true,
         ..bpf::Options::default()
     })
     .context("cannot trace")?;

@@ -38,6 +38,14 @@ pub trait Sensor {
     /// If the kernel refuses.
     fn untrack(&mut self, task: TaskId) -> Result<(), Self::Error>;
 
+    /// The same of several.
+    ///
+    /// # Errors
+    /// If the kernel refuses.
+    fn untrack_all(&mut self, tasks: &[TaskId]) -> Result<(), Self::Error> {
+        tasks.iter().try_for_each(|task| self.untrack(*task))
+    }
+
     /// Waits at most `timeout` for events and appends them to `events`. Returns early when a budget
     /// ran out, because that cannot wait.
     ///

@@ -68,6 +68,8 @@ pub struct Keeper {
     scan: Scan,
     others: Others,
     housekeeping: Instant,
+    /// What is to be looked through for threads whose start was lost.
+    looked_through: Vec<TaskId>,
     reloads: Vec<Reply<Vec<&'static str>>>,
 }
 
@@ -105,6 +107,7 @@ impl Keeper {
             scan: Scan::new(config),
             others: Others::default(),
             housekeeping: Instant::ZERO,
+            looked_through: Vec::new(),
             reloads: Vec::new(),
         }
     }
@@ -281,6 +284,7 @@ impl Keeper {
         self.tell_unwritten_of_rules(the.now);
         self.forget_raised(gone);
         self.lower_again();
+        self.take_in_what_was_missed(the);
         self.take_back_from_strangers(the);
         self.lower_strangers();
     }

@@ -21,6 +21,9 @@ pub(super) const fn follow(children: bool) -> Follow {
     }
 }
 
+/// So many processes are looked through at a time for threads whose start was lost.
+const ROOTS_AT_A_TIME: usize = 16;
+
 impl Keeper {
     pub(super) fn track<S: Sensor, A: Actuator>(
         &mut self,
@@ -141,12 +144,41 @@ impl Keeper {
         the: &mut Loop<'_, S, A>,
     ) {
         let threads = self.book.borrow_mut().take_out(root);
+        // If the kernel refuses, events of it still come, and are not listened to.
+        let _ = the.sensor.untrack_all(&threads);
         for thread in threads {
-            // If the kernel refuses, events of it still come, and are not listened to.
-            let _ = the.sensor.untrack(thread);
             the.controller.forget(thread, the.now);
             self.teller.tell(the.controller, &self.book);
             self.book.borrow_mut().ledger.leave(thread);
+        }
+    }
+
+    /// Events were lost, or there was no room for one thread more: what started then is tracked now. A few roots at a time, as
+    /// each has all tasks of the machine looked at.
+    pub(super) fn take_in_what_was_missed<S: Sensor, A: Actuator>(
+        &mut self,
+        the: &mut Loop<'_, S, A>,
+    ) {
+        if self.looked_through.is_empty() {
+            let mut book = self.book.borrow_mut();
+            if !std::mem::take(&mut book.missed_some) {
+                return;
+            }
+            let whole = book.roots.iter().filter(|(_, root)| root.whole);
+            self.looked_through.extend(whole.map(|(id, _)| *id));
+        }
+        let rest = self.looked_through.len().saturating_sub(ROOTS_AT_A_TIME);
+        for id in self.looked_through.split_off(rest) {
+            let book = self.book.borrow();
+            let follow = book
+                .roots
+                .get(&id)
+                .map(|root| follow(root.wants_children()));
+            drop(book);
+            if let Some(follow) = follow {
+                // One that is gone is heard of by other ways.
+                let _ = the.sensor.track(id.tid, follow);
+            }
         }
     }
 

@@ -4,6 +4,8 @@
 //! after another: whatever is done with it then finds the task in the processor's caches. That tasks come, go and are
 //! named keeps its place among all events: one may come because another one went.
 
+use std::collections::BTreeSet;
+
 use onbeat_model::{Event, TaskId};
 
 use super::wire;
@@ -43,9 +45,11 @@ impl Inbox {
         std::mem::take(&mut self.urgent)
     }
 
-    /// Forgets what was told of `task`.
-    pub(super) fn forget(&mut self, task: TaskId) {
-        self.events.retain(|event| event.task() != Some(task));
+    /// Forgets what was told of `tasks`.
+    pub(super) fn forget_all(&mut self, tasks: &[TaskId]) {
+        let tasks: BTreeSet<TaskId> = tasks.iter().copied().collect();
+        let is_theirs = |event: &Event| event.task().is_some_and(|task| tasks.contains(&task));
+        self.events.retain(|event| !is_theirs(event));
     }
 }
 
@@ -92,7 +96,7 @@ mod tests {
         for (tid, at) in [(7, 3), (5, 4), (7, 2), (6, 6), (5, 7), (7, 8)] {
             inbox.push(woke(tid, at));
         }
-        inbox.forget(TaskId::recorded(6));
+        inbox.forget_all(&[TaskId::recorded(6)]);
         let mut events = vec![woke(9, 1)];
         assert!(!inbox.hand_over(&mut events));
         let expected = [(9, 1), (5, 4), (5, 7), (7, 3), (7, 2), (7, 8)];

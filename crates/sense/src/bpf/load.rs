@@ -73,6 +73,7 @@ fn load_on(hooks: Hooks, options: &Options) -> Result<Loaded, Error> {
         rodata.buffer_bytes = whole_buffer(options.buffer_bytes).into();
         rodata.most_tasks = options.most_tasks.into();
         rodata.raw_wakeups = options.raw_wakeups;
+        rodata.bounds_bursts = options.bound_bursts;
         rodata.tell_partners = options.partners;
         rodata.tells_calls = !options.calls.is_empty();
         rodata.calls = options.calls.words();

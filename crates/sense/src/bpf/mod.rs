@@ -33,7 +33,7 @@ use inbox::Inbox;
 use listener::Listener;
 use load::Attached;
 use partners::Partners;
-use shared::{Request, Shared};
+use shared::{Request, Shared, UNWANTED};
 pub use waker::Waker;
 
 use crate::executable;
@@ -47,6 +47,9 @@ pub struct Options {
     pub raw_wakeups: bool,
     /// Tell whom tracked tasks wake that are not tracked ([`Event::Woke`]), to find who works with them.
     pub partners: bool,
+    /// Tell bursts of one task that come too fast (more than some 2,000 a second) several as one: whoever is tracked may mean
+    /// to keep user space from hearing others.
+    pub bound_bursts: bool,
     /// The size of the ring buffer, rounded up to what the kernel takes (a power of two, at least
     /// a page). A record is 64 bytes; what finds no room is lost, and counted.
     pub buffer_bytes: u32,
@@ -79,6 +82,7 @@ impl Default for Options {
         Self {
             raw_wakeups: false,
             partners: false,
+            bound_bursts: false,
             buffer_bytes: 1 << 20,
             most_tasks: 4096,
             hooks: Hooks::Probe,
@@ -196,7 +200,7 @@ impl BpfSensor {
     }
 
     /// Runs the task iterator once, which carries `request` out.
-    fn ask(&mut self, request: Request) -> Result<shared::Answer, Error> {
+    fn ask(&mut self, request: Request<'_>) -> Result<shared::Answer, Error> {
         self.shared.ask(request);
         let mut pass = Iter::new(&self.chooser).map_err(Error::kernel("read the list of tasks"))?;
         let mut nothing = [0; 64];
@@ -262,15 +266,23 @@ impl Sensor for BpfSensor {
     }
 
     fn untrack(&mut self, task: TaskId) -> Result<(), Error> {
-        self.ask(Request::Untrack(task))?;
-        self.workload.forget(task);
+        self.untrack_all(&[task])
+    }
+
+    /// As many as the iterator dismisses at a time, for each pass looks at every task of the machine.
+    fn untrack_all(&mut self, tasks: &[TaskId]) -> Result<(), Error> {
+        for part in tasks.chunks(UNWANTED) {
+            self.ask(Request::Untrack(part))?;
+        }
         self.ring
             .consume()
             .map_err(Error::kernel("read the trace"))?;
-        self.inbox
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .forget(task);
+        let mut inbox = self.inbox.lock().unwrap_or_else(PoisonError::into_inner);
+        inbox.forget_all(tasks);
+        drop(inbox);
+        for task in tasks {
+            self.workload.forget(*task);
+        }
         Ok(())
     }
 

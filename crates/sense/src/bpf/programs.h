@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The programs on the scheduler's tracepoints, and the iterator that takes in and dismisses tasks.
- * Included once per way to reach a task (tracer.bpf.c), which has defined VARIANT, HOOK, READ and
- * the others.
+ * The programs on the scheduler's tracepoints. Included once per way to reach a task (tracer.bpf.c), which has defined
+ * VARIANT, HOOK, READ and the others.
  */
 
 static __always_inline struct activity *VARIANT(activity_of)(struct task_struct *task)
@@ -128,6 +127,8 @@ static __always_inline void VARIANT(gone)(struct activity *a, struct task_struct
 {
 	bool tells = !VARIANT(is_taken_over)(a, task);
 
+	/* Its last burst is told in any case. */
+	a->window_bursts = 0;
 	if (tells && a->state & ACTIVE)
 		finish(a, VARIANT(account_of)(task), now);
 	if (tells && a->suppressed)
@@ -381,53 +382,5 @@ int PROGRAM(VARIANT(freed), struct task_struct *task)
 	if (!(a->state & GONE))
 		VARIANT(gone)(a, task, bpf_ktime_get_ns());
 	FORGET(task);
-	return 0;
-}
-
-static __always_inline void VARIANT(track)(struct task_struct *task)
-{
-	bool alone = shared.follow == FOLLOW_NOTHING;
-	u32 wanted = shared.wanted;
-	struct activity *a;
-
-	if ((u32)READ(task, pid) != wanted && (alone || (u32)READ(task, tgid) != wanted))
-		return;
-	if (READ(task, exit_state) || (alone && READ(task, flags) & PF_KTHREAD))
-		return;
-	shared.found++;
-	a = VARIANT(activity_of)(task);
-	if (a && a->follow < shared.follow)
-		a->follow = shared.follow;
-	else if (a)
-		return;
-	else if (VARIANT(keep)(task, task->comm, shared.follow))
-		shared.added++;
-	else
-		shared.refused++;
-}
-
-static __always_inline void VARIANT(untrack)(struct task_struct *task)
-{
-	struct activity *a = VARIANT(activity_of)(task);
-
-	if (!a || a->id != shared.wanted || a->state & GONE)
-		return;
-	shared.found++;
-	__sync_fetch_and_sub(&shared.alive, 1);
-	FORGET(task);
-}
-
-/* Carries out user space's request; runs over every task when the iterator is read. */
-SEC("iter/task")
-int VARIANT(choose)(struct bpf_iter__task *ctx)
-{
-	struct task_struct *task = ctx->task;
-
-	if (!task)
-		return 0;
-	if (shared.request == REQUEST_TRACK)
-		VARIANT(track)(task);
-	else
-		VARIANT(untrack)(task);
 	return 0;
 }

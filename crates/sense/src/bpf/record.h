@@ -84,15 +84,20 @@ struct partner {
 	char comm[16];
 };
 
+/* So many tasks are dismissed in one reading of the iterator. */
+#define UNWANTED 64
+
 struct shared {
 	u64 lost;   /* records that found no room, ever */
 	u64 alive;  /* tasks tracked now */
-	u64 wanted; /* whom the request is about: TRACK a thread's number, UNTRACK an id */
+	u64 wanted; /* whom to track: a thread's number */
 	u32 request;
 	u32 follow;
 	u32 found;   /* answer: matching tasks */
 	u32 added;   /* answer: of them newly tracked */
 	u32 refused; /* answer: of them those there was no room for */
+	u32 unwanted_count;
+	u64 unwanted[UNWANTED]; /* whom to untrack: ids */
 };
 
 #endif

@@ -9,6 +9,9 @@ use onbeat_model::{Follow, TaskId};
 
 use super::{Error, skeleton::types, wire};
 
+/// So many tasks are dismissed at a time.
+pub(super) const UNWANTED: usize = 64;
+
 #[derive(Debug)]
 #[repr(C)]
 struct State {
@@ -20,14 +23,20 @@ struct State {
     found: AtomicU32,
     added: AtomicU32,
     refused: AtomicU32,
+    unwanted_count: AtomicU32,
+    unwanted: [AtomicU64; UNWANTED],
 }
 
 const _: () = assert!(size_of::<State>() == size_of::<types::shared>());
 
 /// What the task iterator is to do.
-pub(super) enum Request {
-    Track { tid: u32, follow: Follow },
-    Untrack(TaskId),
+pub(super) enum Request<'a> {
+    Track {
+        tid: u32,
+        follow: Follow,
+    },
+    /// At most [`UNWANTED`].
+    Untrack(&'a [TaskId]),
 }
 
 /// What came of it.
@@ -83,11 +92,19 @@ impl Shared {
     }
 
     /// Writes down what the iterator is to do when it runs next.
-    pub(super) fn ask(&mut self, request: Request) {
+    pub(super) fn ask(&mut self, request: Request<'_>) {
         let state = self.state();
         let (wanted, kind, follow) = match request {
             Request::Track { tid, follow } => (tid.into(), 0, follow),
-            Request::Untrack(task) => (wire::pack(task), 1, Follow::Alone),
+            Request::Untrack(tasks) => {
+                let mut count = 0;
+                for (place, task) in state.unwanted.iter().zip(tasks) {
+                    place.store(wire::pack(*task), Ordering::Relaxed);
+                    count += 1;
+                }
+                state.unwanted_count.store(count, Ordering::Relaxed);
+                (0, 1, Follow::Alone)
+            }
         };
         let follow = match follow {
             Follow::Alone => 0,

@@ -2,7 +2,7 @@
 /*
  * Writes one record per burst of a tracked task, when the task blocks.
  *
- * The programs stand in programs.h, and are compiled twice. On BTF tracepoints a task's state is in
+ * The programs stand in programs.h and choosing.h, and are compiled twice. On BTF tracepoints a task's state is in
  * its BPF task storage, one cache line, and an untracked task costs one load and one test: a task
  * that no BPF program keeps storage for is left at once. Where the kernel has no such tracepoints
  * or no such storage, raw tracepoints and a hash map do, at three times the cost on a busy machine
@@ -51,6 +51,9 @@ struct activity {
 	u8 state;
 	u8 follow;
 	u8 marks;
+	u8 merges; /* bursts that were not told yet are told with the next */
+	u32 bursts_window;
+	u32 window_bursts; /* told in that window, or not */
 	/* Of a task that marks its work; on a cache line of its own. */
 	u64 got_cpu_ns;
 	u64 got_cpu_account_ns; /* its CPU time then */
@@ -60,6 +63,7 @@ struct activity {
 	u32 window_notices; /* of them, of missed deadlines */
 	u32 suppressed;     /* not told since the last that was told */
 	u32 window_names;   /* that it gave itself in that window */
+	u64 merged_woke_ns; /* when the first burst woke that was not told yet */
 };
 
 struct {
@@ -80,6 +84,15 @@ struct {
 #define MARKS_SHARE_OF_BUFFER 4
 /* Nor has anybody more names than that in a window. */
 #define NAMES_OWN 8
+
+/*
+ * Where bursts are bounded (whoever is tracked may mean harm), of each task so many in a window are told by themselves, and
+ * some more while most of the buffer is empty. The others are told as one with the next that is told: no CPU time is lost. As
+ * many tasks as one user may have tracked leave room in the buffer for others'.
+ */
+#define BURSTS_WINDOW_NS 100000000
+#define BURSTS_OWN 200
+#define BURSTS_MOST 400
 
 /* The same by a task's address, for raw tracepoints. */
 struct {
@@ -108,6 +121,7 @@ struct {
 const volatile u64 most_tasks = 1;
 const volatile bool tell_partners = false;
 const volatile bool raw_wakeups = false;
+const volatile bool bounds_bursts = false;
 const volatile u64 buffer_bytes = 0;
 /* The beginnings of these system calls are told, a bit for each, and no bursts. */
 #define CALLS 1024
@@ -190,19 +204,45 @@ static __always_inline void begin(struct activity *a, u64 first_ran_ns)
 	a->state = ACTIVE;
 }
 
+/* Whether a burst of the task is told by itself. */
+static __always_inline bool may_burst(struct activity *a, u64 now)
+{
+	u32 window = now / BURSTS_WINDOW_NS;
+
+	if (a->bursts_window != window) {
+		a->bursts_window = window;
+		a->window_bursts = 0;
+	}
+	if (++a->window_bursts <= BURSTS_OWN)
+		return true;
+	return a->window_bursts <= BURSTS_MOST && bpf_ringbuf_query(&records, BPF_RB_AVAIL_DATA) <
+							  buffer_bytes / MARKS_SHARE_OF_BUFFER;
+}
+
 static __always_inline void finish(struct activity *a, u64 account_ns, u64 blocked_ns)
 {
 	u64 executed_ns = account_ns - a->accounted_ns;
-	struct record *record = tells_calls ? 0 : reserve(RECORD_BURST, a->id, blocked_ns);
+	u64 woke_ns = a->woke_ns;
+	struct record *record;
 
+	if (a->merges)
+		woke_ns = a->merged_woke_ns;
+	if (bounds_bursts && !may_burst(a, blocked_ns)) {
+		a->merged_woke_ns = woke_ns;
+		a->merges = 1;
+		a->first_ran_ns = blocked_ns;
+		a->state = 0;
+		return;
+	}
+	record = tells_calls ? 0 : reserve(RECORD_BURST, a->id, blocked_ns);
 	if (record) {
 		u64 first_ran_ns = a->first_ran_ns;
 
 		/* The account says it ran before it was seen to: its first switch was invisible. */
 		if (first_ran_ns + executed_ns > blocked_ns)
 			first_ran_ns = blocked_ns - executed_ns;
-		record->burst.woke_ns = a->woke_ns;
-		record->burst.first_ran_ns = first_ran_ns > a->woke_ns ? first_ran_ns : a->woke_ns;
+		record->burst.woke_ns = woke_ns;
+		record->burst.first_ran_ns = first_ran_ns > woke_ns ? first_ran_ns : woke_ns;
 		record->burst.executed_ns = executed_ns;
 		record->burst.preempted = a->preempted;
 		record->burst.exhausted = a->state & EXHAUSTED;
@@ -211,6 +251,7 @@ static __always_inline void finish(struct activity *a, u64 account_ns, u64 block
 	}
 	a->accounted_ns = account_ns;
 	a->first_ran_ns = blocked_ns;
+	a->merges = 0;
 	a->state = 0;
 }
 
@@ -265,6 +306,15 @@ static __always_inline bool may_mark(struct activity *a, u64 kind, u64 now)
 							buffer_bytes / MARKS_SHARE_OF_BUFFER;
 }
 
+/* Whether user space wants the task of this id to be dismissed. */
+static __always_inline bool is_unwanted(u64 id)
+{
+	for (u32 i = 0; i < UNWANTED && i < shared.unwanted_count; i++)
+		if (shared.unwanted[i] == id)
+			return true;
+	return false;
+}
+
 /* Expands the program's name before BPF_PROG pastes it. */
 #define PROGRAM(name, ...) BPF_PROG(name, __VA_ARGS__)
 
@@ -279,6 +329,7 @@ static __always_inline bool may_mark(struct activity *a, u64 kind, u64 now)
 	(!!bpf_task_storage_get(&activities, task, initial, BPF_LOCAL_STORAGE_GET_F_CREATE))
 #define FORGET(task) bpf_task_storage_delete(&activities, task)
 #include "programs.h"
+#include "choosing.h"
 
 #undef VARIANT
 #undef HOOK
@@ -315,3 +366,4 @@ static __always_inline void forget_by_address(u64 task)
 #define KEEP(task, initial) keep_by_address((u64)(task), initial)
 #define FORGET(task) forget_by_address((u64)(task))
 #include "programs.h"
+#include "choosing.h"

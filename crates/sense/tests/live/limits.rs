@@ -2,10 +2,10 @@
 
 use std::thread;
 
-use onbeat_model::{Event, Follow, Sensor, Span, Support};
+use onbeat_model::{Event, Follow, Sensor, Span, Support, TaskId};
 use onbeat_sense::bpf::{BpfSensor, Error, Options, probe};
 
-use crate::role::{Role, bursts_of, eventually, heard, sensor};
+use crate::role::{Role, alive_after, bursts_of, eventually, heard, sensor};
 
 fn lost(events: &[Event]) -> u64 {
     let count = |event: &Event| match event {
@@ -69,6 +69,60 @@ fn a_reader_that_means_to_sleep_on_is_woken_before_its_buffer_is_full() {
         assert_eq!(bursts + lost(&events), RECORDS * 10);
         lost(&events) == 0
     });
+}
+
+#[test]
+fn where_bursts_are_bounded_those_of_a_flood_are_told_several_as_one_and_no_time_is_lost() {
+    const ASKED: u64 = 3000;
+    let options = Options {
+        bound_bursts: true,
+        ..Options::default()
+    };
+    let Some(mut sensor) = sensor(options) else {
+        return;
+    };
+    let mut role = Role::start();
+    sensor.track(role.pid(), Follow::Threads).unwrap();
+    heard(&mut sensor);
+    eventually("a flood that takes a few windows", || {
+        let before = sensor.executed(role.id()).unwrap();
+        let began = std::time::Instant::now();
+        (0..ASKED).for_each(|_| role.ask(b'e'));
+        let windows = began.elapsed().as_millis() as u64 / 100 + 2;
+        // What was not told by itself is told with a burst in another window.
+        thread::sleep(std::time::Duration::from_millis(200));
+        role.ask(b'e');
+        let after = sensor.executed(role.id()).unwrap();
+        let events = heard(&mut sensor);
+        assert_eq!(lost(&events), 0);
+        let bursts = bursts_of(&events, role.id());
+        let told = bursts.len() as u64;
+        assert!(told <= 400 * windows, "{told} in {windows} windows");
+        assert!(bursts.is_sorted_by(|one, next| one.blocked <= next.woke));
+        let sum: Span = bursts.iter().map(|burst| burst.executed).sum();
+        assert_eq!(sum, after - before);
+        told < ASKED
+    });
+}
+
+#[test]
+fn several_are_dismissed_at_once() {
+    let Some(mut sensor) = sensor(Options::default()) else {
+        return;
+    };
+    let mut role = Role::start();
+    role.ask(b'h');
+    sensor.track(role.pid(), Follow::Threads).unwrap();
+    let all = alive_after(&heard(&mut sensor));
+    assert_eq!(all.len(), 4);
+    let (stays, go) = all.split_first().unwrap();
+    // More than are dismissed in one pass; what is not there is no matter.
+    let mut go = go.to_vec();
+    go.extend((0..100).map(TaskId::recorded));
+    sensor.untrack_all(&go).unwrap();
+    assert_eq!(sensor.tracked(), 1);
+    sensor.untrack_all(&[*stays]).unwrap();
+    assert_eq!(sensor.tracked(), 0);
 }
 
 #[test]
