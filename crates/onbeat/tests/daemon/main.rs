@@ -28,6 +28,7 @@ mod rights;
 mod served;
 mod serving;
 mod soak;
+mod sound;
 #[path = "../terminal/mod.rs"]
 mod terminal;
 mod throttled;

@@ -7,7 +7,8 @@ use onbeat_act::attributes::{Attributes, Fair, Policy, kept_nice};
 
 use crate::common::{Mortal, can_run, eventually};
 use crate::machine::{ALICE, Machine, ROOT, as_itself, is_reserved, tids};
-use crate::realtimekit::{audio, home};
+use crate::realtimekit::audio;
+use crate::sound::home;
 
 /// Where Debian has RealtimeKit.
 const RTKIT: &str = "/usr/libexec/rtkit-daemon";

@@ -38,7 +38,7 @@ fn that_asks(machine: &Machine, command: &mut Command) -> (Mortal, u32) {
 }
 
 /// What the list says of the thread.
-fn listed(client: &mut Client, tid: u32) -> Option<serde_json::Value> {
+pub(crate) fn listed(client: &mut Client, tid: u32) -> Option<serde_json::Value> {
     let threads = client.told("list");
     let threads = threads.as_array().expect("a list").clone();
     threads.into_iter().find(|one| one["thread"] == tid)
@@ -301,99 +301,4 @@ fn rtkitctl_finds_its_service_and_resets_what_was_given() {
     assert!(ctl("--reset-known"), "{}", machine.log());
     assert!(is_ordinary(tid), "{:?}", policy(tid));
     assert!(!ctl("--exit"), "the service goes on");
-}
-
-/// Some thread of the process that RealtimeKit's protocol got something for, as soon as there is one.
-fn raised_thread(machine: &Machine, process: &mut Mortal, errors: &Path) -> u32 {
-    eventually("real-time scheduling", || {
-        let ended = process.0.try_wait().expect("it is our child");
-        let errors = std::fs::read_to_string(errors).unwrap_or_default();
-        assert!(ended.is_none(), "{errors}\n{}", machine.log());
-        tids(process.id()).into_iter().find(|&tid| {
-            Attributes::get(tid)
-                .is_ok_and(|now| matches!(now.policy, Policy::Deadline(_) | Policy::RoundRobin(_)))
-        })
-    })
-}
-
-/// A folder of Alice's, for what a sound server wants to keep.
-pub(crate) fn home(machine: &Machine) -> std::path::PathBuf {
-    let home = machine.path("home");
-    std::fs::create_dir(&home).expect("there is room for a folder");
-    std::os::unix::fs::chown(&home, Some(ALICE), Some(ALICE)).expect("we are root");
-    home
-}
-
-#[test]
-fn pulseaudio_with_a_null_sink_is_served() {
-    if !can_run("pulseaudio_with_a_null_sink_is_served") {
-        return;
-    }
-    let machine = Machine::new();
-    let home = home(&machine);
-    let errors = machine.path("errors");
-    let mut command = machine.command(ALICE, Path::new("pulseaudio"));
-    command
-        .args([
-            "-n",
-            "--daemonize=no",
-            "--realtime=yes",
-            "--high-priority=yes",
-            "--use-pid-file=no",
-        ])
-        .args(["--exit-idle-time=-1", "-L", "module-null-sink"])
-        .env("HOME", &home)
-        .env("XDG_RUNTIME_DIR", &home)
-        .stderr(std::fs::File::create(&errors).expect("there is room for a file"));
-    let mut server = Mortal::spawn(&mut command);
-    let tid = raised_thread(&machine, &mut server, &errors);
-    assert!(
-        listed(&mut machine.client(ROOT), tid).is_some(),
-        "{}",
-        machine.log()
-    );
-}
-
-/// PipeWire with its real-time module and a sink that leads nowhere.
-const PIPEWIRE: &str = r#"
-context.properties = { core.daemon = true  core.name = onbeat-test  support.dbus = true }
-context.spa-libs = { audio.convert.* = audioconvert/libspa-audioconvert  support.* = support/libspa-support }
-context.modules = [
-  { name = libpipewire-module-rt
-    args = { nice.level = -11  rt.prio = 15  rlimits.enabled = false  rtportal.enabled = false  rtkit.enabled = true } }
-  { name = libpipewire-module-protocol-native }
-  { name = libpipewire-module-spa-node-factory }
-]
-context.objects = [
-  { factory = spa-node-factory
-    args = { factory.name = support.null-audio-sink  node.name = nowhere  media.class = Audio/Sink
-             node.always-process = true } }
-]
-"#;
-
-#[test]
-fn pipewire_with_a_null_sink_is_served() {
-    if !can_run("pipewire_with_a_null_sink_is_served") {
-        return;
-    }
-    let machine = Machine::new();
-    let home = home(&machine);
-    let (errors, configuration) = (machine.path("errors"), machine.path("pipewire.conf"));
-    std::fs::write(&configuration, PIPEWIRE).expect("there is room for a file");
-    let mut command = machine.command(ALICE, Path::new("pipewire"));
-    command
-        .arg("-c")
-        .arg(&configuration)
-        // It asks the session bus for a portal first.
-        .env("DBUS_SESSION_BUS_ADDRESS", machine.address())
-        .env("HOME", &home)
-        .env("XDG_RUNTIME_DIR", &home)
-        .stderr(std::fs::File::create(&errors).expect("there is room for a file"));
-    let mut server = Mortal::spawn(&mut command);
-    let tid = raised_thread(&machine, &mut server, &errors);
-    assert!(
-        listed(&mut machine.client(ROOT), tid).is_some(),
-        "{}",
-        machine.log()
-    );
 }
