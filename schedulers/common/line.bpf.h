@@ -40,6 +40,9 @@ struct {
 /* The key of the task that each CPU runs; 0: none of ours. */
 u64 running_keys[MOST_CPUS];
 
+/* The key of the task for which each CPU was called to the queue and has not come yet; 0: it was not called. */
+u64 called_for[MOST_CPUS];
+
 static __always_inline struct task_record *find(struct task_struct *p)
 {
 	return bpf_task_storage_get(&tasks, p, 0, 0);
@@ -61,6 +64,11 @@ static __always_inline void note_running(s32 cpu, u64 key)
 	running_keys[(u32)cpu & (MOST_CPUS - 1)] = key;
 }
 
+static __always_inline void note_call(s32 cpu, u64 key)
+{
+	called_for[(u32)cpu & (MOST_CPUS - 1)] = key;
+}
+
 static __always_inline void charge(struct task_struct *p, struct task_record *record, u64 now_ns)
 {
 	u64 account_ns = p->se.sum_exec_runtime;
@@ -72,13 +80,17 @@ static __always_inline void charge(struct task_struct *p, struct task_record *re
 		RULES(charge)(&params, &machine, &record->rules, ran_ns, now_ns);
 }
 
-/* The present key of what the CPU runs: of another one as of its last tick, of this one up to now, charged on a copy. */
+/* The present key of what the CPU runs: of another one as of its last tick, of this one up to now, charged on a copy. If it was
+ * called, of what it will run: who becomes ready before it comes looks for another one. */
 static __always_inline u64 running_key(s32 cpu, u64 now_ns)
 {
 	u64 key = running_keys[(u32)cpu & (MOST_CPUS - 1)];
+	u64 called = called_for[(u32)cpu & (MOST_CPUS - 1)];
 	struct task_record *record;
 	struct RULES(task) rules;
 
+	if (key && called)
+		return called;
 	if (!key || cpu != (s32)bpf_get_smp_processor_id())
 		return key;
 	record = find(bpf_get_current_task_btf());
@@ -149,6 +161,7 @@ static __always_inline bool call_for(struct task_struct *p, u64 key, u64 now_ns)
 	cpu = cpu_to_take(p, key, now_ns);
 	if (cpu < 0)
 		return false;
+	note_call(cpu, key);
 	scx_bpf_kick_cpu(cpu, SCX_KICK_PREEMPT);
 	COUNT(preemptions);
 	return true;

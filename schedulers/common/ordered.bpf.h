@@ -104,6 +104,7 @@ void BPF_PROG(dispatch, s32 cpu, struct task_struct *prev)
 	u64 now_ns = bpf_ktime_get_ns();
 	struct task_record *record;
 
+	note_call(cpu, 0);
 	if (prev && is_queued(prev)) {
 		record = find(prev);
 		if (record && record->joined) {
@@ -153,6 +154,7 @@ void BPF_PROG(stopping, struct task_struct *p, bool runnable)
 	s32 cpu = scx_bpf_task_cpu(p);
 
 	note_running(cpu, 0);
+	note_call(cpu, 0);
 	if (!record || !record->joined)
 		return;
 	charge(p, record, now_ns);
@@ -222,6 +224,7 @@ SEC("struct_ops/cpu_offline")
 void BPF_PROG(cpu_offline, s32 cpu)
 {
 	note_running(cpu, 0);
+	note_call(cpu, 0);
 }
 
 SEC("struct_ops.s/init")
