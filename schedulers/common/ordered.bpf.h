@@ -73,7 +73,8 @@ void BPF_PROG(enqueue, struct task_struct *p, u64 enq_flags)
 	if (!record || !record->joined)
 		return;
 	slice_ns = RULES(slice)(&params, &machine, &record->rules, now_ns);
-	if (serves_its_cpu(p)) {
+	/* Everybody waits for it; but one that computes on and on stands in line like everybody. */
+	if (serves_its_cpu(p) && enq_flags & SCX_ENQ_WAKEUP) {
 		insert(p, SCX_DSQ_LOCAL, slice_ns, enq_flags | SCX_ENQ_PREEMPT);
 		return;
 	}
