@@ -9,6 +9,7 @@
 #define ONBEAT_URGENCY_BPF_H
 
 #include "scheduler.bpf.h"
+#include "above.bpf.h"
 
 #define MAX_CPUS 256
 #define URGENCY_REST (~0ULL - 1)

@@ -183,6 +183,8 @@ void BPF_PROG(stopping, struct task_struct *task, bool runnable)
 		return;
 	settle(cpu, task, member, bpf_ktime_get_ns());
 	post->urgency = URGENCY_IDLE;
+	if (runnable)
+		displace(task, cpu);
 }
 
 SEC("struct_ops.s/init_task")

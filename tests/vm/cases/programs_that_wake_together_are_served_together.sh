@@ -4,7 +4,7 @@
 # time: virtual
 periodic 40000 1000 1 /tmp/speed
 rounds_in_1ms=$((1000000 / $(cut -d ' ' -f 4 /tmp/speed | middle)))
-hog="periodic 1000000 1000000000 1 /dev/null"
+hog="periodic 10000 1000000000 1 /dev/null"
 cat >/tmp/chosen <<CHOSEN
 $hog & $hog &
 periodic 40000 $((4 * rounds_in_1ms)) 3 /tmp/other 0 &

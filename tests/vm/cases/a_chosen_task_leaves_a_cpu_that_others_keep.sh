@@ -1,0 +1,31 @@
+# An ordinary program that computes takes a CPU for good: the chosen one that ran there goes on on the other.
+# needs: onbeat periodic.c taskset
+# cpus: 2
+# time: virtual
+cat >/tmp/chosen <<'CHOSEN'
+has_run() {
+    cut -d ' ' -f 1 "/proc/$hog/schedstat"
+}
+
+periodic 10000 1000000000 1 /dev/null &
+hog=$!
+sleep 0.2
+sed 's/.*) //' "/proc/$hog/stat" | cut -d ' ' -f 37 >/tmp/cpu
+before=$(has_run)
+sleep 1.2
+echo $(($(has_run) - before)) >/tmp/used
+kill -9 "$hog"
+CHOSEN
+
+for name in $(onbeat scheduler list --json | sed 's/{"name":"\([^"]*\)".*/\1/'); do
+    rm -f /tmp/cpu
+    onbeat scheduler start "$name" --quiet -- sh -u /tmp/chosen 2>/tmp/messages &
+    scheduler=$!
+    wait_until "$name: the chosen hog runs" 30 test -s /tmp/cpu
+    taskset -c "$(cat /tmp/cpu)" periodic 10000 1000000000 1 /dev/null &
+    ordinary=$!
+    wait "$scheduler"
+    kill -9 "$ordinary"
+    check "$name had nothing to say" ! -s /tmp/messages
+    check "$name: the chosen hog had three quarters of a CPU" "$(cat /tmp/used)" -gt 900000000
+done
