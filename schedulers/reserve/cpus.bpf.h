@@ -27,7 +27,8 @@ struct post {
 
 #include "../common/urgency.bpf.h"
 
-/* How much each of the rest has run, at least. */
+/* How much each of the rest had run, at least, that began to run. What it ran then is no measure: a little is much in one
+ * with little weight, and the others are far behind that. */
 static u64 virtual_ns;
 
 /* The task begins, or goes on, to run here. */
@@ -44,6 +45,7 @@ static void start(s32 cpu, struct task_struct *task, struct member *member, u64 
 	post->slot = member->slot;
 	post->portion_ns = 0;
 	if (!group) {
+		virtual_ns = policy_max(virtual_ns, member->rest.passed_ns);
 		post->urgency = URGENCY_REST;
 		set_slice(task, params.slice_ns);
 		return;
@@ -73,8 +75,6 @@ static void settle(s32 cpu, struct task_struct *task, struct member *member, u64
 	group = group_at(post->slot);
 	if (!group) {
 		reserve_rest_charge(&member->rest, task->scx.weight, ran_ns);
-		virtual_ns = policy_max(virtual_ns,
-					policy_minus(member->rest.passed_ns, params.slice_ns));
 		return;
 	}
 	bpf_spin_lock(&group->lock);

@@ -291,6 +291,30 @@ proptest! {
     }
 }
 
+#[test]
+fn a_task_of_little_weight_holds_up_nobody_who_sleeps() {
+    let sleeper = Thread {
+        period: 20_000,
+        phase: 7_000,
+        demands: vec![1_000],
+    };
+    let threads = [Thread::hog(), Thread::hog(), sleeper];
+    let weights = [1, 100, 100].map(Place::Weight);
+    let policy = Reserve::new(Params::default(), 1, &[], weights);
+    let ran = run(policy, 1, threads.iter());
+    let jobs: Vec<Span> = ran
+        .jobs
+        .iter()
+        .filter(|job| job.task == 2)
+        .map(Completion::response)
+        .collect();
+    assert_eq!(jobs.len(), 10);
+    assert!(
+        jobs.iter().all(|&response| response < Span::from_ms(10)),
+        "{jobs:?}"
+    );
+}
+
 /// The same groups as threads under SCHED_DEADLINE, which the simulator has of its own, and a fair hog.
 fn by_linux(groups: &[Group]) -> Ran {
     let deadline = |group: &Group| Class::Deadline(Deadline::hard(group.reservation()));

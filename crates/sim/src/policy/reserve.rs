@@ -145,10 +145,7 @@ impl Reserve {
                 }
             }
             Place::Weight(weight) => {
-                let rest = &mut self.tasks[task].rest;
-                rest.charge(weight, ran);
-                let passed = Span::from_ns(rest.passed_ns) - Span::from_ns(self.params.slice_ns);
-                self.passed = self.passed.max(passed);
+                self.tasks[task].rest.charge(weight, ran);
             }
         }
     }
@@ -210,7 +207,10 @@ impl Policy for Reserve {
             };
             return queue.pop_front();
         }
-        let picked = self.rest.pop_first().map(|(.., task)| task);
+        let picked = self.rest.pop_first().map(|(passed, _, task)| {
+            self.passed = self.passed.max(Span::from_ns(passed));
+            task
+        });
         self.cpus[cpu] = Cpu {
             urgency: picked.map_or(Urgency::Idle, |_| Urgency::Rest),
             ..Cpu::default()
