@@ -74,7 +74,9 @@ static inline void boost_count(const struct boost_params *params, struct boost *
 /* The most that the extra can be at the present ratio. */
 static inline u64 boost_limit(const struct boost_params *params, const struct boost *boost)
 {
-	return params->most * boost->block_ratio / BOOST_ONE * boost->block_ratio / BOOST_ONE;
+	u64 most = policy_min(params->most, BOOST_MOST_QUANTA * BOOST_ONE);
+
+	return most * boost->block_ratio / BOOST_ONE * boost->block_ratio / BOOST_ONE;
 }
 
 /* Lets the extra decay up to now, at the ratio as it is; it is never more than the ratio is worth. */

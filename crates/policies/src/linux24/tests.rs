@@ -107,6 +107,16 @@ fn the_boost_is_in_proportion_to_the_block_ratio_and_nothing_for_who_never_block
 }
 
 #[test]
+fn no_boost_is_longer_than_sixteen_quanta_whatever_is_set() {
+    let mut rules = Linux24::default();
+    rules.params.boost.step = 1000 * ONE;
+    rules.params.boost.most = 1000 * ONE;
+    let mut task = after_five_seconds(&mut rules, 1);
+    assert!(rules.mdn(&mut task, at_tick(500)));
+    assert!(task.boost.extra <= 16 * ONE, "{}", task.boost.extra);
+}
+
+#[test]
 fn a_boost_decays_faster_the_less_the_task_blocks() {
     let mut rules = Linux24::default();
     let left = [1, 5, 9].map(|busy| {
