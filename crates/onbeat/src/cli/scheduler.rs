@@ -26,7 +26,8 @@ pub(crate) enum SchedulerCommand {
     /// Run a scheduler until Ctrl-C, and show what it does
     ///
     /// It schedules all ordinary tasks of the machine; with --pid or a program, these alone with what they start.
-    /// Chosen tasks run only while no other ordinary task wants the CPU: the kernel has it so. Needs root.
+    /// Chosen tasks run only while no other ordinary task wants the CPU, but for a small part that kernels from 7.0 on keep for them.
+    /// Needs root.
     Start(StartArgs),
     /// Say which scheduler is in force
     Status(StatusArgs),
