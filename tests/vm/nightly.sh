@@ -14,6 +14,8 @@ here=$(cd "$(dirname "$0")" && pwd)
 by_version=(every_scheduler_loads_where_doctor_says_so every_scheduler_serves_all_and_stops schedulers_serve_two_cpus
     a_player_plays_on_under_every_scheduler a_player_is_served_beside_others_on_two_cpus
     a_scheduler_that_fails_is_put_out a_missed_deadline_is_heard_at_once the_loop_keeps_the_beat_through_sched_ext
+    a_process_keeps_its_reservation_and_is_kept_to_it a_control_group_has_a_reservation_on_two_cpus
+    an_ordinary_task_holds_up_no_chosen_one a_chosen_task_leaves_a_cpu_that_others_keep
     table_one_keeps_its_deadlines_under_onbeat what_a_killed_onbeat_left_is_put_back)
 # With the kernel's drivers, which not all versions come with.
 frequencies=(the_speed_follows_the_budgets_under_grace a_job_speeds_up_where_grace_planned_it
