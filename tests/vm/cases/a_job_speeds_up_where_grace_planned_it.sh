@@ -20,6 +20,8 @@ scheduled() {
     onbeat scheduler start grace --json --set target_percent=60 --plan "$task=16ms:/tmp/demands" >"$1/told.jsonl" 2>"$1/plan" &
     onbeat=$!
     wait_until "grace is in force" 60 in_force
+    # Not before: the program would come late while the scheduler loads, and who never sleeps comes to no plan.
+    start_hogs 1
     sleep 0.5
     echo >$trace/trace
     echo 1 >$trace/tracing_on
@@ -27,6 +29,7 @@ scheduled() {
     echo 0 >$trace/tracing_on
     kill -INT $onbeat
     wait $onbeat
+    end_hogs
     check "the task ran under grace" -d "/proc/$task"
     kill "$task"
     wait "$task" || true
@@ -53,12 +56,10 @@ for event in sched/sched_waking sched/sched_switch power/cpu_frequency; do
     echo 1 >$trace/events/$event/enable
 done
 echo 0 >$trace/tracing_on
-start_hogs 1
 
 scheduled /results/short 3500
 scheduled /results/long 7500
 cat /results/long/plan
-end_hogs
 jobs=$(grep -c begin /results/long/trace)
 rose=$(rises /results/long/trace | wc -l)
 earliest=$(rises /results/long/trace | sort -n | head -n 1)
