@@ -82,6 +82,9 @@ enum Experiment {
     ThreeRtApps(three_rt_apps::Args),
     /// onbeat's own CPU time and memory while it tracks 200 periodic threads, or more
     TrackingCost(tracking_cost::Args),
+    /// No experiment: the program that tracking-cost --plain tracks
+    #[command(hide = true)]
+    Beats(tracking_cost::beats::Args),
     /// Programs come and go under load: what of it stays in the service; and how long that takes to start
     Soak(soak::Args),
     /// From a program's start to its reservation, in jobs and seconds
@@ -131,9 +134,12 @@ fn run(cli: Cli) -> anyhow::Result<()> {
         list();
         return Ok(());
     }
+    if let Experiment::Beats(args) = cli.experiment {
+        return tracking_cost::beats::run(&args);
+    }
     let machine = Machine::new(cli.out)?;
     match cli.experiment {
-        Experiment::List => Ok(()),
+        Experiment::List | Experiment::Beats(_) => Ok(()),
         Experiment::AdaptiveReservations(args) => adaptive_reservations::run(&machine, &args),
         Experiment::AvDesync(args) => av_desync::run(&machine, &args),
         Experiment::Pipelines(args) => pipelines::run(&machine, &args),
@@ -161,7 +167,10 @@ fn run(cli: Cli) -> anyhow::Result<()> {
 
 fn list() {
     use clap::CommandFactory;
-    for command in Cli::command().get_subcommands() {
+    for command in Cli::command()
+        .get_subcommands()
+        .filter(|command| !command.is_hide_set())
+    {
         let about = command.get_about().map(ToString::to_string);
         println!("{:22} {}", command.get_name(), about.unwrap_or_default());
     }

@@ -4,9 +4,12 @@
 //! Counted from outside, by the kernel: over the whole of onbeat's process, and beside it what its BPF programs take. They run at
 //! every switch and wakeup of the machine, in the time of whoever switches or wakes.
 
+pub(crate) mod beats;
+mod crowd;
+
 use std::fs;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
@@ -15,9 +18,9 @@ use serde_json::json;
 
 use crate::machine::{Machine, Onbeat, Program, ThreadFigures};
 use crate::results::{Ran, Table, publish};
-use crate::rt_app::{Calibration, RtApp, Task};
+use crate::rt_app::Calibration;
 use crate::soak::service::{Bus, Service};
-use crate::soak::which;
+use crowd::Crowd;
 
 /// What it is run with.
 #[derive(Debug, clap::Args)]
@@ -41,21 +44,13 @@ pub(crate) struct Args {
     /// Measure the system service, which finds the programs by a rule, instead of `onbeat run`
     #[arg(long)]
     service: bool,
+    /// Track a program that does nothing but sleep and compute, instead of rt-app, which does as much again around each job
+    #[arg(long)]
+    plain: bool,
 }
 
 /// The time onbeat gets to find the periods: that costs more, and happens once.
 const SETTLE: Duration = Duration::from_secs(5);
-
-/// So many threads are of one program: rt-app crashes now and then when it starts several hundred on a busy machine (its threads
-/// copy what the main thread is still moving).
-const THREADS_OF_PROGRAM: u32 = 100;
-
-const PERIODS: [(&str, u64); 4] = [
-    ("p20", 20_000),
-    ("p33", 33_333),
-    ("p40", 40_000),
-    ("p100", 100_000),
-];
 
 #[derive(Debug, Serialize)]
 struct Figures {
@@ -96,17 +91,17 @@ enum Keeping {
 }
 
 impl Keeping {
-    fn start(machine: &Machine, programs: &[RtApp], service: bool) -> anyhow::Result<Self> {
+    fn start(machine: &Machine, crowd: &Crowd, service: bool) -> anyhow::Result<Self> {
         let messages = machine.file("tracking-cost.stderr");
         if service {
-            let bus = Bus::start(machine, &which("rt-app")?)?;
+            let bus = Bus::start(machine, &crowd.executable()?)?;
             let service = Box::new(bus.service(machine)?);
-            let program = Program::start(all(Command::new("sh"), programs), &messages)?;
+            let program = Program::start(crowd.command(Command::new("sh")), &messages)?;
             return Ok(Self::Service(service, program, bus));
         }
         let onbeat = Onbeat::new(machine, "tracking-cost")?;
         let options = ["--quiet", "--children"].map(str::to_owned);
-        let command = all(onbeat.run(&options, "sh"), programs);
+        let command = crowd.command(onbeat.run(&options, "sh"));
         Ok(Self::Run(onbeat, Program::start(command, &messages)?))
     }
 
@@ -155,21 +150,16 @@ impl Keeping {
     }
 }
 
-/// `shell` is to run all `programs` side by side.
-fn all(mut shell: Command, programs: &[RtApp]) -> Command {
-    let script = r#"for file; do rt-app "$file" & done; wait"#;
-    shell.args(["-c", script, "sh"]);
-    shell.args(programs.iter().map(RtApp::configuration));
-    shell.stdout(Stdio::null());
-    shell
-}
-
 /// Watches onbeat track, and publishes table and JSON.
 pub(crate) fn run(machine: &Machine, args: &Args) -> anyhow::Result<()> {
     machine.need_root()?;
     let facts = machine.facts();
-    println!("measuring rt-app's busy loop ...");
-    let calibration = Calibration::measure(machine)?;
+    let calibration = if args.plain {
+        None
+    } else {
+        println!("measuring rt-app's busy loop ...");
+        Some(Calibration::measure(machine)?)
+    };
     let _statistics = BpfStatistics::on()?;
     let figures: Vec<Figures> = args
         .threads
@@ -191,25 +181,13 @@ fn track(
     machine: &Machine,
     args: &Args,
     threads: u32,
-    calibration: Calibration,
+    calibration: Option<Calibration>,
 ) -> anyhow::Result<Figures> {
-    let programs = threads.div_ceil(THREADS_OF_PROGRAM);
-    let instances = threads.div_ceil(4 * programs);
-    let periods = PERIODS.map(|(name, period)| (name, args.period.unwrap_or(period)));
-    let tasks = periods.map(|(name, period_us)| Task {
-        name,
-        period_us,
-        run_us: args.run,
-        instances,
-        reserved_us: None,
-    });
-    let threads = 4 * instances * programs;
     let time = SETTLE + Duration::from_secs(args.seconds);
+    let crowd = Crowd::new(args, threads, calibration, time + Duration::from_secs(5))?;
+    let threads = crowd.threads;
     println!("tracking {threads} threads for {} s ...", time.as_secs());
-    let programs: Vec<RtApp> = (0..programs)
-        .map(|_| RtApp::new(&tasks, calibration, time + Duration::from_secs(5)))
-        .collect::<anyhow::Result<_>>()?;
-    let keeping = Keeping::start(machine, &programs, args.service)?;
+    let keeping = Keeping::start(machine, &crowd, args.service)?;
     let pid = keeping.pid();
     let begin = own_cpu(pid)?;
     let settling = cpu_over(machine, pid, SETTLE)?;
@@ -222,10 +200,7 @@ fn track(
         through,
         threads,
         kept: keeping.end()?,
-        jobs_per_s: periods
-            .iter()
-            .map(|(_, us)| f64::from(threads / 4) * 1e6 / *us as f64)
-            .sum(),
+        jobs_per_s: crowd.jobs_per_s,
         own_cpu_settling: settling + begin.as_secs_f64() / SETTLE.as_secs_f64(),
         own_cpu,
         bpf_cpu: bpf.ns as f64 / over.as_nanos() as f64,
