@@ -126,12 +126,14 @@ impl Crowd {
 
     /// Hears what [`turns`](Self::turns) gave.
     pub(crate) fn hear(&mut self, turns: &[Vec<Event>]) {
-        for events in turns {
-            self.now = self.now + self.turn;
-            self.controller
-                .turn(events, self.now, &mut |_| Some(Span::ZERO));
-            self.controller.journal();
-        }
+        turns.iter().for_each(|events| self.hear_turn(events));
+    }
+
+    pub(crate) fn hear_turn(&mut self, events: &[Event]) {
+        self.now = self.now + self.turn;
+        self.controller
+            .turn(events, self.now, &mut |_| Some(Span::ZERO));
+        self.controller.journal();
     }
 }
 
