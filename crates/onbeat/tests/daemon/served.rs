@@ -122,10 +122,15 @@ fn a_user_reserves_for_a_program_within_his_quota() {
         command.args(["--", "sleep", "1000"]);
         command
     };
-    let onbeat = as_itself(Mortal::spawn(&mut reserve("2ms")), "onbeat");
+    let mut onbeat = as_itself(Mortal::spawn(&mut reserve("2ms")), "onbeat");
     let program = child_of(onbeat.id(), "sleep");
-    let Policy::Deadline(now) = policy(program) else {
-        panic!("no reservation: {:?}", policy(program));
+    let policy = policy(program);
+    // The program, too: it would keep its reservation, for the service ends with the test.
+    onbeat.signal(libc::SIGTERM);
+    let status = onbeat.0.wait().expect("it is our child");
+    assert_eq!(status.code(), Some(128 + libc::SIGTERM));
+    let Policy::Deadline(now) = policy else {
+        panic!("no reservation: {policy:?}");
     };
     assert_eq!((now.runtime_ns, now.period_ns), (2_000_000, 20_000_000));
     let refused = said(&mut reserve("15ms"));
