@@ -24,11 +24,17 @@ static __always_inline bool wanted_from_above(s32 cpu)
 	return rq->nr_running - (rq->cfs.h_nr_queued - rq->cfs.h_nr_runnable) > rq->scx.nr_running;
 }
 
+/* Threads of the kernel that serve one CPU: everybody waits for these. */
+static __always_inline bool serves_its_cpu(const struct task_struct *p)
+{
+	return (p->flags & PF_KTHREAD) && p->nr_cpus_allowed == 1;
+}
+
 /* Of a task that stops to run and wants to go on: whether one of those is the cause. Then its slice is taken away, and the kernel
- * calls `enqueue` for it. */
+ * calls `enqueue` for it. A kernel thread of one CPU stays where it is: no other may take it, and all wait for it. */
 static __always_inline bool displace(struct task_struct *p, s32 cpu)
 {
-	if (!wanted_from_above(cpu))
+	if (serves_its_cpu(p) || !wanted_from_above(cpu))
 		return false;
 	set_slice(p, 0);
 	return true;

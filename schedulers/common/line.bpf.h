@@ -48,12 +48,6 @@ static __always_inline struct task_record *find(struct task_struct *p)
 	return bpf_task_storage_get(&tasks, p, 0, 0);
 }
 
-/* Threads of the kernel that serve one CPU: everybody waits for these. */
-static __always_inline bool serves_its_cpu(const struct task_struct *p)
-{
-	return (p->flags & PF_KTHREAD) && p->nr_cpus_allowed == 1;
-}
-
 static __always_inline u64 key_of(struct task_record *record, u64 now_ns)
 {
 	return RULES(key)(&params, &machine, &record->rules, now_ns);

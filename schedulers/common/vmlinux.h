@@ -173,7 +173,6 @@ enum scx_public_consts {
 };
 
 enum scx_ops_flags {
-	SCX_OPS_KEEP_BUILTIN_IDLE = 1 << 0,
 	SCX_OPS_ENQ_LAST = 1 << 1,
 };
 

@@ -152,7 +152,7 @@ void BPF_PROG(enqueue, struct task_struct *task, u64 flags)
 		return;
 	}
 	/* A kernel thread of this CPU works for all: it goes before, but not again and again. */
-	if (task->flags & PF_KTHREAD && task->nr_cpus_allowed == 1 && flags & SCX_ENQ_WAKEUP) {
+	if (serves_its_cpu(task) && flags & SCX_ENQ_WAKEUP) {
 		insert(task, SCX_DSQ_LOCAL, SLICE_NS, flags);
 		return;
 	}

@@ -14,10 +14,12 @@ wait \$other
 CHOSEN
 
 for name in linux24 best berate; do
+    rm -f /tmp/jobs /tmp/other
     onbeat scheduler start "$name" --quiet -- sh -eu /tmp/chosen 2>/tmp/messages
     check "$name had nothing to say" ! -s /tmp/messages
     killall periodic
     for log in jobs other; do
+        check "$name: there were 75 jobs" "$(wc -l </tmp/$log)" -ge 70
         late=$(awk 'NR > 10 && ($3 < 0 || $3 - $1 > 12000) { late++ } END { print late + 0 }' /tmp/$log)
         check "$name: at most one job of ten took longer than 12 ms" "$late" -le 6
     done
