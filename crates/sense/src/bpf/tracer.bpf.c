@@ -51,7 +51,7 @@ struct activity {
 	u8 state;
 	u8 follow;
 	u8 marks;
-	u8 merges; /* bursts that were not told yet are told with the next */
+	u8 merges; /* the states of bursts that were not told yet and are told with the next */
 	u32 bursts_window;
 	u32 window_bursts; /* told in that window, or not */
 	/* Of a task that marks its work; on a cache line of its own. */
@@ -200,7 +200,8 @@ static __always_inline void begin(struct activity *a, u64 first_ran_ns)
 	a->waker = a->next_waker;
 	a->next_woke_ns = 0;
 	a->next_waker = 0;
-	a->preempted = 0;
+	if (!a->merges)
+		a->preempted = 0;
 	a->state = ACTIVE;
 }
 
@@ -229,7 +230,7 @@ static __always_inline void finish(struct activity *a, u64 account_ns, u64 block
 		woke_ns = a->merged_woke_ns;
 	if (bounds_bursts && !may_burst(a, blocked_ns)) {
 		a->merged_woke_ns = woke_ns;
-		a->merges = 1;
+		a->merges |= a->state | ACTIVE;
 		a->first_ran_ns = blocked_ns;
 		a->state = 0;
 		return;
@@ -245,7 +246,7 @@ static __always_inline void finish(struct activity *a, u64 account_ns, u64 block
 		record->burst.first_ran_ns = first_ran_ns > woke_ns ? first_ran_ns : woke_ns;
 		record->burst.executed_ns = executed_ns;
 		record->burst.preempted = a->preempted;
-		record->burst.exhausted = a->state & EXHAUSTED;
+		record->burst.exhausted = (a->state | a->merges) & EXHAUSTED;
 		record->waker = a->waker;
 		submit(record);
 	}
