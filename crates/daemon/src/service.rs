@@ -95,7 +95,8 @@ pub fn run(options: &Options, mut told: impl FnMut() -> Option<Told>) -> anyhow:
     let mut controller = Controller::new(settings(&config, &book), bounded);
     let mut keeper = Keeper::new(Rc::clone(&book), priorities, requests, teller, &config);
     let served = bus::serve(&door, untold, config.realtimekit)?;
-    go_first(&config);
+    let mut greatest = granted(&config);
+    go_first(greatest);
     tracing::info!(
         "serving {}, {} ms after it was started",
         bus::NAME,
@@ -119,7 +120,9 @@ pub fn run(options: &Options, mut told: impl FnMut() -> Option<Told>) -> anyhow:
                 keeper.configure(&new, sensor, controller);
                 if config.realtimekit != new.realtimekit {
                     served.serve_realtimekit(new.realtimekit);
-                    go_first(&new);
+                    // Who was given more before has it yet.
+                    greatest = greatest.max(granted(&new));
+                    go_first(greatest);
                 }
                 config = new;
             });
@@ -139,12 +142,15 @@ pub fn run(options: &Options, mut told: impl FnMut() -> Option<Told>) -> anyhow:
     outcome.context("tracing broke off")
 }
 
-/// Ahead of all that clients of RealtimeKit may have: threads that take whole CPUs would keep the loop from answering,
-/// and systemd would end it.
-fn go_first(config: &Config) {
-    let granted = config.realtimekit.map(|limits| limits.priority);
-    let priority = granted.map_or(own::LOWEST, |granted| granted + 1);
-    if let Err(error) = own::go_first(priority) {
+/// The greatest priority that clients of RealtimeKit may have; 0 if they have none.
+fn granted(config: &Config) -> u32 {
+    config.realtimekit.map_or(0, |limits| limits.priority)
+}
+
+/// Ahead of all that have been `granted` a priority: threads that take whole CPUs would keep the loop from answering, and
+/// systemd would end it.
+fn go_first(granted: u32) {
+    if let Err(error) = own::go_first(own::LOWEST.max(granted + 1)) {
         tracing::warn!("cannot run ahead of other programs ({error}): may answer late");
     }
 }

@@ -44,8 +44,13 @@ impl KitName {
         let mut asked = asked.unwrap_or_else(PoisonError::into_inner);
         let wanted = self.limits.get().is_some();
         if wanted && !*asked {
-            if let Err(why) = self.ask() {
-                tracing::warn!("clients of RealtimeKit are not served: {why}");
+            match self.ask() {
+                Ok(None) => {}
+                Ok(Some(why)) => tracing::warn!("clients of RealtimeKit are not served: {why}"),
+                Err(error) => {
+                    tracing::warn!("clients of RealtimeKit are not served: {error}");
+                    return;
+                }
             }
         } else if !wanted {
             if *asked && let Err(error) = self.connection.release_name(REALTIMEKIT) {
@@ -56,16 +61,15 @@ impl KitName {
         *asked = wanted;
     }
 
-    /// Without any flag: whoever has it is not replaced, and once he is gone it is ours.
-    fn ask(&self) -> Result<(), String> {
+    /// Without any flag: whoever has it is not replaced, and once he is gone it is ours. Until then, why it is not.
+    fn ask(&self) -> zbus::Result<Option<&'static str>> {
         let flags = std::iter::empty::<RequestNameFlags>().collect();
         let reply = self.connection.request_name_with_flags(REALTIMEKIT, flags);
-        match reply {
-            Ok(RequestNameReply::InQueue) => {
-                Err("RealtimeKit itself serves them; once it is gone, onbeat does".to_owned())
+        Ok(match reply? {
+            RequestNameReply::InQueue => {
+                Some("RealtimeKit itself serves them; once it is gone, onbeat does")
             }
-            Ok(_) => Ok(()),
-            Err(error) => Err(error.to_string()),
-        }
+            _ => None,
+        })
     }
 }

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use onbeat_act::task;
 use onbeat_control::Treatment;
 use onbeat_model::{Actuator, Follow, Sensor, TaskId};
 
@@ -168,16 +169,22 @@ impl Keeper {
             self.looked_through.extend(whole.map(|(id, _)| *id));
         }
         let rest = self.looked_through.len().saturating_sub(ROOTS_AT_A_TIME);
-        for id in self.looked_through.split_off(rest) {
+        let mut some = self.looked_through.split_off(rest);
+        while let Some(id) = some.pop() {
             let book = self.book.borrow();
             let follow = book
                 .roots
                 .get(&id)
                 .map(|root| follow(root.wants_children()));
             drop(book);
-            if let Some(follow) = follow {
-                // One that is gone is heard of by other ways.
-                let _ = the.sensor.track(id.tid, follow);
+            let Some(follow) = follow else {
+                continue;
+            };
+            // One that is gone is heard of by other ways. For one that is not there is no room yet: the others go first.
+            if the.sensor.track(id.tid, follow).is_err() && task::is_alive(id) {
+                self.looked_through.insert(0, id);
+                self.looked_through.append(&mut some);
+                return;
             }
         }
     }

@@ -252,8 +252,9 @@ fn what_clients_get_is_what_the_configuration_says_once_it_was_read_anew() {
         other => panic!("{other:?}"),
     };
     assert_eq!(first(&machine), 21);
-    machine
-        .configure("pipelines = false\n[realtimekit]\npriority = 7\nnice = -4\nrttime = \"9ms\"\n");
+    machine.configure(
+        "pipelines = false\n[realtimekit]\npriority = 27\nnice = -4\nrttime = \"9ms\"\n",
+    );
     assert_eq!(root.told("reload"), json!(["pipelines"]));
     assert!(
         machine.log().contains("pipelines stays as it was"),
@@ -262,9 +263,9 @@ fn what_clients_get_is_what_the_configuration_says_once_it_was_read_anew() {
     );
     assert_eq!(
         root.told("properties"),
-        json!({"MaxRealtimePriority": 7, "MinNiceLevel": -4, "RTTimeUSecMax": 9_000})
+        json!({"MaxRealtimePriority": 27, "MinNiceLevel": -4, "RTTimeUSecMax": 9_000})
     );
-    assert_eq!(first(&machine), 8);
+    assert_eq!(first(&machine), 28);
     // Its name is given up, and taken again.
     machine.configure("[realtimekit]\nserve = false\n");
     root.done("reload");
@@ -279,6 +280,7 @@ fn what_clients_get_is_what_the_configuration_says_once_it_was_read_anew() {
         (!answer.starts_with("error")).then_some(answer)
     });
     assert!(usual.contains("20"), "{usual}");
+    assert_eq!(first(&machine), 28, "somebody may have 27 yet");
 }
 
 #[test]
