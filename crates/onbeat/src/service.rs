@@ -16,8 +16,8 @@ use zbus::zvariant::Value;
 
 const NAME: &str = "org.onbeat.Manager1";
 const PATH: &str = "/org/onbeat/Manager1";
-/// A service that has not answered by then does not. Somebody may have to be asked for a password.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// A service that has not answered by then does not.
+const PATIENCE: Duration = Duration::from_secs(30);
 /// How often it is looked how things stand.
 const PACE: Duration = Duration::from_secs(1);
 
@@ -40,13 +40,23 @@ pub(crate) enum Wish {
     },
 }
 
+/// A wish, and who has granted it.
+#[derive(Clone, Debug)]
+struct Asked {
+    wish: Wish,
+    /// The name of the connection of the service that did.
+    by: Option<String>,
+    /// Why one that was started since did not.
+    refused: String,
+}
+
 /// What was asked for, and how things stand with it.
 pub(crate) struct Held {
     connection: Connection,
     monitor: Service,
-    /// The name of the service's connection. None while it is not there.
-    owner: Option<String>,
-    wishes: Vec<Wish>,
+    asked: Vec<Asked>,
+    /// Nobody is there to be asked.
+    is_alone: bool,
     /// Each thread as it was last seen.
     seen: BTreeMap<TaskId, Seen>,
     /// Of which it was told that they have no reservation.
@@ -64,8 +74,8 @@ impl Held {
         Ok(Self {
             connection,
             monitor: Service::connect()?,
-            owner: None,
-            wishes: Vec::new(),
+            asked: Vec::new(),
+            is_alone: false,
             seen: BTreeMap::new(),
             told: BTreeSet::new(),
             next_look: Instant::now(),
@@ -75,9 +85,14 @@ impl Held {
 
     /// Asks for it, and holds it.
     pub(crate) fn ask(&mut self, wish: Wish) -> anyhow::Result<()> {
+        // Before: one that is started anew in between is asked again. None: the bus starts it for this call.
+        let before = self.owner();
         self.call(wish)?;
-        self.owner = self.owner_now();
-        self.wishes.push(wish);
+        self.asked.push(Asked {
+            wish,
+            by: before.or_else(|| self.owner()),
+            refused: String::new(),
+        });
         Ok(())
     }
 
@@ -105,7 +120,8 @@ impl Held {
         answer.map(drop).map_err(in_words)
     }
 
-    fn owner_now(&self) -> Option<String> {
+    /// The name of the service's connection, if it is there.
+    fn owner(&self) -> Option<String> {
         const BUS: &str = "org.freedesktop.DBus";
         let answer = self.connection.call_method(
             Some(BUS),
@@ -135,29 +151,44 @@ impl Held {
     }
 
     fn follow_service(&mut self) {
-        let owner = self.owner_now();
-        if owner == self.owner {
+        let Some(owner) = self.owner() else {
+            if !std::mem::replace(&mut self.is_alone, true) {
+                self.say("the service is gone: nothing is kept on the beat until it is back");
+            }
             return;
-        }
-        if owner.is_none() {
-            self.say("the service is gone: nothing is kept on the beat until it is back");
-        } else {
+        };
+        self.is_alone = false;
+        let mut asked = std::mem::take(&mut self.asked);
+        for one in &mut asked {
             // A number may be another's by now.
-            self.wishes.retain(|wish| wish.is_alive());
-            for wish in self.wishes.clone() {
-                match self.call(wish) {
-                    Ok(()) => self.say("the service was started anew, and asked again"),
-                    Err(error) => self.say(&format!("the service was started anew: {error}")),
+            if one.by.as_ref() == Some(&owner) || !one.wish.is_alive() {
+                continue;
+            }
+            match self.call(one.wish) {
+                Ok(()) => {
+                    self.say("the service was started anew, and asked again");
+                    one.by = Some(owner.clone());
+                    one.refused.clear();
+                }
+                Err(error) => {
+                    let why = error.to_string();
+                    if why != one.refused {
+                        self.say(&format!("the service was started anew: {why}"));
+                        one.refused = why;
+                    }
                 }
             }
         }
-        self.owner = owner;
+        self.asked = asked;
     }
 
     /// The service lists all threads of the user.
     fn is_ours(&self, seen: &Seen) -> bool {
-        self.seen.contains_key(&seen.task.id)
-            || self.wishes.iter().any(|wish| match *wish {
+        // A program whose first thread has ended goes on in the others.
+        self.seen
+            .values()
+            .any(|known| known.task.pid == seen.task.pid)
+            || self.asked.iter().any(|asked| match asked.wish {
                 Wish::Track { process, children } => {
                     seen.task.pid == process.tid || children && descends(seen.task.pid, process.tid)
                 }
@@ -183,9 +214,10 @@ impl Held {
         }
     }
 
-    /// Whether one of the processes still runs.
+    /// Whether one of the processes still runs, or a thread of theirs.
     pub(crate) fn is_any_alive(&self) -> bool {
-        self.wishes.iter().any(Wish::is_alive)
+        self.asked.iter().any(|asked| asked.wish.is_alive())
+            || self.seen.keys().any(|thread| task::is_alive(*thread))
     }
 
     /// The threads that were kept on the beat, or would have been, as they were last seen.
@@ -197,7 +229,7 @@ impl Held {
 impl Wish {
     fn is_alive(&self) -> bool {
         let (Self::Track { process: task, .. } | Self::Reserve { thread: task, .. }) = *self;
-        task::identify(task.tid).is_ok_and(|now| now == task)
+        task::is_alive(task)
     }
 }
 

@@ -19,7 +19,7 @@ use crate::table::{Align, Table};
 /// How long it is waited for a signal between two looks.
 const PAUSE: Duration = Duration::from_millis(200);
 /// What may be said beside it: the rest is for the service to decide.
-const WHOM_AND_WHAT: [&str; 8] = [
+const WHOM_AND_WHAT: [&str; 7] = [
     "--service",
     "--also",
     "--children",
@@ -27,7 +27,6 @@ const WHOM_AND_WHAT: [&str; 8] = [
     "--runtime",
     "--period",
     "--deadline",
-    "--state-dir",
 ];
 
 /// Whether the service is to do it: it is wanted, or this process may not.

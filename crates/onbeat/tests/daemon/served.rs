@@ -74,10 +74,7 @@ fn a_user_runs_a_program_on_the_beat_without_any_right() {
     let said = std::fs::read_to_string(log).expect("it was written");
     assert!(said.contains("the system service is asked"), "{said}");
     let row = said.lines().find(|line| line.starts_with("workload"));
-    assert!(
-        row.is_some_and(|row| row.contains(" ms ") && row.contains('%')),
-        "{said}"
-    );
+    assert!(row.is_some_and(|row| row.contains(" ms ")), "{said}");
 }
 
 #[test]
