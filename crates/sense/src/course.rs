@@ -240,7 +240,10 @@ impl State {
     pub(crate) fn exited(&mut self, at: Instant) -> Option<Burst> {
         let ended = match *self {
             Self::Running { open, since, .. } => open.ran(since, at).ended(),
-            _ => None,
+            // It must have run to exit, unseen.
+            Self::Woken { burst, .. } => Some(burst),
+            Self::Left(open) | Self::Preempted(open) => open.ended(),
+            Self::Unknown | Self::Asleep | Self::Gone => None,
         };
         *self = Self::Gone;
         ended
