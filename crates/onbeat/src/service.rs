@@ -10,7 +10,7 @@ use anyhow::anyhow;
 use onbeat_act::task;
 use onbeat_model::{Reservation, TaskId};
 use onbeat_sense::identity;
-use onbeat_top::{Seen, Service, State, Wanted};
+use onbeat_top::{Seen, Service, ServiceError, State, Wanted};
 use zbus::blocking::{Connection, connection};
 use zbus::zvariant::Value;
 
@@ -68,11 +68,10 @@ pub(crate) struct Held {
 impl Held {
     /// Connects to the system bus, or where DBUS_SYSTEM_BUS_ADDRESS says. Signals are to be blocked before: it starts threads.
     pub(crate) fn nothing_yet(quiet: bool) -> anyhow::Result<Self> {
-        let cannot = |error| anyhow!("cannot connect to the system bus: {error}");
-        let builder = connection::Builder::system().map_err(cannot)?;
-        let connection = builder.method_timeout(PATIENCE).build().map_err(cannot)?;
+        let builder = connection::Builder::system().map_err(ServiceError::Bus)?;
+        let connection = builder.method_timeout(PATIENCE).build();
         Ok(Self {
-            connection,
+            connection: connection.map_err(ServiceError::Bus)?,
             monitor: Service::connect()?,
             asked: Vec::new(),
             is_alone: false,
@@ -249,18 +248,12 @@ fn descends(mut pid: u32, ancestor: u32) -> bool {
 
 /// What the service, or the bus, says.
 fn in_words(error: zbus::Error) -> anyhow::Error {
-    const NOBODY: [&str; 2] = [
-        "org.freedesktop.DBus.Error.ServiceUnknown",
-        "org.freedesktop.DBus.Error.NameHasNoOwner",
-    ];
-    match error {
-        zbus::Error::MethodError(name, ..) if NOBODY.contains(&name.as_str()) => {
-            anyhow!(
-                "the service does not run (systemctl start onbeat), and nobody but root can do without it"
-            )
+    match ServiceError::of(error) {
+        ServiceError::Silent(zbus::Error::MethodError(_, Some(text), _)) => anyhow!(text),
+        error @ ServiceError::NotThere => {
+            anyhow!("{error}, and nobody but root can do without it")
         }
-        zbus::Error::MethodError(_, Some(text), _) => anyhow!(text),
-        error => anyhow!("the service does not answer: {error}"),
+        error => error.into(),
     }
 }
 

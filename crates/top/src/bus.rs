@@ -49,6 +49,21 @@ pub enum ServiceError {
     Silent(zbus::Error),
 }
 
+impl ServiceError {
+    /// What it means that a call failed so.
+    #[must_use]
+    pub fn of(error: zbus::Error) -> Self {
+        const GONE: [&str; 2] = [
+            "org.freedesktop.DBus.Error.ServiceUnknown",
+            "org.freedesktop.DBus.Error.NameHasNoOwner",
+        ];
+        match &error {
+            zbus::Error::MethodError(name, ..) if GONE.contains(&name.as_str()) => Self::NotThere,
+            _ => Self::Silent(error),
+        }
+    }
+}
+
 impl Service {
     /// Connects to the system bus, or where DBUS_SYSTEM_BUS_ADDRESS says.
     ///
@@ -73,7 +88,7 @@ impl Service {
         let reply = self
             .connection
             .call_method(Some(NAME), PATH, Some(INTERFACE), "Look", &question)
-            .map_err(not_there)?;
+            .map_err(ServiceError::of)?;
         let body = reply.body();
         let (now, bandwidth, threads, jobs, wakeups) = body
             .deserialize::<(u64, (f64, f64), Vec<Properties>, Jobs, Vec<u64>)>()
@@ -142,19 +157,6 @@ pub fn follow(mut service: Service, feeder: &Feeder) {
 fn pause_after(threads: usize) -> Duration {
     let times = (threads / FEW_THREADS).clamp(1, LONGEST_PAUSE);
     PACE.saturating_mul(u32::try_from(times).unwrap_or(1))
-}
-
-fn not_there(error: zbus::Error) -> ServiceError {
-    const GONE: [&str; 2] = [
-        "org.freedesktop.DBus.Error.ServiceUnknown",
-        "org.freedesktop.DBus.Error.NameHasNoOwner",
-    ];
-    match &error {
-        zbus::Error::MethodError(name, ..) if GONE.contains(&name.as_str()) => {
-            ServiceError::NotThere
-        }
-        _ => ServiceError::Silent(error),
-    }
 }
 
 fn done((ended, response, executed, missed): (u64, u64, u64, bool)) -> Done {

@@ -131,6 +131,9 @@ fn start(gated: Gated, signals: &Signals, held: &mut Held) -> ExitCode {
 
 /// How things stood when they were last looked at.
 fn close(held: &Held, quiet: bool) {
+    if quiet {
+        return;
+    }
     let columns = [
         ("thread", Align::Left),
         ("tid", Align::Right),
@@ -161,9 +164,6 @@ fn close(held: &Held, quiet: bool) {
             held,
             remark.to_owned(),
         ]);
-    }
-    if quiet {
-        return;
     }
     if is_empty {
         eprintln!("no thread showed a rhythm.");
