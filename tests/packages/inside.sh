@@ -94,9 +94,10 @@ eventually systemctl --quiet is-active onbeat || fail 'it does not run any more'
 step 'its configuration is read anew'
 before=$(systemctl show --property=MainPID --value onbeat)
 echo 'scan = "never"' >/etc/onbeat/onbeat.d/wrong.toml
-systemctl reload onbeat || fail 'it cannot be told to read its configuration'
+if systemctl reload onbeat; then fail 'a reload with a mistake in the configuration succeeds'; fi
 eventually sh -c 'journalctl --unit=onbeat | grep wrong.toml:1' || fail 'a mistake in it is not told'
 rm /etc/onbeat/onbeat.d/wrong.toml
+systemctl reload onbeat || fail 'it cannot be told to read its configuration'
 [ "$(systemctl show --property=MainPID --value onbeat)" = "$before" ] || fail 'it did not outlive the mistake'
 
 step 'metrics are told in its sandbox, as their document has it'
