@@ -60,7 +60,7 @@ put_here() { # SOURCE PLACE
 }
 
 if [ "${1-}" = --remove ]; then
-    rm -fv "$root/bin/onbeat" "$root"/share/man/man1/onbeat.1 "$root"/share/man/man1/onbeat-*.1
+    rm -fv "$root/bin/onbeat" "$root"/share/man/man1/onbeat.1 "$root"/share/man/man1/onbeat-*.1 "$root/share/man/man5/onbeat.toml.5"
     completions | while read -r _ place; do rm -fv "$image$place"; done
     if [ "$service" = yes ]; then
         service_files | while read -r _ place; do rm -fv "$image$place"; done
@@ -86,8 +86,8 @@ trap 'rm -rf "$generated"' EXIT
 "$binary" generate completions "$generated/completions"
 
 put 755 "$binary" "$root/bin/onbeat"
-for page in "$generated"/man/*.1; do
-    put 644 "$page" "$root/share/man/man1/$(basename "$page")"
+for page in "$generated"/man/*; do
+    put 644 "$page" "$root/share/man/man${page##*.}/$(basename "$page")"
 done
 completions | while read -r source place; do
     put 644 "$generated/completions/$source" "$image$place"

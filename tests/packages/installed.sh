@@ -20,6 +20,7 @@ expected() { # PREFIX POLICIES SERVICE
     for command in '' $("$ONBEAT" --help | sed -n '/^Commands:/,/^$/s/^  \([a-z][a-z]*\) .*/-\1/p'); do
         [ "$command" = -help ] || echo "$1/share/man/man1/onbeat$command.1"
     done
+    echo "$1/share/man/man5/onbeat.toml.5"
     echo "$1/bin/onbeat"
     echo "$1/share/bash-completion/completions/onbeat"
     echo "$1/share/zsh/site-functions/_onbeat"

@@ -376,7 +376,7 @@ pub(crate) struct GenerateArgs {
 /// What `onbeat generate` can write.
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]
 pub(crate) enum Generated {
-    /// One man page for onbeat and one for each command
+    /// One man page for onbeat, one for each command, and onbeat.toml's
     Man,
     /// Completions for bash, zsh, fish and elvish
     Completions,

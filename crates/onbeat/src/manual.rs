@@ -23,6 +23,8 @@ pub(crate) fn sections(page: &str) -> Vec<Section> {
         "onbeat-sim" => (EXIT_STATUS, SIM_EXAMPLES),
         "onbeat-doctor" => (DOCTOR_EXIT_STATUS, DOCTOR_EXAMPLES),
         "onbeat-restore" => (RESTORE_EXIT_STATUS, RESTORE_EXAMPLES),
+        "onbeat-daemon" => (EXIT_STATUS, DAEMON_EXAMPLES),
+        "onbeat-scheduler" => (EXIT_STATUS, SCHEDULER_EXAMPLES),
         "onbeat-generate" => (EXIT_STATUS, GENERATE_EXAMPLES),
         _ => (EXIT_STATUS, ONBEAT_EXAMPLES),
     };
@@ -41,6 +43,12 @@ pub(crate) fn sections(page: &str) -> Vec<Section> {
         sections.push(Section {
             title: "ENVIRONMENT",
             entries: ENVIRONMENT,
+        });
+    }
+    if page == "onbeat-daemon" {
+        sections.push(Section {
+            title: "FILES",
+            entries: DAEMON_FILES,
         });
     }
     if page == "onbeat-top" {
@@ -108,6 +116,17 @@ const FILES: Entries = &[
     (
         "/var/cache/onbeat/, or /usr/lib/onbeat/ if that is there",
         "The library that root's programs are preloaded with by `--tracer preload`.",
+    ),
+];
+
+const DAEMON_FILES: Entries = &[
+    (
+        "/etc/onbeat/onbeat.toml, /etc/onbeat/onbeat.d/*.toml",
+        "Who may have how much, and which programs are kept on the beat by themselves: onbeat.toml(5).",
+    ),
+    (
+        "/run/onbeat/",
+        "Before a thread's scheduling is changed, what it had is noted here; it is put back when the service starts again.",
     ),
 ];
 
@@ -259,6 +278,28 @@ const RESTORE_EXAMPLES: Entries = &[(
     "sudo onbeat restore",
     "After kill -9 of onbeat: put every thread back to what it had.",
 )];
+
+const DAEMON_EXAMPLES: Entries = &[
+    (
+        "sudo systemctl enable --now onbeat",
+        "Serve this machine's users, from now on.",
+    ),
+    (
+        "onbeat daemon --check",
+        "Is the configuration right? Names the line of a mistake, and what to write instead.",
+    ),
+];
+
+const SCHEDULER_EXAMPLES: Entries = &[
+    (
+        "onbeat scheduler list",
+        "Which schedulers there are, and which of them this kernel takes.",
+    ),
+    (
+        "sudo onbeat scheduler start best",
+        "Run one, with live statistics, until Ctrl-C.",
+    ),
+];
 
 const GENERATE_EXAMPLES: Entries = &[
     (

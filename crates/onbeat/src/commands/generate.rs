@@ -1,5 +1,7 @@
 //! Man pages and completions, made from the one definition of the flags in `cli`.
 
+mod configuration;
+
 use std::fs;
 use std::io::{self, Write};
 use std::path::Path;
@@ -34,7 +36,7 @@ fn completions(directory: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// `onbeat.1`, and `onbeat-COMMAND.1` for each command.
+/// `onbeat.1`, `onbeat-COMMAND.1` for each command, and `onbeat.toml.5`.
 fn man_pages(directory: &Path) -> io::Result<()> {
     // Pages name commands and flags as `onbeat run`, with all that clap adds by itself.
     let mut onbeat = Cli::command().disable_help_subcommand(true);
@@ -44,7 +46,7 @@ fn man_pages(directory: &Path) -> io::Result<()> {
         let name = format!("onbeat-{}", command.get_name());
         write_page(directory, &name, command.clone().display_name(name.clone()))?;
     }
-    Ok(())
+    configuration::page().to_writer(&mut fs::File::create(directory.join("onbeat.toml.5"))?)
 }
 
 fn write_page(directory: &Path, name: &str, mut command: clap::Command) -> io::Result<()> {

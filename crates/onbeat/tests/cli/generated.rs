@@ -24,6 +24,8 @@ fn every_man_page_has_its_sections_and_every_flag() {
         "-doctor",
         "-restore",
         "-generate",
+        "-daemon",
+        "-scheduler",
     ] {
         let text = page(&format!("onbeat{command}.1"));
         for section in [
@@ -47,6 +49,10 @@ fn every_man_page_has_its_sections_and_every_flag() {
             "{command}"
         );
         assert!(text.contains("ONBEAT_STATE_DIR"), "{command}");
+    }
+    let configuration = page("onbeat.toml.5");
+    for told in [".SH [limits]", ".SH [quota]", "#: total = \"85%\""] {
+        assert!(configuration.contains(told), "{told}\n{configuration}");
     }
     assert!(page("onbeat-run.1").contains("125"));
     assert!(page("onbeat-run.1").contains("run [OPTIONS] \\-\\- <CMD>"));

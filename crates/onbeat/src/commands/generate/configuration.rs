@@ -1,0 +1,80 @@
+//! The man page of the service's configuration: the example that is installed, whose comments say what each key means.
+
+use clap_mangen::roff::{Roff, roman};
+
+const EXAMPLE: &str = include_str!("../../../../../packaging/onbeat.toml");
+
+/// `onbeat.toml.5`.
+pub(super) fn page() -> Roff {
+    page_of(EXAMPLE)
+}
+
+/// Each table is a section, each comment a paragraph, and what holds by itself (`#:`) stands as it is.
+fn page_of(example: &str) -> Roff {
+    let mut page = Roff::new();
+    page.control("TH", ["ONBEAT.TOML", "5", "", "onbeat"]);
+    page.control("SH", ["NAME"]);
+    page.text([roman(
+        "onbeat.toml - whom onbeat's service serves, and with how much",
+    )]);
+    page.control("SH", ["DESCRIPTION"]);
+    for block in example.split("\n\n") {
+        let lines: Vec<&str> = block.lines().collect();
+        for heading in lines.iter().filter(|line| line.starts_with('[')) {
+            page.control("SH", [*heading]);
+        }
+        for part in lines.chunk_by(|one, next| kind(one) == kind(next)) {
+            match part.first().map(|line| kind(line)) {
+                Some(Kind::Comment) => {
+                    let words: Vec<&str> = part.iter().map(|line| line[1..].trim()).collect();
+                    page.control("PP", []).text([roman(words.join(" "))]);
+                }
+                Some(Kind::Value) => {
+                    page.control("RS", []).control("EX", []);
+                    for line in part {
+                        page.text([roman(*line)]);
+                    }
+                    page.control("EE", []).control("RE", []);
+                }
+                Some(Kind::Nothing) | None => {}
+            }
+        }
+    }
+    page.control("SH", ["SEE ALSO"]);
+    page.text([roman("onbeat-daemon(1)")]);
+    page
+}
+
+#[derive(PartialEq)]
+enum Kind {
+    Comment,
+    Value,
+    Nothing,
+}
+
+fn kind(line: &str) -> Kind {
+    if line.starts_with("#:") {
+        Kind::Value
+    } else if line.starts_with("# ") {
+        Kind::Comment
+    } else {
+        Kind::Nothing
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tables_are_sections_and_what_holds_stands_as_it_is() {
+        let example = "# What this is,\n# in a word.\n#\n# More.\n\n# Of all.\n[limits]\n# Each.\n#: total = \"85%\"\n#: per-task = \"1%\"\n";
+        let page = page_of(example).to_roff();
+        let body = page.split_once(".SH DESCRIPTION\n").unwrap().1;
+        assert_eq!(
+            body,
+            ".PP\nWhat this is, in a word.\n.PP\nMore.\n.SH [limits]\n.PP\nOf all.\n.PP\nEach.\n.RS\n.EX\n\
+             #: total = \"85%\"\n#: per\\-task = \"1%\"\n.EE\n.RE\n.SH \"SEE ALSO\"\nonbeat\\-daemon(1)\n"
+        );
+    }
+}
