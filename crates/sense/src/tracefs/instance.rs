@@ -61,8 +61,11 @@ impl Instance {
             "1",
             "have what is started traced, too",
         )?;
-        // With nobody in it, it would be no filter. No thread of users has this number.
-        instance.set("set_event_pid", NOBODY, "choose whom to trace")?;
+        // With nobody in it, it would be no filter. 5.10 takes no number beyond what it gives out.
+        instance.add(NOBODY).or_else(|refused| {
+            let last = last_number().ok_or(refused)?;
+            instance.add(last)
+        })?;
         instance.set(
             "events/sched/sched_process_exec/filter",
             NO_LINE_BREAK,
@@ -113,7 +116,13 @@ impl Drop for Instance {
 }
 
 /// The largest number that a thread can have (PID_MAX_LIMIT), which none gets unless 4 million run.
-const NOBODY: &str = "4194303";
+const NOBODY: u32 = 4_194_303;
+
+/// The largest number that a thread gets here. Whoever has it is traced in vain: he is not asked for.
+fn last_number() -> Option<u32> {
+    let numbers = fs::read_to_string("/proc/sys/kernel/pid_max").ok()?;
+    numbers.trim().parse::<u32>().ok()?.checked_sub(1)
+}
 
 /// Whose buffer it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
