@@ -13,7 +13,7 @@ hogs=(stress-ng)
 # What libonbeat's player is built from, and what shows its window.
 player=(libavformat-dev libavcodec-dev libswscale-dev libx11-dev xvfb)
 # A kernel in an emulated machine.
-emulated=(qemu-system-x86 acpica-tools busybox-static cpio zstd python3 rt-app systemtap-sdt-dev)
+emulated=(qemu-system-x86 acpica-tools busybox-static cpio lz4 zstd python3 rt-app systemtap-sdt-dev)
 # The service's tests have a bus of their own, with clients of RealtimeKit, polkit and other managers on it.
 bus=(dbus-daemon dbus-bin rtkit pipewire pipewire-bin pulseaudio polkitd gamemode-daemon systemd
     libsystemd0)

@@ -10,8 +10,8 @@
 # Ends with 77 where this machine cannot have such a kernel, and with 76 if the archive has none of them.
 #
 # usage: tests/vm/kernel.sh [first|second|SERIES|VERSION|FOLDER]
-#        SERIES is 6.16 to 7.0, 7.2 or 7.3, VERSION one of Debian's like 7.1.13, FOLDER a path to one with
-#        vmlinux, release and modules, as this makes them
+#        SERIES is 6.16 to 7.0, 7.2 or 7.3, or 5.10, 6.1 or 6.12, the one of Debian 11, 12 or 13; VERSION one of Debian's like
+#        7.1.13, FOLDER a path to one with vmlinux, release and modules, as this makes them
 set -euo pipefail
 
 # Debian's names of these versions. Up to 6.18 a linux-image holds the kernel and its modules; later a linux-binary the
@@ -27,6 +27,8 @@ packages_of() { # VERSION...
 }
 
 suite=trixie-backports release=deb13
+# Of a release's own kernel each update replaces the one before: the archive says which it is.
+own=
 # The first that can be had is taken.
 case "${1:-first}" in
 first) versions='6.18.15 6.18.12 6.17.13' ;;
@@ -41,6 +43,9 @@ second) versions='6.17.13 6.17.8 6.16.12' ;;
 # The builds for trixie misdescribe their functions for schedulers; so do all of 7.1.
 7.2) versions=7.2.13 suite=sid release=deb14 ;;
 7.3) versions='7.3.4' ;;
+5.10) own=$1 suite=bullseye versions= ;;
+6.1) own=$1 suite=bookworm versions= ;;
+6.12) own=$1 suite=trixie versions= ;;
 */*)
     echo "$1"
     exit
@@ -66,6 +71,9 @@ mkdir -p "$cache"
 # Two at a time would fetch twice.
 exec 9>"$cache/lock"
 flock 9
+if [ -n "$own" ]; then
+    mapfile -t packages < <(find "$cache" -maxdepth 1 -name "linux-image-$own.*" -printf '%f\n' | sort -rV)
+fi
 for package in "${packages[@]}"; do
     if [ -s "$cache/$package/vmlinux" ] && [ -n "$(ls "$cache/$package/modules" 2>/dev/null)" ]; then
         echo "$cache/$package"
@@ -82,7 +90,7 @@ archive=$(apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' 'Or
 keyring=/usr/share/keyrings/debian-archive-keyring.gpg
 if [ -z "$archive" ] || [ ! -e "$keyring" ]; then
     echo "tests/vm: the test kernel comes from Debian's archive, and this machine's apt has none:" \
-        "run this on a Debian, or make a folder $cache/${packages[0]} with a kernel's vmlinux, a file release with its name," \
+        "run this on a Debian, or make a folder $cache/${packages[0]:-linux-image-$own.0} with a kernel's vmlinux, a file release with its name," \
         "and a folder modules with its acpi-cpufreq.ko and cpufreq_userspace.ko, or with a file none that says why not" >&2
     exit 77
 fi
@@ -104,6 +112,10 @@ for ((try = 1; ; try++)); do
     fi
     sleep $((try * 5))
 done
+
+if [ -n "$own" ]; then
+    mapfile -t packages < <(apt-cache "${private[@]}" depends linux-image-cloud-amd64 | sed -n 's/.*Depends: //p')
+fi
 
 # A package that is only named by another one is known, but there is nothing to show of it.
 has() { # PACKAGE
@@ -151,16 +163,24 @@ done
 # The bare vmlinux boots a second faster than the packed image that holds it.
 image=$(find "$work/unpacked" -name 'vmlinuz*' | head -n 1)
 mkdir -p "$work/ready"
-python3 - "$image" "$work/packed" <<'PYTHON'
-import sys
+unpacker=$(python3 - "$image" "$work/packed" <<'PYTHON'
+import struct, sys
+# Linux's boot protocol: how many sectors come before the kernel, and where in it the packed one lies; its length in
+# front of its end.
 image = open(sys.argv[1], "rb").read()
-start = image.find(b"\x28\xb5\x2f\xfd")
-if start < 0:
-    sys.exit("tests/vm: this kernel is not packed with zstd")
-open(sys.argv[2], "wb").write(image[start:])
+(sectors,) = struct.unpack_from("<B", image, 0x1F1)
+begin, length = struct.unpack_from("<II", image, 0x248)
+begin += 512 * ((sectors or 4) + 1)
+packed = image[begin : begin + length - 4]
+open(sys.argv[2], "wb").write(packed)
+print({b"\x28\xb5\x2f\xfd": "zstd", b"\x02\x21\x4c\x18": "lz4"}.get(packed[:4], ""))
 PYTHON
-# What follows the packed kernel in the image is not zstd's, and makes it complain at the end.
-zstd -dcq "$work/packed" >"$work/ready/vmlinux" 2>/dev/null || true
+)
+if [ -z "$unpacker" ]; then
+    echo "tests/vm: $package is packed neither with zstd nor with lz4" >&2
+    exit 1
+fi
+"$unpacker" -dc "$work/packed" >"$work/ready/vmlinux"
 if [ "$(head -c 4 "$work/ready/vmlinux" | tail -c 3)" != ELF ]; then
     echo "tests/vm: $package holds no kernel that can be unpacked" >&2
     exit 1

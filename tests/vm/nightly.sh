@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# All cases on two kernels, and on the other kernels that have sched_ext what depends on the version.
+# All cases on two kernels; what depends on the version on the other kernels that have sched_ext, and on those that Debian's
+# releases come with what needs none.
 #
 # A kernel that the archive has no longer is named at the end, and is no failure, but for the first two; so is one that it has
 # without its drivers, and the cases of frequencies are left out on that. What could not be fetched is a failure. Succeeds if all
@@ -11,7 +12,7 @@ set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 
 # Loading, serving and ending of schedulers; the loop, by SCHED_DEADLINE and through sched_ext; and the way back.
-by_version=(every_scheduler_loads_where_doctor_says_so every_scheduler_serves_all_and_stops schedulers_serve_two_cpus
+by_version=(every_tracer_hears_a_program every_scheduler_loads_where_doctor_says_so every_scheduler_serves_all_and_stops schedulers_serve_two_cpus
     a_player_plays_on_under_every_scheduler a_player_is_served_beside_others_on_two_cpus
     a_scheduler_that_fails_is_put_out a_missed_deadline_is_heard_at_once the_loop_keeps_the_beat_through_sched_ext
     a_process_keeps_its_reservation_and_is_kept_to_it a_control_group_has_a_reservation_on_two_cpus
@@ -21,18 +22,22 @@ by_version=(every_scheduler_loads_where_doctor_says_so every_scheduler_serves_al
 frequencies=(the_speed_follows_the_budgets_under_grace a_job_speeds_up_where_grace_planned_it
     a_killed_onbeats_frequency_is_put_back)
 
+# Without sched_ext: what is heard, the loop, and the way back.
+without=(every_tracer_hears_a_program table_one_keeps_its_deadlines_under_onbeat what_a_killed_onbeat_left_is_put_back)
+
 jobs=2
 if [ "${1-}" = --jobs ]; then
     jobs=$2
     shift 2
 fi
-[ $# -gt 0 ] || set -- first second 6.16 6.19 7.0 7.2 7.3 7.1.13
+[ $# -gt 0 ] || set -- first second 6.16 6.19 7.0 7.2 7.3 7.1.13 6.12 6.1 5.10
 
 cases_for() { # SERIES KERNEL
     case "$1" in
     first | second) ;;
     # It misdescribes its functions: a clear word is all that can be had.
     7.1.13) echo every_scheduler_loads_where_doctor_says_so ;;
+    6.12 | 6.1 | 5.10) printf '%s\n' "${without[@]}" ;;
     *)
         printf '%s\n' "${by_version[@]}"
         [ -e "$2/modules/none" ] || printf '%s\n' "${frequencies[@]}"

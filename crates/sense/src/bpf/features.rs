@@ -60,7 +60,7 @@ fn ring_buffer() -> Feature {
             "records reach user space without a system call each",
             "cannot be made: no way for records to reach user space",
         ],
-        "run as root; if root is refused, boot a kernel with CONFIG_BPF_SYSCALL=y, 5.8 or newer",
+        "run as root; if root is refused, boot a kernel with CONFIG_BPF_SYSCALL=y, 5.10 or newer",
     )
 }
 
@@ -162,7 +162,7 @@ pub fn probe_tracer() -> Feature {
         Err(error) => {
             let advice = match error {
                 Error::NoPrivilege => "run it with sudo",
-                _ => "boot a kernel with BPF and BTF, 5.8 or newer",
+                _ => "boot a kernel with BPF and BTF, 5.10 or newer",
             };
             Feature::new(NAME, Support::None, &error.to_string(), advice)
         }
