@@ -42,7 +42,7 @@ fn a_prime_number_of_activations_is_counted_by_each_tracer() {
         tracer.track(role.pid(), Follow::Threads).unwrap();
         let before = role.account_ns();
         for _ in 0..ACTIVATIONS {
-            role.ask(b'e');
+            role.ask(b'c');
         }
         let account = Span::from_ns(role.account_ns() - before);
         let kind = tracer.kind();
@@ -57,9 +57,12 @@ fn a_prime_number_of_activations_is_counted_by_each_tracer() {
             b.woke <= b.first_ran && b.first_ran <= b.blocked && b.executed <= b.response()
         };
         assert!(bursts.iter().all(is_in_order), "{kind}: {bursts:?}");
-        // By switches the way into the CPU and out of it counts, too; by the account it does not.
+        // By switches the way to the CPU and from it does not count, by the account it does. So each works for a while.
         let executed: Span = bursts.iter().map(|b| b.executed).sum();
-        assert!(executed * 2 >= account, "{kind}: {executed} of {account}");
+        assert!(
+            executed * 4 >= account * 3,
+            "{kind}: {executed} of {account}"
+        );
         let told = tracer.executed(role.id());
         assert_eq!(told, Some(Span::from_ns(role.account_ns())), "{kind}");
     }
