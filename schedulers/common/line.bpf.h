@@ -25,6 +25,7 @@ struct task_record {
 	u64 charged_ns;           /* of the CPU time on the kernel's account, what the rules know */
 	u64 charged_at_ns;        /* when it was charged last, or began to run */
 	bool joined;
+	bool is_child;  /* was forked while this scheduler was in force */
 	bool in_line;   /* has stood in line again since it ran */
 	bool has_cpu;   /* an idle CPU was found for it */
 	bool displaced; /* lost its CPU to a task that comes before all of ours */
@@ -74,7 +75,16 @@ static __always_inline void charge(struct task_struct *p, struct task_record *re
 		RULES(charge)(&params, &machine, &record->rules, ran_ns, now_ns);
 }
 
-/* The present key of what the CPU runs: of another one as of its last tick, of this one up to now, charged on a copy. If it was
+/* What the rules know of the task that runs here, if they charge it up to now. */
+static __always_inline void present(const struct task_record *record, u64 now_ns,
+				    struct RULES(task) * rules)
+{
+	*rules = record->rules;
+	if (record->charged_at_ns < now_ns)
+		RULES(charge)(&params, &machine, rules, now_ns - record->charged_at_ns, now_ns);
+}
+
+/* The present key of what the CPU runs: of another one as of its last tick, of this one up to now. If it was
  * called, of what it will run: who becomes ready before it comes looks for another one. */
 static __always_inline u64 running_key(s32 cpu, u64 now_ns)
 {
@@ -88,10 +98,9 @@ static __always_inline u64 running_key(s32 cpu, u64 now_ns)
 	if (!key || cpu != (s32)bpf_get_smp_processor_id())
 		return key;
 	record = find(bpf_get_current_task_btf());
-	if (!record || !record->joined || record->charged_at_ns >= now_ns)
+	if (!record || !record->joined)
 		return key;
-	rules = record->rules;
-	RULES(charge)(&params, &machine, &rules, now_ns - record->charged_at_ns, now_ns);
+	present(record, now_ns, &rules);
 	return RULES(key)(&params, &machine, &rules, now_ns);
 }
 

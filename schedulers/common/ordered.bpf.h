@@ -8,7 +8,7 @@
  * line again, and goes on if it still comes first.
  *
  * What may touch a task's record at the same time: the scheduler's operations hold the task's run queue; a
- * notification comes from the task itself, which is running then, and shuts interrupts out meanwhile.
+ * notification, a fork or an exit comes from the task itself, which is running then, and shuts interrupts out meanwhile.
  */
 #ifndef ONBEAT_ORDERED_BPF_H
 #define ONBEAT_ORDERED_BPF_H
@@ -186,22 +186,35 @@ void BPF_PROG(set_weight, struct task_struct *p, u32 weight)
 SEC("struct_ops.s/init_task")
 s32 BPF_PROG(init_task, struct task_struct *p, struct scx_init_task_args *args)
 {
-	if (!bpf_task_storage_get(&tasks, p, 0, BPF_LOCAL_STORAGE_GET_F_CREATE))
+	struct task_record *record;
+
+	record = bpf_task_storage_get(&tasks, p, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	if (!record)
 		return -12; /* ENOMEM */
+	record->is_child = args->fork;
 	return 0;
 }
 
 SEC("struct_ops/enable")
 void BPF_PROG(enable, struct task_struct *p)
 {
-	struct task_record *record = find(p);
+	struct task_record *record = find(p), *parent;
+	bool has_just_begun;
 
 	if (!record)
 		return;
+	/* If not, it came to this policy later. */
+	has_just_begun = record->is_child && !p->se.sum_exec_runtime;
 	__builtin_memset(record, 0, sizeof(*record));
 	record->charged_ns = p->se.sum_exec_runtime;
 	RULES(join)(&params, &machine, &record->rules, nice_of(p), bpf_ktime_get_ns());
 	record->joined = true;
+	if (!has_just_begun)
+		return;
+	/* Its run queue is held, which shuts interrupts out. */
+	parent = find(bpf_get_current_task_btf());
+	if (parent && parent->joined)
+		RULES(fork)(&params, &machine, &parent->rules, &record->rules);
 }
 
 SEC("struct_ops/disable")
@@ -213,6 +226,24 @@ void BPF_PROG(disable, struct task_struct *p)
 		return;
 	record->joined = false;
 	RULES(leave)(&params, &machine, &record->rules);
+}
+
+SEC("tp_btf/sched_process_exit")
+int BPF_PROG(exits, struct task_struct *p)
+{
+	/* Of a thread, the first of its process: the one that began it may be gone. */
+	struct task_struct *heir = p->pid == p->tgid ? p->real_parent : p->group_leader;
+	struct task_record *record = find(p), *parent = find(heir);
+	struct RULES(task) rules;
+	unsigned long interrupts;
+
+	if (!record || !record->joined || !parent || !parent->joined)
+		return 0;
+	bpf_local_irq_save(&interrupts);
+	present(record, bpf_ktime_get_ns(), &rules);
+	RULES(exit)(&params, &machine, &rules, &parent->rules);
+	bpf_local_irq_restore(&interrupts);
+	return 0;
 }
 
 /* CPUs may come and go: they all share the queue. Without these two, the kernel would end the scheduler then. */

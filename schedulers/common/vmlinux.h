@@ -138,6 +138,8 @@ struct task_struct {
 	const struct cpumask *cpus_ptr;
 	pid_t pid;
 	pid_t tgid;
+	struct task_struct *real_parent;
+	struct task_struct *group_leader;
 	struct css_set *cgroups;
 	char comm[16];
 };

@@ -15,6 +15,10 @@
  * makes up for those that it missed when it is next looked at. A ready task that is spent stands in line with the
  * counter of the next epoch, behind all that have some left in this one; picking the first such task
  * is the recomputation.
+ *
+ * A child has half of its parent's counter, and what is left of that half goes back when it ends: else a chain of short children
+ * would always stand before who has spent its own. Other than in Linux, what recomputations gave the child does not go back:
+ * sleeping children would save it up for their parent.
  */
 #ifndef ONBEAT_LINUX24_POLICY_H
 #define ONBEAT_LINUX24_POLICY_H
@@ -60,6 +64,11 @@ struct linux24_task {
 	u64 counter;
 	/* Ticks that nice is worth. */
 	u64 quantum;
+	/* Of the counter, what is its parent's. */
+	u64 given;
+	/* How much its children gave back, which they add to at any time, and how much of that it has taken. */
+	u64 returned;
+	u64 taken;
 	struct boost boost;
 };
 
@@ -83,6 +92,16 @@ static inline u64 linux24_refill(const struct linux24_task *task)
 	return boost_quantum(&task->boost, task->quantum);
 }
 
+/* Takes what children gave back; but no more than who sleeps comes to. */
+static inline void linux24_take_back(struct linux24_task *task)
+{
+	u64 returned = task->returned;
+	u64 counter = task->counter + (returned - task->taken);
+
+	task->taken = returned;
+	task->counter = policy_max(task->counter, policy_min(counter, 2 * linux24_refill(task)));
+}
+
 /* Recomputes the counter as often as the machine did since it was last looked at. */
 static inline void linux24_catch_up(const struct linux24_machine *machine,
 				    struct linux24_task *task)
@@ -95,7 +114,9 @@ static inline void linux24_catch_up(const struct linux24_machine *machine,
 		if (n < missed)
 			task->counter = task->counter / 2 + refill;
 	}
+	task->given >>= missed;
 	task->epoch = policy_max(task->epoch, machine->epoch);
+	linux24_take_back(task);
 }
 
 /* A ready task that is spent waits for the next epoch. */
@@ -117,6 +138,32 @@ static inline void linux24_join(const struct linux24_params *params,
 	boost_join(&task->boost, now_ns);
 	task->epoch = machine->epoch;
 	task->counter = task->quantum;
+	task->given = 0;
+	task->returned = 0;
+	task->taken = 0;
+}
+
+/* The parent, which runs, has a child, which has joined. */
+static inline void linux24_fork(const struct linux24_params *params,
+				struct linux24_machine *machine, struct linux24_task *parent,
+				struct linux24_task *child)
+{
+	(void)params;
+	linux24_catch_up(machine, parent);
+	child->epoch = parent->epoch;
+	child->counter = child->given = (parent->counter + 1) / 2;
+	parent->counter /= 2;
+	linux24_line_up(machine, child);
+}
+
+/* The child, which runs, ends. What it still does is not worth a tick. */
+static inline void linux24_exit(const struct linux24_params *params,
+				struct linux24_machine *machine, struct linux24_task *child,
+				struct linux24_task *parent)
+{
+	(void)params;
+	linux24_catch_up(machine, child);
+	policy_add(&parent->returned, policy_min(child->given, child->counter));
 }
 
 static inline void linux24_leave(const struct linux24_params *params,

@@ -12,6 +12,8 @@
 		u64 sizes[3];                                                     \
 		params default_params;                                            \
 		void (*join)(const params *, machine *, task *, s32, u64);        \
+		void (*fork)(const params *, machine *, task *, task *);          \
+		void (*exit)(const params *, machine *, task *, task *);          \
 		void (*leave)(const params *, machine *, task *);                 \
 		void (*renice)(const params *, machine *, task *, s32);           \
 		void (*wakeup)(const params *, machine *, task *, u64);           \
@@ -29,6 +31,8 @@
 		.sizes = { sizeof(params), sizeof(machine), sizeof(task) },       \
 		.default_params = DEFAULT,                                        \
 		.join = NAME##_join,                                              \
+		.fork = NAME##_fork,                                              \
+		.exit = NAME##_exit,                                              \
 		.leave = NAME##_leave,                                            \
 		.renice = NAME##_renice,                                          \
 		.wakeup = NAME##_wakeup,                                          \

@@ -35,6 +35,10 @@ pub trait Rules {
 
     /// A task of this niceness, not ready yet.
     fn join(&mut self, nice: i8, now: Instant) -> Self::Task;
+    /// `parent`, which runs, has a `child`, which has joined.
+    fn fork(&mut self, parent: &mut Self::Task, child: &mut Self::Task);
+    /// `child`, which runs, ends.
+    fn exit(&mut self, child: &mut Self::Task, parent: &mut Self::Task);
     /// `task` is gone.
     fn leave(&mut self, task: &mut Self::Task);
     /// `task` has another niceness.

@@ -42,6 +42,12 @@ pub struct Task {
     pub counter: u64,
     /// Ticks that nice is worth.
     pub quantum: u64,
+    /// Of the counter, what is its parent's.
+    pub given: u64,
+    /// How much its children gave back.
+    pub returned: u64,
+    /// How much of that it has taken.
+    pub taken: u64,
     /// The paper's block ratio and mdn_nice.
     pub boost: Boost,
 }

@@ -12,6 +12,8 @@ pub struct Operations<P, M, T> {
     pub(crate) sizes: [u64; 3],
     default_params: P,
     join: unsafe extern "C" fn(*const P, *mut M, *mut T, i32, u64),
+    fork: unsafe extern "C" fn(*const P, *mut M, *mut T, *mut T),
+    exit: unsafe extern "C" fn(*const P, *mut M, *mut T, *mut T),
     leave: unsafe extern "C" fn(*const P, *mut M, *mut T),
     renice: unsafe extern "C" fn(*const P, *mut M, *mut T, i32),
     wakeup: unsafe extern "C" fn(*const P, *mut M, *mut T, u64),
@@ -80,6 +82,16 @@ impl<N: Named> Rules for Compiled<N> {
             (N::operations().join)(params, machine, &mut task, nice.into(), now.as_ns());
         }
         task
+    }
+
+    fn fork(&mut self, parent: &mut N::Task, child: &mut N::Task) {
+        // SAFETY: as above.
+        unsafe { (N::operations().fork)(&self.params, &mut self.machine, parent, child) }
+    }
+
+    fn exit(&mut self, child: &mut N::Task, parent: &mut N::Task) {
+        // SAFETY: as above.
+        unsafe { (N::operations().exit)(&self.params, &mut self.machine, child, parent) }
     }
 
     fn leave(&mut self, task: &mut N::Task) {

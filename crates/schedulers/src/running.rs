@@ -21,8 +21,9 @@ pub(crate) struct Layouts {
 /// In force for as long as it is held.
 pub struct Running {
     name: &'static str,
-    /// Before the object, which it needs.
+    /// Before the object, which these need.
     link: Option<Link>,
+    _listens: Vec<Link>,
     object: Object,
     layouts: Layouts,
 }
@@ -67,9 +68,16 @@ impl Running {
                 Some(name) => Error::OtherLoaded { name },
                 None => Error::loading(name, error),
             })?;
+        let listens = object
+            .progs_mut()
+            .filter(|program| program.section().as_encoded_bytes().starts_with(b"tp_btf/"))
+            .map(|program| program.attach())
+            .collect::<Result<_, _>>()
+            .map_err(|error| Error::loading(name, error))?;
         Ok(Self {
             name,
             link: Some(link),
+            _listens: listens,
             object,
             layouts,
         })

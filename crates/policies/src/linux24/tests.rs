@@ -72,6 +72,65 @@ fn a_spent_task_stands_behind_those_that_are_not() {
     assert_eq!(rules.machine.epoch, 1, "to pick it is to recompute");
 }
 
+/// A child of `parent`, which runs, as it is when it first stands in line.
+fn child_of(rules: &mut Linux24, parent: &mut Task, tick: u64) -> Task {
+    let mut child = rules.join(0, at_tick(tick));
+    rules.fork(parent, &mut child);
+    child
+}
+
+#[test]
+fn a_child_has_half_of_its_parents_counter_and_gives_back_what_it_does_not_use() {
+    let mut rules = Linux24::default();
+    let mut parent = rules.join(0, at_tick(0));
+    rules.wakeup(&mut parent, at_tick(0));
+    runs(&mut rules, &mut parent, 0, 1);
+    let mut child = child_of(&mut rules, &mut parent, 1);
+    assert_eq!((parent.counter, child.counter), (2, 3));
+    runs(&mut rules, &mut child, 1, 2);
+    rules.exit(&mut child, &mut parent);
+    runs(&mut rules, &mut parent, 3, 0);
+    assert_eq!(parent.counter, 3);
+}
+
+#[test]
+fn a_chain_of_children_comes_before_a_spent_task_no_longer_than_their_parent_could() {
+    let mut rules = Linux24::default();
+    let mut spent = rules.join(0, at_tick(0));
+    runs(&mut rules, &mut spent, 0, 6);
+    rules.put_back(&mut spent, at_tick(6));
+    let mut parent = rules.join(0, at_tick(6));
+    let mut ran = 0;
+    for tick in 6.. {
+        let mut child = child_of(&mut rules, &mut parent, tick);
+        if rules.key(&spent, at_tick(tick)) <= rules.key(&child, at_tick(tick)) {
+            break;
+        }
+        runs(&mut rules, &mut child, tick, 1);
+        rules.exit(&mut child, &mut parent);
+        rules.wakeup(&mut parent, at_tick(tick + 1));
+        ran += 1;
+        assert!(ran < 100, "{parent:?}");
+    }
+    assert_eq!(ran, 6, "as many ticks as the parent had");
+}
+
+#[test]
+fn what_sleeping_children_were_given_by_recomputations_is_not_saved_for_their_parent() {
+    let mut rules = Linux24::default();
+    let mut parent = rules.join(0, at_tick(0));
+    let mut children: Vec<Task> = (0..50)
+        .map(|_| child_of(&mut rules, &mut parent, 0))
+        .collect();
+    rules.machine.epoch = 6;
+    for child in &mut children {
+        rules.wakeup(child, at_tick(1));
+        rules.exit(child, &mut parent);
+    }
+    rules.wakeup(&mut parent, at_tick(1));
+    assert_eq!(parent.counter, 11, "what any sleeper has by then");
+}
+
 /// A task that runs for `busy` of each 10 ticks, up to tick 500.
 fn after_five_seconds(rules: &mut Linux24, busy: u64) -> Task {
     let mut task = rules.join(0, Instant::ZERO);
