@@ -24,6 +24,14 @@ static __always_inline bool wanted_from_above(s32 cpu)
 	return rq->nr_running - (rq->cfs.h_nr_queued - rq->cfs.h_nr_runnable) > rq->scx.nr_running;
 }
 
+/* Whether a CPU that asks for work runs none of ours next. Kernels without a deadline server for sched_ext ask before they look for tasks
+ * that come first, and keep what they are given for that CPU until these are done. With that server, being asked means
+ * that ours are to run. */
+static __always_inline bool is_taken_from_above(s32 cpu)
+{
+	return !bpf_core_field_exists(struct rq, ext_server) && wanted_from_above(cpu);
+}
+
 /* Threads of the kernel that serve one CPU: everybody waits for these. */
 static __always_inline bool serves_its_cpu(const struct task_struct *p)
 {

@@ -106,6 +106,9 @@ void BPF_PROG(dispatch, s32 cpu, struct task_struct *prev)
 	struct task_record *record;
 
 	note_call(cpu, 0);
+	/* Who was promised this CPU takes another one: see stopping and update_idle. */
+	if (is_taken_from_above(cpu))
+		return;
 	if (prev && is_queued(prev)) {
 		record = find(prev);
 		if (record && record->joined) {
@@ -129,6 +132,14 @@ void BPF_PROG(running, struct task_struct *p)
 		return;
 	record->charged_ns = p->se.sum_exec_runtime;
 	begin_to_run(p, record, scx_bpf_task_cpu(p), bpf_ktime_get_ns());
+}
+
+SEC("struct_ops/update_idle")
+void BPF_PROG(update_idle, s32 cpu, bool is_idle)
+{
+	/* It was to come for somebody in line. */
+	if (!is_idle && wanted_from_above(cpu))
+		call_for_first(bpf_ktime_get_ns());
 }
 
 SEC("struct_ops/tick")
@@ -301,6 +312,7 @@ int BPF_USDT(missed_deadline)
 		.enqueue = (void *)enqueue,         \
 		.dispatch = (void *)dispatch,       \
 		.running = (void *)running,         \
+		.update_idle = (void *)update_idle, \
 		.tick = (void *)tick,               \
 		.stopping = (void *)stopping,       \
 		.quiescent = (void *)quiescent,     \
@@ -312,6 +324,7 @@ int BPF_USDT(missed_deadline)
 		.cpu_offline = (void *)cpu_offline, \
 		.init = (void *)init,               \
 		.exit = (void *)ended,              \
+		.flags = SCX_OPS_KEEP_BUILTIN_IDLE, \
 		.name = scheduler_name,             \
 	}
 

@@ -108,10 +108,15 @@ struct scx_rq {
 	u32 nr_running;
 };
 
+struct sched_dl_entity {
+	u64 dl_runtime;
+};
+
 struct rq {
 	unsigned int nr_running;
 	struct cfs_rq cfs;
 	struct scx_rq scx;
+	struct sched_dl_entity ext_server;
 };
 
 struct kernfs_node {
@@ -175,6 +180,7 @@ enum scx_public_consts {
 };
 
 enum scx_ops_flags {
+	SCX_OPS_KEEP_BUILTIN_IDLE = 1 << 0,
 	SCX_OPS_ENQ_LAST = 1 << 1,
 };
 
