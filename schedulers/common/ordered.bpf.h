@@ -166,7 +166,6 @@ void BPF_PROG(stopping, struct task_struct *p, bool runnable)
 	s32 cpu = scx_bpf_task_cpu(p);
 
 	note_running(cpu, 0);
-	note_call(cpu, 0);
 	if (!record || !record->joined)
 		return;
 	charge(p, record, now_ns);
