@@ -14,6 +14,8 @@
 #define MOST_CPUS 1024
 /* How many tasks at the head of the queue are looked at for one that may run here. */
 #define MOST_LOOKED_AT 64
+/* Behind every key. */
+#define NOBODY (~0ULL)
 
 /* Set before the scheduler is loaded. */
 struct RULES(params) params = DEFAULT_PARAMS;
@@ -24,6 +26,7 @@ struct task_record {
 	struct RULES(task) rules; /* first: user space reads it */
 	u64 charged_ns;           /* of the CPU time on the kernel's account, what the rules know */
 	u64 charged_at_ns;        /* when it was charged last, or began to run */
+	u64 began_with;           /* its key when it began to run */
 	bool joined;
 	bool is_child;  /* was forked while this scheduler was in force */
 	bool in_line;   /* has stood in line again since it ran */
@@ -124,11 +127,11 @@ static __always_inline s32 cpu_to_take(struct task_struct *p, u64 key, u64 now_n
 	return found;
 }
 
-/* The least key in the queue of a task that may run on the CPU; the greatest of all if there is none. */
+/* The least key in the queue of a task that may run on the CPU, or NOBODY. */
 static __always_inline u64 first_key(s32 cpu)
 {
 	struct task_struct *p;
-	u64 key = ~0ULL;
+	u64 key = NOBODY;
 	u32 looked_at = 0;
 
 	bpf_for_each(scx_dsq, p, READY, 0)
@@ -168,6 +171,17 @@ static __always_inline bool call_for(struct task_struct *p, u64 key, u64 now_ns)
 	scx_bpf_kick_cpu(cpu, SCX_KICK_PREEMPT);
 	COUNT(preemptions);
 	return true;
+}
+
+static __always_inline void call_idle_for_first(void)
+{
+	struct task_struct *p;
+
+	bpf_for_each(scx_dsq, p, READY, 0)
+	{
+		call_idle_for(p);
+		break;
+	}
 }
 
 /* For the first in line: the CPU that was to come will not. */

@@ -7,6 +7,9 @@
  * the greatest key of all, if that is greater than its own. When a CPU asks for work, the task that it ran stands in
  * line again, and goes on if it still comes first.
  *
+ * A call can be lost: between two tasks a CPU seems to run nobody, before it sleeps it is not idle yet, and the kernel puts a task into the
+ * queue only after `enqueue` has called for it. So a CPU looks again before it sleeps, and at each tick.
+ *
  * What may touch a task's record at the same time: the scheduler's operations hold the task's run queue; a
  * notification, a fork or an exit comes from the task itself, which is running then, and shuts interrupts out meanwhile.
  */
@@ -26,7 +29,8 @@ static __always_inline void begin_to_run(struct task_struct *p, struct task_reco
 	record->charged_at_ns = now_ns;
 	RULES(pick)(&params, &machine, &record->rules, now_ns);
 	set_slice(p, RULES(slice)(&params, &machine, &record->rules, now_ns));
-	note_running(cpu, key_of(record, now_ns));
+	record->began_with = key_of(record, now_ns);
+	note_running(cpu, record->began_with);
 	COUNT(runs);
 }
 
@@ -137,6 +141,8 @@ void BPF_PROG(running, struct task_struct *p)
 SEC("struct_ops/update_idle")
 void BPF_PROG(update_idle, s32 cpu, bool is_idle)
 {
+	if (is_idle && first_key(cpu) < NOBODY)
+		scx_bpf_kick_cpu(cpu, SCX_KICK_IDLE);
 	/* It was to come for somebody in line. */
 	if (!is_idle && wanted_from_above(cpu))
 		call_for_first(bpf_ktime_get_ns());
@@ -147,14 +153,20 @@ void BPF_PROG(tick, struct task_struct *p)
 {
 	struct task_record *record = find(p);
 	u64 now_ns = bpf_ktime_get_ns();
+	s32 cpu = scx_bpf_task_cpu(p);
 
 	if (!record || !record->joined)
 		return;
 	charge(p, record, now_ns);
-	note_running(scx_bpf_task_cpu(p), key_of(record, now_ns));
+	note_running(cpu, key_of(record, now_ns));
 	if (RULES(tick)(&params, &machine, &record->rules, now_ns)) {
 		set_slice(p, 0);
 		COUNT(exhaustions);
+	} else if (!serves_its_cpu(p) && first_key(cpu) < record->began_with) {
+		set_slice(p, 0);
+		COUNT(preemptions);
+	} else {
+		call_idle_for_first();
 	}
 }
 
