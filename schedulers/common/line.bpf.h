@@ -32,6 +32,7 @@ struct task_record {
 	bool in_line;   /* has stood in line again since it ran */
 	bool has_cpu;   /* an idle CPU was found for it */
 	bool displaced; /* lost its CPU to a task that comes before all of ours */
+	bool changes;   /* the kernel changes something about it while it runs */
 };
 
 struct {

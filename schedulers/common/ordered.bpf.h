@@ -22,15 +22,20 @@
 #include <bpf/usdt.bpf.h>
 #pragma clang diagnostic pop
 
+static __always_inline void go_on(struct task_record *record, s32 cpu, u64 now_ns)
+{
+	record->in_line = record->displaced = false;
+	record->charged_at_ns = now_ns;
+	record->began_with = key_of(record, now_ns);
+	note_running(cpu, record->began_with);
+}
+
 static __always_inline void begin_to_run(struct task_struct *p, struct task_record *record, s32 cpu,
 					 u64 now_ns)
 {
-	record->in_line = false;
-	record->charged_at_ns = now_ns;
 	RULES(pick)(&params, &machine, &record->rules, now_ns);
 	set_slice(p, RULES(slice)(&params, &machine, &record->rules, now_ns));
-	record->began_with = key_of(record, now_ns);
-	note_running(cpu, record->began_with);
+	go_on(record, cpu, now_ns);
 	COUNT(runs);
 }
 
@@ -76,6 +81,10 @@ void BPF_PROG(enqueue, struct task_struct *p, u64 enq_flags)
 
 	if (!record || !record->joined)
 		return;
+	was_put_back = record->in_line;
+	was_displaced = record->displaced;
+	has_cpu = record->has_cpu;
+	record->displaced = record->has_cpu = false;
 	slice_ns = RULES(slice)(&params, &machine, &record->rules, now_ns);
 	/* Everybody waits for it; but one that computes on and on stands in line like everybody. */
 	if (serves_its_cpu(p) && enq_flags & SCX_ENQ_WAKEUP) {
@@ -83,10 +92,6 @@ void BPF_PROG(enqueue, struct task_struct *p, u64 enq_flags)
 		return;
 	}
 	key = key_of(record, now_ns);
-	was_put_back = record->in_line;
-	was_displaced = record->displaced;
-	has_cpu = record->has_cpu;
-	record->displaced = record->has_cpu = false;
 	insert_by_key(p, READY, slice_ns, key, enq_flags);
 	COUNT(queued);
 	if (has_cpu)
@@ -118,10 +123,10 @@ void BPF_PROG(dispatch, s32 cpu, struct task_struct *prev)
 		if (record && record->joined) {
 			charge(prev, record, now_ns);
 			stand_in_line(record, now_ns);
-			if (key_of(record, now_ns) < first_key(cpu)) {
+			/* Or whoever comes first has gone to another CPU since. */
+			if (key_of(record, now_ns) < first_key(cpu) || !move_to_local(READY))
 				begin_to_run(prev, record, cpu, now_ns);
-				return;
-			}
+			return;
 		}
 	}
 	move_to_local(READY);
@@ -131,11 +136,19 @@ SEC("struct_ops/running")
 void BPF_PROG(running, struct task_struct *p)
 {
 	struct task_record *record = find(p);
+	u64 now_ns = bpf_ktime_get_ns();
+	s32 cpu = scx_bpf_task_cpu(p);
 
 	if (!record || !record->joined)
 		return;
 	record->charged_ns = p->se.sum_exec_runtime;
-	begin_to_run(p, record, scx_bpf_task_cpu(p), bpf_ktime_get_ns());
+	if (record->changes) {
+		/* It never left its CPU, and a slice that was taken from it stays taken. */
+		record->changes = false;
+		go_on(record, cpu, now_ns);
+	} else {
+		begin_to_run(p, record, cpu, now_ns);
+	}
 }
 
 SEC("struct_ops/update_idle")
@@ -181,8 +194,11 @@ void BPF_PROG(stopping, struct task_struct *p, bool runnable)
 	if (!record || !record->joined)
 		return;
 	charge(p, record, now_ns);
-	if (!runnable)
+	if (!runnable) {
+		/* Unless it sleeps, which quiescent tells. */
+		record->changes = true;
 		return;
+	}
 	stand_in_line(record, now_ns);
 	record->displaced = displace(p, cpu);
 }
@@ -192,8 +208,10 @@ void BPF_PROG(quiescent, struct task_struct *p, u64 deq_flags)
 {
 	struct task_record *record = find(p);
 
-	if (record && record->joined && (deq_flags & SCX_DEQ_SLEEP))
-		RULES(block)(&params, &machine, &record->rules, bpf_ktime_get_ns());
+	if (!record || !record->joined || !(deq_flags & SCX_DEQ_SLEEP))
+		return;
+	record->changes = false;
+	RULES(block)(&params, &machine, &record->rules, bpf_ktime_get_ns());
 }
 
 SEC("struct_ops/set_weight")

@@ -46,4 +46,10 @@ static inline void policy_add(u64 *to, u64 n)
 	__sync_fetch_and_add(to, n);
 }
 
+/* Sets what several CPUs change at once, if it is still what it was. */
+static inline void policy_replace(u64 *what, u64 was, u64 is)
+{
+	__sync_val_compare_and_swap(what, was, is);
+}
+
 #endif

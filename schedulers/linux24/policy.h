@@ -200,8 +200,9 @@ static inline void linux24_pick(const struct linux24_params *params,
 {
 	(void)params;
 	(void)now_ns;
+	/* It is of the machine's epoch or the next one. */
 	if (task->epoch > machine->epoch)
-		machine->epoch = task->epoch;
+		policy_replace(&machine->epoch, task->epoch - 1, task->epoch);
 }
 
 /* It has run for so long up to now. Whoever runs when the clock ticks is charged for the whole tick. */
