@@ -14,6 +14,11 @@
  * It cannot make the measured period shorter, it counts only near the end of a period that was established
  * before, and only so many times before the task must really block: who lies has no more than the deadlines that it
  * earned.
+ *
+ * The paper discards a notification outside the window. One that is too late counts for nothing here either, but the next period
+ * is measured from it: else two or three periods would be measured as one, which notifications are to prevent. In
+ * Fig. 9, if it is discarded whole, BEST knows the period of the faster program 65% of the time, not 94% (51% without notifications).
+ * Who notifies late and then sleeps for less is measured as faster than it is; but it gains no more than by waking that often.
  */
 #ifndef ONBEAT_BEST_POLICY_H
 #define ONBEAT_BEST_POLICY_H
