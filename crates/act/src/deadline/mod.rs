@@ -144,6 +144,19 @@ impl DeadlineActuator {
         }
     }
 
+    /// The same, before it is given something else. That the number of one that has just what it was given went to another
+    /// task since is not looked for yet: it is looked at again before anything is done.
+    fn look_at_first(&mut self, task: TaskId) -> Result<(Attributes, Option<Held>), Refusal> {
+        match self.tasks.get(&task) {
+            Some(Entry::Held(held))
+                if Attributes::get(task.tid).is_ok_and(|now| now == held.set) =>
+            {
+                Ok((held.set, Some(*held)))
+            }
+            _ => self.look_at_held(task),
+        }
+    }
+
     /// Somebody else gave the task what it has `now`, and keeps it until it ends.
     fn take_over(&mut self, task: TaskId, now: Attributes) -> Refusal {
         self.let_go(task);
@@ -224,7 +237,7 @@ impl Actuator for DeadlineActuator {
             return Err(Refusal::Other(objection));
         }
         self.boosts.set(&mut self.state_file, task, None)?;
-        let (now_has, held) = self.look_at_held(task)?;
+        let (now_has, held) = self.look_at_first(task)?;
         let now = clock::now();
         self.account.settle(now);
         let (leader, before, earlier_settled) = match held {
