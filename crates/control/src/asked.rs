@@ -168,6 +168,7 @@ impl<A: Actuator> Controller<A> {
         let Some(slot) = self.roster.find(task) else {
             return;
         };
+        self.hear_of(slot, now);
         if let Some(thread) = self.thread(slot) {
             thread.finish_job();
             thread.stop_listening();

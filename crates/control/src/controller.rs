@@ -8,6 +8,7 @@ use onbeat_model::{
     Actuator, Bandwidth, Burst, Capacity, Event, Instant, Name, Reservation, Span, Task, TaskId,
 };
 
+use crate::backlog::Backlog;
 use crate::boosts::{BoostWhy, Boosts};
 use crate::claims::Claims;
 use crate::ended::Ended;
@@ -45,8 +46,10 @@ pub struct Controller<A: Actuator> {
     pub(crate) roster: Roster,
     pub(crate) pipelines: Option<Pipelines>,
     pub(crate) pace: Pace,
+    pub(crate) backlog: Backlog,
     free: Vec<Slot>,
     analyses: VecDeque<TaskId>,
+    verifications: VecDeque<TaskId>,
     pub(crate) trials_until: Instant,
     pub(crate) ended: Ended,
     left_alone: u64,
@@ -110,8 +113,10 @@ impl<A: Actuator> Controller<A> {
             roster: Roster::default(),
             pipelines,
             pace: Pace::default(),
+            backlog: Backlog::default(),
             free: Vec::new(),
             analyses: VecDeque::new(),
+            verifications: VecDeque::new(),
             trials_until: Instant::ZERO,
             ended: Ended::default(),
             left_alone: 0,
@@ -150,15 +155,11 @@ impl<A: Actuator> Controller<A> {
             self.hear(event, now);
         }
         self.hear_contacts();
+        self.hear_in_turn(now);
         while let Some(due) = self.timers.due(now) {
             self.look(due, now, executed);
         }
-        for _ in 0..self.settings.analyses_per_turn {
-            let Some(task) = self.analyses.pop_front() else {
-                break;
-            };
-            self.analyse(task, now);
-        }
+        self.analyse_some(now);
         self.review_pipelines(now);
         self.press_speed(now);
         self.settle(now);
@@ -176,13 +177,19 @@ impl<A: Actuator> Controller<A> {
                 self.changed_party(task.id);
                 self.announced(slot, at);
             }
-            Event::Burst(burst) => self.burst(&burst),
-            Event::Exhausted { at, task } => self.exhausted(task, at),
+            Event::Burst(burst) => self.burst(&burst, now),
+            Event::Exhausted { at, task } => self.exhausted(task, at, now),
             Event::Wakeup { .. } => {}
             Event::Woke {
                 task, wakee, count, ..
             } => self.woke(task, &wakee, count),
-            Event::Marked(mark) => self.marked(&mark),
+            Event::Marked(mark) => {
+                if let Some(slot) = self.roster.find(mark.task) {
+                    self.hear_of(slot, now);
+                    self.backlog.hurry(slot);
+                }
+                self.marked(&mark);
+            }
             Event::Suppressed { task, count, .. } => self.suppressed(task, count),
             Event::Exited { task, .. } => {
                 if let Some(slot) = self.roster.find(task) {
@@ -193,18 +200,19 @@ impl<A: Actuator> Controller<A> {
         }
     }
 
-    fn burst(&mut self, burst: &Burst) {
-        let slot = self.slot_of(burst.task, burst.woke);
+    pub(crate) fn hear_burst(&mut self, slot: Slot, burst: &Burst) {
         self.begin_of_job(slot, burst);
         let Some(thread) = self.threads.get_mut(slot).and_then(Option::as_mut) else {
             return;
         };
         let heard = thread.burst(burst, &self.settings);
-        if let Some(pipelines) = &mut self.pipelines {
-            pipelines.woken(burst);
-        }
         if thread.analysis_due() {
-            self.analyses.push_back(burst.task);
+            let queue = if thread.is_to_be_verified() {
+                &mut self.verifications
+            } else {
+                &mut self.analyses
+            };
+            queue.push_back(burst.task);
         }
         match heard {
             Heard::Nothing => self.try_too(slot, burst.blocked),
@@ -214,10 +222,8 @@ impl<A: Actuator> Controller<A> {
         }
     }
 
-    fn exhausted(&mut self, task: TaskId, at: Instant) {
-        let Some(slot) = self.roster.find(task) else {
-            return;
-        };
+    /// Its budget ran out.
+    pub(crate) fn hear_run_out(&mut self, slot: Slot, at: Instant) {
         let stretch = self.power.as_ref().map_or(1.0, Power::stretch);
         if let Some(thread) = self.thread(slot)
             && thread.exhausted(at, stretch)
@@ -226,10 +232,26 @@ impl<A: Actuator> Controller<A> {
         }
     }
 
+    /// Those first that wait for a rhythm.
+    fn analyse_some(&mut self, now: Instant) {
+        let mut verifications = self.verifications();
+        for _ in 0..self.settings.analyses_per_turn {
+            let next = self.analyses.pop_front().or_else(|| {
+                verifications = verifications.checked_sub(1)?;
+                self.verifications.pop_front()
+            });
+            let Some(task) = next else {
+                break;
+            };
+            self.analyse(task, now);
+        }
+    }
+
     fn analyse(&mut self, task: TaskId, now: Instant) {
         let Some(slot) = self.roster.find(task) else {
             return;
         };
+        self.hear_of(slot, now);
         let Some(thread) = self.threads.get_mut(slot).and_then(Option::as_mut) else {
             return;
         };
@@ -274,6 +296,7 @@ impl<A: Actuator> Controller<A> {
 
     /// The thread is gone: only its figures stay.
     pub(crate) fn end(&mut self, slot: Slot, now: Instant) {
+        self.hear_of(slot, now);
         let Some(task) = self.thread(slot).map(|thread| thread.task.id) else {
             return;
         };
@@ -285,6 +308,7 @@ impl<A: Actuator> Controller<A> {
         self.review_soon();
         self.changed.retain(|&other| other != slot);
         self.rounds.forget(slot);
+        self.backlog.forget(slot);
         if let Some(mut thread) = self.threads.get_mut(slot).and_then(Option::take) {
             self.free.push(slot);
             thread.finish_job();
@@ -297,6 +321,7 @@ impl<A: Actuator> Controller<A> {
 
     /// Gives every thread back what it had, and tells how it all went.
     pub fn finish(&mut self, now: Instant) -> Report {
+        self.hear_all(now);
         let (mut reports, earlier) = self.ended.take();
         let mut left_alone = self.left_alone;
         for slot in 0..self.threads.len() {

@@ -17,6 +17,7 @@
 
 mod asked;
 mod attempts;
+mod backlog;
 mod boosts;
 mod claims;
 mod controller;

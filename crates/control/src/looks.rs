@@ -33,7 +33,12 @@ impl<A: Actuator> Controller<A> {
                     self.give_back_again(slot, now);
                 }
             }
-            Due::Sample(task) => self.sample(task, now, executed(task)),
+            Due::Sample(task) => {
+                if let Some(slot) = self.roster.find(task) {
+                    self.hear_of(slot, now);
+                }
+                self.sample(task, now, executed(task));
+            }
             Due::Starves(task) => self.starves(task, now, executed),
             Due::TrialOver(task) => self.end_trial(task, now),
             Due::Boost(task) => self.look_at_boost(task, now, executed(task)),
@@ -44,10 +49,13 @@ impl<A: Actuator> Controller<A> {
         }
     }
 
-    fn look_at(&mut self, task: TaskId, now: Instant) {
+    pub(crate) fn look_at(&mut self, task: TaskId, now: Instant) {
         let Some(slot) = self.roster.find(task) else {
             return;
         };
+        if self.backlog.look_later(slot) {
+            return;
+        }
         let checked_every = CHECKED_EVERY * self.crowd();
         let Some(thread) = self.thread(slot) else {
             return;

@@ -3,7 +3,7 @@
 //! Of a thread that runs now and then nothing stays in the processor's caches, and to fetch it is most of what a job
 //! costs. Jobs of one thread that are heard together cost that once. So with hundreds of threads the pauses between turns
 //! grow; but not while a thread is new, which is to be found soon, and not where the CPUs' speed follows the turns. A
-//! budget that ran out ends any pause.
+//! budget that ran out ends any pause, unless not all of a crowd fits (`backlog`).
 
 use onbeat_model::{Actuator, Instant, Span};
 
@@ -13,6 +13,8 @@ use crate::controller::Controller;
 const FEW_THREADS: u64 = 200;
 /// To so many times their length at the most.
 const LONGEST: u64 = 5;
+/// Then a turn verifies no more rhythms than that: forty a second of a thousand threads.
+const OF_A_CROWD: usize = 4;
 /// A thread is new for so long.
 const NEW: Span = Span::from_secs(3);
 
@@ -44,6 +46,16 @@ impl<A: Actuator> Controller<A> {
     pub fn pace(&self) -> Span {
         let calm = self.pace.is_calm() && self.power.is_none();
         self.settings.pace * if calm { self.crowd() } else { 1 }
+    }
+
+    /// How many rhythms this turn may verify: of a crowd there are always some, and nobody waits for it.
+    pub(crate) fn verifications(&self) -> usize {
+        let most = self.settings.analyses_per_turn;
+        if self.crowd() > 1 {
+            most.min(OF_A_CROWD)
+        } else {
+            most
+        }
     }
 
     /// By how much rarer than those of a few threads the threads' turns are, there being so many.

@@ -133,6 +133,7 @@ impl<A: Actuator> Controller<A> {
     }
 
     pub(crate) fn drop_claim(&mut self, slot: Slot) {
+        self.backlog.hurry(slot);
         let Some(place) = self.thread(slot).and_then(|thread| thread.place.take()) else {
             return;
         };

@@ -114,11 +114,14 @@ impl Metrics {
     /// If a file cannot be written, at the first attempt in a row that fails. Nothing is lost for good: it is tried again.
     pub fn attend<A: Actuator>(
         &mut self,
-        controller: &Controller<A>,
+        controller: &mut Controller<A>,
         now: Instant,
     ) -> Result<(), Error> {
         let decisions = &self.decisions;
-        let page = || page::of(controller, decisions, now);
+        let page = || {
+            controller.hear_all(now);
+            page::of(controller, decisions, now)
+        };
         match &mut self.place {
             Place::Endpoint(endpoint) => endpoint.answer(page),
             Place::File(file) => file.write_if_due(now, page)?,

@@ -26,7 +26,11 @@ impl Onlooker {
     }
 
     /// Shows how things stand, if it is time to. Says stop once he has seen enough.
-    pub(crate) fn look<A: Actuator>(&mut self, controller: &Controller<A>, now: Instant) -> Next {
+    pub(crate) fn look<A: Actuator>(
+        &mut self,
+        controller: &mut Controller<A>,
+        now: Instant,
+    ) -> Next {
         if let Some(model) = self.model.take() {
             self.screen = Some(start(model));
         }

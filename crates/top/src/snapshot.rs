@@ -181,11 +181,12 @@ impl Snapshot {
     /// How things stand in a loop, with the jobs that ended after `since`.
     #[must_use]
     pub fn of<A: Actuator>(
-        controller: &Controller<A>,
+        controller: &mut Controller<A>,
         wanted: &Wanted,
         since: Instant,
         at: Instant,
     ) -> Self {
+        controller.hear_all(at);
         let mut snapshot = Self {
             at,
             reserved: controller.held().map(|(_, held)| held.bandwidth()).sum(),

@@ -82,6 +82,11 @@ impl Watched {
 }
 
 impl Path {
+    /// It works for nobody else.
+    pub(crate) fn is_plain(&self) -> bool {
+        !self.is_partner() && self.stage().is_none()
+    }
+
     pub(crate) fn is_partner(&self) -> bool {
         self.partner().is_some()
     }

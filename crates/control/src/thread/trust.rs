@@ -7,7 +7,7 @@
 
 use onbeat_model::{Instant, Rhythm};
 
-use super::{Outcome, Thread, patience};
+use super::{Outcome, Relation, Thread, patience};
 use crate::attempts::Attempts;
 use crate::kept::{Kept, same_period};
 use crate::{Settings, Why};
@@ -16,6 +16,9 @@ use crate::{Settings, Why};
 const DOUBTS: u32 = 3;
 /// The most agreeing analyses that are asked of a thread whose rhythm was a chance.
 const SUSPICION_MOST: u32 = 4;
+
+/// From so many jobs on it is known what a thread needs: those before, among which it started, leave no excess behind.
+const SETTLED: u64 = 32;
 
 /// How far a rhythm is trusted.
 #[derive(Clone, Copy, Debug, Default)]
@@ -28,6 +31,27 @@ pub(super) struct Trust {
 }
 
 impl Thread {
+    /// An analysis is to verify the rhythm that it has, nothing more.
+    pub(crate) fn is_to_be_verified(&self) -> bool {
+        self.kept
+            .as_ref()
+            .is_some_and(|kept| kept.astray().is_none())
+    }
+
+    /// It has had a rhythm for a while, has a reservation by it, and says nothing of its own: what it does next can be heard
+    /// late, also while it waits to be verified.
+    pub(crate) fn is_settled(&self) -> bool {
+        let kept = self.kept.as_ref();
+        self.figures.jobs >= SETTLED
+            && self.trust.doubts == 0
+            && self.held.is_some()
+            && self.fixed.is_none()
+            && self.relation == Relation::Open
+            && self.figures.marks == 0
+            && self.path.is_plain()
+            && kept.is_some_and(|kept| kept.astray().is_none() && !kept.is_told())
+    }
+
     pub(super) fn believe(&mut self, rhythm: Rhythm, now: Instant, settings: &Settings) -> Outcome {
         let agrees = |other: Rhythm| same_period(other.period, rhythm.period);
         self.trust.agreed = if self.trust.suspect.is_some_and(agrees) {

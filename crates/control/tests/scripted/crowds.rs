@@ -107,3 +107,91 @@ fn what_was_asked_for_is_had_whole_in_a_crowd_too() {
     assert_eq!(ran.reserves(200)[0].1, wanted);
     assert!(ran.kernel.most_held <= Bandwidth::from_cpus(0.85));
 }
+
+/// So many threads of 30 us in 20 ms, which all fit.
+fn roomy(threads: u32) -> Script {
+    let mut script = Script::default();
+    let from = |tid: u32| at_ms(u64::from(tid) * 3 % 20);
+    for tid in 1..=threads {
+        script.periodic(tid, PERIOD, (from(tid), at_ms(8000)), |_| Span::from_us(30));
+    }
+    script
+}
+
+#[test]
+fn of_a_crowd_nothing_is_lost_that_was_put_by() {
+    let ran = play(roomy(150), Kernel::with_cpus(1), Settings::default());
+    assert_eq!(ran.report.threads.len(), 150);
+    for thread in &ran.report.threads {
+        assert_eq!(thread.executed, Span::from_us(30 * 400));
+        assert!(thread.jobs > 380, "{}", thread.jobs);
+    }
+}
+
+/// How many bursts of a thread are heard together, after all have settled.
+fn most_bursts_heard_in_a_turn(threads: u32) -> u64 {
+    let (mut heard, mut most) = (0, 0);
+    play_asking(
+        roomy(threads),
+        Kernel::with_cpus(1),
+        Settings::default(),
+        |loop_, now| {
+            let view = loop_
+                .view()
+                .find(|view| view.task.id == TaskId::recorded(5));
+            let bursts = view.map_or(0, |view| view.bursts);
+            if now > at_ms(3000) && now < at_ms(7900) {
+                most = most.max(bursts - heard);
+            }
+            heard = bursts;
+        },
+    );
+    most
+}
+
+#[test]
+fn few_threads_are_heard_at_each_turn_and_those_of_a_crowd_now_and_then() {
+    assert!(most_bursts_heard_in_a_turn(99) <= 2);
+    let of_crowd = most_bursts_heard_in_a_turn(150);
+    assert!((5..=10).contains(&of_crowd), "{of_crowd}");
+}
+
+#[test]
+fn who_asks_how_things_stand_in_a_crowd_is_told_all() {
+    let mut asked = 0;
+    play_asking(
+        roomy(150),
+        Kernel::with_cpus(1),
+        Settings::default(),
+        |loop_, now| {
+            if now < at_ms(3000) || now > at_ms(7900) {
+                return;
+            }
+            loop_.hear_all(now);
+            for view in loop_.view() {
+                let first = at_ms(u64::from(view.task.id.tid) * 3 % 20);
+                let woken = now.since(first).as_ns() / PERIOD.as_ns() + 1;
+                assert!(view.bursts >= woken - 1 && view.bursts <= woken);
+                asked += 1;
+            }
+        },
+    );
+    assert!(asked > 150 * 100, "{asked}");
+}
+
+#[test]
+fn whose_budget_runs_out_in_a_crowd_that_fits_is_answered_in_the_same_turn_each_time() {
+    let mut script = roomy(150);
+    let (own, times) = (200, [at_ms(6007), at_ms(6027)]);
+    script.periodic(own, PERIOD, (at_ms(0), at_ms(8000)), |_| Span::from_us(50));
+    for at in times {
+        script.exhausted(own, at);
+    }
+    let ran = play(script, Kernel::with_cpus(1), Settings::default());
+    for at in times {
+        let entries = ran.of(own);
+        let raised = entries.iter().find(|entry| entry.at == at);
+        let raised = raised.expect("it is answered in the same turn");
+        assert!(raised.new.unwrap().runtime() > raised.old.unwrap().runtime());
+    }
+}

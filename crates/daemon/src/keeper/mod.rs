@@ -216,6 +216,7 @@ impl Keeper {
                 answer(&reply, Ok(()));
             }
             Request::List { caller, reply } => {
+                the.controller.hear_all(the.now);
                 answer(&reply, Ok(list(&caller, &self.book, the.controller)));
             }
             Request::Look {
@@ -223,6 +224,7 @@ impl Keeper {
                 glance,
                 reply,
             } => {
+                the.controller.hear_all(the.now);
                 let seen = Seen::of(&caller, &glance, &self.book, the.controller, the.now);
                 answer(&reply, Ok(seen));
             }

@@ -103,7 +103,7 @@ impl Teller {
     }
 
     /// Tells whoever collects metrics how things stand.
-    pub(super) fn attend<A: Actuator>(&mut self, controller: &Controller<A>, now: Instant) {
+    pub(super) fn attend<A: Actuator>(&mut self, controller: &mut Controller<A>, now: Instant) {
         let outcome = self.metrics.as_mut().map(|m| m.attend(controller, now));
         if let Some(Err(error)) = outcome {
             tracing::error!("{error}");

@@ -1,11 +1,12 @@
-//! A burst in 24 bytes, for as long as analyses look at it: windows of them are most of what a tracked thread
-//! takes of memory.
+//! A burst in 24 bytes, for as long as analyses look at it, or until it is heard: windows of them are most of what a tracked
+//! thread takes of memory.
 
 use onbeat_model::{Burst, Instant, Span, TaskId};
 
-/// What analyses, job separators and predictors ask of a burst. Not kept: whose it is, and how often it was preempted.
+/// What analyses, job separators and predictors ask of a burst. Not kept: whose it is, how often it was preempted, and of what
+/// took longer than a second, the nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Compact {
+pub struct Compact {
     woke: Instant,
     first_ran_after: Short,
     blocked_after: Short,
@@ -14,7 +15,9 @@ pub(super) struct Compact {
 }
 
 impl Compact {
-    pub(super) fn of(burst: &Burst) -> Self {
+    /// The burst, as far as it is kept.
+    #[must_use]
+    pub fn of(burst: &Burst) -> Self {
         Self {
             woke: burst.woke,
             first_ran_after: Short::of(burst.first_ran.since(burst.woke), false),
@@ -37,7 +40,8 @@ impl Compact {
     }
 
     /// The burst again, of `task`.
-    pub(super) fn burst(&self, task: TaskId) -> Burst {
+    #[must_use]
+    pub fn burst(&self, task: TaskId) -> Burst {
         Burst {
             task,
             woke: self.woke,

@@ -32,4 +32,5 @@ pub mod track;
 mod view;
 
 pub use analyser::{Analyser, Config};
+pub use compact::Compact;
 pub use track::{Beat, Tracker};

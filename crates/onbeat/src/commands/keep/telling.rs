@@ -67,7 +67,7 @@ pub(super) fn tell<A: Actuator>(
 /// Tells whoever collects metrics how things stand.
 pub(super) fn attend<A: Actuator>(
     metrics: &mut Option<Metrics>,
-    controller: &Controller<A>,
+    controller: &mut Controller<A>,
     now: Instant,
 ) {
     let outcome = metrics.as_mut().map(|m| m.attend(controller, now));
