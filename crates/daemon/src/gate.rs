@@ -187,6 +187,10 @@ impl<S: Sensor> Sensor for Gate<S> {
         Ok(flow)
     }
 
+    fn let_wait(&mut self, may_wait: bool) {
+        self.inner.let_wait(may_wait);
+    }
+
     fn now(&self) -> Instant {
         self.inner.now()
     }

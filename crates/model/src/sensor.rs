@@ -47,11 +47,16 @@ pub trait Sensor {
     }
 
     /// Waits at most `timeout` for events and appends them to `events`. Returns early when a budget
-    /// ran out, because that cannot wait.
+    /// ran out, because that cannot wait, unless it [may](Self::let_wait).
     ///
     /// # Errors
     /// If the source broke; what was appended is good.
     fn poll(&mut self, timeout: Span, events: &mut Vec<Event>) -> Result<Flow, Self::Error>;
+
+    /// Whether a budget that runs out from now on can wait for the end of a poll. A sensor need not heed it.
+    fn let_wait(&mut self, may_wait: bool) {
+        let _ = may_wait;
+    }
 
     /// The sensor's present time, on the clock of its events.
     fn now(&self) -> Instant;

@@ -2,7 +2,7 @@
 //!
 //! BPF programs on the scheduler's tracepoints keep the state of each tracked task in its task
 //! storage and write one record per burst into a ring buffer, without waking anybody
-//! (`tracer.bpf.c`). User space collects the records when it polls; only an exhausted budget, a buffer that
+//! (`tracer.bpf.c`). User space collects the records when it polls; only an exhausted budget, if it cannot wait, a buffer that
 //! is half full, and the end of the last tracked task wake it early.
 
 mod calls;
@@ -111,6 +111,8 @@ pub struct BpfSensor {
     tells_calls: bool,
     has_tracked: bool,
     endless: bool,
+    /// A budget that runs out can wait for the end of a poll.
+    may_wait: bool,
     waker: Waker,
     workload: Workload,
 }
@@ -139,6 +141,7 @@ impl BpfSensor {
             tells_calls: !options.calls.is_empty(),
             has_tracked: false,
             endless: options.endless,
+            may_wait: false,
             waker: Waker::new().map_err(|e| Error::kernel("make an event descriptor")(e.into()))?,
             workload: Workload::default(),
         })
@@ -292,7 +295,8 @@ impl Sensor for BpfSensor {
         loop {
             let over = !self.endless && self.has_tracked && self.shared.alive() == 0;
             let seen = events.len();
-            let urgent = self.collect(events)? | self.waker.was_woken();
+            let ran_out = self.collect(events)?;
+            let urgent = (ran_out && !self.may_wait) | self.waker.was_woken();
             self.listener.hear(&events[seen..]);
             self.listen(self.now());
             let left = until.since(self.now());
@@ -300,6 +304,13 @@ impl Sensor for BpfSensor {
                 self.workload.forget_exited(&events[heard..]);
                 return Ok(if over { Flow::Ended } else { Flow::Open });
             }
+        }
+    }
+
+    fn let_wait(&mut self, may_wait: bool) {
+        if self.may_wait != may_wait {
+            self.may_wait = may_wait;
+            self.shared.let_wait(may_wait);
         }
     }
 

@@ -168,7 +168,10 @@ static __always_inline void VARIANT(left_cpu)(bool preempt, struct task_struct *
 	a->preempted++;
 	if (VARIANT(is_throttled)(task)) {
 		a->state |= EXHAUSTED;
-		tell_at_once(RECORD_EXHAUSTED, a->id, now);
+		if (shared.may_wait)
+			tell(RECORD_EXHAUSTED, a->id, now, 0);
+		else
+			tell_at_once(RECORD_EXHAUSTED, a->id, now);
 	}
 }
 

@@ -25,6 +25,7 @@ struct State {
     refused: AtomicU32,
     unwanted_count: AtomicU32,
     unwanted: [AtomicU64; UNWANTED],
+    may_wait: AtomicU32,
 }
 
 const _: () = assert!(size_of::<State>() == size_of::<types::shared>());
@@ -89,6 +90,13 @@ impl Shared {
     /// Tasks tracked now.
     pub(super) fn alive(&self) -> u64 {
         self.state().alive.load(Ordering::Acquire)
+    }
+
+    /// Whether a budget that runs out wakes nobody.
+    pub(super) fn let_wait(&self, may_wait: bool) {
+        self.state()
+            .may_wait
+            .store(may_wait.into(), Ordering::Relaxed);
     }
 
     /// Writes down what the iterator is to do when it runs next.
