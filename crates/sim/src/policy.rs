@@ -34,6 +34,14 @@ pub struct Slice {
     pub work: Option<Work>,
 }
 
+/// When what should end at `at` does where that is looked at only each `tick`; zero: exactly then.
+fn at_a_tick(at: Instant, tick: Span) -> Instant {
+    match tick.as_ns() {
+        0 => at,
+        tick => Instant::from_ns(at.as_ns().div_ceil(tick).saturating_mul(tick)),
+    }
+}
+
 /// Decides which task each CPU runs, for how long, and how fast.
 ///
 /// The machine promises: (1) a task is [`ready`](Self::ready), then picked, and then either

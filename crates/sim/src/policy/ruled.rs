@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use onbeat_model::{Instant, Span};
 use onbeat_policies::Rules;
 
-use super::{Policy, Slice};
+use super::{Policy, Slice, at_a_tick};
 use crate::machine::Desk;
 use crate::{CpuIndex, TaskIndex, Work};
 
@@ -21,6 +21,7 @@ pub struct Ruled<R: Rules> {
     queue: BTreeSet<(u64, u64, TaskIndex)>,
     arrivals: u64,
     cpus: Vec<Cpu>,
+    tick: Span,
     heard: u64,
 }
 
@@ -45,8 +46,16 @@ impl<R: Rules> Ruled<R> {
             queue: BTreeSet::new(),
             arrivals: 0,
             cpus: vec![Cpu::default(); cpus],
+            tick: Span::ZERO,
             heard: 0,
         }
+    }
+
+    /// The same where slices end at multiples of `tick` alone, as at a kernel's; zero: exactly.
+    #[must_use]
+    pub const fn ticking(mut self, tick: Span) -> Self {
+        self.tick = tick;
+        self
     }
 
     /// What the rules keep of `task`.
@@ -124,8 +133,9 @@ impl<R: Rules> Policy for Ruled<R> {
     }
 
     fn slice(&mut self, task: TaskIndex, _cpu: CpuIndex, now: Instant) -> Slice {
+        let ends = now + self.rules.slice(&self.tasks[task], now);
         Slice {
-            until: Some(now + self.rules.slice(&self.tasks[task], now)),
+            until: Some(at_a_tick(ends, self.tick)),
             work: None,
         }
     }

@@ -141,6 +141,7 @@ impl<'a> Run<'a> {
             self.scenario.cpus.count,
             self.each(|group| group.nice),
         )
+        .ticking(self.scenario.config.tick)
     }
 
     fn reserve(&self) -> Reserve {

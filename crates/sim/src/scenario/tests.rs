@@ -251,6 +251,26 @@ fn best_and_berate_miss_little_where_a_decoder_needs_less_than_its_share() {
 }
 
 #[test]
+fn under_the_policies_of_schedulers_a_slice_ends_at_a_tick() {
+    let text = r#"
+duration = "990ms"
+[[task]]
+name = "hog"
+count = 2
+arrival = "always"
+demand = "endless"
+"#;
+    for policy in ["linux24", "best", "berate"] {
+        let text = format!("policy = \"{policy}\"\n{text}");
+        let switches = |text: &str| run(&scenario(text)).switches;
+        let exactly = switches(&text);
+        let ticking = switches(&text.replace("[[task]]", "[machine]\ntick = \"50ms\"\n[[task]]"));
+        // A slice of 60 ms takes 100: two ticks.
+        assert_eq!((exactly, ticking), (17, 10), "{policy}");
+    }
+}
+
+#[test]
 fn what_the_policies_of_schedulers_cannot_do_is_refused() {
     for (instead, of, problem) in [
         (

@@ -10,7 +10,7 @@ use super::{
     Class, Config, Cpu, Entity, Linux, Order, Rank, Scheduled, State, deadline, fair, fixed,
 };
 use crate::machine::Desk;
-use crate::policy::{Pace, Policy, Slice};
+use crate::policy::{Pace, Policy, Slice, at_a_tick};
 use crate::{CpuIndex, TaskIndex, Work};
 
 /// What the timers are for: the lowest bit of their token.
@@ -146,10 +146,7 @@ impl Linux {
     }
 
     fn next_tick(&self, at: Instant) -> Instant {
-        match self.config.tick.as_ns() {
-            0 => at,
-            tick => Instant::from_ns(at.as_ns().div_ceil(tick).saturating_mul(tick)),
-        }
+        at_a_tick(at, self.config.tick)
     }
 }
 
