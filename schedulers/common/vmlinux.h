@@ -145,6 +145,7 @@ struct task_struct {
 	pid_t tgid;
 	struct task_struct *real_parent;
 	struct task_struct *group_leader;
+	u64 start_boottime;
 	struct css_set *cgroups;
 	char comm[16];
 };

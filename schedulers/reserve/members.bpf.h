@@ -32,12 +32,21 @@ struct {
 	__type(value, struct group);
 } groups SEC(".maps");
 
+struct task_struct *bpf_task_from_pid(s32 pid) __ksym;
+void bpf_task_release(struct task_struct *p) __ksym;
+
+/* A number is another's soon after its holder has ended: when that was started tells them apart. */
+struct holder {
+	u32 slot;
+	u64 since_ns;
+};
+
 /* Who belongs to which slot: threads by their number, processes by theirs, control groups by their id. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, RESERVE_GROUPS);
 	__type(key, u32);
-	__type(value, u32);
+	__type(value, struct holder);
 } threads SEC(".maps"), processes SEC(".maps");
 
 struct {
@@ -103,21 +112,57 @@ static u32 slot_of_cgroup(struct task_struct *task)
 	return NO_GROUP;
 }
 
+/* The slot is theirs from now on. */
+static int join(struct reserve_call *call)
+{
+	struct holder holder = { .slot = call->slot };
+	u32 number = call->whom, slot = call->slot;
+	struct task_struct *task;
+	u64 id = call->whom;
+
+	if (call->kind == RESERVE_CGROUP) {
+		cgroups_used = true;
+		return bpf_map_update_elem(&cgroups, &id, &slot, BPF_ANY);
+	}
+	task = bpf_task_from_pid(number);
+	if (!task)
+		return -3; /* ESRCH */
+	holder.since_ns = task->start_boottime;
+	bpf_task_release(task);
+	if (call->kind == RESERVE_PROCESS)
+		return bpf_map_update_elem(&processes, &number, &holder, BPF_ANY);
+	return bpf_map_update_elem(&threads, &number, &holder, BPF_ANY);
+}
+
+static void leave(struct reserve_call *call)
+{
+	u32 number = call->whom;
+	u64 id = call->whom;
+
+	if (call->kind == RESERVE_CGROUP)
+		bpf_map_delete_elem(&cgroups, &id);
+	else if (call->kind == RESERVE_PROCESS)
+		bpf_map_delete_elem(&processes, &number);
+	else
+		bpf_map_delete_elem(&threads, &number);
+}
+
 /* The slot of the group that the task belongs to: the narrowest one. */
 static u32 slot_of(struct task_struct *task, struct member *member)
 {
 	u32 tid = task->pid, process = task->tgid;
+	struct holder *holder;
 	struct group *group;
-	u32 *slot;
 
 	member->passes_on = false;
-	slot = bpf_map_lookup_elem(&threads, &tid);
-	if (slot)
-		return *slot;
+	holder = bpf_map_lookup_elem(&threads, &tid);
+	if (holder && holder->since_ns == task->start_boottime)
+		return holder->slot;
 	member->passes_on = true;
-	slot = bpf_map_lookup_elem(&processes, &process);
-	if (slot)
-		return *slot;
+	holder = bpf_map_lookup_elem(&processes, &process);
+	/* A thread that executes another program has its first thread's start from then on. */
+	if (holder && holder->since_ns == task->group_leader->start_boottime)
+		return holder->slot;
 	group = group_at(member->born_in);
 	if (group && group->generation == member->born_generation && group->server.runtime_ns)
 		return member->born_in;

@@ -247,36 +247,28 @@ s32 BPF_PROG(init)
 	return scx_bpf_create_dsq(REST_QUEUE, -1);
 }
 
-/* Its number may be another thread's soon. */
-SEC("struct_ops/exit_task")
-void BPF_PROG(exit_task, struct task_struct *task, struct scx_exit_task_args *args)
-{
-	u32 tid = task->pid;
-
-	bpf_map_delete_elem(&threads, &tid);
-}
-
 SEC("struct_ops/exit")
 void BPF_PROG(ended, struct scx_exit_info *info)
 {
 	note_outcome(info);
 }
 
-/* Run by the loader: gives a slot's group a reservation, changes it, or takes it away. Who belongs to it the loader
- * says in the maps, after this and before taking it away. */
+/* Run by the loader: gives a slot's group a reservation, changes it, or takes it away. */
 SEC("syscall")
 int set_group(struct reserve_call *call)
 {
 	struct group *group = group_at(call->slot);
 	u64 now = bpf_ktime_get_ns();
+	bool is_set = call->runtime_ns;
 	u32 number;
+	int error = 0;
 
 	if (!group)
 		return -22; /* EINVAL */
-	if (call->by_cgroup)
-		cgroups_used = true;
+	if (!is_set)
+		leave(call);
 	bpf_spin_lock(&group->lock);
-	if (!call->runtime_ns) {
+	if (!is_set) {
 		reserve_clear(&group->server);
 	} else {
 		if (!group->server.runtime_ns)
@@ -285,9 +277,11 @@ int set_group(struct reserve_call *call)
 			    now);
 	}
 	bpf_spin_unlock(&group->lock);
+	if (is_set)
+		error = join(call);
 	/* Those who run are looked at anew. */
 	bpf_for(number, 0, (u32)cpu_count) scx_bpf_kick_cpu(number, SCX_KICK_PREEMPT);
-	return 0;
+	return error;
 }
 
 /* Run by the loader: what a slot's group has used. */
@@ -318,7 +312,6 @@ struct sched_ext_ops scheduler = {
 	.stopping = (void *)stopping,
 	.quiescent = (void *)quiescent,
 	.init_task = (void *)init_task,
-	.exit_task = (void *)exit_task,
 	.cpu_online = (void *)cpu_online,
 	.cpu_offline = (void *)cpu_offline,
 	.init = (void *)init,

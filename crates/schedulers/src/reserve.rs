@@ -13,7 +13,7 @@ pub use group::{Budget, Group, NoBudget, ParseGroupError, Whom};
 
 use std::mem::size_of;
 
-use libbpf_rs::{MapCore, MapFlags, ProgramInput};
+use libbpf_rs::ProgramInput;
 use onbeat_model::{Bandwidth, Span};
 
 use crate::{Error, Extent, Opened, Running, find};
@@ -41,6 +41,9 @@ pub enum Refused {
         /// What all reservations together can have.
         limit: Bandwidth,
     },
+    /// There is nobody of that number.
+    #[error("there is no {0}")]
+    Nobody(Whom),
     /// All slots are taken.
     #[error("there are {SLOTS} reservations already, and there can be no more: end one")]
     NoSlot,
@@ -71,7 +74,8 @@ pub struct Used {
 #[derive(Clone, Copy, Debug, Default)]
 struct Call {
     slot: u32,
-    by_cgroup: u32,
+    kind: u32,
+    whom: u64,
     runtime_ns: u64,
     deadline_ns: u64,
     period_ns: u64,
@@ -157,12 +161,13 @@ impl Reservations {
         }
         let slot = own.or_else(|| self.slots.iter().position(Option::is_none));
         let slot = slot.ok_or(Refused::NoSlot)?;
-        call(running, "set_group", slot, Some((whom, budget)))?;
-        if own.is_none()
-            && let Err(error) = join(running, whom, slot)
-        {
-            call(running, "set_group", slot, None)?;
-            return Err(error.into());
+        let (_, answer) = call(running, "set_group", slot, whom, Some(budget))?;
+        if answer != 0 {
+            call(running, "set_group", slot, whom, None)?;
+            if let Some(held) = self.slots.get_mut(slot) {
+                *held = None;
+            }
+            return Err(Refused::Nobody(whom));
         }
         if let Some(held) = self.slots.get_mut(slot) {
             *held = Some((whom, budget));
@@ -182,8 +187,7 @@ impl Reservations {
             *held = None;
         }
         check(running)?;
-        leave(running, whom);
-        call(running, "set_group", slot, None)?;
+        call(running, "set_group", slot, whom, None)?;
         Ok(())
     }
 
@@ -191,7 +195,7 @@ impl Reservations {
     #[must_use]
     pub fn used(&self, running: &mut Running, whom: Whom) -> Option<Used> {
         let slot = self.slot_of(whom)?;
-        let call = call(running, "tell_group", slot, None).ok()?;
+        let (call, _) = call(running, "tell_group", slot, whom, None).ok()?;
         Some(Used {
             time: Span::from_ns(call.used_ns),
             exhausted: call.exhausted,
@@ -205,19 +209,26 @@ fn check(running: &Running) -> Result<(), Refused> {
         .map_or(Ok(()), |outcome| Err(Refused::Ended(outcome.reason)))
 }
 
-/// Runs one of the scheduler's own programs.
+/// Runs one of the scheduler's own programs, which answers 0 if there is somebody of that number.
 fn call(
     running: &mut Running,
     name: &'static str,
     slot: usize,
-    held: Option<(Whom, Budget)>,
-) -> Result<Call, Error> {
+    whom: Whom,
+    budget: Option<Budget>,
+) -> Result<(Call, u32), Error> {
+    let (kind, number) = match whom {
+        Whom::Thread(tid) => (1, tid.into()),
+        Whom::Process(pid) => (2, pid.into()),
+        Whom::ControlGroup(id) => (3, id),
+    };
     let mut call = Call {
         slot: slot as u32,
+        kind,
+        whom: number,
         ..Call::default()
     };
-    if let Some((whom, budget)) = held {
-        call.by_cgroup = matches!(whom, Whom::ControlGroup(_)).into();
+    if let Some(budget) = budget {
         call.runtime_ns = budget.runtime().as_ns();
         call.deadline_ns = budget.deadline().as_ns();
         call.period_ns = budget.period().as_ns();
@@ -237,40 +248,9 @@ fn call(
         context_in: Some(bytes),
         ..ProgramInput::default()
     };
-    program
+    let answer = program
         .test_run(input)
-        .map_err(Error::kernel("talk to the scheduler"))?;
-    Ok(call)
-}
-
-fn join(running: &mut Running, whom: Whom, slot: usize) -> Result<(), Error> {
-    let slot = (slot as u32).to_ne_bytes();
-    in_map(running, whom, |map, key| {
-        map.update(key, &slot, MapFlags::ANY)
-    })
-}
-
-fn leave(running: &mut Running, whom: Whom) {
-    // A thread that has ended has left by itself.
-    let _ = in_map(running, whom, |map, key| map.delete(key));
-}
-
-fn in_map(
-    running: &mut Running,
-    whom: Whom,
-    change: impl FnOnce(&dyn MapCore, &[u8]) -> libbpf_rs::Result<()>,
-) -> Result<(), Error> {
-    let (what, key) = match whom {
-        Whom::Thread(tid) => ("threads", tid.to_ne_bytes().to_vec()),
-        Whom::Process(pid) => ("processes", pid.to_ne_bytes().to_vec()),
-        Whom::ControlGroup(id) => ("cgroups", id.to_ne_bytes().to_vec()),
-    };
-    let object = running.object();
-    let mut maps = object.maps();
-    let map = maps.find(|map| map.name() == what);
-    let map = map.ok_or(Error::Malformed {
-        name: "reserve",
-        what,
-    })?;
-    change(&map, &key).map_err(Error::kernel("tell the scheduler who belongs to a group"))
+        .map_err(Error::kernel("talk to the scheduler"))?
+        .return_value;
+    Ok((call, answer))
 }

@@ -3,6 +3,7 @@
  *
  * usage: crew THREADS PERIOD_US ROUNDS JOBS LOG
  *        crew THREADS hog SECONDS LOG
+ *        crew THREADS headless
  *        A line of LOG for each job: thread, release and end (us since the first release), CPU time (us). Of hogs a
  *        line for each thread: thread, 0, SECONDS in us, CPU time. A job that is late does not move the next release. */
 #define _GNU_SOURCE
@@ -15,6 +16,7 @@
 #define MOST_THREADS 16
 #define TURNS_IN_A_ROUND 500
 #define NS_PER_S 1000000000L
+#define MOST_SECONDS 1000
 
 struct job {
 	long release_ns, ended_ns, used_ns;
@@ -77,13 +79,15 @@ static void *be_a_hog(void *log)
 int main(int argc, char **argv)
 {
 	long count = argc > 1 ? atol(argv[1]) : 0;
-	int is_hog = argc == 5 && strcmp(argv[2], "hog") == 0;
+	int is_headless = argc == 3 && strcmp(argv[2], "headless") == 0;
+	int is_hog = is_headless || (argc == 5 && strcmp(argv[2], "hog") == 0);
 	if (count < 1 || count > MOST_THREADS || (!is_hog && argc != 6)) {
 		fprintf(stderr, "usage: crew THREADS PERIOD_US ROUNDS JOBS LOG | crew THREADS hog "
-				"SECONDS LOG\n");
+				"SECONDS LOG | crew THREADS headless\n");
 		return 2;
 	}
-	period_ns = is_hog ? atol(argv[3]) * NS_PER_S : atol(argv[2]) * 1000;
+	period_ns = is_hog ? (is_headless ? MOST_SECONDS : atol(argv[3])) * NS_PER_S
+			   : atol(argv[2]) * 1000;
 	rounds = is_hog ? 0 : atol(argv[3]);
 	jobs = is_hog ? 1 : atol(argv[4]);
 	first = now_ns(CLOCK_MONOTONIC) + NS_PER_S / 10;
@@ -96,6 +100,9 @@ int main(int argc, char **argv)
 			fprintf(stderr, "crew: no room for thread %ld\n", n);
 			return 1;
 		}
+	}
+	if (is_headless) {
+		pthread_exit(NULL);
 	}
 	for (long n = 0; n < count; n++) {
 		pthread_join(threads[n], NULL);

@@ -85,6 +85,7 @@ impl Actuator for GroupActuator {
                     wanted,
                     advice: format!("{free} of {limit} is free through sched_ext"),
                 },
+                Refused::Nobody(_) => Refusal::Gone,
                 other => Refusal::Other(other.to_string()),
             })?;
         self.held.insert(task, reservation);
@@ -125,7 +126,7 @@ impl Actuator for GroupActuator {
 
     fn ended(&mut self, task: TaskId) {
         if self.held.remove(&task).is_some() {
-            // The scheduler forgets a thread by itself; this frees its bandwidth.
+            // Nobody else gets it with the thread's number; this frees its bandwidth.
             let _ = self
                 .reservations
                 .remove(&mut self.running, Whom::Thread(task.tid));
