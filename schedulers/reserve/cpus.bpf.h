@@ -88,8 +88,8 @@ static void settle(s32 cpu, struct task_struct *task, struct member *member, u64
 {
 	struct post *post = post_at(cpu);
 	struct group *group;
-	u64 ran_ns, waits, before;
-	bool used_up;
+	u64 ran_ns, waits, before, deadline;
+	bool used_up, had_none, is_left;
 
 	if (!post)
 		return;
@@ -102,12 +102,18 @@ static void settle(s32 cpu, struct task_struct *task, struct member *member, u64
 	}
 	bpf_spin_lock(&group->lock);
 	before = group->server.exhausted;
+	had_none = !reserve_available(&group->server);
 	waits = reserve_return(&group->server, post->portion_ns, ran_ns, now);
 	/* Only the first of several CPUs that find it used up uses it up. */
 	used_up = group->server.exhausted > before;
+	is_left = had_none && reserve_available(&group->server);
+	deadline = group->server.deadline;
 	bpf_spin_unlock(&group->lock);
 	post->portion_ns = 0;
 	wait_until(group, waits);
+	/* Other CPUs may have found nothing since all of it was out. */
+	if (is_left)
+		call_for_waiting(post->slot, deadline);
 	if (used_up)
 		COUNT(exhaustions);
 }

@@ -160,6 +160,17 @@ void BPF_PROG(dispatch, s32 cpu, struct task_struct *previous)
 		start(cpu, previous, member, now);
 }
 
+/* From now on an idle CPU is found by who has work for it. What came after it had looked for itself, it finds here: a budget that
+ * another CPU brought meanwhile, and the thread that ran here last, which stands in line only now. */
+SEC("struct_ops/update_idle")
+void BPF_PROG(update_idle, s32 cpu, bool idle)
+{
+	u64 deadline;
+
+	if (idle && most_urgent(0, &deadline) < NO_GROUP)
+		scx_bpf_kick_cpu(cpu, 0);
+}
+
 SEC("struct_ops/running")
 void BPF_PROG(running, struct task_struct *task)
 {
@@ -308,6 +319,7 @@ struct sched_ext_ops scheduler = {
 	.runnable = (void *)runnable,
 	.enqueue = (void *)enqueue,
 	.dispatch = (void *)dispatch,
+	.update_idle = (void *)update_idle,
 	.running = (void *)running,
 	.stopping = (void *)stopping,
 	.quiescent = (void *)quiescent,
@@ -316,6 +328,6 @@ struct sched_ext_ops scheduler = {
 	.cpu_offline = (void *)cpu_offline,
 	.init = (void *)init,
 	.exit = (void *)ended,
-	.flags = SCX_OPS_ENQ_LAST,
+	.flags = SCX_OPS_ENQ_LAST | SCX_OPS_KEEP_BUILTIN_IDLE,
 	.name = "reserve",
 };
