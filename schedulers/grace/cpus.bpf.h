@@ -26,6 +26,8 @@ struct planned {
 	struct bpf_timer timer;
 	/* A job is under way. */
 	u32 job;
+	/* How often the slot was given to a thread, or taken from one. */
+	u32 generation;
 	struct grace_task task;
 };
 
@@ -45,6 +47,8 @@ struct {
 
 struct member {
 	u32 slot;
+	/* Of the slot, when it was this thread's. */
+	u32 generation;
 	bool woke_to_idle;
 	/* It says where its jobs end; else they do where it sleeps. */
 	bool says;
@@ -107,6 +111,14 @@ static __always_inline struct planned *plan_at(u32 slot)
 	return bpf_map_lookup_elem(&plans, &slot);
 }
 
+/* The plan that the thread goes by; none also if that is another's by now. */
+static __always_inline struct planned *plan_of(const struct member *member)
+{
+	struct planned *planned = plan_at(member->slot);
+
+	return planned && planned->generation == member->generation ? planned : NULL;
+}
+
 /* The target with which the governor comes to the speed. */
 static __always_inline u32 target_for(u64 speed)
 {
@@ -138,7 +150,7 @@ static __always_inline u64 speed_since(const struct member *member, const struct
 static void start(s32 cpu, struct task_struct *task, struct member *member, u64 now)
 {
 	u64 speed, until, key, slice_ns = SLICE_NS;
-	struct planned *planned = plan_at(member->slot);
+	struct planned *planned = plan_of(member);
 	struct post *post = post_at(cpu);
 	struct pace pace;
 
@@ -180,7 +192,7 @@ static void settle(s32 cpu, struct task_struct *task, struct member *member, u64
 {
 	u64 ran_ns = task->se.sum_exec_runtime - member->charged_ns;
 	u64 finished = member->finished, of_job_ns = 0, done = 0, speed;
-	struct planned *planned = plan_at(member->slot);
+	struct planned *planned = plan_of(member);
 	struct post *post = post_at(cpu);
 	struct pace pace = pace_of(cpu);
 	bool used_up = false;

@@ -86,13 +86,14 @@ void BPF_PROG(runnable, struct task_struct *task, u64 flags)
 		return;
 	COUNT(wakeups);
 	slot = slot_of(task);
-	is_new = slot != member->slot;
+	planned = plan_at(slot);
+	is_new = planned && (slot != member->slot || planned->generation != member->generation);
 	if (is_new)
 		member->partial = member->says;
 	member->slot = slot;
-	planned = plan_at(slot);
 	if (!planned)
 		return;
+	member->generation = planned->generation;
 	ended = !member->says || member->ended;
 	if (flags & SCX_ENQ_WAKEUP)
 		member->ended = false;
@@ -114,7 +115,7 @@ SEC("struct_ops/quiescent")
 void BPF_PROG(quiescent, struct task_struct *task, u64 flags)
 {
 	struct member *member = member_of(task);
-	struct planned *planned = member ? plan_at(member->slot) : NULL;
+	struct planned *planned = member ? plan_of(member) : NULL;
 	u64 done;
 
 	if (!planned)
@@ -144,7 +145,7 @@ void BPF_PROG(enqueue, struct task_struct *task, u64 flags)
 	COUNT(queued);
 	has_cpu = member->woke_to_idle;
 	member->woke_to_idle = false;
-	planned = plan_at(member->slot);
+	planned = plan_of(member);
 	if (planned) {
 		insert(task, member->slot, SLICE_NS, flags);
 		if (!has_cpu)
@@ -198,7 +199,7 @@ void BPF_PROG(dispatch, s32 cpu, struct task_struct *previous)
 		member = member_of(previous);
 	if (member) {
 		settle(cpu, previous, member, now);
-		own = plan_at(member->slot);
+		own = plan_of(member);
 		if (own)
 			own_key = grace_key(&own->task);
 	}

@@ -10,7 +10,7 @@
 /* How many threads can have a plan. Each CPU looks through all of them when it looks for work. */
 #define GRACE_PLANS 64
 
-/* What the loader hands to `set_plan` and `forget_plan`. Speeds are in 1024ths of the highest, the kernel's unit. */
+/* What the loader hands to `set_plan`, and to `forget_plan`, which asks for no plan in it. Speeds are in 1024ths of the highest, the kernel's unit. */
 struct grace_call {
 	u32 slot;
 	u32 tid;

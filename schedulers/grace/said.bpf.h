@@ -56,30 +56,36 @@ int set_plan(struct grace_call *call)
 	struct planned *planned = plan_at(call->slot);
 	u32 slot = call->slot, tid = call->tid;
 	struct grace_plan plan = call->plan;
+	u32 *held = bpf_map_lookup_elem(&threads, &tid);
+	bool is_new = !held || *held != slot;
 
 	if (!planned)
 		return -22; /* EINVAL */
 	bpf_spin_lock(&planned->lock);
 	grace_set_plan(&planned->task, &plan);
+	if (is_new)
+		planned->generation++;
 	bpf_spin_unlock(&planned->lock);
 	planned->is_set = true;
 	return bpf_map_update_elem(&threads, &tid, &slot, BPF_ANY);
 }
 
-/* Run by the loader: the thread is of the rest from its next wakeup on; the slot's plan is that of the call until then. */
+/* Run by the loader: the thread is of the rest from now on, and the slot may be another's. If it waits in the slot's queue, it stays
+ * there until it has run, at best effort. */
 SEC("syscall")
 int forget_plan(struct grace_call *call)
 {
 	struct planned *planned = plan_at(call->slot);
-	struct grace_plan plan = call->plan;
 	u32 tid = call->tid;
 
 	if (!planned)
 		return -22; /* EINVAL */
 	bpf_map_delete_elem(&threads, &tid);
 	bpf_spin_lock(&planned->lock);
-	grace_set_plan(&planned->task, &plan);
+	planned->generation++;
+	grace_changes_hands(&planned->task);
 	bpf_spin_unlock(&planned->lock);
+	planned->job = false;
 	return 0;
 }
 

@@ -78,6 +78,7 @@ pub enum NotPlanned {
 
 /// `struct grace_call` of `schedulers/grace/plan.h`.
 #[repr(C)]
+#[derive(Default)]
 struct Call {
     slot: u32,
     tid: u32,
@@ -97,8 +98,7 @@ impl Call {
             tid,
             period_ns: plan.period.as_ns(),
             budget: plan.budget.as_ns(),
-            points: 0,
-            point: [[0; 2]; POINTS],
+            ..Self::default()
         };
         if let Some((points, highest)) = &plan.speeds {
             if points.len() > POINTS {
@@ -185,18 +185,17 @@ pub fn set_plan(
     Ok(call.run(running, "set_plan")?)
 }
 
-/// Takes the plan of the thread `tid`, the `number`th, away. Up to its next wakeup it has `rest`.
+/// Takes the plan of the thread `tid`, the `number`th, away; another thread may be that one from then on.
 ///
 /// # Errors
-/// See [`NotPlanned`].
-pub fn forget_plan(
-    running: &mut Running,
-    number: u32,
-    tid: u32,
-    rest: &Plan,
-) -> Result<(), NotPlanned> {
-    let call = Call::new(number, tid, rest)?;
-    Ok(call.run(running, "forget_plan")?)
+/// What the kernel says.
+pub fn forget_plan(running: &mut Running, number: u32, tid: u32) -> Result<(), Error> {
+    let call = Call {
+        slot: number,
+        tid,
+        ..Call::default()
+    };
+    call.run(running, "forget_plan")
 }
 
 /// What was told since the last look.

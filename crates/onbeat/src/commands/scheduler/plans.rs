@@ -164,16 +164,14 @@ impl Plans {
         }
     }
 
-    fn leaves(&mut self, running: &mut Running, tid: u32) -> Result<bool, NotPlanned> {
+    fn leaves(&mut self, running: &mut Running, tid: u32) -> anyhow::Result<bool> {
         let slot = self.slots.iter_mut().zip(0..);
         let Some((held, number)) = slot.into_iter().find(|(held, _)| **held == Some(tid)) else {
             return Ok(false);
         };
         *held = None;
-        if let Some(plan) = self.given.remove(&tid) {
-            let rest = self.without_budget(plan.period);
-            grace::forget_plan(running, number, tid, &rest)?;
-        }
+        self.given.remove(&tid);
+        grace::forget_plan(running, number, tid)?;
         Ok(self.planner.leave(tid))
     }
 
