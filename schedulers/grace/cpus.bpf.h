@@ -97,6 +97,8 @@ struct post {
 	u64 ends_at;
 	/* As was asked for last. */
 	u64 speed;
+	/* Whose turn it is when no job has a budget. */
+	bool rest_first;
 };
 
 #include "pace.bpf.h"

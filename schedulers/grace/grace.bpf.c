@@ -14,9 +14,6 @@
 #define REST_QUEUE GRACE_PLANS
 #define CLOCK_MONOTONIC 1
 
-/* Whose turn it is when no job has a budget. */
-static bool rest_first;
-
 /* What was planned for a CPU is over. */
 static int planned_end(void *map, u32 *cpu, struct post *post)
 {
@@ -187,14 +184,35 @@ static u32 first_in_line(u64 not_here, u64 *key)
 	return found;
 }
 
+/* A job without budget that may run on this CPU, the one whose turn is longest ago. */
+static bool take_overrun(u64 not_here)
+{
+	u32 slot, tries;
+	u64 key;
+
+	bpf_for(tries, 0, GRACE_PLANS)
+	{
+		slot = first_in_line(not_here, &key);
+		if (slot >= NO_PLAN)
+			break;
+		if (move_to_local(slot))
+			return true;
+		not_here |= 1ULL << slot;
+	}
+	return false;
+}
+
 SEC("struct_ops/dispatch")
 void BPF_PROG(dispatch, s32 cpu, struct task_struct *previous)
 {
 	u64 now = bpf_ktime_get_ns(), key, not_here = 0, own_key = ~0ULL;
+	struct post *post = post_at(cpu);
 	struct member *member = NULL;
 	struct planned *own = NULL;
 	u32 slot, tries;
 
+	if (!post)
+		return;
 	if (previous && is_queued(previous))
 		member = member_of(previous);
 	if (member) {
@@ -218,12 +236,12 @@ void BPF_PROG(dispatch, s32 cpu, struct task_struct *previous)
 		return;
 	}
 	/* Best effort: who has overrun its budget and the rest take turns. */
-	rest_first = !rest_first;
-	if (rest_first && move_to_local(REST_QUEUE))
+	post->rest_first = !post->rest_first;
+	if (post->rest_first && move_to_local(REST_QUEUE))
 		return;
-	if (slot < NO_PLAN && move_to_local(slot))
+	if (take_overrun(not_here))
 		return;
-	if (!rest_first && move_to_local(REST_QUEUE))
+	if (!post->rest_first && move_to_local(REST_QUEUE))
 		return;
 	if (member)
 		start(cpu, previous, member, now);
