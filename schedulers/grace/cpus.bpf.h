@@ -94,6 +94,7 @@ static __always_inline void tell(u32 what, u32 tid, u64 amount, u64 number)
 struct post {
 	struct bpf_timer timer;
 	u64 urgency;
+	/* What is planned for the job that runs; 0: none does. */
 	u64 ends_at;
 	/* As was asked for last. */
 	u64 speed;
@@ -162,6 +163,7 @@ static void start(s32 cpu, struct task_struct *task, struct member *member, u64 
 	pace = pace_of(cpu);
 	note(member, &pace, task->se.sum_exec_runtime, now);
 	if (!planned) {
+		post->ends_at = 0;
 		post->urgency = URGENCY_REST;
 		set_slice(task, SLICE_NS);
 		return;

@@ -21,7 +21,7 @@ static int planned_end(void *map, u32 *cpu, struct post *post)
 
 	if (now < post->ends_at)
 		bpf_timer_start(&post->timer, post->ends_at - now, BPF_F_TIMER_CPU_PIN);
-	else
+	else if (post->ends_at)
 		scx_bpf_kick_cpu(*cpu, SCX_KICK_PREEMPT);
 	return 0;
 }
@@ -267,6 +267,7 @@ void BPF_PROG(stopping, struct task_struct *task, bool runnable)
 		return;
 	settle(cpu, task, member, bpf_ktime_get_ns());
 	post->urgency = URGENCY_IDLE;
+	post->ends_at = 0;
 	if (runnable)
 		displace(task, cpu);
 }
