@@ -22,8 +22,6 @@ s32 scx_bpf_select_cpu_dfl(struct task_struct *p, s32 prev_cpu, u64 wake_flags,
 			   bool *is_idle) __ksym;
 s32 scx_bpf_pick_idle_cpu(const struct cpumask *cpus_allowed, u64 flags) __ksym;
 s32 scx_bpf_dsq_nr_queued(u64 dsq_id) __ksym;
-const struct cpumask *scx_bpf_get_online_cpumask(void) __ksym;
-void scx_bpf_put_cpumask(const struct cpumask *cpumask) __ksym;
 void scx_bpf_cpuperf_set(s32 cpu, u32 perf) __ksym;
 void scx_bpf_kick_cpu(s32 cpu, u64 flags) __ksym;
 u32 scx_bpf_nr_cpu_ids(void) __ksym;

@@ -11,7 +11,12 @@
 #include "scheduler.bpf.h"
 #include "above.bpf.h"
 
+void bpf_rcu_read_lock(void) __ksym;
+void bpf_rcu_read_unlock(void) __ksym;
+
 #define MAX_CPUS 256
+/* How many of those who wait in a queue are looked at for the CPUs that they may use. */
+#define MOST_CALLED_FOR 64
 #define URGENCY_REST (~0ULL - 1)
 #define URGENCY_IDLE (~0ULL)
 
@@ -60,6 +65,23 @@ static void urge(u64 urgency, const struct cpumask *allowed)
 	post->urgency = urgency;
 	COUNT(preemptions);
 	scx_bpf_kick_cpu(where, SCX_KICK_PREEMPT);
+}
+
+/* Those who wait in a queue may run again: has CPUs come that they may use. */
+static void urge_for_waiting(u64 queue, u64 urgency)
+{
+	struct task_struct *task;
+	u32 looked_at = 0;
+
+	/* A timer's program counts as one that may sleep on some kernels. */
+	bpf_rcu_read_lock();
+	bpf_for_each(scx_dsq, task, queue, 0)
+	{
+		urge(urgency, task->cpus_ptr);
+		if (++looked_at >= MOST_CALLED_FOR)
+			break;
+	}
+	bpf_rcu_read_unlock();
 }
 
 /* CPUs may come and go: they all share the queues. Without these two, the kernel would end the scheduler then. */

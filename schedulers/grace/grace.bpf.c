@@ -30,7 +30,6 @@ static int planned_end(void *map, u32 *cpu, struct post *post)
 static int period_over(void *map, u32 *slot, struct planned *planned)
 {
 	u64 now = bpf_ktime_get_ns(), key, ends;
-	const struct cpumask *online;
 
 	if (!planned->job)
 		return 0;
@@ -40,11 +39,8 @@ static int period_over(void *map, u32 *slot, struct planned *planned)
 	ends = planned->task.period_end_ns;
 	bpf_spin_unlock(&planned->lock);
 	bpf_timer_start(&planned->timer, ends, BPF_F_TIMER_ABS);
-	if (scx_bpf_dsq_nr_queued(*slot)) {
-		online = scx_bpf_get_online_cpumask();
-		urge(key, online);
-		scx_bpf_put_cpumask(online);
-	}
+	if (!(key & GRACE_BEST_EFFORT))
+		urge_for_waiting(*slot, key);
 	return 0;
 }
 
@@ -134,6 +130,7 @@ void BPF_PROG(enqueue, struct task_struct *task, u64 flags)
 	struct planned *planned;
 	bool has_cpu;
 	s32 cpu;
+	u64 key;
 
 	if (!member) {
 		insert(task, SCX_DSQ_GLOBAL, SLICE_NS, flags);
@@ -143,20 +140,20 @@ void BPF_PROG(enqueue, struct task_struct *task, u64 flags)
 	has_cpu = member->woke_to_idle;
 	member->woke_to_idle = false;
 	planned = plan_of(member);
-	if (planned) {
-		insert(task, member->slot, SLICE_NS, flags);
-		if (!has_cpu)
-			urge(grace_key(&planned->task), task->cpus_ptr);
-		return;
-	}
 	/* A kernel thread of this CPU works for all: it goes before, but not again and again. */
-	if (serves_its_cpu(task) && flags & SCX_ENQ_WAKEUP) {
+	if (!planned && serves_its_cpu(task) && flags & SCX_ENQ_WAKEUP) {
 		insert(task, SCX_DSQ_LOCAL, SLICE_NS, flags);
 		return;
 	}
-	insert(task, REST_QUEUE, SLICE_NS, flags);
+	insert(task, planned ? member->slot : REST_QUEUE, SLICE_NS, flags);
 	if (has_cpu)
 		return;
+	key = planned ? grace_key(&planned->task) : GRACE_BEST_EFFORT;
+	if (!(key & GRACE_BEST_EFFORT)) {
+		urge(key, task->cpus_ptr);
+		return;
+	}
+	/* Best effort takes no CPU from anybody. */
 	cpu = scx_bpf_pick_idle_cpu(task->cpus_ptr, 0);
 	if (cpu >= 0)
 		scx_bpf_kick_cpu(cpu, SCX_KICK_IDLE);

@@ -7,14 +7,8 @@
 
 #include "members.bpf.h"
 
-void bpf_rcu_read_lock(void) __ksym;
-void bpf_rcu_read_unlock(void) __ksym;
-
 /* What a CPU is given that found no budget left, because another one was quicker. The group owes it. */
 #define LEAST_SLICE_NS (20 * 1000)
-
-/* How many of those who wait in a queue are looked at for the CPUs that they may use. */
-#define MOST_CALLED_FOR 64
 
 /* Set before the scheduler is loaded. */
 struct reserve_params params = RESERVE_PARAMS_DEFAULT;
@@ -36,23 +30,6 @@ struct post {
 /* How much each of the rest had run, at least, that began to run. What it ran then is no measure: a little is much in one
  * with little weight, and the others are far behind that. */
 static u64 virtual_ns;
-
-/* There is budget again: has CPUs come that those who wait for it may use. */
-static void call_for_waiting(u32 slot, u64 deadline)
-{
-	struct task_struct *task;
-	u32 looked_at = 0;
-
-	/* A timer's program counts as one that may sleep on some kernels. */
-	bpf_rcu_read_lock();
-	bpf_for_each(scx_dsq, task, slot, 0)
-	{
-		urge(deadline, task->cpus_ptr);
-		if (++looked_at >= MOST_CALLED_FOR)
-			break;
-	}
-	bpf_rcu_read_unlock();
-}
 
 /* The task begins, or goes on, to run here. */
 static void start(s32 cpu, struct task_struct *task, struct member *member, u64 now)
@@ -113,7 +90,7 @@ static void settle(s32 cpu, struct task_struct *task, struct member *member, u64
 	wait_until(group, waits);
 	/* Other CPUs may have found nothing since all of it was out. */
 	if (is_left)
-		call_for_waiting(post->slot, deadline);
+		urge_for_waiting(post->slot, deadline);
 	if (used_up)
 		COUNT(exhaustions);
 }
@@ -143,7 +120,7 @@ static int replenished(void *map, u32 *slot, struct group *group)
 	bpf_spin_unlock(&group->lock);
 	wait_until(group, waits);
 	if (runs)
-		call_for_waiting(*slot, deadline);
+		urge_for_waiting(*slot, deadline);
 	return 0;
 }
 
