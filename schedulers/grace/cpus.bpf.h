@@ -45,6 +45,18 @@ struct {
 	__type(value, u32);
 } threads SEC(".maps");
 
+/* How many there are. */
+static u64 planned_count;
+
+/* The thread has no plan any more. False if it had none. */
+static __always_inline bool forget(u32 tid)
+{
+	if (bpf_map_delete_elem(&threads, &tid))
+		return false;
+	policy_add(&planned_count, -1ULL);
+	return true;
+}
+
 struct member {
 	u32 slot;
 	/* Of the slot, when it was this thread's. */
@@ -128,6 +140,15 @@ static __always_inline u32 target_for(u64 speed)
 	return speed >= FULL ? FULL : speed * params.target_percent / 100;
 }
 
+static __always_inline void ask(s32 cpu, struct post *post, u64 speed)
+{
+	if (speed == post->speed)
+		return;
+	scx_bpf_cpuperf_set(cpu, target_for(speed));
+	post->speed = speed;
+	COUNT(speed_changes);
+}
+
 /* Where the account of the thread stands. */
 static __always_inline void note(struct member *member, const struct pace *pace, u64 account_ns,
 				 u64 now)
@@ -163,6 +184,9 @@ static void start(s32 cpu, struct task_struct *task, struct member *member, u64 
 	pace = pace_of(cpu);
 	note(member, &pace, task->se.sum_exec_runtime, now);
 	if (!planned) {
+		/* The last job's speed is theirs, too; but not for ever. */
+		if (!planned_count)
+			ask(cpu, post, FULL);
 		post->ends_at = 0;
 		post->urgency = URGENCY_REST;
 		set_slice(task, SLICE_NS);
@@ -173,11 +197,8 @@ static void start(s32 cpu, struct task_struct *task, struct member *member, u64 
 	until = grace_until(&planned->task);
 	key = grace_key(&planned->task);
 	bpf_spin_unlock(&planned->lock);
-	if (speed && speed != post->speed) {
-		scx_bpf_cpuperf_set(cpu, target_for(speed));
-		post->speed = speed;
-		COUNT(speed_changes);
-	}
+	if (speed)
+		ask(cpu, post, speed);
 	post->urgency = key;
 	if (until < GRACE_NEVER / FULL) {
 		/* Work takes the longer the lower the speed is; while the CPU is not yet as it was asked to be, the higher of both

@@ -287,7 +287,7 @@ void BPF_PROG(exit_task, struct task_struct *task, struct scx_exit_task_args *ar
 {
 	u32 tid = task->pid;
 
-	if (!bpf_map_delete_elem(&threads, &tid))
+	if (forget(tid))
 		tell(GRACE_LEAVES, tid, 0, 0);
 }
 

@@ -6,7 +6,8 @@
  *
  * A task is either in real-time mode, ordered by the end of its period, or in best-effort mode: it has no budget
  * yet (its demand is still being measured), or has used it up (overrun protection, section 2.3) and waits for the
- * next replenishment. Best effort runs when nothing else does.
+ * next replenishment. Best effort runs when nothing else does. What was never a task here runs then, too, at the
+ * speed that the last task left (section 4.4); once there is no task, at the highest, as where nobody asks for a speed.
  *
  * Work is the time that it takes at the highest speed, in ns: cycles, but for a factor. A speed is a whole number
  * above zero in the caller's unit, `full` the highest.

@@ -67,6 +67,8 @@ int set_plan(struct grace_call *call)
 		planned->generation++;
 	bpf_spin_unlock(&planned->lock);
 	planned->is_set = true;
+	if (!held)
+		policy_add(&planned_count, 1);
 	return bpf_map_update_elem(&threads, &tid, &slot, BPF_ANY);
 }
 
@@ -80,7 +82,7 @@ int forget_plan(struct grace_call *call)
 
 	if (!planned)
 		return -22; /* EINVAL */
-	bpf_map_delete_elem(&threads, &tid);
+	forget(tid);
 	bpf_spin_lock(&planned->lock);
 	planned->generation++;
 	grace_changes_hands(&planned->task);
