@@ -79,6 +79,9 @@ struct member {
 	/* What it said last of itself. */
 	u64 period_ns;
 	u64 permille;
+	/* What it has had told in which window. */
+	u64 told;
+	u64 window;
 };
 
 struct {
@@ -94,6 +97,20 @@ struct {
 	__uint(max_entries, GRACE_TOLD);
 	__type(value, struct grace_told);
 } told SEC(".maps");
+
+/* Whether the thread may have so much told, beside what it has had. One that tells without end costs nobody else a word. */
+static __always_inline bool may_tell(struct member *member, u64 amount, u64 now)
+{
+	u64 window = now >> GRACE_WINDOW_SHIFT;
+
+	if (member->window != window)
+		member->told = 0;
+	member->window = window;
+	if (member->told + amount > GRACE_IN_WINDOW)
+		return false;
+	member->told += amount;
+	return true;
+}
 
 /* What does not fit is lost: a profile has one job less then. */
 static __always_inline void tell(u32 what, u32 tid, u64 amount, u64 number)
@@ -242,7 +259,7 @@ static void settle(s32 cpu, struct task_struct *task, struct member *member, u64
 	bpf_spin_unlock(&planned->lock);
 	if (used_up)
 		COUNT(exhaustions);
-	if (done && !member->partial)
+	if (done && !member->partial && may_tell(member, 1, now))
 		tell(GRACE_FINISHES, task->pid, done, finished);
 	if (finished)
 		member->partial = false;

@@ -119,7 +119,7 @@ void BPF_PROG(quiescent, struct task_struct *task, u64 flags)
 	bpf_spin_lock(&planned->lock);
 	done = grace_jobs_end(&planned->task, 1);
 	bpf_spin_unlock(&planned->lock);
-	if (done)
+	if (done && may_tell(member, 1, bpf_ktime_get_ns()))
 		tell(GRACE_FINISHES, task->pid, done, 1);
 }
 

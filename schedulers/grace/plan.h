@@ -24,8 +24,15 @@ enum {
 	GRACE_LEAVES = 3,   /* it is no longer, or is no more */
 };
 
-/* How much can be told before the loader reads it. */
-#define GRACE_TOLD 8192
+/* How much one thread can have told in 2^GRACE_WINDOW_SHIFT ns, about 134 ms: more jobs than it can be planned for, with a period of 1 ms.
+ * That a thread is soft real-time costs as much as GRACE_START jobs. */
+#define GRACE_WINDOW_SHIFT 27
+#define GRACE_IN_WINDOW 160
+#define GRACE_START 40
+
+/* How much can be told before the loader reads it, which it does each 100 ms, perhaps in two windows: what all plans' threads
+ * can, and as much again of who has none yet. */
+#define GRACE_TOLD (4 * GRACE_PLANS * GRACE_IN_WINDOW)
 
 /* One thing that is told. */
 struct grace_told {

@@ -24,8 +24,10 @@ int BPF_USDT(soft_realtime, u64 period_ns, u64 permille)
 		return 0;
 	switch (bpf_usdt_cookie(ctx)) {
 	case GRACE_STARTS:
-		/* It may be said with each job. */
+		/* It may be said with each job, and what cannot be told now is told with a later one. */
 		if (member->period_ns == period_ns && member->permille == permille)
+			break;
+		if (!may_tell(member, GRACE_START, now))
 			break;
 		member->period_ns = period_ns;
 		member->permille = permille;
@@ -42,6 +44,9 @@ int BPF_USDT(soft_realtime, u64 period_ns, u64 permille)
 		break;
 	case GRACE_LEAVES:
 		member->says = false;
+		/* Once after each start; of who said none, while it has a plan. */
+		if (!member->period_ns && !(member->slot < NO_PLAN && may_tell(member, 1, now)))
+			break;
 		member->period_ns = 0;
 		tell(GRACE_LEAVES, task->pid, 0, 0);
 		break;

@@ -12,7 +12,7 @@ const POINTS: usize = 16;
 /// `GRACE_PLANS` of `schedulers/grace/plan.h`: so many threads can have a plan.
 pub const PLANS: u32 = 64;
 /// `GRACE_TOLD` there: what can be told between two looks.
-const MOST_TOLD: usize = 8192;
+const MOST_TOLD: usize = 40_960;
 /// By what the probe of `onbeat_realtime_start` is known there, and what tells of it.
 pub const STARTS: u32 = 1;
 /// The same of `onbeat_realtime_finish_job`, and of jobs that end.
@@ -196,6 +196,15 @@ pub fn forget_plan(running: &mut Running, number: u32, tid: u32) -> Result<(), E
         ..Call::default()
     };
     call.run(running, "forget_plan")
+}
+
+/// Whether the thread `tid` has a plan: the scheduler takes it from one that has ended.
+#[must_use]
+pub fn has_plan(running: &mut Running, tid: u32) -> bool {
+    let object = running.object();
+    let threads = object.maps().find(|map| map.name() == "threads");
+    let found = threads.map(|map| map.lookup(&tid.to_ne_bytes(), MapFlags::ANY));
+    !matches!(found, Some(Ok(None)))
 }
 
 /// What was told since the last look.

@@ -1,13 +1,13 @@
 # A thread that says under GRACE-OS that it is soft real-time no longer, and computes on: the next one that is has a plan of its own jobs.
-# needs: onbeat cycles.c leaver.c
+# needs: onbeat cycles.c talker.c
 # cpufreq: 1000 500
 load_cpufreq
 cat >/tmp/both.sh <<'BOTH'
-leaver 400 &
-leaver=$!
+talker leaves 400 &
+talker=$!
 sleep 4
 cycles 16 3000 230 /results/jobs 0 says
-kill $leaver
+kill $talker
 BOTH
 onbeat scheduler start grace --json -- sh -eu /tmp/both.sh >/results/told.jsonl 2>/results/messages
 cat /results/messages

@@ -164,7 +164,7 @@ impl Plans {
         }
     }
 
-    fn leaves(&mut self, running: &mut Running, tid: u32) -> anyhow::Result<bool> {
+    fn leaves(&mut self, running: &mut Running, tid: u32) -> Result<bool, NotPlanned> {
         let slot = self.slots.iter_mut().zip(0..);
         let Some((held, number)) = slot.into_iter().find(|(held, _)| **held == Some(tid)) else {
             return Ok(false);
@@ -206,11 +206,25 @@ impl Plans {
         Ok(())
     }
 
+    /// Threads that have ended without a word: it may have been lost where very many threads talk.
+    fn sweep(&mut self, running: &mut Running) -> Result<(), NotPlanned> {
+        let held: Vec<u32> = self.slots.iter().flatten().copied().collect();
+        for tid in held {
+            if !grace::has_plan(running, tid) {
+                self.leaves(running, tid)?;
+            }
+        }
+        Ok(())
+    }
+
     fn give(&mut self, running: &mut Running, tid: u32, plan: Plan) -> Result<(), NotPlanned> {
         if self.given.get(&tid) == Some(&plan) {
             return Ok(());
         }
         let own = self.slots.iter().position(|held| *held == Some(tid));
+        if own.is_none() && self.slots.iter().all(Option::is_some) {
+            self.sweep(running)?;
+        }
         let free = || self.slots.iter().position(Option::is_none);
         let number = own.or_else(free).ok_or(NotPlanned::NoSlot)?;
         grace::set_plan(running, number as u32, tid, &plan)?;

@@ -1,0 +1,47 @@
+/* A program that uses GRACE-OS's calls in another way than their authors meant.
+ *
+ * usage: talker leaves CPU_MS   says in the middle of a job that it is soft real-time no longer, and computes on for ever
+ *        talker floods          says in a loop without end that it is soft real-time, each time with another period */
+#include <onbeat/job.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#define PERIOD_NS 16000000L
+
+static long used_ms(void)
+{
+	struct timespec time;
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+	return time.tv_sec * 1000 + time.tv_nsec / 1000000;
+}
+
+static void leave(long after_ms)
+{
+	/* The scheduler comes to listen, and its plan counts from the next wakeup on. */
+	sleep(2);
+	onbeat_realtime_start(PERIOD_NS, 950);
+	sleep(1);
+	while (used_ms() < after_ms) {
+	}
+	onbeat_realtime_exit();
+	for (;;) {
+		__asm__ volatile("");
+	}
+}
+
+int main(int argc, char **argv)
+{
+	if (argc == 3 && strcmp(argv[1], "leaves") == 0) {
+		leave(atol(argv[2]));
+	}
+	if (argc != 2 || strcmp(argv[1], "floods") != 0) {
+		fprintf(stderr, "usage: talker leaves CPU_MS | talker floods\n");
+		return 2;
+	}
+	for (long more_ns = 0;; more_ns = (more_ns + 1) % PERIOD_NS) {
+		onbeat_realtime_start(PERIOD_NS + more_ns, 950);
+	}
+}
