@@ -78,6 +78,12 @@ impl Governor {
     pub fn is_userspace(&self) -> bool {
         self.0 == "userspace"
     }
+
+    /// It sets the speeds that a scheduler asks for.
+    #[must_use]
+    pub fn is_schedutil(&self) -> bool {
+        self.0 == "schedutil"
+    }
 }
 
 impl fmt::Display for Governor {

@@ -4,9 +4,10 @@
 use std::collections::HashMap;
 use std::fs;
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail, ensure};
-use onbeat_act::cpufreq::Tree;
+use onbeat_act::cpufreq::{Domain, Tree};
 use onbeat_decide::stochastic::Planner;
 use onbeat_decide::stochastic::planner::Planned;
 use onbeat_model::{Demand, Ladder, Span};
@@ -21,6 +22,9 @@ const RHO: f64 = 0.95;
 /// The periods that are planned for: below, timers would take more time than jobs.
 const SHORTEST_PERIOD: Span = Span::from_ms(1);
 const LONGEST_PERIOD: Span = Span::from_secs(10);
+
+/// Between two looks at the governors.
+const LOOK_EVERY: Duration = Duration::from_secs(2);
 
 /// By which number `grace` knows a probe.
 pub(super) const fn cookie(probe: Probe) -> Option<u32> {
@@ -37,6 +41,9 @@ pub(super) struct Plans {
     planner: Planner,
     /// None: the CPUs' speed cannot be set, and budgets are all there is.
     speeds: Option<Ladder>,
+    /// The governors still set the speeds that are asked for.
+    is_heeded: bool,
+    looked_at: Instant,
     /// Held for what it does.
     _pace: Option<Pace>,
     /// The numbers by which the scheduler knows threads.
@@ -57,8 +64,8 @@ impl Plans {
             );
             return Ok(None);
         }
-        let speeds = Tree::default().domain(0).ladder();
-        if let Err(error) = &speeds
+        let known = Tree::default().domain(0).ladder();
+        if let Err(error) = &known
             && !args.plans.is_empty()
         {
             eprintln!(
@@ -68,11 +75,18 @@ impl Plans {
         // Where only chosen tasks are ours, the governor adds what the others use to what is asked of it, and a job would
         // be faster than its scheduler counts.
         let is_whole = args.pids.is_empty() && args.command.is_empty();
-        if !is_whole && !args.quiet {
-            eprintln!("onbeat: budgets alone: speeds are planned where all tasks are scheduled");
+        let objection = match &known {
+            _ if !is_whole => Some("speeds are planned where all tasks are scheduled".to_owned()),
+            Ok(_) => deaf_governor(&Tree::default()),
+            Err(_) => None,
+        };
+        if let Some(objection) = &objection
+            && !args.quiet
+        {
+            eprintln!("onbeat: budgets alone: {objection}");
         }
-        let speeds = speeds.ok().filter(|_| is_whole);
-        let pace = speeds
+        let known = known.ok();
+        let pace = known
             .as_ref()
             .map(|speeds| grace::keep_pace(running, speeds.highest()))
             .transpose()
@@ -83,7 +97,9 @@ impl Plans {
             });
         let mut plans = Self {
             planner: Planner::default(),
-            speeds,
+            speeds: known.filter(|_| objection.is_none()),
+            is_heeded: true,
+            looked_at: Instant::now(),
             _pace: pace.ok().flatten(),
             slots: [None; PLANS as usize],
             given: HashMap::new(),
@@ -114,7 +130,7 @@ impl Plans {
 
     /// Takes in what the scheduler has told, and makes the plans anew that are due.
     pub(super) fn turn(&mut self, running: &mut Running) -> anyhow::Result<()> {
-        let mut is_due = false;
+        let mut is_due = self.is_deaf_now();
         for told in grace::told(running)? {
             is_due |= match told {
                 Told::Starts {
@@ -134,6 +150,20 @@ impl Plans {
             self.renew(running)?;
         }
         Ok(())
+    }
+
+    /// Whether a governor sets no longer what it is asked for. Then all jobs run at whatever speed it sets.
+    fn is_deaf_now(&mut self) -> bool {
+        if !self.is_heeded || self.speeds.is_none() || self.looked_at.elapsed() < LOOK_EVERY {
+            return false;
+        }
+        self.looked_at = Instant::now();
+        let Some(objection) = deaf_governor(&Tree::default()) else {
+            return false;
+        };
+        self.is_heeded = false;
+        self.tell(&format!("budgets alone from now on: {objection}"));
+        true
     }
 
     fn starts(
@@ -187,18 +217,23 @@ impl Plans {
 
     /// Gives everybody the present plan.
     fn renew(&mut self, running: &mut Running) -> anyhow::Result<()> {
-        for Planned { task, period, plan } in self.planner.plans(self.speeds.as_ref()) {
-            let highest = self.speeds.as_ref().map(Ladder::highest);
+        let speeds = self.speeds.as_ref().filter(|_| self.is_heeded);
+        for Planned { task, period, plan } in self.planner.plans(speeds) {
+            let none = self.without_budget(period);
             let plan = match plan {
-                None => self.without_budget(period),
-                Some(plan) => Plan {
-                    period,
-                    budget: plan.budget,
-                    speeds: plan.schedule.zip(highest).map(|(schedule, highest)| {
+                None => none,
+                Some(plan) => {
+                    let highest = self.speeds.as_ref().map(Ladder::highest);
+                    let planned = plan.schedule.zip(highest).map(|(schedule, highest)| {
                         let points = schedule.points().map(|point| (point.after, point.speed));
                         (points.collect(), highest)
-                    }),
-                },
+                    });
+                    Plan {
+                        budget: plan.budget,
+                        speeds: planned.or(none.speeds.clone()),
+                        ..none
+                    }
+                }
             };
             self.give(running, task, plan)
                 .with_context(|| format!("cannot plan for thread {task}"))?;
@@ -243,6 +278,18 @@ impl Plans {
             eprintln!("onbeat: {what}");
         }
     }
+}
+
+/// A governor that does not set the speeds that are asked for, if there is one, and what to do about it.
+fn deaf_governor(tree: &Tree) -> Option<String> {
+    let deaf = |domain: &Domain| {
+        let governor = domain.settings().ok()?.governor;
+        let number = domain.number();
+        (!governor.is_schedutil()).then(|| format!(
+            "the governor {governor} sets no speed that a scheduler asks for: 'echo schedutil >/sys/devices/system/cpu/cpufreq/policy{number}/scaling_governor' as root, and start grace anew"
+        ))
+    };
+    tree.domains().iter().find_map(deaf)
 }
 
 fn described(tid: u32, plan: &Plan) -> String {
@@ -291,5 +338,27 @@ mod tests {
         let wrong = demands("1\n2.5\n", Path::new("x")).unwrap_err();
         assert_eq!(wrong.to_string(), "x:2: no whole number of ns");
         assert!(demands("demand_ns\n", Path::new("x")).is_err());
+    }
+
+    #[test]
+    fn a_governor_that_sets_no_speed_is_named_with_what_to_do() {
+        let folder = tempfile::tempdir().unwrap();
+        for (number, governor) in [(0, "schedutil"), (2, "performance")] {
+            let policy = folder.path().join(format!("policy{number}"));
+            fs::create_dir(&policy).unwrap();
+            for file in ["scaling_cur_freq", "scaling_min_freq", "scaling_max_freq"] {
+                fs::write(policy.join(file), "500000").unwrap();
+            }
+            fs::write(policy.join("scaling_governor"), governor).unwrap();
+        }
+        let tree = Tree::at(folder.path());
+        let said = deaf_governor(&tree).unwrap();
+        assert!(
+            said.contains("performance") && said.contains("policy2/"),
+            "{said}"
+        );
+        fs::write(folder.path().join("policy2/scaling_governor"), "schedutil").unwrap();
+        assert_eq!(deaf_governor(&tree), None);
+        assert_eq!(deaf_governor(&Tree::at(&folder.path().join("none"))), None);
     }
 }
