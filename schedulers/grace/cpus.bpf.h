@@ -18,7 +18,9 @@ struct {
 	/* What is asked of the governor, in per cent of the speed that is meant: schedutil adds a quarter to it; and, on
 	 * a kernel that does not know at which speed a CPU was busy, another one. */
 	u64 target_percent;
-} params = { .target_percent = 80 };
+} params = { .target_percent = 80 },
+  /* What the loader lets that be at least: of nothing the governor makes the lowest speed for every job. */
+	least = { .target_percent = 1 };
 
 struct planned {
 	struct bpf_spin_lock lock;
@@ -154,7 +156,7 @@ static __always_inline struct planned *plan_of(const struct member *member)
 /* The target with which the governor comes to the speed. */
 static __always_inline u32 target_for(u64 speed)
 {
-	return speed >= FULL ? FULL : speed * params.target_percent / 100;
+	return policy_min(speed >= FULL ? FULL : speed * params.target_percent / 100, FULL);
 }
 
 static __always_inline void ask(s32 cpu, struct post *post, u64 speed)

@@ -12,6 +12,8 @@
 
 /* Set before the scheduler is loaded. */
 struct reserve_params params = RESERVE_PARAMS_DEFAULT;
+/* What the loader lets them be at least: below it a CPU would take less of a budget than it runs on. */
+struct reserve_params least = { .portion_ns = LEAST_SLICE_NS, .slice_ns = LEAST_SLICE_NS };
 
 /* What a CPU does. */
 struct post {

@@ -61,6 +61,16 @@ pub enum Error {
         /// What was asked for.
         value: u64,
     },
+    /// A setting's value makes no sense.
+    #[error("{value} is too small for {name}: it is {least} at least")]
+    TooSmall {
+        /// The setting.
+        name: String,
+        /// What was asked for.
+        value: u64,
+        /// What can be.
+        least: i128,
+    },
     /// The object is not what the loader expects: it was built from other sources.
     #[error("the object of {name} has no {what}: build onbeat anew")]
     Malformed {

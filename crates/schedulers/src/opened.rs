@@ -28,6 +28,7 @@ pub struct Opened {
     name: &'static str,
     object: OpenObject,
     params: Layout,
+    least: Layout,
     ops: Layout,
     layouts: Layouts,
 }
@@ -52,6 +53,7 @@ impl Opened {
             name,
             object,
             params: Layout::of_variable(&btf, ".data", "params").unwrap_or_default(),
+            least: Layout::of_variable(&btf, ".data", "least").unwrap_or_default(),
             ops: Layout::of_struct(&btf, "sched_ext_ops").ok_or_else(|| malformed("operations"))?,
             layouts: Layouts {
                 outcome: Layout::of_variable(&btf, OUTCOME, "outcome")
@@ -78,7 +80,7 @@ impl Opened {
     /// Sets one of the [`settings`](Self::settings).
     ///
     /// # Errors
-    /// If there is none of that name, or the value is too large for it.
+    /// If there is none of that name, or the value is too large for it, or less than the scheduler can do with.
     pub fn set(&mut self, name: &str, value: u64) -> Result<(), Error> {
         let field = self
             .params
@@ -93,6 +95,16 @@ impl Opened {
             .maps_mut()
             .find(|map| is_section(map.name(), ".data"));
         let bytes = data.as_mut().and_then(|map| map.initial_value_mut());
+        let least = self.least.field(name).zip(bytes.as_deref());
+        if let Some(least) = least.and_then(|(field, bytes)| field.read(bytes))
+            && i128::from(value) < least
+        {
+            return Err(Error::TooSmall {
+                name: name.to_owned(),
+                value,
+                least,
+            });
+        }
         if bytes.is_some_and(|bytes| field.write(bytes, value)) {
             Ok(())
         } else {
@@ -200,12 +212,33 @@ mod tests {
             let Some(name) = before.first().map(|setting| setting.name.clone()) else {
                 continue;
             };
-            opened.set(&name, 0).unwrap();
+            opened.set(&name, 30_000).unwrap();
             for (now, before) in opened.settings().into_iter().zip(before) {
-                let expected = if before.name == name { 0 } else { before.value };
+                let expected = if before.name == name {
+                    30_000
+                } else {
+                    before.value
+                };
                 assert_eq!((now.value, &now.name), (expected, &before.name));
             }
         }
+    }
+
+    #[test]
+    fn what_a_scheduler_cannot_do_with_is_refused_and_what_it_can_is_said() {
+        let mut opened = Opened::new(crate::find("reserve").unwrap()).unwrap();
+        let before = opened.settings();
+        for name in ["portion_ns", "slice_ns"] {
+            let error = opened.set(name, 0).unwrap_err().to_string();
+            assert!(error.contains(name) && error.contains("20000"), "{error}");
+            assert!(opened.set(name, 19_999).is_err());
+        }
+        assert_eq!(opened.settings(), before);
+        opened.set("portion_ns", 20_000).unwrap();
+        let mut opened = Opened::new(crate::find("grace").unwrap()).unwrap();
+        assert!(opened.set("target_percent", 0).is_err());
+        let mut opened = Opened::new(crate::find("best").unwrap()).unwrap();
+        opened.set("mdn", 0).unwrap();
     }
 
     #[test]
