@@ -7,13 +7,18 @@ has_run() {
     cut -d ' ' -f 1 "/proc/$hog/schedstat"
 }
 
+cpu_of() {
+    sed 's/.*) //' "/proc/$hog/stat" | cut -d ' ' -f 37
+}
+
 periodic 10000 1000000000 1 /dev/null &
 hog=$!
 sleep 0.2
-sed 's/.*) //' "/proc/$hog/stat" | cut -d ' ' -f 37 >/tmp/cpu
+cpu_of >/tmp/cpu
 before=$(has_run)
 sleep 1.2
 echo $(($(has_run) - before)) >/tmp/used
+cpu_of >/tmp/cpu_then
 kill -9 "$hog"
 CHOSEN
 
@@ -27,5 +32,6 @@ for name in $(onbeat scheduler list --json | sed 's/{"name":"\([^"]*\)".*/\1/');
     wait "$scheduler"
     kill -9 "$ordinary"
     check "$name had nothing to say" ! -s /tmp/messages
-    check "$name: the chosen hog had three quarters of a CPU" "$(cat /tmp/used)" -gt 900000000
+    check "$name: the chosen hog went on on the other CPU" "$(cat /tmp/cpu_then)" = $((1 - $(cat /tmp/cpu)))
+    check "$name: it had three quarters of a CPU" "$(cat /tmp/used)" -gt 900000000
 done
