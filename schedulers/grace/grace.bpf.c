@@ -149,11 +149,12 @@ void BPF_PROG(enqueue, struct task_struct *task, u64 flags)
 	if (has_cpu)
 		return;
 	key = planned ? grace_key(&planned->task) : GRACE_BEST_EFFORT;
-	if (!(key & GRACE_BEST_EFFORT)) {
+	/* At best effort it goes before the rest once, when it wakes: a job that naps would wait for a whole turn of theirs after each nap. Then
+	 * it takes turns. */
+	if (!(key & GRACE_BEST_EFFORT) || (planned && flags & SCX_ENQ_WAKEUP)) {
 		urge(key, task->cpus_ptr);
 		return;
 	}
-	/* Best effort takes no CPU from anybody. */
 	cpu = scx_bpf_pick_idle_cpu(task->cpus_ptr, 0);
 	if (cpu >= 0)
 		scx_bpf_kick_cpu(cpu, SCX_KICK_IDLE);

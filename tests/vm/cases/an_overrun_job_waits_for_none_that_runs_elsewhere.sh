@@ -1,5 +1,4 @@
-# Jobs without budget under GRACE-OS, four on the one CPU and one on the other: those that wait for their turn there hold up none here, and
-# none takes a CPU from somebody.
+# Jobs without budget under GRACE-OS, four on the one CPU and one on the other: those that wait for their turn there hold up none here.
 # needs: onbeat periodic.c taskset
 # cpus: 2
 # time: virtual
@@ -39,5 +38,3 @@ slow=$(awk '$3 < 0 || $3 - $1 > 6000 { slow++ } END { print slow + 0 }' /results
 echo "$slow of $(wc -l </results/alone) jobs of 1 ms took more than 6 ms, alone on their CPU"
 check "there are jobs" "$(wc -l </results/alone)" -gt 50
 check "they do not wait for those on the other CPU" "$slow" -le 3
-preemptions=$(sed -n 's/.*"preemptions":\([0-9]*\).*/\1/p' /results/told.jsonl | tail -n 1)
-check "no CPU was taken from anybody" "${preemptions:-none}" = 0
