@@ -26,7 +26,7 @@ struct task_record {
 	struct RULES(task) rules; /* first: user space reads it */
 	u64 charged_ns;           /* of the CPU time on the kernel's account, what the rules know */
 	u64 charged_at_ns;        /* when it was charged last, or began to run */
-	u64 began_with;           /* its key when it began to run */
+	u64 began_with;           /* its place in line when it began to run */
 	bool joined;
 	bool is_child;  /* was forked while this scheduler was in force */
 	bool in_line;   /* has stood in line again since it ran */
@@ -66,6 +66,11 @@ static __always_inline void note_running(s32 cpu, u64 key)
 static __always_inline void note_call(s32 cpu, u64 key)
 {
 	called_for[(u32)cpu & (MOST_CPUS - 1)] = key;
+}
+
+static __always_inline bool is_called(s32 cpu)
+{
+	return called_for[(u32)cpu & (MOST_CPUS - 1)] != 0;
 }
 
 static __always_inline void charge(struct task_struct *p, struct task_record *record, u64 now_ns)

@@ -26,8 +26,7 @@ static __always_inline void go_on(struct task_record *record, s32 cpu, u64 now_n
 {
 	record->in_line = record->displaced = false;
 	record->charged_at_ns = now_ns;
-	record->began_with = key_of(record, now_ns);
-	note_running(cpu, record->began_with);
+	note_running(cpu, key_of(record, now_ns));
 }
 
 static __always_inline void begin_to_run(struct task_struct *p, struct task_record *record, s32 cpu,
@@ -77,7 +76,8 @@ void BPF_PROG(enqueue, struct task_struct *p, u64 enq_flags)
 	struct task_record *record = find(p);
 	u64 now_ns = bpf_ktime_get_ns();
 	bool was_put_back, was_displaced, has_cpu;
-	u64 key, slice_ns;
+	s32 cpu = scx_bpf_task_cpu(p);
+	u64 key, place, slice_ns;
 
 	if (!record || !record->joined)
 		return;
@@ -92,7 +92,9 @@ void BPF_PROG(enqueue, struct task_struct *p, u64 enq_flags)
 		return;
 	}
 	key = key_of(record, now_ns);
-	insert_by_key(p, READY, slice_ns, key, enq_flags);
+	/* It was before all who are in line, and has not had its turn. */
+	place = was_displaced && !was_put_back ? policy_min(key, first_key(cpu) - 1) : key;
+	insert_by_key(p, READY, slice_ns, place, enq_flags);
 	COUNT(queued);
 	if (has_cpu)
 		return;
@@ -114,18 +116,20 @@ void BPF_PROG(dispatch, s32 cpu, struct task_struct *prev)
 	u64 now_ns = bpf_ktime_get_ns();
 	struct task_record *record;
 
-	note_call(cpu, 0);
 	/* Who was promised this CPU takes another one: see stopping and update_idle. */
 	if (is_taken_from_above(cpu))
 		return;
+	note_call(cpu, 0);
 	if (prev && is_queued(prev)) {
 		record = find(prev);
 		if (record && record->joined) {
 			charge(prev, record, now_ns);
 			stand_in_line(record, now_ns);
 			/* Or whoever comes first has gone to another CPU since. */
-			if (key_of(record, now_ns) < first_key(cpu) || !move_to_local(READY))
+			if (key_of(record, now_ns) < first_key(cpu) || !move_to_local(READY)) {
+				record->began_with = key_of(record, now_ns);
 				begin_to_run(prev, record, cpu, now_ns);
+			}
 			return;
 		}
 	}
@@ -147,6 +151,7 @@ void BPF_PROG(running, struct task_struct *p)
 		record->changes = false;
 		go_on(record, cpu, now_ns);
 	} else {
+		record->began_with = p->scx.dsq_vtime;
 		begin_to_run(p, record, cpu, now_ns);
 	}
 }
@@ -199,8 +204,11 @@ void BPF_PROG(stopping, struct task_struct *p, bool runnable)
 		record->changes = true;
 		return;
 	}
-	stand_in_line(record, now_ns);
 	record->displaced = displace(p, cpu);
+	/* It keeps its place, unless its turn is over or somebody is about to take it. */
+	if (!record->displaced || is_called(cpu) ||
+	    RULES(tick)(&params, &machine, &record->rules, now_ns))
+		stand_in_line(record, now_ns);
 }
 
 SEC("struct_ops/quiescent")
