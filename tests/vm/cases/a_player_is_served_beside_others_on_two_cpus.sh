@@ -26,7 +26,7 @@ for name in $(onbeat scheduler list --json | sed 's/{"name":"\([^"]*\)".*/\1/');
     check "$name: the programs were chosen" "$(cat "$folder/policy")" = 7
     check_film "$name" "$folder/frames" 50
     check_film "$name" "$folder/other" 50
-    check "$name: no hog was starved" "$(sort -n "$folder/hogs" | head -n 1)" -gt 100000000
+    check "$name: each hog had a quarter of its share" "$(sort -n "$folder/hogs" | head -n 1)" -ge 700000000
     check "$name had nothing to say" ! -s "$folder/messages"
     check "the kernel is back at its own" "$(cat /sys/kernel/sched_ext/state)" = disabled
     check "nothing is left under SCHED_EXT" "$(onbeat scheduler status --json | sed 's/.*"chosen":\([0-9]*\).*/\1/')" = 0

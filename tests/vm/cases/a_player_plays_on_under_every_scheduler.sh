@@ -17,7 +17,7 @@ for name in $(onbeat scheduler list --json | sed 's/{"name":"\([^"]*\)".*/\1/');
     for hog in $hogs; do
         had_ms=$(($(cut -d ' ' -f 1 "/proc/$hog/schedstat") / 1000000))
         echo "$name: a hog had $had_ms ms"
-        check "$name: a hog was not starved" "$had_ms" -gt 300
+        check "$name: a hog had a quarter of its share" "$had_ms" -ge 400
     done
     wait "$periodic"
     end_hogs

@@ -32,10 +32,16 @@ for name in $(onbeat scheduler list --json | sed 's/{"name":"\([^"]*\)".*/\1/');
     done
     renice -n 10 $free >/dev/null
     wait "$srt" "$other"
-    for process in $free $pinned; do
-        check "$name: a hog was not starved" "$(has_run "$process")" -gt 10000000
+    for process in $pinned; do
+        check "$name: a hog had a quarter of its share" "$(has_run "$process")" -ge 450000000
     done
-    check "$name: the periodic programs did jobs" "$(cat /tmp/srt /tmp/other | wc -l)" -gt 20
+    # Theirs is half of that. To BeRate the children are part of the load for a second or two, and who computes all the time has
+    # a deadline seconds away: who was given a nice value when they came waits until the others have used up theirs.
+    least=$([ "$name" = berate ] && echo 50000000 || echo 225000000)
+    for process in $free; do
+        check "$name: a nice hog had some of its share" "$(has_run "$process")" -ge "$least"
+    done
+    check "$name: the periodic programs did four of five jobs" "$(cat /tmp/srt /tmp/other | wc -l)" -ge 140
     check "$name is still in force" "$(cat /sys/kernel/sched_ext/root/ops)" = "$name"
     kill -9 "$scheduler"
     wait_until "the kernel is back at its own" 10 in_force none

@@ -235,5 +235,5 @@ check_film() {
     longest_ms=$(awk 'NR > 1 && $1 - last > longest { longest = $1 - last } { last = $1 } END { print int(longest / 1000) }' "$2")
     echo "$1: $(wc -l <"$2") frames in $(($(tail -n 1 "$2") / 1000)) ms, the longest pause between two $longest_ms ms"
     check "$1: the player has shown every frame" "$(wc -l <"$2")" -ge "$3"
-    check "$1: it never stood still for half a second" "$longest_ms" -lt 500
+    check "$1: it never stood still for a quarter of a second" "$longest_ms" -lt 250
 }
