@@ -1,5 +1,6 @@
 # Whenever a chosen program becomes ready, an ordinary one takes the CPU that it would have had: it runs on the other one, which is idle.
 # needs: onbeat periodic.c taskset
+# long: yes
 # cpus: 2
 # time: virtual
 periodic 40000 1000 1 /tmp/speed

@@ -1,5 +1,6 @@
 # A program that says without end under GRACE-OS how soft its real time is: another one's jobs are heard all the same, and make its plan.
 # needs: onbeat cycles.c talker.c
+# long: yes
 # cpufreq: 1000 500
 load_cpufreq
 cat >/tmp/both.sh <<'BOTH'

@@ -1,6 +1,7 @@
 # A decoder that needs four fifths of the CPU notifies missed deadlines: each scheduler of them makes something of some, and
 # of none where it is told not to listen.
 # needs: onbeat srtgen.c
+# long: yes
 rounds=$(srtgen measure=1)
 
 # counted WHAT: of it, by the end.

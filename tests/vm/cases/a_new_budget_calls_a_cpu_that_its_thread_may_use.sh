@@ -1,5 +1,6 @@
 # A reserved thread that may run on one CPU alone: its next budget calls that CPU, where a hog is, and not one that is idle.
 # needs: onbeat periodic.c taskset
+# long: yes
 # cpus: 2
 # time: virtual
 #

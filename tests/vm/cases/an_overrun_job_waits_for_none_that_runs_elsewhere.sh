@@ -1,5 +1,6 @@
 # Jobs without budget under GRACE-OS, four on the one CPU and one on the other: those that wait for their turn there hold up none here.
 # needs: onbeat periodic.c taskset
+# long: yes
 # cpus: 2
 # time: virtual
 #

@@ -1,6 +1,7 @@
 # GRACE-OS beside a governor that does not do what a scheduler asks for: it says what to do, and asks for nothing; at its start, and when
 # the governor is changed under it.
 # needs: onbeat cycles.c
+# long: yes
 # cpufreq: 1000 500
 governor=/sys/devices/system/cpu/cpufreq/policy0/scaling_governor
 

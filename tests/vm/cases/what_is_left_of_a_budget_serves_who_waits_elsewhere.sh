@@ -1,5 +1,6 @@
 # Two reserved threads with the same releases, each on its CPU: who finds the budget taken by the other has what that leaves of it.
 # needs: onbeat periodic.c taskset
+# long: yes
 # cpus: 2
 # time: virtual
 #

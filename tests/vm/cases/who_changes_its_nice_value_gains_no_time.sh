@@ -1,5 +1,6 @@
 # A program that changes its nice value all the time gives its CPU to who comes first, as any hog.
 # needs: onbeat periodic.c restless.c
+# long: yes
 # As a server's kernel: who is in a system call goes on to its end.
 mount -t debugfs none /sys/kernel/debug 2>/dev/null || true
 echo none >/sys/kernel/debug/sched/preempt

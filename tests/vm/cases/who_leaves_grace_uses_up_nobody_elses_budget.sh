@@ -1,5 +1,6 @@
 # A thread that says under GRACE-OS that it is soft real-time no longer, and computes on: the next one that is has a plan of its own jobs.
 # needs: onbeat cycles.c talker.c
+# long: yes
 # cpufreq: 1000 500
 load_cpufreq
 cat >/tmp/both.sh <<'BOTH'

@@ -1,6 +1,7 @@
 # Under GRACE-OS others run at the speed that the last job left, as in section 4.4 of the paper; when nobody has a plan any more, at the
 # highest, and not at that for good.
 # needs: onbeat cycles.c
+# long: yes
 # cpufreq: 1000 500
 speed=/sys/devices/system/cpu/cpufreq/policy0/scaling_cur_freq
 
