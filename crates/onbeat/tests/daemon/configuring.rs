@@ -117,6 +117,11 @@ fn what_a_named_program_started_is_kept_when_the_configuration_is_read_anew() {
     };
     let pid = eventually("the child", &mut child);
     let _child = Child(u32::try_from(pid).unwrap());
+    // Before that it is the launcher's copy, which the rule names by itself.
+    eventually("its program", || {
+        let name = std::fs::read_to_string(format!("/proc/{pid}/comm")).ok()?;
+        (name == "workload\n").then_some(())
+    });
     let mut other = machine.client(ROOT);
     other.done("reload");
     assert_eq!(child(), Some(pid), "{}", machine.log());
