@@ -281,8 +281,8 @@ const RESTORE_EXAMPLES: Entries = &[(
 
 const DAEMON_EXAMPLES: Entries = &[
     (
-        "sudo systemctl enable --now onbeat",
-        "Serve this machine's users, from now on.",
+        "sudo onbeat daemon",
+        "Serve this machine's users until Ctrl-C. For good: `systemctl enable --now onbeat`.",
     ),
     (
         "onbeat daemon --check",
