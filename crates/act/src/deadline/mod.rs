@@ -144,16 +144,24 @@ impl DeadlineActuator {
         }
     }
 
-    /// The same, before it is given something else. That the number of one that has just what it was given went to another
-    /// task since is not looked for yet: it is looked at again before anything is done.
-    fn look_at_first(&mut self, task: TaskId) -> Result<(Attributes, Option<Held>), Refusal> {
+    /// What the task holds, if it has just that now: one system call. That its number went to another task since is not looked for.
+    fn has_just_what_was_set(&self, task: TaskId) -> Option<Held> {
         match self.tasks.get(&task) {
             Some(Entry::Held(held))
                 if Attributes::get(task.tid).is_ok_and(|now| now == held.set) =>
             {
-                Ok((held.set, Some(*held)))
+                Some(*held)
             }
-            _ => self.look_at_held(task),
+            _ => None,
+        }
+    }
+
+    /// The same as [`look_at_held`](Self::look_at_held), before it is given something else: it is looked at again before
+    /// anything is done.
+    fn look_at_first(&mut self, task: TaskId) -> Result<(Attributes, Option<Held>), Refusal> {
+        match self.has_just_what_was_set(task) {
+            Some(held) => Ok((held.set, Some(held))),
+            None => self.look_at_held(task),
         }
     }
 
@@ -303,13 +311,9 @@ impl Actuator for DeadlineActuator {
     /// would have to have the very same reservation, of which it inherits nothing, and whatever is done
     /// to a task looks before it is done.
     fn standing_of_running(&mut self, task: TaskId) -> Standing {
-        match self.tasks.get(&task) {
-            Some(Entry::Held(held))
-                if Attributes::get(task.tid).is_ok_and(|now| now == held.set) =>
-            {
-                Standing::Held(held.reservation)
-            }
-            _ => self.standing(task),
+        match self.has_just_what_was_set(task) {
+            Some(held) => Standing::Held(held.reservation),
+            None => self.standing(task),
         }
     }
 
