@@ -127,23 +127,7 @@ static inline void berate_join(const struct berate_params *params, struct berate
 }
 
 /* A child begins with a rate of its own. */
-static inline void berate_fork(const struct berate_params *params, struct berate_machine *machine,
-			       struct berate_task *parent, struct berate_task *child)
-{
-	(void)params;
-	(void)machine;
-	(void)parent;
-	(void)child;
-}
-
-static inline void berate_exit(const struct berate_params *params, struct berate_machine *machine,
-			       struct berate_task *child, struct berate_task *parent)
-{
-	(void)params;
-	(void)machine;
-	(void)child;
-	(void)parent;
-}
+POLICY_OF_STRANGERS(berate)
 
 /* The load has it until its windows are over. */
 static inline void berate_leave(const struct berate_params *params, struct berate_machine *machine,

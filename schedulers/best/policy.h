@@ -108,24 +108,7 @@ static inline void best_join(const struct best_params *params, struct best_machi
 	task->known = 0;
 }
 
-/* A child is a stranger, whoever its parent is. */
-static inline void best_fork(const struct best_params *params, struct best_machine *machine,
-			     struct best_task *parent, struct best_task *child)
-{
-	(void)params;
-	(void)machine;
-	(void)parent;
-	(void)child;
-}
-
-static inline void best_exit(const struct best_params *params, struct best_machine *machine,
-			     struct best_task *child, struct best_task *parent)
-{
-	(void)params;
-	(void)machine;
-	(void)child;
-	(void)parent;
-}
+POLICY_OF_STRANGERS(best)
 
 static inline void best_leave(const struct best_params *params, struct best_machine *machine,
 			      struct best_task *task)

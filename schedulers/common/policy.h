@@ -52,4 +52,22 @@ static inline void policy_replace(u64 *what, u64 was, u64 is)
 	__sync_val_compare_and_swap(what, was, is);
 }
 
+/* Of a policy NAME under which a child is a stranger, whoever its parent is. */
+#define POLICY_OF_STRANGERS(NAME)                                                                  \
+	static inline void NAME##_fork(const struct NAME##_params *params,                         \
+				       struct NAME##_machine *machine, struct NAME##_task *parent, \
+				       struct NAME##_task *child)                                  \
+	{                                                                                          \
+		(void)params;                                                                      \
+		(void)machine;                                                                     \
+		(void)parent;                                                                      \
+		(void)child;                                                                       \
+	}                                                                                          \
+	static inline void NAME##_exit(const struct NAME##_params *params,                         \
+				       struct NAME##_machine *machine, struct NAME##_task *child,  \
+				       struct NAME##_task *parent)                                 \
+	{                                                                                          \
+		NAME##_fork(params, machine, parent, child);                                       \
+	}
+
 #endif
