@@ -43,6 +43,7 @@ impl<A: Actuator> Controller<A> {
         now: Instant,
         executed: &mut dyn FnMut(TaskId) -> Option<Span>,
     ) {
+        let crowd = self.crowd();
         let Some(slot) = self.roster.find(task) else {
             return;
         };
@@ -57,6 +58,8 @@ impl<A: Actuator> Controller<A> {
             return;
         };
         let (next, why) = thread.look(now, executed, &self.settings);
+        // Of a crowd more rarely: each look is a system call.
+        let next = now + next.since(now) * crowd;
         self.timers.set(next, Due::Starves(task));
         if let Some(why) = why {
             self.begin_trial(slot, task, why, now);

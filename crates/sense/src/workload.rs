@@ -10,13 +10,20 @@ use std::os::unix::fs::FileExt;
 
 use onbeat_model::{Event, Span, TaskId};
 
-/// Files kept open; a process may by default have 1024.
-const MOST_OPEN: usize = 512;
-
 /// Reads threads' CPU time.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Workload {
     accounts: HashMap<TaskId, File>,
+    most_open: usize,
+}
+
+impl Default for Workload {
+    fn default() -> Self {
+        Self {
+            accounts: HashMap::new(),
+            most_open: most_open(),
+        }
+    }
 }
 
 impl Workload {
@@ -34,7 +41,7 @@ impl Workload {
             return None;
         }
         let executed = read(&account)?;
-        if self.accounts.len() < MOST_OPEN {
+        if self.accounts.len() < self.most_open {
             self.accounts.insert(task, account);
         }
         Some(executed)
@@ -74,6 +81,17 @@ macro_rules! of_this_machine {
 }
 pub(crate) use of_this_machine;
 
+/// So many files may stay open: half of what this process may have.
+fn most_open() -> usize {
+    let mut limit = libc::rlimit {
+        rlim_cur: 0,
+        rlim_max: 0,
+    };
+    // SAFETY: it writes to the structure that it is given.
+    unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) };
+    usize::try_from(limit.rlim_cur / 2).unwrap_or(usize::MAX)
+}
+
 fn read(account: &File) -> Option<Span> {
     let mut text = [0; 64];
     let length = account.read_at(&mut text, 0).ok()?;
@@ -96,13 +114,17 @@ pub fn started_ticks(tid: u32) -> Option<u64> {
 mod tests {
     use super::*;
 
-    #[test]
-    fn a_threads_cpu_time_never_falls_and_belongs_to_its_identity() {
+    fn main_thread() -> TaskId {
         let tid = std::process::id();
-        let me = TaskId {
+        TaskId {
             tid,
             started_ticks: started_ticks(tid).expect("this process runs"),
-        };
+        }
+    }
+
+    #[test]
+    fn a_threads_cpu_time_never_falls_and_belongs_to_its_identity() {
+        let me = main_thread();
         let mut workload = Workload::default();
         let before = workload.executed(me).expect("it has an account");
         assert!(workload.executed(me) >= Some(before));
@@ -113,6 +135,19 @@ mod tests {
         assert_eq!(workload.executed(reused), None);
         workload.forget(me);
         assert!(workload.executed(me) >= Some(before));
+    }
+
+    #[test]
+    fn an_account_beyond_the_files_that_may_stay_open_is_read_all_the_same() {
+        let me = main_thread();
+        let mut workload = Workload {
+            most_open: 0,
+            ..Workload::default()
+        };
+        let before = workload.executed(me).expect("it has an account");
+        assert!(workload.executed(me) >= Some(before));
+        assert!(workload.accounts.is_empty());
+        assert!(Workload::default().most_open > 0);
     }
 
     #[test]
