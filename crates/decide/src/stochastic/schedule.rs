@@ -9,7 +9,8 @@
 //!
 //! The paper's text has a job speed up when it has computed the *end* of a group, while its condition on the
 //! time (eq. 9) counts the group itself at that speed. Here a group runs at its own speed, so that the time
-//! suffices.
+//! suffices. And what even the smallest demand takes is needed by every job, however many demand just that: by the paper's
+//! 1 - F(b0) it would cost nothing where all jobs are alike, and be computed at the highest speed.
 
 use onbeat_model::{Ladder, Span, Speed};
 
@@ -147,7 +148,7 @@ impl Schedule {
 pub(super) struct Group {
     pub(super) from: Span,
     pub(super) size: Span,
-    /// The probability that a job needs more than this group: 1 - F.
+    /// The probability that a job needs more than this group, 1 - F; 1 for the first one, which each job needs.
     pub(super) beyond: f64,
 }
 
@@ -159,7 +160,11 @@ pub(super) fn groups(bounds: &[Bound]) -> Vec<Group> {
         .map(|(from, bound)| Group {
             from,
             size: bound.demand - from,
-            beyond: (1.0 - bound.within).max(0.0),
+            beyond: if from == Span::ZERO {
+                1.0
+            } else {
+                (1.0 - bound.within).max(0.0)
+            },
         })
         .collect()
 }
