@@ -14,15 +14,16 @@ hogs=(stress-ng)
 player=(libavformat-dev libavcodec-dev libswscale-dev libx11-dev xvfb)
 # A kernel in an emulated machine.
 emulated=(qemu-system-x86 acpica-tools busybox-static cpio lz4 zstd python3 rt-app systemtap-sdt-dev)
+# PipeWire and who links players to it.
+sound=(pipewire pipewire-bin wireplumber dbus-daemon)
 # The service's tests have a bus of their own, with clients of RealtimeKit, polkit and other managers on it.
-bus=(dbus-daemon dbus-bin rtkit pipewire pipewire-bin pulseaudio polkitd gamemode-daemon systemd
-    libsystemd0)
+bus=(dbus-bin rtkit "${sound[@]}" pulseaudio polkitd gamemode-daemon systemd libsystemd0)
 # On the live kernel, the tests run real programs: rt-app, ffmpeg, setpriv and taskset. Plots need a font.
 test=("${build[@]}" "${hogs[@]}" "${bus[@]}" "${player[@]}" ffmpeg util-linux mandoc musl-tools valgrind
     fonts-dejavu-core "${emulated[@]}")
 check=("${build[@]}" clang-format shellcheck)
 demo=("${build[@]}" "${hogs[@]}" ffmpeg mplayer xvfb fonts-dejavu-core)
-experiments=("${demo[@]}" "${player[@]}" strace linux-perf madplay libgsm-tools "${emulated[@]}")
+experiments=("${demo[@]}" "${player[@]}" "${sound[@]}" strace linux-perf madplay libgsm-tools "${emulated[@]}")
 fuzz=("${build[@]}")
 vm=("${build[@]}" "${emulated[@]}" ffmpeg mplayer util-linux)
 packages=("${build[@]}" dpkg-dev debhelper lintian fakeroot debootstrap debian-archive-keyring util-linux)

@@ -110,46 +110,105 @@ fn pulseaudio_with_a_null_sink_is_served() {
     });
 }
 
-/// PipeWire with its real-time module and a sink that leads nowhere.
+/// PipeWire with its real-time module and a sink that leads nowhere, which wants a buffer each 21.3 ms.
 const PIPEWIRE: &str = r#"
-context.properties = { core.daemon = true  core.name = onbeat-test  support.dbus = true }
+context.properties = { core.daemon = true  core.name = pipewire-0  support.dbus = true  default.clock.quantum = 1024 }
 context.spa-libs = { audio.convert.* = audioconvert/libspa-audioconvert  support.* = support/libspa-support }
 context.modules = [
   { name = libpipewire-module-rt
     args = { nice.level = -11  rt.prio = 15  rlimits.enabled = false  rtportal.enabled = false  rtkit.enabled = true } }
-  { name = libpipewire-module-protocol-native }
-  { name = libpipewire-module-spa-node-factory }
+  { name = libpipewire-module-protocol-native }   { name = libpipewire-module-metadata }
+  { name = libpipewire-module-spa-node-factory }  { name = libpipewire-module-client-node }
+  { name = libpipewire-module-client-device }     { name = libpipewire-module-access  args = { } }
+  { name = libpipewire-module-adapter }           { name = libpipewire-module-link-factory }
+  { name = libpipewire-module-session-manager }
 ]
 context.objects = [
-  { factory = spa-node-factory
+  { factory = adapter
     args = { factory.name = support.null-audio-sink  node.name = nowhere  media.class = Audio/Sink
-             node.always-process = true } }
+             object.linger = true  audio.position = [ FL FR ] } }
 ]
 "#;
 
+/// An hour of silence: 16 bits, 8000 times a second.
+fn silence(machine: &Machine) -> std::path::PathBuf {
+    const RATE: u32 = 8000;
+    const LENGTH: u32 = 3600 * RATE * 2;
+    let path = machine.path("silence.wav");
+    let mut head = Vec::new();
+    head.extend(b"RIFF");
+    head.extend((36 + LENGTH).to_le_bytes());
+    head.extend(b"WAVEfmt ");
+    head.extend(16_u32.to_le_bytes());
+    // Plain samples, one channel.
+    head.extend([1, 0, 1, 0]);
+    head.extend(RATE.to_le_bytes());
+    head.extend((RATE * 2).to_le_bytes());
+    head.extend([2, 0, 16, 0]);
+    head.extend(b"data");
+    head.extend(LENGTH.to_le_bytes());
+    std::fs::write(&path, head).expect("there is room for a file");
+    let file = std::fs::File::options().write(true).open(&path);
+    let file = file.expect("it was just written");
+    // What was not written is zeros, and takes no room.
+    file.set_len(44 + u64::from(LENGTH))
+        .expect("files may be that long");
+    path
+}
+
+/// A program of Alice's that finds PipeWire and both buses, which are one here.
+fn on_pipewire(machine: &Machine, home: &Path, program: &str) -> Command {
+    let mut command = machine.command(ALICE, Path::new(program));
+    command
+        .env("DBUS_SESSION_BUS_ADDRESS", machine.address())
+        .env("HOME", home)
+        .env("XDG_RUNTIME_DIR", home)
+        .env_remove("DISPLAY")
+        .stdout(Stdio::null());
+    command
+}
+
 #[test]
-fn pipewire_with_a_null_sink_is_served() {
-    if !can_run("pipewire_with_a_null_sink_is_served") {
+fn pipewire_and_two_players_on_it_get_reservations_that_follow_the_sinks_rhythm() {
+    let name = "pipewire_and_two_players_on_it_get_reservations_that_follow_the_sinks_rhythm";
+    if !can_run(name) {
         return;
     }
     let machine = Machine::new();
     let home = home(&machine);
     let (errors, configuration) = (machine.path("errors"), machine.path("pipewire.conf"));
     std::fs::write(&configuration, PIPEWIRE).expect("there is room for a file");
-    let mut command = machine.command(ALICE, Path::new("pipewire"));
-    command
-        .arg("-c")
-        .arg(&configuration)
-        // It asks the session bus for a portal first.
-        .env("DBUS_SESSION_BUS_ADDRESS", machine.address())
-        .env("HOME", &home)
-        .env("XDG_RUNTIME_DIR", &home)
-        .stderr(std::fs::File::create(&errors).expect("there is room for a file"));
+    let said =
+        |name: &str| std::fs::File::create(machine.path(name)).expect("there is room for a file");
+    let mut command = on_pipewire(&machine, &home, "pipewire");
+    command.arg("-c").arg(&configuration).stderr(said("errors"));
     let mut server = Mortal::spawn(&mut command);
-    let tid = raised_thread(&machine, &mut server, &errors);
-    assert!(
-        listed(&mut machine.client(ROOT), tid).is_some(),
-        "{}",
-        machine.log()
-    );
+    raised_thread(&machine, &mut server, &errors);
+    // Without somebody who links players to the sink, nothing is ever asked of it.
+    let mut manager = on_pipewire(&machine, &home, "wireplumber");
+    let _manager = Mortal::spawn(manager.stderr(said("manager")));
+    eventually("the sink that players are linked to", || {
+        let mut metadata = on_pipewire(&machine, &home, "pw-metadata");
+        let told = metadata.stdout(Stdio::piped()).output();
+        let told = told.expect("it can be started").stdout;
+        String::from_utf8_lossy(&told)
+            .contains("default.audio.sink")
+            .then_some(())
+    });
+    let sound = silence(&machine);
+    let players = ["player", "other player"];
+    let mut programs = players.map(|name| {
+        let mut player = on_pipewire(&machine, &home, "pw-cat");
+        player.arg("--playback").arg(&sound).stderr(said(name));
+        (Mortal::spawn(&mut player), name)
+    });
+    let mut root = machine.client(ROOT);
+    for (process, name) in programs.iter_mut().chain([&mut (server, "errors")]) {
+        eventually("a reservation that follows the sink's rhythm", || {
+            let ended = process.0.try_wait().expect("it is our child");
+            let why = std::fs::read_to_string(machine.path(name)).unwrap_or_default();
+            assert!(ended.is_none(), "{name}: {why}\n{}", machine.log());
+            kept(&mut root, process.id())
+        });
+    }
 }
