@@ -151,6 +151,8 @@ pub enum Request {
     },
     /// A connection is gone.
     Left(Arc<str>),
+    /// The bus is gone, or has turned us away: nobody can ask any more, nor be heard leaving.
+    BusGone,
 }
 
 /// One thread.
@@ -225,10 +227,10 @@ impl Door {
         answer.recv().await.unwrap_or_else(|_| Err(ending()))
     }
 
-    /// Tells that the connection of this name is gone. Waits until there is room for it.
-    pub async fn left(&self, name: Arc<str>) {
+    /// Tells what nobody waits for an answer to. Waits until there is room for it.
+    pub async fn tell(&self, what: Request) {
         // If the loop is gone, so is what was held.
-        let _ = self.requests.send(Request::Left(name)).await;
+        let _ = self.requests.send(what).await;
         self.waker.wake();
     }
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::time::Instant;
 
-use anyhow::Context;
+use anyhow::{Context, bail};
 use onbeat_act::restore::{self, StateFile};
 use onbeat_act::{DeadlineActuator, Priorities, own};
 use onbeat_control::{Controller, Next, PipelineSettings, Settings, drive};
@@ -61,7 +61,7 @@ pub enum Told {
 /// that came.
 ///
 /// # Errors
-/// If something that it needs is not there: the bus, BPF, a place for the state file.
+/// If something that it needs is not there, or is no more: the bus, BPF, a place for the state file.
 pub fn run(options: &Options, mut told: impl FnMut() -> Option<Told>) -> anyhow::Result<()> {
     let began = Instant::now();
     logs::begin();
@@ -135,11 +135,16 @@ pub fn run(options: &Options, mut told: impl FnMut() -> Option<Told>) -> anyhow:
     served.end();
     controller.finish(sensor.now());
     keeper.finish(&mut controller);
+    let is_cut_off = keeper.is_cut_off();
     // The order matters: what a reservation lay above is put back after it.
     drop(controller);
     drop(keeper);
     tracing::info!("ended: everybody has back what he had");
-    outcome.context("tracing broke off")
+    outcome.context("tracing broke off")?;
+    if is_cut_off {
+        bail!("the system bus is gone: start the service again when it is back (systemd does)");
+    }
+    Ok(())
 }
 
 /// The greatest priority that clients of RealtimeKit may have; 0 if they have none.

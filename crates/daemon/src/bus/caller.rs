@@ -13,7 +13,7 @@ use super::realtimekit::InForce;
 use crate::fault::Fault;
 use crate::flood::Flood;
 use crate::person::{self, Person};
-use crate::request::{Caller, Door};
+use crate::request::{Caller, Door, Request};
 use crate::target::Target;
 
 /// What is to be permitted.
@@ -96,7 +96,8 @@ impl Callers {
     /// call of it may have been carried out meanwhile.
     async fn gone(&self, name: &str) {
         if let Some(client) = self.clients.leave(name) {
-            self.door.left(Arc::clone(&client.name)).await;
+            let left = Request::Left(Arc::clone(&client.name));
+            self.door.tell(left).await;
         }
     }
 

@@ -13,7 +13,7 @@ use zbus::zvariant::Optional;
 
 use super::name_changes;
 use crate::person::Person;
-use crate::request::{Client, Door};
+use crate::request::{Client, Door, Request};
 
 /// A connection, and whose it is as soon as that is known.
 #[derive(Clone, Debug)]
@@ -54,7 +54,7 @@ impl Clients {
     }
 }
 
-/// Watches connections leave the bus, from now on, on a thread of its own.
+/// Watches connections leave the bus, from now on, on a thread of its own; and tells when the bus itself is gone.
 pub(super) fn watch(
     connection: &Connection,
     clients: Arc<Clients>,
@@ -71,9 +71,11 @@ pub(super) fn watch(
             if new.is_none()
                 && let Some(client) = clients.leave(name.as_str())
             {
-                zbus::block_on(door.left(Arc::clone(&client.name)));
+                zbus::block_on(door.tell(Request::Left(Arc::clone(&client.name))));
             }
         }
+        // The messages end with our own connection.
+        zbus::block_on(door.tell(Request::BusGone));
     };
     std::thread::Builder::new()
         .name("bus-clients".to_owned())

@@ -71,6 +71,7 @@ pub struct Keeper {
     /// What is to be looked through for threads whose start was lost.
     looked_through: Vec<TaskId>,
     reloads: Vec<Reply<Vec<&'static str>>>,
+    is_cut_off: bool,
 }
 
 /// What a thread that asked for real-time priority gets at first.
@@ -109,10 +110,11 @@ impl Keeper {
             housekeeping: Instant::ZERO,
             looked_through: Vec::new(),
             reloads: Vec::new(),
+            is_cut_off: false,
         }
     }
 
-    /// Does what is to be done between two turns.
+    /// Does what is to be done between two turns. Stops when the bus is gone.
     pub fn attend<S: Sensor, A: Actuator>(
         &mut self,
         sensor: &mut Gate<S>,
@@ -142,7 +144,17 @@ impl Keeper {
         self.teller.tell(the.controller, &self.book);
         self.teller.tell_reniced(&self.book);
         self.teller.attend(the.controller, the.now);
-        Next::Continue
+        if self.is_cut_off {
+            Next::Stop
+        } else {
+            Next::Continue
+        }
+    }
+
+    /// Whether the bus is gone.
+    #[must_use]
+    pub const fn is_cut_off(&self) -> bool {
+        self.is_cut_off
     }
 
     /// Whether somebody wants the configuration to be read anew.
@@ -239,6 +251,7 @@ impl Keeper {
                 self.reloads.push(reply);
             }
             Request::Left(name) => self.forget_holder(&Holder::Client(name), the),
+            Request::BusGone => self.is_cut_off = true,
         }
     }
 

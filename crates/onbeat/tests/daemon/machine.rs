@@ -47,7 +47,7 @@ pub(crate) struct Machine {
     service: Option<Mortal>,
     /// Of the service's, beside the usual ones.
     pub(crate) flags: Vec<&'static str>,
-    _bus: Mortal,
+    bus: Mortal,
     folder: tempfile::TempDir,
 }
 
@@ -73,20 +73,24 @@ impl Machine {
         for name in ["asking", "audio", "audio_thread", "hostile", "workload"] {
             std::fs::copy(example(name), folder.path().join(name)).expect("it was built");
         }
-        let bus = Mortal::spawn(
-            Command::new("dbus-daemon")
-                .arg("--nofork")
-                .arg("--config-file")
-                .arg(&configuration)
-                .stderr(Stdio::null()),
-        );
-        eventually("the bus", || socket.exists().then_some(()));
         Self {
             service: None,
             flags: Vec::new(),
-            _bus: bus,
+            bus: bus_in(folder.path()),
             folder,
         }
+    }
+
+    /// Ends the bus, as a crash would.
+    pub(crate) fn end_bus(&mut self) {
+        self.bus.0.kill().expect("it is our child");
+        self.bus.0.wait().expect("it is our child");
+        std::fs::remove_file(self.path("bus")).expect("nobody else removes it");
+    }
+
+    /// Another bus in the place of one that was ended.
+    pub(crate) fn start_bus(&mut self) {
+        self.bus = bus_in(self.folder.path());
     }
 
     /// A bus with the service on it.
@@ -170,8 +174,13 @@ impl Machine {
     /// Ends the service by `signal` and waits for its end; its exit status, if it has one.
     pub(crate) fn end(&mut self, signal: i32) -> Option<i32> {
         self.signal(signal);
+        self.ended()
+    }
+
+    /// Waits until the service has ended by itself; its exit status.
+    pub(crate) fn ended(&mut self) -> Option<i32> {
         let mut service = self.service.take().expect("it was started");
-        service.0.wait().expect("it is our child").code()
+        service.status()
     }
 
     /// A program that runs as `uid` and finds the bus.
@@ -229,6 +238,19 @@ impl Machine {
         });
         process
     }
+}
+
+/// A bus that is configured in this folder, once it listens.
+fn bus_in(folder: &Path) -> Mortal {
+    let bus = Mortal::spawn(
+        Command::new("dbus-daemon")
+            .arg("--nofork")
+            .arg("--config-file")
+            .arg(folder.join("bus.conf"))
+            .stderr(Stdio::null()),
+    );
+    eventually("the bus", || folder.join("bus").exists().then_some(()));
+    bus
 }
 
 /// Waits until the process runs its own program, as its own user.

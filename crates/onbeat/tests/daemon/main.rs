@@ -9,6 +9,7 @@ mod changes;
 #[path = "../common/mod.rs"]
 mod common;
 mod configuring;
+mod cut_off;
 #[path = "../documented/mod.rs"]
 mod documented;
 mod holding;

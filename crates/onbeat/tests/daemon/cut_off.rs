@@ -1,0 +1,40 @@
+//! The bus goes away: nobody could ask the service any more, nor be heard leaving.
+
+use crate::common::{can_run, eventually};
+use crate::machine::{ALICE, Machine, ROOT, is_ordinary, is_reserved};
+use crate::own_state::state_files;
+use crate::realtimekit::audio;
+
+#[test]
+fn a_service_that_loses_the_bus_gives_everything_back_and_ends_with_failure() {
+    if !can_run("a_service_that_loses_the_bus_gives_everything_back_and_ends_with_failure") {
+        return;
+    }
+    let mut machine = Machine::new();
+    let sleeper = machine.sleeper(ALICE);
+    let mut alice = machine.client(ALICE);
+    alice.done(&format!(
+        "reserve {} 1000000 10000000 10000000",
+        sleeper.id()
+    ));
+    let (_audio, raised) = audio(&machine, "beat");
+    eventually("its reservation", || is_reserved(raised).then_some(()));
+    machine.end_bus();
+    let code = machine.ended();
+    assert!(code.is_some_and(|code| code != 0), "{code:?}");
+    let log = machine.log();
+    assert!(log.contains("the system bus is gone"), "{log}");
+    assert!(
+        is_ordinary(sleeper.id()) && is_ordinary(raised),
+        "{}",
+        machine.log()
+    );
+    assert_eq!(state_files(&machine.state()), 0);
+    // As systemd would.
+    machine.start_bus();
+    machine.start();
+    machine.client(ROOT).done(&format!(
+        "reserve {} 1000000 10000000 10000000",
+        sleeper.id()
+    ));
+}
