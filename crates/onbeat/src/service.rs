@@ -4,6 +4,8 @@
 //! service that was started anew knows nothing of it, and is asked again.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::ops::ControlFlow;
+use std::pin::pin;
 use std::time::{Duration, Instant};
 
 use anyhow::anyhow;
@@ -13,6 +15,8 @@ use onbeat_sense::identity;
 use onbeat_top::{Seen, Service, ServiceError, State, Wanted};
 use zbus::blocking::{Connection, connection};
 use zbus::zvariant::Value;
+
+use crate::signals::Signals;
 
 const NAME: &str = "org.onbeat.Manager1";
 const PATH: &str = "/org/onbeat/Manager1";
@@ -68,10 +72,8 @@ pub(crate) struct Held {
 impl Held {
     /// Connects to the system bus, or where DBUS_SYSTEM_BUS_ADDRESS says. Signals are to be blocked before: it starts threads.
     pub(crate) fn nothing_yet(quiet: bool) -> anyhow::Result<Self> {
-        let builder = connection::Builder::system().map_err(ServiceError::Bus)?;
-        let connection = builder.method_timeout(PATIENCE).build();
         Ok(Self {
-            connection: connection.map_err(ServiceError::Bus)?,
+            connection: connect()?,
             monitor: Service::connect()?,
             asked: Vec::new(),
             is_alone: false,
@@ -82,64 +84,47 @@ impl Held {
         })
     }
 
-    /// Asks for it, and holds it.
-    pub(crate) fn ask(&mut self, wish: Wish) -> anyhow::Result<()> {
+    /// Asks for it, and holds it. A signal that ends programs ends the wait for the answer, and is given back.
+    pub(crate) fn ask(
+        &mut self,
+        wish: Wish,
+        signals: &Signals,
+    ) -> anyhow::Result<ControlFlow<i32>> {
         // Before: one that is started anew in between is asked again. None: the bus starts it for this call.
-        let before = self.owner();
-        self.call(wish)?;
-        self.asked.push(Asked {
-            wish,
-            by: before.or_else(|| self.owner()),
-            refused: String::new(),
-        });
-        Ok(())
-    }
-
-    fn call(&self, wish: Wish) -> anyhow::Result<()> {
-        let (connection, interface) = (&self.connection, Some(NAME));
-        let answer = match wish {
-            Wish::Track { process, children } => {
-                let options = HashMap::from([("children", Value::from(children))]);
-                let asked = (process.tid, options);
-                connection.call_method(interface, PATH, interface, "Track", &asked)
+        let before = zbus::block_on(owner(&self.connection));
+        let mut answer = pin!(call(&self.connection, wish));
+        let answer = loop {
+            if let Some(answer) = signals.unless_one_comes(answer.as_mut())? {
+                break answer;
             }
-            Wish::Reserve {
-                thread,
-                reservation,
-            } => {
-                let times = (
-                    thread.tid,
-                    reservation.runtime().as_ns(),
-                    reservation.deadline().as_ns(),
-                    reservation.period().as_ns(),
-                );
-                connection.call_method(interface, PATH, interface, "Reserve", &times)
+            if let Some(signal) = signals.next_that_ends() {
+                return Ok(ControlFlow::Break(signal));
             }
         };
-        answer.map(drop).map_err(in_words)
-    }
-
-    /// The name of the service's connection, if it is there.
-    fn owner(&self) -> Option<String> {
-        const BUS: &str = "org.freedesktop.DBus";
-        let answer = self.connection.call_method(
-            Some(BUS),
-            "/org/freedesktop/DBus",
-            Some(BUS),
-            "GetNameOwner",
-            &NAME,
-        );
-        answer.ok()?.body().deserialize().ok()
+        answer?;
+        self.asked.push(Asked {
+            wish,
+            by: before.or_else(|| zbus::block_on(owner(&self.connection))),
+            refused: String::new(),
+        });
+        Ok(ControlFlow::Continue(()))
     }
 
     /// To be called again and again: looks how things stand once a second, and asks again where the service is another one.
-    pub(crate) fn attend(&mut self) {
+    /// What is not answered before a signal comes is left for the next time.
+    pub(crate) fn attend(&mut self, signals: &Signals) {
         if Instant::now() < self.next_look {
             return;
         }
         self.next_look = Instant::now() + PACE;
-        self.follow_service();
-        if let Ok(snapshot) = self.monitor.look(&Wanted::default()) {
+        self.follow_bus();
+        // Without it, the next look tries again.
+        let _ = signals.unless_one_comes(pin!(self.look()));
+    }
+
+    async fn look(&mut self) {
+        self.follow_service().await;
+        if let Ok(snapshot) = self.monitor.see(&Wanted::default()).await {
             for seen in snapshot.threads {
                 if self.is_ours(&seen) {
                     self.tell(&seen);
@@ -149,36 +134,60 @@ impl Held {
         }
     }
 
-    fn follow_service(&mut self) {
-        let Some(owner) = self.owner() else {
+    /// A bus that was started anew knows nobody.
+    fn follow_bus(&mut self) {
+        if self.connection.is_closed()
+            && let (Ok(connection), Ok(monitor)) = (connect(), Service::connect())
+        {
+            self.connection = connection;
+            self.monitor = monitor;
+            // It gives out the same names again.
+            for one in &mut self.asked {
+                one.by = None;
+            }
+        }
+    }
+
+    async fn follow_service(&mut self) {
+        let Some(owner) = owner(&self.connection).await else {
             if !std::mem::replace(&mut self.is_alone, true) {
                 self.say("the service is gone: nothing is kept on the beat until it is back");
             }
             return;
         };
         self.is_alone = false;
-        let mut asked = std::mem::take(&mut self.asked);
-        for one in &mut asked {
+        for place in 0..self.asked.len() {
+            let Some(one) = self.asked.get(place) else {
+                break;
+            };
             // A number may be another's by now.
             if one.by.as_ref() == Some(&owner) || !one.wish.is_alive() {
                 continue;
             }
-            match self.call(one.wish) {
-                Ok(()) => {
-                    self.say("the service was started anew, and asked again");
-                    one.by = Some(owner.clone());
-                    one.refused.clear();
-                }
-                Err(error) => {
-                    let why = error.to_string();
-                    if why != one.refused {
-                        self.say(&format!("the service was started anew: {why}"));
-                        one.refused = why;
-                    }
+            let answer = call(&self.connection, one.wish).await;
+            self.answered(place, &owner, answer);
+        }
+    }
+
+    /// The service that `owner` names was asked again.
+    fn answered(&mut self, place: usize, owner: &str, answer: anyhow::Result<()>) {
+        let Some(one) = self.asked.get_mut(place) else {
+            return;
+        };
+        match answer {
+            Ok(()) => {
+                one.by = Some(owner.to_owned());
+                one.refused.clear();
+                self.say("the service was started anew, and asked again");
+            }
+            Err(error) => {
+                let why = error.to_string();
+                if why != one.refused {
+                    one.refused.clone_from(&why);
+                    self.say(&format!("the service was started anew: {why}"));
                 }
             }
         }
-        self.asked = asked;
     }
 
     /// The service lists all threads of the user.
@@ -230,6 +239,52 @@ impl Wish {
         let (Self::Track { process: task, .. } | Self::Reserve { thread: task, .. }) = *self;
         task::is_alive(task)
     }
+}
+
+fn connect() -> Result<Connection, ServiceError> {
+    let builder = connection::Builder::system().map_err(ServiceError::Bus)?;
+    let connection = builder.method_timeout(PATIENCE).build();
+    connection.map_err(ServiceError::Bus)
+}
+
+/// The name of the service's connection, if it is there.
+async fn owner(connection: &Connection) -> Option<String> {
+    const BUS: &str = "org.freedesktop.DBus";
+    let connection = connection.inner();
+    let answer = connection.call_method(
+        Some(BUS),
+        "/org/freedesktop/DBus",
+        Some(BUS),
+        "GetNameOwner",
+        &NAME,
+    );
+    answer.await.ok()?.body().deserialize().ok()
+}
+
+async fn call(connection: &Connection, wish: Wish) -> anyhow::Result<()> {
+    let (connection, interface) = (connection.inner(), Some(NAME));
+    let answer = match wish {
+        Wish::Track { process, children } => {
+            let options = HashMap::from([("children", Value::from(children))]);
+            let asked = (process.tid, options);
+            let answer = connection.call_method(interface, PATH, interface, "Track", &asked);
+            answer.await
+        }
+        Wish::Reserve {
+            thread,
+            reservation,
+        } => {
+            let times = (
+                thread.tid,
+                reservation.runtime().as_ns(),
+                reservation.deadline().as_ns(),
+                reservation.period().as_ns(),
+            );
+            let answer = connection.call_method(interface, PATH, interface, "Reserve", &times);
+            answer.await
+        }
+    };
+    answer.map(drop).map_err(in_words)
 }
 
 /// Whether the process `pid` was started by `ancestor`, or by one that was.

@@ -1,9 +1,14 @@
 //! Signals as something to read between two turns of the loop, so that every way out leads through
 //! the same clean-up.
 
+use std::future::poll_fn;
 use std::io;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
+use std::pin::{Pin, pin};
+use std::task::Poll;
 use std::time::Duration;
+
+use async_io::Async;
 
 /// The signals that end onbeat or concern its child.
 const HEARD: [i32; 8] = [
@@ -54,6 +59,17 @@ impl Signals {
         }
     }
 
+    /// The next one that is to end onbeat, of those that came; the others are let go.
+    pub(crate) fn next_that_ends(&self) -> Option<i32> {
+        let came = std::iter::from_fn(|| self.next());
+        came.map(|signal| signal.number).find(|number| {
+            matches!(
+                *number,
+                libc::SIGINT | libc::SIGTERM | libc::SIGHUP | libc::SIGQUIT
+            )
+        })
+    }
+
     /// Waits until one comes.
     pub(crate) fn wait(&self) {
         self.poll(-1);
@@ -72,6 +88,22 @@ impl Signals {
         };
         // SAFETY: one descriptor, which is open, and its result lives until the call returns.
         unsafe { libc::poll(&raw mut ready, 1, timeout_ms) };
+    }
+
+    /// Waits for what `answer` gives, or until a signal of the process is there to be read: then there is none yet. One that a
+    /// thread sent to itself alone is not seen.
+    pub(crate) fn unless_one_comes<A: Future>(
+        &self,
+        mut answer: Pin<&mut A>,
+    ) -> io::Result<Option<A::Output>> {
+        let signal = Async::new(self.0.as_fd())?;
+        let mut signal = pin!(signal.readable());
+        Ok(zbus::block_on(poll_fn(|context| {
+            if let Poll::Ready(answer) = answer.as_mut().poll(context) {
+                return Poll::Ready(Some(answer));
+            }
+            signal.as_mut().poll(context).map(|_| None)
+        })))
     }
 
     /// The next signal that came, if one did.

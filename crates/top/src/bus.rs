@@ -83,11 +83,21 @@ impl Service {
     /// # Errors
     /// If the service is not there, or does not answer.
     pub fn look(&mut self, wanted: &Wanted) -> Result<Snapshot, ServiceError> {
+        zbus::block_on(self.see(wanted))
+    }
+
+    /// The same, for who waits for something else, too.
+    ///
+    /// # Errors
+    /// As [`Service::look`].
+    pub async fn see(&mut self, wanted: &Wanted) -> Result<Snapshot, ServiceError> {
         let jobs_of: Vec<u32> = wanted.jobs_of.iter().copied().take(MOST_THREADS).collect();
         let question = (self.since.as_ns(), jobs_of, wanted.wakeups_of.unwrap_or(0));
         let reply = self
             .connection
+            .inner()
             .call_method(Some(NAME), PATH, Some(INTERFACE), "Look", &question)
+            .await
             .map_err(ServiceError::of)?;
         let body = reply.body();
         let (now, bandwidth, threads, jobs, wakeups) = body

@@ -36,13 +36,8 @@ pub(super) fn start(
 
 /// Being told to stop is how this command ends: no failure.
 pub(super) fn attend(signals: &Signals) -> Next {
-    while let Some(signal) = signals.next() {
-        if matches!(
-            signal.number,
-            libc::SIGINT | libc::SIGTERM | libc::SIGHUP | libc::SIGQUIT
-        ) {
-            return Next::Stop;
-        }
+    match signals.next_that_ends() {
+        Some(_) => Next::Stop,
+        None => Next::Continue,
     }
-    Next::Continue
 }

@@ -1,6 +1,7 @@
 //! `run`, `attach` and `reserve` for who may not change how tasks are scheduled: the system service does it for him, within
 //! his quota and by its own settings.
 
+use std::ops::ControlFlow;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -10,7 +11,7 @@ use onbeat_control::Next;
 use onbeat_model::TaskId;
 
 use super::run::Program;
-use crate::child::Gated;
+use crate::child::{Gated, Status};
 use crate::cli::{AttachArgs, ReserveArgs, RunArgs, ServiceOption};
 use crate::service::{Held, Wish};
 use crate::signals::Signals;
@@ -65,7 +66,9 @@ pub(super) fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
     let mut held = Held::nothing_yet(keep.quiet)?;
     let gated = Gated::fork(&args.command).context("cannot start a process")?;
     for pid in std::iter::once(gated.pid()).chain(keep.also.iter().copied()) {
-        track(&mut held, pid, keep.children)?;
+        if let ControlFlow::Break(signal) = track(&mut held, pid, keep.children, &signals)? {
+            return Ok(interrupted(signal));
+        }
     }
     let code = start(gated, &signals, &mut held);
     close(&held, keep.quiet);
@@ -78,10 +81,12 @@ pub(super) fn attach(args: &AttachArgs) -> anyhow::Result<ExitCode> {
     let keep = &args.keep;
     let mut held = Held::nothing_yet(keep.quiet)?;
     for &pid in args.pids.iter().chain(&keep.also) {
-        track(&mut held, pid, keep.children)?;
+        if let ControlFlow::Break(signal) = track(&mut held, pid, keep.children, &signals)? {
+            return Ok(interrupted(signal));
+        }
     }
     while held.is_any_alive() && super::attach::attend(&signals) == Next::Continue {
-        held.attend();
+        held.attend(&signals);
         signals.wait_at_most(PAUSE);
     }
     close(&held, keep.quiet);
@@ -95,11 +100,15 @@ pub(super) fn reserve(args: &ReserveArgs) -> anyhow::Result<ExitCode> {
     let mut held = Held::nothing_yet(false)?;
     let gated = Gated::fork(&args.command).context("cannot start a process")?;
     let thread = identify(gated.pid())?;
-    held.ask(Wish::Reserve {
+    let wish = Wish::Reserve {
         thread,
         reservation,
-    })
-    .with_context(|| format!("cannot reserve {reservation}"))?;
+    };
+    let asked = held.ask(wish, &signals);
+    let asked = asked.with_context(|| format!("cannot reserve {reservation}"))?;
+    if let ControlFlow::Break(signal) = asked {
+        return Ok(interrupted(signal));
+    }
     Ok(start(gated, &signals, &mut held))
 }
 
@@ -107,10 +116,23 @@ fn identify(pid: u32) -> anyhow::Result<TaskId> {
     task::identify(pid).with_context(|| format!("cannot track process {pid}"))
 }
 
-fn track(held: &mut Held, pid: u32, children: bool) -> anyhow::Result<()> {
+fn track(
+    held: &mut Held,
+    pid: u32,
+    children: bool,
+    signals: &Signals,
+) -> anyhow::Result<ControlFlow<i32>> {
     let process = identify(pid)?;
-    held.ask(Wish::Track { process, children })
+    held.ask(Wish::Track { process, children }, signals)
         .with_context(|| format!("cannot track process {pid}"))
+}
+
+/// A signal came before the service had answered: as a program ends that it kills.
+fn interrupted(signal: i32) -> ExitCode {
+    eprintln!(
+        "onbeat: interrupted before the service had answered: nothing was started, and nothing is kept"
+    );
+    Status::Killed(u8::try_from(signal).unwrap_or(u8::MAX)).code()
 }
 
 fn start(gated: Gated, signals: &Signals, held: &mut Held) -> ExitCode {
@@ -123,7 +145,7 @@ fn start(gated: Gated, signals: &Signals, held: &mut Held) -> ExitCode {
     };
     let mut program = Program::new(child);
     while program.attend(signals) == Next::Continue {
-        held.attend();
+        held.attend(signals);
         signals.wait_at_most(PAUSE);
     }
     program.code()

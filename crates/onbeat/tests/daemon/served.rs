@@ -108,6 +108,47 @@ fn a_service_that_is_started_anew_is_asked_again() {
 }
 
 #[test]
+fn a_bus_that_is_started_anew_is_found_again() {
+    if !can_run("a_bus_that_is_started_anew_is_found_again") {
+        return;
+    }
+    let mut machine = Machine::new();
+    let workload = machine.workload(ALICE, &["beat:20000/1000"]);
+    let pid = workload.id().to_string();
+    let _onbeat = Mortal::spawn(&mut alices(&machine, &["attach", "--quiet", &pid]));
+    let thread = reserved_thread(workload.id());
+    machine.end_bus();
+    machine.ended();
+    assert!(is_ordinary(thread));
+    machine.start_bus();
+    machine.start();
+    eventually("another reservation", || is_reserved(thread).then_some(()));
+}
+
+#[test]
+fn who_waits_for_a_service_that_hangs_may_be_interrupted() {
+    if !can_run("who_waits_for_a_service_that_hangs_may_be_interrupted") {
+        return;
+    }
+    let machine = Machine::new();
+    let mark = machine.path("mark");
+    let touch = ["run", "--", "touch", mark.to_str().expect("it is text")];
+    machine.signal(libc::SIGSTOP);
+    let mut onbeat = Mortal::spawn(&mut alices(&machine, &touch));
+    let children = format!("/proc/{0}/task/{0}/children", onbeat.id());
+    // It listens for signals before it has any.
+    eventually("the process that waits for the service's word", || {
+        let children = std::fs::read_to_string(&children).ok()?;
+        (!children.trim().is_empty()).then_some(())
+    });
+    onbeat.signal(libc::SIGINT);
+    // Not 125, as after a wait in vain.
+    assert_eq!(onbeat.status(), Some(128 + libc::SIGINT));
+    assert!(!mark.exists());
+    machine.signal(libc::SIGCONT);
+}
+
+#[test]
 fn a_user_reserves_for_a_program_within_his_quota() {
     if !can_run("a_user_reserves_for_a_program_within_his_quota") {
         return;
