@@ -159,11 +159,15 @@ static __always_inline u32 target_for(u64 speed)
 	return policy_min(speed >= FULL ? FULL : speed * params.target_percent / 100, FULL);
 }
 
-static __always_inline void ask(s32 cpu, struct post *post, u64 speed)
+/* Also if it was asked for already, until the CPU has it. schedutil looks only when somebody asks, and forgets who comes within its rate
+ * limit: it would keep to the highest speed after a real-time thread that ran for less, and to that of the load before this scheduler. */
+static __always_inline void ask(s32 cpu, struct post *post, const struct pace *pace, u64 speed)
 {
-	if (speed == post->speed)
+	if (speed == post->speed && speed == pace->speed)
 		return;
 	scx_bpf_cpuperf_set(cpu, target_for(speed));
+	if (speed == post->speed)
+		return;
 	post->speed = speed;
 	COUNT(speed_changes);
 }
@@ -204,8 +208,7 @@ static void start(s32 cpu, struct task_struct *task, struct member *member, u64 
 	note(member, &pace, task->se.sum_exec_runtime, now);
 	if (!planned) {
 		/* The last job's speed is theirs, too; but not for ever. */
-		if (!planned_count)
-			ask(cpu, post, FULL);
+		ask(cpu, post, &pace, planned_count ? post->speed : FULL);
 		post->ends_at = 0;
 		post->urgency = URGENCY_REST;
 		set_slice(task, SLICE_NS);
@@ -217,7 +220,7 @@ static void start(s32 cpu, struct task_struct *task, struct member *member, u64 
 	key = grace_key(&planned->task);
 	bpf_spin_unlock(&planned->lock);
 	if (speed)
-		ask(cpu, post, speed);
+		ask(cpu, post, &pace, speed);
 	post->urgency = key;
 	if (until < GRACE_NEVER / FULL) {
 		/* Work takes the longer the lower the speed is; while the CPU is not yet as it was asked to be, the higher of both
