@@ -341,28 +341,30 @@ int BPF_USDT(missed_deadline)
 	return 0;
 }
 
-#define ORDERED_SCHEDULER(scheduler_name)           \
-	SEC(".struct_ops.link")                     \
-	struct sched_ext_ops scheduler = {          \
-		.select_cpu = (void *)select_cpu,   \
-		.runnable = (void *)runnable,       \
-		.enqueue = (void *)enqueue,         \
-		.dispatch = (void *)dispatch,       \
-		.running = (void *)running,         \
-		.update_idle = (void *)update_idle, \
-		.tick = (void *)tick,               \
-		.stopping = (void *)stopping,       \
-		.quiescent = (void *)quiescent,     \
-		.set_weight = (void *)set_weight,   \
-		.init_task = (void *)init_task,     \
-		.enable = (void *)enable,           \
-		.disable = (void *)disable,         \
-		.cpu_online = (void *)cpu_online,   \
-		.cpu_offline = (void *)cpu_offline, \
-		.init = (void *)init,               \
-		.exit = (void *)ended,              \
-		.flags = SCX_OPS_KEEP_BUILTIN_IDLE, \
-		.name = scheduler_name,             \
+/* Who loses its CPU where it may not leave it, as a program does that is just heard to say something, stands in line, too: the kernel would
+ * leave it at that CPU, before all others. */
+#define ORDERED_SCHEDULER(scheduler_name)                                            \
+	SEC(".struct_ops.link")                                                      \
+	struct sched_ext_ops scheduler = {                                           \
+		.select_cpu = (void *)select_cpu,                                    \
+		.runnable = (void *)runnable,                                        \
+		.enqueue = (void *)enqueue,                                          \
+		.dispatch = (void *)dispatch,                                        \
+		.running = (void *)running,                                          \
+		.update_idle = (void *)update_idle,                                  \
+		.tick = (void *)tick,                                                \
+		.stopping = (void *)stopping,                                        \
+		.quiescent = (void *)quiescent,                                      \
+		.set_weight = (void *)set_weight,                                    \
+		.init_task = (void *)init_task,                                      \
+		.enable = (void *)enable,                                            \
+		.disable = (void *)disable,                                          \
+		.cpu_online = (void *)cpu_online,                                    \
+		.cpu_offline = (void *)cpu_offline,                                  \
+		.init = (void *)init,                                                \
+		.exit = (void *)ended,                                               \
+		.flags = SCX_OPS_KEEP_BUILTIN_IDLE | SCX_OPS_ENQ_MIGRATION_DISABLED, \
+		.name = scheduler_name,                                              \
 	}
 
 #endif

@@ -328,6 +328,6 @@ struct sched_ext_ops scheduler = {
 	.cpu_offline = (void *)cpu_offline,
 	.init = (void *)init,
 	.exit = (void *)ended,
-	.flags = SCX_OPS_ENQ_LAST | SCX_OPS_KEEP_BUILTIN_IDLE,
+	.flags = SCX_OPS_ENQ_LAST | SCX_OPS_KEEP_BUILTIN_IDLE | SCX_OPS_ENQ_MIGRATION_DISABLED,
 	.name = "reserve",
 };
