@@ -218,6 +218,13 @@ static inline bool berate_tick(const struct berate_params *params, struct berate
 	return task->ran_ns >= task->quantum_ns;
 }
 
+/* A task that comes before all of ours takes its CPU for a moment: whether it goes on first then. Who never blocks has its deadline
+ * postponed whenever it is preempted (section 4.3). */
+static inline bool berate_keeps_place(const struct berate_task *task)
+{
+	return task->rounds == 0;
+}
+
 /* It ran, and still wants to, but has to stand in line again. */
 static inline void berate_put_back(const struct berate_params *params,
 				   struct berate_machine *machine, struct berate_task *task,

@@ -231,6 +231,13 @@ static inline bool best_tick(const struct best_params *params, struct best_machi
 	return task->ran_ns >= params->longest_run_ns;
 }
 
+/* A task that comes before all of ours takes its CPU for a moment: whether it goes on first then. */
+static inline bool best_keeps_place(const struct best_task *task)
+{
+	(void)task;
+	return true;
+}
+
 /* It ran, and still wants to, but has to stand in line again. */
 static inline void best_put_back(const struct best_params *params, struct best_machine *machine,
 				 struct best_task *task, u64 now_ns)

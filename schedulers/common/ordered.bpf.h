@@ -205,8 +205,8 @@ void BPF_PROG(stopping, struct task_struct *p, bool runnable)
 		return;
 	}
 	record->displaced = displace(p, cpu);
-	/* It keeps its place, unless its turn is over or somebody is about to take it. */
-	if (!record->displaced || is_called(cpu) ||
+	/* It may keep its place, unless its turn is over or somebody is about to take it. */
+	if (!record->displaced || is_called(cpu) || !RULES(keeps_place)(&record->rules) ||
 	    RULES(tick)(&params, &machine, &record->rules, now_ns))
 		stand_in_line(record, now_ns);
 }

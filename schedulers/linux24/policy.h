@@ -228,6 +228,13 @@ static inline bool linux24_tick(const struct linux24_params *params,
 	return task->counter == 0;
 }
 
+/* A task that comes before all of ours takes its CPU for a moment: whether it goes on first then. */
+static inline bool linux24_keeps_place(const struct linux24_task *task)
+{
+	(void)task;
+	return true;
+}
+
 /* It ran, and still wants to, but has to stand in line again. */
 static inline void linux24_put_back(const struct linux24_params *params,
 				    struct linux24_machine *machine, struct linux24_task *task,
