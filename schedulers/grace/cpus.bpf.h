@@ -208,7 +208,8 @@ static void start(s32 cpu, struct task_struct *task, struct member *member, u64 
 	note(member, &pace, task->se.sum_exec_runtime, now);
 	if (!planned) {
 		/* The last job's speed is theirs, too; but not for ever. */
-		ask(cpu, post, &pace, planned_count ? post->speed : FULL);
+		/* As the last job left it, if there was one here. */
+		ask(cpu, post, &pace, planned_count && post->speed ? post->speed : FULL);
 		post->ends_at = 0;
 		post->urgency = URGENCY_REST;
 		set_slice(task, SLICE_NS);
