@@ -12,7 +12,7 @@
 /* The slot of who has no plan. */
 #define NO_PLAN GRACE_PLANS
 /* How long a thread runs at most before its CPU is looked at again. */
-#define SLICE_NS (4 * POLICY_NS_PER_MS)
+#define SLICE_NS GRACE_TURN_NS
 /* Set before the scheduler is loaded. */
 struct {
 	/* What is asked of the governor, in per cent of the speed that is meant: schedutil adds a quarter to it; and, on
@@ -129,8 +129,8 @@ struct post {
 	u64 ends_at;
 	/* As was asked for last. */
 	u64 speed;
-	/* Whose turn it is when no job has a budget. */
-	bool rest_first;
+	/* Of the rest, when no job has a budget. */
+	struct grace_turns rest;
 };
 
 #include "pace.bpf.h"
@@ -211,14 +211,16 @@ static void start(s32 cpu, struct task_struct *task, struct member *member, u64 
 		/* As the last job left it, if there was one here. */
 		ask(cpu, post, &pace, planned_count && post->speed ? post->speed : FULL);
 		post->ends_at = 0;
-		post->urgency = URGENCY_REST;
-		set_slice(task, SLICE_NS);
+		post->urgency = grace_turns_key(&post->rest);
+		set_slice(task, grace_turn_left(&post->rest));
 		return;
 	}
 	bpf_spin_lock(&planned->lock);
 	speed = grace_speed(&planned->task);
 	until = grace_until(&planned->task);
 	key = grace_key(&planned->task);
+	if (key & GRACE_BEST_EFFORT)
+		slice_ns = grace_turn_left(&planned->task.turns);
 	bpf_spin_unlock(&planned->lock);
 	if (speed)
 		ask(cpu, post, &pace, speed);
@@ -251,8 +253,12 @@ static void settle(s32 cpu, struct task_struct *task, struct member *member, u64
 	member->finished = 0;
 	speed = speed_since(member, &pace, post ? post->speed : FULL, now);
 	note(member, &pace, member->charged_ns + ran_ns, now);
-	if (!planned || !post)
+	if (!post)
 		return;
+	if (!planned) {
+		grace_takes_turn(&post->rest, ran_ns, now);
+		return;
+	}
 	bpf_spin_lock(&planned->lock);
 	if (finished) {
 		used_up = grace_charge(&planned->task, grace_work(of_job_ns, speed, FULL), now);
@@ -261,7 +267,7 @@ static void settle(s32 cpu, struct task_struct *task, struct member *member, u64
 	if (grace_charge(&planned->task, grace_work(ran_ns - of_job_ns, speed, FULL), now))
 		used_up = true;
 	if (!used_up && !planned->task.left)
-		grace_turn_ends(&planned->task, now);
+		grace_takes_turn(&planned->task.turns, ran_ns, now);
 	bpf_spin_unlock(&planned->lock);
 	if (used_up)
 		COUNT(exhaustions);

@@ -149,8 +149,8 @@ void BPF_PROG(enqueue, struct task_struct *task, u64 flags)
 	if (has_cpu)
 		return;
 	key = planned ? grace_key(&planned->task) : GRACE_BEST_EFFORT;
-	/* At best effort it goes before the rest once, when it wakes: a job that naps would wait for a whole turn of theirs after each nap. Then
-	 * it takes turns. */
+	/* At best effort it calls a CPU when it wakes, if its last turn is longest ago: a job that naps would wait for a whole turn of the rest
+	 * after each nap. */
 	if (!(key & GRACE_BEST_EFFORT) || (planned && flags & SCX_ENQ_WAKEUP)) {
 		urge(key, task->cpus_ptr);
 		return;
@@ -182,8 +182,8 @@ static u32 first_in_line(u64 not_here, u64 *key)
 	return found;
 }
 
-/* A job without budget that may run on this CPU, the one whose turn is longest ago. */
-static bool take_overrun(u64 not_here)
+/* A job without budget that may run on this CPU, the one whose turn is longest ago, if it is before this one. */
+static bool take_overrun(u64 not_here, u64 before)
 {
 	u32 slot, tries;
 	u64 key;
@@ -191,7 +191,7 @@ static bool take_overrun(u64 not_here)
 	bpf_for(tries, 0, GRACE_PLANS)
 	{
 		slot = first_in_line(not_here, &key);
-		if (slot >= NO_PLAN)
+		if (slot >= NO_PLAN || key >= before)
 			break;
 		if (move_to_local(slot))
 			return true;
@@ -203,7 +203,7 @@ static bool take_overrun(u64 not_here)
 SEC("struct_ops/dispatch")
 void BPF_PROG(dispatch, s32 cpu, struct task_struct *previous)
 {
-	u64 now = bpf_ktime_get_ns(), key, not_here = 0, own_key = ~0ULL;
+	u64 now = bpf_ktime_get_ns(), key, not_here = 0, own_key = ~0ULL, rest_key;
 	struct post *post = post_at(cpu);
 	struct member *member = NULL;
 	struct planned *own = NULL;
@@ -216,8 +216,7 @@ void BPF_PROG(dispatch, s32 cpu, struct task_struct *previous)
 	if (member) {
 		settle(cpu, previous, member, now);
 		own = plan_of(member);
-		if (own)
-			own_key = grace_key(&own->task);
+		own_key = own ? grace_key(&own->task) : grace_turns_key(&post->rest);
 	}
 	bpf_for(tries, 0, GRACE_PLANS)
 	{
@@ -233,13 +232,13 @@ void BPF_PROG(dispatch, s32 cpu, struct task_struct *previous)
 		start(cpu, previous, member, now);
 		return;
 	}
-	/* Best effort: who has overrun its budget and the rest take turns. */
-	post->rest_first = !post->rest_first;
-	if (post->rest_first && move_to_local(REST_QUEUE))
+	/* Best effort: who has no budget and the rest take turns. */
+	rest_key = grace_turns_key(&post->rest);
+	if (take_overrun(not_here, policy_min(own_key, rest_key)))
 		return;
-	if (take_overrun(not_here))
+	if (own_key >= rest_key && move_to_local(REST_QUEUE))
 		return;
-	if (!post->rest_first && move_to_local(REST_QUEUE))
+	if (take_overrun(not_here, own_key))
 		return;
 	if (member)
 		start(cpu, previous, member, now);

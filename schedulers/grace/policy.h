@@ -30,6 +30,9 @@
 /* Set in every key of a task in best-effort mode. */
 #define GRACE_BEST_EFFORT (1ULL << 63)
 
+/* How long a turn in best-effort mode is. */
+#define GRACE_TURN_NS (4 * POLICY_NS_PER_MS)
+
 /* A job that has done `after` runs at `speed` from there on. */
 struct grace_point {
 	u64 after;
@@ -46,6 +49,15 @@ struct grace_plan {
 	struct grace_point point[GRACE_POINTS];
 };
 
+/* The turns in best-effort mode of a task, or of all that is none. */
+struct grace_turns {
+	/* The last one: whose is longest ago is next. */
+	u64 ended_ns;
+	/* Of the present one, which need not be in one piece, and when there was more of it. */
+	u64 ran_ns;
+	u64 last_ns;
+};
+
 /* A task; all zero before its plan is set. */
 struct grace_task {
 	struct grace_plan plan;
@@ -55,8 +67,7 @@ struct grace_task {
 	u64 left;
 	/* By the present job. */
 	u64 done;
-	/* Among those in best-effort mode the least is next. */
-	u64 turn;
+	struct grace_turns turns;
 	/* Jobs that were released and have not ended, as far as periods tell: more than one if the task is late. */
 	u64 owed;
 };
@@ -84,7 +95,9 @@ static inline void grace_changes_hands(struct grace_task *task)
 {
 	task->left = 0;
 	task->period_end_ns = 0;
-	task->turn = 0;
+	task->turns.ended_ns = 0;
+	task->turns.ran_ns = 0;
+	task->turns.last_ns = 0;
 	task->done = 0;
 	task->owed = 0;
 }
@@ -107,6 +120,9 @@ static inline void grace_job_begins(struct grace_task *task, u64 release_ns)
 	/* Of a job that has begun already, as far as periods tell, the work is known. */
 	if (!task->owed)
 		task->done = 0;
+	/* Since the last one others had the time of a turn. */
+	if (policy_minus(release_ns, task->turns.last_ns) >= GRACE_TURN_NS)
+		task->turns.ran_ns = 0;
 	task->owed = policy_max(task->owed, 1);
 	if (release_ns >= task->period_end_ns || grace_left_too_much(task, release_ns)) {
 		task->period_end_ns = release_ns + task->plan.period_ns;
@@ -157,22 +173,40 @@ static inline bool grace_charge(struct grace_task *task, u64 work, u64 now_ns)
 	task->done += work;
 	task->left -= policy_min(work, task->left);
 	if (had_budget && task->left == 0) {
-		task->turn = now_ns;
+		task->turns.ended_ns = now_ns;
+		task->turns.ran_ns = 0;
 		return true;
 	}
 	return false;
 }
 
-/* A task in best-effort mode has had its turn. */
-static inline void grace_turn_ends(struct grace_task *task, u64 now_ns)
+/* Who is in best-effort mode has run for so long. A nap ends no turn: who naps all the time has no more than who does not. */
+static inline void grace_takes_turn(struct grace_turns *turns, u64 ran_ns, u64 now_ns)
 {
-	task->turn = now_ns;
+	turns->last_ns = now_ns;
+	turns->ran_ns += ran_ns;
+	if (turns->ran_ns < GRACE_TURN_NS)
+		return;
+	turns->ended_ns = now_ns;
+	turns->ran_ns = 0;
+}
+
+/* More than nothing. */
+static inline u64 grace_turn_left(const struct grace_turns *turns)
+{
+	return GRACE_TURN_NS - turns->ran_ns;
+}
+
+/* Where they stand in line: behind all real-time tasks. */
+static inline u64 grace_turns_key(const struct grace_turns *turns)
+{
+	return GRACE_BEST_EFFORT | turns->ended_ns;
 }
 
 /* Where a ready task stands in line: the least first, every real-time task before all in best-effort mode. */
 static inline u64 grace_key(const struct grace_task *task)
 {
-	return task->left > 0 ? task->period_end_ns : GRACE_BEST_EFFORT | task->turn;
+	return task->left > 0 ? task->period_end_ns : grace_turns_key(&task->turns);
 }
 
 /* The speed at which its job runs now; 0: as it was. */

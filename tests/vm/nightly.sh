@@ -21,6 +21,7 @@ by_version=(every_tracer_hears_a_program every_scheduler_loads_where_doctor_says
     who_changes_its_nice_value_gains_no_time a_missed_deadline_is_worth_something_where_it_is_listened_to
     a_reused_number_inherits_no_reservation what_is_left_of_a_budget_serves_who_waits_elsewhere
     a_new_budget_calls_a_cpu_that_its_thread_may_use an_overrun_job_waits_for_none_that_runs_elsewhere
+    jobs_without_budget_take_turns_with_the_rest
     table_one_keeps_its_deadlines_under_onbeat what_a_killed_onbeat_left_is_put_back)
 # With the kernel's drivers, which not all versions come with.
 frequencies=(the_speed_follows_the_budgets_under_grace a_job_speeds_up_where_grace_planned_it

@@ -34,9 +34,14 @@ bool onbeat_grace_charge(struct grace_task *task, u64 work, u64 now_ns)
 	return grace_charge(task, work, now_ns);
 }
 
-void onbeat_grace_turn_ends(struct grace_task *task, u64 now_ns)
+void onbeat_grace_takes_turn(struct grace_task *task, u64 ran_ns, u64 now_ns)
 {
-	grace_turn_ends(task, now_ns);
+	grace_takes_turn(&task->turns, ran_ns, now_ns);
+}
+
+u64 onbeat_grace_turn_left(const struct grace_task *task)
+{
+	return grace_turn_left(&task->turns);
 }
 
 u64 onbeat_grace_key(const struct grace_task *task)

@@ -52,6 +52,15 @@ impl Plan {
     }
 }
 
+/// The turns of a task in best-effort mode.
+#[repr(C)]
+#[derive(Clone, Debug, Default)]
+struct Turns {
+    ended_ns: u64,
+    ran_ns: u64,
+    last_ns: u64,
+}
+
 /// A task as the rules see it.
 #[repr(C)]
 #[derive(Clone, Debug, Default)]
@@ -60,7 +69,7 @@ pub struct Task {
     period_end_ns: u64,
     left: u64,
     done: u64,
-    turn: u64,
+    turns: Turns,
     owed: u64,
 }
 
@@ -79,7 +88,12 @@ mod c {
             work: c_ulonglong,
             now_ns: c_ulonglong,
         ) -> bool;
-        pub(super) fn onbeat_grace_turn_ends(task: *mut Task, now_ns: c_ulonglong);
+        pub(super) fn onbeat_grace_takes_turn(
+            task: *mut Task,
+            ran_ns: c_ulonglong,
+            now_ns: c_ulonglong,
+        );
+        pub(super) fn onbeat_grace_turn_left(task: *const Task) -> c_ulonglong;
         pub(super) fn onbeat_grace_key(task: *const Task) -> c_ulonglong;
         pub(super) fn onbeat_grace_speed(task: *const Task) -> c_ulonglong;
         pub(super) fn onbeat_grace_until(task: *const Task) -> c_ulonglong;
@@ -138,10 +152,17 @@ impl Task {
         unsafe { c::onbeat_grace_charge(self, work, now_ns) }
     }
 
-    /// It goes behind the others in best-effort mode.
-    pub fn turn_ends(&mut self, now_ns: u64) {
+    /// It has run for so long in best-effort mode: with a whole turn it goes behind the others.
+    pub fn takes_turn(&mut self, ran_ns: u64, now_ns: u64) {
         // SAFETY: as in `set_plan`.
-        unsafe { c::onbeat_grace_turn_ends(self, now_ns) }
+        unsafe { c::onbeat_grace_takes_turn(self, ran_ns, now_ns) }
+    }
+
+    /// What is left of its turn in best-effort mode; more than nothing.
+    #[must_use]
+    pub fn turn_left_ns(&self) -> u64 {
+        // SAFETY: as in `set_plan`.
+        unsafe { c::onbeat_grace_turn_left(self) }
     }
 
     /// Where it stands in line: the least runs first, and those in best-effort mode are behind all others.
@@ -377,10 +398,37 @@ mod tests {
             task.job_begins(0);
         }
         assert_eq!((a.speed(), a.until()), (None, None));
-        a.turn_ends(5);
+        a.takes_turn(a.turn_left_ns(), 5);
         assert!(b.key() < a.key());
-        b.turn_ends(9);
+        b.takes_turn(b.turn_left_ns(), 9);
         assert!(a.key() < b.key());
+    }
+
+    #[test]
+    fn a_turn_of_many_pieces_is_a_whole_one() {
+        let mut task = Task::default();
+        task.set_plan(&Plan::new(30, 0, []));
+        let (before, turn_ns) = (task.key(), task.turn_left_ns());
+        for piece in 1..=4 {
+            assert_eq!(task.key(), before, "piece {piece}");
+            assert_eq!(task.turn_left_ns(), (5 - piece) * turn_ns / 4);
+            task.takes_turn(turn_ns / 4, piece * turn_ns);
+            task.wakes(true, piece * turn_ns + turn_ns - 1);
+        }
+        assert_eq!(task.key(), before + 4 * turn_ns);
+        assert_eq!(task.turn_left_ns(), turn_ns);
+    }
+
+    #[test]
+    fn who_sleeps_for_a_whole_turn_has_another_one() {
+        let mut task = Task::default();
+        task.set_plan(&Plan::new(30, 0, []));
+        let turn_ns = task.turn_left_ns();
+        task.takes_turn(turn_ns / 2, turn_ns);
+        task.wakes(true, 2 * turn_ns - 1);
+        assert_eq!(task.turn_left_ns(), turn_ns / 2, "the others had less");
+        task.wakes(true, 2 * turn_ns);
+        assert_eq!(task.turn_left_ns(), turn_ns);
     }
 
     #[test]

@@ -11,18 +11,13 @@ rounds_in_1ms=$((1000000 / $(cut -d ' ' -f 4 /tmp/speed | middle)))
 taskset -c 0 periodic hog &
 hogs=$!
 # They sleep until the scheduler is there: who never does comes to no plan.
-cat >/tmp/begun <<'BEGUN'
-until [ -e "$1" ]; do sleep 1; done
-shift
-exec "$@"
-BEGUN
 plans=
 for _ in 1 2 3 4; do
-    taskset -c 0 sh -eu /tmp/begun /tmp/begin periodic 900000 $((800 * rounds_in_1ms)) 60 /dev/null &
+    once_there /tmp/begin taskset -c 0 periodic 900000 $((800 * rounds_in_1ms)) 60 /dev/null &
     hogs="$hogs $!"
     plans="$plans --plan $!=900ms"
 done
-taskset -c 1 sh -eu /tmp/begun /tmp/begin_alone periodic 17000 $rounds_in_1ms 1 /results/alone &
+once_there /tmp/begin_alone taskset -c 1 periodic 17000 $rounds_in_1ms 1 /results/alone &
 alone=$!
 onbeat scheduler start grace --json $plans --plan "$alone=17ms" >/results/told.jsonl 2>/results/messages &
 onbeat=$!

@@ -82,6 +82,14 @@ wait_until() {
     echo "ok: $what"
 }
 
+# once_there FILE COMMAND...: the command, as soon as there is such a file. Until then its process naps, rarely: naps are jobs, too.
+once_there() {
+    gate=$1
+    shift
+    until [ -e "$gate" ]; do sleep 1; done
+    exec "$@"
+}
+
 # stops NAME PROCESS MESSAGES: the scheduler, which is in force still, ends as it is told, without a word in its messages.
 stops() {
     check "$1 is still in force" "$(cat /sys/kernel/sched_ext/root/ops)" = "$1"

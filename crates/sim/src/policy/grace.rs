@@ -31,9 +31,6 @@ use scheme::Speeds;
 pub use settings::{Class, Settings};
 use task::Task;
 
-/// How long a task in best-effort mode runs before the next one does.
-const TURN: Span = Span::from_ms(10);
-
 /// What a timer is for: in its token, beside the task.
 const ZERO_LAG: u64 = 1 << 62;
 
@@ -182,7 +179,6 @@ impl Grace {
 
 impl Policy for Grace {
     fn ready(&mut self, task: TaskIndex, desk: &mut Desk) {
-        self.tasks[task].turn_ran = Span::ZERO;
         self.enqueue(task);
         let cpu = self.tasks[task].cpu;
         let key = self.tasks[task].rules.key();
@@ -201,10 +197,6 @@ impl Policy for Grace {
         let entity = &mut self.tasks[task];
         if std::mem::take(&mut entity.overran) && !entity.rules.is_real_time() {
             desk.tell_exhausted(task);
-        }
-        if entity.turn_ran >= TURN && !entity.rules.is_real_time() {
-            entity.turn_ran = Span::ZERO;
-            entity.rules.turn_ends(desk.now().as_ns());
         }
         self.enqueue(task);
     }
@@ -225,7 +217,7 @@ impl Policy for Grace {
             Instant::from_ns(next)
         });
         let turn = (!entity.rules.is_real_time())
-            .then(|| now + (TURN - entity.turn_ran).max(Span::from_ns(1)));
+            .then(|| now + Span::from_ns(entity.rules.turn_left_ns()));
         Slice {
             until: [looked_at, turn].into_iter().flatten().min(),
             work: None,
@@ -234,13 +226,12 @@ impl Policy for Grace {
 
     fn charge(&mut self, task: TaskIndex, cpu: CpuIndex, ran: Span, work: Work, desk: &mut Desk) {
         let entity = &mut self.tasks[task];
-        if !entity.rules.is_real_time() {
-            entity.turn_ran += ran;
-        }
         let now_ns = desk.now().as_ns();
+        if !entity.rules.is_real_time() {
+            entity.rules.takes_turn(ran.as_ns(), now_ns);
+        }
         if entity.rules.charge(work.as_span().as_ns(), now_ns) {
             entity.overran = true;
-            entity.turn_ran = Span::ZERO;
             desk.reschedule(cpu);
         }
     }

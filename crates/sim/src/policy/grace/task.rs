@@ -23,8 +23,6 @@ pub(super) struct Task {
     pub(super) gone: bool,
     /// Used up its budget since it was put on the CPU.
     pub(super) overran: bool,
-    /// Of its turn in best-effort mode.
-    pub(super) turn_ran: Span,
     pub(super) demand: Demand,
     /// Where the scheme looks at it.
     pub(super) outlook: Option<Outlook>,
@@ -67,7 +65,6 @@ impl Task {
             released: Instant::ZERO,
             gone: false,
             overran: false,
-            turn_ran: Span::ZERO,
             demand: Demand::new(settings.window),
             outlook: None,
             forecast: (settings.scheme == Scheme::JointForecast)
