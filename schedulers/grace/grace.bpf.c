@@ -82,7 +82,7 @@ void BPF_PROG(runnable, struct task_struct *task, u64 flags)
 	planned = plan_at(slot);
 	is_new = planned && (slot != member->slot || planned->generation != member->generation);
 	if (is_new)
-		member->partial = member->says;
+		member->partial = member->says || !(flags & SCX_ENQ_WAKEUP);
 	member->slot = slot;
 	if (!planned)
 		return;
@@ -119,8 +119,9 @@ void BPF_PROG(quiescent, struct task_struct *task, u64 flags)
 	bpf_spin_lock(&planned->lock);
 	done = grace_jobs_end(&planned->task, 1);
 	bpf_spin_unlock(&planned->lock);
-	if (done && may_tell(member, 1, bpf_ktime_get_ns()))
+	if (done && !member->partial && may_tell(member, 1, bpf_ktime_get_ns()))
 		tell(GRACE_FINISHES, task->pid, done, 1);
+	member->partial = false;
 }
 
 SEC("struct_ops/enqueue")

@@ -6,17 +6,22 @@
 #
 # As in the_speeds_of_jobs_follow_what_was_seen_of_them, but schedutil waits for 10 ms after each change before it makes another, as
 # jobs last, so that many begin fast that were to begin slowly, and go on slowly where they were to be fast. Any hundred jobs in a row
-# have the same demands, and the first hundred run at the highest speed: each plan is to be like the first one.
+# have the same demands, and the first hundred run at the highest speed, and alone, so that none meets the next one: each plan is to be
+# like the first one.
 
 load_cpufreq
 echo schedutil >/sys/devices/system/cpu/cpufreq/policy0/scaling_governor
 echo 10000 >/sys/devices/system/cpu/cpufreq/schedutil/rate_limit_us
-start_hogs 1
 cycles 16 2000 620 /results/jobs 8000 &
 task=$!
 onbeat scheduler start grace --json --set target_percent=60 --plan "$task=16ms" >/results/told.jsonl 2>/results/plan &
 onbeat=$!
 wait_until "grace is in force" 60 in_force grace
+planned() {
+    grep -q 'of work every 16 ms' /results/plan
+}
+wait_until "a plan is made" 60 planned
+start_hogs 1
 wait "$task"
 end_hogs
 kill -INT $onbeat

@@ -8,30 +8,29 @@
 # rarer the more, every 16 ms. The kernel's trace tells when the frequency changed.
 trace=/sys/kernel/tracing
 
-in_force() {
-    [ "$(cat /sys/kernel/sched_ext/root/ops 2>/dev/null)" = grace ]
-}
-
 planned() {
     grep -q 'of work every 16 ms' "$folder/plan"
 }
 
-# profiled NAME [says]: 430 jobs under grace from a little after their begin on, and the trace of each change of frequency.
+# profiled NAME [says]: 430 jobs under grace, beside a hog, and the trace of each change of frequency.
 profiled() {
     folder=/results/$1 says=${2-}
     mkdir -p "$folder"
-    cycles 16 2000 430 "$folder/jobs" 8000 $says &
+    once_there "$folder/begin" cycles 16 2000 430 "$folder/jobs" 8000 $says &
     task=$!
     : >"$folder/plan"
     plan=
     [ "$says" = says ] || plan="--plan $task=16ms"
     onbeat scheduler start grace --json --set target_percent=60 $plan >"$folder/told.jsonl" 2>"$folder/plan" &
     onbeat=$!
-    wait_until "grace is in force" 60 in_force
+    wait_until "grace is in force" 60 in_force grace
     echo >$trace/trace
     echo 1 >$trace/tracing_on
+    start_hogs 1
+    : >"$folder/begin"
     wait_until "a plan is made" 60 planned
     wait "$task"
+    end_hogs
     echo 0 >$trace/tracing_on
     kill -INT $onbeat
     wait $onbeat
@@ -48,10 +47,8 @@ echo schedutil >/sys/devices/system/cpu/cpufreq/policy0/scaling_governor
 echo 1 >$trace/events/power/cpu_frequency/enable
 echo mono >$trace/trace_clock
 echo 0 >$trace/tracing_on
-start_hogs 1
 profiled wakeups
 profiled calls says
-end_hogs
 
 for way in wakeups calls; do
     folder=/results/$way
