@@ -3,6 +3,7 @@
  * The emulated CPU runs at one speed whatever cpufreq sets. So the task itself does what a slower CPU
  * would do to it: for each slice of its work it looks at the speed that is set, and spins as much longer as
  * that is lower than the highest. The loop, and what a look costs, are measured once, in CPU time of this thread.
+ * As in periodic.c the loop says PAUSE now and then, so that CPUs in virtual time take turns.
  *
  * usage: cycles PERIOD_MS WORK_US JOBS LOG [MORE_US [says]]
  *        WORK_US is what a job takes at the highest speed; with MORE_US up to so much more, the rarer the more. Who says
@@ -23,6 +24,7 @@
 
 #define CPUS 4
 #define SLICE_US 25
+#define TURNS_IN_A_ROUND 500
 #define PAUSE_NS 1000000L
 #define NS_PER_S 1000000000L
 
@@ -46,8 +48,12 @@ static void sleep_until(long ns)
 
 static void spin(long turns)
 {
-	while (turns-- > 0) {
-		__asm__ volatile("" : "+r"(turns));
+	for (long left; turns > 0; turns -= TURNS_IN_A_ROUND) {
+		left = turns < TURNS_IN_A_ROUND ? turns : TURNS_IN_A_ROUND;
+		__asm__ volatile("pause");
+		while (left-- > 0) {
+			__asm__ volatile("" : "+r"(left));
+		}
 	}
 }
 
