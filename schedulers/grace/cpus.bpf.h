@@ -207,12 +207,12 @@ static void start(s32 cpu, struct task_struct *task, struct member *member, u64 
 	pace = pace_of(cpu);
 	note(member, &pace, task->se.sum_exec_runtime, now);
 	if (!planned) {
-		/* The last job's speed is theirs, too; but not for ever. */
-		/* As the last job left it, if there was one here. */
+		/* As the last job left it, if there was one here; but not for ever. */
 		ask(cpu, post, &pace, planned_count && post->speed ? post->speed : FULL);
 		post->ends_at = 0;
 		post->urgency = grace_turns_key(&post->rest);
-		set_slice(task, grace_turn_left(&post->rest));
+		/* Among themselves they have whole slices. */
+		set_slice(task, planned_count ? grace_turn_left(&post->rest) : SLICE_NS);
 		return;
 	}
 	bpf_spin_lock(&planned->lock);

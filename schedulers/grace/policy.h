@@ -90,14 +90,12 @@ static inline void grace_set_plan(struct grace_task *task, const struct grace_pl
 		task->plan.point[i] = plan->point[i];
 }
 
-/* Another task goes by the plan from now on: what the one before had left, and was late with, is not its own. */
+/* Another task goes by the plan from now on: what the one before had left, and was late with, is not its own. Turns go on: nobody gains
+ * one by giving up a plan and taking it again. */
 static inline void grace_changes_hands(struct grace_task *task)
 {
 	task->left = 0;
 	task->period_end_ns = 0;
-	task->turns.ended_ns = 0;
-	task->turns.ran_ns = 0;
-	task->turns.last_ns = 0;
 	task->done = 0;
 	task->owed = 0;
 }
