@@ -129,8 +129,9 @@ struct post {
 	u64 ends_at;
 	/* As was asked for last. */
 	u64 speed;
-	/* Of the rest, when no job has a budget. */
+	/* Of the rest, when no job has a budget; and what all who have none had here since the last one of these. */
 	struct grace_turns rest;
+	u64 others_ns;
 };
 
 #include "pace.bpf.h"
@@ -151,6 +152,12 @@ static __always_inline struct planned *plan_of(const struct member *member)
 	struct planned *planned = plan_at(member->slot);
 
 	return planned && planned->generation == member->generation ? planned : NULL;
+}
+
+/* Where the rest stands in line. However many have no budget, it has every second turn. */
+static __always_inline u64 rest_key_of(const struct post *post)
+{
+	return post->others_ns < GRACE_TURN_NS ? grace_turns_key(&post->rest) : GRACE_BEST_EFFORT;
 }
 
 /* The target with which the governor comes to the speed. */
@@ -210,7 +217,7 @@ static void start(s32 cpu, struct task_struct *task, struct member *member, u64 
 		/* As the last job left it, if there was one here; but not for ever. */
 		ask(cpu, post, &pace, planned_count && post->speed ? post->speed : FULL);
 		post->ends_at = 0;
-		post->urgency = grace_turns_key(&post->rest);
+		post->urgency = rest_key_of(post);
 		/* Among themselves they have whole slices. */
 		set_slice(task, planned_count ? grace_turn_left(&post->rest) : SLICE_NS);
 		return;
@@ -241,10 +248,11 @@ static void start(s32 cpu, struct task_struct *task, struct member *member, u64 
 static void settle(s32 cpu, struct task_struct *task, struct member *member, u64 now)
 {
 	u64 ran_ns = task->se.sum_exec_runtime - member->charged_ns;
-	u64 finished = member->finished, of_job_ns = 0, done = 0, speed;
+	u64 finished = member->finished, of_job_ns = 0, done = 0, from_ns = member->charged_at_ns;
 	struct planned *planned = plan_of(member);
 	struct post *post = post_at(cpu);
 	struct pace pace = pace_of(cpu);
+	u64 early_ns, early_of_job_ns, speed, had_turns_ns;
 	bool used_up = false;
 
 	if (finished)
@@ -256,18 +264,30 @@ static void settle(s32 cpu, struct task_struct *task, struct member *member, u64
 	if (!post)
 		return;
 	if (!planned) {
+		had_turns_ns = post->rest.ended_ns;
 		grace_takes_turn(&post->rest, ran_ns, now);
+		if (post->rest.ended_ns != had_turns_ns)
+			post->others_ns = 0;
 		return;
 	}
 	bpf_spin_lock(&planned->lock);
+	early_ns = grace_before_budget(&planned->task, ran_ns, from_ns, now);
+	early_of_job_ns = policy_min(early_ns, of_job_ns);
 	if (finished) {
-		used_up = grace_charge(&planned->task, grace_work(of_job_ns, speed, FULL), now);
+		grace_did(&planned->task, grace_work(early_of_job_ns, speed, FULL));
+		used_up = grace_charge(&planned->task,
+				       grace_work(of_job_ns - early_of_job_ns, speed, FULL), now);
 		done = grace_jobs_end(&planned->task, finished);
 	}
-	if (grace_charge(&planned->task, grace_work(ran_ns - of_job_ns, speed, FULL), now))
+	early_ns -= early_of_job_ns;
+	grace_did(&planned->task, grace_work(early_ns, speed, FULL));
+	if (grace_charge(&planned->task, grace_work(ran_ns - of_job_ns - early_ns, speed, FULL),
+			 now))
 		used_up = true;
-	if (!used_up && !planned->task.left)
+	if (!used_up && !planned->task.left) {
 		grace_takes_turn(&planned->task.turns, ran_ns, now);
+		post->others_ns += ran_ns;
+	}
 	bpf_spin_unlock(&planned->lock);
 	if (used_up)
 		COUNT(exhaustions);

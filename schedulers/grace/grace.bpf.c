@@ -92,7 +92,7 @@ void BPF_PROG(runnable, struct task_struct *task, u64 flags)
 		member->ended = false;
 	bpf_spin_lock(&planned->lock);
 	if (is_new)
-		grace_changes_hands(&planned->task);
+		grace_changes_hands(&planned->task, now);
 	if (flags & SCX_ENQ_WAKEUP)
 		grace_wakes(&planned->task, ended, now);
 	else
@@ -217,7 +217,7 @@ void BPF_PROG(dispatch, s32 cpu, struct task_struct *previous)
 	if (member) {
 		settle(cpu, previous, member, now);
 		own = plan_of(member);
-		own_key = own ? grace_key(&own->task) : grace_turns_key(&post->rest);
+		own_key = own ? grace_key(&own->task) : rest_key_of(post);
 	}
 	bpf_for(tries, 0, GRACE_PLANS)
 	{
@@ -234,12 +234,12 @@ void BPF_PROG(dispatch, s32 cpu, struct task_struct *previous)
 		return;
 	}
 	/* Best effort: who has no budget and the rest take turns. */
-	rest_key = grace_turns_key(&post->rest);
+	rest_key = rest_key_of(post);
 	if (take_overrun(not_here, policy_min(own_key, rest_key)))
 		return;
 	if (own_key >= rest_key && move_to_local(REST_QUEUE))
 		return;
-	if (take_overrun(not_here, own_key))
+	if (own_key > rest_key && take_overrun(not_here, own_key))
 		return;
 	if (member)
 		start(cpu, previous, member, now);

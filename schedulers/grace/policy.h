@@ -70,6 +70,8 @@ struct grace_task {
 	struct grace_turns turns;
 	/* Jobs that were released and have not ended, as far as periods tell: more than one if the task is late. */
 	u64 owed;
+	/* When it last was given a budget in the middle of a job. */
+	u64 replenished_ns;
 };
 
 /* The work done in `ran_ns`: right up to an hour at 5 GHz in kHz. */
@@ -90,10 +92,12 @@ static inline void grace_set_plan(struct grace_task *task, const struct grace_pl
 		task->plan.point[i] = plan->point[i];
 }
 
-/* Another task goes by the plan from now on: what the one before had left, and was late with, is not its own. Turns go on: nobody gains
- * one by giving up a plan and taking it again. */
-static inline void grace_changes_hands(struct grace_task *task)
+/* Another task goes by the plan from now on: what the one before had left, and was late with, is not its own. It is the last in line, as
+ * who gives up a plan and takes it again is to gain no turn. */
+static inline void grace_changes_hands(struct grace_task *task, u64 now_ns)
 {
+	task->turns.ended_ns = now_ns;
+	task->turns.ran_ns = 0;
 	task->left = 0;
 	task->period_end_ns = 0;
 	task->done = 0;
@@ -118,9 +122,11 @@ static inline void grace_job_begins(struct grace_task *task, u64 release_ns)
 	/* Of a job that has begun already, as far as periods tell, the work is known. */
 	if (!task->owed)
 		task->done = 0;
-	/* Since the last one others had the time of a turn. */
-	if (policy_minus(release_ns, task->turns.last_ns) >= GRACE_TURN_NS)
+	/* Since then others had the time of a turn: it was over then. */
+	if (policy_minus(release_ns, task->turns.last_ns) >= GRACE_TURN_NS && task->turns.ran_ns) {
+		task->turns.ended_ns = task->turns.last_ns;
 		task->turns.ran_ns = 0;
+	}
 	task->owed = policy_max(task->owed, 1);
 	if (release_ns >= task->period_end_ns || grace_left_too_much(task, release_ns)) {
 		task->period_end_ns = release_ns + task->plan.period_ns;
@@ -149,6 +155,28 @@ static inline void grace_period_ends(struct grace_task *task, u64 now_ns)
 		policy_max(task->plan.period_ns, 1);
 	task->left = task->plan.budget;
 	task->owed++;
+	task->replenished_ns = now_ns;
+}
+
+/* Of what the task ran from one time to the other, what came before its budget, at best effort or on the one before: that is done, and
+ * nothing off this one. Right up to an hour, to a microsecond. */
+static inline u64 grace_before_budget(const struct grace_task *task, u64 ran_ns, u64 from_ns,
+				      u64 now_ns)
+{
+	u64 at_ns = policy_min(task->replenished_ns, now_ns);
+
+	if (at_ns <= from_ns)
+		return 0;
+	return policy_min(((ran_ns >> 10) * ((at_ns - from_ns) >> 10) /
+			   policy_max((now_ns - from_ns) >> 10, 1))
+				  << 10,
+			  ran_ns);
+}
+
+/* The task has done so much more, and not off its budget. */
+static inline void grace_did(struct grace_task *task, u64 work)
+{
+	task->done += work;
 }
 
 /* The task wakes; `ended`: a job of it has ended since it last woke. Either a release wakes it, or it goes on with a job in the

@@ -83,6 +83,7 @@ SEC("syscall")
 int forget_plan(struct grace_call *call)
 {
 	struct planned *planned = plan_at(call->slot);
+	u64 now = bpf_ktime_get_ns();
 	u32 tid = call->tid;
 
 	if (!planned)
@@ -90,7 +91,7 @@ int forget_plan(struct grace_call *call)
 	forget(tid);
 	bpf_spin_lock(&planned->lock);
 	planned->generation++;
-	grace_changes_hands(&planned->task);
+	grace_changes_hands(&planned->task, now);
 	bpf_spin_unlock(&planned->lock);
 	planned->job = false;
 	return 0;

@@ -44,6 +44,16 @@ u64 onbeat_grace_turn_left(const struct grace_task *task)
 	return grace_turn_left(&task->turns);
 }
 
+u64 onbeat_grace_before_budget(const struct grace_task *task, u64 ran_ns, u64 from_ns, u64 now_ns)
+{
+	return grace_before_budget(task, ran_ns, from_ns, now_ns);
+}
+
+void onbeat_grace_changes_hands(struct grace_task *task, u64 now_ns)
+{
+	grace_changes_hands(task, now_ns);
+}
+
 u64 onbeat_grace_key(const struct grace_task *task)
 {
 	return grace_key(task);

@@ -71,6 +71,7 @@ pub struct Task {
     done: u64,
     turns: Turns,
     owed: u64,
+    replenished_ns: u64,
 }
 
 mod c {
@@ -112,6 +113,15 @@ mod c {
         ) -> c_ulonglong;
         #[cfg(test)]
         pub(super) safe fn onbeat_grace_size_of_task() -> c_ulonglong;
+        #[cfg(test)]
+        pub(super) fn onbeat_grace_before_budget(
+            task: *const Task,
+            ran_ns: c_ulonglong,
+            from_ns: c_ulonglong,
+            now_ns: c_ulonglong,
+        ) -> c_ulonglong;
+        #[cfg(test)]
+        pub(super) fn onbeat_grace_changes_hands(task: *mut Task, now_ns: c_ulonglong);
     }
 }
 
@@ -429,6 +439,37 @@ mod tests {
         assert_eq!(task.turn_left_ns(), turn_ns / 2, "the others had less");
         task.wakes(true, 2 * turn_ns);
         assert_eq!(task.turn_left_ns(), turn_ns);
+        let mut other = Task::default();
+        other.takes_turn(turn_ns, turn_ns / 2);
+        assert!(other.key() < task.key(), "its turn was over at its end");
+    }
+
+    #[test]
+    fn who_takes_a_plan_over_owes_nothing_and_is_the_last_in_line() {
+        let mut task = late();
+        let mut other = Task::default();
+        other.takes_turn(other.turn_left_ns(), 199 * K);
+        // SAFETY: it is whole, and in the layout of the C structure (tested).
+        unsafe { c::onbeat_grace_changes_hands(&raw mut task, 200 * K) };
+        assert_eq!((task.left, task.done, task.owed), (0, 0, 0));
+        assert!(other.key() < task.key());
+    }
+
+    #[test]
+    fn what_ran_before_a_budget_came_is_not_off_it() {
+        let mut task = late();
+        task.period_ends(160 * K);
+        let before = |ran, from, now| {
+            // SAFETY: it is whole, and in the layout of the C structure (tested).
+            let ns = unsafe {
+                c::onbeat_grace_before_budget(&raw const task, ran * K, from * K, now * K)
+            };
+            ns / K
+        };
+        assert_eq!(before(20, 150, 170), 10);
+        assert_eq!(before(8, 150, 190), 2, "it had a part of the time");
+        assert_eq!(before(10, 160, 170), 0, "all of it after");
+        assert_eq!(before(10, 150, 160), 10, "all of it before");
     }
 
     #[test]

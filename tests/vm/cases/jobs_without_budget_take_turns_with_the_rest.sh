@@ -7,6 +7,11 @@
 periodic 40000 1000 1 /tmp/speed
 rounds_in_1ms=$((1000000 / $(cut -d ' ' -f 4 /tmp/speed | middle)))
 
+# In ms.
+ran() {
+    echo $(($(cut -d ' ' -f 1 "/proc/$1/schedstat") / 1000000))
+}
+
 # under_grace PERIOD FILE: what waits for the file has a plan of this period; in force when this returns.
 under_grace() {
     program=$!
@@ -28,13 +33,38 @@ echo "$late of $(wc -l </results/rare) jobs of 2 ms took more than 4 ms"
 check "there are jobs" "$(wc -l </results/rare)" -gt 50
 check "they do not wait for a hog's turn" "$late" -le 3
 
+# Three hogs with plans for ten seconds, of which they have no budget yet.
+plans= planned=
+for _ in 1 2 3; do
+    periodic hog &
+    planned="$planned $!"
+    plans="$plans --plan $!=10s"
+done
+onbeat scheduler start grace --quiet $plans 2>/tmp/messages &
+onbeat=$!
+wait_until "grace is in force" 60 in_force grace
+start_hogs 1
+# They never slept since: until then they are of those that have no plan.
+kill -STOP $planned
+sleep 0.5
+kill -CONT $planned
+sleep 1
+of_the_hog=$(ran $hogs)
+sleep 2
+of_the_hog=$(($(ran $hogs) - of_the_hog))
+kill $planned
+wait $planned || true
+end_hogs
+kill -INT "$onbeat"
+wait "$onbeat"
+echo "beside three that have plans and no budget, the hog ran for $of_the_hog ms of 2000"
+# Its turns end at a tick, after 8 ms of it at most.
+check "who has no plan has half at least, beside however many" "$of_the_hog" -ge 1000
+check "and leaves them a fifth" "$of_the_hog" -le 1600
+
 once_there /tmp/napping periodic 1200 "$rounds_in_1ms" 4 /results/napping &
 under_grace 10s /tmp/napping
 sleep 1
-# In ms.
-ran() {
-    echo $(($(cut -d ' ' -f 1 "/proc/$1/schedstat") / 1000000))
-}
 of_who_naps=$(ran "$program")
 of_the_hog=$(ran $hogs)
 sleep 2
