@@ -243,6 +243,15 @@ static void start(s32 cpu, struct task_struct *task, struct member *member, u64 
 	bpf_timer_start(&post->timer, slice_ns, BPF_F_TIMER_CPU_PIN);
 }
 
+/* A stretch of a job, the first `early_ns` of which came before the budget. True if the rest used that up. */
+static __always_inline bool charge(struct grace_task *task, u64 ran_ns, u64 early_ns, u64 speed,
+				   u64 now)
+{
+	early_ns = policy_min(early_ns, ran_ns);
+	grace_did(task, grace_work(early_ns, speed, FULL));
+	return grace_charge(task, grace_work(ran_ns - early_ns, speed, FULL), now);
+}
+
 /* Accounts for what the thread has run here since it was started, or since the last time; up to where it said that a job
  * ended, to that one. */
 static void settle(s32 cpu, struct task_struct *task, struct member *member, u64 now)
@@ -252,7 +261,7 @@ static void settle(s32 cpu, struct task_struct *task, struct member *member, u64
 	struct planned *planned = plan_of(member);
 	struct post *post = post_at(cpu);
 	struct pace pace = pace_of(cpu);
-	u64 early_ns, early_of_job_ns, speed, had_turns_ns;
+	u64 early_ns, speed;
 	bool used_up = false;
 
 	if (finished)
@@ -264,25 +273,18 @@ static void settle(s32 cpu, struct task_struct *task, struct member *member, u64
 	if (!post)
 		return;
 	if (!planned) {
-		had_turns_ns = post->rest.ended_ns;
-		grace_takes_turn(&post->rest, ran_ns, now);
-		if (post->rest.ended_ns != had_turns_ns)
+		if (grace_takes_turn(&post->rest, ran_ns, now))
 			post->others_ns = 0;
 		return;
 	}
 	bpf_spin_lock(&planned->lock);
 	early_ns = grace_before_budget(&planned->task, ran_ns, from_ns, now);
-	early_of_job_ns = policy_min(early_ns, of_job_ns);
 	if (finished) {
-		grace_did(&planned->task, grace_work(early_of_job_ns, speed, FULL));
-		used_up = grace_charge(&planned->task,
-				       grace_work(of_job_ns - early_of_job_ns, speed, FULL), now);
+		used_up = charge(&planned->task, of_job_ns, early_ns, speed, now);
 		done = grace_jobs_end(&planned->task, finished);
 	}
-	early_ns -= early_of_job_ns;
-	grace_did(&planned->task, grace_work(early_ns, speed, FULL));
-	if (grace_charge(&planned->task, grace_work(ran_ns - of_job_ns - early_ns, speed, FULL),
-			 now))
+	if (charge(&planned->task, ran_ns - of_job_ns, policy_minus(early_ns, of_job_ns), speed,
+		   now))
 		used_up = true;
 	if (!used_up && !planned->task.left) {
 		grace_takes_turn(&planned->task.turns, ran_ns, now);

@@ -206,15 +206,17 @@ static inline bool grace_charge(struct grace_task *task, u64 work, u64 now_ns)
 	return false;
 }
 
-/* Who is in best-effort mode has run for so long. A nap ends no turn: who naps all the time has no more than who does not. */
-static inline void grace_takes_turn(struct grace_turns *turns, u64 ran_ns, u64 now_ns)
+/* Who is in best-effort mode has run for so long. True if that ends the turn. A nap ends none: who naps all the time has no more than who
+ * does not. */
+static inline bool grace_takes_turn(struct grace_turns *turns, u64 ran_ns, u64 now_ns)
 {
 	turns->last_ns = now_ns;
 	turns->ran_ns += ran_ns;
 	if (turns->ran_ns < GRACE_TURN_NS)
-		return;
+		return false;
 	turns->ended_ns = now_ns;
 	turns->ran_ns = 0;
+	return true;
 }
 
 /* More than nothing. */

@@ -7,10 +7,6 @@
 # longer as the frequency is lower, and the kernel's trace tells when it changed.
 trace=/sys/kernel/tracing
 
-in_force() {
-    [ "$(cat /sys/kernel/sched_ext/root/ops 2>/dev/null)" = grace ]
-}
-
 # scheduled FOLDER WORK_US: jobs of so much work, 16 ms apart, under a plan for jobs of 2 ms, and more the rarer, up to
 # 10 ms; the trace of each onset, end and change of frequency.
 scheduled() {
@@ -19,7 +15,7 @@ scheduled() {
     task=$!
     onbeat scheduler start grace --json --set target_percent=60 --plan "$task=16ms:/tmp/demands" >"$1/told.jsonl" 2>"$1/plan" &
     onbeat=$!
-    wait_until "grace is in force" 60 in_force
+    wait_until "grace is in force" 60 in_force grace
     # Not before: the program would come late while the scheduler loads, and who never sleeps comes to no plan.
     start_hogs 1
     sleep 0.5

@@ -17,10 +17,7 @@ task=$!
 onbeat scheduler start grace --json --set target_percent=60 --plan "$task=16ms" >/results/told.jsonl 2>/results/plan &
 onbeat=$!
 wait_until "grace is in force" 60 in_force grace
-planned() {
-    grep -q 'of work every 16 ms' /results/plan
-}
-wait_until "a plan is made" 60 planned
+wait_until "a plan is made" 60 grep -q 'of work every 16 ms' /results/plan
 start_hogs 1
 wait "$task"
 end_hogs

@@ -8,10 +8,6 @@
 # rarer the more, every 16 ms. The kernel's trace tells when the frequency changed.
 trace=/sys/kernel/tracing
 
-planned() {
-    grep -q 'of work every 16 ms' "$folder/plan"
-}
-
 # profiled NAME [says]: 430 jobs under grace, beside a hog, and the trace of each change of frequency.
 profiled() {
     folder=/results/$1 says=${2-}
@@ -28,7 +24,7 @@ profiled() {
     echo 1 >$trace/tracing_on
     start_hogs 1
     : >"$folder/begin"
-    wait_until "a plan is made" 60 planned
+    wait_until "a plan is made" 60 grep -q 'of work every 16 ms' "$folder/plan"
     wait "$task"
     end_hogs
     echo 0 >$trace/tracing_on
