@@ -12,10 +12,6 @@ now_us() {
     awk '{ printf "%.0f", $1 * 1000000 }' /proc/uptime
 }
 
-has_run() {
-    cut -d ' ' -f 1 "/proc/$1/schedstat"
-}
-
 # How many rounds take 20 ms; the machine is idle.
 began=$(now_us)
 burn 300000

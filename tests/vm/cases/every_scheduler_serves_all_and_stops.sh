@@ -4,11 +4,6 @@
 calibrate_rt_app
 ffmpeg -v error -f lavfi -i testsrc=duration=3:size=160x120:rate=25 -c:v mpeg4 /tmp/film.avi
 
-# has_run PROCESS: how much CPU time it had, in ns.
-has_run() {
-    cut -d ' ' -f 1 "/proc/$1/schedstat"
-}
-
 for name in $(onbeat scheduler list --json | sed 's/{"name":"\([^"]*\)".*/\1/'); do
     folder=/results/$name
     rt_app_plan "$folder" 4 "$(rt_app_task periodic 40000 8000)"

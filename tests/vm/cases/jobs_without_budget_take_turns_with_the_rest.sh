@@ -9,7 +9,7 @@ rounds_in_1ms=$((1000000 / $(cut -d ' ' -f 4 /tmp/speed | middle)))
 
 # In ms.
 ran() {
-    echo $(($(cut -d ' ' -f 1 "/proc/$1/schedstat") / 1000000))
+    echo $(($(has_run "$1") / 1000000))
 }
 
 # under_grace PERIOD FILE: what waits for the file has a plan of this period; in force when this returns.

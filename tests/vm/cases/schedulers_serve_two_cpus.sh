@@ -3,10 +3,6 @@
 # cpus: 2
 # time: virtual
 # long: yes
-has_run() {
-    cut -d ' ' -f 1 "/proc/$1/schedstat"
-}
-
 hog="srtgen share=1000 period_us=10000 seconds=60 log=/dev/null"
 for name in $(onbeat scheduler list --json | sed 's/{"name":"\([^"]*\)".*/\1/'); do
     onbeat scheduler start "$name" --quiet 2>/tmp/messages &

@@ -24,9 +24,9 @@ by_the_kernel() {
     task=$(cat /tmp/hog)
     sleep 0.2
     from=$(awk '{ print int($1 * 100) }' /proc/uptime)
-    before=$(cut -d ' ' -f 1 "/proc/$task/schedstat")
+    before=$(has_run "$task")
     sleep "$seconds"
-    after=$(cut -d ' ' -f 1 "/proc/$task/schedstat")
+    after=$(has_run "$task")
     to=$(awk '{ print int($1 * 100) }' /proc/uptime)
     kill "$reserve"
     wait "$reserve" || true

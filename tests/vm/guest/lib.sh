@@ -82,6 +82,11 @@ wait_until() {
     echo "ok: $what"
 }
 
+# has_run PROCESS: for how long its first thread has executed, in ns.
+has_run() {
+    cut -d ' ' -f 1 "/proc/$1/schedstat"
+}
+
 # once_there FILE COMMAND...: the command, as soon as there is such a file. Until then its process naps, rarely: naps are jobs, too.
 once_there() {
     gate=$1
