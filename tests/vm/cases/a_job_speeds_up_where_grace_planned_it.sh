@@ -35,7 +35,7 @@ scheduled() {
         /sched_waking/ && $0 ~ " pid=" pid " " { printf "begin %.6f\n", at }
         /sched_switch/ && $0 ~ " prev_pid=" pid " .*prev_state=S" { printf "end %.6f\n", at }
         /cpu_frequency/ { match($0, /state=[0-9]+/); printf "khz %.6f %s\n", at, substr($0, RSTART + 6, RLENGTH - 6) }
-    ' $trace/trace >"$1/trace"
+    ' $trace/trace | that_last >"$1/trace"
 }
 
 # rises FILE: for each job, how long after its onset the frequency rose to the highest (us); nothing for a job that ended

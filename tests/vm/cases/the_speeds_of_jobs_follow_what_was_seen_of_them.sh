@@ -35,7 +35,7 @@ profiled() {
         for (i = 1; i <= NF; i++) if ($i ~ /^[0-9]+\.[0-9]+:$/) at = $i + 0
         match($0, /state=[0-9]+/)
         printf "khz %.6f %s\n", at, substr($0, RSTART + 6, RLENGTH - 6)
-    }' $trace/trace >"$folder/trace"
+    }' $trace/trace | that_last >"$folder/trace"
 }
 
 load_cpufreq
