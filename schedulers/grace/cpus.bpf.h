@@ -125,7 +125,7 @@ static __always_inline void tell(u32 what, u32 tid, u64 amount, u64 number)
 struct post {
 	struct bpf_timer timer;
 	u64 urgency;
-	/* What is planned for the job that runs; 0: none does. */
+	/* When the CPU is looked at again; 0: only at the tick. */
 	u64 ends_at;
 	/* As was asked for last. */
 	u64 speed;
@@ -200,6 +200,15 @@ static __always_inline u64 speed_since(const struct member *member, const struct
 	return policy_max(policy_min((worked_ns * FULL + span_ns / 2) / span_ns, FULL), 1);
 }
 
+/* The CPU is looked at again after so long. The tick does it should the timer come late. */
+static __always_inline void plan_end(struct post *post, struct task_struct *task, u64 slice_ns,
+				     u64 now)
+{
+	set_slice(task, slice_ns);
+	post->ends_at = now + slice_ns;
+	bpf_timer_start(&post->timer, slice_ns, BPF_F_TIMER_CPU_PIN);
+}
+
 /* The thread begins, or goes on, to run here: at the speed that its job has come to, until that grows. */
 static void start(s32 cpu, struct task_struct *task, struct member *member, u64 now)
 {
@@ -216,10 +225,14 @@ static void start(s32 cpu, struct task_struct *task, struct member *member, u64 
 	if (!planned) {
 		/* As the last job left it, if there was one here; but not for ever. */
 		ask(cpu, post, &pace, planned_count && post->speed ? post->speed : FULL);
-		post->ends_at = 0;
 		post->urgency = rest_key_of(post);
-		/* Among themselves they have whole slices. */
-		set_slice(task, planned_count ? grace_turn_left(&post->rest) : SLICE_NS);
+		if (planned_count) {
+			plan_end(post, task, grace_turn_left(&post->rest), now);
+		} else {
+			/* Among themselves they have whole slices. */
+			post->ends_at = 0;
+			set_slice(task, SLICE_NS);
+		}
 		return;
 	}
 	bpf_spin_lock(&planned->lock);
@@ -238,9 +251,7 @@ static void start(s32 cpu, struct task_struct *task, struct member *member, u64 
 		until = until * FULL / policy_max(policy_max(post->speed, pace.speed), 1) + 1;
 		slice_ns = policy_min(slice_ns, until);
 	}
-	set_slice(task, slice_ns);
-	post->ends_at = now + slice_ns;
-	bpf_timer_start(&post->timer, slice_ns, BPF_F_TIMER_CPU_PIN);
+	plan_end(post, task, slice_ns, now);
 }
 
 /* A stretch of a job, the first `early_ns` of which came before the budget. True if the rest used that up. */
