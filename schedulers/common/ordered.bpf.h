@@ -22,6 +22,16 @@
 #include <bpf/usdt.bpf.h>
 #pragma clang diagnostic pop
 
+#define QUEUES 1
+
+static __always_inline void forget_cpu(s32 cpu)
+{
+	note_running(cpu, 0);
+	note_call(cpu, 0);
+}
+
+#include "hotplug.bpf.h"
+
 static __always_inline void go_on(struct task_record *record, s32 cpu, u64 now_ns)
 {
 	record->in_line = record->displaced = false;
@@ -160,7 +170,7 @@ SEC("struct_ops/update_idle")
 void BPF_PROG(update_idle, s32 cpu, bool is_idle)
 {
 	if (is_idle && first_key(cpu) < NOBODY)
-		scx_bpf_kick_cpu(cpu, SCX_KICK_IDLE);
+		kick_unless_away(cpu, SCX_KICK_IDLE);
 	/* It was to come for somebody in line. */
 	if (!is_idle && wanted_from_above(cpu))
 		call_for_first(bpf_ktime_get_ns());
@@ -292,19 +302,6 @@ int BPF_PROG(exits, struct task_struct *p)
 	RULES(exit)(&params, &machine, &rules, &parent->rules);
 	bpf_local_irq_restore(&interrupts);
 	return 0;
-}
-
-/* CPUs may come and go: they all share the queue. Without these two, the kernel would end the scheduler then. */
-SEC("struct_ops/cpu_online")
-void BPF_PROG(cpu_online, s32 cpu)
-{
-}
-
-SEC("struct_ops/cpu_offline")
-void BPF_PROG(cpu_offline, s32 cpu)
-{
-	note_running(cpu, 0);
-	note_call(cpu, 0);
 }
 
 SEC("struct_ops.s/init")

@@ -3,7 +3,7 @@
  * What the CPUs of a scheduler with reservations do, and which one is taken for work in a hurry.
  *
  * Who includes this has a struct post, what it keeps of a CPU, with an urgency in it: the deadline, or key, of what
- * the CPU runs, or one of these.
+ * the CPU runs, or one of these; and has defined QUEUES.
  */
 #ifndef ONBEAT_URGENCY_BPF_H
 #define ONBEAT_URGENCY_BPF_H
@@ -84,19 +84,14 @@ static void urge_for_waiting(u64 queue, u64 urgency)
 	bpf_rcu_read_unlock();
 }
 
-/* CPUs may come and go: they all share the queues. Without these two, the kernel would end the scheduler then. */
-SEC("struct_ops/cpu_online")
-void BPF_PROG(cpu_online, s32 cpu)
-{
-}
-
-SEC("struct_ops/cpu_offline")
-void BPF_PROG(cpu_offline, s32 cpu)
+static __always_inline void forget_cpu(s32 cpu)
 {
 	struct post *post = post_at(cpu);
 
 	if (post)
 		post->urgency = URGENCY_IDLE;
 }
+
+#include "hotplug.bpf.h"
 
 #endif

@@ -134,6 +134,10 @@ struct post {
 	u64 others_ns;
 };
 
+/* The queues: one for each plan, by its slot, and one for the rest. */
+#define REST_QUEUE GRACE_PLANS
+#define QUEUES (REST_QUEUE + 1)
+
 #include "pace.bpf.h"
 
 static __always_inline struct member *member_of(struct task_struct *task)

@@ -10,8 +10,6 @@
  */
 #include "said.bpf.h"
 
-/* The queues: one for each plan, by its slot, and one for the rest. */
-#define REST_QUEUE GRACE_PLANS
 #define CLOCK_MONOTONIC 1
 
 /* What was planned for a CPU is over. */
@@ -270,7 +268,7 @@ void BPF_PROG(stopping, struct task_struct *task, bool runnable)
 		displace(task, cpu);
 }
 
-SEC("struct_ops/init_task")
+SEC("struct_ops.s/init_task")
 s32 BPF_PROG(init_task, struct task_struct *task, struct scx_init_task_args *args)
 {
 	struct member *member =

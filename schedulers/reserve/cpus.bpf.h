@@ -27,6 +27,10 @@ struct post {
 	u64 urgency;
 };
 
+/* The queues are one a group, by its slot, and one for the rest. */
+#define REST_QUEUE RESERVE_GROUPS
+#define QUEUES (REST_QUEUE + 1)
+
 #include "../common/urgency.bpf.h"
 
 /* How much each of the rest had run, at least, that began to run. What it ran then is no measure: a little is much in one

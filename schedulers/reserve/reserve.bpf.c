@@ -10,8 +10,6 @@
  */
 #include "cpus.bpf.h"
 
-/* The queues are one a group, by its slot, and one for the rest. */
-#define REST_QUEUE RESERVE_GROUPS
 #define CLOCK_MONOTONIC 1
 
 SEC("struct_ops/select_cpu")
@@ -168,7 +166,7 @@ void BPF_PROG(update_idle, s32 cpu, bool idle)
 	u64 deadline;
 
 	if (idle && most_urgent(0, &deadline) < NO_GROUP)
-		scx_bpf_kick_cpu(cpu, 0);
+		kick_unless_away(cpu, 0);
 }
 
 SEC("struct_ops/running")

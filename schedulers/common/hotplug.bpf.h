@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * CPUs come and go while a scheduler is in force. They all share the queues; without these two operations, the kernel
+ * would end the scheduler then.
+ *
+ * The kernel asks no scheduler for work on behalf of a CPU that leaves, but waits until nobody stands in line there. So who does is
+ * moved into a queue that it looks into itself, and is sent on from there.
+ *
+ * Who includes this says by QUEUES how many queues there are, numbered from 0, and defines forget_cpu.
+ */
+#ifndef ONBEAT_HOTPLUG_BPF_H
+#define ONBEAT_HOTPLUG_BPF_H
+
+#include "kernel.bpf.h"
+
+bool scx_bpf_dsq_move(struct bpf_iter_scx_dsq *it, struct task_struct *p, u64 dsq_id,
+		      u64 enq_flags) __ksym;
+
+/* The walk of the loop that this stands in, as libbpf names it. */
+#define THIS_WALK (&___it)
+
+/* A power of two, so that an index can be bounded by a mask; and more than a kernel is built for. */
+#define HOTPLUG_CPUS 1024
+
+static bool is_away[HOTPLUG_CPUS];
+
+/* A CPU that leaves must not be kicked on its last way to sleep: nothing would come of it before it sleeps, and once it is back the kernel
+ * takes what was queued then for on its way, and has it do no such work any more. */
+static __always_inline void kick_unless_away(s32 cpu, u64 flags)
+{
+	if (!is_away[(u32)cpu & (HOTPLUG_CPUS - 1)])
+		scx_bpf_kick_cpu(cpu, flags);
+}
+
+SEC("struct_ops/cpu_online")
+void BPF_PROG(cpu_online, s32 cpu)
+{
+	is_away[(u32)cpu & (HOTPLUG_CPUS - 1)] = false;
+}
+
+/* Global, so that the verifier looks at it once and not for each way to it. */
+__noinline int leave_queue(u64 queue, s32 cpu)
+{
+	struct task_struct *p;
+
+	bpf_for_each(scx_dsq, p, queue, 0)
+	{
+		if (scx_bpf_task_cpu(p) == cpu)
+			scx_bpf_dsq_move(THIS_WALK, p, SCX_DSQ_GLOBAL, 0);
+	}
+	return 0;
+}
+
+SEC("struct_ops/cpu_offline")
+void BPF_PROG(cpu_offline, s32 cpu)
+{
+	u64 queue;
+
+	is_away[(u32)cpu & (HOTPLUG_CPUS - 1)] = true;
+	forget_cpu(cpu);
+	bpf_for(queue, 0, QUEUES) leave_queue(queue, cpu);
+}
+
+#endif

@@ -1,0 +1,52 @@
+# Programs that may use only the second CPU stand in line for it when it is taken away, under each scheduler: the kernel does not have to
+# wait for them, they run on elsewhere, and the CPU is used again when it comes back.
+# needs: onbeat taskset
+# long: yes
+# cpus: 2
+# time: virtual
+online=/sys/devices/system/cpu/cpu1/online
+
+# milliseconds COMMAND...: how long it takes.
+milliseconds() {
+    began=$(cut -d ' ' -f 1 /proc/uptime | tr -d .)
+    "$@"
+    echo $((10 * ($(cut -d ' ' -f 1 /proc/uptime | tr -d .) - began)))
+}
+
+switch() {
+    echo "$1" >$online
+}
+
+# It frees in a worker what it ran a scheduler from, which comes to an end only if it can call all CPUs.
+no_worker_is_held_up() {
+    ! grep -q '^State:.D' /proc/[0-9]*/status
+}
+
+for name in linux24 best berate grace reserve; do
+    onbeat scheduler start "$name" --quiet 2>/tmp/messages &
+    scheduler=$!
+    wait_until "$name is in force" 30 in_force "$name"
+    start_hogs 3
+    everywhere=${hogs##* }
+    bound=${hogs% *}
+    for round in 1 2 3; do
+        for hog in $bound; do
+            taskset -p 2 "$hog" >/dev/null
+        done
+        sleep 0.5
+        check "$name, round $round: the CPU is away within a second" "$(milliseconds switch 0)" -le 1000
+        first=$(has_run "${bound##* }")
+        sleep 0.5
+        check "$name, round $round: who waited for it runs elsewhere" $(($(has_run "${bound##* }") - first)) -ge 20000000
+        check "$name, round $round: it is back within a second" "$(milliseconds switch 1)" -le 1000
+        taskset -p 2 "$everywhere" >/dev/null
+        first=$(has_run "$everywhere")
+        sleep 0.5
+        check "$name, round $round: and is used" $(($(has_run "$everywhere") - first)) -ge 100000000
+        taskset -p 3 "$everywhere" >/dev/null
+    done
+    end_hogs
+    stops "$name" "$scheduler" /tmp/messages
+    sleep 0.5
+    wait_until "the kernel has done away with $name" 10 no_worker_is_held_up
+done
