@@ -67,8 +67,9 @@ static void urge(u64 urgency, const struct cpumask *allowed)
 	scx_bpf_kick_cpu(where, SCX_KICK_PREEMPT);
 }
 
-/* Those who wait in a queue may run again: has CPUs come that they may use. */
-static void urge_for_waiting(u64 queue, u64 urgency)
+/* Those who wait in a queue may run again: has CPUs come that they may use. Global, so that the verifier looks at it once and not for
+ * each way to it. */
+__noinline int urge_for_waiting(u64 queue, u64 urgency)
 {
 	struct task_struct *task;
 	u32 looked_at = 0;
@@ -82,6 +83,7 @@ static void urge_for_waiting(u64 queue, u64 urgency)
 			break;
 	}
 	bpf_rcu_read_unlock();
+	return 0;
 }
 
 static __always_inline void forget_cpu(s32 cpu)

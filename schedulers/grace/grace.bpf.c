@@ -208,7 +208,7 @@ void BPF_PROG(dispatch, s32 cpu, struct task_struct *previous)
 	struct planned *own = NULL;
 	u32 slot, tries;
 
-	if (!post)
+	if (!post || is_taken_from_above(cpu))
 		return;
 	if (previous && is_queued(previous))
 		member = member_of(previous);
@@ -243,6 +243,32 @@ void BPF_PROG(dispatch, s32 cpu, struct task_struct *previous)
 		start(cpu, previous, member, now);
 }
 
+/* Whoever comes first looks for another CPU than this one, which a task takes that comes before all of ours. */
+static void pass_on(s32 cpu)
+{
+	u64 key;
+	u32 slot;
+
+	if (!wanted_from_above(cpu))
+		return;
+	slot = first_in_line(0, &key);
+	if (slot < NO_PLAN)
+		urge_for_waiting(slot, key);
+	urge_for_waiting(REST_QUEUE, URGENCY_REST);
+}
+
+/* From now on an idle CPU is found by who has work for it. What came after it had looked for itself, it finds here. */
+SEC("struct_ops/update_idle")
+void BPF_PROG(update_idle, s32 cpu, bool idle)
+{
+	u64 key;
+
+	if (!idle)
+		pass_on(cpu);
+	else if (first_in_line(0, &key) < NO_PLAN || scx_bpf_dsq_nr_queued(REST_QUEUE))
+		kick_unless_away(cpu, 0);
+}
+
 SEC("struct_ops/running")
 void BPF_PROG(running, struct task_struct *task)
 {
@@ -266,6 +292,7 @@ void BPF_PROG(stopping, struct task_struct *task, bool runnable)
 	post->ends_at = 0;
 	if (runnable)
 		displace(task, cpu);
+	pass_on(cpu);
 }
 
 SEC("struct_ops.s/init_task")
@@ -337,6 +364,7 @@ struct sched_ext_ops scheduler = {
 	.runnable = (void *)runnable,
 	.enqueue = (void *)enqueue,
 	.dispatch = (void *)dispatch,
+	.update_idle = (void *)update_idle,
 	.running = (void *)running,
 	.stopping = (void *)stopping,
 	.quiescent = (void *)quiescent,
@@ -346,6 +374,6 @@ struct sched_ext_ops scheduler = {
 	.cpu_offline = (void *)cpu_offline,
 	.init = (void *)init,
 	.exit = (void *)ended,
-	.flags = SCX_OPS_ENQ_LAST | SCX_OPS_ENQ_MIGRATION_DISABLED,
+	.flags = SCX_OPS_ENQ_LAST | SCX_OPS_KEEP_BUILTIN_IDLE | SCX_OPS_ENQ_MIGRATION_DISABLED,
 	.name = "grace",
 };

@@ -133,6 +133,8 @@ void BPF_PROG(dispatch, s32 cpu, struct task_struct *previous)
 	struct group *own = NULL;
 	u32 slot, tries;
 
+	if (is_taken_from_above(cpu))
+		return;
 	if (previous && is_queued(previous))
 		member = member_of(previous);
 	if (member) {
@@ -158,6 +160,20 @@ void BPF_PROG(dispatch, s32 cpu, struct task_struct *previous)
 		start(cpu, previous, member, now);
 }
 
+/* Whoever comes first looks for another CPU than this one, which a task takes that comes before all of ours. */
+static void pass_on(s32 cpu)
+{
+	u64 deadline;
+	u32 slot;
+
+	if (!wanted_from_above(cpu))
+		return;
+	slot = most_urgent(0, &deadline);
+	if (slot < NO_GROUP)
+		urge_for_waiting(slot, deadline);
+	urge_for_waiting(REST_QUEUE, URGENCY_REST);
+}
+
 /* From now on an idle CPU is found by who has work for it. What came after it had looked for itself, it finds here: a budget that
  * another CPU brought meanwhile, and the thread that ran here last, which stands in line only now. */
 SEC("struct_ops/update_idle")
@@ -165,7 +181,9 @@ void BPF_PROG(update_idle, s32 cpu, bool idle)
 {
 	u64 deadline;
 
-	if (idle && most_urgent(0, &deadline) < NO_GROUP)
+	if (!idle)
+		pass_on(cpu);
+	else if (most_urgent(0, &deadline) < NO_GROUP || scx_bpf_dsq_nr_queued(REST_QUEUE))
 		kick_unless_away(cpu, 0);
 }
 
@@ -194,6 +212,7 @@ void BPF_PROG(stopping, struct task_struct *task, bool runnable)
 	post->urgency = URGENCY_IDLE;
 	if (runnable)
 		displace(task, cpu);
+	pass_on(cpu);
 }
 
 SEC("struct_ops.s/init_task")

@@ -6,7 +6,7 @@
 periodic 40000 1000 1 /tmp/speed
 rounds_in_1ms=$((1000000 / $(cut -d ' ' -f 4 /tmp/speed | middle)))
 
-for name in linux24 best berate; do
+for name in linux24 best berate grace reserve; do
     rm -f /tmp/jobs
     # In turns on this CPU and on that one, each time on the one where the chosen one ran last.
     taskset -c 0 periodic 80000 $((20 * rounds_in_1ms)) 5 /tmp/even 0 &
