@@ -3,9 +3,7 @@
 # cpus: 2
 # time: virtual
 cat >/tmp/chosen <<'CHOSEN'
-has_run() {
-    cut -d ' ' -f 1 "/proc/$hog/schedstat"
-}
+. /lib.sh
 
 cpu_of() {
     sed 's/.*) //' "/proc/$hog/stat" | cut -d ' ' -f 37
@@ -15,9 +13,9 @@ periodic 10000 1000000000 1 /dev/null &
 hog=$!
 sleep 0.2
 cpu_of >/tmp/cpu
-before=$(has_run)
+before=$(has_run "$hog")
 sleep 1.2
-echo $(($(has_run) - before)) >/tmp/used
+echo $(($(has_run "$hog") - before)) >/tmp/used
 kill -9 "$hog"
 CHOSEN
 

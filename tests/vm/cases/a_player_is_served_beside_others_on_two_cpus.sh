@@ -12,7 +12,7 @@ other=$!
 play /tmp/film.y4m | shown "$1/frames"
 wait "$other"
 for hog in $hogs; do
-    cut -d ' ' -f 1 "/proc/$hog/schedstat"
+    has_run "$hog"
 done >"$1/hogs"
 policy_of "${hogs##* }" >"$1/policy"
 # The shell would tell of each.
