@@ -17,6 +17,11 @@ switch() {
     echo "$1" >$online
 }
 
+# goes_on PROCESS SINCE_NS: whether it has run for 50 ms since then.
+goes_on() {
+    test $(($(has_run "$1") - $2)) -ge 50000000
+}
+
 # It frees in a worker what it ran a scheduler from, which comes to an end only if it can call all CPUs.
 no_worker_is_held_up() {
     ! grep -q '^State:.D' /proc/[0-9]*/status
@@ -36,13 +41,11 @@ for name in linux24 best berate grace reserve; do
         sleep 0.5
         check "$name, round $round: the CPU is away within a second" "$(milliseconds switch 0)" -le 1000
         first=$(has_run "${bound##* }")
-        sleep 0.5
-        check "$name, round $round: who waited for it runs elsewhere" $(($(has_run "${bound##* }") - first)) -ge 20000000
+        wait_until "$name, round $round: who waited for it runs elsewhere" 3 goes_on "${bound##* }" "$first"
         check "$name, round $round: it is back within a second" "$(milliseconds switch 1)" -le 1000
         taskset -p 2 "$everywhere" >/dev/null
         first=$(has_run "$everywhere")
-        sleep 0.5
-        check "$name, round $round: and is used" $(($(has_run "$everywhere") - first)) -ge 100000000
+        wait_until "$name, round $round: and is used" 3 goes_on "$everywhere" "$first"
         taskset -p 3 "$everywhere" >/dev/null
     done
     end_hogs
