@@ -83,7 +83,7 @@ static inline void linux24_renice(const struct linux24_params *params,
 
 	(void)machine;
 	task->quantum =
-		policy_min(policy_max(ticks, 1), LINUX24_MOST_TICKS / 2 / BOOST_MOST_QUANTA);
+		policy_min(policy_max(ticks, 1), LINUX24_MOST_TICKS / 2 / (1 + BOOST_MOST_QUANTA));
 }
 
 /* The quantum and mdn_nice. */
