@@ -14,6 +14,8 @@
 #define MOST_CPUS 1024
 /* How many tasks at the head of the queue are looked at for one that may run here. */
 #define MOST_LOOKED_AT 64
+/* How many there are looked at for one that a CPU can come for: this is done at each tick. */
+#define MOST_CALLED_FOR 8
 /* Behind every key. */
 #define NOBODY (~0ULL)
 
@@ -179,26 +181,29 @@ static __always_inline bool call_for(struct task_struct *p, u64 key, u64 now_ns)
 	return true;
 }
 
+/* Has an idle CPU come for the first in line that may use one. */
 static __always_inline void call_idle_for_first(void)
 {
 	struct task_struct *p;
+	u32 looked_at = 0;
 
 	bpf_for_each(scx_dsq, p, READY, 0)
 	{
-		call_idle_for(p);
-		break;
+		if (call_idle_for(p) || ++looked_at >= MOST_CALLED_FOR)
+			break;
 	}
 }
 
-/* For the first in line: the CPU that was to come will not. */
+/* For the first in line that any CPU can come for: the one that was to come will not. */
 static __always_inline void call_for_first(u64 now_ns)
 {
 	struct task_struct *p;
+	u32 looked_at = 0;
 
 	bpf_for_each(scx_dsq, p, READY, 0)
 	{
-		call_for(p, p->scx.dsq_vtime, now_ns);
-		break;
+		if (call_for(p, p->scx.dsq_vtime, now_ns) || ++looked_at >= MOST_CALLED_FOR)
+			break;
 	}
 }
 

@@ -106,7 +106,8 @@ void BPF_PROG(enqueue, struct task_struct *p, u64 enq_flags)
 	place = was_displaced && !was_put_back ? policy_min(key, first_key(cpu) - 1) : key;
 	insert_by_key(p, READY, slice_ns, place, enq_flags);
 	COUNT(queued);
-	if (has_cpu)
+	/* Unless that was taken before the task stood in line. */
+	if (has_cpu && !wanted_from_above(cpu))
 		return;
 	if (was_displaced) {
 		/* Who is before it in line may have been promised its CPU. */

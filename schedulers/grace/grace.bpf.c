@@ -136,7 +136,7 @@ void BPF_PROG(enqueue, struct task_struct *task, u64 flags)
 		return;
 	}
 	COUNT(queued);
-	has_cpu = member->woke_to_idle;
+	has_cpu = member->woke_to_idle && !wanted_from_above(scx_bpf_task_cpu(task));
 	member->woke_to_idle = false;
 	planned = plan_of(member);
 	/* A kernel thread of this CPU works for all: it goes before, but not again and again. */

@@ -62,7 +62,7 @@ void BPF_PROG(enqueue, struct task_struct *task, u64 flags)
 		return;
 	}
 	COUNT(queued);
-	has_cpu = member->woke_to_idle;
+	has_cpu = member->woke_to_idle && !wanted_from_above(scx_bpf_task_cpu(task));
 	member->woke_to_idle = false;
 	recount(task, member, bpf_ktime_get_ns());
 	group = group_at(member->slot);
