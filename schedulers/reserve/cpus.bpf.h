@@ -23,6 +23,7 @@ struct post {
 	u32 slot;
 	/* The CPU time of its task when that was accounted for last. */
 	u64 accounted_ns;
+	/* When that is over; 0: the rest runs, or nobody. */
 	u64 ends_at;
 	u64 urgency;
 };
@@ -50,6 +51,7 @@ static void start(s32 cpu, struct task_struct *task, struct member *member, u64 
 	post->accounted_ns = task->se.sum_exec_runtime;
 	post->slot = member->slot;
 	post->portion_ns = 0;
+	post->ends_at = 0;
 	if (!group) {
 		virtual_ns = policy_max(virtual_ns, member->rest.passed_ns);
 		post->urgency = URGENCY_REST;
@@ -108,7 +110,7 @@ static int portion_over(void *map, u32 *cpu, struct post *post)
 
 	if (now < post->ends_at)
 		bpf_timer_start(&post->timer, post->ends_at - now, BPF_F_TIMER_CPU_PIN);
-	else if (post->portion_ns)
+	else if (post->ends_at)
 		scx_bpf_kick_cpu(*cpu, SCX_KICK_PREEMPT);
 	return 0;
 }

@@ -210,6 +210,7 @@ void BPF_PROG(stopping, struct task_struct *task, bool runnable)
 		return;
 	settle(cpu, task, member, bpf_ktime_get_ns());
 	post->urgency = URGENCY_IDLE;
+	post->ends_at = 0;
 	if (runnable)
 		displace(task, cpu);
 	pass_on(cpu);
