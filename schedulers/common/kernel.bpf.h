@@ -13,7 +13,10 @@
 #include <bpf/bpf_tracing.h>
 
 /* Of include/linux/sched.h. */
+#define PF_EXITING 0x00000004
 #define PF_KTHREAD 0x00200000
+/* As many as arrays have room for; a power of two, so that an index can be bounded by a mask. */
+#define MOST_CPUS 1024
 /* Of include/linux/sched/prio.h: the priority of nice 0. */
 #define DEFAULT_PRIO 120
 
@@ -27,6 +30,8 @@ void scx_bpf_kick_cpu(s32 cpu, u64 flags) __ksym;
 u32 scx_bpf_nr_cpu_ids(void) __ksym;
 s32 scx_bpf_task_cpu(const struct task_struct *p) __ksym;
 bool bpf_cpumask_test_cpu(u32 cpu, const struct cpumask *cpumask) __ksym;
+struct task_struct *bpf_task_from_pid(s32 pid) __ksym;
+void bpf_task_release(struct task_struct *p) __ksym;
 void bpf_local_irq_save(unsigned long *flags) __ksym;
 void bpf_local_irq_restore(unsigned long *flags) __ksym;
 

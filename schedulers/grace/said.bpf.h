@@ -54,6 +54,18 @@ int BPF_USDT(soft_realtime, u64 period_ns, u64 permille)
 	return 0;
 }
 
+static bool is_gone(u32 tid)
+{
+	struct task_struct *task = bpf_task_from_pid(tid);
+	bool exits;
+
+	if (!task)
+		return true;
+	exits = task->flags & PF_EXITING;
+	bpf_task_release(task);
+	return exits;
+}
+
 /* Run by the loader: gives a thread a plan, from its next job on. */
 SEC("syscall")
 int set_plan(struct grace_call *call)
@@ -72,13 +84,18 @@ int set_plan(struct grace_call *call)
 		planned->generation++;
 	bpf_spin_unlock(&planned->lock);
 	planned->is_set = true;
+	if (bpf_map_update_elem(&threads, &tid, &slot, BPF_ANY))
+		return -7; /* E2BIG */
 	if (!held)
 		policy_add(&planned_count, 1);
-	return bpf_map_update_elem(&threads, &tid, &slot, BPF_ANY);
+	/* Who ends from now on is forgotten by exit_task; who has ended by now, perhaps before it was known here. */
+	if (is_gone(tid))
+		forget(tid);
+	return 0;
 }
 
 /* Run by the loader: the thread is of the rest from now on, and the slot may be another's. If it waits in the slot's queue, it stays
- * there until it has run, at best effort. */
+ * there until it has run: at best effort, or with the key of whom the slot is by then. */
 SEC("syscall")
 int forget_plan(struct grace_call *call)
 {

@@ -32,9 +32,6 @@ struct {
 	__type(value, struct group);
 } groups SEC(".maps");
 
-struct task_struct *bpf_task_from_pid(s32 pid) __ksym;
-void bpf_task_release(struct task_struct *p) __ksym;
-
 /* A number is another's soon after its holder has ended: when that was started tells them apart. */
 struct holder {
 	u32 slot;

@@ -28,7 +28,8 @@ frequencies=(the_speed_follows_the_budgets_under_grace a_job_speeds_up_where_gra
     jobs_speed_up_on_the_cpu_that_they_run_on
     a_killed_onbeats_frequency_is_put_back grace_says_so_where_no_governor_sets_its_speeds
     who_stays_after_the_last_job_has_the_highest_speed a_real_time_thread_leaves_no_speed_behind_under_grace
-    who_leaves_grace_uses_up_nobody_elses_budget a_flood_of_words_costs_nobody_a_plan)
+    who_leaves_grace_uses_up_nobody_elses_budget a_flood_of_words_costs_nobody_a_plan
+    who_ends_before_its_plan_is_made_has_none)
 
 # Without sched_ext: what is heard, the loop, and the way back.
 without=(every_tracer_hears_a_program table_one_keeps_its_deadlines_under_onbeat what_a_killed_onbeat_left_is_put_back)

@@ -71,6 +71,9 @@ pub enum NotPlanned {
     /// The scheduler has room for no more.
     #[error("there are {PLANS} plans already, and there can be no more")]
     NoSlot,
+    /// Nobody is there to have it.
+    #[error("it has ended, or never was")]
+    Gone,
     /// Something that does not fail on a healthy kernel did.
     #[error(transparent)]
     System(#[from] Error),
@@ -182,7 +185,12 @@ pub fn set_plan(
     plan: &Plan,
 ) -> Result<(), NotPlanned> {
     let call = Call::new(number, tid, plan)?;
-    Ok(call.run(running, "set_plan")?)
+    call.run(running, "set_plan")?;
+    if has_plan(running, tid) {
+        Ok(())
+    } else {
+        Err(NotPlanned::Gone)
+    }
 }
 
 /// Takes the plan of the thread `tid`, the `number`th, away; another thread may be that one from then on.

@@ -1,6 +1,7 @@
 /* A program that uses GRACE-OS's calls in another way than their authors meant.
  *
  * usage: talker leaves CPU_MS   says in the middle of a job that it is soft real-time no longer, and computes on for ever
+ *        talker ends           says that it is soft real-time, and is gone
  *        talker floods          says in a loop without end that it is soft real-time, each time with another period */
 #include <onbeat/job.h>
 #include <stdio.h>
@@ -37,8 +38,13 @@ int main(int argc, char **argv)
 	if (argc == 3 && strcmp(argv[1], "leaves") == 0) {
 		leave(atol(argv[2]));
 	}
+	if (argc == 2 && strcmp(argv[1], "ends") == 0) {
+		sleep(2);
+		onbeat_realtime_start(PERIOD_NS, 950);
+		return 0;
+	}
 	if (argc != 2 || strcmp(argv[1], "floods") != 0) {
-		fprintf(stderr, "usage: talker leaves CPU_MS | talker floods\n");
+		fprintf(stderr, "usage: talker leaves CPU_MS | talker ends | talker floods\n");
 		return 2;
 	}
 	for (long more_ns = 0;; more_ns = (more_ns + 1) % PERIOD_NS) {

@@ -187,6 +187,7 @@ impl Plans {
                 Ok(true)
             }
             Err(NotPlanned::System(error)) => Err(error.into()),
+            Err(NotPlanned::Gone) => Ok(false),
             Err(refused) => {
                 self.tell(&format!("thread {tid}: {refused}"));
                 Ok(false)
@@ -235,8 +236,13 @@ impl Plans {
                     }
                 }
             };
-            self.give(running, task, plan)
-                .with_context(|| format!("cannot plan for thread {task}"))?;
+            match self.give(running, task, plan) {
+                // It has told nothing: its word was lost, or is still to come.
+                Err(NotPlanned::Gone) => {
+                    self.leaves(running, task)?;
+                }
+                given => given.with_context(|| format!("cannot plan for thread {task}"))?,
+            }
         }
         Ok(())
     }
