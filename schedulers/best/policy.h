@@ -11,7 +11,7 @@
  *
  * A task that is late does not block, but begins the next job at once, and the next measurement is of two
  * periods or more. A notification says when that happened, and stands for the entry that did not.
- * It cannot make the measured period shorter, it counts only near the end of a period that was established
+ * It makes no measured period shorter than a sleep does, it counts only near the end of a period that was established
  * before, and only so many times before the task must really block: who lies has no more than the deadlines that it
  * earned.
  *

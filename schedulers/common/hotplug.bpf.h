@@ -19,23 +19,20 @@ bool scx_bpf_dsq_move(struct bpf_iter_scx_dsq *it, struct task_struct *p, u64 ds
 /* The walk of the loop that this stands in, as libbpf names it. */
 #define THIS_WALK (&___it)
 
-/* A power of two, so that an index can be bounded by a mask; and more than a kernel is built for. */
-#define HOTPLUG_CPUS 1024
-
-static bool is_away[HOTPLUG_CPUS];
+static bool is_away[MOST_CPUS];
 
 /* A CPU that leaves must not be kicked on its last way to sleep: nothing would come of it before it sleeps, and once it is back the kernel
  * takes what was queued then for on its way, and has it do no such work any more. */
 static __always_inline void kick_unless_away(s32 cpu, u64 flags)
 {
-	if (!is_away[(u32)cpu & (HOTPLUG_CPUS - 1)])
+	if (!is_away[(u32)cpu & (MOST_CPUS - 1)])
 		scx_bpf_kick_cpu(cpu, flags);
 }
 
 SEC("struct_ops/cpu_online")
 void BPF_PROG(cpu_online, s32 cpu)
 {
-	is_away[(u32)cpu & (HOTPLUG_CPUS - 1)] = false;
+	is_away[(u32)cpu & (MOST_CPUS - 1)] = false;
 }
 
 /* Global, so that the verifier looks at it once and not for each way to it. */
@@ -56,7 +53,7 @@ void BPF_PROG(cpu_offline, s32 cpu)
 {
 	u64 queue;
 
-	is_away[(u32)cpu & (HOTPLUG_CPUS - 1)] = true;
+	is_away[(u32)cpu & (MOST_CPUS - 1)] = true;
 	forget_cpu(cpu);
 	bpf_for(queue, 0, QUEUES) leave_queue(queue, cpu);
 }

@@ -10,8 +10,6 @@
 #include "above.bpf.h"
 
 #define READY 0
-/* More than a kernel is built for; a power of two, so that an index can be bounded by a mask. */
-#define MOST_CPUS 1024
 /* How many tasks at the head of the queue are looked at for one that may run here. */
 #define MOST_LOOKED_AT 64
 /* How many there are looked at for one that a CPU can come for: this is done at each tick. */

@@ -308,7 +308,7 @@ int BPF_PROG(exits, struct task_struct *p)
 SEC("struct_ops.s/init")
 s32 BPF_PROG(init)
 {
-	return scx_bpf_create_dsq(READY, -1);
+	return scx_bpf_nr_cpu_ids() > MOST_CPUS ? -7 /* E2BIG */ : scx_bpf_create_dsq(READY, -1);
 }
 
 SEC("struct_ops/exit")
