@@ -1,7 +1,8 @@
 //! A policy of `schedulers/` on the simulated machine: one queue for all CPUs, in the order of its keys.
 //!
 //! It is the twin of the sched_ext scheduler with the same rules: that one has a dispatch queue in the same
-//! order, and sends a CPU to it on the same occasions.
+//! order, and sends a CPU to it when a task becomes ready, blocks or has run for its slice. What else that one does, at
+//! ticks, for tasks that others displaced and where programs fork, no simulated workload asks for.
 
 use std::collections::BTreeSet;
 
