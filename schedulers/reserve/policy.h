@@ -60,6 +60,10 @@ struct reserve_rest {
 	u64 passed_ns;
 };
 
+/* How far a task stands behind the first in line at most. Where tasks may not run everywhere, those of a CPU with few others get far ahead
+ * of those of one with many, and who came to these then would wait for all of that. */
+#define RESERVE_REST_BEHIND_NS (1000 * POLICY_NS_PER_MS)
+
 #define RESERVE_PARAMS_DEFAULT                                                   \
 	{                                                                        \
 		.portion_ns = POLICY_NS_PER_MS, .slice_ns = 4 * POLICY_NS_PER_MS \
@@ -222,6 +226,12 @@ static inline void reserve_rest_wake(const struct reserve_params *params, struct
 				     u64 virtual_ns)
 {
 	rest->passed_ns = policy_max(rest->passed_ns, policy_minus(virtual_ns, params->slice_ns));
+}
+
+/* It stands in line, the first of which has passed `first_ns`. */
+static inline void reserve_rest_stand(struct reserve_rest *rest, u64 first_ns)
+{
+	rest->passed_ns = policy_min(rest->passed_ns, first_ns + RESERVE_REST_BEHIND_NS);
 }
 
 static inline void reserve_rest_charge(struct reserve_rest *rest, u64 weight, u64 ran_ns)

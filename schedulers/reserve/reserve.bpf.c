@@ -49,6 +49,20 @@ void BPF_PROG(quiescent, struct task_struct *task, u64 flags)
 	member->ready = false;
 }
 
+/* What the first of the rest in line has passed; of nobody, what this one has. */
+static __always_inline u64 first_of_rest(u64 own_ns)
+{
+	struct task_struct *task;
+	u64 first_ns = own_ns;
+
+	bpf_for_each(scx_dsq, task, REST_QUEUE, 0)
+	{
+		first_ns = task->scx.dsq_vtime;
+		break;
+	}
+	return first_ns;
+}
+
 SEC("struct_ops/enqueue")
 void BPF_PROG(enqueue, struct task_struct *task, u64 flags)
 {
@@ -80,6 +94,7 @@ void BPF_PROG(enqueue, struct task_struct *task, u64 flags)
 		insert(task, SCX_DSQ_LOCAL, params.slice_ns, flags);
 		return;
 	}
+	reserve_rest_stand(&member->rest, first_of_rest(member->rest.passed_ns));
 	insert_by_key(task, REST_QUEUE, params.slice_ns, member->rest.passed_ns, flags);
 	if (has_cpu)
 		return;

@@ -14,6 +14,7 @@ extern const struct operations {
 	u64 (*give_back)(struct reserve_group *, u64, u64, u64);
 	bool (*timer)(struct reserve_group *, u64);
 	void (*rest_wake)(const struct reserve_params *, struct reserve_rest *, u64);
+	void (*rest_stand)(struct reserve_rest *, u64);
 	void (*rest_charge)(struct reserve_rest *, u64, u64);
 } onbeat_reserve;
 
@@ -30,5 +31,6 @@ const struct operations onbeat_reserve = {
 	.give_back = reserve_return,
 	.timer = reserve_timer,
 	.rest_wake = reserve_rest_wake,
+	.rest_stand = reserve_rest_stand,
 	.rest_charge = reserve_rest_charge,
 };

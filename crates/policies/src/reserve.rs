@@ -62,6 +62,7 @@ struct Operations {
     give_back: unsafe extern "C" fn(*mut Group, u64, u64, u64) -> u64,
     timer: unsafe extern "C" fn(*mut Group, u64) -> bool,
     rest_wake: unsafe extern "C" fn(*const Params, *mut Rest, u64),
+    rest_stand: unsafe extern "C" fn(*mut Rest, u64),
     rest_charge: unsafe extern "C" fn(*mut Rest, u64, u64),
 }
 
@@ -162,6 +163,12 @@ impl Rest {
     pub fn wake(&mut self, params: &Params, passed: Span) {
         // SAFETY: as above.
         unsafe { (operations().rest_wake)(params, self, passed.as_ns()) }
+    }
+
+    /// The task stands in line, the first of which has got to `first`: it is a second behind that at most.
+    pub fn stand(&mut self, first: Span) {
+        // SAFETY: as above.
+        unsafe { (operations().rest_stand)(self, first.as_ns()) }
     }
 
     /// The task, of this weight, has run.

@@ -150,3 +150,14 @@ fn the_rest_share_by_weight_and_who_slept_gains_a_slice_at_most() {
     slept.wake(&params, ms(100));
     assert_eq!(slept.passed_ns, 96 * MS);
 }
+
+#[test]
+fn a_task_without_a_reservation_stands_a_second_behind_the_first_in_line_at_most() {
+    let mut rest = Rest {
+        passed_ns: 3000 * MS,
+    };
+    rest.stand(ms(2500));
+    assert_eq!(rest.passed_ns, 3000 * MS);
+    rest.stand(ms(500));
+    assert_eq!(rest.passed_ns, 1500 * MS);
+}

@@ -125,7 +125,11 @@ impl Reserve {
             }
             Place::Weight(_) => {
                 self.came += 1;
-                let passed = self.tasks[task].rest.passed_ns;
+                let rest = &mut self.tasks[task].rest;
+                if let Some(&(first, ..)) = self.rest.first() {
+                    rest.stand(Span::from_ns(first));
+                }
+                let passed = rest.passed_ns;
                 self.rest.insert((passed, self.came, task));
                 self.urge(Urgency::Rest, desk);
             }
