@@ -243,31 +243,7 @@ void BPF_PROG(dispatch, s32 cpu, struct task_struct *previous)
 		start(cpu, previous, member, now);
 }
 
-/* Whoever comes first looks for another CPU than this one, which a task takes that comes before all of ours. */
-static void pass_on(s32 cpu)
-{
-	u64 key;
-	u32 slot;
-
-	if (!wanted_from_above(cpu))
-		return;
-	slot = first_in_line(0, &key);
-	if (slot < NO_PLAN)
-		urge_for_waiting(slot, key);
-	urge_for_waiting(REST_QUEUE, URGENCY_REST);
-}
-
-/* From now on an idle CPU is found by who has work for it. What came after it had looked for itself, it finds here. */
-SEC("struct_ops/update_idle")
-void BPF_PROG(update_idle, s32 cpu, bool idle)
-{
-	u64 key;
-
-	if (!idle)
-		pass_on(cpu);
-	else if (first_in_line(0, &key) < NO_PLAN || scx_bpf_dsq_nr_queued(REST_QUEUE))
-		kick_unless_away(cpu, 0);
-}
+#include "../common/idle.bpf.h"
 
 SEC("struct_ops/running")
 void BPF_PROG(running, struct task_struct *task)

@@ -104,7 +104,7 @@ void BPF_PROG(enqueue, struct task_struct *task, u64 flags)
 }
 
 /* The group with the earliest deadline among those with budget and a thread waiting, those in `not_here` left out. */
-static u32 most_urgent(u64 not_here, u64 *deadline)
+static u32 first_in_line(u64 not_here, u64 *deadline)
 {
 	u32 slot, found = NO_GROUP;
 	struct group *group;
@@ -161,7 +161,7 @@ void BPF_PROG(dispatch, s32 cpu, struct task_struct *previous)
 	}
 	bpf_for(tries, 0, RESERVE_GROUPS)
 	{
-		slot = most_urgent(not_here, &deadline);
+		slot = first_in_line(not_here, &deadline);
 		if (slot >= NO_GROUP || (member && own && own->server.deadline <= deadline))
 			break;
 		if (move_to_local(slot))
@@ -175,32 +175,7 @@ void BPF_PROG(dispatch, s32 cpu, struct task_struct *previous)
 		start(cpu, previous, member, now);
 }
 
-/* Whoever comes first looks for another CPU than this one, which a task takes that comes before all of ours. */
-static void pass_on(s32 cpu)
-{
-	u64 deadline;
-	u32 slot;
-
-	if (!wanted_from_above(cpu))
-		return;
-	slot = most_urgent(0, &deadline);
-	if (slot < NO_GROUP)
-		urge_for_waiting(slot, deadline);
-	urge_for_waiting(REST_QUEUE, URGENCY_REST);
-}
-
-/* From now on an idle CPU is found by who has work for it. What came after it had looked for itself, it finds here: a budget that
- * another CPU brought meanwhile, and the thread that ran here last, which stands in line only now. */
-SEC("struct_ops/update_idle")
-void BPF_PROG(update_idle, s32 cpu, bool idle)
-{
-	u64 deadline;
-
-	if (!idle)
-		pass_on(cpu);
-	else if (most_urgent(0, &deadline) < NO_GROUP || scx_bpf_dsq_nr_queued(REST_QUEUE))
-		kick_unless_away(cpu, 0);
-}
+#include "../common/idle.bpf.h"
 
 SEC("struct_ops/running")
 void BPF_PROG(running, struct task_struct *task)
