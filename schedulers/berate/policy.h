@@ -13,9 +13,9 @@
  * that never blocks is postponed whenever it is preempted. Notifications make q longer for a while
  * (boost.h), and so the deadline earlier.
  *
- * The paper's L is of all tasks, and q / L a fair share: so of all that want the CPU. Here a task is part of it until it has
- * not run for one to two seconds; of more CPU-bound tasks than have their turns in that time, L counts those that had. With the shells and daemons of a whole system in L, the deadlines of CPU-bound tasks would be
- * so late that they hardly count.
+ * The paper's L is of all tasks, and q / L a fair share: so of all that want the CPU. Here a task is part of it until it ends, or has
+ * run for next to nothing for one to two seconds; of more CPU-bound tasks than have their turns in that time, L counts those that had. With the shells, daemons and
+ * threads of the kernel of a whole system in L, the deadlines of CPU-bound tasks would be so late that they hardly count.
  */
 #ifndef ONBEAT_BERATE_POLICY_H
 #define ONBEAT_BERATE_POLICY_H
@@ -47,25 +47,37 @@ struct berate_params {
 /* The present one, the one before, the one to come, and one more, as a power of two bounds an index in BPF. */
 #define BERATE_WINDOWS 4
 
+/* Who runs for one part of so many of its quantum in a window wants the CPU: 4 ms of each second. */
+#define BERATE_NOTEWORTHY 16
+
+/* Who never blocks has its deadline postponed to so many periods after its last quantum, and no more: else what preempts it for a moment
+ * again and again, a kernel's thread or a child that has just begun, would keep it from the CPU for ever. */
+#define BERATE_POSTPONED_MOST 2
+
 struct berate_machine {
 	/* The number of the present window, from one. Zero: there was none. */
 	u64 window;
-	/* The sum of the quanta of all tasks that have been in the run queue in a window, by its number. */
+	/* The sum of the quanta of all tasks that have run for a noteworthy time in a window, by its number. */
 	u64 loads_ns[BERATE_WINDOWS];
 };
 
 struct berate_task {
 	/* q without what notifications add. */
 	u64 quantum_ns;
-	/* The last window whose load it is part of. */
+	/* The last window in which it was in the run queue, for how long it ran in it, and the quantum with which it is part of its load, if it is. */
 	u64 window;
+	/* What it ran since that was brought up to date. */
+	u64 uncounted_ns;
+	u64 window_ran_ns;
+	u64 counted_ns;
 	/* The average of e. */
 	u64 mean_ns;
 	/* What it has computed since it last blocked or ended a quantum. */
 	u64 ran_ns;
 	u64 deadline_ns;
-	/* How many quanta it has ended since it last blocked. */
+	/* How many quanta it has ended since it last blocked, and when the last one. */
 	u64 rounds;
+	u64 ended_ns;
 	struct boost boost;
 };
 
@@ -83,8 +95,8 @@ static inline u64 *berate_load_of(struct berate_machine *machine, u64 window)
 }
 
 /*
- * The task is in the run queue, or was until now, and so part of the load. A window is emptied before it begins, and
- * nothing is ever taken off it, so CPUs that count at the same time do no harm. Only where nobody ran in the window before is
+ * The task wakes up, or has run until now. Who has had a noteworthy part of its quantum in a window is part of the load. A window is emptied before it begins, and
+ * no more is ever taken off it than it holds, so CPUs that count at the same time do no harm. Only where nobody ran in the window before is
  * it emptied at its begin: what another CPU counts at that moment may then be missing in it.
  */
 static inline void berate_count(struct berate_machine *machine, struct berate_task *task,
@@ -100,10 +112,16 @@ static inline void berate_count(struct berate_machine *machine, struct berate_ta
 		*berate_load_of(machine, window + 1) = 0;
 		machine->window = window;
 	}
-	if (window <= task->window)
+	if (window > task->window) {
+		task->window = window;
+		task->window_ran_ns = task->counted_ns = 0;
+	}
+	task->window_ran_ns += task->uncounted_ns;
+	task->uncounted_ns = 0;
+	if (task->counted_ns > 0 || task->window_ran_ns < task->quantum_ns / BERATE_NOTEWORTHY)
 		return;
-	task->window = window;
-	policy_add(berate_load_of(machine, window), task->quantum_ns);
+	task->counted_ns = task->quantum_ns;
+	policy_add(berate_load_of(machine, window), task->counted_ns);
 }
 
 /* The load has its quantum from the next window on. */
@@ -118,32 +136,38 @@ static inline void berate_join(const struct berate_params *params, struct berate
 			       struct berate_task *task, s32 nice, u64 now_ns)
 {
 	berate_renice(params, machine, task, nice);
-	task->window = 0;
+	task->window = task->uncounted_ns = task->window_ran_ns = task->counted_ns = 0;
 	task->mean_ns = task->quantum_ns;
 	task->ran_ns = 0;
 	task->deadline_ns = now_ns;
 	task->rounds = 0;
+	task->ended_ns = now_ns;
 	boost_join(&task->boost, now_ns);
 }
 
 /* A child begins with a rate of its own. */
 POLICY_OF_STRANGERS(berate)
 
-/* The load has it until its windows are over. */
+/* It is no part of the load any more: else children that come and go by the hundred would put off who never blocks by as many quanta. The
+ * window before has it until that is over; so has this one if another CPU counts at that very moment. */
 static inline void berate_leave(const struct berate_params *params, struct berate_machine *machine,
 				struct berate_task *task)
 {
+	u64 *load_ns = berate_load_of(machine, task->window), was_ns = *load_ns;
+
 	(void)params;
-	(void)machine;
-	(void)task;
+	if (task->window >= machine->window)
+		policy_replace(load_ns, was_ns, policy_minus(was_ns, task->counted_ns));
 }
 
-/* L for this task: a window that has only begun does not know of everybody yet. */
+/* L for this task, which is part of it: a window that has only begun does not know of everybody yet. */
 static inline u64 berate_load(const struct berate_machine *machine, const struct berate_task *task)
 {
 	u64 present_ns = machine->loads_ns[machine->window & (BERATE_WINDOWS - 1)];
 	u64 before_ns = machine->loads_ns[(machine->window - 1) & (BERATE_WINDOWS - 1)];
 
+	if (task->counted_ns == 0)
+		present_ns += task->quantum_ns;
 	return policy_max(policy_max(present_ns, before_ns), task->quantum_ns);
 }
 
@@ -206,6 +230,7 @@ static inline void berate_charge(const struct berate_params *params, struct bera
 	(void)machine;
 	(void)now_ns;
 	task->ran_ns += ran_ns;
+	task->uncounted_ns += ran_ns;
 }
 
 /* After a charge, of a task that runs on: true if its quantum is over and it has to stand in line again. */
@@ -230,16 +255,22 @@ static inline void berate_put_back(const struct berate_params *params,
 				   struct berate_machine *machine, struct berate_task *task,
 				   u64 now_ns)
 {
+	u64 period_ns;
+
 	boost_count(&params->boost, &task->boost, false, now_ns);
 	boost_decay(&params->boost, &task->boost, now_ns);
 	berate_count(machine, task, now_ns);
 	if (berate_tick(params, machine, task, now_ns)) {
 		berate_sample(params, task);
 		task->rounds += 1;
+		task->ended_ns = now_ns;
 	} else if (task->rounds == 0) {
 		return;
 	}
-	task->deadline_ns = now_ns + berate_period(machine, task);
+	period_ns = berate_period(machine, task);
+	task->deadline_ns =
+		policy_min(now_ns, task->ended_ns + (BERATE_POSTPONED_MOST - 1) * period_ns) +
+		period_ns;
 }
 
 /* A ready or running task's place in line, the least first: its deadline. */

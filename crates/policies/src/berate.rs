@@ -31,7 +31,8 @@ pub struct Params {
 pub struct Machine {
     /// The number of the present window of time.
     pub window: u64,
-    /// The paper's L in each window, by its number: the sum of the quanta of all tasks that were in the run queue.
+    /// The paper's L in each window, by its number: the sum of the quanta of all tasks that ran for a noteworthy
+    /// time in it and have not ended since.
     pub loads_ns: [u64; 4],
 }
 
@@ -41,8 +42,14 @@ pub struct Machine {
 pub struct Task {
     /// The paper's q, without what notifications add.
     pub quantum_ns: u64,
-    /// The last window whose load it is part of.
+    /// The last window in which it was in the run queue.
     pub window: u64,
+    /// What it ran since the next was brought up to date.
+    pub uncounted_ns: u64,
+    /// For how long it ran in that.
+    pub window_ran_ns: u64,
+    /// The quantum with which it is part of that window's load, if it is.
+    pub counted_ns: u64,
     /// The paper's e-bar.
     pub mean_ns: u64,
     /// What it has computed since it last blocked or ended a quantum.
@@ -51,6 +58,8 @@ pub struct Task {
     pub deadline_ns: u64,
     /// How many quanta it has ended since it last blocked.
     pub rounds: u64,
+    /// When it ended the last of them.
+    pub ended_ns: u64,
     /// The paper's block ratio and mdn_nice.
     pub boost: Boost,
 }

@@ -14,12 +14,18 @@ fn at(ms: u64) -> Instant {
     Instant::ZERO + Span::from_ms(ms)
 }
 
+/// Has run for a quantum, and is part of the load with it.
+fn compute(rules: &mut Berate, task: &mut Task, now: Instant) {
+    rules.charge(task, Span::from_ms(60), now);
+    rules.put_back(task, now);
+}
+
 /// A task that runs for `busy` of each 40 ms up to the second 4, where it wakes again; another one is in the run queue, too.
 fn periodic(rules: &mut Berate, other: &mut Task, busy: u64) -> Task {
     let mut task = rules.join(0, Instant::ZERO);
     for n in 0..100 {
         rules.wakeup(&mut task, at(n * 40));
-        rules.wakeup(other, at(n * 40));
+        compute(rules, other, at(n * 40));
         rules.charge(&mut task, Span::from_ms(busy), at(n * 40 + busy));
         rules.block(&mut task, at(n * 40 + busy));
     }
@@ -78,7 +84,7 @@ fn the_period_of_who_never_blocks_is_all_quanta_together() {
     let mut rules = Berate::default();
     for _ in 0..2 {
         let mut other = rules.join(0, Instant::ZERO);
-        rules.wakeup(&mut other, at(0));
+        compute(&mut rules, &mut other, at(0));
     }
     let mut hog = rules.join(0, Instant::ZERO);
     rules.wakeup(&mut hog, at(0));
@@ -87,6 +93,55 @@ fn the_period_of_who_never_blocks_is_all_quanta_together() {
     rules.put_back(&mut hog, at(60));
     assert_eq!(hog.mean_ns, 60 * MS);
     assert_eq!(period_ms(&hog, 60), 180);
+}
+
+#[test]
+fn children_that_come_and_go_put_nobody_off() {
+    let mut rules = Berate::default();
+    let mut hog = rules.join(0, Instant::ZERO);
+    rules.wakeup(&mut hog, at(0));
+    for n in 0..100 {
+        let mut child = rules.join(0, at(8 * n));
+        rules.charge(&mut child, Span::from_ms(8), at(8 * n + 8));
+        rules.block(&mut child, at(8 * n + 8));
+        rules.leave(&mut child);
+    }
+    rules.charge(&mut hog, Span::from_ms(60), at(860));
+    rules.put_back(&mut hog, at(860));
+    assert_eq!(period_ms(&hog, 860), 60);
+}
+
+#[test]
+fn those_who_run_for_next_to_nothing_do_not_make_a_deadline_later() {
+    let mut rules = Berate::default();
+    let mut hog = rules.join(0, Instant::ZERO);
+    for _ in 0..100 {
+        let mut thread = rules.join(0, at(0));
+        rules.wakeup(&mut thread, at(0));
+        rules.charge(&mut thread, Span::from_ms(1), at(1));
+        rules.block(&mut thread, at(1));
+    }
+    rules.charge(&mut hog, Span::from_ms(60), at(160));
+    rules.put_back(&mut hog, at(160));
+    assert_eq!(period_ms(&hog, 160), 60);
+}
+
+#[test]
+fn who_never_blocks_is_not_put_off_for_ever_by_who_preempts_it_again_and_again() {
+    let mut rules = Berate::default();
+    let mut hog = rules.join(0, Instant::ZERO);
+    rules.charge(&mut hog, Span::from_ms(60), at(60));
+    rules.put_back(&mut hog, at(60));
+    for n in 1..=20 {
+        rules.charge(&mut hog, Span::from_ms(1), at(60 + n * 10));
+        rules.put_back(&mut hog, at(60 + n * 10));
+        let postponed = if n * 10 < 60 {
+            60 + n * 10 + 60
+        } else {
+            60 + 120
+        };
+        assert_eq!(hog.deadline_ns, postponed * MS);
+    }
 }
 
 #[test]
@@ -111,16 +166,18 @@ fn a_notification_brings_the_deadline_forward_for_a_while() {
     let mut rules = Berate::default();
     let mut hog = rules.join(0, Instant::ZERO);
     let mut task = periodic(&mut rules, &mut hog, 24);
-    let mut silent = task;
     assert!(rules.mdn(&mut task, at(4024)));
     let next = |rules: &mut Berate, hog: &mut Task, task: &mut Task, woke| {
         rules.charge(task, Span::from_ms(24), at(4024));
         rules.block(task, at(4024));
-        rules.wakeup(hog, at(woke));
+        compute(rules, hog, at(woke));
         rules.wakeup(task, at(woke));
         period_ms(task, woke)
     };
-    assert_eq!(next(&mut rules, &mut hog, &mut silent, 4040), 48);
+    let mut silence = Berate::default();
+    let mut beside = silence.join(0, Instant::ZERO);
+    let mut silent = periodic(&mut silence, &mut beside, 24);
+    assert_eq!(next(&mut silence, &mut beside, &mut silent, 4040), 48);
     let mut later = task;
     assert!(next(&mut rules, &mut hog, &mut task, 4040) < 45);
     assert_eq!(next(&mut rules, &mut hog, &mut later, 60_000), 48);
@@ -147,34 +204,56 @@ proptest! {
     #![proptest_config(ProptestConfig { rng_seed: RngSeed::Fixed(1), failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn the_load_is_of_those_that_were_in_the_run_queue_in_this_window_or_the_one_before(
-        steps in prop::collection::vec((0_u8..3, 0_usize..8, -25_i8..25, 0_u64..1500), 1..200),
+    fn the_load_is_of_those_that_ran_for_long_enough_in_this_window_and_have_not_ended_or_in_the_one_before(
+        steps in prop::collection::vec((0_u8..4, 0_usize..8, -25_i8..25, 0_u64..1500, 0_u64..20), 1..300),
     ) {
         let mut rules = Berate::default();
-        let mut tasks: Vec<Task> = Vec::new();
-        // Who was in the run queue in each window, with the quantum that it had then.
+        let mut tasks: Vec<Twin> = Vec::new();
+        // Who is part of the load in each window, with the quantum that it had then.
         let mut windows: BTreeMap<u64, BTreeMap<usize, u64>> = BTreeMap::new();
-        let mut now = 0;
-        for (what, which, nice, passed) in steps {
+        let (mut now, mut begun) = (0, 0);
+        for (what, which, nice, passed, ran) in steps {
             now += passed;
             if what == 0 || tasks.is_empty() {
-                tasks.push(rules.join(nice, at(now)));
+                tasks.push(Twin { name: begun, task: rules.join(nice, at(now)), ran: BTreeMap::new() });
+                begun += 1;
                 continue;
             }
             let which = which % tasks.len();
-            let task = &mut tasks[which];
-            if what == 1 {
-                rules.renice(task, nice);
-                continue;
+            let Twin { name, task, ran: in_windows } = &mut tasks[which];
+            match what {
+                1 => rules.renice(task, nice),
+                2 => {
+                    rules.leave(task);
+                    if let Some(mut newest) = windows.last_entry() {
+                        newest.get_mut().remove(name);
+                    }
+                    tasks.remove(which);
+                }
+                _ => {
+                    rules.charge(task, Span::from_ms(ran), at(now));
+                    rules.wakeup(task, at(now));
+                    let all = in_windows.entry(now / 1000).or_default();
+                    *all += ran * MS;
+                    let counted = windows.entry(now / 1000).or_default();
+                    if *all >= task.quantum_ns / 16 {
+                        counted.entry(*name).or_insert(task.quantum_ns);
+                    }
+                    let own = if counted.contains_key(name) { 0 } else { task.quantum_ns };
+                    let sum = |window: u64| -> u64 { windows.get(&window).map_or(0, |counted| counted.values().sum()) };
+                    let before = (now / 1000).checked_sub(1).map_or(0, sum);
+                    let load = (sum(now / 1000) + own).max(before).max(task.quantum_ns);
+                    let period = task.mean_ns / 1000 * (load / 1000) / (task.quantum_ns / 1000) * 1000;
+                    prop_assert_eq!(task.deadline_ns, now * MS + period);
+                }
             }
-            rules.wakeup(task, at(now));
-            let counted = windows.entry(now / 1000).or_default();
-            counted.entry(which).or_insert(task.quantum_ns);
-            let sum = |window: u64| -> u64 { windows.get(&window).map_or(0, |counted| counted.values().sum()) };
-            let before = (now / 1000).checked_sub(1).map_or(0, sum);
-            let load = sum(now / 1000).max(before).max(task.quantum_ns);
-            let period = task.mean_ns / 1000 * (load / 1000) / (task.quantum_ns / 1000) * 1000;
-            prop_assert_eq!(task.deadline_ns, now * MS + period);
         }
     }
+}
+
+/// A task, and what it ran in each window.
+struct Twin {
+    name: usize,
+    task: Task,
+    ran: BTreeMap<u64, u64>,
 }
