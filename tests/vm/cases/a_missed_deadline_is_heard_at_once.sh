@@ -1,22 +1,28 @@
 # A notification changes what a scheduler knows of the thread before it sleeps again; a killed scheduler is gone at once.
 # needs: onbeat notifier.c srtgen.c
-onbeat scheduler start linux24 --json --interval 50ms -- sh -c 'notifier >/tmp/told' >/results/turns
-read -r told_ns end_ns asleep </tmp/told
-check "the thread did not sleep after it had told" "$asleep" = 0
-
-# boosts FROM_NS TO_NS: what the rules granted the thread in that time, at each look.
-boosts() {
+# known FROM_NS TO_NS WHAT: what the rules kept of the thread in that time, at each look.
+known() {
     sed -n 's/.*"at_ns":\([0-9]*\),.*"comm":"notifier","knows":{\([^}]*\)}.*/\1 \2/p' /results/turns |
-        awk -v from="$1" -v to="$2" '$1 >= from && $1 <= to' | sed 's/.*"boost.extra":\([0-9]*\).*/\1/'
+        awk -v from="$1" -v to="$2" '$1 >= from && $1 <= to' | sed "s/.*\"$3\":\([0-9]*\).*/\1/"
 }
-boosts 0 "$told_ns" >/tmp/before
-boosts "$told_ns" "$end_ns" >/tmp/after
-check "it was looked at before it told" "$(wc -l </tmp/before)" -gt 10
-check "it had no boost then" "$(sort -n /tmp/before | tail -n 1)" = 0
-check "it was looked at after it had told, while it computed on" "$(wc -l </tmp/after)" -gt 3
-check "it had its boost from the first look on" "$(head -n 1 /tmp/after)" -gt 0
-check "one notification was counted" "$(tail -n 1 /results/turns | sed 's/.*"notifications":\([0-9]*\).*/\1/')" = 1
-check "nothing is left under SCHED_EXT" "$(onbeat scheduler status --json | sed 's/.*"chosen":\([0-9]*\).*/\1/')" = 0
+
+for name in linux24 best berate; do
+    onbeat scheduler start "$name" --json --interval 50ms -- sh -c 'notifier >/tmp/told' >/results/turns
+    read -r told_ns end_ns asleep </tmp/told
+    check "under $name the thread did not sleep after it had told" "$asleep" = 0
+    case "$name" in
+    best) worth=notified ;;
+    *) worth=boost.extra ;;
+    esac
+    known 0 "$told_ns" "$worth" >/tmp/before
+    known "$told_ns" "$end_ns" "$worth" >/tmp/after
+    check "it was looked at before it told" "$(wc -l </tmp/before)" -gt 10
+    check "nothing was granted then" "$(sort -n /tmp/before | tail -n 1)" = 0
+    check "it was looked at after it had told, while it computed on" "$(wc -l </tmp/after)" -gt 3
+    check "it was granted something from the first look on" "$(head -n 1 /tmp/after)" -gt 0
+    check "one notification was counted" "$(tail -n 1 /results/turns | sed 's/.*"notifications":\([0-9]*\).*/\1/')" = 1
+    check "nothing is left under SCHED_EXT" "$(onbeat scheduler status --json | sed 's/.*"chosen":\([0-9]*\).*/\1/')" = 0
+done
 
 onbeat scheduler start linux24 --quiet &
 scheduler=$!

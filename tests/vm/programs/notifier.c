@@ -1,7 +1,7 @@
 /* A program that tells of a missed deadline in the middle of a long computation.
  *
- * It first sleeps most of the time, for a while: who never does is not listened to. Then it computes, tells, and computes
- * on; how often it has slept by itself is asked before it tells and at the end, so that the reader can see that it did
+ * It first sleeps most of the time, for a while, with a period of 45 ms: who never does is not listened to. Then it computes until that
+ * is nearly over, tells, and computes on; how often it has slept by itself is asked before it tells and at the end, so that the reader can see that it did
  * not in between.
  *
  * usage: notifier
@@ -41,7 +41,7 @@ int main(void)
 		compute_ms(5);
 		nanosleep(&period, NULL);
 	}
-	compute_ms(20);
+	compute_ms(period.tv_nsec / NS_PER_MS);
 	long asleep = times_asleep();
 	long long told_ns = now_ns();
 	onbeat_mdn();
