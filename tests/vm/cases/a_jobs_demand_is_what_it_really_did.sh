@@ -12,7 +12,7 @@
 load_cpufreq
 echo schedutil >/sys/devices/system/cpu/cpufreq/policy0/scaling_governor
 echo 10000 >/sys/devices/system/cpu/cpufreq/schedutil/rate_limit_us
-cycles 16 2000 620 /results/jobs 8000 &
+cycles 16 2000 1000 /results/jobs 8000 &
 task=$!
 onbeat scheduler start grace --json --set target_percent=60 --plan "$task=16ms" >/results/told.jsonl 2>/results/plan &
 onbeat=$!

@@ -1,5 +1,5 @@
 # GRACE-OS for chosen programs: budgets, and no word about speeds (set_budget without set_dvspnt). A job within its budget is
-# in time beside a hog; one beyond it waits for the hog's turn; and the governor is not asked for anything.
+# in time beside a hog; one beyond it waits for what is left of the hog's turn; and the governor is not asked for anything.
 # needs: onbeat cycles.c
 # cpufreq: 1000 500
 # long: yes
@@ -10,7 +10,7 @@ echo schedutil >/sys/devices/system/cpu/cpufreq/policy0/scaling_governor
 cat >/tmp/both.sh <<'BOTH'
 while :; do :; done &
 hog=$!
-cycles 16 2000 300 /results/jobs 8000 says
+cycles 16 2000 700 /results/jobs 8000 says
 kill $hog
 BOTH
 onbeat scheduler start grace --json -- sh /tmp/both.sh >/results/told.jsonl 2>/results/messages
@@ -28,11 +28,13 @@ check "every job began at the highest" "$(awk '$6 != 1000000' /results/jobs | wc
 awk -v budget="$budget" '$1 >= 200 && $7 < budget - 500 { print $4 - $2 - $7 }' /results/jobs >/results/within
 awk -v budget="$budget" '$1 >= 200 && $7 > budget + 200 { print $4 - $2 - $7 }' /results/jobs >/results/beyond
 most=$(within 90 </results/within)
-shortest=$(sort -n /results/beyond | head -n 1)
-echo "$(wc -l </results/within) jobs within $budget us take $most us more than their work, 9 of 10 of them; $(wc -l </results/beyond) beyond it $shortest at least"
+mean=$(awk '{ sum += $1 } END { printf "%d", sum / NR }' /results/beyond)
+sort -n /results/beyond | tr '\n' ' '
+echo "$(wc -l </results/within) jobs within $budget us take $most us more than their work, 9 of 10 of them; $(wc -l </results/beyond) beyond it $mean"
 check "there are jobs within the budget" "$(wc -l </results/within)" -gt 70
 # The loader is an ordinary task, and goes before all that it schedules.
 check "they do not wait for the hog" "$most" -lt 2000
-check "there are jobs beyond it" "$(wc -l </results/beyond)" -ge 3
-check "these do" "$shortest" -gt 3000
+check "there are jobs beyond it" "$(wc -l </results/beyond)" -ge 15
+# A turn is 4 ms, of which a half is left on average.
+check "these do, for a quarter of a turn and more" "$mean" -gt $((most + 1000))
 check "they have used up their budgets" "${exhaustions:-0}" -ge "$(wc -l </results/beyond)"
