@@ -5,6 +5,7 @@ use std::path::Path;
 use std::process::Stdio;
 
 use crate::common::{Mortal, can_run, eventually};
+use crate::copied::copy_program;
 use crate::machine::{ALICE, BOB, Client, Machine, ROOT, is_ordinary, is_reserved, tids};
 use crate::own_state::onbeat;
 
@@ -85,7 +86,7 @@ fn what_a_named_program_started_is_kept_when_the_configuration_is_read_anew() {
     }
     let mut machine = Machine::bus();
     let launcher = machine.path("launcher");
-    std::fs::copy("/bin/sh", &launcher).unwrap();
+    copy_program("/bin/sh", &launcher);
     let rule = |children: bool| {
         format!(
             "scan = \"50ms\"\n[[rule]]\nname = \"mine\"\nprogram = \"{}\"\nchildren = {children}\n",

@@ -6,6 +6,7 @@ use std::process::Command;
 use serde_json::Value;
 
 use crate::common::{can_run, eventually};
+use crate::copied::copy_program;
 use crate::documented::{documented, written};
 use crate::machine::{ALICE, BOB, Machine};
 use crate::terminal::Terminal;
@@ -14,7 +15,7 @@ use crate::terminal::Terminal;
 fn top(machine: &Machine, uid: u32) -> Command {
     let program = machine.path("onbeat");
     if !program.exists() {
-        std::fs::copy(env!("CARGO_BIN_EXE_onbeat"), &program).expect("there is room for it");
+        copy_program(env!("CARGO_BIN_EXE_onbeat"), &program);
     }
     let mut command = machine.command(uid, Path::new(&program));
     command.arg("top");

@@ -10,6 +10,7 @@ use onbeat_act::attributes::{Attributes, Policy};
 use serde_json::Value;
 
 use crate::common::{Mortal, eventually};
+use crate::copied::copy_program;
 
 /// A user whom every Debian knows (the bus turns strangers away) and nobody uses: `games`.
 pub(crate) const ALICE: u32 = 5;
@@ -71,7 +72,7 @@ impl Machine {
         std::fs::write(folder.path().join(WITHOUT_POLKIT), all).expect("there is room for a file");
         // What users run must be where they may read it.
         for name in ["asking", "audio", "audio_thread", "hostile", "workload"] {
-            std::fs::copy(example(name), folder.path().join(name)).expect("it was built");
+            copy_program(example(name), folder.path().join(name));
         }
         Self {
             service: None,

@@ -9,6 +9,8 @@ mod changes;
 #[path = "../common/mod.rs"]
 mod common;
 mod configuring;
+#[path = "../copied/mod.rs"]
+mod copied;
 mod cut_off;
 #[path = "../documented/mod.rs"]
 mod documented;

@@ -6,6 +6,7 @@ use std::process::{Command, Stdio};
 use onbeat_act::attributes::{Attributes, Fair, Policy, kept_nice};
 
 use crate::common::{Mortal, can_run, eventually};
+use crate::copied::copy_program;
 use crate::machine::{ALICE, Machine, ROOT, as_itself, is_reserved, tids};
 use crate::realtimekit::audio;
 use crate::sound::home;
@@ -232,7 +233,7 @@ fn gamemode_and_ananicy_are_noticed_and_told_of_once() {
     let _gamemode = gamemode(&machine);
     // Debian has no ananicy: this has its name.
     let ananicy = machine.path("ananicy-cpp");
-    std::fs::copy("/bin/sleep", &ananicy).expect("there is room for a file");
+    copy_program("/bin/sleep", &ananicy);
     let mut ananicy = Mortal::spawn(machine.command(ROOT, &ananicy).arg("1000"));
     let mut alice = machine.client(ALICE);
     let others = eventually("both", || {
@@ -244,10 +245,10 @@ fn gamemode_and_ananicy_are_noticed_and_told_of_once() {
     assert!(others.split(' ').is_sorted(), "{others}");
     // A process started after it is looked at after it: by then they were looked at once more.
     let again = machine.path("ananicy");
-    std::fs::copy("/bin/sleep", &again).expect("there is room for a file");
+    copy_program("/bin/sleep", &again);
     // Hers has only the name.
     let hers = machine.path("scx_loader");
-    std::fs::copy("/bin/sleep", &hers).expect("there is room for a file");
+    copy_program("/bin/sleep", &hers);
     let _hers = Mortal::spawn(machine.command(ALICE, &hers).arg("1000"));
     let _again = Mortal::spawn(machine.command(ROOT, &again).arg("1000"));
     eventually("the third", || {

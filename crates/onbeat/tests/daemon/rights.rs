@@ -8,6 +8,7 @@ use std::process::{Command, Stdio};
 use onbeat_act::attributes::Attributes;
 
 use crate::common::{Mortal, can_run, eventually};
+use crate::copied::copy_program;
 use crate::machine::{ALICE, BOB, Machine, ROOT, as_itself, is_ordinary, is_reserved, tids};
 
 /// A tenth of a CPU.
@@ -92,7 +93,7 @@ fn who_executes_another_users_program_loses_what_was_asked_for_him() {
     let machine = Machine::new();
     // Root's, and with his rights: as passwd and su are.
     let program = machine.path("set-user-id");
-    std::fs::copy("/bin/sleep", &program).unwrap();
+    copy_program("/bin/sleep", &program);
     let mode = std::fs::Permissions::from_mode(0o4755);
     std::fs::set_permissions(&program, mode).unwrap();
     let shells = [0; 4].map(|_| shell_that_becomes(&machine, &program));

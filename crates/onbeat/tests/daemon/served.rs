@@ -6,16 +6,14 @@ use std::process::{Command, Output, Stdio};
 use onbeat_act::attributes::Policy;
 
 use crate::common::{Mortal, can_run, eventually};
+use crate::copied::copy_program;
 use crate::machine::{ALICE, Machine, as_itself, is_ordinary, is_reserved, policy, tids};
 
-/// onbeat where users may execute it. Not by this process: what another test starts meanwhile would have the file open for
-/// writing, and nobody could execute it.
+/// onbeat where users may execute it.
 fn installed(machine: &Machine) -> PathBuf {
     let path = machine.path("onbeat");
     if !path.exists() {
-        let mut copy = Command::new("cp");
-        copy.arg(env!("CARGO_BIN_EXE_onbeat")).arg(&path);
-        assert!(copy.status().is_ok_and(|status| status.success()));
+        copy_program(env!("CARGO_BIN_EXE_onbeat"), &path);
     }
     path
 }

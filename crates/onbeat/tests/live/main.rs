@@ -6,6 +6,8 @@
 mod boosts;
 #[path = "../common/mod.rs"]
 mod common;
+#[path = "../copied/mod.rs"]
+mod copied;
 mod crashes;
 #[path = "../in_time/mod.rs"]
 mod in_time;

@@ -8,6 +8,7 @@ use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
+use crate::copied::copy_program;
 use crate::in_time::in_time;
 use crate::{Folder, Mortal, can_run, eventually, stderr, workload};
 
@@ -87,7 +88,7 @@ fn an_ordinary_user_is_told_the_period_of_his_program_by_perf() {
     let folder = tempfile::tempdir().unwrap();
     let copy = |program: &Path, name| {
         let path = folder.path().join(name);
-        fs::copy(program, &path).expect("there is room for it");
+        copy_program(program, &path);
         fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
         path
     };

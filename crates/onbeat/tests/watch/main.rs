@@ -5,6 +5,8 @@
 
 #[path = "../common/mod.rs"]
 mod common;
+#[path = "../copied/mod.rs"]
+mod copied;
 #[path = "../in_time/mod.rs"]
 mod in_time;
 mod trust;
@@ -19,6 +21,7 @@ use std::sync::OnceLock;
 use std::time::Duration;
 
 use common::{Mortal, can_run, eventually};
+use copied::copy_program;
 use in_time::in_time;
 use serde_json::Value;
 
@@ -42,9 +45,9 @@ impl Programs {
             open(folder.path());
             let programs = Self(folder);
             let onbeat = PathBuf::from(env!("CARGO_BIN_EXE_onbeat"));
-            fs::copy(&onbeat, programs.path("onbeat")).expect("there is room for onbeat");
+            copy_program(&onbeat, programs.path("onbeat"));
             let examples = onbeat.parent().expect("target/PROFILE").join("examples");
-            fs::copy(examples.join("workload"), programs.path("workload")).expect("it is built");
+            copy_program(examples.join("workload"), programs.path("workload"));
             programs.compile("sleeper", &[]);
             programs.compile("static-sleeper", &["-static"]);
             programs
@@ -344,7 +347,7 @@ fn a_set_user_id_program_loses_its_privileges_and_onbeat_says_so() {
         return;
     }
     let program = Programs::get().path("raised");
-    fs::copy("/usr/bin/id", &program).expect("there is an id");
+    copy_program("/usr/bin/id", &program);
     fs::set_permissions(&program, fs::Permissions::from_mode(0o4755)).unwrap();
     assert_eq!(fs::metadata(&program).unwrap().uid(), 0);
     let output = output(watch("ptrace", &["--quiet"]).arg(&program).arg("-u"));
