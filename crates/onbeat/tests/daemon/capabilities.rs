@@ -1,13 +1,18 @@
 //! The service under exactly the capabilities that its unit gives it, and under each of them but one.
 
 use std::os::unix::fs::symlink;
-use std::process::Command;
+use std::path::Path;
+use std::process::{Command, Stdio};
 
 use crate::common::{Mortal, can_run, eventually};
+use crate::copied::copy_program;
 use crate::machine::{ALICE, Machine, as_itself};
 
 /// A tenth of a CPU.
 const TENTH: &str = "1000000 10000000 10000000";
+/// The program that the rule names, and no other test. A service that does not know programs goes by their name, and so would
+/// take other tests' as well. It is just as long as the kernel keeps names.
+const RULED: &str = "named-by-a-rule";
 
 /// What the unit gives, as setpriv calls it.
 pub(crate) fn of_the_unit() -> Vec<String> {
@@ -36,7 +41,8 @@ enum Able {
 
 fn able(capabilities: &[String]) -> Able {
     let mut machine = Machine::bus();
-    let program = machine.path("workload");
+    let program = machine.path(RULED);
+    copy_program(machine.path("workload"), &program);
     machine.configure(&format!(
         "scan = \"20ms\"\n[[rule]]\nprogram = \"{}\"\n",
         program.display()
@@ -58,13 +64,17 @@ fn able(capabilities: &[String]) -> Able {
     // By another name, so that only its path tells which program it is.
     let link = machine.path("by-another-name");
     symlink(&program, &link).unwrap();
-    let process = Mortal::spawn(machine.command(ALICE, &link).arg("random:1000000/1"));
-    let process = as_itself(process, "by-another-name");
+    let start = |path: &Path, name| {
+        let mut command = machine.command(ALICE, path);
+        let command = command.arg("random:1000000/1").stdout(Stdio::null());
+        as_itself(Mortal::spawn(command), name)
+    };
+    let process = start(&link, "by-another-name");
     // One that is known by its name as well: when the rule has found it, the other one has been looked at.
-    let other = machine.workload(ALICE, &["random:1000000/1"]);
+    let other = start(&program, RULED);
     let found = |pid: u32| machine.log().contains(&format!("({pid}): tracked by rule"));
     eventually("the rule", || found(other.id()).then_some(()));
-    let later = machine.workload(ALICE, &["random:1000000/1"]);
+    let later = start(&program, RULED);
     eventually("the rule once more", || found(later.id()).then_some(()));
     if found(process.id()) {
         Able::All
