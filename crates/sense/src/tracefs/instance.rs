@@ -162,9 +162,20 @@ pub fn remove_leftovers() -> Vec<(String, io::Result<()>)> {
         .filter_map(|entry| {
             let name = entry.file_name().into_string().ok()?;
             let owner = Owner::of(&name)?;
-            (!owner.lives()).then(|| (name, fs::remove_dir(entry.path())))
+            if owner.lives() {
+                return None;
+            }
+            Some((name, remove(&entry.path())?))
         })
         .collect()
+}
+
+/// Removes a buffer that was there; none if its owner has removed it at his end, after it was listed.
+fn remove(path: &Path) -> Option<io::Result<()>> {
+    match fs::remove_dir(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+        removed => Some(removed),
+    }
 }
 
 #[cfg(test)]
@@ -200,5 +211,16 @@ mod tests {
             started_ticks: started_ticks - 1,
         };
         assert!(!former.lives());
+    }
+
+    #[test]
+    fn of_a_buffer_that_its_owner_has_removed_meanwhile_nothing_is_said() {
+        let folder = tempfile::tempdir().unwrap();
+        let buffer = folder.path().join("onbeat-7-99-3");
+        fs::create_dir(&buffer).unwrap();
+        assert!(matches!(remove(&buffer), Some(Ok(()))));
+        assert!(remove(&buffer).is_none());
+        fs::create_dir_all(buffer.join("in use")).unwrap();
+        assert!(matches!(remove(&buffer), Some(Err(_))));
     }
 }
