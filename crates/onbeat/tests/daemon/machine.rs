@@ -2,6 +2,7 @@
 
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
 use std::time::Duration;
@@ -250,7 +251,8 @@ fn bus_in(folder: &Path) -> Mortal {
             .arg(folder.join("bus.conf"))
             .stderr(Stdio::null()),
     );
-    eventually("the bus", || folder.join("bus").exists().then_some(()));
+    // Its socket is there before it listens.
+    eventually("the bus", || UnixStream::connect(folder.join("bus")).ok());
     bus
 }
 
