@@ -211,10 +211,12 @@ fn a_thread_that_is_kept_already_has_the_priority_that_it_asks_for_below_its_res
     }
     let mut machine = Machine::new();
     let mut command = machine.command(ALICE, Path::new("prlimit"));
+    // It makes up for the jobs that it misses while it is stopped, with the priority and without a pause: those of 15 s take as
+    // long as the limit lets it.
     command
         .arg("--rttime=150000:150000")
         .arg(machine.path("workload"))
-        .arg("beat:20000/1000")
+        .arg("beat:20000/200")
         .stdout(Stdio::null());
     let process = as_itself(Mortal::spawn(&mut command), "workload");
     let mut alice = machine.client(ALICE);
