@@ -25,13 +25,25 @@ fn calls() -> u64 {
 /// What the kernel says that the threads hold together, in CPUs.
 fn held(threads: impl Iterator<Item = u32>) -> f64 {
     let each = threads.filter_map(|tid| match Attributes::get(tid).ok()?.policy {
-        // One that has just ended has the policy still, and nothing with it.
-        Policy::Deadline(now) if now.period_ns > 0 => {
+        // One that has just ended may have the policy still, and nothing with it.
+        Policy::Deadline(now) if now.period_ns > 0 && !is_ending(tid) => {
             Some(now.runtime_ns as f64 / now.period_ns as f64)
         }
         _ => None,
     });
     each.sum()
+}
+
+/// Whether the thread is at its end, or past it: it may have its policy and its times still, until somebody has waited for its
+/// process, and the service has heard of its end already and given others what it held.
+fn is_ending(tid: u32) -> bool {
+    // PF_EXITING in the kernel's linux/sched.h, which is set before anybody hears of the end.
+    const EXITING: u32 = 4;
+    let stat = std::fs::read_to_string(format!("/proc/{tid}/stat")).unwrap_or_default();
+    let flags = stat
+        .rsplit_once(") ")
+        .and_then(|(_, rest)| rest.split(' ').nth(6)?.parse::<u32>().ok());
+    flags.is_none_or(|flags| flags & EXITING != 0)
 }
 
 /// The same of all threads of the user's.
