@@ -31,23 +31,30 @@ fn every_activation_of_a_program_is_recorded_and_found_again_by_analyze() {
     }
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("beat.onbeat");
-    let output = onbeat(folder.path())
-        .args(["record", "-o"])
-        .arg(&file)
-        .args(["--", "python3", "-c", BEAT])
-        .stderr(Stdio::piped())
-        .output()
-        .unwrap();
-    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
-    assert!(stderr(&output).contains(" 0 lost"), "{}", stderr(&output));
+    // A sleep that is over before the thread has gone to sleep, because it lost the CPU on the way, is none.
+    let events = eventually("a run in which each sleep was one, and was heard", || {
+        let output = onbeat(folder.path())
+            .args(["record", "-o"])
+            .arg(&file)
+            .args(["--", "python3", "-c", BEAT])
+            .stderr(Stdio::piped())
+            .output()
+            .unwrap();
+        assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+        assert!(stderr(&output).contains(" 0 lost"), "{}", stderr(&output));
 
-    let events = events(&file);
-    assert_eq!(events[0]["format"], "onbeat-recording");
-    assert_eq!(events[0]["command"][0], "python3");
-    let of = |kind: &str| events.iter().filter(|e| e["event"] == kind).count();
-    assert!(of("tracked") >= 1);
-    assert!(of("burst") > BEATS, "{} bursts", of("burst"));
-    assert_eq!(of("lost"), 0);
+        let events = events(&file);
+        assert_eq!(events[0]["format"], "onbeat-recording");
+        assert_eq!(events[0]["command"][0], "python3");
+        let of = |kind: &str| events.iter().filter(|e| e["event"] == kind).count();
+        assert!(of("tracked") >= 1);
+        assert_eq!(of("lost"), 0);
+        let bursts = of("burst");
+        if bursts <= BEATS {
+            println!("{bursts} bursts");
+        }
+        (bursts > BEATS).then_some(events)
+    });
 
     let output = onbeat(folder.path())
         .args(["analyze", "--json"])
