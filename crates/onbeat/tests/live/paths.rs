@@ -55,11 +55,15 @@ fn a_servers_reservation_outlives_a_killed_onbeat_and_not_its_restore() {
     let folder = Folder::new();
     let pair = Pair::start(&[]);
     let before = [pair.player.id(), pair.server].map(scheduling);
-    drop(attached(&folder, &pair));
-    assert!(is_reserved(pair.server));
-    assert_eq!(folder.state_files(), 1);
-    let restored = folder.onbeat().arg("restore").output().expect("it starts");
-    assert!(restored.status.success(), "{}", stderr(&restored));
-    assert_eq!([pair.player.id(), pair.server].map(scheduling), before);
-    assert_eq!(folder.state_files(), 0);
+    // It may be let go just before the kill.
+    within(PATIENCE, "a reservation when onbeat is dead", || {
+        drop(attached(&folder, &pair));
+        let outlives = is_reserved(pair.server);
+        assert!(!outlives || folder.state_files() == 1);
+        let restored = folder.onbeat().arg("restore").output().expect("it starts");
+        assert!(restored.status.success(), "{}", stderr(&restored));
+        assert_eq!([pair.player.id(), pair.server].map(scheduling), before);
+        assert_eq!(folder.state_files(), 0);
+        outlives.then_some(())
+    });
 }
