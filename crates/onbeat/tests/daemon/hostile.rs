@@ -213,6 +213,8 @@ fn with_number(pid: u32, uid: u32) -> Option<u32> {
         if child != 0 {
             return u32::try_from(child).ok();
         }
+        // What other tests have open would stay so for as long as the child lives, and their programs wait for its end.
+        libc::syscall(libc::SYS_close_range, 3, u32::MAX, 0);
         libc::syscall(libc::SYS_setresgid, uid, uid, uid);
         libc::syscall(libc::SYS_setresuid, uid, uid, uid);
         loop {
