@@ -20,6 +20,8 @@ void bpf_rcu_read_unlock(void) __ksym;
 #define URGENCY_REST (~0ULL - 1)
 #define URGENCY_IDLE (~0ULL)
 
+#define UNLIMITED (~0ULL)
+
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, MAX_CPUS);
@@ -32,6 +34,16 @@ static s32 cpu_count;
 static __always_inline struct post *post_at(u32 cpu)
 {
 	return bpf_map_lookup_elem(&posts, &cpu);
+}
+
+/* For how long a task that begins to run may do so at most: with what is left of its slice, which may have been taken from it, if it
+ * stopped only to be changed. */
+static __always_inline u64 may_go_on_for(const struct task_struct *task, bool *changes)
+{
+	if (!*changes)
+		return UNLIMITED;
+	*changes = false;
+	return task->scx.slice;
 }
 
 /* Has work of this urgency done at once: on an idle CPU, or on the one with the least urgent work. */

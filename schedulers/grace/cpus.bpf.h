@@ -64,6 +64,8 @@ struct member {
 	/* Of the slot, when it was this thread's. */
 	u32 generation;
 	bool woke_to_idle;
+	/* It has stopped to be changed, and goes on with what is left of its slice: else who changes itself all the time would never lose its CPU. */
+	bool changes;
 	/* It says where its jobs end; else they do where it sleeps. */
 	bool says;
 	/* It has said so since it last woke. */
@@ -213,8 +215,8 @@ static __always_inline void plan_end(struct post *post, struct task_struct *task
 	bpf_timer_start(&post->timer, slice_ns, BPF_F_TIMER_CPU_PIN);
 }
 
-/* The thread begins, or goes on, to run here: at the speed that its job has come to, until that grows. */
-static void start(s32 cpu, struct task_struct *task, struct member *member, u64 now)
+/* The thread begins, or goes on, to run here, for so long at most: at the speed that its job has come to, until that grows. */
+static void start(s32 cpu, struct task_struct *task, struct member *member, u64 most_ns, u64 now)
 {
 	u64 speed, until, key, slice_ns = SLICE_NS;
 	struct planned *planned = plan_of(member);
@@ -231,11 +233,12 @@ static void start(s32 cpu, struct task_struct *task, struct member *member, u64 
 		ask(cpu, post, &pace, planned_count && post->speed ? post->speed : FULL);
 		post->urgency = rest_key_of(post);
 		if (planned_count) {
-			plan_end(post, task, grace_turn_left(&post->rest), now);
+			plan_end(post, task, policy_min(grace_turn_left(&post->rest), most_ns),
+				 now);
 		} else {
 			/* Among themselves they have whole slices. */
 			post->ends_at = 0;
-			set_slice(task, SLICE_NS);
+			set_slice(task, policy_min(SLICE_NS, most_ns));
 		}
 		return;
 	}
@@ -255,7 +258,7 @@ static void start(s32 cpu, struct task_struct *task, struct member *member, u64 
 		until = until * FULL / policy_max(policy_max(post->speed, pace.speed), 1) + 1;
 		slice_ns = policy_min(slice_ns, until);
 	}
-	plan_end(post, task, slice_ns, now);
+	plan_end(post, task, policy_min(slice_ns, most_ns), now);
 }
 
 /* A stretch of a job, the first `early_ns` of which came before the budget. True if the rest used that up. */

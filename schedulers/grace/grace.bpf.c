@@ -109,6 +109,8 @@ void BPF_PROG(quiescent, struct task_struct *task, u64 flags)
 	struct planned *planned = member ? plan_of(member) : NULL;
 	u64 done;
 
+	if (member && flags & SCX_DEQ_SLEEP)
+		member->changes = false;
 	if (!planned)
 		return;
 	planned->job = false;
@@ -228,7 +230,7 @@ void BPF_PROG(dispatch, s32 cpu, struct task_struct *previous)
 		not_here |= 1ULL << slot;
 	}
 	if (member && !(own_key & GRACE_BEST_EFFORT)) {
-		start(cpu, previous, member, now);
+		start(cpu, previous, member, UNLIMITED, now);
 		return;
 	}
 	/* Best effort: who has no budget and the rest take turns. */
@@ -240,7 +242,7 @@ void BPF_PROG(dispatch, s32 cpu, struct task_struct *previous)
 	if (own_key > rest_key && take_overrun(not_here, own_key))
 		return;
 	if (member)
-		start(cpu, previous, member, now);
+		start(cpu, previous, member, UNLIMITED, now);
 }
 
 #include "../common/idle.bpf.h"
@@ -251,7 +253,8 @@ void BPF_PROG(running, struct task_struct *task)
 	struct member *member = member_of(task);
 
 	if (member)
-		start(scx_bpf_task_cpu(task), task, member, bpf_ktime_get_ns());
+		start(scx_bpf_task_cpu(task), task, member, may_go_on_for(task, &member->changes),
+		      bpf_ktime_get_ns());
 }
 
 SEC("struct_ops/stopping")
@@ -266,6 +269,8 @@ void BPF_PROG(stopping, struct task_struct *task, bool runnable)
 	settle(cpu, task, member, bpf_ktime_get_ns());
 	post->urgency = URGENCY_IDLE;
 	post->ends_at = 0;
+	/* Unless it sleeps, which quiescent tells. */
+	member->changes = !runnable;
 	if (runnable)
 		displace(task, cpu);
 	pass_on(cpu);

@@ -38,8 +38,8 @@ struct post {
  * with little weight, and the others are far behind that. */
 static u64 virtual_ns;
 
-/* The task begins, or goes on, to run here. */
-static void start(s32 cpu, struct task_struct *task, struct member *member, u64 now)
+/* The task begins, or goes on, to run here, for so long at most. */
+static void start(s32 cpu, struct task_struct *task, struct member *member, u64 most_ns, u64 now)
 {
 	struct group *group = group_at(member->slot);
 	struct post *post = post_at(cpu);
@@ -55,14 +55,14 @@ static void start(s32 cpu, struct task_struct *task, struct member *member, u64 
 	if (!group) {
 		virtual_ns = policy_max(virtual_ns, member->rest.passed_ns);
 		post->urgency = URGENCY_REST;
-		set_slice(task, params.slice_ns);
+		set_slice(task, policy_min(params.slice_ns, most_ns));
 		return;
 	}
 	bpf_spin_lock(&group->lock);
 	post->portion_ns = reserve_take(&params, &group->server);
 	post->urgency = group->server.deadline;
 	bpf_spin_unlock(&group->lock);
-	slice_ns = policy_max(post->portion_ns, LEAST_SLICE_NS);
+	slice_ns = policy_min(policy_max(post->portion_ns, LEAST_SLICE_NS), most_ns);
 	set_slice(task, slice_ns);
 	post->ends_at = now + slice_ns;
 	bpf_timer_start(&post->timer, slice_ns, BPF_F_TIMER_CPU_PIN);

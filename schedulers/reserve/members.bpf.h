@@ -66,6 +66,8 @@ struct member {
 	bool ready;
 	/* It woke onto an idle CPU, which comes to look for it. */
 	bool woke_to_idle;
+	/* It has stopped to be changed, and goes on with what is left of its slice: else who changes itself all the time would never lose its CPU. */
+	bool changes;
 	struct reserve_rest rest;
 };
 

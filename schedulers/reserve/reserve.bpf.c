@@ -45,6 +45,8 @@ void BPF_PROG(quiescent, struct task_struct *task, u64 flags)
 
 	if (!member)
 		return;
+	if (flags & SCX_DEQ_SLEEP)
+		member->changes = false;
 	count(member, NO_GROUP, bpf_ktime_get_ns());
 	member->ready = false;
 }
@@ -172,7 +174,7 @@ void BPF_PROG(dispatch, s32 cpu, struct task_struct *previous)
 	if (!(member && own) && (take_stray() || move_to_local(REST_QUEUE)))
 		return;
 	if (member)
-		start(cpu, previous, member, now);
+		start(cpu, previous, member, UNLIMITED, now);
 }
 
 #include "../common/idle.bpf.h"
@@ -186,7 +188,7 @@ void BPF_PROG(running, struct task_struct *task)
 	if (!member)
 		return;
 	recount(task, member, now);
-	start(scx_bpf_task_cpu(task), task, member, now);
+	start(scx_bpf_task_cpu(task), task, member, may_go_on_for(task, &member->changes), now);
 }
 
 SEC("struct_ops/stopping")
@@ -201,6 +203,8 @@ void BPF_PROG(stopping, struct task_struct *task, bool runnable)
 	settle(cpu, task, member, bpf_ktime_get_ns());
 	post->urgency = URGENCY_IDLE;
 	post->ends_at = 0;
+	/* Unless it sleeps, which quiescent tells. */
+	member->changes = !runnable;
 	if (runnable)
 		displace(task, cpu);
 	pass_on(cpu);

@@ -12,7 +12,7 @@ check "the kernel preempts as it was told" "$(sed 's/.*(\(.*\)).*/\1/' $preempt)
 periodic 40000 1000 1 /tmp/speed
 rounds_in_1ms=$((1000000 / $(cut -d ' ' -f 4 /tmp/speed | middle)))
 
-for name in linux24 best berate; do
+for name in linux24 best berate reserve grace; do
     rm -f /tmp/jobs
     cat >/tmp/chosen <<CHOSEN
 restless &
