@@ -132,19 +132,6 @@ static inline void berate_renice(const struct berate_params *params, struct bera
 	task->quantum_ns = berate_quantum(params, nice);
 }
 
-static inline void berate_join(const struct berate_params *params, struct berate_machine *machine,
-			       struct berate_task *task, s32 nice, u64 now_ns)
-{
-	berate_renice(params, machine, task, nice);
-	task->window = task->uncounted_ns = task->window_ran_ns = task->counted_ns = 0;
-	task->mean_ns = task->quantum_ns;
-	task->ran_ns = 0;
-	task->deadline_ns = now_ns;
-	task->rounds = 0;
-	task->ended_ns = now_ns;
-	boost_join(&task->boost, now_ns);
-}
-
 /* A child begins with a rate of its own. */
 POLICY_OF_STRANGERS(berate)
 
@@ -179,6 +166,20 @@ static inline u64 berate_period(const struct berate_machine *machine,
 	u64 load_us = (berate_load(machine, task) + boosted_ns - task->quantum_ns) / 1000;
 
 	return task->mean_ns / 1000 * load_us / policy_max(boosted_ns / 1000, 1) * 1000;
+}
+
+static inline void berate_join(const struct berate_params *params, struct berate_machine *machine,
+			       struct berate_task *task, s32 nice, u64 now_ns)
+{
+	berate_renice(params, machine, task, nice);
+	task->window = task->uncounted_ns = task->window_ran_ns = task->counted_ns = 0;
+	task->mean_ns = task->quantum_ns;
+	task->ran_ns = 0;
+	task->rounds = 0;
+	task->ended_ns = now_ns;
+	boost_join(&task->boost, now_ns);
+	/* If it came first, who has one child after the other would have the CPU. */
+	task->deadline_ns = now_ns + berate_period(machine, task);
 }
 
 /* A sample of e. */

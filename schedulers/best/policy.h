@@ -91,16 +91,17 @@ static inline void best_renice(const struct best_params *params, struct best_mac
 	(void)nice;
 }
 
+/* It is a stranger, and computes without end as far as anybody knows: if it came first, who has one child after the other would have the
+ * CPU. */
 static inline void best_join(const struct best_params *params, struct best_machine *machine,
 			     struct best_task *task, s32 nice, u64 now_ns)
 {
-	(void)params;
 	(void)machine;
 	(void)nice;
 	task->entered_ns = 0;
 	task->period_ns = 0;
 	task->confidence = 0;
-	task->deadline_ns = now_ns;
+	task->deadline_ns = now_ns + params->batch_ns;
 	task->ran_ns = 0;
 	task->batch = 0;
 	task->notified = 0;

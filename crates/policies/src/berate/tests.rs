@@ -112,6 +112,16 @@ fn children_that_come_and_go_put_nobody_off() {
 }
 
 #[test]
+fn who_has_just_begun_stands_in_line_as_who_never_blocks() {
+    let mut rules = Berate::default();
+    let mut hog = rules.join(0, Instant::ZERO);
+    compute(&mut rules, &mut hog, at(60));
+    let child = rules.join(0, at(61));
+    assert_eq!(period_ms(&child, 61), 120);
+    assert!(child.deadline_ns > hog.deadline_ns);
+}
+
+#[test]
 fn those_who_run_for_next_to_nothing_do_not_make_a_deadline_later() {
     let mut rules = Berate::default();
     let mut hog = rules.join(0, Instant::ZERO);

@@ -57,6 +57,15 @@ fn who_wakes_irregularly_gets_a_pseudo_period_shorter_than_that_of_who_never_blo
 }
 
 #[test]
+fn who_has_just_begun_stands_in_line_as_who_never_blocks_until_it_does() {
+    let mut rules = Best::default();
+    let mut child = rules.join(0, at(50));
+    assert_eq!(child.deadline_ns, 50 * MS + rules.params.batch_ns);
+    job(&mut rules, &mut child, 60, 2);
+    assert_eq!(child.deadline_ns, 60 * MS + rules.params.interactive_ns);
+}
+
+#[test]
 fn who_is_preempted_keeps_the_deadline_and_who_ran_for_long_loses_confidence() {
     let mut rules = Best::default();
     let mut task = known(&mut rules);
