@@ -21,6 +21,7 @@
 #define ONBEAT_BERATE_POLICY_H
 
 #include "../common/boost.h"
+#include "../common/windows.h"
 
 struct berate_params {
 	/* The quantum at nice 0. */
@@ -44,9 +45,6 @@ struct berate_params {
 
 /* The load is counted in windows of time that are so long. */
 #define BERATE_WINDOW_NS (1000 * POLICY_NS_PER_MS)
-/* The present one, the one before, the one to come, and one more, as a power of two bounds an index in BPF. */
-#define BERATE_WINDOWS 4
-
 /* Who runs for one part of so many of its quantum in a window wants the CPU: 4 ms of each second. */
 #define BERATE_NOTEWORTHY 16
 
@@ -58,7 +56,7 @@ struct berate_machine {
 	/* The number of the present window, from one. Zero: there was none. */
 	u64 window;
 	/* The sum of the quanta of all tasks that have run for a noteworthy time in a window, by its number. */
-	u64 loads_ns[BERATE_WINDOWS];
+	u64 loads_ns[WINDOWS];
 };
 
 struct berate_task {
@@ -89,29 +87,12 @@ static inline u64 berate_quantum(const struct berate_params *params, s32 nice)
 	return policy_max(params->quantum_ns / 20 * worth, 1000);
 }
 
-static inline u64 *berate_load_of(struct berate_machine *machine, u64 window)
-{
-	return &machine->loads_ns[window & (BERATE_WINDOWS - 1)];
-}
-
-/*
- * The task wakes up, or has run until now. Who has had a noteworthy part of its quantum in a window is part of the load. A window is emptied before it begins, and
- * no more is ever taken off it than it holds, so CPUs that count at the same time do no harm. Only where nobody ran in the window before is
- * it emptied at its begin: what another CPU counts at that moment may then be missing in it.
- */
+/* The task wakes up, or has run until now. Who has had a noteworthy part of its quantum in a window is part of the load. */
 static inline void berate_count(struct berate_machine *machine, struct berate_task *task,
 				u64 now_ns)
 {
-	u64 window = now_ns / BERATE_WINDOW_NS + 1;
+	u64 window = windows_at(&machine->window, machine->loads_ns, BERATE_WINDOW_NS, now_ns);
 
-	if (window > machine->window) {
-		if (window > machine->window + 1) {
-			*berate_load_of(machine, window) = 0;
-			*berate_load_of(machine, window - 1) = 0;
-		}
-		*berate_load_of(machine, window + 1) = 0;
-		machine->window = window;
-	}
 	if (window > task->window) {
 		task->window = window;
 		task->window_ran_ns = task->counted_ns = 0;
@@ -121,7 +102,7 @@ static inline void berate_count(struct berate_machine *machine, struct berate_ta
 	if (task->counted_ns > 0 || task->window_ran_ns < task->quantum_ns / BERATE_NOTEWORTHY)
 		return;
 	task->counted_ns = task->quantum_ns;
-	policy_add(berate_load_of(machine, window), task->counted_ns);
+	policy_add(windows_sum(machine->loads_ns, window), task->counted_ns);
 }
 
 /* The load has its quantum from the next window on. */
@@ -136,22 +117,19 @@ static inline void berate_renice(const struct berate_params *params, struct bera
 POLICY_OF_STRANGERS(berate)
 
 /* It is no part of the load any more: else children that come and go by the hundred would put off who never blocks by as many quanta. The
- * window before has it until that is over; so has this one if another CPU counts at that very moment. */
+ * window before has it until that is over. */
 static inline void berate_leave(const struct berate_params *params, struct berate_machine *machine,
 				struct berate_task *task)
 {
-	u64 *load_ns = berate_load_of(machine, task->window), was_ns = *load_ns;
-
 	(void)params;
-	if (task->window >= machine->window)
-		policy_replace(load_ns, was_ns, policy_minus(was_ns, task->counted_ns));
+	windows_take_off(machine->window, machine->loads_ns, task->window, task->counted_ns);
 }
 
 /* L for this task, which is part of it: a window that has only begun does not know of everybody yet. */
 static inline u64 berate_load(const struct berate_machine *machine, const struct berate_task *task)
 {
-	u64 present_ns = machine->loads_ns[machine->window & (BERATE_WINDOWS - 1)];
-	u64 before_ns = machine->loads_ns[(machine->window - 1) & (BERATE_WINDOWS - 1)];
+	u64 present_ns = machine->loads_ns[machine->window & (WINDOWS - 1)];
+	u64 before_ns = machine->loads_ns[(machine->window - 1) & (WINDOWS - 1)];
 
 	if (task->counted_ns == 0)
 		present_ns += task->quantum_ns;
