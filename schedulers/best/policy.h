@@ -23,7 +23,7 @@
 #ifndef ONBEAT_BEST_POLICY_H
 #define ONBEAT_BEST_POLICY_H
 
-#include "../common/policy.h"
+#include "../common/windows.h"
 
 /* A confidence of one. */
 #define BEST_SURE 1024ULL
@@ -56,7 +56,14 @@ struct best_params {
 		.longest_run_ns = 60 * POLICY_NS_PER_MS, .window = 256, .patience = 8,        \
 	}
 
+/* Who uses up a longest run is counted in windows of time that are so long: 33 such runs of the default. */
+#define BEST_WINDOW_NS (2000 * POLICY_NS_PER_MS)
+
 struct best_machine {
+	/* The number of the present window, from one. Zero: there was none. */
+	u64 window;
+	/* How many tasks have used up a longest run in a window, by its number. */
+	u64 hogs[WINDOWS];
 	/* How many notifications counted as the end of a period. */
 	u64 heard;
 };
@@ -72,8 +79,9 @@ struct best_task {
 	u64 deadline_ns;
 	/* How long it has run under this deadline. */
 	u64 ran_ns;
-	/* It used up its longest run since it last blocked. */
+	/* It used up its longest run since it last blocked; and the last window in which it did at all. */
 	u64 batch;
+	u64 window;
 	/* How many notifications counted since it last entered. */
 	u64 notified;
 	/* It notified, and has not entered since. */
@@ -91,32 +99,13 @@ static inline void best_renice(const struct best_params *params, struct best_mac
 	(void)nice;
 }
 
-/* It is a stranger, and computes without end as far as anybody knows: if it came first, who has one child after the other would have the
- * CPU. */
-static inline void best_join(const struct best_params *params, struct best_machine *machine,
-			     struct best_task *task, s32 nice, u64 now_ns)
-{
-	(void)machine;
-	(void)nice;
-	task->entered_ns = 0;
-	task->period_ns = 0;
-	task->confidence = 0;
-	task->deadline_ns = now_ns + params->batch_ns;
-	task->ran_ns = 0;
-	task->batch = 0;
-	task->notified = 0;
-	task->told = 0;
-	task->known = 0;
-}
-
 POLICY_OF_STRANGERS(best)
 
 static inline void best_leave(const struct best_params *params, struct best_machine *machine,
 			      struct best_task *task)
 {
 	(void)params;
-	(void)machine;
-	(void)task;
+	windows_take_off(machine->window, machine->hogs, task->window, 1);
 }
 
 static inline bool best_is_well_behaved(const struct best_params *params,
@@ -153,11 +142,43 @@ static inline void best_measured(const struct best_params *params, struct best_t
 		task->known = 1;
 }
 
+/* Who never blocks has a deadline twice as far away as all who do not need for a run each, up to what a window and the one before can tell:
+ * else many of them would be late, and come before a periodic task whose period has just begun. On several CPUs that is
+ * later than it need be. */
+static inline u64 best_batch_period(const struct best_params *params,
+				    const struct best_machine *machine)
+{
+	u64 present = machine->hogs[machine->window & (WINDOWS - 1)];
+	u64 before = machine->hogs[(machine->window - 1) & (WINDOWS - 1)];
+	u64 all_ns = policy_max(present, before) * params->longest_run_ns;
+
+	return policy_max(params->batch_ns, 2 * policy_min(all_ns, BEST_WINDOW_NS));
+}
+
+/* It is a stranger, and computes without end as far as anybody knows: if it came first, who has one child after the other would have the
+ * CPU. */
+static inline void best_join(const struct best_params *params, struct best_machine *machine,
+			     struct best_task *task, s32 nice, u64 now_ns)
+{
+	(void)nice;
+	task->entered_ns = 0;
+	task->period_ns = 0;
+	task->confidence = 0;
+	task->deadline_ns = now_ns + best_batch_period(params, machine);
+	task->ran_ns = 0;
+	task->batch = 0;
+	task->window = 0;
+	task->notified = 0;
+	task->told = 0;
+	task->known = 0;
+}
+
 /* A period begins now, as far as the scheduler can tell. */
-static inline void best_new_deadline(const struct best_params *params, struct best_task *task,
+static inline void best_new_deadline(const struct best_params *params,
+				     const struct best_machine *machine, struct best_task *task,
 				     u64 now_ns)
 {
-	u64 period_ns = task->batch ? params->batch_ns : params->interactive_ns;
+	u64 period_ns = task->batch ? best_batch_period(params, machine) : params->interactive_ns;
 
 	if (best_is_well_behaved(params, task))
 		period_ns = task->period_ns;
@@ -178,7 +199,6 @@ static inline void best_wakeup(const struct best_params *params, struct best_mac
 {
 	u64 measured_ns = policy_minus(now_ns, task->entered_ns);
 
-	(void)machine;
 	if (measured_ns > BEST_LONGEST_NS) {
 		task->period_ns = 0;
 		task->confidence = 0;
@@ -192,7 +212,7 @@ static inline void best_wakeup(const struct best_params *params, struct best_mac
 	task->told = 0;
 	task->notified = 0;
 	task->entered_ns = now_ns;
-	best_new_deadline(params, task, now_ns);
+	best_new_deadline(params, machine, task, now_ns);
 }
 
 static inline void best_block(const struct best_params *params, struct best_machine *machine,
@@ -243,12 +263,18 @@ static inline bool best_keeps_place(const struct best_task *task)
 static inline void best_put_back(const struct best_params *params, struct best_machine *machine,
 				 struct best_task *task, u64 now_ns)
 {
+	u64 window;
+
 	if (!best_tick(params, machine, task, now_ns))
 		return;
+	window = windows_at(&machine->window, machine->hogs, BEST_WINDOW_NS, now_ns);
+	if (task->window != window)
+		policy_add(windows_sum(machine->hogs, window), 1);
+	task->window = window;
 	/* A task that only runs is less and less likely to be periodic. */
 	task->confidence = best_averaged(params, task->confidence, 0);
 	task->batch = 1;
-	best_new_deadline(params, task, now_ns);
+	best_new_deadline(params, machine, task, now_ns);
 }
 
 /* A ready or running task's place in line, the least first: its deadline. */
@@ -287,7 +313,7 @@ static inline bool best_mdn(const struct best_params *params, struct best_machin
 	task->notified += 1;
 	policy_add(&machine->heard, 1);
 	best_measured(params, task, policy_max(since_ns, task->period_ns));
-	best_new_deadline(params, task, now_ns);
+	best_new_deadline(params, machine, task, now_ns);
 	return true;
 }
 

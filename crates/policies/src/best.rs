@@ -36,6 +36,10 @@ pub struct Params {
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Machine {
+    /// The number of the present window of time.
+    pub window: u64,
+    /// How many tasks have used up a longest run in each window, by its number.
+    pub hogs: [u64; 4],
     /// How many notifications counted as the end of a period.
     pub heard: u64,
 }
@@ -56,6 +60,8 @@ pub struct Task {
     pub ran_ns: u64,
     /// It used up its longest run since it last blocked.
     pub batch: u64,
+    /// The last window in which it did.
+    pub window: u64,
     /// How many notifications counted since it last entered.
     pub notified: u64,
     /// It notified, and has not entered since: 0 or 1.

@@ -118,6 +118,20 @@ fn under_best_periodic_programs_are_in_time_without_a_word() {
     }
 }
 
+#[test]
+fn under_best_periodic_programs_are_in_time_beside_however_many_compute_without_a_pause() {
+    for hogs in [5, 9, 12, 20, 40] {
+        let mut programs = vec![decoder(125, 1)];
+        programs.extend(vec![hog(); hogs]);
+        let outcomes = run(Best::default(), &programs);
+        assert!(outcomes[0].0 <= 10, "{hogs}: {}", outcomes[0].0);
+        // Who only computes is served, too.
+        let fair = 875 / hogs as u64;
+        let least = outcomes[1..].iter().map(|(_, part)| *part).min();
+        assert!(least >= Some(fair * 3 / 4), "{hogs}: {least:?} of {fair}");
+    }
+}
+
 /// The part of the CPU in permille that a cheater has, without its notifications and with them.
 fn gain<R: Rules>(
     rules: impl Fn() -> R,

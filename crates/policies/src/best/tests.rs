@@ -66,6 +66,30 @@ fn who_has_just_begun_stands_in_line_as_who_never_blocks_until_it_does() {
 }
 
 #[test]
+fn the_pseudo_period_of_who_never_blocks_has_room_for_all_who_do_not() {
+    let mut rules = Best::default();
+    let mut hogs = [0; 40].map(|_| rules.join(0, Instant::ZERO));
+    let run = |rules: &mut Best, hog: &mut Task, now| {
+        rules.charge(hog, Span::from_ms(60), at(now));
+        rules.put_back(hog, at(now));
+        hog.deadline_ns / MS - now
+    };
+    // A window is of 2 s, in which a CPU has 33 runs.
+    for (hog, n) in hogs.iter_mut().zip(1..) {
+        let seen = if n <= 33 { n } else { 33 };
+        assert_eq!(run(&mut rules, hog, n * 60), (2 * seen * 60).max(600));
+    }
+    // Those who have ended are no more of them: seven were seen in the second window, and four of those are left.
+    for hog in &mut hogs[33..36] {
+        rules.leave(hog);
+    }
+    let mut last = rules.join(0, at(4001));
+    assert_eq!(run(&mut rules, &mut last, 4001), 600);
+    // Nobody was in the last two.
+    assert_eq!(run(&mut rules, &mut last, 12_000), 600);
+}
+
+#[test]
 fn who_is_preempted_keeps_the_deadline_and_who_ran_for_long_loses_confidence() {
     let mut rules = Best::default();
     let mut task = known(&mut rules);
