@@ -14,8 +14,9 @@
  * (boost.h), and so the deadline earlier.
  *
  * The paper's L is of all tasks, and q / L a fair share: so of all that want the CPU. Here a task is part of it until it ends, or has
- * run for next to nothing for one to two seconds; of more CPU-bound tasks than have their turns in that time, L counts those that had. With the shells, daemons and
- * threads of the kernel of a whole system in L, the deadlines of CPU-bound tasks would be so late that they hardly count.
+ * run for next to nothing for two to four seconds; of more CPU-bound tasks than have their turns in two (33 on one CPU), L counts those that
+ * had. With the shells, daemons and threads of the kernel of a whole system in L, the deadlines of CPU-bound tasks would be so late
+ * that they hardly count.
  */
 #ifndef ONBEAT_BERATE_POLICY_H
 #define ONBEAT_BERATE_POLICY_H
@@ -44,8 +45,8 @@ struct berate_params {
 	}
 
 /* The load is counted in windows of time that are so long. */
-#define BERATE_WINDOW_NS (1000 * POLICY_NS_PER_MS)
-/* Who runs for one part of so many of its quantum in a window wants the CPU: 4 ms of each second. */
+#define BERATE_WINDOW_NS (2000 * POLICY_NS_PER_MS)
+/* Who runs for one part of so many of its quantum in a window wants the CPU: 4 ms of two seconds. */
 #define BERATE_NOTEWORTHY 16
 
 /* Who never blocks has its deadline postponed to so many periods after its last quantum, and no more: else what preempts it for a moment

@@ -118,17 +118,35 @@ fn under_best_periodic_programs_are_in_time_without_a_word() {
     }
 }
 
+/// What a decoder of an eighth of the CPU misses beside so many programs that only compute, and the part of the CPU that it has; and
+/// the least part of one of these.
+fn beside_many<R: Rules>(rules: R, hogs: usize) -> (u64, u64, u64) {
+    let mut programs = vec![decoder(125, 1)];
+    programs.extend(vec![hog(); hogs]);
+    let outcomes = run(rules, &programs);
+    let (missed, part) = outcomes[0];
+    let least = outcomes[1..].iter().map(|(_, part)| *part).min();
+    (missed, part, least.unwrap_or(0))
+}
+
 #[test]
 fn under_best_periodic_programs_are_in_time_beside_however_many_compute_without_a_pause() {
     for hogs in [5, 9, 12, 20, 40] {
-        let mut programs = vec![decoder(125, 1)];
-        programs.extend(vec![hog(); hogs]);
-        let outcomes = run(Best::default(), &programs);
-        assert!(outcomes[0].0 <= 10, "{hogs}: {}", outcomes[0].0);
+        let (missed, _, least) = beside_many(Best::default(), hogs);
+        assert!(missed <= 10, "{hogs}: {missed}");
         // Who only computes is served, too.
         let fair = 875 / hogs as u64;
-        let least = outcomes[1..].iter().map(|(_, part)| *part).min();
-        assert!(least >= Some(fair * 3 / 4), "{hogs}: {least:?} of {fair}");
+        assert!(least >= fair * 3 / 4, "{hogs}: {least} of {fair}");
+    }
+}
+
+#[test]
+fn under_berate_periodic_programs_have_their_fair_share_beside_many_that_compute_without_a_pause() {
+    for hogs in [12, 20, 30] {
+        let (_, part, least) = beside_many(Berate::default(), hogs);
+        let fair = 1000 / (hogs as u64 + 1);
+        assert!(part >= fair * 9 / 10, "{hogs}: {part} of {fair}");
+        assert!(least >= fair * 3 / 4, "{hogs}: {least} of {fair}");
     }
 }
 

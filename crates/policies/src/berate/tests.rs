@@ -243,16 +243,16 @@ proptest! {
                 _ => {
                     rules.charge(task, Span::from_ms(ran), at(now));
                     rules.wakeup(task, at(now));
-                    let all = in_windows.entry(now / 1000).or_default();
+                    let all = in_windows.entry(now / 2000).or_default();
                     *all += ran * MS;
-                    let counted = windows.entry(now / 1000).or_default();
+                    let counted = windows.entry(now / 2000).or_default();
                     if *all >= task.quantum_ns / 16 {
                         counted.entry(*name).or_insert(task.quantum_ns);
                     }
                     let own = if counted.contains_key(name) { 0 } else { task.quantum_ns };
                     let sum = |window: u64| -> u64 { windows.get(&window).map_or(0, |counted| counted.values().sum()) };
-                    let before = (now / 1000).checked_sub(1).map_or(0, sum);
-                    let load = (sum(now / 1000) + own).max(before).max(task.quantum_ns);
+                    let before = (now / 2000).checked_sub(1).map_or(0, sum);
+                    let load = (sum(now / 2000) + own).max(before).max(task.quantum_ns);
                     let period = task.mean_ns / 1000 * (load / 1000) / (task.quantum_ns / 1000) * 1000;
                     prop_assert_eq!(task.deadline_ns, now * MS + period);
                 }
