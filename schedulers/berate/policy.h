@@ -63,11 +63,13 @@ struct berate_machine {
 struct berate_task {
 	/* q without what notifications add. */
 	u64 quantum_ns;
-	/* The last window in which it was in the run queue, for how long it ran in it, and the quantum with which it is part of its load, if it is. */
+	/* The last window in which it was in the run queue. */
 	u64 window;
-	/* What it ran since that was brought up to date. */
+	/* What it ran since the next was brought up to date. */
 	u64 uncounted_ns;
+	/* For how long it ran in that window. */
 	u64 window_ran_ns;
+	/* The quantum with which it is part of that window's load, if it is. */
 	u64 counted_ns;
 	/* The average of e. */
 	u64 mean_ns;
