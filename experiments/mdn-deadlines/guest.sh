@@ -34,12 +34,12 @@ RUN
     case "$scheduler" in
     eevdf) sh "$folder/all.sh" ;;
     eevdf-short) slice 100000 sh "$folder/all.sh" ;;
-    onbeat | onbeat-reclaim)
-        reclaim=
-        [ "$scheduler" = onbeat ] || reclaim=--reclaim
+    onbeat | onbeat-hard)
+        hard=
+        [ "$scheduler" = onbeat ] || hard=--hard
         sh "$folder/bound.sh" &
         # shellcheck disable=SC2086 # none or one
-        onbeat run --quiet --children $reclaim --report "$folder/report.json" -- sh "$folder/periodic.sh"
+        onbeat run --quiet --children $hard --report "$folder/report.json" -- sh "$folder/periodic.sh"
         wait
         ;;
     *)

@@ -100,15 +100,28 @@ fn reservations() -> Feature {
     Feature::new(name, Support::None, &format!("{detail} ({error})"), advice)
 }
 
+/// Whether the kernel knows reservations that may use what others leave (GRUB). One that has no room
+/// just now, or refuses for want of privilege, still knows them.
+#[must_use]
+pub fn reclaims() -> bool {
+    let unknown = |error: &io::Error| error.raw_os_error() == Some(libc::EINVAL);
+    least(true).is_some_and(|least| !takes(least).is_err_and(|error| unknown(&error)))
+}
+
 fn reclaiming() -> Feature {
     let name = "GRUB reclaiming";
     match least(true).map(takes) {
-        Some(Ok(())) => Feature::new(name, Support::Full, "option --reclaim works", ""),
+        Some(Ok(())) => Feature::new(
+            name,
+            Support::Full,
+            "a reservation is a ceiling only with --hard",
+            "",
+        ),
         _ => Feature::new(
             name,
             Support::None,
-            "reservations cannot use what others leave",
-            "do without --reclaim",
+            "reservations cannot use what others leave: each is a ceiling, as with --hard",
+            "boot a kernel of 4.13 or newer",
         ),
     }
 }

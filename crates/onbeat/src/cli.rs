@@ -269,16 +269,16 @@ pub(crate) struct ReserveArgs {
     /// The time within which the runtime is given; the period if left out
     #[arg(long, value_name = "TIME")]
     deadline: Option<Span>,
-    /// Let the program use bandwidth that other reservations leave (GRUB)
+    /// Make the reservation a ceiling, too; by default the program may also use what no other reservation needs
     #[arg(long)]
-    pub(crate) reclaim: bool,
+    pub(crate) hard: bool,
     /// Which part of the kernel keeps the reservation
     #[arg(
         long,
         value_enum,
         value_name = "WHAT",
         default_value_t,
-        conflicts_with = "reclaim"
+        conflicts_with = "hard"
     )]
     pub(crate) through: Through,
     /// Where it is noted what has to be put back.

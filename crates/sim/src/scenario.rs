@@ -80,6 +80,8 @@ pub struct Onbeat {
     pub parameters: Parameters,
     /// It may set the speed of the CPUs, too.
     pub sets_speed: bool,
+    /// Its reservations are ceilings, too.
+    pub is_hard: bool,
 }
 
 /// How much power a CPU draws, as a share of what it draws when busy at its highest speed.

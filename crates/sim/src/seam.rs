@@ -91,7 +91,7 @@ pub struct SimulatedSensor<O> {
 pub struct SimulatedActuator<O> {
     machine: Shared<O>,
     before: BTreeMap<TaskId, Class>,
-    reclaim: bool,
+    is_hard: bool,
     capacity: Capacity,
     speeds: Option<Speeds>,
 }
@@ -109,7 +109,7 @@ pub fn seams<O: Observer>(
     let actuator = SimulatedActuator {
         machine: Rc::clone(&machine),
         before: BTreeMap::new(),
-        reclaim: false,
+        is_hard: false,
         // The kernel's limits.
         capacity: Capacity {
             cpus,
@@ -213,10 +213,10 @@ impl Heard {
 pub const FIRST_TID: u32 = 1000;
 
 impl<O: Observer> SimulatedActuator<O> {
-    /// The same, whose reservations may use what others leave (GRUB), as with `onbeat run --reclaim`.
+    /// The same, whose reservations are ceilings as well, as with `onbeat run --hard`.
     #[must_use]
-    pub fn reclaiming(mut self) -> Self {
-        self.reclaim = true;
+    pub fn hard(mut self) -> Self {
+        self.is_hard = true;
         self
     }
 
@@ -242,7 +242,7 @@ impl<O: Observer> Actuator for SimulatedActuator<O> {
             }
         }
         let deadline = Deadline {
-            reclaim: self.reclaim,
+            reclaim: !self.is_hard,
             ..Deadline::hard(reservation)
         };
         let before = self.set(task, Class::Deadline(deadline))?;

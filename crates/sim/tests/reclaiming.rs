@@ -1,4 +1,4 @@
-//! What a reservation is worth that an actuator makes which reclaims, as `onbeat run --reclaim` does.
+//! What a reservation is worth: a soft one, which is the default, and a hard one, as with `--hard`.
 
 use onbeat_model::{
     Actuator, Instant, Ladder, Name, Reservation, Sensor, Span, Speed, Task, TaskId,
@@ -11,7 +11,7 @@ use onbeat_sim::{Costs, Cpus, Machine, Workload};
 const SECONDS: u64 = 4;
 
 /// The CPU time of a hog that has 8 ms in every 40 beside one that has nothing.
-fn had(reclaims: bool) -> Span {
+fn had(is_hard: bool) -> Span {
     let cpus = Cpus {
         count: 1,
         speeds: Ladder::new(vec![Speed::from_khz(1_000_000).unwrap()]).unwrap(),
@@ -37,8 +37,8 @@ fn had(reclaims: bool) -> Span {
     }
     let ends = Instant::ZERO + Span::from_secs(SECONDS);
     let (mut sensor, mut actuator) = seams(machine, 1, None, ends);
-    if reclaims {
-        actuator = actuator.reclaiming();
+    if is_hard {
+        actuator = actuator.hard();
     }
     let period = Span::from_ms(40);
     let reservation = Reservation::new(Span::from_ms(8), period, period).unwrap();
@@ -48,10 +48,10 @@ fn had(reclaims: bool) -> Span {
 }
 
 #[test]
-fn a_hog_with_a_reservation_has_that_and_one_that_reclaims_what_nobody_has_reserved() {
+fn a_hog_has_its_hard_reservation_and_with_a_soft_one_all_that_is_not_reserved() {
     let whole = Span::from_secs(SECONDS);
-    assert_eq!(had(false), whole / 5);
-    let reclaimed = had(true);
+    assert_eq!(had(true), whole / 5);
+    let reclaimed = had(false);
     assert!(
         reclaimed >= whole * 94 / 100 && reclaimed <= whole * 95 / 100,
         "{reclaimed}"

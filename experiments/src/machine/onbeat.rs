@@ -10,9 +10,14 @@ use serde::{Deserialize, Serialize};
 
 use super::Machine;
 
-/// LFS++ as in the paper: its period analyser, its controller that looks once a second, and no
-/// reservations on trial.
-pub(crate) const LFSPP: [&str; 3] = ["--analyser=lfspp", "--predictor=rate", "--no-trials"];
+/// LFS++ as in the paper: its period analyser, its controller that looks once a second, hard
+/// reservations (section 3.2), and none on trial.
+pub(crate) const LFSPP: [&str; 4] = [
+    "--analyser=lfspp",
+    "--predictor=rate",
+    "--hard",
+    "--no-trials",
+];
 
 /// Where the binary is, and where its report and log go.
 pub(crate) struct Onbeat {

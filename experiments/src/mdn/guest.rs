@@ -100,7 +100,7 @@ const fn word(scheduler: Scheduler) -> &'static str {
         Scheduler::Eevdf => "eevdf",
         Scheduler::EevdfShort => "eevdf-short",
         Scheduler::Onbeat => "onbeat",
-        Scheduler::OnbeatReclaim => "onbeat-reclaim",
+        Scheduler::OnbeatHard => "onbeat-hard",
     }
 }
 

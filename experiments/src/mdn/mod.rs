@@ -33,8 +33,8 @@ pub(crate) enum Scheduler {
     EevdfShort,
     /// EEVDF, and onbeat's main loop on top.
     Onbeat,
-    /// The same, whose reservations may use what others leave (GRUB).
-    OnbeatReclaim,
+    /// The same, whose reservations are ceilings as well.
+    OnbeatHard,
 }
 
 impl Scheduler {
@@ -45,7 +45,7 @@ impl Scheduler {
         Self::Eevdf,
         Self::EevdfShort,
         Self::Onbeat,
-        Self::OnbeatReclaim,
+        Self::OnbeatHard,
     ];
 
     pub(crate) const fn name(self) -> &'static str {
@@ -56,7 +56,7 @@ impl Scheduler {
             Self::Eevdf => "EEVDF",
             Self::EevdfShort => "EEVDF, 0.1 ms",
             Self::Onbeat => "onbeat",
-            Self::OnbeatReclaim => "onbeat --reclaim",
+            Self::OnbeatHard => "onbeat --hard",
         }
     }
 }

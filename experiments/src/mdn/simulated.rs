@@ -91,7 +91,7 @@ pub(crate) fn run(
         Scheduler::Eevdf => run.alone(eevdf(), |_| {}),
         Scheduler::EevdfShort => run.alone(fair(Span::from_us(100)), |_| {}),
         Scheduler::Onbeat => run.with_onbeat(eevdf(), false),
-        Scheduler::OnbeatReclaim => run.with_onbeat(eevdf(), true),
+        Scheduler::OnbeatHard => run.with_onbeat(eevdf(), true),
     }
 }
 
@@ -150,7 +150,7 @@ impl Run {
     }
 
     /// onbeat is pointed at the programs that have deadlines, as a user would.
-    fn with_onbeat(&self, linux: Linux, reclaim: bool) -> Vec<Outcome> {
+    fn with_onbeat(&self, linux: Linux, is_hard: bool) -> Vec<Outcome> {
         let task = |tid| Task {
             id: TaskId::recorded(tid),
             pid: tid,
@@ -159,8 +159,8 @@ impl Run {
         let tasks: Vec<Task> = (FIRST_TID..).take(self.programs.len()).map(task).collect();
         let machine = self.machine(linux, (Heard::new(tasks.clone()), self.outcomes()));
         let (mut sensor, mut actuator) = seams(machine, 1, None, self.ends());
-        if reclaim {
-            actuator = actuator.reclaiming();
+        if is_hard {
+            actuator = actuator.hard();
         }
         for (task, _) in tasks
             .iter()

@@ -29,6 +29,7 @@ use crate::clock;
 use crate::cpufreq::Cpufreq;
 use crate::cpuset::Partitions;
 use crate::fallback::Boosts;
+use crate::kernel;
 use crate::limits::Limits;
 use crate::restore::StateFile;
 use crate::task;
@@ -41,9 +42,9 @@ use server::{SchedulerClock, Server};
 /// What can be chosen.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Options {
-    /// Let reserved tasks use bandwidth that others leave (GRUB). A task that takes all it can get
-    /// is then hard to tell from one that needs it.
-    pub reclaim: bool,
+    /// Make each reservation a ceiling as well. Without this a task may also use bandwidth that no other
+    /// reservation needs (GRUB, `SCHED_FLAG_RECLAIM`), as far as the kernel has that.
+    pub hard: bool,
 }
 
 /// Puts reservations in force through SCHED_DEADLINE.
@@ -52,7 +53,8 @@ pub struct Options {
 #[derive(Debug)]
 pub struct DeadlineActuator {
     state_file: StateFile,
-    options: Options,
+    /// Reservations are ceilings, too: chosen, or this kernel has no reclaiming.
+    is_hard: bool,
     limits: Limits,
     tasks: HashMap<TaskId, Entry>,
     account: Account,
@@ -89,7 +91,7 @@ impl DeadlineActuator {
     pub fn new(state_file: StateFile, options: Options) -> Self {
         Self {
             state_file,
-            options,
+            is_hard: options.hard || !kernel::reclaims(),
             limits: Limits::read(),
             tasks: HashMap::new(),
             account: Account::default(),

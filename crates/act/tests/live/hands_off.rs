@@ -34,8 +34,8 @@ fn an_administrators_change_is_noticed_and_wins() {
     let other = Reservation::implicit(Span::from_ms(2), Span::from_ms(100)).unwrap();
     let by_hand = [
         fifo(),
-        Attributes::reserved(other, false),
-        Attributes::reserved(small(), true),
+        Attributes::reserved(other, true),
+        Attributes::reserved(small(), false),
     ];
     let questions = [
         DeadlineActuator::standing,

@@ -107,7 +107,7 @@ fn a_thread_that_becomes_another_program_does_not_take_its_reservation_along() {
         }
         become_it(&mut process);
         assert_eq!(process.task(), leader);
-        assert_eq!(scheduling(leader), Attributes::reserved(small(), false));
+        assert_eq!(scheduling(leader), Attributes::reserved(small(), true));
         assert_eq!(actuator.standing(second), Standing::Gone);
         assert_eq!(scheduling(leader), before);
         assert_eq!(actuator.standing(leader), Standing::Own);

@@ -11,15 +11,15 @@ const fn fair(nice: i32, slice_ns: u64) -> Fair {
 }
 
 #[test]
-fn a_reservation_that_reclaims_is_known_for_ones_own_and_given_back() {
-    let name = "a_reservation_that_reclaims_is_known_for_ones_own_and_given_back";
+fn a_soft_reservation_is_known_for_ones_own_and_given_back() {
+    let name = "a_soft_reservation_is_known_for_ones_own_and_given_back";
     if !can_run(name) {
         return;
     }
     let _bandwidth = Bandwidth::a_little();
     let directory = tempfile::tempdir().unwrap();
     let state_file = StateFile::create(directory.path()).unwrap();
-    let mut actuator = DeadlineActuator::new(state_file, Options { reclaim: true });
+    let mut actuator = DeadlineActuator::new(state_file, Options::default());
     let process = Process::asleep();
     let task = process.task();
     let before = scheduling(task);
@@ -70,7 +70,7 @@ fn every_policy_priority_nice_and_fork_flag_comes_back() {
             assert_eq!(scheduling(task), before);
 
             reserve(&mut actuator, task, small());
-            assert_eq!(scheduling(task), Attributes::reserved(small(), false));
+            assert_eq!(scheduling(task), Attributes::reserved(small(), true));
             assert_eq!(actuator.standing(task), Standing::Held(small()));
 
             release(&mut actuator, task);

@@ -4,8 +4,8 @@ use onbeat_model::Span;
 
 /// After so many periods without blocking, and so long, a thread computes all the time: less would be too little for one that
 /// catches up, more is what a liar keeps (`onbeat-sim`, liars_before_the_loop).
-const LONGEST_JOB: u64 = 12;
-const SHORTEST_PATIENCE: Span = Span::from_ms(500);
+const LONGEST_JOB: u64 = 10;
+const SHORTEST_PATIENCE: Span = Span::from_ms(400);
 
 /// For how long a thread may compute without a pause.
 pub(super) fn longest_job(period: Span) -> Span {

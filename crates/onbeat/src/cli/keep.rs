@@ -45,9 +45,12 @@ pub(crate) struct KeepOptions {
     /// NAME is a thread's name or number. May be given several times.
     #[arg(long = "weight", value_name = "NAME=WEIGHT", help_heading = "Limits")]
     pub(crate) weights: Vec<Weight>,
-    /// Let threads use bandwidth that other reservations leave (GRUB)
+    /// Make each reservation a ceiling, too; by default a thread may also use what no other reservation needs
+    ///
+    /// LFS++'s setting. A job that needs more than its budget then waits for the next period, although the
+    /// CPU may be idle: costs late jobs where a period or a demand was inferred wrongly.
     #[arg(long, help_heading = "Limits")]
-    pub(crate) reclaim: bool,
+    pub(crate) hard: bool,
 
     /// Set the speed of the CPUs, too, so that no job runs short of budget when they slow down
     ///
@@ -83,7 +86,7 @@ pub(crate) struct KeepOptions {
 
     /// Which part of the kernel keeps the reservations
     #[arg(long, value_enum, value_name = "WHAT", default_value_t, help_heading = "Limits",
-          conflicts_with_all = ["reclaim", "power", "partition", "dry_run"])]
+          conflicts_with_all = ["hard", "power", "partition", "dry_run"])]
     pub(crate) through: Through,
 
     /// Keep this running process on the beat, too; may be given several times

@@ -143,6 +143,7 @@ fn plan(threads: &Threads, options: &ComparisonOptions) -> anyhow::Result<Vec<Pl
             predictor,
             parameters,
             sets_speed: false,
+            is_hard: false,
         },
     };
     let mut planned = Vec::new();

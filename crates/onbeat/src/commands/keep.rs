@@ -153,7 +153,7 @@ impl<'a> Keeper<'a> {
         let state_file = StateFile::create(&directory)
             .with_context(|| format!("cannot write to {}", directory.display()))?;
         let options = Options {
-            reclaim: self.options.reclaim,
+            hard: self.options.hard,
         };
         let mut actuator = DeadlineActuator::new(state_file, options);
         if self.options.power().is_some() {

@@ -34,9 +34,7 @@ fn by_deadline(
     let directory = args.state.path()?;
     let state_file = StateFile::create(&directory)
         .with_context(|| format!("cannot write to {}", directory.display()))?;
-    let options = Options {
-        reclaim: args.reclaim,
-    };
+    let options = Options { hard: args.hard };
     let mut actuator = DeadlineActuator::new(state_file, options);
 
     let gated = Gated::fork(&args.command).context("cannot start a process")?;

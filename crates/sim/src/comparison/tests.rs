@@ -44,6 +44,7 @@ fn rules() -> Rules {
             predictor: Kind::default(),
             parameters: Parameters::default(),
             sets_speed: false,
+            is_hard: false,
         },
     }
 }

@@ -202,6 +202,9 @@ pub struct Onbeat {
     /// It sets the speed of the CPUs, too.
     #[serde(default)]
     pub power: bool,
+    /// Its reservations are ceilings, too.
+    #[serde(default)]
+    pub hard: bool,
 }
 
 /// One `[[task]]`.

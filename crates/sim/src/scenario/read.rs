@@ -195,6 +195,7 @@ impl Reader<'_> {
             predictor,
             parameters: Parameters::default(),
             sets_speed: onbeat.power,
+            is_hard: onbeat.hard,
         })
     }
 

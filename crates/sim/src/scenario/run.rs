@@ -205,7 +205,11 @@ impl<'a> Run<'a> {
         } else {
             None
         };
-        let (mut sensor, actuator) = seams(machine, self.scenario.cpus.count, ladder, self.ends());
+        let (mut sensor, mut actuator) =
+            seams(machine, self.scenario.cpus.count, ladder, self.ends());
+        if onbeat.is_hard {
+            actuator = actuator.hard();
+        }
         let tracked = self.each(|group| group.tracked);
         for (task, _) in self
             .tasks
