@@ -22,7 +22,8 @@ use crate::squeeze::Squeeze;
 use crate::starving::Starving;
 use crate::thread::{Heard, Thread};
 use crate::timers::Timers;
-use crate::{Entry, Settings, Why, asked};
+use crate::trials::Trials;
+use crate::{Entry, Method, Settings, Why, asked};
 
 /// Keeps every thread it hears of on its beat, through `A`. See the crate's head.
 pub struct Controller<A: Actuator> {
@@ -50,7 +51,7 @@ pub struct Controller<A: Actuator> {
     free: Vec<Slot>,
     analyses: VecDeque<TaskId>,
     verifications: VecDeque<TaskId>,
-    pub(crate) trials_until: Instant,
+    pub(crate) trials: Trials,
     pub(crate) ended: Ended,
     left_alone: u64,
     pub(crate) lost: u64,
@@ -117,7 +118,7 @@ impl<A: Actuator> Controller<A> {
             free: Vec::new(),
             analyses: VecDeque::new(),
             verifications: VecDeque::new(),
-            trials_until: Instant::ZERO,
+            trials: Trials::default(),
             ended: Ended::default(),
             left_alone: 0,
             lost: 0,
@@ -202,6 +203,7 @@ impl<A: Actuator> Controller<A> {
 
     pub(crate) fn hear_burst(&mut self, slot: Slot, burst: &Burst) {
         self.begin_of_job(slot, burst);
+        self.hear_waker(slot, burst);
         let Some(thread) = self.threads.get_mut(slot).and_then(Option::as_mut) else {
             return;
         };
@@ -218,7 +220,9 @@ impl<A: Actuator> Controller<A> {
             Heard::Nothing => self.try_too(slot, burst.blocked),
             Heard::Job => self.consider(slot, None),
             Heard::Lost(why) => self.withdraw(slot, why, burst.blocked),
-            Heard::Starves(why) => self.begin_trial(slot, burst.task, why, burst.blocked),
+            Heard::Starves(why) => {
+                self.begin_trial(slot, burst.task, why, burst.blocked);
+            }
         }
     }
 
@@ -255,7 +259,17 @@ impl<A: Actuator> Controller<A> {
         let Some(thread) = self.threads.get_mut(slot).and_then(Option::as_mut) else {
             return;
         };
-        let outcome = thread.analyse(now, &self.settings);
+        let Some(mut found) = thread.analyse(now, &self.settings) else {
+            return;
+        };
+        // One that is locked may be late at each of its timer's expiries, and is not doubted for that.
+        if !thread.is_kept() && self.settings.method == Method::Default {
+            found = found.filter(|rhythm| self.has_clock(slot, rhythm.period, now));
+        }
+        let Some(thread) = self.threads.get_mut(slot).and_then(Option::as_mut) else {
+            return;
+        };
+        let outcome = thread.conclude(found, now, &self.settings);
         self.follow(slot, task, outcome, now);
     }
 

@@ -20,6 +20,7 @@ mod attempts;
 mod backlog;
 mod boosts;
 mod claims;
+mod clock;
 mod controller;
 mod drive;
 mod dry_run;

@@ -3,6 +3,7 @@
 use onbeat_decide::predictor::Kind;
 use onbeat_model::{Actuator, Instant, Mark, Said, TaskId};
 
+use crate::Why;
 use crate::controller::{Controller, Due};
 use crate::roster::Slot;
 use crate::thread::{Marked, Outcome};
@@ -49,7 +50,11 @@ impl<A: Actuator> Controller<A> {
                 }
                 self.consider(slot, Some(why));
             }
-            Outcome::TryAgain(why) => self.begin_trial(slot, task, why, now),
+            Outcome::TryAgain(why) => {
+                if !self.begin_trial(slot, task, why, now) {
+                    self.withdraw(slot, Why::RhythmLost, now);
+                }
+            }
             Outcome::Released(why) => self.withdraw(slot, why, now),
         }
     }

@@ -129,7 +129,7 @@ impl Starving {
 
     /// A trial begins. Further ones come ever more rarely.
     pub(crate) fn tried(&mut self, now: Instant) {
-        let pause = (FIRST_PAUSE * (1 << self.trials.min(16))).min(LONGEST_PAUSE);
+        let pause = pause_after(self.trials).min(LONGEST_PAUSE);
         *self = Self {
             trials: self.trials + 1,
             not_before: now + TRIAL + pause,
@@ -137,10 +137,20 @@ impl Starving {
         };
     }
 
+    /// No trial before `until`.
+    pub(crate) fn postpone(&mut self, until: Instant) {
+        self.not_before = self.not_before.max(until);
+    }
+
     /// It did show a rhythm: the next trial need not wait as if it had not.
     pub(crate) fn proved(&mut self) {
         *self = Self::default();
     }
+}
+
+/// How long to wait for the next trial after `trials` in vain and one more.
+pub(crate) fn pause_after(trials: u32) -> Span {
+    FIRST_PAUSE * (1 << trials.min(16))
 }
 
 #[cfg(test)]

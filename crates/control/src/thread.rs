@@ -20,6 +20,7 @@ use onbeat_model::{Bandwidth, Burst, Instant, Reservation, Rhythm, Span, Task};
 use crate::attempts::Attempts;
 use crate::boosts::Pleading;
 use crate::claims::Place;
+use crate::clock::Outside;
 use crate::figures::Figures;
 use crate::kept::Kept;
 use crate::owed::Owed;
@@ -90,6 +91,8 @@ pub(crate) struct Thread {
     pub(crate) pleading: Option<Box<Pleading>>,
     /// On whose path it works.
     pub(crate) path: Path,
+    /// How often it was woken from outside of its process.
+    pub(crate) outside: Outside,
     analysis: Analysis,
     analyser: Analyser,
     attempts: Attempts,
@@ -169,6 +172,7 @@ impl Thread {
             is_sampled: false,
             pleading: None,
             path: Path::default(),
+            outside: Outside::default(),
             analysis: Analysis::NotDue,
             analyser: Analyser::new(settings.analysis),
             attempts: Attempts::new(),
@@ -304,16 +308,25 @@ impl Thread {
         self.analyser.forget_before(since, NEWS_BURSTS);
     }
 
-    /// Analyses the bursts heard up to `now`.
-    pub(crate) fn analyse(&mut self, now: Instant, settings: &Settings) -> Outcome {
+    /// Analyses the bursts heard up to `now`: the period found, if any; none if it is not to be analysed.
+    pub(crate) fn analyse(&mut self, now: Instant, settings: &Settings) -> Option<Option<Rhythm>> {
         self.analysis = Analysis::NotDue;
         if self.kept.as_ref().is_some_and(|kept| kept.is_told()) || self.follows_others() {
-            return Outcome::Same;
+            return None;
         }
         if let Some(since) = self.kept.as_ref().and_then(|kept| kept.astray()) {
             self.forget_before(since);
         }
-        let found = self.strongest(now, settings);
+        Some(self.strongest(now, settings))
+    }
+
+    /// What follows from what an analysis found.
+    pub(crate) fn conclude(
+        &mut self,
+        found: Option<Rhythm>,
+        now: Instant,
+        settings: &Settings,
+    ) -> Outcome {
         match (&self.kept, found) {
             (None, Some(rhythm)) => self.believe(rhythm, now, settings),
             (None, None) => {

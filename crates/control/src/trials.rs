@@ -1,38 +1,95 @@
-//! Trials of threads that starve: who is put on trial, with whom, and for how long.
+//! Trials of threads that starve: which one is put on trial, with which others, and for how long.
+//!
+//! A trial costs other programs CPU time, and a batch program starves, too. So the threads of a process
+//! are tried together only if a clock is heard in it; of all others one at a time, and ever more rarely.
+
+use std::collections::HashMap;
 
 use onbeat_model::{Actuator, Instant, Span, TaskId};
 
 use crate::Why;
 use crate::controller::{Controller, Due};
 use crate::roster::Slot;
-use crate::starving::{LOOK_RARELY, TRIAL};
+use crate::starving::{LOOK_RARELY, TRIAL, pause_after};
 use crate::thread::TrialEnd;
 
+/// The longest pause between two trials of threads without a clock: they then take a twentieth of the
+/// time, of one CPU.
+const LONGEST_PAUSE_ALONE: Span = Span::from_secs(60);
+/// When to ask again for a thread whose trial was put off.
+const PUT_OFF: Span = Span::from_ms(500);
+
+/// The trials under way, and those that were alone.
+#[derive(Debug, Default)]
+pub(crate) struct Trials {
+    until: Instant,
+    /// By payer.
+    alone: HashMap<u32, Alone>,
+}
+
+/// The trials of a payer's threads without a clock.
+#[derive(Clone, Copy, Debug, Default)]
+struct Alone {
+    times: u32,
+    not_before: Instant,
+}
+
+impl Trials {
+    /// Whether a thread of the payer's that has no clock may be tried now; counts it if so.
+    fn admits_alone(&mut self, payer: u32, now: Instant) -> bool {
+        let alone = self.alone.entry(payer).or_default();
+        if now < self.until || now < alone.not_before {
+            return false;
+        }
+        let pause = pause_after(alone.times).min(LONGEST_PAUSE_ALONE);
+        alone.times = alone.times.saturating_add(1);
+        alone.not_before = now + TRIAL + pause;
+        true
+    }
+}
+
 impl<A: Actuator> Controller<A> {
-    pub(crate) fn begin_trial(&mut self, slot: Slot, task: TaskId, why: Why, now: Instant) {
+    /// The thread is on trial from now on, and those that starve beside it; false if it may not be now.
+    pub(crate) fn begin_trial(&mut self, slot: Slot, task: TaskId, why: Why, now: Instant) -> bool {
+        let may = self.is_clocked(slot, now) || {
+            let payer = self.thread(slot).map_or(0, |thread| thread.party.payer);
+            self.trials.admits_alone(payer, now)
+        };
+        let Some(thread) = self.thread(slot) else {
+            return false;
+        };
+        if !may {
+            thread.postpone_trial(now + PUT_OFF);
+            return false;
+        }
+        thread.begin_trial(now);
         self.put_on_trial(slot, task, why, now);
         for slot in 0..self.threads.len() {
             self.try_too(slot, now);
         }
+        true
     }
 
     pub(crate) fn put_on_trial(&mut self, slot: Slot, task: TaskId, why: Why, now: Instant) {
-        self.trials_until = self.trials_until.max(now + TRIAL);
-        self.timers.set(self.trials_until, Due::TrialOver(task));
+        self.trials.until = self.trials.until.max(now + TRIAL);
+        self.timers.set(self.trials.until, Due::TrialOver(task));
         self.consider(slot, Some(why));
     }
 
     /// A player and its display server must both get to run, or neither shows its rhythm: while one
-    /// thread is on trial, others that starve join it.
+    /// thread is on trial, others that starve join it, if a clock is heard in their process.
     pub(crate) fn try_too(&mut self, slot: Slot, now: Instant) {
-        if now >= self.trials_until {
+        if now >= self.trials.until {
             return;
         }
-        let Some(thread) = self.threads.get_mut(slot).and_then(Option::as_mut) else {
+        let thread = self.threads.get(slot).and_then(Option::as_deref);
+        let starves = thread.and_then(|thread| thread.starves_too(now, &self.settings));
+        let Some(why) = starves.filter(|_| self.is_clocked(slot, now)) else {
             return;
         };
-        let task = thread.task.id;
-        if let Some(why) = thread.starves_too(now, &self.settings) {
+        if let Some(thread) = self.thread(slot) {
+            let task = thread.task.id;
+            thread.begin_trial(now);
             self.put_on_trial(slot, task, why, now);
         }
     }
@@ -67,7 +124,7 @@ impl<A: Actuator> Controller<A> {
     }
 
     pub(crate) fn end_trial(&mut self, task: TaskId, now: Instant) {
-        let until = self.trials_until;
+        let until = self.trials.until;
         let Some(slot) = self.roster.find(task) else {
             return;
         };

@@ -82,7 +82,8 @@ impl<A: Actuator> Controller<A> {
 
     /// When `task` woke in the last seconds; of one that says itself where its jobs are, nothing.
     pub fn wakeups(&self, task: TaskId) -> impl Iterator<Item = Instant> {
-        self.known(task).into_iter().flat_map(Thread::wakeups)
+        let bursts = self.known(task).into_iter().flat_map(Thread::bursts);
+        bursts.map(|burst| burst.woke)
     }
 
     fn known(&self, task: TaskId) -> Option<&Thread> {

@@ -1,7 +1,7 @@
 //! Which rhythm is heard in a thread's bursts: by the default analyser, or by the LFS++ paper's.
 
 use onbeat_infer::period::lfspp;
-use onbeat_model::{Instant, Rhythm};
+use onbeat_model::{Burst, Instant, Rhythm};
 
 use super::Thread;
 use crate::Settings;
@@ -13,9 +13,9 @@ impl Thread {
         self.kept.as_ref().map(|k| k.rhythm()).or(self.last_rhythm)
     }
 
-    /// When it woke in the last seconds, as far as anything is made of that.
-    pub(crate) fn wakeups(&self) -> impl Iterator<Item = Instant> {
-        self.analyser.bursts().map(|burst| burst.woke)
+    /// Its bursts of the last seconds, as far as anything is made of them.
+    pub(crate) fn bursts(&self) -> impl DoubleEndedIterator<Item = Burst> {
+        self.analyser.bursts()
     }
 
     /// The strongest rhythm in the bursts heard up to `now`, if one is beyond doubt.

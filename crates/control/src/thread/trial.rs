@@ -80,7 +80,6 @@ impl Thread {
             return Heard::Nothing;
         }
         let (waited, over) = self.starving.waited(burst.blocked);
-        self.begin_trial(burst.blocked);
         Heard::Starves(Why::Starves { waited, over })
     }
 
@@ -93,25 +92,29 @@ impl Thread {
             && self.path.may_be_tried()
     }
 
-    pub(super) fn begin_trial(&mut self, now: Instant) {
+    /// It is on trial from now on.
+    pub(crate) fn begin_trial(&mut self, now: Instant) {
         self.starving.tried(now);
         self.on_trial = Some(now);
         self.analyser.clear();
         self.attempts = Attempts::new();
     }
 
-    /// Another thread is on trial at `now`: this one is from now on, too, if it starves as well.
-    pub(crate) fn starves_too(&mut self, now: Instant, settings: &Settings) -> Option<Why> {
+    /// It may not be on trial now: the next time is not before `until`.
+    pub(crate) fn postpone_trial(&mut self, until: Instant) {
+        self.starving.postpone(until);
+    }
+
+    /// Another thread is on trial at `now`: why this one is to join it, if it starves as well.
+    pub(crate) fn starves_too(&self, now: Instant, settings: &Settings) -> Option<Why> {
         if !self.may_be_tried(settings) || !self.starving.starves_too(now) {
             return None;
         }
         let (waited, over) = self.starving.waited(now);
-        self.begin_trial(now);
         Some(Why::Starves { waited, over })
     }
 
-    /// It has executed for `executed` up to `now`: when to look again, and why it is on trial from now
-    /// on if it is.
+    /// It has executed for `executed` up to `now`: when to look again, and why it is to be on trial, if it is.
     pub(crate) fn look(
         &mut self,
         now: Instant,
@@ -123,7 +126,6 @@ impl Thread {
         if seen.starved_for.is_none() || !self.may_be_tried(settings) {
             return (seen.next, None);
         }
-        self.begin_trial(now);
         (seen.next, Some(Why::NeverBlocks { over }))
     }
 

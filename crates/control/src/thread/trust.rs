@@ -148,7 +148,7 @@ impl Thread {
                     None => self.trust.doubts >= DOUBTS,
                 };
                 if sustained {
-                    self.doubted(now)
+                    self.doubted()
                 } else {
                     Outcome::Same
                 }
@@ -158,12 +158,11 @@ impl Thread {
 
     /// Its rhythm is lost. One that it had only just shown on trial was a wrong one, perhaps; before it
     /// starves again, it gets another trial.
-    fn doubted(&mut self, now: Instant) -> Outcome {
+    fn doubted(&mut self) -> Outcome {
         let again = self.shown_on_trial && self.trust.passed == 0;
         let lost = self.lose(Why::RhythmLost);
         if again {
             self.shown_on_trial = false;
-            self.begin_trial(now);
             Outcome::TryAgain(Why::TriedAgain)
         } else {
             lost

@@ -3,6 +3,7 @@
 mod asked;
 mod beat;
 mod boosts;
+mod clock;
 mod crowds;
 mod kernel;
 mod looking;

@@ -46,7 +46,7 @@ fn a_stage_that_does_next_to_nothing_for_the_path_is_left_room_for_its_other_wor
     plays(&mut script, PLAYER, ms(40), (0, 4000));
     for at in (0..4000).step_by(40) {
         script.event(burst(SERVER, at_ms(at + 5), Span::from_us(30), PLAYER));
-        answered(&mut script, PLAYER, at_ms(at + 6), SERVER);
+        answered(&mut script, PLAYER, at_ms(at + 9), SERVER);
     }
     let ran = play(script, Kernel::with_cpus(2), settings());
     let (_, server) = *ran.reserves(SERVER).last().expect("the server is served");

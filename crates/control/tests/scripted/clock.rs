@@ -1,0 +1,115 @@
+//! Whether a clock is behind what looks periodic, and who is tried for how long while none is heard.
+
+use onbeat_control::{What, Why};
+use onbeat_model::{Burst, Event, Instant, Span, TaskId};
+
+use crate::beat::of_film;
+use crate::pipelines::burst;
+use crate::world::{Noise, Script, at_ms, ms};
+
+const DECODER: u32 = 7;
+const ENCODER: u32 = 8;
+
+/// Two threads of one process wake each other each 20 ms, as the threads of a transcoder do; `clock` wakes
+/// the decoder instead of the encoder in every one of so many periods.
+fn ring(clock: Option<u64>) -> Script {
+    let mut script = Script::default();
+    script.tracked(DECODER, "transcoder", at_ms(0));
+    script.tracked(ENCODER, "transcoder", at_ms(0));
+    for job in 0..200 {
+        let at = at_ms(20 * job);
+        let by_clock = clock.is_some_and(|every| job % every == 0);
+        let waker = if by_clock { 0 } else { ENCODER };
+        script.event(burst(DECODER, at, ms(6), waker));
+        script.event(burst(ENCODER, at + ms(9), ms(6), DECODER));
+    }
+    script
+}
+
+#[test]
+fn threads_that_only_wake_each_other_are_left_alone_however_regularly_they_do() {
+    let ran = of_film(ring(None));
+    assert_eq!(ran.reserves(DECODER), []);
+    assert_eq!(ran.reserves(ENCODER), []);
+    assert_eq!(ran.report.left_alone, 2);
+}
+
+#[test]
+fn a_thread_is_reserved_for_if_a_clock_is_behind_who_wakes_it() {
+    for every in [1, 2] {
+        let ran = of_film(ring(Some(every)));
+        assert!(!ran.reserves(DECODER).is_empty(), "{every}");
+        assert!(!ran.reserves(ENCODER).is_empty(), "{every}");
+    }
+    let rarely = of_film(ring(Some(10)));
+    assert_eq!(rarely.reserves(ENCODER), []);
+}
+
+/// A thread that hardly gets to run, and is woken by `waker` alone.
+fn starves(script: &mut Script, tid: u32, waker: u32, until: Instant) {
+    let mut noise = Noise(u64::from(tid) + 5);
+    let mut woke = at_ms(0);
+    while woke < until {
+        let blocked = woke + ms(45) + noise.up_to(ms(45));
+        script.event(Event::Burst(Burst {
+            task: TaskId::recorded(tid),
+            woke,
+            first_ran: woke + ms(5),
+            blocked,
+            executed: ms(10),
+            preempted: 9,
+            waker,
+            exhausted: false,
+        }));
+        woke = blocked + noise.up_to(ms(5));
+    }
+}
+
+/// When each of the threads was on trial, from its first reservation to its release.
+fn trials(script: Script, tids: [u32; 2]) -> Vec<(Instant, Instant)> {
+    let ran = of_film(script);
+    let mut trials = Vec::new();
+    for tid in tids {
+        let mut began = None;
+        for entry in ran.of(tid) {
+            match (entry.what, &entry.why) {
+                (What::Reserved, _) => began = Some(entry.at),
+                (What::Released, Why::TrialOver) => {
+                    trials.extend(began.take().map(|at| (at, entry.at)));
+                }
+                _ => {}
+            }
+        }
+    }
+    trials.sort();
+    trials
+}
+
+#[test]
+fn starving_threads_without_a_clock_are_tried_one_at_a_time_and_ever_more_rarely() {
+    let mut script = Script::default();
+    script.tracked(DECODER, "transcoder", at_ms(0));
+    script.tracked(ENCODER, "transcoder", at_ms(0));
+    starves(&mut script, DECODER, ENCODER, at_ms(60_000));
+    starves(&mut script, ENCODER, DECODER, at_ms(60_000));
+    let trials = trials(script, [DECODER, ENCODER]);
+    assert!(trials.len() >= 2, "{trials:?}");
+    for pair in trials.windows(2) {
+        let pause = pair[1].0.since(pair[0].1);
+        assert!(pause >= ms(5000), "{trials:?}");
+    }
+    let tried: Span = trials.iter().map(|&(from, to)| to.since(from)).sum();
+    assert!(tried <= ms(15_000), "{trials:?}");
+}
+
+#[test]
+fn starving_threads_of_a_process_with_a_clock_are_tried_together() {
+    let mut script = Script::default();
+    script.tracked(DECODER, "player", at_ms(0));
+    script.tracked(ENCODER, "player", at_ms(0));
+    starves(&mut script, DECODER, 0, at_ms(4000));
+    starves(&mut script, ENCODER, DECODER, at_ms(4000));
+    let trials = trials(script, [DECODER, ENCODER]);
+    assert!(trials.len() >= 2, "{trials:?}");
+    assert!(trials[1].0 < trials[0].1, "{trials:?}");
+}
