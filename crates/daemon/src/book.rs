@@ -7,7 +7,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use onbeat_control::Treatment;
-use onbeat_model::{Follow, Task, TaskId};
+use onbeat_model::{Follow, Reservation, Task, TaskId};
 
 use crate::person::Person;
 use crate::quota::{Ledger, Objection};
@@ -189,6 +189,15 @@ impl Book {
         }
         root.threads.insert(task.id);
         Ok(())
+    }
+
+    /// Whether `reservation` is to be a ceiling for `task`, too.
+    #[must_use]
+    pub fn is_ceiling(&self, task: TaskId, reservation: Reservation) -> bool {
+        // A thread that holds just what was asked for is heard only if it is tracked as well.
+        let hears = !self.grants.contains_key(&task)
+            || (self.roots.values()).any(|root| root.threads.contains(&task));
+        self.ledger.is_ceiling(task, reservation, hears)
     }
 
     /// How a thread is treated.

@@ -86,6 +86,8 @@ impl<A: Actuator> Actuator for Bounded<A> {
                 now: now.to_string(),
             });
         }
+        let is_ceiling = self.book.borrow().is_ceiling(task, reservation);
+        self.inner.set_hard(task, is_ceiling)?;
         let answer = self.inner.reserve(task, reservation);
         match &answer {
             Ok(()) => {
@@ -124,6 +126,10 @@ impl<A: Actuator> Actuator for Bounded<A> {
     fn standing_of_running(&mut self, task: TaskId) -> Standing {
         let standing = self.inner.standing_of_running(task);
         self.noticed(task, standing)
+    }
+
+    fn set_hard(&mut self, task: TaskId, is_hard: bool) -> Result<(), Refusal> {
+        self.inner.set_hard(task, is_hard)
     }
 
     fn ended(&mut self, task: TaskId) {

@@ -43,6 +43,11 @@ impl<S: Sensor> Gate<S> {
                 {
                     book.changed_hands.insert(task.pid);
                 }
+                Event::Burst(burst) => {
+                    book.ledger
+                        .blocked(burst.task, burst.executed, burst.blocked);
+                }
+                Event::Exhausted { at, task } => book.ledger.ran_out(*task, *at),
                 Event::Exited { task, .. } => book.ended(*task),
                 Event::Lost { at, .. } => lost = Some(*at),
                 _ => {}

@@ -10,13 +10,15 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use onbeat_model::{Bandwidth, Reservation, Span, TaskId};
+use onbeat_model::{Bandwidth, Instant, Reservation, Span, TaskId};
 
 use crate::person::Person;
 
 mod objection;
+mod spending;
 
 pub use objection::{Objection, Whose};
+use spending::{LONGEST_SOFT_PERIOD, Spending};
 
 /// What somebody may have at most.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -83,6 +85,8 @@ struct Used {
 struct Charge {
     person: Arc<Person>,
     held: Option<Reservation>,
+    /// What it has used since it last blocked, as far as that is counted.
+    counted: Span,
     /// For how many reasons the task is in the ledger. None: the kernel holds its bandwidth yet.
     reasons: u32,
 }
@@ -100,6 +104,9 @@ pub struct Ledger {
     tasks: HashMap<TaskId, Charge>,
     users: HashMap<u32, Used>,
     groups: HashMap<u32, Used>,
+    spending: HashMap<Whose, Spending>,
+    /// Tasks whose reservations may have become ceilings, or no longer be.
+    to_reconsider: Vec<TaskId>,
 }
 
 impl Ledger {
@@ -147,6 +154,7 @@ impl Ledger {
         let charge = Charge {
             person: Arc::clone(person),
             held: None,
+            counted: Span::ZERO,
             reasons: 1,
         };
         self.tasks.insert(task, charge);
@@ -276,6 +284,97 @@ impl Ledger {
             used.bandwidth = used.bandwidth - before + bandwidth;
         });
         self.drop_if_over(task);
+    }
+
+    /// `task` blocked at `now`, after it had used `executed`: that is taken from its owner's quotas if it has a
+    /// reservation.
+    pub fn blocked(&mut self, task: TaskId, executed: Span, now: Instant) {
+        if let Some(charge) = self.tasks.get_mut(&task).filter(|c| c.held.is_some()) {
+            let rest = executed - std::mem::take(&mut charge.counted);
+            self.spend(task, rest, now);
+        }
+    }
+
+    /// The runtime of `task` was used up at `now`, and it goes on: it has used all of a period at most.
+    pub fn ran_out(&mut self, task: TaskId, now: Instant) {
+        let Some(charge) = self.tasks.get_mut(&task) else {
+            return;
+        };
+        if let Some(held) = charge.held {
+            charge.counted += held.period();
+            self.spend(task, held.period(), now);
+        }
+    }
+
+    fn spend(&mut self, task: TaskId, used: Span, now: Instant) {
+        let Some(person) = self.person(task).map(Arc::clone) else {
+            return;
+        };
+        let quotas: Vec<(Whose, Quota)> = self.quotas_of(&person).collect();
+        for (whose, quota) in quotas {
+            let full = Spending::new(quota.bandwidth, now);
+            let spending = self.spending.entry(whose).or_insert(full);
+            if spending.spend(used, quota.bandwidth, now) {
+                self.reconsider(whose);
+            }
+        }
+    }
+
+    fn reconsider(&mut self, whose: Whose) {
+        let held = self.tasks.iter().filter(|(_, charge)| {
+            let is_theirs = match whose {
+                Whose::User(uid) => charge.person.uid == uid,
+                Whose::Group(gid) => charge.person.groups.contains(&gid),
+            };
+            is_theirs && charge.held.is_some()
+        });
+        self.to_reconsider.extend(held.map(|(task, _)| *task));
+    }
+
+    /// Time has passed: who has stayed within the quotas meanwhile may have soft reservations again.
+    pub fn refill(&mut self, now: Instant) {
+        let whose: Vec<Whose> = self.spending.keys().copied().collect();
+        for whose in whose {
+            let quota = match whose {
+                Whose::User(uid) => self.quotas.of_user(uid),
+                Whose::Group(gid) => self.quotas.groups.get(&gid).copied(),
+            };
+            let spending = self.spending.get_mut(&whose).zip(quota);
+            let Some((spending, quota)) = spending else {
+                self.spending.remove(&whose);
+                self.reconsider(whose);
+                continue;
+            };
+            let changed = spending.spend(Span::ZERO, quota.bandwidth, now);
+            if spending.is_full(quota.bandwidth) {
+                self.spending.remove(&whose);
+            }
+            if changed {
+                self.reconsider(whose);
+            }
+        }
+    }
+
+    /// Whether `reservation` is to be a ceiling for `task`, of which is known whether the sensor `hears` it. That
+    /// of a user under a quota is one if the user has used more than the quota gives, or if that would be
+    /// noticed late: the task is not heard, or the period is long.
+    #[must_use]
+    pub fn is_ceiling(&self, task: TaskId, reservation: Reservation, hears: bool) -> bool {
+        let Some(charge) = self.tasks.get(&task) else {
+            return false;
+        };
+        self.quotas_of(&charge.person).any(|(whose, _)| {
+            !hears
+                || reservation.period() > LONGEST_SOFT_PERIOD
+                || self.spending.get(&whose).is_some_and(Spending::is_over)
+        })
+    }
+
+    /// The reservations that may have become ceilings since this was last called, or may no longer be.
+    pub fn take_to_reconsider(&mut self) -> Vec<(TaskId, Reservation)> {
+        let tasks = std::mem::take(&mut self.to_reconsider);
+        let held = |task| Some((task, self.tasks.get(&task)?.held?));
+        tasks.into_iter().filter_map(held).collect()
     }
 
     /// The tasks that are here only for what the kernel holds for them yet.

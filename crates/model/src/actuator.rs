@@ -141,6 +141,15 @@ pub trait Actuator {
         self.standing(task)
     }
 
+    /// Makes the reservation of `task`, the one it has and later ones, a ceiling as well, or no longer. Nothing
+    /// happens where an actuator knows no difference.
+    ///
+    /// # Errors
+    /// See [`Refusal`]; the reservation is then what it was before.
+    fn set_hard(&mut self, _task: TaskId, _is_hard: bool) -> Result<(), Refusal> {
+        Ok(())
+    }
+
     /// The task is gone: whatever is kept about it can be forgotten.
     fn ended(&mut self, task: TaskId);
 

@@ -18,7 +18,7 @@ by_the_kernel() {
         other=$!
         sleep 1
     fi
-    onbeat reserve --runtime 80ms --period 400ms --reclaim -- sh -c 'echo $$ >/tmp/hog; while :; do :; done' &
+    onbeat reserve --runtime 80ms --period 400ms -- sh -c 'echo $$ >/tmp/hog; while :; do :; done' &
     reserve=$!
     wait_until "the hog runs" 10 test -s /tmp/hog >&2
     task=$(cat /tmp/hog)

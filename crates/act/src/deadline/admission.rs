@@ -34,7 +34,7 @@ enum No {
 impl DeadlineActuator {
     /// Asks for it; answers what was set.
     pub(super) fn admit(&mut self, wish: &Wish) -> Result<Attributes, Refusal> {
-        let set = Attributes::reserved(wish.reservation, !self.is_hard);
+        let set = self.wanted(wish.task, wish.reservation);
         self.announce(wish, set)?;
         let busy =
             |no: &No| matches!(no, No::Kernel(error) if error.raw_os_error() == Some(libc::EBUSY));

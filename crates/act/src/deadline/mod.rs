@@ -7,7 +7,7 @@
 //!
 //! A raised runtime of a task that is throttled counts from its next replenishment.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use onbeat_model::{
     Actuator, Bandwidth, Boost, Capacity, Instant, Refusal, Reservation, Speed, Speeds, Standing,
@@ -55,6 +55,8 @@ pub struct DeadlineActuator {
     state_file: StateFile,
     /// Reservations are ceilings, too: chosen, or this kernel has no reclaiming.
     is_hard: bool,
+    /// Tasks whose reservations are ceilings all the same.
+    hard: HashSet<TaskId>,
     limits: Limits,
     tasks: HashMap<TaskId, Entry>,
     account: Account,
@@ -92,6 +94,7 @@ impl DeadlineActuator {
         Self {
             state_file,
             is_hard: options.hard || !kernel::reclaims(),
+            hard: HashSet::new(),
             limits: Limits::read(),
             tasks: HashMap::new(),
             account: Account::default(),
@@ -174,10 +177,17 @@ impl DeadlineActuator {
         taken_over(now)
     }
 
+    /// What the task has under `reservation`.
+    fn wanted(&self, task: TaskId, reservation: Reservation) -> Attributes {
+        let is_hard = self.is_hard || self.hard.contains(&task);
+        Attributes::reserved(reservation, !is_hard)
+    }
+
     fn forget(&mut self, task: TaskId) {
         self.follow_into_leader(task);
         self.let_go(task);
         self.tasks.remove(&task);
+        self.hard.remove(&task);
     }
 
     /// A thread that executes another program takes the number of its process's leader, and its
@@ -251,7 +261,7 @@ impl Actuator for DeadlineActuator {
         let now = clock::now();
         self.account.settle(now);
         let (leader, before, earlier_settled) = match held {
-            Some(held) if held.reservation == reservation => return Ok(()),
+            Some(held) if held.set == self.wanted(task, reservation) => return Ok(()),
             Some(held) => (held.leader, held.before, held.settled_by(now)),
             None => {
                 if let Some(until) = self.account.settles_at(task) {
@@ -316,6 +326,21 @@ impl Actuator for DeadlineActuator {
         match self.has_just_what_was_set(task) {
             Some(held) => Standing::Held(held.reservation),
             None => self.standing(task),
+        }
+    }
+
+    fn set_hard(&mut self, task: TaskId, is_hard: bool) -> Result<(), Refusal> {
+        let was_hard = if is_hard {
+            !self.hard.insert(task)
+        } else {
+            self.hard.remove(&task)
+        };
+        match self.tasks.get(&task) {
+            Some(Entry::Held(held)) if was_hard != is_hard => {
+                let reservation = held.reservation;
+                self.reserve(task, reservation)
+            }
+            _ => Ok(()),
         }
     }
 

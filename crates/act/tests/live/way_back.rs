@@ -79,3 +79,28 @@ fn every_policy_priority_nice_and_fork_flag_comes_back() {
         }
     }
 }
+
+#[test]
+fn a_soft_reservation_becomes_a_ceiling_and_soft_again() {
+    let name = "a_soft_reservation_becomes_a_ceiling_and_soft_again";
+    if !can_run(name) {
+        return;
+    }
+    let _bandwidth = Bandwidth::a_little();
+    let (_directory, mut actuator) = actuator();
+    let process = Process::asleep();
+    let task = process.task();
+    let before = scheduling(task);
+    reserve(&mut actuator, task, small());
+    for is_hard in [true, false] {
+        actuator.set_hard(task, is_hard).unwrap();
+        assert_eq!(
+            scheduling(task),
+            Attributes::reserved(small(), !is_hard),
+            "{is_hard}"
+        );
+        assert_eq!(actuator.standing(task), Standing::Held(small()));
+    }
+    release(&mut actuator, task);
+    assert_eq!(scheduling(task), before);
+}

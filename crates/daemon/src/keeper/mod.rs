@@ -141,6 +141,7 @@ impl Keeper {
         self.settle_partners(&mut the);
         self.look_around(&mut the);
         self.raise_again();
+        self.keep_ceilings(&mut the);
         self.teller.tell(the.controller, &self.book);
         self.teller.tell_reniced(&self.book);
         self.teller.attend(the.controller, the.now);
@@ -148,6 +149,16 @@ impl Keeper {
             Next::Stop
         } else {
             Next::Continue
+        }
+    }
+
+    /// A user who has used more than a quota gives has ceilings, until that is made up for.
+    fn keep_ceilings<S: Sensor, A: Actuator>(&self, the: &mut Loop<'_, S, A>) {
+        let reservations = self.book.borrow_mut().ledger.take_to_reconsider();
+        for (task, reservation) in reservations {
+            let is_hard = self.book.borrow().is_ceiling(task, reservation);
+            // A task that is gone, or another's now, is noticed when it is next looked at.
+            let _ = the.controller.actuator().set_hard(task, is_hard);
         }
     }
 
@@ -268,6 +279,7 @@ impl Keeper {
 
     /// What has ended without the sensor's telling is forgotten.
     fn keep_house<S: Sensor, A: Actuator>(&mut self, the: &mut Loop<'_, S, A>) {
+        self.book.borrow_mut().ledger.refill(the.now);
         let gone = |task: &TaskId| !onbeat_act::task::is_alive(*task);
         let book = self.book.borrow();
         let grants: Vec<_> = book.grants.keys().copied().filter(gone).collect();

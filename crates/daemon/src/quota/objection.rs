@@ -3,7 +3,7 @@
 use onbeat_model::{Bandwidth, Span};
 
 /// Whose quota does not suffice.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Whose {
     /// The user's own.
     User(u32),

@@ -263,3 +263,92 @@ proptest! {
         }
     }
 }
+
+fn at(ms: u64) -> Instant {
+    Instant::ZERO + Span::from_ms(ms)
+}
+
+/// A ledger in which `alice` has a quota of half a CPU, and one task with a reservation of 30%.
+fn reserved(alice: &Arc<Person>) -> Ledger {
+    let mut ledger = Ledger::new(Quotas {
+        default: quota(500, 9),
+        ..Quotas::default()
+    });
+    ledger.enter(task(1), alice).unwrap();
+    ledger.charge(task(1), Some(of(300)));
+    ledger
+}
+
+#[test]
+fn a_reservation_is_soft_until_its_owner_has_used_more_than_the_quota_gives() {
+    let mut ledger = reserved(&person(1000, &[]));
+    // 45% of a CPU for ten seconds.
+    for period in 0..1000 {
+        ledger.blocked(task(1), Span::from_us(4500), at(10 * period));
+    }
+    assert!(!ledger.is_ceiling(task(1), of(300), true));
+    assert_eq!(ledger.take_to_reconsider(), []);
+    // 90%: the bucket of half a second is empty after 1.25 s.
+    let mut hard_at = None;
+    for period in 1000..1200 {
+        ledger.blocked(task(1), Span::from_us(9000), at(10 * period));
+        if !ledger.take_to_reconsider().is_empty() {
+            hard_at.get_or_insert(10 * (period - 1000));
+        }
+    }
+    let hard_at = hard_at.unwrap();
+    assert!((1100..=1400).contains(&hard_at), "{hard_at}");
+    assert!(ledger.is_ceiling(task(1), of(300), true));
+}
+
+#[test]
+fn who_stays_within_the_quota_again_has_soft_reservations_again() {
+    let mut ledger = reserved(&person(1000, &[]));
+    ledger.blocked(task(1), Span::from_secs(9), at(0));
+    assert!(ledger.is_ceiling(task(1), of(300), true));
+    ledger.take_to_reconsider();
+    ledger.refill(at(1000));
+    assert!(ledger.is_ceiling(task(1), of(300), true));
+    ledger.refill(at(2000));
+    assert!(!ledger.is_ceiling(task(1), of(300), true));
+    assert_eq!(ledger.take_to_reconsider(), [(task(1), of(300))]);
+}
+
+#[test]
+fn a_task_that_never_blocks_is_charged_each_time_that_its_runtime_is_used_up_and_only_once() {
+    let mut ledger = reserved(&person(1000, &[]));
+    for period in 1..=40 {
+        ledger.ran_out(task(1), at(10 * period));
+    }
+    assert!(!ledger.is_ceiling(task(1), of(300), true));
+    for period in 41..=120 {
+        ledger.ran_out(task(1), at(10 * period));
+    }
+    assert!(ledger.is_ceiling(task(1), of(300), true));
+    let mut other = reserved(&person(1000, &[]));
+    for period in 1..=40 {
+        other.ran_out(task(1), at(10 * period));
+    }
+    other.blocked(task(1), Span::from_ms(400), at(401));
+    assert!(!other.is_ceiling(task(1), of(300), true));
+}
+
+#[test]
+fn what_a_quota_could_not_notice_in_time_is_a_ceiling_and_root_has_none() {
+    let ledger = reserved(&person(1000, &[]));
+    let slow = Reservation::implicit(Span::from_ms(30), Span::from_secs(1)).unwrap();
+    assert!(ledger.is_ceiling(task(1), slow, true));
+    assert!(ledger.is_ceiling(task(1), of(300), false));
+    let mut roots = reserved(&person(0, &[]));
+    roots.blocked(task(1), Span::from_secs(9), at(0));
+    assert!(!roots.is_ceiling(task(1), slow, false));
+}
+
+#[test]
+fn a_task_without_a_reservation_is_not_charged() {
+    let mut ledger = reserved(&person(1000, &[]));
+    ledger.charge(task(1), None);
+    ledger.blocked(task(1), Span::from_secs(9), at(0));
+    ledger.ran_out(task(1), at(1));
+    assert!(!ledger.is_ceiling(task(1), of(300), true));
+}
