@@ -43,6 +43,7 @@ impl<A: Actuator> Controller<A> {
                 if let Some(at) = thread.look_due(now) {
                     self.timers.set(at, Due::Look(task));
                 }
+                self.trials.proved(thread.party.payer);
                 let samples = thread.predictor(&self.settings) == Kind::Rate;
                 if samples && !std::mem::replace(&mut thread.is_sampled, true) {
                     thread.sampled = None;

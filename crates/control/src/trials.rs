@@ -38,13 +38,18 @@ impl Trials {
     /// Whether a thread of the payer's that has no clock may be tried now; counts it if so.
     fn admits_alone(&mut self, payer: u32, now: Instant) -> bool {
         let alone = self.alone.entry(payer).or_default();
-        if now < self.until || now < alone.not_before {
+        if now < alone.not_before {
             return false;
         }
         let pause = pause_after(alone.times).min(LONGEST_PAUSE_ALONE);
         alone.times = alone.times.saturating_add(1);
         alone.not_before = now + TRIAL + pause;
         true
+    }
+
+    /// A thread of the payer's has shown a rhythm: the next trial need not wait as if it had not.
+    pub(crate) fn proved(&mut self, payer: u32) {
+        self.alone.remove(&payer);
     }
 }
 
