@@ -177,6 +177,9 @@ impl<A: Actuator> Controller<A> {
                 }
                 self.changed_party(task.id);
                 self.announced(slot, at);
+                if matches!(event, Event::Tracked { .. }) {
+                    self.join_trial(slot, at);
+                }
             }
             Event::Burst(burst) => self.burst(&burst, now),
             Event::Exhausted { at, task } => self.exhausted(task, at, now),

@@ -11,7 +11,7 @@ use crate::Why;
 use crate::controller::{Controller, Due};
 use crate::roster::Slot;
 use crate::starving::{LOOK_RARELY, TRIAL, pause_after};
-use crate::thread::TrialEnd;
+use crate::thread::{Thread, TrialEnd};
 
 /// The longest pause between two trials of threads without a clock: they then take a twentieth of the
 /// time, of one CPU.
@@ -96,6 +96,26 @@ impl<A: Actuator> Controller<A> {
             let task = thread.task.id;
             thread.begin_trial(now);
             self.put_on_trial(slot, task, why, now);
+        }
+    }
+
+    /// The thread was begun at `now`: where its process is on trial, it is from its first instruction on. A
+    /// program that starts begins one thread after the other, and each would have to starve first.
+    pub(crate) fn join_trial(&mut self, slot: Slot, now: Instant) {
+        if now >= self.trials.until {
+            return;
+        }
+        let Some(thread) = self.threads.get(slot).and_then(Option::as_deref) else {
+            return;
+        };
+        let (task, pid) = (thread.task.id, thread.task.pid);
+        let beside = |other: &&Box<Thread>| other.task.pid == pid && other.is_on_trial();
+        let may = thread.may_be_tried(&self.settings)
+            && self.threads.iter().flatten().any(|other| beside(&other))
+            && self.is_clocked(slot, now);
+        if may && let Some(thread) = self.thread(slot) {
+            thread.begin_trial(now);
+            self.put_on_trial(slot, task, Why::JoinsTrial, now);
         }
     }
 

@@ -44,6 +44,8 @@ pub enum Why {
         /// For how long.
         over: Span,
     },
+    /// It was begun by a process that is on trial.
+    JoinsTrial,
     /// It lost the rhythm that it had shown on trial, and may have another one.
     TriedAgain,
     /// Its trial is over, and it showed no rhythm.
@@ -152,6 +154,7 @@ impl fmt::Display for Why {
                 f,
                 "on trial: it hardly got to run for {over}, and may have a rhythm if it does"
             ),
+            Self::JoinsTrial => f.write_str("on trial with the threads beside it"),
             Self::TriedAgain => f.write_str("it lost its rhythm: on trial for another one"),
             Self::TrialOver => f.write_str("it showed no rhythm on trial"),
             Self::Demand { job } => write!(f, "its jobs take {job}"),

@@ -83,7 +83,8 @@ impl Thread {
         Heard::Starves(Why::Starves { waited, over })
     }
 
-    fn may_be_tried(&self, settings: &Settings) -> bool {
+    /// Whether it may be on trial, as far as it is up to the thread.
+    pub(crate) fn may_be_tried(&self, settings: &Settings) -> bool {
         settings.trials
             && self.kept.is_none()
             && self.on_trial.is_none()

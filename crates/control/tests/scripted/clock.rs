@@ -113,3 +113,20 @@ fn starving_threads_of_a_process_with_a_clock_are_tried_together() {
     assert!(trials.len() >= 2, "{trials:?}");
     assert!(trials[1].0 < trials[0].1, "{trials:?}");
 }
+
+#[test]
+fn a_thread_that_a_process_on_trial_begins_is_on_trial_from_its_first_instruction() {
+    let mut script = Script::default();
+    script.tracked(DECODER, "player", at_ms(0));
+    starves(&mut script, DECODER, 0, at_ms(4000));
+    script.tracked(ENCODER, "player", at_ms(900));
+    let ran = of_film(script);
+    assert_eq!(ran.of(ENCODER)[0].why, Why::JoinsTrial);
+    assert!(ran.of(ENCODER)[0].at <= at_ms(920));
+    let mut alone = Script::default();
+    alone.tracked(DECODER, "transcoder", at_ms(0));
+    alone.tracked(9, "transcoder", at_ms(0));
+    starves(&mut alone, DECODER, 9, at_ms(4000));
+    alone.tracked(ENCODER, "transcoder", at_ms(900));
+    assert!(of_film(alone).of(ENCODER).is_empty());
+}
