@@ -21,6 +21,7 @@ mod pipelines;
 mod player_deadlines;
 mod plot;
 mod predictors;
+mod programs;
 mod recorded;
 mod reservations_vs_rr;
 mod results;
@@ -70,6 +71,8 @@ enum Experiment {
     /// A film beside CPU hogs, without onbeat and with it (LFS++, Fig. 5); also called demo
     #[command(alias = "demo")]
     AvDesync(av_desync::Args),
+    /// Real programs, idle and beside load, by nothing, nice, chrt, cgroup weights, RealtimeKit and onbeat
+    Programs(programs::Args),
     /// A film on a display server and sound on PipeWire beside hogs: the players alone, and with their whole path
     Pipelines(pipelines::Args),
     /// Two tasks under SCHED_RR, reserved, and under onbeat (AQuoSA, experiment 1); in virtual time
@@ -142,6 +145,7 @@ fn run(cli: Cli) -> anyhow::Result<()> {
         Experiment::List | Experiment::Beats(_) => Ok(()),
         Experiment::AdaptiveReservations(args) => adaptive_reservations::run(&machine, &args),
         Experiment::AvDesync(args) => av_desync::run(&machine, &args),
+        Experiment::Programs(args) => programs::run(&machine, &args),
         Experiment::Pipelines(args) => pipelines::run(&machine, &args),
         Experiment::ReservationsVsRr(args) => reservations_vs_rr::run(&machine, &args),
         Experiment::MdnMainLoop(args) => mdn_main_loop::run(&machine, &args),

@@ -156,7 +156,7 @@ fn play_in(machine: &Machine, args: &Args, clip: &Clip, way: Way) -> anyhow::Res
         machine,
         command,
         clip.path(),
-        &display.name(),
+        display.name(),
         Duration::from_secs(args.seconds),
         &machine.file(&format!("{}.stderr", way.file())),
     )?;

@@ -16,7 +16,7 @@ const NUMBERS: std::ops::RangeInclusive<u32> = 90..=120;
 
 /// A running X server; dropping it ends it.
 pub(crate) struct Display {
-    number: u32,
+    name: String,
     server: Program,
 }
 
@@ -41,15 +41,16 @@ impl Display {
                 ended || Path::new(&socket).exists()
             })?;
             if !ended && Path::new(&socket).exists() {
-                return Ok(Self { number, server });
+                let name = format!(":{number}");
+                return Ok(Self { name, server });
             }
         }
         bail!("no X server starts: Xvfb's messages are in display.stderr among the figures")
     }
 
     /// What DISPLAY is to be set to.
-    pub(crate) fn name(&self) -> String {
-        format!(":{}", self.number)
+    pub(crate) fn name(&self) -> &str {
+        &self.name
     }
 
     /// The server's process.

@@ -54,6 +54,23 @@ pub(crate) struct Facts {
     load_before: String,
 }
 
+impl Facts {
+    /// The kernel's release.
+    pub(crate) fn kernel(&self) -> &str {
+        &self.kernel
+    }
+
+    /// The CPUs' name.
+    pub(crate) fn cpu(&self) -> &str {
+        &self.cpu
+    }
+
+    /// The load average before anything was started.
+    pub(crate) fn load_before(&self) -> &str {
+        self.load_before.split(' ').next().unwrap_or_default()
+    }
+}
+
 impl Machine {
     /// Listens for Ctrl-C from now on.
     pub(crate) fn new(out: PathBuf) -> anyhow::Result<Self> {

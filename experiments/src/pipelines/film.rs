@@ -73,7 +73,7 @@ fn play_in(machine: &Machine, args: &Args, clip: &Clip, way: Way) -> anyhow::Res
         machine,
         command,
         clip.path(),
-        &display.name(),
+        display.name(),
         Duration::from_secs(args.film_seconds),
         &machine.file(&format!("{name}.stderr")),
     )?;

@@ -8,6 +8,8 @@ mod sound;
 use serde::Serialize;
 use serde_json::json;
 
+pub(crate) use pipewire::Pipewire;
+
 use crate::machine::{Machine, ThreadFigures};
 use crate::results::{Ran, Table, publish};
 

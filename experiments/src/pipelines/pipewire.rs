@@ -50,7 +50,7 @@ const PLAYER_COLUMNS: usize = 8;
 const STATE_COLUMN: usize = 6;
 
 /// The server with its session manager; dropping it ends it.
-pub(super) struct Pipewire {
+pub(crate) struct Pipewire {
     _manager: Program,
     _server: Program,
     /// The last to go.
@@ -59,18 +59,18 @@ pub(super) struct Pipewire {
 
 /// What became of its cycles.
 #[derive(Clone, Copy, Debug, Default, PartialEq, serde::Serialize)]
-pub(super) struct Cycles {
+pub(crate) struct Cycles {
     /// How many began.
-    pub(super) all: usize,
+    pub(crate) all: usize,
     /// In which a player was not done when the next one began: what PipeWire counts as its xruns.
-    pub(super) not_finished: usize,
+    pub(crate) not_finished: usize,
     /// That began more than half a cycle late: a sound card would have run dry.
-    pub(super) late: usize,
+    pub(crate) late: usize,
 }
 
 impl Pipewire {
     /// Starts it, and waits until players can be started.
-    pub(super) fn start(machine: &Machine) -> anyhow::Result<Self> {
+    pub(crate) fn start(machine: &Machine) -> anyhow::Result<Self> {
         // Not among the figures: the path of a socket has to be short.
         let folder = tempfile::tempdir().context("cannot make a folder")?;
         let home = folder.path();
@@ -107,19 +107,24 @@ impl Pipewire {
         number: usize,
         sound: &Path,
     ) -> anyhow::Result<Program> {
+        Program::start(
+            self.player(sound),
+            &machine.file(&format!("pipelines.pw-cat.{number}.stderr")),
+        )
+    }
+
+    /// What plays `sound`.
+    pub(crate) fn player(&self, sound: &Path) -> Command {
         let mut player = in_home(self.home.path(), "pw-cat");
         player
             .env("PIPEWIRE_CONFIG_DIR", self.home.path())
             .arg("--playback")
             .arg(sound);
-        Program::start(
-            player,
-            &machine.file(&format!("pipelines.pw-cat.{number}.stderr")),
-        )
+        player
     }
 
     /// Counts the cycles of the next `time`.
-    pub(super) fn count(&self, machine: &Machine, time: Duration) -> anyhow::Result<Cycles> {
+    pub(crate) fn count(&self, machine: &Machine, time: Duration) -> anyhow::Result<Cycles> {
         let log = self.home.path().join("profile");
         let mut profiler = in_home(self.home.path(), "pw-profiler");
         profiler

@@ -1,0 +1,184 @@
+//! What else runs while a program is measured.
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::Context;
+use serde::{Deserialize, Serialize};
+
+use crate::machine::{Machine, Program as Running};
+
+/// What else runs.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, Serialize, clap::ValueEnum)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum Situation {
+    /// Nothing.
+    Idle,
+    /// CPU hogs, some for each CPU.
+    Hogs,
+    /// A large C++ build, as many compilers at once as hogs.
+    Build,
+    /// Hogs, and a transcode that is started by the same means as the program.
+    Two,
+}
+
+impl Situation {
+    /// All of them.
+    pub(super) const ALL: [Self; 4] = [Self::Idle, Self::Hogs, Self::Build, Self::Two];
+
+    /// As on the command line.
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::Idle => "idle",
+            Self::Hogs => "hogs",
+            Self::Build => "build",
+            Self::Two => "two",
+        }
+    }
+
+    /// Above its table.
+    pub(super) const fn title(self) -> &'static str {
+        match self {
+            Self::Idle => "On an idle machine",
+            Self::Hogs => "Beside CPU hogs",
+            Self::Build => "Beside a C++ build",
+            Self::Two => "Beside CPU hogs and a transcode that is started by the same means",
+        }
+    }
+
+    /// Starts it, and waits until it has settled.
+    pub(super) fn start(self, machine: &Machine, hogs: u32) -> anyhow::Result<Load> {
+        let load = match self {
+            Self::Idle => return Ok(Load::None),
+            Self::Hogs | Self::Two => {
+                let told = machine.file("programs.hogs");
+                let mut command = Command::new("stress-ng");
+                // One method: a mixture is worth another number of operations in each second.
+                command
+                    .args(["--cpu", &hogs.to_string(), "--cpu-method", "int64"])
+                    .args(["--metrics-brief"])
+                    .stdout(Stdio::null());
+                Load::Hogs {
+                    program: Running::start(command, &told)?,
+                    told,
+                }
+            }
+            Self::Build => Load::Build {
+                program: build(machine, hogs)?,
+                built: machine.file("programs.build"),
+                since: Instant::now(),
+            },
+        };
+        machine.wait(Duration::from_secs(1))?;
+        Ok(load)
+    }
+}
+
+/// What runs beside a program; dropping it ends it.
+pub(super) enum Load {
+    None,
+    Hogs {
+        program: Running,
+        /// Where it tells at its end what it did.
+        told: PathBuf,
+    },
+    Build {
+        program: Running,
+        built: PathBuf,
+        since: Instant,
+    },
+}
+
+impl Load {
+    /// Ends it, and tells what it did in each second: operations of the hogs, files that were compiled.
+    pub(super) fn end(self) -> Option<f64> {
+        match self {
+            Self::None => None,
+            Self::Hogs { mut program, told } => {
+                program.end();
+                operations(&fs::read_to_string(told).ok()?)
+            }
+            Self::Build {
+                mut program,
+                built,
+                since,
+            } => {
+                let count = fs::read_dir(built.join("objects")).ok()?.count() as f64;
+                let rate = count / since.elapsed().as_secs_f64();
+                program.end();
+                Some(rate)
+            }
+        }
+    }
+}
+
+/// The operations a second, from stress-ng's closing table.
+fn operations(told: &str) -> Option<f64> {
+    let line = told.lines().rev().find(|line| line.contains(" cpu "))?;
+    let (_, figures) = line.split_once(" cpu ")?;
+    let mut figures = figures.split_whitespace();
+    let operations: f64 = figures.next()?.parse().ok()?;
+    let seconds: f64 = figures.next()?.parse().ok()?;
+    (seconds > 0.0).then(|| operations / seconds)
+}
+
+/// What each file of the build has to compile.
+const SOURCE: &str = r#"
+#include <algorithm>
+#include <functional>
+#include <iostream>
+#include <map>
+#include <regex>
+#include <string>
+#include <vector>
+template <int N> struct Deep { static int of(const std::map<std::string, int> &m) {
+    return Deep<N - 1>::of(m) + std::count_if(m.begin(), m.end(), [](auto &e) { return e.second == N; }); } };
+template <> struct Deep<0> { static int of(const std::map<std::string, int> &) { return 0; } };
+int part(const std::string &text) {
+    std::map<std::string, int> words;
+    std::regex word("[a-z]+");
+    for (std::sregex_iterator i(text.begin(), text.end(), word), end; i != end; ++i) words[i->str()]++;
+    return Deep<120>::of(words);
+}
+"#;
+
+/// More files than any run has time for.
+const FILES: u32 = 2000;
+
+fn build(machine: &Machine, jobs: u32) -> anyhow::Result<Running> {
+    let folder = machine.file("programs.build");
+    let objects = folder.join("objects");
+    let _ = fs::remove_dir_all(&objects);
+    fs::create_dir_all(&objects).with_context(|| format!("cannot make {}", objects.display()))?;
+    fs::write(folder.join("part.cc"), SOURCE)?;
+    let makefile = format!(
+        "all: $(shell seq -f objects/%g.o {FILES})\nobjects/%.o:\n\t@g++ -O2 -c -o $@ part.cc\n"
+    );
+    fs::write(folder.join("Makefile"), makefile)?;
+    let mut command = Command::new("make");
+    command
+        .arg("-C")
+        .arg(&folder)
+        .args(["-s", &format!("-j{jobs}")])
+        .stdout(Stdio::null());
+    Running::start(command, &machine.file("programs.build.stderr"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_hogs_operations_are_read_from_the_closing_table() {
+        let told = "\
+stress-ng: info:  [1] dispatching hogs: 8 cpu
+stress-ng: info:  [1] stressor       bogo ops real time  usr time  sys time   bogo ops/s     bogo ops/s
+stress-ng: info:  [1]                           (secs)    (secs)    (secs)   (real time) (usr+sys time)
+stress-ng: info:  [1] cpu               34304     10.00     19.70      0.01      3430.35        1740.44
+";
+        assert_eq!(operations(told), Some(3430.4));
+        assert_eq!(operations("nothing"), None);
+    }
+}

@@ -1,0 +1,246 @@
+//! The tables and pictures, from the cells that were kept.
+
+use std::path::Path;
+
+use anyhow::bail;
+
+use super::program::Program;
+use super::situation::Situation;
+use super::{Done, Kept, Outcome};
+use crate::plot::{Axis, Corner, Figure, Line, Look};
+use crate::results::quantile;
+
+/// All runs of one cell.
+struct Runs<'a> {
+    done: Vec<&'a Done>,
+    why_not: Option<&'a str>,
+}
+
+fn runs<'a>(kept: &'a [Kept], situation: Situation, program: Program, way: &str) -> Runs<'a> {
+    let mut runs = Runs {
+        done: Vec::new(),
+        why_not: None,
+    };
+    let of_cell =
+        |kept: &&Kept| (kept.situation, kept.program) == (situation, program) && kept.way == way;
+    for kept in kept.iter().filter(of_cell) {
+        match &kept.outcome {
+            Outcome::Done(done) => runs.done.push(done),
+            Outcome::Failed(why) => runs.why_not = Some(why),
+        }
+    }
+    runs
+}
+
+impl Runs<'_> {
+    fn figures(&self, figure: impl Fn(&Done) -> Option<f64>) -> Vec<f64> {
+        self.done.iter().filter_map(|done| figure(done)).collect()
+    }
+
+    fn median(&self, figure: impl Fn(&Done) -> Option<f64>) -> Option<f64> {
+        let figures = self.figures(figure);
+        (!figures.is_empty()).then(|| quantile(&figures, 0.5))
+    }
+
+    /// The median, and from the least to the greatest.
+    fn told(&self, figure: impl Fn(&Done) -> Option<f64>, digits: usize) -> String {
+        let figures = self.figures(figure);
+        let [least, median, most] = [0.0, 0.5, 1.0].map(|p| quantile(&figures, p));
+        match figures.len() {
+            0 => "-".to_owned(),
+            1 => format!("{median:.digits$}"),
+            _ => format!("{median:.digits$} ({least:.digits$} to {most:.digits$})"),
+        }
+    }
+}
+
+/// One table for each figure of the situation.
+pub(super) fn of(
+    kept: &[Kept],
+    situation: Situation,
+    programs: &[Program],
+    ways: &[&str],
+) -> String {
+    let mut text = String::new();
+    let mut missing: Vec<String> = Vec::new();
+    let timely: Vec<Program> = programs.iter().copied().filter(|p| !p.is_batch()).collect();
+    type Pick = fn(&Done) -> Option<f64>;
+    let figures: [(&str, Pick, usize); 5] = [
+        ("frames, cycles or jobs in time", |d| Some(d.count), 0),
+        ("the same from the third second on", |d| d.steady, 0),
+        ("first frame after, s", |d| d.first_s, 2),
+        (
+            "99th percentile, ms",
+            |d| d.apart_ms.map(|[_, _, p99, _]| p99),
+            1,
+        ),
+        (
+            "longest, ms",
+            |d| d.apart_ms.map(|[.., longest]| longest),
+            0,
+        ),
+    ];
+    for (title, figure, digits) in figures {
+        text.push_str(&row(title, ways.iter().map(|way| (*way).to_owned())));
+        text.push_str(&rule(ways.len()));
+        for &program in &timely {
+            let cells: Vec<String> = ways
+                .iter()
+                .map(|way| {
+                    let runs = runs(kept, situation, program, way);
+                    if let Some(why) = runs.why_not {
+                        missing.push(format!("{}, {way}: {why}", program.name()));
+                    }
+                    runs.told(figure, digits)
+                })
+                .collect();
+            if cells.iter().any(|cell| cell != "-") {
+                text.push_str(&row(program.name(), cells.into_iter()));
+            }
+        }
+        text.push('\n');
+    }
+    if situation != Situation::Idle {
+        let title = "what the load did, of that with nothing";
+        text.push_str(&row(title, ways.iter().map(|way| (*way).to_owned())));
+        text.push_str(&rule(ways.len()));
+        for &program in programs {
+            let load = |way: &str| runs(kept, situation, program, way).median(|done| done.load);
+            let base = ways.first().and_then(|way| load(way));
+            let cells: Vec<String> = ways
+                .iter()
+                .map(|way| match (load(way), base) {
+                    (Some(load), Some(base)) if base > 0.0 => {
+                        format!("{:.0}%", 100.0 * load / base)
+                    }
+                    _ => "-".to_owned(),
+                })
+                .collect();
+            if cells.iter().any(|cell| cell != "-") {
+                text.push_str(&row(program.name(), cells.into_iter()));
+            }
+        }
+        text.push('\n');
+    }
+    missing.sort();
+    missing.dedup();
+    for line in missing {
+        text.push_str(&format!("- {line}\n"));
+    }
+    text
+}
+
+fn row(first: &str, cells: impl Iterator<Item = String>) -> String {
+    let mut text = format!("| {first} |");
+    for cell in cells {
+        text.push_str(&format!(" {cell} |"));
+    }
+    text + "\n"
+}
+
+fn rule(columns: usize) -> String {
+    format!("|---|{}\n", "---:|".repeat(columns))
+}
+
+/// Draws how much of what it does by nothing on an idle machine each program does.
+pub(super) fn draw(
+    out: &Path,
+    kept: &[Kept],
+    situation: Situation,
+    programs: &[Program],
+    ways: &[&str],
+) -> anyhow::Result<()> {
+    let timely: Vec<Program> = programs.iter().copied().filter(|p| !p.is_batch()).collect();
+    let nothing = ways.first().copied().unwrap_or_default();
+    let count = |situation, program, way: &str| {
+        runs(kept, situation, program, way).median(|done| Some(done.count))
+    };
+    let of_way = |(place, way): (usize, &&str)| {
+        let points = timely.iter().enumerate().filter_map(|(n, &program)| {
+            let idle = count(Situation::Idle, program, nothing)?;
+            let done = count(situation, program, way)?;
+            // Side by side, so that none hides another.
+            let x = (n + 1) as f64 + place as f64 * 0.08 - 0.2;
+            (idle > 0.0).then(|| (x, 100.0 * done / idle))
+        });
+        Line::new(way, Look::Points, points.collect())
+    };
+    Figure {
+        title: format!("{}, of the idle machine", situation.title()),
+        x: Axis::linear(
+            "program, in the order of the table",
+            0.5..timely.len() as f64 + 0.9,
+        ),
+        y: Axis::linear("done, in per cent", 0.0..110.0),
+        lines: ways.iter().enumerate().map(of_way).collect(),
+        names: Corner::LowerRight,
+    }
+    .draw(out, &format!("programs-{}", situation.name()))
+}
+
+/// `text` with `table` in place of what stands between the markers of that name.
+pub(super) fn between_markers(text: &str, name: &str, table: &str) -> anyhow::Result<String> {
+    let (begin, end) = (format!("<!-- table: {name} -->"), "<!-- end -->");
+    let parts = text.split_once(&begin).and_then(|(before, rest)| {
+        let (_, after) = rest.split_once(end)?;
+        Some((before, after))
+    });
+    let Some((before, after)) = parts else {
+        bail!("no {begin} with {end} after it");
+    };
+    Ok(format!(
+        "{before}{begin}\n{}\n{end}{after}",
+        table.trim_end()
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn kept(way: &str, run: u32, count: f64, load: f64) -> Kept {
+        let done = Done {
+            load: Some(load),
+            ..Done::of_count(count)
+        };
+        Kept {
+            program: Program::Mpv,
+            situation: Situation::Hogs,
+            way: way.to_owned(),
+            run,
+            outcome: Outcome::Done(done),
+        }
+    }
+
+    #[test]
+    fn a_cell_is_the_median_with_its_spread_and_the_load_is_relative() {
+        let kept = [
+            kept("nothing", 0, 290.0, 100.0),
+            kept("nothing", 1, 310.0, 100.0),
+            kept("nothing", 2, 297.0, 100.0),
+            kept("onbeat", 0, 430.0, 97.0),
+        ];
+        let text = of(
+            &kept,
+            Situation::Hogs,
+            &[Program::Mpv],
+            &["nothing", "onbeat"],
+        );
+        assert!(
+            text.contains("| mpv --vo=x11, 1080p25 | 297 (290 to 310) | 430 |"),
+            "{text}"
+        );
+        assert!(
+            text.contains("| mpv --vo=x11, 1080p25 | 100% | 97% |"),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn a_table_goes_between_its_markers_and_nowhere_else() {
+        let text = "a\n<!-- table: idle -->\nold\n<!-- end -->\nb\n";
+        let new = between_markers(text, "idle", "new").unwrap();
+        assert_eq!(new, "a\n<!-- table: idle -->\nnew\n<!-- end -->\nb\n");
+        assert!(between_markers(text, "hogs", "new").is_err());
+    }
+}
