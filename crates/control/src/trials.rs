@@ -109,9 +109,9 @@ impl<A: Actuator> Controller<A> {
             return;
         };
         let (task, pid) = (thread.task.id, thread.task.pid);
-        let beside = |other: &&Box<Thread>| other.task.pid == pid && other.is_on_trial();
+        let beside = |other: &Thread| other.task.pid == pid && other.is_on_trial();
         let may = thread.may_be_tried(&self.settings)
-            && self.threads.iter().flatten().any(|other| beside(&other))
+            && self.threads.iter().flatten().any(|other| beside(other))
             && self.is_clocked(slot, now);
         if may && let Some(thread) = self.thread(slot) {
             thread.begin_trial(now);
