@@ -23,7 +23,10 @@ test=("${build[@]}" "${hogs[@]}" "${bus[@]}" "${player[@]}" ffmpeg util-linux ma
     fonts-dejavu-core "${emulated[@]}")
 check=("${build[@]}" clang-format shellcheck)
 demo=("${build[@]}" "${hogs[@]}" ffmpeg mplayer xvfb fonts-dejavu-core)
-experiments=("${demo[@]}" "${player[@]}" "${sound[@]}" strace linux-perf madplay libgsm-tools "${emulated[@]}")
+# Strangers' programs, as experiments/programs starts them.
+programs=(mpv gstreamer1.0-tools gstreamer1.0-libav gstreamer1.0-plugins-base gstreamer1.0-plugins-good gstreamer1.0-x
+    chromium jackd2 jack-example-tools rt-tests chocolate-doom freedoom libgl1-mesa-dri libegl1)
+experiments=("${demo[@]}" "${player[@]}" "${sound[@]}" "${programs[@]}" strace linux-perf madplay libgsm-tools "${emulated[@]}")
 fuzz=("${build[@]}")
 vm=("${build[@]}" "${emulated[@]}" ffmpeg mplayer util-linux)
 packages=("${build[@]}" dpkg-dev debhelper lintian fakeroot debootstrap debian-archive-keyring util-linux)
@@ -51,10 +54,12 @@ installed() {
     [ "$(dpkg-query -W -f='${db:Status-Status}' "$1" 2>/dev/null)" = installed ]
 }
 
-# Ubuntu has perf under another name, bound to its kernel's version.
+# Ubuntu has perf under another name, bound to its kernel's version. In Debian 12 jackd2 had jackd's clients, too.
 name_here() {
     if [ "$1" = linux-perf ] && grep -qs '^ID=ubuntu' /etc/os-release; then
         echo linux-tools-generic
+    elif [ "$1" = jack-example-tools ] && grep -qs '^VERSION_CODENAME=bookworm' /etc/os-release; then
+        echo jackd2
     else
         echo "$1"
     fi

@@ -1,7 +1,9 @@
 //! Boosts for ordinary tasks, by nice value and a slice of their own: what is done for a task that has no reservation.
 //!
-//! Only a task with the default scheduling is boosted: a nice value, slice or policy of its own was given to it by somebody, who
-//! wins. While it is boosted, what it forks starts with the default, as it would without.
+//! Only a task with the default scheduling is boosted, or one that differs from it by a nice value below 0: it is urgent by its own
+//! word, and has at least that. Any other nice value, slice or policy of its own was given to it by somebody, who wins; so does who
+//! changes it while it is boosted, but for programs that set a nice value below 0 then. While it is boosted, what it forks starts
+//! with the default.
 //!
 //! A slice of its own makes a task wait for less and run for less at a time, at the same share (EEVDF, Linux 6.12);
 //! older kernels pass it over.
@@ -14,14 +16,15 @@ use crate::attributes::{Attributes, Fair, Policy};
 use crate::restore::StateFile;
 use crate::task;
 
-/// What a task has that nobody has done anything about.
-const DEFAULT: Attributes = Attributes {
-    policy: Policy::Other(Fair {
-        nice: 0,
-        slice_ns: 0,
-    }),
-    reset_on_fork: false,
-};
+/// What a task has that nobody has done anything about but for this nice value.
+const fn ordinary(nice: i32) -> Attributes {
+    Attributes {
+        policy: Policy::Other(Fair { nice, slice_ns: 0 }),
+        reset_on_fork: false,
+    }
+}
+
+const DEFAULT: Attributes = ordinary(0);
 
 /// The boosts in force.
 #[derive(Debug, Default)]
@@ -35,6 +38,7 @@ enum Entry {
 
 #[derive(Clone, Copy, Debug)]
 struct Boosted {
+    before: Attributes,
     set: Attributes,
     /// The leader of its process, if that is another task.
     leader: Option<TaskId>,
@@ -52,19 +56,21 @@ impl Boosts {
             return self.give_back(state_file, task);
         };
         let now = self.look(state_file, task)?;
-        let wanted = boosted(boost);
-        match self.0.get(&task) {
+        let before = match self.0.get(&task) {
             Some(Entry::TakenOver) => return Err(taken_over(now)),
-            Some(Entry::Boosted(held)) if held.set == wanted => return Ok(()),
-            Some(Entry::Boosted(_)) => {}
-            None if now == DEFAULT => {}
+            Some(Entry::Boosted(held)) => held.before,
+            None if is_urgent_or_default(now) => now,
             None => {
                 let now = now.to_string();
                 return Err(Refusal::NotOrdinary { now });
             }
+        };
+        let wanted = boosted(boost, before);
+        if now == wanted {
+            return Ok(());
         }
         let leader = task::leader(task);
-        let written = state_file.change(task, leader, DEFAULT, wanted);
+        let written = state_file.change(task, leader, before, wanted);
         written.map_err(|error| {
             Refusal::Other(format!(
                 "task {task} is left as it is, because the state file {} could not be written \
@@ -82,6 +88,7 @@ impl Boosts {
             return Err(refused(task, &error));
         }
         let held = Boosted {
+            before,
             set: wanted,
             leader,
         };
@@ -105,7 +112,7 @@ impl Boosts {
             && Attributes::get(leader.tid).is_ok_and(|now| now == held.set)
             && task::is_alive(leader)
         {
-            let _ = DEFAULT.set(leader.tid);
+            let _ = held.before.set(leader.tid);
         }
         self.forget(state_file, task);
     }
@@ -134,14 +141,15 @@ impl Boosts {
             Err(Refusal::Gone) => return Ok(()),
             Err(refusal) => return Err(refusal),
         }
-        DEFAULT
-            .set(task.tid)
-            .map_err(|error| refused(task, &error))?;
+        if let Some(Entry::Boosted(held)) = self.0.get(&task) {
+            let given_back = held.before.set(task.tid);
+            given_back.map_err(|error| refused(task, &error))?;
+        }
         self.forget(state_file, task);
         Ok(())
     }
 
-    /// What the task has; if that is not what it was given here, somebody else wins.
+    /// What the task has; if that is not what it was given here, somebody else wins, or has called it urgent.
     fn look(&mut self, state_file: &mut StateFile, task: TaskId) -> Result<Attributes, Refusal> {
         let now = Attributes::get(task.tid);
         if !task::is_alive(task) {
@@ -149,21 +157,38 @@ impl Boosts {
             return Err(Refusal::Gone);
         }
         let now = now.map_err(|error| refused(task, &error))?;
-        if let Some(Entry::Boosted(held)) = self.0.get(&task)
-            && held.set != now
-        {
-            self.forget(state_file, task);
-            self.0.insert(task, Entry::TakenOver);
-            return Err(taken_over(now));
+        match self.0.get_mut(&task) {
+            Some(Entry::Boosted(held)) if held.set != now => {
+                let reniced = now.nice().filter(|&nice| held.set.with_nice(nice) == now);
+                match reniced {
+                    Some(nice) if nice < 0 => {
+                        held.before = ordinary(nice);
+                        held.set = now;
+                        return Ok(now);
+                    }
+                    // What else was set here is not theirs.
+                    Some(nice) => drop(ordinary(nice).set(task.tid)),
+                    None => {}
+                }
+                self.forget(state_file, task);
+                self.0.insert(task, Entry::TakenOver);
+                Err(taken_over(now))
+            }
+            _ => Ok(now),
         }
-        Ok(now)
     }
 }
 
-fn boosted(boost: Boost) -> Attributes {
+fn is_urgent_or_default(now: Attributes) -> bool {
+    now.nice()
+        .is_some_and(|nice| nice <= 0 && now == ordinary(nice))
+}
+
+fn boosted(boost: Boost, before: Attributes) -> Attributes {
+    let nice = -i32::from(boost.levels.min(20));
     let boosted = Attributes {
         policy: Policy::Other(Fair {
-            nice: -i32::from(boost.levels.min(20)),
+            nice: before.nice().map_or(nice, |before| before.min(nice)),
             slice_ns: boost.slice.as_ns(),
         }),
         reset_on_fork: true,

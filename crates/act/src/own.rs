@@ -25,6 +25,15 @@ pub enum Precedence {
 /// The lowest real-time priority: before every ordinary task.
 pub const LOWEST: u32 = 1;
 
+/// Gives the calling thread the largest share of an ordinary task: loading a tracer takes time, and the program that is
+/// to be run waits for it. What it starts has the default.
+///
+/// # Errors
+/// If that is not permitted; the thread then stays as it was.
+pub fn load_first() -> io::Result<()> {
+    largest_share().set(0)
+}
+
 /// Puts the calling thread ahead of ordinary tasks, and of those with a real-time priority below `priority`, for as long
 /// as it lives. Programs are to be started before: they would inherit the limit.
 ///
@@ -39,14 +48,17 @@ pub fn go_first(priority: u32) -> io::Result<Precedence> {
     if real_time.set(0).is_ok() {
         return Ok(Precedence::RealTime);
     }
-    let nice = Attributes {
+    largest_share().set(0).map(|()| Precedence::Nice)
+}
+
+const fn largest_share() -> Attributes {
+    Attributes {
         policy: Policy::Other(Fair {
             nice: -20,
             slice_ns: 0,
         }),
         reset_on_fork: true,
-    };
-    nice.set(0).map(|()| Precedence::Nice)
+    }
 }
 
 /// Lowers the soft limit alone, and never raises it.

@@ -174,6 +174,7 @@ impl<A: Actuator> Controller<A> {
             thread.stop_listening();
         }
         self.withdraw(slot, Why::Untracked, now);
+        self.unprotect(slot, BoostWhy::Untracked, now);
         self.end_boost(slot, BoostWhy::Untracked, now);
         self.dismiss(slot, now);
         // What settles yet may be tracked again, and then is nobody's partner.

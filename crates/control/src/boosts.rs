@@ -36,6 +36,18 @@ pub enum BoostWhat {
 pub enum BoostWhy {
     /// It says that it missed a deadline.
     MissedDeadline,
+    /// Its application has just begun.
+    Starts,
+    /// Its application keeps a beat.
+    KeepsBeat,
+    /// It starves, and is to show whether it has a rhythm.
+    OnTrial,
+    /// It computes without a pause.
+    Computes,
+    /// Its application keeps no beat any more.
+    NoBeat,
+    /// It has set its nice value itself, or somebody else has.
+    Changed,
     /// Time has passed, and it slept less or more than before.
     Decayed,
     /// The same, and others are boosted too.
@@ -54,6 +66,12 @@ impl fmt::Display for BoostWhy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::MissedDeadline => f.write_str("it says that it missed a deadline"),
+            Self::Starts => f.write_str("its application has just begun"),
+            Self::KeepsBeat => f.write_str("its application keeps a beat"),
+            Self::OnTrial => f.write_str("it starves, and has a chance to show a rhythm"),
+            Self::Computes => f.write_str("it computes without a pause"),
+            Self::Changed => f.write_str("its nice value was set by itself or by somebody else"),
+            Self::NoBeat => f.write_str("its application keeps no beat"),
             Self::Decayed => f.write_str("time passed, and it sleeps as much as it does"),
             Self::Shared => f.write_str("boosts are shared by all that are boosted"),
             Self::Reserved => f.write_str("it has a reservation instead"),
@@ -115,6 +133,10 @@ pub(crate) struct Pleading {
 }
 
 impl Boosts {
+    pub(crate) fn enter(&mut self, entry: BoostEntry) {
+        self.journal.push(entry);
+    }
+
     fn count(&mut self, pleading: &mut Pleading, now: Instant) {
         let levels = pleading.seen(now).levels();
         self.deserved += levels - std::mem::replace(&mut pleading.counted, levels);
@@ -122,6 +144,10 @@ impl Boosts {
 }
 
 impl Pleading {
+    pub(crate) const fn in_force(&self) -> Option<Boost> {
+        self.in_force
+    }
+
     /// It slept until `woke`, and has blocked again.
     pub(crate) fn burst(&mut self, woke: Instant, blocked: Instant) {
         self.judged.ready(woke, blocked);
@@ -273,6 +299,11 @@ impl<A: Actuator> Controller<A> {
         if (old, new) == (None, None) {
             return;
         }
+        if thread.protection.is_in_force() {
+            // That is more, and whoever takes it back puts in force what is deserved then.
+            pleading.in_force = new;
+            return;
+        }
         match self.actuator.boost(task.id, new) {
             Ok(()) => {
                 pleading.in_force = new;
@@ -312,7 +343,7 @@ impl<A: Actuator> Controller<A> {
         (old_boost, new_boost): (Option<Boost>, Option<Boost>),
         at: Instant,
     ) {
-        self.boosts.journal.push(BoostEntry {
+        self.boosts.enter(BoostEntry {
             at,
             task,
             what,

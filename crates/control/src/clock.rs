@@ -26,7 +26,7 @@ const THREADS: usize = 64;
 /// A process has a clock if it was heard so often in each of the last two quarters of a second. A
 /// transcoder beside hogs hears one in half a second at most, once it has started; a starved player ten.
 const IN_EACH_QUARTER: u32 = 2;
-const QUARTER: Span = Span::from_ms(250);
+pub(crate) const QUARTER: Span = Span::from_ms(250);
 
 /// How often interrupts and other processes woke a thread in the quarter of a second of its last such
 /// wakeup, and in the two before.
@@ -37,12 +37,19 @@ pub(crate) struct Outside {
 }
 
 impl Outside {
+    pub(crate) const fn none() -> Self {
+        Self {
+            quarter: 0,
+            counts: [0; 3],
+        }
+    }
+
     fn quarter_of(at: Instant) -> u64 {
         at.as_ns() / QUARTER.as_ns()
     }
 
     /// One more, at `at`.
-    fn heard(&mut self, at: Instant) {
+    pub(crate) fn heard(&mut self, at: Instant) {
         self.counts = self.at(Self::quarter_of(at));
         self.quarter = self.quarter.max(Self::quarter_of(at));
         self.counts[0] = self.counts[0].saturating_add(1);
@@ -64,11 +71,30 @@ impl Outside {
         let [_, last, before] = self.at(Self::quarter_of(now));
         [last, before]
     }
+
+    /// Whether there was one in the last half second.
+    pub(crate) fn heard_lately(&self, now: Instant) -> bool {
+        self.at(Self::quarter_of(now))
+            .iter()
+            .any(|&count| count > 0)
+    }
+
+    /// Whether they came all through the last half second.
+    pub(crate) fn is_steady(&self, now: Instant) -> bool {
+        is_steady(self.before(now))
+    }
+}
+
+fn is_steady(counts: [u32; 2]) -> bool {
+    counts.iter().all(|&count| count >= IN_EACH_QUARTER)
 }
 
 impl<A: Actuator> Controller<A> {
     /// Takes in who woke the thread in `slot`, as long as it has no period that was believed.
     pub(crate) fn hear_waker(&mut self, slot: Slot, burst: &Burst) {
+        if burst.waker == 0 {
+            self.hear_interrupt(slot, burst.woke);
+        }
         let Some(thread) = self.threads.get(slot).and_then(Option::as_deref) else {
             return;
         };
@@ -103,7 +129,7 @@ impl<A: Actuator> Controller<A> {
                 *sum += count;
             }
         }
-        woken.iter().all(|&count| count >= IN_EACH_QUARTER)
+        is_steady(woken)
     }
 
     /// Whether the thread in `slot` is woken by a clock about once per `period`, or by a thread that is.

@@ -15,6 +15,7 @@ use crate::ended::Ended;
 use crate::pace::Pace;
 use crate::pipelines::Pipelines;
 use crate::power::Power;
+use crate::protection::Applications;
 use crate::report::{Report, ThreadReport};
 use crate::roster::{Roster, Slot};
 use crate::rounds::Rounds;
@@ -52,6 +53,7 @@ pub struct Controller<A: Actuator> {
     analyses: VecDeque<TaskId>,
     verifications: VecDeque<TaskId>,
     pub(crate) trials: Trials,
+    pub(crate) applications: Applications,
     pub(crate) ended: Ended,
     left_alone: u64,
     pub(crate) lost: u64,
@@ -75,6 +77,8 @@ pub(crate) enum Due {
     TrialOver(TaskId),
     /// It said that it missed a deadline, and may have a boost.
     Boost(TaskId),
+    /// Which threads are protected?
+    Protection,
     /// There may be room again.
     Widen,
 }
@@ -119,6 +123,7 @@ impl<A: Actuator> Controller<A> {
             analyses: VecDeque::new(),
             verifications: VecDeque::new(),
             trials: Trials::default(),
+            applications: Applications::default(),
             ended: Ended::default(),
             left_alone: 0,
             lost: 0,
@@ -178,6 +183,7 @@ impl<A: Actuator> Controller<A> {
                 self.changed_party(task.id);
                 self.announced(slot, at);
                 if matches!(event, Event::Tracked { .. }) {
+                    self.protect_new(slot, at);
                     self.join_trial(slot, at);
                 }
             }
@@ -349,6 +355,7 @@ impl<A: Actuator> Controller<A> {
             let report = ThreadReport::of(thread, false, now);
             let is_partner = thread.path.is_partner();
             self.withdraw(slot, Why::Finished, now);
+            self.unprotect(slot, BoostWhy::Finished, now);
             self.end_boost(slot, BoostWhy::Finished, now);
             match report {
                 Some(report) => reports.push(report),
@@ -362,6 +369,7 @@ impl<A: Actuator> Controller<A> {
             left_alone,
             lost_events: self.lost,
             boosted: self.boosts.boosted,
+            protected: self.applications.protected,
             speeds: self.finish_speed(now),
             elapsed: now.since(self.started.unwrap_or(now)),
         }

@@ -36,7 +36,10 @@ impl<A: Actuator> Controller<A> {
         let task = thread.task.id;
         match self.put_in_force(slot, task, target) {
             Ok(()) => self.reserved(slot, target, why, now),
-            Err(refusal) => self.refused(slot, target, why, refusal, now),
+            Err(refusal) => {
+                self.refused(slot, target, why, refusal, now);
+                self.protection_replaced(slot, now);
+            }
         }
     }
 
@@ -54,6 +57,7 @@ impl<A: Actuator> Controller<A> {
             What::Reserved
         };
         self.hold(slot, Some(target), now);
+        self.protection_replaced(slot, now);
         self.enter(task, what, why, (old, Some(target)), now);
     }
 

@@ -36,6 +36,7 @@ mod pace;
 mod partitions;
 mod pipelines;
 mod power;
+mod protection;
 mod recent;
 mod report;
 mod roster;

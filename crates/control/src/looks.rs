@@ -42,6 +42,7 @@ impl<A: Actuator> Controller<A> {
             Due::Starves(task) => self.starves(task, now, executed),
             Due::TrialOver(task) => self.end_trial(task, now),
             Due::Boost(task) => self.look_at_boost(task, now, executed(task)),
+            Due::Protection => self.review_protection(now, executed),
             Due::Widen => {
                 self.squeeze.widen();
                 self.arbitrate_all = true;

@@ -155,6 +155,8 @@ pub struct Report {
     pub left_alone: u64,
     /// How many threads without a reservation were boosted, for they said that they had missed a deadline.
     pub boosted: u64,
+    /// How many threads had the largest share of an ordinary thread while they had no reservation.
+    pub protected: u64,
     /// How many events the sensor lost.
     pub lost_events: u64,
     /// For how long the CPUs had which speed, the lowest first; empty if it was left alone.

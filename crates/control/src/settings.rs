@@ -132,6 +132,9 @@ pub struct Settings {
     /// The shortest runtime in each period of a server. A budget is enforced at the scheduler's
     /// tick, and a job that overran a tiny one by a tick would pay for it with tens of periods.
     pub shortest_runtime: Span,
+    /// Whether threads without a reservation have the largest share of an ordinary thread while their
+    /// application begins or keeps a beat. It takes a sensor that tells who woke a thread.
+    pub protects: bool,
     /// Whether a thread that starves is given a reservation on trial, so that it can show its rhythm.
     pub trials: bool,
     /// What share of a CPU that reservation is.
@@ -186,6 +189,7 @@ impl Default for Settings {
             per_task: Bandwidth::from_cpus(Limits::DEFAULT_PER_TASK),
             minimum: Bandwidth::from_cpus(0.01),
             shortest_runtime: Span::from_us(30),
+            protects: false,
             trials: true,
             trial_share: Bandwidth::from_cpus(Limits::DEFAULT_PER_TASK),
             trial_period: Span::from_ms(20),

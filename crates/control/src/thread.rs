@@ -24,6 +24,7 @@ use crate::clock::Outside;
 use crate::figures::Figures;
 use crate::kept::Kept;
 use crate::owed::Owed;
+use crate::protection::Protection;
 use crate::starving::Starving;
 use crate::{Party, Settings, Treatment, What, Why};
 use patience::longest_job;
@@ -89,6 +90,8 @@ pub(crate) struct Thread {
     pub(crate) is_sampled: bool,
     /// It said that it missed a deadline when it had no reservation.
     pub(crate) pleading: Option<Box<Pleading>>,
+    /// What it has as one of its application's threads.
+    pub(crate) protection: Protection,
     /// On whose path it works.
     pub(crate) path: Path,
     /// How often it was woken from outside of its process.
@@ -171,6 +174,7 @@ impl Thread {
             checked: at,
             is_sampled: false,
             pleading: None,
+            protection: Protection::default(),
             path: Path::default(),
             outside: Outside::default(),
             analysis: Analysis::NotDue,

@@ -8,6 +8,7 @@ use std::collections::HashMap;
 use onbeat_model::{Actuator, Instant, Span, TaskId};
 
 use crate::Why;
+use crate::boosts::BoostWhy;
 use crate::controller::{Controller, Due};
 use crate::roster::Slot;
 use crate::starving::{LOOK_RARELY, TRIAL, pause_after};
@@ -56,7 +57,7 @@ impl Trials {
 impl<A: Actuator> Controller<A> {
     /// The thread is on trial from now on, and those that starve beside it; false if it may not be now.
     pub(crate) fn begin_trial(&mut self, slot: Slot, task: TaskId, why: Why, now: Instant) -> bool {
-        let may = self.is_clocked(slot, now) || {
+        let may = self.tries_together(slot, now) || {
             let payer = self.thread(slot).map_or(0, |thread| thread.party.payer);
             self.trials.admits_alone(payer, now)
         };
@@ -78,6 +79,7 @@ impl<A: Actuator> Controller<A> {
     pub(crate) fn put_on_trial(&mut self, slot: Slot, task: TaskId, why: Why, now: Instant) {
         self.trials.until = self.trials.until.max(now + TRIAL);
         self.timers.set(self.trials.until, Due::TrialOver(task));
+        self.protect(slot, BoostWhy::OnTrial, now);
         self.consider(slot, Some(why));
     }
 
@@ -89,7 +91,7 @@ impl<A: Actuator> Controller<A> {
         }
         let thread = self.threads.get(slot).and_then(Option::as_deref);
         let starves = thread.and_then(|thread| thread.starves_too(now, &self.settings));
-        let Some(why) = starves.filter(|_| self.is_clocked(slot, now)) else {
+        let Some(why) = starves.filter(|_| self.tries_together(slot, now)) else {
             return;
         };
         if let Some(thread) = self.thread(slot) {
@@ -97,6 +99,11 @@ impl<A: Actuator> Controller<A> {
             thread.begin_trial(now);
             self.put_on_trial(slot, task, why, now);
         }
+    }
+
+    /// Whether the threads of its process are tried together. Where they are protected they need no trial.
+    fn tries_together(&self, slot: Slot, now: Instant) -> bool {
+        !self.settings.protects && self.is_clocked(slot, now)
     }
 
     /// The thread was begun at `now`: where its process is on trial, it is from its first instruction on. A
@@ -112,7 +119,7 @@ impl<A: Actuator> Controller<A> {
         let beside = |other: &Thread| other.task.pid == pid && other.is_on_trial();
         let may = thread.may_be_tried(&self.settings)
             && self.threads.iter().flatten().any(|other| beside(other))
-            && self.is_clocked(slot, now);
+            && self.tries_together(slot, now);
         if may && let Some(thread) = self.thread(slot) {
             thread.begin_trial(now);
             self.put_on_trial(slot, task, Why::JoinsTrial, now);

@@ -31,8 +31,8 @@ pub(crate) use values::{Method, Pipelines, Through, Weight};
 ///
 /// onbeat watches an unmodified program through the kernel, finds the period at which each of its
 /// threads works and how much CPU time each job takes, and keeps a SCHED_DEADLINE reservation just
-/// large enough around each of them. A thread without a clear period is left alone (a starved one after
-/// a trial), and everything changed is put back at the end.
+/// large enough around each of them. Threads without a clear period run at nice -20 while their program
+/// begins or keeps a beat, and are left alone otherwise. Everything changed is put back at the end.
 #[derive(Debug, Parser)]
 #[command(
     name = "onbeat",

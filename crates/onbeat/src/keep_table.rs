@@ -29,10 +29,17 @@ pub(crate) fn of(report: &Report, own: Bandwidth, energy_uj: Option<u64>) -> Str
         ));
     }
     closing.push(match report.left_alone {
-        0 => "no thread was left alone".to_owned(),
-        1 => "1 thread without a rhythm was left alone".to_owned(),
-        n => format!("{n} threads without a rhythm were left alone"),
+        0 => "no thread is without a rhythm".to_owned(),
+        1 => "1 thread has no rhythm".to_owned(),
+        n => format!("{n} threads have no rhythm"),
     });
+    match report.protected {
+        0 => {}
+        1 => closing.push("1 thread had nice -20 while it had no reservation".to_owned()),
+        n => closing.push(format!(
+            "{n} threads had nice -20 while they had no reservation"
+        )),
+    }
     if report.lost_events > 0 {
         closing.push(format!("{} events were lost", report.lost_events));
     }

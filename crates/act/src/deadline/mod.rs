@@ -256,7 +256,11 @@ impl Actuator for DeadlineActuator {
         if let Some(objection) = self.limits.objection(reservation) {
             return Err(Refusal::Other(objection));
         }
-        self.boosts.set(&mut self.state_file, task, None)?;
+        match self.boosts.set(&mut self.state_file, task, None) {
+            // Whoever did has set a share of a CPU, which a reservation does not change.
+            Ok(()) | Err(Refusal::TakenOver { .. }) => {}
+            Err(refusal) => return Err(refusal),
+        }
         let (now_has, held) = self.look_at_first(task)?;
         let now = clock::now();
         self.account.settle(now);

@@ -141,6 +141,54 @@ fn a_boosted_task_that_is_reniced_by_hand_is_left_alone() {
 }
 
 #[test]
+fn who_calls_itself_urgent_while_it_is_boosted_has_the_more_of_both_and_its_own_in_the_end() {
+    let name =
+        "who_calls_itself_urgent_while_it_is_boosted_has_the_more_of_both_and_its_own_in_the_end";
+    if !can_run(name) {
+        return;
+    }
+    let (_directory, mut actuator) = actuator();
+    let process = ordinary(Process::asleep());
+    let task = process.task();
+    assert_eq!(actuator.boost(task, boost(10)), Ok(()));
+    for (own, both) in [(-8, -10), (-12, -12)] {
+        scheduling(task).with_nice(own).set(task.tid).unwrap();
+        assert_eq!(actuator.boost(task, boost(10)), Ok(()));
+        assert_eq!(nice(task), Some(both));
+    }
+    assert_eq!(actuator.boost(task, None), Ok(()));
+    assert_eq!(scheduling(task), with(-12, 0, false));
+    // Who is urgent before is boosted as well, and has what it had in the end, also by a restore.
+    assert_eq!(actuator.boost(task, boost(20)), Ok(()));
+    assert_eq!(nice(task), Some(-20));
+    drop(actuator);
+    assert_eq!(scheduling(task), with(-12, 0, false));
+}
+
+#[test]
+fn who_sets_its_nice_value_back_while_it_is_boosted_keeps_nothing_of_the_boost() {
+    if !can_run("who_sets_its_nice_value_back_while_it_is_boosted_keeps_nothing_of_the_boost") {
+        return;
+    }
+    let _bandwidth = Bandwidth::a_little();
+    let (_directory, mut actuator) = actuator();
+    for own in [0, 5] {
+        let process = ordinary(Process::asleep());
+        let task = process.task();
+        assert_eq!(actuator.boost(task, boost(10)), Ok(()));
+        scheduling(task).with_nice(own).set(task.tid).unwrap();
+        let answer = actuator.boost(task, boost(10));
+        let wins = matches!(answer, Err(Refusal::TakenOver { .. }));
+        assert!(wins, "{answer:?}");
+        assert_eq!(scheduling(task), with(own, 0, false));
+        // It may be reserved for all the same, and has its own nice value after that.
+        reserve(&mut actuator, task, small());
+        release(&mut actuator, task);
+        assert_eq!(scheduling(task), with(own, 0, false));
+    }
+}
+
+#[test]
 fn a_reservation_takes_a_boosts_place_and_gives_back_what_was_before_both() {
     if !can_run("a_reservation_takes_a_boosts_place_and_gives_back_what_was_before_both") {
         return;

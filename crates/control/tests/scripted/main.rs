@@ -12,6 +12,7 @@ mod parties;
 mod partitions;
 mod pipelines;
 mod processor;
+mod protection;
 mod refusals;
 mod speed;
 mod stages;

@@ -168,6 +168,8 @@ impl Script {
 
 /// A thread that is always busy and hardly runs.
 pub(crate) const BUSY: TaskId = TaskId::recorded(666);
+/// A thread that computes all the time.
+pub(crate) const HOG: TaskId = TaskId::recorded(667);
 
 /// The present time, which the sensor moves and the actuator writes down.
 pub(crate) type Clock = Rc<Cell<Instant>>;
@@ -250,7 +252,12 @@ impl Sensor for Scripted {
     }
 
     fn executed(&mut self, task: TaskId) -> Option<Span> {
-        (task == BUSY).then(|| self.clock.get().since(Instant::ZERO) / 20)
+        let now = self.clock.get().since(Instant::ZERO);
+        match task {
+            BUSY => Some(now / 20),
+            HOG => Some(now),
+            _ => None,
+        }
     }
 
     fn idle(&mut self) -> Option<Vec<Span>> {

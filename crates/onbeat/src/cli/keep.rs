@@ -110,10 +110,11 @@ pub(crate) struct KeepOptions {
     )]
     pub(crate) pipelines: Pipelines,
 
-    /// Give no reservation on trial to a thread that starves before it has shown a rhythm
+    /// Do nothing for a thread before it has shown a rhythm
     ///
-    /// A thread that hardly gets to run shows no rhythm, whatever it is; by default it gets a
-    /// reservation for three seconds, in which it may. With this flag only a rhythm that is seen counts.
+    /// A thread that hardly gets to run shows no rhythm, whatever it is. By default the threads of a program that
+    /// begins, or of one that has a thread with a rhythm, run at nice -20 while they have no reservation, and one
+    /// that starves later is given three seconds. With this flag only a rhythm that is seen counts.
     #[arg(long, help_heading = "Whom")]
     pub(crate) no_trials: bool,
 

@@ -75,6 +75,8 @@ impl<'a> Keeper<'a> {
     /// Starts the tracer and opens the log. Whether it is going to track processes that run already is for the
     /// caller to say.
     pub(crate) fn new(options: &'a KeepOptions, running: bool) -> anyhow::Result<Self> {
+        // Who may not goes on as an ordinary program, and says so once it acts.
+        let _ = own::load_first();
         let log = options.log.as_deref().map(create).transpose()?;
         let perfetto = options.perfetto.as_deref().map(create).transpose()?;
         let metrics = options.metrics.as_ref().map(Metrics::open).transpose()?;
@@ -329,6 +331,8 @@ fn settings(options: &KeepOptions, tracer: tracer::Kind) -> Settings {
         power: options.power(),
         method: options.analyser.into(),
         trials: !options.no_trials,
+        // No other tracer tells an interrupt from a thread that wakes another one.
+        protects: !options.no_trials && tracer == tracer::Kind::Bpf,
         pipelines: finds_pipelines.then(|| PipelineSettings {
             outsiders: vec![std::process::id()],
         }),

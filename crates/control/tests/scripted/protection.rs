@@ -1,0 +1,159 @@
+//! Threads without a reservation: protected while their application begins or keeps a beat, and not for long without.
+
+use onbeat_control::{BoostEntry, BoostWhat, BoostWhy, Settings};
+use onbeat_model::{Instant, Refusal, Span, TaskId};
+
+use crate::kernel::{Asked, Kernel};
+use crate::pipelines::burst;
+use crate::world::{HOG, Noise, Ran, Script, at_ms, ms, play};
+
+const PLAYER: u32 = 7;
+const WORKER: u32 = 8;
+
+fn settings() -> Settings {
+    Settings {
+        protects: true,
+        ..Settings::default()
+    }
+}
+
+fn play_here(script: Script) -> Ran {
+    play(script, Kernel::with_cpus(2), settings())
+}
+
+/// When the thread was boosted, from when until when.
+fn protected(ran: &Ran, tid: u32) -> Vec<(Instant, Instant)> {
+    let mut times = Vec::new();
+    let mut since = None;
+    for entry in ran.boosts.iter().filter(|entry| entry.task.id.tid == tid) {
+        match entry.what {
+            BoostWhat::Boosted => since = Some(entry.at),
+            BoostWhat::BoostEnded => times.extend(since.take().map(|since| (since, entry.at))),
+            _ => {}
+        }
+    }
+    assert_eq!(since, None, "what was given is given back");
+    times
+}
+
+/// A thread that works now and then until `until`, without a pattern, woken by `waker`.
+fn works(script: &mut Script, tid: u32, waker: u32, until: u64) {
+    script.tracked(tid, "worker", at_ms(0));
+    let mut noise = Noise(u64::from(tid));
+    let mut woke = at_ms(0);
+    while woke < at_ms(until) {
+        script.event(burst(tid, woke, ms(5), waker));
+        woke = woke + ms(6) + noise.up_to(ms(80));
+    }
+}
+
+#[test]
+fn a_thread_has_the_largest_share_from_its_first_instruction_on() {
+    let mut script = Script::default();
+    works(&mut script, WORKER, 9, 5000);
+    let ran = play_here(script);
+    let first = &ran.boosts[0];
+    assert_eq!(
+        (first.what, &first.why),
+        (BoostWhat::Boosted, &BoostWhy::Starts)
+    );
+    assert!(first.at <= at_ms(20), "{first:?}");
+    assert_eq!(first.new_boost.map(|boost| boost.levels), Some(20));
+}
+
+#[test]
+fn an_application_that_hears_no_clock_is_ordinary_again_after_its_first_second() {
+    let mut script = Script::default();
+    works(&mut script, WORKER, 9, 5000);
+    let times = protected(&play_here(script), WORKER);
+    assert_eq!(times.len(), 1, "{times:?}");
+    assert!(
+        (at_ms(1000)..at_ms(1300)).contains(&times[0].1),
+        "{times:?}"
+    );
+}
+
+#[test]
+fn who_works_for_a_thread_with_a_rhythm_is_protected_as_long_as_that_has_one() {
+    let mut script = Script::default();
+    script.tracked(PLAYER, "player", at_ms(0));
+    script.periodic(PLAYER, ms(40), (at_ms(0), at_ms(8000)), |_| ms(10));
+    works(&mut script, WORKER, PLAYER, 12_000);
+    let ran = play_here(script);
+    assert!(!ran.reserves(PLAYER).is_empty());
+    let [player, worker] = [PLAYER, WORKER].map(|tid| protected(&ran, tid));
+    let reserved = ran.reserves(PLAYER)[0].0;
+    assert_eq!(player[0].1, reserved, "a reservation takes its place");
+    assert!(
+        worker
+            .iter()
+            .any(|&(from, to)| from <= at_ms(20) && to >= at_ms(8000)),
+        "{worker:?}"
+    );
+    assert!(
+        worker.iter().all(|&(_, to)| to < at_ms(11_500)),
+        "{worker:?}"
+    );
+}
+
+#[test]
+fn who_only_computes_is_protected_ever_more_rarely() {
+    let mut script = Script::default();
+    script.tracked(PLAYER, "player", at_ms(0));
+    script.periodic(PLAYER, ms(40), (at_ms(0), at_ms(60_000)), |_| ms(10));
+    script.tracked(HOG.tid, "hog", at_ms(0));
+    let times = protected(&play_here(script), HOG.tid);
+    assert!((2..=6).contains(&times.len()), "{times:?}");
+    for &(from, to) in &times {
+        assert!(to.since(from) <= ms(1250), "{times:?}");
+    }
+    let pauses = times.windows(2).map(|pair| pair[1].0.since(pair[0].1));
+    let pauses: Vec<Span> = pauses.collect();
+    assert!(pauses[0] >= ms(4750) && pauses.is_sorted(), "{pauses:?}");
+}
+
+#[test]
+fn a_thread_that_cannot_be_reserved_for_stays_protected() {
+    let mut script = Script::default();
+    script.tracked(PLAYER, "pinned", at_ms(0));
+    script.periodic(PLAYER, ms(40), (at_ms(0), at_ms(8000)), |_| ms(10));
+    let mut kernel = Kernel::with_cpus(2);
+    let narrow = || Refusal::NarrowAffinity {
+        advice: String::new(),
+    };
+    let refusals = std::iter::repeat_with(narrow).take(20).collect();
+    kernel.answers.insert(PLAYER, refusals);
+    let ran = play(script, kernel, settings());
+    let reserves = ran.reserves(PLAYER).len();
+    assert!(reserves >= 2);
+    // Each refusal came after the boost had been dropped, and has it put in force again.
+    let boosted = |entry: &&BoostEntry| entry.what == BoostWhat::Boosted;
+    assert_eq!(ran.boosts.iter().filter(boosted).count(), reserves + 1);
+    let last = ran.boosts.last().unwrap();
+    assert_eq!(
+        (last.what, &last.why),
+        (BoostWhat::BoostEnded, &BoostWhy::Finished)
+    );
+}
+
+#[test]
+fn a_thread_with_a_share_of_its_own_is_reserved_for_all_the_same() {
+    let mut script = Script::default();
+    script.tracked(PLAYER, "player", at_ms(0));
+    script.periodic(PLAYER, ms(40), (at_ms(0), at_ms(4000)), |_| ms(10));
+    let mut kernel = Kernel::with_cpus(2);
+    let now = "nice -8".to_owned();
+    kernel.boost_answers.push_back(Refusal::NotOrdinary { now });
+    let ran = play(script, kernel, settings());
+    assert!(!ran.reserves(PLAYER).is_empty());
+    assert!(ran.boosts.is_empty());
+}
+
+#[test]
+fn nobody_is_protected_unless_the_settings_say_so() {
+    let mut script = Script::default();
+    works(&mut script, WORKER, 0, 3000);
+    let ran = play(script, Kernel::with_cpus(2), Settings::default());
+    let is_boost = |asked: &Asked| matches!(asked, Asked::Boost(TaskId { .. }, Some(_)));
+    assert!(!ran.kernel.asked.iter().any(|(_, asked)| is_boost(asked)));
+}
