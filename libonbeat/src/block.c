@@ -81,11 +81,17 @@ static void record_violation(struct onbeat_block *at, struct onbeat_block *targe
 	at->in_flight = 1;
 }
 
+/* Makes critical what comes after the block's body; what the body has not let go of is abandoned. */
+static void enter_critical_after(struct onbeat_thread *thread, const struct onbeat_block *block)
+{
+	thread->critical = block->critical + 1;
+	onbeat_barrier();
+}
+
 /* Leaves the innermost body, whose `thrown` and `target` are set. `critical` is held over the jump. */
 __attribute__((noreturn)) static void leave_body(struct onbeat_thread *thread)
 {
-	thread->critical = 1;
-	onbeat_barrier();
+	enter_critical_after(thread, thread->top);
 	siglongjmp(thread->top->env, 1);
 }
 
@@ -123,8 +129,7 @@ static void throw_violation(struct onbeat_thread *thread)
 		struct onbeat_block *target;
 		int64_t delay_ns = 0;
 
-		thread->critical = 1;
-		onbeat_barrier();
+		onbeat_enter_critical_(thread);
 		thread->pending = 0;
 		target = expired(thread, &delay_ns);
 		if (target) {
@@ -138,17 +143,30 @@ static void throw_violation(struct onbeat_thread *thread)
 			onbeat_wcet_arm_(thread, thread->top->earliest_wcet_ns);
 		}
 		onbeat_barrier();
-		thread->critical = 0;
+		thread->critical--;
 		onbeat_barrier();
 	} while (thread->pending);
+}
+
+/* Throws what was noted while the thread could not be interrupted, if it can be now. */
+static void throw_pending(struct onbeat_thread *thread)
+{
+	onbeat_barrier();
+	if (thread->pending && !thread->critical && !thread->protections)
+		throw_violation(thread);
 }
 
 void onbeat_signalled_(struct onbeat_thread *thread)
 {
 	thread->pending = 1;
+	throw_pending(thread);
+}
+
+void onbeat_leave_critical_(struct onbeat_thread *thread)
+{
 	onbeat_barrier();
-	if (!thread->critical && !thread->protections)
-		throw_violation(thread);
+	thread->critical--;
+	throw_pending(thread);
 }
 
 /* What ONBEAT_SIGNAL calls in the thread that is meant. */
@@ -165,23 +183,13 @@ void onbeat_handler_(int number, siginfo_t *info, void *context)
 	errno = saved;
 }
 
-/* Lets the handler in again, and does what it noted meanwhile. */
-static void leave_critical(struct onbeat_thread *thread)
-{
-	onbeat_barrier();
-	thread->critical = 0;
-	onbeat_barrier();
-	if (thread->pending && !thread->protections)
-		throw_violation(thread);
-}
-
 void onbeat_block_enter_(struct onbeat_block *block, struct onbeat_site *site)
 {
 	struct onbeat_thread *thread = onbeat_thread_();
 
-	thread->critical = 1;
-	onbeat_barrier();
+	onbeat_enter_critical_(thread);
 	block->outer = thread->top;
+	block->critical = (unsigned char)(thread->critical - 1);
 	block->site = site;
 	block->target = NULL;
 	block->in_flight = 0;
@@ -239,8 +247,7 @@ static void pop(struct onbeat_thread *thread, const struct onbeat_block *block)
 
 static void leave_block(struct onbeat_thread *thread, struct onbeat_block *block)
 {
-	thread->critical = 1;
-	onbeat_barrier();
+	enter_critical_after(thread, block);
 	/* A violation that waited for a protected section is due now, before the block is forgotten. */
 	if (!block->in_flight && thread->pending) {
 		int64_t late_ns =
@@ -255,7 +262,7 @@ static void leave_block(struct onbeat_thread *thread, struct onbeat_block *block
 	pop(thread, block);
 	block->stage = ONBEAT_STAGE_FINALLY;
 	thread->protections++;
-	leave_critical(thread);
+	onbeat_leave_critical_(thread);
 }
 
 int onbeat_block_next_(struct onbeat_block *block)
@@ -265,7 +272,7 @@ int onbeat_block_next_(struct onbeat_block *block)
 	switch (block->stage) {
 	case ONBEAT_STAGE_ENTERED:
 		block->stage = ONBEAT_STAGE_BODY;
-		leave_critical(thread);
+		onbeat_leave_critical_(thread);
 		return 1;
 	case ONBEAT_STAGE_BODY:
 		leave_block(thread, block);
@@ -274,9 +281,9 @@ int onbeat_block_next_(struct onbeat_block *block)
 		block->stage = block->in_flight && (!block->target || block->target == block)
 				       ? ONBEAT_STAGE_HANDLE
 				       : ONBEAT_STAGE_DONE;
-		thread->critical = 1;
+		onbeat_enter_critical_(thread);
 		thread->protections = block->protections;
-		leave_critical(thread);
+		onbeat_leave_critical_(thread);
 		return block->stage == ONBEAT_STAGE_HANDLE;
 	case ONBEAT_STAGE_HANDLE:
 	case ONBEAT_STAGE_DONE:
@@ -303,8 +310,7 @@ __attribute__((noreturn)) static void throw_on(struct onbeat_thread *thread,
 {
 	struct onbeat_block *top;
 
-	thread->critical = 1;
-	onbeat_barrier();
+	onbeat_enter_critical_(thread);
 	top = thread->top;
 	if (!top) {
 		fprintf(stderr, "%s:%d: onbeat: %s was thrown and no block handles it\n", file,
@@ -342,13 +348,12 @@ void onbeat_block_left_(struct onbeat_block *block)
 		block->site->file, block->site->line,
 		"this block was left by return, goto or break: let it reach its end, or throw");
 	thread = onbeat_thread_();
-	thread->critical = 1;
-	onbeat_barrier();
+	enter_critical_after(thread, block);
 	if (block->stage == ONBEAT_STAGE_BODY)
 		pop(thread, block);
 	thread->protections = block->protections;
 	block->stage = ONBEAT_STAGE_DONE;
-	leave_critical(thread);
+	onbeat_leave_critical_(thread);
 }
 
 void onbeat_throw_at_(const struct onbeat_type *type, void *value, const char *file, int line)
@@ -374,9 +379,7 @@ void onbeat_within_enable_at_(const char *file, int line)
 	}
 	onbeat_barrier();
 	thread->protections--;
-	onbeat_barrier();
-	if (thread->pending && !thread->protections)
-		throw_violation(thread);
+	throw_pending(thread);
 }
 
 /* For callers that have no preprocessor. */

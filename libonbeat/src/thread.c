@@ -32,8 +32,7 @@ static void thread_ended(void *argument)
 {
 	struct onbeat_thread *thread = argument;
 
-	thread->critical = 1;
-	onbeat_barrier();
+	onbeat_enter_critical_(thread);
 	onbeat_sources_close_(thread, false);
 	onbeat_notify_ended_(thread);
 	current = NULL;
@@ -46,23 +45,11 @@ static void thread_ended(void *argument)
 static void before_fork(void)
 {
 	/* Critical first: a violation that left this function by a jump would leave the lock taken. */
-	if (current) {
-		current->critical++;
-		onbeat_barrier();
-	}
+	if (current)
+		onbeat_enter_critical_(current);
 	pthread_mutex_lock(&lock);
 	if (current)
 		current->cpu_at_fork_ns = onbeat_cpu_now_();
-}
-
-/* Lets violations in again; one that waited for the fork's end, or was due in the child, is thrown. */
-static void fork_has_ended(void)
-{
-	onbeat_barrier();
-	current->critical--;
-	onbeat_barrier();
-	if (current->pending)
-		onbeat_signalled_(current);
 }
 
 static void after_fork_in_parent(void)
@@ -70,7 +57,7 @@ static void after_fork_in_parent(void)
 	/* First, for what comes next may leave by a jump. */
 	pthread_mutex_unlock(&lock);
 	if (current)
-		fork_has_ended();
+		onbeat_leave_critical_(current);
 }
 
 /* How far the child's CPU-time clock lies behind the one that the limits were read from. */
@@ -111,7 +98,7 @@ static void after_fork_in_child(void)
 		onbeat_deadline_arm_(current, current->top->earliest_deadline_ns);
 		onbeat_wcet_arm_(current, current->top->earliest_wcet_ns);
 	}
-	fork_has_ended();
+	onbeat_leave_critical_(current);
 }
 
 static void start(void)

@@ -4,10 +4,12 @@
  *
  * The rule that makes everything else safe: a thread's state is read and written by that thread
  * alone, in two contexts, its code and its signal handler. While the code changes the state it holds
- * `critical`; while the program must not be interrupted it holds `protections`. The handler that
- * finds either only notes that it came (`pending`) and returns; whoever lets go looks at the note. So
- * the handler runs the rest only where the code could have called it itself, and neither context
- * needs an atomic instruction, only that the compiler keeps the order (volatile, onbeat_barrier).
+ * `critical`; while the program must not be interrupted it holds `protections`. Both are counts,
+ * because a signal handler of the program's may come in between and use a block or a section. The
+ * library's handler that finds either only notes that it came (`pending`) and returns; whoever lets go
+ * of the last looks at the note. So the handler runs the rest only where the code could have called it
+ * itself, and neither context needs an atomic instruction, only that the compiler keeps the order
+ * (volatile, onbeat_barrier).
  */
 #ifndef ONBEAT_SRC_WITHIN_H
 #define ONBEAT_SRC_WITHIN_H
@@ -77,11 +79,19 @@ void onbeat_notify_forked_(void);
 
 /* block.c */
 void onbeat_signalled_(struct onbeat_thread *thread);
+void onbeat_leave_critical_(struct onbeat_thread *thread);
 void onbeat_handler_(int number, siginfo_t *info, void *context);
 void onbeat_misuse_(const char *file, int line, const char *what);
 
 /* benchmark.c */
 void onbeat_measured_(struct onbeat_site *site, int64_t duration_ns);
+
+/* From here on the handler only notes that it came, until onbeat_leave_critical_. */
+static inline void onbeat_enter_critical_(struct onbeat_thread *thread)
+{
+	thread->critical++;
+	onbeat_barrier();
+}
 
 static inline int64_t onbeat_clock_(clockid_t clock)
 {

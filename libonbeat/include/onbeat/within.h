@@ -115,6 +115,7 @@ struct onbeat_block {
 	int protections;
 	volatile char in_flight;
 	volatile char handled;
+	unsigned char critical;
 };
 
 /* Used by the macros below; not to be called by hand. */
