@@ -101,10 +101,18 @@ static void after_fork_in_child(void)
 	onbeat_leave_critical_(current);
 }
 
+/* A violation that jumped out of exit(3) would have the program go on: from here on none is thrown. */
+static void process_ends(void)
+{
+	if (current)
+		onbeat_enter_critical_(current);
+}
+
 static void start(void)
 {
 	if (pthread_key_create(&at_exit, thread_ended) ||
-	    pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child)) {
+	    pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child) ||
+	    atexit(process_ends) || at_quick_exit(process_ends)) {
 		fprintf(stderr, "onbeat: no thread key or no memory to begin with\n");
 		abort();
 	}

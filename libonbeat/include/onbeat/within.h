@@ -29,6 +29,10 @@
  * MUST: declare volatile what a block changes and its `finally`, its handlers or the code after them
  * read: a violation is a longjmp, and other variables may come back with older values.
  *
+ * MUST: call exit(3) in a protected section (onbeat_within_disable(); exit(3)), because a function that
+ * was registered with atexit(3) after the process's first block can be left by a violation like any
+ * other. Those registered before it run uninterrupted in any case.
+ *
  * What may be interrupted: anything that is neither in onbeat_within_disable ... _enable nor in a
  * `finally`. A function that allocates, locks or writes shared state belongs in a protected section.
  *
