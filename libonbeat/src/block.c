@@ -46,7 +46,7 @@ void onbeat_misuse_(const char *file, int line, const char *what)
 
 static void rearm(struct onbeat_thread *thread)
 {
-	const struct onbeat_block *top = thread->top;
+	const struct onbeat_block *top = onbeat_top_(thread);
 	int64_t deadline_ns = top ? top->earliest_deadline_ns : INT64_MAX;
 	int64_t wcet_ns = top ? top->earliest_wcet_ns : INT64_MAX;
 
@@ -91,28 +91,74 @@ static void enter_critical_after(struct onbeat_thread *thread, const struct onbe
 /* Leaves the innermost body, whose `thrown` and `target` are set. `critical` is held over the jump. */
 __attribute__((noreturn)) static void leave_body(struct onbeat_thread *thread)
 {
-	enter_critical_after(thread, thread->top);
-	siglongjmp(thread->top->env, 1);
+	enter_critical_after(thread, onbeat_top_(thread));
+	siglongjmp(onbeat_top_(thread)->env, 1);
 }
 
 /* The outermost block that has expired, and by how much; NULL if none has. */
 static struct onbeat_block *expired(const struct onbeat_thread *thread, int64_t *delay_ns)
 {
-	struct onbeat_block *target = NULL;
+	const struct onbeat_block *top = onbeat_top_(thread);
 	int64_t now_ns = onbeat_now_();
 	int64_t cpu_ns = 0;
 
-	if (thread->top && thread->top->earliest_wcet_ns != INT64_MAX)
+	if (top && top->earliest_wcet_ns != INT64_MAX)
 		cpu_ns = onbeat_cpu_now_();
-	for (struct onbeat_block *block = thread->top; block; block = block->outer) {
-		int64_t late_ns = overdue(block, now_ns, cpu_ns);
-
-		if (late_ns >= 0) {
-			target = block;
-			*delay_ns = late_ns;
-		}
+	for (int i = 0; i < thread->depth; i++) {
+		*delay_ns = overdue(thread->frames[i].block, now_ns, cpu_ns);
+		if (*delay_ns >= 0)
+			return thread->frames[i].block;
 	}
-	return target;
+	return NULL;
+}
+
+/* Cancellation waits for the end of the outermost block that can be left by a violation. */
+static void keep_from_cancelling(struct onbeat_thread *thread, struct onbeat_block *block)
+{
+	if (thread->uncancelled)
+		return;
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &thread->cancel_state);
+	pthread_setcanceltype(PTHREAD_CANCEL_DEFERRED, &thread->cancel_type);
+	thread->uncancelled = block;
+	thread->uncancelled_depth = thread->depth;
+}
+
+/* `block` has been left, or NULL: blocks that were not left through their ends have been forgotten. */
+static void allow_cancelling(struct onbeat_thread *thread, const struct onbeat_block *block)
+{
+	if (!thread->uncancelled || (thread->uncancelled != block &&
+				     thread->uncancelled_depth <= thread->depth + (block ? 1 : 0)))
+		return;
+	thread->uncancelled = NULL;
+	/* The type as well: a call of libc that was abandoned half-way may have changed it. */
+	pthread_setcanceltype(thread->cancel_type, NULL);
+	pthread_setcancelstate(thread->cancel_state, NULL);
+}
+
+/* Forgets the blocks from `depth` on, whose functions were left by longjmp or by the thread's end. */
+static void forget_blocks(struct onbeat_thread *thread, int depth)
+{
+	const struct onbeat_frame *frame = &thread->frames[depth];
+
+	thread->protections = frame->protections;
+	thread->depth = depth;
+	rearm(thread);
+	allow_cancelling(thread, NULL);
+	onbeat_misuse_(
+		frame->site->file, frame->site->line,
+		"this block was left by longjmp, or by the end of its thread: let it reach its "
+		"end, or throw");
+}
+
+/* Forgets the blocks whose functions have been left, seen from code whose stack pointer is `stack`. */
+static void forget_left(struct onbeat_thread *thread, uintptr_t stack)
+{
+	int depth = thread->depth;
+
+	while (depth && onbeat_notify_left_(thread->frames[depth - 1].stack, stack))
+		depth--;
+	if (depth < thread->depth)
+		forget_blocks(thread, depth);
 }
 
 /*
@@ -123,24 +169,26 @@ static struct onbeat_block *expired(const struct onbeat_thread *thread, int64_t 
  * throughout, lest the other source's signal jump out of here between the note that a source is set
  * and the call that sets it.
  */
-static void throw_violation(struct onbeat_thread *thread)
+static void throw_violation(struct onbeat_thread *thread, uintptr_t stack)
 {
 	do {
-		struct onbeat_block *target;
+		struct onbeat_block *target, *top;
 		int64_t delay_ns = 0;
 
 		onbeat_enter_critical_(thread);
 		thread->pending = 0;
+		forget_left(thread, stack);
+		top = onbeat_top_(thread);
 		target = expired(thread, &delay_ns);
 		if (target) {
 			thread->deadline.uncertain = thread->deadline.ready;
 			thread->wcet.uncertain = thread->wcet.ready;
-			record_violation(thread->top, target, delay_ns);
+			record_violation(top, target, delay_ns);
 			leave_body(thread);
 		}
-		if (thread->top) {
-			onbeat_deadline_arm_(thread, thread->top->earliest_deadline_ns);
-			onbeat_wcet_arm_(thread, thread->top->earliest_wcet_ns);
+		if (top) {
+			onbeat_deadline_arm_(thread, top->earliest_deadline_ns);
+			onbeat_wcet_arm_(thread, top->earliest_wcet_ns);
 		}
 		onbeat_barrier();
 		thread->critical--;
@@ -148,25 +196,22 @@ static void throw_violation(struct onbeat_thread *thread)
 	} while (thread->pending);
 }
 
-/* Throws what was noted while the thread could not be interrupted, if it can be now. */
-static void throw_pending(struct onbeat_thread *thread)
+/*
+ * Throws what was noted while the thread could not be interrupted, if it can be now. `stack` is the stack
+ * pointer of the code that is interrupted; 0: it is inside its innermost block for certain.
+ */
+static void throw_pending(struct onbeat_thread *thread, uintptr_t stack)
 {
 	onbeat_barrier();
 	if (thread->pending && !thread->critical && !thread->protections)
-		throw_violation(thread);
-}
-
-void onbeat_signalled_(struct onbeat_thread *thread)
-{
-	thread->pending = 1;
-	throw_pending(thread);
+		throw_violation(thread, stack);
 }
 
 void onbeat_leave_critical_(struct onbeat_thread *thread)
 {
 	onbeat_barrier();
 	thread->critical--;
-	throw_pending(thread);
+	throw_pending(thread, 0);
 }
 
 /* What ONBEAT_SIGNAL calls in the thread that is meant. */
@@ -177,38 +222,51 @@ void onbeat_handler_(int number, siginfo_t *info, void *context)
 
 	(void)number;
 	(void)info;
-	(void)context;
-	if (thread)
-		onbeat_signalled_(thread);
+	if (thread) {
+		thread->pending = 1;
+		throw_pending(thread, onbeat_notify_stack_(context));
+	}
 	errno = saved;
 }
 
-void onbeat_block_enter_(struct onbeat_block *block, struct onbeat_site *site)
+/* Of its own frame, never of its caller's: how far that one is from the caller's stack pointer matters. */
+__attribute__((noinline)) void onbeat_block_enter_(struct onbeat_block *block,
+						   struct onbeat_site *site)
 {
 	struct onbeat_thread *thread = onbeat_thread_();
+	const uintptr_t stack = (uintptr_t)__builtin_frame_address(0);
+	const struct onbeat_block *outer;
 
 	onbeat_enter_critical_(thread);
-	block->outer = thread->top;
-	block->critical = (unsigned char)(thread->critical - 1);
+	forget_left(thread, stack);
+	/* A block is entered again once it was left. */
+	if (onbeat_top_(thread) == block)
+		forget_blocks(thread, thread->depth - 1);
+	if (thread->depth == ONBEAT_MAX_DEPTH) {
+		fprintf(stderr,
+			"%s:%d: onbeat: blocks nested deeper than %d; build the library with a "
+			"greater ONBEAT_MAX_DEPTH\n",
+			site->file, site->line, ONBEAT_MAX_DEPTH);
+		abort();
+	}
+	outer = onbeat_top_(thread);
 	block->site = site;
 	block->target = NULL;
 	block->in_flight = 0;
 	block->handled = 0;
 	block->constraint = ONBEAT_UNCONSTRAINED;
 	block->began_ns = 0;
-	block->earliest_deadline_ns = block->outer ? block->outer->earliest_deadline_ns : INT64_MAX;
-	block->earliest_wcet_ns = block->outer ? block->outer->earliest_wcet_ns : INT64_MAX;
+	block->earliest_deadline_ns = outer ? outer->earliest_deadline_ns : INT64_MAX;
+	block->earliest_wcet_ns = outer ? outer->earliest_wcet_ns : INT64_MAX;
 	block->protections = thread->protections;
+	block->critical = (unsigned char)(thread->critical - 1);
 	block->stage = ONBEAT_STAGE_ENTERED;
-	if (++thread->depth > ONBEAT_MAX_DEPTH) {
-		fprintf(stderr,
-			"%s:%d: onbeat: blocks nested deeper than %d; build the library with a "
-			"greater "
-			"ONBEAT_MAX_DEPTH\n",
-			site->file, site->line, ONBEAT_MAX_DEPTH);
-		abort();
-	}
-	thread->top = block;
+	thread->frames[thread->depth++] = (struct onbeat_frame){
+		.block = block,
+		.site = site,
+		.stack = stack,
+		.protections = thread->protections,
+	};
 }
 
 void onbeat_block_constrain_(struct onbeat_block *block, enum onbeat_constraint constraint,
@@ -231,16 +289,21 @@ void onbeat_block_constrain_(struct onbeat_block *block, enum onbeat_constraint 
 	else
 		block->earliest_deadline_ns =
 			onbeat_min_(block->earliest_deadline_ns, block->expires_ns);
+	keep_from_cancelling(thread, block);
 	rearm(thread);
 }
 
 /* Takes the block, and any that a misuse left inside it, off the stack; puts back what they changed. */
 static void pop(struct onbeat_thread *thread, const struct onbeat_block *block)
 {
-	while (thread->top != block->outer) {
-		thread->top = thread->top->outer;
-		thread->depth--;
-	}
+	int depth = thread->depth;
+
+	while (depth && thread->frames[depth - 1].block != block)
+		depth--;
+	if (depth && depth < thread->depth)
+		forget_blocks(thread, depth);
+	if (depth)
+		thread->depth = depth - 1;
 	thread->protections = block->protections;
 	rearm(thread);
 }
@@ -284,6 +347,7 @@ int onbeat_block_next_(struct onbeat_block *block)
 		onbeat_enter_critical_(thread);
 		thread->protections = block->protections;
 		onbeat_leave_critical_(thread);
+		allow_cancelling(thread, block);
 		return block->stage == ONBEAT_STAGE_HANDLE;
 	case ONBEAT_STAGE_HANDLE:
 	case ONBEAT_STAGE_DONE:
@@ -306,12 +370,13 @@ int onbeat_block_takes_(struct onbeat_block *block, const struct onbeat_type *ty
 __attribute__((noreturn)) static void throw_on(struct onbeat_thread *thread,
 					       const struct onbeat_thrown *thrown,
 					       struct onbeat_block *target, const char *file,
-					       int line)
+					       int line, uintptr_t stack)
 {
 	struct onbeat_block *top;
 
 	onbeat_enter_critical_(thread);
-	top = thread->top;
+	forget_left(thread, stack);
+	top = onbeat_top_(thread);
 	if (!top) {
 		fprintf(stderr, "%s:%d: onbeat: %s was thrown and no block handles it\n", file,
 			line, thrown->type->name);
@@ -334,7 +399,7 @@ void onbeat_block_end_(struct onbeat_block *block)
 		struct onbeat_block *target = block->target == block ? NULL : block->target;
 
 		throw_on(onbeat_thread_(), &block->thrown, target, block->site->file,
-			 block->site->line);
+			 block->site->line, 0);
 	}
 }
 
@@ -354,13 +419,16 @@ void onbeat_block_left_(struct onbeat_block *block)
 	thread->protections = block->protections;
 	block->stage = ONBEAT_STAGE_DONE;
 	onbeat_leave_critical_(thread);
+	allow_cancelling(thread, block);
 }
 
-void onbeat_throw_at_(const struct onbeat_type *type, void *value, const char *file, int line)
+__attribute__((noinline)) void onbeat_throw_at_(const struct onbeat_type *type, void *value,
+						const char *file, int line)
 {
 	struct onbeat_thrown thrown = { type, value, 0 };
 
-	throw_on(onbeat_thread_(), &thrown, NULL, file, line);
+	throw_on(onbeat_thread_(), &thrown, NULL, file, line,
+		 (uintptr_t)__builtin_frame_address(0));
 }
 
 void onbeat_within_disable(void)
@@ -369,7 +437,7 @@ void onbeat_within_disable(void)
 	onbeat_barrier();
 }
 
-void onbeat_within_enable_at_(const char *file, int line)
+__attribute__((noinline)) void onbeat_within_enable_at_(const char *file, int line)
 {
 	struct onbeat_thread *thread = onbeat_thread_();
 
@@ -379,7 +447,7 @@ void onbeat_within_enable_at_(const char *file, int line)
 	}
 	onbeat_barrier();
 	thread->protections--;
-	throw_pending(thread);
+	throw_pending(thread, (uintptr_t)__builtin_frame_address(0));
 }
 
 /* For callers that have no preprocessor. */

@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <ucontext.h>
 #include <unistd.h>
 
 void onbeat_notify_install_(void)
@@ -55,4 +56,38 @@ int onbeat_notify_timer_(struct onbeat_thread *thread, clockid_t clock, timer_t 
 	event.sigev_signo = ONBEAT_SIGNAL;
 	event.sigev_notify_thread_id = (pid_t)syscall(SYS_gettid);
 	return timer_create(clock, &event, timer) ? -errno : 0;
+}
+
+uintptr_t onbeat_notify_stack_(const void *context)
+{
+	const ucontext_t *interrupted = context;
+
+#if defined(__x86_64__)
+	return (uintptr_t)interrupted->uc_mcontext.gregs[REG_RSP];
+#elif defined(__i386__)
+	return (uintptr_t)interrupted->uc_mcontext.gregs[REG_ESP];
+#elif defined(__aarch64__)
+	return (uintptr_t)interrupted->uc_mcontext.sp;
+#elif defined(__arm__)
+	return (uintptr_t)interrupted->uc_mcontext.arm_sp;
+#elif defined(__riscv)
+	return (uintptr_t)interrupted->uc_mcontext.__gregs[2];
+#else
+	(void)interrupted;
+	return 0;
+#endif
+}
+
+/*
+ * A function that has a block takes at least its size of the stack; the call that entered it takes less. A
+ * signal handler on a stack of its own may be anywhere.
+ */
+bool onbeat_notify_left_(uintptr_t frame, uintptr_t stack)
+{
+	stack_t other;
+
+	if (stack < frame + sizeof(struct onbeat_block))
+		return false;
+	return sigaltstack(NULL, &other) || (other.ss_flags & SS_DISABLE) ||
+	       stack - (uintptr_t)other.ss_sp > other.ss_size;
 }

@@ -163,3 +163,17 @@ int onbeat_notify_timer_(struct onbeat_thread *thread, clockid_t clock, timer_t 
 	event.sigev_value.sival_int = thread->slot;
 	return timer_create(clock, &event, timer) ? -errno : 0;
 }
+
+/* POSIX does not say where a context keeps the stack pointer. */
+uintptr_t onbeat_notify_stack_(const void *context)
+{
+	(void)context;
+	return 0;
+}
+
+bool onbeat_notify_left_(uintptr_t frame, uintptr_t stack)
+{
+	(void)frame;
+	(void)stack;
+	return false;
+}

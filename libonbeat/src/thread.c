@@ -65,7 +65,9 @@ static void move_wcet_limits(struct onbeat_thread *thread)
 {
 	int64_t back_ns = thread->cpu_at_fork_ns - onbeat_cpu_now_();
 
-	for (struct onbeat_block *block = thread->top; block; block = block->outer) {
+	for (int i = 0; i < thread->depth; i++) {
+		struct onbeat_block *block = thread->frames[i].block;
+
 		if (block->constraint == ONBEAT_WITHIN_WCET)
 			block->expires_ns -= back_ns;
 		if (block->earliest_wcet_ns != INT64_MAX)
@@ -75,6 +77,7 @@ static void move_wcet_limits(struct onbeat_thread *thread)
 
 static void after_fork_in_child(void)
 {
+	const struct onbeat_block *top = current ? onbeat_top_(current) : NULL;
 	struct onbeat_thread *thread = threads;
 
 	while (thread) {
@@ -94,9 +97,9 @@ static void after_fork_in_child(void)
 	current->previous = &threads;
 	current->self = pthread_self();
 	move_wcet_limits(current);
-	if (current->top) {
-		onbeat_deadline_arm_(current, current->top->earliest_deadline_ns);
-		onbeat_wcet_arm_(current, current->top->earliest_wcet_ns);
+	if (top) {
+		onbeat_deadline_arm_(current, top->earliest_deadline_ns);
+		onbeat_wcet_arm_(current, top->earliest_wcet_ns);
 	}
 	onbeat_leave_critical_(current);
 }

@@ -41,13 +41,24 @@ struct onbeat_source {
 	bool perf;
 };
 
+/* A block that the thread is in. What is needed once its frame is gone stands here, not in the block. */
+struct onbeat_frame {
+	struct onbeat_block *block;
+	const struct onbeat_site *site;
+	uintptr_t stack; /* the stack pointer, nearly, where the block was entered */
+	int protections;
+};
+
 struct onbeat_thread {
-	struct onbeat_block *top;
+	struct onbeat_frame frames[ONBEAT_MAX_DEPTH];
 	volatile sig_atomic_t critical;
 	volatile sig_atomic_t protections;
 	volatile sig_atomic_t pending;
 	int depth;
 	int slot;
+	/* While a block is `uncancelled`, at that depth, cancellation waits; and how it was before. */
+	struct onbeat_block *uncancelled;
+	int uncancelled_depth, cancel_state, cancel_type;
 	pthread_t self;
 	struct onbeat_source deadline;
 	struct onbeat_source wcet;
@@ -76,9 +87,12 @@ void onbeat_notify_install_(void);
 void onbeat_notify_thread_(struct onbeat_thread *thread);
 void onbeat_notify_ended_(struct onbeat_thread *thread);
 void onbeat_notify_forked_(void);
+/* The stack pointer of what a signal interrupted; 0 where that cannot be known. */
+uintptr_t onbeat_notify_stack_(const void *context);
+/* Whether a block that was entered at `frame` lies below `stack`, so that its function has been left. */
+bool onbeat_notify_left_(uintptr_t frame, uintptr_t stack);
 
 /* block.c */
-void onbeat_signalled_(struct onbeat_thread *thread);
 void onbeat_leave_critical_(struct onbeat_thread *thread);
 void onbeat_handler_(int number, siginfo_t *info, void *context);
 void onbeat_misuse_(const char *file, int line, const char *what);
@@ -91,6 +105,12 @@ static inline void onbeat_enter_critical_(struct onbeat_thread *thread)
 {
 	thread->critical++;
 	onbeat_barrier();
+}
+
+/* The innermost block, or NULL. */
+static inline struct onbeat_block *onbeat_top_(const struct onbeat_thread *thread)
+{
+	return thread->depth ? thread->frames[thread->depth - 1].block : NULL;
 }
 
 static inline int64_t onbeat_clock_(clockid_t clock)

@@ -33,6 +33,10 @@
  * was registered with atexit(3) after the process's first block can be left by a violation like any
  * other. Those registered before it run uninterrupted in any case.
  *
+ * MUST NOT: call pthread_exit(3) in a block, or leave one while a function of pthread_cleanup_push(3) is
+ * pushed: put the pair of pthread_cleanup_push and _pop into a protected section. pthread_cancel(3) is
+ * safe: it waits for the end of the outermost block that has a constraint.
+ *
  * What may be interrupted: anything that is neither in onbeat_within_disable ... _enable nor in a
  * `finally`. A function that allocates, locks or writes shared state belongs in a protected section.
  *
@@ -106,7 +110,7 @@ struct onbeat_site {
 /* One block that is being executed. Its fields are the library's own. */
 struct onbeat_block {
 	sigjmp_buf env;
-	struct onbeat_block *outer;
+	const void *unused;
 	struct onbeat_site *site;
 	struct onbeat_block *target;
 	struct onbeat_thrown thrown;
