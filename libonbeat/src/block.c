@@ -140,7 +140,7 @@ static void forget_blocks(struct onbeat_thread *thread, int depth)
 {
 	const struct onbeat_frame *frame = &thread->frames[depth];
 
-	thread->protections = frame->protections;
+	onbeat_protections_ = frame->protections;
 	thread->depth = depth;
 	rearm(thread);
 	allow_cancelling(thread, NULL);
@@ -203,7 +203,7 @@ static void throw_violation(struct onbeat_thread *thread, uintptr_t stack)
 static void throw_pending(struct onbeat_thread *thread, uintptr_t stack)
 {
 	onbeat_barrier();
-	if (thread->pending && !thread->critical && !thread->protections)
+	if (thread->pending && !thread->critical && !onbeat_protections_)
 		throw_violation(thread, stack);
 }
 
@@ -258,14 +258,14 @@ __attribute__((noinline)) void onbeat_block_enter_(struct onbeat_block *block,
 	block->began_ns = 0;
 	block->earliest_deadline_ns = outer ? outer->earliest_deadline_ns : INT64_MAX;
 	block->earliest_wcet_ns = outer ? outer->earliest_wcet_ns : INT64_MAX;
-	block->protections = thread->protections;
+	block->protections = onbeat_protections_;
 	block->critical = (unsigned char)(thread->critical - 1);
 	block->stage = ONBEAT_STAGE_ENTERED;
 	thread->frames[thread->depth++] = (struct onbeat_frame){
 		.block = block,
 		.site = site,
 		.stack = stack,
-		.protections = thread->protections,
+		.protections = onbeat_protections_,
 	};
 }
 
@@ -304,7 +304,7 @@ static void pop(struct onbeat_thread *thread, const struct onbeat_block *block)
 		forget_blocks(thread, depth);
 	if (depth)
 		thread->depth = depth - 1;
-	thread->protections = block->protections;
+	onbeat_protections_ = block->protections;
 	rearm(thread);
 }
 
@@ -324,7 +324,7 @@ static void leave_block(struct onbeat_thread *thread, struct onbeat_block *block
 		onbeat_measured_(block->site, onbeat_now_() - block->began_ns);
 	pop(thread, block);
 	block->stage = ONBEAT_STAGE_FINALLY;
-	thread->protections++;
+	onbeat_protections_++;
 	onbeat_leave_critical_(thread);
 }
 
@@ -345,7 +345,7 @@ int onbeat_block_next_(struct onbeat_block *block)
 				       ? ONBEAT_STAGE_HANDLE
 				       : ONBEAT_STAGE_DONE;
 		onbeat_enter_critical_(thread);
-		thread->protections = block->protections;
+		onbeat_protections_ = block->protections;
 		onbeat_leave_critical_(thread);
 		allow_cancelling(thread, block);
 		return block->stage == ONBEAT_STAGE_HANDLE;
@@ -416,7 +416,7 @@ void onbeat_block_left_(struct onbeat_block *block)
 	enter_critical_after(thread, block);
 	if (block->stage == ONBEAT_STAGE_BODY)
 		pop(thread, block);
-	thread->protections = block->protections;
+	onbeat_protections_ = block->protections;
 	block->stage = ONBEAT_STAGE_DONE;
 	onbeat_leave_critical_(thread);
 	allow_cancelling(thread, block);
@@ -433,21 +433,22 @@ __attribute__((noinline)) void onbeat_throw_at_(const struct onbeat_type *type, 
 
 void onbeat_within_disable(void)
 {
-	onbeat_thread_()->protections++;
+	onbeat_protections_++;
 	onbeat_barrier();
 }
 
 __attribute__((noinline)) void onbeat_within_enable_at_(const char *file, int line)
 {
-	struct onbeat_thread *thread = onbeat_thread_();
+	struct onbeat_thread *thread = onbeat_thread_if_any_();
 
-	if (thread->protections == 0) {
+	if (onbeat_protections_ == 0) {
 		onbeat_misuse_(file, line, "onbeat_within_enable without onbeat_within_disable");
 		return;
 	}
 	onbeat_barrier();
-	thread->protections--;
-	throw_pending(thread, (uintptr_t)__builtin_frame_address(0));
+	onbeat_protections_--;
+	if (thread)
+		throw_pending(thread, (uintptr_t)__builtin_frame_address(0));
 }
 
 /* For callers that have no preprocessor. */

@@ -2,11 +2,10 @@
 /*
  * A thread's state: made when the thread first uses the library, given back when it ends.
  *
- * The pointer is thread-local in the initial-exec model, so that the signal handler reads it without
- * any call into the dynamic linker. A forked child keeps the blocks that the forking thread was in,
- * with their constraints: timers are not inherited, so they are made anew, and the child's CPU-time
- * clock starts at zero, so its execution-time limits are moved. The library is linked with
- * `-z nodelete`: dlclose leaves it mapped, because a signal may be on its way.
+ * A forked child keeps the blocks that the forking thread was in, with their constraints: timers are
+ * not inherited, so they are made anew, and the child's CPU-time clock starts at zero, so its
+ * execution-time limits are moved. The library is linked with `-z nodelete`: dlclose leaves it mapped,
+ * because a signal may be on its way.
  */
 #include "within.h"
 
@@ -15,7 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static _Thread_local struct onbeat_thread *current __attribute__((tls_model("initial-exec")));
+_Thread_local volatile sig_atomic_t onbeat_protections_ ONBEAT_TLS;
+static _Thread_local struct onbeat_thread *current ONBEAT_TLS;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static pthread_key_t at_exit;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;

@@ -4,7 +4,7 @@
  *
  * The rule that makes everything else safe: a thread's state is read and written by that thread
  * alone, in two contexts, its code and its signal handler. While the code changes the state it holds
- * `critical`; while the program must not be interrupted it holds `protections`. Both are counts,
+ * `critical`; while the program must not be interrupted it holds `onbeat_protections_`. Both are counts,
  * because a signal handler of the program's may come in between and use a block or a section. The
  * library's handler that finds either only notes that it came (`pending`) and returns; whoever lets go
  * of the last looks at the note. So the handler runs the rest only where the code could have called it
@@ -29,6 +29,16 @@
 /* The signal that notifies a thread; glibc keeps the first two real-time signals for itself. */
 #define ONBEAT_SIGNAL (SIGRTMIN + 5)
 
+/*
+ * The signal handler reads thread-local variables without a call into the dynamic linker, which may
+ * allocate in glibc. Other C libraries have them at hand anyway, and may refuse this model to dlopen.
+ */
+#ifdef __GLIBC__
+#define ONBEAT_TLS __attribute__((tls_model("initial-exec")))
+#else
+#define ONBEAT_TLS
+#endif
+
 #define onbeat_barrier() __atomic_signal_fence(__ATOMIC_SEQ_CST)
 
 /* Where one kind of constraint gets its signals from, and when the next is due. */
@@ -52,7 +62,6 @@ struct onbeat_frame {
 struct onbeat_thread {
 	struct onbeat_frame frames[ONBEAT_MAX_DEPTH];
 	volatile sig_atomic_t critical;
-	volatile sig_atomic_t protections;
 	volatile sig_atomic_t pending;
 	int depth;
 	int slot;
@@ -66,6 +75,12 @@ struct onbeat_thread {
 	struct onbeat_thread *next;
 	struct onbeat_thread **previous;
 };
+
+/*
+ * How many protected sections this thread is in. Beside its state: a signal handler that protects itself
+ * may be the first in its thread to call the library, and nothing can be allocated there.
+ */
+extern _Thread_local volatile sig_atomic_t onbeat_protections_ ONBEAT_TLS;
 
 /* thread.c: this thread's state, made at its first call and given back when the thread ends. */
 struct onbeat_thread *onbeat_thread_(void);

@@ -85,6 +85,7 @@ static struct {
 	char stack[65536];
 	size_t stack_length;
 	struct onbeat_thread thread;
+	sig_atomic_t protections;
 	int64_t clock_ns[CLOCKS], armed_ns[CLOCKS];
 	struct test_state test;
 } noted;
@@ -110,6 +111,7 @@ static void note(const ucontext_t *context)
 	memcpy(noted.floating, context->uc_mcontext.fpregs, floating_length(context));
 	memcpy(noted.stack, bottom, noted.stack_length);
 	noted.thread = *onbeat_thread_();
+	noted.protections = onbeat_protections_;
 	memcpy(noted.clock_ns, clock_ns, sizeof(clock_ns));
 	memcpy(noted.armed_ns, armed_ns, sizeof(armed_ns));
 	noted.test = test_state;
@@ -121,6 +123,7 @@ static void put_back(ucontext_t *context)
 	memcpy(context->uc_mcontext.fpregs, noted.floating, floating_length(context));
 	memcpy(stack_base - noted.stack_length, noted.stack, noted.stack_length);
 	*onbeat_thread_() = noted.thread;
+	onbeat_protections_ = noted.protections;
 	memcpy(clock_ns, noted.clock_ns, sizeof(clock_ns));
 	memcpy(armed_ns, noted.armed_ns, sizeof(armed_ns));
 	test_state = noted.test;
