@@ -2,29 +2,69 @@
 #include "refusal.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <sched.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include <onbeat/reserve.h>
 
-_Thread_local char onbeat_reason_[ONBEAT_REASON_ROOM];
+/*
+ * Each thread's reason is memory of its own. A thread-local array would take that much of the room that
+ * libc keeps for libraries that are loaded late, of which there may not be enough.
+ */
+static pthread_key_t reasons;
+static pthread_once_t reasons_made = PTHREAD_ONCE_INIT;
+static bool no_reasons;
+
+static void make_reasons(void)
+{
+	no_reasons = pthread_key_create(&reasons, free) != 0;
+}
+
+/* This thread's reason, or NULL if it has none yet. */
+static char *reason(void)
+{
+	pthread_once(&reasons_made, make_reasons);
+	return no_reasons ? NULL : pthread_getspecific(reasons);
+}
 
 int onbeat_refuse_(int error, const char *format, ...)
 {
+	char text[ONBEAT_REASON_ROOM];
 	va_list arguments;
 
 	va_start(arguments, format);
-	vsnprintf(onbeat_reason_, sizeof(onbeat_reason_), format, arguments);
+	vsnprintf(text, sizeof(text), format, arguments);
 	va_end(arguments);
+	onbeat_set_reason_(text);
 	return error;
+}
+
+void onbeat_set_reason_(const char *text)
+{
+	char *kept = reason();
+
+	if (!kept && !no_reasons) {
+		kept = malloc(ONBEAT_REASON_ROOM);
+		if (pthread_setspecific(reasons, kept)) {
+			free(kept);
+			kept = NULL;
+		}
+	}
+	if (kept)
+		memmove(kept, text, strlen(text) + 1);
 }
 
 const char *onbeat_reservation_reason(void)
 {
-	return onbeat_reason_[0] ? onbeat_reason_ : "no call of this thread has failed";
+	const char *kept = reason();
+
+	return kept ? kept : "no call of this thread has failed";
 }
 
 static int may_run_everywhere(pid_t tid)

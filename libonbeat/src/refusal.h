@@ -10,8 +10,8 @@
 
 #define ONBEAT_REASON_ROOM 640
 
-/* What onbeat_reservation_reason() gives to this thread; empty at first. */
-extern _Thread_local char onbeat_reason_[ONBEAT_REASON_ROOM];
+/* Sets what onbeat_reservation_reason() gives to this thread: fewer than ONBEAT_REASON_ROOM bytes. */
+void onbeat_set_reason_(const char *text);
 
 /* Says it, and gives `error`. */
 __attribute__((format(printf, 2, 3))) int onbeat_refuse_(int error, const char *format, ...);

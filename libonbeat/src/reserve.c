@@ -268,9 +268,9 @@ int onbeat_reservation_attach_process(struct onbeat_reservation *reservation, pi
 	closedir(tasks);
 	if (!error)
 		return 0;
-	memcpy(why, onbeat_reason_, sizeof(why));
+	snprintf(why, sizeof(why), "%s", onbeat_reservation_reason());
 	detach_all(reservation, process);
-	memcpy(onbeat_reason_, why, sizeof(why));
+	onbeat_set_reason_(why);
 	return error;
 }
 
@@ -308,10 +308,10 @@ int onbeat_reservation_change(struct onbeat_reservation *reservation, int64_t ru
 	{
 		char why[ONBEAT_REASON_ROOM];
 
-		memcpy(why, onbeat_reason_, sizeof(why));
+		snprintf(why, sizeof(why), "%s", onbeat_reservation_reason());
 		for (member = reservation->members; member; member = member->next)
 			put_in_force(reservation, member);
-		memcpy(onbeat_reason_, why, sizeof(why));
+		onbeat_set_reason_(why);
 	}
 	return error;
 }
