@@ -33,4 +33,5 @@ taken 'onbeat_try { } onbeat_finally { } onbeat_handle onbeat_end;'
 refused 'onbeat_try { } onbeat_handle onbeat_end; onbeat_finally { }'
 refused 'onbeat_try { } onbeat_handle onbeat_when (onbeat_exception) { onbeat_delay(1); } onbeat_end;'
 refused 'onbeat_rethrow();'
+taken 'if (1) onbeat_try { } onbeat_handle onbeat_end; else f();'
 exit $status

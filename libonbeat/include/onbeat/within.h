@@ -148,16 +148,17 @@ void onbeat_block_measure_(struct onbeat_block *block);
 /* A block inside a block hides the names of the outer one; that is meant, whatever -Wshadow says. */
 /* clang-format off */
 #define ONBEAT_TRY_(constraint, ns)                                                              \
-	{                                                                                        \
+	do {                                                                                     \
 		_Pragma("GCC diagnostic push")                                                   \
 		_Pragma("GCC diagnostic ignored \"-Wshadow\"")                                   \
+		const int64_t onbeat_ns_here_ = (ns);                                            \
 		static struct onbeat_site onbeat_site_here_ = { __FILE__, __LINE__, 0, 0 };      \
 		struct onbeat_block onbeat_block_here_                                           \
 			__attribute__((cleanup(onbeat_block_left_)));                            \
 		_Pragma("GCC diagnostic pop")                                                    \
 		onbeat_block_enter_(&onbeat_block_here_, &onbeat_site_here_);                    \
 		if (sigsetjmp(onbeat_block_here_.env, 0) == 0)                                   \
-			ONBEAT_CONSTRAIN_(constraint, ns);                                       \
+			ONBEAT_CONSTRAIN_(constraint, onbeat_ns_here_);                          \
 		while (onbeat_block_next_(&onbeat_block_here_))                                  \
 			if (onbeat_block_here_.stage == ONBEAT_STAGE_BODY)
 /* clang-format on */
@@ -192,7 +193,7 @@ void onbeat_block_measure_(struct onbeat_block *block);
 	}                                       \
 	onbeat_block_end_(&onbeat_block_here_); \
 	}                                       \
-	(void)0
+	while (0)
 
 /* Throws an exception: the innermost block that handles its kind takes it; without one, abort. */
 #define onbeat_throw(type) onbeat_throw_at_(&(type), 0, __FILE__, __LINE__)
