@@ -31,6 +31,9 @@ const struct onbeat_type onbeat_deadline_violation = { "onbeat_deadline_violatio
 const struct onbeat_type onbeat_wcet_violation = { "onbeat_wcet_violation",
 						   &onbeat_timing_constraint_violation };
 
+/* What is caught outside every handler. */
+const struct onbeat_thrown onbeat_nothing_;
+
 /* Says what was done wrong and where; in a debug build that is the end. */
 void onbeat_misuse_(const char *file, int line, const char *what)
 {
@@ -250,6 +253,7 @@ __attribute__((noinline)) void onbeat_block_enter_(struct onbeat_block *block,
 		abort();
 	}
 	outer = onbeat_top_(thread);
+	block->caught_around = thread->caught;
 	block->site = site;
 	block->target = NULL;
 	block->in_flight = 0;
@@ -305,6 +309,7 @@ static void pop(struct onbeat_thread *thread, const struct onbeat_block *block)
 	if (depth)
 		thread->depth = depth - 1;
 	onbeat_protections_ = block->protections;
+	thread->caught = block->caught_around;
 	rearm(thread);
 }
 
@@ -364,7 +369,14 @@ int onbeat_block_takes_(struct onbeat_block *block, const struct onbeat_type *ty
 	while (thrown && thrown != type)
 		thrown = thrown->super;
 	block->handled = thrown != NULL;
+	if (block->handled)
+		onbeat_thread_()->caught = &block->thrown;
 	return block->handled;
+}
+
+const struct onbeat_thrown *onbeat_block_caught_(const struct onbeat_block *block)
+{
+	return block->stage == ONBEAT_STAGE_HANDLE ? &block->thrown : block->caught_around;
 }
 
 __attribute__((noreturn)) static void throw_on(struct onbeat_thread *thread,
@@ -394,6 +406,7 @@ void onbeat_block_end_(struct onbeat_block *block)
 		onbeat_block_left_(block);
 		return;
 	}
+	onbeat_thread_()->caught = block->caught_around;
 	block->stage = ONBEAT_STAGE_DONE;
 	if (block->in_flight && !block->handled) {
 		struct onbeat_block *target = block->target == block ? NULL : block->target;
@@ -416,6 +429,7 @@ void onbeat_block_left_(struct onbeat_block *block)
 	enter_critical_after(thread, block);
 	if (block->stage == ONBEAT_STAGE_BODY)
 		pop(thread, block);
+	thread->caught = block->caught_around;
 	onbeat_protections_ = block->protections;
 	block->stage = ONBEAT_STAGE_DONE;
 	onbeat_leave_critical_(thread);
@@ -427,6 +441,20 @@ __attribute__((noinline)) void onbeat_throw_at_(const struct onbeat_type *type, 
 {
 	struct onbeat_thrown thrown = { type, value, 0 };
 
+	throw_on(onbeat_thread_(), &thrown, NULL, file, line,
+		 (uintptr_t)__builtin_frame_address(0));
+}
+
+__attribute__((noinline)) void onbeat_rethrow_at_(const struct onbeat_thrown *caught,
+						  const char *file, int line)
+{
+	/* The block that it stands in may be left. */
+	const struct onbeat_thrown thrown = *caught;
+
+	if (!thrown.type) {
+		fprintf(stderr, "%s:%d: onbeat: onbeat_rethrow outside a handler\n", file, line);
+		abort();
+	}
 	throw_on(onbeat_thread_(), &thrown, NULL, file, line,
 		 (uintptr_t)__builtin_frame_address(0));
 }

@@ -133,6 +133,7 @@ static struct onbeat_thread *new_thread(void)
 		abort();
 	}
 	thread->self = pthread_self();
+	thread->caught = &onbeat_nothing_;
 	thread->deadline.armed_ns = INT64_MAX;
 	thread->deadline.perf_fd = -1;
 	thread->wcet.armed_ns = INT64_MAX;

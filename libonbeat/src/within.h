@@ -63,6 +63,7 @@ struct onbeat_thread {
 	struct onbeat_frame frames[ONBEAT_MAX_DEPTH];
 	volatile sig_atomic_t critical;
 	volatile sig_atomic_t pending;
+	const struct onbeat_thrown *caught; /* by the innermost handler that is being executed */
 	int depth;
 	int slot;
 	/* While a block is `uncancelled`, at that depth, cancellation waits; and how it was before. */
@@ -108,6 +109,7 @@ uintptr_t onbeat_notify_stack_(const void *context);
 bool onbeat_notify_left_(uintptr_t frame, uintptr_t stack);
 
 /* block.c */
+extern const struct onbeat_thrown onbeat_nothing_;
 void onbeat_leave_critical_(struct onbeat_thread *thread);
 void onbeat_handler_(int number, siginfo_t *info, void *context);
 void onbeat_misuse_(const char *file, int line, const char *what);

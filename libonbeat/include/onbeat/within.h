@@ -110,7 +110,7 @@ struct onbeat_site {
 /* One block that is being executed. Its fields are the library's own. */
 struct onbeat_block {
 	sigjmp_buf env;
-	const void *unused;
+	const struct onbeat_thrown *caught_around;
 	struct onbeat_site *site;
 	struct onbeat_block *target;
 	struct onbeat_thrown thrown;
@@ -131,10 +131,13 @@ void onbeat_block_enter_(struct onbeat_block *block, struct onbeat_site *site);
 void onbeat_block_constrain_(struct onbeat_block *block, enum onbeat_constraint constraint,
 			     int64_t ns);
 int onbeat_block_next_(struct onbeat_block *block);
+const struct onbeat_thrown *onbeat_block_caught_(const struct onbeat_block *block);
 int onbeat_block_takes_(struct onbeat_block *block, const struct onbeat_type *type);
 void onbeat_block_end_(struct onbeat_block *block);
 void onbeat_block_left_(struct onbeat_block *block);
 void onbeat_throw_at_(const struct onbeat_type *type, void *value, const char *file, int line)
+	__attribute__((noreturn));
+void onbeat_rethrow_at_(const struct onbeat_thrown *caught, const char *file, int line)
 	__attribute__((noreturn));
 
 #ifdef ONBEAT_BENCHMARK
@@ -185,8 +188,11 @@ void onbeat_block_measure_(struct onbeat_block *block);
 /* Handles exceptions of a kind and its sub-kinds; the first that fits wins. */
 #define onbeat_when(type) else if (onbeat_block_takes_(&onbeat_block_here_, &(type)))
 
-/* Inside a `when`: the exception, as const struct onbeat_thrown *. */
-#define onbeat_caught() ((const struct onbeat_thrown *)&onbeat_block_here_.thrown)
+/*
+ * Inside a `when`, and in blocks inside it until they handle an exception of their own: the exception, as
+ * const struct onbeat_thrown *. In other blocks one whose type is NULL.
+ */
+#define onbeat_caught() onbeat_block_caught_(&onbeat_block_here_)
 
 /* Ends the block. What no `when` took goes on to the block around it. */
 #define onbeat_end                              \
@@ -199,9 +205,8 @@ void onbeat_block_measure_(struct onbeat_block *block);
 #define onbeat_throw(type) onbeat_throw_at_(&(type), 0, __FILE__, __LINE__)
 /* The same, with a pointer for the handler. */
 #define onbeat_throw_value(type, value) onbeat_throw_at_(&(type), value, __FILE__, __LINE__)
-/* Inside a `when`: throws the same exception on to the block around this one. */
-#define onbeat_rethrow() \
-	onbeat_throw_at_(onbeat_caught()->type, onbeat_caught()->value, __FILE__, __LINE__)
+/* Inside a `when`: throws the same exception, with its delay, on to the block around this one. */
+#define onbeat_rethrow() onbeat_rethrow_at_(onbeat_caught(), __FILE__, __LINE__)
 
 /* Begins a protected section: violations wait for its end. Sections nest. */
 void onbeat_within_disable(void);
