@@ -315,16 +315,19 @@ static void pop(struct onbeat_thread *thread, const struct onbeat_block *block)
 
 static void leave_block(struct onbeat_thread *thread, struct onbeat_block *block)
 {
-	enter_critical_after(thread, block);
-	/* A violation that waited for a protected section is due now, before the block is forgotten. */
-	if (!block->in_flight && thread->pending) {
-		int64_t late_ns =
-			overdue(block, onbeat_now_(),
-				block->constraint == ONBEAT_WITHIN_WCET ? onbeat_cpu_now_() : 0);
+	int64_t late_ns = -1;
 
-		if (late_ns >= 0)
-			record_violation(block, block, late_ns);
-	}
+	enter_critical_after(thread, block);
+	/*
+	 * The clock has the last word: a notification may be on its way, wait for a protected section or for
+	 * the tick, or never come, where the program has blocked the signal or taken it for itself.
+	 */
+	if (!block->in_flight && block->constraint == ONBEAT_WITHIN_WCET)
+		late_ns = overdue(block, 0, onbeat_cpu_now_());
+	else if (!block->in_flight && block->constraint != ONBEAT_UNCONSTRAINED)
+		late_ns = overdue(block, onbeat_now_(), 0);
+	if (late_ns >= 0)
+		record_violation(block, block, late_ns);
 	if (block->began_ns)
 		onbeat_measured_(block->site, onbeat_now_() - block->began_ns);
 	pop(thread, block);

@@ -3,7 +3,8 @@
  * Timing constraints as exceptions, for C.
  *
  * A block of code gets a deadline or a limit on its execution time. If it does not end in time, it is
- * left at once, wherever it is, and the handler that belongs to it runs. After T. Cucinotta and
+ * left at once, wherever it is, and the handler that belongs to it runs; it also runs if the block
+ * reaches its end, but too late. After T. Cucinotta and
  * D. Faggioli, "Handling Timing Constraints Violations in Soft Real-Time Applications as Exceptions",
  * whose words and requirements (section 4) these are.
  *
