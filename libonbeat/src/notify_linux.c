@@ -9,19 +9,13 @@
 #include "within.h"
 
 #include <errno.h>
-#include <string.h>
 #include <sys/syscall.h>
 #include <ucontext.h>
 #include <unistd.h>
 
 void onbeat_notify_install_(void)
 {
-	struct sigaction action = { 0 };
-
-	action.sa_sigaction = onbeat_handler_;
-	action.sa_flags = SA_SIGINFO | SA_NODEFER | SA_RESTART;
-	sigemptyset(&action.sa_mask);
-	sigaction(ONBEAT_SIGNAL, &action, NULL);
+	onbeat_signal_ = onbeat_take_signal_(onbeat_handler_);
 }
 
 void onbeat_notify_thread_(struct onbeat_thread *thread)

@@ -2,9 +2,9 @@
 /*
  * The portable form of row E3: POSIX can signal a process only, so a router thread passes it on.
  *
- * A timer sends ROUTED to the process. The router waits for it with sigwaitinfo and sends
+ * A timer sends the signal `routed` to the process. The router waits for it with sigwaitinfo and sends
  * ONBEAT_SIGNAL to the thread the timer belongs to. Threads that the program started before it used
- * the library may not have ROUTED blocked, and the kernel may give it to them: their handler hands
+ * the library may not have it blocked, and the kernel may give it to them: their handler hands
  * it to the router. A thread is known by its slot in a table that only ever grows, so that a signal
  * on its way to a thread that ended finds an empty slot and is dropped.
  */
@@ -16,14 +16,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define ROUTED (SIGRTMIN + 6)
 #define MOST_THREADS 4096
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct onbeat_thread *slots[MOST_THREADS];
 static pthread_t router;
+static int routed;
 
-/* In a thread that ROUTED reached by mistake: pthread_sigqueue is not POSIX, a note in the slot is. */
+/* In a thread that `routed` reached by mistake: pthread_sigqueue is not POSIX, a note in the slot is. */
 static atomic_bool strayed[MOST_THREADS];
 
 static void stray(int number, siginfo_t *info, void *context)
@@ -48,15 +48,15 @@ static void pass_on(int slot)
 
 static void *route(void *unused)
 {
-	sigset_t routed;
+	sigset_t waited_for;
 
 	(void)unused;
-	sigemptyset(&routed);
-	sigaddset(&routed, ROUTED);
+	sigemptyset(&waited_for);
+	sigaddset(&waited_for, routed);
 	for (;;) {
 		siginfo_t info;
 
-		if (sigwaitinfo(&routed, &info) < 0)
+		if (sigwaitinfo(&waited_for, &info) < 0)
 			continue;
 		if (info.si_code == SI_TIMER) {
 			pass_on(info.si_value.sival_int);
@@ -100,14 +100,8 @@ static void start_router(void)
 
 void onbeat_notify_install_(void)
 {
-	struct sigaction action = { 0 };
-
-	action.sa_flags = SA_SIGINFO | SA_NODEFER | SA_RESTART;
-	sigemptyset(&action.sa_mask);
-	action.sa_sigaction = onbeat_handler_;
-	sigaction(ONBEAT_SIGNAL, &action, NULL);
-	action.sa_sigaction = stray;
-	sigaction(ROUTED, &action, NULL);
+	onbeat_signal_ = onbeat_take_signal_(onbeat_handler_);
+	routed = onbeat_take_signal_(stray);
 	start_router();
 }
 
@@ -119,7 +113,7 @@ void onbeat_notify_thread_(struct onbeat_thread *thread)
 	sigaddset(&set, ONBEAT_SIGNAL);
 	pthread_sigmask(SIG_UNBLOCK, &set, NULL);
 	sigemptyset(&set);
-	sigaddset(&set, ROUTED);
+	sigaddset(&set, routed);
 	pthread_sigmask(SIG_BLOCK, &set, NULL);
 	pthread_mutex_lock(&lock);
 	thread->slot = 0;
@@ -159,7 +153,7 @@ int onbeat_notify_timer_(struct onbeat_thread *thread, clockid_t clock, timer_t 
 	struct sigevent event = { 0 };
 
 	event.sigev_notify = SIGEV_SIGNAL;
-	event.sigev_signo = ROUTED;
+	event.sigev_signo = routed;
 	event.sigev_value.sival_int = thread->slot;
 	return timer_create(clock, &event, timer) ? -errno : 0;
 }

@@ -10,10 +10,34 @@
  */
 #include "within.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+int onbeat_signal_;
+
+/*
+ * One that is handled belongs to the program, or to another copy of this library, which a plugin may have.
+ * glibc keeps the first two for itself.
+ */
+int onbeat_take_signal_(void (*handler)(int, siginfo_t *, void *))
+{
+	struct sigaction action = { 0 }, before;
+
+	action.sa_sigaction = handler;
+	action.sa_flags = SA_SIGINFO | SA_NODEFER | SA_RESTART;
+	sigemptyset(&action.sa_mask);
+	for (int number = SIGRTMIN + 5; number <= SIGRTMAX; number++) {
+		if (sigaction(number, NULL, &before) == 0 &&
+		    (before.sa_handler == SIG_DFL || before.sa_handler == SIG_IGN) &&
+		    sigaction(number, &action, NULL) == 0)
+			return number;
+	}
+	fprintf(stderr, "onbeat: each real-time signal has a handler; one is needed without\n");
+	abort();
+}
 
 static void open_timer(struct onbeat_thread *thread, struct onbeat_source *source, clockid_t clock)
 {

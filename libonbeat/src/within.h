@@ -26,8 +26,9 @@
 #define ONBEAT_MAX_DEPTH 64
 #endif
 
-/* The signal that notifies a thread; glibc keeps the first two real-time signals for itself. */
-#define ONBEAT_SIGNAL (SIGRTMIN + 5)
+/* The signal that notifies a thread; set by onbeat_notify_install_. */
+#define ONBEAT_SIGNAL onbeat_signal_
+extern int onbeat_signal_;
 
 /*
  * The signal handler reads thread-local variables without a call into the dynamic linker, which may
@@ -90,6 +91,8 @@ struct onbeat_thread *onbeat_thread_if_any_(void);
 /* source.c: sets and clears the two sources. An expiry of INT64_MAX clears. */
 void onbeat_deadline_arm_(struct onbeat_thread *thread, int64_t expires_ns);
 void onbeat_wcet_arm_(struct onbeat_thread *thread, int64_t expires_ns);
+/* Handles the first real-time signal from SIGRTMIN+5 on that nobody handles, and gives its number. */
+int onbeat_take_signal_(void (*handler)(int, siginfo_t *, void *));
 void onbeat_sources_close_(struct onbeat_thread *thread, bool after_fork);
 void onbeat_wcet_open_(struct onbeat_thread *thread);
 

@@ -205,7 +205,7 @@ int sigaction(int number, const struct sigaction *action, struct sigaction *befo
 
 	if (!libc_sigaction)
 		*(void **)&libc_sigaction = dlsym(RTLD_NEXT, "sigaction");
-	if (number != ONBEAT_SIGNAL || !action)
+	if (!action || action->sa_sigaction != onbeat_handler_)
 		return libc_sigaction(number, action, before);
 	wrapped = *action;
 	library_handler = action->sa_sigaction;
