@@ -75,7 +75,7 @@ static inline int choose_source(enum kind kind)
 		setrlimit(RLIMIT_NOFILE, &none);
 	source = onbeat_wcet_source();
 	setrlimit(RLIMIT_NOFILE, &before);
-	return (source == ONBEAT_WCET_PERF_CLOCK) == (kind == WCET) ? 0 : -1;
+	return (source != ONBEAT_WCET_CPU_TIMER) == (kind == WCET) ? 0 : -1;
 }
 
 /* How late one violation of a block that never ends was notified. */

@@ -44,7 +44,7 @@ int main(void)
 	volatile int64_t next_ns = now_ns();
 
 	printf("blocks nest %d deep; execution time is watched by %s\n", onbeat_max_depth(),
-	       onbeat_wcet_source() == ONBEAT_WCET_PERF_CLOCK ? "perf's task clock" : "the CPU-time timer");
+	       onbeat_wcet_source() == ONBEAT_WCET_CPU_TIMER ? "the CPU-time timer" : "perf's task clock");
 	for (volatile int step = 0; step < STEPS; step++) {
 		next_ns += PERIOD_NS;
 		onbeat_try_within_abs (next_ns) {

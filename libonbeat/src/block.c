@@ -184,8 +184,8 @@ static void throw_violation(struct onbeat_thread *thread, uintptr_t stack)
 		top = onbeat_top_(thread);
 		target = expired(thread, &delay_ns);
 		if (target) {
-			thread->deadline.uncertain = thread->deadline.ready;
-			thread->wcet.uncertain = thread->wcet.ready;
+			thread->deadline.uncertain = true;
+			thread->wcet.uncertain = true;
 			record_violation(top, target, delay_ns);
 			leave_body(thread);
 		}

@@ -3,8 +3,9 @@
  * Execution time watched by perf's task clock (row E7): tens of microseconds late, not a tick.
  *
  * It is a high-resolution timer that runs while the thread runs, and its overflow is a signal to the
- * thread. An event that may not count in the kernel would be no use: it stays silent if the limit is
- * passed there. So either the kernel gives the whole event, or the caller takes the CPU-time timer.
+ * thread. Who may not watch the kernel (kernel.perf_event_paranoid) has one that stays silent if the limit
+ * is passed there, until it fires again a period later: good while the thread computes, so the caller has
+ * the CPU-time timer beside it.
  */
 #include "within.h"
 
@@ -19,9 +20,9 @@
 #define SHORTEST_NS 10000
 
 /* Asked once in a process: what one thread may not have, the others may not. */
-static bool forbidden;
+static bool kernel_forbidden, forbidden;
 
-static int open_event(void)
+static int open_event(bool in_kernel)
 {
 	struct perf_event_attr attr = {
 		.type = PERF_TYPE_SOFTWARE,
@@ -29,46 +30,68 @@ static int open_event(void)
 		.size = sizeof(attr),
 		.sample_period = INT64_MAX,
 		.disabled = 1,
+		.exclude_kernel = !in_kernel,
 		.wakeup_events = 1,
 	};
 
 	return (int)syscall(SYS_perf_event_open, &attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
 }
 
-/* The descriptor of this thread's clock, or -1 if it cannot have one. */
-int onbeat_perf_clock_open_(void)
+/* The descriptor, or -1; what is forbidden is noted in `known`. */
+static int try_event(bool in_kernel, bool *known)
 {
-	struct f_owner_ex owner = { F_OWNER_TID, (pid_t)syscall(SYS_gettid) };
 	int fd;
 
-	if (__atomic_load_n(&forbidden, __ATOMIC_RELAXED))
+	if (__atomic_load_n(known, __ATOMIC_RELAXED))
 		return -1;
-	fd = open_event();
-	if (fd < 0) {
-		if (errno == EACCES || errno == EPERM || errno == ENOSYS)
-			__atomic_store_n(&forbidden, true, __ATOMIC_RELAXED);
-		return -1;
-	}
-	if (fcntl(fd, F_SETOWN_EX, &owner) || fcntl(fd, F_SETSIG, ONBEAT_SIGNAL) ||
-	    fcntl(fd, F_SETFL, O_ASYNC | O_NONBLOCK)) {
-		close(fd);
-		return -1;
-	}
+	fd = open_event(in_kernel);
+	if (fd < 0 && (errno == EACCES || errno == EPERM || errno == ENOSYS))
+		__atomic_store_n(known, true, __ATOMIC_RELAXED);
 	return fd;
 }
 
+/* Makes this thread's clock, if it can have one. */
+bool onbeat_perf_clock_open_(struct onbeat_perf_clock *clock)
+{
+	struct f_owner_ex owner = { F_OWNER_TID, (pid_t)syscall(SYS_gettid) };
+
+	clock->fd = try_event(true, &kernel_forbidden);
+	clock->in_kernel = clock->fd >= 0;
+	if (!clock->in_kernel)
+		clock->fd = try_event(false, &forbidden);
+	if (clock->fd < 0)
+		return false;
+	if (fcntl(clock->fd, F_SETOWN_EX, &owner) || fcntl(clock->fd, F_SETSIG, ONBEAT_SIGNAL) ||
+	    fcntl(clock->fd, F_SETFL, O_ASYNC | O_NONBLOCK) ||
+	    ioctl(clock->fd, PERF_EVENT_IOC_ID, &clock->id)) {
+		close(clock->fd);
+		return false;
+	}
+	return true;
+}
+
 /* Lets the clock signal once when this thread's CPU time reaches `expires_ns`; INT64_MAX stops it. */
-void onbeat_perf_clock_set_(int fd, int64_t expires_ns)
+bool onbeat_perf_clock_set_(const struct onbeat_perf_clock *clock, int64_t expires_ns)
 {
 	uint64_t period_ns = SHORTEST_NS;
 	int64_t left_ns;
 
-	ioctl(fd, PERF_EVENT_IOC_DISABLE, 0);
+	if (ioctl(clock->fd, PERF_EVENT_IOC_DISABLE, 0))
+		return false;
 	if (expires_ns == INT64_MAX)
-		return;
+		return true;
 	left_ns = expires_ns - onbeat_cpu_now_();
 	if (left_ns > SHORTEST_NS)
 		period_ns = (uint64_t)left_ns;
-	ioctl(fd, PERF_EVENT_IOC_PERIOD, &period_ns);
-	ioctl(fd, PERF_EVENT_IOC_REFRESH, 1);
+	return ioctl(clock->fd, PERF_EVENT_IOC_PERIOD, &period_ns) == 0 &&
+	       ioctl(clock->fd, PERF_EVENT_IOC_REFRESH, 1) == 0;
+}
+
+/* The number may denote something of the program's meanwhile. */
+void onbeat_perf_clock_close_(const struct onbeat_perf_clock *clock)
+{
+	uint64_t id;
+
+	if (ioctl(clock->fd, PERF_EVENT_IOC_ID, &id) == 0 && id == clock->id)
+		close(clock->fd);
 }

@@ -2,13 +2,20 @@
 /* The portable form knows no perf: execution time is left to the CPU-time timer. */
 #include "within.h"
 
-int onbeat_perf_clock_open_(void)
+bool onbeat_perf_clock_open_(struct onbeat_perf_clock *clock)
 {
-	return -1;
+	(void)clock;
+	return false;
 }
 
-void onbeat_perf_clock_set_(int fd, int64_t expires_ns)
+bool onbeat_perf_clock_set_(const struct onbeat_perf_clock *clock, int64_t expires_ns)
 {
-	(void)fd;
+	(void)clock;
 	(void)expires_ns;
+	return false;
+}
+
+void onbeat_perf_clock_close_(const struct onbeat_perf_clock *clock)
+{
+	(void)clock;
 }

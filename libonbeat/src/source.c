@@ -5,8 +5,9 @@
  * A thread has one timer of each kind, set to the earliest expiry of all the blocks it is in, so that
  * entering a block whose expiry is not the earliest costs no system call.
  *
- * Execution time is watched by perf's task clock where that can be had (perf_clock.c), else by the
- * CPU-time timer, which is looked at on the scheduler's tick (section 6.6 of the paper).
+ * Execution time is watched by perf's task clock (perf_clock.c). Where that does not watch the kernel, or
+ * cannot be had, the CPU-time timer is set as well, which is looked at on the scheduler's tick (section 6.6
+ * of the paper).
  */
 #include "within.h"
 
@@ -14,7 +15,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 int onbeat_signal_;
 
@@ -48,7 +48,7 @@ static void open_timer(struct onbeat_thread *thread, struct onbeat_source *sourc
 			strerror(-error));
 		abort();
 	}
-	source->ready = true;
+	source->has_timer = true;
 }
 
 static void set_timer(struct onbeat_source *source, int64_t expires_ns)
@@ -71,7 +71,7 @@ void onbeat_deadline_arm_(struct onbeat_thread *thread, int64_t expires_ns)
 
 	source->armed_ns = expires_ns;
 	source->uncertain = false;
-	if (!source->ready) {
+	if (!source->has_timer) {
 		if (expires_ns == INT64_MAX)
 			return;
 		open_timer(thread, source, CLOCK_MONOTONIC);
@@ -83,11 +83,10 @@ void onbeat_wcet_open_(struct onbeat_thread *thread)
 {
 	struct onbeat_source *source = &thread->wcet;
 
-	if (source->ready)
+	if (source->has_clock || source->has_timer)
 		return;
-	source->perf_fd = onbeat_perf_clock_open_();
-	source->perf = source->ready = source->perf_fd >= 0;
-	if (!source->ready)
+	source->has_clock = onbeat_perf_clock_open_(&source->clock);
+	if (!source->has_clock || !source->clock.in_kernel)
 		open_timer(thread, source, CLOCK_THREAD_CPUTIME_ID);
 }
 
@@ -97,26 +96,26 @@ void onbeat_wcet_arm_(struct onbeat_thread *thread, int64_t expires_ns)
 
 	source->armed_ns = expires_ns;
 	source->uncertain = false;
-	if (!source->ready) {
-		if (expires_ns == INT64_MAX)
-			return;
+	if (expires_ns != INT64_MAX)
 		onbeat_wcet_open_(thread);
+	if (source->has_clock && !onbeat_perf_clock_set_(&source->clock, expires_ns)) {
+		/* The program has closed it. */
+		source->has_clock = false;
+		if (!source->has_timer)
+			open_timer(thread, source, CLOCK_THREAD_CPUTIME_ID);
 	}
-	if (source->perf)
-		onbeat_perf_clock_set_(source->perf_fd, expires_ns);
-	else
+	if (source->has_timer)
 		set_timer(source, expires_ns);
 }
 
 static void close_source(struct onbeat_source *source, bool after_fork)
 {
-	if (source->ready && source->perf)
-		close(source->perf_fd);
-	else if (source->ready && !after_fork)
+	if (source->has_clock)
+		onbeat_perf_clock_close_(&source->clock);
+	if (source->has_timer && !after_fork)
 		timer_delete(source->timer);
-	source->ready = false;
-	source->perf = false;
-	source->perf_fd = -1;
+	source->has_clock = false;
+	source->has_timer = false;
 	source->armed_ns = INT64_MAX;
 }
 
@@ -132,5 +131,7 @@ enum onbeat_wcet_source onbeat_wcet_source(void)
 	struct onbeat_thread *thread = onbeat_thread_();
 
 	onbeat_wcet_open_(thread);
-	return thread->wcet.perf ? ONBEAT_WCET_PERF_CLOCK : ONBEAT_WCET_CPU_TIMER;
+	if (!thread->wcet.has_clock)
+		return ONBEAT_WCET_CPU_TIMER;
+	return thread->wcet.clock.in_kernel ? ONBEAT_WCET_PERF_CLOCK : ONBEAT_WCET_USER_CLOCK;
 }

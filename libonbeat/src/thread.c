@@ -135,9 +135,7 @@ static struct onbeat_thread *new_thread(void)
 	thread->self = pthread_self();
 	thread->caught = &onbeat_nothing_;
 	thread->deadline.armed_ns = INT64_MAX;
-	thread->deadline.perf_fd = -1;
 	thread->wcet.armed_ns = INT64_MAX;
-	thread->wcet.perf_fd = -1;
 	pthread_mutex_lock(&lock);
 	thread->next = threads;
 	thread->previous = &threads;

@@ -42,14 +42,22 @@ extern int onbeat_signal_;
 
 #define onbeat_barrier() __atomic_signal_fence(__ATOMIC_SEQ_CST)
 
+/* Perf's task clock of one thread. */
+struct onbeat_perf_clock {
+	int fd;
+	bool in_kernel; /* it signals also while the thread is in the kernel */
+	uint64_t
+		id; /* the kernel's: the program may close the descriptor, and use its number again */
+};
+
 /* Where one kind of constraint gets its signals from, and when the next is due. */
 struct onbeat_source {
 	int64_t armed_ns; /* the expiry it was last set to; INT64_MAX: not set */
 	timer_t timer;
-	int perf_fd;
+	struct onbeat_perf_clock clock;
 	bool uncertain; /* a signal of it may have been missed: it is to be set again in any case */
-	bool ready;
-	bool perf;
+	bool has_timer;
+	bool has_clock;
 };
 
 /* A block that the thread is in. What is needed once its frame is gone stands here, not in the block. */
@@ -97,8 +105,10 @@ void onbeat_sources_close_(struct onbeat_thread *thread, bool after_fork);
 void onbeat_wcet_open_(struct onbeat_thread *thread);
 
 /* perf_clock.c, or perf_clock_none.c in the portable form. */
-int onbeat_perf_clock_open_(void);
-void onbeat_perf_clock_set_(int fd, int64_t expires_ns);
+bool onbeat_perf_clock_open_(struct onbeat_perf_clock *clock);
+/* Whether it could be set: false once the program has closed it. */
+bool onbeat_perf_clock_set_(const struct onbeat_perf_clock *clock, int64_t expires_ns);
+void onbeat_perf_clock_close_(const struct onbeat_perf_clock *clock);
 
 /* notify_linux.c or notify_posix.c: how a timer's signal reaches its thread. */
 int onbeat_notify_timer_(struct onbeat_thread *thread, clockid_t clock, timer_t *timer);

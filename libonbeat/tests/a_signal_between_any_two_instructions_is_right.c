@@ -192,7 +192,7 @@ static void check_nothing_is_left(void)
 	volatile int violated = 0;
 
 	check(onbeat_remaining() == ONBEAT_FOREVER && onbeat_remaining_wcet() == ONBEAT_FOREVER);
-	check(armed_ns[WALL] == NEVER && armed_ns[CPU] == NEVER);
+	check(armed_ns[WALL] == NEVER && armed_ns[CPU] == NEVER && armed_ns[PERF] == NEVER);
 	onbeat_try_within_rel (100) {
 		past.ns[WALL] = clock_ns[WALL] + 100;
 		move_clocks(&past);
@@ -296,8 +296,10 @@ static void second_signals(void)
 /* In a thread of its own, for a thread's source of execution-time signals is chosen once. */
 static void *with_either_source(void *unused)
 {
+	static const enum onbeat_wcet_source sources[] = { ONBEAT_WCET_CPU_TIMER, ONBEAT_WCET_USER_CLOCK, ONBEAT_WCET_PERF_CLOCK };
+
 	catch_traps();
-	check(onbeat_wcet_source() == (perf_is_there ? ONBEAT_WCET_PERF_CLOCK : ONBEAT_WCET_CPU_TIMER));
+	check(onbeat_wcet_source() == sources[perf_is_there]);
 	single_signals();
 	printf("%ld instructions were followed by a signal, ", tries);
 	second_signals();
@@ -312,7 +314,7 @@ int main(void)
 
 	if (every && strtol(every, NULL, 10) > 0)
 		steps_between = strtol(every, NULL, 10);
-	for (perf_is_there = 0; perf_is_there < 2; perf_is_there++) {
+	for (perf_is_there = 0; perf_is_there < 3; perf_is_there++) {
 		check(pthread_create(&thread, NULL, with_either_source, NULL) == 0);
 		check(pthread_join(thread, NULL) == 0);
 	}

@@ -30,10 +30,18 @@
 #define TRAP_FLAG 0x100
 
 enum { WALL, CPU, CLOCKS };
+/* What fires: a timer of each clock, and perf's clock, which goes by the CPU time. */
+enum { PERF = CLOCKS, SOURCES };
 
 static int64_t clock_ns[CLOCKS];
-static int64_t armed_ns[CLOCKS] = { NEVER, NEVER };
+static int64_t armed_ns[SOURCES] = { NEVER, NEVER, NEVER };
+/* 1: beside the timer, 2: alone. */
 static int perf_is_there;
+
+static bool is_due(int source)
+{
+	return armed_ns[source] <= clock_ns[source == PERF ? CPU : source];
+}
 
 /* What the clocks are moved to, at least. */
 struct readings {
@@ -49,13 +57,13 @@ static void fire_what_is_due(void)
 {
 	sigset_t notification, before;
 
-	if (armed_ns[WALL] > clock_ns[WALL] && armed_ns[CPU] > clock_ns[CPU])
+	if (!is_due(WALL) && !is_due(CPU) && !is_due(PERF))
 		return;
 	sigemptyset(&notification);
 	sigaddset(&notification, ONBEAT_SIGNAL);
 	pthread_sigmask(SIG_BLOCK, &notification, &before);
-	for (int i = 0; i < CLOCKS; i++) {
-		if (armed_ns[i] <= clock_ns[i]) {
+	for (int i = 0; i < SOURCES; i++) {
+		if (is_due(i)) {
 			armed_ns[i] = NEVER;
 			raise(ONBEAT_SIGNAL);
 		}
@@ -86,7 +94,7 @@ static struct {
 	size_t stack_length;
 	struct onbeat_thread thread;
 	sig_atomic_t protections;
-	int64_t clock_ns[CLOCKS], armed_ns[CLOCKS];
+	int64_t clock_ns[CLOCKS], armed_ns[SOURCES];
 	struct test_state test;
 } noted;
 
@@ -222,9 +230,9 @@ int clock_gettime(clockid_t clock, struct timespec *now)
 	return 0;
 }
 
-static void arm(int clock, int64_t expires_ns)
+static void arm(int source, int64_t expires_ns)
 {
-	armed_ns[clock] = expires_ns;
+	armed_ns[source] = expires_ns;
 	fire_what_is_due();
 }
 
@@ -251,21 +259,29 @@ int timer_delete(timer_t timer)
 	return 0;
 }
 
-int onbeat_perf_clock_open_(void)
+bool onbeat_perf_clock_open_(struct onbeat_perf_clock *clock)
 {
-	return perf_is_there ? 0 : -1;
+	clock->in_kernel = perf_is_there > 1;
+	return perf_is_there;
 }
 
-void onbeat_perf_clock_set_(int fd, int64_t expires_ns)
+bool onbeat_perf_clock_set_(const struct onbeat_perf_clock *clock, int64_t expires_ns)
 {
 	int64_t soonest_ns = clock_ns[CPU] + 1;
 	int64_t early_ns = expires_ns - PERF_EARLY_NS;
 
-	(void)fd;
+	(void)clock;
 	if (expires_ns == NEVER)
-		arm(CPU, NEVER);
+		arm(PERF, NEVER);
 	else
-		arm(CPU, early_ns > soonest_ns ? early_ns : soonest_ns);
+		arm(PERF, early_ns > soonest_ns ? early_ns : soonest_ns);
+	return true;
+}
+
+void onbeat_perf_clock_close_(const struct onbeat_perf_clock *clock)
+{
+	(void)clock;
+	armed_ns[PERF] = NEVER;
 }
 
 #endif

@@ -227,6 +227,7 @@ int64_t onbeat_remaining_wcet(void);
 enum onbeat_wcet_source {
 	ONBEAT_WCET_PERF_CLOCK, /* perf's task clock: tens of microseconds late */
 	ONBEAT_WCET_CPU_TIMER,  /* the CPU-time timer: noticed on the scheduler's tick */
+	ONBEAT_WCET_USER_CLOCK, /* the first while the thread computes, the second in the kernel */
 };
 enum onbeat_wcet_source onbeat_wcet_source(void);
 
