@@ -11,7 +11,7 @@
  * still save belongs to a computation that is being given up.
  *
  * Async-signal-safety: onbeat_signalled_ runs in the handler. It calls clock_gettime, timer_settime,
- * ioctl and siglongjmp, allocates nothing, takes no lock, and runs only while the thread executes the
+ * ioctl and longjmp, allocates nothing, takes no lock, and runs only while the thread executes the
  * program's own interruptible code (see within.h in this folder), or code that the program let be
  * interrupted.
  */
@@ -95,7 +95,7 @@ static void enter_critical_after(struct onbeat_thread *thread, const struct onbe
 __attribute__((noreturn)) static void leave_body(struct onbeat_thread *thread)
 {
 	enter_critical_after(thread, onbeat_top_(thread));
-	siglongjmp(onbeat_top_(thread)->env, 1);
+	longjmp(onbeat_top_(thread)->env, 1);
 }
 
 /* The outermost block that has expired, and by how much; NULL if none has. */

@@ -110,7 +110,7 @@ struct onbeat_site {
 
 /* One block that is being executed. Its fields are the library's own. */
 struct onbeat_block {
-	sigjmp_buf env;
+	jmp_buf env;
 	const struct onbeat_thrown *caught_around;
 	struct onbeat_site *site;
 	struct onbeat_block *target;
@@ -161,7 +161,7 @@ void onbeat_block_measure_(struct onbeat_block *block);
 			__attribute__((cleanup(onbeat_block_left_)));                            \
 		_Pragma("GCC diagnostic pop")                                                    \
 		onbeat_block_enter_(&onbeat_block_here_, &onbeat_site_here_);                    \
-		if (sigsetjmp(onbeat_block_here_.env, 0) == 0)                                   \
+		if (setjmp(onbeat_block_here_.env) == 0)                                         \
 			ONBEAT_CONSTRAIN_(constraint, onbeat_ns_here_);                          \
 		while (onbeat_block_next_(&onbeat_block_here_))                                  \
 			if (onbeat_block_here_.stage == ONBEAT_STAGE_BODY)
