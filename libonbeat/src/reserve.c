@@ -32,12 +32,28 @@ struct member {
 };
 
 struct onbeat_reservation {
+	pid_t process; /* whose threads are attached */
 	int64_t runtime_ns;
 	int64_t deadline_ns;
 	int64_t period_ns;
 	int64_t consumed_ns; /* by threads that are no longer attached */
 	struct member *members;
 };
+
+/* A forked child has a copy of the reservation, and none of the threads: they are its parent's. */
+static void forget_parents(struct onbeat_reservation *reservation)
+{
+	if (reservation->process == getpid())
+		return;
+	while (reservation->members) {
+		struct member *member = reservation->members;
+
+		reservation->members = member->next;
+		free(member);
+	}
+	reservation->process = getpid();
+	reservation->consumed_ns = 0;
+}
 
 static int check_times(int64_t runtime_ns, int64_t deadline_ns, int64_t period_ns)
 {
@@ -97,8 +113,10 @@ static int64_t consumed(pid_t tid)
 
 static struct member **find(struct onbeat_reservation *reservation, pid_t tid)
 {
-	struct member **member = &reservation->members;
+	struct member **member;
 
+	forget_parents(reservation);
+	member = &reservation->members;
 	while (*member && (*member)->guarded.tid != tid)
 		member = &(*member)->next;
 	return member;
@@ -115,11 +133,13 @@ int onbeat_reservation_create(struct onbeat_reservation **reservation, int64_t r
 	int error = check_times(runtime_ns, deadline_ns, period_ns);
 	struct onbeat_reservation *made;
 
+	*reservation = NULL;
 	if (error)
 		return error;
 	made = calloc(1, sizeof(*made));
 	if (!made)
 		return onbeat_refuse_(-ENOMEM, "no memory for a reservation");
+	made->process = getpid();
 	made->runtime_ns = runtime_ns;
 	made->deadline_ns = deadline_ns;
 	made->period_ns = period_ns;
@@ -232,6 +252,7 @@ static int detach_all(struct onbeat_reservation *reservation, pid_t process)
 	struct member **place = &reservation->members;
 	int count = 0;
 
+	forget_parents(reservation);
 	while (*place) {
 		if ((*place)->process == process) {
 			detach(reservation, place);
@@ -285,12 +306,13 @@ int onbeat_reservation_detach_process(struct onbeat_reservation *reservation, pi
 int onbeat_reservation_change(struct onbeat_reservation *reservation, int64_t runtime_ns,
 			      int64_t deadline_ns, int64_t period_ns)
 {
-	struct onbeat_reservation before = *reservation;
+	const struct onbeat_reservation before = *reservation;
 	struct member *member;
 	int error = check_times(runtime_ns, deadline_ns, period_ns);
 
 	if (error)
 		return error;
+	forget_parents(reservation);
 	reservation->runtime_ns = runtime_ns;
 	reservation->deadline_ns = deadline_ns;
 	reservation->period_ns = period_ns;
@@ -319,6 +341,7 @@ int onbeat_reservation_change(struct onbeat_reservation *reservation, int64_t ru
 int onbeat_reservation_query(struct onbeat_reservation *reservation,
 			     struct onbeat_reservation_state *state)
 {
+	forget_parents(reservation);
 	state->runtime_ns = reservation->runtime_ns;
 	state->deadline_ns = reservation->deadline_ns;
 	state->period_ns = reservation->period_ns;
@@ -337,6 +360,7 @@ void onbeat_reservation_destroy(struct onbeat_reservation *reservation)
 {
 	if (!reservation)
 		return;
+	forget_parents(reservation);
 	while (reservation->members)
 		detach(reservation, &reservation->members);
 	free(reservation);

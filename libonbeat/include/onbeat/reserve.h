@@ -41,7 +41,8 @@ struct onbeat_reservation_state {
 
 /*
  * Makes a reservation that no thread has yet; nothing is admitted before the first attach.
- * -EINVAL unless 0 < runtime <= deadline <= period; -ENOMEM.
+ * A forked child's copy has no threads: those that are attached are its parent's.
+ * -EINVAL unless 0 < runtime <= deadline <= period; -ENOMEM. *reservation is NULL then.
  */
 int onbeat_reservation_create(struct onbeat_reservation **reservation, int64_t runtime_ns,
 			      int64_t deadline_ns, int64_t period_ns);
