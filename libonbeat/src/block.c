@@ -286,7 +286,10 @@ void onbeat_block_constrain_(struct onbeat_block *block, enum onbeat_constraint 
 	else if (constraint == ONBEAT_WITHIN_WCET)
 		start_ns = onbeat_cpu_now_();
 	if (__builtin_add_overflow(start_ns, ns, &block->expires_ns))
-		block->expires_ns = ns < 0 ? INT64_MIN : INT64_MAX;
+		block->expires_ns = ns < 0 ? 0 : INT64_MAX;
+	/* No clock reads less, and by how much it has passed can be told. */
+	if (block->expires_ns < 0)
+		block->expires_ns = 0;
 	block->constraint = constraint;
 	if (constraint == ONBEAT_WITHIN_WCET)
 		block->earliest_wcet_ns = onbeat_min_(block->earliest_wcet_ns, block->expires_ns);
