@@ -20,7 +20,11 @@
 #define STEPS (1 << STEP_BITS)
 #define BUCKETS ((64 - STEP_BITS) * STEPS)
 
+/* Of a place in the source: whose name is a copy, because a plugin's own goes when the plugin is closed. */
 struct onbeat_samples {
+	struct onbeat_samples *next;
+	char *file;
+	int line;
 	uint64_t count;
 	uint64_t sum_ns;
 	uint64_t min_ns;
@@ -29,7 +33,7 @@ struct onbeat_samples {
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct onbeat_site *sites;
+static struct onbeat_samples *places;
 
 static unsigned bucket_of(uint64_t ns)
 {
@@ -81,30 +85,47 @@ static void write_at_exit(void)
 			strerror(-error));
 }
 
+/* Those of the site's place, which may have been measured before, in another copy of its code; or NULL. */
+static struct onbeat_samples *samples_of(const struct onbeat_site *site)
+{
+	struct onbeat_samples *samples = places;
+
+	while (samples && (samples->line != site->line || strcmp(samples->file, site->file) != 0))
+		samples = samples->next;
+	if (samples)
+		return samples;
+	samples = calloc(1, sizeof(*samples));
+	if (samples)
+		samples->file = strdup(site->file);
+	if (!samples || !samples->file) {
+		free(samples);
+		return NULL;
+	}
+	if (!places)
+		atexit(write_at_exit);
+	samples->line = site->line;
+	samples->min_ns = UINT64_MAX;
+	samples->next = places;
+	places = samples;
+	return samples;
+}
+
 void onbeat_measured_(struct onbeat_site *site, int64_t duration_ns)
 {
 	uint64_t ns = duration_ns > 0 ? (uint64_t)duration_ns : 0;
 	struct onbeat_samples *samples;
 
 	pthread_mutex_lock(&lock);
+	if (!site->samples)
+		site->samples = samples_of(site);
 	samples = site->samples;
-	if (!samples) {
-		samples = calloc(1, sizeof(*samples));
-		if (!samples)
-			goto out;
-		samples->min_ns = UINT64_MAX;
-		site->samples = samples;
-		if (!sites)
-			atexit(write_at_exit);
-		site->next = sites;
-		sites = site;
+	if (samples) {
+		samples->count++;
+		samples->sum_ns += ns;
+		samples->min_ns = ns < samples->min_ns ? ns : samples->min_ns;
+		samples->max_ns = ns > samples->max_ns ? ns : samples->max_ns;
+		samples->buckets[bucket_of(ns)]++;
 	}
-	samples->count++;
-	samples->sum_ns += ns;
-	samples->min_ns = ns < samples->min_ns ? ns : samples->min_ns;
-	samples->max_ns = ns > samples->max_ns ? ns : samples->max_ns;
-	samples->buckets[bucket_of(ns)]++;
-out:
 	pthread_mutex_unlock(&lock);
 }
 
@@ -125,23 +146,22 @@ static void write_string(FILE *out, const char *text)
 	fputc('"', out);
 }
 
-static void write_site(FILE *table, FILE *json, const struct onbeat_site *site,
-		       const char *separator)
+static void write_samples(FILE *table, FILE *json, const struct onbeat_samples *s,
+			  const char *separator)
 {
-	const struct onbeat_samples *s = site->samples;
 	double mean_ns = (double)s->sum_ns / (double)s->count;
 	uint64_t p50 = percentile(s, 50), p95 = percentile(s, 95), p99 = percentile(s, 99);
 
-	fprintf(table, "%-32s %5d %10llu %10.3f %10.3f %10.3f %10.3f %10.3f %10.3f\n", site->file,
-		site->line, (unsigned long long)s->count, (double)s->min_ns / 1e3, mean_ns / 1e3,
+	fprintf(table, "%-32s %5d %10llu %10.3f %10.3f %10.3f %10.3f %10.3f %10.3f\n", s->file,
+		s->line, (unsigned long long)s->count, (double)s->min_ns / 1e3, mean_ns / 1e3,
 		(double)p50 / 1e3, (double)p95 / 1e3, (double)p99 / 1e3, (double)s->max_ns / 1e3);
 	fprintf(json, "%s\n  {\"file\": ", separator);
-	write_string(json, site->file);
+	write_string(json, s->file);
 	fprintf(json,
 		", \"line\": %d, \"count\": %llu, \"min_ns\": %llu, \"mean_ns\": %.0f, \"p50_ns\": "
 		"%llu, "
 		"\"p95_ns\": %llu, \"p99_ns\": %llu, \"max_ns\": %llu}",
-		site->line, (unsigned long long)s->count, (unsigned long long)s->min_ns, mean_ns,
+		s->line, (unsigned long long)s->count, (unsigned long long)s->min_ns, mean_ns,
 		(unsigned long long)p50, (unsigned long long)p95, (unsigned long long)p99,
 		(unsigned long long)s->max_ns);
 }
@@ -165,8 +185,8 @@ int onbeat_benchmark_write(const char *table_path, const char *json_path)
 		"min us", "mean us", "p50 us", "p95 us", "p99 us", "max us");
 	fprintf(json, "[");
 	pthread_mutex_lock(&lock);
-	for (const struct onbeat_site *site = sites; site; site = site->next) {
-		write_site(table, json, site, separator);
+	for (const struct onbeat_samples *s = places; s; s = s->next) {
+		write_samples(table, json, s, separator);
 		separator = ",";
 	}
 	pthread_mutex_unlock(&lock);

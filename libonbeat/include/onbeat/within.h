@@ -105,7 +105,7 @@ struct onbeat_site {
 	const char *file;
 	int line;
 	struct onbeat_samples *samples;
-	struct onbeat_site *next;
+	void *unused;
 };
 
 /* One block that is being executed. Its fields are the library's own. */
