@@ -18,6 +18,7 @@ _Thread_local volatile sig_atomic_t onbeat_protections_ ONBEAT_TLS;
 static _Thread_local struct onbeat_thread *current ONBEAT_TLS;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static pthread_key_t at_exit;
+static bool has_key;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct onbeat_thread *threads;
 
@@ -111,10 +112,18 @@ static void process_ends(void)
 		onbeat_enter_critical_(current);
 }
 
+/*
+ * At the start of the program, because libc calls the destructors of a thread's data in the order in which
+ * their keys were made: a deadline of a thread that ends is not to pass while another one's is called.
+ */
+__attribute__((constructor)) static void make_key(void)
+{
+	has_key = pthread_key_create(&at_exit, thread_ended) == 0;
+}
+
 static void start(void)
 {
-	if (pthread_key_create(&at_exit, thread_ended) ||
-	    pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child) ||
+	if (!has_key || pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child) ||
 	    atexit(process_ends) || at_quick_exit(process_ends)) {
 		fprintf(stderr, "onbeat: no thread key or no memory to begin with\n");
 		abort();

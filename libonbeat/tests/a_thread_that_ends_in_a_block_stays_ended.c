@@ -6,7 +6,6 @@
 #include <onbeat/within.h>
 
 #include <pthread.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "check.h"
@@ -124,19 +123,9 @@ static void run(void *(*function)(void *))
 
 int main(void)
 {
-	const char *form = getenv("ONBEAT_FORM");
-	int told = 0;
-
-#ifdef ONBEAT_DEBUG
-	/* Such a build ends the program there. */
-	told = 1;
-#endif
-	/* Its destructor is called before that of the library's key, as keys are made one after the other. */
 	check(pthread_key_create(&key, outlast_the_deadline) == 0);
 	cancel_in_a_block();
 	run(is_cancelled_as_before);
-	/* The portable form cannot know that the block's frame is gone. */
-	if (!told && (!form || strcmp(form, "posix") != 0))
-		run(end_in_a_block);
+	run(end_in_a_block);
 	return 0;
 }
