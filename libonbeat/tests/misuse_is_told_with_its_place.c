@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * In a debug build misuse ends the program with the place in the source: each kind is done in a child,
- * whose message is read.
+ * In a debug build, or with ONBEAT_DEBUG in the environment, misuse ends the program with the place in the
+ * source: each kind is done in a child, whose message is read.
  */
 #include <onbeat/within.h>
 
+#include <setjmp.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -47,6 +48,91 @@ static void gone_on(void)
 	}
 out:
 	return;
+}
+
+static void continued(void)
+{
+	for (int i = 0; i < 2; i++) {
+		onbeat_try {
+			continue;
+		}
+		onbeat_handle
+		onbeat_end;
+	}
+}
+
+static void continued_in_finally(void)
+{
+	onbeat_try {
+	}
+	onbeat_finally {
+		continue;
+	}
+	onbeat_handle
+	onbeat_end;
+}
+
+static void continued_in_handler(void)
+{
+	onbeat_try {
+		onbeat_throw(onbeat_exception);
+	}
+	onbeat_handle
+		onbeat_when (onbeat_exception) {
+			continue;
+		}
+	onbeat_end;
+}
+
+static jmp_buf outside;
+
+__attribute__((noinline)) static void jump_out(void)
+{
+	onbeat_try_within_rel (ONBEAT_S(100)) {
+		onbeat_within_disable();
+		longjmp(outside, 1);
+	}
+	onbeat_handle
+	onbeat_end;
+}
+
+static void jumped_out(void)
+{
+	if (!setjmp(outside))
+		jump_out();
+	onbeat_try {
+	}
+	onbeat_handle
+	onbeat_end;
+}
+
+static void jumped_out_of_the_same_function(void)
+{
+	/* The second time it is entered it has been left. */
+	setjmp(outside);
+	onbeat_try_within_rel (ONBEAT_S(100)) {
+		static volatile int times;
+
+		if (times++ == 0)
+			longjmp(outside, 1);
+	}
+	onbeat_handle
+	onbeat_end;
+}
+
+static void jumped_out_of_an_inner_block(void)
+{
+	onbeat_try {
+		if (!setjmp(outside)) {
+			onbeat_try {
+				longjmp(outside, 1);
+			}
+			onbeat_handle
+			onbeat_end;
+		}
+	}
+	onbeat_handle
+	onbeat_end;
 }
 
 static void left_finally(void)
@@ -99,9 +185,9 @@ static void nested_too_deep(void)
 	too_deep(0);
 }
 
-static void expect(void (*misuse)(void), const char *words, int debug_only)
+/* What a child writes that does so, and how it ends. */
+static int status_of(void (*misuse)(void), int debug, char text[1024])
 {
-	char text[1024];
 	ssize_t length;
 	int status;
 	int pipes[2];
@@ -114,24 +200,33 @@ static void expect(void (*misuse)(void), const char *words, int debug_only)
 		dup2(pipes[1], STDERR_FILENO);
 		close(pipes[0]);
 		close(pipes[1]);
+		if (debug)
+			setenv("ONBEAT_DEBUG", "1", 1);
 		misuse();
 		_exit(0);
 	}
 	close(pipes[1]);
-	length = read(pipes[0], text, sizeof(text) - 1);
+	length = read(pipes[0], text, 1023);
 	close(pipes[0]);
 	check(length >= 0);
 	text[length] = 0;
 	check(waitpid(child, &status, 0) == child);
+	return status;
+}
+
+static void expect(void (*misuse)(void), const char *words, int debug_only)
+{
+	char text[1024];
+	int status;
+
 #ifndef ONBEAT_DEBUG
 	if (debug_only) {
-		check(WIFEXITED(status) && length == 0);
-		return;
+		status = status_of(misuse, 0, text);
+		check(WIFEXITED(status) && !text[0]);
 	}
 #endif
-	(void)debug_only;
-	check(WIFSIGNALED(status));
-	if (!strstr(text, words) || !strstr(text, "misuse_is_told_with_its_place.c:")) {
+	status = status_of(misuse, debug_only, text);
+	if (!WIFSIGNALED(status) || !strstr(text, words) || !strstr(text, "misuse_is_told_with_its_place.c:")) {
 		fprintf(stderr, "wanted '%s', read: %s\n", words, text);
 		exit(1);
 	}
@@ -157,9 +252,19 @@ static int interrupted(void)
 
 int main(void)
 {
+	/* The portable form cannot know that a block's function has been left. */
+	const char *form = getenv("ONBEAT_FORM");
+
 	expect(returned, "left by return", 1);
 	expect(broken_out, "left by return, goto or break", 1);
 	expect(gone_on, "left by return, goto or break", 1);
+	expect(continued, "left by continue", 1);
+	expect(continued_in_finally, "left by continue", 1);
+	expect(continued_in_handler, "left by continue", 1);
+	expect(jumped_out_of_the_same_function, "left by longjmp", 1);
+	expect(jumped_out_of_an_inner_block, "left by longjmp", 1);
+	if (!form || strcmp(form, "posix") != 0)
+		expect(jumped_out, "left by longjmp", 1);
 	expect(left_finally, "left by return, goto or break", 1);
 	expect(left_handler, "left by return, goto or break", 1);
 	expect(enabled_too_often, "without onbeat_within_disable", 1);
@@ -171,6 +276,11 @@ int main(void)
 	gone_on();
 	left_finally();
 	left_handler();
+	continued();
+	jumped_out_of_the_same_function();
+	jumped_out_of_an_inner_block();
+	if (!form || strcmp(form, "posix") != 0)
+		jumped_out();
 	check(onbeat_remaining() == ONBEAT_FOREVER);
 	check(interrupted());
 #endif

@@ -24,8 +24,9 @@
  * then `handle`, then any number of `when` clauses, each with its braces, then `end` and a semicolon.
  *
  * MUST NOT: leave a block, a `finally` or a `when` by return, goto, break, continue or longjmp past
- * its `end`. A build with ONBEAT_DEBUG says where that was done, and aborts; other builds put the
- * thread's constraints right and go on.
+ * its `end`. With ONBEAT_DEBUG in the environment the library says where that was done, and aborts.
+ * Without, it puts the thread's constraints right and goes on; `finally` does not run then, and
+ * continue ends the block only, not the loop around it.
  *
  * MUST: declare volatile what a block changes and its `finally`, its handlers or the code after them
  * read: a violation is a longjmp, and other variables may come back with older values.
@@ -125,6 +126,7 @@ struct onbeat_block {
 	volatile char in_flight;
 	volatile char handled;
 	unsigned char critical;
+	volatile char completed;
 };
 
 /* Used by the macros below; not to be called by hand. */
@@ -163,7 +165,7 @@ void onbeat_block_measure_(struct onbeat_block *block);
 		onbeat_block_enter_(&onbeat_block_here_, &onbeat_site_here_);                    \
 		if (setjmp(onbeat_block_here_.env) == 0)                                         \
 			ONBEAT_CONSTRAIN_(constraint, onbeat_ns_here_);                          \
-		while (onbeat_block_next_(&onbeat_block_here_))                                  \
+		while (onbeat_block_next_(&onbeat_block_here_)) {                                \
 			if (onbeat_block_here_.stage == ONBEAT_STAGE_BODY)
 /* clang-format on */
 
@@ -176,7 +178,7 @@ void onbeat_block_measure_(struct onbeat_block *block);
 /* Begins a block that may execute for `ns` of this thread's CPU time. */
 #define onbeat_try_within_wcet(ns) ONBEAT_TRY_(ONBEAT_WITHIN_WCET, ns)
 
-/* Runs exactly once whenever its block was left, before the handlers; never interrupted. */
+/* Runs exactly once when its block has ended, by an exception too, before the handlers; never interrupted. */
 #define onbeat_finally else if (onbeat_block_here_.stage == ONBEAT_STAGE_FINALLY)
 
 /* Begins the handlers. Required, also without any `when`. */
@@ -197,6 +199,8 @@ void onbeat_block_measure_(struct onbeat_block *block);
 
 /* Ends the block. What no `when` took goes on to the block around it. */
 #define onbeat_end                              \
+	}                                       \
+	onbeat_block_here_.completed = 1;       \
 	}                                       \
 	onbeat_block_end_(&onbeat_block_here_); \
 	}                                       \
