@@ -27,7 +27,7 @@ int onbeat_take_signal_(void (*handler)(int, siginfo_t *, void *))
 	struct sigaction action = { 0 }, before;
 
 	action.sa_sigaction = handler;
-	action.sa_flags = SA_SIGINFO | SA_NODEFER | SA_RESTART;
+	action.sa_flags = SA_SIGINFO | SA_NODEFER | SA_RESTART | SA_ONSTACK;
 	sigemptyset(&action.sa_mask);
 	for (int number = SIGRTMIN + 5; number <= SIGRTMAX; number++) {
 		if (sigaction(number, NULL, &before) == 0 &&
