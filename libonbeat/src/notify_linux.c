@@ -13,12 +13,13 @@
 #include <ucontext.h>
 #include <unistd.h>
 
-void onbeat_notify_install_(void)
+int onbeat_notify_install_(void)
 {
 	onbeat_signal_ = onbeat_take_signal_(onbeat_handler_);
+	return onbeat_signal_ < 0 ? onbeat_signal_ : 0;
 }
 
-void onbeat_notify_thread_(struct onbeat_thread *thread)
+int onbeat_notify_thread_(struct onbeat_thread *thread)
 {
 	sigset_t ours;
 
@@ -26,6 +27,7 @@ void onbeat_notify_thread_(struct onbeat_thread *thread)
 	sigemptyset(&ours);
 	sigaddset(&ours, ONBEAT_SIGNAL);
 	pthread_sigmask(SIG_UNBLOCK, &ours, NULL);
+	return 0;
 }
 
 void onbeat_notify_ended_(struct onbeat_thread *thread)

@@ -82,31 +82,34 @@ static void hurry_router(void)
 	(void)pthread_setschedparam(router, SCHED_FIFO, &first);
 }
 
-static void start_router(void)
+/* 0, or -errno. */
+static int start_router(void)
 {
 	sigset_t all;
 	sigset_t before;
+	int error;
 
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
-	if (pthread_create(&router, NULL, route, NULL)) {
-		fprintf(stderr, "onbeat: no thread to route the notifications\n");
-		abort();
+	error = pthread_create(&router, NULL, route, NULL);
+	if (!error) {
+		hurry_router();
+		pthread_detach(router);
 	}
-	hurry_router();
-	pthread_detach(router);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return -error;
 }
 
-void onbeat_notify_install_(void)
+int onbeat_notify_install_(void)
 {
 	onbeat_signal_ = onbeat_take_signal_(onbeat_handler_);
 	routed = onbeat_take_signal_(stray);
-	start_router();
+	return onbeat_signal_ < 0 || routed < 0 ? -EBUSY : start_router();
 }
 
-void onbeat_notify_thread_(struct onbeat_thread *thread)
+int onbeat_notify_thread_(struct onbeat_thread *thread)
 {
+	bool has_slot;
 	sigset_t set;
 
 	sigemptyset(&set);
@@ -119,13 +122,11 @@ void onbeat_notify_thread_(struct onbeat_thread *thread)
 	thread->slot = 0;
 	while (thread->slot < MOST_THREADS && slots[thread->slot])
 		thread->slot++;
-	if (thread->slot == MOST_THREADS) {
-		fprintf(stderr, "onbeat: more than %d threads with timing constraints\n",
-			MOST_THREADS);
-		abort();
-	}
-	slots[thread->slot] = thread;
+	has_slot = thread->slot < MOST_THREADS;
+	if (has_slot)
+		slots[thread->slot] = thread;
 	pthread_mutex_unlock(&lock);
+	return has_slot ? 0 : -EAGAIN;
 }
 
 void onbeat_notify_ended_(struct onbeat_thread *thread)
@@ -145,7 +146,10 @@ void onbeat_notify_forked_(void)
 		if (slots[slot] != survivor)
 			slots[slot] = NULL;
 	}
-	start_router();
+	if (start_router()) {
+		fprintf(stderr, "onbeat: no thread to route the notifications\n");
+		abort();
+	}
 }
 
 int onbeat_notify_timer_(struct onbeat_thread *thread, clockid_t clock, timer_t *timer)

@@ -11,6 +11,7 @@
  */
 #include "within.h"
 
+#include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -35,20 +36,26 @@ int onbeat_take_signal_(void (*handler)(int, siginfo_t *, void *))
 		    sigaction(number, &action, NULL) == 0)
 			return number;
 	}
-	fprintf(stderr, "onbeat: each real-time signal has a handler; one is needed without\n");
-	abort();
+	return -EBUSY;
 }
 
-static void open_timer(struct onbeat_thread *thread, struct onbeat_source *source, clockid_t clock)
+static int open_timer(struct onbeat_thread *thread, struct onbeat_source *source, clockid_t clock)
 {
-	int error = onbeat_notify_timer_(thread, clock, &source->timer);
+	int error = source->has_timer ? 0 : onbeat_notify_timer_(thread, clock, &source->timer);
 
-	if (error) {
-		fprintf(stderr, "onbeat: no timer for this thread: %s (see RLIMIT_SIGPENDING)\n",
-			strerror(-error));
-		abort();
-	}
-	source->has_timer = true;
+	if (!error)
+		source->has_timer = true;
+	return error;
+}
+
+/* A block without a timer would never be interrupted. */
+static void demand(int error)
+{
+	if (!error)
+		return;
+	fprintf(stderr, "onbeat: no timer for this thread: %s (see RLIMIT_SIGPENDING)\n",
+		strerror(-error));
+	abort();
 }
 
 static void set_timer(struct onbeat_source *source, int64_t expires_ns)
@@ -71,23 +78,21 @@ void onbeat_deadline_arm_(struct onbeat_thread *thread, int64_t expires_ns)
 
 	source->armed_ns = expires_ns;
 	source->uncertain = false;
-	if (!source->has_timer) {
-		if (expires_ns == INT64_MAX)
-			return;
-		open_timer(thread, source, CLOCK_MONOTONIC);
-	}
-	set_timer(source, expires_ns);
+	if (expires_ns != INT64_MAX)
+		demand(open_timer(thread, source, CLOCK_MONOTONIC));
+	if (source->has_timer)
+		set_timer(source, expires_ns);
 }
 
-void onbeat_wcet_open_(struct onbeat_thread *thread)
+int onbeat_wcet_open_(struct onbeat_thread *thread)
 {
 	struct onbeat_source *source = &thread->wcet;
 
-	if (source->has_clock || source->has_timer)
-		return;
-	source->has_clock = onbeat_perf_clock_open_(&source->clock);
-	if (!source->has_clock || !source->clock.in_kernel)
-		open_timer(thread, source, CLOCK_THREAD_CPUTIME_ID);
+	if (!source->has_clock && !source->has_timer)
+		source->has_clock = onbeat_perf_clock_open_(&source->clock);
+	if (source->has_clock && source->clock.in_kernel)
+		return 0;
+	return open_timer(thread, source, CLOCK_THREAD_CPUTIME_ID);
 }
 
 void onbeat_wcet_arm_(struct onbeat_thread *thread, int64_t expires_ns)
@@ -97,12 +102,11 @@ void onbeat_wcet_arm_(struct onbeat_thread *thread, int64_t expires_ns)
 	source->armed_ns = expires_ns;
 	source->uncertain = false;
 	if (expires_ns != INT64_MAX)
-		onbeat_wcet_open_(thread);
+		demand(onbeat_wcet_open_(thread));
 	if (source->has_clock && !onbeat_perf_clock_set_(&source->clock, expires_ns)) {
 		/* The program has closed it. */
 		source->has_clock = false;
-		if (!source->has_timer)
-			open_timer(thread, source, CLOCK_THREAD_CPUTIME_ID);
+		demand(onbeat_wcet_open_(thread));
 	}
 	if (source->has_timer)
 		set_timer(source, expires_ns);
@@ -130,8 +134,21 @@ enum onbeat_wcet_source onbeat_wcet_source(void)
 {
 	struct onbeat_thread *thread = onbeat_thread_();
 
-	onbeat_wcet_open_(thread);
+	demand(onbeat_wcet_open_(thread));
 	if (!thread->wcet.has_clock)
 		return ONBEAT_WCET_CPU_TIMER;
 	return thread->wcet.clock.in_kernel ? ONBEAT_WCET_PERF_CLOCK : ONBEAT_WCET_USER_CLOCK;
+}
+
+int onbeat_within_prepare(void)
+{
+	struct onbeat_thread *thread;
+	int error;
+
+	thread = onbeat_make_thread_(&error);
+	if (!error)
+		error = open_timer(thread, &thread->deadline, CLOCK_MONOTONIC);
+	if (!error)
+		error = onbeat_wcet_open_(thread);
+	return error;
 }

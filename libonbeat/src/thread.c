@@ -19,6 +19,7 @@ static _Thread_local struct onbeat_thread *current ONBEAT_TLS;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static pthread_key_t at_exit;
 static bool has_key;
+static int start_error;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct onbeat_thread *threads;
 
@@ -124,27 +125,39 @@ __attribute__((constructor)) static void make_key(void)
 static void start(void)
 {
 	if (!has_key || pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child) ||
-	    atexit(process_ends) || at_quick_exit(process_ends)) {
-		fprintf(stderr, "onbeat: no thread key or no memory to begin with\n");
-		abort();
-	}
-	onbeat_notify_install_();
+	    atexit(process_ends) || at_quick_exit(process_ends))
+		start_error = -ENOMEM;
+	else
+		start_error = onbeat_notify_install_();
 }
 
-static struct onbeat_thread *new_thread(void)
+struct onbeat_thread *onbeat_make_thread_(int *error)
 {
 	struct onbeat_thread *thread;
 
+	*error = 0;
+	if (current)
+		return current;
 	pthread_once(&once, start);
+	*error = start_error;
+	if (*error)
+		return NULL;
 	thread = calloc(1, sizeof(*thread));
-	if (!thread) {
-		fprintf(stderr, "onbeat: no memory for this thread's first block\n");
-		abort();
+	if (!thread || pthread_setspecific(at_exit, thread)) {
+		free(thread);
+		*error = -ENOMEM;
+		return NULL;
 	}
 	thread->self = pthread_self();
 	thread->caught = &onbeat_nothing_;
 	thread->deadline.armed_ns = INT64_MAX;
 	thread->wcet.armed_ns = INT64_MAX;
+	*error = onbeat_notify_thread_(thread);
+	if (*error) {
+		pthread_setspecific(at_exit, NULL);
+		free(thread);
+		return NULL;
+	}
 	pthread_mutex_lock(&lock);
 	thread->next = threads;
 	thread->previous = &threads;
@@ -153,8 +166,6 @@ static struct onbeat_thread *new_thread(void)
 	threads = thread;
 	pthread_mutex_unlock(&lock);
 	current = thread;
-	pthread_setspecific(at_exit, thread);
-	onbeat_notify_thread_(thread);
 	return thread;
 }
 
@@ -165,5 +176,13 @@ struct onbeat_thread *onbeat_thread_if_any_(void)
 
 struct onbeat_thread *onbeat_thread_(void)
 {
-	return current ? current : new_thread();
+	struct onbeat_thread *thread = current;
+	int error;
+
+	if (!thread && !(thread = onbeat_make_thread_(&error))) {
+		fprintf(stderr, "onbeat: this thread's first block cannot be made: %s\n",
+			strerror(-error));
+		abort();
+	}
+	return thread;
 }

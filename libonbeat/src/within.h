@@ -92,17 +92,22 @@ struct onbeat_thread {
  */
 extern _Thread_local volatile sig_atomic_t onbeat_protections_ ONBEAT_TLS;
 
-/* thread.c: this thread's state, made at its first call and given back when the thread ends. */
+/*
+ * thread.c: this thread's state, made at its first call and given back when the thread ends; NULL, or the end
+ * of the program, where it cannot be made. *error is 0 or -errno.
+ */
+struct onbeat_thread *onbeat_make_thread_(int *error);
 struct onbeat_thread *onbeat_thread_(void);
 struct onbeat_thread *onbeat_thread_if_any_(void);
 
 /* source.c: sets and clears the two sources. An expiry of INT64_MAX clears. */
 void onbeat_deadline_arm_(struct onbeat_thread *thread, int64_t expires_ns);
 void onbeat_wcet_arm_(struct onbeat_thread *thread, int64_t expires_ns);
-/* Handles the first real-time signal from SIGRTMIN+5 on that nobody handles, and gives its number. */
+/* Handles the first real-time signal from SIGRTMIN+5 on that nobody handles, and gives its number; or -EBUSY. */
 int onbeat_take_signal_(void (*handler)(int, siginfo_t *, void *));
 void onbeat_sources_close_(struct onbeat_thread *thread, bool after_fork);
-void onbeat_wcet_open_(struct onbeat_thread *thread);
+/* Makes the source of execution-time signals, if that was not done. 0, or -errno. */
+int onbeat_wcet_open_(struct onbeat_thread *thread);
 
 /* perf_clock.c, or perf_clock_none.c in the portable form. */
 bool onbeat_perf_clock_open_(struct onbeat_perf_clock *clock);
@@ -112,8 +117,9 @@ void onbeat_perf_clock_close_(const struct onbeat_perf_clock *clock);
 
 /* notify_linux.c or notify_posix.c: how a timer's signal reaches its thread. */
 int onbeat_notify_timer_(struct onbeat_thread *thread, clockid_t clock, timer_t *timer);
-void onbeat_notify_install_(void);
-void onbeat_notify_thread_(struct onbeat_thread *thread);
+/* Both: 0, or -errno. */
+int onbeat_notify_install_(void);
+int onbeat_notify_thread_(struct onbeat_thread *thread);
 void onbeat_notify_ended_(struct onbeat_thread *thread);
 void onbeat_notify_forked_(void);
 /* The stack pointer of what a signal interrupted; 0 where that cannot be known. */

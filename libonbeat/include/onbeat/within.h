@@ -213,6 +213,12 @@ void onbeat_block_measure_(struct onbeat_block *block);
 /* Inside a `when`: throws the same exception, with its delay, on to the block around this one. */
 #define onbeat_rethrow() onbeat_rethrow_at_(onbeat_caught(), __FILE__, __LINE__)
 
+/*
+ * Makes what this thread's blocks need: memory and timers. 0, or -errno where a block would end the program.
+ * May be left out: the first blocks make it, which takes longer.
+ */
+int onbeat_within_prepare(void);
+
 /* Begins a protected section: violations wait for its end. Sections nest. */
 void onbeat_within_disable(void);
 /* Ends a protected section; a violation that came meanwhile is thrown here. */
