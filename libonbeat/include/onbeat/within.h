@@ -4,9 +4,9 @@
  *
  * A block of code gets a deadline or a limit on its execution time. If it does not end in time, it is
  * left at once, wherever it is, and the handler that belongs to it runs; it also runs if the block
- * reaches its end, but too late. After T. Cucinotta and
- * D. Faggioli, "Handling Timing Constraints Violations in Soft Real-Time Applications as Exceptions",
- * whose words and requirements (section 4) these are.
+ * reaches its end, but too late. After T. Cucinotta and D. Faggioli, "Handling Timing Constraints
+ * Violations in Soft Real-Time Applications as Exceptions", whose words and requirements (section 4)
+ * these are.
  *
  *     onbeat_try_within_rel (ONBEAT_MS(12)) {
  *             decode(frame, picture);
@@ -31,19 +31,30 @@
  * MUST: declare volatile what a block changes and its `finally`, its handlers or the code after them
  * read: a violation is a longjmp, and other variables may come back with older values.
  *
- * MUST: call exit(3) in a protected section (onbeat_within_disable(); exit(3)), because a function that
- * was registered with atexit(3) after the process's first block can be left by a violation like any
- * other. Those registered before it run uninterrupted in any case.
+ * What may be interrupted: anything that is neither in onbeat_within_disable ... _enable nor in a
+ * `finally`. Only functions of signal-safety(7) and the block's own computations may stand outside: a
+ * function that allocates, locks, waits with a lock or writes shared state belongs in a protected section.
+ * There poll, nanosleep and the other calls that no SA_RESTART restarts may return EINTR.
+ *
+ * MUST: protect fork(2), exit(3) and dlopen(3), too. A violation can be thrown before fork() returns, in
+ * the parent and in the child, which then runs the parent's handlers and all that follows. One in a
+ * function that was registered with atexit(3) after the process's first block has the program go on.
+ *
+ * MUST: have a signal handler begin with onbeat_within_disable() and end with onbeat_within_enable(), if
+ * it can run in a block. One that throws stays blocked unless SA_NODEFER was set with it.
  *
  * MUST NOT: call pthread_exit(3) in a block, or leave one while a function of pthread_cleanup_push(3) is
  * pushed: put the pair of pthread_cleanup_push and _pop into a protected section. pthread_cancel(3) is
  * safe: it waits for the end of the outermost block that has a constraint.
  *
- * What may be interrupted: anything that is neither in onbeat_within_disable ... _enable nor in a
- * `finally`. A function that allocates, locks or writes shared state belongs in a protected section.
+ * MUST NOT: switch stacks in a block (swapcontext(3), coroutines, co_await), or, outside a protected section,
+ * nest blocks of two copies of the library, as a program with libonbeat.a and a plugin with libonbeat.so.0
+ * have them.
  *
  * C++: the destructors of automatic objects inside a block are NOT run when it is left by an
- * exception. Declare such objects before the `try`, or release what they hold in `finally`.
+ * exception. Declare such objects before the `try`, or release what they hold in `finally`. What throws
+ * or catches C++ exceptions belongs in a protected section: its run-time library counts them. Include
+ * other headers before this one, if you define ONBEAT_SHORT_NAMES.
  */
 #ifndef ONBEAT_WITHIN_H
 #define ONBEAT_WITHIN_H
