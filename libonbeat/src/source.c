@@ -104,9 +104,11 @@ void onbeat_wcet_arm_(struct onbeat_thread *thread, int64_t expires_ns)
 	if (expires_ns != INT64_MAX)
 		demand(onbeat_wcet_open_(thread));
 	if (source->has_clock && !onbeat_perf_clock_set_(&source->clock, expires_ns)) {
-		/* The program has closed it. */
+		/* The program has closed it: another one, or the timer. */
 		source->has_clock = false;
 		demand(onbeat_wcet_open_(thread));
+		if (source->has_clock)
+			onbeat_perf_clock_set_(&source->clock, expires_ns);
 	}
 	if (source->has_timer)
 		set_timer(source, expires_ns);
