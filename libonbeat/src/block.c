@@ -10,8 +10,8 @@
  * If several blocks of a thread have expired, the outermost is the target: what the inner ones could
  * still save belongs to a computation that is being given up.
  *
- * Async-signal-safety: onbeat_signalled_ runs in the handler. It calls clock_gettime, timer_settime,
- * ioctl and longjmp, allocates nothing, takes no lock, and runs only while the thread executes the
+ * Async-signal-safety: onbeat_handler_ calls clock_gettime, timer_settime, ioctl, sigaltstack and longjmp,
+ * allocates nothing and takes no lock. It goes further than a note only while the thread executes the
  * program's own interruptible code (see within.h in this folder), or code that the program let be
  * interrupted.
  */
@@ -230,7 +230,7 @@ void onbeat_handler_(int number, siginfo_t *info, void *context)
 	errno = saved;
 }
 
-/* Of its own frame, never of its caller's: how far that one is from the caller's stack pointer matters. */
+/* Never inlined: its own frame begins where its caller's ends, which is what is noted. */
 __attribute__((noinline)) void onbeat_block_enter_(struct onbeat_block *block,
 						   struct onbeat_site *site)
 {
@@ -240,7 +240,7 @@ __attribute__((noinline)) void onbeat_block_enter_(struct onbeat_block *block,
 
 	onbeat_enter_critical_(thread);
 	forget_left(thread, stack);
-	/* A block is entered again once it was left. */
+	/* A block that is entered again has been left. */
 	if (onbeat_top_(thread) == block)
 		forget_blocks(thread, thread->depth - 1);
 	if (thread->depth == ONBEAT_MAX_DEPTH) {
