@@ -219,13 +219,18 @@ void onbeat_leave_critical_(struct onbeat_thread *thread)
 void onbeat_handler_(int number, siginfo_t *info, void *context)
 {
 	struct onbeat_thread *thread = onbeat_thread_if_any_();
+	const ucontext_t *interrupted = context;
 	int saved = errno;
 
 	(void)number;
 	(void)info;
 	if (thread) {
 		thread->pending = 1;
-		throw_pending(thread, onbeat_notify_stack_(context));
+		if (!thread->critical && !onbeat_protections_) {
+			/* As it was, for a jump does not put it back. */
+			pthread_sigmask(SIG_SETMASK, &interrupted->uc_sigmask, NULL);
+			throw_pending(thread, onbeat_notify_stack_(context));
+		}
 	}
 	errno = saved;
 }

@@ -20,8 +20,9 @@
 int onbeat_signal_;
 
 /*
- * One that is handled belongs to the program, or to another copy of this library, which a plugin may have.
- * glibc keeps the first two for itself.
+ * One that is handled belongs to the program, or to another copy of this library, which a plugin may have:
+ * while the handler runs all others are blocked, for that copy's might jump out of it before it has noted
+ * that it came. glibc keeps the first two for itself.
  */
 int onbeat_take_signal_(void (*handler)(int, siginfo_t *, void *))
 {
@@ -29,11 +30,16 @@ int onbeat_take_signal_(void (*handler)(int, siginfo_t *, void *))
 
 	action.sa_sigaction = handler;
 	action.sa_flags = SA_SIGINFO | SA_NODEFER | SA_RESTART | SA_ONSTACK;
-	sigemptyset(&action.sa_mask);
 	for (int number = SIGRTMIN + 5; number <= SIGRTMAX; number++) {
-		if (sigaction(number, NULL, &before) == 0 &&
-		    (before.sa_handler == SIG_DFL || before.sa_handler == SIG_IGN) &&
-		    sigaction(number, &action, NULL) == 0)
+		if (sigaction(number, NULL, &before) ||
+		    (before.sa_handler != SIG_DFL && before.sa_handler != SIG_IGN))
+			continue;
+		sigemptyset(&action.sa_mask);
+		for (int other = SIGRTMIN + 5; other <= SIGRTMAX; other++) {
+			if (other != number)
+				sigaddset(&action.sa_mask, other);
+		}
+		if (sigaction(number, &action, NULL) == 0)
 			return number;
 	}
 	return -EBUSY;
