@@ -40,7 +40,7 @@ static void compute(int amount)
 
 int main(void)
 {
-	volatile int in_time = 0, refined = 0, late = 0;
+	volatile int refined = 0, late = 0;
 	volatile int64_t next_ns = now_ns();
 
 	/* Before the loop, so that its first step takes no longer than the others. */
@@ -56,7 +56,6 @@ int main(void)
 				compute(1000);
 				refined++;
 			}
-			in_time++;
 		}
 		onbeat_handle
 			onbeat_when (onbeat_timing_constraint_violation) {
@@ -65,6 +64,6 @@ int main(void)
 		onbeat_end;
 		sleep_until(next_ns);
 	}
-	printf("%d steps in time, %d of them refined, %d late\n", in_time, refined, late);
-	return in_time + late == STEPS ? 0 : 1;
+	printf("%d steps in time, %d late; %d were refined\n", STEPS - late, late, refined);
+	return late >= STEPS / 4 && late <= STEPS ? 0 : 1;
 }

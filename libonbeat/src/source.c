@@ -17,6 +17,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* An option of POSIX. */
+#ifndef SA_ONSTACK
+#define SA_ONSTACK 0
+#endif
+
 int onbeat_signal_;
 
 /*
