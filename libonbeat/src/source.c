@@ -17,11 +17,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* An option of POSIX. */
-#ifndef SA_ONSTACK
-#define SA_ONSTACK 0
-#endif
-
 int onbeat_signal_;
 
 /*
@@ -34,7 +29,7 @@ int onbeat_take_signal_(void (*handler)(int, siginfo_t *, void *))
 	struct sigaction action = { 0 }, before;
 
 	action.sa_sigaction = handler;
-	action.sa_flags = SA_SIGINFO | SA_NODEFER | SA_RESTART | SA_ONSTACK;
+	action.sa_flags = SA_SIGINFO | SA_NODEFER | SA_RESTART;
 	for (int number = SIGRTMIN + 5; number <= SIGRTMAX; number++) {
 		if (sigaction(number, NULL, &before) ||
 		    (before.sa_handler != SIG_DFL && before.sa_handler != SIG_IGN))

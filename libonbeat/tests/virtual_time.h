@@ -218,8 +218,6 @@ int sigaction(int number, const struct sigaction *action, struct sigaction *befo
 	wrapped = *action;
 	library_handler = action->sa_sigaction;
 	wrapped.sa_sigaction = handler_that_can_be_stepped;
-	/* Its frames are noted with the program's, and the alternate stack is that of the traps. */
-	wrapped.sa_flags &= ~SA_ONSTACK;
 	return libc_sigaction(number, &wrapped, before);
 }
 
