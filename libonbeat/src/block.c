@@ -261,6 +261,7 @@ __attribute__((noinline)) void onbeat_block_enter_(struct onbeat_block *block,
 	block->target = NULL;
 	block->in_flight = 0;
 	block->handled = 0;
+	block->completed = 0;
 	block->constraint = ONBEAT_UNCONSTRAINED;
 	block->began_ns = 0;
 	block->earliest_deadline_ns = outer ? outer->earliest_deadline_ns : INT64_MAX;
