@@ -90,7 +90,8 @@ int main(int count, char **arguments)
 CODE
 make --no-print-directory -s NOTIFY="$form" OUT="$out/build" >/dev/null || fail "it cannot be built"
 built="$out/build/$form-release"
-cc -O2 -std=gnu11 -Iinclude -fPIC -shared -o "$out/plugin.so" "$out/plugin.c" -L"$built" -l:libonbeat.so.0 &&
-	cc -O2 -std=gnu11 -Iinclude -o "$out/host" "$out/host.c" "$built/libonbeat.a" -pthread -lrt -ldl ||
-	fail "the programs cannot be built"
+cc -O2 -std=gnu11 -Iinclude -fPIC -shared -o "$out/plugin.so" "$out/plugin.c" -L"$built" -l:libonbeat.so.0 ||
+	fail "the plugin cannot be built"
+cc -O2 -std=gnu11 -Iinclude -o "$out/host" "$out/host.c" "$built/libonbeat.a" -pthread -lrt -ldl ||
+	fail "the program cannot be built"
 LD_LIBRARY_PATH="$built" "$out/host" "$out/plugin.so" || fail "a violation did not come through"
