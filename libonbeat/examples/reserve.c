@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
  * A thread reserves 2 ms in every 20 ms for itself, works, takes twice of that if it is free, and asks what
- * it used. Needs CAP_SYS_NICE.
+ * it used. It may not use more: the reservation is hard. Needs CAP_SYS_NICE.
  *
  * cc -o reserve reserve.c $(pkg-config --cflags --libs onbeat)
  */
@@ -17,7 +17,7 @@ int main(void)
 	int free_permille;
 
 	if (onbeat_reservation_create(&reservation, 2000000, 20000000, 20000000) ||
-	    onbeat_reservation_attach(reservation, 0)) {
+	    onbeat_reservation_set_hard(reservation, 1) || onbeat_reservation_attach(reservation, 0)) {
 		fprintf(stderr, "%s\n", onbeat_reservation_reason());
 		return 77;
 	}

@@ -37,6 +37,7 @@ struct onbeat_reservation {
 	int64_t deadline_ns;
 	int64_t period_ns;
 	int64_t consumed_ns; /* by threads that are no longer attached */
+	bool is_hard;
 	struct member *members;
 };
 
@@ -65,12 +66,13 @@ static int check_times(int64_t runtime_ns, int64_t deadline_ns, int64_t period_n
 		(long long)runtime_ns, (long long)deadline_ns, (long long)period_ns);
 }
 
+/* Kernels before 4.13 do not reclaim: there each reservation is a ceiling. */
 static int put_in_force(const struct onbeat_reservation *reservation, const struct member *member)
 {
-	const struct onbeat_attributes wanted = {
+	struct onbeat_attributes wanted = {
 		.size = sizeof(wanted),
 		.policy = ONBEAT_POLICY_DEADLINE,
-		.flags = ONBEAT_RESET_ON_FORK,
+		.flags = ONBEAT_RESET_ON_FORK | (reservation->is_hard ? 0 : ONBEAT_RECLAIM),
 		.runtime_ns = (uint64_t)reservation->runtime_ns,
 		.deadline_ns = (uint64_t)reservation->deadline_ns,
 		.period_ns = (uint64_t)reservation->period_ns,
@@ -84,6 +86,10 @@ static int put_in_force(const struct onbeat_reservation *reservation, const stru
 		return onbeat_explain_answer_(tid, &answer);
 	}
 	error = onbeat_scheduler_->set(tid, &wanted);
+	if (error == -EINVAL && !reservation->is_hard) {
+		wanted.flags = ONBEAT_RESET_ON_FORK;
+		error = onbeat_scheduler_->set(tid, &wanted);
+	}
 	return error ? onbeat_explain_(error, tid, &wanted) : 0;
 }
 
@@ -303,6 +309,28 @@ int onbeat_reservation_detach_process(struct onbeat_reservation *reservation, pi
 	return 0;
 }
 
+/* For all attached threads what the reservation says now; -errno if one of them is refused. */
+static int put_all_in_force(const struct onbeat_reservation *reservation)
+{
+	int error = 0;
+
+	for (const struct member *member = reservation->members; member && !error;
+	     member = member->next) {
+		error = put_in_force(reservation, member);
+		/* One that has ended needs nothing any more. */
+		if (error == -ESRCH)
+			error = 0;
+	}
+	return error;
+}
+
+int onbeat_reservation_set_hard(struct onbeat_reservation *reservation, int hard)
+{
+	forget_parents(reservation);
+	reservation->is_hard = hard != 0;
+	return put_all_in_force(reservation);
+}
+
 int onbeat_reservation_change(struct onbeat_reservation *reservation, int64_t runtime_ns,
 			      int64_t deadline_ns, int64_t period_ns)
 {
@@ -316,12 +344,7 @@ int onbeat_reservation_change(struct onbeat_reservation *reservation, int64_t ru
 	reservation->runtime_ns = runtime_ns;
 	reservation->deadline_ns = deadline_ns;
 	reservation->period_ns = period_ns;
-	for (member = reservation->members; member && !error; member = member->next) {
-		error = put_in_force(reservation, member);
-		/* One that has ended needs nothing any more. */
-		if (error == -ESRCH)
-			error = 0;
-	}
+	error = put_all_in_force(reservation);
 	if (!error)
 		return 0;
 	reservation->runtime_ns = before.runtime_ns;

@@ -13,6 +13,7 @@
 
 #define ONBEAT_POLICY_DEADLINE 6
 #define ONBEAT_RESET_ON_FORK 0x01
+#define ONBEAT_RECLAIM 0x02
 
 /* As sched_setattr(2) writes it; glibc has no struct for it before 2.41. */
 struct onbeat_attributes {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * CPU reservations for a program that asks for them: runtime in every period, before the deadline.
+ * CPU reservations for a program that asks for them: runtime in every period, before the deadline. That is a
+ * guarantee; a thread may use more as far as no other reservation needs it, unless its own is hard.
  *
  * The words are AQuoSA's (create, attach, detach, change, query, destroy); what is in force is the
  * kernel's SCHED_DEADLINE. It serves threads one by one, so each attached thread gets the reservation
@@ -75,6 +76,14 @@ int onbeat_reservation_detach_process(struct onbeat_reservation *reservation, pi
  */
 int onbeat_reservation_change(struct onbeat_reservation *reservation, int64_t runtime_ns,
 			      int64_t deadline_ns, int64_t period_ns);
+
+/*
+ * Makes the reservation a ceiling as well for its attached threads and for those that are attached later; with `hard`
+ * 0 no longer, as it is at first. Where the kernel does not reclaim (before 4.13) each is a ceiling, and what the service
+ * reserves is one once the user has used more than his quota.
+ * Errors as for attach.
+ */
+int onbeat_reservation_set_hard(struct onbeat_reservation *reservation, int hard);
 
 /* Reads what the reservation is and what it has consumed. */
 int onbeat_reservation_query(struct onbeat_reservation *reservation,
