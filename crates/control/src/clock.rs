@@ -92,9 +92,7 @@ fn is_steady(counts: [u32; 2]) -> bool {
 impl<A: Actuator> Controller<A> {
     /// Takes in who woke the thread in `slot`, as long as it has no period that was believed.
     pub(crate) fn hear_waker(&mut self, slot: Slot, burst: &Burst) {
-        if burst.waker == 0 {
-            self.hear_interrupt(slot, burst.woke);
-        }
+        self.hear_application(slot, burst);
         let Some(thread) = self.threads.get(slot).and_then(Option::as_deref) else {
             return;
         };

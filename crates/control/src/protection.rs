@@ -15,11 +15,12 @@
 //!                                  Suspended ────────────────────────────┘
 //! ```
 //!
-//! A program that hears no clock, a batch program, is ordinary again after its first second.
+//! A program that hears no clock, a batch program, is ordinary again after its first second, or the CPU time of a
+//! program that begins.
 
 use std::collections::HashMap;
 
-use onbeat_model::{Actuator, Boost, Instant, Span, TaskId};
+use onbeat_model::{Actuator, Boost, Burst, Instant, Span, TaskId};
 
 use crate::boosts::{BoostEntry, BoostWhat, BoostWhy};
 use crate::clock::{Outside, QUARTER};
@@ -36,6 +37,8 @@ const PROTECTED: Boost = Boost {
 };
 /// A program loads, and shows its first frame, in less: mpv and Chromium in 0.5 to 0.9 s.
 const STARTS: Span = Span::from_ms(1000);
+/// One that has had this much CPU time and heard no clock is a batch program, as far as can be told.
+const STARTS_WITH: Span = Span::from_ms(800);
 /// One that waits for devices and timers meanwhile may take longer.
 const STARTS_WAITING: Span = Span::from_secs(3);
 /// For so long after it was last heard to keep one, an application keeps a beat.
@@ -57,6 +60,8 @@ pub(crate) struct Applications {
 #[derive(Debug)]
 struct Application {
     began: Instant,
+    /// The CPU time that its threads have used in bursts.
+    used: Span,
     /// How often interrupts woke its threads.
     clock: Outside,
     keeps_until: Instant,
@@ -66,6 +71,7 @@ impl Application {
     const fn new(began: Instant) -> Self {
         Self {
             began,
+            used: Span::ZERO,
             clock: Outside::none(),
             keeps_until: Instant::ZERO,
         }
@@ -74,7 +80,8 @@ impl Application {
     /// Why its threads are protected at `now`, if they are.
     fn protects(&self, now: Instant) -> Option<BoostWhy> {
         let age = now.since(self.began);
-        let starts = age < STARTS || (age < STARTS_WAITING && self.clock.heard_lately(now));
+        let starts = (age < STARTS && self.used < STARTS_WITH)
+            || (age < STARTS_WAITING && self.clock.heard_lately(now));
         if starts {
             Some(BoostWhy::Starts)
         } else {
@@ -125,7 +132,7 @@ impl Protection {
             return false;
         };
         if let (true, Some(before), Some(now)) = (is_silent, *before, executed) {
-            *computed = *computed + (now - before);
+            *computed += now - before;
         } else {
             *computed = Span::ZERO;
         }
@@ -177,13 +184,16 @@ impl<A: Actuator> Controller<A> {
         }
     }
 
-    /// An interrupt woke the thread in `slot`.
-    pub(crate) fn hear_interrupt(&mut self, slot: Slot, woke: Instant) {
+    /// Takes in what an application's thread used, and whether an interrupt woke it.
+    pub(crate) fn hear_application(&mut self, slot: Slot, burst: &Burst) {
         let payer = self.thread(slot).map(|thread| thread.party.payer);
         if let Some(application) =
             payer.and_then(|payer| self.applications.by_payer.get_mut(&payer))
         {
-            application.clock.heard(woke);
+            application.used += burst.executed;
+            if burst.waker == 0 {
+                application.clock.heard(burst.woke);
+            }
         }
     }
 

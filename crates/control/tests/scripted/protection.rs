@@ -74,6 +74,32 @@ fn an_application_that_hears_no_clock_is_ordinary_again_after_its_first_second()
 }
 
 #[test]
+fn a_batch_program_has_no_more_than_the_cpu_time_of_a_program_that_begins() {
+    let loads = |until: u64, interrupts: bool| {
+        let mut script = Script::default();
+        for tid in [WORKER, WORKER + 1] {
+            script.tracked(tid, "loader", at_ms(0));
+            let (mut noise, mut woke) = (Noise(u64::from(tid)), at_ms(0));
+            let mut interrupt = at_ms(0);
+            while woke < at_ms(until) {
+                let executed = ms(2) + noise.up_to(ms(40));
+                let by_device = interrupts && woke >= interrupt;
+                if by_device {
+                    interrupt = woke + ms(400);
+                }
+                script.event(burst(tid, woke, executed, if by_device { 0 } else { 9 }));
+                woke = woke + executed + noise.up_to(ms(2));
+            }
+        }
+        protected(&play_here(script), WORKER)[0].1
+    };
+    let loaded = loads(3000, false);
+    assert!(loaded <= at_ms(750), "{loaded:?}");
+    let waits = loads(6000, true);
+    assert!((at_ms(2900)..at_ms(3300)).contains(&waits), "{waits:?}");
+}
+
+#[test]
 fn who_works_for_a_thread_with_a_rhythm_is_protected_as_long_as_that_has_one() {
     let mut script = Script::default();
     script.tracked(PLAYER, "player", at_ms(0));
