@@ -15,6 +15,9 @@
 //!                                  Suspended ────────────────────────────┘
 //! ```
 //!
+//! The kernel compares nice values only inside one control group or session. Where the application waits all the same
+//! while others have the CPUs, its threads are tried as if they were not protected.
+//!
 //! A program that hears no clock, a batch program, is ordinary again after its first second, or the CPU time of a
 //! program that begins.
 
@@ -47,6 +50,12 @@ const KEEPS: Span = Span::from_secs(2);
 /// takes ten periods of 40 ms.
 const COMPUTES: Span = Span::from_ms(400);
 const LONGEST_PAUSE: Span = Span::from_secs(60);
+/// An application whose threads wait for so much of the time (one for half of it, or two for a quarter), and which uses less than
+/// so much of the CPUs, waits for others.
+const WAITS: f64 = 0.5;
+const BUSY: f64 = 0.6;
+/// For so long its protection is not counted on then.
+const IN_VAIN: Span = Span::from_secs(5);
 
 /// All applications, by payer.
 #[derive(Debug, Default)]
@@ -65,15 +74,36 @@ struct Application {
     /// How often interrupts woke its threads.
     clock: Outside,
     keeps_until: Instant,
+    recent: Recent,
+    /// Its protection does not help until then.
+    in_vain_until: Instant,
+}
+
+/// What an application used and waited for since it was last looked at.
+#[derive(Clone, Copy, Debug, Default)]
+struct Recent {
+    used: Span,
+    /// For how long protected threads were ready and did not run.
+    waited: Span,
 }
 
 impl Application {
-    const fn new(began: Instant) -> Self {
+    fn new(began: Instant) -> Self {
         Self {
             began,
             used: Span::ZERO,
             clock: Outside::none(),
             keeps_until: Instant::ZERO,
+            recent: Recent::default(),
+            in_vain_until: Instant::ZERO,
+        }
+    }
+
+    /// A look's time has passed on so many CPUs: whether its threads wait although it does not use the CPUs up.
+    fn review(&mut self, now: Instant, cpus: u32) {
+        let Recent { used, waited } = std::mem::take(&mut self.recent);
+        if waited >= QUARTER.scale(WAITS) && used < QUARTER.scale(f64::from(cpus) * BUSY) {
+            self.in_vain_until = now + IN_VAIN;
         }
     }
 
@@ -94,6 +124,7 @@ impl Application {
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Protection {
     state: State,
+    in_vain: bool,
     was_in_force: bool,
     /// How often it was taken from the thread for computing.
     suspensions: u32,
@@ -119,6 +150,15 @@ enum State {
 impl Protection {
     pub(crate) const fn is_in_force(&self) -> bool {
         matches!(self.state, State::InForce { .. })
+    }
+
+    pub(crate) const fn is_in_vain(&self) -> bool {
+        self.in_vain
+    }
+
+    /// It is in force, and others do not keep the application waiting all the same.
+    pub(crate) const fn helps(&self) -> bool {
+        self.is_in_force() && !self.in_vain
     }
 
     /// The thread has used `executed` of CPU time in all, and has not been heard since the last look if it
@@ -186,11 +226,15 @@ impl<A: Actuator> Controller<A> {
 
     /// Takes in what an application's thread used, and whether an interrupt woke it.
     pub(crate) fn hear_application(&mut self, slot: Slot, burst: &Burst) {
-        let payer = self.thread(slot).map(|thread| thread.party.payer);
-        if let Some(application) =
-            payer.and_then(|payer| self.applications.by_payer.get_mut(&payer))
-        {
+        let Some(thread) = self.threads.get(slot).and_then(Option::as_ref) else {
+            return;
+        };
+        if let Some(application) = self.applications.by_payer.get_mut(&thread.party.payer) {
             application.used += burst.executed;
+            application.recent.used += burst.executed;
+            if thread.protection.is_in_force() {
+                application.recent.waited += burst.response() - burst.executed;
+            }
             if burst.waker == 0 {
                 application.clock.heard(burst.woke);
             }
@@ -216,6 +260,7 @@ impl<A: Actuator> Controller<A> {
             if application.clock.is_steady(now) {
                 application.keeps_until = now + KEEPS;
             }
+            application.review(now, self.capacity.cpus);
         }
         for slot in 0..self.threads.len() {
             self.review_one(slot, now, executed);
@@ -234,6 +279,7 @@ impl<A: Actuator> Controller<A> {
         thread.protection.resumes(now);
         let application = self.applications.by_payer.get(&thread.party.payer);
         let why = application.and_then(|application| application.protects(now));
+        thread.protection.in_vain = application.is_some_and(|a| now < a.in_vain_until);
         let on_trial = thread.is_on_trial();
         if !thread.protection.is_in_force() {
             if let Some(why) = why.or(on_trial.then_some(BoostWhy::OnTrial)) {

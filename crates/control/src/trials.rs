@@ -101,9 +101,12 @@ impl<A: Actuator> Controller<A> {
         }
     }
 
-    /// Whether the threads of its process are tried together. Where they are protected they need no trial.
+    /// Whether the threads of its process are tried together. Where they are protected, and that helps, they
+    /// need no trial.
     fn tries_together(&self, slot: Slot, now: Instant) -> bool {
-        !self.settings.protects && self.is_clocked(slot, now)
+        let thread = self.threads.get(slot).and_then(Option::as_ref);
+        let needs = thread.is_some_and(|t| !self.settings.protects || t.protection.is_in_vain());
+        needs && self.is_clocked(slot, now)
     }
 
     /// The thread was begun at `now`: where its process is on trial, it is from its first instruction on. A

@@ -90,7 +90,7 @@ impl Thread {
             && self.on_trial.is_none()
             && self.fixed.is_none()
             && matches!(self.relation, Relation::Open)
-            && !self.protection.is_in_force()
+            && !self.protection.helps()
             && self.path.may_be_tried()
     }
 

@@ -66,7 +66,7 @@ impl Thread {
                 }
                 (raised.scale(stretch), period)
             }
-            None if self.on_trial.is_some() && !self.protection.is_in_force() => {
+            None if self.on_trial.is_some() && !self.protection.helps() => {
                 let terms = self.terms.unwrap_or(Terms::of(settings));
                 (terms.share.runtime_in(terms.period), terms.period)
             }

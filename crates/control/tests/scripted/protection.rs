@@ -1,6 +1,6 @@
 //! Threads without a reservation: protected while their application begins or keeps a beat, and not for long without.
 
-use onbeat_control::{BoostEntry, BoostWhat, BoostWhy, Settings};
+use onbeat_control::{BoostEntry, BoostWhat, BoostWhy, Settings, Why};
 use onbeat_model::{Instant, Refusal, Span, TaskId};
 
 use crate::kernel::{Asked, Kernel};
@@ -182,4 +182,15 @@ fn nobody_is_protected_unless_the_settings_say_so() {
     let ran = play(script, Kernel::with_cpus(2), Settings::default());
     let is_boost = |asked: &Asked| matches!(asked, Asked::Boost(TaskId { .. }, Some(_)));
     assert!(!ran.kernel.asked.iter().any(|(_, asked)| is_boost(asked)));
+}
+
+#[test]
+fn where_a_nice_value_does_not_help_starving_threads_are_tried() {
+    let mut script = Script::default();
+    script.tracked(PLAYER, "player", at_ms(0));
+    script.starved(PLAYER, (at_ms(0), at_ms(4000)));
+    let ran = play_here(script);
+    let first = ran.of(PLAYER)[0];
+    assert!(matches!(first.why, Why::Starves { .. }), "{first:?}");
+    assert_eq!(ran.report.protected, 1);
 }

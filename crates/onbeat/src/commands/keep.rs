@@ -331,8 +331,11 @@ fn settings(options: &KeepOptions, tracer: tracer::Kind) -> Settings {
         power: options.power(),
         method: options.analyser.into(),
         trials: !options.no_trials,
-        // No other tracer tells an interrupt from a thread that wakes another one.
-        protects: !options.no_trials && tracer == tracer::Kind::Bpf,
+        // No other tracer tells an interrupt from a thread that wakes another one, and a scheduler of onbeat's own
+        // gives reservations alone.
+        protects: !options.no_trials
+            && tracer == tracer::Kind::Bpf
+            && options.through != Through::Scx,
         pipelines: finds_pipelines.then(|| PipelineSettings {
             outsiders: vec![std::process::id()],
         }),
