@@ -10,7 +10,7 @@ TARGET_DIR := $(or $(CARGO_TARGET_DIR),target)
 # scripts/setup.sh may have put cargo there a moment ago.
 export PATH := $(PATH):$(HOME)/.cargo/bin
 
-.PHONY: help build demo test test-vm test-vm-nightly test-packages check bench experiments fuzz install uninstall deb \
+.PHONY: help build demo test test-vm test-vm-nightly test-packages check bench experiments programs fuzz install uninstall deb \
 	release clean
 
 help:
@@ -22,6 +22,7 @@ help:
 	@echo 'make check        format, lints, documentation'
 	@echo 'make bench        the benchmarks'
 	@echo 'make experiments  what there is to measure and compute, by name'
+	@echo 'make programs     real programs beside hogs, by each means; two minutes. NAME=programs of the above: all of it'
 	@echo 'make fuzz         every fuzz target for FUZZ_SECONDS=$(FUZZ_SECONDS) seconds'
 	@echo 'make install      the binary, the service and libonbeat, man pages, completions under PREFIX=$(PREFIX)'
 	@echo 'make deb          Debian packages, in $(TARGET_DIR)/deb'
@@ -71,6 +72,9 @@ experiments:
 	cargo build --release -p onbeat -p onbeat-experiments
 	mkdir -p experiments/out
 	scripts/as-root.sh $(TARGET_DIR)/release/onbeat-experiments $(or $(NAME),list)
+
+programs:
+	$(MAKE) experiments NAME='programs --quick'
 
 fuzz:
 	scripts/setup.sh fuzz

@@ -11,7 +11,7 @@ use super::damage::{Watch, server_time_ms};
 use super::done::{Done, spread};
 use super::program::{Around, Measure, Program};
 use super::situation::Situation;
-use super::way::Way;
+use super::way::{Plain, Way};
 use crate::machine::{Display, Machine, Program as Running};
 use crate::media::Clip;
 use crate::pipelines::Pipewire;
@@ -93,10 +93,12 @@ impl<'a> Bed<'a> {
         }
     }
 
-    /// Something that moves, for who grabs the display.
+    /// Something that moves, for who grabs the display: by real-time priority, so that there is as much to
+    /// encode in each cell.
     fn film_to_grab(&self) -> anyhow::Result<Running> {
         let around = self.around(Path::new(""), Path::new(""), "");
         let command = Program::Mplayer.command(&around);
+        let command = Way::Plain(Plain::Chrt).wrap(&command, None)?;
         Running::start(command, &self.machine.file("programs.moving.stderr"))
     }
 
