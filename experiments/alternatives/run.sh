@@ -21,10 +21,12 @@ while [ $# -gt 0 ]; do
     esac
 done
 
+# Their BPF needs clang 18 or newer.
+clang=$(command -v clang-19 || command -v clang)
 version=1.1.4
 scx=${XDG_CACHE_HOME:-$HOME/.cache}/onbeat/scx
 for name in scx_lavd scx_bpfland scx_flash; do
-    [ -x "$scx/bin/$name" ] || cargo install "$name" --version "$version" --locked --root "$scx"
+    [ -x "$scx/bin/$name" ] || BPF_CLANG=$clang cargo install "$name" --version "$version" --locked --root "$scx"
 done
 target=${CARGO_TARGET_DIR:-$PWD/target}
 cargo build --release -p onbeat

@@ -45,8 +45,9 @@ int main(int count, char **arguments)
 CODE
 make --no-print-directory -s NOTIFY="$form" OUT="$out/build" >/dev/null || fail "it cannot be built"
 built="$out/build/$form-release"
-cc -O2 -std=gnu11 -Iinclude -fPIC -shared -o "$out/plugin.so" "$out/plugin.c" -L"$built" -l:libonbeat.so.0 &&
-	cc -O2 -o "$out/program" "$out/program.c" -ldl || fail "the programs cannot be built"
+cc -O2 -std=gnu11 -Iinclude -fPIC -shared -o "$out/plugin.so" "$out/plugin.c" -L"$built" -l:libonbeat.so.0 ||
+	fail "the plugin cannot be built"
+cc -O2 -o "$out/program" "$out/program.c" -ldl || fail "the program cannot be built"
 ONBEAT_BENCHMARK_OUT="$out/blocks" LD_LIBRARY_PATH="$built" "$out/program" "$out/plugin.so" ||
 	fail "the program ended with status $?"
 [ "$(grep -c plugin.c "$out/blocks.txt")" = 1 ] || fail "not one line: $(cat "$out/blocks.txt")"

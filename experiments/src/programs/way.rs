@@ -59,7 +59,7 @@ pub(super) struct Variant {
     options: Vec<String>,
 }
 
-/// NAME[@BINARY]=OPTIONS.
+/// `NAME[@BINARY]=OPTIONS`.
 pub(super) fn variant(text: &str) -> Result<Variant, String> {
     let (name, options) = text
         .split_once('=')
