@@ -20,6 +20,10 @@ by() {
     esac
 }
 
+# What the schedulers ask of the kernel's configuration; the kernel here comes without the file.
+mkdir -p /boot
+echo CONFIG_PREEMPT_RCU=y >"/boot/config-$(uname -r)"
+
 # How many rounds of periodic.c's take a millisecond.
 periodic 100000 1000 1 /tmp/calibration
 rounds=$(awk '$3 > 0 { print int(1000000 / $4); exit }' /tmp/calibration)
@@ -54,7 +58,7 @@ for way in $WAYS; do
     if [ "$scheduler" != eevdf ]; then
         "$scheduler" >"$folder/scheduler" 2>&1 &
         loaded=$!
-        wait_until "$scheduler is in force" 60 grep -q enabled /sys/kernel/sched_ext/state
+        wait_until "$scheduler is in force" 300 grep -q enabled /sys/kernel/sched_ext/state
         sleep 1
     fi
 
