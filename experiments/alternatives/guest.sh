@@ -58,7 +58,16 @@ for way in $WAYS; do
     if [ "$scheduler" != eevdf ]; then
         "$scheduler" >"$folder/scheduler" 2>&1 &
         loaded=$!
-        wait_until "$scheduler is in force" 300 grep -q enabled /sys/kernel/sched_ext/state
+        for _ in $(seq 150); do
+            ! grep -q enabled /sys/kernel/sched_ext/state || break
+            sleep 1
+        done
+        if ! grep -q enabled /sys/kernel/sched_ext/state; then
+            echo "$scheduler is not in force after 150 s: $(tail -n 1 "$folder/scheduler")"
+            kill -INT "$loaded" 2>/dev/null || true
+            wait "$loaded" || true
+            continue
+        fi
         sleep 1
     fi
 

@@ -32,7 +32,7 @@ target=${CARGO_TARGET_DIR:-$PWD/target}
 cargo build --release -p onbeat
 
 ways='eevdf/nothing eevdf/nice eevdf/chrt eevdf/onbeat'
-for name in scx_lavd scx_bpfland scx_flash; do
+for name in scx_bpfland scx_flash scx_lavd; do
     ways="$ways $name/nothing $name/onbeat"
 done
 results=$(mktemp -d)
@@ -67,6 +67,7 @@ table() {
         }'
 }
 
+grep -h 'is not in force' "$results"/*/alternatives/serial.log || true
 table | tee "$results/table"
 if [ -n "$readme" ]; then
     awk -v table="$results/table" '

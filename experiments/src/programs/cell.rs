@@ -158,6 +158,7 @@ impl<'a> Bed<'a> {
         if program.ends_by_itself() {
             self.machine.wait_for(GRACE, || running.ended().is_some())?;
         } else if running.ended().is_some() && program.measure() != Measure::Nothing {
+            let said = said.file_name().unwrap_or_default();
             bail!("it has ended: its messages are in {}", said.display());
         }
         let posted = server.map(|server| server.times(began, GRACE));

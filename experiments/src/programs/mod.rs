@@ -249,8 +249,11 @@ fn publish(
     kept: &[Kept],
 ) -> anyhow::Result<()> {
     let from = format!(
-        "{} runs of {} s, {} hogs; {}, {}, {} CPUs, load before {}; {}, {}",
-        plan.runs,
+        "Of each cell {} of {} s, {} hogs; {}, {}, {} CPUs, load before {}; {}, {}",
+        match plan.runs {
+            1 => "one run".to_owned(),
+            runs => format!("{runs} runs"),
+        },
         plan.time.as_secs(),
         args.hogs as usize * Machine::cpus(),
         facts.kernel(),
