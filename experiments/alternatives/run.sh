@@ -43,7 +43,7 @@ for ((image = 0; image < images; image++)); do
 done
 
 table() {
-    echo "$images images, $hogs hogs, one CPU; Linux $(cat "${XDG_CACHE_HOME:-$HOME/.cache}"/onbeat/vm/*/release | head -n 1)," \
+    echo "$images $([ "$images" = 1 ] && echo image || echo images), $hogs hogs, one CPU; Linux $(cat "${XDG_CACHE_HOME:-$HOME/.cache}"/onbeat/vm/*/release | head -n 1)," \
         "scx $version; commit $(git describe --always --dirty), $(date +%Y-%m-%d)."
     echo
     echo '| scheduler, means | in time: 3.505 ms | 8.220 ms | 100 ms | hogs beside these | film: frames | longest pause | hogs beside the film |'

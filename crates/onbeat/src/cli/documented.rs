@@ -9,7 +9,7 @@ use clap::{CommandFactory, Parser};
 use super::Cli;
 use crate::manual;
 
-const DOCUMENTS: [&str; 13] = [
+const DOCUMENTS: [&str; 14] = [
     "README.md",
     "CONTRIBUTING.md",
     "ARCHITECTURE.md",
@@ -23,6 +23,7 @@ const DOCUMENTS: [&str; 13] = [
     "docs/schedulers.md",
     "docs/troubleshooting.md",
     "docs/limits.md",
+    "docs/alternatives.md",
 ];
 
 fn checkout() -> PathBuf {
