@@ -4,7 +4,8 @@
 //! have holes: some switches are hidden from tracing, others were filtered away. What is missing is
 //! not made up, but what can be concluded is:
 //! - Woken and not yet seen to run, the thread writes an event itself: it has run since then, or
-//!   since its wakeup if the wakeup was handled on the same CPU and that was idle.
+//!   since its wakeup if the wakeup was handled on the same CPU and that was idle, or if every switch
+//!   is recorded that the kernel does not hide: some kernels hide those from an idle CPU, and no other.
 //! - Woken and woken again: it ran and slept in between unseen, or its switches were not recorded at
 //!   all. That burst has no length, at its wakeup.
 //! - On a CPU, and another thread is seen there: it left at the last sign of it; whether it slept
@@ -26,8 +27,7 @@ pub(crate) enum State {
     Woken {
         burst: Burst,
         by: Kind,
-        /// The CPU that handled the wakeup, if it was idle.
-        idle: Option<u32>,
+        unseen: Unseen,
     },
     /// On a CPU.
     Running {
@@ -65,6 +65,39 @@ pub(crate) struct Wakeup {
     pub(crate) cpu: Option<u32>,
     /// The thread that ran there; zero for the idle task.
     pub(crate) current: u32,
+    /// Every switch to the thread is recorded, unless the kernel hides it.
+    pub(crate) switches: bool,
+}
+
+impl Wakeup {
+    fn unseen(&self) -> Unseen {
+        match self.cpu.filter(|_| self.current == 0) {
+            _ if self.switches => Unseen::AtOnce,
+            Some(cpu) => Unseen::AtOnceOn(cpu),
+            None => Unseen::Later,
+        }
+    }
+}
+
+/// When a woken thread that is seen running got the CPU, if the switch to it was not seen.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Unseen {
+    /// When it was woken.
+    AtOnce,
+    /// When it was woken if it runs on this CPU, which was idle then.
+    AtOnceOn(u32),
+    /// Nobody knows; before it was seen.
+    Later,
+}
+
+impl Unseen {
+    fn is_at_once(self, cpu: Option<u32>) -> bool {
+        match self {
+            Self::AtOnce => true,
+            Self::AtOnceOn(idle) => cpu == Some(idle),
+            Self::Later => false,
+        }
+    }
 }
 
 impl Open {
@@ -106,11 +139,11 @@ impl State {
 
     /// It was woken.
     pub(crate) fn woken(&mut self, task: TaskId, wakeup: Wakeup) -> Option<Burst> {
-        let idle = wakeup.cpu.filter(|_| wakeup.current == 0);
+        let unseen = wakeup.unseen();
         let woken = Self::Woken {
             burst: Open::new(task, (wakeup.at, wakeup.waker), wakeup.at, true).burst,
             by: wakeup.kind,
-            idle,
+            unseen,
         };
         let ended = match *self {
             Self::Unknown | Self::Asleep => None,
@@ -122,7 +155,7 @@ impl State {
                 *self = Self::Woken {
                     burst,
                     by: wakeup.kind,
-                    idle,
+                    unseen,
                 };
                 return None;
             }
@@ -155,10 +188,13 @@ impl State {
     /// It wrote an event on `cpu`, so it is running, even if no switch to it was seen.
     pub(crate) fn seen_running(&mut self, at: Instant, cpu: Option<u32>) {
         match self {
-            Self::Woken { burst, idle, .. } => {
+            Self::Woken { burst, unseen, .. } => {
                 let mut burst = *burst;
-                let at_once = idle.is_some() && *idle == cpu;
-                burst.first_ran = if at_once { burst.woke } else { at };
+                burst.first_ran = if unseen.is_at_once(cpu) {
+                    burst.woke
+                } else {
+                    at
+                };
                 let open = Open { burst, whole: true };
                 *self = Self::running(open, burst.first_ran, cpu);
             }

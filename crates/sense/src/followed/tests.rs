@@ -1,4 +1,5 @@
 use super::*;
+use crate::raw::Kind;
 
 const PARENT: u32 = 1_000_000_001;
 const CHILD: u32 = 1_000_000_002;
@@ -41,6 +42,30 @@ fn a_thread_that_runs_twice_before_it_sleeps_has_one_burst_with_the_time_that_it
     assert_eq!((burst.woke, burst.blocked), (at(10), at(22)));
     assert_eq!((burst.executed, burst.preempted), (Span::from_ms(5), 1));
     assert_eq!(events.len(), 2);
+}
+
+/// The kernel of a virtual machine was seen to hide each switch from the idle task of its second CPU.
+#[test]
+fn a_switch_that_the_kernel_hides_came_at_once_if_the_others_are_told() {
+    for switches in [true, false] {
+        let (mut followed, mut events) = following(Follow::Threads);
+        let wakeup = Wakeup {
+            at: at(10),
+            kind: Kind::Waking,
+            waker: 7,
+            cpu: Some(0),
+            current: 7,
+            switches,
+        };
+        followed.woken(PARENT, wakeup, &mut events);
+        followed.seen_running(at(13), PARENT, Some(1));
+        followed.off_cpu(at(14), PARENT, false, &mut events);
+        let Some(Event::Burst(burst)) = events.last() else {
+            panic!("{events:?}");
+        };
+        let executed = Span::from_ms(if switches { 4 } else { 1 });
+        assert_eq!((burst.woke, burst.executed), (at(10), executed));
+    }
 }
 
 #[test]

@@ -173,6 +173,7 @@ impl Builder {
             waker,
             cpu: raw.cpu,
             current: raw.current,
+            switches: false,
         };
         let thread = self.threads.get_mut(&mention.tid);
         let ended = thread.and_then(|thread| thread.state.woken(thread.task.id, wakeup));

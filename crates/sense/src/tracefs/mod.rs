@@ -143,6 +143,7 @@ impl Trace {
                     waker,
                     cpu: raw.cpu,
                     current: raw.current,
+                    switches: true,
                 };
                 if let Some(task) = followed.woken(task.tid, wakeup, events)
                     && self.raw_wakeups
