@@ -143,7 +143,7 @@ done
 onbeat --version
 onbeat doctor || true
 
-step 'what a killed onbeat left is put back when the package goes'
+step 'what a killed onbeat and guard left is put back when the package goes'
 # shellcheck disable=SC2016 # the shell that it starts fills in its own number
 onbeat reserve --runtime 1ms --period 20ms -- sh -c 'echo $$ >/tmp/reserved; exec sleep 1000' &
 killed=$!
@@ -151,7 +151,8 @@ eventually test -s /tmp/reserved || fail 'onbeat starts no program'
 reserved=$(cat /tmp/reserved)
 is_reserved() { chrt -p "$reserved" | grep SCHED_DEADLINE >/dev/null; }
 eventually is_reserved || fail 'it has no reservation'
-kill -KILL "$killed"
+guard=$(grep -lx onbeat-guard /proc/[0-9]*/comm | cut -d / -f 3)
+kill -KILL "$guard" "$killed"
 wait "$killed" 2>/dev/null || true
 is_reserved || fail 'it lost its reservation with onbeat'
 apt-get remove -y -qq onbeat >/tmp/apt 2>&1 || {

@@ -95,6 +95,12 @@ pub fn is_of_kernel(tid: u32) -> bool {
     Stat::read(tid).is_some_and(|stat| stat.is_of_kernel)
 }
 
+/// Whether the process no longer does anything, even if nobody has asked yet how it ended.
+pub(crate) fn has_ended(process: TaskId) -> bool {
+    let is_dead = |stat: Stat| matches!(stat.state, 'Z' | 'X');
+    !is_alive(process) || Stat::read(process.tid).is_some_and(is_dead)
+}
+
 fn tells_of_no_task(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::ENOENT | libc::ESRCH))
 }

@@ -360,6 +360,9 @@ pub(crate) struct RestoreArgs {
     /// Say nothing but what failed
     #[arg(short, long)]
     pub(crate) quiet: bool,
+    /// Before that, wait for the end of the process whose descriptor (pidfd) is standard input
+    #[arg(long, hide = true)]
+    pub(crate) guard: bool,
 }
 
 /// `onbeat generate`.

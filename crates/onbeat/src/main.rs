@@ -7,6 +7,7 @@ mod analysis;
 mod child;
 mod cli;
 mod commands;
+mod guard;
 mod hearing;
 mod history;
 mod keep_table;

@@ -276,7 +276,7 @@ const DOCTOR_EXAMPLES: Entries = &[("onbeat doctor --json", "The same for a scri
 
 const RESTORE_EXAMPLES: Entries = &[(
     "sudo onbeat restore",
-    "After kill -9 of onbeat: put every thread back to what it had.",
+    "After kill -9 of onbeat and its guard: put every thread back to what it had.",
 )];
 
 const DAEMON_EXAMPLES: Entries = &[

@@ -26,8 +26,7 @@ kill_one() { # NAME
         kill -0 "$killed"
         usleep 100000
     done
-    kill -9 "$killed"
-    wait "$killed" || true
+    kill_with_guard "$killed"
 }
 
 onbeat doctor >/results/doctor || true

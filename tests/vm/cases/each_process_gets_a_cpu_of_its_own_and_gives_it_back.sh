@@ -43,8 +43,7 @@ check 'both programs are back' "$(both_are_back && echo yes)" = yes
 onbeat attach --partition --no-trials --cap 8% --log /results/killed.log $first $second &
 onbeat=$!
 wait_until 'one program was moved again' 60 one_was_moved
-kill -KILL $onbeat
-wait $onbeat || true
+kill_with_guard $onbeat
 check 'a killed onbeat leaves its partition' -n "$(partitions)"
 onbeat restore
 check 'no partition is left after restoring' -z "$(partitions)"

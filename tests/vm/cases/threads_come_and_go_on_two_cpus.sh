@@ -20,11 +20,7 @@ onbeat run --children --log /results/log.jsonl -- sh -c '
     for round in 1 2; do rt-app /tmp/plan-$round/plan.json >/dev/null 2>&1 & sleep 0.5; done; wait'
 check "nothing is reserved when all have ended" -z "$(reserved_threads)"
 
-# Reserved programs whose keepers are killed: half of them once they have reserved, half in whatever they are doing.
-kill_keeper() {
-    kill -9 "$keeper"
-    wait "$keeper" || true
-}
+# Reserved programs whose keepers and their guards are killed: half of them once they have reserved, half in whatever they are doing.
 reserve() { # NUMBER
     onbeat reserve --runtime 5ms --period 50ms -- sh -c "echo \$\$ >/tmp/reserved-$1; while :; do sleep 0.1; done" &
     keeper=$!
@@ -32,13 +28,13 @@ reserve() { # NUMBER
 for n in 1 2 3 4; do
     reserve "$n"
     wait_until "program $n runs" 120 [ -s "/tmp/reserved-$n" ]
-    kill_keeper
+    kill_with_guard "$keeper"
     check "program $n has its reservation without its keeper" "$(policy_of "$(cat "/tmp/reserved-$n")")" = 6
 done
 for n in 5 6 7 8; do
     reserve "$n"
     sleep "0.$n"
-    kill_keeper
+    kill_with_guard "$keeper"
 done
 end_hogs
 onbeat restore

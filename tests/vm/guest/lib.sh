@@ -82,6 +82,13 @@ wait_until() {
     echo "ok: $what"
 }
 
+# kill_with_guard ONBEAT: as if the machine had killed both; nobody puts anything back.
+kill_with_guard() {
+    busybox killall -9 onbeat-guard
+    kill -9 "$1"
+    wait "$1" || true
+}
+
 # has_run PROCESS: for how long its first thread has executed, in ns.
 has_run() {
     cut -d ' ' -f 1 "/proc/$1/schedstat"

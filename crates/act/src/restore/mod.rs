@@ -176,11 +176,14 @@ fn restore_file(path: &Path, tree: &Tree, force: bool, report: &mut Report) -> R
     };
     let mut complete = true;
     if this_boot {
-        if let Some(owner) = state.owner
+        let owner = state.owner.map(|owner| owner.process);
+        // Its first record may not be written yet.
+        let owner = owner.or_else(|| state_file::owner_by_name(path));
+        if let Some(owner) = owner
             && !force
-            && task::is_alive(owner.process)
+            && !task::has_ended(owner)
         {
-            return Err(Skipped::OwnerLives(owner.process));
+            return Err(Skipped::OwnerLives(owner));
         }
         for (task, change) in state.changes {
             let outcome = put_back_wherever(task, &change);

@@ -250,6 +250,15 @@ fn open_new(directory: &Path, process: TaskId) -> io::Result<(PathBuf, File)> {
     }
 }
 
+/// Whose file it is by its name.
+pub(super) fn owner_by_name(path: &Path) -> Option<TaskId> {
+    let mut numbers = path.file_stem()?.to_str()?.split('-');
+    Some(TaskId {
+        tid: numbers.next()?.parse().ok()?,
+        started_ticks: numbers.next()?.parse().ok()?,
+    })
+}
+
 pub(super) fn boot_id() -> io::Result<String> {
     let text = fs::read_to_string("/proc/sys/kernel/random/boot_id")?;
     Ok(text.trim().to_owned())

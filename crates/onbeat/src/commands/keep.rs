@@ -29,6 +29,7 @@ use onbeat_sense::tracer::{self, Tracer, Unheard, Wants};
 use serde::Serialize;
 
 use crate::cli::{KeepOptions, Pipelines, Through, Weight};
+use crate::guard;
 use crate::hearing;
 use crate::history::{Dropped, History, Tap, ThreadHistory};
 use crate::keep_table;
@@ -154,6 +155,7 @@ impl<'a> Keeper<'a> {
         let directory = self.options.state.path()?;
         let state_file = StateFile::create(&directory)
             .with_context(|| format!("cannot write to {}", directory.display()))?;
+        guard::start(&directory);
         let options = Options {
             hard: self.options.hard,
         };

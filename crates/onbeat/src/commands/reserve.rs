@@ -11,6 +11,7 @@ use onbeat_schedulers::reserve::{self, Budget, Reservations, Whom, admissible};
 use super::served;
 use crate::child::{Child, Gated, Status};
 use crate::cli::{ReserveArgs, Through};
+use crate::guard;
 use crate::signals::Signals;
 
 /// Reserves, starts the program, and waits for its end.
@@ -34,6 +35,7 @@ fn by_deadline(
     let directory = args.state.path()?;
     let state_file = StateFile::create(&directory)
         .with_context(|| format!("cannot write to {}", directory.display()))?;
+    guard::start(&directory);
     let options = Options { hard: args.hard };
     let mut actuator = DeadlineActuator::new(state_file, options);
 

@@ -8,9 +8,13 @@ use onbeat_act::restore::{self, Outcome};
 use onbeat_sense::tracefs;
 
 use crate::cli::RestoreArgs;
+use crate::guard;
 
 /// Puts back, and says of each task what became of it.
 pub(crate) fn run(args: &RestoreArgs) -> anyhow::Result<ExitCode> {
+    if args.guard {
+        guard::wait().context("cannot wait for the onbeat that is guarded")?;
+    }
     let directory = args.state.path()?;
     let report = restore::restore(&directory, args.force)
         .with_context(|| format!("cannot read {}", directory.display()))?;

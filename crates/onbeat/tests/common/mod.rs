@@ -1,6 +1,7 @@
 //! What the tests on a live kernel share: whether they can run, waiting for what must come, and
 //! programs that do not outlive their test. How patient they are, each test binary says itself.
 
+use std::fs;
 use std::process::{Child, Command};
 use std::time::{Duration, Instant};
 
@@ -65,6 +66,31 @@ impl Mortal {
         })
         .code()
     }
+
+    /// Kills an onbeat and its guard, so that nobody puts back what it has changed.
+    #[allow(dead_code, reason = "not in each test binary that has this")]
+    pub(crate) fn kill_with_guard(self) {
+        // SAFETY: plain system calls about a child of our child, which that one does not wait for.
+        unsafe {
+            for guard in guards(self.id()) {
+                libc::kill(guard.cast_signed(), libc::SIGKILL);
+            }
+        }
+    }
+}
+
+/// The guards that the process `onbeat` has started.
+fn guards(onbeat: u32) -> Vec<u32> {
+    let children = fs::read_to_string(format!("/proc/{onbeat}/task/{onbeat}/children"));
+    let children = children.unwrap_or_default();
+    let children = children
+        .split_whitespace()
+        .filter_map(|child| child.parse().ok());
+    let is_guard = |child: &u32| {
+        let arguments = fs::read(format!("/proc/{child}/cmdline"));
+        arguments.is_ok_and(|arguments| arguments.starts_with(b"onbeat-guard\0"))
+    };
+    children.filter(is_guard).collect()
 }
 
 impl Drop for Mortal {

@@ -141,16 +141,15 @@ fn a_boosted_program_that_is_reniced_by_hand_is_left_alone() {
 }
 
 #[test]
-fn a_boost_that_a_killed_onbeat_left_is_restored() {
-    if !can_run("a_boost_that_a_killed_onbeat_left_is_restored") {
+fn a_boost_that_a_killed_onbeat_and_guard_left_is_restored() {
+    if !can_run("a_boost_that_a_killed_onbeat_and_guard_left_is_restored") {
         return;
     }
     let folder = Folder::new();
     let crier = crier(&folder, "sleeps");
-    let mut killed = attach(&folder, &[&crier]);
+    let killed = attach(&folder, &[&crier]);
     boosted(&crier);
-    killed.0.kill().unwrap();
-    killed.0.wait().unwrap();
+    killed.kill_with_guard();
     let restored = onbeat(&folder.state()).arg("restore").output().unwrap();
     assert!(restored.status.success(), "{restored:?}");
     assert_eq!(has(&crier), Some(DEFAULT));

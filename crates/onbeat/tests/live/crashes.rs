@@ -1,13 +1,24 @@
-//! onbeat is killed, and the way back is `onbeat restore`.
+//! onbeat is killed: its guard puts back what it has changed, and where that is killed, too, `onbeat restore` does.
 
+use std::process::Stdio;
 use std::time::Duration;
 
+use onbeat_act::attributes::Attributes;
+
 use crate::{
-    Folder, Mortal, can_run, eventually, is_reserved, reserved_thread, scheduling, stderr, working,
+    Folder, Mortal, can_run, eventually, is_reserved, reserved_thread, scheduling, stderr, within,
+    working, workload,
 };
 
 /// How often onbeat is killed at some moment or other.
 const KILLS: u64 = 50;
+/// How soon after that everything is as it was.
+const SOON: Duration = Duration::from_secs(1);
+
+/// From before it is loaded to long after the lock, in no order.
+fn moment(kill: u64) -> Duration {
+    Duration::from_millis(kill * 37 % KILLS * 10)
+}
 
 fn restore(folder: &Folder) {
     let output = folder.onbeat().arg("restore").output().expect("it starts");
@@ -16,8 +27,8 @@ fn restore(folder: &Folder) {
 }
 
 #[test]
-fn after_a_kill_at_any_moment_restore_leaves_no_thread_that_differs() {
-    if !can_run("after_a_kill_at_any_moment_restore_leaves_no_thread_that_differs") {
+fn after_a_kill_at_any_moment_no_thread_differs_for_long() {
+    if !can_run("after_a_kill_at_any_moment_no_thread_differs_for_long") {
         return;
     }
     let folder = Folder::new();
@@ -25,17 +36,63 @@ fn after_a_kill_at_any_moment_restore_leaves_no_thread_that_differs() {
     let before = scheduling(program.id());
     for kill in 0..KILLS {
         let onbeat = Mortal::spawn(folder.keep("attach").arg(program.id().to_string()));
-        // From before it is loaded to long after the lock, in no order.
-        std::thread::sleep(Duration::from_millis(kill * 37 % KILLS * 10));
+        std::thread::sleep(moment(kill));
         drop(onbeat);
+        within(SOON, &format!("what was before kill {kill}"), || {
+            (scheduling(program.id()) == before && folder.state_files() == 0).then_some(())
+        });
+    }
+}
+
+#[test]
+fn a_program_that_was_run_is_ordinary_soon_after_a_kill() {
+    if !can_run("a_program_that_was_run_is_ordinary_soon_after_a_kill") {
+        return;
+    }
+    let own = Attributes::get(std::process::id()).expect("this thread lives");
+    let is_ordinary = |pid| scheduling(pid).iter().all(|(_, has)| *has == own);
+    for kill in 0..KILLS / 5 {
+        let folder = Folder::new();
+        let mark = folder.path("mark");
+        let mut run = folder.keep("run");
+        run.args(["--", "sh", "-c", "echo $$ > $0; exec \"$@\""])
+            .args([&mark, &workload()])
+            .args(["beat:10000/500", "random:20000/5000"]);
+        let onbeat = Mortal::spawn(run.stdout(Stdio::null()));
+        std::thread::sleep(moment(kill * 5));
+        drop(onbeat);
+        let pid = std::fs::read_to_string(&mark);
+        let program = pid.ok().and_then(|pid| pid.trim().parse().ok());
+        within(SOON, &format!("what is ordinary after kill {kill}"), || {
+            (program.is_none_or(is_ordinary) && folder.state_files() == 0).then_some(())
+        });
+        if let Some(program) = program {
+            // SAFETY: a plain system call about a process that this test started.
+            unsafe { libc::kill(program.cast_signed(), libc::SIGKILL) };
+        }
+    }
+}
+
+#[test]
+fn after_a_kill_of_the_guard_too_restore_leaves_no_thread_that_differs() {
+    if !can_run("after_a_kill_of_the_guard_too_restore_leaves_no_thread_that_differs") {
+        return;
+    }
+    let folder = Folder::new();
+    let program = working(&["beat:10000/500", "beat:15000/500", "beat:25000/500"]);
+    let before = scheduling(program.id());
+    for kill in 0..KILLS {
+        let onbeat = Mortal::spawn(folder.keep("attach").arg(program.id().to_string()));
+        std::thread::sleep(moment(kill));
+        onbeat.kill_with_guard();
         restore(&folder);
         assert_eq!(scheduling(program.id()), before, "kill {kill}");
     }
 }
 
 #[test]
-fn a_reservation_outlives_a_killed_onbeat_and_not_its_restore() {
-    if !can_run("a_reservation_outlives_a_killed_onbeat_and_not_its_restore") {
+fn a_reservation_outlives_a_killed_onbeat_and_guard_and_not_a_restore() {
+    if !can_run("a_reservation_outlives_a_killed_onbeat_and_guard_and_not_a_restore") {
         return;
     }
     let folder = Folder::new();
@@ -45,7 +102,7 @@ fn a_reservation_outlives_a_killed_onbeat_and_not_its_restore() {
     eventually("a reservation when onbeat is dead", || {
         let onbeat = Mortal::spawn(folder.keep("attach").arg(program.id().to_string()));
         let tid = reserved_thread(program.id());
-        drop(onbeat);
+        onbeat.kill_with_guard();
         let outlives = is_reserved(tid);
         restore(&folder);
         assert_eq!(scheduling(program.id()), before);

@@ -48,8 +48,8 @@ fn the_server_of_a_player_is_reserved_with_it_and_gets_back_what_it_had() {
 }
 
 #[test]
-fn a_servers_reservation_outlives_a_killed_onbeat_and_not_its_restore() {
-    if !can_run("a_servers_reservation_outlives_a_killed_onbeat_and_not_its_restore") {
+fn a_servers_reservation_outlives_a_killed_onbeat_and_guard_and_not_a_restore() {
+    if !can_run("a_servers_reservation_outlives_a_killed_onbeat_and_guard_and_not_a_restore") {
         return;
     }
     let folder = Folder::new();
@@ -57,7 +57,7 @@ fn a_servers_reservation_outlives_a_killed_onbeat_and_not_its_restore() {
     let before = [pair.player.id(), pair.server].map(scheduling);
     // It may be let go just before the kill.
     within(PATIENCE, "a reservation when onbeat is dead", || {
-        drop(attached(&folder, &pair));
+        attached(&folder, &pair).kill_with_guard();
         let outlives = is_reserved(pair.server);
         assert!(!outlives || folder.state_files() == 1);
         let restored = folder.onbeat().arg("restore").output().expect("it starts");

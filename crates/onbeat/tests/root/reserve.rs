@@ -114,7 +114,10 @@ fn what_cannot_be_reserved_or_executed_is_told_and_nothing_runs() {
 /// The child of `parent` that has become `comm`.
 fn child_of(parent: u32, comm: &str) -> Option<u32> {
     let children = fs::read_to_string(format!("/proc/{parent}/task/{parent}/children")).ok()?;
-    let child: u32 = children.split_whitespace().next()?.parse().ok()?;
-    let name = fs::read_to_string(format!("/proc/{child}/comm")).ok()?;
-    (name.trim() == comm).then_some(child)
+    let mut children = children
+        .split_whitespace()
+        .filter_map(|child| child.parse().ok());
+    children.find(|child: &u32| {
+        fs::read_to_string(format!("/proc/{child}/comm")).is_ok_and(|name| name.trim() == comm)
+    })
 }

@@ -15,7 +15,7 @@ fn after_a_kill_the_program_gets_back_what_it_had_and_no_trace_buffer_is_left() 
     let state = tempfile::tempdir().unwrap();
     let pid_file = state.path().join("pid.txt");
     let script = format!("echo $$ > {}; exec sleep 1000", pid_file.display());
-    let mut reserve = Mortal::spawn(
+    let reserve = Mortal::spawn(
         onbeat(state.path())
             .args([
                 "reserve",
@@ -53,8 +53,7 @@ fn after_a_kill_the_program_gets_back_what_it_had_and_no_trace_buffer_is_left() 
     );
     assert_eq!(policy(program), DEADLINE);
 
-    reserve.0.kill().unwrap();
-    reserve.0.wait().unwrap();
+    reserve.kill_with_guard();
     record.0.kill().unwrap();
     record.0.wait().unwrap();
     assert_eq!(policy(program), DEADLINE);

@@ -17,6 +17,7 @@ use super::plans::{self, Plans};
 use super::show::Show;
 use crate::child::{Child, Gated, Status};
 use crate::cli::StartArgs;
+use crate::guard;
 use crate::signals::Signals;
 
 /// Between two looks at what has changed. Each costs a scheduled task CPU time.
@@ -66,6 +67,7 @@ pub(crate) fn run(args: &StartArgs) -> anyhow::Result<ExitCode> {
         let directory = args.state.path()?;
         let state_file = StateFile::create(&directory)
             .with_context(|| format!("cannot write to {}", directory.display()))?;
+        guard::start(&directory);
         let chooser = chooser.insert(Chooser::new(state_file));
         for &pid in &args.pids {
             chooser.choose(pid)?;

@@ -1,0 +1,82 @@
+//! The guard: a process of its own that puts back what this one has changed, however this one ends.
+//!
+//! It sleeps until this process is no more, then does what `onbeat restore` does. After an ordinary end there is
+//! nothing left to do. It is started before anything is changed, and a signal that is meant for all of a terminal's or
+//! a service's processes does not end it before this one.
+
+use std::ffi::OsStr;
+use std::io;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{self, Command, Stdio};
+use std::ptr;
+
+/// Its name in `ps` and `top`.
+const NAME: &str = "onbeat-guard";
+/// What would end it by chance, before its time.
+const IGNORED: [i32; 4] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT];
+
+/// Starts the guard of this process and what it notes in the folder `state`. Where that fails, says so: a kill then
+/// leaves what `onbeat restore` has to put back.
+pub(crate) fn start(state: &Path) {
+    if let Err(error) = try_start(state) {
+        eprintln!(
+            "onbeat: cannot start a guard ({error}): should onbeat be killed, run 'onbeat restore'"
+        );
+    }
+}
+
+fn try_start(state: &Path) -> io::Result<()> {
+    let arguments = ["restore", "--quiet", "--guard", "--state-dir"];
+    // Not waited for: it ends after this process, as a child of the first one's.
+    Command::new("/proc/self/exe")
+        .arg0(NAME)
+        .args(arguments.map(OsStr::new).iter().chain([&state.as_os_str()]))
+        .stdin(Stdio::from(this_process()?))
+        .stdout(Stdio::null())
+        .process_group(0)
+        .spawn()?;
+    Ok(())
+}
+
+/// A descriptor that can be read once this process has ended.
+fn this_process() -> io::Result<OwnedFd> {
+    // SAFETY: pidfd_open takes two numbers; the descriptor that it returns is nobody else's.
+    unsafe {
+        let fd = libc::syscall(libc::SYS_pidfd_open, process::id(), 0);
+        if fd < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        Ok(OwnedFd::from_raw_fd(fd as i32))
+    }
+}
+
+/// In the guard: waits for the end of the process that started it.
+///
+/// # Errors
+/// If standard input is nothing that can be waited for.
+pub(crate) fn wait() -> io::Result<()> {
+    // SAFETY: plain system calls; the name is 12 bytes and a zero.
+    unsafe {
+        libc::prctl(libc::PR_SET_NAME, c"onbeat-guard".as_ptr());
+        for signal in IGNORED {
+            libc::signal(signal, libc::SIG_IGN);
+        }
+    }
+    let mut guarded = libc::pollfd {
+        fd: io::stdin().as_raw_fd(),
+        events: libc::POLLIN,
+        revents: 0,
+    };
+    loop {
+        // SAFETY: one entry, which lives until the call returns.
+        if unsafe { libc::poll(ptr::from_mut(&mut guarded), 1, -1) } >= 0 {
+            return Ok(());
+        }
+        let error = io::Error::last_os_error();
+        if error.kind() != io::ErrorKind::Interrupted {
+            return Err(error);
+        }
+    }
+}
