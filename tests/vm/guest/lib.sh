@@ -84,7 +84,7 @@ wait_until() {
 
 # kill_with_guard ONBEAT: as if the machine had killed both; nobody puts anything back.
 kill_with_guard() {
-    busybox killall -9 onbeat-guard
+    busybox killall -q -9 onbeat-guard || true
     kill -9 "$1"
     wait "$1" || true
 }
