@@ -6,6 +6,7 @@
 //! keeps its own.
 
 use std::fmt;
+use std::fs;
 use std::io;
 use std::sync::OnceLock;
 
@@ -270,6 +271,45 @@ pub fn kept_nice(tid: u32) -> io::Result<i32> {
         return Err(io::Error::last_os_error());
     }
     Ok(20 - answer as i32)
+}
+
+/// Somebody has given the task another policy than `set`, which it had from here, and the nice value of `set` is still there,
+/// hidden by a policy without one or shown by one with: gives it that of `before` instead.
+pub(crate) fn put_nice_back(tid: u32, set: &Attributes, before: &Attributes) {
+    let (Some(set), Some(before)) = (set.nice(), before.nice()) else {
+        return;
+    };
+    if kept_nice(tid).is_ok_and(|kept| kept == set) {
+        // SAFETY: setpriority takes three numbers. Where it fails the task is gone, or not ours to change.
+        unsafe { libc::setpriority(libc::PRIO_PROCESS, tid, before) };
+    }
+}
+
+/// Whether the task may set this nice value itself: by its capability, or by RLIMIT_NICE.
+pub(crate) fn may_set_nice(tid: u32, nice: i32) -> bool {
+    const CAP_SYS_NICE: u64 = 1 << 23;
+    let status = fs::read_to_string(format!("/proc/{tid}/status")).unwrap_or_default();
+    let effective = status
+        .lines()
+        .find_map(|line| line.strip_prefix("CapEff:"))
+        .and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    if effective.is_some_and(|mask| mask & CAP_SYS_NICE != 0) {
+        return true;
+    }
+    let mut limit = libc::rlimit {
+        rlim_cur: 0,
+        rlim_max: 0,
+    };
+    // SAFETY: `limit` lives until the call returns, and nothing is set.
+    let read = unsafe {
+        libc::prlimit(
+            tid.cast_signed(),
+            libc::RLIMIT_NICE,
+            std::ptr::null(),
+            &raw mut limit,
+        )
+    };
+    read == 0 && i64::from(20 - nice) <= limit.rlim_cur.try_into().unwrap_or(i64::MAX)
 }
 
 /// What a task that has `now` gets back: `before`, with the nice value that it was given under a policy that shows

@@ -12,7 +12,7 @@ use std::collections::HashMap;
 
 use onbeat_model::{Boost, Refusal, TaskId};
 
-use crate::attributes::{Attributes, Fair, Policy};
+use crate::attributes::{self, Attributes, Fair, Policy};
 use crate::restore::StateFile;
 use crate::task;
 
@@ -161,14 +161,20 @@ impl Boosts {
             Some(Entry::Boosted(held)) if held.set != now => {
                 let reniced = now.nice().filter(|&nice| held.set.with_nice(nice) == now);
                 match reniced {
-                    Some(nice) if nice < 0 => {
+                    Some(nice) if nice < 0 && attributes::may_set_nice(task.tid, nice) => {
                         held.before = ordinary(nice);
                         held.set = now;
                         return Ok(now);
                     }
+                    // It may only lower its share, and has lowered that of the boost, as nice(2) does.
+                    Some(nice) if nice < 0 => {
+                        let lowered = nice - held.set.nice().unwrap_or(nice);
+                        let own = held.before.nice().unwrap_or(0) + lowered;
+                        drop(ordinary(own.min(19)).set(task.tid));
+                    }
                     // What else was set here is not theirs.
                     Some(nice) => drop(ordinary(nice).set(task.tid)),
-                    None => {}
+                    None => attributes::put_nice_back(task.tid, &held.set, &held.before),
                 }
                 self.forget(state_file, task);
                 self.0.insert(task, Entry::TakenOver);

@@ -18,7 +18,7 @@ mod state_file;
 pub use state::{Change, Owner, Record, SpeedChange, State, parse_state};
 pub use state_file::StateFile;
 
-use crate::attributes::{Attributes, Policy};
+use crate::attributes::{self, Attributes, Policy};
 use crate::clock;
 use crate::cpufreq::{self, Tree};
 use crate::cpuset;
@@ -241,7 +241,12 @@ fn put_back(task: TaskId, change: &Change) -> Outcome {
             return Ok(Outcome::AlreadyBack);
         }
         if !change.can_have_left(&now) {
-            return Ok(Outcome::LeftAlone { now });
+            for set in [change.in_force, change.pending].into_iter().flatten() {
+                attributes::put_nice_back(task.tid, &set, &change.before);
+            }
+            return Ok(Outcome::LeftAlone {
+                now: Attributes::get(task.tid)?,
+            });
         }
         let server = wait_while_throttled(task, &now);
         let asleep = task::is_asleep(task);

@@ -1,6 +1,8 @@
 //! Boosts of ordinary tasks: given, changed, taken back; and whoever changes a task by hand wins.
 
-use onbeat_act::attributes::{Attributes, Fair, Policy};
+use std::process::Command;
+
+use onbeat_act::attributes::{Attributes, Fair, Policy, RealTime, kept_nice};
 use onbeat_act::restore::{Outcome, restore};
 use onbeat_model::{Actuator, Boost, Refusal, Span, TaskId};
 
@@ -186,6 +188,68 @@ fn who_sets_its_nice_value_back_while_it_is_boosted_keeps_nothing_of_the_boost()
         release(&mut actuator, task);
         assert_eq!(scheduling(task), with(own, 0, false));
     }
+}
+
+#[test]
+fn who_changes_its_policy_while_it_is_boosted_keeps_nothing_of_the_boost() {
+    if !can_run("who_changes_its_policy_while_it_is_boosted_keeps_nothing_of_the_boost") {
+        return;
+    }
+    let batch = Attributes {
+        policy: Policy::Batch(Fair {
+            nice: -20,
+            slice_ns: 0,
+        }),
+        reset_on_fork: false,
+    };
+    let (directory, mut actuator) = actuator();
+    let processes = [Process::asleep(), Process::asleep(), Process::asleep()].map(ordinary);
+    let [told, killed, real_time] = &processes;
+    for process in &processes {
+        assert_eq!(actuator.boost(process.task(), boost(20)), Ok(()));
+    }
+    batch.set(told.pid()).unwrap();
+    let fifo = Attributes {
+        policy: Policy::Fifo(RealTime { priority: 1 }),
+        reset_on_fork: false,
+    };
+    fifo.set(real_time.pid()).unwrap();
+    for process in [told, real_time] {
+        assert!(actuator.boost(process.task(), boost(20)).is_err());
+        assert_eq!(kept_nice(process.pid()).unwrap(), 0);
+    }
+    batch.set(killed.pid()).unwrap();
+    std::mem::forget(actuator);
+    restore(directory.path(), true).unwrap();
+    assert_eq!(kept_nice(killed.pid()).unwrap(), 0);
+}
+
+#[test]
+fn who_may_not_raise_its_share_and_lowers_that_of_a_boost_has_lowered_its_own() {
+    if !can_run("who_may_not_raise_its_share_and_lowers_that_of_a_boost_has_lowered_its_own") {
+        return;
+    }
+    let (_directory, mut actuator) = actuator();
+    let arguments = [
+        "--inh-caps=-all",
+        "--bounding-set=-all",
+        "--clear-groups",
+        "--reuid=65534",
+    ];
+    let mut command = Command::new("setpriv");
+    command.args(arguments).args(["sh", "-c", "echo; read _"]);
+    let (process, _) = Process::talking(&mut command);
+    DEFAULT.set(process.pid()).unwrap();
+    let task = process.task();
+    assert_eq!(actuator.boost(task, boost(20)), Ok(()));
+    // As nice(3) in it does.
+    scheduling(task).with_nice(-17).set(task.tid).unwrap();
+    let answer = actuator.boost(task, boost(20));
+    assert!(
+        matches!(answer, Err(Refusal::TakenOver { .. })),
+        "{answer:?}"
+    );
+    assert_eq!(scheduling(task), with(3, 0, false));
 }
 
 #[test]
