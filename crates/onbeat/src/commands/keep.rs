@@ -23,6 +23,7 @@ use onbeat_decide::predictor::Kind;
 use onbeat_metrics::Metrics;
 use onbeat_model::{Actuator, Bandwidth, Follow, Sensor, Task};
 use onbeat_schedulers::reserve::GroupActuator;
+use onbeat_sense::bpf;
 use onbeat_sense::energy::{self, Energy};
 use onbeat_sense::preparation::Preparation;
 use onbeat_sense::tracer::{self, Tracer, Unheard, Wants};
@@ -333,10 +334,11 @@ fn settings(options: &KeepOptions, tracer: tracer::Kind) -> Settings {
         power: options.power(),
         method: options.analyser.into(),
         trials: !options.no_trials,
-        // No other tracer tells an interrupt from a thread that wakes another one, and a scheduler of onbeat's own
-        // gives reservations alone.
+        // Where an interrupt cannot be told from a thread that wakes another one, a batch program seems to have a clock;
+        // and a scheduler of onbeat's own gives reservations alone.
         protects: !options.no_trials
             && tracer == tracer::Kind::Bpf
+            && bpf::tells_wakers()
             && options.through != Through::Scx,
         pipelines: finds_pipelines.then(|| PipelineSettings {
             outsiders: vec![std::process::id()],

@@ -77,16 +77,22 @@ fn task_storage() -> Feature {
     )
 }
 
+/// Whether it is told who woke a thread. Where it is not, every wakeup seems to come from an interrupt.
+#[must_use]
+pub fn tells_wakers() -> bool {
+    interrupts::preempt_count_from_rq().is_some()
+}
+
 fn wakers() -> Feature {
     feature(
         "wakers",
-        interrupts::preempt_count_from_rq().is_some(),
+        tells_wakers(),
         Support::Partial,
         [
             "wakeups by threads and by interrupts are told apart",
             "who woke a thread is not told: the count of nested interrupts was not found",
         ],
-        "nothing: reservations do not depend on it",
+        "nothing: threads without a rhythm are tried by reservations instead of being protected",
     )
 }
 
