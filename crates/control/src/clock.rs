@@ -37,13 +37,6 @@ pub(crate) struct Outside {
 }
 
 impl Outside {
-    pub(crate) const fn none() -> Self {
-        Self {
-            quarter: 0,
-            counts: [0; 3],
-        }
-    }
-
     fn quarter_of(at: Instant) -> u64 {
         at.as_ns() / QUARTER.as_ns()
     }
@@ -70,13 +63,6 @@ impl Outside {
     fn before(&self, now: Instant) -> [u32; 2] {
         let [_, last, before] = self.at(Self::quarter_of(now));
         [last, before]
-    }
-
-    /// Whether there was one in the last half second.
-    pub(crate) fn heard_lately(&self, now: Instant) -> bool {
-        self.at(Self::quarter_of(now))
-            .iter()
-            .any(|&count| count > 0)
     }
 
     /// Whether they came all through the last half second.
@@ -163,6 +149,8 @@ impl<A: Actuator> Controller<A> {
         let mut wakers: Vec<(Slot, u64)> = Vec::new();
         for burst in thread.bursts().rev().take_while(|b| b.woke >= since) {
             match self.roster.find_number(burst.waker) {
+                // A child that has ended in the meantime is no clock.
+                None if self.roster.has_left(burst.waker) => {}
                 None => by_clock += 1,
                 Some(waker) => match wakers.iter_mut().find(|(slot, _)| *slot == waker) {
                     Some((_, count)) => *count += 1,

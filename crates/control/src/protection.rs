@@ -18,8 +18,9 @@
 //! The kernel compares nice values only inside one control group or session. Where the application waits all the same
 //! while others have the CPUs, its threads are tried as if they were not protected.
 //!
-//! A program that hears no clock, a batch program, is ordinary again after its first second, or the CPU time of a
-//! program that begins.
+//! A batch program hears no clock once it has been read from the disk: it is ordinary again after its first second, or
+//! the CPU time of a program that begins. One that hears a clock, works to capacity, and shows no rhythm for long is a
+//! batch program, too.
 
 use std::collections::HashMap;
 
@@ -42,25 +43,39 @@ const PROTECTED: Boost = Boost {
 const STARTS: Span = Span::from_ms(1000);
 /// One that has had this much CPU time and heard no clock is a batch program, as far as can be told.
 const STARTS_WITH: Span = Span::from_ms(800);
-/// One that waits for devices and timers meanwhile may take longer.
-const STARTS_WAITING: Span = Span::from_secs(3);
-/// For so long after it was last heard to keep one, an application keeps a beat.
+/// For so long after one of its threads was last found to have a rhythm, an application keeps a beat.
 const KEEPS: Span = Span::from_secs(2);
-/// A thread that has had this much CPU time without a pause only computes, as one that is locked and
+/// For so long after it was last heard to have a clock: that was over the last half second, too.
+const KEEPS_BY_CLOCK: Span = Span::from_ms(500);
+/// Programs show a rhythm in less, if they have one. One that has not, and uses more than this much of a CPU, is
+/// not believed to keep a beat because it hears a clock, as build tools and copiers do.
+const UNPROVED: Span = Span::from_secs(20);
+const CAPACITY: f64 = 0.9;
+/// Who was protected when it began has had the chance that a trial is: the next one is not before its application
+/// has this age.
+const TRIED_BY_THEN: Span = Span::from_secs(20);
+/// A thread that has had this much CPU time with next to no pause only computes, as one that is locked and
 /// takes ten periods of 40 ms.
 const COMPUTES: Span = Span::from_ms(400);
+/// Less sleep than this, as a share of the time, is no pause: a thread that computes meets a lock now and then.
+const PAUSES: f64 = 0.02;
 const LONGEST_PAUSE: Span = Span::from_secs(60);
 /// An application whose threads wait for so much of the time (one for half of it, or two for a quarter), and which uses less than
-/// so much of the CPUs, waits for others.
+/// so much of the CPUs, waits for others, if that is so twice in a row.
 const WAITS: f64 = 0.5;
 const BUSY: f64 = 0.6;
 /// For so long its protection is not counted on then.
 const IN_VAIN: Span = Span::from_secs(5);
+/// A thread that is not heard of, and has had a share of a CPU between these, waits for one.
+const AWAKE: f64 = 0.002;
+const FED: f64 = 0.7;
 
 /// All applications, by payer.
 #[derive(Debug, Default)]
 pub(crate) struct Applications {
     by_payer: HashMap<u32, Application>,
+    /// When all were last looked at.
+    looked: Instant,
     /// How many threads were ever protected.
     pub(crate) protected: u64,
 }
@@ -69,12 +84,16 @@ pub(crate) struct Applications {
 #[derive(Debug)]
 struct Application {
     began: Instant,
-    /// The CPU time that its threads have used in bursts.
+    /// The CPU time that its threads have used.
     used: Span,
     /// How often interrupts woke its threads.
     clock: Outside,
+    /// When one of its threads was last found to have a rhythm, or when it began.
+    proved: Instant,
     keeps_until: Instant,
     recent: Recent,
+    /// It waited for others when it was last looked at.
+    waited: bool,
     /// Its protection does not help until then.
     in_vain_until: Instant,
 }
@@ -92,27 +111,52 @@ impl Application {
         Self {
             began,
             used: Span::ZERO,
-            clock: Outside::none(),
+            clock: Outside::default(),
+            proved: began,
             keeps_until: Instant::ZERO,
             recent: Recent::default(),
+            waited: false,
             in_vain_until: Instant::ZERO,
         }
     }
 
-    /// A look's time has passed on so many CPUs: whether its threads wait although it does not use the CPUs up.
-    fn review(&mut self, now: Instant, cpus: u32) {
+    fn charge(&mut self, used: Span) {
+        self.used += used;
+        self.recent.used += used;
+    }
+
+    fn wait(&mut self, waited: Span) {
+        self.recent.waited += waited.min(QUARTER);
+    }
+
+    /// One of its threads has a rhythm.
+    fn prove(&mut self, now: Instant) {
+        self.proved = now;
+        self.keeps_until = now + KEEPS;
+    }
+
+    /// It has been looked at for so long, on so many CPUs: whether it has a clock, and whether its threads wait
+    /// although it does not use the CPUs up.
+    fn review(&mut self, now: Instant, over: Span, cpus: u32) {
         let Recent { used, waited } = std::mem::take(&mut self.recent);
-        if waited >= QUARTER.scale(WAITS) && used < QUARTER.scale(f64::from(cpus) * BUSY) {
+        let is_batch = now.since(self.proved) >= UNPROVED && used.ratio(over) >= CAPACITY;
+        if self.clock.is_steady(now) && !is_batch {
+            self.keeps_until = self.keeps_until.max(now + KEEPS_BY_CLOCK);
+        }
+        let waits = waited.ratio(over) >= WAITS && used.ratio(over) < f64::from(cpus) * BUSY;
+        if waits && self.waited {
             self.in_vain_until = now + IN_VAIN;
         }
+        self.waited = waits;
+    }
+
+    fn is_in_vain(&self, now: Instant) -> bool {
+        now < self.in_vain_until
     }
 
     /// Why its threads are protected at `now`, if they are.
     fn protects(&self, now: Instant) -> Option<BoostWhy> {
-        let age = now.since(self.began);
-        let starts = (age < STARTS && self.used < STARTS_WITH)
-            || (age < STARTS_WAITING && self.clock.heard_lately(now));
-        if starts {
+        if now.since(self.began) < STARTS && self.used < STARTS_WITH {
             Some(BoostWhy::Starts)
         } else {
             (now < self.keeps_until).then_some(BoostWhy::KeepsBeat)
@@ -124,6 +168,7 @@ impl Application {
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Protection {
     state: State,
+    account: Account,
     in_vain: bool,
     was_in_force: bool,
     /// How often it was taken from the thread for computing.
@@ -136,8 +181,7 @@ enum State {
     #[default]
     None,
     InForce {
-        /// All CPU time of the thread when it was last looked at, if it had not paused before.
-        executed: Option<Span>,
+        /// The CPU time since the thread last paused.
         computed: Span,
     },
     Suspended {
@@ -147,13 +191,57 @@ enum State {
     Refused,
 }
 
+/// A thread's CPU time, as far as it was charged to its application. A burst is told at its end, which may be
+/// long after it began; what it has used by the time of a look is charged at the look.
+#[derive(Clone, Copy, Debug, Default)]
+struct Account {
+    /// All CPU time at the end of the last burst; none before the first look.
+    told: Option<Span>,
+    /// What of the burst that goes on is charged already.
+    ahead: Span,
+    /// When the last burst ended.
+    blocked: Option<Instant>,
+    recent: Did,
+}
+
+/// What a thread did since it was last looked at.
+#[derive(Clone, Copy, Debug, Default)]
+struct Did {
+    used: Span,
+    slept: Span,
+}
+
+impl Account {
+    /// A burst ended: what is to be charged for it.
+    fn burst(&mut self, burst: &Burst) -> Span {
+        if let Some(told) = &mut self.told {
+            *told += burst.executed;
+        }
+        if let Some(blocked) = self.blocked.replace(burst.blocked) {
+            self.recent.slept += burst.woke.since(blocked);
+        }
+        let charge = burst.executed - std::mem::take(&mut self.ahead);
+        self.recent.used += charge;
+        charge
+    }
+
+    /// The thread has used `total` in all: what of that is to be charged, and what it did since the last look.
+    fn look(&mut self, total: Span) -> (Span, Did) {
+        let open = total - *self.told.get_or_insert(total);
+        let charge = open - std::mem::replace(&mut self.ahead, open);
+        self.recent.used += charge;
+        (charge, std::mem::take(&mut self.recent))
+    }
+}
+
 impl Protection {
     pub(crate) const fn is_in_force(&self) -> bool {
         matches!(self.state, State::InForce { .. })
     }
 
+    /// Others keep its application waiting, or it cannot be protected at all.
     pub(crate) const fn is_in_vain(&self) -> bool {
-        self.in_vain
+        self.in_vain || matches!(self.state, State::Refused)
     }
 
     /// It is in force, and others do not keep the application waiting all the same.
@@ -161,26 +249,20 @@ impl Protection {
         self.is_in_force() && !self.in_vain
     }
 
-    /// The thread has used `executed` of CPU time in all, and has not been heard since the last look if it
-    /// `is_silent`: whether it only computes.
-    fn computes(&mut self, executed: Option<Span>, is_silent: bool) -> bool {
-        let State::InForce {
-            executed: before,
-            computed,
-        } = &mut self.state
-        else {
+    /// The thread did this since the last look, so long ago: whether it only computes.
+    fn computes(&mut self, Did { used, slept }: Did, over: Span) -> bool {
+        let State::InForce { computed } = &mut self.state else {
             return false;
         };
-        if let (true, Some(before), Some(now)) = (is_silent, *before, executed) {
-            *computed += now - before;
-        } else {
-            *computed = Span::ZERO;
-        }
-        *before = executed;
+        let pauses = used == Span::ZERO || slept.ratio(over) >= PAUSES;
+        *computed = if pauses { Span::ZERO } else { *computed + used };
         *computed >= COMPUTES
     }
 
     fn suspend(&mut self, now: Instant) {
+        if matches!(self.state, State::Refused) {
+            return;
+        }
         let pause = pause_after(self.suspensions).min(LONGEST_PAUSE);
         self.suspensions = self.suspensions.saturating_add(1);
         self.state = State::Suspended { until: now + pause };
@@ -215,6 +297,7 @@ impl<A: Actuator> Controller<A> {
             return;
         };
         if self.applications.by_payer.is_empty() {
+            self.applications.looked = now;
             self.timers.set(now + QUARTER, Due::Protection);
         }
         let application = self.applications.by_payer.entry(payer);
@@ -226,19 +309,30 @@ impl<A: Actuator> Controller<A> {
 
     /// Takes in what an application's thread used, and whether an interrupt woke it.
     pub(crate) fn hear_application(&mut self, slot: Slot, burst: &Burst) {
-        let Some(thread) = self.threads.get(slot).and_then(Option::as_ref) else {
+        let Some(thread) = self.threads.get_mut(slot).and_then(Option::as_mut) else {
             return;
         };
-        if let Some(application) = self.applications.by_payer.get_mut(&thread.party.payer) {
-            application.used += burst.executed;
-            application.recent.used += burst.executed;
-            if thread.protection.is_in_force() {
-                application.recent.waited += burst.response() - burst.executed;
-            }
-            if burst.waker == 0 {
-                application.clock.heard(burst.woke);
-            }
+        let Some(application) = self.applications.by_payer.get_mut(&thread.party.payer) else {
+            return;
+        };
+        application.charge(thread.protection.account.burst(burst));
+        if thread.protection.is_in_force() {
+            application.wait(burst.response() - burst.executed);
         }
+        if burst.waker == 0 {
+            application.clock.heard(burst.woke);
+        }
+    }
+
+    /// Whether the thread's application has been protected since it began, which helps, and is not old enough for
+    /// a trial besides.
+    pub(crate) fn is_tried_by_protection(&self, slot: Slot, now: Instant) -> bool {
+        let thread = self.threads.get(slot).and_then(Option::as_ref);
+        thread.is_some_and(|thread| {
+            let application = self.applications.by_payer.get(&thread.party.payer);
+            let is_young = application.is_some_and(|a| now.since(a.began) < TRIED_BY_THEN);
+            is_young && !thread.protection.is_in_vain()
+        })
     }
 
     /// Looks at all applications, and at all their threads.
@@ -247,39 +341,53 @@ impl<A: Actuator> Controller<A> {
         now: Instant,
         executed: &mut dyn FnMut(TaskId) -> Option<Span>,
     ) {
-        self.timers.set(now + QUARTER, Due::Protection);
-        for thread in self.threads.iter().flatten() {
-            if thread.is_kept()
-                && !thread.path.is_partner()
-                && let Some(application) = self.applications.by_payer.get_mut(&thread.party.payer)
-            {
-                application.keeps_until = now + KEEPS;
+        // Of a crowd more rarely: each look at a thread is some system calls.
+        self.timers
+            .set(now + QUARTER * self.crowd(), Due::Protection);
+        let over = now.since(std::mem::replace(&mut self.applications.looked, now));
+        let mut computing = Vec::new();
+        for (slot, thread) in self.threads.iter_mut().enumerate() {
+            let Some(thread) = thread else {
+                continue;
+            };
+            let Some(application) = self.applications.by_payer.get_mut(&thread.party.payer) else {
+                continue;
+            };
+            if thread.is_kept() && !thread.path.is_partner() {
+                application.prove(now);
+            }
+            if !thread.protection.is_in_force() {
+                continue;
+            }
+            let Some(total) = executed(thread.task.id) else {
+                continue;
+            };
+            let (charge, did) = thread.protection.account.look(total);
+            application.charge(charge);
+            let is_silent = thread.last_heard + over < now;
+            if is_silent && (AWAKE..FED).contains(&did.used.ratio(over)) {
+                application.wait(over - did.used);
+            }
+            if thread.protection.computes(did, over) {
+                computing.push(slot);
             }
         }
         for application in self.applications.by_payer.values_mut() {
-            if application.clock.is_steady(now) {
-                application.keeps_until = now + KEEPS;
-            }
-            application.review(now, self.capacity.cpus);
+            application.review(now, over, self.capacity.cpus);
         }
         for slot in 0..self.threads.len() {
-            self.review_one(slot, now, executed);
+            self.review_one(slot, computing.binary_search(&slot).is_ok(), now);
         }
     }
 
-    fn review_one(
-        &mut self,
-        slot: Slot,
-        now: Instant,
-        executed: &mut dyn FnMut(TaskId) -> Option<Span>,
-    ) {
+    fn review_one(&mut self, slot: Slot, computes: bool, now: Instant) {
         let Some(thread) = self.threads.get_mut(slot).and_then(Option::as_mut) else {
             return;
         };
         thread.protection.resumes(now);
         let application = self.applications.by_payer.get(&thread.party.payer);
         let why = application.and_then(|application| application.protects(now));
-        thread.protection.in_vain = application.is_some_and(|a| now < a.in_vain_until);
+        thread.protection.in_vain = application.is_some_and(|a| a.is_in_vain(now));
         let on_trial = thread.is_on_trial();
         if !thread.protection.is_in_force() {
             if let Some(why) = why.or(on_trial.then_some(BoostWhy::OnTrial)) {
@@ -287,13 +395,10 @@ impl<A: Actuator> Controller<A> {
             }
             return;
         }
-        let is_silent = thread.last_heard + QUARTER < now;
-        let executed = is_silent.then(|| executed(thread.task.id)).flatten();
-        let computes = thread.protection.computes(executed, is_silent) && !on_trial;
-        if !is_silent {
+        if thread.last_heard + QUARTER >= now {
             self.look_at_protection(slot, now);
         }
-        if computes {
+        if computes && !on_trial {
             self.unprotect(slot, BoostWhy::Computes, now);
             if let Some(thread) = self.thread(slot) {
                 thread.protection.suspend(now);
@@ -335,7 +440,6 @@ impl<A: Actuator> Controller<A> {
         match self.actuator.boost(thread.task.id, Some(PROTECTED)) {
             Ok(()) => {
                 thread.protection.state = State::InForce {
-                    executed: None,
                     computed: Span::ZERO,
                 };
                 let before = std::mem::replace(&mut thread.protection.was_in_force, true);

@@ -3,7 +3,7 @@
 //! Slots of threads that ended are used again; whatever is to outlive a thread names it by its
 //! identity.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::hash::{BuildHasherDefault, Hasher};
 
 use onbeat_model::TaskId;
@@ -17,7 +17,12 @@ pub(crate) struct Roster {
     slots: HashMap<TaskId, Slot, BuildHasherDefault<TaskHasher>>,
     /// Wakers are told by their numbers alone.
     living: HashMap<u32, TaskId, BuildHasherDefault<TaskHasher>>,
+    /// The numbers of those that ended last.
+    left: VecDeque<u32>,
 }
+
+/// So many that ended are remembered: those that a shell waits for in the time over which its wakers are counted.
+const LEFT_MOST: usize = 256;
 
 impl Roster {
     pub(crate) fn find(&self, task: TaskId) -> Option<Slot> {
@@ -44,6 +49,15 @@ impl Roster {
         if self.living.get(&task.tid) == Some(&task) {
             self.living.remove(&task.tid);
         }
+        if self.left.len() == LEFT_MOST {
+            self.left.pop_front();
+        }
+        self.left.push_back(task.tid);
+    }
+
+    /// Whether this was the number of a thread that was here, and ended not long ago.
+    pub(crate) fn has_left(&self, tid: u32) -> bool {
+        tid != 0 && self.left.contains(&tid)
     }
 }
 

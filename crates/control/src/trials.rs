@@ -57,10 +57,11 @@ impl Trials {
 impl<A: Actuator> Controller<A> {
     /// The thread is on trial from now on, and those that starve beside it; false if it may not be now.
     pub(crate) fn begin_trial(&mut self, slot: Slot, task: TaskId, why: Why, now: Instant) -> bool {
-        let may = self.tries_together(slot, now) || {
-            let payer = self.thread(slot).map_or(0, |thread| thread.party.payer);
-            self.trials.admits_alone(payer, now)
-        };
+        let may = self.tries_together(slot, now)
+            || !self.is_tried_by_protection(slot, now) && {
+                let payer = self.thread(slot).map_or(0, |thread| thread.party.payer);
+                self.trials.admits_alone(payer, now)
+            };
         let Some(thread) = self.thread(slot) else {
             return false;
         };

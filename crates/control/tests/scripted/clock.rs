@@ -45,6 +45,27 @@ fn a_thread_is_reserved_for_if_a_clock_is_behind_who_wakes_it() {
     assert_eq!(rarely.reserves(ENCODER), []);
 }
 
+#[test]
+fn a_shell_that_starts_one_command_after_the_other_has_no_clock() {
+    let shell = |ends: bool| {
+        let mut script = Script::default();
+        script.tracked(DECODER, "sh", at_ms(0));
+        for command in 0..80 {
+            let (tid, at) = (100 + command, at_ms(440 * u64::from(command)));
+            script.tracked(tid, "cc1plus", at);
+            script.event(burst(DECODER, at + ms(440), ms(2), tid));
+            let task = TaskId::recorded(tid);
+            if ends {
+                let at = at + ms(440);
+                script.event(Event::Exited { at, task });
+            }
+        }
+        of_film(script).reserves(DECODER).len()
+    };
+    assert_eq!(shell(true), 0);
+    assert_eq!(shell(false), 0);
+}
+
 /// A thread that hardly gets to run, and is woken by `waker` alone.
 fn starves(script: &mut Script, tid: u32, waker: u32, until: Instant) {
     let mut noise = Noise(u64::from(tid) + 5);

@@ -73,30 +73,39 @@ fn an_application_that_hears_no_clock_is_ordinary_again_after_its_first_second()
     );
 }
 
+/// Two threads that work to capacity until `until`, woken by an interrupt every 40 ms up to `interrupts`: when the
+/// first one is no longer protected.
+fn loads(until: u64, interrupts: u64) -> Instant {
+    let mut script = Script::default();
+    for tid in [WORKER, WORKER + 1] {
+        script.tracked(tid, "loader", at_ms(0));
+        let (mut noise, mut woke) = (Noise(u64::from(tid)), at_ms(0));
+        let mut interrupt = at_ms(0);
+        while woke < at_ms(until) {
+            let executed = ms(2) + noise.up_to(ms(40));
+            let by_device = interrupt <= woke && woke < at_ms(interrupts);
+            if by_device {
+                interrupt = woke + ms(40);
+            }
+            script.event(burst(tid, woke, executed, if by_device { 0 } else { 9 }));
+            woke = woke + executed + ms(1) + noise.up_to(ms(2));
+        }
+    }
+    protected(&play_here(script), WORKER)[0].1
+}
+
 #[test]
 fn a_batch_program_has_no_more_than_the_cpu_time_of_a_program_that_begins() {
-    let loads = |until: u64, interrupts: bool| {
-        let mut script = Script::default();
-        for tid in [WORKER, WORKER + 1] {
-            script.tracked(tid, "loader", at_ms(0));
-            let (mut noise, mut woke) = (Noise(u64::from(tid)), at_ms(0));
-            let mut interrupt = at_ms(0);
-            while woke < at_ms(until) {
-                let executed = ms(2) + noise.up_to(ms(40));
-                let by_device = interrupts && woke >= interrupt;
-                if by_device {
-                    interrupt = woke + ms(400);
-                }
-                script.event(burst(tid, woke, executed, if by_device { 0 } else { 9 }));
-                woke = woke + executed + noise.up_to(ms(2));
-            }
-        }
-        protected(&play_here(script), WORKER)[0].1
-    };
-    let loaded = loads(3000, false);
-    assert!(loaded <= at_ms(750), "{loaded:?}");
-    let waits = loads(6000, true);
-    assert!((at_ms(2900)..at_ms(3300)).contains(&waits), "{waits:?}");
+    let ended = loads(3000, 0);
+    assert!(ended <= at_ms(750), "{ended:?}");
+    let read_from_disk = loads(3000, 500);
+    assert!(read_from_disk <= at_ms(1300), "{read_from_disk:?}");
+}
+
+#[test]
+fn one_that_hears_a_clock_and_works_to_capacity_without_a_rhythm_is_a_batch_program_too() {
+    let ended = loads(40_000, 40_000);
+    assert!((at_ms(19_000)..at_ms(22_000)).contains(&ended), "{ended:?}");
 }
 
 #[test]
@@ -136,6 +145,27 @@ fn who_only_computes_is_protected_ever_more_rarely() {
     let pauses = times.windows(2).map(|pair| pair[1].0.since(pair[0].1));
     let pauses: Vec<Span> = pauses.collect();
     assert!(pauses[0] >= ms(4750) && pauses.is_sorted(), "{pauses:?}");
+}
+
+#[test]
+fn who_computes_and_pauses_for_a_moment_now_and_then_only_computes() {
+    let paused = |pause: Span| {
+        let mut script = Script::default();
+        script.tracked(PLAYER, "player", at_ms(0));
+        script.periodic(PLAYER, ms(40), (at_ms(0), at_ms(8000)), |_| ms(10));
+        script.tracked(WORKER, "worker", at_ms(0));
+        let (mut noise, mut woke) = (Noise(3), at_ms(0));
+        while woke < at_ms(8000) {
+            let executed = ms(20) + noise.up_to(ms(80));
+            script.event(burst(WORKER, woke, executed, PLAYER));
+            woke = woke + executed + pause;
+        }
+        protected(&play_here(script), WORKER)[0].1
+    };
+    let moments = paused(Span::from_us(1));
+    assert!(moments <= at_ms(1000), "{moments:?}");
+    let sleeps = paused(ms(10));
+    assert!(sleeps >= at_ms(8000), "{sleeps:?}");
 }
 
 #[test]
@@ -193,4 +223,22 @@ fn where_a_nice_value_does_not_help_starving_threads_are_tried() {
     let first = ran.of(PLAYER)[0];
     assert!(matches!(first.why, Why::Starves { .. }), "{first:?}");
     assert_eq!(ran.report.protected, 1);
+}
+
+#[test]
+fn where_it_helps_nobody_is_tried_besides_before_the_application_is_old() {
+    let mut script = Script::default();
+    // A thread that is ready and does not run for a third of the time, but works to capacity together with its like.
+    for tid in [WORKER, WORKER + 1, WORKER + 2] {
+        script.tracked(tid, "encoder", at_ms(0));
+        let (mut noise, mut woke) = (Noise(u64::from(tid)), at_ms(0));
+        while woke < at_ms(15_000) {
+            let executed = ms(2) + noise.up_to(ms(8));
+            let waited = executed.scale(0.7);
+            script.late_burst(tid, woke, waited, executed);
+            woke = woke + waited + executed + noise.up_to(ms(1));
+        }
+    }
+    let ran = play_here(script);
+    assert!(ran.journal.is_empty(), "{:?}", ran.journal);
 }

@@ -1,7 +1,7 @@
 //! A scripted world in virtual time: a sensor that tells what a script says, and how a loop is played in it.
 
 use std::cell::Cell;
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::convert::Infallible;
 use std::rc::Rc;
 
@@ -183,6 +183,8 @@ struct Scripted {
     watched: Vec<u32>,
     unwatched: Vec<u32>,
     news: Vec<Event>,
+    /// What the threads have used in the bursts that were told.
+    used: HashMap<TaskId, Span>,
 }
 
 impl Scripted {
@@ -234,6 +236,9 @@ impl Sensor for Scripted {
                 burst.executed = burst.executed.scale(processor.slowness());
                 burst.blocked = burst.first_ran + burst.executed;
             }
+            if let Some(Event::Burst(burst)) = event {
+                *self.used.entry(burst.task).or_default() += burst.executed;
+            }
             events.extend(event);
             if let Some(Event::Exhausted { at, .. }) = event {
                 self.clock.set(at);
@@ -256,7 +261,7 @@ impl Sensor for Scripted {
         match task {
             BUSY => Some(now / 20),
             HOG => Some(now),
-            _ => None,
+            _ => self.used.get(&task).copied(),
         }
     }
 
@@ -320,6 +325,7 @@ pub(crate) fn play_asking(
         watched: Vec::new(),
         unwatched: Vec::new(),
         news: Vec::new(),
+        used: HashMap::new(),
         clock: Rc::clone(&clock),
         processor: kernel.processor.clone(),
     };
