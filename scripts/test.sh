@@ -5,12 +5,16 @@
 # Cargo runs one test binary after the other, so tests on the live kernel never compete with those
 # of another binary. A test that cannot run here prints `skipped: NAME: REASON` and passes; with CI
 # set it fails instead.
+#
+# part() calls functions by their names.
+# shellcheck disable=SC2317
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 output=$(mktemp -d)
 libonbeat=$(mktemp -d)
-trap 'rm -rf "$output" "$libonbeat"' EXIT
+running=
+trap '[ -z "$running" ] || kill "$running" 2>/dev/null; rm -rf "$output" "$libonbeat"' EXIT
 status=0
 
 # A part of the tests has failed. If that is no test's failure, it did not build, or a test binary died.
@@ -20,10 +24,48 @@ broke() { # PART
         printf 'test %s: all ... FAILED\n%s\n' "$1" "$(tail -n 40 "$output/$1" | sed 's/^/     /')" >>"$output/$1"
 }
 
+# Runs a part of the tests and shows what it says, through a filter. What a test has left running would hold a pipe open
+# without end: the part writes to a file, and what still has that open is a failure of its own, and ended.
+part() { # PART FILTER COMMAND...
+    local part=$1 filter=$2 said=$output/said shown failed=
+    shift 2
+    : >"$said"
+    sleep infinity &
+    running=$!
+    disown "$running"
+    tail -n +1 -f --pid="$running" "$said" | "$filter" | tee "$output/$part" &
+    shown=$!
+    # In the foreground: what a shell starts in the background ignores SIGINT, and so would the tests' programs.
+    "$@" >>"$said" 2>&1 || failed=1
+    kill "$running"
+    wait "$shown"
+    end_leftovers "$said" | tee -a "$output/$part"
+    rm "$said"
+    [ -z "$failed" ] || broke "$part"
+}
+
+# Processes that have the file open: guards of killed programs end by themselves within a second.
+with_open() { # FILE
+    { find /proc/[0-9]*/fd -lname "$1" 2>/dev/null || true; } | cut -d / -f 3 | sort -u
+}
+
+end_leftovers() { # FILE
+    local leftovers name
+    for _ in {1..50}; do
+        leftovers=$(with_open "$1")
+        [ -n "$leftovers" ] || return 0
+        sleep 0.1
+    done
+    for process in $leftovers; do
+        name=$(tr '\0' ' ' <"/proc/$process/cmdline") || continue
+        kill -KILL "$process" || continue
+        echo "test a process outlived its test: $name... FAILED"
+    done
+}
+
 # Of what tests that passed have said, only that they were skipped.
-rust() {
-    cargo test --workspace --no-fail-fast -- --show-output 2>&1 |
-        sed -u '/^successes:$/,/^failures:$\|^test result: /{/^skipped: \|^failures:$\|^test result: /!d}'
+skips_alone() {
+    sed -u '/^successes:$/,/^failures:$\|^test result: /{/^skipped: \|^failures:$\|^test result: /!d}'
 }
 
 # The programs that cargo has just built, on a kernel in virtual time: there a busy machine changes nothing.
@@ -43,14 +85,14 @@ in_the_virtual_machine() {
     return "$status"
 }
 
-tests/summary/run.sh 2>&1 | tee "$output/summary" || broke summary
-rust | tee "$output/cargo" || broke cargo
+part summary cat tests/summary/run.sh
+part cargo skips_alone cargo test --workspace --no-fail-fast -- --show-output
 awk -f scripts/unfinished.awk "$output/cargo" >"$output/unfinished"
-[ ! -s "$output/unfinished" ] || status=1
-make --no-print-directory -C libonbeat test-all OUT="$libonbeat" 2>&1 | tee "$output/libonbeat" || broke libonbeat
-make --no-print-directory -C libonbeat/examples/player test OUT="$libonbeat" 2>&1 | tee "$output/player" || broke player
-TARGET_DIR=${CARGO_TARGET_DIR:-target} tests/packages/run.sh --quick 2>&1 | tee "$output/packages" || broke packages
-in_the_virtual_machine 2>&1 | tee "$output/vm" || broke vm
+part libonbeat cat make --no-print-directory -C libonbeat test-all OUT="$libonbeat"
+part player cat make --no-print-directory -C libonbeat/examples/player test OUT="$libonbeat"
+part packages cat env TARGET_DIR="${CARGO_TARGET_DIR:-target}" tests/packages/run.sh --quick
+part vm cat in_the_virtual_machine
+! grep -qE '^test .* \.\.\. FAILED$' "$output"/* || status=1
 
 count() { cat "$output"/* | grep -cE "$1" || true; }
 
