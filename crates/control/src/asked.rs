@@ -11,7 +11,8 @@ use crate::boosts::BoostWhy;
 use crate::controller::{Controller, Due};
 use crate::looks::LOOK_AT_FIXED;
 use crate::roster::Slot;
-use crate::thread::{Path, Relation, Terms};
+use crate::task::state::Enforcement;
+use crate::task::{Path, Terms};
 use crate::{Settings, Why};
 
 impl<A: Actuator> Controller<A> {
@@ -43,25 +44,23 @@ impl<A: Actuator> Controller<A> {
             return Err(Refusal::Gone);
         };
         let task = thread.task.id;
-        let (fixed_before, relation) = (thread.fixed, thread.relation);
-        if relation == Relation::TakenOver {
+        let fixed_before = thread.fixed;
+        if matches!(thread.enforcement, Enforcement::Yielded) {
             return Err(Refusal::TakenOver {
                 now: "noticed before".to_owned(),
             });
         }
         // The others make room first, while this one is passed over.
         thread.fixed = Some(wanted);
-        thread.relation = Relation::Refused;
         self.claim(slot, wanted);
         self.arbitrate_all = true;
-        self.settle(now);
+        self.settle(now, Some(slot));
         let answer = self.put_in_force(slot, task, wanted);
         let Some(thread) = self.thread(slot) else {
             return Err(Refusal::Gone);
         };
         match answer {
             Ok(()) => {
-                thread.relation = Relation::Open;
                 let looked_after = std::mem::replace(&mut thread.looked_after, true);
                 if !looked_after {
                     self.timers.set(now + LOOK_AT_FIXED, Due::Look(task));
@@ -71,7 +70,6 @@ impl<A: Actuator> Controller<A> {
             }
             Err(refusal) => {
                 thread.fixed = fixed_before;
-                thread.relation = relation;
                 match (fixed_before, &refusal) {
                     (_, Refusal::TakenOver { .. }) => {
                         self.yield_to_other(slot, Some(refusal.clone()), now);
@@ -209,9 +207,9 @@ impl<A: Actuator> Controller<A> {
     /// Lets go of a thread that nobody tells of, once it holds nothing any more and has back what it had: an
     /// actuator that is told of its end would give it nothing back.
     pub(crate) fn dismiss(&mut self, slot: Slot, now: Instant) {
-        let done = self.thread(slot).is_some_and(|t| {
-            t.unheard && t.fixed.is_none() && t.held.is_none() && t.owed.is_none()
-        });
+        let done = self
+            .thread(slot)
+            .is_some_and(|t| t.unheard && t.fixed.is_none() && t.enforcement.is_clean());
         if done {
             self.end(slot, now);
         }

@@ -250,8 +250,8 @@ impl<A: Actuator> Controller<A> {
         let wanted = thread.place.and_then(|place| self.claims.request(place));
         let wanted = wanted.map(|request| request.wanted);
         let wants_more =
-            wanted.map(|wanted| wanted.bandwidth()) > thread.held.map(|held| held.bandwidth());
-        let is_short = wants_more && !is_small(thread.held, wanted);
+            wanted.map(|wanted| wanted.bandwidth()) > thread.held().map(|held| held.bandwidth());
+        let is_short = wants_more && !is_small(thread.held(), wanted);
         self.backlog.settled(slot, is_short);
     }
 }

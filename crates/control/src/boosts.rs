@@ -8,7 +8,6 @@ use serde::{Serialize, Serializer};
 
 use crate::controller::{Controller, Due};
 use crate::roster::Slot;
-use crate::thread::Relation;
 
 /// How often a thread that has been heard is looked at: its boost decays, and somebody may have changed it.
 const LOOK_EVERY: Span = Span::from_ms(100);
@@ -183,8 +182,7 @@ impl<A: Actuator> Controller<A> {
         let Some(thread) = self.threads.get_mut(slot).and_then(Option::as_mut) else {
             return;
         };
-        if thread.held.is_some() || matches!(thread.relation, Relation::TakenOver | Relation::Gone)
-        {
+        if thread.held().is_some() || thread.enforcement.is_over() {
             return;
         }
         if thread.pleading.is_none() {
@@ -214,7 +212,7 @@ impl<A: Actuator> Controller<A> {
         };
         pleading.look(now, executed);
         self.boosts.count(pleading, now);
-        if thread.held.is_some() {
+        if thread.enforcement.held().is_some() {
             // The reservation has taken the boost's place.
             let old = pleading.in_force.take();
             let task = thread.task;

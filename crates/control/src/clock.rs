@@ -9,7 +9,7 @@ use onbeat_model::{Actuator, Burst, Instant, Span};
 
 use crate::controller::Controller;
 use crate::roster::Slot;
-use crate::thread::Thread;
+use crate::task::Thread;
 
 /// A clock's wakeup counts in one period of this many: a thread that is late is awake when its timer
 /// expires, and half of a starved player's jobs are.

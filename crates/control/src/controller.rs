@@ -21,7 +21,8 @@ use crate::roster::{Roster, Slot};
 use crate::rounds::Rounds;
 use crate::squeeze::Squeeze;
 use crate::starving::Starving;
-use crate::thread::{Heard, Thread};
+use crate::task::state::Enforcement;
+use crate::task::{Heard, Thread};
 use crate::timers::Timers;
 use crate::trials::Trials;
 use crate::{Entry, Method, Settings, Why, asked};
@@ -168,7 +169,7 @@ impl<A: Actuator> Controller<A> {
         self.analyse_some(now);
         self.review_pipelines(now);
         self.press_speed(now);
-        self.settle(now);
+        self.settle(now, None);
         self.pace_speed(now);
     }
 
@@ -324,7 +325,7 @@ impl<A: Actuator> Controller<A> {
             return;
         };
         self.drop_claim(slot);
-        self.hold(slot, None, now);
+        self.enforced(slot, now, Enforcement::released);
         self.stop_pleading(slot);
         self.actuator.ended(task);
         self.roster.leave(task);
@@ -380,6 +381,6 @@ impl<A: Actuator> Controller<A> {
         self.threads
             .iter()
             .flatten()
-            .filter_map(|thread| Some((thread.task, thread.held?)))
+            .filter_map(|thread| Some((thread.task, thread.held()?)))
     }
 }

@@ -4,7 +4,7 @@ use onbeat_model::{Actuator, Bandwidth, Instant, Refusal, Reservation, Span, Tas
 
 use crate::controller::{Controller, Due};
 use crate::roster::Slot;
-use crate::thread::Relation;
+use crate::task::state::Enforcement;
 use crate::{Entry, What, Why};
 
 pub(crate) const FIRST_RETRY: Span = Span::from_secs(1);
@@ -26,7 +26,7 @@ impl<A: Actuator> Controller<A> {
         let Some(thread) = self.threads.get_mut(slot).and_then(Option::as_mut) else {
             return;
         };
-        if thread.held == target || thread.relation != Relation::Open {
+        if thread.held() == target || !thread.enforcement.is_open() {
             return;
         }
         let Some(target) = target else {
@@ -47,16 +47,15 @@ impl<A: Actuator> Controller<A> {
         let Some(thread) = self.thread(slot) else {
             return;
         };
-        let (task, old) = (thread.task, thread.held);
+        let (task, old) = (thread.task, thread.held());
         thread.refusals = 0;
-        thread.owed = None;
         thread.figures.changes += 1;
         let what = if old.is_some() {
             What::Changed
         } else {
             What::Reserved
         };
-        self.hold(slot, Some(target), now);
+        self.enforced(slot, now, |state| state.reserve(target));
         self.protection_replaced(slot, now);
         self.enter(task, what, why, (old, Some(target)), now);
     }
@@ -72,11 +71,10 @@ impl<A: Actuator> Controller<A> {
         let Some(thread) = self.thread(slot) else {
             return;
         };
-        let (task, held) = (thread.task, thread.held);
+        let (task, held) = (thread.task, thread.held());
         match refusal {
             Refusal::Settling { until } => {
-                thread.relation = Relation::Refused;
-                thread.postponed = Some(why);
+                thread.enforcement.back_off(until, Some(why));
                 self.timers.set(until, Due::Retry(task.id));
             }
             Refusal::NoRoom { .. } => {
@@ -100,7 +98,7 @@ impl<A: Actuator> Controller<A> {
                 let first = thread.refusals == 0;
                 let pause = backed_off(FIRST_RETRY, thread.refusals);
                 thread.refusals += 1;
-                thread.relation = Relation::Refused;
+                thread.enforcement.back_off(now + pause, None);
                 if held.is_none() {
                     self.drop_claim(slot);
                 }
@@ -118,18 +116,16 @@ impl<A: Actuator> Controller<A> {
         let Some(thread) = self.thread(slot) else {
             return;
         };
-        if thread.ceiling.take().is_some() && thread.relation == Relation::Open {
+        if thread.ceiling.take().is_some() && thread.enforcement.is_open() {
             self.consider(slot, None);
             return;
         }
-        if thread.relation != Relation::Refused {
+        let Some(why) = thread.enforcement.retry(now) else {
             return;
-        }
-        thread.relation = Relation::Open;
-        let why = thread.postponed.take();
+        };
         if thread.place.is_some() {
             self.ask(slot, why.unwrap_or(Why::RoomAgain));
-        } else if thread.held.is_some() {
+        } else if thread.held().is_some() {
             self.release(slot, why.unwrap_or(Why::RhythmLost), now);
         } else {
             self.consider(slot, why);
@@ -147,7 +143,7 @@ impl<A: Actuator> Controller<A> {
         self.drop_claim(slot);
         if self
             .thread(slot)
-            .is_some_and(|thread| thread.held.is_some())
+            .is_some_and(|thread| thread.held().is_some())
         {
             self.release(slot, why, now);
         }
@@ -156,11 +152,7 @@ impl<A: Actuator> Controller<A> {
     /// The thread is gone. That it ended, the sensor will tell in its turn.
     pub(crate) fn let_go(&mut self, slot: Slot, now: Instant) {
         self.drop_claim(slot);
-        if let Some(thread) = self.thread(slot) {
-            thread.relation = Relation::Gone;
-            thread.owed = None;
-        }
-        self.hold(slot, None, now);
+        self.enforced(slot, now, Enforcement::gone);
         self.dismiss(slot, now);
     }
 
@@ -170,10 +162,8 @@ impl<A: Actuator> Controller<A> {
         let Some(thread) = self.thread(slot) else {
             return;
         };
-        let (task, old) = (thread.task, thread.held);
-        thread.relation = Relation::TakenOver;
-        thread.owed = None;
-        self.hold(slot, None, now);
+        let (task, old) = (thread.task, thread.held());
+        self.enforced(slot, now, Enforcement::yield_to_other);
         let refusal = refusal.unwrap_or(Refusal::TakenOver {
             now: "noticed by itself".to_owned(),
         });
@@ -186,13 +176,20 @@ impl<A: Actuator> Controller<A> {
         );
     }
 
-    /// Keeps account of what the thread holds from `now` on.
-    pub(crate) fn hold(&mut self, slot: Slot, held: Option<Reservation>, now: Instant) {
+    /// What is in force for the thread changes at `now`: keeps account of it.
+    pub(crate) fn enforced(
+        &mut self,
+        slot: Slot,
+        now: Instant,
+        change: impl FnOnce(&mut Enforcement),
+    ) {
         let Some(thread) = self.threads.get_mut(slot).and_then(Option::as_mut) else {
             return;
         };
-        self.in_force = self.in_force - bandwidth(thread.held) + bandwidth(held);
-        thread.held = held;
+        let before = thread.held();
+        change(&mut thread.enforcement);
+        let held = thread.held();
+        self.in_force = self.in_force - bandwidth(before) + bandwidth(held);
         thread.figures.holds(held.map(|held| held.bandwidth()), now);
     }
 

@@ -1,7 +1,7 @@
 //! The loop that wires sensing, inferring, deciding and acting.
 //!
 //! ```text
-//!  Sensor ──events──▶ Thread: Analyser ─▶ Kept: Tracker, Separator, Profiler, Predictor
+//!  Sensor ──events──▶ Thread: Analyser ─▶ Lock: Tracker, Separator, Profiler, Predictor
 //!                                                              │ wish, when it is worth one
 //!  Actuator ◀──reservations── enforce ◀──grants── Claims: supervisor
 //! ```
@@ -28,7 +28,6 @@ mod ended;
 mod enforce;
 mod figures;
 mod journal;
-mod kept;
 mod looks;
 mod outcomes;
 mod owed;
@@ -47,7 +46,7 @@ mod settle;
 mod speeds;
 mod squeeze;
 mod starving;
-mod thread;
+mod task;
 mod timers;
 mod times;
 mod trials;

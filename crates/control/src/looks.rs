@@ -5,7 +5,7 @@ use onbeat_model::{Actuator, Instant, Span, Standing, TaskId};
 use crate::Why;
 use crate::controller::{Controller, Due};
 use crate::roster::Slot;
-use crate::thread::Relation;
+use crate::task::state::Enforcement;
 
 /// How often it is looked whether a thread still has what it asked for.
 pub(crate) const LOOK_AT_FIXED: Span = Span::from_ms(2000);
@@ -62,7 +62,7 @@ impl<A: Actuator> Controller<A> {
             return;
         };
         thread.looked_after = false;
-        if thread.relation == Relation::Gone {
+        if matches!(thread.enforcement, Enforcement::Gone) {
             self.end(slot, now);
             return;
         }
@@ -79,7 +79,7 @@ impl<A: Actuator> Controller<A> {
             return;
         };
         thread.looked_after = true;
-        let due = thread.held.is_some() && now.since(thread.checked) >= checked_every;
+        let due = thread.held().is_some() && now.since(thread.checked) >= checked_every;
         if due {
             thread.checked = now;
         }
@@ -102,7 +102,7 @@ impl<A: Actuator> Controller<A> {
             Standing::TakenOver => self.yield_to_other(slot, None, now),
             Standing::Gone => self.let_go(slot, now),
             Standing::Own => {
-                self.hold(slot, None, now);
+                self.enforced(slot, now, Enforcement::released);
                 self.ask(slot, Why::GivenBackByKernel);
             }
         }

@@ -6,7 +6,7 @@ use onbeat_model::{Actuator, Instant, Mark, Said, TaskId};
 use crate::Why;
 use crate::controller::{Controller, Due};
 use crate::roster::Slot;
-use crate::thread::{Marked, Outcome};
+use crate::task::{Marked, Outcome};
 
 impl<A: Actuator> Controller<A> {
     /// A thread said something of its own work.

@@ -6,39 +6,25 @@ use onbeat_model::{Actuator, Instant, Refusal, Reservation};
 use crate::controller::{Controller, Due};
 use crate::enforce::{FIRST_RETRY, backed_off};
 use crate::roster::Slot;
-use crate::thread::Relation;
+use crate::task::state::{Enforcement, PendingRelease};
 use crate::{What, Why};
-
-/// A thread has yet to be given back what it had.
-#[derive(Clone, Debug)]
-pub(crate) struct Owed {
-    /// Why it is to have it back.
-    why: Why,
-    /// What it was to have no longer.
-    old: Option<Reservation>,
-    /// How often that has failed.
-    tries: u32,
-    /// When it is tried again. It may have been owed before, and that time is not over.
-    due: Instant,
-}
 
 impl<A: Actuator> Controller<A> {
     pub(crate) fn release(&mut self, slot: Slot, why: Why, now: Instant) {
         let Some(thread) = self.threads.get_mut(slot).and_then(Option::as_mut) else {
             return;
         };
-        let (task, old) = (thread.task, thread.held);
+        let (task, old) = (thread.task, thread.held());
         thread.hysteresis.forget();
         match self.actuator.release(task.id) {
             Err(Refusal::Settling { until }) if why != Why::Finished => {
-                thread.relation = Relation::Refused;
-                thread.postponed = Some(why);
+                thread.enforcement.back_off(until, Some(why));
                 self.timers.set(until, Due::Retry(task.id));
             }
             // What settles yet when onbeat ends, the actuator gives back when it is dropped.
             Err(Refusal::Settling { .. }) => {
-                thread.owed = Some(Owed::new(why.clone(), old, now));
-                self.hold(slot, None, now);
+                let pending = PendingRelease::new(why.clone(), old, now);
+                self.enforced(slot, now, |state| state.release_failed(pending));
                 self.enter(task, What::Released, why, (old, None), now);
             }
             Ok(()) | Err(Refusal::Gone) => self.gave_back(slot, why, old, now),
@@ -48,8 +34,8 @@ impl<A: Actuator> Controller<A> {
             }
             Err(refusal) => {
                 let due = now + FIRST_RETRY;
-                thread.owed = Some(Owed::new(why, old, due));
-                self.hold(slot, None, now);
+                let pending = PendingRelease::new(why, old, due);
+                self.enforced(slot, now, |state| state.release_failed(pending));
                 self.enter(task, What::Refused, Why::Refused(refusal), (old, None), now);
                 self.timers.set(due, Due::GiveBack(task.id));
             }
@@ -61,22 +47,25 @@ impl<A: Actuator> Controller<A> {
         let Some(thread) = self.threads.get_mut(slot).and_then(Option::as_mut) else {
             return;
         };
-        let Some(mut owed) = thread.owed.take_if(|owed| owed.due <= now) else {
+        let task = thread.task.id;
+        let pending = thread.enforcement.pending_release();
+        let Some(pending) = pending.filter(|pending| pending.due <= now) else {
             return;
         };
-        let task = thread.task.id;
         match self.actuator.release(task) {
-            Ok(()) | Err(Refusal::Gone) => self.gave_back(slot, owed.why, owed.old, now),
+            Ok(()) | Err(Refusal::Gone) => {
+                let (why, old) = (pending.why.clone(), pending.old);
+                self.gave_back(slot, why, old, now);
+            }
             Err(refusal @ Refusal::TakenOver { .. }) => {
                 self.yield_to_other(slot, Some(refusal), now);
                 self.dismiss(slot, now);
             }
             Err(refusal) => {
-                owed.tries += 1;
-                let pause = backed_off(FIRST_RETRY, owed.tries);
-                owed.due = refusal.retry_at().unwrap_or(now + pause);
-                self.timers.set(owed.due, Due::GiveBack(task));
-                thread.owed = Some(owed);
+                pending.tries += 1;
+                let pause = backed_off(FIRST_RETRY, pending.tries);
+                pending.due = refusal.retry_at().unwrap_or(now + pause);
+                self.timers.set(pending.due, Due::GiveBack(task));
             }
         }
     }
@@ -86,20 +75,8 @@ impl<A: Actuator> Controller<A> {
             return;
         };
         let task = thread.task;
-        thread.owed = None;
-        self.hold(slot, None, now);
+        self.enforced(slot, now, Enforcement::released);
         self.enter(task, What::Released, why, (old, None), now);
         self.dismiss(slot, now);
-    }
-}
-
-impl Owed {
-    const fn new(why: Why, old: Option<Reservation>, due: Instant) -> Self {
-        Self {
-            why,
-            old,
-            tries: 0,
-            due,
-        }
     }
 }

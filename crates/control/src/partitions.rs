@@ -71,7 +71,7 @@ impl<A: Actuator> Controller<A> {
         others
             .filter_map(|(_, thread)| thread.as_ref())
             .filter(|thread| thread.task.pid == process)
-            .filter_map(|thread| thread.held)
+            .filter_map(|thread| thread.held())
             .map(|held| self.as_counted(held).bandwidth())
             .sum()
     }

@@ -236,7 +236,7 @@ impl<A: Actuator> Controller<A> {
         let mut longest = Span::ZERO;
         for (place, request) in self.claims.requests().iter().enumerate() {
             let thread = self.threads.get(self.claims.slot(place)?)?.as_ref()?;
-            if thread.held? != request.wanted {
+            if thread.held()? != request.wanted {
                 return None;
             }
             longest = longest.max(request.wanted.period());

@@ -31,7 +31,7 @@ use crate::clock::{Outside, QUARTER};
 use crate::controller::{Controller, Due};
 use crate::roster::Slot;
 use crate::starving::pause_after;
-use crate::thread::{Relation, Thread};
+use crate::task::Thread;
 
 /// The largest share that an ordinary thread can have, in slices shorter than the kernel's own 3 ms: only who has a
 /// shorter one preempts a hog at once when it wakes (PREEMPT_SHORT, Linux 6.12).
@@ -278,12 +278,11 @@ impl Protection {
 impl Thread {
     /// Whether it is for the application's protection, as far as it is up to the thread.
     fn may_be_protected(&self) -> bool {
-        self.held.is_none()
-            && self.owed.is_none()
+        self.enforcement.is_clean()
             && self.fixed.is_none()
             && !self.unheard
             && !self.path.is_partner()
-            && matches!(self.relation, Relation::Open | Relation::Refused)
+            && !self.enforcement.is_over()
     }
 }
 
@@ -478,7 +477,7 @@ impl<A: Actuator> Controller<A> {
             return;
         }
         thread.protection.state = State::None;
-        let is_reserved = thread.held.is_some();
+        let is_reserved = thread.held().is_some();
         if is_reserved {
             self.tell_protection(slot, BoostWhat::BoostEnded, BoostWhy::Reserved, now);
         } else {

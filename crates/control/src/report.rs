@@ -6,7 +6,8 @@ use serde::Serialize;
 
 use crate::controller::Controller;
 use crate::ended::Sums;
-use crate::thread::{Relation, Thread};
+use crate::task::Thread;
+use crate::task::state::Enforcement;
 use crate::{AtSpeed, Stage};
 
 /// Quantiles of the response times of a thread's jobs.
@@ -131,11 +132,11 @@ impl State {
     fn of(thread: &Thread, ended: bool) -> Self {
         if ended {
             Self::Ended
-        } else if thread.relation == Relation::TakenOver {
+        } else if matches!(thread.enforcement, Enforcement::Yielded) {
             Self::TakenOver
         } else if !thread.is_kept() {
             Self::Released
-        } else if thread.held.is_some() {
+        } else if thread.held().is_some() {
             Self::Kept
         } else {
             Self::Refused

@@ -84,7 +84,7 @@ impl<A: Actuator> Controller<A> {
     pub(crate) fn settle_at(
         &mut self,
         level: Level,
-        changed: &[Slot],
+        (changed, passed_over): (&[Slot], Option<Slot>),
         limits: &Limits,
         now: Instant,
     ) -> bool {
@@ -100,7 +100,9 @@ impl<A: Actuator> Controller<A> {
                     self.rounds.waiting.push(slot);
                 }
                 Answer::Now(target) => {
-                    if let Some(why) = thread.asked.take() {
+                    if let Some(why) = thread.asked.take()
+                        && Some(slot) != passed_over
+                    {
                         self.enforce(slot, Some(target), why, now);
                     }
                 }
@@ -116,7 +118,7 @@ impl<A: Actuator> Controller<A> {
         let (Some(thread), Some(request)) = (thread, request) else {
             return Answer::Nothing;
         };
-        let (held, grant) = (thread.held, level.grant(request, limits).reservation);
+        let (held, grant) = (thread.held(), level.grant(request, limits).reservation);
         let Some(target) = grant else {
             return Answer::Wait;
         };

@@ -16,8 +16,8 @@ use crate::wishes::same_server;
 const WORTH_RAISING: f64 = 0.05;
 
 impl<A: Actuator> Controller<A> {
-    /// Puts in force what follows from the wishes that changed.
-    pub(crate) fn settle(&mut self, now: Instant) {
+    /// Puts in force what follows from the wishes that changed, but for the thread in `passed_over`.
+    pub(crate) fn settle(&mut self, now: Instant, passed_over: Option<Slot>) {
         let limits = Limits {
             total: self
                 .limits
@@ -34,16 +34,16 @@ impl<A: Actuator> Controller<A> {
         let refused_before = self.squeeze.tries;
         let is_settled = !all
             && match self.rounds.level() {
-                Some(level) => self.settle_at(level, &changed, &limits, now),
+                Some(level) => self.settle_at(level, (&changed, passed_over), &limits, now),
                 None if self.crowded || !fits => false,
                 None => {
-                    self.settle_each(&mut changed, &limits, now);
+                    self.settle_each((&mut changed, passed_over), &limits, now);
                     true
                 }
             };
         if !is_settled {
             self.arbitrate_all = false;
-            self.settle_all(&limits, now);
+            self.settle_all(&limits, passed_over, now);
             self.have_been_heard(&changed);
         }
         if self.squeeze.total.is_none() && self.squeeze.tries == refused_before {
@@ -53,7 +53,12 @@ impl<A: Actuator> Controller<A> {
 
     /// All fits: each gets its wish. Who wants less than before comes first, so that there is room for
     /// the others at any moment.
-    fn settle_each(&mut self, changed: &mut [Slot], limits: &Limits, now: Instant) {
+    fn settle_each(
+        &mut self,
+        (changed, passed_over): (&mut [Slot], Option<Slot>),
+        limits: &Limits,
+        now: Instant,
+    ) {
         changed.sort_by_key(|&slot| self.raises(slot));
         for &mut slot in changed {
             let Some(thread) = self.thread(slot) else {
@@ -65,7 +70,7 @@ impl<A: Actuator> Controller<A> {
                 continue;
             };
             let outcome = supervisor::arbitrate(std::slice::from_ref(request), limits);
-            for grant in &outcome.grants {
+            for grant in outcome.grants.iter().filter(|_| Some(slot) != passed_over) {
                 self.enforce(slot, grant.reservation, why.clone(), now);
             }
         }
@@ -75,13 +80,13 @@ impl<A: Actuator> Controller<A> {
         let thread = self.threads.get(slot).and_then(Option::as_ref);
         thread.is_some_and(|thread| {
             let request = thread.place.and_then(|place| self.claims.request(place));
-            bandwidth(request.map(|request| request.wanted)) > bandwidth(thread.held)
+            bandwidth(request.map(|request| request.wanted)) > bandwidth(thread.held())
         })
     }
 
     /// Not all fits, or may again: looks at all wishes. Who gives way does so first, so that there
     /// is room for the others. In a crowd no more give way than it takes.
-    fn settle_all(&mut self, limits: &Limits, now: Instant) {
+    fn settle_all(&mut self, limits: &Limits, passed_over: Option<Slot>, now: Instant) {
         let requests = self.claims.requests();
         let is_crowd = requests.len() >= CROWD && self.claims.sum() > limits.total;
         let total = if is_crowd {
@@ -107,6 +112,7 @@ impl<A: Actuator> Controller<A> {
         if is_crowd {
             steps = rounds::no_more_than_it_takes(steps, self.in_force, (total, limits.total));
         }
+        steps.retain(|step| Some(step.slot) != passed_over);
         for step in steps {
             self.enforce(step.slot, step.target, step.why, now);
         }
@@ -135,7 +141,7 @@ impl<A: Actuator> Controller<A> {
             let (Some(slot), Some(thread)) = (slot, thread) else {
                 continue;
             };
-            let (held, asked) = (thread.held, thread.asked.clone());
+            let (held, asked) = (thread.held(), thread.asked.clone());
             if held == grant.reservation {
                 continue;
             }

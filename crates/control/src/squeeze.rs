@@ -7,7 +7,6 @@ use crate::Why;
 use crate::controller::{Controller, Due};
 use crate::enforce::{FIRST_RETRY, backed_off, bandwidth};
 use crate::roster::Slot;
-use crate::thread::Relation;
 
 /// What is tried in turn of a wish for which the kernel has no room.
 const STEPS_DOWN: [f64; 4] = [0.85, 0.7, 0.5, 0.3];
@@ -33,7 +32,7 @@ impl<A: Actuator> Controller<A> {
         let Some(thread) = self.thread(slot) else {
             return;
         };
-        let (task, held) = (thread.task, thread.held);
+        let (task, held) = (thread.task, thread.held());
         for step in STEPS_DOWN {
             let runtime = target
                 .runtime()
@@ -89,7 +88,7 @@ impl<A: Actuator> Controller<A> {
                 ..*request
             };
             self.claims.change(place, request);
-            let raises = less.bandwidth() > bandwidth(thread.held);
+            let raises = less.bandwidth() > bandwidth(thread.held());
             if raises && self.put_in_force(slot, task, less).is_ok() {
                 let refusals = self.thread(slot).map_or(0, |thread| thread.refusals);
                 self.reserved(slot, less, why, now);
@@ -99,8 +98,8 @@ impl<A: Actuator> Controller<A> {
             }
             return;
         }
-        if thread.held.is_none() {
-            thread.relation = Relation::Refused;
+        if thread.held().is_none() {
+            thread.enforcement.back_off(now + pause, None);
             self.drop_claim(slot);
         }
     }

@@ -12,7 +12,7 @@ use crate::boosts::BoostWhy;
 use crate::controller::{Controller, Due};
 use crate::roster::Slot;
 use crate::starving::{LOOK_RARELY, TRIAL, pause_after};
-use crate::thread::{Thread, TrialEnd};
+use crate::task::{Thread, TrialEnd};
 
 /// The longest pause between two trials of threads without a clock: they then take a twentieth of the
 /// time, of one CPU.
@@ -69,7 +69,7 @@ impl<A: Actuator> Controller<A> {
             thread.postpone_trial(now + PUT_OFF);
             return false;
         }
-        thread.begin_trial(now);
+        thread.begin_trial(None, now);
         self.put_on_trial(slot, task, why, now);
         for slot in 0..self.threads.len() {
             self.try_too(slot, now);
@@ -97,7 +97,7 @@ impl<A: Actuator> Controller<A> {
         };
         if let Some(thread) = self.thread(slot) {
             let task = thread.task.id;
-            thread.begin_trial(now);
+            thread.begin_trial(None, now);
             self.put_on_trial(slot, task, why, now);
         }
     }
@@ -125,7 +125,7 @@ impl<A: Actuator> Controller<A> {
             && self.threads.iter().flatten().any(|other| beside(other))
             && self.tries_together(slot, now);
         if may && let Some(thread) = self.thread(slot) {
-            thread.begin_trial(now);
+            thread.begin_trial(None, now);
             self.put_on_trial(slot, task, Why::JoinsTrial, now);
         }
     }

@@ -5,7 +5,8 @@ use onbeat_model::{Actuator, Bandwidth, Instant, Reservation, Rhythm, Span, Task
 use crate::Stage;
 use crate::controller::Controller;
 use crate::recent::Done;
-use crate::thread::{Relation, Thread};
+use crate::task::Thread;
+use crate::task::state::Enforcement;
 use crate::{What, Why};
 
 /// One thread.
@@ -48,10 +49,10 @@ impl View {
             rhythm: thread.rhythm(),
             kept: thread.is_kept(),
             on_trial: thread.is_on_trial(),
-            held: thread.held,
+            held: thread.held(),
             asked_for: thread.fixed.is_some(),
             stage: thread.path.stage(),
-            taken_over: thread.relation == Relation::TakenOver,
+            taken_over: matches!(thread.enforcement, Enforcement::Yielded),
             jobs: thread.figures.jobs,
             missed: thread.figures.missed,
             exhaustions: thread.figures.exhaustions,

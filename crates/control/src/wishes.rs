@@ -6,7 +6,6 @@ use onbeat_model::{Actuator, Bandwidth, Reservation};
 use crate::controller::Controller;
 use crate::power::Power;
 use crate::roster::Slot;
-use crate::thread::Relation;
 use crate::{Why, server};
 
 /// A difference of less than this share of a CPU is not worth a system call, as long as the job fits.
@@ -20,8 +19,8 @@ impl<A: Actuator> Controller<A> {
         let Some(thread) = self.threads.get_mut(slot).and_then(Option::as_mut) else {
             return;
         };
-        if matches!(thread.relation, Relation::TakenOver | Relation::Gone)
-            || (thread.relation == Relation::Refused && thread.place.is_none())
+        if thread.enforcement.is_over()
+            || (thread.enforcement.is_backed_off() && thread.place.is_none())
         {
             return;
         }

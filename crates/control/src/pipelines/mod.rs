@@ -28,7 +28,7 @@ use onbeat_model::{Actuator, Burst, Instant, Span, Task, TaskId};
 use crate::Party;
 use crate::controller::Controller;
 use crate::roster::Slot;
-use crate::thread::{HEADS, Watched};
+use crate::task::{HEADS, Watched};
 pub(crate) use known::Pipelines;
 use known::Woken;
 pub use stage::Stage;

@@ -10,7 +10,7 @@ use super::known::{Pipelines, Requested};
 use super::shares::{Counts, Limits, Room};
 use crate::controller::Controller;
 use crate::roster::Slot;
-use crate::thread::{Thread, Watched};
+use crate::task::{Thread, Watched};
 
 /// So many threads are watched at a time, as long as they are no stages.
 const WATCHED_AT_A_TIME: Limits = Limits { each: 16, all: 64 };

@@ -1,6 +1,6 @@
 //! What is asked of the loop from outside, while it keeps others on the beat.
 
-use onbeat_control::{Settings, What};
+use onbeat_control::{Settings, What, Why};
 use onbeat_model::{Bandwidth, Instant, Name, Refusal, Reservation, Span, Task, TaskId};
 
 use crate::kernel::{Asked, Kernel};
@@ -240,6 +240,32 @@ fn a_trial_that_was_asked_for_ends_with_nothing_for_a_thread_without_rhythm() {
         .find(|entry| entry.what == What::Released);
     let after = released.unwrap().at.since(at_ms(1000));
     assert!((ms(3000)..Span::from_secs(7)).contains(&after), "{after}");
+}
+
+#[test]
+fn what_one_probation_was_asked_to_give_the_next_one_does_not() {
+    let mut script = Script::default();
+    script.tracked(7, "player", Instant::ZERO);
+    script.periodic(7, ms(40), (at_ms(100), at_ms(5000)), |_| ms(8));
+    script.starved(7, (at_ms(20_000), at_ms(22_000)));
+    let mut tried = false;
+    let share = Bandwidth::from_cpus(0.5);
+    let ran = play_asking(
+        script,
+        Kernel::with_cpus(2),
+        Settings::default(),
+        |loop_, now| {
+            if once(at_ms(50), now, &mut tried) {
+                loop_.try_out(Task { pid: 1, ..task(7) }, share, ms(10), now);
+            }
+        },
+    );
+    let of = ran.of(7);
+    assert_eq!(of[0].new.unwrap().period(), ms(10), "{:?}", of[0]);
+    assert!(matches!(of[1].why, Why::Found { .. }), "{:?}", of[1]);
+    let starves = of.iter().find(|e| matches!(e.why, Why::Starves { .. }));
+    let given = starves.unwrap().new.unwrap();
+    assert_eq!(given.period(), Settings::default().trial_period, "{given}");
 }
 
 #[test]

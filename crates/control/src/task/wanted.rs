@@ -4,8 +4,9 @@ use onbeat_decide::predictor::Kind;
 use onbeat_model::{Capacity, Reservation, Span};
 
 use super::Thread;
+use super::lock::Lock;
+use super::state::Estimation;
 use super::trial::Terms;
-use crate::kept::Kept;
 use crate::{Settings, Treatment, server};
 
 /// A stage has other work, too, for which nobody asked to hold it up: a budget is enforced at the scheduler's tick, and
@@ -32,7 +33,7 @@ impl Thread {
         capacity: &Capacity,
         stretch: f64,
     ) -> Option<(Reservation, Span)> {
-        self.wish_for(Kept::runtime, settings, capacity, stretch)
+        self.wish_for(Lock::runtime, settings, capacity, stretch)
     }
 
     /// Of that, what is wanted for longer than it takes to catch up after an overrun.
@@ -42,13 +43,13 @@ impl Thread {
         capacity: &Capacity,
         stretch: f64,
     ) -> Option<Reservation> {
-        let (wish, _) = self.wish_for(Kept::lasting, settings, capacity, stretch)?;
+        let (wish, _) = self.wish_for(Lock::lasting, settings, capacity, stretch)?;
         Some(wish)
     }
 
     fn wish_for(
         &self,
-        runtime: fn(&Kept) -> Option<Span>,
+        runtime: fn(&Lock) -> Option<Span>,
         settings: &Settings,
         capacity: &Capacity,
         stretch: f64,
@@ -57,20 +58,21 @@ impl Thread {
             return Some((fixed, fixed.runtime()));
         }
         let mut floor = settings.shortest_runtime;
-        let (job, period) = match &self.kept {
-            Some(kept) => {
-                let raised = runtime(kept)?.scale(self.notification.factor());
-                let period = kept.rhythm().period;
-                if kept.is_led() {
+        let (job, period) = match &self.estimation {
+            Estimation::Locked(locked) => {
+                let lock = locked.lock();
+                let raised = runtime(lock)?.scale(self.notification.factor());
+                let period = lock.rhythm().period;
+                if lock.is_led() {
                     floor = floor.max(period.scale(LEAST_OF_STAGE));
                 }
                 (raised.scale(stretch), period)
             }
-            None if self.on_trial.is_some() && !self.protection.helps() => {
-                let terms = self.terms.unwrap_or(Terms::of(settings));
+            Estimation::Probation(probation) if !self.protection.helps() => {
+                let terms = probation.terms.unwrap_or(Terms::of(settings));
                 (terms.share.runtime_in(terms.period), terms.period)
             }
-            None => return None,
+            _ => return None,
         };
         let wish = server::reservation(job, period, floor, capacity)?;
         Some((self.under_ceiling(wish, capacity)?, job))

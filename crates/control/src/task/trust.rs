@@ -7,9 +7,9 @@
 
 use onbeat_model::{Instant, Rhythm};
 
-use super::{Outcome, Relation, Thread, patience};
+use super::lock::{Lock, same_period};
+use super::{Outcome, Thread, patience};
 use crate::attempts::Attempts;
-use crate::kept::{Kept, same_period};
 use crate::{Settings, Why};
 
 /// So many analyses in a row must disagree before a rhythm that was verified is doubted.
@@ -33,23 +33,22 @@ pub(super) struct Trust {
 impl Thread {
     /// An analysis is to verify the rhythm that it has, nothing more.
     pub(crate) fn is_to_be_verified(&self) -> bool {
-        self.kept
-            .as_ref()
-            .is_some_and(|kept| kept.astray().is_none())
+        let lock = self.estimation.lock();
+        lock.is_some_and(|lock| lock.astray().is_none())
     }
 
     /// It has had a rhythm for a while, has a reservation by it, and says nothing of its own: what it does next can be heard
     /// late, also while it waits to be verified.
     pub(crate) fn is_settled(&self) -> bool {
-        let kept = self.kept.as_ref();
+        let lock = self.estimation.lock();
         self.figures.jobs >= SETTLED
             && self.trust.doubts == 0
-            && self.held.is_some()
+            && self.held().is_some()
             && self.fixed.is_none()
-            && self.relation == Relation::Open
+            && self.enforcement.is_open()
             && self.figures.marks == 0
             && self.path.is_plain()
-            && kept.is_some_and(|kept| kept.astray().is_none() && !kept.is_told())
+            && lock.is_some_and(|lock| lock.astray().is_none() && !lock.is_told())
     }
 
     pub(super) fn believe(&mut self, rhythm: Rhythm, now: Instant, settings: &Settings) -> Outcome {
@@ -60,31 +59,23 @@ impl Thread {
             1
         };
         self.trust.suspect = Some(rhythm);
-        let familiar = self.rested.as_ref().is_some_and(|k| agrees(k.rhythm()));
+        let dormant = self.estimation.dormant();
+        let familiar = dormant.is_some_and(|lock| agrees(lock.rhythm()));
         if self.trust.agreed <= self.trust.suspicion && !familiar {
             self.attempts.again(now);
             return Outcome::Same;
         }
         let bursts = self.analyser.bursts().count();
-        let kept = match self.rested.take().filter(|kept| !kept.is_told()) {
-            Some(mut kept) => {
-                kept.resume(rhythm, now);
-                kept
-            }
-            None => {
-                let kind = self.predictor(settings);
-                Box::new(Kept::new(
-                    rhythm,
-                    self.analyser.bursts(),
-                    now,
-                    kind,
-                    settings,
-                ))
-            }
-        };
-        self.kept = Some(kept);
-        self.shown_on_trial = self.on_trial.take().is_some();
-        if self.shown_on_trial {
+        let kind = self.predictor(settings);
+        let heard = self.analyser.bursts();
+        self.estimation.lock_on(|dormant| {
+            let Some(mut lock) = dormant.filter(|lock| !lock.is_told()) else {
+                return Box::new(Lock::new(rhythm, heard, now, kind, settings));
+            };
+            lock.resume(rhythm, now);
+            lock
+        });
+        if self.estimation.is_from_probation() {
             self.starving.proved();
         }
         self.trust = Trust {
@@ -101,14 +92,14 @@ impl Thread {
 
     pub(super) fn verify(&mut self, found: Option<Rhythm>, now: Instant) -> Outcome {
         let bursts = self.analyser.bursts().count();
-        let Some(kept) = self.kept.as_mut() else {
+        let Some(lock) = self.estimation.lock_mut() else {
             return Outcome::Same;
         };
-        let former = kept.rhythm();
-        let astray = kept.astray();
+        let former = lock.rhythm();
+        let astray = lock.astray();
         match found {
             Some(rhythm) if same_period(rhythm.period, former.period) => {
-                kept.confirm(rhythm);
+                lock.confirm(rhythm);
                 self.trust.doubts = 0;
                 self.trust.passed += 1;
                 self.attempts.verify(now, self.trust.passed, bursts);
@@ -126,7 +117,7 @@ impl Thread {
                     self.attempts.again(now);
                     return Outcome::Same;
                 }
-                kept.adopt(rhythm);
+                lock.adopt(rhythm);
                 self.trust = Trust {
                     suspicion: self.trust.suspicion,
                     ..Trust::default()
@@ -159,10 +150,9 @@ impl Thread {
     /// Its rhythm is lost. One that it had only just shown on trial was a wrong one, perhaps; before it
     /// starves again, it gets another trial.
     fn doubted(&mut self) -> Outcome {
-        let again = self.shown_on_trial && self.trust.passed == 0;
+        let again = self.estimation.is_from_probation() && self.trust.passed == 0;
         let lost = self.lose(Why::RhythmLost);
         if again {
-            self.shown_on_trial = false;
             Outcome::TryAgain(Why::TriedAgain)
         } else {
             lost
@@ -176,7 +166,7 @@ impl Thread {
 
     pub(super) fn forget_rhythm(&mut self) {
         self.last_rhythm = self.rhythm();
-        self.kept = None;
+        self.estimation.lose();
         let suspicion = if self.trust.passed == 0 {
             (self.trust.suspicion + 1).min(SUSPICION_MOST)
         } else {

@@ -13,7 +13,7 @@ use crate::Settings;
 const GUESS: u64 = 100;
 
 /// What is known about such a thread.
-pub(crate) struct Kept {
+pub(crate) struct Lock {
     tracker: Tracker,
     separator: Separator,
     substitutes: Substitutes,
@@ -44,7 +44,7 @@ pub(crate) struct Heard {
     pub(crate) went_astray: bool,
 }
 
-impl Kept {
+impl Lock {
     /// Starts from the bursts in which `rhythm` was found, for the jobs in them say what it needs.
     pub(crate) fn new(
         rhythm: Rhythm,

@@ -2,7 +2,7 @@
 
 use onbeat_model::{Bandwidth, Burst, Capacity, Instant, Reservation, Span};
 
-use super::{Heard, Relation, Thread};
+use super::{Heard, Thread};
 use crate::attempts::Attempts;
 use crate::starving::TRIAL;
 use crate::{Settings, Why};
@@ -41,11 +41,9 @@ impl Thread {
     /// Somebody says that it is worth a trial. False if it needs none: it has a rhythm, or what it asked
     /// for, or is on trial.
     pub(crate) fn try_out(&mut self, terms: Terms, now: Instant) -> bool {
-        let needs = self.kept.is_none() && self.on_trial.is_none() && self.fixed.is_none();
-        let may = needs && matches!(self.relation, Relation::Open);
+        let may = self.needs_trial();
         if may {
-            self.begin_trial(now);
-            self.terms = Some(terms);
+            self.begin_trial(Some(terms), now);
         }
         may
     }
@@ -53,10 +51,13 @@ impl Thread {
     /// Nobody tells of it any more: what was known about its work is forgotten.
     pub(crate) fn stop_listening(&mut self) {
         self.last_rhythm = self.rhythm();
-        self.kept = None;
-        self.rested = None;
-        self.on_trial = None;
+        self.estimation.forget();
         self.unheard = true;
+    }
+
+    /// Neither has it a rhythm or a trial, nor what somebody asked for.
+    fn needs_trial(&self) -> bool {
+        !self.is_kept() && !self.is_on_trial() && self.fixed.is_none() && self.enforcement.is_open()
     }
 
     /// As much of `wish` as its owner may have; none if that is too little to be put in force.
@@ -86,18 +87,15 @@ impl Thread {
     /// Whether it may be on trial, as far as it is up to the thread.
     pub(crate) fn may_be_tried(&self, settings: &Settings) -> bool {
         settings.trials
-            && self.kept.is_none()
-            && self.on_trial.is_none()
-            && self.fixed.is_none()
-            && matches!(self.relation, Relation::Open)
+            && self.needs_trial()
             && !self.protection.helps()
             && self.path.may_be_tried()
     }
 
     /// It is on trial from now on.
-    pub(crate) fn begin_trial(&mut self, now: Instant) {
+    pub(crate) fn begin_trial(&mut self, terms: Option<Terms>, now: Instant) {
         self.starving.tried(now);
-        self.on_trial = Some(now);
+        self.estimation.begin_probation(now, terms);
         self.analyser.clear();
         self.attempts = Attempts::new();
     }
@@ -133,15 +131,14 @@ impl Thread {
 
     /// Trials end at `until`, but none lasts longer than two: whether this one is over at `now`.
     pub(crate) fn ends_trial(&mut self, now: Instant, until: Instant) -> TrialEnd {
-        let Some(began) = self.on_trial else {
+        let Some(probation) = self.estimation.probation() else {
             return TrialEnd::NotOnTrial;
         };
-        let end = until.min(began + TRIAL * 2);
+        let end = until.min(probation.since + TRIAL * 2);
         if now < end {
             return TrialEnd::NotYet(end);
         }
-        self.on_trial = None;
-        self.terms = None;
+        self.estimation.end_probation();
         TrialEnd::InVain
     }
 }

@@ -4,7 +4,7 @@ use onbeat_infer::pipeline::{self, Contacts};
 use onbeat_model::{Burst, Instant, Rhythm, Span, TaskId};
 
 use super::Thread;
-use crate::kept::{Kept, same_period};
+use super::lock::{Lock, same_period};
 use crate::{Settings, Stage};
 
 /// Of so many paths a thread is known to be a stage.
@@ -172,8 +172,8 @@ impl Thread {
 
     /// It has a rhythm of its own, and may be the head of a path: with which period.
     pub(crate) fn beats(&self) -> Option<Rhythm> {
-        let kept = self.kept.as_ref().filter(|kept| !kept.is_led())?;
-        Some(kept.rhythm())
+        let lock = self.estimation.lock().filter(|lock| !lock.is_led())?;
+        Some(lock.rhythm())
     }
 
     /// It has a rhythm, or will have another one's.
@@ -203,16 +203,13 @@ impl Thread {
         let known = self.path.known();
         known.stage = Some(stage);
         known.off_since = None;
-        if let Some(kept) = self.kept.as_mut() {
-            kept.lead(rhythm);
+        if let Some(lock) = self.estimation.lock_mut() {
+            lock.lead(rhythm);
             return false;
         }
         let kind = self.predictor(settings);
-        let kept = Kept::led(rhythm, self.analyser.bursts(), now, kind, settings);
-        self.kept = Some(Box::new(kept));
-        self.rested = None;
-        self.on_trial = None;
-        self.terms = None;
+        let lock = Lock::led(rhythm, self.analyser.bursts(), now, kind, settings);
+        self.estimation.lock_on(|_| Box::new(lock));
         true
     }
 
@@ -225,8 +222,7 @@ impl Thread {
         };
         known.last_stage = Some(stage);
         self.last_rhythm = self.rhythm();
-        self.kept = None;
-        self.rested = None;
+        self.estimation.leave_pipeline();
         true
     }
 }

@@ -4,13 +4,15 @@ use onbeat_infer::period::lfspp;
 use onbeat_model::{Burst, Instant, Rhythm};
 
 use super::Thread;
+use super::lock::Lock;
 use crate::Settings;
 use crate::settings::Method;
 
 impl Thread {
     /// The last rhythm it had, if ever any.
     pub(crate) fn rhythm(&self) -> Option<Rhythm> {
-        self.kept.as_ref().map(|k| k.rhythm()).or(self.last_rhythm)
+        let now = self.estimation.lock().map(Lock::rhythm);
+        now.or(self.last_rhythm)
     }
 
     /// Its bursts of the last seconds, as far as anything is made of them.

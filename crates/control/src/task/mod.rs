@@ -5,8 +5,10 @@
 //! may be silent; and `told`, what the thread says itself.
 
 mod heard;
+pub(crate) mod lock;
 mod path;
 mod patience;
+pub(crate) mod state;
 mod told;
 mod trial;
 mod trust;
@@ -22,12 +24,12 @@ use crate::boosts::Pleading;
 use crate::claims::Place;
 use crate::clock::Outside;
 use crate::figures::Figures;
-use crate::kept::Kept;
-use crate::owed::Owed;
 use crate::protection::Protection;
 use crate::starving::Starving;
 use crate::{Party, Settings, Treatment, What, Why};
+use lock::Lock;
 use patience::longest_job;
+use state::{Enforcement, Estimation};
 use told::Word;
 use trust::Trust;
 
@@ -40,19 +42,6 @@ pub(crate) use trial::{Terms, TrialEnd};
 const NEWS_PERIODS: u64 = 4;
 /// But no fewer bursts than this.
 const NEWS_BURSTS: usize = 6;
-/// How the actuator stands to a thread.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Relation {
-    /// It can be asked.
-    #[default]
-    Open,
-    /// It refused: not before a timer fires.
-    Refused,
-    /// Somebody else decides about this thread.
-    TakenOver,
-    /// It no longer exists.
-    Gone,
-}
 
 /// See the file's head.
 pub(crate) struct Thread {
@@ -60,13 +49,10 @@ pub(crate) struct Thread {
     pub(crate) figures: Figures,
     pub(crate) first_heard: Instant,
     pub(crate) last_heard: Instant,
-    pub(crate) held: Option<Reservation>,
     pub(crate) place: Option<Place>,
     pub(crate) party: Party,
-    pub(crate) relation: Relation,
+    pub(crate) enforcement: Enforcement,
     pub(crate) refusals: u32,
-    pub(crate) postponed: Option<Why>,
-    pub(crate) owed: Option<Owed>,
     pub(crate) hysteresis: Hysteresis,
     pub(crate) asked: Option<Why>,
     /// What it asked for waits for the next round.
@@ -99,12 +85,8 @@ pub(crate) struct Thread {
     analysis: Analysis,
     analyser: Analyser,
     attempts: Attempts,
-    kept: Option<Box<Kept>>,
-    rested: Option<Box<Kept>>,
+    estimation: Estimation,
     starving: Starving,
-    on_trial: Option<Instant>,
-    terms: Option<Terms>,
-    shown_on_trial: bool,
     trust: Trust,
     word: Option<Box<Word>>,
     notification: Notification,
@@ -154,13 +136,10 @@ impl Thread {
             figures: Figures::default(),
             first_heard: at,
             last_heard: at,
-            held: None,
             place: None,
             party: (settings.parties)(task.id),
-            relation: Relation::default(),
+            enforcement: Enforcement::default(),
             refusals: 0,
-            postponed: None,
-            owed: None,
             hysteresis: Hysteresis::new(settings.thresholds),
             asked: None,
             waits: false,
@@ -180,12 +159,8 @@ impl Thread {
             analysis: Analysis::NotDue,
             analyser: Analyser::new(settings.analysis),
             attempts: Attempts::new(),
-            kept: None,
-            rested: None,
+            estimation: Estimation::default(),
             starving: Starving::default(),
-            on_trial: None,
-            terms: None,
-            shown_on_trial: false,
             trust: Trust::default(),
             word: None,
             notification: Notification::default(),
@@ -195,11 +170,16 @@ impl Thread {
     }
 
     pub(crate) const fn is_on_trial(&self) -> bool {
-        self.on_trial.is_some()
+        self.estimation.probation().is_some()
     }
 
     pub(crate) const fn is_kept(&self) -> bool {
-        self.kept.is_some()
+        self.estimation.is_locked()
+    }
+
+    /// The reservation in force.
+    pub(crate) const fn held(&self) -> Option<Reservation> {
+        self.enforcement.held()
     }
 
     /// True once each time that the thread has become worth an analysis.
@@ -232,10 +212,10 @@ impl Thread {
         {
             self.analysis = Analysis::Due;
         }
-        let Some(kept) = self.kept.as_mut() else {
+        let Some(lock) = self.estimation.lock_mut() else {
             return self.starve(burst, settings);
         };
-        match kept.cut(burst) {
+        match lock.cut(burst) {
             None => self.piece(burst),
             Some(pieces) => {
                 pieces
@@ -250,13 +230,13 @@ impl Thread {
 
     /// Takes in a burst of a thread that keeps a rhythm, or what its own word makes of one.
     fn piece(&mut self, burst: &Burst) -> Heard {
-        let Some(kept) = self.kept.as_mut() else {
+        let Some(lock) = self.estimation.lock_mut() else {
             return Heard::Nothing;
         };
-        let planned = self.notification.is_in_appeal().then(|| kept.runtime());
-        let heard = kept.burst(burst);
+        let planned = self.notification.is_in_appeal().then(|| lock.runtime());
+        let heard = lock.burst(burst);
         if heard.went_astray {
-            let period = kept.rhythm().period;
+            let period = lock.rhythm().period;
             self.listen_to_news(period);
         }
         let Some(job) = &heard.job else {
@@ -277,25 +257,25 @@ impl Thread {
         if let Some(word) = &mut self.word {
             word.exhausted();
         }
-        let (Some(held), Some(kept)) = (self.held, self.kept.as_mut()) else {
+        let (Some(held), Some(lock)) = (self.enforcement.held(), self.estimation.lock_mut()) else {
             return false;
         };
-        let period = kept.rhythm().period;
+        let period = lock.rhythm().period;
         let per_job = held.bandwidth().runtime_in(period).scale(stretch.recip());
         if let Ok(held) = Reservation::implicit(per_job, period) {
-            kept.exhausted(at, held);
+            lock.exhausted(at, held);
         }
         true
     }
 
     /// Takes in how much CPU time it has used up to `now`. True if it is to be sampled again.
     pub(crate) fn sample(&mut self, now: Instant, executed: Option<Span>) -> bool {
-        let (Some(kept), Some(executed)) = (self.kept.as_mut(), executed) else {
+        let (Some(lock), Some(executed)) = (self.estimation.lock_mut(), executed) else {
             self.sampled = None;
-            return self.kept.is_some();
+            return self.is_kept();
         };
         if let Some((at, before)) = self.sampled.replace((now, executed)) {
-            kept.sampled(executed - before, now.since(at));
+            lock.sampled(executed - before, now.since(at));
         }
         true
     }
@@ -315,10 +295,11 @@ impl Thread {
     /// Analyses the bursts heard up to `now`: the period found, if any; none if it is not to be analysed.
     pub(crate) fn analyse(&mut self, now: Instant, settings: &Settings) -> Option<Option<Rhythm>> {
         self.analysis = Analysis::NotDue;
-        if self.kept.as_ref().is_some_and(|kept| kept.is_told()) || self.follows_others() {
+        let lock = self.estimation.lock();
+        if lock.is_some_and(Lock::is_told) || self.follows_others() {
             return None;
         }
-        if let Some(since) = self.kept.as_ref().and_then(|kept| kept.astray()) {
+        if let Some(since) = lock.and_then(Lock::astray) {
             self.forget_before(since);
         }
         Some(self.strongest(now, settings))
@@ -331,24 +312,24 @@ impl Thread {
         now: Instant,
         settings: &Settings,
     ) -> Outcome {
-        match (&self.kept, found) {
-            (None, Some(rhythm)) => self.believe(rhythm, now, settings),
-            (None, None) => {
+        match (self.is_kept(), found) {
+            (false, Some(rhythm)) => self.believe(rhythm, now, settings),
+            (false, None) => {
                 self.attempts.failed(now);
                 Outcome::Same
             }
-            (Some(_), found) => self.verify(found, now),
+            (true, found) => self.verify(found, now),
         }
     }
 
     /// It has not run for so long that it rests: a film is paused. What it needed is remembered. Or it has not
     /// blocked for so long that it has no rhythm any more.
     pub(crate) fn rest(&mut self, now: Instant) -> Option<Why> {
-        let period = self.kept.as_ref()?.rhythm().period;
+        let period = self.estimation.lock()?.rhythm().period;
         let since = now.since(self.last_heard);
         if since >= patience(period) {
             self.last_rhythm = self.rhythm();
-            self.rested = self.kept.take();
+            self.estimation.rest();
             self.analyser.clear();
             self.attempts = Attempts::new();
             return Some(Why::Idle { since });
@@ -367,7 +348,7 @@ impl Thread {
 
     /// When to look whether it rests, or computes without a pause: it may block right now for the last time.
     pub(crate) fn rests_at(&self, now: Instant) -> Option<Instant> {
-        let period = self.kept.as_ref()?.rhythm().period;
+        let period = self.estimation.lock()?.rhythm().period;
         let computes = self.computes_at().unwrap_or(now + longest_job(period));
         Some(computes.min(self.last_heard + patience(period)))
     }
@@ -382,27 +363,27 @@ impl Thread {
     /// When it will have lost its rhythm by computing without a pause, unless it says itself where its jobs are. Of who
     /// was not heard of since it blocked it is not known that it computes.
     fn computes_at(&self) -> Option<Instant> {
-        let kept = self.kept.as_ref().filter(|kept| !kept.is_told())?;
+        let lock = self.estimation.lock().filter(|lock| !lock.is_told())?;
         let blocked = self.blocked.filter(|&blocked| self.last_heard > blocked)?;
-        Some(blocked + longest_job(kept.rhythm().period))
+        Some(blocked + longest_job(lock.rhythm().period))
     }
 
     /// It was heard of well within the time after which it would be thought to rest.
     pub(crate) fn ran_lately(&self, now: Instant) -> bool {
-        let kept = self.kept.as_ref();
-        kept.is_some_and(|kept| now.since(self.last_heard) < patience(kept.rhythm().period) / 2)
+        let lock = self.estimation.lock();
+        lock.is_some_and(|lock| now.since(self.last_heard) < patience(lock.rhythm().period) / 2)
     }
 
     /// The CPUs have another speed now, at which what it did takes `factor` times as long.
     pub(crate) fn speed_changed(&mut self, factor: f64) {
-        for kept in self.kept.iter_mut().chain(&mut self.rested) {
-            kept.speed_changed(factor);
+        if let Some(lock) = self.estimation.any_lock_mut() {
+            lock.speed_changed(factor);
         }
     }
 
     /// Nothing more will come: counts the job at hand.
     pub(crate) fn finish_job(&mut self) {
-        if let Some(job) = self.kept.as_mut().and_then(|kept| kept.finish()) {
+        if let Some(job) = self.estimation.lock_mut().and_then(Lock::finish) {
             self.figures.job(&job);
         }
     }

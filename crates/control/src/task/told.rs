@@ -4,8 +4,8 @@
 use onbeat_infer::jobs::Told;
 use onbeat_model::{Burst, Instant, Job, Mark, Rhythm, Said};
 
+use super::lock::Lock;
 use super::{Heard, Outcome, Thread, patience};
-use crate::kept::Kept;
 use crate::{Settings, Why};
 
 /// What a thread has told.
@@ -53,27 +53,27 @@ impl Thread {
     }
 
     fn job_told(&mut self, job: &Job, rhythm: Rhythm, settings: &Settings) -> Marked {
-        if let Some(kept) = self.kept.as_mut().filter(|kept| kept.is_told()) {
-            if let Some(planned) = kept.runtime() {
+        if let Some(lock) = self.estimation.lock_mut().filter(|lock| lock.is_told()) {
+            if let Some(planned) = lock.runtime() {
                 self.notification.job(job.ended, job.executed, planned);
             }
-            let from = kept.rhythm().period;
-            let rate_changed = kept.job_told(job, rhythm);
+            let from = lock.rhythm().period;
+            let rate_changed = lock.job_told(job, rhythm);
             self.figures.job(job);
             return Marked::Consider(rate_changed.then_some(Why::RateChanged {
                 from,
                 to: rhythm.period,
             }));
         }
-        let rested = self.rested.take().filter(|kept| kept.is_told());
         let kind = self.predictor(settings);
         let overruns = self.word.as_ref().and_then(|word| word.told.overruns());
-        let mut kept = rested
-            .unwrap_or_else(|| Box::new(Kept::told(rhythm, overruns, job.ended, kind, settings)));
-        kept.job_told(job, rhythm);
-        self.kept = Some(kept);
-        self.on_trial = None;
-        self.shown_on_trial = false;
+        self.estimation.lock_on(|dormant| {
+            let mut lock = dormant.filter(|lock| lock.is_told()).unwrap_or_else(|| {
+                Box::new(Lock::told(rhythm, overruns, job.ended, kind, settings))
+            });
+            lock.job_told(job, rhythm);
+            lock
+        });
         self.analyser.clear();
         self.figures.job(job);
         Marked::Led(Outcome::Plan(Why::Told {
@@ -83,7 +83,7 @@ impl Thread {
 
     /// It said where its jobs are, and takes it back: whether it has a rhythm is to be heard again.
     fn says_no_more(&mut self) -> Marked {
-        if self.word.take().is_some() && self.kept.as_ref().is_some_and(|kept| kept.is_told()) {
+        if self.word.take().is_some() && self.estimation.lock().is_some_and(Lock::is_told) {
             Marked::Led(self.lose(Why::SaysNoMore))
         } else {
             Marked::Nothing
@@ -92,14 +92,14 @@ impl Thread {
 
     fn missed_deadline(&mut self, mark: &Mark) -> Marked {
         self.figures.missed_told += 1;
-        let Some(kept) = self.kept.as_mut() else {
+        let Some(lock) = self.estimation.lock_mut() else {
             return Marked::Nothing;
         };
         if !self.notification.is_credible() {
             return Marked::Nothing;
         }
-        let deadline = kept.missed(mark.at, mark.woke);
-        let period = kept.rhythm().period;
+        let deadline = lock.missed(mark.at, mark.woke);
+        let period = lock.rhythm().period;
         if self.notification.missed(mark.at, deadline, period) {
             let factor = self.notification.factor();
             Marked::Consider(Some(Why::MissedDeadline { factor }))
@@ -110,9 +110,9 @@ impl Thread {
 
     /// A burst of a thread that says where its jobs are: none if it does not.
     pub(super) fn burst_told(&mut self, burst: &Burst) -> Option<Heard> {
-        let kept = self.kept.as_ref().filter(|kept| kept.is_told())?;
+        let lock = self.estimation.lock().filter(|lock| lock.is_told())?;
         let silent_since = self.word.as_ref().map(|word| word.last).unwrap_or_default();
-        if burst.blocked.since(silent_since) < patience(kept.rhythm().period) {
+        if burst.blocked.since(silent_since) < patience(lock.rhythm().period) {
             return Some(Heard::Nothing);
         }
         self.word = None;
