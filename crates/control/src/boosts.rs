@@ -18,7 +18,7 @@ const NOTHING: f64 = 0.01;
 
 /// What was done about a boost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
+#[serde(rename_all = "kebab-case")]
 pub enum BoostWhat {
     /// The thread got one.
     Boosted,

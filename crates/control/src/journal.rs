@@ -8,7 +8,7 @@ use crate::Why;
 
 /// What was done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
+#[serde(rename_all = "kebab-case")]
 pub enum What {
     /// The thread got a reservation.
     Reserved,
@@ -20,6 +20,20 @@ pub enum What {
     Refused,
     /// Somebody else changed the thread, who wins: it is not touched again.
     TakenOver,
+}
+
+impl What {
+    /// The word for it in JSON, on the bus and in the log.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Reserved => "reserved",
+            Self::Changed => "changed",
+            Self::Released => "released",
+            Self::Refused => "refused",
+            Self::TakenOver => "taken-over",
+        }
+    }
 }
 
 /// One change, or one refusal.
@@ -51,6 +65,20 @@ mod tests {
     use onbeat_model::{Name, Span, TaskId};
 
     use super::*;
+
+    #[test]
+    fn an_action_has_one_name_everywhere() {
+        for what in [
+            What::Reserved,
+            What::Changed,
+            What::Released,
+            What::Refused,
+            What::TakenOver,
+        ] {
+            let json = format!("\"{}\"", what.name());
+            assert_eq!(serde_json::to_string(&what).unwrap(), json);
+        }
+    }
 
     #[test]
     fn an_entry_is_one_flat_line_with_units_in_its_names_and_its_reason_in_words() {

@@ -46,6 +46,7 @@ mod settle;
 mod speeds;
 mod squeeze;
 mod starving;
+mod status;
 mod task;
 mod timers;
 mod times;
@@ -62,11 +63,12 @@ pub use ended::Sums;
 pub use journal::{Entry, What};
 pub use pipelines::{Partner, Stage};
 pub use recent::Done;
-pub use report::{Report, ResponseTimes, State, ThreadReport};
+pub use report::{Report, ResponseTimes, ThreadReport};
 pub use settings::{
     Method, Parties, Party, PipelineSettings, PowerSettings, Settings, SpeedRule, Treat, Treatment,
 };
 pub use speeds::{AtSpeed, SpeedEntry, SpeedWhat, SpeedWhy};
+pub use status::State;
 pub use times::Times;
 pub use view::View;
 pub use why::Why;

@@ -7,8 +7,7 @@ use serde::Serialize;
 use crate::controller::Controller;
 use crate::ended::Sums;
 use crate::task::Thread;
-use crate::task::state::Enforcement;
-use crate::{AtSpeed, Stage};
+use crate::{AtSpeed, Stage, State};
 
 /// Quantiles of the response times of a thread's jobs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -25,22 +24,6 @@ pub struct ResponseTimes {
     /// The longest.
     #[serde(rename = "max_ns")]
     pub max: Span,
-}
-
-/// How things stood with a thread in the end.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum State {
-    /// It had a rhythm, and held a reservation.
-    Kept,
-    /// It had a rhythm, but no reservation: the journal says why.
-    Refused,
-    /// It had lost its rhythm, or stood still.
-    Released,
-    /// Somebody else changed its scheduling.
-    TakenOver,
-    /// It ended before onbeat did.
-    Ended,
 }
 
 /// The figures of one thread, from when its rhythm was first found.
@@ -105,7 +88,11 @@ impl ThreadReport {
         };
         Some(Self {
             task: thread.task,
-            state: State::of(thread, ended),
+            state: if ended {
+                State::Ended
+            } else {
+                State::of(thread)
+            },
             stage: thread.path.last_stage(),
             period: rhythm.period,
             confidence: rhythm.confidence,
@@ -125,22 +112,6 @@ impl ThreadReport {
             missed_told: figures.missed_told,
             executed: figures.executed,
         })
-    }
-}
-
-impl State {
-    fn of(thread: &Thread, ended: bool) -> Self {
-        if ended {
-            Self::Ended
-        } else if matches!(thread.enforcement, Enforcement::Yielded) {
-            Self::TakenOver
-        } else if !thread.is_kept() {
-            Self::Released
-        } else if thread.held().is_some() {
-            Self::Kept
-        } else {
-            Self::Refused
-        }
     }
 }
 

@@ -8,22 +8,21 @@ use serde::{Serialize, Serializer};
 
 /// What was done about the speed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
 pub enum SpeedWhat {
     /// A lower speed is to be set: budgets are raised first.
-    #[serde(rename = "speed_announced")]
+    #[serde(rename = "speed-announced")]
     Announced,
     /// The CPUs got another speed.
-    #[serde(rename = "speed_set")]
+    #[serde(rename = "speed-set")]
     Set,
     /// The lower speed that was announced is not set after all.
-    #[serde(rename = "speed_given_up")]
+    #[serde(rename = "speed-given-up")]
     GivenUp,
     /// Another speed is wanted and cannot be.
-    #[serde(rename = "speed_refused")]
+    #[serde(rename = "speed-refused")]
     Refused,
     /// The speed is again in the hands that had it before.
-    #[serde(rename = "speed_released")]
+    #[serde(rename = "speed-released")]
     Released,
 }
 
@@ -186,7 +185,7 @@ mod tests {
         assert_eq!(
             serde_json::to_string(&entry).unwrap(),
             concat!(
-                r#"{"at_ns":5,"what":"speed_announced","why":"even the busiest CPU is in use for "#,
+                r#"{"at_ns":5,"what":"speed-announced","why":"even the busiest CPU is in use for "#,
                 r#"only 16.0% of the time","old_khz":2400000,"new_khz":1500000}"#
             )
         );

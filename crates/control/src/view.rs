@@ -6,8 +6,7 @@ use crate::Stage;
 use crate::controller::Controller;
 use crate::recent::Done;
 use crate::task::Thread;
-use crate::task::state::Enforcement;
-use crate::{What, Why};
+use crate::{State, What, Why};
 
 /// One thread.
 #[derive(Clone, Debug, PartialEq)]
@@ -18,16 +17,12 @@ pub struct View {
     pub rhythm: Option<Rhythm>,
     /// It keeps that rhythm now.
     pub kept: bool,
-    /// It holds a reservation on trial.
-    pub on_trial: bool,
+    /// How things stand with it.
+    pub state: State,
     /// What it holds.
     pub held: Option<Reservation>,
-    /// What it holds is what was asked for, whatever its rhythm.
-    pub asked_for: bool,
     /// The path that it works on, if it is served for another thread.
     pub stage: Option<Stage>,
-    /// Somebody else decides about its scheduling.
-    pub taken_over: bool,
     /// How many jobs it did since its rhythm was found.
     pub jobs: u64,
     /// How many of those ended after the next one's release.
@@ -48,11 +43,9 @@ impl View {
             task: thread.task,
             rhythm: thread.rhythm(),
             kept: thread.is_kept(),
-            on_trial: thread.is_on_trial(),
+            state: State::of(thread),
             held: thread.held(),
-            asked_for: thread.fixed.is_some(),
             stage: thread.path.stage(),
-            taken_over: matches!(thread.enforcement, Enforcement::Yielded),
             jobs: thread.figures.jobs,
             missed: thread.figures.missed,
             exhaustions: thread.figures.exhaustions,

@@ -45,7 +45,7 @@ pub(crate) fn entry(entry: &Entry, others: &BTreeSet<&'static str>) {
             others.join(" and ")
         );
     }
-    let (task, what) = (entry.task, verb(entry.what));
+    let (task, what) = (entry.task, entry.what.name());
     let (old, new) = (in_words(entry.old), in_words(entry.new));
     match entry.what {
         What::Refused | What::TakenOver => tracing::warn!(
@@ -56,17 +56,6 @@ pub(crate) fn entry(entry: &Entry, others: &BTreeSet<&'static str>) {
             tid = task.id.tid, pid = task.pid, comm = %task.comm, what, why = %entry.why, old, new,
             "{} ({}): {what} {new}: {}", task.comm, task.id.tid, entry.why
         ),
-    }
-}
-
-/// What was done, as it is written in the log and told on the bus.
-pub(crate) const fn verb(what: What) -> &'static str {
-    match what {
-        What::Reserved => "reserved",
-        What::Changed => "changed",
-        What::Released => "released",
-        What::Refused => "refused",
-        What::TakenOver => "taken-over",
     }
 }
 

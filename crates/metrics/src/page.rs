@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use onbeat_control::{Controller, ThreadReport, View};
+use onbeat_control::{Controller, State, ThreadReport, View};
 use onbeat_model::{Actuator, Bandwidth, Instant, Reservation, Span, TaskId};
 
 use crate::text::Text;
@@ -21,7 +21,10 @@ pub(crate) fn of<A: Actuator>(
     text.single(&table::TRACKED, views.len() as f64);
     text.single(&table::WITH_RHYTHM, count(|view| view.kept));
     text.single(&table::RESERVED, count(|view| view.held.is_some()));
-    text.single(&table::TAKEN_OVER, count(|view| view.taken_over));
+    text.single(
+        &table::TAKEN_OVER,
+        count(|view| view.state == State::TakenOver),
+    );
     let held: HashMap<TaskId, Reservation> = controller
         .held()
         .map(|(task, reservation)| (task.id, reservation))
@@ -34,7 +37,7 @@ pub(crate) fn of<A: Actuator>(
         (["changed"], decisions.changed as f64),
         (["released"], decisions.released as f64),
         (["refused"], decisions.refused as f64),
-        (["taken_over"], decisions.taken_over as f64),
+        (["taken-over"], decisions.taken_over as f64),
     ];
     text.metric(&table::DECISIONS, decided);
     text.single(&table::LOST, controller.lost_events() as f64);

@@ -130,7 +130,9 @@ fn remark(thread: &ThreadReport) -> String {
         return stage.to_string();
     }
     let remark = match thread.state {
-        State::Kept | State::Ended => "",
+        State::Kept | State::Watched | State::Ended => "",
+        State::AskedFor => "asked for",
+        State::OnTrial => "on trial",
         State::Refused => "no reservation: refused",
         State::Released => "lost its rhythm",
         State::TakenOver => "changed by somebody else",

@@ -161,10 +161,10 @@ fn decide(seen: &mut Seen, decision: &Decision) {
     });
     let named = match &*decision.what {
         "reserved" | "changed" => (State::Kept, new),
-        "taken_over" => (State::TakenOver, None),
+        "taken-over" => (State::TakenOver, None),
         "refused" if seen.held.is_none() => (State::Refused, None),
         "refused" => return,
-        _ => (State::Watched, None),
+        _ => (State::Released, None),
     };
     (seen.state, seen.held) = named;
 }

@@ -212,7 +212,7 @@ fn seen(properties: &Properties) -> Seen {
             comm: Name::from(text("name")),
         },
         user: small("user"),
-        state: State::called(text("state"), held),
+        state: State::named(text("state")).unwrap_or(State::Watched),
         period: Some(span("period-ns")).filter(|period| !period.is_zero()),
         confidence: confidence.unwrap_or(0.0),
         held,

@@ -136,7 +136,7 @@ impl Column {
             Self::Thread => plain(name(seen)),
             Self::Tid => plain(seen.task.id.tid.to_string()),
             Self::State => {
-                let word = fitted(seen.state.word(), width, Align::Left);
+                let word = fitted(state(seen.state), width, Align::Left);
                 let mut style = look.style(tone(seen.state));
                 if thread.is_news(now) {
                     style = style.patch(look.style(Tone::News));
@@ -227,7 +227,17 @@ pub(crate) const fn tone(state: State) -> Tone {
         State::Kept | State::AskedFor => Tone::Good,
         State::OnTrial => Tone::Warn,
         State::Refused | State::TakenOver => Tone::Bad,
-        State::Watched | State::Ended => Tone::Faint,
+        State::Released | State::Watched | State::Ended => Tone::Faint,
+    }
+}
+
+/// The state in eight columns.
+pub(crate) const fn state(state: State) -> &'static str {
+    match state {
+        State::AskedFor => "asked",
+        State::OnTrial => "trial",
+        State::TakenOver => "taken",
+        state => state.name(),
     }
 }
 

@@ -28,6 +28,7 @@ pub use bus::{Service, ServiceError, follow};
 pub use draw::draw;
 pub use feed::{Feed, Feeder, Gone, News, PACE, Wanted};
 pub use model::Model;
+pub use onbeat_control::State;
 pub use once::{as_lines, as_table};
 pub use screen::{Look, show};
-pub use snapshot::{Seen, Snapshot, State};
+pub use snapshot::{Seen, Snapshot};

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use onbeat_model::{Bandwidth, Instant, Span, TaskId};
 
-use crate::columns::{Column, name};
+use crate::columns::{self, Column, name};
 use crate::feed::Wanted;
 use crate::spectrum::Spectrum;
 use crate::thread::Thread;
@@ -114,7 +114,7 @@ impl Model {
                 name(seen).to_lowercase(),
                 seen.task.id.tid.to_string(),
                 seen.task.pid.to_string(),
-                seen.state.word().to_owned(),
+                columns::state(seen.state).to_owned(),
             ];
             wanted.is_empty() || words.iter().any(|word| word.contains(&wanted))
         };

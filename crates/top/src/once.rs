@@ -3,7 +3,7 @@
 use onbeat_model::{Bandwidth, Reservation, Span};
 use serde::Serialize;
 
-use crate::columns::name;
+use crate::columns::{self, name};
 use crate::thread::Thread;
 use crate::{Model, text};
 
@@ -74,7 +74,7 @@ pub fn as_table(model: &Model) -> (Vec<&'static str>, Vec<Vec<String>>) {
         vec![
             name(seen),
             seen.task.id.to_string(),
-            seen.state.word().to_owned(),
+            columns::state(seen.state).to_owned(),
             optional(seen.period.map(|period| period.to_string())),
             optional(thread.used().map(|used| used.to_string())),
             optional(thread.reserved().map(|reserved| reserved.to_string())),

@@ -9,7 +9,7 @@ use ratatui::text::{Line, Span as Words};
 use ratatui::widgets::{Sparkline, Widget};
 
 use crate::Model;
-use crate::columns::{confidence, name, responses, tone};
+use crate::columns::{self, confidence, name, responses, tone};
 use crate::draw::Sheet;
 use crate::screen::Tone;
 use crate::text::{Align, fitted, harmless};
@@ -99,7 +99,7 @@ fn figures(model: &Model, thread: &Thread, sheet: &mut Sheet<'_>) {
     );
     sheet.text(1, &title, sheet.look.style(Tone::Title));
     let style = sheet.look.style(tone(seen.state));
-    let state = Words::styled(seen.state.word(), style);
+    let state = Words::styled(columns::state(seen.state), style);
     let why = harmless(&format!(": {}", seen.reason()));
     sheet.line(2, &Line::from(vec![state, Words::raw(why)]));
     let rhythm = match seen.period {
@@ -307,7 +307,7 @@ fn list(model: &Model, thread: &Thread, area: Rect, sheet: &mut Sheet<'_>) {
             .map_or("nothing".to_owned(), |held| held.to_string());
         let text = format!(
             "{ago:5.0} s ago  {:8} {held}  {}",
-            change.state.word(),
+            columns::state(change.state),
             harmless(&change.why)
         );
         sheet.text(row, &text, Style::new());

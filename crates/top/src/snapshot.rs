@@ -1,92 +1,9 @@
 //! How things stand at a moment, from whatever source.
 
-use onbeat_control::{Controller, Done, View};
+use onbeat_control::{Controller, Done, State, View};
 use onbeat_model::{Actuator, Bandwidth, Instant, Reservation, Span, Task};
 
 use crate::Wanted;
-
-/// How things stand with a thread.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum State {
-    /// It has a rhythm, and a reservation that follows it.
-    Kept,
-    /// It has a reservation that was asked for, whatever its rhythm.
-    AskedFor,
-    /// It has a reservation on trial: it starves, or asked for priority, and may show a rhythm.
-    OnTrial,
-    /// It has a rhythm, but no reservation.
-    Refused,
-    /// Somebody else decides about its scheduling.
-    TakenOver,
-    /// It has no rhythm: it is left alone.
-    Watched,
-    /// It has ended, or what was kept of it is over.
-    Ended,
-}
-
-impl State {
-    fn of(view: &View) -> Self {
-        if view.taken_over {
-            Self::TakenOver
-        } else if view.asked_for {
-            Self::AskedFor
-        } else if view.on_trial {
-            Self::OnTrial
-        } else if !view.kept {
-            Self::Watched
-        } else {
-            Self::with_rhythm(view.held)
-        }
-    }
-
-    /// Of a thread with a rhythm that holds this.
-    #[must_use]
-    pub const fn with_rhythm(held: Option<Reservation>) -> Self {
-        if held.is_some() {
-            Self::Kept
-        } else {
-            Self::Refused
-        }
-    }
-
-    /// The state that the service calls so, of a thread that holds this.
-    pub(crate) fn called(name: &str, held: Option<Reservation>) -> Self {
-        match name {
-            "taken-over" => Self::TakenOver,
-            "asked-for" => Self::AskedFor,
-            "on-trial" => Self::OnTrial,
-            "kept" => Self::with_rhythm(held),
-            _ => Self::Watched,
-        }
-    }
-
-    /// In JSON.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Kept => "kept",
-            Self::AskedFor => "asked-for",
-            Self::OnTrial => "on-trial",
-            Self::Refused => "refused",
-            Self::TakenOver => "taken-over",
-            Self::Watched => "watched",
-            Self::Ended => "ended",
-        }
-    }
-
-    /// In the table, in eight columns.
-    pub(crate) const fn word(self) -> &'static str {
-        match self {
-            Self::Kept => "kept",
-            Self::AskedFor => "asked",
-            Self::OnTrial => "trial",
-            Self::Refused => "refused",
-            Self::TakenOver => "taken",
-            Self::Watched => "watched",
-            Self::Ended => "ended",
-        }
-    }
-}
 
 /// One thread.
 #[derive(Clone, Debug, PartialEq)]
@@ -124,7 +41,7 @@ pub struct Seen {
 impl Seen {
     fn of(view: View, news: Vec<Done>) -> Self {
         Self {
-            state: State::of(&view),
+            state: view.state,
             task: view.task,
             user: None,
             period: view.rhythm.map(|rhythm| rhythm.period),

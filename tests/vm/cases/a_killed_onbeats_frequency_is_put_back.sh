@@ -22,7 +22,7 @@ kill_one() { # NAME
     sleep 1000 &
     onbeat attach --quiet --power band --log "/results/$1.jsonl" $! &
     killed=$!
-    until grep -q 'speed_set.*"new_khz":800000' "/results/$1.jsonl" 2>/dev/null; do
+    until grep -q 'speed-set.*"new_khz":800000' "/results/$1.jsonl" 2>/dev/null; do
         kill -0 "$killed"
         usleep 100000
     done

@@ -8,7 +8,6 @@ use zbus::zvariant::OwnedValue;
 
 use crate::fault::Fault;
 use crate::keeper::Change;
-use crate::logs;
 use crate::request::{Figures, Item};
 
 /// Runtime, deadline and period in nanoseconds; three zeroes are no reservation.
@@ -89,24 +88,13 @@ pub(super) fn described(item: &Item) -> Properties {
     };
     let held = view.held.map_or((0, 0, 0), times);
     let last = view.last.as_ref();
-    let state = if view.taken_over {
-        "taken-over"
-    } else if view.asked_for {
-        "asked-for"
-    } else if view.on_trial {
-        "on-trial"
-    } else if view.kept {
-        "kept"
-    } else {
-        "watched"
-    };
     HashMap::from([
         ("thread", view.task.id.tid.into()),
         ("process", view.task.pid.into()),
         ("started-ticks", view.task.id.started_ticks.into()),
         ("name", text(&view.task.comm.to_text())),
         ("user", item.uid.into()),
-        ("state", text(state)),
+        ("state", text(view.state.name())),
         (
             "period-ns",
             view.rhythm.map_or(0, |rhythm| rhythm.period.as_ns()).into(),
@@ -123,7 +111,7 @@ pub(super) fn described(item: &Item) -> Properties {
         ("exhaustions", view.exhaustions.into()),
         ("bursts", view.bursts.into()),
         ("executed-ns", view.executed.as_ns().into()),
-        ("last", text(last.map_or("", |(what, _)| logs::verb(*what)))),
+        ("last", text(last.map_or("", |(what, _)| what.name()))),
         (
             "path",
             text(
@@ -188,7 +176,7 @@ pub(super) fn body(change: &Change) -> Body {
         entry.task.id.tid,
         entry.task.pid,
         entry.task.comm.to_text(),
-        logs::verb(entry.what),
+        entry.what.name(),
         entry.why.to_string(),
         (times(entry.old), times(entry.new)),
     )

@@ -13,7 +13,7 @@ fn report(comm: &str) -> Value {
     ended[9] += 40_000_000;
     json!({
         "threads": [{
-            "tid": 7, "started_ticks": 3, "pid": 7, "comm": comm, "state": "taken_over", "period_ns": 40_000_000,
+            "tid": 7, "started_ticks": 3, "pid": 7, "comm": comm, "state": "taken-over", "period_ns": 40_000_000,
             "confidence": 1.0, "jobs": 50, "missed": 1, "executed_ns": 400_000_000,
             "response_time": {"p50_ns": 9_000_000, "p95_ns": 9_000_000, "p99_ns": 49_000_000, "max_ns": 49_000_000},
         }],

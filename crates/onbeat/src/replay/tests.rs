@@ -22,7 +22,7 @@ fn replay() -> Replay {
     let new = json!({"runtime_ns": 10 * ms, "deadline_ns": 40 * ms, "period_ns": 40 * ms});
     let report = json!({
         "threads": [{
-            "tid": 7, "started_ticks": 3, "pid": 6, "comm": "player", "state": "taken_over", "period_ns": 40 * ms,
+            "tid": 7, "started_ticks": 3, "pid": 6, "comm": "player", "state": "taken-over", "period_ns": 40 * ms,
             "confidence": 0.75, "jobs": 50, "missed": 1, "executed_ns": 400 * ms, "response_time": null,
         }],
         "elapsed_ns": 2000 * ms, "lost_events": 0,
@@ -36,7 +36,7 @@ fn replay() -> Replay {
         "decisions": [
             entry(200, "reserved", new.clone()),
             entry(300, "refused", new),
-            entry(1500, "taken_over", json!(null)),
+            entry(1500, "taken-over", json!(null)),
         ],
     });
     Replay::new(&serde_json::from_value(report).unwrap())

@@ -75,7 +75,7 @@ fn an_ordinary_program_that_was_late_is_boosted_and_given_back() {
     let log = folder.log();
     let whats: Vec<&str> = told(&log, &crier).collect();
     assert_eq!(whats.first(), Some(&"boosted"));
-    assert_eq!(whats.last(), Some(&"boost_ended"));
+    assert_eq!(whats.last(), Some(&"boost-ended"));
     assert_eq!(folder.report()["boosted"], 1);
 }
 
@@ -112,7 +112,7 @@ fn a_boosted_program_that_begins_to_cheat_loses_its_boost_though_it_cries_on() {
     boosted(&crier);
     crier.signal(libc::SIGUSR1);
     eventually("the end of its boost", || {
-        let ended = told(&folder.log(), &crier).last()? == "boost_ended";
+        let ended = told(&folder.log(), &crier).last()? == "boost-ended";
         (ended && has(&crier) == Some(DEFAULT)).then_some(())
     });
     onbeat.signal(libc::SIGTERM);
@@ -132,7 +132,7 @@ fn a_boosted_program_that_is_reniced_by_hand_is_left_alone() {
     eventually("that onbeat notices", || {
         // It may have been about to change the boost.
         by_hand.set(crier.id()).unwrap();
-        let taken_over = |entry: &Value| entry["what"] == "taken_over";
+        let taken_over = |entry: &Value| entry["what"] == "taken-over";
         folder.log().iter().any(taken_over).then_some(())
     });
     onbeat.signal(libc::SIGTERM);

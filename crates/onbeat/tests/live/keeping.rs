@@ -96,7 +96,7 @@ fn what_an_administrator_sets_by_hand_stays() {
         folder
             .log()
             .into_iter()
-            .find(|entry| entry["what"] == "taken_over")
+            .find(|entry| entry["what"] == "taken-over")
     });
     assert_eq!((&entry["tid"], &entry["new"]), (&json!(tid), &json!(null)));
     onbeat.signal(libc::SIGTERM);

@@ -1,0 +1,97 @@
+//! How things stand with a thread, in one word: the same in reports, on the bus, in `top` and on the
+//! page.
+
+use serde::{Deserialize, Serialize};
+
+use crate::task::Thread;
+use crate::task::state::Enforcement;
+
+/// How things stand with a thread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum State {
+    /// It has a period, and a reservation that follows it.
+    Kept,
+    /// It has a reservation that was asked for, whatever its period.
+    AskedFor,
+    /// It has a reservation on probation: it starves, or asked for priority, and may show a period.
+    OnTrial,
+    /// It has a period, but no reservation: the log says why.
+    Refused,
+    /// Somebody else decides about its scheduling.
+    TakenOver,
+    /// It had a period, and has lost it or stands still.
+    Released,
+    /// It never had a period: it is left alone.
+    Watched,
+    /// It has ended.
+    Ended,
+}
+
+impl State {
+    const ALL: [Self; 8] = [
+        Self::Kept,
+        Self::AskedFor,
+        Self::OnTrial,
+        Self::Refused,
+        Self::TakenOver,
+        Self::Released,
+        Self::Watched,
+        Self::Ended,
+    ];
+
+    pub(crate) fn of(thread: &Thread) -> Self {
+        if matches!(thread.enforcement, Enforcement::Yielded) {
+            Self::TakenOver
+        } else if thread.fixed.is_some() {
+            Self::AskedFor
+        } else if thread.is_on_trial() {
+            Self::OnTrial
+        } else if !thread.is_kept() {
+            match thread.rhythm() {
+                Some(_) => Self::Released,
+                None => Self::Watched,
+            }
+        } else if thread.held().is_some() {
+            Self::Kept
+        } else {
+            Self::Refused
+        }
+    }
+
+    /// The word for it in JSON and on the bus.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Kept => "kept",
+            Self::AskedFor => "asked-for",
+            Self::OnTrial => "on-trial",
+            Self::Refused => "refused",
+            Self::TakenOver => "taken-over",
+            Self::Released => "released",
+            Self::Watched => "watched",
+            Self::Ended => "ended",
+        }
+    }
+
+    /// The state with this [`name`](Self::name), if there is one.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|state| state.name() == name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_state_has_one_name_everywhere() {
+        for state in State::ALL {
+            let json = format!("\"{}\"", state.name());
+            assert_eq!(serde_json::to_string(&state).unwrap(), json);
+            assert_eq!(State::named(state.name()), Some(state));
+        }
+        assert_eq!(State::named("taken_over"), None);
+    }
+}
