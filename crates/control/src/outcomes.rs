@@ -4,15 +4,17 @@ use onbeat_decide::predictor::Kind;
 use onbeat_model::{Actuator, Instant, Mark, Said, TaskId};
 
 use crate::Why;
-use crate::controller::{Controller, Due};
-use crate::roster::Slot;
-use crate::task::{Marked, Outcome};
+use crate::estimation::declared::Marked;
+use crate::run_loop::Controller;
+use crate::task::Outcome;
+use crate::task::table::Slot;
+use crate::timer::TimerEvent;
 
 impl<A: Actuator> Controller<A> {
     /// A thread said something of its own work.
     pub(crate) fn marked(&mut self, mark: &Mark) {
         let slot = self.slot_of(mark.task, mark.woke);
-        let Some(thread) = self.threads.get_mut(slot).and_then(Option::as_mut) else {
+        let Some(thread) = self.tasks.get_mut(slot) else {
             return;
         };
         match thread.marked(mark, &self.settings) {
@@ -27,7 +29,11 @@ impl<A: Actuator> Controller<A> {
 
     /// It said more than is listened to.
     pub(crate) fn suppressed(&mut self, task: TaskId, count: u32) {
-        if let Some(thread) = self.roster.find(task).and_then(|slot| self.thread(slot)) {
+        if let Some(thread) = self
+            .tasks
+            .find(task)
+            .and_then(|slot| self.tasks.get_mut(slot))
+        {
             thread.figures.marks_suppressed += u64::from(count);
         }
     }
@@ -37,17 +43,17 @@ impl<A: Actuator> Controller<A> {
         match outcome {
             Outcome::Same => {}
             Outcome::Plan(why) => {
-                let Some(thread) = self.threads.get_mut(slot).and_then(Option::as_mut) else {
+                let Some(thread) = self.tasks.get_mut(slot) else {
                     return;
                 };
                 if let Some(at) = thread.look_due(now) {
-                    self.timers.set(at, Due::Look(task));
+                    self.timers.set(at, TimerEvent::Look(task));
                 }
-                self.trials.proved(thread.party.payer);
+                self.estimating.trials.proved(thread.party.payer);
                 let samples = thread.predictor(&self.settings) == Kind::Rate;
                 if samples && !std::mem::replace(&mut thread.is_sampled, true) {
                     thread.sampled = None;
-                    self.timers.set(now, Due::Sample(task));
+                    self.timers.set(now, TimerEvent::Sample(task));
                 }
                 self.consider(slot, Some(why));
             }

@@ -1,42 +1,31 @@
 //! One tracked thread: listening for its rhythm, keeping it, losing it, resting.
 //!
-//! Beside this file: `wanted`, what would serve it, and how it is treated; `heard`, which rhythm is heard; `trust`, whether it is believed; `trial`, a
-//! starving thread's chance to show one; `path`, whose path it works on; `patience`, for how long it
-//! may be silent; and `told`, what the thread says itself.
+//! What is known of its period is `estimation`'s to change, what it is to have `allocation`'s, what is in
+//! force `enforcement`'s, and on whose pipeline it works `pipeline`'s. The states that all of them go by
+//! are in `state`.
 
-mod heard;
-pub(crate) mod lock;
-mod path;
-mod patience;
 pub(crate) mod state;
-mod told;
-mod trial;
-mod trust;
-mod wanted;
+pub(crate) mod table;
 
 use onbeat_decide::hysteresis::Hysteresis;
 use onbeat_decide::notification::Notification;
 use onbeat_infer::period::Analyser;
 use onbeat_model::{Bandwidth, Burst, Instant, Reservation, Rhythm, Span, Task};
 
-use crate::attempts::Attempts;
-use crate::boosts::Pleading;
-use crate::claims::Place;
-use crate::clock::Outside;
-use crate::figures::Figures;
+use crate::allocation::Place;
+use crate::estimation::clock::Outside;
+use crate::estimation::declared::Word;
+use crate::estimation::lock::Lock;
+use crate::estimation::schedule::Attempts;
+use crate::estimation::starvation::Starving;
+use crate::estimation::timeouts::{longest_job, patience};
+use crate::estimation::verification::Trust;
+use crate::pipeline::role::Path;
 use crate::protection::Protection;
-use crate::starving::Starving;
+use crate::protection::boost::Pleading;
+use crate::report::account::Figures;
 use crate::{Party, Settings, Treatment, What, Why};
-use lock::Lock;
-use patience::longest_job;
 use state::{Enforcement, Estimation};
-use told::Word;
-use trust::Trust;
-
-pub(crate) use path::{HEADS, Path, Watched};
-pub(crate) use patience::patience;
-pub(crate) use told::Marked;
-pub(crate) use trial::{Terms, TrialEnd};
 
 /// Of a thread that went astray, the bursts of so many of its last periods are listened to.
 const NEWS_PERIODS: u64 = 4;
@@ -82,22 +71,22 @@ pub(crate) struct Thread {
     pub(crate) path: Path,
     /// How often it was woken from outside of its process.
     pub(crate) outside: Outside,
-    analysis: Analysis,
-    analyser: Analyser,
-    attempts: Attempts,
-    estimation: Estimation,
-    starving: Starving,
-    trust: Trust,
-    word: Option<Box<Word>>,
-    notification: Notification,
+    pub(crate) analysis: Analysis,
+    pub(crate) analyser: Analyser,
+    pub(crate) attempts: Attempts,
+    pub(crate) estimation: Estimation,
+    pub(crate) starving: Starving,
+    pub(crate) trust: Trust,
+    pub(crate) word: Option<Box<Word>>,
+    pub(crate) notification: Notification,
     /// When its last burst ended.
-    blocked: Option<Instant>,
-    last_rhythm: Option<Rhythm>,
+    pub(crate) blocked: Option<Instant>,
+    pub(crate) last_rhythm: Option<Rhythm>,
 }
 
 /// Whether the thread is worth an analysis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Analysis {
+pub(crate) enum Analysis {
     NotDue,
     Due,
     Queued,

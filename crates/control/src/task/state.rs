@@ -31,9 +31,9 @@
 
 use onbeat_model::{Instant, Reservation};
 
-use super::Terms;
-use super::lock::Lock;
 use crate::Why;
+use crate::estimation::lock::Lock;
+use crate::estimation::probation::Terms;
 
 /// What is known of a thread's period.
 #[derive(Default)]

@@ -1,0 +1,69 @@
+//! All requests, kept together, so that one that changes is weighed against the sum of the others
+//! without looking at any of them.
+//!
+//! The supervisor's arbitration looks at all requests. It is needed only when they do not fit:
+//! as long as the sum stays within the limit, each is granted whole.
+
+use onbeat_decide::supervisor::Request;
+use onbeat_model::Bandwidth;
+
+use crate::task::table::Slot;
+
+/// The requests in force, in the order in which they were first made, gaps filled from the end.
+#[derive(Debug, Default)]
+pub(crate) struct RequestTable {
+    requests: Vec<Request>,
+    slots: Vec<Slot>,
+    sum: Bandwidth,
+}
+
+/// Where a thread's request is in the list.
+pub(crate) type Place = usize;
+
+impl RequestTable {
+    /// Puts in a request of the thread in `slot`, and says where it is.
+    pub(crate) fn put(&mut self, request: Request, slot: Slot) -> Place {
+        self.sum += request.wanted.bandwidth();
+        self.requests.push(request);
+        self.slots.push(slot);
+        self.requests.len() - 1
+    }
+
+    /// Replaces the request at `place`.
+    pub(crate) fn change(&mut self, place: Place, request: Request) {
+        if let Some(old) = self.requests.get_mut(place) {
+            self.sum = self.sum - old.wanted.bandwidth() + request.wanted.bandwidth();
+            *old = request;
+        }
+    }
+
+    /// Takes the request at `place` out. Another thread's request may have been moved there: that
+    /// thread's slot is returned.
+    pub(crate) fn take(&mut self, place: Place) -> Option<Slot> {
+        if place >= self.requests.len() {
+            return None;
+        }
+        let request = self.requests.swap_remove(place);
+        self.slots.swap_remove(place);
+        self.sum = self.sum - request.wanted.bandwidth();
+        self.slots.get(place).copied()
+    }
+
+    pub(crate) fn requests(&self) -> &[Request] {
+        &self.requests
+    }
+
+    /// Which thread's request is at `place`.
+    pub(crate) fn slot(&self, place: Place) -> Option<Slot> {
+        self.slots.get(place).copied()
+    }
+
+    pub(crate) fn request(&self, place: Place) -> Option<&Request> {
+        self.requests.get(place)
+    }
+
+    /// The sum of all that is wanted.
+    pub(crate) const fn sum(&self) -> Bandwidth {
+        self.sum
+    }
+}

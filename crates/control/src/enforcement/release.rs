@@ -1,0 +1,142 @@
+//! Giving a thread back what it had: at once, when the kernel lets go of it, or, where that failed, ever more rarely until it
+//! succeeds or the thread is gone.
+
+use onbeat_model::{Actuator, Instant, Refusal, Reservation};
+
+use super::{Books, Effects, Enforcer, FIRST_RETRY, backed_off};
+use crate::Why;
+use crate::report::decision::What;
+use crate::task::state::{Enforcement, PendingRelease};
+use crate::task::table::Slot;
+use crate::timer::TimerEvent;
+
+impl<A: Actuator> Enforcer<A> {
+    /// Takes the thread's request back, and its reservation.
+    pub(crate) fn withdraw(
+        &mut self,
+        books: &mut Books<'_>,
+        slot: Slot,
+        why: Why,
+        now: Instant,
+    ) -> Effects {
+        let Some(thread) = books.tasks.get(slot) else {
+            return Effects::default();
+        };
+        if thread.fixed.is_some() && why != Why::Finished {
+            return Effects::default();
+        }
+        let is_held = thread.held().is_some();
+        let withdrawn = books.withdraw(slot);
+        if is_held {
+            withdrawn.and(self.release(books, slot, why, now))
+        } else {
+            withdrawn
+        }
+    }
+
+    pub(crate) fn release(
+        &mut self,
+        books: &mut Books<'_>,
+        slot: Slot,
+        why: Why,
+        now: Instant,
+    ) -> Effects {
+        let Some(thread) = books.tasks.get_mut(slot) else {
+            return Effects::default();
+        };
+        let (task, old) = (thread.task, thread.held());
+        thread.hysteresis.forget();
+        match self.actuator.release(task.id) {
+            Err(Refusal::Settling { until }) if why != Why::Finished => {
+                thread.enforcement.back_off(until, Some(why));
+                books.timers.set(until, TimerEvent::Retry(task.id));
+                Effects::default()
+            }
+            // What settles yet when onbeat ends, the actuator gives back when it is dropped.
+            Err(Refusal::Settling { .. }) => {
+                let pending = PendingRelease::new(why.clone(), old, now);
+                self.change(books, slot, now, |state| state.release_failed(pending));
+                let told = (What::Released, why);
+                books.log.enter(books.tasks, task, told, (old, None), now);
+                Effects::default()
+            }
+            Ok(()) | Err(Refusal::Gone) => self.gave_back(books, slot, why, old, now),
+            Err(refusal @ Refusal::TakenOver { .. }) => self.yielded(books, slot, refusal, now),
+            Err(refusal) => {
+                let due = now + FIRST_RETRY;
+                let pending = PendingRelease::new(why, old, due);
+                self.change(books, slot, now, |state| state.release_failed(pending));
+                let told = (What::Refused, Why::Refused(refusal));
+                books.log.enter(books.tasks, task, told, (old, None), now);
+                books.timers.set(due, TimerEvent::GiveBack(task.id));
+                Effects::default()
+            }
+        }
+    }
+
+    /// The time to try once more has come.
+    pub(crate) fn give_back_again(
+        &mut self,
+        books: &mut Books<'_>,
+        slot: Slot,
+        now: Instant,
+    ) -> Effects {
+        let Some(thread) = books.tasks.get_mut(slot) else {
+            return Effects::default();
+        };
+        let task = thread.task.id;
+        let pending = thread.enforcement.pending_release();
+        let Some(pending) = pending.filter(|pending| pending.due <= now) else {
+            return Effects::default();
+        };
+        match self.actuator.release(task) {
+            Ok(()) | Err(Refusal::Gone) => {
+                let (why, old) = (pending.why.clone(), pending.old);
+                self.gave_back(books, slot, why, old, now)
+            }
+            Err(refusal @ Refusal::TakenOver { .. }) => self.yielded(books, slot, refusal, now),
+            Err(refusal) => {
+                pending.tries += 1;
+                let pause = backed_off(FIRST_RETRY, pending.tries);
+                pending.due = refusal.retry_at().unwrap_or(now + pause);
+                books.timers.set(pending.due, TimerEvent::GiveBack(task));
+                Effects::default()
+            }
+        }
+    }
+
+    fn yielded(
+        &mut self,
+        books: &mut Books<'_>,
+        slot: Slot,
+        refusal: Refusal,
+        now: Instant,
+    ) -> Effects {
+        let effects = self.yield_to_other(books, slot, Some(refusal), now);
+        Effects {
+            may_end: true,
+            ..effects
+        }
+    }
+
+    fn gave_back(
+        &mut self,
+        books: &mut Books<'_>,
+        slot: Slot,
+        why: Why,
+        old: Option<Reservation>,
+        now: Instant,
+    ) -> Effects {
+        let Some(thread) = books.tasks.get(slot) else {
+            return Effects::default();
+        };
+        let task = thread.task;
+        self.change(books, slot, now, Enforcement::released);
+        let told = (What::Released, why);
+        books.log.enter(books.tasks, task, told, (old, None), now);
+        Effects {
+            may_end: true,
+            ..Effects::default()
+        }
+    }
+}

@@ -1,0 +1,158 @@
+//! Whether a period that was found has a clock behind it: a timer, a device, or another application.
+//!
+//! A batch program runs as fast as it can. Its threads wake each other at intervals that can look
+//! periodic for seconds (the frames of an encoder), but these follow from the CPU time that it gets, and
+//! a reservation would only give it more. A program with deadlines waits for time to pass somewhere: in
+//! the thread itself, or in one that wakes it, directly or through others.
+
+use onbeat_model::{Burst, Instant, Span};
+
+use crate::task::Thread;
+use crate::task::table::{Slot, TaskTable};
+
+/// A clock's wakeup counts in one period of this many: a thread that is late is awake when its timer
+/// expires, and half of a starved player's jobs are.
+const CLOCK_PERIODS: u64 = 2;
+/// The same of one thread's wakeups by another: the workers of a pool take turns at waking it.
+const WAKER_PERIODS: u64 = 4;
+/// Over how many periods wakeups are counted, and for how long at least. Longer would count those of a
+/// time when the program starved.
+const PERIODS: u64 = 16;
+const AT_LEAST: Span = Span::from_ms(500);
+/// How many threads are looked at. The longest chain of wakers in the recordings has five.
+const THREADS: usize = 64;
+
+/// A process has a clock if it was heard so often in each of the last two quarters of a second. A
+/// transcoder beside hogs hears one in half a second at most, once it has started; a starved player ten.
+const IN_EACH_QUARTER: u32 = 2;
+pub(crate) const QUARTER: Span = Span::from_ms(250);
+
+/// How often interrupts and other processes woke a thread in the quarter of a second of its last such
+/// wakeup, and in the two before.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Outside {
+    quarter: u64,
+    counts: [u32; 3],
+}
+
+impl Outside {
+    fn quarter_of(at: Instant) -> u64 {
+        at.as_ns() / QUARTER.as_ns()
+    }
+
+    /// One more, at `at`.
+    pub(crate) fn heard(&mut self, at: Instant) {
+        self.counts = self.at(Self::quarter_of(at));
+        self.quarter = self.quarter.max(Self::quarter_of(at));
+        self.counts[0] = self.counts[0].saturating_add(1);
+    }
+
+    /// The counts of the `quarter` and of the two before it.
+    fn at(&self, quarter: u64) -> [u32; 3] {
+        let [last, before, _] = self.counts;
+        match quarter.saturating_sub(self.quarter) {
+            0 => self.counts,
+            1 => [0, last, before],
+            2 => [0, 0, last],
+            _ => [0; 3],
+        }
+    }
+
+    /// The counts of the last two whole quarters before `now`.
+    fn before(&self, now: Instant) -> [u32; 2] {
+        let [_, last, before] = self.at(Self::quarter_of(now));
+        [last, before]
+    }
+
+    /// Whether they came all through the last half second.
+    pub(crate) fn is_steady(&self, now: Instant) -> bool {
+        is_steady(self.before(now))
+    }
+}
+
+fn is_steady(counts: [u32; 2]) -> bool {
+    counts.iter().all(|&count| count >= IN_EACH_QUARTER)
+}
+
+/// Takes in who woke the thread in `slot`, as long as it has no period that was believed.
+pub(crate) fn hear_waker(tasks: &mut TaskTable, slot: Slot, burst: &Burst) {
+    let Some(thread) = tasks.get(slot) else {
+        return;
+    };
+    if !thread.is_kept()
+        && !is_of_process(tasks, burst.waker, thread.task.pid)
+        && let Some(thread) = tasks.get_mut(slot)
+    {
+        thread.outside.heard(burst.woke);
+    }
+}
+
+fn is_of_process(tasks: &TaskTable, waker: u32, pid: u32) -> bool {
+    let slot = tasks.find_number(waker).filter(|_| waker != 0);
+    slot.and_then(|slot| tasks.get(slot))
+        .is_some_and(|waker| waker.task.pid == pid)
+}
+
+/// Whether a clock is heard in the process of the thread in `slot`: one of its threads is locked, or
+/// interrupts and other processes have woken its threads all through the last half second.
+pub(crate) fn is_clocked(tasks: &TaskTable, slot: Slot, now: Instant) -> bool {
+    let Some(thread) = tasks.get(slot) else {
+        return false;
+    };
+    let pid = thread.task.pid;
+    let mut woken = [0; 2];
+    for thread in tasks.iter().filter(|thread| thread.task.pid == pid) {
+        if thread.is_kept() {
+            return true;
+        }
+        for (sum, count) in woken.iter_mut().zip(thread.outside.before(now)) {
+            *sum += count;
+        }
+    }
+    is_steady(woken)
+}
+
+/// Whether the thread in `slot` is woken by a clock about once per `period`, or by a thread that is.
+/// True where the sensor tells no wakers, because all wakeups seem to come from interrupts.
+pub(crate) fn has_clock(tasks: &TaskTable, slot: Slot, period: Span, now: Instant) -> bool {
+    let span = (period * PERIODS).max(AT_LEAST);
+    let mut reached = vec![slot];
+    let mut next = 0;
+    while let Some(&slot) = reached.get(next) {
+        next += 1;
+        let Some(thread) = tasks.get(slot) else {
+            continue;
+        };
+        let (by_clock, wakers) = wakeups_since(tasks, thread, now - span);
+        // A thread is younger than the span at first.
+        let span = span.min(now.since(thread.first_heard));
+        if period * CLOCK_PERIODS * by_clock >= span {
+            return true;
+        }
+        for (waker, count) in wakers {
+            let often = period * WAKER_PERIODS * count >= span;
+            if often && reached.len() < THREADS && !reached.contains(&waker) {
+                reached.push(waker);
+            }
+        }
+    }
+    false
+}
+
+/// How often a clock woke the thread since then, and how often each other thread of the application.
+fn wakeups_since(tasks: &TaskTable, thread: &Thread, since: Instant) -> (u64, Vec<(Slot, u64)>) {
+    let mut by_clock = 0;
+    let mut wakers: Vec<(Slot, u64)> = Vec::new();
+    for burst in thread.bursts().rev().take_while(|b| b.woke >= since) {
+        match tasks.find_number(burst.waker) {
+            // A child that has ended in the meantime is no clock.
+            None if tasks.has_left(burst.waker) => {}
+            None => by_clock += 1,
+            Some(waker) => match wakers.iter_mut().find(|(slot, _)| *slot == waker) {
+                Some((_, count)) => *count += 1,
+                None => wakers.push((waker, 1)),
+            },
+        }
+    }
+    (by_clock, wakers)
+}

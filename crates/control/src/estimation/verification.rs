@@ -1,0 +1,187 @@
+//! Whether a rhythm that was heard is believed, and for how long.
+//!
+//! A rhythm is trusted as soon as it is found, for a thread under load needs its reservation now.
+//! Trust comes later: the analysis is made again with more bursts, at growing distances, and a
+//! thread whose rhythm was a chance, or another one, is found out. One that was must show the same
+//! rhythm several times before it is believed again.
+
+use onbeat_model::{Instant, Rhythm};
+
+use super::lock::{Lock, same_period};
+use super::schedule::Attempts;
+use super::timeouts::patience;
+use crate::task::{Outcome, Thread};
+use crate::{Settings, Why};
+
+/// So many analyses in a row must disagree before a rhythm that was verified is doubted.
+const DOUBTS: u32 = 3;
+/// The most agreeing analyses that are asked of a thread whose rhythm was a chance.
+const SUSPICION_MOST: u32 = 4;
+
+/// From so many jobs on it is known what a thread needs: those before, among which it started, leave no excess behind.
+const SETTLED: u64 = 32;
+
+/// How far a rhythm is trusted.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Trust {
+    passed: u32,
+    doubts: u32,
+    suspicion: u32,
+    agreed: u32,
+    suspect: Option<Rhythm>,
+}
+
+impl Thread {
+    /// An analysis is to verify the rhythm that it has, nothing more.
+    pub(crate) fn is_to_be_verified(&self) -> bool {
+        let lock = self.estimation.lock();
+        lock.is_some_and(|lock| lock.astray().is_none())
+    }
+
+    /// It has had a rhythm for a while, has a reservation by it, and says nothing of its own: what it does next can be heard
+    /// late, also while it waits to be verified.
+    pub(crate) fn is_settled(&self) -> bool {
+        let lock = self.estimation.lock();
+        self.figures.jobs >= SETTLED
+            && self.trust.doubts == 0
+            && self.held().is_some()
+            && self.fixed.is_none()
+            && self.enforcement.is_open()
+            && self.figures.marks == 0
+            && self.path.is_plain()
+            && lock.is_some_and(|lock| lock.astray().is_none() && !lock.is_told())
+    }
+
+    pub(crate) fn believe(&mut self, rhythm: Rhythm, now: Instant, settings: &Settings) -> Outcome {
+        let agrees = |other: Rhythm| same_period(other.period, rhythm.period);
+        self.trust.agreed = if self.trust.suspect.is_some_and(agrees) {
+            self.trust.agreed + 1
+        } else {
+            1
+        };
+        self.trust.suspect = Some(rhythm);
+        let dormant = self.estimation.dormant();
+        let familiar = dormant.is_some_and(|lock| agrees(lock.rhythm()));
+        if self.trust.agreed <= self.trust.suspicion && !familiar {
+            self.attempts.again(now);
+            return Outcome::Same;
+        }
+        let bursts = self.analyser.bursts().count();
+        let kind = self.predictor(settings);
+        let heard = self.analyser.bursts();
+        self.estimation.lock_on(|dormant| {
+            let Some(mut lock) = dormant.filter(|lock| !lock.is_told()) else {
+                return Box::new(Lock::new(rhythm, heard, now, kind, settings));
+            };
+            lock.resume(rhythm, now);
+            lock
+        });
+        if self.estimation.is_from_probation() {
+            self.starving.proved();
+        }
+        self.trust = Trust {
+            suspicion: self.trust.suspicion,
+            ..Trust::default()
+        };
+        self.attempts.verify(now, 0, bursts);
+        Outcome::Plan(Why::Found {
+            period: rhythm.period,
+            bursts,
+            confidence: rhythm.confidence,
+        })
+    }
+
+    pub(crate) fn verify(&mut self, found: Option<Rhythm>, now: Instant) -> Outcome {
+        let bursts = self.analyser.bursts().count();
+        let Some(lock) = self.estimation.lock_mut() else {
+            return Outcome::Same;
+        };
+        let former = lock.rhythm();
+        let astray = lock.astray();
+        match found {
+            Some(rhythm) if same_period(rhythm.period, former.period) => {
+                lock.confirm(rhythm);
+                self.trust.doubts = 0;
+                self.trust.passed += 1;
+                self.attempts.verify(now, self.trust.passed, bursts);
+                Outcome::Same
+            }
+            Some(rhythm) => {
+                self.trust.doubts += 1;
+                let too_soon = match astray {
+                    None => self.trust.passed > 0 && self.trust.doubts < DOUBTS,
+                    Some(since) => {
+                        is_blurred(&rhythm, &former) && now.since(since) < patience(former.period)
+                    }
+                };
+                if too_soon {
+                    self.attempts.again(now);
+                    return Outcome::Same;
+                }
+                lock.adopt(rhythm);
+                self.trust = Trust {
+                    suspicion: self.trust.suspicion,
+                    ..Trust::default()
+                };
+                self.attempts.verify(now, 0, bursts);
+                Outcome::Plan(Why::RateChanged {
+                    from: former.period,
+                    to: rhythm.period,
+                })
+            }
+            None => {
+                self.trust.doubts += 1;
+                match astray {
+                    Some(_) => self.attempts.failed(now),
+                    None => self.attempts.again(now),
+                }
+                let sustained = match astray {
+                    Some(since) => now.since(since) > patience(former.period),
+                    None => self.trust.doubts >= DOUBTS,
+                };
+                if sustained {
+                    self.doubted()
+                } else {
+                    Outcome::Same
+                }
+            }
+        }
+    }
+
+    /// Its rhythm is lost. One that it had only just shown on trial was a wrong one, perhaps; before it
+    /// starves again, it gets another trial.
+    fn doubted(&mut self) -> Outcome {
+        let again = self.estimation.is_from_probation() && self.trust.passed == 0;
+        let lost = self.lose(Why::RhythmLost);
+        if again {
+            Outcome::TryAgain(Why::TriedAgain)
+        } else {
+            lost
+        }
+    }
+
+    pub(crate) fn lose(&mut self, why: Why) -> Outcome {
+        self.forget_rhythm();
+        Outcome::Released(why)
+    }
+
+    pub(crate) fn forget_rhythm(&mut self) {
+        self.last_rhythm = self.rhythm();
+        self.estimation.lose();
+        let suspicion = if self.trust.passed == 0 {
+            (self.trust.suspicion + 1).min(SUSPICION_MOST)
+        } else {
+            self.trust.suspicion
+        };
+        self.trust = Trust {
+            suspicion,
+            ..Trust::default()
+        };
+        self.attempts = Attempts::new();
+    }
+}
+
+/// What fits so much worse than the rhythm before is rather the old and the new one in the same bursts.
+fn is_blurred(rhythm: &Rhythm, former: &Rhythm) -> bool {
+    rhythm.jitter * 20 > rhythm.period && rhythm.jitter > former.jitter * 4
+}

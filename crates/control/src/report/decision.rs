@@ -1,0 +1,140 @@
+//! What was done to which thread, when and why, with old and new values: one entry for each
+//! change, so that every one can be explained afterwards.
+
+use onbeat_model::{Instant, Reservation, Task};
+use serde::{Serialize, Serializer};
+
+use crate::Why;
+use crate::task::table::TaskTable;
+
+/// What was done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum What {
+    /// The thread got a reservation.
+    Reserved,
+    /// Its reservation was changed.
+    Changed,
+    /// It was given back what it had before.
+    Released,
+    /// The actuator refused; the thread keeps what it has.
+    Refused,
+    /// Somebody else changed the thread, who wins: it is not touched again.
+    TakenOver,
+}
+
+impl What {
+    /// The word for it in JSON, on the bus and in the log.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Reserved => "reserved",
+            Self::Changed => "changed",
+            Self::Released => "released",
+            Self::Refused => "refused",
+            Self::TakenOver => "taken-over",
+        }
+    }
+}
+
+/// One change, or one refusal.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Entry {
+    /// When, on the sensor's clock.
+    #[serde(rename = "at_ns")]
+    pub at: Instant,
+    /// The thread.
+    #[serde(flatten)]
+    pub task: Task,
+    /// What was done.
+    pub what: What,
+    /// Why.
+    #[serde(serialize_with = "in_words")]
+    pub why: Why,
+    /// The reservation until now.
+    pub old: Option<Reservation>,
+    /// The reservation from now on; of a refusal, the one asked for.
+    pub new: Option<Reservation>,
+}
+
+/// The entries that nobody has fetched yet.
+#[derive(Debug, Default)]
+pub(crate) struct Log(Vec<Entry>);
+
+impl Log {
+    /// Enters what was done to `task`, and tells its thread.
+    pub(crate) fn enter(
+        &mut self,
+        tasks: &mut TaskTable,
+        task: Task,
+        (what, why): (What, Why),
+        (old, new): (Option<Reservation>, Option<Reservation>),
+        at: Instant,
+    ) {
+        let slot = tasks.find(task.id);
+        if let Some(thread) = slot.and_then(|slot| tasks.get_mut(slot)) {
+            thread.last_entry = Some((what, why.clone()));
+        }
+        self.0.push(Entry {
+            at,
+            task,
+            what,
+            why,
+            old,
+            new,
+        });
+    }
+
+    pub(crate) fn drain(&mut self) -> std::vec::Drain<'_, Entry> {
+        self.0.drain(..)
+    }
+}
+
+fn in_words<S: Serializer>(why: &Why, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(why)
+}
+
+#[cfg(test)]
+mod tests {
+    use onbeat_model::{Name, Span, TaskId};
+
+    use super::*;
+
+    #[test]
+    fn an_action_has_one_name_everywhere() {
+        for what in [
+            What::Reserved,
+            What::Changed,
+            What::Released,
+            What::Refused,
+            What::TakenOver,
+        ] {
+            let json = format!("\"{}\"", what.name());
+            assert_eq!(serde_json::to_string(&what).unwrap(), json);
+        }
+    }
+
+    #[test]
+    fn an_entry_is_one_flat_line_with_units_in_its_names_and_its_reason_in_words() {
+        let entry = Entry {
+            at: Instant::from_ns(5),
+            task: Task {
+                id: TaskId::recorded(7),
+                pid: 6,
+                comm: Name::from("player"),
+            },
+            what: What::Reserved,
+            why: Why::Exhausted,
+            old: None,
+            new: Reservation::implicit(Span::from_ns(2), Span::from_ns(9)).ok(),
+        };
+        assert_eq!(
+            serde_json::to_string(&entry).unwrap(),
+            concat!(
+                r#"{"at_ns":5,"tid":7,"started_ticks":0,"pid":6,"comm":"player","what":"reserved","#,
+                r#""why":"a job ran out of budget","old":null,"#,
+                r#""new":{"runtime_ns":2,"deadline_ns":9,"period_ns":9}}"#
+            )
+        );
+    }
+}

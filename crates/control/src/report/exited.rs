@@ -1,0 +1,147 @@
+//! The reports of threads that ended: a program that starts a thread for each piece of work must not
+//! fill the memory with them, so all but the last ones are only summed up.
+
+use std::collections::VecDeque;
+
+use onbeat_model::{Instant, Span};
+use serde::Serialize;
+
+use crate::report::ThreadReport;
+
+/// Threads whose figures are no longer kept one by one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Sums {
+    /// How many they were.
+    pub threads: u64,
+    /// Their jobs.
+    pub jobs: u64,
+    /// How many of those were missed.
+    pub missed: u64,
+    /// How often a reservation of theirs was set or changed.
+    pub changes: u64,
+    /// How often a budget of theirs ran out.
+    pub exhaustions: u64,
+    /// The CPU time that they took.
+    #[serde(rename = "executed_ns")]
+    pub executed: Span,
+}
+
+impl Sums {
+    pub(crate) fn add(&mut self, thread: &ThreadReport) {
+        self.threads += 1;
+        self.jobs += thread.jobs;
+        self.missed += thread.missed;
+        self.changes += thread.changes;
+        self.exhaustions += thread.exhaustions;
+        self.executed += thread.executed;
+    }
+}
+
+/// The reports of threads that ended.
+#[derive(Debug, Default)]
+pub(crate) struct Ended {
+    last: VecDeque<ThreadReport>,
+    earlier: Sums,
+}
+
+/// What the final report needs besides the threads that are there.
+#[derive(Debug, Default)]
+pub(crate) struct Records {
+    pub(crate) ended: Ended,
+    /// How many threads ended without ever a rhythm.
+    pub(crate) left_alone: u64,
+    /// How many events the sensor lost.
+    pub(crate) lost: u64,
+    pub(crate) started: Option<Instant>,
+}
+
+impl Ended {
+    /// So many are kept one by one.
+    pub(crate) const KEPT: usize = 1000;
+
+    pub(crate) fn add(&mut self, report: ThreadReport) {
+        self.last.push_back(report);
+        if self.last.len() > Self::KEPT
+            && let Some(oldest) = self.last.pop_front()
+        {
+            self.earlier.add(&oldest);
+        }
+    }
+
+    /// The sums over all of them.
+    pub(crate) fn sums(&self) -> Sums {
+        let mut sums = self.earlier;
+        self.last.iter().for_each(|report| sums.add(report));
+        sums
+    }
+
+    /// The last ones, and the sums of those before.
+    pub(crate) fn take(&mut self) -> (Vec<ThreadReport>, Sums) {
+        let Self { last, earlier } = std::mem::take(self);
+        (last.into(), earlier)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use onbeat_model::{Bandwidth, Name, Task, TaskId};
+
+    use super::*;
+    use crate::State;
+
+    fn report(tid: u32) -> ThreadReport {
+        ThreadReport {
+            task: Task {
+                id: TaskId::recorded(tid),
+                pid: 1,
+                comm: Name::default(),
+            },
+            state: State::Ended,
+            stage: None,
+            period: Span::from_ms(40),
+            confidence: 1.0,
+            jobs: u64::from(tid),
+            response_time: None,
+            missed: 2,
+            reserved_after: None,
+            held: Span::ZERO,
+            bandwidth_used: Bandwidth::ZERO,
+            bandwidth_reserved: Bandwidth::ZERO,
+            changes: 3,
+            exhaustions: 4,
+            marks: 0,
+            marks_suppressed: 0,
+            missed_told: 0,
+            executed: Span::from_us(5),
+        }
+    }
+
+    #[test]
+    fn the_last_thousand_are_kept_and_the_rest_is_in_the_sums() {
+        let mut ended = Ended::default();
+        for tid in 1..=1007 {
+            ended.add(report(tid));
+        }
+        let all = Sums {
+            threads: 1007,
+            jobs: (1..=1007).sum(),
+            missed: 2 * 1007,
+            changes: 3 * 1007,
+            exhaustions: 4 * 1007,
+            executed: Span::from_us(5 * 1007),
+        };
+        assert_eq!(ended.sums(), all);
+        let (last, earlier) = ended.take();
+        assert_eq!(last.len(), Ended::KEPT);
+        assert_eq!(last.first().map(|r| r.task.id.tid), Some(8));
+        let expected = Sums {
+            threads: 7,
+            jobs: (1..=7).sum(),
+            missed: 14,
+            changes: 21,
+            exhaustions: 28,
+            executed: Span::from_us(35),
+        };
+        assert_eq!(earlier, expected);
+    }
+}

@@ -1,0 +1,202 @@
+//! All tracked threads, each in a slot, and found by its identity with one cheap look-up, because that
+//! happens at every event.
+//!
+//! Slots of threads that ended are used again; whatever is to outlive a thread names it by its
+//! identity.
+
+use std::collections::{HashMap, VecDeque};
+use std::hash::{BuildHasherDefault, Hasher};
+use std::ops::Range;
+
+use onbeat_model::TaskId;
+
+use super::Thread;
+
+/// Where in the table a thread is.
+pub(crate) type Slot = usize;
+
+/// See the file's head.
+#[derive(Default)]
+pub(crate) struct TaskTable {
+    threads: Vec<Option<Box<Thread>>>,
+    free: Vec<Slot>,
+    index: Index,
+}
+
+impl TaskTable {
+    pub(crate) fn find(&self, task: TaskId) -> Option<Slot> {
+        self.index.find(task)
+    }
+
+    /// Where the thread is that has this number now.
+    pub(crate) fn find_number(&self, tid: u32) -> Option<Slot> {
+        self.index.find_number(tid)
+    }
+
+    /// Whether this was the number of a thread that was here, and ended not long ago.
+    pub(crate) fn has_left(&self, tid: u32) -> bool {
+        self.index.has_left(tid)
+    }
+
+    /// How many threads there are.
+    pub(crate) fn len(&self) -> usize {
+        self.index.slots.len()
+    }
+
+    /// All slots, also those that no thread is in.
+    pub(crate) fn slots(&self) -> Range<Slot> {
+        0..self.threads.len()
+    }
+
+    pub(crate) fn get(&self, slot: Slot) -> Option<&Thread> {
+        self.threads.get(slot)?.as_deref()
+    }
+
+    pub(crate) fn get_mut(&mut self, slot: Slot) -> Option<&mut Thread> {
+        self.threads.get_mut(slot)?.as_deref_mut()
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Thread> {
+        self.threads.iter().filter_map(Option::as_deref)
+    }
+
+    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = (Slot, &mut Thread)> {
+        let threads = self.threads.iter_mut().enumerate();
+        threads.filter_map(|(slot, thread)| Some((slot, thread.as_deref_mut()?)))
+    }
+
+    pub(crate) fn enter(&mut self, thread: Thread) -> Slot {
+        let task = thread.task.id;
+        let thread = Some(Box::new(thread));
+        let slot = match self.free.pop() {
+            Some(slot) => {
+                if let Some(empty) = self.threads.get_mut(slot) {
+                    *empty = thread;
+                }
+                slot
+            }
+            None => {
+                self.threads.push(thread);
+                self.threads.len() - 1
+            }
+        };
+        self.index.enter(task, slot);
+        slot
+    }
+
+    /// The thread is no longer found by its identity, and still in its slot.
+    pub(crate) fn leave(&mut self, task: TaskId) {
+        self.index.leave(task);
+    }
+
+    pub(crate) fn remove(&mut self, slot: Slot) -> Option<Box<Thread>> {
+        let thread = self.threads.get_mut(slot)?.take();
+        if thread.is_some() {
+            self.free.push(slot);
+        }
+        thread
+    }
+}
+
+/// From identity to slot.
+#[derive(Debug, Default)]
+struct Index {
+    slots: HashMap<TaskId, Slot, BuildHasherDefault<TaskHasher>>,
+    /// Wakers are told by their numbers alone.
+    living: HashMap<u32, TaskId, BuildHasherDefault<TaskHasher>>,
+    /// The numbers of those that ended last.
+    left: VecDeque<u32>,
+}
+
+/// How many ended threads are remembered: those that a shell waits for in the time over which its wakers
+/// are counted.
+const LEFT_MOST: usize = 256;
+
+impl Index {
+    fn find(&self, task: TaskId) -> Option<Slot> {
+        self.slots.get(&task).copied()
+    }
+
+    fn find_number(&self, tid: u32) -> Option<Slot> {
+        self.find(*self.living.get(&tid)?)
+    }
+
+    fn enter(&mut self, task: TaskId, slot: Slot) {
+        self.slots.insert(task, slot);
+        self.living.insert(task.tid, task);
+    }
+
+    fn leave(&mut self, task: TaskId) {
+        self.slots.remove(&task);
+        if self.living.get(&task.tid) == Some(&task) {
+            self.living.remove(&task.tid);
+        }
+        if self.left.len() == LEFT_MOST {
+            self.left.pop_front();
+        }
+        self.left.push_back(task.tid);
+    }
+
+    fn has_left(&self, tid: u32) -> bool {
+        tid != 0 && self.left.contains(&tid)
+    }
+}
+
+/// Mixes a thread's number and start time by one multiplication each (Fibonacci hashing, Knuth
+/// 6.4). Nobody can choose thread numbers and start times to collide in bulk, which is what the
+/// standard library's slower hash defends against.
+#[derive(Debug, Default)]
+pub(crate) struct TaskHasher(u64);
+
+impl TaskHasher {
+    fn mix(&mut self, word: u64) {
+        self.0 = (self.0.rotate_left(26) ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    }
+}
+
+impl Hasher for TaskHasher {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for &byte in bytes {
+            self.mix(u64::from(byte));
+        }
+    }
+
+    fn write_u32(&mut self, word: u32) {
+        self.mix(u64::from(word));
+    }
+
+    fn write_u64(&mut self, word: u64) {
+        self.mix(word);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reused_number_is_another_thread() {
+        let mut index = Index::default();
+        let first = TaskId {
+            tid: 7,
+            started_ticks: 1,
+        };
+        let second = TaskId {
+            tid: 7,
+            started_ticks: 2,
+        };
+        index.enter(first, 0);
+        assert_eq!(index.find(second), None);
+        index.enter(second, 1);
+        assert_eq!((index.find(first), index.find(second)), (Some(0), Some(1)));
+        assert_eq!(index.find_number(7), Some(1));
+        index.leave(first);
+        assert_eq!(index.find_number(7), Some(1), "the number is the other's");
+        index.leave(second);
+        assert_eq!(index.find_number(7), None);
+    }
+}
