@@ -155,7 +155,7 @@ impl<A: Actuator> Controller<A> {
         };
         thread.task = task;
         if thread.try_out(Terms { share, period }, now) {
-            self.put_on_trial(slot, task.id, Why::WantsPriority, now);
+            self.put_on_probation(slot, task.id, Why::WantsPriority, now);
         }
     }
 

@@ -49,7 +49,7 @@ impl<A: Actuator> Controller<A> {
                 if let Some(at) = thread.look_due(now) {
                     self.timers.set(at, TimerEvent::Look(task));
                 }
-                self.estimating.trials.proved(thread.party.payer);
+                self.estimating.probations.proved(thread.party.payer);
                 let samples = thread.predictor(&self.settings) == Kind::Rate;
                 if samples && !std::mem::replace(&mut thread.is_sampled, true) {
                     thread.sampled = None;
@@ -58,7 +58,7 @@ impl<A: Actuator> Controller<A> {
                 self.consider(slot, Some(why));
             }
             Outcome::TryAgain(why) => {
-                if !self.begin_trial(slot, task, why, now) {
+                if !self.begin_probation(slot, task, why, now) {
                     self.withdraw(slot, Why::RhythmLost, now);
                 }
             }

@@ -5,54 +5,60 @@ use onbeat_model::{Actuator, Instant, Span, TaskId};
 
 use crate::Why;
 use crate::estimation::clock::is_clocked;
-use crate::estimation::probation::TrialEnd;
-use crate::estimation::starvation::{LOOK_RARELY, TRIAL};
+use crate::estimation::probation::ProbationEnd;
+use crate::estimation::starvation::{LOOK_RARELY, PROBATION};
 use crate::protection::boost::BoostWhy;
 use crate::run_loop::Controller;
 use crate::task::Thread;
 use crate::task::table::Slot;
 use crate::timer::TimerEvent;
 
-/// When to ask again for a thread whose trial was put off.
+/// When to ask again for a thread whose probation was put off.
 const PUT_OFF: Span = Span::from_ms(500);
 
 impl<A: Actuator> Controller<A> {
-    /// The thread is on trial from now on, and those that starve beside it; false if it may not be now.
-    pub(crate) fn begin_trial(&mut self, slot: Slot, task: TaskId, why: Why, now: Instant) -> bool {
+    /// The thread is on probation from now on, and those that starve beside it; false if it may not be now.
+    pub(crate) fn begin_probation(
+        &mut self,
+        slot: Slot,
+        task: TaskId,
+        why: Why,
+        now: Instant,
+    ) -> bool {
         let may = self.tries_together(slot, now)
             || !self.is_tried_by_protection(slot, now) && {
                 let payer = self
                     .tasks
                     .get_mut(slot)
                     .map_or(0, |thread| thread.party.payer);
-                self.estimating.trials.admits_alone(payer, now)
+                self.estimating.probations.admits_alone(payer, now)
             };
         let Some(thread) = self.tasks.get_mut(slot) else {
             return false;
         };
         if !may {
-            thread.postpone_trial(now + PUT_OFF);
+            thread.postpone_probation(now + PUT_OFF);
             return false;
         }
-        thread.begin_trial(None, now);
-        self.put_on_trial(slot, task, why, now);
+        thread.begin_probation(None, now);
+        self.put_on_probation(slot, task, why, now);
         for slot in self.tasks.slots() {
             self.try_too(slot, now);
         }
         true
     }
 
-    pub(crate) fn put_on_trial(&mut self, slot: Slot, task: TaskId, why: Why, now: Instant) {
-        let until = self.estimating.trials.extend(now + TRIAL);
-        self.timers.set(until, TimerEvent::TrialOver(task));
+    pub(crate) fn put_on_probation(&mut self, slot: Slot, task: TaskId, why: Why, now: Instant) {
+        let until = self.estimating.probations.extend(now + PROBATION);
+        self.timers.set(until, TimerEvent::ProbationOver(task));
         self.protect(slot, BoostWhy::OnTrial, now);
         self.consider(slot, Some(why));
     }
 
     /// A player and its display server must both get to run, or neither shows its rhythm: while one
-    /// thread is on trial, others that starve join it, if a clock is heard in their process.
+    /// thread is on probation, others that starve join it, if a clock is heard in their process.
     pub(crate) fn try_too(&mut self, slot: Slot, now: Instant) {
-        if now >= self.estimating.trials.until() {
+        if now >= self.estimating.probations.until() {
             return;
         }
         let thread = self.tasks.get(slot);
@@ -62,36 +68,36 @@ impl<A: Actuator> Controller<A> {
         };
         if let Some(thread) = self.tasks.get_mut(slot) {
             let task = thread.task.id;
-            thread.begin_trial(None, now);
-            self.put_on_trial(slot, task, why, now);
+            thread.begin_probation(None, now);
+            self.put_on_probation(slot, task, why, now);
         }
     }
 
     /// Whether the threads of its process are tried together. Where they are protected, and that helps, they
-    /// need no trial.
+    /// need no probation.
     fn tries_together(&self, slot: Slot, now: Instant) -> bool {
         let thread = self.tasks.get(slot);
         let needs = thread.is_some_and(|t| !self.settings.protects || t.protection.is_in_vain());
         needs && is_clocked(&self.tasks, slot, now)
     }
 
-    /// The thread was begun at `now`: where its process is on trial, it is from its first instruction on. A
+    /// The thread was begun at `now`: where its process is on probation, it is from its first instruction on. A
     /// program that starts begins one thread after the other, and each would have to starve first.
-    pub(crate) fn join_trial(&mut self, slot: Slot, now: Instant) {
-        if now >= self.estimating.trials.until() {
+    pub(crate) fn join_probation(&mut self, slot: Slot, now: Instant) {
+        if now >= self.estimating.probations.until() {
             return;
         }
         let Some(thread) = self.tasks.get(slot) else {
             return;
         };
         let (task, pid) = (thread.task.id, thread.task.pid);
-        let beside = |other: &Thread| other.task.pid == pid && other.is_on_trial();
+        let beside = |other: &Thread| other.task.pid == pid && other.is_on_probation();
         let may = thread.may_be_tried(&self.settings)
             && self.tasks.iter().any(beside)
             && self.tries_together(slot, now);
         if may && let Some(thread) = self.tasks.get_mut(slot) {
-            thread.begin_trial(None, now);
-            self.put_on_trial(slot, task, Why::JoinsTrial, now);
+            thread.begin_probation(None, now);
+            self.put_on_probation(slot, task, Why::JoinsTrial, now);
         }
     }
 
@@ -108,7 +114,7 @@ impl<A: Actuator> Controller<A> {
         let Some(thread) = self.tasks.get_mut(slot) else {
             return;
         };
-        if thread.is_kept() {
+        if thread.is_locked() {
             self.timers
                 .set(now + LOOK_RARELY, TimerEvent::Starves(task));
             return;
@@ -121,22 +127,22 @@ impl<A: Actuator> Controller<A> {
         let next = now + next.since(now) * crowd;
         self.timers.set(next, TimerEvent::Starves(task));
         if let Some(why) = why {
-            self.begin_trial(slot, task, why, now);
+            self.begin_probation(slot, task, why, now);
         }
     }
 
-    pub(crate) fn end_trial(&mut self, task: TaskId, now: Instant) {
-        let until = self.estimating.trials.until();
+    pub(crate) fn end_probation(&mut self, task: TaskId, now: Instant) {
+        let until = self.estimating.probations.until();
         let Some(slot) = self.tasks.find(task) else {
             return;
         };
         let Some(thread) = self.tasks.get_mut(slot) else {
             return;
         };
-        match thread.ends_trial(now, until) {
-            TrialEnd::NotYet(end) => self.timers.set(end, TimerEvent::TrialOver(task)),
-            TrialEnd::InVain => self.withdraw(slot, Why::TrialOver, now),
-            TrialEnd::NotOnTrial => {}
+        match thread.ends_probation(now, until) {
+            ProbationEnd::NotYet(end) => self.timers.set(end, TimerEvent::ProbationOver(task)),
+            ProbationEnd::InVain => self.withdraw(slot, Why::TrialOver, now),
+            ProbationEnd::NotOnProbation => {}
         }
     }
 }

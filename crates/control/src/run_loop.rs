@@ -130,7 +130,7 @@ impl<A: Actuator> Controller<A> {
                 self.announced(slot, at);
                 if matches!(event, Event::Tracked { .. }) {
                     self.protect_new(slot, at);
-                    self.join_trial(slot, at);
+                    self.join_probation(slot, at);
                 }
             }
             Event::Burst(burst) => self.burst(&burst, now),
@@ -179,7 +179,7 @@ impl<A: Actuator> Controller<A> {
             Heard::Job => self.consider(slot, None),
             Heard::Lost(why) => self.withdraw(slot, why, burst.blocked),
             Heard::Starves(why) => {
-                self.begin_trial(slot, burst.task, why, burst.blocked);
+                self.begin_probation(slot, burst.task, why, burst.blocked);
             }
         }
     }
@@ -354,7 +354,7 @@ impl<A: Actuator> Controller<A> {
                 self.sample(task, now, executed(task));
             }
             TimerEvent::Starves(task) => self.starves(task, now, executed),
-            TimerEvent::TrialOver(task) => self.end_trial(task, now),
+            TimerEvent::ProbationOver(task) => self.end_probation(task, now),
             TimerEvent::Boost(task) => self.look_at_boost(task, now, executed(task)),
             TimerEvent::Protection => self.review_protection(now, executed),
             TimerEvent::Widen => {
@@ -448,7 +448,7 @@ impl<A: Actuator> Controller<A> {
             return;
         };
         // One that is locked may be late at each of its timer's expiries, and is not doubted for that.
-        if !thread.is_kept() && self.settings.method == Method::Default {
+        if !thread.is_locked() && self.settings.method == Method::Default {
             found = found.filter(|rhythm| clock::has_clock(&self.tasks, slot, rhythm.period, now));
         }
         let Some(thread) = self.tasks.get_mut(slot) else {

@@ -20,7 +20,7 @@ pub(crate) enum TimerEvent {
     /// Does it starve?
     Starves(TaskId),
     /// A thread without a rhythm has had its chance.
-    TrialOver(TaskId),
+    ProbationOver(TaskId),
     /// It said that it missed a deadline, and may have a boost.
     Boost(TaskId),
     /// Which threads are protected?

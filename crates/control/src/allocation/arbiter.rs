@@ -446,3 +446,55 @@ fn worth_raising(held: Option<Reservation>, grant: &Grant) -> bool {
     let held = bandwidth(held).as_cpus();
     bandwidth(grant.reservation).as_cpus() > held * (1.0 + WORTH_RAISING)
 }
+
+#[cfg(test)]
+mod tests {
+    use onbeat_model::{Name, Span, Task};
+
+    use super::*;
+    use crate::Settings;
+    use crate::task::Thread;
+
+    fn of_ms(runtime: u64) -> Reservation {
+        Reservation::implicit(Span::from_ms(runtime), Span::from_ms(100)).unwrap()
+    }
+
+    fn thread(tid: u32) -> Thread {
+        let task = Task {
+            id: TaskId::recorded(tid),
+            pid: tid,
+            comm: Name::default(),
+        };
+        Thread::new(task, Instant::ZERO, &Settings::default())
+    }
+
+    #[test]
+    fn reservations_that_shrink_come_before_those_that_grow() {
+        let mut tasks = TaskTable::default();
+        let mut arbiter = Arbiter::new(Limits {
+            total: Bandwidth::from_cpus(0.9),
+            per_task: Bandwidth::ONE,
+            shortest_runtime: Span::from_us(1),
+        });
+        let [grows, shrinks] = [1, 2].map(|tid| tasks.enter(thread(tid)));
+        let held = tasks.get_mut(shrinks).unwrap();
+        held.enforcement.reserve(of_ms(50));
+        for (slot, wanted) in [(grows, 60), (shrinks, 20)] {
+            arbiter.put_fixed(&mut tasks, slot, of_ms(wanted));
+            arbiter.ask(&mut tasks, slot, Why::AskedFor);
+        }
+        let in_force = of_ms(50).bandwidth();
+        let mut arbitration = arbiter.begin(&tasks, None, Instant::ZERO).unwrap();
+        let adjustments = std::iter::from_fn(|| {
+            arbiter.next(&mut arbitration, &mut tasks, in_force, Instant::ZERO)
+        });
+        let order: Vec<_> = adjustments.map(|a| (a.slot, a.held, a.target)).collect();
+        assert_eq!(
+            order,
+            [
+                (shrinks, Some(of_ms(50)), Some(of_ms(20))),
+                (grows, None, Some(of_ms(60)))
+            ]
+        );
+    }
+}

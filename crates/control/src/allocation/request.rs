@@ -62,7 +62,7 @@ impl Arbiter {
         let Some(thread) = tasks.get_mut(slot) else {
             return;
         };
-        let least = if thread.is_on_trial() {
+        let least = if thread.is_on_probation() {
             Bandwidth::ZERO
         } else {
             settings.minimum.min(wanted.bandwidth())
@@ -174,7 +174,7 @@ fn weight(tasks: &mut TaskTable, slot: Slot, settings: &Settings) -> f64 {
         return 0.0;
     };
     let weight = of_users.unwrap_or_else(|| thread.treatment(settings).weight);
-    if thread.is_on_trial() {
+    if thread.is_on_probation() {
         weight * WEIGHT_ON_PROBATION
     } else {
         weight

@@ -57,7 +57,7 @@ impl Thread {
                 let lock = locked.lock();
                 let raised = runtime(lock)?.scale(self.notification.factor());
                 let period = lock.rhythm().period;
-                if lock.is_led() {
+                if lock.is_derived() {
                     floor = floor.max(period.scale(LEAST_OF_STAGE));
                 }
                 (raised.scale(stretch), period)

@@ -167,6 +167,28 @@ impl Backlog {
 }
 
 impl<A: Actuator> Controller<A> {
+    /// How long to wait for events at most.
+    #[must_use]
+    pub fn pace(&self) -> Span {
+        let calm = self.batching.pace.is_calm() && self.power.is_none();
+        self.settings.pace * if calm { self.crowd() } else { 1 }
+    }
+
+    /// How many rhythms this turn may verify: of a crowd there are always some, and nobody waits for it.
+    pub(crate) fn verifications(&self) -> usize {
+        let most = self.settings.analyses_per_turn;
+        if self.crowd() > 1 {
+            most.min(pace::OF_A_CROWD)
+        } else {
+            most
+        }
+    }
+
+    /// By how much rarer than those of a few threads the threads' turns are, there being so many.
+    pub(crate) fn crowd(&self) -> u64 {
+        (self.tasks.len() as u64 / pace::FEW_THREADS).clamp(1, pace::LONGEST)
+    }
+
     fn may_put_by(&self) -> bool {
         self.tasks.len() >= MANY && self.power.is_none()
     }

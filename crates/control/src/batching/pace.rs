@@ -5,16 +5,14 @@
 //! grow; but not while a thread is new, which is to be found soon, and not where the CPUs' speed follows the turns. A
 //! budget that ran out ends any pause, unless not all of a crowd fits (`backlog`).
 
-use onbeat_model::{Actuator, Instant, Span};
-
-use crate::run_loop::Controller;
+use onbeat_model::{Instant, Span};
 
 /// With so many threads the pauses begin to grow.
-const FEW_THREADS: u64 = 200;
+pub(super) const FEW_THREADS: u64 = 200;
 /// To so many times their length at the most.
-const LONGEST: u64 = 5;
+pub(super) const LONGEST: u64 = 5;
 /// Then a turn verifies no more rhythms than that: forty a second of a thousand threads.
-const OF_A_CROWD: usize = 4;
+pub(super) const OF_A_CROWD: usize = 4;
 /// A thread is new for so long.
 const NEW: Span = Span::from_secs(3);
 
@@ -35,32 +33,8 @@ impl Pace {
         self.turned = now;
     }
 
-    fn is_calm(&self) -> bool {
+    pub(super) fn is_calm(&self) -> bool {
         self.turned >= self.calm_from
-    }
-}
-
-impl<A: Actuator> Controller<A> {
-    /// How long to wait for events at most.
-    #[must_use]
-    pub fn pace(&self) -> Span {
-        let calm = self.batching.pace.is_calm() && self.power.is_none();
-        self.settings.pace * if calm { self.crowd() } else { 1 }
-    }
-
-    /// How many rhythms this turn may verify: of a crowd there are always some, and nobody waits for it.
-    pub(crate) fn verifications(&self) -> usize {
-        let most = self.settings.analyses_per_turn;
-        if self.crowd() > 1 {
-            most.min(OF_A_CROWD)
-        } else {
-            most
-        }
-    }
-
-    /// By how much rarer than those of a few threads the threads' turns are, there being so many.
-    pub(crate) fn crowd(&self) -> u64 {
-        (self.tasks.len() as u64 / FEW_THREADS).clamp(1, LONGEST)
     }
 }
 
@@ -69,7 +43,7 @@ mod tests {
     use onbeat_model::{Bandwidth, Capacity, Event, Name, Task, TaskId};
 
     use super::*;
-    use crate::{DryRun, Settings};
+    use crate::{Controller, DryRun, Settings};
 
     fn crowd_of(threads: u32, at: Instant) -> Controller<DryRun> {
         let actuator = DryRun::new(Capacity {

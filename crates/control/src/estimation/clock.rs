@@ -79,7 +79,7 @@ pub(crate) fn hear_waker(tasks: &mut TaskTable, slot: Slot, burst: &Burst) {
     let Some(thread) = tasks.get(slot) else {
         return;
     };
-    if !thread.is_kept()
+    if !thread.is_locked()
         && !is_of_process(tasks, burst.waker, thread.task.pid)
         && let Some(thread) = tasks.get_mut(slot)
     {
@@ -102,7 +102,7 @@ pub(crate) fn is_clocked(tasks: &TaskTable, slot: Slot, now: Instant) -> bool {
     let pid = thread.task.pid;
     let mut woken = [0; 2];
     for thread in tasks.iter().filter(|thread| thread.task.pid == pid) {
-        if thread.is_kept() {
+        if thread.is_locked() {
             return true;
         }
         for (sum, count) in woken.iter_mut().zip(thread.outside.before(now)) {

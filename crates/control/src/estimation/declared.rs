@@ -11,7 +11,7 @@ use crate::{Settings, Why};
 
 /// What a thread has told.
 #[derive(Debug, Default)]
-pub(crate) struct Word {
+pub(crate) struct Declared {
     told: Told,
     last: Instant,
 }
@@ -27,7 +27,7 @@ pub(crate) enum Marked {
     Led(Outcome),
 }
 
-impl Word {
+impl Declared {
     pub(crate) fn exhausted(&mut self) {
         self.told.exhausted();
     }
@@ -42,24 +42,24 @@ impl Thread {
             Said::MissedDeadline => self.missed_deadline(mark),
             Said::RealTimeExited => self.says_no_more(),
             Said::JobBegan | Said::JobEnded | Said::RealTimeStarted { .. } => {
-                let word = self.word.get_or_insert_with(Box::default);
+                let word = self.declared.get_or_insert_with(Box::default);
                 word.last = mark.at;
                 let job = word.told.hear(mark);
                 match job.zip(word.told.rhythm()) {
-                    Some((job, rhythm)) => self.job_told(&job, rhythm, settings),
+                    Some((job, rhythm)) => self.job_declared(&job, rhythm, settings),
                     None => Marked::Nothing,
                 }
             }
         }
     }
 
-    fn job_told(&mut self, job: &Job, rhythm: Rhythm, settings: &Settings) -> Marked {
-        if let Some(lock) = self.estimation.lock_mut().filter(|lock| lock.is_told()) {
+    fn job_declared(&mut self, job: &Job, rhythm: Rhythm, settings: &Settings) -> Marked {
+        if let Some(lock) = self.estimation.lock_mut().filter(|lock| lock.is_declared()) {
             if let Some(planned) = lock.runtime() {
                 self.notification.job(job.ended, job.executed, planned);
             }
             let from = lock.rhythm().period;
-            let rate_changed = lock.job_told(job, rhythm);
+            let rate_changed = lock.job_declared(job, rhythm);
             self.figures.job(job);
             return Marked::Consider(rate_changed.then_some(Why::RateChanged {
                 from,
@@ -67,12 +67,14 @@ impl Thread {
             }));
         }
         let kind = self.predictor(settings);
-        let overruns = self.word.as_ref().and_then(|word| word.told.overruns());
+        let overruns = self.declared.as_ref().and_then(|word| word.told.overruns());
         self.estimation.lock_on(|dormant| {
-            let mut lock = dormant.filter(|lock| lock.is_told()).unwrap_or_else(|| {
-                Box::new(Lock::told(rhythm, overruns, job.ended, kind, settings))
-            });
-            lock.job_told(job, rhythm);
+            let mut lock = dormant
+                .filter(|lock| lock.is_declared())
+                .unwrap_or_else(|| {
+                    Box::new(Lock::declared(rhythm, overruns, job.ended, kind, settings))
+                });
+            lock.job_declared(job, rhythm);
             lock
         });
         self.analyser.clear();
@@ -84,7 +86,7 @@ impl Thread {
 
     /// It said where its jobs are, and takes it back: whether it has a rhythm is to be heard again.
     fn says_no_more(&mut self) -> Marked {
-        if self.word.take().is_some() && self.estimation.lock().is_some_and(Lock::is_told) {
+        if self.declared.take().is_some() && self.estimation.lock().is_some_and(Lock::is_declared) {
             Marked::Led(self.lose(Why::SaysNoMore))
         } else {
             Marked::Nothing
@@ -110,13 +112,17 @@ impl Thread {
     }
 
     /// A burst of a thread that says where its jobs are: none if it does not.
-    pub(crate) fn burst_told(&mut self, burst: &Burst) -> Option<Heard> {
-        let lock = self.estimation.lock().filter(|lock| lock.is_told())?;
-        let silent_since = self.word.as_ref().map(|word| word.last).unwrap_or_default();
+    pub(crate) fn burst_declared(&mut self, burst: &Burst) -> Option<Heard> {
+        let lock = self.estimation.lock().filter(|lock| lock.is_declared())?;
+        let silent_since = self
+            .declared
+            .as_ref()
+            .map(|word| word.last)
+            .unwrap_or_default();
         if burst.blocked.since(silent_since) < patience(lock.rhythm().period) {
             return Some(Heard::Nothing);
         }
-        self.word = None;
+        self.declared = None;
         self.lose(Why::SaysNoMore);
         Some(Heard::Lost(Why::SaysNoMore))
     }

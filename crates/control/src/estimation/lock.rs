@@ -30,9 +30,9 @@ pub(crate) struct Lock {
 #[derive(Clone, Copy, Debug)]
 enum Source {
     /// The thread itself says where its jobs are.
-    Told(Rhythm),
+    Declared(Rhythm),
     /// It is a stage of another thread's path.
-    Led(Rhythm),
+    Derived(Rhythm),
 }
 
 /// What a burst meant.
@@ -81,7 +81,7 @@ impl Lock {
 
     /// Starts from what the thread says itself: its rhythm, and what share of its jobs may overrun, if it
     /// said that.
-    pub(crate) fn told(
+    pub(crate) fn declared(
         rhythm: Rhythm,
         overruns: Option<f64>,
         now: Instant,
@@ -93,14 +93,14 @@ impl Lock {
             ..settings.parameters
         };
         Self {
-            from: Some(Source::Told(rhythm)),
+            from: Some(Source::Declared(rhythm)),
             predictor: predictor::build(kind, parameters),
             ..Self::new(rhythm, std::iter::empty(), now, kind, settings)
         }
     }
 
     /// Starts from the bursts of a thread that works on the path of another one, in whose `rhythm`.
-    pub(crate) fn led(
+    pub(crate) fn derived(
         rhythm: Rhythm,
         bursts: impl Iterator<Item = Burst>,
         now: Instant,
@@ -108,23 +108,23 @@ impl Lock {
         settings: &Settings,
     ) -> Self {
         Self {
-            from: Some(Source::Led(rhythm)),
+            from: Some(Source::Derived(rhythm)),
             ..Self::new(rhythm, bursts, now, kind, settings)
         }
     }
 
-    pub(crate) const fn is_told(&self) -> bool {
-        matches!(self.from, Some(Source::Told(_)))
+    pub(crate) const fn is_declared(&self) -> bool {
+        matches!(self.from, Some(Source::Declared(_)))
     }
 
-    pub(crate) const fn is_led(&self) -> bool {
-        matches!(self.from, Some(Source::Led(_)))
+    pub(crate) const fn is_derived(&self) -> bool {
+        matches!(self.from, Some(Source::Derived(_)))
     }
 
     /// The path that it works on has this rhythm now. What its jobs took at another rate tells nothing.
     pub(crate) fn lead(&mut self, rhythm: Rhythm) {
         let former = self.rhythm();
-        self.from = Some(Source::Led(rhythm));
+        self.from = Some(Source::Derived(rhythm));
         self.separator.retune(rhythm);
         if !same_period(former.period, rhythm.period) {
             self.profiler.clear();
@@ -134,9 +134,9 @@ impl Lock {
 
     /// Takes in a job that the thread told, and the rhythm that it is part of. What jobs took at another
     /// rate tells nothing: true if it is another one.
-    pub(crate) fn job_told(&mut self, job: &Job, rhythm: Rhythm) -> bool {
+    pub(crate) fn job_declared(&mut self, job: &Job, rhythm: Rhythm) -> bool {
         let former = self.rhythm().period;
-        self.from = Some(Source::Told(rhythm));
+        self.from = Some(Source::Declared(rhythm));
         let is_other = !same_period(former, rhythm.period);
         if is_other {
             self.profiler.clear();
@@ -150,7 +150,7 @@ impl Lock {
     /// jobs, the burst under way is cut there.
     pub(crate) fn missed(&mut self, at: Instant, woke: Instant) -> Instant {
         let rhythm = self.rhythm();
-        if self.is_told() {
+        if self.is_declared() {
             return rhythm.phase + rhythm.period;
         }
         self.substitutes.missed(at, woke, &rhythm);
@@ -170,13 +170,13 @@ impl Lock {
 
     pub(crate) fn rhythm(&self) -> Rhythm {
         match self.from {
-            Some(Source::Told(rhythm) | Source::Led(rhythm)) => rhythm,
+            Some(Source::Declared(rhythm) | Source::Derived(rhythm)) => rhythm,
             None => self.tracker.rhythm(),
         }
     }
 
     pub(crate) fn burst(&mut self, burst: &Burst) -> Heard {
-        let went_astray = !self.is_led() && {
+        let went_astray = !self.is_derived() && {
             let beat = self.tracker.hear(burst);
             self.follow(beat, burst.woke)
         };

@@ -9,19 +9,18 @@ pub(crate) mod probation;
 pub(crate) mod schedule;
 pub(crate) mod starvation;
 pub(crate) mod timeouts;
-pub(crate) mod trials;
 pub(crate) mod verification;
 
 use std::collections::VecDeque;
 
 use onbeat_model::TaskId;
 
-use trials::Trials;
+use probation::Probations;
 
 /// The analyses that wait for their turn, and the probations under way.
 #[derive(Debug, Default)]
 pub(crate) struct Estimating {
     pub(crate) analyses: VecDeque<TaskId>,
     pub(crate) verifications: VecDeque<TaskId>,
-    pub(crate) trials: Trials,
+    pub(crate) probations: Probations,
 }

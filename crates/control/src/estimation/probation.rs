@@ -1,24 +1,29 @@
-//! A thread's trials: a starving thread's chance to show its rhythm.
+//! Probation: a starving thread's chance to show its period.
+//!
+//! A probation costs other programs CPU time, and a batch program starves, too. So the threads of a process
+//! are tried together only if a clock is heard in it; of all others one at a time, and ever more rarely.
+
+use std::collections::HashMap;
 
 use onbeat_model::{Bandwidth, Burst, Capacity, Instant, Reservation, Span};
 
 use super::schedule::Attempts;
-use super::starvation::TRIAL;
+use super::starvation::{PROBATION, pause_after};
 use crate::task::{Heard, Thread};
 use crate::{Settings, Why};
 
-/// Whether a trial is over.
+/// Whether a probation is over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum TrialEnd {
+pub(crate) enum ProbationEnd {
     /// Not before then.
     NotYet(Instant),
     /// It is, and the thread has shown no rhythm.
     InVain,
     /// There is none any more.
-    NotOnTrial,
+    NotOnProbation,
 }
 
-/// What a thread on trial is given.
+/// What a thread on probation is given.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Terms {
     /// The share of a CPU.
@@ -38,12 +43,12 @@ impl Terms {
 }
 
 impl Thread {
-    /// Somebody says that it is worth a trial. False if it needs none: it has a rhythm, or what it asked
-    /// for, or is on trial.
+    /// Somebody says that it is worth a probation. False if it needs none: it has a rhythm, or what it asked
+    /// for, or is on probation.
     pub(crate) fn try_out(&mut self, terms: Terms, now: Instant) -> bool {
-        let may = self.needs_trial();
+        let may = self.needs_probation();
         if may {
-            self.begin_trial(Some(terms), now);
+            self.begin_probation(Some(terms), now);
         }
         may
     }
@@ -55,9 +60,12 @@ impl Thread {
         self.unheard = true;
     }
 
-    /// Neither has it a rhythm or a trial, nor what somebody asked for.
-    fn needs_trial(&self) -> bool {
-        !self.is_kept() && !self.is_on_trial() && self.fixed.is_none() && self.enforcement.is_open()
+    /// Neither has it a rhythm or a probation, nor what somebody asked for.
+    fn needs_probation(&self) -> bool {
+        !self.is_locked()
+            && !self.is_on_probation()
+            && self.fixed.is_none()
+            && self.enforcement.is_open()
     }
 
     /// As much of `wish` as its owner may have; none if that is too little to be put in force.
@@ -84,28 +92,28 @@ impl Thread {
         Heard::Starves(Why::Starves { waited, over })
     }
 
-    /// Whether it may be on trial, as far as it is up to the thread.
+    /// Whether it may be on probation, as far as it is up to the thread.
     pub(crate) fn may_be_tried(&self, settings: &Settings) -> bool {
         settings.trials
-            && self.needs_trial()
+            && self.needs_probation()
             && !self.protection.helps()
             && self.path.may_be_tried()
     }
 
-    /// It is on trial from now on.
-    pub(crate) fn begin_trial(&mut self, terms: Option<Terms>, now: Instant) {
+    /// It is on probation from now on.
+    pub(crate) fn begin_probation(&mut self, terms: Option<Terms>, now: Instant) {
         self.starving.tried(now);
         self.estimation.begin_probation(now, terms);
         self.analyser.clear();
         self.attempts = Attempts::new();
     }
 
-    /// It may not be on trial now: the next time is not before `until`.
-    pub(crate) fn postpone_trial(&mut self, until: Instant) {
+    /// It may not be on probation now: the next time is not before `until`.
+    pub(crate) fn postpone_probation(&mut self, until: Instant) {
         self.starving.postpone(until);
     }
 
-    /// Another thread is on trial at `now`: why this one is to join it, if it starves as well.
+    /// Another thread is on probation at `now`: why this one is to join it, if it starves as well.
     pub(crate) fn starves_too(&self, now: Instant, settings: &Settings) -> Option<Why> {
         if !self.may_be_tried(settings) || !self.starving.starves_too(now) {
             return None;
@@ -114,7 +122,7 @@ impl Thread {
         Some(Why::Starves { waited, over })
     }
 
-    /// It has executed for `executed` up to `now`: when to look again, and why it is to be on trial, if it is.
+    /// It has executed for `executed` up to `now`: when to look again, and why it is to be on probation, if it is.
     pub(crate) fn look(
         &mut self,
         now: Instant,
@@ -129,16 +137,65 @@ impl Thread {
         (seen.next, Some(Why::NeverBlocks { over }))
     }
 
-    /// Trials end at `until`, but none lasts longer than two: whether this one is over at `now`.
-    pub(crate) fn ends_trial(&mut self, now: Instant, until: Instant) -> TrialEnd {
+    /// Probations end at `until`, but none lasts longer than two: whether this one is over at `now`.
+    pub(crate) fn ends_probation(&mut self, now: Instant, until: Instant) -> ProbationEnd {
         let Some(probation) = self.estimation.probation() else {
-            return TrialEnd::NotOnTrial;
+            return ProbationEnd::NotOnProbation;
         };
-        let end = until.min(probation.since + TRIAL * 2);
+        let end = until.min(probation.since + PROBATION * 2);
         if now < end {
-            return TrialEnd::NotYet(end);
+            return ProbationEnd::NotYet(end);
         }
         self.estimation.end_probation();
-        TrialEnd::InVain
+        ProbationEnd::InVain
+    }
+}
+
+/// The longest pause between two probations of threads without a clock: they then take a twentieth of the
+/// time, of one CPU.
+const LONGEST_PAUSE_ALONE: Span = Span::from_secs(60);
+
+/// The probations under way, and those that were alone.
+#[derive(Debug, Default)]
+pub(crate) struct Probations {
+    until: Instant,
+    /// By payer.
+    alone: HashMap<u32, Alone>,
+}
+
+/// The probations of a payer's threads without a clock.
+#[derive(Clone, Copy, Debug, Default)]
+struct Alone {
+    times: u32,
+    not_before: Instant,
+}
+
+impl Probations {
+    /// When the probations under way end.
+    pub(crate) const fn until(&self) -> Instant {
+        self.until
+    }
+
+    /// A probation begins that lasts until `until`: so do all.
+    pub(crate) fn extend(&mut self, until: Instant) -> Instant {
+        self.until = self.until.max(until);
+        self.until
+    }
+
+    /// Whether a thread of the payer's that has no clock may be tried now; counts it if so.
+    pub(crate) fn admits_alone(&mut self, payer: u32, now: Instant) -> bool {
+        let alone = self.alone.entry(payer).or_default();
+        if now < alone.not_before {
+            return false;
+        }
+        let pause = pause_after(alone.times).min(LONGEST_PAUSE_ALONE);
+        alone.times = alone.times.saturating_add(1);
+        alone.not_before = now + PROBATION + pause;
+        true
+    }
+
+    /// A thread of the payer's has shown a rhythm: the next probation need not wait as if it had not.
+    pub(crate) fn proved(&mut self, payer: u32) {
+        self.alone.remove(&payer);
     }
 }

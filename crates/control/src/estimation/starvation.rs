@@ -3,8 +3,8 @@
 //! A player that gets a fifth of a CPU and needs a third is always behind: it never sleeps until its
 //! next frame is due, and from its bursts there is no rhythm to be heard. Such a thread is told by
 //! what it waits for: most of the time it is ready to run and does not. It is given a reservation for
-//! a limited time, on trial; if it shows a rhythm then, it is kept, else it is given back, and it is
-//! long until its next trial.
+//! a limited time, on probation; if it shows a rhythm then, it is kept, else it is given back, and it is
+//! long until its next probation.
 //!
 //! The worst off never block at all, always busy with what was due long ago: they have no bursts to
 //! tell by. So the CPU time of a thread that is not heard of is looked at now and then. One that
@@ -21,7 +21,7 @@ const FEWEST_BURSTS: u32 = 6;
 /// The share of time for which a starving thread is ready and does not run.
 const WAITING: f64 = 0.4;
 /// Of two threads that work for each other, one seems to sleep while it waits for the other: this much
-/// is enough while another one is on trial.
+/// is enough while another one is on probation.
 const WAITING_TOO: f64 = 0.15;
 const FEWEST_BURSTS_TOO: u32 = 3;
 /// The share of time that a thread that is not heard of must have executed to be no sleeper, and at
@@ -34,8 +34,8 @@ pub(crate) const LOOK_RARELY: Span = Span::from_ms(2400);
 const FIRST_PAUSE: Span = Span::from_secs(5);
 const LONGEST_PAUSE: Span = Span::from_secs(600);
 
-/// How long a trial lasts: a player that is behind catches up and then plays a few frames.
-pub(crate) const TRIAL: Span = Span::from_ms(3000);
+/// How long a probation lasts: a player that is behind catches up and then plays a few frames.
+pub(crate) const PROBATION: Span = Span::from_ms(3000);
 
 /// What a thread got and waited for of late.
 #[derive(Clone, Copy, Debug, Default)]
@@ -97,7 +97,7 @@ impl Starving {
         }
     }
 
-    /// Takes in a burst. True if the thread starves, and a trial is worth it.
+    /// Takes in a burst. True if the thread starves, and a probation is worth it.
     pub(crate) fn heard(&mut self, burst: &Burst) -> bool {
         let since = *self.since.get_or_insert(burst.woke);
         self.waited += burst.response() - burst.executed;
@@ -114,7 +114,7 @@ impl Starving {
         starves && burst.blocked >= self.not_before
     }
 
-    /// Whether the thread starves enough to join another one on trial.
+    /// Whether the thread starves enough to join another one on probation.
     pub(crate) fn starves_too(&self, now: Instant) -> bool {
         let (waited, over) = self.waited(now);
         self.bursts >= FEWEST_BURSTS_TOO
@@ -127,28 +127,28 @@ impl Starving {
         (self.waited, now.since(self.since.unwrap_or(now)))
     }
 
-    /// A trial begins. Further ones come ever more rarely.
+    /// A probation begins. Further ones come ever more rarely.
     pub(crate) fn tried(&mut self, now: Instant) {
         let pause = pause_after(self.trials).min(LONGEST_PAUSE);
         *self = Self {
             trials: self.trials + 1,
-            not_before: now + TRIAL + pause,
+            not_before: now + PROBATION + pause,
             ..Self::default()
         };
     }
 
-    /// No trial before `until`.
+    /// No probation before `until`.
     pub(crate) fn postpone(&mut self, until: Instant) {
         self.not_before = self.not_before.max(until);
     }
 
-    /// It did show a rhythm: the next trial need not wait as if it had not.
+    /// It did show a rhythm: the next probation need not wait as if it had not.
     pub(crate) fn proved(&mut self) {
         *self = Self::default();
     }
 }
 
-/// How long to wait for the next trial after `trials` in vain and one more.
+/// How long to wait for the next probation after `trials` in vain and one more.
 pub(crate) fn pause_after(trials: u32) -> Span {
     FIRST_PAUSE * (1 << trials.min(16))
 }

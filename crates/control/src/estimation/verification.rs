@@ -1,7 +1,7 @@
 //! Whether a rhythm that was heard is believed, and for how long.
 //!
 //! A rhythm is trusted as soon as it is found, for a thread under load needs its reservation now.
-//! Trust comes later: the analysis is made again with more bursts, at growing distances, and a
+//! Verification comes later: the analysis is made again with more bursts, at growing distances, and a
 //! thread whose rhythm was a chance, or another one, is found out. One that was must show the same
 //! rhythm several times before it is believed again.
 
@@ -14,20 +14,20 @@ use crate::task::{Outcome, Thread};
 use crate::{Settings, Why};
 
 /// So many analyses in a row must disagree before a rhythm that was verified is doubted.
-const DOUBTS: u32 = 3;
+const REJECTIONS: u32 = 3;
 /// The most agreeing analyses that are asked of a thread whose rhythm was a chance.
-const SUSPICION_MOST: u32 = 4;
+const NEEDED_MOST: u32 = 4;
 
 /// From so many jobs on it is known what a thread needs: those before, among which it started, leave no excess behind.
 const SETTLED: u64 = 32;
 
 /// How far a rhythm is trusted.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Trust {
+pub(crate) struct Verification {
     passed: u32,
-    doubts: u32,
-    suspicion: u32,
-    agreed: u32,
+    rejections: u32,
+    needed: u32,
+    confirmations: u32,
     suspect: Option<Rhythm>,
 }
 
@@ -43,26 +43,26 @@ impl Thread {
     pub(crate) fn is_settled(&self) -> bool {
         let lock = self.estimation.lock();
         self.figures.jobs >= SETTLED
-            && self.trust.doubts == 0
+            && self.verification.rejections == 0
             && self.held().is_some()
             && self.fixed.is_none()
             && self.enforcement.is_open()
             && self.figures.marks == 0
             && self.path.is_plain()
-            && lock.is_some_and(|lock| lock.astray().is_none() && !lock.is_told())
+            && lock.is_some_and(|lock| lock.astray().is_none() && !lock.is_declared())
     }
 
     pub(crate) fn believe(&mut self, rhythm: Rhythm, now: Instant, settings: &Settings) -> Outcome {
         let agrees = |other: Rhythm| same_period(other.period, rhythm.period);
-        self.trust.agreed = if self.trust.suspect.is_some_and(agrees) {
-            self.trust.agreed + 1
+        self.verification.confirmations = if self.verification.suspect.is_some_and(agrees) {
+            self.verification.confirmations + 1
         } else {
             1
         };
-        self.trust.suspect = Some(rhythm);
+        self.verification.suspect = Some(rhythm);
         let dormant = self.estimation.dormant();
         let familiar = dormant.is_some_and(|lock| agrees(lock.rhythm()));
-        if self.trust.agreed <= self.trust.suspicion && !familiar {
+        if self.verification.confirmations <= self.verification.needed && !familiar {
             self.attempts.again(now);
             return Outcome::Same;
         }
@@ -70,7 +70,7 @@ impl Thread {
         let kind = self.predictor(settings);
         let heard = self.analyser.bursts();
         self.estimation.lock_on(|dormant| {
-            let Some(mut lock) = dormant.filter(|lock| !lock.is_told()) else {
+            let Some(mut lock) = dormant.filter(|lock| !lock.is_declared()) else {
                 return Box::new(Lock::new(rhythm, heard, now, kind, settings));
             };
             lock.resume(rhythm, now);
@@ -79,9 +79,9 @@ impl Thread {
         if self.estimation.is_from_probation() {
             self.starving.proved();
         }
-        self.trust = Trust {
-            suspicion: self.trust.suspicion,
-            ..Trust::default()
+        self.verification = Verification {
+            needed: self.verification.needed,
+            ..Verification::default()
         };
         self.attempts.verify(now, 0, bursts);
         Outcome::Plan(Why::Found {
@@ -101,15 +101,17 @@ impl Thread {
         match found {
             Some(rhythm) if same_period(rhythm.period, former.period) => {
                 lock.confirm(rhythm);
-                self.trust.doubts = 0;
-                self.trust.passed += 1;
-                self.attempts.verify(now, self.trust.passed, bursts);
+                self.verification.rejections = 0;
+                self.verification.passed += 1;
+                self.attempts.verify(now, self.verification.passed, bursts);
                 Outcome::Same
             }
             Some(rhythm) => {
-                self.trust.doubts += 1;
+                self.verification.rejections += 1;
                 let too_soon = match astray {
-                    None => self.trust.passed > 0 && self.trust.doubts < DOUBTS,
+                    None => {
+                        self.verification.passed > 0 && self.verification.rejections < REJECTIONS
+                    }
                     Some(since) => {
                         is_blurred(&rhythm, &former) && now.since(since) < patience(former.period)
                     }
@@ -119,9 +121,9 @@ impl Thread {
                     return Outcome::Same;
                 }
                 lock.adopt(rhythm);
-                self.trust = Trust {
-                    suspicion: self.trust.suspicion,
-                    ..Trust::default()
+                self.verification = Verification {
+                    needed: self.verification.needed,
+                    ..Verification::default()
                 };
                 self.attempts.verify(now, 0, bursts);
                 Outcome::Plan(Why::RateChanged {
@@ -130,14 +132,14 @@ impl Thread {
                 })
             }
             None => {
-                self.trust.doubts += 1;
+                self.verification.rejections += 1;
                 match astray {
                     Some(_) => self.attempts.failed(now),
                     None => self.attempts.again(now),
                 }
                 let sustained = match astray {
                     Some(since) => now.since(since) > patience(former.period),
-                    None => self.trust.doubts >= DOUBTS,
+                    None => self.verification.rejections >= REJECTIONS,
                 };
                 if sustained {
                     self.doubted()
@@ -148,10 +150,10 @@ impl Thread {
         }
     }
 
-    /// Its rhythm is lost. One that it had only just shown on trial was a wrong one, perhaps; before it
-    /// starves again, it gets another trial.
+    /// Its rhythm is lost. One that it had only just shown on probation was a wrong one, perhaps; before it
+    /// starves again, it gets another probation.
     fn doubted(&mut self) -> Outcome {
-        let again = self.estimation.is_from_probation() && self.trust.passed == 0;
+        let again = self.estimation.is_from_probation() && self.verification.passed == 0;
         let lost = self.lose(Why::RhythmLost);
         if again {
             Outcome::TryAgain(Why::TriedAgain)
@@ -168,14 +170,14 @@ impl Thread {
     pub(crate) fn forget_rhythm(&mut self) {
         self.last_rhythm = self.rhythm();
         self.estimation.lose();
-        let suspicion = if self.trust.passed == 0 {
-            (self.trust.suspicion + 1).min(SUSPICION_MOST)
+        let needed = if self.verification.passed == 0 {
+            (self.verification.needed + 1).min(NEEDED_MOST)
         } else {
-            self.trust.suspicion
+            self.verification.needed
         };
-        self.trust = Trust {
-            suspicion,
-            ..Trust::default()
+        self.verification = Verification {
+            needed,
+            ..Verification::default()
         };
         self.attempts = Attempts::new();
     }

@@ -172,7 +172,7 @@ impl Thread {
 
     /// It has a rhythm of its own, and may be the head of a path: with which period.
     pub(crate) fn beats(&self) -> Option<Rhythm> {
-        let lock = self.estimation.lock().filter(|lock| !lock.is_led())?;
+        let lock = self.estimation.lock().filter(|lock| !lock.is_derived())?;
         Some(lock.rhythm())
     }
 
@@ -208,7 +208,7 @@ impl Thread {
             return false;
         }
         let kind = self.predictor(settings);
-        let lock = Lock::led(rhythm, self.analyser.bursts(), now, kind, settings);
+        let lock = Lock::derived(rhythm, self.analyser.bursts(), now, kind, settings);
         self.estimation.lock_on(|_| Box::new(lock));
         true
     }

@@ -54,7 +54,7 @@ const KEEPS_BY_CLOCK: Span = Span::from_ms(500);
 /// not believed to keep a beat because it hears a clock, as build tools and copiers do.
 const UNPROVED: Span = Span::from_secs(20);
 const CAPACITY: f64 = 0.9;
-/// Who was protected when it began has had the chance that a trial is: the next one is not before its application
+/// Who was protected when it began has had the chance that a probation is: the next one is not before its application
 /// has this age.
 const TRIED_BY_THEN: Span = Span::from_secs(20);
 /// A thread that has had this much CPU time with next to no pause only computes, as one that is locked and
@@ -339,7 +339,7 @@ impl<A: Actuator> Controller<A> {
     }
 
     /// Whether the thread's application has been protected since it began, which helps, and is not old enough for
-    /// a trial besides.
+    /// a probation besides.
     pub(crate) fn is_tried_by_protection(&self, slot: Slot, now: Instant) -> bool {
         let thread = self.tasks.get(slot);
         thread.is_some_and(|thread| {
@@ -372,7 +372,7 @@ impl<A: Actuator> Controller<A> {
             else {
                 continue;
             };
-            if thread.is_kept() && !thread.path.is_partner() {
+            if thread.is_locked() && !thread.path.is_partner() {
                 application.prove(now);
             }
             if !thread.protection.is_in_force() {
@@ -407,7 +407,7 @@ impl<A: Actuator> Controller<A> {
         let application = self.boosting.applications.by_payer.get(&thread.party.payer);
         let why = application.and_then(|application| application.protects(now));
         thread.protection.in_vain = application.is_some_and(|a| a.is_in_vain(now));
-        let on_trial = thread.is_on_trial();
+        let on_trial = thread.is_on_probation();
         if !thread.protection.is_in_force() {
             if let Some(why) = why.or(on_trial.then_some(BoostWhy::OnTrial)) {
                 self.protect(slot, why, now);
@@ -447,7 +447,7 @@ impl<A: Actuator> Controller<A> {
         let Some(thread) = self.tasks.get_mut(slot) else {
             return;
         };
-        let on_trial = thread.is_on_trial();
+        let on_trial = thread.is_on_probation();
         let is_open = match thread.protection.state {
             State::None => true,
             State::Suspended { .. } => on_trial,

@@ -73,7 +73,7 @@ impl Log {
     ) {
         let slot = tasks.find(task.id);
         if let Some(thread) = slot.and_then(|slot| tasks.get_mut(slot)) {
-            thread.last_entry = Some((what, why.clone()));
+            thread.last_decision = Some((what, why.clone()));
         }
         self.0.push(Entry {
             at,

@@ -10,13 +10,15 @@ pub(crate) mod reason;
 pub(crate) mod state;
 pub(crate) mod view;
 
-use onbeat_model::{Actuator, Bandwidth, Instant, Span, Task};
+use onbeat_model::{Actuator, Bandwidth, Instant, Span, Task, TaskId};
 use serde::Serialize;
 
 use crate::report::exited::Sums;
 use crate::run_loop::Controller;
 use crate::task::Thread;
 use crate::{AtSpeed, Stage, State};
+use jobs::Done;
+use view::View;
 
 /// Quantiles of the response times of a thread's jobs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -166,5 +168,33 @@ impl<A: Actuator> Controller<A> {
     #[must_use]
     pub const fn lost_events(&self) -> u64 {
         self.records.lost
+    }
+
+    /// What all reservations together may have.
+    #[must_use]
+    pub const fn total(&self) -> Bandwidth {
+        self.arbiter.limits().total
+    }
+
+    /// Every thread that is known.
+    pub fn view(&self) -> impl Iterator<Item = View> {
+        self.tasks.iter().map(View::of)
+    }
+
+    /// The last jobs of `task` that ended after `since`, in the order in which they were told.
+    pub fn recent_jobs(&self, task: TaskId, since: Instant) -> impl Iterator<Item = Done> {
+        let thread = self.known(task).into_iter();
+        thread.flat_map(move |thread| thread.figures.recent.since(since))
+    }
+
+    /// When `task` woke in the last seconds; of one that says itself where its jobs are, nothing.
+    pub fn wakeups(&self, task: TaskId) -> impl Iterator<Item = Instant> {
+        let bursts = self.known(task).into_iter().flat_map(Thread::bursts);
+        bursts.map(|burst| burst.woke)
+    }
+
+    fn known(&self, task: TaskId) -> Option<&Thread> {
+        let slot = self.tasks.find(task)?;
+        self.tasks.get(slot)
     }
 }

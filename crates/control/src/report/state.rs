@@ -45,9 +45,9 @@ impl State {
             Self::TakenOver
         } else if thread.fixed.is_some() {
             Self::AskedFor
-        } else if thread.is_on_trial() {
+        } else if thread.is_on_probation() {
             Self::OnTrial
-        } else if !thread.is_kept() {
+        } else if !thread.is_locked() {
             match thread.rhythm() {
                 Some(_) => Self::Released,
                 None => Self::Watched,

@@ -1,10 +1,8 @@
 //! How things stand with each thread at a moment, for whoever looks on.
 
-use onbeat_model::{Actuator, Bandwidth, Instant, Reservation, Rhythm, Span, Task, TaskId};
+use onbeat_model::{Reservation, Rhythm, Span, Task};
 
 use crate::Stage;
-use crate::report::jobs::Done;
-use crate::run_loop::Controller;
 use crate::task::Thread;
 use crate::{State, What, Why};
 
@@ -38,11 +36,11 @@ pub struct View {
 }
 
 impl View {
-    fn of(thread: &Thread) -> Self {
+    pub(super) fn of(thread: &Thread) -> Self {
         Self {
             task: thread.task,
             rhythm: thread.rhythm(),
-            kept: thread.is_kept(),
+            kept: thread.is_locked(),
             state: State::of(thread),
             held: thread.held(),
             stage: thread.path.stage(),
@@ -51,37 +49,7 @@ impl View {
             exhaustions: thread.figures.exhaustions,
             bursts: thread.figures.bursts,
             executed: thread.figures.executed,
-            last: thread.last_entry.clone(),
+            last: thread.last_decision.clone(),
         }
-    }
-}
-
-impl<A: Actuator> Controller<A> {
-    /// What all reservations together may have.
-    #[must_use]
-    pub const fn total(&self) -> Bandwidth {
-        self.arbiter.limits().total
-    }
-
-    /// Every thread that is known.
-    pub fn view(&self) -> impl Iterator<Item = View> {
-        self.tasks.iter().map(View::of)
-    }
-
-    /// The last jobs of `task` that ended after `since`, in the order in which they were told.
-    pub fn recent_jobs(&self, task: TaskId, since: Instant) -> impl Iterator<Item = Done> {
-        let thread = self.known(task).into_iter();
-        thread.flat_map(move |thread| thread.figures.recent.since(since))
-    }
-
-    /// When `task` woke in the last seconds; of one that says itself where its jobs are, nothing.
-    pub fn wakeups(&self, task: TaskId) -> impl Iterator<Item = Instant> {
-        let bursts = self.known(task).into_iter().flat_map(Thread::bursts);
-        bursts.map(|burst| burst.woke)
-    }
-
-    fn known(&self, task: TaskId) -> Option<&Thread> {
-        let slot = self.tasks.find(task)?;
-        self.tasks.get(slot)
     }
 }

@@ -14,12 +14,12 @@ use onbeat_model::{Bandwidth, Burst, Instant, Reservation, Rhythm, Span, Task};
 
 use crate::allocation::Place;
 use crate::estimation::clock::Outside;
-use crate::estimation::declared::Word;
+use crate::estimation::declared::Declared;
 use crate::estimation::lock::Lock;
 use crate::estimation::schedule::Attempts;
 use crate::estimation::starvation::Starving;
 use crate::estimation::timeouts::{longest_job, patience};
-use crate::estimation::verification::Trust;
+use crate::estimation::verification::Verification;
 use crate::pipeline::role::Path;
 use crate::protection::Protection;
 use crate::protection::boost::Pleading;
@@ -50,7 +50,7 @@ pub(crate) struct Thread {
     /// It holds this because it was asked for, whatever its rhythm.
     pub(crate) fixed: Option<Reservation>,
     /// What was done last, and why.
-    pub(crate) last_entry: Option<(What, Why)>,
+    pub(crate) last_decision: Option<(What, Why)>,
     /// Whoever it belongs to may not have more for it, for now.
     pub(crate) ceiling: Option<Bandwidth>,
     /// No sensor tells of it: it is here for what it holds alone.
@@ -76,8 +76,8 @@ pub(crate) struct Thread {
     pub(crate) attempts: Attempts,
     pub(crate) estimation: Estimation,
     pub(crate) starving: Starving,
-    pub(crate) trust: Trust,
-    pub(crate) word: Option<Box<Word>>,
+    pub(crate) verification: Verification,
+    pub(crate) declared: Option<Box<Declared>>,
     pub(crate) notification: Notification,
     /// When its last burst ended.
     pub(crate) blocked: Option<Instant>,
@@ -101,7 +101,7 @@ pub(crate) enum Heard {
     Job,
     /// It has no rhythm any more.
     Lost(Why),
-    /// The thread is kept from showing a rhythm, and is on trial from now on.
+    /// The thread is kept from showing a rhythm, and is on probation from now on.
     Starves(Why),
 }
 
@@ -112,7 +112,7 @@ pub(crate) enum Outcome {
     Same,
     /// A rhythm to plan by, found for this reason.
     Plan(Why),
-    /// The thread lost the rhythm that it showed on trial: it is on trial again.
+    /// The thread lost the rhythm that it showed on probation: it is on probation again.
     TryAgain(Why),
     /// The thread has no rhythm any more.
     Released(Why),
@@ -134,7 +134,7 @@ impl Thread {
             waits: false,
             sampled: None,
             fixed: None,
-            last_entry: None,
+            last_decision: None,
             ceiling: None,
             unheard: false,
             treatment: None,
@@ -150,19 +150,19 @@ impl Thread {
             attempts: Attempts::new(),
             estimation: Estimation::default(),
             starving: Starving::default(),
-            trust: Trust::default(),
-            word: None,
+            verification: Verification::default(),
+            declared: None,
             notification: Notification::default(),
             blocked: None,
             last_rhythm: None,
         }
     }
 
-    pub(crate) const fn is_on_trial(&self) -> bool {
+    pub(crate) const fn is_on_probation(&self) -> bool {
         self.estimation.probation().is_some()
     }
 
-    pub(crate) const fn is_kept(&self) -> bool {
+    pub(crate) const fn is_locked(&self) -> bool {
         self.estimation.is_locked()
     }
 
@@ -191,7 +191,7 @@ impl Thread {
         }
         self.last_heard = burst.blocked;
         self.figures.burst(burst);
-        if let Some(heard) = self.burst_told(burst) {
+        if let Some(heard) = self.burst_declared(burst) {
             return heard;
         }
         self.analyser.hear(burst);
@@ -243,7 +243,7 @@ impl Thread {
     pub(crate) fn exhausted(&mut self, at: Instant, stretch: f64) -> bool {
         self.last_heard = self.last_heard.max(at);
         self.figures.exhaustions += 1;
-        if let Some(word) = &mut self.word {
+        if let Some(word) = &mut self.declared {
             word.exhausted();
         }
         let (Some(held), Some(lock)) = (self.enforcement.held(), self.estimation.lock_mut()) else {
@@ -261,7 +261,7 @@ impl Thread {
     pub(crate) fn sample(&mut self, now: Instant, executed: Option<Span>) -> bool {
         let (Some(lock), Some(executed)) = (self.estimation.lock_mut(), executed) else {
             self.sampled = None;
-            return self.is_kept();
+            return self.is_locked();
         };
         if let Some((at, before)) = self.sampled.replace((now, executed)) {
             lock.sampled(executed - before, now.since(at));
@@ -285,7 +285,7 @@ impl Thread {
     pub(crate) fn analyse(&mut self, now: Instant, settings: &Settings) -> Option<Option<Rhythm>> {
         self.analysis = Analysis::NotDue;
         let lock = self.estimation.lock();
-        if lock.is_some_and(Lock::is_told) || self.follows_others() {
+        if lock.is_some_and(Lock::is_declared) || self.follows_others() {
             return None;
         }
         if let Some(since) = lock.and_then(Lock::astray) {
@@ -301,7 +301,7 @@ impl Thread {
         now: Instant,
         settings: &Settings,
     ) -> Outcome {
-        match (self.is_kept(), found) {
+        match (self.is_locked(), found) {
             (false, Some(rhythm)) => self.believe(rhythm, now, settings),
             (false, None) => {
                 self.attempts.failed(now);
@@ -328,7 +328,7 @@ impl Thread {
         }
         self.forget_rhythm();
         self.analyser.clear();
-        // What it had was as good as a trial, and it showed no rhythm on it.
+        // What it had was as good as a probation, and it showed no rhythm on it.
         self.starving.tried(now);
         self.blocked.map(|blocked| Why::NoLongerBlocks {
             since: now.since(blocked),
@@ -352,7 +352,7 @@ impl Thread {
     /// When it will have lost its rhythm by computing without a pause, unless it says itself where its jobs are. Of who
     /// was not heard of since it blocked it is not known that it computes.
     fn computes_at(&self) -> Option<Instant> {
-        let lock = self.estimation.lock().filter(|lock| !lock.is_told())?;
+        let lock = self.estimation.lock().filter(|lock| !lock.is_declared())?;
         let blocked = self.blocked.filter(|&blocked| self.last_heard > blocked)?;
         Some(blocked + longest_job(lock.rhythm().period))
     }
