@@ -1,19 +1,18 @@
 //! The loop that wires sensing, inferring, deciding and acting.
 //!
 //! ```text
-//!  Sensor ──events──▶ Thread: Analyser ─▶ Lock: Tracker, Separator, Profiler, Predictor
-//!                                                              │ wish, when it is worth one
-//!  Actuator ◀──reservations── enforce ◀──grants── Claims: supervisor
+//!  Sensor ──events──▶ estimation ──period, demand──▶ allocation ──adjustments──▶ enforcement ──▶ Actuator
+//!                          ▲                              ▲                           │
+//!                          └──── run_loop: task/, timers, log, what is in force ◀─────┘
 //! ```
 //!
 //! [`Controller`] is everything between the two seams, and [`drive`] turns it until there is nothing
 //! more to hear. Neither knows whether sensor and actuator are the live kernel, a recording or a
 //! simulated machine; given the same events and answers, it decides the same.
 //!
-//! What it costs is what it was built around: work is done per event and per change, never per
-//! thread and turn. A job costs a few look-ups and no system call; a wish goes to the supervisor only
-//! when hysteresis lets it pass, and the supervisor looks at all threads only when not all fits; of a crowd that does not all
-//! fit, in rounds.
+//! A job costs a few look-ups and no system call. A request changes only when hysteresis lets it, and the
+//! supervisor looks at all requests only when they do not fit; of 100 or more that do not, every 500 ms.
+//! What walks through all threads has a period of its own: pipelines and protection every 250 ms.
 
 mod allocation;
 mod batching;
@@ -21,10 +20,7 @@ mod drive;
 mod dry_run;
 mod enforcement;
 mod estimation;
-mod explicit;
-mod outcomes;
 mod pipeline;
-mod probations;
 mod protection;
 mod report;
 mod run_loop;

@@ -1,4 +1,11 @@
-//! The controller: what it keeps, what it hears, and what it looks at again when the time has come.
+//! The controller: has the parts of the loop, and passes values from one to the next.
+//!
+//! Beside this file: `explicit`, what is asked of the loop from outside; `outcomes`, what follows from an
+//! analysis or a mark; and `probations`, which threads are served on probation.
+
+mod explicit;
+mod outcomes;
+mod probations;
 
 use onbeat_model::{
     Actuator, Bandwidth, Burst, Event, Instant, Name, Refusal, Reservation, Span, Task, TaskId,
@@ -21,7 +28,7 @@ use crate::task::state::Enforcement;
 use crate::task::table::{Slot, TaskTable};
 use crate::task::{Heard, Thread};
 use crate::timer::{TimerEvent, Timers};
-use crate::{Entry, Method, Settings, Why, explicit};
+use crate::{Entry, Method, Settings, Why};
 
 /// Keeps every thread it hears of on its beat, through `A`. See the crate's head.
 pub struct Controller<A: Actuator> {
@@ -194,7 +201,7 @@ impl<A: Actuator> Controller<A> {
         }
     }
 
-    /// What requests depend on besides their threads, and those whom it concerns.
+    /// The arbiter, the threads, and what requests depend on besides them.
     fn requesting(&mut self) -> (&mut Arbiter, &mut TaskTable, Conditions<'_>) {
         let conditions = Conditions {
             settings: &self.settings,
