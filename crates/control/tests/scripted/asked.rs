@@ -269,6 +269,33 @@ fn what_one_probation_was_asked_to_give_the_next_one_does_not() {
 }
 
 #[test]
+fn a_back_off_ends_at_its_own_time_and_not_at_that_of_an_earlier_one() {
+    let refuse = |kernel: &mut Kernel| {
+        let answers = kernel.answers.entry(7).or_default();
+        answers.push_back(Refusal::Other("not now".to_owned()));
+    };
+    let mut kernel = Kernel::with_cpus(2);
+    refuse(&mut kernel);
+    let (mut granted, mut taken_back) = (false, false);
+    let ran = play_asking(film(), kernel, Settings::default(), |loop_, now| {
+        let first = loop_.actuator().asked.first().copied();
+        let Some((refused_at, Asked::Reserve(..))) = first else {
+            return;
+        };
+        if once(refused_at + ms(200), now, &mut granted) {
+            assert_eq!(loop_.grant(task(7), of(4, 40), now), Ok(()));
+        }
+        if once(refused_at + ms(400), now, &mut taken_back) {
+            refuse(loop_.actuator());
+            loop_.take_back(TaskId::recorded(7), now);
+        }
+    });
+    let at: Vec<Instant> = ran.reserves(7).iter().map(|&(at, _)| at).collect();
+    assert!(at[2].since(at[0]) < ms(500), "{at:?}");
+    assert!(at[3].since(at[2]) >= ms(1000), "{at:?}");
+}
+
+#[test]
 fn one_that_cannot_be_given_back_before_the_end_is_left_to_the_actuator_and_not_called_ended() {
     let mut kernel = Kernel::with_cpus(2);
     let beyond = Refusal::Settling {
