@@ -12,6 +12,9 @@ step cargo fmt --all --check
 step cargo clippy --workspace --all-targets -- -D warnings
 RUSTDOCFLAGS='-D warnings' step cargo doc --workspace --no-deps
 
+mapfile -t control < <(git ls-files -- 'crates/control/src/*.rs')
+step awk -f scripts/shape.awk crates/control/src "${control[@]}"
+
 # vmlinux.h is the kernel's, in its own style.
 mapfile -t c_files < <(git ls-files -- '*.c' '*.h' ':!:*vmlinux.h')
 if [ ${#c_files[@]} -gt 0 ]; then

@@ -1,0 +1,98 @@
+# Holds the shape of crates/control, from its sources: `awk -f scripts/shape.awk SRC FILE ...`, SRC being
+# the crate's src/.
+#
+# No struct has more than 12 fields, no type has inherent impl blocks in more than 3 files, folders do not
+# import each other in a circle, and only `enforcement/` calls an actuator. What is beyond that today is
+# listed here with its size: it may shrink, and nothing may join it.
+
+BEGIN {
+    most_fields = 12
+    most_files = 3
+    # Records without rules of their own.
+    fields["Settings"] = 19
+    fields["ThreadReport"] = 18
+    fields["Figures"] = 17
+    # Each part still has its fields of a thread there, and its functions on it.
+    fields["Thread"] = 34
+    files["Thread"] = 8
+    # Pipelines, protection, speed, batching and reports are still the controller's.
+    files["Controller"] = 12
+    known = "task estimation allocation pipeline protection report"
+    src = ARGV[1]
+    delete ARGV[1]
+}
+
+FNR == 1 {
+    path = substr(FILENAME, length(src) + 2)
+    folder = path ~ /\// ? substr(path, 1, index(path, "/") - 1) : ""
+    in_struct = ""
+    is_test = path ~ /tests?\.rs$/
+}
+
+/^#\[cfg\(test\)\]/ { is_test = 1 }
+is_test { next }
+
+match($0, /^(pub(\([a-z]+\))? )?struct [A-Za-z]+/) {
+    in_struct = substr($0, RSTART, RLENGTH)
+    sub(/.*struct /, "", in_struct)
+    count = 0
+    if ($0 !~ /\{$/) in_struct = ""
+}
+in_struct != "" && /^    (pub(\([a-z]+\))? )?[a-z_]+: / { count++ }
+/^}/ && in_struct != "" {
+    hold("struct " in_struct, count, "fields", in_struct in fields ? fields[in_struct] : 0, most_fields)
+    in_struct = ""
+}
+
+/^impl/ && !/ for / {
+    type = $0
+    sub(/^impl(<[^>]*>)? /, "", type)
+    sub(/[< ].*/, "", type)
+    if (!((type, FILENAME) in seen)) {
+        seen[type, FILENAME] = 1
+        impls[type]++
+    }
+}
+
+/Actuator/ && folder ~ /^(estimation|allocation|task)$/ { wrong(folder "/ knows the actuator: " path) }
+/actuator\.[a-z_]+\(/ && folder != "enforcement" && folder != "run_loop" { wrong("the actuator is called in " path) }
+
+{
+    rest = $0
+    while (folder != "" && match(rest, /crate::[a-z_]+::/)) {
+        other = substr(rest, RSTART + 7, RLENGTH - 9)
+        rest = substr(rest, RSTART + RLENGTH)
+        if (other != folder && other != "run_loop") imports[folder, other] = 1
+    }
+    if (folder != "") folders[folder] = 1
+}
+
+function wrong(text) {
+    print src ": " text
+    failed = 1
+}
+
+# `listed` is what is known of it, if it is an exception.
+function hold(what, has, of, listed, most) {
+    if (has > (listed ? listed : most)) wrong(what " has " has " " of ", and may have " (listed ? listed : most))
+    if (has < listed) wrong(what " has only " has " " of ": say so in scripts/shape.awk")
+}
+
+END {
+    for (type in impls)
+        hold(type, impls[type], "files with impl blocks", type in files ? files[type] : 0, most_files)
+    # By reachability. What the run loop knows does not count: it has all parts, and the files that still
+    # have methods of the controller are counted above.
+    for (pair in imports) {
+        split(pair, ends, SUBSEP)
+        if (ends[1] in folders && ends[2] in folders) reach[ends[1], ends[2]] = 1
+    }
+    for (via in folders) for (from in folders) for (to in folders)
+        if (reach[from, via] && reach[via, to]) reach[from, to] = 1
+    for (folder in folders) if (reach[folder, folder]) circle[folder] = 1
+    for (folder in circle) if (index(" " known " ", " " folder " ") == 0) wrong(folder "/ is in a circle of imports")
+    listed = split(known, names, " ")
+    for (i = 1; i <= listed; i++)
+        if (!(names[i] in circle)) wrong(names[i] "/ is in no circle of imports any more: say so in scripts/shape.awk")
+    exit failed
+}
