@@ -9,7 +9,7 @@ use clap::{CommandFactory, Parser};
 use super::Cli;
 use crate::manual;
 
-const DOCUMENTS: [&str; 14] = [
+const DOCUMENTS: [&str; 15] = [
     "README.md",
     "CONTRIBUTING.md",
     "ARCHITECTURE.md",
@@ -24,6 +24,7 @@ const DOCUMENTS: [&str; 14] = [
     "docs/troubleshooting.md",
     "docs/limits.md",
     "docs/alternatives.md",
+    "docs/glossary.md",
 ];
 
 fn checkout() -> PathBuf {
