@@ -9,6 +9,7 @@ step() {
 }
 
 step cargo fmt --all --check
+step scripts/prose.sh
 step cargo clippy --workspace --all-targets -- -D warnings
 RUSTDOCFLAGS='-D warnings' step cargo doc --workspace --no-deps
 
