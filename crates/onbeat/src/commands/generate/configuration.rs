@@ -1,4 +1,4 @@
-//! The man page of the service's configuration: the example that is installed, whose comments say what each key means.
+//! The man page of the service's configuration, made from the comments of the installed example.
 
 use clap_mangen::roff::{Roff, roman};
 
@@ -9,13 +9,13 @@ pub(super) fn page() -> Roff {
     page_of(EXAMPLE)
 }
 
-/// Each table is a section, each comment a paragraph, and what holds by itself (`#:`) stands as it is.
+/// Each table is a section, each comment a paragraph; defaults and examples (`#:`) stay as they are.
 fn page_of(example: &str) -> Roff {
     let mut page = Roff::new();
     page.control("TH", ["ONBEAT.TOML", "5", "", "onbeat"]);
     page.control("SH", ["NAME"]);
     page.text([roman(
-        "onbeat.toml - whom onbeat's service serves, and with how much",
+        "onbeat.toml - limits, quotas and rules of onbeat's service",
     )]);
     page.control("SH", ["DESCRIPTION"]);
     for block in example.split("\n\n") {
