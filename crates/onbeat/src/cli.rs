@@ -27,12 +27,13 @@ pub(crate) use top::TopArgs;
 pub(crate) use tracing::TracingOptions;
 pub(crate) use values::{Method, Pipelines, Through, Weight};
 
-/// Keeps programs with deadlines on the beat on a busy machine.
+/// Reserves CPU time for programs with deadlines on a busy machine.
 ///
-/// onbeat watches an unmodified program through the kernel, finds the period at which each of its
-/// threads works and how much CPU time each job takes, and keeps a SCHED_DEADLINE reservation just
-/// large enough around each of them. Threads without a clear period run at nice -20 while their program
-/// begins or keeps a beat, and are left alone otherwise. Everything changed is put back at the end.
+/// onbeat watches an unmodified program through the kernel, finds the period of each of its threads
+/// and the CPU time of each job (the work of one period), and keeps a reservation just large enough:
+/// a budget of CPU time in each period, which the kernel guarantees (SCHED_DEADLINE). Threads without
+/// a clear period run at nice -20 while their program begins or one of its threads has a period, and
+/// are left alone otherwise. At the end every changed thread gets back what it had.
 #[derive(Debug, Parser)]
 #[command(
     name = "onbeat",
@@ -49,73 +50,76 @@ pub(crate) struct Cli {
 /// The commands.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Start a program and keep it on the beat
+    /// Start a program and reserve CPU time for it
     ///
-    /// Ends when the program ends, with its exit status, and prints what was seen and done for each
-    /// thread. With root's rights (or CAP_SYS_NICE, CAP_BPF and CAP_PERFMON) by itself, else by the system service.
+    /// Ends when the program ends, with its exit status, and prints a table of its threads. With root's
+    /// rights (or CAP_SYS_NICE, CAP_BPF and CAP_PERFMON) onbeat acts itself, otherwise it asks the
+    /// system service.
     Run(RunArgs),
-    /// Keep running processes on the beat
+    /// Reserve CPU time for running processes
     ///
-    /// Ends when they have all ended, or on Ctrl-C; everything changed is then put back. With root's rights
-    /// (or CAP_SYS_NICE, CAP_BPF and CAP_PERFMON) by itself, else by the system service.
+    /// Ends when they have all ended, or on Ctrl-C; every changed thread then gets back what it had. With
+    /// root's rights (or CAP_SYS_NICE, CAP_BPF and CAP_PERFMON) onbeat acts itself, otherwise it asks the
+    /// system service.
     Attach(AttachArgs),
-    /// Look on: each thread's period, what it uses and what is reserved for it, response times, and why
+    /// Show each thread live: period, use, reservation, response times, and reasons
     ///
-    /// Shows what the service does for you (root sees everybody's); with --pid or a program, keeps these on the beat
-    /// itself, as `attach` and `run` do, which needs root; with --from, a run that is over.
+    /// Shows what the service does for your threads (for root: for all). With --pid or a program it reserves
+    /// itself, as `attach` and `run` do, which needs root. With --from it shows a past run.
     Top(TopArgs),
     /// Serve ordinary users: reservations within quotas, over D-Bus
     ///
     /// The system service, which systemd starts: org.onbeat.Manager1 and org.freedesktop.RealtimeKit1 on the
-    /// system bus (or the one that DBUS_SYSTEM_BUS_ADDRESS names). SIGTERM ends it, and everybody gets back
-    /// what he had. Needs root, or CAP_SYS_NICE, CAP_BPF, CAP_PERFMON and CAP_SYS_PTRACE.
+    /// system bus (or the one that DBUS_SYSTEM_BUS_ADDRESS names). SIGTERM ends it; every changed thread then
+    /// gets back what it had. Needs root, or CAP_SYS_NICE, CAP_BPF, CAP_PERFMON and CAP_SYS_PTRACE.
     Daemon(DaemonArgs),
-    /// Record what a program's threads do, for `onbeat analyze`
+    /// Record a program's threads, for `onbeat analyze`
     ///
-    /// Changes nothing. Ends when the program ends, or on Ctrl-C. Needs what the tracer needs: root (or CAP_BPF
+    /// Changes nothing. Ends when the program ends, or on Ctrl-C. Needs the tracer's rights: root (or CAP_BPF
     /// and CAP_PERFMON) for `bpf`; see `onbeat doctor`.
     Record(RecordArgs),
-    /// Watch a program of your own: its periods, jobs, demands and response times
+    /// Measure a program of your own: periods, jobs, demands and response times
     ///
-    /// Changes nothing but, with some tracers, the program's speed, and needs no privilege. Ends when the program ends,
-    /// with its exit status. A response time is from the beat on which the job was due (or its wakeup, if that came
-    /// first) to the end of its last burst; the beat is inferred, so a program that is always late by the same time
-    /// does not show it. Of each thread the last 8192 bursts count.
+    /// Changes no scheduling and needs no privilege; some tracers slow the program down. Ends when the program
+    /// ends, with its exit status. A response time lasts from a job's release (or its wakeup, if that came first)
+    /// to the end of its last burst. Releases are inferred, so a program that is always late by the same time does
+    /// not show it. Only the last 8192 bursts of each thread count.
     Watch(WatchArgs),
     /// Find the periods in a recording
     ///
     /// Reads onbeat's own recordings, ftrace text, `perf script` text, each plain or .gz, and CSV
-    /// whose first column is a time in nanoseconds. Needs no privilege.
+    /// with a time in nanoseconds in its first column. Needs no privilege.
     Analyze(AnalyzeArgs),
     /// Start a program under a fixed reservation
     ///
-    /// The program's first thread gets the reservation; what it starts does not inherit it. With
-    /// `--through scx` the whole program does, with all its threads and what it starts. Ends
-    /// with the program's exit status. With root's rights (or CAP_SYS_NICE) by itself, else by the system service.
+    /// The program's first thread gets the reservation; its other threads and children do not inherit it. With
+    /// `--through scx` the whole program shares it, with all its threads and children. Ends with the program's
+    /// exit status. With root's rights (or CAP_SYS_NICE) onbeat acts itself, otherwise it asks the system service.
     Reserve(ReserveArgs),
     /// Plan reservations for the threads of recordings
     ///
-    /// Finds the threads that have a rhythm, and for each the smallest reservation with which its jobs would
-    /// have missed no more deadlines than they may; says whether all fit this machine, and how to set
-    /// them without onbeat. Needs no privilege.
+    /// For each periodic thread, prints the smallest reservation under which its jobs would have missed no more
+    /// deadlines than --misses allows, whether all fit this machine, and how to set them without onbeat. Needs no
+    /// privilege.
     Plan(PlanArgs),
-    /// Make a page of a run: timelines, response times, budgets, spectra, and what changed and why
+    /// Make a page of a run: timelines, response times, budgets, spectra, decisions
     ///
-    /// Reads what `run`, `attach` or `analyze` wrote with --report, and writes one HTML file that needs nothing else.
+    /// Reads a file that `run`, `attach`, `watch` or `analyze` wrote with --report, and writes one HTML file that
+    /// needs nothing else.
     Report(ReportArgs),
-    /// Simulate a machine and its tasks, as a file or a recording describes them
+    /// Simulate a machine and its tasks, from a file or a recording
     ///
     /// Runs in virtual time and needs no privilege. The same file and seed give the same figures. Several
-    /// files and seeds are simulated on all CPUs at once. With --from: what the threads of a recording would have
-    /// missed, and what energy used, under other policies and on other machines.
+    /// files and seeds run on all CPUs at once. With --from, prints the deadlines that the threads of a recording
+    /// would have missed, and the energy, under other policies and on other machines.
     Sim(SimArgs),
     /// Run one of onbeat's own schedulers in the kernel (sched_ext)
     ///
-    /// The kernel goes back to its own scheduler when onbeat ends, however it ends, and when the scheduler fails.
+    /// The kernel returns to its own scheduler when onbeat ends, even by a kill, and when the scheduler fails.
     Scheduler(SchedulerArgs),
-    /// Say what this kernel and this user can give onbeat, and what to do about the rest
+    /// Check this kernel and this user's rights, with advice for each missing feature
     Doctor(DoctorArgs),
-    /// Put back what an onbeat that was killed has left changed
+    /// Restore the threads that a killed onbeat left changed
     Restore(RestoreArgs),
     /// Write man pages or shell completions
     Generate(GenerateArgs),
@@ -124,10 +128,10 @@ pub(crate) enum Command {
 /// `onbeat run`.
 #[derive(Debug, Args)]
 pub(crate) struct RunArgs {
-    /// How the program is kept on the beat.
+    /// The control loop.
     #[command(flatten)]
     pub(crate) keep: KeepOptions,
-    /// Who does it.
+    /// This process, or the service.
     #[command(flatten)]
     pub(crate) service: ServiceOption,
     /// The program and its arguments
@@ -138,13 +142,13 @@ pub(crate) struct RunArgs {
 /// `onbeat attach`.
 #[derive(Debug, Args)]
 pub(crate) struct AttachArgs {
-    /// How the processes are kept on the beat.
+    /// The control loop.
     #[command(flatten)]
     pub(crate) keep: KeepOptions,
-    /// Who does it.
+    /// This process, or the service.
     #[command(flatten)]
     pub(crate) service: ServiceOption,
-    /// The processes to keep on the beat, with all their threads
+    /// The processes, with all their threads
     #[arg(required = true, value_name = "PID")]
     pub(crate) pids: Vec<u32>,
 }
@@ -154,18 +158,18 @@ pub(crate) struct AttachArgs {
 pub(crate) struct DaemonArgs {
     /// The configuration [default: /etc/onbeat/onbeat.toml, if there is one]
     ///
-    /// Files ending in .toml in the folder beside it that is called like it, but ends in .d, are read after it.
+    /// The service then reads NAME.d/*.toml beside it, in the order of their names.
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
-    /// Say what is wrong with the configuration, and do nothing else
+    /// Check the configuration only: print each mistake with its line
     #[arg(long)]
     pub(crate) check: bool,
-    /// Tell Prometheus how things stand: at this address on loopback, or in this file (NAME.prom) for node_exporter
+    /// Metrics for Prometheus: an address on loopback, or a file (NAME.prom) for node_exporter [default: none]
     ///
-    /// An address as 127.0.0.1:9464 answers GET /metrics. A file is replaced every 5 s, and removed at the end.
+    /// An address such as 127.0.0.1:9464 answers GET /metrics. A file is replaced every 5 s, and removed at the end.
     #[arg(long, value_name = "ADDR|FILE")]
     pub(crate) metrics: Option<onbeat_metrics::Target>,
-    /// Where it is noted what has to be put back.
+    /// The folder of the state file.
     #[command(flatten)]
     pub(crate) state: StateDirectory,
 }
@@ -177,22 +181,22 @@ pub(crate) struct RecordArgs {
     /// The recording to write; an existing file is replaced
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: PathBuf,
-    /// Record a running process, with all its threads; may be given several times
+    /// A running process to record, with all its threads; may be given several times
     #[arg(short, long = "pid", value_name = "PID")]
     pub(crate) pids: Vec<u32>,
-    /// Record the processes that the program starts, too
+    /// Also record the processes that the program starts
     #[arg(long)]
     pub(crate) children: bool,
-    /// How programs are heard.
+    /// The tracer.
     #[command(flatten)]
     pub(crate) tracing: TracingOptions,
     /// Record every wakeup, not only bursts
     ///
-    /// A burst's own wakeup is always recorded. This adds the wakeups of threads that were awake
-    /// already.
+    /// A burst's own wakeup is always recorded. This adds the wakeups of threads that were already
+    /// awake, and makes the recording larger.
     #[arg(long)]
     pub(crate) wakeups: bool,
-    /// Stop after this long, as in 10s; a program that was started is then ended (SIGTERM)
+    /// Time after which to stop, such as 10s [default: none]; a program that onbeat started then gets SIGTERM
     #[arg(long, value_name = "TIME", value_parser = values::positive_span)]
     pub(crate) duration: Option<Span>,
     /// No progress line
@@ -206,19 +210,19 @@ pub(crate) struct RecordArgs {
 /// `onbeat watch`.
 #[derive(Debug, Args)]
 pub(crate) struct WatchArgs {
-    /// How the program is heard.
+    /// The tracer.
     #[command(flatten)]
     pub(crate) tracing: TracingOptions,
-    /// Watch the processes that the program starts, too
+    /// Also measure the processes that the program starts
     #[arg(long)]
     pub(crate) children: bool,
-    /// At the end, one JSON object per thread and line on standard output instead of a table
+    /// Print one JSON object per thread and line instead of a table
     #[arg(long)]
     pub(crate) json: bool,
-    /// Write the threads' figures and jobs to this file, as one JSON object, for `onbeat report`
+    /// File for the threads' figures and jobs, as one JSON object for `onbeat report`
     #[arg(long, value_name = "FILE")]
     pub(crate) report: Option<PathBuf>,
-    /// Write a timeline of jobs and bursts to this file, for ui.perfetto.dev
+    /// File for a timeline of jobs and bursts, for ui.perfetto.dev
     #[arg(long, value_name = "FILE")]
     pub(crate) perfetto: Option<PathBuf>,
     /// No table and no progress line
@@ -235,24 +239,24 @@ pub(crate) struct AnalyzeArgs {
     /// The recording
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
-    /// Analyse each window of this length by itself, as in 1s
+    /// Length of the windows that are analysed one by one, such as 1s [default: the whole recording]
     ///
-    /// Windows start at the recording's first event. Without this, the whole recording is one
-    /// window.
+    /// Windows start at the recording's first event. In a longer window a period is surer, and a change of
+    /// it is seen later.
     #[arg(long, value_name = "TIME", value_parser = values::positive_span)]
     pub(crate) window: Option<Span>,
-    /// How periods are found
+    /// The period analyser
     #[arg(long, value_enum, default_value_t)]
     pub(crate) method: Method,
-    /// One JSON object per line, thread and window instead of a table
+    /// Print one JSON object per line, thread and window instead of a table
     #[arg(long)]
     pub(crate) json: bool,
-    /// Write the threads' figures and jobs to this file, as one JSON object, for `onbeat report`
+    /// File for the threads' figures and jobs, as one JSON object for `onbeat report`
     #[arg(long, value_name = "FILE")]
     pub(crate) report: Option<PathBuf>,
-    /// Write a timeline of jobs and bursts to this file, for ui.perfetto.dev
+    /// File for a timeline of jobs and bursts, for ui.perfetto.dev
     ///
-    /// Of each thread the last 8192 bursts.
+    /// It holds the last 8192 bursts of each thread.
     #[arg(long, value_name = "FILE")]
     pub(crate) perfetto: Option<PathBuf>,
 }
@@ -260,19 +264,19 @@ pub(crate) struct AnalyzeArgs {
 /// `onbeat reserve`.
 #[derive(Debug, Args)]
 pub(crate) struct ReserveArgs {
-    /// The CPU time in each period, as in 5ms; with --through scx perhaps more than the period, of several CPUs
+    /// CPU time in each period, such as 5ms; with --through scx it may exceed the period, on several CPUs
     #[arg(long, value_name = "TIME")]
     runtime: Span,
-    /// The time from one replenishment to the next, as in 20ms
+    /// Time from one replenishment to the next, such as 20ms
     #[arg(long, value_name = "TIME")]
     period: Span,
-    /// The time within which the runtime is given; the period if left out
+    /// Time within which the runtime is given [default: the period]
     #[arg(long, value_name = "TIME")]
     deadline: Option<Span>,
-    /// Make the reservation a ceiling, too; by default the program may also use what no other reservation needs
+    /// Make the reservation a ceiling, too [default: the program may also use CPU time that no reservation needs]
     #[arg(long)]
     pub(crate) hard: bool,
-    /// Which part of the kernel keeps the reservation
+    /// The part of the kernel that enforces the reservation
     #[arg(
         long,
         value_enum,
@@ -281,10 +285,10 @@ pub(crate) struct ReserveArgs {
         conflicts_with = "hard"
     )]
     pub(crate) through: Through,
-    /// Where it is noted what has to be put back.
+    /// The folder of the state file.
     #[command(flatten)]
     pub(crate) state: StateDirectory,
-    /// Who does it.
+    /// This process, or the service.
     #[command(flatten)]
     pub(crate) service: ServiceOption,
     /// The program and its arguments
@@ -318,13 +322,13 @@ pub(crate) struct PlanArgs {
     /// The recordings
     #[arg(required = true, value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
-    /// Which share of its jobs each thread may miss
+    /// Share of its deadlines that each thread may miss; a higher one makes the reservations smaller
     #[arg(long, value_name = "SHARE", default_value = "1%", value_parser = values::percent)]
     pub(crate) misses: Bandwidth,
-    /// Write all of them to this file as a task set for rt-app, a stand-in for each thread
+    /// File for a task set for rt-app, with a stand-in for each thread
     #[arg(long, value_name = "FILE")]
     pub(crate) rt_app: Option<PathBuf>,
-    /// One JSON object per thread and line instead of a table
+    /// Print one JSON object per thread and line instead of a table
     #[arg(long)]
     pub(crate) json: bool,
 }
@@ -332,7 +336,7 @@ pub(crate) struct PlanArgs {
 /// `onbeat report`.
 #[derive(Debug, Args)]
 pub(crate) struct ReportArgs {
-    /// What --report wrote
+    /// The file that --report wrote
     #[arg(value_name = "RUN.json")]
     pub(crate) file: PathBuf,
     /// The page to write; an existing file is replaced
@@ -343,7 +347,7 @@ pub(crate) struct ReportArgs {
 /// `onbeat doctor`.
 #[derive(Debug, Args)]
 pub(crate) struct DoctorArgs {
-    /// One JSON object instead of a table
+    /// Print one JSON object instead of a table
     #[arg(long)]
     pub(crate) json: bool,
 }
@@ -351,16 +355,16 @@ pub(crate) struct DoctorArgs {
 /// `onbeat restore`.
 #[derive(Debug, Args)]
 pub(crate) struct RestoreArgs {
-    /// Where it is noted what has to be put back.
+    /// The folder of the state file.
     #[command(flatten)]
     pub(crate) state: StateDirectory,
-    /// Undo also what an onbeat that is still running has changed
+    /// Also restore the threads of an onbeat that still runs
     #[arg(long)]
     pub(crate) force: bool,
-    /// Say nothing but what failed
+    /// Print failures only
     #[arg(short, long)]
     pub(crate) quiet: bool,
-    /// Before that, wait for the end of the process whose descriptor (pidfd) is standard input
+    /// First wait for the end of the process whose pidfd is standard input
     #[arg(long, hide = true)]
     pub(crate) guard: bool,
 }
@@ -368,10 +372,10 @@ pub(crate) struct RestoreArgs {
 /// `onbeat generate`.
 #[derive(Debug, Args)]
 pub(crate) struct GenerateArgs {
-    /// What to write
+    /// The kind of files
     #[arg(value_enum)]
     pub(crate) what: Generated,
-    /// The folder to write it to; made if there is none
+    /// The folder for the files; it is made if there is none
     #[arg(value_name = "DIR")]
     pub(crate) directory: PathBuf,
 }

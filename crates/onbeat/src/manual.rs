@@ -91,19 +91,19 @@ const CHILD_EXIT_STATUS: Entries = &[
 ];
 
 const DOCTOR_EXIT_STATUS: Entries = &[
-    ("0", "onbeat can do its work here."),
+    ("0", "onbeat can work here."),
     (
         "1",
-        "Something that onbeat needs is missing; the table says what to do.",
+        "A feature that onbeat needs is missing; the table says what to do.",
     ),
     ("2", "The command line was wrong."),
 ];
 
 const RESTORE_EXIT_STATUS: Entries = &[
-    ("0", "Nothing is left to be put back."),
+    ("0", "Every thread is restored."),
     (
         "1",
-        "Something could not be put back; the message says why and what to do.",
+        "A thread could not be restored; the message says why and what to do.",
     ),
     ("2", "The command line was wrong."),
 ];
@@ -111,35 +111,35 @@ const RESTORE_EXIT_STATUS: Entries = &[
 const FILES: Entries = &[
     (
         "/run/onbeat/, or $XDG_RUNTIME_DIR/onbeat/ if not root",
-        "Before a thread's scheduling is changed, what it had is noted here; `onbeat restore` reads it.",
+        "The former scheduling of each thread, from before it is changed; `onbeat restore` reads it.",
     ),
     (
         "/var/cache/onbeat/, or /usr/lib/onbeat/ if that is there",
-        "The library that root's programs are preloaded with by `--tracer preload`.",
+        "The library that `--tracer preload` loads into root's programs.",
     ),
 ];
 
 const DAEMON_FILES: Entries = &[
     (
         "/etc/onbeat/onbeat.toml, /etc/onbeat/onbeat.d/*.toml",
-        "Who may have how much, and which programs are kept on the beat by themselves: onbeat.toml(5).",
+        "Quotas, and the programs that get reservations without a request: onbeat.toml(5).",
     ),
     (
         "/run/onbeat/",
-        "Before a thread's scheduling is changed, what it had is noted here; it is put back when the service starts again.",
+        "The former scheduling of each thread, from before it is changed; after a crash the service restores it when it starts again.",
     ),
 ];
 
 const ENVIRONMENT: Entries = &[(
     "ONBEAT_STATE_DIR",
-    "Where that is noted instead; the flag --state-dir wins.",
+    "Another folder for the former scheduling; the flag --state-dir wins.",
 )];
 
 const ONBEAT_EXAMPLES: Entries = &[
-    ("onbeat doctor", "Is everything here that onbeat needs?"),
+    ("onbeat doctor", "Check what onbeat needs."),
     (
         "sudo onbeat run -- mplayer film.mkv",
-        "Play a film on the beat, whatever else the machine does.",
+        "Play a film, with CPU time reserved for it.",
     ),
 ];
 
@@ -150,60 +150,60 @@ const TOP_EXIT_STATUS: Entries = &[
     ),
     (
         "1",
-        "It failed, or (125) failed beside the program it was to run; a message on standard error says what happened and what to do.",
+        "It failed (with a program: 125); a message on standard error says what happened and what to do.",
     ),
     ("2", "The command line was wrong."),
 ];
 
 const TOP_ENVIRONMENT: Entries = &[
-    (
-        "NO_COLOR",
-        "If it is set, bold and faint instead of colours.",
-    ),
+    ("NO_COLOR", "If set, bold and faint instead of colours."),
     (
         "LC_ALL, LC_CTYPE, LANG",
-        "If the first that is set names no UTF-8, bars are drawn in ASCII.",
+        "If the first of them that is set does not name UTF-8, bars are drawn in ASCII.",
     ),
     (
         "DBUS_SYSTEM_BUS_ADDRESS",
-        "Where the service is, if not on the system bus.",
+        "The bus of the service, if it is not the system bus.",
     ),
 ];
 
 const TOP_EXAMPLES: Entries = &[
-    ("onbeat top", "What the service does for your programs."),
+    (
+        "onbeat top",
+        "Show what the service does for your programs.",
+    ),
     (
         "sudo onbeat top -- mplayer film.mkv",
-        "Play a film on the beat, and look on.",
+        "Play a film with a reservation, and watch it.",
     ),
     (
         "sudo onbeat top --dry-run --pid $(pidof pipewire)",
-        "What would be done for a running program.",
+        "Show what onbeat would do for a running program.",
     ),
     (
         "onbeat top --json",
-        "For a script: one object for each thread.",
+        "Print one object for each thread, for a script.",
     ),
 ];
 
 const RUN_EXAMPLES: Entries = &[
     (
         "sudo onbeat run -- mplayer film.mkv",
-        "Keep a player on the beat.",
+        "Reserve CPU time for a player until it ends.",
     ),
     (
         "sudo onbeat run --also $(pidof Xorg) -- mplayer film.mkv",
-        "The display server that draws its frames, too.",
+        "Reserve for the display server that draws its frames, too.",
     ),
     (
         "sudo onbeat run --dry-run --log decisions.jsonl -- mplayer film.mkv",
-        "Only tell what would be done, and why.",
+        "Log what onbeat would do, and why; change nothing.",
     ),
 ];
 
 const ATTACH_EXAMPLES: Entries = &[(
     "sudo onbeat attach --report report.json $(pidof pipewire)",
-    "Keep a running audio server on the beat until Ctrl-C, then write the figures to a file.",
+    "Reserve for a running audio server until Ctrl-C, then write the figures to a file.",
 )];
 
 const RECORD_EXAMPLES: Entries = &[
@@ -220,39 +220,39 @@ const RECORD_EXAMPLES: Entries = &[
 const WATCH_EXAMPLES: Entries = &[
     (
         "onbeat watch -- mplayer film.mkv",
-        "The rhythm of a player, by the best tracer that works for you.",
+        "Measure a player, by the best tracer that works for you.",
     ),
     (
         "onbeat watch --tracer preload --children --json -- ./play.sh",
-        "The same for all that a script starts, at little cost.",
+        "Measure all programs that a script starts, with a preloaded library.",
     ),
 ];
 
 const ANALYZE_EXAMPLES: Entries = &[
     (
         "onbeat analyze film.onbeat",
-        "The period of each thread, over the whole recording.",
+        "Print the period of each thread, over the whole recording.",
     ),
     (
         "onbeat analyze --window 1s --json trace.txt.gz",
-        "For each second of an ftrace text, one JSON object per line and thread.",
+        "Print one JSON object per thread and second of an ftrace text.",
     ),
 ];
 
 const RESERVE_EXAMPLES: Entries = &[(
     "sudo onbeat reserve --runtime 24ms --period 40ms -- mplayer film.mkv",
-    "A reservation set by hand.",
+    "Play a film under a reservation set by hand.",
 )];
 
 const PLAN_EXAMPLES: Entries = &[(
     "onbeat plan --misses 5% film.onbeat",
-    "The smallest reservations with which at most a twentieth of the jobs would have been late.",
+    "Print the smallest reservations under which at most 5% of the jobs would have been late.",
 )];
 
 const REPORT_EXAMPLES: Entries = &[
     (
         "sudo onbeat run --report film.json -- mplayer film.mkv",
-        "Keep a player on the beat, and keep what happened.",
+        "Reserve for a player, and write what happened to a file.",
     ),
     ("onbeat report film.json -o film.html", "Make a page of it."),
 ];
@@ -268,32 +268,35 @@ const SIM_EXAMPLES: Entries = &[
     ),
     (
         "onbeat sim --from film.onbeat --cpus 1,2 --speed 50%,100% --hogs 4",
-        "What the recorded threads would have missed, and what energy used, on other machines and under other policies.",
+        "Print misses and energy of the recorded threads on other machines and under other policies.",
     ),
 ];
 
-const DOCTOR_EXAMPLES: Entries = &[("onbeat doctor --json", "The same for a script.")];
+const DOCTOR_EXAMPLES: Entries = &[(
+    "onbeat doctor --json",
+    "Print the table as JSON, for a script.",
+)];
 
 const RESTORE_EXAMPLES: Entries = &[(
     "sudo onbeat restore",
-    "After kill -9 of onbeat and its guard: put every thread back to what it had.",
+    "Restore every thread, after kill -9 of onbeat and its guard.",
 )];
 
 const DAEMON_EXAMPLES: Entries = &[
     (
         "sudo onbeat daemon",
-        "Serve this machine's users until Ctrl-C. For good: `systemctl enable --now onbeat`.",
+        "Serve this machine's users until Ctrl-C. Permanently: `systemctl enable --now onbeat`.",
     ),
     (
         "onbeat daemon --check",
-        "Is the configuration right? Names the line of a mistake, and what to write instead.",
+        "Check the configuration; print the line of a mistake, and what to write instead.",
     ),
 ];
 
 const SCHEDULER_EXAMPLES: Entries = &[
     (
         "onbeat scheduler list",
-        "Which schedulers there are, and which of them this kernel takes.",
+        "List the schedulers, and which of them this kernel takes.",
     ),
     (
         "sudo onbeat scheduler start best",

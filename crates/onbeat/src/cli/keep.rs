@@ -1,4 +1,4 @@
-//! The flags that `run` and `attach` share: how threads are kept on the beat.
+//! The flags of the control loop, which `run`, `attach` and `top` share.
 
 use std::path::PathBuf;
 
@@ -14,48 +14,48 @@ use super::state::StateDirectory;
 use super::tracing::TracingOptions;
 use super::values::{self, Method, Pipelines, PowerMode, Through, Weight};
 
-/// How threads are kept on the beat.
+/// The control loop.
 #[derive(Debug, Args)]
 pub(crate) struct KeepOptions {
-    /// How periods are found
+    /// The period analyser
     #[arg(long, value_enum, default_value_t, help_heading = "Prediction")]
     pub(crate) analyser: Method,
-    /// How budgets are predicted.
+    /// The predictor.
     #[command(flatten)]
     pub(crate) prediction: PredictionOptions,
 
-    /// How programs are heard.
+    /// The tracer.
     #[command(flatten)]
     pub(crate) tracing: TracingOptions,
 
-    /// The most that all reservations together may take, in per cent of all CPUs
+    /// Limit of all reservations together, in % of all CPUs; a higher one leaves less to other programs
     #[arg(long, value_name = "PERCENT", default_value = "85%", help_heading = "Limits",
           value_parser = values::percent)]
     pub(crate) cap: Bandwidth,
-    /// The most that one thread may take, in per cent of one CPU
+    /// Limit of one thread's reservation, in % of one CPU; a higher one leaves less to other threads
     #[arg(long, value_name = "PERCENT", default_value = "85%", help_heading = "Limits",
           value_parser = values::percent)]
     pub(crate) task_cap: Bandwidth,
-    /// What each periodic thread gets even if not everything fits, in per cent of one CPU
+    /// Guaranteed minimum of each periodic thread under overload, in % of one CPU; a higher one leaves less to weights
     #[arg(long, value_name = "PERCENT", default_value = "1%", help_heading = "Limits",
           value_parser = values::percent)]
     pub(crate) minimum: Bandwidth,
-    /// How much a thread counts when not everything fits; others count 1
+    /// Weight of a thread under overload [default: 1]; a higher one takes bandwidth from the others
     ///
     /// NAME is a thread's name or number. May be given several times.
     #[arg(long = "weight", value_name = "NAME=WEIGHT", help_heading = "Limits")]
     pub(crate) weights: Vec<Weight>,
-    /// Make each reservation a ceiling, too; by default a thread may also use what no other reservation needs
+    /// Make each reservation a ceiling, too [default: a thread may also use CPU time that no reservation needs]
     ///
-    /// LFS++'s setting. A job that needs more than its budget then waits for the next period, although the
-    /// CPU may be idle: costs late jobs where a period or a demand was inferred wrongly.
+    /// LFS++'s setting. A job that needs more than its budget then waits for the next period, even if the CPU
+    /// is idle: jobs are late if a period or a demand was inferred wrongly.
     #[arg(long, help_heading = "Limits")]
     pub(crate) hard: bool,
 
-    /// Set the speed of the CPUs, too, so that no job runs short of budget when they slow down
+    /// Rule for the speed of the CPUs [default: onbeat leaves the speed alone]
     ///
-    /// Without this, their speed is left alone. A governor stays what it is: `userspace` is told the speed, any
-    /// other one gets limits with one speed between them.
+    /// onbeat raises the budgets before the speed falls, so that no job runs short. The governor stays: `userspace`
+    /// gets the speed, any other one gets it as both its lower and its upper limit.
     #[arg(
         long,
         value_enum,
@@ -64,43 +64,42 @@ pub(crate) struct KeepOptions {
         conflicts_with = "dry_run"
     )]
     power: Option<PowerMode>,
-    /// The utilisation of the busiest CPU below which a lower speed is set, and above which the highest one (`band`)
+    /// Utilisation of the busiest CPU below which the speed falls, and above which it is the highest (`band`)
     #[arg(long, value_name = "LOW-HIGH", default_value = "20%-80%", help_heading = "Power",
           requires = "power", value_parser = values::band)]
     power_band: Band,
-    /// What programs without a reservation are to keep (`grace`), in per cent of all CPUs at their highest speed
+    /// Share kept for programs without a reservation, in % of all CPUs at full speed; a higher one costs energy (`grace`)
     #[arg(long, value_name = "PERCENT", default_value = "0%", help_heading = "Power",
           requires = "power", value_parser = values::percent_or_none)]
     best_effort: Bandwidth,
-    /// How often the speed is looked at, as in 1s
+    /// Time between two decisions on the speed, such as 1s; a longer one reacts later
     #[arg(long, value_name = "TIME", default_value = "1s", help_heading = "Power",
           requires = "power", value_parser = values::positive_span)]
     power_sampling: Span,
 
-    /// Give each process that has reservations one CPU, the others keep the first
+    /// Give each process with reservations a CPU of its own; other programs keep the first CPU
     ///
-    /// Partitioned EDF instead of global EDF: each CPU but the first becomes a partition of its own (a
-    /// cpuset of cgroup v2), on which nothing runs but what onbeat places there.
+    /// Partitioned EDF instead of global EDF: each CPU but the first becomes a partition (a cpuset of cgroup
+    /// v2), on which only the processes run that onbeat places there.
     #[arg(long, help_heading = "Limits")]
     pub(crate) partition: bool,
 
-    /// Which part of the kernel keeps the reservations
+    /// The part of the kernel that enforces the reservations
     #[arg(long, value_enum, value_name = "WHAT", default_value_t, help_heading = "Limits",
           conflicts_with_all = ["hard", "power", "partition", "dry_run"])]
     pub(crate) through: Through,
 
-    /// Keep this running process on the beat, too; may be given several times
+    /// A running process that gets reservations, too; may be given several times
     #[arg(long, value_name = "PID", help_heading = "Whom")]
     pub(crate) also: Vec<u32>,
-    /// Keep the processes that the program starts on the beat, too
+    /// Also reserve for the processes that the program starts
     #[arg(long, help_heading = "Whom")]
     pub(crate) children: bool,
 
-    /// Whether to serve the threads of other programs that work for these: display server, sound server, compositor
+    /// Reservations for threads of other programs on the pipeline: display server, sound server, compositor
     ///
-    /// They are found by who wakes whom at the same rhythm, get the period of the whole and a budget each, and are
-    /// given back when nothing that is kept on the beat needs them any more. By the tracer bpf alone, and not with
-    /// --partition.
+    /// onbeat finds the threads that work for each job by who wakes whom. Each gets the pipeline's period and a
+    /// budget, as long as a thread with a reservation needs it. Works with the tracer bpf, and without --partition.
     #[arg(
         long,
         value_enum,
@@ -110,43 +109,43 @@ pub(crate) struct KeepOptions {
     )]
     pub(crate) pipelines: Pipelines,
 
-    /// Do nothing for a thread before it has shown a rhythm
+    /// Leave a thread alone until its period is known; it is late until then if it starves
     ///
-    /// A thread that hardly gets to run shows no rhythm, whatever it is. By default the threads of a program that
-    /// begins, or of one that has a thread with a rhythm, run at nice -20 while they have no reservation, and one
-    /// that starves later is given three seconds. With this flag only a rhythm that is seen counts.
+    /// A thread that hardly gets to run shows no period. By default the threads without a reservation of a program
+    /// that begins, or that has a periodic thread, run at nice -20, and one that starves later gets a reservation
+    /// on trial for three seconds.
     #[arg(long, help_heading = "Whom")]
     pub(crate) no_trials: bool,
 
     /// Decide and log, but change nothing
     #[arg(short = 'n', long, help_heading = "Output")]
     pub(crate) dry_run: bool,
-    /// Write figures, jobs and decisions to this file at the end, as one JSON object, for `onbeat report`
+    /// File for figures, jobs and decisions at the end, as one JSON object for `onbeat report`
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(crate) report: Option<PathBuf>,
-    /// Write a timeline of jobs, bursts, budgets and decisions to this file, for ui.perfetto.dev
+    /// File for a timeline of jobs, bursts, budgets and decisions, for ui.perfetto.dev
     ///
-    /// Of each thread the last 8192 bursts. It is written at the end.
+    /// It holds the last 8192 bursts of each thread, and is written at the end.
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(crate) perfetto: Option<PathBuf>,
-    /// Write every decision and its reason to this file, one JSON object per line
+    /// File for every decision and its reason, one JSON object per line
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(crate) log: Option<PathBuf>,
-    /// Tell Prometheus how things stand: at this address on loopback, or in this file (NAME.prom) for node_exporter
+    /// Metrics for Prometheus: an address on loopback, or a file (NAME.prom) for node_exporter [default: none]
     ///
-    /// An address as 127.0.0.1:9464 answers GET /metrics. A file is replaced every 5 s, and removed at the end.
+    /// An address such as 127.0.0.1:9464 answers GET /metrics. A file is replaced every 5 s, and removed at the end.
     #[arg(long, value_name = "ADDR|FILE", help_heading = "Output")]
     pub(crate) metrics: Option<Target>,
-    /// No messages and no closing table
+    /// Print no messages and no table at the end
     #[arg(short, long, help_heading = "Output")]
     pub(crate) quiet: bool,
-    /// Where it is noted what has to be put back.
+    /// The folder of the state file.
     #[command(flatten)]
     pub(crate) state: StateDirectory,
 }
 
 impl KeepOptions {
-    /// How the speed of the CPUs is managed, if it is.
+    /// The rule for the CPUs' speed, if there is one.
     pub(crate) fn power(&self) -> Option<PowerSettings> {
         let rule = match self.power? {
             PowerMode::Band => SpeedRule::Band(self.power_band),

@@ -9,33 +9,33 @@ use super::values::{self, PredictorName};
 /// From so many jobs GRACE-OS estimates a distribution (section 4.3).
 const PROFILED_JOBS: usize = 100;
 
-/// How budgets are predicted.
+/// The predictor.
 #[derive(Debug, Args)]
 pub(crate) struct PredictionOptions {
-    /// How a thread's next budget is predicted from its last jobs [default: percentile; statistical with `--power grace`]
+    /// Rule that predicts the next budget from the last jobs [default: percentile; statistical with `--power grace`]
     #[arg(long, value_enum, help_heading = "Prediction")]
     predictor: Option<PredictorName>,
-    /// How many past jobs (or samples, for `rate`) the prediction looks at [default: 16; 100 for `statistical`]
+    /// Number of past jobs (or samples, for `rate`) in the prediction [default: 16; 100 for `statistical`]; more react later
     #[arg(long, value_name = "N", help_heading = "Prediction",
           value_parser = clap::value_parser!(u16).range(1..=4096))]
     samples: Option<u16>,
-    /// The share of jobs that are to stay within their budget (`statistical`), unless a thread says it itself
+    /// Share of jobs that stay within their budget, unless a thread declares its own; a higher one reserves more (`statistical`)
     #[arg(long, value_name = "SHARE", default_value = "95%", help_heading = "Prediction",
           value_parser = values::percent)]
     pub(crate) rho: Bandwidth,
-    /// The share of those that must have fitted into the budget (`percentile` and `rate`)
+    /// Share of these jobs that would have fitted into the budget; a higher one reserves more (`percentile`, `rate`)
     #[arg(long, value_name = "P", default_value_t = 0.9375, help_heading = "Prediction",
           value_parser = values::fraction, allow_negative_numbers = true)]
     percentile: f64,
-    /// How much is added on top of what is predicted, as a share of it
+    /// Spread: what is added to the prediction, as a share of it; more reserves more
     #[arg(long, value_name = "X", default_value_t = Parameters::default().spread,
           help_heading = "Prediction", value_parser = values::not_negative, allow_negative_numbers = true)]
     spread: f64,
-    /// Standard deviations added to the mean (`mean-sigma`)
+    /// Standard deviations added to the mean; more reserve more (`mean-sigma`)
     #[arg(long, value_name = "K", default_value_t = Parameters::default().sigmas,
           help_heading = "Prediction", value_parser = values::not_negative, allow_negative_numbers = true)]
     sigmas: f64,
-    /// How often the CPU time is sampled, as in 1s (`rate`)
+    /// Time between two samples of the CPU time, such as 1s; a longer one reacts later (`rate`)
     #[arg(long, value_name = "TIME", default_value = "1s", help_heading = "Prediction",
           value_parser = values::positive_span)]
     sampling: Span,

@@ -13,30 +13,30 @@ use super::{StateDirectory, values};
 /// `onbeat scheduler`.
 #[derive(Debug, Args)]
 pub(crate) struct SchedulerArgs {
-    /// What to do.
+    /// The subcommand.
     #[command(subcommand)]
     pub(crate) command: SchedulerCommand,
 }
 
-/// What `onbeat scheduler` does.
+/// The subcommands of `onbeat scheduler`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum SchedulerCommand {
-    /// List the schedulers, and what can be set of each
+    /// List the schedulers with their settings
     List(ListArgs),
     /// Run a scheduler until Ctrl-C, and show what it does
     ///
-    /// It schedules all ordinary tasks of the machine; with --pid or a program, these alone with what they start.
-    /// Chosen tasks run only while no other ordinary task wants the CPU, but for a small part that kernels from 7.0 on keep for them.
-    /// Needs root.
+    /// It schedules all ordinary tasks of the machine; with --pid or a program, only these and what they start.
+    /// Such chosen tasks run only while no other ordinary task wants the CPU, except for a small part that kernels
+    /// from 7.0 on keep for them. Needs root.
     Start(StartArgs),
-    /// Say which scheduler is in force
+    /// Show which scheduler is in force
     Status(StatusArgs),
 }
 
 /// `onbeat scheduler list`.
 #[derive(Debug, Args)]
 pub(crate) struct ListArgs {
-    /// One JSON object per scheduler and line instead of a table
+    /// Print one JSON object per scheduler and line instead of a table
     #[arg(long)]
     pub(crate) json: bool,
 }
@@ -44,44 +44,44 @@ pub(crate) struct ListArgs {
 /// `onbeat scheduler start`.
 #[derive(Debug, Args)]
 pub(crate) struct StartArgs {
-    /// The scheduler: see `onbeat scheduler list`
+    /// The scheduler's name, from `onbeat scheduler list`
     #[arg(value_name = "NAME")]
     pub(crate) name: String,
-    /// Set one of the scheduler's numbers, as in tick_ns=4000000; may be given several times
+    /// Setting of the scheduler, such as tick_ns=4000000; may be given several times
     #[arg(long = "set", value_name = "NAME=NUMBER")]
     pub(crate) settings: Vec<Setting>,
-    /// Schedule only this process, with all its threads and what they start; may be given several times
+    /// A process to schedule, with all its threads and what they start; may be given several times [default: all tasks]
     #[arg(short, long = "pid", value_name = "PID")]
     pub(crate) pids: Vec<u32>,
-    /// Reserve CPU time for a process or a control group (`reserve` only), as in 1234=6ms/20ms; may be given several times
+    /// Reservation for a process or a control group, such as 1234=6ms/20ms; may be given several times (`reserve`)
     ///
-    /// A process is named by its number, and has the budget together with what it starts from then on; a control
-    /// group by its folder below /sys/fs/cgroup.
+    /// A process is named by its number, and shares the budget with what it starts from then on. A control group is
+    /// named by its folder below /sys/fs/cgroup.
     #[arg(long = "group", value_name = "WHO=RUNTIME/PERIOD")]
     pub(crate) groups: Vec<Group>,
-    /// Plan budget and speeds of a thread (`grace` only), as in 1234=30ms, or 1234=30ms:demands.csv; may be given several times
+    /// Period of a thread for its budget and speeds, such as 1234=30ms or 1234=30ms:demands.csv; may be given several times (`grace`)
     ///
-    /// The file holds what its jobs demand, in ns at the CPU's highest speed, one a line. Without one the first hundred jobs
-    /// tell it, and each hundred after them. A thread that calls onbeat_realtime_start() needs no --plan. The governor must be
-    /// schedutil, which does what the scheduler asks for.
+    /// The file has the demand of each job, in ns at the CPU's highest speed, one per line. Without a file onbeat
+    /// measures the first hundred jobs, and each further hundred. A thread that calls onbeat_realtime_start() needs
+    /// no --plan. The governor must be schedutil, which sets the speed that the scheduler requests.
     #[arg(long = "plan", value_name = "TID=PERIOD[:FILE]")]
     pub(crate) plans: Vec<PlanOption>,
-    /// Let the kernel end the scheduler when a task that is ready has not run for this long
+    /// Longest wait of a ready task before the kernel ends the scheduler [default: 30s]
     #[arg(long, value_name = "TIME", value_parser = values::positive_span)]
     pub(crate) watchdog: Option<Span>,
-    /// How often to show what it does
+    /// Time between two lines of output
     #[arg(long, value_name = "TIME", default_value = "1s", value_parser = values::positive_span)]
     pub(crate) interval: Span,
-    /// One JSON object per interval and line instead of a table
+    /// Print one JSON object per interval and line instead of a table
     #[arg(long)]
     pub(crate) json: bool,
-    /// Show nothing
+    /// Print nothing
     #[arg(short, long, conflicts_with = "json")]
     pub(crate) quiet: bool,
-    /// Where it is noted what has to be put back.
+    /// The folder of the state file.
     #[command(flatten)]
     pub(crate) state: StateDirectory,
-    /// Schedule only this program, with what it starts, and end with it
+    /// A program to start and schedule, with what it starts; onbeat ends with it
     #[arg(last = true, value_name = "CMD")]
     pub(crate) command: Vec<OsString>,
 }
@@ -89,7 +89,7 @@ pub(crate) struct StartArgs {
 /// `onbeat scheduler status`.
 #[derive(Debug, Args)]
 pub(crate) struct StatusArgs {
-    /// One JSON object instead of text
+    /// Print one JSON object instead of text
     #[arg(long)]
     pub(crate) json: bool,
 }

@@ -1,17 +1,17 @@
-//! Who does what `run`, `attach` and `reserve` ask for: this process, or the system service.
+//! Which process acts for `run`, `attach` and `reserve`: this one, or the system service.
 
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Args, CommandFactory, FromArgMatches};
 
 use super::{Cli, Command};
 
-/// Who does it.
+/// This process, or the service.
 #[derive(Debug, Default, Args)]
 pub(crate) struct ServiceOption {
-    /// Have the system service do it, within one's quota and by the service's settings
+    /// Act through the system service, within your quota and by the service's settings
     ///
-    /// So it is done anyway where onbeat lacks the rights. Of the flags, only those are taken then that say whom and what:
-    /// --also, --children, --quiet, and the times of a reservation.
+    /// This is the default without CAP_SYS_NICE. Only --also, --children, --quiet and the times of a reservation
+    /// apply then.
     #[arg(long, help_heading = "Whom")]
     pub(crate) service: bool,
     /// The flags on the command line, this one included.

@@ -1,4 +1,4 @@
-//! The flags of `onbeat sim`: files to simulate, or recordings to ask "what if" of.
+//! The flags of `onbeat sim`: files to simulate, or recordings to play under other policies.
 
 use std::path::PathBuf;
 
@@ -12,7 +12,7 @@ use onbeat_sim::scenario::Ruling;
 use super::prediction::PredictionOptions;
 use super::values::{self, Seeds};
 
-/// The flags that ask something of recordings, which a file to simulate says itself.
+/// The flags for recordings; a file to simulate has these settings in itself.
 const WHAT_IF: [&str; 16] = [
     "from",
     "policies",
@@ -35,22 +35,22 @@ const WHAT_IF: [&str; 16] = [
 /// `onbeat sim`.
 #[derive(Debug, Args)]
 pub(crate) struct SimArgs {
-    /// What to simulate: machine, tasks and for how long, in TOML
+    /// The machine, its tasks and the duration, in TOML
     #[arg(required_unless_present = "from", conflicts_with_all = WHAT_IF, value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
-    /// How the threads of recordings would have fared.
+    /// Recordings under other policies.
     #[command(flatten)]
     pub(crate) comparison: ComparisonOptions,
-    /// Simulate each file with these seeds instead of its own: one, or a range as in 1-100
+    /// Seed for each file, or a range such as 1-100 [default: the file's own]; each seed is one run
     #[arg(long, value_name = "SEEDS", conflicts_with = "from")]
     pub(crate) seed: Option<Seeds>,
-    /// One JSON object per run and line instead of tables
+    /// Print one JSON object per run and line instead of tables
     #[arg(long)]
     pub(crate) json: bool,
-    /// Write each job to this file, as CSV; of one run only
+    /// File for the jobs of a single run, as CSV
     #[arg(long, value_name = "FILE")]
     pub(crate) jobs: Option<PathBuf>,
-    /// Write a timeline to this file, for ui.perfetto.dev; of one run only
+    /// File for a timeline of a single run, for ui.perfetto.dev
     #[arg(long, value_name = "FILE")]
     pub(crate) timeline: Option<PathBuf>,
     /// No progress line
@@ -58,16 +58,16 @@ pub(crate) struct SimArgs {
     pub(crate) quiet: bool,
 }
 
-/// How the threads of recordings would have fared under other policies and on other machines.
+/// Recordings under other policies and on other machines.
 #[derive(Debug, Args)]
 pub(crate) struct ComparisonOptions {
-    /// Ask how the threads of this recording would have fared otherwise; may be given several times
+    /// Recording whose threads to play under other policies and on other machines; may be given several times
     ///
-    /// Takes every recording that `analyze` does if it tells what CPU time threads took, or a .csv with a heading and
-    /// the columns release_ns and demand_ns (and task). Several recordings run side by side.
+    /// Any recording that `analyze` reads and that has the threads' CPU time, or a .csv with a heading and the
+    /// columns release_ns and demand_ns (and task). Several recordings run side by side.
     #[arg(long, value_name = "RECORDING", help_heading = "What if")]
     pub(crate) from: Vec<PathBuf>,
-    /// The policies to compare, as in fair,plan; all if left out
+    /// Policies to compare, such as fair,plan [default: all]
     #[arg(
         long = "policy",
         value_enum,
@@ -76,42 +76,42 @@ pub(crate) struct ComparisonOptions {
         help_heading = "What if"
     )]
     pub(crate) policies: Vec<Policy>,
-    /// On so many CPUs, as in 1,2,4; as many as the recorded machine had, or this one, if left out
+    /// Number of CPUs, such as 1,2,4 [default: that of the recorded machine, or of this one]
     #[arg(long, value_name = "N", value_delimiter = ',', help_heading = "What if",
           value_parser = clap::value_parser!(u16).range(1..=4096))]
     pub(crate) cpus: Vec<u16>,
-    /// At this share of the recorded machine's speed, as in 50%,100%
+    /// Speed of the CPUs, in % of the recorded machine's, such as 50%,100%
     #[arg(long = "speed", value_name = "SHARE", value_delimiter = ',', default_value = "100%",
           help_heading = "What if", value_parser = values::percent)]
     pub(crate) speeds: Vec<Bandwidth>,
-    /// Beside so many programs that want all the CPU time they can get
+    /// Number of CPU-bound programs beside the threads
     #[arg(long, value_name = "N", default_value_t = 0, help_heading = "What if",
           value_parser = clap::value_parser!(u16).range(0..=4096))]
     pub(crate) hogs: u16,
-    /// Which share of its jobs each thread may miss (`plan`)
+    /// Share of its deadlines that each thread may miss; a higher one makes the reservations smaller (`plan`)
     #[arg(long, value_name = "SHARE", default_value = "1%", help_heading = "What if",
           value_parser = values::percent)]
     pub(crate) misses: Bandwidth,
-    /// What happens to a thread that needs more than `plan` or `statistical` reserved for it
+    /// Rule for a thread that needs more than its reservation (`plan`, `statistical`)
     #[arg(long, value_enum, default_value_t, help_heading = "What if")]
     pub(crate) overrun: OverrunRule,
-    /// The part of a busy CPU's full power that does not depend on its speed
+    /// Power of a busy CPU that does not depend on its speed, as a share of its full power
     #[arg(long, value_name = "SHARE", default_value_t = 0.0, help_heading = "What if",
           value_parser = values::share)]
     pub(crate) fixed_power: f64,
-    /// The power of an idle CPU, as a share of its full power
+    /// Power of an idle CPU, as a share of its full power
     #[arg(long, value_name = "SHARE", default_value_t = 0.0, help_heading = "What if",
           value_parser = values::share)]
     pub(crate) idle_power: f64,
-    /// How onbeat predicts budgets.
+    /// onbeat's predictor.
     #[command(flatten)]
     pub(crate) prediction: PredictionOptions,
 }
 
-/// How the recorded threads are scheduled.
+/// The policy for the recorded threads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Policy {
-    /// SCHED_OTHER, as any program
+    /// SCHED_OTHER, as for any program
     Fair,
     /// SCHED_FIFO for periodic threads, the shorter period first
     Fifo,
@@ -121,15 +121,15 @@ pub(crate) enum Policy {
     Plan,
     /// The same, with the speed in proportion to the bandwidth in use (the governor schedutil)
     GrubPa,
-    /// Reservations within which a share of the jobs stays (GRACE-OS)
+    /// Reservations that the share --rho of the jobs stays within (GRACE-OS)
     Statistical,
     /// onbeat's own loop
     Onbeat,
-    /// onbeat's own loop, which sets the speed of the CPUs, too (`run --power band`)
+    /// onbeat's own loop, with the speed of the CPUs (`run --power band`)
     OnbeatPower,
     /// GRACE-OS: budgets from the distribution of demands, and a speed that grows inside each job; at the full speed only
     Grace,
-    /// A speed for all jobs that wait, from forecasts of each; at the full speed only
+    /// One speed for all waiting jobs, from a forecast of each; at the full speed only
     JointForecast,
     /// The scheduler of Linux 2.4 (`onbeat scheduler linux24`)
     Linux24,
@@ -166,7 +166,7 @@ impl From<Policy> for Way {
     }
 }
 
-/// What happens to a thread that needs more than was reserved.
+/// The rule for a thread that needs more than its reservation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum OverrunRule {
     /// It waits for its next period
@@ -174,7 +174,7 @@ pub(crate) enum OverrunRule {
     Hard,
     /// Its deadline is postponed
     Soft,
-    /// It may use what other reservations leave, and waits then (GRUB)
+    /// It uses what other reservations leave, then waits (GRUB)
     Reclaim,
 }
 

@@ -1,4 +1,4 @@
-//! The flag that says where it is noted what has to be put back.
+//! The flag for the folder of the state file.
 
 use std::path::PathBuf;
 
@@ -6,11 +6,11 @@ use anyhow::Context;
 use clap::Args;
 use onbeat_act::restore::StateFile;
 
-/// Where it is noted what has to be put back.
+/// The folder of the state file.
 #[derive(Debug, Args)]
 pub(crate) struct StateDirectory {
-    /// Where it is noted what has to be put back [default: /run/onbeat for root, else
-    /// $XDG_RUNTIME_DIR/onbeat]
+    /// Folder for the former scheduling of each changed thread, which `restore` reads [default: /run/onbeat
+    /// for root, else $XDG_RUNTIME_DIR/onbeat]
     #[arg(
         long = "state-dir",
         value_name = "DIR",
@@ -26,6 +26,6 @@ impl StateDirectory {
         self.given
             .clone()
             .or_else(StateFile::default_directory)
-            .context("no folder to note in what has to be put back: name one with --state-dir")
+            .context("there is no folder for the former scheduling of threads: name one with --state-dir")
     }
 }

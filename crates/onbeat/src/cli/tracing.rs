@@ -1,13 +1,13 @@
-//! The flags that say how programs are heard.
+//! The flags of the tracers.
 
 use clap::{Args, ValueEnum};
 use onbeat_sense::calls::Call;
 use onbeat_sense::tracer::Kind;
 
-/// How programs are heard.
+/// The tracer.
 #[derive(Debug, Args)]
 pub(crate) struct TracingOptions {
-    /// How programs are heard
+    /// Tracer that observes the program; `onbeat doctor` lists those that work here
     #[arg(
         long,
         value_enum,
@@ -16,9 +16,9 @@ pub(crate) struct TracingOptions {
         help_heading = "Tracing"
     )]
     tracer: TracerName,
-    /// The system calls that are heard, as in `nanosleep,futex`; without this, all in which a thread can wait
+    /// System calls to trace, such as nanosleep,futex [default: all in which a thread can wait]
     ///
-    /// For a tracer of system calls (`bpf-syscalls`, `ptrace`).
+    /// For the tracers of system calls (`bpf-syscalls`, `ptrace`).
     #[arg(
         long,
         value_name = "NAMES",
@@ -31,25 +31,25 @@ pub(crate) struct TracingOptions {
 /// `--tracer`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 enum TracerName {
-    /// The first that works here and can do what is asked
+    /// The first of bpf, tracefs, perf, ptrace and preload that works here and suits the other flags
     #[default]
     Auto,
-    /// BPF programs in the kernel: hears most, costs least, needs root
+    /// BPF programs in the kernel; needs root, sees most
     Bpf,
-    /// System calls by BPF, as moments: with `--predictor rate`, the LFS++ paper's way; needs root
+    /// System calls by BPF, as the LFS++ paper did it; needs root and `--predictor rate`
     BpfSyscalls,
-    /// The kernel's own trace: where BPF is missing, needs root
+    /// The kernel's own trace, without BPF; needs root
     Tracefs,
-    /// perf events: one's own programs without root; hears when they run, not when they are woken
+    /// perf events, for your own programs; sees when they run, not when they are woken
     Perf,
-    /// Stops at the system calls that may wait, for everybody: hears all that onbeat starts, and costs most
+    /// Stops at system calls that may wait, for any program that onbeat starts; slows it down most
     Ptrace,
-    /// A library in the program, for everybody: costs little, does not hear static and set-user-ID programs
+    /// A library in a program that onbeat starts; not for static or set-user-ID programs
     Preload,
 }
 
 impl TracingOptions {
-    /// The tracer that was chosen, if one was.
+    /// The chosen tracer; none for auto.
     pub(crate) const fn choice(&self) -> Option<Kind> {
         match self.tracer {
             TracerName::Auto => None,

@@ -1,4 +1,4 @@
-//! The values that flags take, and what is said about wrong ones.
+//! The values that flags take, and the errors about wrong ones.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,7 +8,7 @@ use onbeat_decide::power::Band;
 use onbeat_decide::predictor::Kind;
 use onbeat_model::{Bandwidth, Span};
 
-/// How periods are found.
+/// The period analyser.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Method {
     /// onbeat's own analyser: one thread's bursts, with a confidence
@@ -18,7 +18,7 @@ pub(crate) enum Method {
     Lfspp,
 }
 
-/// How `run` and `attach` predict budgets.
+/// The rule that predicts budgets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum PredictorName {
     /// A percentile of the last jobs' execution times
@@ -30,11 +30,11 @@ pub(crate) enum PredictorName {
     MeanSigma,
     /// The binary controller of the first LFS: up when a budget ran out, else slowly down
     Binary,
-    /// GRACE-OS's: what the share `--rho` of the last jobs stayed within
+    /// GRACE-OS's: the budget that the share `--rho` of the last jobs stayed within
     Statistical,
 }
 
-/// Which part of the kernel keeps reservations.
+/// The part of the kernel that enforces reservations.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Through {
     /// SCHED_DEADLINE: a reservation for each thread, ahead of everything else
@@ -44,22 +44,22 @@ pub(crate) enum Through {
     Scx,
 }
 
-/// Whether threads that nobody named are served, because those that were work with them.
+/// Whether threads of other programs on the pipeline are served.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Pipelines {
-    /// Find the threads on the path of each periodic one by who wakes whom, and serve them with it
+    /// Reserve for the threads that work for each job of a periodic one
     #[default]
     Auto,
-    /// Serve nobody else
+    /// Leave other programs alone
     Off,
 }
 
-/// How `run` and `attach` manage the speed of the CPUs.
+/// The rule for the CPUs' speed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum PowerMode {
-    /// Keep the utilisation of the busiest CPU in a band (the power manager of LFS++)
+    /// Keep the utilisation of the busiest CPU within --power-band (the power manager of LFS++)
     Band,
-    /// The lowest speed at which all budgets fit, and budgets for the share `--rho` of jobs (GRACE-OS)
+    /// The lowest speed at which all budgets fit, with budgets for the share `--rho` of jobs (GRACE-OS)
     Grace,
 }
 
@@ -99,7 +99,7 @@ impl FromStr for Weight {
     fn from_str(text: &str) -> Result<Self, String> {
         let advice = || {
             format!(
-                "'{text}' is no weight: write a thread's name and a number above zero, as in mplayer=2"
+                "'{text}' is not a weight: write a thread's name and a number above zero, as in mplayer=2"
             )
         };
         let (task, weight) = text.rsplit_once('=').ok_or_else(advice)?;
@@ -137,7 +137,7 @@ impl FromStr for Seeds {
         match (first.parse(), last.parse()) {
             (Ok(first), Ok(last)) if first <= last => Ok(Self { first, last }),
             _ => Err(format!(
-                "'{text}' is no seed: write a whole number, or the first and the last, as in 1-100"
+                "'{text}' is not a seed: write a whole number, or the first and the last, as in 1-100"
             )),
         }
     }
@@ -146,7 +146,7 @@ impl FromStr for Seeds {
 /// A share above 0% and up to 100%, with or without its sign.
 pub(super) fn percent(text: &str) -> Result<Bandwidth, String> {
     let advice =
-        || format!("'{text}' is no share: write per cent above 0 and up to 100, as in 85%");
+        || format!("'{text}' is not a share: write per cent above 0 and up to 100, as in 85%");
     let number: f64 = text
         .trim_end_matches('%')
         .trim_end()
@@ -164,7 +164,7 @@ pub(super) fn share(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(number) if (0.0..=1.0).contains(&number) => Ok(number),
         _ => Err(format!(
-            "'{text}' is no share: write a number from 0 to 1, as in 0.3"
+            "'{text}' is not a share: write a number from 0 to 1, as in 0.3"
         )),
     }
 }
@@ -175,7 +175,7 @@ pub(super) fn percent_or_none(text: &str) -> Result<Bandwidth, String> {
     match number {
         Some(number) if (0.0..=100.0).contains(&number) => Ok(Bandwidth::from_cpus(number / 100.0)),
         _ => Err(format!(
-            "'{text}' is no share: write per cent from 0 to 100, as in 10%"
+            "'{text}' is not a share: write per cent from 0 to 100, as in 10%"
         )),
     }
 }
@@ -183,7 +183,7 @@ pub(super) fn percent_or_none(text: &str) -> Result<Bandwidth, String> {
 /// Two shares with a dash between them, the lower one first; that one may be 0.
 pub(super) fn band(text: &str) -> Result<Band, String> {
     let advice =
-        || format!("'{text}' is no band: write two shares, the lower one first, as in 20%-80%");
+        || format!("'{text}' is not a band: write two shares, the lower one first, as in 20%-80%");
     let share = |text: &str| match text.trim().trim_end_matches('%').parse::<f64>() {
         Ok(number) if (0.0..=100.0).contains(&number) => Some(Bandwidth::from_cpus(number / 100.0)),
         _ => None,
@@ -198,7 +198,7 @@ pub(super) fn fraction(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(number) if number > 0.0 && number <= 1.0 => Ok(number),
         _ => Err(format!(
-            "'{text}' is no fraction: write a number above 0 and up to 1, as in 0.9375"
+            "'{text}' is not a fraction: write a number above 0 and up to 1, as in 0.9375"
         )),
     }
 }
@@ -207,7 +207,7 @@ pub(super) fn fraction(text: &str) -> Result<f64, String> {
 pub(super) fn not_negative(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(number) if number >= 0.0 && number.is_finite() => Ok(number),
-        _ => Err(format!("'{text}' is no number of zero or more")),
+        _ => Err(format!("'{text}' is not a number of zero or more")),
     }
 }
 
