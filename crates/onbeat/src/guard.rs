@@ -22,7 +22,7 @@ const IGNORED: [i32; 4] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQ
 pub(crate) fn start(state: &Path) {
     if let Err(error) = try_start(state) {
         eprintln!(
-            "onbeat: cannot start a guard ({error}): should onbeat be killed, run 'onbeat restore'"
+            "onbeat: cannot start the guard ({error}): if onbeat is killed, run 'onbeat restore'"
         );
     }
 }

@@ -9,7 +9,7 @@ pub(crate) fn start(options: &TracingOptions, wants: &Wants, quiet: bool) -> Res
     let Started { tracer, instead_of } = tracer::start(options.choice(), wants)?;
     if let Some((better, why)) = instead_of.filter(|_| !quiet) {
         let taken = tracer.kind();
-        eprintln!("onbeat: the {taken} tracer is taken, as {better} does not work here: {why}");
+        eprintln!("onbeat: using the {taken} tracer because {better} does not work here: {why}");
     }
     Ok(tracer)
 }

@@ -135,7 +135,7 @@ fn remark(thread: &ThreadReport) -> String {
         State::OnTrial => "on trial",
         State::Refused => "no reservation: refused",
         State::Released => "lost its rhythm",
-        State::TakenOver => "changed by somebody else",
+        State::TakenOver => "changed by another program",
     };
     remark.to_owned()
 }

@@ -306,7 +306,7 @@ fn in_words(error: zbus::Error) -> anyhow::Error {
     match ServiceError::of(error) {
         ServiceError::Silent(zbus::Error::MethodError(_, Some(text), _)) => anyhow!(text),
         error @ ServiceError::NotThere => {
-            anyhow!("{error}, and nobody but root can do without it")
+            anyhow!("{error}; only root can act without it")
         }
         error => error.into(),
     }

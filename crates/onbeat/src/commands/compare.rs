@@ -63,7 +63,7 @@ pub(super) fn run(args: &SimArgs) -> anyhow::Result<ExitCode> {
     let planned = plan(&threads, options)?;
     if planned.len() > 1 && (args.jobs.is_some() || args.timeline.is_some()) {
         anyhow::bail!(
-            "--jobs and --timeline are of one run, and these are {}: give one --policy, --cpus and --speed",
+            "--jobs and --timeline take one run, not {}: give one --policy, --cpus and --speed",
             planned.len()
         );
     }
@@ -338,7 +338,7 @@ fn share(missed: Option<u64>, jobs: u64) -> String {
 /// What the table cannot say: what its marks mean, and where the recording itself misleads.
 fn tell_the_rest(threads: &Threads, lines: &[Line]) {
     eprintln!(
-        "energy is in time of one CPU at the full power of the recorded machine; CPU of (all) is how busy the CPUs were"
+        "energy: time of one CPU at the full power of the recorded machine; CPU of (all): how busy the CPUs were"
     );
     if lines
         .iter()

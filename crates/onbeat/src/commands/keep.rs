@@ -246,7 +246,9 @@ impl<'a> Keeper<'a> {
             written.with_context(|| format!("cannot write {}", path.display()))?;
         }
         if let Some(error) = self.sensor.deaf() {
-            eprintln!("onbeat: not all that programs say of their work was heard: {error}");
+            eprintln!(
+                "onbeat: some marks and notifications of programs were not received: {error}"
+            );
         }
         if !self.options.quiet {
             eprint!("{}", keep_table::of(report, closing.loop_cpu, energy_uj));
@@ -282,7 +284,7 @@ impl Meter {
 
 fn go_first() {
     if let Err(error) = own::go_first(own::LOWEST) {
-        eprintln!("onbeat: cannot run ahead of other programs ({error}): may answer late");
+        eprintln!("onbeat: cannot raise its own priority ({error}): budgets may change late");
     }
 }
 

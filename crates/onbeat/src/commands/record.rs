@@ -188,8 +188,8 @@ impl Tally {
         }
         if self.lost > 0 {
             eprintln!(
-                "onbeat: {} events were lost because the machine did not let onbeat run in time: {file} \
-                 says where, and what it tells of those moments is incomplete",
+                "onbeat: {} events were lost because onbeat did not get to run in time: {file} is incomplete \
+                 where it says 'lost'; record again while the machine does less",
                 self.lost
             );
         }

@@ -22,6 +22,6 @@ pub(super) fn read(path: &Path) -> anyhow::Result<Run> {
     let file = path.display();
     let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {file}"))?;
     serde_json::from_str(&text).with_context(|| {
-        format!("{file} is no report: write one with --report of onbeat run, attach or analyze")
+        format!("{file} is not a report: write one with --report of onbeat run, attach or analyze")
     })
 }

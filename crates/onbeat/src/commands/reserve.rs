@@ -54,7 +54,7 @@ fn by_group(args: &ReserveArgs, budget: Budget, signals: &Signals) -> anyhow::Re
     let gated = Gated::fork(&args.command).context("cannot start a process")?;
     // The kernel takes its time to look through the scheduler, and hogs would make it long.
     if let Err(error) = own::go_first(own::LOWEST) {
-        eprintln!("onbeat: cannot run ahead of other programs ({error}): may start late");
+        eprintln!("onbeat: cannot raise its own priority ({error}): the program may start late");
     }
     let mut running = reserve::start().context("--through scx")?;
     Reservations::new(admissible())
@@ -63,7 +63,7 @@ fn by_group(args: &ReserveArgs, budget: Budget, signals: &Signals) -> anyhow::Re
     let code = start_and_wait(gated, signals);
     if let Some(outcome) = running.outcome() {
         eprintln!(
-            "onbeat: the program had no reservation at its end: the kernel had ended the scheduler ({})",
+            "onbeat: the kernel ended the scheduler ({}): the program ran on without a reservation",
             outcome.reason
         );
     }

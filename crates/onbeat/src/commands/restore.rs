@@ -30,7 +30,10 @@ pub(crate) fn run(args: &RestoreArgs) -> anyhow::Result<ExitCode> {
         if outcome.failed() {
             eprintln!("onbeat: speed of CPU {number}: {outcome}; then run 'onbeat restore' again");
         } else if !args.quiet {
-            writeln!(output, "speed of CPU {number} and its like: {outcome}")?;
+            writeln!(
+                output,
+                "speed of CPU {number} and the CPUs of its cpufreq policy: {outcome}"
+            )?;
         }
     }
     for (process, outcome) in &report.placed {
@@ -39,7 +42,10 @@ pub(crate) fn run(args: &RestoreArgs) -> anyhow::Result<ExitCode> {
                 "onbeat: cgroup of process {process}: not put back: {error}; then run 'onbeat restore' again"
             );
         } else if !args.quiet {
-            writeln!(output, "cgroup of process {process}: put back, if it lives")?;
+            writeln!(
+                output,
+                "cgroup of process {process}: put back, if it still runs"
+            )?;
         }
     }
     for (folder, outcome) in &report.partitions {
@@ -63,11 +69,11 @@ pub(crate) fn run(args: &RestoreArgs) -> anyhow::Result<ExitCode> {
         }
     }
     for (path, reason) in &report.skipped {
-        eprintln!("onbeat: {}: passed over: {reason}", path.display());
+        eprintln!("onbeat: {}: skipped: {reason}", path.display());
     }
     if report.damaged_lines > 0 {
         eprintln!(
-            "onbeat: {} damaged lines in {} could not be read: what they told of is as it is",
+            "onbeat: {} damaged lines in {} could not be read: the threads in them are not restored; see 'chrt -p'",
             report.damaged_lines,
             directory.display()
         );

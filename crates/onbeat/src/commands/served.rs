@@ -42,7 +42,7 @@ pub(super) fn is_meant(option: &ServiceOption, quiet: bool) -> anyhow::Result<bo
     }
     refuse_others(option).context("without CAP_SYS_NICE only the system service can do that")?;
     if !quiet {
-        eprintln!("onbeat: without CAP_SYS_NICE: the system service is asked");
+        eprintln!("onbeat: no CAP_SYS_NICE: asking the system service");
     }
     Ok(true)
 }
@@ -52,7 +52,7 @@ fn refuse_others(option: &ServiceOption) -> anyhow::Result<()> {
     let others: Vec<&str> = others.filter(|f| !WHOM_AND_WHAT.contains(f)).collect();
     if !others.is_empty() {
         bail!(
-            "the service does not take {} from who asks, but from its own settings (onbeat.toml): leave that out, or run onbeat as root",
+            "the service has its own settings (onbeat.toml) in place of {}: leave that out, or run onbeat as root",
             others.join(" and ")
         );
     }
@@ -130,7 +130,7 @@ fn track(
 /// A signal came before the service had answered: as a program ends that it kills.
 fn interrupted(signal: i32) -> ExitCode {
     eprintln!(
-        "onbeat: interrupted before the service had answered: nothing was started, and nothing is kept"
+        "onbeat: interrupted before the service answered: nothing was started, and nothing is reserved"
     );
     Status::Killed(u8::try_from(signal).unwrap_or(u8::MAX)).code()
 }

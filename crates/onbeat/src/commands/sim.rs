@@ -56,7 +56,7 @@ pub(crate) fn run(args: &SimArgs) -> anyhow::Result<ExitCode> {
         .collect();
     if planned.len() > 1 && (args.jobs.is_some() || args.timeline.is_some()) {
         anyhow::bail!(
-            "--jobs and --timeline are of one run, and these are {}: give one file and one seed",
+            "--jobs and --timeline take one run, not {}: give one file and one seed",
             planned.len()
         );
     }

@@ -30,7 +30,7 @@ pub(crate) fn run(args: &TopArgs) -> anyhow::Result<ExitCode> {
     }
     if !io::stdout().is_terminal() {
         bail!(
-            "standard output is no terminal: --once prints one table, --json one line per thread"
+            "standard output is not a terminal: --once prints one table, --json one line per thread"
         );
     }
     if !args.command.is_empty() {

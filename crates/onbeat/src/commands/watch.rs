@@ -136,7 +136,7 @@ impl Heard {
         }
         if !args.quiet {
             eprintln!(
-                "{} bursts heard in {:.1} s by the {} tracer, {} lost.",
+                "{} bursts in {:.1} s by the {} tracer, {} lost.",
                 self.bursts,
                 self.lasted.as_secs_f64(),
                 tracer.kind(),
@@ -144,8 +144,8 @@ impl Heard {
             );
             if args.tracing.choice().is_none() && tracer.kind() == Kind::Perf {
                 eprintln!(
-                    "It hears when a thread runs, not when it is woken: if this machine is busy, --tracer preload \
-                     finds a rhythm better."
+                    "This tracer sees when a thread runs, not when it is woken: on a busy machine, --tracer preload \
+                     finds a period better."
                 );
             }
         }

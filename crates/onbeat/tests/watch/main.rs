@@ -130,12 +130,12 @@ fn threads(output: &Output) -> Vec<Value> {
         .collect()
 }
 
-/// How many bursts were heard of all threads.
+/// How many bursts all threads had.
 fn bursts(output: &Output) -> u64 {
     let messages = String::from_utf8_lossy(&output.stderr);
     let told = messages
         .lines()
-        .find_map(|line| line.split_once(" bursts heard"));
+        .find_map(|line| line.split_once(" bursts in "));
     let (count, _) = told.unwrap_or_else(|| panic!("nobody told: {messages}"));
     count.parse().expect("it is a number")
 }

@@ -22,7 +22,7 @@ pub(super) struct GroupTold {
 pub(super) fn admit(running: &mut Running, groups: &[Group]) -> anyhow::Result<Reservations> {
     let name = running.name();
     if !groups.is_empty() && name != "reserve" {
-        bail!("--group: {name} knows no groups, the scheduler reserve does");
+        bail!("--group works with the scheduler reserve, not with {name}");
     }
     let mut reservations = Reservations::new(admissible());
     for group in groups {

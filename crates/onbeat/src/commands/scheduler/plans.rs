@@ -60,7 +60,7 @@ impl Plans {
         if name != "grace" {
             ensure!(
                 args.plans.is_empty(),
-                "--plan: {name} takes no plans, the scheduler grace does"
+                "--plan works with the scheduler grace, not with {name}"
             );
             return Ok(None);
         }
@@ -69,7 +69,7 @@ impl Plans {
             && !args.plans.is_empty()
         {
             eprintln!(
-                "onbeat: budgets alone, as the CPUs have no speeds that can be set: {error} ('onbeat doctor' says what to do)"
+                "onbeat: budgets alone, because the speed of the CPUs cannot be set: {error} ('onbeat doctor' says what to do)"
             );
         }
         // Where only chosen tasks are ours, the governor adds what the others use to what is asked of it, and a job would
@@ -92,7 +92,9 @@ impl Plans {
             .transpose()
             .inspect_err(|error| {
                 if !args.quiet {
-                    eprintln!("onbeat: work counts at the speeds that are asked for: {error}");
+                    eprintln!(
+                        "onbeat: work counts at the requested speeds, not at the real ones: {error}"
+                    );
                 }
             });
         let mut plans = Self {
@@ -319,13 +321,20 @@ fn demands(text: &str, file: &Path) -> anyhow::Result<Demand> {
     let numbers = lines.filter(|(_, line)| line.starts_with(|c: char| c.is_ascii_digit()));
     let numbers: Vec<(usize, &str)> = numbers.collect();
     if numbers.is_empty() {
-        bail!("{} holds no demands: a number of ns a line", file.display());
+        bail!(
+            "{} holds no demands: write one number of ns per line",
+            file.display()
+        );
     }
     let mut demand = Demand::new(numbers.len());
     for (number, line) in numbers {
-        let ns = line
-            .parse()
-            .with_context(|| format!("{}:{}: no whole number of ns", file.display(), number + 1))?;
+        let ns = line.parse().with_context(|| {
+            format!(
+                "{}:{}: not a whole number of ns",
+                file.display(),
+                number + 1
+            )
+        })?;
         demand.record(Span::from_ns(ns));
     }
     Ok(demand)

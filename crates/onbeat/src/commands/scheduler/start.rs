@@ -41,7 +41,7 @@ pub(crate) fn run(args: &StartArgs) -> anyhow::Result<ExitCode> {
     let scheduler = find(&args.name).with_context(|| {
         let known: Vec<&str> = ALL.iter().map(|scheduler| scheduler.name).collect();
         format!(
-            "there is no scheduler {}: there is {}",
+            "there is no scheduler {}: choose one of {}",
             args.name,
             known.join(", ")
         )
@@ -142,7 +142,7 @@ impl Session {
         self.show(&mut show)?;
         show.close(&groups::told(&mut self.running, &self.reservations))?;
         if let Some(error) = self.listener.refused() {
-            eprintln!("onbeat: missed deadlines were not heard of everybody: {error}");
+            eprintln!("onbeat: notifications of some programs are not received: {error}");
         }
         drop(self.listener);
         let name = self.running.name();
