@@ -86,7 +86,7 @@ pub(crate) const RESERVED: Metric = gauge(
 pub(crate) const TAKEN_OVER: Metric = gauge(
     "onbeat_threads_taken_over",
     "threads",
-    "Threads whose scheduling somebody else has changed, which are left alone.",
+    "Threads whose scheduling another program has changed; onbeat leaves them alone.",
 );
 pub(crate) const RESERVED_CPUS: Metric = gauge(
     "onbeat_reserved_cpus",

@@ -18,7 +18,7 @@ pub enum Target {
 pub enum NoTarget {
     /// Everybody on the network could read what runs here.
     #[error(
-        "{0} is not on loopback, and who is on the network is not to read what runs here: write 127.0.0.1:{port} or [::1]:{port}",
+        "{0} is not on loopback, and other hosts must not read what runs here: write 127.0.0.1:{port} or [::1]:{port}",
         port = .0.port()
     )]
     NotLoopback(SocketAddr),

@@ -151,7 +151,7 @@ impl Held {
     async fn follow_service(&mut self) {
         let Some(owner) = owner(&self.connection).await else {
             if !std::mem::replace(&mut self.is_alone, true) {
-                self.say("the service is gone: nothing is kept on the beat until it is back");
+                self.say("the service is gone: no reservations until it is back");
             }
             return;
         };
@@ -178,13 +178,13 @@ impl Held {
             Ok(()) => {
                 one.by = Some(owner.to_owned());
                 one.refused.clear();
-                self.say("the service was started anew, and asked again");
+                self.say("the service restarted: onbeat asked it again");
             }
             Err(error) => {
                 let why = error.to_string();
                 if why != one.refused {
                     one.refused.clone_from(&why);
-                    self.say(&format!("the service was started anew: {why}"));
+                    self.say(&format!("the service restarted: {why}"));
                 }
             }
         }

@@ -133,7 +133,7 @@ impl Sheet<'_> {
 
     fn nothing(&mut self, model: &Model) {
         let text = if model.threads.is_empty() {
-            "Nothing is kept on the beat or watched yet."
+            "No thread is tracked yet."
         } else {
             "No thread passes the filter: Esc clears it."
         };

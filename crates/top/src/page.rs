@@ -194,7 +194,7 @@ fn spectrum(model: &Model, thread: &Thread, width: u16) -> Chart {
     let of = model.spectrum.as_ref();
     let Some(spectrum) = of.filter(|spectrum| spectrum.tid == thread.seen.task.id.tid) else {
         return Chart {
-            title: "spectrum of the wakeups: none heard yet".to_owned(),
+            title: "spectrum of the wakeups: none yet".to_owned(),
             heights: Vec::new(),
             marks: Vec::new(),
             right: String::new(),

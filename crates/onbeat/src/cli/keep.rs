@@ -90,10 +90,10 @@ pub(crate) struct KeepOptions {
     pub(crate) through: Through,
 
     /// A running process that gets reservations, too; may be given several times
-    #[arg(long, value_name = "PID", help_heading = "Whom")]
+    #[arg(long, value_name = "PID", help_heading = "Targets")]
     pub(crate) also: Vec<u32>,
     /// Also reserve for the processes that the program starts
-    #[arg(long, help_heading = "Whom")]
+    #[arg(long, help_heading = "Targets")]
     pub(crate) children: bool,
 
     /// Reservations for threads of other programs on the pipeline: display server, sound server, compositor
@@ -105,7 +105,7 @@ pub(crate) struct KeepOptions {
         value_enum,
         value_name = "WHEN",
         default_value_t,
-        help_heading = "Whom"
+        help_heading = "Targets"
     )]
     pub(crate) pipelines: Pipelines,
 
@@ -114,7 +114,7 @@ pub(crate) struct KeepOptions {
     /// A thread that hardly gets to run shows no period. By default the threads without a reservation of a program
     /// that begins, or that has a periodic thread, run at nice -20, and one that starves later gets a reservation
     /// on trial for three seconds.
-    #[arg(long, help_heading = "Whom")]
+    #[arg(long, help_heading = "Targets")]
     pub(crate) no_trials: bool,
 
     /// Decide and log, but change nothing

@@ -15,7 +15,7 @@ pub(crate) struct PredictionOptions {
     /// Rule that predicts the next budget from the last jobs [default: percentile; statistical with `--power grace`]
     #[arg(long, value_enum, help_heading = "Prediction")]
     predictor: Option<PredictorName>,
-    /// Number of past jobs (or samples, for `rate`) in the prediction [default: 16; 100 for `statistical`]; more react later
+    /// Number of past jobs (or samples, for `rate`) in the prediction [default: 16; 100 for `statistical`]; with more, budgets follow changes later
     #[arg(long, value_name = "N", help_heading = "Prediction",
           value_parser = clap::value_parser!(u16).range(1..=4096))]
     samples: Option<u16>,
@@ -27,11 +27,11 @@ pub(crate) struct PredictionOptions {
     #[arg(long, value_name = "P", default_value_t = 0.9375, help_heading = "Prediction",
           value_parser = values::fraction, allow_negative_numbers = true)]
     percentile: f64,
-    /// Spread: what is added to the prediction, as a share of it; more reserves more
+    /// Amount added to the prediction, as a share of it; a larger one reserves more
     #[arg(long, value_name = "X", default_value_t = Parameters::default().spread,
           help_heading = "Prediction", value_parser = values::not_negative, allow_negative_numbers = true)]
     spread: f64,
-    /// Standard deviations added to the mean; more reserve more (`mean-sigma`)
+    /// Number of standard deviations added to the mean; a larger one reserves more (`mean-sigma`)
     #[arg(long, value_name = "K", default_value_t = Parameters::default().sigmas,
           help_heading = "Prediction", value_parser = values::not_negative, allow_negative_numbers = true)]
     sigmas: f64,

@@ -12,7 +12,7 @@ pub(crate) struct ServiceOption {
     ///
     /// This is the default without CAP_SYS_NICE. Only --also, --children, --quiet and the times of a reservation
     /// apply then.
-    #[arg(long, help_heading = "Whom")]
+    #[arg(long, help_heading = "Targets")]
     pub(crate) service: bool,
     /// The flags on the command line, this one included.
     #[arg(skip)]

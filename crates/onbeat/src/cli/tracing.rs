@@ -36,7 +36,7 @@ enum TracerName {
     Auto,
     /// BPF programs in the kernel; needs root, sees most
     Bpf,
-    /// System calls by BPF, as the LFS++ paper did it; needs root and `--predictor rate`
+    /// System calls by BPF, as the LFS++ paper did it; needs root, and for `run` `--predictor rate`
     BpfSyscalls,
     /// The kernel's own trace, without BPF; needs root
     Tracefs,

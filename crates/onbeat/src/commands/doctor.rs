@@ -91,7 +91,7 @@ fn write_for_people(output: &mut impl Write, examination: &Examination<'_>) -> i
     match examination.tracers.iter().find(works) {
         Some(tracer) => writeln!(
             output,
-            "`onbeat watch -- CMD` works as it is, by {}: it tells a program's rhythm, and changes nothing.",
+            "`onbeat watch -- CMD` works as it is, with the tracer {}: it finds periods, and changes nothing.",
             tracer.name
         ),
         None => Ok(()),

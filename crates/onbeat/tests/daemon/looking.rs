@@ -30,7 +30,7 @@ fn a_lock_is_seen_on_its_owners_screen_and_on_nobody_elses() {
     let machine = Machine::new();
     let workload = machine.workload(ALICE, &["beat:20000/1000"]);
     let mut screen = Terminal::start(&mut top(&machine, ALICE));
-    screen.shows("Nothing is kept on the beat");
+    screen.shows("No thread is tracked yet");
     let mut alice = machine.client(ALICE);
     alice.done(&format!("track {}", workload.id()));
     eventually("the period", || {
@@ -48,7 +48,7 @@ fn a_lock_is_seen_on_its_owners_screen_and_on_nobody_elses() {
     screen.press("\x1b");
     screen.line_with("workload", "kept");
     alice.done(&format!("untrack {}", workload.id()));
-    screen.shows("Nothing is kept on the beat");
+    screen.shows("No thread is tracked yet");
     screen.press("q");
     assert!(screen.ends().success());
 }
@@ -91,7 +91,7 @@ fn a_service_that_goes_away_and_comes_back_is_told_on_the_screen() {
     }
     let mut machine = Machine::new();
     let mut screen = Terminal::start(&mut top(&machine, ALICE));
-    screen.shows("Nothing is kept on the beat");
+    screen.shows("No thread is tracked yet");
     machine.end(libc::SIGTERM);
     screen.shows("the service does not run");
     machine.start();

@@ -351,7 +351,7 @@ mod tests {
         assert_eq!(read.max(), Some(Span::from_ns(300)));
         assert_eq!(read.len(), 3);
         let wrong = demands("1\n2.5\n", Path::new("x")).unwrap_err();
-        assert_eq!(wrong.to_string(), "x:2: no whole number of ns");
+        assert_eq!(wrong.to_string(), "x:2: not a whole number of ns");
         assert!(demands("demand_ns\n", Path::new("x")).is_err());
     }
 
