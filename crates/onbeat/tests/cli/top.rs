@@ -9,7 +9,7 @@ fn without_a_terminal_it_says_what_to_do_instead() {
     let output = onbeat(["top"]);
     assert_eq!(output.status.code(), Some(1));
     assert!(
-        stderr(&output).contains("no terminal: --once"),
+        stderr(&output).contains("not a terminal: --once"),
         "{}",
         stderr(&output)
     );
