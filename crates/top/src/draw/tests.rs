@@ -176,7 +176,7 @@ fn a_thread_that_works_for_another_one_shows_on_whose_path() {
 fn without_a_thread_the_screen_says_so() {
     let mut model = Model::new("the service");
     for size in SIZES {
-        assert!(lines(&model, &PLAIN, size)[2].starts_with("Nothing is kept"));
+        assert!(lines(&model, &PLAIN, size)[2].starts_with("No thread is tracked"));
     }
     model.hear(News::Trouble("the service does not run".to_owned()));
     assert!(lines(&model, &PLAIN, (80, 24))[0].contains("the service does not run"));
