@@ -83,10 +83,7 @@ fn where_a_sandbox_forbids_ptrace_or_its_filter_programs_are_heard_by_preload_an
             let heard = output(&mut sandboxed(auto, forbidden));
             let messages = String::from_utf8_lossy(&heard.stderr);
             assert_eq!(heard.status.code(), Some(0), "{messages}");
-            assert!(
-                messages.contains("using the preload tracer"),
-                "{messages}"
-            );
+            assert!(messages.contains("using the preload tracer"), "{messages}");
             assert!(messages.contains(remedy), "{messages}");
             (bursts(&heard) > 0).then_some(())
         });
