@@ -7,7 +7,8 @@
 //! realtime PROCESS THREAD PRIORITY                 nice PROCESS THREAD LEVEL
 //! properties    reset          reload              leave (the bus, and connect anew)
 //! subscribe     change (the next one that is told; ends if none is within a minute)
-//! look SINCE_NS THREAD WAKEUPS_OF                  look-at-too-many
+//! look SINCE_NS THREAD WAKEUPS_OF
+//! look-at COUNT (threads)      track-with TASK COUNT (options that nobody knows)
 //! ```
 //!
 //! It connects where DBUS_SYSTEM_BUS_ADDRESS says, and leaves the bus at the end of its input.
@@ -136,7 +137,15 @@ fn ask(bus: &Connection, words: &[&str]) -> zbus::Result<Value> {
             return Ok(in_json(&reply.body().deserialize()?));
         }
         "look" => return look(bus, number(1), &[small(2)], small(3)),
-        "look-at-too-many" => return look(bus, 0, &[1; 257], 0),
+        "look-at" => {
+            let threads = vec![1; usize::try_from(number(1)).unwrap_or(usize::MAX)];
+            return look(bus, 0, &threads, 0);
+        }
+        "track-with" => {
+            let option = |number| (format!("option {number}"), OwnedValue::from(true));
+            let options: Properties = (0..number(2)).map(option).collect();
+            call(bus, MANAGER, "Track", &(small(1), options))?;
+        }
         "realtime" => {
             let arguments = (number(1), number(2), small(3));
             call(bus, REALTIMEKIT, "MakeThreadRealtimeWithPID", &arguments)?;

@@ -61,8 +61,13 @@ impl Manager {
         #[zbus(header)] header: Header<'_>,
         #[zbus(connection)] connection: &Connection,
     ) -> Result<(), Error> {
-        let (caller, target) = self.about(task, &header, connection).await?;
-        let children = children(&options)?;
+        let caller = self.callers.of(&header, connection).await?;
+        // polkit may take long to answer: what the caller sent is not held meanwhile.
+        let children = children(options)?;
+        let target = self
+            .callers
+            .target(&caller, (task, None), &header, connection)
+            .await?;
         let request = |reply| Request::Track {
             caller,
             target,

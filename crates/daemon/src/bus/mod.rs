@@ -8,6 +8,7 @@ mod monitor;
 mod polkit;
 mod questions;
 mod realtimekit;
+mod socket;
 mod words;
 
 use std::sync::Arc;
@@ -57,14 +58,17 @@ pub fn serve(
     let manager = Manager::new(door.clone(), callers.clone());
     let subscribers = manager.subscribers();
     let kit = RealtimeKit::new(door.clone(), callers.clone(), limits.clone());
-    let connection = Builder::system()?
+    let no_bus = "cannot connect to the system bus: is dbus-daemon running?";
+    let (socket, too_long) = socket::connect().context(no_bus)?;
+    let connection = Builder::socket(socket)
         .max_queued(256)
         .serve_at(PATH, manager)
         .and_then(|builder| builder.serve_at(PATH, Monitor::new(door.clone(), callers)))
         .and_then(|builder| builder.serve_at(REALTIMEKIT_PATH, kit))
         .context("cannot serve")?
         .build()
-        .context("cannot connect to the system bus: is dbus-daemon running?")?;
+        .context(no_bus)?;
+    socket::answer(&connection, too_long)?;
     clients::watch(&connection, Arc::clone(&clients), door.clone())?;
     manager::tell(&connection, changes, subscribers)?;
     connection

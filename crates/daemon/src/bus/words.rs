@@ -59,10 +59,10 @@ impl From<Fault> for Error {
 }
 
 /// The one option of Track.
-pub(super) fn children(options: &HashMap<String, OwnedValue>) -> Result<bool, Fault> {
+pub(super) fn children(options: HashMap<String, OwnedValue>) -> Result<bool, Fault> {
     let mut children = false;
     for (name, value) in options {
-        match (name.as_str(), bool::try_from(value)) {
+        match (name.as_str(), bool::try_from(&value)) {
             ("children", Ok(value)) => children = value,
             ("children", Err(_)) => {
                 return Err(Fault::Invalid("option children: true or false".to_owned()));

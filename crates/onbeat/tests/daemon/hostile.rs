@@ -129,6 +129,50 @@ fn hostile_calls_get_nothing_beyond_the_quota_and_cost_others_nothing() {
     assert!(!machine.log().contains("panicked"), "{}", machine.log());
 }
 
+/// A figure of the process in KiB, as its status tells it.
+fn in_kib(pid: u32, name: &str) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix(name));
+    let number = line.and_then(|line| line.split_whitespace().nth(1)?.parse().ok());
+    number.unwrap_or_else(|| panic!("no {name}: {status}"))
+}
+
+#[test]
+fn calls_of_megabytes_take_no_memory_and_others_are_answered() {
+    if !can_run("calls_of_megabytes_take_no_memory_and_others_are_answered") {
+        return;
+    }
+    let machine = Machine::new();
+    let (own, service) = (machine.sleeper(MALLORY), machine.service_pid());
+    let [mut mallory, mut bob] = [MALLORY, BOB].map(|uid| machine.client(uid));
+    for client in [&mut mallory, &mut bob] {
+        client.told("statistics");
+    }
+    // From here on the peak is that of what follows: see proc_pid_clear_refs(5).
+    std::fs::write(format!("/proc/{service}/clear_refs"), "5").expect("we are root");
+    let before = in_kib(service, "VmRSS");
+    // Of 8 MB each: of an a{sv} the service would make many times that, of an au as much again.
+    for call in [
+        format!("track-with {} 250000", own.id()),
+        "look-at 2000000".to_owned(),
+    ] {
+        mallory.say(&call);
+        assert_eq!(bob.told("statistics")["own-tasks"], 0);
+        let answer = mallory.answer();
+        assert!(
+            answer.starts_with("error org.onbeat.Error.Invalid"),
+            "{answer}"
+        );
+    }
+    let grown = in_kib(service, "VmHWM").saturating_sub(before);
+    assert!(
+        grown < 8_000_000 / 1024,
+        "by {grown} KiB: {}",
+        machine.log()
+    );
+    mallory.done(&format!("track {}", own.id()));
+}
+
 #[test]
 fn nobody_hops_over_a_quota_by_another_group_connection_or_process() {
     if !can_run("nobody_hops_over_a_quota_by_another_group_connection_or_process") {

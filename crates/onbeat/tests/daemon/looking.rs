@@ -81,7 +81,7 @@ fn a_stranger_sees_neither_threads_nor_jobs_nor_wakeups() {
     // No job ended after the end of time.
     let later = alice.told(&format!("look {} {thread} 0", u64::MAX));
     assert_eq!(later["jobs"].as_array().map(Vec::len), Some(0), "{later}");
-    assert_eq!(bob.refused("look-at-too-many"), "Invalid");
+    assert_eq!(bob.refused("look-at 257"), "Invalid");
 }
 
 #[test]

@@ -1,0 +1,243 @@
+//! The socket to the bus: a message that is too large is skipped, and never held in memory.
+//!
+//! A system bus passes on messages of 32 MiB (dbus-daemon) and more, and what they are made into takes
+//! a multiple of that: one call could take all memory that the service may have, whoever sent it. So a
+//! message's length is looked at before anything is made of it. The caller is told.
+
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::linux::net::SocketAddrExt;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::net::{SocketAddr, UnixStream};
+
+use anyhow::Context;
+use async_channel::{Receiver, Sender};
+use async_io::Async;
+use async_trait::async_trait;
+use futures_lite::future;
+use zbus::address::Transport;
+use zbus::address::transport::UnixSocket;
+use zbus::connection::socket::{BoxedSplit, ReadHalf, Socket, Split};
+use zbus::message::{Flags, Message};
+use zbus::zvariant::Endian;
+use zbus::zvariant::serialized::{Context as Encoding, Data};
+
+/// The longest call or signal that is read, in bytes. The longest call that makes sense, `Look` with the
+/// numbers of 256 threads, has some 1,300.
+pub(super) const MOST_BYTES: u64 = 4096;
+
+/// The bytes with which each message begins: they tell how long it is.
+const BEGINNING: usize = 16;
+
+/// How much is read at a time of what is skipped.
+const PIECE: usize = 64 << 10;
+
+/// How many callers wait to be told that their call was too long. Further ones are not told.
+const MOST_UNTOLD: usize = 64;
+
+/// A call that was too long: its head alone.
+#[derive(Debug)]
+pub(super) struct TooLong {
+    call: Message,
+    bytes: u64,
+}
+
+/// Connects to the system bus. What is to be told to those whose calls are too long comes out of the second.
+pub(super) fn connect() -> anyhow::Result<(BoxedSplit, Receiver<TooLong>)> {
+    let address = zbus::Address::system()?;
+    let Transport::Unix(unix) = address.transport() else {
+        anyhow::bail!("{address} is no address of a bus on this machine: name one with unix:path=");
+    };
+    let stream = match unix.path() {
+        UnixSocket::File(path) => UnixStream::connect(path),
+        UnixSocket::Abstract(name) => SocketAddr::from_abstract_name(name.as_bytes())
+            .and_then(|name| UnixStream::connect_addr(&name)),
+        _ => anyhow::bail!("{address} names no socket: name one with unix:path="),
+    };
+    let (read, write) = Async::new(stream?)?.split().take();
+    let (told, untold) = async_channel::bounded(MOST_UNTOLD);
+    let read = Bounded { inner: read, told };
+    Ok((Split::new(Box::new(read), Box::new(write)), untold))
+}
+
+/// Tells those whose calls were too long, from now on, on a thread of its own.
+pub(super) fn answer(
+    connection: &zbus::blocking::Connection,
+    too_long: Receiver<TooLong>,
+) -> anyhow::Result<()> {
+    let connection = connection.clone();
+    let answer = move || {
+        while let Ok(TooLong { call, bytes }) = too_long.recv_blocking() {
+            let text = format!("a call of {bytes} bytes is too long: send at most {MOST_BYTES}");
+            let error = Message::error(&call.header(), "org.onbeat.Error.Invalid");
+            let error = error.and_then(|error| error.build(&text));
+            // Who is gone need not be told.
+            let _ = error.and_then(|error| connection.send(&error));
+        }
+    };
+    std::thread::Builder::new()
+        .name("bus-too-long".to_owned())
+        .spawn(answer)
+        .context("cannot start a thread")?;
+    Ok(())
+}
+
+/// A connection that skips what is too long. It takes no descriptors: the bus keeps messages with some back.
+#[derive(Debug)]
+struct Bounded<R> {
+    inner: R,
+    told: Sender<TooLong>,
+}
+
+/// What the beginning of a message says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Beginning {
+    endian: Endian,
+    kind: u8,
+    /// The length of the head, up to where the body begins.
+    head: u64,
+    body: u64,
+}
+
+/// The kinds of messages that anybody may send, by number: calls and signals. An answer comes from whom the service asked.
+const CALL: u8 = 1;
+const SIGNAL: u8 = 4;
+
+impl Beginning {
+    /// None if it is no beginning of a message.
+    fn read(bytes: &[u8]) -> Option<Self> {
+        let (&endian, &kind) = (bytes.first()?, bytes.get(1)?);
+        let word = |at: usize| -> Option<[u8; 4]> { bytes.get(at..at + 4)?.try_into().ok() };
+        let (body, fields) = (word(4)?, word(12)?);
+        let (endian, body, fields) = match endian {
+            b'l' => (
+                Endian::Little,
+                u32::from_le_bytes(body),
+                u32::from_le_bytes(fields),
+            ),
+            b'B' => (
+                Endian::Big,
+                u32::from_be_bytes(body),
+                u32::from_be_bytes(fields),
+            ),
+            _ => return None,
+        };
+        Some(Self {
+            endian,
+            kind,
+            // The body begins at a whole multiple of eight bytes.
+            head: (BEGINNING as u64 + u64::from(fields)).next_multiple_of(8),
+            body: u64::from(body),
+        })
+    }
+
+    const fn bytes(&self) -> u64 {
+        self.head + self.body
+    }
+
+    const fn is_too_long(&self) -> bool {
+        matches!(self.kind, CALL | SIGNAL) && self.bytes() > MOST_BYTES
+    }
+}
+
+impl<R: ReadHalf> Bounded<R> {
+    /// Reads until there are `count` bytes.
+    async fn fill(
+        &mut self,
+        bytes: &mut Vec<u8>,
+        count: usize,
+        fds: &mut Vec<OwnedFd>,
+    ) -> io::Result<()> {
+        let mut place = bytes.len();
+        bytes.resize(count.max(place), 0);
+        while let Some(rest) = bytes.get_mut(place..).filter(|rest| !rest.is_empty()) {
+            let (read, with) = self.inner.recvmsg(rest).await?;
+            fds.extend(with);
+            if read == 0 {
+                return Err(io::ErrorKind::UnexpectedEof.into());
+            }
+            place += read;
+        }
+        Ok(())
+    }
+
+    /// Reads past the message that begins with `bytes`, and has its caller told.
+    async fn skip(&mut self, mut bytes: Vec<u8>, message: Beginning) -> io::Result<()> {
+        let mut fds = Vec::new();
+        let mut rest = message.bytes() - bytes.len() as u64;
+        if message.kind == CALL && message.head <= MOST_BYTES {
+            let head = usize::try_from(message.head).unwrap_or(BEGINNING);
+            rest -= head.saturating_sub(bytes.len()) as u64;
+            self.fill(&mut bytes, head, &mut fds).await?;
+            if let Some(call) = without_body(bytes, message.endian) {
+                let bytes = message.bytes();
+                // Where too many wait already, this one is not told.
+                let _ = self.told.try_send(TooLong { call, bytes });
+            }
+        }
+        let mut piece = vec![0; PIECE];
+        while rest > 0 {
+            let wanted = usize::try_from(rest).unwrap_or(PIECE).min(PIECE);
+            let (read, _) = self.inner.recvmsg(&mut piece[..wanted]).await?;
+            if read == 0 {
+                return Err(io::ErrorKind::UnexpectedEof.into());
+            }
+            rest -= read as u64;
+            // The other calls are answered meanwhile.
+            future::yield_now().await;
+        }
+        Ok(())
+    }
+}
+
+/// The call with this head, and nothing in it; none if it wants no answer.
+fn without_body(mut head: Vec<u8>, endian: Endian) -> Option<Message> {
+    head.get_mut(4..8)?.fill(0);
+    let data = Data::new(head, Encoding::new_dbus(endian, 0));
+    // SAFETY: the bus has looked at the encoding of what it passes on, as for every message that is read from it.
+    let call = unsafe { Message::from_bytes(data) }.ok()?;
+    let is_answered = !call
+        .primary_header()
+        .flags()
+        .contains(Flags::NoReplyExpected);
+    is_answered.then_some(call)
+}
+
+#[async_trait]
+impl<R: ReadHalf> ReadHalf for Bounded<R> {
+    async fn receive_message(
+        &mut self,
+        number: u64,
+        already: &mut Vec<u8>,
+        fds: &mut Vec<OwnedFd>,
+    ) -> zbus::Result<Message> {
+        loop {
+            if already.len() < BEGINNING {
+                self.fill(already, BEGINNING, fds).await?;
+            }
+            match Beginning::read(already) {
+                Some(message) if message.is_too_long() => {
+                    let known = message.bytes().min(already.len() as u64);
+                    let known = usize::try_from(known).unwrap_or(BEGINNING);
+                    self.skip(already.drain(..known).collect(), message).await?;
+                }
+                _ => return self.inner.receive_message(number, already, fds).await,
+            }
+        }
+    }
+
+    async fn recvmsg(&mut self, buffer: &mut [u8]) -> io::Result<(usize, Vec<OwnedFd>)> {
+        self.inner.recvmsg(buffer).await
+    }
+
+    fn can_pass_unix_fd(&self) -> bool {
+        false
+    }
+
+    async fn peer_credentials(&mut self) -> io::Result<zbus::fdo::ConnectionCredentials> {
+        self.inner.peer_credentials().await
+    }
+}
+
+#[cfg(test)]
+mod tests;

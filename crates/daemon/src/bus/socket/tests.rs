@@ -1,0 +1,125 @@
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Arc, Mutex};
+
+use zbus::zvariant::Value;
+
+use super::*;
+
+/// A socket with these bytes in it, which gives few at a time.
+#[derive(Debug, Default)]
+struct Prepared {
+    bytes: VecDeque<u8>,
+    /// The largest buffer that was to be filled.
+    widest: Arc<Mutex<usize>>,
+}
+
+#[async_trait]
+impl ReadHalf for Prepared {
+    async fn recvmsg(&mut self, buffer: &mut [u8]) -> io::Result<(usize, Vec<OwnedFd>)> {
+        let mut widest = self.widest.lock().unwrap();
+        *widest = buffer.len().max(*widest);
+        let count = buffer.len().min(self.bytes.len()).min(1000);
+        for (place, byte) in buffer.iter_mut().zip(self.bytes.drain(..count)) {
+            *place = byte;
+        }
+        Ok((count, Vec::new()))
+    }
+}
+
+fn call<B: serde::Serialize + zbus::zvariant::DynamicType>(member: &str, body: &B) -> Message {
+    let call = Message::method_call("/org/onbeat/Manager1", member).unwrap();
+    call.sender(":1.7").unwrap().build(body).unwrap()
+}
+
+fn socket(messages: &[&Message]) -> (Bounded<Prepared>, Receiver<TooLong>) {
+    let bytes = messages.iter().flat_map(|message| message.data().to_vec());
+    let inner = Prepared {
+        bytes: bytes.collect(),
+        ..Prepared::default()
+    };
+    let (told, untold) = async_channel::bounded(MOST_UNTOLD);
+    (Bounded { inner, told }, untold)
+}
+
+fn next(socket: &mut Bounded<Prepared>, already: &mut Vec<u8>) -> zbus::Result<Message> {
+    zbus::block_on(socket.receive_message(1, already, &mut Vec::new()))
+}
+
+fn options(count: usize) -> HashMap<String, Value<'static>> {
+    let option = |number| (format!("option {number}"), Value::from(true));
+    (0..count).map(option).collect()
+}
+
+#[test]
+fn a_message_that_is_too_long_is_skipped_told_and_never_held() {
+    let long = call("Track", &(7_u32, options(100_000)));
+    let many = call("Look", &(0_u64, vec![1_u32; 100_000], 0_u32));
+    let short = call("Track", &(7_u32, options(1)));
+    let (mut socket, untold) = socket(&[&long, &many, &short]);
+    let read = next(&mut socket, &mut Vec::new()).unwrap();
+    assert_eq!(
+        read.primary_header().serial_num(),
+        short.primary_header().serial_num()
+    );
+    for message in [&long, &many] {
+        let TooLong { call, bytes } = untold.try_recv().unwrap();
+        assert_eq!(bytes, message.data().len() as u64);
+        assert_eq!(
+            call.header().sender().map(|name| name.as_str()),
+            Some(":1.7")
+        );
+        assert_eq!(
+            call.primary_header().serial_num(),
+            message.primary_header().serial_num()
+        );
+    }
+    assert!(untold.is_empty());
+    assert!(*socket.inner.widest.lock().unwrap() <= PIECE);
+}
+
+#[test]
+fn the_longest_call_that_makes_sense_and_an_answer_of_any_length_are_read() {
+    let look = call("Look", &(0_u64, vec![1_u32; 256], 0_u32));
+    let answer = Message::method_return(&look.header()).unwrap();
+    let answer = answer.build(&vec![1_u32; 65_536]).unwrap();
+    let (mut socket, untold) = socket(&[&look, &answer]);
+    for message in [&look, &answer] {
+        let read = next(&mut socket, &mut Vec::new()).unwrap();
+        assert_eq!(read.data().len(), message.data().len());
+    }
+    assert!(untold.is_empty());
+}
+
+#[test]
+fn what_was_read_before_belongs_to_the_message() {
+    let long = call("Track", &(7_u32, options(1_000)));
+    let short = call("List", &());
+    let (mut socket, _untold) = socket(&[&long, &short]);
+    for known in [3, 20, 2_000] {
+        let mut already: Vec<u8> = socket.inner.bytes.drain(..known).collect();
+        let before: Vec<u8> = already.clone();
+        let read = next(&mut socket, &mut already).unwrap();
+        assert_eq!(
+            read.primary_header().serial_num(),
+            short.primary_header().serial_num()
+        );
+        assert!(already.is_empty() && before.len() == known);
+        let again = long.data().iter().chain(short.data().iter());
+        socket.inner.bytes.extend(again);
+    }
+}
+
+#[test]
+fn a_signal_that_is_too_long_and_a_call_that_wants_no_answer_are_told_to_nobody() {
+    let signal = Message::signal("/", "org.example.Any", "Any").unwrap();
+    let signal = signal.build(&vec![1_u32; 10_000]).unwrap();
+    let call = Message::method_call("/", "Any").unwrap();
+    let call = call.with_flags(Flags::NoReplyExpected).unwrap();
+    let call = call.build(&vec![1_u32; 10_000]).unwrap();
+    let (mut socket, untold) = socket(&[&signal, &call]);
+    assert!(
+        next(&mut socket, &mut Vec::new()).is_err(),
+        "nothing else comes"
+    );
+    assert!(untold.is_empty());
+}
