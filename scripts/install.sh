@@ -59,7 +59,19 @@ put_here() { # SOURCE PLACE
     echo "installed $2"
 }
 
+# What runs puts back what it changed. Its unit's alias, rtkit-daemon.service, would keep RealtimeKit's own unit from
+# starting once the unit is gone.
+end_service() {
+    [ -z "$image" ] && [ "$service" = yes ] || return 0
+    if command -v systemctl >/dev/null && systemctl cat onbeat.service >/dev/null 2>&1; then
+        systemctl disable --now onbeat.service
+    fi
+    [ ! -x "$root/bin/onbeat" ] || "$root/bin/onbeat" restore --quiet ||
+        echo "see above for what could not be put back; a restart does it" >&2
+}
+
 if [ "${1-}" = --remove ]; then
+    end_service
     rm -fv "$root/bin/onbeat" "$root"/share/man/man1/onbeat.1 "$root"/share/man/man1/onbeat-*.1 "$root/share/man/man5/onbeat.toml.5"
     completions | while read -r _ place; do rm -fv "$image$place"; done
     if [ "$service" = yes ]; then

@@ -163,6 +163,7 @@ apt-get remove -y -qq onbeat >/tmp/apt 2>&1 || {
 kill "$reserved"
 ! systemctl --quiet is-active onbeat || fail 'the service runs without its package'
 [ -e /etc/onbeat/onbeat.toml ] || fail 'the configuration went before it was purged'
+[ ! -L /etc/systemd/system/rtkit-daemon.service ] || fail 'the alias hides the unit of RealtimeKit'
 
 step 'purge'
 apt-get purge -y -qq onbeat libonbeat0 libonbeat-dev >/tmp/apt 2>&1 || {
