@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use onbeat_top::harmless;
+
 /// How a column is set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Align {
@@ -27,9 +29,11 @@ impl Table {
         }
     }
 
-    /// One more row; cells beyond the columns are left out, missing ones are blank.
+    /// One more row; cells beyond the columns are left out, missing ones are blank. A thread may call itself what it
+    /// likes: what would tell the terminal something is not written.
     pub(crate) fn row(&mut self, cells: impl IntoIterator<Item = String>) {
-        self.rows.push(cells.into_iter().collect());
+        let cells = cells.into_iter().map(|cell| harmless(&cell));
+        self.rows.push(cells.collect());
     }
 
     fn cell(row: &[String], column: usize) -> &str {
@@ -77,6 +81,18 @@ impl fmt::Display for Table {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_name_tells_the_terminal_nothing() {
+        let mut table = Table::new(&[("thread", Align::Left), ("tid", Align::Right)]);
+        table.row(["\x1b]0;root\x07".to_owned(), "7".to_owned()]);
+        let text = table.to_string();
+        assert!(
+            !text.contains(|c: char| c.is_control() && c != '\n'),
+            "{text:?}"
+        );
+        assert!(text.contains("·]0;root·"), "{text:?}");
+    }
 
     #[test]
     fn columns_are_as_wide_as_their_longest_cell_and_numbers_stand_right() {

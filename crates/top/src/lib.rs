@@ -32,3 +32,4 @@ pub use onbeat_control::State;
 pub use once::{as_lines, as_table};
 pub use screen::{Look, show};
 pub use snapshot::{Seen, Snapshot};
+pub use text::harmless;

@@ -11,7 +11,8 @@ pub(crate) enum Align {
 
 /// What cannot be seen, or would change what comes after it, as a middle dot: a thread may call itself what it
 /// likes.
-pub(crate) fn harmless(text: &str) -> String {
+#[must_use]
+pub fn harmless(text: &str) -> String {
     let is_unseen = |c: char| {
         c.is_control()
             || matches!(c,
