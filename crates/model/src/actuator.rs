@@ -125,6 +125,14 @@ pub trait Actuator {
     /// See [`Refusal`]; the task then has what it had before.
     fn reserve(&mut self, task: TaskId, reservation: Reservation) -> Result<(), Refusal>;
 
+    /// Whether whoever `task` belongs to may have the reservation for it, whatever room there is.
+    ///
+    /// # Errors
+    /// If it is more than that: [`Refusal::OverQuota`].
+    fn admits(&self, _task: TaskId, _reservation: Reservation) -> Result<(), Refusal> {
+        Ok(())
+    }
+
     /// Gives `task` back exactly what it had before it was first touched. Of a task that holds
     /// nothing, nothing happens.
     ///

@@ -104,6 +104,11 @@ impl Arbiter {
         !self.changed.is_empty()
     }
 
+    /// The threads whose requests changed since the last arbitration.
+    pub(crate) fn changed(&self) -> &[Slot] {
+        &self.changed
+    }
+
     /// Many requests do not fit.
     pub(crate) const fn is_overloaded(&self) -> bool {
         self.overload.level().is_some()

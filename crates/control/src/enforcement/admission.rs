@@ -1,11 +1,12 @@
 //! Less room than was thought: the kernel's, because others hold reservations, too; or the owner's of one
 //! thread.
 
-use onbeat_model::{Actuator, Bandwidth, Instant, Reservation};
+use onbeat_model::{Actuator, Bandwidth, Instant, Refusal, Reservation};
 
 use super::{Books, Effects, Enforcer, FIRST_RETRY, as_counted, backed_off};
 use crate::Why;
 use crate::allocation::bandwidth;
+use crate::report::decision::What;
 use crate::task::table::Slot;
 use crate::timer::TimerEvent;
 
@@ -82,42 +83,95 @@ impl<A: Actuator> Enforcer<A> {
         books.timers.set(now + pause, TimerEvent::Widen);
     }
 
-    /// Whoever the thread belongs to may have no more than `left` for it: that is all it asks for, until
-    /// it is time to ask again. Nobody else is the worse for it.
+    /// Holds the requests that changed against what their threads' owners may have, before other requests are
+    /// compressed for them. Returns what that means for threads whose requests were taken back.
+    pub(crate) fn keep_within_quotas(
+        &mut self,
+        books: &mut Books<'_>,
+        now: Instant,
+    ) -> Vec<(Slot, Effects)> {
+        let mut withdrawn = Vec::new();
+        for slot in books.arbiter.changed().to_vec() {
+            let Some(thread) = books.tasks.get(slot) else {
+                continue;
+            };
+            let (task, held, is_first) = (thread.task, thread.held(), thread.ceiling.is_none());
+            let place = thread.place.filter(|_| thread.fixed.is_none());
+            let Some(request) = place.and_then(|place| books.arbiter.request(place)) else {
+                continue;
+            };
+            let wanted = request.wanted;
+            let counted = as_counted(wanted, books.scale, &self.capacity);
+            let refusal = match self.actuator.admits(task.id, counted) {
+                Err(refusal @ Refusal::OverQuota { .. }) => refusal,
+                _ => continue,
+            };
+            let Refusal::OverQuota { left, .. } = refusal else {
+                continue;
+            };
+            if is_first {
+                let told = (What::Refused, Why::Refused(refusal));
+                books
+                    .log
+                    .enter(books.tasks, task, told, (held, Some(wanted)), now);
+            }
+            let (_, effects) = self.ask_for_less(books, slot, (wanted, left), now);
+            withdrawn.push((slot, effects));
+        }
+        withdrawn
+    }
+
+    /// The thread's owner may have no more than `left` for it: the thread asks for that much, until it is
+    /// time to ask for more again. No other thread gets less for it.
     pub(super) fn cap(
         &mut self,
         books: &mut Books<'_>,
         slot: Slot,
-        (target, left): (Reservation, Bandwidth),
+        target: (Reservation, Bandwidth),
         why: Why,
         now: Instant,
     ) -> Effects {
+        let (less, effects) = self.ask_for_less(books, slot, target, now);
+        let Some((less, thread)) = less.zip(books.tasks.get(slot)) else {
+            return effects;
+        };
+        let refusals = thread.refusals;
+        let raises = less.bandwidth() > bandwidth(thread.held());
+        if raises && self.put_in_force(books, slot, less).is_ok() {
+            self.reserved(books, slot, less, why, now);
+            // It is still refused more.
+            if let Some(thread) = books.tasks.get_mut(slot) {
+                thread.refusals = refusals;
+            }
+        }
+        effects
+    }
+
+    /// The thread asks for what is within `left` from now on, or else for what it has. Returns that
+    /// reservation; the request of a thread that may have none is taken back.
+    fn ask_for_less(
+        &self,
+        books: &mut Books<'_>,
+        slot: Slot,
+        (target, left): (Reservation, Bandwidth),
+        now: Instant,
+    ) -> (Option<Reservation>, Effects) {
         let Some(thread) = books.tasks.get_mut(slot) else {
-            return Effects::default();
+            return (None, Effects::default());
         };
         thread.ceiling = Some(left);
         let until = now + backed_off(FIRST_RETRY, thread.refusals);
         thread.refusals += 1;
-        let refusals = thread.refusals;
         books.timers.set(until, TimerEvent::Retry(thread.task.id));
-        let (held, place) = (thread.held(), thread.place);
-        if let Some(less) = thread.under_ceiling(target, &self.capacity)
-            && place.is_some_and(|place| books.arbiter.lower(place, less))
-        {
-            let raises = less.bandwidth() > bandwidth(held);
-            if raises && self.put_in_force(books, slot, less).is_ok() {
-                self.reserved(books, slot, less, why, now);
-                // It is still refused more.
-                if let Some(thread) = books.tasks.get_mut(slot) {
-                    thread.refusals = refusals;
-                }
-            }
-            return Effects::default();
+        let less = thread
+            .under_ceiling(target, &self.capacity)
+            .or(thread.held());
+        if less.is_none() {
+            thread.enforcement.back_off(until, None);
+            return (None, books.withdraw(slot));
         }
-        if held.is_some() {
-            return Effects::default();
-        }
-        thread.enforcement.back_off(until, None);
-        books.withdraw(slot)
+        let place = thread.place;
+        let less = less.filter(|&less| place.is_some_and(|place| books.arbiter.lower(place, less)));
+        (less, Effects::default())
     }
 }

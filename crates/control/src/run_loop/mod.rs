@@ -254,6 +254,10 @@ impl<A: Actuator> Controller<A> {
 
     /// Puts in force what follows from the requests that changed, but for the thread in `passed_over`.
     pub(crate) fn settle(&mut self, now: Instant, passed_over: Option<Slot>) {
+        let (enforcer, mut books) = self.enforcing();
+        for (slot, effects) in enforcer.keep_within_quotas(&mut books, now) {
+            self.follow_up(slot, effects, now);
+        }
         let admitted = self.enforcer.admitted();
         let Some(mut arbitration) = self.arbiter.begin(&self.tasks, admitted, now) else {
             return;

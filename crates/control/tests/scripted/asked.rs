@@ -211,6 +211,26 @@ fn a_thread_whose_owner_may_not_have_more_gets_that_much_and_nobody_else_less() 
 }
 
 #[test]
+fn nobody_gives_way_to_a_wish_beyond_its_owners_quota() {
+    let mut script = film();
+    script.tracked(8, "other", Instant::ZERO);
+    script.periodic(8, ms(30), (Instant::ZERO, at_ms(10_000)), |_| ms(13));
+    // Both fit beside each other only as long as the film has no more than its owner may have.
+    let mut kernel = Kernel::with_cpus(1);
+    kernel.quotas.insert(7, Bandwidth::from_cpus(0.2));
+    let ran = play_asking(script, kernel, Settings::default(), |_, _| {});
+    let film = held_at(&ran, 7, at_ms(9900)).unwrap();
+    assert!((0.15..=0.2).contains(&film.bandwidth().as_cpus()), "{film}");
+    let gave_way = ran.of(8).into_iter();
+    let gave_way: Vec<_> = gave_way
+        .filter(|entry| matches!(entry.why, Why::GaveWay { .. }))
+        .collect();
+    assert!(gave_way.is_empty(), "{gave_way:?}");
+    let other = held_at(&ran, 8, at_ms(9900)).unwrap();
+    assert!(other.bandwidth() > Bandwidth::from_cpus(0.45), "{other}");
+}
+
+#[test]
 fn a_trial_that_was_asked_for_ends_with_nothing_for_a_thread_without_rhythm() {
     let mut script = Script::default();
     script.tracked(7, "idler", Instant::ZERO);

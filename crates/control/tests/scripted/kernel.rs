@@ -28,6 +28,8 @@ pub(crate) struct Kernel {
     pub(crate) cpus: u32,
     pub(crate) admissible: Bandwidth,
     pub(crate) answers: Answers,
+    /// What whoever a thread belongs to may have for it.
+    pub(crate) quotas: BTreeMap<u32, Bandwidth>,
     /// The answers to the next boosts.
     pub(crate) boost_answers: VecDeque<Refusal>,
     pub(crate) boosted: BTreeMap<TaskId, Boost>,
@@ -54,6 +56,7 @@ impl Kernel {
             cpus,
             admissible: Bandwidth::from_cpus(f64::from(cpus) * 0.95),
             answers: Answers::new(),
+            quotas: BTreeMap::new(),
             boost_answers: VecDeque::new(),
             boosted: BTreeMap::new(),
             release_answers: VecDeque::new(),
@@ -85,6 +88,7 @@ impl Actuator for Kernel {
         if let Some(refusal) = answer {
             return Err(refusal);
         }
+        self.admits(task, reservation)?;
         let mine = self
             .held
             .get(&task)
@@ -104,6 +108,16 @@ impl Actuator for Kernel {
         self.held.insert(task, reservation);
         self.most_held = self.most_held.max(self.sum());
         Ok(())
+    }
+
+    fn admits(&self, task: TaskId, reservation: Reservation) -> Result<(), Refusal> {
+        match self.quotas.get(&task.tid) {
+            Some(&left) if reservation.bandwidth() > left => Err(Refusal::OverQuota {
+                left,
+                advice: "that is its quota".to_owned(),
+            }),
+            _ => Ok(()),
+        }
     }
 
     fn boost(&mut self, task: TaskId, boost: Option<Boost>) -> Result<(), Refusal> {
