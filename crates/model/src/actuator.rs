@@ -164,6 +164,15 @@ pub trait Actuator {
     /// What there is to hand out.
     fn capacity(&self) -> Capacity;
 
+    /// Looks whether [there is more or less](Self::capacity) than before: CPUs may have come or gone.
+    fn measure(&mut self) {}
+
+    /// Something may be counted as reserved that nobody holds any more: has everything counted anew, if that is known to help
+    /// and can be done now. Whether that was done, now or for another reason since it was last asked.
+    fn recount(&mut self) -> bool {
+        false
+    }
+
     /// What each partition of the CPUs has to hand out; empty if reservations may use all CPUs, which is
     /// how it is unless an actuator says otherwise.
     fn partitions(&self) -> Vec<Bandwidth> {

@@ -98,6 +98,13 @@ impl<A: Actuator> Enforcer<A> {
         &self.capacity
     }
 
+    /// Reads the capacity again: CPUs may have come or gone. Returns whether it has changed.
+    pub(crate) fn measure(&mut self) -> bool {
+        self.actuator.measure();
+        let before = std::mem::replace(&mut self.capacity, self.actuator.capacity());
+        before != self.capacity
+    }
+
     /// The sum of all reservations in force.
     pub(crate) const fn in_force(&self) -> Bandwidth {
         self.in_force

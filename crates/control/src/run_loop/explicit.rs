@@ -159,6 +159,14 @@ impl<A: Actuator> Controller<A> {
         }
     }
 
+    /// Looks how much there is to hand out: CPUs may have come or gone.
+    pub fn measure(&mut self) {
+        if self.enforcer.measure() {
+            let limits = limits(&self.settings, self.enforcer.capacity());
+            self.arbiter.set_limits(limits);
+        }
+    }
+
     /// From now on works by other settings. What is in force stays until there is a reason to change it.
     pub fn set_settings(&mut self, settings: Settings) {
         let limits = limits(&settings, self.enforcer.capacity());
