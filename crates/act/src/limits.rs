@@ -51,9 +51,8 @@ impl Limits {
                 .and_then(|us| u64::try_from(us).ok());
             Span::from_us(value.unwrap_or(default))
         };
-        let online = fs::read_to_string("/sys/devices/system/cpu/online").unwrap_or_default();
         Self {
-            cpus: count_list(&online).max(1),
+            cpus: online(),
             per_cpu,
             fair_server: fair_server(),
             shortest_period: microseconds("sched_deadline_period_min_us", 100),
@@ -111,6 +110,12 @@ impl Limits {
             None
         }
     }
+}
+
+/// How many CPUs are online.
+pub(crate) fn online() -> u32 {
+    let online = fs::read_to_string("/sys/devices/system/cpu/online").unwrap_or_default();
+    count_list(&online).max(1)
 }
 
 /// What the admission test lets all reservations have of one CPU; none if it is switched off.

@@ -46,6 +46,8 @@ impl DeadlineActuator {
             };
             if answer.as_ref().is_err_and(busy) {
                 self.others.recount_was_fruitless(clock::now());
+            } else if answer.is_ok() {
+                self.others.recount_helped();
             }
         }
         let Err(no) = answer else {

@@ -30,7 +30,7 @@ use crate::cpufreq::Cpufreq;
 use crate::cpuset::Partitions;
 use crate::fallback::Boosts;
 use crate::kernel;
-use crate::limits::Limits;
+use crate::limits::{self, Limits};
 use crate::restore::StateFile;
 use crate::task;
 use account::Account;
@@ -356,6 +356,23 @@ impl Actuator for DeadlineActuator {
 
     fn capacity(&self) -> Capacity {
         self.limits.capacity()
+    }
+
+    fn measure(&mut self) {
+        self.limits.cpus = limits::online();
+    }
+
+    fn recount(&mut self) -> bool {
+        let now = clock::now();
+        self.account.settle(now);
+        if self.others.may_recount(now)
+            && self.account.all_settled_at().is_none()
+            && self.others.recount(now).is_ok()
+        {
+            self.limits = Limits::read_anew();
+            self.others.recount_helped();
+        }
+        self.others.take_helped()
     }
 
     fn partitions(&self) -> Vec<Bandwidth> {

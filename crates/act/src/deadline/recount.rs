@@ -35,6 +35,10 @@ pub(super) struct Others {
     recounted_at: Option<Instant>,
     fruitless_until: Option<Instant>,
     recounts: u64,
+    /// On this kernel a recount helps: it has.
+    helps: bool,
+    /// One has since somebody was last told.
+    helped: bool,
 }
 
 /// What to do about a refusal that the books do not explain.
@@ -87,6 +91,21 @@ impl Others {
     /// asking it again at once will not help.
     pub(super) fn recount_was_fruitless(&mut self, now: Instant) {
         self.fruitless_until = Some(now + FRUITLESS_FOR);
+    }
+
+    /// After a recount there was the room that there is by the books.
+    pub(super) fn recount_helped(&mut self) {
+        (self.helps, self.helped) = (true, true);
+    }
+
+    /// Whether one has helped since this was last asked.
+    pub(super) fn take_helped(&mut self) -> bool {
+        std::mem::take(&mut self.helped)
+    }
+
+    /// Whether another one would help, and is not too early.
+    pub(super) fn may_recount(&self, now: Instant) -> bool {
+        self.helps && self.recounted_at.is_none_or(|at| now.since(at) >= EVERY)
     }
 
     /// There is no room by the books either.
