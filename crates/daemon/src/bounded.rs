@@ -10,7 +10,6 @@ use onbeat_model::{
 };
 
 use crate::book::{Book, Reniced, Shared};
-use crate::quota::Objection;
 
 /// See the file's head.
 #[derive(Debug)]
@@ -70,17 +69,7 @@ fn others(book: &Book, task: TaskId) -> Option<Attributes> {
 
 impl<A: Actuator> Actuator for Bounded<A> {
     fn reserve(&mut self, task: TaskId, reservation: Reservation) -> Result<(), Refusal> {
-        let admitted = self.book.borrow().ledger.admits(task, reservation);
-        if let Err(objection) = admitted {
-            let left = match objection {
-                Objection::Bandwidth { left, .. } => left,
-                _ => Bandwidth::ZERO,
-            };
-            return Err(Refusal::OverQuota {
-                left,
-                advice: objection.to_string(),
-            });
-        }
+        self.admits(task, reservation)?;
         if let Some(now) = others(&self.book.borrow(), task) {
             return Err(Refusal::TakenOver {
                 now: now.to_string(),
@@ -101,6 +90,11 @@ impl<A: Actuator> Actuator for Bounded<A> {
             Err(_) => {}
         }
         answer
+    }
+
+    fn admits(&self, task: TaskId, reservation: Reservation) -> Result<(), Refusal> {
+        let admitted = self.book.borrow().ledger.admits(task, reservation);
+        admitted.map_err(|objection| objection.to_refusal(reservation))
     }
 
     fn release(&mut self, task: TaskId) -> Result<(), Refusal> {

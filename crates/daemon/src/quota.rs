@@ -29,31 +29,70 @@ pub struct Quota {
     pub tasks: u32,
     /// The shortest period of a reservation. Short ones cost the scheduler more.
     pub shortest_period: Span,
+    /// The shortest deadline of one. A task with a short one runs before all that have later ones.
+    pub shortest_deadline: Span,
+    /// The shortest runtime of one. The kernel may notice only at its next tick that a shorter one is
+    /// used up, and for so little bandwidth many tasks would fit into a quota.
+    pub shortest_runtime: Span,
+    /// All runtimes of his together. For so long his tasks may keep one CPU at a stretch from whatever has
+    /// no reservation, the service itself included.
+    pub longest_runtime: Span,
 }
 
 impl Default for Quota {
-    /// Half a CPU, 64 tasks, and no period below a millisecond.
+    /// Half a CPU, 64 tasks, and no period or deadline below a millisecond.
+    ///
+    /// The shortest runtime is what the service itself gives at least: its minimum of 1% in the shortest period.
+    /// The longest is such that with half of a CPU one CPU is taken for 200 ms at a stretch (100 ms, and the half
+    /// of that which can be used again meanwhile, and so on). RealtimeKit lets its clients run as long.
     fn default() -> Self {
         Self {
             bandwidth: Bandwidth::from_cpus(0.5),
             tasks: 64,
             shortest_period: Span::from_ms(1),
+            shortest_deadline: Span::from_ms(1),
+            shortest_runtime: Span::from_us(10),
+            longest_runtime: Span::from_ms(100),
         }
     }
 }
 
 impl Quota {
-    fn admits_period(&self, whose: Whose, reservation: Reservation) -> Result<(), Objection> {
-        let (period, shortest) = (reservation.period(), self.shortest_period);
-        if period < shortest {
-            return Err(Objection::Period {
+    /// Why `reservation` is not within the quota beside what `others` of the same user or group use.
+    fn objection(&self, whose: Whose, reservation: Reservation, others: Used) -> Option<Objection> {
+        let times = [
+            ("period", reservation.period(), self.shortest_period),
+            ("deadline", reservation.deadline(), self.shortest_deadline),
+            ("runtime", reservation.runtime(), self.shortest_runtime),
+        ];
+        let too_short = times.into_iter().find(|(_, given, least)| given < least);
+        if let Some((what, given, shortest)) = too_short {
+            return Some(Objection::TooShort {
                 whose,
-                period,
+                what,
+                given,
                 shortest,
             });
         }
-        Ok(())
+        let left = self.bandwidth - others.bandwidth;
+        if density(reservation) > left {
+            let most = self.bandwidth;
+            return Some(Objection::Bandwidth { whose, most, left });
+        }
+        let left = self.longest_runtime - others.runtime;
+        (reservation.runtime() > left).then_some(Objection::TooLong {
+            whose,
+            most: self.longest_runtime,
+            left,
+        })
     }
+}
+
+/// What is charged for `reservation`: its runtime as a share of its deadline. A reservation whose deadline is far shorter
+/// than its period runs before those of others as one whose period is that short; by its share of the period,
+/// fifty of them that run one after the other would fit into half a CPU.
+fn density(reservation: Reservation) -> Bandwidth {
+    Bandwidth::of(reservation.runtime(), reservation.deadline())
 }
 
 /// The quotas in force.
@@ -78,8 +117,43 @@ impl Quotas {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Used {
     bandwidth: Bandwidth,
+    runtime: Span,
     tasks: u32,
 }
+
+impl Used {
+    /// That of one reservation.
+    fn by(held: Option<Reservation>) -> Self {
+        held.map_or(Self::default(), |held| Self {
+            bandwidth: density(held),
+            runtime: held.runtime(),
+            tasks: 0,
+        })
+    }
+
+    fn add(&mut self, more: Self) {
+        self.bandwidth += more.bandwidth;
+        self.runtime += more.runtime;
+        self.tasks += more.tasks;
+    }
+
+    fn take(&mut self, less: Self) {
+        self.bandwidth = self.bandwidth - less.bandwidth;
+        self.runtime = self.runtime - less.runtime;
+        self.tasks = self.tasks.saturating_sub(less.tasks);
+    }
+
+    fn without(mut self, less: Self) -> Self {
+        self.take(less);
+        self
+    }
+}
+
+const ONE_TASK: Used = Used {
+    bandwidth: Bandwidth::ZERO,
+    runtime: Span::ZERO,
+    tasks: 1,
+};
 
 #[derive(Clone, Debug)]
 struct Charge {
@@ -92,8 +166,8 @@ struct Charge {
 }
 
 impl Charge {
-    fn bandwidth(&self) -> Bandwidth {
-        self.held.map_or(Bandwidth::ZERO, |held| held.bandwidth())
+    fn used(&self) -> Used {
+        Used::by(self.held)
     }
 }
 
@@ -158,7 +232,7 @@ impl Ledger {
             reasons: 1,
         };
         self.tasks.insert(task, charge);
-        self.count(person, |used| used.tasks += 1);
+        self.count(person, |used| used.add(ONE_TASK));
         Ok(())
     }
 
@@ -177,9 +251,7 @@ impl Ledger {
         if self.tasks.get(&task).is_some_and(over)
             && let Some(charge) = self.tasks.remove(&task)
         {
-            self.count(&charge.person, |used| {
-                used.tasks = used.tasks.saturating_sub(1)
-            });
+            self.count(&charge.person, |used| used.take(ONE_TASK));
         }
     }
 
@@ -197,19 +269,20 @@ impl Ledger {
     /// The first quota that it is not within.
     pub fn admits(&self, task: TaskId, reservation: Reservation) -> Result<(), Objection> {
         let charge = self.tasks.get(&task).ok_or(Objection::Unknown)?;
-        for (whose, quota) in self.quotas_of(&charge.person) {
-            quota.admits_period(whose, reservation)?;
-            let others = self.used(whose).bandwidth - charge.bandwidth();
-            let left = quota.bandwidth - others;
-            if reservation.bandwidth() > left {
-                return Err(Objection::Bandwidth {
-                    whose,
-                    most: quota.bandwidth,
-                    left: self.left(task),
-                });
+        let mut quotas = self.quotas_of(&charge.person);
+        let objection = quotas.find_map(|(whose, quota)| {
+            let others = self.used(whose).without(charge.used());
+            quota.objection(whose, reservation, others)
+        });
+        match objection {
+            // All quotas count, not the first that objects.
+            Some(Objection::Bandwidth { whose, most, .. }) => {
+                let left = self.left(task);
+                Err(Objection::Bandwidth { whose, most, left })
             }
+            Some(objection) => Err(objection),
+            None => Ok(()),
         }
-        Ok(())
     }
 
     /// The most bandwidth that `task` could be given instead of what it has.
@@ -219,7 +292,7 @@ impl Ledger {
             return Bandwidth::ZERO;
         };
         let left = self.quotas_of(&charge.person).map(|(whose, quota)| {
-            quota.bandwidth - (self.used(whose).bandwidth - charge.bandwidth())
+            quota.bandwidth - self.used(whose).without(charge.used()).bandwidth
         });
         left.min()
             .unwrap_or(Bandwidth::from_cpus(f64::from(u16::MAX)))
@@ -235,36 +308,27 @@ impl Ledger {
             return Err(Objection::Unknown);
         };
         let (former, held) = (Arc::clone(&charge.person), charge.held);
-        let bandwidth = charge.bandwidth();
+        let mut used = charge.used();
+        used.add(ONE_TASK);
         if former == *person {
             return Ok(());
         }
-        self.count(&former, |used| {
-            used.tasks = used.tasks.saturating_sub(1);
-            used.bandwidth = used.bandwidth - bandwidth;
-        });
+        self.count(&former, |of_former| of_former.take(used));
         let mut quotas = self.quotas_of(person);
         let objection = quotas.find_map(|(whose, quota)| {
-            let used = self.used(whose);
-            let (most, left) = (quota.bandwidth, quota.bandwidth - used.bandwidth);
-            if used.tasks >= quota.tasks {
+            let others = self.used(whose);
+            if others.tasks >= quota.tasks {
                 let most = quota.tasks;
                 return Some(Objection::Tasks { whose, most });
             }
-            if bandwidth > left {
-                return Some(Objection::Bandwidth { whose, most, left });
-            }
-            held.and_then(|held| quota.admits_period(whose, held).err())
+            quota.objection(whose, held?, others)
         });
         drop(quotas);
         let (payer, outcome) = match objection {
             Some(objection) => (&former, Err(objection)),
             None => (person, Ok(())),
         };
-        self.count(payer, |used| {
-            used.tasks += 1;
-            used.bandwidth += bandwidth;
-        });
+        self.count(payer, |of_payer| of_payer.add(used));
         if let Some(charge) = self.tasks.get_mut(&task) {
             charge.person = Arc::clone(payer);
         }
@@ -276,12 +340,13 @@ impl Ledger {
         let Some(charge) = self.tasks.get_mut(&task) else {
             return;
         };
-        let before = charge.bandwidth();
+        let before = charge.used();
         charge.held = held;
-        let bandwidth = charge.bandwidth();
+        let after = charge.used();
         let person = Arc::clone(&charge.person);
         self.count(&person, |used| {
-            used.bandwidth = used.bandwidth - before + bandwidth;
+            used.take(before);
+            used.add(after);
         });
         self.drop_if_over(task);
     }

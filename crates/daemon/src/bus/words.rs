@@ -150,6 +150,18 @@ pub(super) fn counted(figures: &Figures) -> Properties {
                 "quota-shortest-period-ns",
                 quota.shortest_period.as_ns().into(),
             ),
+            (
+                "quota-shortest-deadline-ns",
+                quota.shortest_deadline.as_ns().into(),
+            ),
+            (
+                "quota-shortest-runtime-ns",
+                quota.shortest_runtime.as_ns().into(),
+            ),
+            (
+                "quota-longest-runtime-ns",
+                quota.longest_runtime.as_ns().into(),
+            ),
         ]);
     }
     all

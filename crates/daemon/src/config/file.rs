@@ -54,6 +54,9 @@ struct AllQuotas {
     bandwidth: Option<Share>,
     tasks: Option<u32>,
     shortest_period: Option<Time>,
+    shortest_deadline: Option<Time>,
+    shortest_runtime: Option<Time>,
+    longest_runtime: Option<Time>,
     #[serde(default)]
     user: BTreeMap<Spanned<String>, OneQuota>,
     #[serde(default)]
@@ -67,16 +70,21 @@ struct OneQuota {
     bandwidth: Option<Share>,
     tasks: Option<u32>,
     shortest_period: Option<Time>,
+    shortest_deadline: Option<Time>,
+    shortest_runtime: Option<Time>,
+    longest_runtime: Option<Time>,
 }
 
 impl OneQuota {
     fn over(&self, rest: Quota) -> Quota {
+        let time = |own: Option<Time>, rest| own.map_or(rest, |time| time.0);
         Quota {
             bandwidth: self.bandwidth.map_or(rest.bandwidth, |share| share.0),
             tasks: self.tasks.unwrap_or(rest.tasks),
-            shortest_period: self
-                .shortest_period
-                .map_or(rest.shortest_period, |time| time.0),
+            shortest_period: time(self.shortest_period, rest.shortest_period),
+            shortest_deadline: time(self.shortest_deadline, rest.shortest_deadline),
+            shortest_runtime: time(self.shortest_runtime, rest.shortest_runtime),
+            longest_runtime: time(self.longest_runtime, rest.longest_runtime),
         }
     }
 }
@@ -213,6 +221,9 @@ impl AllQuotas {
             bandwidth: self.bandwidth,
             tasks: self.tasks,
             shortest_period: self.shortest_period,
+            shortest_deadline: self.shortest_deadline,
+            shortest_runtime: self.shortest_runtime,
+            longest_runtime: self.longest_runtime,
         };
         config.quota = default.over(config.quota);
         let whole = config.quota;

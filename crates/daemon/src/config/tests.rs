@@ -20,6 +20,7 @@ fn nothing_written_is_the_default_and_what_is_written_counts() {
         tasks = 7
         [quota.user.root]
         shortest-period = "5ms"
+        longest-runtime = "20ms"
         [realtimekit]
         priority = 10
         [[rule]]
@@ -40,6 +41,8 @@ fn nothing_written_is_the_default_and_what_is_written_counts() {
     assert_eq!(quotas.default.bandwidth, Bandwidth::from_cpus(1.5));
     let root = quotas.users.get(&0).unwrap();
     assert_eq!((root.tasks, root.shortest_period), (7, Span::from_ms(5)));
+    assert_eq!(root.longest_runtime, Span::from_ms(20));
+    assert_eq!(quotas.default.longest_runtime, Span::from_ms(100));
     assert_eq!(config.realtimekit.map(|limits| limits.priority), Some(10));
     let rule = config.rules.first().unwrap();
     assert_eq!(&*rule.name, "film");

@@ -116,10 +116,14 @@ impl Keeper {
         let mut book = self.book.borrow_mut();
         if !book.grants.contains_key(&task.id) {
             let entered = book.ledger.enter(task.id, &caller.person);
-            entered.map_err(|objection| Refusal::OverQuota {
-                left: onbeat_model::Bandwidth::ZERO,
-                advice: objection.to_string(),
-            })?;
+            entered.map_err(|objection| objection.to_refusal(reservation))?;
+        }
+        // Asked before others make room.
+        if let Err(objection) = book.ledger.admits(task.id, reservation) {
+            if !book.grants.contains_key(&task.id) {
+                book.ledger.leave(task.id);
+            }
+            return Err(objection.to_refusal(reservation));
         }
         let holder = Holder::Client(Arc::clone(&caller.client.name));
         let uid = target.uid;

@@ -1,6 +1,6 @@
 //! Why something is not to be charged to somebody, in words that tell what to do.
 
-use onbeat_model::{Bandwidth, Span};
+use onbeat_model::{Bandwidth, Refusal, Reservation, Span};
 
 /// Whose quota does not suffice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -46,15 +46,30 @@ pub enum Objection {
         /// The quota.
         most: u32,
     },
-    /// The period is too short.
-    #[error("a period of {period} is shorter than {whose} may have: ask for at least {shortest}")]
-    Period {
+    /// A period, a deadline or a runtime is too short.
+    #[error("a {what} of {given} is shorter than {whose} may have: ask for at least {shortest}")]
+    TooShort {
         /// Whose quota it is.
         whose: Whose,
+        /// What is too short.
+        what: &'static str,
         /// What was asked for.
-        period: Span,
+        given: Span,
         /// The quota.
         shortest: Span,
+    },
+    /// The runtime is too long, with those of the others.
+    #[error(
+        "all runtimes of {whose} together may be {most}, of which {left} is left for this task: ask for a shorter \
+             period with a shorter runtime, end another reservation, or have longest-runtime raised in onbeat.toml"
+    )]
+    TooLong {
+        /// Whose quota it is.
+        whose: Whose,
+        /// The quota.
+        most: Span,
+        /// What is left of it for this task.
+        left: Span,
     },
     /// The kernel holds yet what somebody else reserved for the task.
     #[error(
@@ -64,4 +79,20 @@ pub enum Objection {
     /// Nobody answers for the task.
     #[error("the task belongs to nobody who asked for it")]
     Unknown,
+}
+
+impl Objection {
+    /// The same as the actuator's refusal of `wanted`, with how much there may be instead.
+    #[must_use]
+    pub fn to_refusal(self, wanted: Reservation) -> Refusal {
+        let left = match self {
+            Self::Bandwidth { left, .. } => left,
+            Self::TooLong { left, .. } => Bandwidth::of(left, wanted.period()),
+            _ => Bandwidth::ZERO,
+        };
+        Refusal::OverQuota {
+            left,
+            advice: self.to_string(),
+        }
+    }
 }

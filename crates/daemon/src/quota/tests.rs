@@ -21,6 +21,7 @@ fn quota(per_mille: u32, tasks: u32) -> Quota {
         bandwidth: Bandwidth::from_cpus(f64::from(per_mille) / 1000.0),
         tasks,
         shortest_period: Span::from_ms(2),
+        ..Quota::default()
     }
 }
 
@@ -162,6 +163,60 @@ fn a_task_with_too_short_a_period_is_not_handed_over() {
     ledger.charge(task(1), Some(of(100)));
     ledger.hand_over(task(1), &alice).unwrap();
     assert_eq!(ledger.charged_to(1000), (of(100).bandwidth(), 1));
+}
+
+#[test]
+fn a_deadline_or_a_runtime_that_is_too_short_is_refused_with_the_shortest_one() {
+    let mut ledger = Ledger::new(Quotas::default());
+    ledger.enter(task(1), &person(1000, &[])).unwrap();
+    let says = |[runtime, deadline, period]: [u64; 3], what: &str| {
+        let times = [runtime, deadline, period].map(Span::from_us);
+        let wanted = Reservation::new(times[0], times[1], times[2]).unwrap();
+        let objection = ledger.admits(task(1), wanted).unwrap_err().to_string();
+        assert!(objection.contains(what), "{objection}");
+    };
+    says([100, 999, 10_000], "a deadline of 999 us is shorter");
+    says([9, 1_000, 1_000], "a runtime of 9 us is shorter");
+}
+
+#[test]
+fn a_reservation_is_charged_by_its_deadline() {
+    let mut ledger = Ledger::new(Quotas::default());
+    let alice = person(1000, &[]);
+    let urgent = [400, 1_000, 100_000].map(Span::from_us);
+    let urgent = Reservation::new(urgent[0], urgent[1], urgent[2]).unwrap();
+    for tid in [1, 2] {
+        ledger.enter(task(tid), &alice).unwrap();
+    }
+    ledger.admits(task(1), urgent).unwrap();
+    ledger.charge(task(1), Some(urgent));
+    assert_eq!(ledger.charged_to(1000).0, Bandwidth::from_cpus(0.4));
+    let objection = ledger.admits(task(2), urgent).unwrap_err();
+    assert!(
+        matches!(objection, Objection::Bandwidth { .. }),
+        "{objection}"
+    );
+}
+
+#[test]
+fn all_runtimes_of_a_user_together_are_bounded() {
+    let mut ledger = Ledger::new(Quotas::default());
+    let alice = person(1000, &[]);
+    let long = |ms| Reservation::implicit(Span::from_ms(ms), Span::from_secs(1)).unwrap();
+    for tid in [1, 2] {
+        ledger.enter(task(tid), &alice).unwrap();
+    }
+    ledger.admits(task(1), long(60)).unwrap();
+    ledger.charge(task(1), Some(long(60)));
+    ledger.admits(task(1), long(100)).unwrap();
+    let objection = ledger.admits(task(2), long(41)).unwrap_err();
+    assert!(
+        matches!(objection, Objection::TooLong { left, .. } if left == Span::from_ms(40)),
+        "{objection}"
+    );
+    ledger.admits(task(2), long(40)).unwrap();
+    ledger.charge(task(1), None);
+    ledger.admits(task(2), long(100)).unwrap();
 }
 
 #[test]
