@@ -46,12 +46,20 @@ impl<A: Actuator> Bounded<A> {
         self.book.borrow_mut().ledger.charge(task, held);
     }
 
+    /// The task has another policy by other hands than ours.
+    fn taken_over(&mut self, task: TaskId) {
+        self.nice.remove(&task);
+        self.book.borrow_mut().ledger.taken_over(task);
+    }
+
     fn noticed(&mut self, task: TaskId, standing: Standing) -> Standing {
-        if matches!(standing, Standing::Held(_)) {
-            self.look_at_nice(task);
-        } else {
-            self.nice.remove(&task);
-            self.charge(task, None);
+        match standing {
+            Standing::Held(_) => self.look_at_nice(task),
+            Standing::TakenOver => self.taken_over(task),
+            Standing::Own | Standing::Gone => {
+                self.nice.remove(&task);
+                self.charge(task, None);
+            }
         }
         standing
     }
@@ -83,7 +91,8 @@ impl<A: Actuator> Actuator for Bounded<A> {
                 self.charge(task, Some(reservation));
                 self.look_at_nice(task);
             }
-            Err(Refusal::Gone | Refusal::TakenOver { .. }) => {
+            Err(Refusal::TakenOver { .. }) => self.taken_over(task),
+            Err(Refusal::Gone) => {
                 self.nice.remove(&task);
                 self.charge(task, None);
             }
@@ -99,15 +108,16 @@ impl<A: Actuator> Actuator for Bounded<A> {
 
     fn release(&mut self, task: TaskId) -> Result<(), Refusal> {
         let answer = self.inner.release(task);
-        if matches!(
-            answer,
-            Ok(()) | Err(Refusal::Gone | Refusal::TakenOver { .. })
-        ) {
-            if answer.is_ok() && self.nice.contains_key(&task) {
-                self.look_at_nice(task);
+        match &answer {
+            Ok(()) | Err(Refusal::Gone) => {
+                if answer.is_ok() && self.nice.contains_key(&task) {
+                    self.look_at_nice(task);
+                }
+                self.nice.remove(&task);
+                self.charge(task, None);
             }
-            self.nice.remove(&task);
-            self.charge(task, None);
+            Err(Refusal::TakenOver { .. }) => self.taken_over(task),
+            Err(_) => {}
         }
         answer
     }
@@ -134,6 +144,13 @@ impl<A: Actuator> Actuator for Bounded<A> {
 
     fn capacity(&self) -> Capacity {
         self.inner.capacity()
+    }
+
+    fn measure(&mut self) {
+        self.inner.measure();
+        if self.book.borrow().ledger.has_leaks() && self.inner.recount() {
+            self.book.borrow_mut().ledger.recounted();
+        }
     }
 
     fn partitions(&self) -> Vec<Bandwidth> {

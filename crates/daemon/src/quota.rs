@@ -171,6 +171,13 @@ impl Charge {
     }
 }
 
+/// A reservation that its task left by other hands than ours: the kernel may count its bandwidth for good.
+#[derive(Clone, Debug)]
+struct Leak {
+    person: Arc<Person>,
+    charged: Bandwidth,
+}
+
 /// What is charged to whom.
 #[derive(Clone, Debug, Default)]
 pub struct Ledger {
@@ -179,6 +186,7 @@ pub struct Ledger {
     users: HashMap<u32, Used>,
     groups: HashMap<u32, Used>,
     spending: HashMap<Whose, Spending>,
+    leaks: Vec<Leak>,
     /// Tasks whose reservations may have become ceilings, or no longer be.
     to_reconsider: Vec<TaskId>,
 }
@@ -349,6 +357,37 @@ impl Ledger {
             used.add(after);
         });
         self.drop_if_over(task);
+    }
+
+    /// `task` no longer has what it held, and not because it was given back: somebody else, its owner perhaps,
+    /// gave it another policy. The kernel counts it for good if it slept then, so its bandwidth stays charged,
+    /// until the kernel has [recounted](Self::recounted). Its owner's quota bounds what can leak like that.
+    pub fn taken_over(&mut self, task: TaskId) {
+        let leak = self.tasks.get(&task).and_then(|charge| {
+            let charged = density(charge.held?);
+            let person = Arc::clone(&charge.person);
+            Some(Leak { person, charged })
+        });
+        self.charge(task, None);
+        if let Some(leak) = leak {
+            self.count(&leak.person, |used| used.bandwidth += leak.charged);
+            self.leaks.push(leak);
+        }
+    }
+
+    /// The kernel has recounted, and counts nothing any more that is not there.
+    pub fn recounted(&mut self) {
+        for leak in std::mem::take(&mut self.leaks) {
+            self.count(&leak.person, |used| {
+                used.bandwidth = used.bandwidth - leak.charged;
+            });
+        }
+    }
+
+    /// Whether anything may have leaked.
+    #[must_use]
+    pub const fn has_leaks(&self) -> bool {
+        !self.leaks.is_empty()
     }
 
     /// `task` blocked at `now`, after it had used `executed`: that is taken from its owner's quotas if it has a

@@ -279,6 +279,7 @@ impl Keeper {
 
     /// What has ended without the sensor's telling is forgotten.
     fn keep_house<S: Sensor, A: Actuator>(&mut self, the: &mut Loop<'_, S, A>) {
+        the.controller.measure();
         self.book.borrow_mut().ledger.refill(the.now);
         let gone = |task: &TaskId| !onbeat_act::task::is_alive(*task);
         let book = self.book.borrow();

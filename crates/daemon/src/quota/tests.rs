@@ -220,6 +220,27 @@ fn all_runtimes_of_a_user_together_are_bounded() {
 }
 
 #[test]
+fn what_a_task_left_by_itself_stays_charged_until_the_kernel_has_recounted() {
+    let mut ledger = Ledger::new(Quotas {
+        default: quota(500, 2),
+        ..Quotas::default()
+    });
+    let alice = person(1000, &[]);
+    ledger.enter(task(1), &alice).unwrap();
+    ledger.charge(task(1), Some(of(300)));
+    ledger.taken_over(task(1));
+    ledger.taken_over(task(1));
+    ledger.leave(task(1));
+    assert_eq!(ledger.charged_to(1000), (of(300).bandwidth(), 0));
+    ledger.enter(task(2), &alice).unwrap();
+    assert!(ledger.has_leaks() && ledger.admits(task(2), of(201)).is_err());
+    ledger.recounted();
+    assert_eq!(ledger.charged_to(1000), (Bandwidth::ZERO, 1));
+    assert!(!ledger.has_leaks());
+    ledger.admits(task(2), of(500)).unwrap();
+}
+
+#[test]
 fn lower_quotas_take_nothing_away_but_let_nothing_be_added() {
     let mut ledger = Ledger::new(Quotas {
         default: quota(500, 2),

@@ -26,6 +26,7 @@ mod own_state;
 mod pair;
 mod paths;
 mod polkit;
+mod quotas;
 mod realtimekit;
 mod rights;
 mod served;

@@ -1,0 +1,123 @@
+//! What quotas keep a user from, beyond the sum of what he asks for.
+
+use std::time::Duration;
+
+use onbeat_act::attributes::{Attributes, Fair, Policy};
+
+use crate::common::{can_run, eventually};
+use crate::machine::{ALICE, BOB, MALLORY, Machine, ROOT, is_reserved, tids};
+
+/// A tenth of a CPU.
+const TENTH: &str = "1000000 10000000 10000000";
+
+#[test]
+fn reservations_that_would_stop_the_machine_are_refused() {
+    if !can_run("reservations_that_would_stop_the_machine_are_refused") {
+        return;
+    }
+    let machine = Machine::new();
+    let [one, other, roots] = [ALICE, ALICE, ROOT].map(|uid| machine.sleeper(uid));
+    let [mut alice, mut root] = [ALICE, ROOT].map(|uid| machine.client(uid));
+    for times in [
+        // A quarter of a CPU: a second of each four.
+        "1040000000 1040000000 4190000000",
+        // Before everybody else, and before the tick at which that would be noticed.
+        "900000 900000 100000000",
+        "1100 1000000 1000000",
+    ] {
+        let refused = alice.refused(&format!("reserve {} {times}", one.id()));
+        assert_eq!(refused, "OverQuota", "{times}");
+    }
+    // By its share of the period, a hundred and twenty of these would fit.
+    let urgent = "400000 1000000 100000000";
+    alice.done(&format!("reserve {} {urgent}", one.id()));
+    let second = format!("reserve {} {urgent}", other.id());
+    assert_eq!(alice.refused(&second), "OverQuota");
+    root.done(&format!(
+        "reserve {} 200000000 1000000000 1000000000",
+        roots.id()
+    ));
+}
+
+/// Has the kernel forget what leaked: it is of the test's own making.
+struct Recounted;
+
+impl Drop for Recounted {
+    fn drop(&mut self) {
+        let limit = "/proc/sys/kernel/sched_rt_runtime_us";
+        let _ = std::fs::read(limit).and_then(|text| std::fs::write(limit, text));
+    }
+}
+
+#[test]
+fn who_leaves_reservations_by_himself_can_leak_no_more_than_his_quota() {
+    if !can_run("who_leaves_reservations_by_himself_can_leak_no_more_than_his_quota") {
+        return;
+    }
+    let machine = Machine::new();
+    let _recounted = Recounted;
+    let [mut mallory, mut bob] = [MALLORY, BOB].map(|uid| machine.client(uid));
+    let ordinary = Attributes {
+        policy: Policy::Other(Fair {
+            nice: 0,
+            slice_ns: 0,
+        }),
+        reset_on_fork: true,
+    };
+    let mut rounds = 0;
+    // Half of a CPU is her quota, and five tenths of that are what may leak.
+    while rounds < 7 {
+        let sleeper = machine.sleeper(MALLORY);
+        let answer = mallory.ask(&format!("reserve {} {TENTH}", sleeper.id()));
+        if answer != "\"ok\"" {
+            assert!(answer.contains("OverQuota"), "{answer}");
+            break;
+        }
+        // Past the end of its period, asleep: the kernel counts it for good.
+        std::thread::sleep(Duration::from_millis(20));
+        ordinary.set(sleeper.id()).expect("it lives");
+        mallory.ask(&format!("release {}", sleeper.id()));
+        rounds += 1;
+    }
+    assert_eq!(rounds, 5);
+    let figures = mallory.told("statistics");
+    let charged = figures["own-bandwidth"].as_f64().unwrap_or_default();
+    assert!((charged - 0.5).abs() < 1e-6, "{figures}");
+    let bobs = machine.sleeper(BOB);
+    bob.done(&format!("reserve {} {TENTH}", bobs.id()));
+}
+
+#[test]
+fn who_asks_for_more_than_his_quota_has_nobody_make_room() {
+    if !can_run("who_asks_for_more_than_his_quota_has_nobody_make_room") {
+        return;
+    }
+    let mut machine = Machine::bus();
+    let cpus = std::thread::available_parallelism().expect("there is one");
+    // Of one CPU 85% altogether.
+    machine.configure(&format!(
+        "[limits]\ntotal = \"{}%\"\n",
+        85.0 / cpus.get() as f64
+    ));
+    machine.start();
+    let workload = machine.workload(ALICE, &["beat:20000/1000"]);
+    let mallorys = machine.sleeper(MALLORY);
+    let [mut alice, mut mallory] = [ALICE, MALLORY].map(|uid| machine.client(uid));
+    alice.done(&format!("track {}", workload.id()));
+    let thread = eventually("a reservation", || {
+        let mut threads = tids(workload.id()).into_iter();
+        threads.find(|&tid| is_reserved(tid))
+    });
+    for _ in 0..50 {
+        // It fits if everybody else is given the minimum.
+        let ask = format!("reserve {} 8300000 10000000 10000000", mallorys.id());
+        assert_eq!(mallory.refused(&ask), "OverQuota");
+    }
+    let log = machine.log();
+    let about = format!("({thread}): ");
+    let gave_way = log
+        .lines()
+        .filter(|line| line.contains(&about) && line.contains("to give way"));
+    assert_eq!(gave_way.count(), 0, "{log}");
+    assert!(is_reserved(thread) && !is_reserved(mallorys.id()));
+}
