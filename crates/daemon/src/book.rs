@@ -65,6 +65,8 @@ pub struct Root {
     pub person: Arc<Person>,
     /// Whose it is; none of one that runs with the rights of two users.
     pub owner: Option<u32>,
+    /// Who pays for what each of those who want it wants.
+    pub payers: BTreeMap<Holder, Arc<Person>>,
     /// Why it is kept, and whether the processes that it starts are to be, too. For no reason any more: it is let go.
     pub wishes: BTreeMap<Wish, Follow>,
     /// How its threads are treated.
@@ -74,9 +76,10 @@ pub struct Root {
 }
 
 impl Root {
-    /// `holder` asks for this itself. What he wanted before stays.
-    pub fn want(&mut self, holder: Holder, follow: Follow) {
+    /// `holder` asks for this itself, and `payer` pays for it. What he wanted before stays.
+    pub fn want(&mut self, holder: Holder, payer: &Arc<Person>, follow: Follow) {
         let asked_for = self.task;
+        self.payers.insert(holder.clone(), Arc::clone(payer));
         let wish = Wish { holder, asked_for };
         let wanted = self.wishes.entry(wish).or_insert(follow);
         if follow == Follow::Children {
@@ -95,6 +98,16 @@ impl Root {
         self.wishes
             .values()
             .any(|&follow| follow == Follow::Children)
+    }
+
+    /// Who pays for what comes under these of its wishes: whoever pays now, if one of them is his.
+    #[must_use]
+    pub fn payer_of(&self, wishes: &BTreeMap<Wish, Follow>) -> Arc<Person> {
+        let payers = wishes.keys();
+        let mut payers = payers.filter_map(|wish| self.payers.get(&wish.holder));
+        let is_his = payers.clone().any(|payer| *payer == self.person);
+        let other = payers.next().filter(|_| !is_his);
+        Arc::clone(other.unwrap_or(&self.person))
     }
 
     /// The wishes that the processes that it starts come under.
@@ -275,6 +288,47 @@ impl Book {
             }
         }
         gone
+    }
+
+    /// Who paid for something may want it no longer, while somebody else does: that one pays from here on. Answers the threads
+    /// that he may not have, which belong to nothing any more.
+    pub fn settle_payers(&mut self) -> Vec<TaskId> {
+        let mut beyond = Vec::new();
+        let mut passed_on = Vec::new();
+        for (id, root) in &mut self.roots {
+            let wishes = &root.wishes;
+            let wants = |holder: &Holder| wishes.keys().any(|wish| wish.holder == *holder);
+            root.payers.retain(|holder, _| wants(holder));
+            let payer = root.payer_of(&root.wishes);
+            if payer != root.person {
+                passed_on.push((*id, payer));
+            }
+        }
+        for (id, payer) in passed_on {
+            let Some(root) = self.roots.get_mut(&id) else {
+                continue;
+            };
+            let former = std::mem::replace(&mut root.person, Arc::clone(&payer));
+            let threads: Vec<TaskId> = root.threads.iter().copied().collect();
+            for thread in threads {
+                let mut others = self.roots.values();
+                let is_paid = others.any(|other| {
+                    other.task != id && other.person == former && other.threads.contains(&thread)
+                });
+                // Who reserved for it himself pays for it himself.
+                if is_paid || self.grants.contains_key(&thread) {
+                    continue;
+                }
+                if self.ledger.hand_over(thread, &payer).is_err() {
+                    beyond.push(thread);
+                }
+            }
+        }
+        self.partners.in_doubt |= !beyond.is_empty();
+        for root in self.roots.values_mut() {
+            root.threads.retain(|thread| !beyond.contains(thread));
+        }
+        beyond
     }
 
     /// How many holders want something.

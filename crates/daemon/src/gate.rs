@@ -2,7 +2,6 @@
 //! a thousand threads is tracked as far as its owner's quota goes, and the rest is let go at once.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
 
 use onbeat_model::{Event, Flow, Follow, Instant, Sensor, Span, Task, TaskId};
 
@@ -81,42 +80,42 @@ impl<S: Sensor> Gate<S> {
 
 /// Whether somebody asked for this thread and may have it.
 fn is_wanted(book: &mut Book, task: &Task) -> bool {
-    if !book.roots.values().any(|root| root.pid == task.pid) {
-        adopt(book, task.pid);
+    let is_known = book.roots.values().any(|root| root.pid == task.pid);
+    let adopted = (!is_known).then(|| adopt(book, task.pid)).flatten();
+    let admitted = book.admit(task).is_ok();
+    if let Some(root) = adopted.filter(|_| !admitted) {
+        // One that its owner's quota has no room for is not remembered either: however many are started, no more is kept
+        // and looked at than quotas give.
+        book.roots.remove(&root);
     }
-    book.admit(task).is_ok()
+    admitted
 }
 
-/// A process that one started whose children are wanted, too, is wanted by the same.
-fn adopt(book: &mut Book, pid: u32) {
-    let Some(status) = Status::read(pid) else {
-        return;
-    };
-    let parent = book
-        .roots
-        .values()
-        .find(|root| root.pid == status.parent && root.wants_children());
-    let Some(parent) = parent else {
-        return;
-    };
-    let is_his = parent.person.is_root() || status.uid == Some(parent.person.uid);
-    let Ok(task) = onbeat_act::task::identify(pid) else {
-        return;
-    };
-    if is_his {
-        let root = Root {
-            pid,
-            origin: parent.origin.or(Some(parent.task)),
-            task,
-            whole: true,
-            person: Arc::clone(&parent.person),
-            owner: status.uid,
-            wishes: parent.wishes_of_children(),
-            treatment: parent.treatment,
-            threads: BTreeSet::new(),
-        };
-        book.roots.insert(task, root);
+/// A process that one started whose children are wanted, too, is wanted by the same, and charged to one of them.
+fn adopt(book: &mut Book, pid: u32) -> Option<TaskId> {
+    let status = Status::read(pid)?;
+    let mut roots = book.roots.values();
+    let parent = roots.find(|root| root.pid == status.parent && root.wants_children())?;
+    let wishes = parent.wishes_of_children();
+    let person = parent.payer_of(&wishes);
+    if !person.is_root() && status.uid != Some(person.uid) {
+        return None;
     }
+    let task = onbeat_act::task::identify(pid).ok()?;
+    let root = Root {
+        pid,
+        origin: parent.origin.or(Some(parent.task)),
+        task,
+        whole: true,
+        person,
+        owner: status.uid,
+        payers: parent.payers.clone(),
+        wishes,
+        treatment: parent.treatment,
+        threads: BTreeSet::new(),
+    };
+    book.roots.insert(task, root);
+    Some(task)
 }
 
 /// Whether another user's program runs there now: a set-user-ID one was executed.

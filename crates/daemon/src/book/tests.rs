@@ -33,6 +33,7 @@ fn root(task: TaskId, pid: u32) -> Root {
             groups: BTreeSet::new(),
         }),
         owner: Some(1000),
+        payers: BTreeMap::new(),
         wishes: BTreeMap::new(),
         treatment: Treatment::default(),
         threads: BTreeSet::new(),
@@ -43,7 +44,8 @@ fn root(task: TaskId, pid: u32) -> Root {
 fn asked_for(book: &mut Book, task: TaskId, holder: &Holder, follow: Follow) {
     let root = book.roots.entry(task);
     let root = root.or_insert_with(|| root_of(task));
-    root.want(holder.clone(), follow);
+    let payer = Arc::clone(&root.person);
+    root.want(holder.clone(), &payer, follow);
 }
 
 fn root_of(task: TaskId) -> Root {
@@ -174,4 +176,48 @@ fn a_thread_that_was_asked_for_beside_its_process_stays_with_the_one_that_is_lef
             assert!(book.ledger.is_empty(), "{process_first} {process_goes}");
         }
     }
+}
+
+#[test]
+fn what_its_payer_no_longer_wants_is_charged_to_another_holder_as_far_as_that_one_may() {
+    let quotas = Quotas {
+        default: crate::quota::Quota {
+            tasks: 2,
+            ..Default::default()
+        },
+        ..Quotas::default()
+    };
+    let mut book = Book::new(Ledger::new(quotas));
+    let administrator = Arc::new(Person {
+        uid: 0,
+        is_exempt: true,
+        groups: BTreeSet::new(),
+    });
+    let alice = Arc::clone(&root_of(PARENT).person);
+    let [roots, hers] = [client(":1.1"), client(":1.2")];
+    let mut kept = Root {
+        person: Arc::clone(&administrator),
+        ..root_of(PARENT)
+    };
+    kept.want(roots.clone(), &administrator, Follow::Threads);
+    book.roots.insert(PARENT, kept);
+    for tid in [10, 11, 12] {
+        admit(&mut book, tid, 10);
+    }
+    let kept = book.roots.get_mut(&PARENT).unwrap();
+    kept.want(hers, &alice, Follow::Children);
+    // What she has started with it is hers from the beginning.
+    let wishes = kept.wishes_of_children();
+    assert_eq!(kept.payer_of(&wishes), alice);
+    assert_eq!(book.settle_payers(), []);
+    assert_eq!(book.ledger.charged_to(1000).1, 0);
+    assert_eq!(book.drop_holder(&roots), Dropped::default());
+    assert_eq!(book.settle_payers(), [id(12)]);
+    assert_eq!(book.ledger.charged_to(1000).1, 2);
+    assert_eq!(
+        book.roots[&PARENT].threads,
+        BTreeSet::from([id(10), id(11)])
+    );
+    assert_eq!(book.roots[&PARENT].person, alice);
+    assert_eq!(book.settle_payers(), []);
 }

@@ -2,11 +2,13 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::rc::Rc;
+use std::sync::Arc;
 
 use onbeat_control::Treatment;
 use onbeat_model::Name;
 
 use super::*;
+use crate::book::Holder;
 use crate::person::Person;
 use crate::quota::{Ledger, Quotas};
 
@@ -61,6 +63,7 @@ fn tracking(uid: u32, quotas: Quotas) -> (Gate<Told>, TaskId) {
         whole: true,
         person: person(uid),
         owner: Some(uid),
+        payers: BTreeMap::new(),
         wishes: BTreeMap::new(),
         treatment: Treatment::default(),
         threads: BTreeSet::new(),
@@ -169,6 +172,7 @@ fn a_thread_whose_end_was_lost_is_charged_no_more_and_one_that_lives_is() {
         whole: true,
         person,
         owner: Some(1000),
+        payers: BTreeMap::new(),
         wishes: BTreeMap::new(),
         treatment: Treatment::default(),
         threads: BTreeSet::new(),
@@ -191,4 +195,57 @@ fn a_thread_whose_end_was_lost_is_charged_no_more_and_one_that_lives_is() {
     assert_eq!(book.borrow().ledger.charged_to(1000).1, 1);
     let threads = &book.borrow().roots[&alive].threads;
     assert_eq!(*threads, BTreeSet::from([alive]));
+}
+
+/// A gate at which the process of this test was asked for, with the processes that it starts, by `payer`.
+fn with_own(payer: &Arc<Person>, owner: u32, quotas: Quotas) -> (Gate<Told>, Task) {
+    let own = own().task;
+    let mut book = Book::new(Ledger::new(quotas));
+    let mut root = Root {
+        pid: own.pid,
+        origin: None,
+        task: own.id,
+        whole: true,
+        person: Arc::clone(payer),
+        owner: Some(owner),
+        payers: BTreeMap::new(),
+        wishes: BTreeMap::new(),
+        treatment: Treatment::default(),
+        threads: BTreeSet::new(),
+    };
+    root.want(Holder::Client(":1.1".into()), payer, Follow::Children);
+    book.roots.insert(own.id, root);
+    book.admit(&own).unwrap();
+    let gate = Gate::new(Told(Vec::new()), Rc::new(RefCell::new(book)));
+    (gate, own)
+}
+
+#[test]
+fn of_a_child_that_the_quota_has_no_room_for_nothing_is_kept() {
+    let mut child = std::process::Command::new("sleep");
+    let mut child = child.arg("100").spawn().unwrap();
+    let task = Target::find(child.id(), None).unwrap().task;
+    for most in [1, 2] {
+        // Root is under no quota of its own.
+        let quota = crate::quota::Quota {
+            tasks: most,
+            ..Default::default()
+        };
+        let quotas = Quotas {
+            groups: [(29, quota)].into(),
+            ..Quotas::default()
+        };
+        let payer = Arc::new(Person {
+            uid: own().uid,
+            is_exempt: false,
+            groups: BTreeSet::from([29]),
+        });
+        let (mut gate, _) = with_own(&payer, own().uid, quotas);
+        let at = Instant::ZERO;
+        gate.inner.0.push(Event::Tracked { at, task });
+        gate.poll(Span::ZERO, &mut Vec::new()).unwrap();
+        assert_eq!(gate.book.borrow().roots.len(), most as usize);
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
 }

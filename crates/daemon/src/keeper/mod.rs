@@ -275,6 +275,7 @@ impl Keeper {
         for root in dropped.roots {
             self.let_go(root, the);
         }
+        self.settle_payers(the);
     }
 
     /// What has ended without the sensor's telling is forgotten.

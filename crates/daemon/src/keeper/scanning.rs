@@ -184,7 +184,9 @@ impl Keeper {
             let heard = root.wants_children();
             root.wishes.retain(|wish, _| wish.holder.rule().is_none());
             if let Some(rule) = rule {
-                root.want(Holder::Rule(rule.name), follow(rule.children));
+                let owner = root.owner.map(|uid| Arc::new(payer(&rule, uid)));
+                let payer = owner.unwrap_or_else(|| Arc::clone(&root.person));
+                root.want(Holder::Rule(rule.name), &payer, follow(rule.children));
                 root.treatment = rule.treatment;
             }
             let unwanted = root.wishes.is_empty();
@@ -197,6 +199,7 @@ impl Keeper {
                 self.let_go(id, the);
             }
         }
+        self.settle_payers(the);
     }
 
     /// The rule that means what `origin` started, too: the one that names it now, or, if it has ended, the one of

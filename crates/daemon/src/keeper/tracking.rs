@@ -54,7 +54,7 @@ impl Keeper {
         self.let_go_of_partners(target, the);
         if let Some(root) = self.book.borrow_mut().roots.get_mut(&id) {
             let heard = root.wants_children() || !children;
-            root.want(holder, follow);
+            root.want(holder, person, follow);
             if heard {
                 return Ok(());
             }
@@ -107,11 +107,12 @@ impl Keeper {
             whole: target.is_process(),
             person: Arc::clone(person),
             owner: Some(target.uid),
+            payers: BTreeMap::new(),
             wishes: BTreeMap::new(),
             treatment: Treatment::default(),
             threads: BTreeSet::new(),
         };
-        root.want(holder, follow);
+        root.want(holder, person, follow);
         let mut book = self.book.borrow_mut();
         book.roots.insert(target.task.id, root);
         book.admit(&target.task).map_err(|objection| {
@@ -135,7 +136,14 @@ impl Keeper {
         for root in unwanted {
             self.let_go(root, the);
         }
+        self.settle_payers(the);
         Ok(())
+    }
+
+    /// Some want no longer what others want, too, and what they paid for.
+    pub(super) fn settle_payers<S: Sensor, A: Actuator>(&mut self, the: &mut Loop<'_, S, A>) {
+        let beyond = self.book.borrow_mut().settle_payers();
+        self.let_threads_go(&beyond, the);
     }
 
     /// Nobody wants `root` any more: its threads get back what they had.
@@ -145,9 +153,17 @@ impl Keeper {
         the: &mut Loop<'_, S, A>,
     ) {
         let threads = self.book.borrow_mut().take_out(root);
+        self.let_threads_go(&threads, the);
+    }
+
+    fn let_threads_go<S: Sensor, A: Actuator>(
+        &mut self,
+        threads: &[TaskId],
+        the: &mut Loop<'_, S, A>,
+    ) {
         // If the kernel refuses, events of it still come, and are not listened to.
-        let _ = the.sensor.untrack_all(&threads);
-        for thread in threads {
+        let _ = the.sensor.untrack_all(threads);
+        for &thread in threads {
             the.controller.forget(thread, the.now);
             self.teller.tell(the.controller, &self.book);
             self.book.borrow_mut().ledger.leave(thread);
