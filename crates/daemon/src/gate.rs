@@ -38,7 +38,7 @@ impl<S: Sensor> Gate<S> {
                     refused.insert(task.id);
                 }
                 Event::Renamed { task, .. }
-                    if task.id.tid == task.pid && changed_hands(&book, task) =>
+                    if task.id.tid == task.pid && changed_hands(&book, task.pid) =>
                 {
                     book.changed_hands.insert(task.pid);
                 }
@@ -55,6 +55,13 @@ impl<S: Sensor> Gate<S> {
         if let Some(at) = lost {
             // That somebody began, too.
             book.missed_some = true;
+            // And that another user's program was executed.
+            let roots = book.roots.values().map(|root| root.pid);
+            let partners = book.partners.all.values().map(|partner| partner.pid);
+            let pids: BTreeSet<u32> = roots.chain(partners).collect();
+            let strangers = pids.into_iter().filter(|pid| changed_hands(&book, *pid));
+            let strangers: Vec<u32> = strangers.collect();
+            book.changed_hands.extend(strangers);
             // That somebody ended may be among what was lost.
             let threads = book.roots.values().flat_map(|root| &root.threads);
             let threads = threads.chain(book.partners.all.keys());
@@ -119,18 +126,18 @@ fn adopt(book: &mut Book, pid: u32) -> Option<TaskId> {
 }
 
 /// Whether another user's program runs there now: a set-user-ID one was executed.
-fn changed_hands(book: &Book, task: &Task) -> bool {
-    let root = book.roots.values().find(|root| root.pid == task.pid);
+fn changed_hands(book: &Book, pid: u32) -> bool {
+    let root = book.roots.values().find(|root| root.pid == pid);
     let root = root.filter(|root| !root.person.is_root());
     let mut partners = book.partners.all.values();
-    let partner = partners.find(|partner| partner.pid == task.pid);
+    let partner = partners.find(|partner| partner.pid == pid);
     let owners = [
         root.and_then(|root| root.owner),
         partner.map(|partner| partner.owner),
     ];
     let mut owners = owners.into_iter().flatten().peekable();
     owners.peek().is_some()
-        && Status::read(task.pid).is_some_and(|now| owners.any(|owner| now.uid != Some(owner)))
+        && Status::read(pid).is_some_and(|now| owners.any(|owner| now.uid != Some(owner)))
 }
 
 impl<S: Sensor> Sensor for Gate<S> {

@@ -249,3 +249,13 @@ fn of_a_child_that_the_quota_has_no_room_for_nothing_is_kept() {
     child.kill().unwrap();
     child.wait().unwrap();
 }
+
+#[test]
+fn where_events_were_lost_another_users_program_is_looked_for() {
+    let stranger = own().uid + 1;
+    let (mut gate, own) = with_own(&person(stranger), stranger, Quotas::default());
+    let at = Instant::ZERO;
+    gate.inner.0.push(Event::Lost { at, count: 1 });
+    gate.poll(Span::ZERO, &mut Vec::new()).unwrap();
+    assert_eq!(gate.book.borrow().changed_hands, BTreeSet::from([own.pid]));
+}
