@@ -18,6 +18,7 @@ pub mod book;
 pub mod bounded;
 pub mod bus;
 pub mod config;
+mod directory;
 pub mod fault;
 pub mod flood;
 pub mod gate;

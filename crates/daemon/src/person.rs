@@ -1,7 +1,7 @@
 //! Whom a task belongs to, and which groups he is in, as far as quotas go by it.
 
 use std::collections::BTreeSet;
-use std::ffi::{CStr, CString};
+use std::ffi::CString;
 
 /// A user, to whom tasks are charged.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -98,17 +98,6 @@ fn groups_of(uid: u32, mut room: usize) -> Vec<u32> {
             Some(None) => room = (2 * room).clamp(1, MOST_GROUPS),
         }
     }
-}
-
-/// The name of the user `uid`; the number if the database does not know him.
-#[must_use]
-pub fn name_of(uid: u32) -> String {
-    let name = with_entry(uid, |entry| {
-        // SAFETY: the name is a string as long as the entry is there.
-        let name = unsafe { CStr::from_ptr(entry.pw_name) };
-        name.to_string_lossy().into_owned()
-    });
-    name.unwrap_or_else(|| uid.to_string())
 }
 
 /// The number of the user called `name`, which may be a number itself.

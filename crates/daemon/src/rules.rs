@@ -17,7 +17,7 @@ pub struct Rule {
     pub unit: Option<String>,
     /// The cgroup that it is in, or below of.
     pub cgroup: Option<String>,
-    /// The user that it runs as: his name, or his number.
+    /// The user that it runs as: his number. A name that nobody has is nobody's.
     pub user: Option<String>,
     /// Whether the processes that it starts are meant, too.
     pub children: bool,
@@ -36,8 +36,6 @@ pub struct Facts {
     pub cgroups: Vec<String>,
     /// The number of its user.
     pub uid: u32,
-    /// The name of its user.
-    pub user: String,
 }
 
 impl Rule {
@@ -62,7 +60,7 @@ impl Rule {
         let user = self
             .user
             .as_deref()
-            .is_none_or(|wanted| wanted == facts.user || wanted.parse() == Ok(facts.uid));
+            .is_none_or(|wanted| wanted.parse() == Ok(facts.uid));
         program && unit && cgroup && user
     }
 }
@@ -105,7 +103,6 @@ mod tests {
                 "/user.slice/app.slice/film.service/x".to_owned(),
             ],
             uid: 1000,
-            user: "alice".to_owned(),
         }
     }
 
@@ -152,7 +149,6 @@ mod tests {
             user: Some(user.to_owned()),
             ..rule()
         };
-        assert!(both("alice").holds_for(&facts()));
         assert!(both("1000").holds_for(&facts()));
         assert!(!both("bob").holds_for(&facts()));
     }

@@ -17,6 +17,7 @@ use crate::book::{Book, Shared};
 use crate::bounded::Bounded;
 use crate::bus;
 use crate::config::{self, Config, ConfigError};
+use crate::directory;
 use crate::gate::Gate;
 use crate::keeper::{Keeper, Teller};
 use crate::logs;
@@ -65,6 +66,8 @@ pub enum Told {
 pub fn run(options: &Options, mut told: impl FnMut() -> Option<Told>) -> anyhow::Result<()> {
     let began = Instant::now();
     logs::begin();
+    // Before this thread goes ahead of others: that one is to have an ordinary priority.
+    directory::begin();
     let (mut config, quotas) = read(options.config.as_deref())?;
     let started = config.clone();
     put_back_the_past(options)?;

@@ -11,6 +11,7 @@ use onbeat_control::Party;
 use onbeat_model::{Task, TaskId};
 
 use super::Book;
+use crate::directory;
 use crate::person::Person;
 use crate::quota::Objection;
 
@@ -104,7 +105,8 @@ impl Book {
         let root = roots.find(|root| root.threads.contains(&of))?;
         let person = match root.owner {
             Some(owner) if root.person.is_exempt && !root.person.is_root() => {
-                Arc::new(Person::look_up(owner, &[]))
+                // Known since the rule was applied.
+                directory::known(owner).unwrap_or_else(|| Arc::new(Person::look_up(owner, &[])))
             }
             _ => Arc::clone(&root.person),
         };

@@ -10,9 +10,10 @@ use zbus::message::Header;
 use super::clients::Clients;
 use super::polkit::{self, Polkit};
 use super::realtimekit::InForce;
+use crate::directory;
 use crate::fault::Fault;
 use crate::flood::Flood;
-use crate::person::{self, Person};
+use crate::person::Person;
 use crate::request::{Caller, Door, Request};
 use crate::target::Target;
 
@@ -123,8 +124,7 @@ impl Callers {
             .map_err(|fault| match fault {
                 Fault::NotPermitted(_) if action == Action::ManageOtherTasks => {
                     Fault::NotPermitted(format!(
-                        "task {tid} belongs to {}: only he, or an administrator, may do that",
-                        person::name_of(uid)
+                        "task {tid} belongs to user {uid}: only that user, or an administrator, may do that"
                     ))
                 }
                 other => other,
@@ -221,8 +221,16 @@ async fn ask(connection: &Connection, name: &str) -> Result<Person, Unknown> {
     let uid = credentials
         .unix_user_id()
         .ok_or_else(|| Unknown::because(""))?;
-    let groups = credentials.unix_group_ids().cloned().unwrap_or_default();
-    Ok(Person::look_up(uid, &groups))
+    let known = directory::find(uid).await.ok_or_else(|| Unknown {
+        fault: Fault::Failed("the database of users does not answer: ask again later".to_owned()),
+        is_gone: false,
+    })?;
+    let mut person = Person::clone(&known);
+    // Those that the process has beside the database's.
+    person
+        .groups
+        .extend(credentials.unix_group_ids().into_iter().flatten());
+    Ok(person)
 }
 
 /// CLOCK_MONOTONIC.

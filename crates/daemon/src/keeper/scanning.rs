@@ -15,7 +15,8 @@ use super::tracking::follow;
 use super::{Keeper, Loop};
 use crate::book::Holder;
 use crate::config::Config;
-use crate::person::{self, Person};
+use crate::directory;
+use crate::person::{Person, user_named};
 use crate::rules::{Facts, Rule};
 use crate::target::{Status, Target};
 
@@ -48,7 +49,7 @@ impl Scan {
             } else {
                 config.scan
             },
-            rules: config.rules.clone(),
+            rules: config.rules.iter().map(by_number).collect(),
             next: Instant::ZERO,
             seen: HashMap::new(),
             refused: BTreeSet::new(),
@@ -124,7 +125,11 @@ impl Keeper {
         if known == Some(true) {
             return;
         }
-        let person = Arc::new(payer(rule, target.uid));
+        // It is looked up until the next time.
+        let Some(known) = directory::known(target.uid) else {
+            return;
+        };
+        let person = payer(rule, &known);
         let uid = person.uid;
         let is_tracked = self.track_for(holder, &person, &target, rule.children, the);
         if is_tracked.is_ok()
@@ -184,8 +189,9 @@ impl Keeper {
             let heard = root.wants_children();
             root.wishes.retain(|wish, _| wish.holder.rule().is_none());
             if let Some(rule) = rule {
-                let owner = root.owner.map(|uid| Arc::new(payer(&rule, uid)));
-                let payer = owner.unwrap_or_else(|| Arc::clone(&root.person));
+                let owner = root.owner.and_then(directory::known);
+                let payer =
+                    owner.map_or_else(|| Arc::clone(&root.person), |one| payer(&rule, &one));
                 root.want(Holder::Rule(rule.name), &payer, follow(rule.children));
                 root.treatment = rule.treatment;
             }
@@ -217,14 +223,25 @@ impl Keeper {
     }
 }
 
-/// To whom it is charged what `rule` names of the user `uid`'s. Where the rule names the user, too, an administrator answers
+/// To whom it is charged what `rule` names of `owner`'s. Where the rule names the user, too, an administrator answers
 /// for it. Any program can be made to look like another one by the user who runs it (a library that is loaded before others,
 /// a mount of his own): one that is named by its path alone is under his quotas.
-fn payer(rule: &Rule, uid: u32) -> Person {
+fn payer(rule: &Rule, owner: &Arc<Person>) -> Arc<Person> {
     if rule.user.is_some() {
-        Person::named_by_a_rule(uid)
+        Arc::new(Person::named_by_a_rule(owner.uid))
     } else {
-        Person::look_up(uid, &[])
+        Arc::clone(owner)
+    }
+}
+
+/// The rule, with its user's number in place of the name. Who asks the database of users may wait long for it, and the loop
+/// must not: so that is done when the configuration is read.
+fn by_number(rule: &Rule) -> Rule {
+    let number = rule.user.as_deref().and_then(user_named);
+    let number = number.map(|uid| uid.to_string());
+    Rule {
+        user: number.or_else(|| rule.user.clone()),
+        ..rule.clone()
     }
 }
 
@@ -253,6 +270,5 @@ fn facts(pid: u32, status: &Status) -> Option<Facts> {
             .filter_map(|line| line.splitn(3, ':').nth(2).map(str::to_owned))
             .collect(),
         uid,
-        user: person::name_of(uid),
     })
 }

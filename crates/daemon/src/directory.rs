@@ -1,0 +1,153 @@
+//! The database of users, asked on a thread of its own and remembered: where it is a server's that does not answer,
+//! neither the loop waits for it nor whoever talks to the bus.
+
+use std::collections::HashMap;
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use async_channel::{Receiver, Sender};
+use async_io::Timer;
+use futures_lite::future;
+
+use crate::person::Person;
+
+/// For how long what was found is not looked up again.
+const FRESH: Duration = Duration::from_secs(60);
+/// How long a caller waits for it. A bus gives a caller 25 s by default.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// How many look-ups wait at most.
+const MOST_WAITING: usize = 256;
+
+type Known = HashMap<u32, (Instant, Arc<Person>)>;
+
+/// What is known, and where to have somebody looked up.
+#[derive(Debug)]
+struct Directory {
+    known: Arc<Mutex<Known>>,
+    wanted: Sender<Wanted>,
+}
+
+/// Somebody is to be looked up.
+#[derive(Debug)]
+struct Wanted {
+    uid: u32,
+    /// Whoever waits for it.
+    done: Option<Sender<()>>,
+}
+
+static DIRECTORY: LazyLock<Directory> =
+    LazyLock::new(|| Directory::new(|uid| Person::look_up(uid, &[])));
+
+/// Starts the thread, with the priority that the caller has now.
+pub(crate) fn begin() {
+    LazyLock::force(&DIRECTORY);
+}
+
+/// The user `uid`, as far as that is known already; it is looked up for the next time if not, or if it was long ago.
+pub(crate) fn known(uid: u32) -> Option<Arc<Person>> {
+    DIRECTORY.known(uid)
+}
+
+/// The user `uid`. None if the database does not answer.
+pub(crate) async fn find(uid: u32) -> Option<Arc<Person>> {
+    DIRECTORY.find(uid, PATIENCE).await
+}
+
+impl Directory {
+    fn new(look_up: impl Fn(u32) -> Person + Send + 'static) -> Self {
+        let known: Arc<Mutex<Known>> = Arc::default();
+        let (wanted, requests) = async_channel::bounded(MOST_WAITING);
+        let answer = {
+            let known = Arc::clone(&known);
+            move || answer(&known, &requests, look_up)
+        };
+        let thread = std::thread::Builder::new().name("users".to_owned());
+        if let Err(error) = thread.spawn(answer) {
+            // The requests are gone with the thread, and nobody is found.
+            tracing::error!("cannot start a thread: {error}");
+        }
+        Self { known, wanted }
+    }
+
+    fn look(&self, uid: u32) -> Option<(Instant, Arc<Person>)> {
+        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        known.get(&uid).cloned()
+    }
+
+    fn known(&self, uid: u32) -> Option<Arc<Person>> {
+        let known = self.look(uid);
+        if !known.as_ref().is_some_and(is_fresh) {
+            // Where too many wait, it is asked for again.
+            let _ = self.wanted.try_send(Wanted { uid, done: None });
+        }
+        known.map(|(_, person)| person)
+    }
+
+    async fn find(&self, uid: u32, patience: Duration) -> Option<Arc<Person>> {
+        let known = self.look(uid);
+        if !known.as_ref().is_some_and(is_fresh) {
+            let (done, told) = async_channel::bounded(1);
+            let wanted = Wanted {
+                uid,
+                done: Some(done),
+            };
+            if self.wanted.try_send(wanted).is_ok() {
+                let answered = async { told.recv().await.is_ok() };
+                let over = async {
+                    Timer::after(patience).await;
+                    false
+                };
+                future::or(answered, over).await;
+            }
+        }
+        // What was known before is better than nothing.
+        self.look(uid).map(|(_, person)| person)
+    }
+}
+
+fn is_fresh((at, _): &(Instant, Arc<Person>)) -> bool {
+    at.elapsed() < FRESH
+}
+
+fn answer(known: &Mutex<Known>, requests: &Receiver<Wanted>, look_up: impl Fn(u32) -> Person) {
+    while let Ok(Wanted { uid, done }) = requests.recv_blocking() {
+        let lock = || known.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_known = lock().get(&uid).is_some_and(is_fresh);
+        if !is_known {
+            let person = Arc::new(look_up(uid));
+            lock().insert(uid, (Instant::now(), person));
+        }
+        if let Some(done) = done {
+            // Whoever waited may have given up.
+            let _ = done.try_send(());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+
+    use super::*;
+
+    #[test]
+    fn nobody_waits_for_a_database_that_does_not_answer() {
+        let (let_go, held) = mpsc::channel::<()>();
+        let directory = Directory::new(move |uid| {
+            if uid == 2 {
+                // Until the test ends.
+                let _ = held.recv();
+            }
+            Person::named_by_a_rule(uid)
+        });
+        let find = |uid, patience| zbus::block_on(directory.find(uid, patience));
+        assert_eq!(directory.known(1), None);
+        assert_eq!(find(1, Duration::from_secs(60)).map(|one| one.uid), Some(1));
+        assert_eq!(directory.known(2), None);
+        assert_eq!(find(2, Duration::from_millis(10)), None);
+        assert_eq!(directory.known(1).map(|one| one.uid), Some(1));
+        assert_eq!(find(1, Duration::ZERO).map(|one| one.uid), Some(1));
+        drop(let_go);
+        assert_eq!(find(2, Duration::from_secs(60)).map(|one| one.uid), Some(2));
+    }
+}
