@@ -24,6 +24,9 @@ use crate::target::{Status, Target};
 const YOUNG: Span = Span::from_secs(30);
 /// How often processes are looked for, if there is no rule.
 const SELDOM: Span = Span::from_secs(10);
+/// So many processes are looked at in one turn of the loop: of each, up to four files are read, some 40 us, and the
+/// loop is to turn again after 10 ms. How many there are, users decide.
+const AT_A_TIME: usize = 256;
 /// So many lines are written in a minute about processes of one user's that rules name.
 const LINES: u32 = 64;
 
@@ -33,6 +36,8 @@ pub(super) struct Scan {
     rules: Vec<Rule>,
     every: Span,
     next: Instant,
+    /// Young processes that are yet to be looked at.
+    due: Vec<u32>,
     /// Since when each process is known.
     seen: HashMap<u32, Instant>,
     /// Those of them of which it was said that they cannot be tracked.
@@ -51,6 +56,7 @@ impl Scan {
             },
             rules: config.rules.iter().map(by_number).collect(),
             next: Instant::ZERO,
+            due: Vec::new(),
             seen: HashMap::new(),
             refused: BTreeSet::new(),
             lines: Lines::new(LINES),
@@ -61,19 +67,15 @@ impl Scan {
 impl Keeper {
     /// Looks at processes that are new, if it is time to.
     pub(super) fn look_around<S: Sensor, A: Actuator>(&mut self, the: &mut Loop<'_, S, A>) {
-        if the.now < self.scan.next {
-            return;
-        }
-        self.scan.next = the.now + self.scan.every;
-        let pids = processes();
-        self.scan.seen.retain(|pid, _| pids.contains(pid));
-        self.scan.refused.retain(|pid| pids.contains(pid));
-        self.others.forget_all_but(&pids);
-        for &pid in &pids {
-            let since = *self.scan.seen.entry(pid).or_insert(the.now);
-            if the.now.since(since) >= YOUNG {
-                continue;
+        if self.scan.due.is_empty() {
+            if the.now < self.scan.next {
+                return;
             }
+            self.scan.next = the.now + self.scan.every;
+            self.list_young(the.now);
+        }
+        let rest = self.scan.due.len().saturating_sub(AT_A_TIME);
+        for pid in self.scan.due.split_off(rest) {
             let Some(status) = Status::read(pid) else {
                 continue;
             };
@@ -83,6 +85,16 @@ impl Keeper {
             }
         }
         self.teller.others = self.others.names();
+    }
+
+    fn list_young(&mut self, now: Instant) {
+        let pids = processes();
+        self.scan.seen.retain(|pid, _| pids.contains(pid));
+        self.scan.refused.retain(|pid| pids.contains(pid));
+        self.others.forget_all_but(&pids);
+        let seen = &mut self.scan.seen;
+        let is_young = |pid: &u32| now.since(*seen.entry(*pid).or_insert(now)) < YOUNG;
+        self.scan.due = pids.into_iter().filter(is_young).collect();
     }
 
     /// How many lines were not written about whose processes.
