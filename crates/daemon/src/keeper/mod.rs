@@ -140,10 +140,10 @@ impl Keeper {
         }
         self.settle_partners(&mut the);
         self.look_around(&mut the);
-        self.raise_again();
+        self.raise_again(the.now);
         self.keep_ceilings(&mut the);
         self.teller.tell(the.controller, &self.book);
-        self.teller.tell_reniced(&self.book);
+        self.teller.tell_reniced(&self.book, the.now);
         self.teller.attend(the.controller, the.now);
         if self.is_cut_off {
             Next::Stop
@@ -199,9 +199,9 @@ impl Keeper {
     }
 
     /// What is told at the end, when everything has been given back.
-    pub fn finish<A: Actuator>(&mut self, controller: &mut Controller<A>) {
+    pub fn finish<A: Actuator>(&mut self, controller: &mut Controller<A>, now: Instant) {
         self.teller.tell(controller, &self.book);
-        self.teller.tell_reniced(&self.book);
+        self.teller.tell_reniced(&self.book, now);
     }
 
     fn carry_out<S: Sensor, A: Actuator>(&mut self, request: Request, the: &mut Loop<'_, S, A>) {

@@ -7,7 +7,7 @@
 use std::collections::BTreeSet;
 
 use onbeat_act::Priority;
-use onbeat_model::{Actuator, Refusal, Sensor, TaskId};
+use onbeat_model::{Actuator, Instant, Refusal, Sensor, TaskId};
 
 use super::{Keeper, Loop, Trial};
 use crate::book::Holder;
@@ -66,11 +66,12 @@ impl Keeper {
                     let Trial { share, period } = self.trial;
                     the.controller.try_out(target.task, share, period, the.now);
                 }
-                Err(fault) => tracing::warn!(
+                Err(fault) if self.teller.may_write(person.uid, the.now) => tracing::warn!(
                     tid = task.tid,
                     comm = %target.task.comm,
                     "a thread with real-time priority cannot be tracked: {fault}"
                 ),
+                Err(_) => {}
             }
         }
         Ok(())
@@ -91,7 +92,7 @@ impl Keeper {
     }
 
     /// Those that asked for a priority while they had a reservation, which is over: below it, they had what they had before.
-    pub(super) fn raise_again(&mut self) {
+    pub(super) fn raise_again(&mut self, now: Instant) {
         let book = self.book.borrow();
         let is_over = |task: &&TaskId| !book.ledger.holds(**task);
         let over = self.rising.keys().filter(is_over);
@@ -100,11 +101,16 @@ impl Keeper {
         for task in over {
             let priority = self.rising.remove(&task);
             let raised = priority.map(|priority| self.priorities.raise(task, priority));
+            let uid = self.raised_for.get(&task).map_or(0, |raised| raised.uid);
             match raised {
-                Some(Err(refusal)) if refusal != Refusal::Gone => tracing::warn!(
-                    tid = task.tid,
-                    "task {task} does not get the priority that it asked for: {refusal}"
-                ),
+                Some(Err(refusal))
+                    if refusal != Refusal::Gone && self.teller.may_write(uid, now) =>
+                {
+                    tracing::warn!(
+                        tid = task.tid,
+                        "task {task} does not get the priority that it asked for: {refusal}"
+                    );
+                }
                 _ => {}
             }
         }

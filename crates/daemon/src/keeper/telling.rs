@@ -65,8 +65,7 @@ impl Teller {
                 metrics.decided(&entry);
             }
             let uid = book.borrow().ledger.person(entry.task.id).map(|p| p.uid);
-            // Root is believed to mean no harm.
-            if uid.is_none_or(|uid| uid == 0 || self.lines.admits(uid, entry.at)) {
+            if self.may_write(uid.unwrap_or(0), entry.at) {
                 crate::logs::entry(&entry, &self.others);
             }
             let _ = self.changes.try_send(Change {
@@ -74,6 +73,12 @@ impl Teller {
                 entry,
             });
         }
+    }
+
+    /// Whether a line is written about a task that is charged to the user `uid`; if not, it is counted. Root is
+    /// believed to mean no harm.
+    pub(super) fn may_write(&mut self, uid: u32, now: Instant) -> bool {
+        uid == 0 || self.lines.admits(uid, now)
     }
 
     /// The changes that were not written for some time are told in one line for each user.
@@ -88,8 +93,13 @@ impl Teller {
     }
 
     /// What somebody else did to tasks with reservations, and is left as it is.
-    pub(super) fn tell_reniced(&self, book: &Shared) {
-        for Reniced { task, before, now } in std::mem::take(&mut book.borrow_mut().reniced) {
+    pub(super) fn tell_reniced(&mut self, book: &Shared, at: Instant) {
+        let mut book = book.borrow_mut();
+        for Reniced { task, before, now } in std::mem::take(&mut book.reniced) {
+            let uid = book.ledger.person(task).map_or(0, |person| person.uid);
+            if !self.may_write(uid, at) {
+                continue;
+            }
             let name = Status::read(task.tid).map(|status| status.name);
             let name = name.unwrap_or_default();
             tracing::info!(
