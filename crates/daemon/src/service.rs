@@ -135,13 +135,14 @@ pub fn run(options: &Options, mut told: impl FnMut() -> Option<Told>) -> anyhow:
         keeper.attend(sensor, controller)
     });
     watchdog::stopping();
-    served.end();
     controller.finish(sensor.now());
-    keeper.finish(&mut controller);
+    keeper.finish(&mut controller, sensor.now());
     let is_cut_off = keeper.is_cut_off();
-    // The order matters: what a reservation lay above is put back after it.
+    // The order matters: what a reservation lay above is put back after it, and both before a bus that may not answer is
+    // waited for.
     drop(controller);
     drop(keeper);
+    served.end();
     tracing::info!("ended: everybody has back what he had");
     outcome.context("tracing broke off")?;
     if is_cut_off {
