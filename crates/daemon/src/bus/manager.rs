@@ -24,8 +24,8 @@ pub(super) const PATH: &str = "/org/onbeat/Manager1";
 /// Who wants to be told of changes, by the connection's name.
 type Subscribers = Arc<Mutex<HashMap<Arc<str>, Caller>>>;
 
-/// How many connections are told of changes at most.
-const MOST_SUBSCRIBERS: usize = 256;
+/// How many connections of one user's are told of changes at most. A change is told to those of one user, and root's.
+const MOST_SUBSCRIBERS: usize = 32;
 
 /// The object.
 pub(super) struct Manager {
@@ -178,7 +178,7 @@ impl Manager {
         let his = subscribers
             .values()
             .filter(|other| other.person.uid == caller.person.uid);
-        if his.count() >= MOST_SUBSCRIBERS / 8 || subscribers.len() >= MOST_SUBSCRIBERS {
+        if his.count() >= MOST_SUBSCRIBERS {
             return Err(Error::OverQuota(
                 "too many connections are told of changes: unsubscribe one".to_owned(),
             ));
