@@ -3,13 +3,14 @@
 //! A task is put back only if it is still the same task, and still has what onbeat left it with:
 //! whatever an administrator set since stays.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::fs;
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use onbeat_model::{Span, TaskId};
+use onbeat_model::{Instant, Span, TaskId};
 
 mod speeds;
 mod state;
@@ -25,6 +26,10 @@ use crate::cpuset;
 use crate::deadline::leave::{Leaving, leave};
 use crate::deadline::server::Server;
 use crate::task;
+
+/// How long throttled tasks are waited for, all together: users choose their periods, and the next onbeat waits for this one.
+/// A task with a period of up to half of it is never put back while it is throttled, unless it never runs.
+const PATIENCE: Span = Span::from_secs(2);
 
 /// What became of one task, or one domain of cpufreq, whose settings are of the type `S`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -124,6 +129,23 @@ impl Report {
             && !self.placed.iter().any(|(_, outcome)| outcome.failed())
             && !self.partitions.iter().any(|(_, outcome)| outcome.failed())
     }
+
+    /// What became of `task` by one more state file. What lies below a reservation that could not be given back is not somebody
+    /// else's choice: it is put back once the reservation has gone.
+    fn after_what_failed(&self, task: TaskId, outcome: Outcome) -> Outcome {
+        let covers = |now: &Attributes| matches!(now.policy, Policy::Deadline(_));
+        let mut earlier = self.tasks.iter();
+        match outcome {
+            Outcome::LeftAlone { now }
+                if covers(&now) && earlier.any(|(other, was)| *other == task && was.failed()) =>
+            {
+                Outcome::Failed {
+                    error: format!("it still has {now} above that"),
+                }
+            }
+            outcome => outcome,
+        }
+    }
 }
 
 /// Undoes what the state files in `directory` say, and removes those that are done with. Files of
@@ -150,11 +172,12 @@ pub fn restore_in(directory: &Path, tree: &Tree, force: bool) -> io::Result<Repo
     let mut paths = paths?;
     // In the order in which each onbeat began to change things: reservations before partitions.
     paths.sort_unstable();
+    let until = clock::now() + PATIENCE;
     for path in paths {
         if path
             .extension()
             .is_some_and(|extension| extension == "jsonl")
-            && let Err(skipped) = restore_file(&path, tree, force, &mut report)
+            && let Err(skipped) = restore_file(&path, tree, force, until, &mut report)
         {
             report.skipped.push((path, skipped));
         }
@@ -162,7 +185,13 @@ pub fn restore_in(directory: &Path, tree: &Tree, force: bool) -> io::Result<Repo
     Ok(report)
 }
 
-fn restore_file(path: &Path, tree: &Tree, force: bool, report: &mut Report) -> Result<(), Skipped> {
+fn restore_file(
+    path: &Path,
+    tree: &Tree,
+    force: bool,
+    until: Instant,
+    report: &mut Report,
+) -> Result<(), Skipped> {
     let user = fs::symlink_metadata(path)?.uid();
     // SAFETY: geteuid takes nothing and always succeeds.
     if user != 0 && user != unsafe { libc::geteuid() } {
@@ -185,8 +214,8 @@ fn restore_file(path: &Path, tree: &Tree, force: bool, report: &mut Report) -> R
         {
             return Err(Skipped::OwnerLives(owner));
         }
-        for (task, change) in state.changes {
-            let outcome = put_back_wherever(task, &change);
+        for (task, outcome) in put_all_back(state.changes, until) {
+            let outcome = report.after_what_failed(task, outcome);
             complete &= !outcome.failed();
             report.tasks.push((task, outcome));
         }
@@ -217,66 +246,81 @@ fn restore_file(path: &Path, tree: &Tree, force: bool, report: &mut Report) -> R
     Ok(())
 }
 
-/// A thread that has executed another program since is found as the leader of its process.
-fn put_back_wherever(task: TaskId, change: &Change) -> Outcome {
-    match (put_back(task, change), change.leader) {
-        (Outcome::Gone, Some(leader)) => match put_back(leader, change) {
-            found @ (Outcome::Restored | Outcome::Failed { .. }) => found,
-            _ => Outcome::Gone,
-        },
-        (outcome, _) => outcome,
+/// Puts all back, those that are throttled as soon as they are not, or when the patience is over: a task that leaves throttled
+/// is at a disadvantage if it is reserved again soon.
+fn put_all_back(
+    mut changes: BTreeMap<TaskId, Change>,
+    until: Instant,
+) -> BTreeMap<TaskId, Outcome> {
+    let mut outcomes = BTreeMap::new();
+    loop {
+        let is_over = clock::now() >= until;
+        changes.retain(|&task, change| {
+            let Some(outcome) = put_back_wherever(task, change, is_over) else {
+                return true;
+            };
+            outcomes.insert(task, outcome);
+            false
+        });
+        if changes.is_empty() {
+            return outcomes;
+        }
+        clock::sleep(Span::from_ms(1));
     }
 }
 
-fn put_back(task: TaskId, change: &Change) -> Outcome {
-    if !task::is_alive(task) {
-        return Outcome::Gone;
+/// A thread that has executed another program since is found as the leader of its process. None: it is throttled.
+fn put_back_wherever(task: TaskId, change: &Change, is_over: bool) -> Option<Outcome> {
+    let outcome = put_back(task, change, is_over)?;
+    match (outcome, change.leader) {
+        (Outcome::Gone, Some(leader)) => match put_back(leader, change, is_over)? {
+            found @ (Outcome::Restored | Outcome::Failed { .. }) => Some(found),
+            _ => Some(Outcome::Gone),
+        },
+        (outcome, _) => Some(outcome),
     }
-    let attempt = || -> io::Result<Outcome> {
+}
+
+/// None: the task is throttled, and the patience is not over.
+fn put_back(task: TaskId, change: &Change, is_over: bool) -> Option<Outcome> {
+    if !task::is_alive(task) {
+        return Some(Outcome::Gone);
+    }
+    let attempt = || -> io::Result<Option<Outcome>> {
         let now = Attributes::get(task.tid)?;
         if !task::is_alive(task) {
-            return Ok(Outcome::Gone);
+            return Ok(Some(Outcome::Gone));
         }
         if now == change.before {
-            return Ok(Outcome::AlreadyBack);
+            return Ok(Some(Outcome::AlreadyBack));
         }
         if !change.can_have_left(&now) {
             for set in [change.in_force, change.pending].into_iter().flatten() {
                 attributes::put_nice_back(task.tid, &set, &change.before);
             }
-            return Ok(Outcome::LeftAlone {
+            return Ok(Some(Outcome::LeftAlone {
                 now: Attributes::get(task.tid)?,
-            });
+            }));
         }
-        let server = wait_while_throttled(task, &now);
+        let server = match now.policy {
+            Policy::Deadline(_) => Server::read(task),
+            _ => None,
+        };
+        if !is_over && server.is_some_and(|server| server.is_throttled()) {
+            return Ok(None);
+        }
         let asleep = task::is_asleep(task);
-        Ok(match leave(task, server, asleep, &now, &change.before)? {
+        let outcome = match leave(task, server, asleep, &now, &change.before)? {
             Leaving::Left => Outcome::Restored,
             Leaving::TakenOver(now) => Outcome::LeftAlone { now },
-        })
+        };
+        Ok(Some(outcome))
     };
     match attempt() {
         Ok(outcome) => outcome,
-        Err(error) if error.raw_os_error() == Some(libc::ESRCH) => Outcome::Gone,
-        Err(error) => Outcome::Failed {
+        Err(error) if error.raw_os_error() == Some(libc::ESRCH) => Some(Outcome::Gone),
+        Err(error) => Some(Outcome::Failed {
             error: error.to_string(),
-        },
-    }
-}
-
-/// For two periods at most: a task that leaves throttled is at a disadvantage if it is reserved
-/// again soon.
-fn wait_while_throttled(task: TaskId, now: &Attributes) -> Option<Server> {
-    let period = match now.policy {
-        Policy::Deadline(deadline) => Span::from_ns(deadline.period_ns),
-        _ => return None,
-    };
-    let end = clock::now() + period * 2;
-    loop {
-        let server = Server::read(task)?;
-        if !server.is_throttled() || clock::now() >= end {
-            return Some(server);
-        }
-        clock::sleep(Span::from_ms(1));
+        }),
     }
 }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 use std::process::Command;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use onbeat_act::attributes::{Attributes, Fair, Policy, RealTime};
 use onbeat_act::restore::{Outcome, Skipped, StateFile, restore};
@@ -118,6 +118,10 @@ fn a_living_onbeats_tasks_are_restored_by_force_only() {
 
 /// A state file left by a dead onbeat: of a process that does not exist.
 fn left_behind(directory: &Path, changes: &[(TaskId, Attributes, Attributes)]) {
+    left_in(&directory.join("1-1-0.jsonl"), changes);
+}
+
+fn left_in(file: &Path, changes: &[(TaskId, Attributes, Attributes)]) {
     let mut lines = String::new();
     for (task, before, set) in changes {
         let task = serde_json::to_string(task).unwrap();
@@ -127,7 +131,92 @@ fn left_behind(directory: &Path, changes: &[(TaskId, Attributes, Attributes)]) {
             "{{\"record\":\"change\",\"task\":{task},\"before\":{before},\"set\":{set}}}\n"
         );
     }
-    std::fs::write(directory.join("1-1-0.jsonl"), lines).unwrap();
+    std::fs::write(file, lines).unwrap();
+}
+
+/// Whether the kernel holds the task up until its next runtime.
+fn is_throttled(task: TaskId) -> bool {
+    let text = std::fs::read_to_string(format!("/proc/{}/sched", task.tid)).unwrap();
+    let runtime = text.lines().find(|line| line.starts_with("dl.runtime"));
+    let left = runtime.and_then(|line| line.rsplit_once(':')?.1.trim().parse::<i64>().ok());
+    left.is_some_and(|left| left < 0)
+}
+
+#[test]
+fn throttled_tasks_are_waited_for_together() {
+    if !can_run("throttled_tasks_are_waited_for_together") {
+        return;
+    }
+    let _bandwidth = Bandwidth::a_little();
+    let directory = tempfile::tempdir().unwrap();
+    let period = Span::from_secs(4);
+    let least = Reservation::implicit(Span::from_us(2), period).unwrap();
+    let set = Attributes::reserved(least, false);
+    let tasks: Vec<(Process, Attributes)> = (0..64)
+        .map(|_| {
+            let busy = Process::busy();
+            let before = scheduling(busy.task());
+            set.set(busy.task().tid).unwrap();
+            (busy, before)
+        })
+        .collect();
+    // One whose turn comes at this moment may have some runtime again.
+    eventually("tasks that are throttled", || {
+        let throttled = tasks.iter().filter(|(busy, _)| is_throttled(busy.task()));
+        (throttled.count() > 32).then_some(())
+    });
+    let changes: Vec<_> = tasks
+        .iter()
+        .map(|(busy, before)| (busy.task(), *before, set))
+        .collect();
+    left_behind(directory.path(), &changes);
+    let began = Instant::now();
+    let report = restore(directory.path(), false).unwrap();
+    // Each for itself: two of its periods, four minutes for half of them.
+    assert!(began.elapsed() < Duration::from_secs(120), "{report:?}");
+    assert!(report.is_complete(), "{report:?}");
+    assert_eq!(report.tasks.len(), tasks.len());
+    for (busy, before) in &tasks {
+        assert_eq!(scheduling(busy.task()), *before);
+    }
+}
+
+#[test]
+fn what_lies_below_a_reservation_that_is_not_given_back_is_not_forgotten() {
+    if !can_run("what_lies_below_a_reservation_that_is_not_given_back_is_not_forgotten") {
+        return;
+    }
+    let _bandwidth = Bandwidth::a_little();
+    let directory = tempfile::tempdir().unwrap();
+    let process = Process::asleep();
+    let task = process.task();
+    let ordinary = scheduling(task);
+    let real_time = |priority| Attributes {
+        policy: Policy::RoundRobin(RealTime { priority }),
+        reset_on_fork: true,
+    };
+    let reserved = Attributes::reserved(small(), false);
+    reserved.set(task.tid).unwrap();
+    // The kernel has no such priority, and so refuses to put it back.
+    let above = directory.path().join("1-1-0.jsonl");
+    left_in(&above, &[(task, real_time(200), reserved)]);
+    let below = directory.path().join("1-1-1.jsonl");
+    left_in(&below, &[(task, ordinary, real_time(5))]);
+
+    let report = restore(directory.path(), false).unwrap();
+    assert!(!report.is_complete(), "{report:?}");
+    assert!(
+        report.tasks.iter().all(|(_, outcome)| outcome.failed()),
+        "{report:?}"
+    );
+    assert!(above.exists() && below.exists());
+
+    left_in(&above, &[(task, real_time(5), reserved)]);
+    let report = restore(directory.path(), false).unwrap();
+    let put_back = [(task, Outcome::Restored), (task, Outcome::Restored)];
+    assert_eq!(report.tasks, put_back);
+    assert_eq!(scheduling(task), ordinary);
+    assert!(!above.exists() && !below.exists());
 }
 
 #[test]
