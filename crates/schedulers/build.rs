@@ -29,4 +29,5 @@ fn main() {
             });
     }
     println!("cargo::rerun-if-changed={}", sources.display());
+    println!("cargo::rerun-if-changed=../sense/src/bpf/cookie.h");
 }

@@ -17,10 +17,6 @@
 #define ONBEAT_ORDERED_BPF_H
 
 #include "line.bpf.h"
-#pragma clang diagnostic push
-#pragma clang diagnostic ignored "-Wsign-compare"
-#include <bpf/usdt.bpf.h>
-#pragma clang diagnostic pop
 
 #define QUEUES 1
 
@@ -318,8 +314,8 @@ void BPF_PROG(ended, struct scx_exit_info *info)
 }
 
 /* libonbeat's onbeat_mdn(): attached to the programs in which it stands. */
-SEC("usdt")
-int BPF_USDT(missed_deadline)
+SEC("uprobe")
+int missed_deadline(struct pt_regs *ctx)
 {
 	struct task_struct *p = bpf_get_current_task_btf();
 	struct task_record *record = find(p);

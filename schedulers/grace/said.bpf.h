@@ -6,23 +6,23 @@
 #define ONBEAT_GRACE_SAID_BPF_H
 
 #include "cpus.bpf.h"
-#pragma clang diagnostic push
-#pragma clang diagnostic ignored "-Wsign-compare"
-#include <bpf/usdt.bpf.h>
-#pragma clang diagnostic pop
+#include "../../crates/sense/src/bpf/cookie.h"
 
 /* libonbeat's calls for soft real-time programs: attached to those in which they stand. */
-SEC("usdt")
-int BPF_USDT(soft_realtime, u64 period_ns, u64 permille)
+SEC("uprobe")
+int soft_realtime(struct pt_regs *ctx)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct member *member = member_of(task);
+	u64 cookie = cookie_of(ctx);
+	u64 period_ns = cookie_first(ctx, cookie);
+	u64 permille = cookie_second(ctx, cookie);
 	u64 now = bpf_ktime_get_ns();
 	unsigned long interrupts;
 
 	if (!member)
 		return 0;
-	switch (bpf_usdt_cookie(ctx)) {
+	switch (cookie_kind(cookie)) {
 	case GRACE_STARTS:
 		/* It may be said with each job, and what cannot be told now is told with a later one. */
 		if (member->period_ns == period_ns && member->permille == permille)

@@ -32,10 +32,16 @@ pub fn parent(pid: u32) -> Option<u32> {
     status_number(pid, "PPid:")
 }
 
+/// The user that runs the process `pid`.
+pub(crate) fn user(pid: u32) -> Option<u32> {
+    status_number(pid, "Uid:")
+}
+
+/// The first number of a field.
 fn status_number(tid: u32, field: &str) -> Option<u32> {
     let status = fs::read_to_string(format!("/proc/{tid}/status")).ok()?;
     let mut values = status.lines().filter_map(|line| line.strip_prefix(field));
-    values.next()?.trim().parse().ok()
+    values.next()?.split_whitespace().next()?.parse().ok()
 }
 
 #[cfg(test)]

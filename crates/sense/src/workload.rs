@@ -82,7 +82,7 @@ macro_rules! of_this_machine {
 pub(crate) use of_this_machine;
 
 /// So many files may stay open: half of what this process may have.
-fn most_open() -> usize {
+pub(crate) fn most_open() -> usize {
     let mut limit = libc::rlimit {
         rlim_cur: 0,
         rlim_max: 0,

@@ -4,7 +4,8 @@
 use std::fs;
 use std::path::Path;
 
-use libbpf_rs::MapType;
+use libbpf_rs::libbpf_sys::BPF_FUNC_get_attach_cookie;
+use libbpf_rs::{MapType, ProgramType};
 use onbeat_model::{Feature, Support};
 
 use super::{BpfSensor, Error, Hooks, Options, interrupts};
@@ -111,15 +112,17 @@ fn account() -> Feature {
 }
 
 fn probes() -> Feature {
+    let cookie = BPF_FUNC_get_attach_cookie;
+    let has_cookies = ProgramType::Kprobe.is_helper_supported(cookie);
     feature(
         "probes of programs (uprobes)",
-        Path::new("/sys/bus/event_source/devices/uprobe").exists(),
+        Path::new("/sys/bus/event_source/devices/uprobe").exists() && has_cookies.unwrap_or(false),
         Support::Partial,
         [
             "what programs say of their jobs through libonbeat is heard",
             "not there: what programs say of their jobs through libonbeat is not heard",
         ],
-        "boot a kernel with CONFIG_UPROBE_EVENTS=y; programs that say nothing are kept all the same",
+        "boot Linux 5.15 or newer with CONFIG_UPROBE_EVENTS=y; programs that say nothing are kept all the same",
     )
 }
 

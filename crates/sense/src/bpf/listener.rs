@@ -6,243 +6,196 @@
 //! that is loaded later is heard after two seconds at the latest. Of a program that is about to be executed
 //! the files are known before, so that it is heard from its first instruction on. The kernel attaches to one
 //! process only; others that map the same file pay nothing.
+//!
+//! How many mappings there are, and what the files hold, is up to the processes. So a thread of ordinary priority does all
+//! of it (`ear`), with limits, and the loop that hears events only tells it which processes there are: in whole messages
+//! over a socket that holds some hundreds, without waiting. What finds no room is told with the next turn.
 
-use std::collections::{HashMap, HashSet};
-use std::fs::{self, File};
-use std::os::fd::AsRawFd;
-use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
+mod attach;
+mod ear;
+mod maps;
 
-use libbpf_rs::{Link, ProgramMut, UsdtOpts};
-use onbeat_model::{Event, Instant, Span};
+use std::collections::{BTreeMap, HashMap};
+use std::io::{self, Write};
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock, mpsc};
+use std::thread;
+use std::time::Duration;
+
+use onbeat_model::{Event, TaskId};
 
 use super::Error;
-use crate::probes::{self, PROVIDER, Probe};
+use crate::probes::Probe;
 use crate::workload::started_ticks;
+use ear::{Ear, Expected};
 
-const FIRST_PAUSE: Span = Span::from_ms(20);
-const LONGEST_PAUSE: Span = Span::from_secs(2);
+/// How long the start of a program waits until its files are listened to: a hundred libraries take some 20 ms.
+const PATIENCE: Duration = Duration::from_secs(2);
 
-/// Files whose probes are remembered; a machine runs a few hundred.
-const MOST_FILES: usize = 4096;
+/// What the thread has found.
+#[derive(Debug, Default)]
+struct Told {
+    heard: AtomicUsize,
+    refused: OnceLock<Error>,
+}
 
-/// A file, also if its name has gone, with its last change.
-type FileId = (u64, u64, i64, i64);
+/// What the thread is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Message {
+    /// The maps of a process are worth a look; it started then.
+    Look { pid: u32, started_ticks: u64 },
+    /// Nobody wants to hear the process any more.
+    Forget { pid: u32 },
+    /// There is something in the other channel.
+    Expect,
+}
 
-/// What is listened to.
+impl Message {
+    const SIZE: usize = 16;
+
+    fn bytes(self) -> [u8; Self::SIZE] {
+        let (kind, pid, ticks): (u32, _, _) = match self {
+            Self::Look { pid, started_ticks } => (0, pid, started_ticks),
+            Self::Forget { pid } => (1, pid, 0),
+            Self::Expect => (2, 0, 0),
+        };
+        (u128::from(kind) | u128::from(pid) << 32 | u128::from(ticks) << 64).to_ne_bytes()
+    }
+
+    fn of(bytes: [u8; Self::SIZE]) -> Self {
+        let word = u128::from_ne_bytes(bytes);
+        let (pid, started_ticks) = ((word >> 32) as u32, (word >> 64) as u64);
+        match word as u32 {
+            0 => Self::Look { pid, started_ticks },
+            1 => Self::Forget { pid },
+            _ => Self::Expect,
+        }
+    }
+}
+
+/// What is listened to. Dropping it ends the thread.
 #[derive(Debug)]
 pub struct Listener {
-    cookie: fn(Probe) -> Option<u32>,
-    processes: HashMap<u32, Process>,
-    known: HashMap<FileId, Vec<Probe>>,
-    /// Of processes that have ended. To let one go takes the kernel a grace period, tens of milliseconds.
-    leaving: Vec<Link>,
-    next: Option<Instant>,
-    refused: Option<Error>,
-}
-
-#[derive(Debug)]
-struct Process {
-    started_ticks: u64,
-    heard: HashSet<FileId>,
-    links: Vec<Link>,
-    next: Instant,
-    pause: Span,
-}
-
-/// A file that a process maps to execute.
-struct Mapped {
-    range: String,
-    file: FileId,
+    told: Arc<Told>,
+    ear: UnixStream,
+    expected: mpsc::Sender<Expected>,
+    /// What found no room yet: of each process the last.
+    untold: BTreeMap<u32, Message>,
+    /// The tracked threads, each with its process.
+    threads: HashMap<TaskId, u32>,
+    /// How many of them each process has.
+    processes: HashMap<u32, usize>,
 }
 
 impl Listener {
-    /// Listens to the probes that `cookie` has a number for, with which the program is called.
-    #[must_use]
-    pub fn new(cookie: fn(Probe) -> Option<u32>) -> Self {
-        Self {
-            cookie,
+    /// Listens to the probes that `cookie` has a number for, from 0 to 15, by which `program` knows them.
+    ///
+    /// # Errors
+    /// If the thread cannot be started.
+    pub fn new(cookie: fn(Probe) -> Option<u32>, program: OwnedFd) -> io::Result<Self> {
+        let (ear, commands) = UnixStream::pair()?;
+        ear.set_nonblocking(true)?;
+        let (expected, expectations) = mpsc::channel();
+        let told = Arc::new(Told::default());
+        let listening = Ear::new(cookie, program, Arc::clone(&told));
+        thread::Builder::new()
+            .name("onbeat-ear".into())
+            .spawn(move || listening.listen(&commands, &expectations))?;
+        Ok(Self {
+            told,
+            ear,
+            expected,
+            untold: BTreeMap::new(),
+            threads: HashMap::new(),
             processes: HashMap::new(),
-            known: HashMap::new(),
-            leaving: Vec::new(),
-            next: None,
-            refused: None,
-        }
+        })
     }
 
-    /// Takes notice of the processes that come to be tracked, or execute another program.
+    /// Takes notice of the processes that come to be tracked, or execute another program, and of those that have gone.
     pub(super) fn hear(&mut self, events: &[Event]) {
         for event in events {
-            if let Event::Tracked { at, task } | Event::Renamed { at, task } = event {
-                self.look_soon(task.pid, *at);
+            match event {
+                Event::Tracked { task, .. } | Event::Renamed { task, .. } => {
+                    if self.threads.insert(task.id, task.pid).is_none() {
+                        *self.processes.entry(task.pid).or_default() += 1;
+                    }
+                    self.look_soon(task.pid);
+                }
+                Event::Exited { task, .. } => self.forget_thread(*task),
+                _ => {}
+            }
+        }
+        self.tell();
+    }
+
+    /// The thread is not tracked any more.
+    pub(super) fn forget_thread(&mut self, task: TaskId) {
+        let Some(pid) = self.threads.remove(&task) else {
+            return;
+        };
+        if let Some(count) = self.processes.get_mut(&pid) {
+            *count -= 1;
+            if *count == 0 {
+                self.processes.remove(&pid);
+                self.forget(pid);
             }
         }
     }
 
     /// The maps of `pid` are worth a look.
-    pub fn look_soon(&mut self, pid: u32, now: Instant) {
-        let process = self.processes.entry(pid).or_insert_with(|| Process {
-            started_ticks: started_ticks(pid).unwrap_or_default(),
-            heard: HashSet::new(),
-            links: Vec::new(),
-            next: now,
-            pause: FIRST_PAUSE,
-        });
-        process.next = now;
-        process.pause = FIRST_PAUSE;
-        self.next = Some(now);
+    pub fn look_soon(&mut self, pid: u32) {
+        if let Some(started_ticks) = started_ticks(pid) {
+            let look = Message::Look { pid, started_ticks };
+            self.untold.insert(pid, look);
+            self.tell();
+        }
     }
 
-    /// The process `pid` is about to execute a program that maps `files`: attaches `program` to them. The kernel
+    /// Nobody wants to hear `pid` any more.
+    pub fn forget(&mut self, pid: u32) {
+        self.untold.insert(pid, Message::Forget { pid });
+        self.tell();
+    }
+
+    /// The process `pid` is about to execute a program that maps `files`: listens to them, before this returns. The kernel
     /// sets the probes as the files are mapped.
-    pub fn expect(&mut self, pid: u32, files: &[PathBuf], program: &ProgramMut<'_>, now: Instant) {
-        self.look_soon(pid, now);
-        for path in files {
-            if let Some(file) = id_when_mapped(path) {
-                self.attach(pid, path, file, program);
-            }
+    pub fn expect(&mut self, pid: u32, files: Vec<PathBuf>) {
+        let (done, is_done) = mpsc::channel();
+        self.look_soon(pid);
+        let expected = Expected { pid, files, done };
+        if self.untold.is_empty()
+            && self.expected.send(expected).is_ok()
+            && self.ear.write_all(&Message::Expect.bytes()).is_ok()
+        {
+            // Where that takes longer, the first jobs are not heard.
+            let _ = is_done.recv_timeout(PATIENCE);
         }
-    }
-
-    /// Looks at the processes whose time has come, and attaches `program` to what they have got.
-    pub fn look(&mut self, program: &ProgramMut<'_>, now: Instant) {
-        drop(self.leaving.pop());
-        if self.next.is_none_or(|next| next > now) {
-            return;
-        }
-        let due: Vec<u32> = self
-            .processes
-            .iter()
-            .filter(|(_, process)| process.next <= now)
-            .map(|(&pid, _)| pid)
-            .collect();
-        for pid in due {
-            self.look_at(pid, program, now);
-        }
-        self.next = self.processes.values().map(|process| process.next).min();
     }
 
     /// Why a probe could not be listened to, the first time that happened.
     #[must_use]
-    pub const fn refused(&self) -> Option<&Error> {
-        self.refused.as_ref()
+    pub fn refused(&self) -> Option<&Error> {
+        self.told.refused.get()
     }
 
-    /// How many probes' files are listened to, over all processes.
+    /// How many places of probes are listened to, over all processes.
     #[must_use]
     pub fn heard(&self) -> usize {
-        self.processes.values().map(|p| p.links.len()).sum()
+        self.told.heard.load(Ordering::Relaxed)
     }
 
-    fn look_at(&mut self, pid: u32, program: &ProgramMut<'_>, now: Instant) {
-        let maps = fs::read_to_string(format!("/proc/{pid}/maps")).unwrap_or_default();
-        let Some(process) = self.processes.get_mut(&pid) else {
-            return;
-        };
-        if maps.is_empty() || started_ticks(pid) != Some(process.started_ticks) {
-            let ended = self.processes.remove(&pid);
-            self.leaving
-                .extend(ended.into_iter().flat_map(|process| process.links));
-            return;
-        }
-        process.next = now + process.pause;
-        process.pause = (process.pause * 2).min(LONGEST_PAUSE);
-        for mapped in maps.lines().filter_map(|line| mapped(pid, line)) {
-            let path = format!("/proc/{pid}/map_files/{}", mapped.range);
-            self.attach(pid, Path::new(&path), mapped.file, program);
-        }
-    }
-
-    /// Attaches `program` to the probes in the file at `path`, in the known process `pid`, once.
-    fn attach(&mut self, pid: u32, path: &Path, file: FileId, program: &ProgramMut<'_>) {
-        let Some(process) = self.processes.get_mut(&pid) else {
-            return;
-        };
-        if !process.heard.insert(file) {
-            return;
-        }
-        if self.known.len() >= MOST_FILES {
-            self.known.clear();
-        }
-        let probes = self
-            .known
-            .entry(file)
-            .or_insert_with(|| File::open(path).map_or_else(|_| Vec::new(), probes::in_file));
-        for &probe in probes.iter() {
-            let Some(cookie) = (self.cookie)(probe) else {
-                continue;
-            };
-            let options = UsdtOpts {
-                cookie: cookie.into(),
-                ..UsdtOpts::default()
-            };
-            let target = pid.cast_signed();
-            match program.attach_usdt_with_opts(target, path, PROVIDER, probe.name(), options) {
-                Ok(link) => process.links.push(link),
-                // A process that has just ended has nothing more to say.
-                Err(error) if started_ticks(pid) == Some(process.started_ticks) => {
-                    self.refused
-                        .get_or_insert_with(|| Error::kernel("listen to a probe")(error));
-                }
+    fn tell(&mut self) {
+        while let Some(next) = self.untold.first_entry() {
+            // A message is written whole or not at all.
+            match self.ear.write_all(&next.get().bytes()) {
+                Ok(()) => next.remove(),
                 Err(_) => return,
-            }
+            };
         }
     }
-}
-
-/// What a line of `/proc/PID/maps` says, if it is of an executable mapping of an ordinary file.
-fn mapped(pid: u32, line: &str) -> Option<Mapped> {
-    let range = executable(line)?;
-    let file = id(&format!("/proc/{pid}/map_files/{range}"))?;
-    Some(Mapped { range, file })
-}
-
-/// The name that `/proc/PID/map_files` has for the executable mapping of a file that this line speaks of: a line fills an
-/// address below 4 GiB up with zeros, as a program has that is linked to one place; the name does not.
-fn executable(line: &str) -> Option<String> {
-    let mut fields = line.split_ascii_whitespace();
-    let (begin, end) = fields.next()?.split_once('-')?;
-    fields.next()?.contains('x').then_some(())?;
-    (fields.nth(2)? != "0").then_some(())?;
-    let address = |digits| u64::from_str_radix(digits, 16).ok();
-    Some(format!("{:x}-{:x}", address(begin)?, address(end)?))
-}
-
-fn id(path: &str) -> Option<FileId> {
-    let file = fs::metadata(path).ok()?;
-    let id = (file.dev(), file.ino(), file.mtime(), file.mtime_nsec());
-    file.is_file().then_some(id)
-}
-
-/// The file as [`mapped`] will name it: on stacked file systems a mapping names another one than its path does. So it is
-/// mapped here for a moment.
-fn id_when_mapped(path: &Path) -> Option<FileId> {
-    let file = File::open(path).ok()?;
-    // SAFETY: sysconf has no preconditions.
-    let page = usize::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).ok()?;
-    // SAFETY: a new mapping where the kernel has room; nothing reads it.
-    let at = unsafe {
-        let (access, kind) = (libc::PROT_READ, libc::MAP_PRIVATE);
-        libc::mmap(
-            std::ptr::null_mut(),
-            page,
-            access,
-            kind,
-            file.as_raw_fd(),
-            0,
-        )
-    };
-    if at == libc::MAP_FAILED {
-        return None;
-    }
-    let begin = at.addr();
-    let named = id(&format!(
-        "/proc/self/map_files/{begin:x}-{:x}",
-        begin + page
-    ));
-    // SAFETY: what was mapped above, and nobody else knows of it.
-    unsafe { libc::munmap(at, page) };
-    named
 }
 
 #[cfg(test)]
@@ -250,20 +203,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_mapping_at_a_low_address_has_its_name_without_the_zeros_of_its_line() {
-        let line = "00401000-00479000 r-xp 00001000 00:02 301            /usr/bin/static";
-        assert_eq!(executable(line).as_deref(), Some("401000-479000"));
-        let line = "7f0123456000-7f0123458000 r-xp 00000000 08:01 77     /lib/libc.so.6";
-        let name = executable(line);
-        assert_eq!(name.as_deref(), Some("7f0123456000-7f0123458000"));
-    }
-
-    #[test]
-    fn only_executable_mappings_of_files_are_looked_at() {
-        let data = "00479000-004a1000 r--p 00079000 00:02 301 /usr/bin/static";
-        let code_without_a_file = "7ffd7a5c4000-7ffd7a5c6000 r-xp 00000000 00:00 0 [vdso]";
-        for line in [data, code_without_a_file, "", "x", "zz-zz r-xp 0 0 1"] {
-            assert_eq!(executable(line), None, "{line}");
+    fn a_message_is_read_as_it_was_written() {
+        let (pid, started_ticks) = (u32::MAX, u64::MAX - 1);
+        for message in [
+            Message::Look { pid, started_ticks },
+            Message::Forget { pid },
+            Message::Expect,
+        ] {
+            assert_eq!(Message::of(message.bytes()), message);
         }
     }
 }

@@ -5,7 +5,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use libbpf_rs::skel::{OpenSkel, Skel, SkelBuilder};
-use libbpf_rs::{Link, MapHandle, ProgramMut, RingBuffer, RingBufferBuilder};
+use libbpf_rs::{Link, MapHandle, RingBuffer, RingBufferBuilder};
 
 use super::inbox::Inbox;
 use super::skeleton::{TracerSkel, TracerSkelBuilder};
@@ -34,11 +34,13 @@ pub(super) struct Attached {
 
 impl Attached {
     /// The program that is to be attached to probes.
-    pub(super) const fn marked(&self) -> &ProgramMut<'static> {
-        match self.hooks {
-            Hooks::Raw => &self.skeleton.progs.marked_raw,
-            _ => &self.skeleton.progs.marked,
-        }
+    pub(super) fn marked(&self) -> Result<OwnedFd, Error> {
+        let program = match self.hooks {
+            Hooks::Raw => self.skeleton.progs.marked_raw.as_fd(),
+            _ => self.skeleton.progs.marked.as_fd(),
+        };
+        let program = program.try_clone_to_owned();
+        program.map_err(|e| Error::loading(e.into()))
     }
 }
 

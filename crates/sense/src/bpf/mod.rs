@@ -24,7 +24,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use libbpf_rs::{Iter, Link, RingBuffer};
-use onbeat_model::{Event, Flow, Follow, Instant, Sensor, Span, TaskId};
+use onbeat_model::{Event, Flow, Follow, Sensor, Span, TaskId};
 
 pub use calls::CallSet;
 pub use error::Error;
@@ -96,9 +96,8 @@ impl Default for Options {
 #[derive(Debug)]
 pub struct BpfSensor {
     chooser: Link,
-    /// Before the programs that it attaches: it lets go first.
     listener: Listener,
-    attached: Attached,
+    _attached: Attached,
     ring: RingBuffer<'static>,
     ring_fd: std::os::fd::OwnedFd,
     inbox: Arc<Mutex<Inbox>>,
@@ -126,10 +125,12 @@ impl BpfSensor {
         let loaded = load::load(&options)?;
         let inbox = Arc::new(Mutex::new(Inbox::default()));
         let ring = load::ring(&loaded.records, Arc::clone(&inbox))?;
+        let listener = Listener::new(wire::of_probe, loaded.attached.marked()?)
+            .map_err(|e| Error::kernel("start a thread")(e.into()))?;
         Ok(Self {
             chooser: loaded.chooser,
-            listener: Listener::new(wire::of_probe),
-            attached: loaded.attached,
+            listener,
+            _attached: loaded.attached,
             ring,
             ring_fd: loaded.ring_fd,
             inbox,
@@ -171,8 +172,7 @@ impl BpfSensor {
         self.tells_calls
     }
 
-    /// How many probes of libonbeat are listened to in all tracked processes, one counted for each file
-    /// that holds it.
+    /// How many places of libonbeat's probes are listened to in all tracked processes.
     #[must_use]
     pub fn probes(&self) -> usize {
         self.listener.heard()
@@ -187,19 +187,13 @@ impl BpfSensor {
     /// The process `pid`, tracked already, is about to execute `program`: what that says through libonbeat is heard
     /// from its first instruction on, and not only once its first files have been looked at.
     pub fn expect(&mut self, pid: u32, program: &Path) {
-        let (files, now) = (executable::mapped_by(program), self.now());
-        self.listener
-            .expect(pid, &files, self.attached.marked(), now);
+        self.listener.expect(pid, executable::mapped_by(program));
     }
 
     /// Sleeps until there is something to say or `longest` is over; false if a signal came.
     fn wait(&self, longest: Span) -> Result<bool, Error> {
         wait::readable(&[self.ring_fd.as_fd(), self.waker.as_fd()], longest)
             .map_err(|e| Error::kernel("wait for the trace")(e.into()))
-    }
-
-    fn listen(&mut self, now: Instant) {
-        self.listener.look(self.attached.marked(), now);
     }
 
     /// Runs the task iterator once, which carries `request` out.
@@ -261,8 +255,7 @@ impl Sensor for BpfSensor {
             }
             // A thread may start another behind the iterator's back until it is tracked itself.
             if answer.added == 0 {
-                self.listener.look_soon(process_of(tid), self.now());
-                self.listen(self.now());
+                self.listener.look_soon(process_of(tid));
                 return Ok(());
             }
         }
@@ -285,6 +278,7 @@ impl Sensor for BpfSensor {
         drop(inbox);
         for task in tasks {
             self.workload.forget(*task);
+            self.listener.forget_thread(*task);
         }
         Ok(())
     }
@@ -298,7 +292,6 @@ impl Sensor for BpfSensor {
             let ran_out = self.collect(events)?;
             let urgent = (ran_out && !self.may_wait) | self.waker.was_woken();
             self.listener.hear(&events[seen..]);
-            self.listen(self.now());
             let left = until.since(self.now());
             if over || urgent || left.is_zero() || !self.wait(left)? {
                 self.workload.forget_exited(&events[heard..]);

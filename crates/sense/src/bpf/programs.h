@@ -241,12 +241,13 @@ static __always_inline u64 VARIANT(executed)(struct activity *a, struct task_str
 }
 
 /* The running task says something of its own work. */
-SEC("usdt")
+SEC("uprobe")
 int VARIANT(marked)(struct pt_regs *ctx)
 {
 	struct task_struct *task = CURRENT_TASK();
 	struct activity *a = VARIANT(activity_of)(task);
-	u64 kind = bpf_usdt_cookie(ctx);
+	u64 cookie = cookie_of(ctx);
+	u32 kind = cookie_kind(cookie);
 	struct record *record;
 	u64 now;
 
@@ -269,10 +270,9 @@ int VARIANT(marked)(struct pt_regs *ctx)
 	record->mark.period_ns = 0;
 	record->mark.permille = 0;
 	if (kind == RECORD_REALTIME_STARTED) {
-		long period_ns = 0, permille = 0;
+		s64 period_ns = cookie_first(ctx, cookie);
+		s64 permille = cookie_second(ctx, cookie);
 
-		bpf_usdt_arg(ctx, 0, &period_ns);
-		bpf_usdt_arg(ctx, 1, &permille);
 		record->mark.period_ns = period_ns > 0 ? period_ns : 0;
 		record->mark.permille = permille > 0 ? permille : 0;
 	}

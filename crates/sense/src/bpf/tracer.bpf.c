@@ -16,13 +16,8 @@
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_tracing.h>
-/* One for each probe of each process that is listened to. */
-#define BPF_USDT_MAX_SPEC_CNT 1024
-#pragma clang diagnostic push
-#pragma clang diagnostic ignored "-Wsign-compare"
-#include <bpf/usdt.bpf.h>
-#pragma clang diagnostic pop
 
+#include "cookie.h"
 #include "record.h"
 
 char LICENSE[] SEC("license") = "GPL";
@@ -296,7 +291,7 @@ static __always_inline bool may_rename(struct activity *a, u64 now)
 }
 
 /* Whether one more mark of the task is told. */
-static __always_inline bool may_mark(struct activity *a, u64 kind, u64 now)
+static __always_inline bool may_mark(struct activity *a, u32 kind, u64 now)
 {
 	count_anew_in_a_new_window(a, now);
 	if (kind == RECORD_MISSED_DEADLINE && a->window_notices++ >= MARKS_OWN)

@@ -27,12 +27,77 @@ fn suppressed(events: &[Event]) -> u64 {
     events.iter().map(count).sum()
 }
 
+/// The calls of libonbeat's that a role has, each in one place.
+const PLACES: usize = 5;
+
 /// A role that is tracked and listened to.
 fn listened(sensor: &mut BpfSensor) -> Role {
     let role = Role::start();
+    let before = sensor.probes();
     sensor.track(role.pid(), Follow::Threads).unwrap();
-    assert!(sensor.deaf().is_none(), "{:?}", sensor.deaf());
+    eventually("a role that is listened to", || {
+        assert!(sensor.deaf().is_none(), "{:?}", sensor.deaf());
+        sensor.probes() == before + PLACES
+    });
     role
+}
+
+/// What the calling thread has read so far, in bytes.
+fn read_by_this_thread() -> u64 {
+    let account = std::fs::read_to_string("/proc/thread-self/io").unwrap();
+    let line = account
+        .lines()
+        .find_map(|line| line.strip_prefix("rchar: "));
+    line.unwrap().parse().unwrap()
+}
+
+/// The most memory that this process has had, in KiB.
+fn peak_kib() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    let value = line.and_then(|line| line.split_whitespace().next());
+    value.unwrap().parse().unwrap()
+}
+
+#[test]
+fn a_process_with_all_mappings_that_there_may_be_costs_the_loop_nothing() {
+    let Some(mut sensor) = sensor(Options::default()) else {
+        return;
+    };
+    let mut hostile = Role::start();
+    // 60,000 of a leased file, by a name of 3,900 bytes: 230 MB of maps.
+    hostile.ask(b'm');
+    let before = read_by_this_thread();
+    sensor.track(hostile.pid(), Follow::Threads).unwrap();
+    let mut events = Vec::new();
+    let mut role = Role::start();
+    sensor.track(role.pid(), Follow::Threads).unwrap();
+    eventually("both are listened to", || sensor.probes() == 2 * PLACES);
+    role.ask(b'j');
+    eventually("the marks of another process", || {
+        sensor.poll(Span::from_ms(10), &mut events).unwrap();
+        marks(&events).len() == 2 * JOBS + 2
+    });
+    let read = read_by_this_thread() - before;
+    assert!(read < 1 << 20, "{read}");
+    assert!(peak_kib() < 160 << 10, "{}", peak_kib());
+}
+
+#[test]
+fn nothing_is_listened_to_in_processes_that_are_not_tracked_any_more() {
+    let Some(mut sensor) = sensor(Options::default()) else {
+        return;
+    };
+    let mut ending = listened(&mut sensor);
+    let let_go = listened(&mut sensor);
+    heard(&mut sensor);
+    assert_eq!(sensor.probes(), 2 * PLACES);
+    sensor.untrack(let_go.id()).unwrap();
+    ending.kill();
+    eventually("nothing is listened to", || {
+        heard(&mut sensor);
+        sensor.probes() == 0
+    });
 }
 
 #[test]

@@ -4,13 +4,17 @@
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <onbeat/job.h>
 #include <onbeat/mdn.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -23,6 +27,8 @@ enum {
 	FLOOD = 200003,
 	PERIOD_NS = 40000000,
 	PERMILLE = 950,
+	FOLDERS = 15,
+	MAPPINGS = 60000,
 	WORK_NS = 200000
 };
 
@@ -147,6 +153,45 @@ static void change_names(void)
 	}
 }
 
+static void make_longer_folder(void)
+{
+	char name[251];
+
+	memset(name, 'n', sizeof(name) - 1);
+	name[sizeof(name) - 1] = 0;
+	mkdir(name, 0700);
+	if (chdir(name))
+		_exit(1);
+}
+
+/*
+ * Maps a file by a long name again and again, to be executed and not, which the kernel cannot make one; and takes a lease on
+ * it: whoever opens it is to wait.
+ */
+static void map_much(const char *program)
+{
+	char folder[4096];
+	int file;
+
+	munlockall();
+	snprintf(folder, sizeof(folder), "%s.much", program);
+	mkdir(folder, 0700);
+	if (chdir(folder))
+		_exit(1);
+	for (int i = 0; i < FOLDERS; i++)
+		make_longer_folder();
+	file = open("file", O_RDWR | O_CREAT, 0700);
+	if (file < 0 || ftruncate(file, 4096))
+		_exit(1);
+	for (int i = 0; i < MAPPINGS; i++)
+		if (mmap(0, 4096, i % 2 ? PROT_READ : PROT_READ | PROT_EXEC, MAP_SHARED, file, 0) ==
+		    MAP_FAILED)
+			_exit(1);
+	signal(SIGIO, SIG_IGN);
+	if (fcntl(file, F_SETLEASE, F_WRLCK))
+		_exit(1);
+}
+
 /* The library beside the program, which marks a job each time that it is asked. */
 static void (*load(const char *program))(void)
 {
@@ -210,6 +255,9 @@ int main(int argc, char **argv)
 			break;
 		case 'L':
 			work();
+			break;
+		case 'm':
+			map_much(argv[argc - 1]);
 			break;
 		case 's':
 			for (;;)

@@ -1,10 +1,10 @@
 //! `onbeat scheduler start`: puts a scheduler in force, shows what it does, and takes it out again.
 
+use std::os::fd::AsFd;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
-use onbeat_act::clock;
 use onbeat_act::extensible::Chooser;
 use onbeat_act::restore::StateFile;
 use onbeat_schedulers::reserve::Reservations;
@@ -84,15 +84,20 @@ pub(crate) fn run(args: &StartArgs) -> anyhow::Result<ExitCode> {
             }
         }
     }
+    let cookie: fn(Probe) -> Option<u32> = match plans {
+        Some(_) => plans::cookie,
+        None => |probe| (probe == Probe::Mdn).then_some(0),
+    };
+    let listener = running.listener().map(|program| {
+        let program = program.as_fd().try_clone_to_owned()?;
+        Listener::new(cookie, program)
+    });
     Session {
         running,
         reservations,
         chooser,
         program,
-        listener: Listener::new(match plans {
-            Some(_) => plans::cookie,
-            None => |probe| (probe == Probe::Mdn).then_some(0),
-        }),
+        listener: listener.transpose().context("cannot start a thread")?,
         plans,
         known: Vec::new(),
     }
@@ -101,8 +106,8 @@ pub(crate) fn run(args: &StartArgs) -> anyhow::Result<ExitCode> {
 
 /// A scheduler in force, and whom it schedules.
 struct Session {
-    /// Before what it listens with.
-    listener: Listener,
+    /// None: the scheduler listens to nothing.
+    listener: Option<Listener>,
     running: Running,
     reservations: Reservations,
     plans: Option<Plans>,
@@ -127,9 +132,6 @@ impl Session {
                 self.follow();
                 next_follow = now + FOLLOW_EVERY;
             }
-            if let Some(program) = self.running.listener() {
-                self.listener.look(&program, clock::now());
-            }
             if let Some(plans) = &mut self.plans {
                 plans.turn(&mut self.running)?;
             }
@@ -141,7 +143,7 @@ impl Session {
         };
         self.show(&mut show)?;
         show.close(&groups::told(&mut self.running, &self.reservations))?;
-        if let Some(error) = self.listener.refused() {
+        if let Some(error) = self.listener.as_ref().and_then(Listener::refused) {
             eprintln!("onbeat: notifications of some programs are not received: {error}");
         }
         drop(self.listener);
@@ -198,9 +200,13 @@ impl Session {
             }
             None => onbeat_act::task::processes(),
         };
-        for &pid in &processes {
-            if self.known.binary_search(&pid).is_err() {
-                self.listener.look_soon(pid, clock::now());
+        if let Some(listener) = &mut self.listener {
+            let is_in = |list: &[u32], pid: u32| list.binary_search(&pid).is_ok();
+            for &pid in processes.iter().filter(|pid| !is_in(&self.known, **pid)) {
+                listener.look_soon(pid);
+            }
+            for &pid in self.known.iter().filter(|pid| !is_in(&processes, **pid)) {
+                listener.forget(pid);
             }
         }
         self.known = processes;

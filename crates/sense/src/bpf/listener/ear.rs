@@ -1,0 +1,362 @@
+//! The thread that looks at processes and their files, and attaches to what it finds.
+//!
+//! Whatever a process maps, it costs bounded memory, a bounded number of descriptors, and time of this thread alone: its
+//! looks get rarer the longer they take, and one process after another is looked at. Files are opened without waiting (a lease
+//! on one would have this thread wait for its owner); one that cannot be opened now is tried with a later look.
+
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, mpsc};
+
+use onbeat_model::{Instant, Span};
+
+use super::attach::Attacher;
+use super::maps::{self, Mapped};
+use super::{Error, Message, Told};
+use crate::clock;
+use crate::identity;
+use crate::probes::{self, Probe, Site};
+use crate::workload::{most_open, started_ticks};
+
+const FIRST_PAUSE: Span = Span::from_ms(20);
+const LONGEST_PAUSE: Span = Span::from_secs(2);
+/// A look at a process is followed by a pause of at least that many times its length.
+const PAUSE_PER_LOOK: u64 = 20;
+
+/// Files whose probes are remembered; a machine runs a few hundred. Together they have at most 10 MiB.
+const MOST_FILES: usize = 1024;
+/// So many new mappings of a process are opened in one look, and so many are remembered in all.
+const MOST_OPENED: usize = 64;
+const MOST_SEEN: usize = 4 * maps::MOST_MAPPED;
+/// Of each process so many places are listened to: those of one file that is full of them.
+const MOST_OF_PROCESS: usize = probes::MOST_SITES;
+/// Of each user's processes that part of all.
+const PART_OF_USER: usize = 4;
+
+/// A file, also if its name has gone, with its last change.
+type FileId = (u64, u64, i64, u32);
+
+/// What a process is about to map.
+#[derive(Debug)]
+pub(super) struct Expected {
+    pub(super) pid: u32,
+    pub(super) files: Vec<PathBuf>,
+    /// Told once it is listened to.
+    pub(super) done: mpsc::Sender<()>,
+}
+
+#[derive(Debug)]
+struct Process {
+    started_ticks: u64,
+    user: u32,
+    /// Mappings that were looked at.
+    seen: HashSet<Mapped>,
+    heard: HashSet<FileId>,
+    links: Vec<OwnedFd>,
+    next: Instant,
+    pause: Span,
+}
+
+/// See the file's head.
+#[derive(Debug)]
+pub(super) struct Ear {
+    cookie: fn(Probe) -> Option<u32>,
+    attacher: Attacher,
+    told: Arc<Told>,
+    processes: HashMap<u32, Process>,
+    known: HashMap<FileId, Vec<Site>>,
+    /// Of processes that have gone, each with its user. To let one go takes the kernel a grace period, tens of milliseconds.
+    leaving: VecDeque<(u32, OwnedFd)>,
+    /// How many places are listened to of each user's processes, and in all, those that are leaving too.
+    of_users: HashMap<u32, usize>,
+    most: usize,
+}
+
+impl Ear {
+    pub(super) fn new(cookie: fn(Probe) -> Option<u32>, program: OwnedFd, told: Arc<Told>) -> Self {
+        Self {
+            cookie,
+            attacher: Attacher::new(program),
+            told,
+            processes: HashMap::new(),
+            known: HashMap::new(),
+            leaving: VecDeque::new(),
+            of_users: HashMap::new(),
+            most: most_open() / 2,
+        }
+    }
+
+    /// Until nobody can tell it anything any more.
+    pub(super) fn listen(mut self, commands: &UnixStream, expected: &mpsc::Receiver<Expected>) {
+        loop {
+            let now = clock::now();
+            let due = self
+                .processes
+                .iter()
+                .min_by_key(|(_, process)| process.next);
+            let due = due.map(|(&pid, process)| (pid, process.next.since(now)));
+            let pause = match (self.leaving.is_empty(), due) {
+                (true, Some((_, pause))) => Some(pause.max(Span::from_ms(1))),
+                (true, None) => None,
+                (false, _) => Some(Span::from_ms(1)),
+            };
+            let pause = pause.map(|pause| std::time::Duration::from_nanos(pause.as_ns()));
+            let mut message = [0; Message::SIZE];
+            let mut commands = commands;
+            if commands.set_read_timeout(pause).is_err() {
+                return;
+            }
+            match commands.read(&mut message) {
+                Ok(Message::SIZE) => self.obey(Message::of(message), expected),
+                Ok(_) => return,
+                Err(error) if is_passing(&error) => {}
+                Err(_) => return,
+            }
+            if let Some((user, link)) = self.leaving.pop_front() {
+                drop(link);
+                self.count(user, false);
+            }
+            if let Some((pid, pause)) = due
+                && pause.is_zero()
+            {
+                self.look_at(pid);
+            }
+        }
+    }
+
+    fn obey(&mut self, message: Message, expected: &mpsc::Receiver<Expected>) {
+        match message {
+            Message::Look { pid, started_ticks } => self.look_soon(pid, started_ticks),
+            Message::Forget { pid } => self.forget(pid),
+            Message::Expect => {
+                for expected in expected.try_iter() {
+                    for path in &expected.files {
+                        if let Some((file, id)) = as_mapped(path) {
+                            self.listen_to(expected.pid, &file, id);
+                        }
+                    }
+                    // Nobody may be waiting any more.
+                    let _ = expected.done.send(());
+                }
+            }
+        }
+    }
+
+    fn look_soon(&mut self, pid: u32, started_ticks: u64) {
+        let known = self.processes.get(&pid);
+        if known.is_some_and(|process| process.started_ticks != started_ticks) {
+            self.forget(pid);
+        }
+        let now = clock::now();
+        let process = self.processes.entry(pid).or_insert_with(|| Process {
+            started_ticks,
+            user: identity::user(pid).unwrap_or_default(),
+            seen: HashSet::new(),
+            heard: HashSet::new(),
+            links: Vec::new(),
+            next: now,
+            pause: FIRST_PAUSE,
+        });
+        // It may have executed another program, and maps other files at the same place.
+        process.seen.clear();
+        process.next = process.next.min(now);
+        process.pause = FIRST_PAUSE;
+    }
+
+    fn forget(&mut self, pid: u32) {
+        if let Some(process) = self.processes.remove(&pid) {
+            let links = process.links.into_iter();
+            self.told.heard.fetch_sub(links.len(), Ordering::Relaxed);
+            self.leaving.extend(links.map(|link| (process.user, link)));
+        }
+    }
+
+    fn look_at(&mut self, pid: u32) {
+        let began = clock::now();
+        let Some(process) = self.processes.get_mut(&pid) else {
+            return;
+        };
+        let found = File::open(format!("/proc/{pid}/maps")).map(maps::executable);
+        let found = found.unwrap_or_default();
+        if found.is_empty() || started_ticks(pid) != Some(process.started_ticks) {
+            self.forget(pid);
+            return;
+        }
+        let is_new = |mapped: &&Mapped| !process.seen.contains(mapped);
+        let left = MOST_SEEN.saturating_sub(process.seen.len());
+        let new = found.iter().filter(is_new).take(MOST_OPENED.min(left));
+        let new: Vec<Mapped> = new.copied().collect();
+        for mapped in &new {
+            self.look_into(pid, *mapped);
+        }
+        let now = clock::now();
+        if let Some(process) = self.processes.get_mut(&pid) {
+            let took = now.since(began) * PAUSE_PER_LOOK;
+            process.next = now + process.pause.max(took);
+            // There may be more.
+            if new.len() < MOST_OPENED {
+                process.pause = (process.pause * 2).min(LONGEST_PAUSE);
+            }
+        }
+    }
+
+    /// Listens to what is new of what a process maps.
+    fn look_into(&mut self, pid: u32, mapped: Mapped) {
+        let path = format!("/proc/{pid}/map_files/{}", mapped.name());
+        let listened = open(Path::new(&path), libc::O_PATH).and_then(|file| {
+            let Some(id) = id(&file)? else {
+                return Ok(());
+            };
+            if self.known.contains_key(&id) {
+                self.listen_to(pid, &file, id);
+                return Ok(());
+            }
+            let readable = format!("/proc/self/fd/{}", file.as_raw_fd());
+            let readable = open(Path::new(&readable), libc::O_RDONLY)?;
+            self.listen_to(pid, &readable, id);
+            Ok(())
+        });
+        match listened {
+            // Somebody has a lease on it.
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+                let error = libbpf_rs::Error::from(error);
+                let refused = Error::kernel("look into what a program maps")(error);
+                // Only the first is kept.
+                let _ = self.told.refused.set(refused);
+            }
+            _ => {}
+        }
+        if let Some(process) = self.processes.get_mut(&pid) {
+            process.seen.insert(mapped);
+        }
+    }
+
+    /// Attaches to the probes in a file, in the known process `pid`, once.
+    fn listen_to(&mut self, pid: u32, file: &File, id: FileId) {
+        let Some(process) = self.processes.get_mut(&pid) else {
+            return;
+        };
+        if process.heard.len() >= MOST_SEEN || !process.heard.insert(id) {
+            return;
+        }
+        if self.known.len() >= MOST_FILES {
+            self.known.clear();
+        }
+        let (user, started) = (process.user, process.started_ticks);
+        let read = || {
+            file.try_clone()
+                .map_or_else(|_| Vec::new(), probes::in_file)
+        };
+        let sites = self.known.entry(id).or_insert_with(read).clone();
+        for site in sites {
+            let cookie = (self.cookie)(site.probe).and_then(|kind| site.cookie(kind));
+            let (Some(cookie), true) = (cookie, self.has_room(pid, user)) else {
+                continue;
+            };
+            let attached = (self.attacher).attach(pid, file.as_fd(), site.offset, cookie);
+            // Of a process that has just ended nothing is to be heard, and the number may be another's.
+            if started_ticks(pid) != Some(started) {
+                return;
+            }
+            match attached {
+                Ok(link) => {
+                    self.count(user, true);
+                    if let Some(process) = self.processes.get_mut(&pid) {
+                        process.links.push(link);
+                        self.told.heard.fetch_add(1, Ordering::Relaxed);
+                    }
+                }
+                Err(error) => {
+                    let error = Error::kernel("listen to a probe")(error.into());
+                    // Only the first is kept.
+                    let _ = self.told.refused.set(error);
+                }
+            }
+        }
+    }
+
+    fn has_room(&self, pid: u32, user: u32) -> bool {
+        let process = self.processes.get(&pid).map_or(0, |p| p.links.len());
+        let of_user = self.of_users.get(&user).copied().unwrap_or_default();
+        process < MOST_OF_PROCESS
+            && of_user < self.most / PART_OF_USER
+            && self.of_users.values().sum::<usize>() < self.most
+    }
+
+    /// One place more of the user's, or one less.
+    fn count(&mut self, user: u32, more: bool) {
+        let count = self.of_users.entry(user).or_default();
+        *count = if more { *count + 1 } else { *count - 1 };
+        if *count == 0 {
+            self.of_users.remove(&user);
+        }
+    }
+}
+
+/// Nothing came in time.
+fn is_passing(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted
+    )
+}
+
+/// Without waiting for anybody, and without making a terminal this process's.
+fn open(path: &Path, access: i32) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    let flags = access | libc::O_NONBLOCK | libc::O_NOCTTY;
+    options.read(true).custom_flags(flags).open(path)
+}
+
+/// An ordinary file's; none for anything else. A file system in user space is not asked.
+fn id(file: &File) -> io::Result<Option<FileId>> {
+    let flags = libc::AT_EMPTY_PATH | libc::AT_STATX_DONT_SYNC;
+    // SAFETY: the descriptor is open, the path is empty and ends, and the kernel writes to one structure of which zeros
+    // are a value.
+    let (result, about) = unsafe {
+        let mut about = std::mem::zeroed::<libc::statx>();
+        let path = c"".as_ptr();
+        let mask = libc::STATX_BASIC_STATS;
+        let result = libc::statx(file.as_raw_fd(), path, flags, mask, &raw mut about);
+        (result, about)
+    };
+    if result != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    let device = u64::from(about.stx_dev_major) << 32 | u64::from(about.stx_dev_minor);
+    let changed = about.stx_mtime;
+    let id = (device, about.stx_ino, changed.tv_sec, changed.tv_nsec);
+    let is_file = u32::from(about.stx_mode) & libc::S_IFMT == libc::S_IFREG;
+    Ok(is_file.then_some(id))
+}
+
+/// A file to be mapped, as `/proc/PID/map_files` will name it: on stacked file systems a mapping names another one than its
+/// path does. So it is mapped here for a moment.
+fn as_mapped(path: &Path) -> Option<(File, FileId)> {
+    let file = open(path, libc::O_RDONLY).ok()?;
+    // SAFETY: sysconf has no preconditions.
+    let page = usize::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).ok()?;
+    // SAFETY: a new mapping where the kernel has room; nothing reads it.
+    let at = unsafe {
+        let (access, kind) = (libc::PROT_READ, libc::MAP_PRIVATE);
+        let fd = file.as_raw_fd();
+        libc::mmap(std::ptr::null_mut(), page, access, kind, fd, 0)
+    };
+    if at == libc::MAP_FAILED {
+        return None;
+    }
+    let begin = at.addr();
+    let named = format!("/proc/self/map_files/{begin:x}-{:x}", begin + page);
+    let named = open(Path::new(&named), libc::O_PATH);
+    // SAFETY: what was mapped above, and nobody else knows of it.
+    unsafe { libc::munmap(at, page) };
+    let id = id(&named.ok()?).ok()??;
+    Some((file, id))
+}

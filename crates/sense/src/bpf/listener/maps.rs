@@ -1,0 +1,104 @@
+//! What a process maps to be executed, by `/proc/PID/maps`: a file that is as long as the process likes.
+
+use std::io::{BufRead, BufReader, Read};
+
+/// Of a file of maps so much is read; the rest is not looked at. A large program (10,000 mappings, names of 100 bytes) has 1 MiB.
+pub(super) const MOST_BYTES: u64 = 4 << 20;
+/// Of its executable mappings so many are looked at. A browser has some 300.
+pub(super) const MOST_MAPPED: usize = 1024;
+
+/// An executable mapping of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Mapped {
+    begin: u64,
+    end: u64,
+    inode: u64,
+}
+
+impl Mapped {
+    /// What the kernel calls it in `/proc/PID/map_files`. A line of maps fills an address below 4 GiB up with zeros, as a
+    /// program has that is linked to one place; the name does not.
+    pub(super) fn name(&self) -> String {
+        format!("{:x}-{:x}", self.begin, self.end)
+    }
+}
+
+/// The executable mappings of files that the beginning of `maps` tells of.
+pub(super) fn executable(maps: impl Read) -> Vec<Mapped> {
+    let lines = BufReader::new(maps.take(MOST_BYTES)).split(b'\n');
+    let lines = lines.map_while(Result::ok);
+    lines
+        .filter_map(|line| mapped(&line))
+        .take(MOST_MAPPED)
+        .collect()
+}
+
+/// What a line says, if it is of an executable mapping of a file.
+fn mapped(line: &[u8]) -> Option<Mapped> {
+    let mut fields = line.split(u8::is_ascii_whitespace);
+    let mut field = || std::str::from_utf8(fields.next()?).ok();
+    let (begin, end) = field()?.split_once('-')?;
+    field()?.contains('x').then_some(())?;
+    let (_offset, _device) = (field()?, field()?);
+    let inode = field()?.parse().ok().filter(|inode| *inode != 0)?;
+    let address = |digits| u64::from_str_radix(digits, 16).ok();
+    Some(Mapped {
+        begin: address(begin)?,
+        end: address(end)?,
+        inode,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mapping_at_a_low_address_has_its_name_without_the_zeros_of_its_line() {
+        let text = "00401000-00479000 r-xp 00001000 00:02 301            /usr/bin/static\n\
+                    7f0123456000-7f0123458000 r-xp 00000000 08:01 77     /lib/libc.so.6\n";
+        let names: Vec<String> = executable(text.as_bytes())
+            .iter()
+            .map(Mapped::name)
+            .collect();
+        assert_eq!(names, ["401000-479000", "7f0123456000-7f0123458000"]);
+    }
+
+    #[test]
+    fn only_executable_mappings_of_files_are_looked_at() {
+        let data = "00479000-004a1000 r--p 00079000 00:02 301 /usr/bin/static";
+        let code_without_a_file = "7ffd7a5c4000-7ffd7a5c6000 r-xp 00000000 00:00 0 [vdso]";
+        for line in [
+            data,
+            code_without_a_file,
+            "",
+            "x",
+            "zz-zz r-xp 0 0 1",
+            "1-2 r-xp \u{e9}",
+        ] {
+            assert_eq!(executable(line.as_bytes()), [], "{line}");
+        }
+    }
+
+    #[test]
+    fn of_maps_without_an_end_only_the_beginning_is_read() {
+        /// Never ends, and counts what is read of it.
+        struct Endless<'a>(&'a [u8], usize);
+
+        impl Read for Endless<'_> {
+            fn read(&mut self, to: &mut [u8]) -> std::io::Result<usize> {
+                for (byte, at) in to.iter_mut().zip(self.1..) {
+                    *byte = self.0[at % self.0.len()];
+                }
+                self.1 += to.len();
+                Ok(to.len())
+            }
+        }
+        let mut long_names = Endless(&[b'a'; 5000], 0);
+        assert_eq!(executable(&mut long_names), []);
+        assert_eq!(long_names.1 as u64, MOST_BYTES);
+        let mut many = Endless(b"1-2 r-xp 0 0:0 5\n", 0);
+        assert_eq!(executable(&mut many).len(), MOST_MAPPED);
+        assert!((many.1 as u64) < MOST_BYTES);
+    }
+}
