@@ -30,6 +30,8 @@ pub struct Params {
     pub window: u64,
     /// So many notifications in a row count for a task that does not block meanwhile.
     pub patience: u64,
+    /// A notification after the window changes nothing, as in the paper: 0 or 1.
+    pub discard_late: u64,
 }
 
 /// What it keeps of the machine.

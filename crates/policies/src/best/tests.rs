@@ -161,6 +161,20 @@ fn one_that_comes_too_late_to_tell_the_period_still_tells_where_the_next_begins(
 }
 
 #[test]
+fn one_that_comes_too_late_changes_nothing_where_it_is_discarded() {
+    let mut rules = Best::default();
+    rules.params.discard_late = 1;
+    let before = known(&mut rules);
+    let mut task = before;
+    assert!(!rules.mdn(&mut task, at(1100)));
+    assert_eq!(task, before);
+    assert!(
+        rules.mdn(&mut task, at(1049)),
+        "within the window it counts"
+    );
+}
+
+#[test]
 fn a_flood_never_shortens_the_period_and_is_soon_not_heard_from_who_does_not_block() {
     let mut rules = Best::default();
     let mut task = known(&mut rules);
