@@ -118,6 +118,7 @@ static int join(struct reserve_call *call)
 	u32 number = call->whom, slot = call->slot;
 	struct task_struct *task;
 	u64 id = call->whom;
+	bool is_process;
 
 	if (call->kind == RESERVE_CGROUP) {
 		cgroups_used = true;
@@ -127,7 +128,11 @@ static int join(struct reserve_call *call)
 	if (!task)
 		return -3; /* ESRCH */
 	holder.since_ns = task->start_boottime;
+	is_process = task->pid == task->tgid;
 	bpf_task_release(task);
+	/* No task would ever be found by it. */
+	if (call->kind == RESERVE_PROCESS && !is_process)
+		return -3; /* ESRCH */
 	if (call->kind == RESERVE_PROCESS)
 		return bpf_map_update_elem(&processes, &number, &holder, BPF_ANY);
 	return bpf_map_update_elem(&threads, &number, &holder, BPF_ANY);
