@@ -19,6 +19,9 @@ pub(crate) struct Raw {
     pub(crate) what: What,
 }
 
+/// The number of a thread that the recording does not tell; no thread has it.
+pub(crate) const UNTOLD: u32 = u32::MAX;
+
 /// A thread as an event mentions it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Mention {
@@ -123,7 +126,9 @@ fn wakeup(payload: &str, kind: Kind, waker: u32) -> Option<What> {
 
 fn switch(payload: &str) -> Option<What> {
     let (from, state, to) = if let Some(fields) = payload.strip_prefix("prev_comm=") {
-        let (prev, next) = fields.rsplit_once(" ==> next_comm=")?;
+        // `trace-cmd report -R` writes the fields as they are, without the arrow.
+        let (prev, next) = (fields.rsplit_once(" ==> next_comm="))
+            .or_else(|| fields.rsplit_once(" next_comm="))?;
         let (prev_comm, prev) = prev.rsplit_once(" prev_pid=")?;
         let (_, state) = prev.rsplit_once(" prev_state=")?;
         let (next_comm, next) = next.rsplit_once(" next_pid=")?;
@@ -137,20 +142,30 @@ fn switch(payload: &str) -> Option<What> {
         let (from, state) = short(prev)?;
         (from, state, short(next)?.0)
     };
-    if !state.starts_with(|c: char| c.is_ascii_alphabetic()) {
-        return None;
-    }
-    Some(What::Switch {
-        from,
-        ready: state.starts_with('R'),
-        to,
-    })
+    let ready = match state.parse() {
+        Ok(number) => is_ready(number),
+        Err(_) if state.starts_with(|c: char| c.is_ascii_alphabetic()) => state.starts_with('R'),
+        Err(_) => return None,
+    };
+    Some(What::Switch { from, ready, to })
+}
+
+/// Whether a thread whose `prev_state` is this number still wants to run: 0 is `R`, and one bit beyond all
+/// states says that it was preempted.
+///
+/// That bit is the kernel's `TASK_REPORT_MAX` (256) from 4.14 on, and was `TASK_STATE_MAX`: 4096 from 4.8 on, 2048
+/// from 4.2 on, 1024 from 3.9 on. Of these only 1024 has another meaning elsewhere, and never alone: `TASK_IDLE` is
+/// 1026. What 256 and 2048 once were, `TASK_WAKING` and `TASK_NEW`, no thread is that leaves a CPU.
+pub(crate) const fn is_ready(prev_state: i64) -> bool {
+    const PREEMPTED: i64 = 256 | 2048 | 4096;
+    prev_state == 0 || prev_state == 1024 || prev_state & PREEMPTED != 0
 }
 
 fn fork(payload: &str) -> Option<What> {
     let (fields, child_pid) = payload.rsplit_once(" child_pid=")?;
     let (fields, child_comm) = fields.rsplit_once(" child_comm=")?;
-    let (_, parent) = fields.rsplit_once(" pid=")?;
+    let (_, parent) =
+        (fields.rsplit_once(" pid=")).or_else(|| fields.rsplit_once(" parent_pid="))?;
     Some(What::Fork {
         parent: parent.parse().ok()?,
         child: mention(child_comm, first_word(child_pid))?,

@@ -2,7 +2,7 @@
 
 use super::lines::Lines;
 use super::sched_text::{Content, excerpt};
-use super::{Format, ReplayError, csv, ftrace, own, perf_script};
+use super::{Format, ReplayError, csv, ftrace, lttng, own, perf_script, perfetto, systrace};
 
 /// How many lines are looked at.
 const LOOKED_AT: usize = 100;
@@ -35,14 +35,20 @@ pub(super) fn format(lines: &Lines<'_>) -> Result<Format, ReplayError> {
              'trace-cmd report -i FILE > FILE.txt'"
             .into()));
     }
+    if perfetto::is_trace(head) {
+        return Ok(Format::Perfetto);
+    }
     let text = String::from_utf8_lossy(head);
+    if systrace::is_page(&text) {
+        return Ok(Format::Systrace);
+    }
     if let Some(format) = text.lines().take(LOOKED_AT).find_map(of_line) {
         return Ok(format);
     }
     let first = text.lines().find(|line| !line.trim().is_empty());
     Err(no(format!(
-        "it begins with '{}', which is neither ftrace text, nor perf script text, nor a time in \
-         nanoseconds (CSV), nor onbeat's own recording",
+        "it begins with '{}', which is neither ftrace text, nor perf script text, nor babeltrace2's text of a \
+         kernel trace, nor a Perfetto trace, nor a time in nanoseconds (CSV), nor onbeat's own recording",
         excerpt(first.unwrap_or(""))
     )))
 }
@@ -55,6 +61,8 @@ fn of_line(line: &str) -> Option<Format> {
         Some(Format::Ftrace)
     } else if is_event(&perf_script::content(line)) {
         Some(Format::PerfScript)
+    } else if lttng::is_line(line) {
+        Some(Format::Lttng)
     } else if csv::time(line).is_some() {
         Some(Format::Csv)
     } else {

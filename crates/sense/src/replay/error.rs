@@ -40,6 +40,16 @@ pub enum ReplayError {
         /// What is wrong with it, and what to do.
         problem: String,
     },
+    /// A piece of a binary recording is broken.
+    #[error("{}: at byte {offset}: {problem}", path.display())]
+    BrokenBytes {
+        /// The file.
+        path: PathBuf,
+        /// Where the piece begins, after decompression.
+        offset: u64,
+        /// What is wrong with it, and what to do.
+        problem: String,
+    },
     /// A thread was asked for that the recording does not have.
     #[error("thread {tid} is not in the recording: it has {known}")]
     NoSuchThread {

@@ -40,6 +40,8 @@ pub(super) struct Lines<'r> {
     cut: Rc<Cell<bool>>,
     buffer: Vec<u8>,
     number: u64,
+    /// The last piece ended with a newline.
+    ended: bool,
 }
 
 impl Lines<'static> {
@@ -88,6 +90,7 @@ impl<'r> Lines<'r> {
             cut,
             buffer: Vec::new(),
             number: 0,
+            ended: true,
         };
         match first {
             Ok(_) => Ok(lines),
@@ -112,24 +115,10 @@ impl<'r> Lines<'r> {
 
     /// The next line; none at the end.
     pub(super) fn next(&mut self) -> Result<Option<Line<'_>>, ReplayError> {
-        self.buffer.clear();
-        let limit = LONGEST_LINE as u64 + 1;
-        let read = (&mut self.source)
-            .take(limit)
-            .read_until(b'\n', &mut self.buffer);
-        match read {
-            Err(error) => return Err(self.failure(error)),
-            Ok(0) => return Ok(None),
-            Ok(_) => {}
+        if !self.read_piece()? {
+            return Ok(None);
         }
-        self.number += 1;
-        let ended = self.buffer.last() == Some(&b'\n');
-        if ended {
-            self.buffer.pop();
-            if self.buffer.last() == Some(&b'\r') {
-                self.buffer.pop();
-            }
-        } else if self.buffer.len() > LONGEST_LINE {
+        if !self.ended && self.buffer.len() > LONGEST_LINE {
             return Err(ReplayError::BrokenLine {
                 path: self.path.clone(),
                 line: self.number,
@@ -139,14 +128,49 @@ impl<'r> Lines<'r> {
                 ),
             });
         }
-        Ok(Some(Line {
-            number: self.number,
-            text: String::from_utf8_lossy(&self.buffer),
-            ended,
-        }))
+        Ok(Some(self.piece()))
     }
 
-    fn failure(&self, source: io::Error) -> ReplayError {
+    /// The same where lines may be longer, as in a page around a recording: these come in pieces.
+    pub(super) fn next_piece(&mut self) -> Result<Option<Line<'_>>, ReplayError> {
+        Ok(self.read_piece()?.then(|| self.piece()))
+    }
+
+    /// Whether there was more.
+    fn read_piece(&mut self) -> Result<bool, ReplayError> {
+        self.buffer.clear();
+        let limit = LONGEST_LINE as u64 + 1;
+        let read = (&mut self.source)
+            .take(limit)
+            .read_until(b'\n', &mut self.buffer);
+        match read {
+            Err(error) => return Err(self.failure(error)),
+            Ok(0) => return Ok(false),
+            Ok(_) => {}
+        }
+        if self.ended {
+            self.number += 1;
+        }
+        self.ended = self.buffer.last() == Some(&b'\n');
+        if self.ended {
+            self.buffer.pop();
+            if self.buffer.last() == Some(&b'\r') {
+                self.buffer.pop();
+            }
+        }
+        Ok(true)
+    }
+
+    fn piece(&self) -> Line<'_> {
+        Line {
+            number: self.number,
+            text: String::from_utf8_lossy(&self.buffer),
+            ended: self.ended,
+        }
+    }
+
+    /// What to say of an error of reading.
+    pub(super) fn failure(&self, source: io::Error) -> ReplayError {
         let path = self.path.clone();
         if self.compressed
             && matches!(
@@ -158,6 +182,13 @@ impl<'r> Lines<'r> {
         } else {
             ReplayError::Unreadable { path, source }
         }
+    }
+}
+
+/// The bytes, for a format that has no lines.
+impl Read for Lines<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.source.read(buffer)
     }
 }
 

@@ -1,22 +1,28 @@
 //! Recordings, read back as if they happened now.
 //!
-//! A recording is one of four things, told apart by what is in the file and never by its name:
-//! ftrace's text, the text of `perf script`, comma-separated times, or onbeat's own recording
-//! ([`crate::record`]); each plain or compressed with gzip. `docs/formats.md` describes them.
+//! A recording is one of seven things, told apart by what is in the file and never by its name:
+//! ftrace's text, that text in a page of systrace, the text of `perf script`, the text of babeltrace2 for LTTng,
+//! a trace of Perfetto, comma-separated times, or onbeat's own recording ([`crate::record`]); each plain or
+//! compressed with gzip. `docs/formats.md` describes them.
 //!
 //! A file is untrusted: whatever it holds, the answer is a [`Recording`] or a [`ReplayError`] that
 //! says where the trouble is and what to do, within memory in proportion to the file's events.
 
 mod bursts;
+mod collected;
 mod csv;
 mod detect;
 mod error;
 mod ftrace;
 mod lines;
+mod lttng;
 mod own;
 mod perf_script;
+mod perfetto;
+mod proto;
 mod sched_text;
 mod sensor;
+mod systrace;
 pub(crate) mod text;
 
 use std::collections::HashMap;
@@ -36,8 +42,14 @@ pub use sensor::Replay;
 pub enum Format {
     /// The kernel's own trace text.
     Ftrace,
+    /// The same in a page of Android's systrace.
+    Systrace,
     /// The text of `perf script`.
     PerfScript,
+    /// The text of babeltrace2 for LTTng's kernel traces.
+    Lttng,
+    /// Perfetto's trace.
+    Perfetto,
     /// Times in nanoseconds in the first column.
     Csv,
     /// onbeat's own recording.
@@ -88,6 +100,9 @@ fn recording(mut lines: Lines<'_>) -> Result<Recording, ReplayError> {
     let format = detect::format(&lines)?;
     let mut recording = match format {
         Format::Ftrace | Format::PerfScript => sched_text::read(&mut lines, format)?,
+        Format::Systrace => systrace::read(&mut lines)?,
+        Format::Lttng => lttng::read(&mut lines)?,
+        Format::Perfetto => perfetto::read(&mut lines)?,
         Format::Csv => csv::read(&mut lines)?,
         Format::Onbeat => own::read(&mut lines)?,
     };

@@ -1,15 +1,12 @@
 //! Recordings as text of the kernel's scheduling events: one loop over the lines for ftrace and for
 //! `perf script`, which differ only in how a line begins.
 
-use std::collections::HashMap;
-
 use onbeat_model::Instant;
 
-use super::bursts::{Builder, Built};
+use super::collected::Collected;
 use super::lines::Lines;
-
 use super::{Format, Recording, ReplayError, ftrace, perf_script};
-use crate::raw::{self, Raw, What};
+use crate::raw::{self, Raw};
 
 /// How a line begins: who wrote which event, and when.
 #[derive(Debug, PartialEq, Eq)]
@@ -79,108 +76,52 @@ pub(super) fn read(lines: &mut Lines<'_>, format: Format) -> Result<Recording, R
         _ => (ftrace::content, ftrace::ADVICE),
     };
     let path = lines.path().to_owned();
-    let mut raws: Vec<Raw> = Vec::new();
-    let mut process_of = HashMap::new();
-    let mut span: Option<(Instant, Instant)> = None;
-    let mut lost_before = 0_u64;
-    let mut warnings = Vec::new();
+    let mut collected = Collected::default();
     while let Some(line) = lines.next()? {
         if !line.ended {
-            warnings.push(format!(
-                "line {} is cut off: it is left out, and the recording ends before it",
-                line.number
-            ));
+            collected.cut_off(&format!("line {}", line.number));
             break;
         }
-        let broken = |problem: &str| ReplayError::BrokenLine {
+        let content = content(&line.text);
+        take(content, &mut collected).map_err(|problem| ReplayError::BrokenLine {
             path: path.clone(),
             line: line.number,
             problem: format!("{problem}: '{}'; {advice}", excerpt(&line.text)),
-        };
-        let raw = match content(&line.text) {
-            Content::Nothing => continue,
-            Content::Broken => {
-                return Err(broken(
-                    "this is no line of a recording, or its time is impossible",
-                ));
-            }
-            Content::LostBefore(count) => {
-                lost_before = lost_before.saturating_add(count);
-                continue;
-            }
-            Content::Lost(count) => Raw {
-                at: span.map_or(Instant::ZERO, |(_, last)| last),
-                cpu: None,
-                current: 0,
-                what: What::Lost { count },
-            },
-            Content::Event(head) => {
-                if let Some(pid) = head.pid {
-                    process_of.insert(head.tid, pid);
-                }
-                let (first, last) = span.unwrap_or((head.at, head.at));
-                span = Some((first.min(head.at), last.max(head.at)));
-                let (name, fields) = head.event.split_once(": ").unwrap_or((head.event, ""));
-                let name = name.trim().trim_end_matches(':');
-                let name = name.rsplit(':').next().unwrap_or(name);
-                let waker = if head.by_thread { head.tid } else { 0 };
-                Raw {
-                    at: head.at,
-                    cpu: head.cpu,
-                    current: head.tid,
-                    what: raw::parse(name, fields, waker).map_err(|_| {
-                        broken(&format!("the fields of {name} are not those of the kernel"))
-                    })?,
-                }
-            }
-        };
-        raws.push(raw);
+        })?;
     }
-    raws.sort_by_key(|raw| raw.at);
-    let mut builder = Builder::default();
-    for raw in raws {
-        builder.hear(raw);
-    }
-    let built = builder.finish(&process_of);
-    let (began, ended) = span.unwrap_or_default();
-    Ok(recording(
-        built,
-        format,
-        (began, ended),
-        lost_before,
-        warnings,
-    ))
+    Ok(collected.into_recording(format))
 }
 
-fn recording(
-    built: Built,
-    format: Format,
-    (began, ended): (Instant, Instant),
-    lost_before: u64,
-    mut warnings: Vec<String>,
-) -> Recording {
-    if built.lost > 0 {
-        warnings.push(format!(
-            "the recorder lost {} events in between; bursts around the gaps are left out",
-            built.lost
-        ));
+/// Takes in what a line holds.
+///
+/// # Errors
+/// If it is broken: what is wrong with it.
+pub(super) fn take(content: Content<'_>, collected: &mut Collected) -> Result<(), String> {
+    match content {
+        Content::Nothing => {}
+        Content::Broken => {
+            return Err("this is no line of a recording, or its time is impossible".into());
+        }
+        Content::LostBefore(count) => collected.lost_before(count),
+        Content::Lost(count) => collected.lost(count),
+        Content::Event(head) => {
+            if let Some(pid) = head.pid {
+                collected.process(head.tid, pid);
+            }
+            let (name, fields) = head.event.split_once(": ").unwrap_or((head.event, ""));
+            let name = name.trim().trim_end_matches(':');
+            let name = name.rsplit(':').next().unwrap_or(name);
+            let waker = if head.by_thread { head.tid } else { 0 };
+            collected.event(Raw {
+                at: head.at,
+                cpu: head.cpu,
+                current: head.tid,
+                what: raw::parse(name, fields, waker)
+                    .map_err(|_| format!("the fields of {name} are not those of the kernel"))?,
+            });
+        }
     }
-    if lost_before > 0 {
-        warnings.push(format!(
-            "the recorder overwrote {lost_before} events before the first one: a larger buffer keeps them"
-        ));
-    }
-    Recording {
-        format,
-        facts: None,
-        tasks: built.tasks,
-        events: built.events,
-        began,
-        ended,
-        lost: built.lost.saturating_add(lost_before),
-        warnings,
-        parents: built.parents,
-    }
+    Ok(())
 }
 
 /// The beginning of a line, for a message.

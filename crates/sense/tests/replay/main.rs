@@ -2,6 +2,7 @@
 
 mod bursts;
 mod damage;
+mod elsewhere;
 mod formats;
 mod generated;
 mod own;

@@ -1,0 +1,140 @@
+//! The kernel's events of a recording, from whatever format, and the recording that they make.
+
+use std::collections::HashMap;
+
+use onbeat_model::{Instant, Name};
+
+use super::bursts::Builder;
+use super::{Format, Recording};
+use crate::raw::{Mention, Raw, UNTOLD, What};
+
+/// What was read so far.
+#[derive(Default)]
+pub(super) struct Collected {
+    raws: Vec<Raw>,
+    process_of: HashMap<u32, u32>,
+    span: Option<(Instant, Instant)>,
+    lost_before: u64,
+    warnings: Vec<String>,
+}
+
+impl Collected {
+    /// Takes in the next event.
+    pub(super) fn event(&mut self, raw: Raw) {
+        let (first, last) = self.span.unwrap_or((raw.at, raw.at));
+        self.span = Some((first.min(raw.at), last.max(raw.at)));
+        self.raws.push(raw);
+    }
+
+    /// No event was read that bursts are built from.
+    pub(super) fn is_empty(&self) -> bool {
+        let is_nothing = |raw: &Raw| matches!(raw.what, What::Other | What::Lost { .. });
+        self.raws.iter().all(is_nothing)
+    }
+
+    /// The thread `tid` belongs to the process `pid`.
+    pub(super) fn process(&mut self, tid: u32, pid: u32) {
+        self.process_of.insert(tid, pid);
+    }
+
+    /// The recorder lost so many events after all that was read.
+    pub(super) fn lost(&mut self, count: u64) {
+        let at = self.span.map_or(Instant::ZERO, |(_, last)| last);
+        self.lost_at(at, count);
+    }
+
+    /// The recorder lost so many events before `at`.
+    pub(super) fn lost_at(&mut self, at: Instant, count: u64) {
+        self.raws.push(Raw {
+            at,
+            cpu: None,
+            current: 0,
+            what: What::Lost { count },
+        });
+    }
+
+    /// The recorder lost so many events before the first one.
+    pub(super) fn lost_before(&mut self, count: u64) {
+        self.lost_before = self.lost_before.saturating_add(count);
+    }
+
+    /// The file ends within `piece`.
+    pub(super) fn cut_off(&mut self, piece: &str) {
+        self.warnings.push(format!(
+            "{piece} is cut off: it is left out, and the recording ends before it"
+        ));
+    }
+
+    /// The recording.
+    pub(super) fn into_recording(mut self, format: Format) -> Recording {
+        self.raws.sort_by_key(|raw| raw.at);
+        if matches!(format, Format::Perfetto | Format::Lttng) {
+            fill_in(&mut self.raws);
+        }
+        let mut builder = Builder::default();
+        for raw in self.raws {
+            builder.hear(raw);
+        }
+        let built = builder.finish(&self.process_of);
+        if built.lost > 0 {
+            self.warnings.push(format!(
+                "the recorder lost {} events in between; bursts around the gaps are left out",
+                built.lost
+            ));
+        }
+        if self.lost_before > 0 {
+            self.warnings.push(format!(
+                "the recorder overwrote {} events before the first one: a larger buffer keeps them",
+                self.lost_before
+            ));
+        }
+        let (began, ended) = self.span.unwrap_or_default();
+        Recording {
+            format,
+            facts: None,
+            tasks: built.tasks,
+            events: built.events,
+            began,
+            ended,
+            lost: built.lost.saturating_add(self.lost_before),
+            warnings: self.warnings,
+            parents: built.parents,
+        }
+    }
+}
+
+/// Tells which thread ran where events happened, if they do not tell it themselves: the one that the last switch on
+/// that CPU went to. `raws` are in the order of their times.
+fn fill_in(raws: &mut [Raw]) {
+    let mut occupants: HashMap<u32, Mention> = HashMap::new();
+    for raw in raws {
+        let occupant = raw.cpu.and_then(|cpu| occupants.get(&cpu).copied());
+        if raw.current == UNTOLD {
+            raw.current = occupant.map_or(UNTOLD, |thread| thread.tid);
+        }
+        match &mut raw.what {
+            What::Switch { from, to, .. } => {
+                if from.tid == UNTOLD {
+                    // Of a thread that is not known, nothing is told.
+                    *from = occupant.unwrap_or(Mention {
+                        tid: 0,
+                        comm: Name::default(),
+                    });
+                }
+                raw.current = from.tid;
+                occupants.extend(raw.cpu.map(|cpu| (cpu, *to)));
+            }
+            What::Wakeup { waker, .. } if *waker == UNTOLD => {
+                *waker = Some(raw.current)
+                    .filter(|&tid| tid != UNTOLD)
+                    .unwrap_or_default();
+            }
+            What::Renamed { task } => {
+                let renamed = occupants.values_mut().filter(|known| known.tid == task.tid);
+                renamed.for_each(|known| known.comm = task.comm);
+            }
+            What::Lost { .. } => occupants.clear(),
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,266 @@
+//! LTTng's kernel traces as the text of babeltrace2 (or babeltrace):
+//! `[14:29:05.847291532] (+0.000012843) host sched_switch: { cpu_id = 2 }, { prev_comm = "nginx", ... }`, with the fields
+//! of added contexts (`tid`, `procname` ...) in braces of their own before those of the event.
+//!
+//! The host may be left out, and the time may be in seconds (`--clock-seconds`) or have its date (`--clock-date`).
+
+mod fields;
+
+use onbeat_model::{Instant, Name};
+
+use super::collected::Collected;
+use super::lines::Lines;
+use super::sched_text::excerpt;
+use super::{Format, Recording, ReplayError};
+use crate::raw::{self, Kind, Mention, Raw, UNTOLD, What};
+use fields::{Fields, Value};
+
+/// What to do about a broken line.
+const ADVICE: &str = "remove the line, or write the text again with 'babeltrace2'";
+
+const SECOND_NS: u64 = 1_000_000_000;
+const DAY_NS: u64 = 86_400 * SECOND_NS;
+
+/// A line that has an event.
+struct Head<'a> {
+    /// Since whenever the clock began: the epoch or, without a date, midnight.
+    ns: u64,
+    event: &'a str,
+    /// From the first brace on.
+    fields: &'a str,
+}
+
+/// The line is one of such a recording.
+pub(super) fn is_line(line: &str) -> bool {
+    head(line)
+        .is_some_and(|head| Fields::read(head.fields).is_some_and(|fields| fields.cpu().is_some()))
+}
+
+/// Reads a whole recording.
+pub(super) fn read(lines: &mut Lines<'_>) -> Result<Recording, ReplayError> {
+    let path = lines.path().to_owned();
+    let mut collected = Collected::default();
+    let mut clock = Clock::default();
+    while let Some(line) = lines.next()? {
+        if !line.ended {
+            collected.cut_off(&format!("line {}", line.number));
+            break;
+        }
+        take(&line.text, &mut clock, &mut collected).map_err(|problem| {
+            ReplayError::BrokenLine {
+                path: path.clone(),
+                line: line.number,
+                problem: format!("{problem}: '{}'; {ADVICE}", excerpt(&line.text)),
+            }
+        })?;
+    }
+    Ok(collected.into_recording(Format::Lttng))
+}
+
+fn take(line: &str, clock: &mut Clock, collected: &mut Collected) -> Result<(), String> {
+    if line.trim().is_empty() {
+        return Ok(());
+    }
+    if let Some(count) = discarded(line) {
+        collected.lost(count);
+        return Ok(());
+    }
+    let head = head(line).ok_or("this is no line of a recording, or its time is impossible")?;
+    let malformed = || format!("the fields of {} are not those of LTTng", head.event);
+    let fields = Fields::read(head.fields).ok_or_else(malformed)?;
+    let current = fields.context("tid");
+    let current = current.map_or(Ok(UNTOLD), |value| value.tid().ok_or_else(malformed))?;
+    let pid = fields.context("pid").and_then(|value| value.tid());
+    if let Some(pid) = pid.filter(|_| current != UNTOLD) {
+        collected.process(current, pid);
+    }
+    if head.event == "lttng_statedump_process_state" {
+        let thread = fields.event("tid").zip(fields.event("pid"));
+        let thread = thread.and_then(|(tid, pid)| Some((tid.tid()?, pid.tid()?)));
+        let (tid, pid) = thread.ok_or_else(malformed)?;
+        collected.process(tid, pid);
+    }
+    collected.event(Raw {
+        at: clock.at(head.ns).ok_or("its time is impossible")?,
+        cpu: fields.cpu(),
+        current,
+        what: said(head.event, &fields).ok_or_else(malformed)?,
+    });
+    Ok(())
+}
+
+/// What the event says; none if its fields are not what LTTng writes.
+fn said(event: &str, fields: &Fields<'_>) -> Option<What> {
+    let thread = |comm, tid| {
+        Some(Mention {
+            tid: fields.event(tid)?.tid()?,
+            comm: Name::from(fields.event(comm)?.text()?.as_ref()),
+        })
+    };
+    // In an interrupt or not: LTTng does not tell, so the waker is nobody.
+    let wakeup = |kind| {
+        let (task, waker) = (thread("comm", "tid")?, 0);
+        Some(What::Wakeup { kind, task, waker })
+    };
+    match event {
+        "sched_waking" => wakeup(Kind::Waking),
+        "sched_wakeup" => wakeup(Kind::Wakeup),
+        "sched_wakeup_new" => wakeup(Kind::New),
+        "sched_switch" => Some(What::Switch {
+            from: thread("prev_comm", "prev_tid")?,
+            ready: raw::is_ready(fields.event("prev_state")?.number()?),
+            to: thread("next_comm", "next_tid")?,
+        }),
+        "sched_process_fork" => Some(What::Fork {
+            parent: fields.event("parent_tid")?.tid()?,
+            child: thread("child_comm", "child_tid")?,
+        }),
+        "sched_process_exec" => {
+            let file = fields.event("filename")?.text()?;
+            let comm = file.rsplit('/').next().unwrap_or(&file);
+            Some(What::Renamed {
+                task: Mention {
+                    tid: fields.event("tid")?.tid()?,
+                    comm: Name::from(comm),
+                },
+            })
+        }
+        "sched_process_exit" => Some(What::Exit {
+            tid: fields.event("tid")?.tid()?,
+        }),
+        _ => Some(What::Other),
+    }
+}
+
+/// `... racer discarded 123 events between [...] and [...]`: how many. babeltrace warns so of what was lost.
+fn discarded(line: &str) -> Option<u64> {
+    if line.starts_with('[') && head(line).is_some() {
+        return None;
+    }
+    let (_, rest) = line.split_once("racer discarded ")?;
+    let (count, rest) = rest.split_once(' ')?;
+    rest.starts_with("event").then(|| count.parse().ok())?
+}
+
+fn head(line: &str) -> Option<Head<'_>> {
+    let (time, rest) = line.trim_start().strip_prefix('[')?.split_once(']')?;
+    let rest = rest.trim_start();
+    let rest = match rest.strip_prefix('(') {
+        Some(delta) => delta.split_once(')')?.1,
+        None => rest,
+    };
+    let (who, fields) = rest.split_at_checked(rest.find(": {")?)?;
+    Some(Head {
+        ns: ns_of(time)?,
+        event: who.rsplit(' ').next()?,
+        fields: fields.strip_prefix(": ")?,
+    })
+}
+
+/// `14:29:05.847291532`, with or without a date, or `1750878545.847291532`.
+fn ns_of(time: &str) -> Option<u64> {
+    let digits = |text: &str| {
+        let all = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+        all.then(|| text.parse::<u64>().ok())?
+    };
+    let (whole, fraction) = time.trim().split_once('.')?;
+    let fraction = digits(fraction).filter(|_| fraction.len() == 9)?;
+    let seconds = match whole.rsplit_once(':') {
+        None => digits(whole)?,
+        Some((hours_and_minutes, seconds)) => {
+            let (hours, minutes) = hours_and_minutes.split_once(':')?;
+            let (date, hours) = match hours.rsplit_once(' ') {
+                Some((date, hours)) => (day(date)?, hours),
+                None => (0, hours),
+            };
+            let (hours, minutes, seconds) = (digits(hours)?, digits(minutes)?, digits(seconds)?);
+            if hours > 23 || minutes > 59 || seconds > 60 {
+                return None;
+            }
+            date.checked_mul(86_400)? + hours * 3600 + minutes * 60 + seconds
+        }
+    };
+    seconds.checked_mul(SECOND_NS)?.checked_add(fraction)
+}
+
+/// The days from 1970 to `2026-03-24`, in the Gregorian calendar.
+fn day(date: &str) -> Option<u64> {
+    let mut parts = date.split('-').map(|part| part.parse::<u64>().ok());
+    let (year, month, day) = (parts.next()??, parts.next()??, parts.next()??);
+    if parts.next().is_some()
+        || !(1970..=9999).contains(&year)
+        || !(1..=12).contains(&month)
+        || !(1..=31).contains(&day)
+    {
+        return None;
+    }
+    // Years that begin in March end with the day that is not in each of them.
+    let (year, month) = if month < 3 {
+        (year - 1, month + 9)
+    } else {
+        (year, month - 3)
+    };
+    let days = 365 * year + year / 4 - year / 100 + year / 400 + (153 * month + 2) / 5 + day - 1;
+    // From March of the year 0 to 1970.
+    days.checked_sub(719_468)
+}
+
+/// Where times have no date, they begin anew at midnight.
+#[derive(Default)]
+struct Clock {
+    days_ns: u64,
+    last_ns: u64,
+}
+
+impl Clock {
+    /// babeltrace writes events in order: one that is half a day earlier than the one before is of the next day.
+    fn at(&mut self, ns: u64) -> Option<Instant> {
+        if ns < DAY_NS && self.last_ns < DAY_NS && ns + DAY_NS / 2 < self.last_ns {
+            self.days_ns = self.days_ns.checked_add(DAY_NS)?;
+        }
+        self.last_ns = ns;
+        ns.checked_add(self.days_ns).map(Instant::from_ns)
+    }
+}
+
+impl Value<'_> {
+    fn tid(self) -> Option<u32> {
+        u32::try_from(self.number()?).ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_read_with_and_without_a_date_and_in_seconds() {
+        let ns = 14 * 3600 * SECOND_NS + 29 * 60 * SECOND_NS + 5_847_291_532;
+        assert_eq!(ns_of("14:29:05.847291532"), Some(ns));
+        assert_eq!(ns_of("1970-01-02 14:29:05.847291532"), Some(DAY_NS + ns));
+        assert_eq!(
+            ns_of("1774326545.000000001"),
+            Some(1_774_326_545_000_000_001)
+        );
+        let leap = ns_of("2024-02-29 00:00:00.000000000").unwrap();
+        assert_eq!(leap, 1_709_164_800 * SECOND_NS);
+        for none in [
+            "",
+            "14:29:05",
+            "24:00:00.000000000",
+            "1:2:3:4.000000000",
+            "5.84",
+            "2026-13-01 00:00:00.000000000",
+        ] {
+            assert_eq!(ns_of(none), None, "{none}");
+        }
+    }
+
+    #[test]
+    fn a_recording_over_midnight_goes_on_with_the_next_day() {
+        let mut clock = Clock::default();
+        assert_eq!(clock.at(DAY_NS - 5), Some(Instant::from_ns(DAY_NS - 5)));
+        assert_eq!(clock.at(3), Some(Instant::from_ns(DAY_NS + 3)));
+        assert_eq!(clock.at(4), Some(Instant::from_ns(DAY_NS + 4)));
+    }
+}

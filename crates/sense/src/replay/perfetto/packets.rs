@@ -1,0 +1,137 @@
+//! The packets of a Perfetto trace, one at a time: a trace is a message whose field 1 is each of them.
+
+use std::io::{self, Read};
+
+use crate::replay::proto::{Fields, key};
+
+/// No packet is longer, in bytes: Perfetto itself reads none that is (`ProtoRingBuffer`'s `kMaxMsgSize`).
+const LONGEST_PACKET: u64 = 64 << 20;
+
+/// The key of the field 1 of bytes.
+const PACKET: u8 = 0x0a;
+
+/// Why there are no more packets.
+#[derive(Debug)]
+pub(super) enum Trouble {
+    /// The trace ends.
+    None,
+    /// It ends within a packet.
+    Cut,
+    /// It cannot be read.
+    Unreadable(io::Error),
+    /// What is there is no packet: why.
+    Broken(String),
+}
+
+/// Reads packet by packet.
+pub(super) struct Packets<R> {
+    source: R,
+    /// Where the present packet begins.
+    offset: u64,
+    /// Where the next one does.
+    next: u64,
+    packet: Vec<u8>,
+}
+
+impl<R: Read> Packets<R> {
+    pub(super) const fn new(source: R) -> Self {
+        Self {
+            source,
+            offset: 0,
+            next: 0,
+            packet: Vec::new(),
+        }
+    }
+
+    /// Where the last packet begins, in bytes.
+    pub(super) const fn offset(&self) -> u64 {
+        self.offset
+    }
+
+    /// The next packet; none at the end.
+    pub(super) fn next(&mut self) -> Result<Option<&[u8]>, Trouble> {
+        loop {
+            self.offset = self.next;
+            let Some(first) = self.byte()? else {
+                return Ok(None);
+            };
+            let key = key(self.varint(first)?).map_err(|_| broken("no packet begins here"))?;
+            let length = match key.1 {
+                0 => {
+                    let first = self.byte()?.ok_or(Trouble::Cut)?;
+                    self.varint(first)?;
+                    0
+                }
+                1 => 8,
+                2 => {
+                    let first = self.byte()?.ok_or(Trouble::Cut)?;
+                    self.varint(first)?
+                }
+                5 => 4,
+                _ => return Err(broken("no packet begins here")),
+            };
+            if length > LONGEST_PACKET {
+                return Err(Trouble::Broken(format!(
+                    "this packet is longer than {LONGEST_PACKET} bytes, which none is"
+                )));
+            }
+            self.packet.clear();
+            let read = (&mut self.source)
+                .take(length)
+                .read_to_end(&mut self.packet);
+            self.next += read.map_err(Trouble::Unreadable)? as u64;
+            if (self.packet.len() as u64) < length {
+                return Err(Trouble::Cut);
+            }
+            if key == (1, 2) {
+                return Ok(Some(&self.packet));
+            }
+        }
+    }
+
+    fn byte(&mut self) -> Result<Option<u8>, Trouble> {
+        let mut byte = [0];
+        loop {
+            match self.source.read(&mut byte) {
+                Ok(0) => return Ok(None),
+                Ok(_) => {
+                    self.next += 1;
+                    return Ok(Some(byte[0]));
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(Trouble::Unreadable(error)),
+            }
+        }
+    }
+
+    /// The number that begins with the byte `first`.
+    fn varint(&mut self, first: u8) -> Result<u64, Trouble> {
+        let (mut byte, mut number) = (first, 0);
+        for shift in (0..64).step_by(7) {
+            number |= u64::from(byte & 0x7f) << shift;
+            if byte < 0x80 {
+                return Ok(number);
+            }
+            byte = self.byte()?.ok_or(Trouble::Cut)?;
+        }
+        Err(broken("no packet begins here"))
+    }
+}
+
+fn broken(problem: &str) -> Trouble {
+    Trouble::Broken(problem.to_owned())
+}
+
+/// A file that begins with `head` is a trace: a packet of whole fields, as far as it is there, with a byte that no text
+/// has.
+pub(in crate::replay) fn is_trace(head: &[u8]) -> bool {
+    if head.first() != Some(&PACKET) || !head.iter().any(|&byte| byte < b'\t') {
+        return false;
+    }
+    match Packets::new(head).next() {
+        Ok(Some(packet)) => !packet.is_empty() && Fields::new(packet).all(|field| field.is_ok()),
+        // Longer than the head.
+        Err(Trouble::Cut) => true,
+        _ => false,
+    }
+}
