@@ -10,6 +10,7 @@ use onbeat_schedulers::reserve::{Budget, NoBudget};
 mod documented;
 mod keep;
 mod prediction;
+mod replay;
 mod scheduler;
 mod service;
 mod sim;
@@ -19,6 +20,7 @@ mod tracing;
 mod values;
 
 pub(crate) use keep::KeepOptions;
+pub(crate) use replay::ReplayArgs;
 pub(crate) use scheduler::{PlanOption, SchedulerArgs, SchedulerCommand, StartArgs};
 pub(crate) use service::ServiceOption;
 pub(crate) use sim::{ComparisonOptions, Policy, SimArgs};
@@ -87,8 +89,9 @@ pub(crate) enum Command {
     Watch(WatchArgs),
     /// Find the periods in a recording
     ///
-    /// Reads onbeat's own recordings, ftrace text, `perf script` text, each plain or .gz, and CSV
-    /// with a time in nanoseconds in its first column. Needs no privilege.
+    /// Reads onbeat's own recordings, Perfetto's, ftrace text (also of `trace-cmd report` and in systrace's HTML),
+    /// `perf script` text, babeltrace2's text of LTTng's kernel traces, and CSV with a time in nanoseconds in its
+    /// first column; each plain or .gz. Needs no privilege.
     Analyze(AnalyzeArgs),
     /// Start a program under a fixed reservation
     ///
@@ -102,9 +105,14 @@ pub(crate) enum Command {
     /// deadlines than --misses allows, whether all fit this machine, and how to set them without onbeat. Needs no
     /// privilege.
     Plan(PlanArgs),
+    /// Replay a recording through the loop and print its decisions
+    ///
+    /// Runs the loop of `run --dry-run` on the recording, in the recording's time, and prints each decision with
+    /// its reason. The threads go on as they were recorded, whatever is decided. Needs no privilege.
+    Replay(ReplayArgs),
     /// Make a page of a run: timelines, response times, budgets, spectra, decisions
     ///
-    /// Reads a file that `run`, `attach`, `watch` or `analyze` wrote with --report, and writes one HTML file that
+    /// Reads a file that `run`, `attach`, `watch`, `replay` or `analyze` wrote with --report, and writes one HTML file that
     /// needs nothing else.
     Report(ReportArgs),
     /// Simulate a machine and its tasks, from a file or a recording

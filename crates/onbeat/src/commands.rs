@@ -9,6 +9,7 @@ pub(crate) mod generate;
 mod keep;
 pub(crate) mod plan;
 pub(crate) mod record;
+pub(crate) mod replay;
 pub(crate) mod report;
 pub(crate) mod reserve;
 pub(crate) mod restore;

@@ -47,6 +47,7 @@ fn main() -> ExitCode {
         Command::Restore(args) => commands::restore::run(args),
         Command::Plan(args) => commands::plan::run(args),
         Command::Scheduler(args) => commands::scheduler::run(args),
+        Command::Replay(args) => commands::replay::run(args),
         Command::Report(args) => commands::report::run(args),
         Command::Sim(args) => commands::sim::run(args),
         Command::Watch(args) => commands::watch::run(args),

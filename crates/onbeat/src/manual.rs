@@ -18,6 +18,7 @@ pub(crate) fn sections(page: &str) -> Vec<Section> {
         "onbeat-record" => (EXIT_STATUS, RECORD_EXAMPLES),
         "onbeat-analyze" => (EXIT_STATUS, ANALYZE_EXAMPLES),
         "onbeat-plan" => (EXIT_STATUS, PLAN_EXAMPLES),
+        "onbeat-replay" => (EXIT_STATUS, REPLAY_EXAMPLES),
         "onbeat-top" => (TOP_EXIT_STATUS, TOP_EXAMPLES),
         "onbeat-report" => (EXIT_STATUS, REPORT_EXAMPLES),
         "onbeat-sim" => (EXIT_STATUS, SIM_EXAMPLES),
@@ -248,6 +249,17 @@ const PLAN_EXAMPLES: Entries = &[(
     "onbeat plan --misses 5% film.onbeat",
     "Print the smallest reservations under which at most 5% of the jobs would have been late.",
 )];
+
+const REPLAY_EXAMPLES: Entries = &[
+    (
+        "onbeat replay film.onbeat",
+        "Which reservations would have been made, changed and given back, and why.",
+    ),
+    (
+        "onbeat replay --cpus 1 --json trace.pftrace",
+        "For a trace of Perfetto on a machine with one CPU, one JSON object for each decision.",
+    ),
+];
 
 const REPORT_EXAMPLES: Entries = &[
     (

@@ -21,7 +21,7 @@ use onbeat_control::{
 };
 use onbeat_decide::predictor::Kind;
 use onbeat_metrics::Metrics;
-use onbeat_model::{Actuator, Bandwidth, Follow, Sensor, Task};
+use onbeat_model::{Actuator, Bandwidth, Follow, Sensor, Span, Task};
 use onbeat_schedulers::reserve::GroupActuator;
 use onbeat_sense::bpf;
 use onbeat_sense::energy::{self, Energy};
@@ -36,7 +36,8 @@ use crate::history::{Dropped, History, Tap, ThreadHistory};
 use crate::keep_table;
 use crate::onlooker::Onlooker;
 use crate::own_time::OwnTime;
-use telling::{attend, tell};
+use telling::attend;
+pub(super) use telling::tell;
 
 /// Everything that is ready before the first thread is tracked.
 pub(crate) struct Keeper<'a> {
@@ -52,7 +53,7 @@ pub(crate) struct Keeper<'a> {
 
 /// How it ended.
 #[derive(Serialize)]
-struct Closing<'a> {
+pub(super) struct Closing<'a> {
     #[serde(flatten)]
     report: &'a Report,
     /// onbeat's own CPU time from its start to its end.
@@ -60,7 +61,7 @@ struct Closing<'a> {
     /// The same, from the first turn of the loop on.
     loop_cpu_ns: u64,
     /// That, as a share of one CPU.
-    loop_cpu: Bandwidth,
+    pub(super) loop_cpu: Bandwidth,
     /// What the processors took meanwhile; none without `--power`, or if they do not tell.
     energy_uj: Option<u64>,
     /// What the threads did.
@@ -71,6 +72,31 @@ struct Closing<'a> {
     decisions: &'a VecDeque<Entry>,
     /// What was decided on the speed of the CPUs.
     speed_decisions: &'a VecDeque<SpeedEntry>,
+}
+
+impl<'a> Closing<'a> {
+    /// Of a loop that began at `since` and heard of so much time.
+    pub(super) fn new(
+        report: &'a Report,
+        since: &OwnTime,
+        elapsed: Span,
+        energy_uj: Option<u64>,
+        history: &'a History,
+    ) -> Self {
+        let used = OwnTime::now();
+        let loop_cpu = used.cpu - since.cpu;
+        Self {
+            report,
+            own_cpu_ns: used.cpu.as_ns(),
+            loop_cpu_ns: loop_cpu.as_ns(),
+            loop_cpu: Bandwidth::of(loop_cpu, elapsed),
+            energy_uj,
+            history: history.threads(),
+            history_dropped: history.dropped(),
+            decisions: history.decisions(),
+            speed_decisions: history.speed_decisions(),
+        }
+    }
 }
 
 impl<'a> Keeper<'a> {
@@ -224,20 +250,9 @@ impl<'a> Keeper<'a> {
         meter: Option<Meter>,
     ) -> anyhow::Result<()> {
         let energy_uj = meter.map(|mut meter| meter.energy.read_uj());
-        let used = OwnTime::now();
         let history = self.history.take().unwrap_or_default().into_inner();
-        let loop_cpu = used.cpu - since.cpu;
-        let closing = Closing {
-            report,
-            own_cpu_ns: used.cpu.as_ns(),
-            loop_cpu_ns: loop_cpu.as_ns(),
-            loop_cpu: Bandwidth::of(loop_cpu, used.at.since(since.at)),
-            energy_uj,
-            history: history.threads(),
-            history_dropped: history.dropped(),
-            decisions: history.decisions(),
-            speed_decisions: history.speed_decisions(),
-        };
+        let elapsed = OwnTime::now().at.since(since.at);
+        let closing = Closing::new(report, since, elapsed, energy_uj, &history);
         if let Some(path) = &self.options.report {
             write_report(path, &closing)?;
         }

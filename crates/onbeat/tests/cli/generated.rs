@@ -20,6 +20,7 @@ fn every_man_page_has_its_sections_and_every_flag() {
         "-watch",
         "-reserve",
         "-plan",
+        "-replay",
         "-sim",
         "-doctor",
         "-restore",

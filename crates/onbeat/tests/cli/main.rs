@@ -7,6 +7,7 @@ mod documented;
 mod formats;
 mod generated;
 mod plan;
+mod replay;
 mod scheduler;
 mod sim;
 mod top;

@@ -1,8 +1,7 @@
 //! What is told while the loop turns: to the log, to a person, and to whoever collects metrics.
 
 use std::cell::RefCell;
-use std::fs::File;
-use std::io::{self, BufWriter, Write};
+use std::io::{self, Write};
 
 use onbeat_control::{BoostWhat, Controller, SpeedWhat, What};
 use onbeat_metrics::Metrics;
@@ -12,9 +11,9 @@ use serde::Serialize;
 use crate::history::History;
 
 /// Writes the journal to the log, and what a person should know at once to standard error.
-pub(super) fn tell<A: Actuator>(
+pub(in crate::commands) fn tell<A: Actuator>(
     controller: &mut Controller<A>,
-    log: &mut Option<BufWriter<File>>,
+    log: &mut Option<impl Write>,
     history: Option<&RefCell<History>>,
     metrics: &mut Option<Metrics>,
     quiet: bool,
@@ -76,7 +75,7 @@ pub(super) fn attend<A: Actuator>(
     }
 }
 
-fn write_line(log: &mut Option<BufWriter<File>>, entry: &impl Serialize) -> io::Result<()> {
+fn write_line(log: &mut Option<impl Write>, entry: &impl Serialize) -> io::Result<()> {
     let Some(log) = log else {
         return Ok(());
     };

@@ -1,0 +1,183 @@
+//! `onbeat replay`: what the loop decides on a recording, in the recording's time.
+
+use std::cell::RefCell;
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::process::ExitCode;
+
+use anyhow::Context;
+use onbeat_act::kernel;
+use onbeat_control::{Controller, DryRun, Entry, Next, Settings, What, drive};
+use onbeat_decide::predictor::Kind;
+use onbeat_model::{Bandwidth, Capacity, Follow, Instant, Sensor};
+use onbeat_sense::replay::{self, Format, Recording, Replay};
+
+use super::keep::{Closing, create, tell, write_report};
+use crate::cli::ReplayArgs;
+use crate::history::{History, Tap};
+use crate::keep_table;
+use crate::own_time::OwnTime;
+use crate::table::{Align, Table};
+
+/// Reads, decides, prints.
+pub(crate) fn run(args: &ReplayArgs) -> anyhow::Result<ExitCode> {
+    let recording = replay::read(&args.file)?;
+    for warning in &recording.warnings {
+        eprintln!("onbeat: {}: {warning}", args.file.display());
+    }
+    let actuator = DryRun::new(capacity(&recording, args.cpus));
+    let mut controller = Controller::new(settings(args, &recording), actuator);
+    let began = recording.began;
+    let mut replayed = replayed(recording, args)?;
+    let perfetto = args.perfetto.as_deref().map(create).transpose()?;
+    let mut log = Some(Log {
+        file: args.log.as_deref().map(create).transpose()?,
+        output: args.json.then(|| BufWriter::new(io::stdout().lock())),
+    });
+
+    let history = RefCell::new(History::default());
+    let time = OwnTime::now();
+    let mut told = Ok(());
+    let mut sensor = Tap {
+        sensor: &mut replayed,
+        history: Some(&history),
+    };
+    let outcome = drive(&mut sensor, &mut controller, |_, controller| {
+        told = tell(controller, &mut log, Some(&history), &mut None, true);
+        if told.is_ok() {
+            Next::Continue
+        } else {
+            Next::Stop
+        }
+    });
+    outcome.context("the recording cannot be replayed")?;
+    told.context("cannot write the log")?;
+    let report = controller.finish(replayed.now());
+    tell(&mut controller, &mut log, Some(&history), &mut None, true)
+        .context("cannot write the log")?;
+    drop(log);
+
+    let history = history.into_inner();
+    let closing = Closing::new(&report, &time, report.elapsed, None, &history);
+    if let Some(path) = &args.report {
+        write_report(path, &closing)?;
+    }
+    if let Some((output, path)) = perfetto.zip(args.perfetto.as_deref()) {
+        let written = history.write_timeline(output);
+        written.with_context(|| format!("cannot write {}", path.display()))?;
+    }
+    if !args.json {
+        let mut output = BufWriter::new(io::stdout().lock());
+        if !history.decisions().is_empty() {
+            writeln!(output, "{}", table(history.decisions(), began))?;
+        }
+        write!(
+            output,
+            "{}",
+            keep_table::of(&report, closing.loop_cpu, None)
+        )?;
+        output.flush()?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Where decisions are written as JSON lines.
+struct Log {
+    file: Option<BufWriter<File>>,
+    output: Option<BufWriter<io::StdoutLock<'static>>>,
+}
+
+impl Write for Log {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if let Some(file) = &mut self.file {
+            file.write_all(bytes)?;
+        }
+        if let Some(output) = &mut self.output {
+            output.write_all(bytes)?;
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.as_mut().map_or(Ok(()), Write::flush)?;
+        self.output.as_mut().map_or(Ok(()), Write::flush)
+    }
+}
+
+/// The recording as a sensor that tells of the threads that are asked for.
+fn replayed(recording: Recording, args: &ReplayArgs) -> anyhow::Result<Replay> {
+    let mut replay = Replay::new(recording);
+    if args.pids.is_empty() {
+        replay.track_all();
+    }
+    let follow = if args.children {
+        Follow::Children
+    } else {
+        Follow::Threads
+    };
+    for &pid in &args.pids {
+        replay.track(pid, follow)?;
+    }
+    Ok(replay)
+}
+
+/// What this machine's kernel would admit if it had as many CPUs as are asked for, or were recorded.
+fn capacity(recording: &Recording, cpus: Option<u32>) -> Capacity {
+    let here = kernel::capacity();
+    let recorded = recording.facts.as_ref().map(|facts| facts.cpus);
+    let cpus = cpus
+        .or(recorded.filter(|&cpus| cpus > 0))
+        .unwrap_or(here.cpus);
+    let of_each = here.admissible.as_cpus() / f64::from(here.cpus.max(1));
+    Capacity {
+        cpus,
+        admissible: Bandwidth::from_cpus(of_each * f64::from(cpus)),
+        ..here
+    }
+}
+
+fn settings(args: &ReplayArgs, recording: &Recording) -> Settings {
+    let (predictor, parameters) = args.prediction.predictor(Kind::default());
+    Settings {
+        predictor,
+        parameters,
+        method: args.analyser.into(),
+        // As live: only where an interrupt can be told from a thread that wakes another one.
+        protects: recording.format == Format::Onbeat,
+        ..Settings::default()
+    }
+}
+
+/// The decisions on reservations.
+fn table<'a>(decisions: impl IntoIterator<Item = &'a Entry>, began: Instant) -> Table {
+    let mut table = Table::new(&[
+        ("at", Align::Right),
+        ("tid", Align::Right),
+        ("thread", Align::Left),
+        ("decision", Align::Left),
+        ("reservation", Align::Left),
+        ("why", Align::Left),
+    ]);
+    for entry in decisions {
+        let reservation = entry.new.map_or("-".to_owned(), |new| new.to_string());
+        table.row([
+            format!("{:.3} s", entry.at.since(began).as_secs_f64()),
+            entry.task.id.to_string(),
+            entry.task.comm.to_text(),
+            word(entry.what).to_owned(),
+            reservation,
+            entry.why.to_string(),
+        ]);
+    }
+    table
+}
+
+const fn word(what: What) -> &'static str {
+    match what {
+        What::Reserved => "reserved",
+        What::Changed => "changed",
+        What::Released => "released",
+        What::Refused => "refused",
+        What::TakenOver => "taken over",
+    }
+}
