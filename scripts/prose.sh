@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Counts what can be counted of the rules for prose (CONTRIBUTING.md), in README.md, CONTRIBUTING.md and docs/.
+# Counts what can be counted of the rules for prose (CONTRIBUTING.md), in README.md, CONTRIBUTING.md,
+# ARCHITECTURE.md and docs/.
 #
 # usage: scripts/prose.sh [FILE...]
 set -euo pipefail
@@ -8,7 +9,7 @@ cd "$(dirname "$0")/.."
 README_LINES=150
 
 if [ $# -eq 0 ]; then
-    set -- README.md CONTRIBUTING.md docs/*.md
+    set -- README.md CONTRIBUTING.md ARCHITECTURE.md docs/*.md
     lines=$(wc -l <README.md)
     if [ "$lines" -ge "$README_LINES" ]; then
         echo "README.md has $lines lines, $README_LINES or more: move some to docs/" >&2
