@@ -1,33 +1,35 @@
 //! A thread's life: what is known of its period, and what is in force for it.
 //!
-//! Each of the two is an enum that holds its data, so that leaving a state drops all that belonged to
-//! it. Only the functions in this file go from one state to another.
+//! Each of the two is an enum that holds its data, so that leaving a state drops all that belonged
+//! to it. Only the functions in this file go from one state to another.
 //!
 //! ```text
 //!  Estimation
-//!                    begin_probation            lock
-//!   Acquiring ───────────────────▶ Probation ─────────▶ Locked ◀──┐ lock: the program's marks,
-//!     ▲  ▲ ▲  ◀───────────────────     ▲ │                │ │ └───┘ or its pipeline
-//!     │  │ │       end_probation       │ │ end_probation  │ │
-//!     │  │ │                begin_     │ ▼                │ │ rest: silent
-//!     │  │ └────────────── probation ─ Dormant ◀──────────┼─┘
-//!     │  │     forget                     │     lock ────▶│   the same period again
-//!     │  └────────────────────────────────┘               │
-//!     └───────────────────────────────────────────────────┘ lose: another period, or none
+//!
+//!   Acquiring ───────── lock_on ─────────▶ Locked ───────┐ lock_on: the program's
+//!    │ ▲ ▲ ◀──── lose, leave_pipeline ───── │ ▲ ▲ ◀──────┘ marks
+//!    │ │ │                             rest │ │ └────────┐
+//!    │ │ │                                  ▼ │ lock_on  │
+//!    │ │ └────── leave_pipeline ────────── Dormant       │ lock_on
+//!    │ │                                    │ ▲          │
+//!    │ │                    begin_probation ▼ │ end_probation
+//!    │ └──────── end_probation ────────── Probation ─────┘
+//!    └────────── begin_probation ───────────▲
+//!   any ── forget ──▶ Acquiring
 //!
 //!  Enforcement
-//!                 reserve                release_failed
-//!   None ───────────────────▶ Held ─────────────────────▶ ReleasePending
-//!     ▲ ◀──────────────────── │ ▲                           │   │
-//!     │         released      │ └───────── reserve ─────────┘   │
-//!     └───────────────────────┼─────────── released ────────────┘
-//!                             │
-//!   these three ── back_off ──▶ BackOff ── retry ──▶ what was in force before, or is now
-//!   any ── yield_to_other ──▶ Yielded        any ── gone ──▶ Gone
+//!
+//!   None ──── reserve ────▶ Held ──── release_failed ────▶ ReleasePending
+//!    ▲ ◀───── released ───── │ ▲ ◀──────── reserve ──────── │
+//!    └────────────────────── released ──────────────────────┘
+//!   these three ── back_off ──▶ BackOff ── retry, in time ──▶ what is in force by then
+//!   any ── reserve ──▶ Held    any ── yield_to_other ──▶ Yielded    any ── gone ──▶ Gone
 //! ```
 //!
-//! A lock that is dormant stays with its thread through a probation: the thread may show the same period
-//! again.
+//! A lock that is dormant stays with its thread through a probation, because the thread may show
+//! the same period again: `end_probation` leads back to Dormant, and only without such a lock to
+//! Acquiring. `leave_pipeline` drops it, and the probation goes on. In a back-off, `released` and
+//! `release_failed` change what is in force, and the back-off goes on.
 
 use onbeat_model::{Instant, Reservation};
 
