@@ -1,7 +1,8 @@
-//! Who gets what: from requests to adjustments of what is in force, and in which order these come.
+//! From requests to adjustments of what is in force, and the order of the adjustments.
 //!
-//! If all requests fit, each that changed is granted whole. If not, all are looked at, and compressed. Of
-//! many that do not fit, all are looked at in rounds (`overload`).
+//! If all requests fit, each that changed is granted whole, up to the cap of one task. If not, all
+//! requests are looked at, and compressed. If 100 or more do not fit, this happens in rounds
+//! (`overload`).
 
 use std::collections::HashMap;
 use std::vec::IntoIter;

@@ -4,8 +4,8 @@
 //!  demand ──wanted──▶ request ──▶ RequestTable ──arbiter──▶ Adjustment
 //! ```
 //!
-//! Nothing in this folder knows the actuator: the run loop puts the adjustments in force, one after the
-//! other, and tells the arbiter what is in force before it asks for the next.
+//! Nothing in this folder knows the actuator: the run loop passes the adjustments to `enforcement`,
+//! one after the other, and tells the arbiter how much is in force before it asks for the next.
 
 pub(crate) mod arbiter;
 mod overload;

@@ -1,9 +1,11 @@
-//! A crowd is settled in rounds.
+//! Arbitrates in rounds if there are 100 requests or more and they do not fit.
 //!
-//! Where so many threads do not all fit, what one of them wants changes everybody's share a little, and somebody wants
-//! something else all the time. But all shares follow from one number, the supervisor's level, and that hardly moves. So it is
-//! found in rounds. Between two of them whoever wants more gets what follows from the last level, at once, from the room that
-//! a round leaves for that, if it is worth a system call; when that is used up, the next round comes at once, too. Whoever wants less waits for it.
+//! A changed request changes every thread's share a little, and with so many requests one changes
+//! all the time. But all shares follow from one number, the supervisor's level, which hardly moves.
+//! A round looks at all requests, sets the level and leaves a twentieth of the total free. Until
+//! the next round a thread that wants more, or another period, gets what follows from this level at
+//! once, if that is worth a system call. A thread that wants less waits for the next
+//! round. That comes at once when the room is used up, otherwise after 500 ms if a thread waits.
 
 use onbeat_decide::supervisor::Level;
 use onbeat_model::{Bandwidth, Instant, Reservation, Span};

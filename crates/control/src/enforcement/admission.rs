@@ -1,5 +1,5 @@
-//! Less room than was thought: the kernel's, because others hold reservations, too; or the owner's of one
-//! thread.
+//! Refusals for want of room: the kernel has less than was thought, because others hold
+//! reservations, too; or the owner of one thread may have no more for it.
 
 use onbeat_model::{Actuator, Bandwidth, Instant, Refusal, Reservation};
 

@@ -1,7 +1,9 @@
-//! From adjustments to reservations in force: the actuator's answers, and what follows from a refusal.
+//! From adjustments to reservations in force: the actuator's answers, and what follows from a
+//! refusal.
 //!
-//! The one folder that calls the actuator. What a refusal means for a thread's request, its timers and the
-//! log is done to the [`Books`]; what it means for the rest of the loop is told by [`Effects`].
+//! During a turn no other folder calls the actuator. The [`Books`] take in what a refusal means for
+//! a thread's request, its timers and the log; [`Effects`] tell the rest of the loop what it means
+//! there.
 
 mod admission;
 mod partition;

@@ -1,5 +1,6 @@
-//! Giving a thread back what it had: at once, when the kernel lets go of it, or, where that failed, ever more rarely until it
-//! succeeds or the thread is gone.
+//! Gives a thread back what it had. A release that must settle waits until the time that the
+//! actuator says. A release that failed is tried again, with pauses that double up to 30 s, until
+//! it succeeds, or until the thread is gone or taken over.
 
 use onbeat_model::{Actuator, Instant, Refusal, Reservation};
 

@@ -1,7 +1,10 @@
 //! Probation: a starving thread's chance to show its period.
 //!
-//! A probation costs other programs CPU time, and a batch program starves, too. So the threads of a process
-//! are tried together only if a clock is heard in it; of all others one at a time, and ever more rarely.
+//! This file says whether a thread may be tried, on which terms, and when its probation is over; it
+//! bounds how often threads without a clock are tried. A probation costs other programs CPU time,
+//! and a batch program starves, too. So threads of a process are tried together only if a clock is
+//! heard in it (`run_loop/probations.rs`). Other threads are tried one at a time for each payer, with
+//! pauses that grow to a minute.
 
 use std::collections::HashMap;
 

@@ -1,8 +1,8 @@
-//! What is asked of the loop from outside while it runs: a reservation of just this size, a trial, no
-//! longer to keep a thread on the beat, other settings.
+//! Requests from outside while the loop runs: a reservation of a given size and its end, a
+//! probation, the end of interest in a thread, a look at the capacity, other settings.
 //!
-//! What was asked for is granted whole or not at all, and never compressed: those whose reservations
-//! follow their rhythm give way to it, down to their minima.
+//! A reservation that was asked for is granted whole or not at all, and never compressed: those
+//! that follow a rhythm give way to it, down to their minima.
 
 use onbeat_decide::supervisor::Limits;
 use onbeat_model::{Actuator, Bandwidth, Instant, Refusal, Reservation, Span, Task, TaskId};

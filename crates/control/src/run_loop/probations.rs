@@ -1,5 +1,8 @@
-//! Probations: threads that starve get a reservation for a while, so that they can show their period. Which
-//! of them, with which others and for how long, `estimation` says.
+//! Probations: threads that starve get a reservation for a while, so that they can show their
+//! period.
+//!
+//! This file decides which threads are tried, and which others with them. `estimation` says which
+//! threads starve, how often threads without a clock are tried, and when a probation is over.
 
 use onbeat_model::{Actuator, Instant, Span, TaskId};
 

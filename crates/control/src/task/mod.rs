@@ -1,8 +1,9 @@
-//! One tracked thread: listening for its rhythm, keeping it, losing it, resting.
+//! One tracked thread: its record, and what its bursts mean for it.
 //!
-//! What is known of its period is `estimation`'s to change, what it is to have `allocation`'s, what is in
-//! force `enforcement`'s, and on whose pipeline it works `pipeline`'s. The states that all of them go by
-//! are in `state`.
+//! Each part of the loop has its fields of a thread here: `estimation` those about the period,
+//! `allocation` the request, `enforcement` what is in force, `pipeline` whose pipeline the thread
+//! works on. This file passes bursts, exhausted budgets and analyses on to them, and says when a
+//! silent thread rests. The states that all parts share, and their transitions, are in `state`.
 
 pub(crate) mod state;
 pub(crate) mod table;
