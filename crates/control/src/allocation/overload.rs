@@ -4,8 +4,8 @@
 //! all the time. But all shares follow from one number, the supervisor's level, which hardly moves.
 //! A round looks at all requests, sets the level and leaves a twentieth of the total free. Until
 //! the next round a thread that wants more, or another period, gets what follows from this level at
-//! once, if that is worth a system call. A thread that wants less waits for the next
-//! round. That comes at once when the room is used up, otherwise after 500 ms if a thread waits.
+//! once, if that is worth a system call. A thread that wants less waits for the next round. That
+//! comes at once when the room is used up, otherwise after 500 ms if a thread waits.
 
 use onbeat_decide::supervisor::Level;
 use onbeat_model::{Bandwidth, Instant, Reservation, Span};

@@ -1,5 +1,5 @@
-//! Where CPUs are partitions: each process gets one that has room for all its threads, before one of them
-//! gets more.
+//! Where CPUs are partitions: each process gets one that has room for all its threads, before one
+//! of them gets more.
 
 use onbeat_decide::supervisor::packing::Packing;
 use onbeat_model::{Bandwidth, Refusal, Reservation};

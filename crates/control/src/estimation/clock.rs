@@ -1,9 +1,10 @@
-//! Whether a period that was found has a clock behind it: a timer, a device, or another application.
+//! Whether a period that was found has a clock behind it: a timer, a device, or another
+//! application.
 //!
 //! A batch program runs as fast as it can. Its threads wake each other at intervals that can look
-//! periodic for seconds (the frames of an encoder), but these follow from the CPU time that it gets, and
-//! a reservation would only give it more. A program with deadlines waits for time to pass somewhere: in
-//! the thread itself, or in one that wakes it, directly or through others.
+//! periodic for seconds (the frames of an encoder), but these follow from the CPU time that it
+//! gets, and a reservation would only give it more. A program with deadlines waits for time to pass
+//! somewhere: in the thread itself, or in one that wakes it, directly or through others.
 
 use onbeat_model::{Burst, Instant, Span};
 

@@ -1,5 +1,5 @@
-//! What a thread says of its own work: its jobs replace those that were guessed, and its missed deadlines
-//! are judged.
+//! What a thread says of its own work: its jobs replace those that were guessed, and its missed
+//! deadlines are judged.
 
 use onbeat_infer::jobs::Told;
 use onbeat_model::{Burst, Instant, Job, Mark, Rhythm, Said};

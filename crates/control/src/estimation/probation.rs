@@ -3,8 +3,8 @@
 //! This file says whether a thread may be tried, on which terms, and when its probation is over; it
 //! bounds how often threads without a clock are tried. A probation costs other programs CPU time,
 //! and a batch program starves, too. So threads of a process are tried together only if a clock is
-//! heard in it (`run_loop/probations.rs`). Other threads are tried one at a time for each payer, with
-//! pauses that grow to a minute.
+//! heard in it (`run_loop/probations.rs`). Other threads are tried one at a time for each payer,
+//! with pauses that grow to a minute.
 
 use std::collections::HashMap;
 

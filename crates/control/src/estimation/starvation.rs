@@ -1,10 +1,10 @@
 //! Whether a thread without a rhythm is kept from having one.
 //!
-//! A player that gets a fifth of a CPU and needs a third is always behind: it never sleeps until its
-//! next frame is due, and from its bursts there is no rhythm to be heard. Such a thread is told by
-//! what it waits for: most of the time it is ready to run and does not. It is given a reservation for
-//! a limited time, on probation; if it shows a rhythm then, it is kept, else it is given back, and it is
-//! long until its next probation.
+//! A player that gets a fifth of a CPU and needs a third is always behind: it never sleeps until
+//! its next frame is due, and from its bursts there is no rhythm to be heard. Such a thread is told
+//! by what it waits for: most of the time it is ready to run and does not. It is given a
+//! reservation for a limited time, on probation; if it shows a rhythm then, it is kept, else it is
+//! given back, and it is long until its next probation.
 //!
 //! The worst off never block at all, always busy with what was due long ago: they have no bursts to
 //! tell by. So the CPU time of a thread that is not heard of is looked at now and then. One that

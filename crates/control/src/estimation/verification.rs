@@ -1,9 +1,9 @@
 //! Whether a rhythm that was heard is believed, and for how long.
 //!
 //! A rhythm is trusted as soon as it is found, for a thread under load needs its reservation now.
-//! Verification comes later: the analysis is made again with more bursts, at growing distances, and a
-//! thread whose rhythm was a chance, or another one, is found out. One that was must show the same
-//! rhythm several times before it is believed again.
+//! Verification comes later: the analysis is made again with more bursts, at growing distances, and
+//! a thread whose rhythm was a chance, or another one, is found out. One that was must show the
+//! same rhythm several times before it is believed again.
 
 use onbeat_model::{Instant, Rhythm};
 

@@ -1,7 +1,7 @@
 //! The controller: has the parts of the loop, and passes values from one to the next.
 //!
-//! Beside this file: `explicit`, requests from outside; `outcomes`, what follows from an analysis or
-//! a mark; and `probations`, which threads are served on probation.
+//! Beside this file: `explicit`, requests from outside; `outcomes`, what follows from an analysis
+//! or a mark; and `probations`, which threads are served on probation.
 
 mod explicit;
 mod outcomes;

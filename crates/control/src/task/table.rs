@@ -1,5 +1,5 @@
-//! All tracked threads, each in a slot, and found by its identity with one cheap look-up, because that
-//! happens at every event.
+//! All tracked threads, each in a slot, and found by its identity with one cheap look-up, because
+//! that happens at every event.
 //!
 //! Slots of threads that ended are used again; whatever is to outlive a thread names it by its
 //! identity.
