@@ -24,7 +24,8 @@ test=("${build[@]}" "${hogs[@]}" "${bus[@]}" "${player[@]}" ffmpeg util-linux ma
 check=("${build[@]}" clang-format shellcheck)
 demo=("${build[@]}" "${hogs[@]}" ffmpeg mplayer xvfb fonts-dejavu-core)
 # Strangers' programs, as experiments/programs starts them.
-programs=(mpv gstreamer1.0-tools gstreamer1.0-libav gstreamer1.0-plugins-base gstreamer1.0-plugins-good gstreamer1.0-x
+programs=(mpv gstreamer1.0-tools gstreamer1.0-libav gstreamer1.0-plugins-base gstreamer1.0-plugins-good
+    gstreamer1.0-plugins-bad gstreamer1.0-x
     chromium jackd2 jack-example-tools rt-tests chocolate-doom freedoom libgl1-mesa-dri libegl1)
 experiments=("${demo[@]}" "${player[@]}" "${sound[@]}" "${programs[@]}" strace linux-perf madplay libgsm-tools "${emulated[@]}")
 fuzz=("${build[@]}")
