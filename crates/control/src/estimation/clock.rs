@@ -65,6 +65,12 @@ impl Outside {
         [last, before]
     }
 
+    /// Whether there was one in the last half second.
+    pub(crate) fn heard_lately(&self, now: Instant) -> bool {
+        let counts = self.at(Self::quarter_of(now));
+        counts.iter().any(|&count| count > 0)
+    }
+
     /// Whether they came all through the last half second.
     pub(crate) fn is_steady(&self, now: Instant) -> bool {
         is_steady(self.before(now))

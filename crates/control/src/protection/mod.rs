@@ -46,10 +46,11 @@ const PROTECTED: Boost = Boost {
 const STARTS: Span = Span::from_ms(1000);
 /// One that has had this much CPU time and heard no clock is a batch program, as far as can be told.
 const STARTS_WITH: Span = Span::from_ms(800);
-/// For so long after one of its threads was last found to have a rhythm, an application keeps a beat.
+/// One that is woken by devices or timers meanwhile may take longer.
+const STARTS_WAITING: Span = Span::from_secs(3);
+/// For so long after one of its threads was last found to have a rhythm, or it was last heard to have a clock, an
+/// application keeps a beat: a player that is late does not sleep until it has caught up.
 const KEEPS: Span = Span::from_secs(2);
-/// For so long after it was last heard to have a clock: that was over the last half second, too.
-const KEEPS_BY_CLOCK: Span = Span::from_ms(500);
 /// Programs show a rhythm in less, if they have one. One that has not, and uses more than this much of a CPU, is
 /// not believed to keep a beat because it hears a clock, as build tools and copiers do.
 const UNPROVED: Span = Span::from_secs(20);
@@ -151,7 +152,7 @@ impl Application {
         let Recent { used, waited } = std::mem::take(&mut self.recent);
         let is_batch = now.since(self.proved) >= UNPROVED && used.ratio(over) >= CAPACITY;
         if self.clock.is_steady(now) && !is_batch {
-            self.keeps_until = self.keeps_until.max(now + KEEPS_BY_CLOCK);
+            self.keeps_until = now + KEEPS;
         }
         let waits = waited.ratio(over) >= WAITS && used.ratio(over) < f64::from(cpus) * BUSY;
         if waits && self.waited {
@@ -166,7 +167,10 @@ impl Application {
 
     /// Why its threads are protected at `now`, if they are.
     fn protects(&self, now: Instant) -> Option<BoostWhy> {
-        if now.since(self.began) < STARTS && self.used < STARTS_WITH {
+        let age = now.since(self.began);
+        let starts = (age < STARTS && self.used < STARTS_WITH)
+            || (age < STARTS_WAITING && self.clock.heard_lately(now));
+        if starts {
             Some(BoostWhy::Starts)
         } else {
             (now < self.keeps_until).then_some(BoostWhy::KeepsBeat)
@@ -345,7 +349,7 @@ impl<A: Actuator> Controller<A> {
         thread.is_some_and(|thread| {
             let application = self.boosting.applications.by_payer.get(&thread.party.payer);
             let is_young = application.is_some_and(|a| now.since(a.began) < TRIED_BY_THEN);
-            is_young && !thread.protection.is_in_vain()
+            is_young && thread.protection.helps()
         })
     }
 
