@@ -86,10 +86,3 @@ fn two_kinds_of_sleeps_in_any_order_are_not_periodic() {
         }
     });
 }
-
-/// A sporadic task, such as those that LiME records: no line holds, and no step is usual.
-#[test]
-fn five_hundred_sleeps_within_a_tenth_of_their_mean_are_not_periodic() {
-    let count = alarms(500, |random| 1.0 + 0.06 * normal(random));
-    assert!(count <= MOST, "{count} of {RUNS}");
-}

@@ -190,20 +190,6 @@ fn a_thread_that_polls_has_the_rhythm_of_its_work() {
 }
 
 #[test]
-fn a_thread_that_does_more_at_every_second_beat_has_the_period_of_all() {
-    let mut random = Random::new(5);
-    let mut now = 1e9;
-    let bursts: Vec<_> = (0..30)
-        .map(|k| {
-            now += 501e6 + random.even() * 1e6;
-            burst(now, if k % 2 == 0 { 1e6 } else { 1e5 })
-        })
-        .collect();
-    let rhythms = analysed(bursts);
-    assert!(is_period(rhythms.first(), 501.5e6), "{rhythms:?}");
-}
-
-#[test]
 fn a_timer_that_starts_anew_after_an_overrun_keeps_its_step() {
     let mut random = Random::new(3);
     let mut now = 1e9;

@@ -227,20 +227,12 @@ impl Look<'_> {
                 self.train.merge(limit);
             }
             let worked = self.workers.workers_of(self.train);
-            let all = self.search.beat(self.train, self.enough);
-            let of_workers = if worked {
-                self.search.beat(self.workers, self.enough)
-            } else {
-                None
-            };
-            // A thread that does more at every so many-th beat has the period of all its beats.
-            let of_workers = of_workers
-                .filter(|found| !all.is_some_and(|all| found.line.is_multiple_of(&all.line)))
-                .map(|mut found| {
-                    found.of_workers = true;
-                    found
-                });
-            for found in of_workers.into_iter().chain(all) {
+            let trains = worked.then_some(&*self.workers).into_iter();
+            for (train, of_workers) in trains.map(|t| (t, true)).chain([(&*self.train, false)]) {
+                let Some(mut found) = self.search.beat(train, self.enough) else {
+                    continue;
+                };
+                found.of_workers = of_workers;
                 if found.line_holds {
                     return Some(found);
                 }

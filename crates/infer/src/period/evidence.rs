@@ -5,8 +5,7 @@
 //! met of K beats would be binomial, and the chance of at least h is at most exp(-K D(h/K || p))
 //! (Chernoff), D being the Kullback-Leibler divergence. That is for one period, phase and width. The
 //! search has tried many: about K/w periods in an e-fold (w: width over period), 1/w phases each,
-//! and a number of trains and candidates; the chance is multiplied by as much (Bonferroni). The widths
-//! are not counted: they are nested, and the evidence hardly differs from one to the next.
+//! and a number of widths and trains; the chance is multiplied by as much (Bonferroni).
 
 use super::fit::Line;
 use super::view::Train;
@@ -14,7 +13,7 @@ use super::view::Train;
 /// The logarithm of the range of periods, ln(1 s / 0.5 ms).
 const RANGE: f64 = 7.6;
 /// Trains and candidates looked at.
-pub(super) const LOOKS: f64 = 8.0;
+const LOOKS: f64 = 8.0;
 /// Deviations of less than this, in nanoseconds, are not taken for more exact: the clock of a
 /// recording may be this coarse.
 const EXACT_NS: f64 = 2_000.0;
@@ -119,9 +118,7 @@ impl Judge {
             beats,
             floor: 0.0,
         };
-        self.strongest(train, &claim, |width| {
-            RANGE * beats / (width * width) * LOOKS
-        })
+        self.strongest(train, &claim, |width| RANGE * beats / (width * width))
     }
 
     /// Judges the steps from each point of `beats` to the next against `period`: the rhythm of a

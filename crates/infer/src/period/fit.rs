@@ -28,12 +28,6 @@ impl Line {
         ratio < 8.5 && (ratio / ratio.round() - 1.0).abs() < 0.01
     }
 
-    /// The period is a multiple of the other's.
-    pub(super) fn is_multiple_of(&self, other: &Self) -> bool {
-        let ratio = self.period / other.period;
-        ratio > 1.5 && (ratio / ratio.round() - 1.0).abs() < 0.01
-    }
-
     /// How far after its beat a point is.
     pub(super) fn late(&self, point: (i64, f64)) -> f64 {
         point.1 - self.time(point.0)

@@ -3,7 +3,7 @@
 use super::band;
 use super::candidates::{Candidates, LONGEST_NS, SHORTEST_NS};
 use super::chain::Chain;
-use super::evidence::{Evidence, Judge, LOOKS};
+use super::evidence::{Evidence, Judge};
 use super::fit::{self, Line};
 use super::resonance;
 use super::view::Train;
@@ -18,8 +18,7 @@ const RECENT: usize = 256;
 /// `HELD + HELD_FEW / n`: below it are 5% of held trains of 30 points, above it 1% of walks.
 const HELD: f64 = 1.2;
 const HELD_FEW: f64 = 12.0;
-/// A line whose period is that of its steps, within this, needs no further proof that it holds. Steps
-/// that are alike by no more than this are those of any thread that sleeps for much the same time.
+/// A line whose period is that of its steps, within this, needs no further proof that it holds.
 const AGREE: f64 = 0.01;
 /// A line that meets more than this share of its beats holds even if lateness adds up for a while:
 /// a thread that polls for its releases comes later and later, until it comes a poll earlier.
@@ -51,7 +50,8 @@ impl Found {
     /// Its beats are every so many-th of the other's, which are surely beats as well.
     fn contains(&self, other: &Self) -> bool {
         let times = (self.line.period / other.line.period).round();
-        self.line.is_multiple_of(&other.line)
+        times > 1.5
+            && (self.line.period / other.line.period / times - 1.0).abs() < 0.01
             && other.share > MOST
             && other.evidence.met > MOST
             && other.evidence.strength > self.evidence.strength / times
@@ -143,11 +143,6 @@ impl Search {
         let share = ((last - first) as f64 * step / train.length()).min(1.0);
         let ratio = fit::von_neumann(beats, &line, &mut self.scratch);
         let held = ratio > HELD + HELD_FEW / beats.len() as f64;
-        // Two normal models of the same beats, each with one free variance: a grid, where lateness does
-        // not add up, against a renewal process with the same steps. This is the logarithm of the
-        // likelihood ratio. A renewal process overrules steps that agree with the line if it is as much
-        // likelier as any claim is to be, in as many looks.
-        let for_grid = beats.len() as f64 / 2.0 * ratio.max(f64::MIN_POSITIVE).ln();
         let sure = |e: &Evidence| e.strength >= enough;
         let steps = self.judge.steps(train, step, beats).filter(sure);
         let tight = steps.is_some();
@@ -160,8 +155,7 @@ impl Search {
         // What the steps prove, the line need not prove again.
         let line_holds = evidence.is_some_and(|e| {
             (sure(&e) || (tight && e.strength > 0.0))
-                && (held
-                    || (tight && for_grid > -(enough + LOOKS.ln()) && (e.met > WHOLE || agree)))
+                && (held || (tight && (e.met > WHOLE || agree)))
         });
         let evidence = match (evidence, steps) {
             (Some(line), Some(steps)) if line_holds && steps.strength > line.strength => Evidence {
@@ -169,7 +163,7 @@ impl Search {
                 ..line
             },
             (Some(line), _) if line_holds => line,
-            (_, Some(evidence)) if evidence.reach <= AGREE * step => {
+            (_, Some(evidence)) => {
                 line = Line {
                     period: step,
                     phase: self.chain.beats.last()?.1 - step * last as f64,
