@@ -340,7 +340,7 @@ impl<A: Actuator> Controller<A> {
         }
     }
 
-    fn tell(
+    pub(super) fn tell(
         &mut self,
         task: Task,
         what: BoostWhat,

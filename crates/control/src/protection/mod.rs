@@ -34,7 +34,7 @@ use crate::run_loop::Controller;
 use crate::task::Thread;
 use crate::task::table::Slot;
 use crate::timer::TimerEvent;
-use boost::{BoostEntry, BoostWhat, BoostWhy, Boosts};
+use boost::{BoostWhat, BoostWhy, Boosts};
 
 /// The largest share that an ordinary thread can have, in slices shorter than the kernel's own 3 ms: only who has a
 /// shorter one preempts a hog at once when it wakes (PREEMPT_SHORT, Linux 6.12).
@@ -514,17 +514,10 @@ impl<A: Actuator> Controller<A> {
             return;
         };
         let boost = Some(PROTECTED);
-        let (old_boost, new_boost) = match what {
+        let change = match what {
             BoostWhat::Boosted => (None, boost),
             _ => (boost, None),
         };
-        self.boosting.boosts.enter(BoostEntry {
-            at,
-            task,
-            what,
-            why,
-            old_boost,
-            new_boost,
-        });
+        self.tell(task, what, why, change, at);
     }
 }
