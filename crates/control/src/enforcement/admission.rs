@@ -102,9 +102,8 @@ impl<A: Actuator> Enforcer<A> {
             };
             let wanted = request.wanted;
             let counted = as_counted(wanted, books.scale, &self.capacity);
-            let refusal = match self.actuator.admits(task.id, counted) {
-                Err(refusal @ Refusal::OverQuota { .. }) => refusal,
-                _ => continue,
+            let Err(refusal) = self.actuator.admits(task.id, counted) else {
+                continue;
             };
             let Refusal::OverQuota { left, .. } = refusal else {
                 continue;
