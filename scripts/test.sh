@@ -38,6 +38,7 @@ part() { # PART FILTER COMMAND...
     # In the foreground: what a shell starts in the background ignores SIGINT, and so would the tests' programs.
     "$@" >>"$said" 2>&1 || failed=1
     kill "$running"
+    running=
     wait "$shown"
     end_leftovers "$said" | tee -a "$output/$part"
     rm "$said"
