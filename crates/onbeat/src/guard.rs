@@ -1,8 +1,8 @@
 //! The guard: a process of its own that puts back what this one has changed, however this one ends.
 //!
 //! It sleeps until this process is no more, then does what `onbeat restore` does. After an ordinary end there is
-//! nothing left to do. It is started before anything is changed, and a signal that is meant for all of a terminal's or
-//! a service's processes does not end it before this one.
+//! nothing left to do. It is started before anything is noted or changed, and a signal that is meant for all of a
+//! terminal's or a service's processes does not end it before this one.
 
 use std::ffi::OsStr;
 use std::io;
@@ -12,19 +12,27 @@ use std::path::Path;
 use std::process::{self, Command, Stdio};
 use std::ptr;
 
+use anyhow::Context;
+use onbeat_act::restore::StateFile;
+
 /// Its name in `ps` and `top`.
 const NAME: &str = "onbeat-guard";
 /// What would end it by chance, before its time.
 const IGNORED: [i32; 4] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT];
 
-/// Starts the guard of this process and what it notes in the folder `state`. Where that fails, says so: a kill then
-/// leaves what `onbeat restore` has to put back.
-pub(crate) fn start(state: &Path) {
+/// Opens this process's state file in the folder `state`, after it has started the guard: a kill between the two would
+/// leave a file that nobody removes. Where the guard cannot be started, says so: a kill then leaves what
+/// `onbeat restore` has to put back.
+///
+/// # Errors
+/// If the state file cannot be written.
+pub(crate) fn state_file(state: &Path) -> anyhow::Result<StateFile> {
     if let Err(error) = try_start(state) {
         eprintln!(
             "onbeat: cannot start the guard ({error}): if onbeat is killed, run 'onbeat restore'"
         );
     }
+    StateFile::create(state).with_context(|| format!("cannot write to {}", state.display()))
 }
 
 fn try_start(state: &Path) -> io::Result<()> {

@@ -180,9 +180,7 @@ impl<'a> Keeper<'a> {
             return self.keep_through(actuator, begin, next);
         }
         let directory = self.options.state.path()?;
-        let state_file = StateFile::create(&directory)
-            .with_context(|| format!("cannot write to {}", directory.display()))?;
-        guard::start(&directory);
+        let state_file = guard::state_file(&directory)?;
         let options = Options {
             hard: self.options.hard,
         };

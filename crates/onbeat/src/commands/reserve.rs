@@ -3,7 +3,6 @@
 use std::process::ExitCode;
 
 use anyhow::Context;
-use onbeat_act::restore::StateFile;
 use onbeat_act::{DeadlineActuator, Options, own, task};
 use onbeat_model::{Actuator, Reservation};
 use onbeat_schedulers::reserve::{self, Budget, Reservations, Whom, admissible};
@@ -33,9 +32,7 @@ fn by_deadline(
     signals: &Signals,
 ) -> anyhow::Result<ExitCode> {
     let directory = args.state.path()?;
-    let state_file = StateFile::create(&directory)
-        .with_context(|| format!("cannot write to {}", directory.display()))?;
-    guard::start(&directory);
+    let state_file = guard::state_file(&directory)?;
     let options = Options { hard: args.hard };
     let mut actuator = DeadlineActuator::new(state_file, options);
 

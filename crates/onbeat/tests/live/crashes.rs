@@ -2,13 +2,13 @@
 
 use std::os::unix::process::CommandExt;
 use std::process::Stdio;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use onbeat_act::attributes::Attributes;
 
 use crate::{
-    Folder, Mortal, can_run, eventually, is_reserved, reserved_thread, scheduling, stderr, working,
-    workload,
+    Folder, Mortal, PATIENCE, can_run, eventually, is_reserved, reserved_thread, scheduling,
+    stderr, working, workload,
 };
 
 /// How often onbeat is killed at some moment or other.
@@ -39,6 +39,27 @@ fn after_a_kill_at_any_moment_the_guard_puts_everything_back() {
         drop(onbeat);
         eventually(&format!("what was before kill {kill}"), || {
             (scheduling(program.id()) == before && folder.state_files() == 0).then_some(())
+        });
+    }
+}
+
+#[test]
+fn a_kill_as_soon_as_there_is_a_state_file_leaves_none() {
+    if !can_run("a_kill_as_soon_as_there_is_a_state_file_leaves_none") {
+        return;
+    }
+    let folder = Folder::new();
+    let program = working(&["beat:10000/500"]);
+    for kill in 0..KILLS / 5 {
+        let onbeat = Mortal::spawn(folder.keep("attach").arg(program.id().to_string()));
+        // Without a pause between two looks: a guard that is started after the file is not there yet.
+        let began = Instant::now();
+        while folder.state_files() == 0 {
+            assert!(began.elapsed() < PATIENCE, "no state file {kill}");
+        }
+        drop(onbeat);
+        eventually(&format!("the end of state file {kill}"), || {
+            (folder.state_files() == 0).then_some(())
         });
     }
 }

@@ -6,7 +6,6 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use onbeat_act::extensible::Chooser;
-use onbeat_act::restore::StateFile;
 use onbeat_schedulers::reserve::Reservations;
 use onbeat_schedulers::{ALL, Extent, Opened, Outcome, Running, find};
 use onbeat_sense::bpf::listener::Listener;
@@ -65,9 +64,7 @@ pub(crate) fn run(args: &StartArgs) -> anyhow::Result<ExitCode> {
     let mut program = None;
     if chosen {
         let directory = args.state.path()?;
-        let state_file = StateFile::create(&directory)
-            .with_context(|| format!("cannot write to {}", directory.display()))?;
-        guard::start(&directory);
+        let state_file = guard::state_file(&directory)?;
         let chooser = chooser.insert(Chooser::new(state_file));
         for &pid in &args.pids {
             chooser.choose(pid)?;
