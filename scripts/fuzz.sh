@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs every fuzz target for the given number of seconds (60 if none is given).
+# Runs every fuzz target for the given number of seconds (60 if none is given), one on each CPU.
 #
 # Sanitizers and coverage are behind rustc's unstable flags: with a stable toolchain alone,
 # RUSTC_BOOTSTRAP opens them. In CI every run draws the same inputs, so that a change is judged by
@@ -9,26 +9,33 @@ cd "$(dirname "$0")/../fuzz"
 seconds=${1:-60}
 
 if cargo +nightly --version >/dev/null 2>&1; then
-    cargo=(cargo +nightly)
+    toolchain=(+nightly)
 else
-    cargo=(cargo)
+    toolchain=()
     export RUSTC_BOOTSTRAP=1
 fi
 
-mapfile -t targets < <("${cargo[@]}" fuzz list)
-if [ ${#targets[@]} -eq 0 ]; then
+targets=$(cargo "${toolchain[@]}" fuzz list)
+if [ -z "$targets" ]; then
     echo "no fuzz target found" >&2
     exit 1
 fi
-log=$(mktemp)
-trap 'rm -f "$log"' EXIT
-for target in "${targets[@]}"; do
-    echo "== fuzz $target: $seconds s"
-    if ! "${cargo[@]}" fuzz run --sanitizer none "$target" -- \
-        -max_total_time="$seconds" ${CI:+-seed=1} -timeout=60 -rss_limit_mb=4096 >"$log" 2>&1; then
+cargo "${toolchain[@]}" fuzz build --sanitizer none
+
+# What a target says is shown only if it has found a fault; xargs goes on with the others.
+fuzz() { # TARGET SECONDS [TOOLCHAIN]
+    local log status=0
+    log=$(mktemp)
+    cargo ${3:+"$3"} fuzz run --sanitizer none "$1" -- \
+        -max_total_time="$2" ${CI:+-seed=1} -timeout=60 -rss_limit_mb=4096 >"$log" 2>&1 || status=1
+    if [ "$status" -eq 0 ]; then
+        echo "fuzz $1: no fault in $2 s"
+    else
         tail -n 60 "$log"
-        echo "fuzz $target: a fault; the input that caused it is named above" >&2
-        exit 1
+        echo "fuzz $1: a fault; the input that caused it is named above" >&2
     fi
-    echo "fuzz $target: no fault in $seconds s"
-done
+    rm "$log"
+    return "$status"
+}
+export -f fuzz
+xargs -P "$(nproc)" -I {} bash -c "fuzz {} $seconds ${toolchain[*]}" <<<"$targets"

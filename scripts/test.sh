@@ -16,6 +16,7 @@ libonbeat=$(mktemp -d)
 running=
 trap '[ -z "$running" ] || kill "$running" 2>/dev/null; rm -rf "$output" "$libonbeat"' EXIT
 status=0
+times=
 
 # A part of the tests has failed. If that is no test's failure, it did not build, or a test binary died.
 broke() { # PART
@@ -27,7 +28,7 @@ broke() { # PART
 # Runs a part of the tests and shows what it says, through a filter. What a test has left running would hold a pipe open
 # without end: the part writes to a file, and what still has that open is a failure of its own, and ended.
 part() { # PART FILTER COMMAND...
-    local part=$1 filter=$2 said=$output/said shown failed=
+    local part=$1 filter=$2 said=$output/said shown failed='' began=$SECONDS
     shift 2
     : >"$said"
     sleep infinity &
@@ -43,6 +44,7 @@ part() { # PART FILTER COMMAND...
     end_leftovers "$said" | tee -a "$output/$part"
     rm "$said"
     [ -z "$failed" ] || broke "$part"
+    times+="$part $((SECONDS - began)) s, "
 }
 
 # Processes that have the file open: guards of killed programs end by themselves within a second.
@@ -116,5 +118,6 @@ if [ "$passed" -eq 0 ]; then
     status=1
 fi
 echo
+echo "took: ${times%, }"
 echo "$passed passed, $failed failed, $skipped skipped"
 exit "$status"
