@@ -78,6 +78,7 @@ pub(crate) fn run(machine: &Machine, args: &Args) -> anyhow::Result<()> {
     sets.push(("concurrent", concurrent.clone()));
     let runs = schemes::all(&sets, args.update_every());
     schemes::print_speeds(&runs);
+    schemes::print_as_played(&runs);
     let names: Vec<&str> = sets.iter().map(|(name, _)| *name).collect();
     schemes::draw(machine.out(), &names, &runs)?;
     let mpgplay: Vec<&Codec> = codecs

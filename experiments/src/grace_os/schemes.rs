@@ -46,7 +46,16 @@ fn variants(update_every: Option<usize>) -> Vec<(String, Settings, bool)> {
         update_every: None,
         ..Settings::default()
     };
+    let first_as_written = Settings {
+        scheme: Scheme::GraceOsAsWritten,
+        ..first.clone()
+    };
     all.push(("grace-os, first 100 jobs".to_owned(), first, false));
+    all.push((
+        "grace-os-as-written, first 100 jobs".to_owned(),
+        first_as_written,
+        false,
+    ));
     let margin = Settings {
         margin: true,
         ..settings(Scheme::GraceOs, Rounding::Up)
@@ -176,11 +185,65 @@ pub(super) fn print_speeds(runs: &[Run]) {
     );
 }
 
+/// So long the paper's four codecs play together, and mpgplay alone after them: from Table 10, whose sums only fit so.
+const TOGETHER_S: f64 = 30.0;
+const ALONE_S: f64 = 200.0;
+/// Table 10: seconds at full power, idle time at its speed.
+const PAPER_S: [(Scheme, f64); 6] = [
+    (Scheme::WrsUni, 56.7),
+    (Scheme::WrsRec, 32.5),
+    (Scheme::WrsStoAsWritten, 21.9),
+    (Scheme::StoUni, 42.1),
+    (Scheme::StoRec, 30.1),
+    (Scheme::GraceOsAsWritten, 20.5),
+];
+
+/// Table 10 as the paper's run was: the energy of the four for their time, then that of mpgplay alone for its.
+pub(super) fn print_as_played(runs: &[Run]) {
+    let mut table = Table::new([
+        "scheme",
+        "energy, s at full power",
+        "of worst-uniform",
+        "paper: energy",
+        "of worst-uniform",
+    ]);
+    let of = |codecs: &str, scheme: Scheme| {
+        let run = runs
+            .iter()
+            .find(|run| run.codecs == codecs && run.scheme == scheme.name());
+        run.map_or(f64::NAN, |run| run.outcome.energy_with_idle)
+    };
+    let spent = |scheme| TOGETHER_S * of("concurrent", scheme) + ALONE_S * of("mpgplay", scheme);
+    let [(_, paper_most), ..] = PAPER_S;
+    let own = [Scheme::WrsSto, Scheme::GraceOs].map(|scheme| (scheme, None));
+    let papers = PAPER_S.map(|(scheme, spent)| (scheme, Some(spent)));
+    for (scheme, paper) in papers.into_iter().chain(own) {
+        let share = |spent: f64, most: f64| format!("{:.0}%", 100.0 * spent / most);
+        table.row([
+            scheme.name().to_owned(),
+            format!("{:.1}", spent(scheme)),
+            share(spent(scheme), spent(Scheme::WrsUni)),
+            paper.map_or("-".to_owned(), |paper| format!("{paper:.1}")),
+            paper.map_or("-".to_owned(), |paper| share(paper, paper_most)),
+        ]);
+    }
+    println!(
+        "\nAs the paper's run was, {TOGETHER_S:.0} s together and {ALONE_S:.0} s of mpgplay alone:\n\n{}",
+        table.to_markdown()
+    );
+}
+
 /// Fig. 12: each scheme's energy, one set of codecs beside the other.
 pub(super) fn draw(out: &Path, sets: &[&str], runs: &[Run]) -> anyhow::Result<()> {
     // As many as there are colours: the paper's six, what kernels do today, and the best.
     let drawn = Scheme::ALL.into_iter();
-    let drawn = drawn.filter(|scheme| !matches!(scheme, Scheme::Race | Scheme::Joint));
+    let left_out = |scheme: &Scheme| {
+        matches!(
+            scheme,
+            Scheme::Race | Scheme::Joint | Scheme::WrsStoAsWritten | Scheme::GraceOsAsWritten
+        )
+    };
+    let drawn = drawn.filter(|scheme| !left_out(scheme));
     let of = |beside: usize, scheme: &str| {
         let beside = beside as f64 * 0.06 - 0.21;
         let energy = |(at, codecs): (usize, &&str)| {

@@ -8,8 +8,8 @@
 //! that fills T, which one bisection finds.
 //!
 //! The paper's text has a job speed up when it has computed the *end* of a group, while its condition on the
-//! time (eq. 9) counts the group itself at that speed. Here a group runs at its own speed, so that the time
-//! suffices. And what even the smallest demand takes is needed by every job, however many demand just that: by the paper's
+//! time (eq. 9) counts the group itself at that speed; [`Schedule::as_written`] is that. Here a group runs at its own
+//! speed, so that the time suffices. And what even the smallest demand takes is needed by every job, however many demand just that: by the paper's
 //! 1 - F(b0) it would cost nothing where all jobs are alike, and be computed at the highest speed.
 
 use onbeat_model::{Ladder, Span, Speed};
@@ -69,9 +69,7 @@ impl Schedule {
         let lowest = speeds.lowest().ratio(highest);
         let mut points = Vec::new();
         for (group, ratio) in groups.iter().zip(ideal(&groups, time, lowest)) {
-            // A hundredth of a kHz above a speed that there is must not cost the next one.
-            let khz = (ratio * highest.as_khz() as f64 - 0.01).ceil() as u64;
-            let wanted = Speed::from_khz(khz).unwrap_or(speeds.lowest());
+            let wanted = wanted(ratio, speeds);
             let above = match rounding {
                 Rounding::Up | Rounding::Two => speeds.at_least(wanted),
                 Rounding::Exact => wanted.clamp(speeds.lowest(), highest),
@@ -96,6 +94,34 @@ impl Schedule {
                 speed: above,
             });
         }
+        Self::merged(speeds.lowest(), &points)
+    }
+
+    /// The paper's own, for comparison: of each boundary b(i) a point at which the speed becomes f(b(i)), by eq. 12 without
+    /// bounds, then rounded up; a job begins at f(b0). So each group runs at the speed of the boundary before it, and a job
+    /// within its budget may take longer than `time`. A boundary that no job went beyond asks for the highest speed.
+    #[must_use]
+    pub fn as_written(histogram: &Histogram, budget: &Budget, time: Span, speeds: &Ladder) -> Self {
+        let bounds = histogram.up_to(budget);
+        let beyond = |bound: &Bound| (1.0 - bound.within).max(0.0).cbrt();
+        let before = std::iter::once(Span::ZERO).chain(bounds.iter().map(|bound| bound.demand));
+        let sum: f64 = before
+            .zip(bounds)
+            .map(|(before, bound)| (bound.demand - before).as_ns() as f64 * beyond(bound))
+            .sum();
+        let points: Vec<Point> = bounds
+            .iter()
+            .enumerate()
+            .map(|(at, bound)| {
+                let ratio = sum / (time.as_ns() as f64 * beyond(bound));
+                // Nobody went beyond it: nothing over nothing, or something.
+                let ratio = if ratio < 1.0 { ratio } else { 1.0 };
+                Point {
+                    after: if at == 0 { Span::ZERO } else { bound.demand },
+                    speed: speeds.at_least(wanted(ratio, speeds)),
+                }
+            })
+            .collect();
         Self::merged(speeds.lowest(), &points)
     }
 
@@ -141,6 +167,13 @@ impl Schedule {
             .map(|(point, end)| (end.min(demand) - point.after).scale(highest.ratio(point.speed)))
             .sum()
     }
+}
+
+/// This ratio of the highest speed.
+fn wanted(ratio: f64, speeds: &Ladder) -> Speed {
+    // A hundredth of a kHz above a speed that there is must not cost the next one.
+    let khz = (ratio * speeds.highest().as_khz() as f64 - 0.01).ceil() as u64;
+    Speed::from_khz(khz).unwrap_or(speeds.lowest())
 }
 
 /// What is computed between two boundaries.

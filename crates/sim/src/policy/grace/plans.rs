@@ -81,7 +81,19 @@ pub(super) fn of(known: &[Known], settings: &Settings, speeds: &Ladder) -> Vec<(
                 Speeds::Highest => always(highest),
                 Speeds::Uniform => always(uniform),
                 Speeds::Reclaiming | Speeds::InUse | Speeds::Joint => Vec::new(),
-                Speeds::Stochastic => points(known, time, speeds, settings),
+                Speeds::Stochastic => points(&Schedule::stochastic(
+                    &known.histogram,
+                    &known.budget,
+                    time,
+                    speeds,
+                    settings.rounding,
+                )),
+                Speeds::AsWritten => points(&Schedule::as_written(
+                    &known.histogram,
+                    &known.budget,
+                    time,
+                    speeds,
+                )),
             };
             let budget = known.budget.demand.as_ns();
             (known.task, Plan::new(known.period.as_ns(), budget, points))
@@ -89,11 +101,8 @@ pub(super) fn of(known: &[Known], settings: &Settings, speeds: &Ladder) -> Vec<(
         .collect()
 }
 
-fn points(known: &Known, time: Span, speeds: &Ladder, settings: &Settings) -> Vec<Point> {
-    let Known {
-        histogram, budget, ..
-    } = known;
-    Schedule::stochastic(histogram, budget, time, speeds, settings.rounding)
+fn points(schedule: &Schedule) -> Vec<Point> {
+    schedule
         .points()
         .map(|point| Point {
             after: point.after.as_ns(),

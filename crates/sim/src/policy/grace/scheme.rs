@@ -15,6 +15,11 @@ pub enum Scheme {
     StoRec,
     /// What the share rho of jobs stays within; a job speeds up as it goes on.
     GraceOs,
+    /// [`Self::WrsSto`] with the paper's speed schedule as its text has it
+    /// ([`Schedule::as_written`](onbeat_decide::stochastic::Schedule::as_written)): a job within its budget may be late.
+    WrsStoAsWritten,
+    /// [`Self::GraceOs`] in the same way.
+    GraceOsAsWritten,
     /// What the share rho of jobs stays within; always the highest speed: race to idle.
     Race,
     /// What the share rho of jobs stays within; the speed of the bandwidth that is in use, which a budget is from a release
@@ -35,19 +40,22 @@ pub(super) enum Speeds {
     Uniform,
     Reclaiming,
     Stochastic,
+    AsWritten,
     InUse,
     Joint,
 }
 
 impl Scheme {
     /// All of them.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 12] = [
         Self::WrsUni,
         Self::WrsRec,
         Self::WrsSto,
         Self::StoUni,
         Self::StoRec,
         Self::GraceOs,
+        Self::WrsStoAsWritten,
+        Self::GraceOsAsWritten,
         Self::Race,
         Self::GrubPa,
         Self::Joint,
@@ -64,6 +72,8 @@ impl Scheme {
             Self::StoUni => "stochastic-uniform",
             Self::StoRec => "stochastic-reclaim",
             Self::GraceOs => "grace-os",
+            Self::WrsStoAsWritten => "worst-stochastic-as-written",
+            Self::GraceOsAsWritten => "grace-os-as-written",
             Self::Race => "race-to-idle",
             Self::GrubPa => "grub-pa",
             Self::Joint => "joint",
@@ -72,7 +82,10 @@ impl Scheme {
     }
 
     pub(super) const fn allocates_worst(self) -> bool {
-        matches!(self, Self::WrsUni | Self::WrsRec | Self::WrsSto)
+        matches!(
+            self,
+            Self::WrsUni | Self::WrsRec | Self::WrsSto | Self::WrsStoAsWritten
+        )
     }
 
     pub(super) const fn speeds(self) -> Speeds {
@@ -80,6 +93,7 @@ impl Scheme {
             Self::WrsUni | Self::StoUni => Speeds::Uniform,
             Self::WrsRec | Self::StoRec => Speeds::Reclaiming,
             Self::WrsSto | Self::GraceOs => Speeds::Stochastic,
+            Self::WrsStoAsWritten | Self::GraceOsAsWritten => Speeds::AsWritten,
             Self::Race => Speeds::Highest,
             Self::GrubPa => Speeds::InUse,
             Self::Joint | Self::JointForecast => Speeds::Joint,

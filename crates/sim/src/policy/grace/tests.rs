@@ -335,7 +335,8 @@ proptest! {
         ..ProptestConfig::default()
     })]
 
-    /// The guarantee of all schemes with lasting budgets (section 2.3): a job within its budget is in time, whatever others do. With a budget for
+    /// The guarantee of all schemes with lasting budgets (section 2.3): a job within its budget is in time, whatever others do, but
+    /// not where the speed schedule is as the paper's text has it. With a budget for
     /// the worst case no job is late; and whatever is late, nobody who had known would have needed more energy.
     #[test]
     fn jobs_within_their_budgets_are_in_time_and_no_scheme_beats_the_optimum(
@@ -355,7 +356,11 @@ proptest! {
                 // The last of the first plans, and a period of everybody for what was begun under the older ones.
                 let settled = Instant::ZERO + us(40_000 * (profile as u64 + 1));
                 let mut behind = vec![false; tasks.len()];
-                let lasting = seen.jobs.iter().filter(|_| scheme != Scheme::JointForecast);
+                let promises = !matches!(
+                    scheme,
+                    Scheme::JointForecast | Scheme::WrsStoAsWritten | Scheme::GraceOsAsWritten
+                );
+                let lasting = seen.jobs.iter().filter(|_| promises);
                 for job in lasting {
                     let within = job.demand.as_span() <= policy.budget(job.task).unwrap();
                     if job.release >= settled && within && !behind[job.task] {
