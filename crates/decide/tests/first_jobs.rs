@@ -2,7 +2,7 @@
 //! to fill.
 
 use onbeat_decide::predictor::{Kind, Parameters, Predictor, build};
-use onbeat_model::{Demand, Instant, Job, Span, TaskId};
+use onbeat_model::{Demand, Instant, Job, Reservation, Span, TaskId};
 
 /// Tells the predictor of `count` jobs of `executed` each, in time, from a fresh window on.
 fn tell(predictor: &mut dyn Predictor, period: Span, executed: Span, count: usize) {
@@ -105,6 +105,25 @@ fn the_rate_form_is_the_papers_formula() {
     predictor.sampled(Span::from_ms(300), Span::from_ms(500));
     let higher = ms(predictor.runtime(Span::from_ms(40)));
     assert!((higher - 1.1 * 40.0 * 0.6).abs() < 1e-6, "{higher}");
+}
+
+#[test]
+fn the_papers_rate_form_leaves_an_exhausted_runtime_as_it_is() {
+    let after_exhaustion = |rate_boost| {
+        let parameters = Parameters {
+            rate_boost,
+            ..Parameters::default()
+        };
+        let mut predictor = build(Kind::Rate, parameters);
+        predictor.sampled(Span::from_ms(250), Span::from_secs(1));
+        let period = Span::from_ms(40);
+        let runtime = predictor.runtime(period).expect("a sample is known");
+        let held = Reservation::implicit(runtime, period).expect("11 of 40 ms");
+        predictor.exhausted(Instant::ZERO, held);
+        ms(predictor.runtime(period))
+    };
+    assert!((after_exhaustion(1.0) - 11.0).abs() < 1e-6);
+    assert!((after_exhaustion(2.0) - 22.0).abs() < 1e-6);
 }
 
 #[test]

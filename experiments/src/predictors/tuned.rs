@@ -68,6 +68,11 @@ impl Tuned {
                     all.push(of("percentile, fixed spread", Kind::Percentile, fixed));
                 }
                 all.push(of("rate (LFS++)", Kind::Rate, parameters));
+                let raised = Parameters {
+                    rate_boost: usual.boost,
+                    ..parameters
+                };
+                all.push(of("rate, raised at once", Kind::Rate, raised));
             }
             for sigmas in [0.0, 1.0, 2.0, 3.0, 4.0, 6.0] {
                 let parameters = Parameters {
@@ -134,13 +139,17 @@ impl Tuned {
         }
     }
 
-    /// It is what `onbeat run` does without options, or with nothing but the predictor's name.
+    /// It is what `onbeat run` does without options, or with nothing but the predictor's name; or that with the raise.
     fn is_default(&self) -> bool {
         let usual = match self.kind {
             None => return false,
             Some(Kind::Statistical) => Parameters {
                 window: 100,
                 overruns: 1.0 - 0.95,
+                ..Parameters::default()
+            },
+            Some(Kind::Rate) => Parameters {
+                rate_boost: self.parameters.rate_boost,
                 ..Parameters::default()
             },
             Some(_) => Parameters::default(),

@@ -1,8 +1,8 @@
 //! What runtime a thread's next jobs will need, judged by its last ones.
 //!
 //! One file per predictor; [`build`] makes any of them from the same [`Parameters`]. All start
-//! generous and shrink to fit, raise the runtime at once when a job exhausts it, and plan anew at
-//! once when the rate changes.
+//! generous and shrink to fit, raise the runtime at once when a job exhausts it (but [`Rate`], as the paper has it), and
+//! plan anew at once when the rate changes.
 
 mod binary;
 mod catch_up;
@@ -129,6 +129,8 @@ pub struct Parameters {
     pub widest_spread: f64,
     /// By what factor an exhausted runtime is raised until the thread has caught up. At least 1.
     pub boost: f64,
+    /// The same of the rate predictor; 1, and no raise, as the paper has it.
+    pub rate_boost: f64,
     /// The most that repeated raises may come to, as a factor of the runtime first exhausted.
     pub boost_most: f64,
     /// How much the binary controller raises the runtime after a job that exhausted it, as a
@@ -149,6 +151,7 @@ impl Default for Parameters {
             overruns: 0.01,
             widest_spread: 1.0,
             boost: 2.0,
+            rate_boost: 1.0,
             boost_most: 4.0,
             binary_raise: 0.25,
             binary_lower: 0.01,

@@ -2,7 +2,9 @@
 //!
 //! dW is the CPU time of one sampling interval S, Pred the percentile p = (N-j)/N of the last N of
 //! them. It knows no jobs, only a rate; so it smooths over jobs of different sizes, and answers a
-//! change only after a whole interval. Until the first interval is over it goes by the jobs seen.
+//! change only after a whole interval. As the paper has it, it does not raise an exhausted runtime: that is an addition, by
+//! [`Parameters::rate_boost`]. Until the first interval is over it goes by the jobs seen; the paper does not say what the first
+//! runtime is.
 
 use onbeat_model::{Demand, Instant, Job, Reservation, Span};
 
@@ -57,7 +59,13 @@ impl Predictor for Rate {
     }
 
     fn exhausted(&mut self, at: Instant, held: Reservation) {
-        self.catch_up.exhausted(at, held, &self.parameters);
+        if self.parameters.rate_boost > 1.0 {
+            let parameters = Parameters {
+                boost: self.parameters.rate_boost,
+                ..self.parameters
+            };
+            self.catch_up.exhausted(at, held, &parameters);
+        }
     }
 
     /// The rate predicted needs no new jobs: at another period it is another runtime.
