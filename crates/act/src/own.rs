@@ -25,13 +25,30 @@ pub enum Precedence {
 /// The lowest real-time priority: before every ordinary task.
 pub const LOWEST: u32 = 1;
 
-/// Gives the calling thread the largest share of an ordinary task: loading a tracer takes time, and the program that is
-/// to be run waits for it. What it starts has the default.
+/// Puts the calling thread ahead of ordinary tasks while it loads a tracer: that takes tens of milliseconds, and the
+/// program that is to be run waits for it. What it starts has the default, but in [`start_ahead`].
 ///
 /// # Errors
 /// If that is not permitted; the thread then stays as it was.
-pub fn load_first() -> io::Result<()> {
-    largest_share().set(0)
+pub fn load_first() -> io::Result<Precedence> {
+    ahead(LOWEST)
+}
+
+/// Has what `start` starts go ahead as the calling thread does: a helper that onbeat waits for, and that would wait for
+/// the machine's hogs before its first instruction. Never for programs of others.
+pub fn start_ahead<T>(start: impl FnOnce() -> T) -> T {
+    let Some(own) = Attributes::get(0).ok().filter(|own| own.reset_on_fork) else {
+        return start();
+    };
+    let inherited = Attributes {
+        reset_on_fork: false,
+        ..own
+    };
+    // Where it is refused, what is started is late, and nothing else.
+    let _ = inherited.set(0);
+    let started = start();
+    let _ = own.set(0);
+    started
 }
 
 /// Puts the calling thread ahead of ordinary tasks, and of those with a real-time priority below `priority`, for as long
@@ -41,6 +58,10 @@ pub fn load_first() -> io::Result<()> {
 /// If neither real-time priority nor nice -20 is permitted; the thread then stays as it was.
 pub fn go_first(priority: u32) -> io::Result<Precedence> {
     limit_longest_run()?;
+    ahead(priority)
+}
+
+fn ahead(priority: u32) -> io::Result<Precedence> {
     let real_time = Attributes {
         policy: Policy::Fifo(RealTime { priority }),
         reset_on_fork: true,

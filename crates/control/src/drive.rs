@@ -1,6 +1,6 @@
 //! Turns the controller: hear, decide, act, until there is nothing more to hear.
 
-use onbeat_model::{Actuator, Flow, Sensor};
+use onbeat_model::{Actuator, Flow, Sensor, Span};
 
 use crate::Controller;
 
@@ -11,6 +11,20 @@ pub enum Next {
     Continue,
     /// Enough.
     Stop,
+}
+
+/// One turn on what is heard so far, without waiting: what is tracked is served before it is let go.
+///
+/// # Errors
+/// When the sensor breaks.
+pub fn begin<S: Sensor, A: Actuator>(
+    sensor: &mut S,
+    controller: &mut Controller<A>,
+) -> Result<(), S::Error> {
+    let mut events = Vec::new();
+    sensor.poll(Span::ZERO, &mut events)?;
+    controller.turn(&events, sensor.now(), &mut |task| sensor.executed(task));
+    Ok(())
 }
 
 /// Polls `sensor` and turns `controller` until the sensor has nothing more to say or `each_turn`

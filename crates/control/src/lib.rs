@@ -29,7 +29,7 @@ mod speed;
 mod task;
 mod timer;
 
-pub use drive::{Next, drive};
+pub use drive::{Next, begin, drive};
 pub use dry_run::DryRun;
 pub use pipeline::{Partner, Stage};
 pub use protection::boost::{BoostEntry, BoostWhat, BoostWhy};

@@ -13,6 +13,7 @@ use std::process::{self, Command, Stdio};
 use std::ptr;
 
 use anyhow::Context;
+use onbeat_act::own;
 use onbeat_act::restore::StateFile;
 
 /// Its name in `ps` and `top`.
@@ -65,6 +66,8 @@ fn this_process() -> io::Result<OwnedFd> {
 /// # Errors
 /// If standard input is nothing that can be waited for.
 pub(crate) fn wait() -> io::Result<()> {
+    // Hogs must not hold it up when it is needed. Who may not has changed nothing that a guard could put back late.
+    let _ = own::load_first();
     // SAFETY: plain system calls; the name is 12 bytes and a zero.
     unsafe {
         libc::prctl(libc::PR_SET_NAME, c"onbeat-guard".as_ptr());

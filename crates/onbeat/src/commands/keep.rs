@@ -159,7 +159,8 @@ impl<'a> Keeper<'a> {
         if let Some(why) = Unheard::of(self.sensor.kind(), program) {
             eprintln!("onbeat: {} {why}", program.display());
         }
-        self.sensor.expect(pid, program);
+        // The dynamic linker, which says what the program maps.
+        own::start_ahead(|| self.sensor.expect(pid, program));
     }
 
     /// Runs the loop until `next` says stop, or nothing tracked is left, then gives everything back
@@ -180,11 +181,15 @@ impl<'a> Keeper<'a> {
             return self.keep_through(actuator, begin, next);
         }
         let directory = self.options.state.path()?;
-        let state_file = guard::state_file(&directory)?;
         let options = Options {
             hard: self.options.hard,
         };
-        let mut actuator = DeadlineActuator::new(state_file, options);
+        // The guard, and threads that try out what the kernel does.
+        let actuator = own::start_ahead(|| {
+            let state_file = guard::state_file(&directory)?;
+            anyhow::Ok(DeadlineActuator::new(state_file, options))
+        });
+        let mut actuator = actuator?;
         if self.options.power().is_some() {
             actuator = actuator.with_cpufreq(cpufreq(&directory)?);
         }
@@ -202,7 +207,6 @@ impl<'a> Keeper<'a> {
         mut next: impl FnMut(&mut T) -> Next,
     ) -> anyhow::Result<T> {
         let mut controller = Controller::new(settings(self.options, self.sensor.kind()), actuator);
-        let mut began = begin()?;
         let time = OwnTime::now();
         let mut meter = self.options.power().and_then(|_| Meter::open());
         let (log, history) = (&mut self.log, self.history.as_ref());
@@ -214,6 +218,8 @@ impl<'a> Keeper<'a> {
             sensor: &mut self.sensor,
             history,
         };
+        onbeat_control::begin(&mut sensor, &mut controller).context("tracing broke off")?;
+        let mut began = begin()?;
         let outcome = drive(&mut sensor, &mut controller, |sensor, controller| {
             if let Err(error) = tell(controller, log, history, metrics, quiet) {
                 write_failed.get_or_insert(error);
