@@ -126,6 +126,10 @@ impl<A: Actuator> Controller<A> {
     }
 
     fn hear(&mut self, event: &Event, now: Instant) {
+        let is_new = matches!(event, Event::Tracked { .. });
+        if !is_new && event.task().is_some_and(|task| self.tasks.is_gone(task)) {
+            return;
+        }
         match *event {
             Event::Tracked { at, task } | Event::Renamed { at, task } => {
                 let slot = self.slot_of(task.id, at);

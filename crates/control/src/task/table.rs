@@ -33,9 +33,14 @@ impl TaskTable {
         self.index.find_number(tid)
     }
 
-    /// Whether this was the number of a thread that was here, and ended not long ago.
+    /// Whether this was the number of a thread that was here, and ended or was let go not long ago.
     pub(crate) fn has_left(&self, tid: u32) -> bool {
         self.index.has_left(tid)
+    }
+
+    /// Whether the thread is here no more: what is still told of it was on its way when it was let go.
+    pub(crate) fn is_gone(&self, task: TaskId) -> bool {
+        self.find(task).is_none() && self.index.left.contains(&task)
     }
 
     /// How many threads there are.
@@ -104,8 +109,8 @@ struct Index {
     slots: HashMap<TaskId, Slot, BuildHasherDefault<TaskHasher>>,
     /// Wakers are told by their numbers alone.
     living: HashMap<u32, TaskId, BuildHasherDefault<TaskHasher>>,
-    /// The numbers of those that ended last.
-    left: VecDeque<u32>,
+    /// Those that ended, or were let go, last.
+    left: VecDeque<TaskId>,
 }
 
 /// How many ended threads are remembered: those that a shell waits for in the time over which its wakers
@@ -134,11 +139,11 @@ impl Index {
         if self.left.len() == LEFT_MOST {
             self.left.pop_front();
         }
-        self.left.push_back(task.tid);
+        self.left.push_back(task);
     }
 
     fn has_left(&self, tid: u32) -> bool {
-        tid != 0 && self.left.contains(&tid)
+        tid != 0 && self.left.iter().any(|task| task.tid == tid)
     }
 }
 

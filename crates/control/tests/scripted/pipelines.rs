@@ -184,6 +184,28 @@ fn neither_the_first_process_nor_onbeat_itself_is_watched() {
 }
 
 #[test]
+fn what_is_told_of_a_thread_that_was_let_go_brings_it_back_for_nobody() {
+    // One of onbeat's own, known by its number alone until it is tracked; then it is let go, while its bursts are on their way.
+    const LISTENER: u32 = 51;
+    let mut script = Script::default();
+    plays(&mut script, PLAYER, ms(40), (0, 4000));
+    script.stranger(task(LISTENER, 99, "onbeat-ear"));
+    for at in (100..4000).step_by(5) {
+        answered(&mut script, PLAYER, at_ms(at), LISTENER);
+        script.event(burst(LISTENER, at_ms(at + 2), ms(1), PLAYER));
+    }
+    let settings = Settings {
+        protects: true,
+        ..settings()
+    };
+    let ran = play(script, Kernel::with_cpus(2), settings);
+    assert!(ran.unwatched.contains(&LISTENER), "{:?}", ran.watched);
+    let is_its = |tid: u32| tid == LISTENER;
+    assert!(!ran.boosts.iter().any(|boost| is_its(boost.task.id.tid)));
+    assert!(!ran.journal.iter().any(|entry| is_its(entry.task.id.tid)));
+}
+
+#[test]
 fn when_the_player_ends_its_server_gets_back_what_it_had() {
     let mut script = Script::default();
     plays(&mut script, PLAYER, ms(40), (0, 4000));
