@@ -279,7 +279,10 @@ impl Program {
                 command
                     .args("-nostdin -loglevel error -y -f x11grab -framerate 30".split(' '))
                     .args(["-video_size", "1920x1080", "-i", around.display])
-                    .args("-c:v libx264 -preset ultrafast -f null -progress".split(' '))
+                    .args(
+                        "-c:v libx264 -preset ultrafast -f null -stats_period 0.03 -progress"
+                            .split(' '),
+                    )
                     .arg(around.told)
                     .arg("-");
                 command
