@@ -91,7 +91,7 @@ in_the_virtual_machine() {
 part summary cat tests/summary/run.sh
 part cargo skips_alone cargo test --workspace --no-fail-fast -- --show-output
 awk -f scripts/unfinished.awk "$output/cargo" >"$output/unfinished"
-part libonbeat cat make --no-print-directory -C libonbeat test-all OUT="$libonbeat"
+part libonbeat cat make --no-print-directory -j "$(nproc)" -C libonbeat test-all OUT="$libonbeat"
 part player cat make --no-print-directory -C libonbeat/examples/player test OUT="$libonbeat"
 part packages cat env TARGET_DIR="${CARGO_TARGET_DIR:-target}" tests/packages/run.sh --quick
 part vm cat in_the_virtual_machine
