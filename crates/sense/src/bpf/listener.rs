@@ -7,7 +7,7 @@
 //! the files are known before, so that it is heard from its first instruction on. The kernel attaches to one
 //! process only; others that map the same file pay nothing.
 //!
-//! How many mappings there are, and what the files hold, is up to the processes. So a thread of ordinary priority does all
+//! How many mappings there are, and what the files hold, is up to the processes. So a thread without real-time priority does all
 //! of it (`ear`), with limits, and the loop that hears events only tells it which processes there are: in whole messages
 //! over a socket that holds some hundreds, without waiting. What finds no room is told with the next turn.
 
