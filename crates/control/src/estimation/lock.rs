@@ -12,6 +12,18 @@ use crate::Settings;
 /// A period that is off by one part in so many was a guess.
 const GUESS: u64 = 100;
 
+/// Of so many of its last jobs it is remembered whether their budget made them late.
+const REMEMBERED: u32 = u64::BITS;
+/// A predictor that has heard fewer jobs is still learning. (N, in LFS++'s section 5.3.)
+const LEARNING: u32 = 16;
+/// One job in a hundred is to overrun. More than this many of [`REMEMBERED`] come of that in one case of 500, by the binomial
+/// distribution.
+const LATE_MOST: u32 = 4;
+/// Only where the longest of the last jobs is so many times the usual one does a budget not learn what is needed: frames of one
+/// film differ by 2 to 3 times, and a player that has to catch up is late whatever it is given. A worker's that is not needed
+/// in most periods differ by 100 times and more.
+const UNEVEN: u64 = 4;
+
 /// What is known about such a thread.
 pub(crate) struct Lock {
     tracker: Tracker,
@@ -24,6 +36,17 @@ pub(crate) struct Lock {
     since: Instant,
     astray: Option<Instant>,
     lost: bool,
+    held_back: HeldBack,
+}
+
+/// Whether the thread's own budget makes its jobs late.
+#[derive(Clone, Copy, Debug, Default)]
+struct HeldBack {
+    /// A bit for each of the last jobs: its budget ran out, and it was late.
+    late: u64,
+    jobs: u32,
+    /// How often the reservation was given back for it.
+    times: u32,
 }
 
 /// Who else says what a thread's rhythm is.
@@ -63,6 +86,7 @@ impl Lock {
             since: now,
             astray: None,
             lost: false,
+            held_back: HeldBack::default(),
         };
         // The predictor is told of the last one only: how much the earlier ones, among which the
         // program started, differed from each other, is not to be expected again.
@@ -163,7 +187,28 @@ impl Lock {
         (!self.substitutes.is_empty()).then(|| self.substitutes.pieces(burst))
     }
 
+    /// In how many of how many of its last jobs the thread ran out of budget and was late, if they are so many, and its jobs so
+    /// uneven, that it is better off without; and how often that was so before. Counts from the beginning then.
+    pub(crate) fn is_held_back(&mut self) -> Option<(u32, u32, u32)> {
+        let HeldBack { late, jobs, times } = self.held_back;
+        let late = late.count_ones();
+        let demand = self.profiler.demand();
+        let (usual, longest) = demand.quantile(0.5).zip(demand.max())?;
+        if jobs < LEARNING || late <= LATE_MOST || usual * UNEVEN > longest {
+            return None;
+        }
+        self.held_back = HeldBack {
+            times: times + 1,
+            ..HeldBack::default()
+        };
+        Some((late, jobs.min(REMEMBERED), times))
+    }
+
     fn learn(&mut self, job: &Job) {
+        let is_late = job.exhausted && job.ended > job.deadline;
+        let held_back = &mut self.held_back;
+        held_back.late = held_back.late << 1 | u64::from(is_late);
+        held_back.jobs = held_back.jobs.saturating_add(1);
         self.profiler.hear(job);
         self.predictor.job(job, self.profiler.demand());
     }

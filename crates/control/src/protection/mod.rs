@@ -28,7 +28,9 @@ use std::collections::HashMap;
 
 use onbeat_model::{Actuator, Boost, Burst, Instant, Span, TaskId};
 
+use crate::Why;
 use crate::estimation::clock::{Outside, QUARTER};
+use crate::estimation::lock::Lock;
 use crate::estimation::starvation::pause_after;
 use crate::run_loop::Controller;
 use crate::task::Thread;
@@ -70,6 +72,9 @@ const WAITS: f64 = 0.5;
 const BUSY: f64 = 0.6;
 /// For so long its protection is not counted on then.
 const IN_VAIN: Span = Span::from_secs(5);
+/// A thread whose reservation made it late goes without for so long, and twice as long each time.
+const STANDS_DOWN: Span = Span::from_secs(20);
+const STANDS_DOWN_DOUBLINGS: u32 = 5;
 /// A thread that is not heard of, and has had a share of a CPU between these, waits for one.
 const AWAKE: f64 = 0.002;
 const FED: f64 = 0.7;
@@ -351,6 +356,37 @@ impl<A: Actuator> Controller<A> {
             let is_young = application.is_some_and(|a| now.since(a.began) < TRIED_BY_THEN);
             is_young && thread.protection.helps()
         })
+    }
+
+    /// A thread that is served as one of its application's besides gives its reservation back if that is what makes it late,
+    /// as a worker's in a pool is whose jobs are nothing or long; true if it does. It is tried again ever more rarely.
+    pub(crate) fn stand_down(&mut self, slot: Slot, now: Instant) -> bool {
+        let Some(thread) = self.tasks.get_mut(slot) else {
+            return false;
+        };
+        let is_served_besides =
+            self.settings.protects && !thread.path.is_partner() && !thread.protection.is_in_vain();
+        if !is_served_besides || thread.held().is_none() {
+            return false;
+        }
+        let lock = thread.estimation.lock_mut();
+        let own = lock.filter(|lock| !lock.is_declared() && !lock.is_derived());
+        let Some((late, of, times)) = own.and_then(Lock::is_held_back) else {
+            return false;
+        };
+        let pause = STANDS_DOWN * (1 << times.min(STANDS_DOWN_DOUBLINGS));
+        self.withdraw(slot, Why::HeldBack { late, of, pause }, now);
+        let Some(thread) = self.tasks.get_mut(slot) else {
+            return true;
+        };
+        // What is given back later backs off until then by itself.
+        if thread.enforcement.is_clean() {
+            thread.enforcement.back_off(now + pause, None);
+            self.timers
+                .set(now + pause, TimerEvent::Retry(thread.task.id));
+        }
+        self.protect(slot, BoostWhy::KeepsBeat, now);
+        true
     }
 
     /// Looks at all applications, and at all their threads.

@@ -57,6 +57,15 @@ pub enum Why {
     },
     /// A job ran out of budget.
     Exhausted,
+    /// Its budget runs out and makes its jobs late: it is better off without.
+    HeldBack {
+        /// In how many jobs that was so.
+        late: u32,
+        /// Of so many last ones.
+        of: u32,
+        /// For so long it has no reservation.
+        pause: Span,
+    },
     /// It keeps another period now.
     RateChanged {
         /// The period until now.
@@ -159,6 +168,10 @@ impl fmt::Display for Why {
             Self::TrialOver => f.write_str("it showed no rhythm on trial"),
             Self::Demand { job } => write!(f, "its jobs take {job}"),
             Self::Exhausted => f.write_str("a job ran out of budget"),
+            Self::HeldBack { late, of, pause } => write!(
+                f,
+                "its budget ran out and made {late} of its last {of} jobs late: it goes without for {pause}"
+            ),
             Self::RateChanged { from, to } => {
                 write!(f, "its period changed from {from} to {to}")
             }

@@ -187,6 +187,7 @@ impl<A: Actuator> Controller<A> {
         }
         match heard {
             Heard::Nothing => self.try_too(slot, burst.blocked),
+            Heard::Job if self.stand_down(slot, burst.blocked) => {}
             Heard::Job => self.consider(slot, None),
             Heard::Lost(why) => self.withdraw(slot, why, burst.blocked),
             Heard::Starves(why) => {

@@ -1,7 +1,7 @@
 //! Threads without a reservation: protected while their application begins or keeps a beat, and not for long without.
 
-use onbeat_control::{BoostEntry, BoostWhat, BoostWhy, Settings, Why};
-use onbeat_model::{Instant, Refusal, Span, TaskId};
+use onbeat_control::{BoostEntry, BoostWhat, BoostWhy, Settings, What, Why};
+use onbeat_model::{Burst, Event, Instant, Refusal, Span, TaskId};
 
 use crate::kernel::{Asked, Kernel};
 use crate::pipelines::burst;
@@ -260,4 +260,75 @@ fn where_it_helps_nobody_is_tried_besides_before_the_application_is_old() {
     }
     let ran = play_here(script);
     assert!(ran.journal.is_empty(), "{:?}", ran.journal);
+}
+
+/// A job every 40 ms from 0 until `until`: so many `usual` ms, and from `from` on each fourth 35 ms, for which a budget is not
+/// enough, so that it ends 10 ms late.
+fn runs_out(until: u64, from: u64, usual: u64) -> Script {
+    let mut script = Script::default();
+    script.tracked(WORKER, "worker", at_ms(0));
+    let mut blocked = at_ms(0);
+    for (n, at) in (0..until).step_by(40).enumerate() {
+        let is_long = at >= from && n % 4 == 0;
+        let (took, executed) = if is_long { (50, 35) } else { (usual, usual) };
+        let woke = at_ms(at).max(blocked + ms(1));
+        blocked = woke + ms(took);
+        script.event(Event::Burst(Burst {
+            task: TaskId::recorded(WORKER),
+            woke,
+            first_ran: woke + Span::from_us(10),
+            blocked,
+            executed: ms(executed),
+            preempted: 0,
+            waker: 0,
+            exhausted: is_long,
+        }));
+    }
+    script
+}
+
+#[test]
+fn a_thread_that_its_own_budget_makes_late_goes_without_for_a_while_and_longer_each_time() {
+    let ran = play_here(runs_out(60_000, 2000, 8));
+    let stood_down: Vec<_> = ran
+        .of(WORKER)
+        .into_iter()
+        .filter_map(|entry| match entry.why {
+            Why::HeldBack { pause, .. } => Some((entry.what, entry.at, pause)),
+            _ => None,
+        })
+        .collect();
+    let pauses: Vec<_> = stood_down.iter().map(|&(_, _, pause)| pause).collect();
+    assert_eq!(pauses, [ms(20_000), ms(40_000)], "{stood_down:?}");
+    assert!(stood_down.iter().all(|&(what, ..)| what == What::Released));
+    let (_, first, pause) = stood_down[0];
+    assert!(first <= at_ms(4000), "{first:?}");
+    // It is served as its application's other threads meanwhile.
+    let times = protected(&ran, WORKER);
+    let during = times
+        .iter()
+        .any(|&(since, until)| since <= first + ms(300) && until >= first + pause);
+    assert!(during, "{times:?}");
+    let again = ran.reserves(WORKER).into_iter().find(|(at, _)| *at > first);
+    assert!(
+        again.is_some_and(|(at, _)| at >= first + pause),
+        "{again:?}"
+    );
+}
+
+fn is_held_back(ran: &Ran) -> bool {
+    let is_it = |why: &Why| matches!(why, Why::HeldBack { .. });
+    ran.of(WORKER).iter().any(|entry| is_it(&entry.why))
+}
+
+#[test]
+fn a_thread_whose_jobs_are_much_alike_keeps_its_reservation_however_late_it_is() {
+    assert!(!is_held_back(&play_here(runs_out(10_000, 2000, 14))));
+}
+
+#[test]
+fn where_nothing_else_is_done_for_a_thread_it_keeps_the_reservation_that_makes_it_late() {
+    let settings = Settings::default();
+    let ran = play(runs_out(10_000, 2000, 8), Kernel::with_cpus(2), settings);
+    assert!(!is_held_back(&ran));
 }
