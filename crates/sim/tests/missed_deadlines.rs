@@ -47,6 +47,16 @@ fn run<R: Rules>(rules: R, programs: &[Workload]) -> Vec<(u64, u64)> {
 }
 
 fn run_from_to<R: Rules>(rules: R, programs: &[Workload], from: u64, to: u64) -> Vec<(u64, u64)> {
+    let policy = Ruled::new(rules, 1, vec![0; programs.len()]);
+    run_under(policy, programs, from, to)
+}
+
+fn run_under<R: Rules>(
+    policy: Ruled<R>,
+    programs: &[Workload],
+    from: u64,
+    to: u64,
+) -> Vec<(u64, u64)> {
     let speeds = Ladder::new(vec![Speed::from_khz(1_000_000).unwrap()]).unwrap();
     let cpu = Cpus {
         count: 1,
@@ -55,7 +65,6 @@ fn run_from_to<R: Rules>(rules: R, programs: &[Workload], from: u64, to: u64) ->
         limit: None,
         costs: Costs::default(),
     };
-    let policy = Ruled::new(rules, 1, vec![0; programs.len()]);
     let missed = Missed(vec![(0, 0); programs.len()]);
     let mut machine = Machine::new(&cpu, policy, missed);
     for (tid, workload) in (1..).zip(programs) {
@@ -108,6 +117,32 @@ fn under_berate_a_decoder_that_needs_a_bit_too_much_misses_a_third_less_once_it_
     let (without, with) = missed(Berate::default, 600);
     assert!((80..200).contains(&without), "{without} {with}");
     assert!(with * 3 < without * 2 && with * 5 > without, "{with}");
+}
+
+#[test]
+fn interruptions_take_their_part_of_the_cpu() {
+    let policy = Ruled::new(Linux24::default(), 1, vec![0; 2]);
+    let policy = policy.interrupted(Span::from_ms(10), Span::from_ms(1));
+    let parts = run_under(policy, &[hog(), hog()], SETTLED, SECONDS);
+    let all: u64 = parts.iter().map(|(_, part)| part).sum();
+    assert!((899..=900).contains(&all), "{parts:?}");
+}
+
+#[test]
+fn what_berate_misses_depends_on_interruptions_of_a_tenth_of_a_millisecond() {
+    let missed = |every: Option<Span>| -> u64 {
+        let films = (1..=8).map(|seed| {
+            let policy = Ruled::new(Berate::default(), 1, vec![0; 2]);
+            let policy = match every {
+                Some(every) => policy.interrupted(every, Span::from_us(100)),
+                None => policy,
+            };
+            run_under(policy, &[decoder(600, seed), hog()], SETTLED, SECONDS)[0].0
+        });
+        films.sum::<u64>() / 8
+    };
+    let (never, often) = (missed(None), missed(Some(Span::from_ms(40))));
+    assert!(often * 2 < never, "{often} {never}");
 }
 
 #[test]

@@ -1,10 +1,12 @@
-//! What the paper leaves open of the rules of Linux 2.4 and BeRate, to be set otherwise than they have it: how much
-//! a figure depends on that is part of the figure.
+//! What the paper leaves open of the rules of Linux 2.4 and BeRate, to be set otherwise than they have it, and what interrupts
+//! the programs: how much a figure depends on that is part of the figure.
 
 use std::fmt;
 
+use onbeat_model::Span;
 use onbeat_policies::boost::{BoostParams, ONE};
-use onbeat_policies::{Berate, Linux24};
+use onbeat_policies::{Berate, Linux24, Rules};
+use onbeat_sim::policy::ruled::Ruled;
 
 /// Those that are set.
 #[derive(Clone, Copy, Debug, Default, clap::Args)]
@@ -21,11 +23,25 @@ pub(crate) struct Knobs {
     /// The time over which the block ratio is averaged
     #[arg(long, value_name = "MS", value_parser = clap::value_parser!(u64).range(1..=10_000))]
     block_average_ms: Option<u64>,
+    /// How often something else takes the CPU for 0.1 ms, as threads of a kernel and daemons do; never, if not given
+    #[arg(long, value_name = "MS", value_parser = clap::value_parser!(u64).range(1..=100_000))]
+    interrupt_ms: Option<u64>,
 }
+
+/// How long each interruption is.
+const INTERRUPTION: Span = Span::from_us(100);
 
 const NS_PER_MS: u64 = 1_000_000;
 
 impl Knobs {
+    /// `policy`, interrupted as set.
+    pub(crate) fn interrupt<R: Rules>(self, policy: Ruled<R>) -> Ruled<R> {
+        match self.interrupt_ms {
+            Some(ms) => policy.interrupted(Span::from_ms(ms), INTERRUPTION),
+            None => policy,
+        }
+    }
+
     pub(crate) fn linux24(self) -> Linux24 {
         let mut rules = Linux24::default();
         self.set(&mut rules.params.quantum_ns, &mut rules.params.boost);
@@ -58,6 +74,7 @@ impl fmt::Display for Knobs {
             ("boosts of at most", self.boost_most, "quanta"),
             ("boosts that last", self.boost_decay_ms, "ms a quantum"),
             ("block ratios over", self.block_average_ms, "ms"),
+            ("interrupted each", self.interrupt_ms, "ms"),
         ];
         for (what, set, unit) in knobs {
             if let Some(set) = set {

@@ -85,9 +85,9 @@ pub(crate) fn run(
     };
     let eevdf = || fair(Span::from_us(700));
     match scheduler {
-        Scheduler::Linux24 => run.alone(ruled(knobs.linux24(), count), |_| {}),
-        Scheduler::Best => run.alone(ruled(Best::default(), count), |_| {}),
-        Scheduler::Berate => run.alone(ruled(knobs.berate(), count), |_| {}),
+        Scheduler::Linux24 => run.alone(ruled(knobs.linux24(), count, knobs), |_| {}),
+        Scheduler::Best => run.alone(ruled(Best::default(), count, knobs), |_| {}),
+        Scheduler::Berate => run.alone(ruled(knobs.berate(), count, knobs), |_| {}),
         Scheduler::Eevdf => run.alone(eevdf(), |_| {}),
         Scheduler::EevdfShort => run.alone(fair(Span::from_us(100)), |_| {}),
         Scheduler::Onbeat => run.with_onbeat(eevdf(), false),
@@ -103,14 +103,15 @@ pub(crate) fn run_best(
 ) -> (Vec<Outcome>, Vec<best::Task>) {
     let count = programs.len();
     let mut known = Vec::new();
-    let outcomes = Run { programs, duration }.alone(ruled(Best::default(), count), |best| {
+    let best = ruled(Best::default(), count, Knobs::default());
+    let outcomes = Run { programs, duration }.alone(best, |best| {
         known.push(*best.task(place));
     });
     (outcomes, known)
 }
 
-fn ruled<R: Rules>(rules: R, count: usize) -> Ruled<R> {
-    Ruled::new(rules, 1, vec![0; count])
+fn ruled<R: Rules>(rules: R, count: usize, knobs: Knobs) -> Ruled<R> {
+    knobs.interrupt(Ruled::new(rules, 1, vec![0; count]))
 }
 
 struct Run {

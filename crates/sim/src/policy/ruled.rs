@@ -23,7 +23,18 @@ pub struct Ruled<R: Rules> {
     arrivals: u64,
     cpus: Vec<Cpu>,
     tick: Span,
+    interruptions: Option<Interruptions>,
     heard: u64,
+}
+
+/// What takes the CPUs before every task now and then: on a kernel its own threads, and daemons.
+#[derive(Clone, Copy, Debug)]
+struct Interruptions {
+    every: Span,
+    length: Span,
+    begun: bool,
+    /// The CPUs are taken.
+    under_way: bool,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -48,8 +59,21 @@ impl<R: Rules> Ruled<R> {
             arrivals: 0,
             cpus: vec![Cpu::default(); cpus],
             tick: Span::ZERO,
+            interruptions: None,
             heard: 0,
         }
+    }
+
+    /// The same where something else takes all CPUs for `length` in each `every`, which is longer.
+    #[must_use]
+    pub const fn interrupted(mut self, every: Span, length: Span) -> Self {
+        self.interruptions = Some(Interruptions {
+            every,
+            length,
+            begun: false,
+            under_way: false,
+        });
+        self
     }
 
     /// The same where slices end at multiples of `tick` alone, as at a kernel's; zero: exactly.
@@ -97,6 +121,11 @@ impl<R: Rules> Ruled<R> {
 impl<R: Rules> Policy for Ruled<R> {
     fn ready(&mut self, task: TaskIndex, desk: &mut Desk) {
         let now = desk.now();
+        if let Some(interruptions) = &mut self.interruptions
+            && !std::mem::replace(&mut interruptions.begun, true)
+        {
+            desk.set_timer(now + interruptions.every, 0);
+        }
         self.rules.wakeup(&mut self.tasks[task], now);
         let key = self.enqueue(task, now);
         let keys = (0..self.cpus.len()).map(|cpu| (self.present_key(cpu, now), cpu));
@@ -123,6 +152,9 @@ impl<R: Rules> Policy for Ruled<R> {
 
     fn pick(&mut self, cpu: CpuIndex, desk: &mut Desk) -> Option<TaskIndex> {
         self.cpus[cpu].called_for = None;
+        if self.interruptions.is_some_and(|i| i.under_way) {
+            return None;
+        }
         let (.., task) = self.queue.pop_first()?;
         self.rules.pick(&mut self.tasks[task], desk.now());
         self.cpus[cpu] = Cpu {
@@ -139,6 +171,20 @@ impl<R: Rules> Policy for Ruled<R> {
             until: Some(at_a_tick(ends, self.tick)),
             work: None,
         }
+    }
+
+    fn timer(&mut self, _token: u64, desk: &mut Desk) {
+        let Some(interruptions) = &mut self.interruptions else {
+            return;
+        };
+        interruptions.under_way = !interruptions.under_way;
+        let until_next = if interruptions.under_way {
+            interruptions.length
+        } else {
+            interruptions.every - interruptions.length
+        };
+        desk.set_timer(desk.now() + until_next, 0);
+        (0..self.cpus.len()).for_each(|cpu| desk.reschedule(cpu));
     }
 
     fn knows_jobs(&self) -> bool {
