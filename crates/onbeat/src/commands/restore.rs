@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 
 use anyhow::Context;
-use onbeat_act::restore::{self, Outcome};
+use onbeat_act::restore::{self, Outcome, Skipped};
 use onbeat_sense::tracefs;
 
 use crate::cli::RestoreArgs;
@@ -68,7 +68,9 @@ pub(crate) fn run(args: &RestoreArgs) -> anyhow::Result<ExitCode> {
             writeln!(output, "trace buffer {name}: removed")?;
         }
     }
-    for (path, reason) in &report.skipped {
+    // A guard beside others is no reason to end theirs.
+    let is_meant = |reason: &Skipped| !args.guard || !matches!(reason, Skipped::OwnerLives(_));
+    for (path, reason) in report.skipped.iter().filter(|(_, why)| is_meant(why)) {
         eprintln!("onbeat: {}: skipped: {reason}", path.display());
     }
     if report.damaged_lines > 0 {
