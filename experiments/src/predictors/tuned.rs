@@ -140,7 +140,7 @@ impl Tuned {
     }
 
     /// It is what `onbeat run` does without options, or with nothing but the predictor's name; or that with the raise.
-    fn is_default(&self) -> bool {
+    pub(super) fn is_default(&self) -> bool {
         let usual = match self.kind {
             None => return false,
             Some(Kind::Statistical) => Parameters {

@@ -103,8 +103,10 @@ impl<'a> Keeper<'a> {
     /// Starts the tracer and opens the log. Whether it is going to track processes that run already is for the
     /// caller to say.
     pub(crate) fn new(options: &'a KeepOptions, running: bool) -> anyhow::Result<Self> {
-        // Who may not goes on as an ordinary program, and says so once it acts.
-        let _ = own::load_first();
+        // Who may not goes on as an ordinary program, and says so once it acts. One that is never going to act stays one.
+        if !options.dry_run {
+            let _ = own::load_first();
+        }
         let log = options.log.as_deref().map(create).transpose()?;
         let perfetto = options.perfetto.as_deref().map(create).transpose()?;
         let metrics = options.metrics.as_ref().map(Metrics::open).transpose()?;
