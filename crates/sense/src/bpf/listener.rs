@@ -96,6 +96,19 @@ impl Listener {
     /// # Errors
     /// If the thread cannot be started.
     pub fn new(cookie: fn(Probe) -> Option<u32>, program: OwnedFd) -> io::Result<Self> {
+        Self::start(cookie, program, Ear::listen)
+    }
+
+    /// The same for programs that onbeat was started for: they need not wait for the listener behind hogs.
+    pub(super) fn ahead(cookie: fn(Probe) -> Option<u32>, program: OwnedFd) -> io::Result<Self> {
+        Self::start(cookie, program, Ear::listen_ahead)
+    }
+
+    fn start(
+        cookie: fn(Probe) -> Option<u32>,
+        program: OwnedFd,
+        listen: fn(Ear, &UnixStream, &mpsc::Receiver<Expected>),
+    ) -> io::Result<Self> {
         let (ear, commands) = UnixStream::pair()?;
         ear.set_nonblocking(true)?;
         let (expected, expectations) = mpsc::channel();
@@ -103,7 +116,7 @@ impl Listener {
         let listening = Ear::new(cookie, program, Arc::clone(&told));
         thread::Builder::new()
             .name("onbeat-ear".into())
-            .spawn(move || listening.listen(&commands, &expectations))?;
+            .spawn(move || listen(listening, &commands, &expectations))?;
         Ok(Self {
             told,
             ear,

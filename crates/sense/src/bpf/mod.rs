@@ -125,7 +125,12 @@ impl BpfSensor {
         let loaded = load::load(&options)?;
         let inbox = Arc::new(Mutex::new(Inbox::default()));
         let ring = load::ring(&loaded.records, Arc::clone(&inbox))?;
-        let listener = Listener::new(wire::of_probe, loaded.attached.marked()?)
+        let listen = if options.endless {
+            Listener::new
+        } else {
+            Listener::ahead
+        };
+        let listener = listen(wire::of_probe, loaded.attached.marked()?)
             .map_err(|e| Error::kernel("start a thread")(e.into()))?;
         Ok(Self {
             chooser: loaded.chooser,

@@ -92,9 +92,18 @@ impl Ear {
         }
     }
 
+    /// The same with the largest share of an ordinary thread. Whoever reads a process's mappings keeps it from mapping more
+    /// meanwhile: behind hogs, for tens of milliseconds. Not for whatever programs a machine's users start: who forks without
+    /// end would have this thread take a CPU from others.
+    pub(super) fn listen_ahead(self, commands: &UnixStream, expected: &mpsc::Receiver<Expected>) {
+        // Where it is not permitted, this thread stays as it is.
+        // SAFETY: a plain system call about the calling thread.
+        unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, -20) };
+        self.listen(commands, expected);
+    }
+
     /// Until nobody can tell it anything any more.
     pub(super) fn listen(mut self, commands: &UnixStream, expected: &mpsc::Receiver<Expected>) {
-        hold_nobody_up();
         loop {
             let now = clock::now();
             let due = self
@@ -299,13 +308,6 @@ impl Ear {
             self.of_users.remove(&user);
         }
     }
-}
-
-/// Whoever reads a process's mappings keeps it from mapping more meanwhile: behind hogs, for tens of milliseconds. Where that is
-/// not permitted, this thread stays as it is.
-fn hold_nobody_up() {
-    // SAFETY: a plain system call about the calling thread.
-    unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, -20) };
 }
 
 /// Nothing came in time.
