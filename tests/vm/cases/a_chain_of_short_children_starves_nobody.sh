@@ -24,26 +24,33 @@ for name in linux24 best berate; do
     : >/tmp/children
     start_hogs 1
     hog=${hogs# }
-    (
-        while :; do
-            (burn "$rounds")
-            echo >>/tmp/children
-        done
-    ) &
-    chain=$!
-    sleep 1
-    before=$(has_run "$hog")
-    children=$(wc -l </tmp/children)
-    began=$(now_us)
-    sleep 6
-    hog_percent=$((($(has_run "$hog") - before) / 10 / ($(now_us) - began)))
-    children=$(($(wc -l </tmp/children) - children))
-    kill "$chain"
+    # Who is first of the two depends on the moment in which the chain begins: three chains, and the median of what the
+    # hog had beside them.
+    percents='' children=0
+    for chain in first second third; do
+        (
+            while :; do
+                (burn "$rounds")
+                echo >>/tmp/children
+            done
+        ) &
+        chain=$!
+        sleep 1
+        before=$(has_run "$hog")
+        already=$(wc -l </tmp/children)
+        began=$(now_us)
+        sleep 3
+        percents="$percents $((($(has_run "$hog") - before) / 10 / ($(now_us) - began)))"
+        children=$((children + $(wc -l </tmp/children) - already))
+        kill "$chain"
+    done
     end_hogs
+    hog_percent=$(printf '%s\n' $percents | sort -n | sed -n 2p)
+    echo "under $name the hog had$percents percent"
     # Under the two a child is a stranger, and stands in line as the hog does: 20 ms for its 60.
     case "$name" in
-    linux24) least=90 ;;
-    *) least=45 ;;
+    linux24) least=135 ;;
+    *) least=67 ;;
     esac
     check "under $name the hog had two fifths of the CPU at least" "$hog_percent" -ge 40
     check "under $name the children were served, too" "$children" -ge "$least"
