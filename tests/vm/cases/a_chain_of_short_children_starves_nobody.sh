@@ -27,7 +27,7 @@ for name in linux24 best berate; do
     # Who is first of the two depends on the moment in which the chain begins: three chains, and the median of what the
     # hog had beside them.
     percents='' children=0
-    for chain in first second third; do
+    for _ in first second third; do
         (
             while :; do
                 (burn "$rounds")

@@ -371,7 +371,7 @@ impl<A: Actuator> Controller<A> {
         }
         let lock = thread.estimation.lock_mut();
         let own = lock.filter(|lock| !lock.is_declared() && !lock.is_derived());
-        let Some((late, of, times)) = own.and_then(Lock::is_held_back) else {
+        let Some((late, of, times)) = own.and_then(Lock::take_held_back) else {
             return false;
         };
         let pause = STANDS_DOWN * (1 << times.min(STANDS_DOWN_DOUBLINGS));
@@ -379,7 +379,7 @@ impl<A: Actuator> Controller<A> {
         let Some(thread) = self.tasks.get_mut(slot) else {
             return true;
         };
-        // What is given back later backs off until then by itself.
+        // A release that has to wait has a back-off of its own; the thread may ask again after it.
         if thread.enforcement.is_clean() {
             thread.enforcement.back_off(now + pause, None);
             self.timers
