@@ -197,7 +197,6 @@ fn figure(points: &[Point], demands: &str) -> Figure {
 
 #[cfg(test)]
 mod tests {
-    use onbeat_decide::predictor::Parameters;
 
     use super::*;
 
