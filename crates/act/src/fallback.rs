@@ -2,8 +2,9 @@
 //!
 //! Only a task with the default scheduling is boosted, or one that differs from it by a nice value below 0: it is urgent by its own
 //! word, and has at least that. Any other nice value, slice or policy of its own was given to it by somebody, who wins; so does who
-//! changes it while it is boosted, but for programs that set a nice value below 0 then. While it is boosted, what it forks starts
-//! with the default.
+//! changes it while it is boosted. A nice value of 0 or below is no objection, for a task with that value is boosted: the task
+//! gets it in the end, if it may have it, and the boost is put back until then. Chromium sets 0 or -8 in each thread that it
+//! starts, whether it may or not. While a task is boosted, what it forks starts with the default.
 //!
 //! A slice of its own makes a task wait for less and run for less at a time, at the same share (EEVDF, Linux 6.12);
 //! older kernels pass it over.
@@ -161,16 +162,13 @@ impl Boosts {
             Some(Entry::Boosted(held)) if held.set != now => {
                 let reniced = now.nice().filter(|&nice| held.set.with_nice(nice) == now);
                 match reniced {
-                    Some(nice) if nice < 0 && attributes::may_set_nice(task.tid, nice) => {
-                        held.before = ordinary(nice);
+                    Some(nice) if nice <= 0 => {
+                        // Who may only lower its share would have kept what it had.
+                        if nice == 0 || attributes::may_set_nice(task.tid, nice) {
+                            held.before = ordinary(nice);
+                        }
                         held.set = now;
                         return Ok(now);
-                    }
-                    // It may only lower its share, and has lowered that of the boost, as nice(2) does.
-                    Some(nice) if nice < 0 => {
-                        let lowered = nice - held.set.nice().unwrap_or(nice);
-                        let own = held.before.nice().unwrap_or(0) + lowered;
-                        drop(ordinary(own.min(19)).set(task.tid));
                     }
                     // What else was set here is not theirs.
                     Some(nice) => drop(ordinary(nice).set(task.tid)),

@@ -168,25 +168,45 @@ fn who_calls_itself_urgent_while_it_is_boosted_has_the_more_of_both_and_its_own_
 }
 
 #[test]
-fn who_sets_its_nice_value_back_while_it_is_boosted_keeps_nothing_of_the_boost() {
-    if !can_run("who_sets_its_nice_value_back_while_it_is_boosted_keeps_nothing_of_the_boost") {
+fn who_lowers_its_share_while_it_is_boosted_keeps_nothing_of_the_boost() {
+    if !can_run("who_lowers_its_share_while_it_is_boosted_keeps_nothing_of_the_boost") {
         return;
     }
     let _bandwidth = Bandwidth::a_little();
     let (_directory, mut actuator) = actuator();
-    for own in [0, 5] {
+    let process = ordinary(Process::asleep());
+    let task = process.task();
+    assert_eq!(actuator.boost(task, boost(10)), Ok(()));
+    scheduling(task).with_nice(5).set(task.tid).unwrap();
+    let answer = actuator.boost(task, boost(10));
+    let wins = matches!(answer, Err(Refusal::TakenOver { .. }));
+    assert!(wins, "{answer:?}");
+    assert_eq!(scheduling(task), with(5, 0, false));
+    // It may be reserved for all the same, and has its own nice value after that.
+    reserve(&mut actuator, task, small());
+    release(&mut actuator, task);
+    assert_eq!(scheduling(task), with(5, 0, false));
+}
+
+#[test]
+fn who_calls_itself_ordinary_while_it_is_boosted_keeps_the_boost() {
+    if !can_run("who_calls_itself_ordinary_while_it_is_boosted_keeps_the_boost") {
+        return;
+    }
+    for had in [0, -8] {
+        let (_directory, mut actuator) = actuator();
         let process = ordinary(Process::asleep());
         let task = process.task();
+        with(had, 0, false).set(task.tid).unwrap();
         assert_eq!(actuator.boost(task, boost(10)), Ok(()));
-        scheduling(task).with_nice(own).set(task.tid).unwrap();
-        let answer = actuator.boost(task, boost(10));
-        let wins = matches!(answer, Err(Refusal::TakenOver { .. }));
-        assert!(wins, "{answer:?}");
-        assert_eq!(scheduling(task), with(own, 0, false));
-        // It may be reserved for all the same, and has its own nice value after that.
-        reserve(&mut actuator, task, small());
-        release(&mut actuator, task);
-        assert_eq!(scheduling(task), with(own, 0, false));
+        // Threads may do so when they begin, and each time that they get other work.
+        for _ in 0..2 {
+            scheduling(task).with_nice(0).set(task.tid).unwrap();
+            assert_eq!(actuator.boost(task, boost(10)), Ok(()));
+            assert_eq!(nice(task), Some(-10));
+        }
+        assert_eq!(actuator.boost(task, None), Ok(()));
+        assert_eq!(scheduling(task), DEFAULT);
     }
 }
 
@@ -225,8 +245,10 @@ fn who_changes_its_policy_while_it_is_boosted_keeps_nothing_of_the_boost() {
 }
 
 #[test]
-fn who_may_not_raise_its_share_and_lowers_that_of_a_boost_has_lowered_its_own() {
-    if !can_run("who_may_not_raise_its_share_and_lowers_that_of_a_boost_has_lowered_its_own") {
+fn who_may_not_call_itself_urgent_and_does_while_it_is_boosted_is_ordinary_in_the_end() {
+    if !can_run(
+        "who_may_not_call_itself_urgent_and_does_while_it_is_boosted_is_ordinary_in_the_end",
+    ) {
         return;
     }
     let (_directory, mut actuator) = actuator();
@@ -242,14 +264,12 @@ fn who_may_not_raise_its_share_and_lowers_that_of_a_boost_has_lowered_its_own() 
     DEFAULT.set(process.pid()).unwrap();
     let task = process.task();
     assert_eq!(actuator.boost(task, boost(20)), Ok(()));
-    // As nice(3) in it does.
-    scheduling(task).with_nice(-17).set(task.tid).unwrap();
-    let answer = actuator.boost(task, boost(20));
-    assert!(
-        matches!(answer, Err(Refusal::TakenOver { .. })),
-        "{answer:?}"
-    );
-    assert_eq!(scheduling(task), with(3, 0, false));
+    scheduling(task).with_nice(-8).set(task.tid).unwrap();
+    assert_eq!(actuator.boost(task, boost(20)), Ok(()));
+    assert_eq!(nice(task), Some(-20));
+    scheduling(task).with_nice(-8).set(task.tid).unwrap();
+    assert_eq!(actuator.boost(task, None), Ok(()));
+    assert_eq!(scheduling(task), DEFAULT);
 }
 
 #[test]
