@@ -100,6 +100,7 @@ impl Thread {
         settings.trials
             && self.needs_probation()
             && !self.protection.helps()
+            && !self.protection.is_declined()
             && self.path.may_be_tried()
     }
 

@@ -50,6 +50,9 @@ const STARTS: Span = Span::from_ms(1000);
 const STARTS_WITH: Span = Span::from_ms(800);
 /// One that is woken by devices or timers meanwhile may take longer.
 const STARTS_WAITING: Span = Span::from_secs(3);
+/// Between two glances at the nice values of an application that begins: its threads set their own as they begin, and
+/// are behind all others until the boost is put back.
+const GLANCE: Span = Span::from_ms(50);
 /// For so long after one of its threads was last found to have a rhythm, or it was last heard to have a clock, an
 /// application keeps a beat: a player that is late does not sleep until it has caught up.
 const KEEPS: Span = Span::from_secs(2);
@@ -94,6 +97,14 @@ pub(crate) struct Applications {
     looked: Instant,
     /// How many threads were ever protected.
     pub(crate) protected: u64,
+}
+
+impl Applications {
+    fn any_begins(&self, now: Instant) -> bool {
+        self.by_payer
+            .values()
+            .any(|application| application.begins(now))
+    }
 }
 
 /// Threads that are charged to one payer.
@@ -152,7 +163,8 @@ impl Application {
     }
 
     /// It has been looked at for so long, on so many CPUs: whether it has a clock, and whether its threads wait
-    /// although it does not use the CPUs up.
+    /// although it does not use the CPUs up. While a program begins, its threads wait for each other: trials of a dozen of
+    /// them at once kept Chromium's first frame back by 0.15 s.
     fn review(&mut self, now: Instant, over: Span, cpus: u32) {
         let Recent { used, waited } = std::mem::take(&mut self.recent);
         let is_batch = now.since(self.proved) >= UNPROVED && used.ratio(over) >= CAPACITY;
@@ -160,7 +172,7 @@ impl Application {
             self.keeps_until = now + KEEPS;
         }
         let waits = waited.ratio(over) >= WAITS && used.ratio(over) < f64::from(cpus) * BUSY;
-        if waits && self.waited {
+        if waits && self.waited && now.since(self.began) >= STARTS_WAITING {
             self.in_vain_until = now + IN_VAIN;
         }
         self.waited = waits;
@@ -170,12 +182,16 @@ impl Application {
         now < self.in_vain_until
     }
 
+    /// Whether it is protected because it has just begun.
+    fn begins(&self, now: Instant) -> bool {
+        let age = now.since(self.began);
+        (age < STARTS && self.used < STARTS_WITH)
+            || (age < STARTS_WAITING && self.clock.heard_lately(now))
+    }
+
     /// Why its threads are protected at `now`, if they are.
     fn protects(&self, now: Instant) -> Option<BoostWhy> {
-        let age = now.since(self.began);
-        let starts = (age < STARTS && self.used < STARTS_WITH)
-            || (age < STARTS_WAITING && self.clock.heard_lately(now));
-        if starts {
+        if self.begins(now) {
             Some(BoostWhy::Starts)
         } else {
             (now < self.keeps_until).then_some(BoostWhy::KeepsBeat)
@@ -206,8 +222,10 @@ enum State {
     Suspended {
         until: Instant,
     },
-    /// The actuator refused, or somebody gave the thread a share of its own.
+    /// The actuator refused, or the thread had a share of its own.
     Refused,
+    /// The thread was given a smaller share meanwhile, by itself or by somebody else.
+    Declined,
 }
 
 /// A thread's CPU time, as far as it was charged to its application. A burst is told at its end, which may be
@@ -268,6 +286,11 @@ impl Protection {
         self.is_in_force() && !self.in_vain
     }
 
+    /// Somebody wants it to have a smaller share than others have: that it starves is no reason for a trial.
+    pub(crate) const fn is_declined(&self) -> bool {
+        matches!(self.state, State::Declined)
+    }
+
     /// The thread did this since the last look, so long ago: whether it only computes.
     fn computes(&mut self, Did { used, slept }: Did, over: Span) -> bool {
         let State::InForce { computed } = &mut self.state else {
@@ -279,7 +302,7 @@ impl Protection {
     }
 
     fn suspend(&mut self, now: Instant) {
-        if matches!(self.state, State::Refused) {
+        if matches!(self.state, State::Refused | State::Declined) {
             return;
         }
         let pause = pause_after(self.suspensions).min(LONGEST_PAUSE);
@@ -396,12 +419,16 @@ impl<A: Actuator> Controller<A> {
         executed: &mut dyn FnMut(TaskId) -> Option<Span>,
     ) {
         // Of a crowd more rarely: each look at a thread is some system calls.
-        self.timers
-            .set(now + QUARTER * self.crowd(), TimerEvent::Protection);
-        let over = now.since(std::mem::replace(
-            &mut self.boosting.applications.looked,
-            now,
-        ));
+        let pause = QUARTER * self.crowd();
+        let begins = self.boosting.applications.any_begins(now);
+        let next = if begins { GLANCE } else { pause };
+        self.timers.set(now + next, TimerEvent::Protection);
+        let over = now.since(self.boosting.applications.looked);
+        if begins && over < pause {
+            self.glance(now);
+            return;
+        }
+        self.boosting.applications.looked = now;
         let mut computing = Vec::new();
         for (slot, thread) in self.tasks.iter_mut() {
             let Some(application) = self
@@ -439,6 +466,19 @@ impl<A: Actuator> Controller<A> {
         }
     }
 
+    /// Looks at the nice values of those threads of an application that begins that ran of late.
+    fn glance(&mut self, now: Instant) {
+        for slot in self.tasks.slots() {
+            let Some(thread) = self.tasks.get(slot) else {
+                continue;
+            };
+            let ran = thread.last_heard + GLANCE * 2 >= now;
+            if ran && thread.protection.is_in_force() {
+                self.look_at_protection(slot, now);
+            }
+        }
+    }
+
     fn review_one(&mut self, slot: Slot, computes: bool, now: Instant) {
         let Some(thread) = self.tasks.get_mut(slot) else {
             return;
@@ -467,7 +507,7 @@ impl<A: Actuator> Controller<A> {
         }
     }
 
-    /// A thread that runs may have set its nice value: if to one below 0, it has the boost again.
+    /// A thread that runs may have set its nice value: if not to one above 0, it has the boost again.
     fn look_at_protection(&mut self, slot: Slot, now: Instant) {
         let Some(thread) = self.tasks.get_mut(slot) else {
             return;
@@ -477,7 +517,7 @@ impl<A: Actuator> Controller<A> {
             .boost(thread.task.id, Some(PROTECTED))
             .is_err()
         {
-            thread.protection.state = State::Refused;
+            thread.protection.state = State::Declined;
             self.tell_protection(slot, BoostWhat::BoostEnded, BoostWhy::Changed, now);
         }
     }
@@ -491,7 +531,7 @@ impl<A: Actuator> Controller<A> {
         let is_open = match thread.protection.state {
             State::None => true,
             State::Suspended { .. } => on_trial,
-            State::InForce { .. } | State::Refused => false,
+            State::InForce { .. } | State::Refused | State::Declined => false,
         };
         if !self.settings.protects || !is_open || !thread.may_be_protected() {
             return;

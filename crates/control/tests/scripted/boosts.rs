@@ -173,7 +173,7 @@ fn who_is_refused_a_boost_is_not_asked_for_again() {
     let refusal = Refusal::NotOrdinary {
         now: "SCHED_OTHER, nice 5".to_owned(),
     };
-    kernel.boost_answers.push_back(refusal.clone());
+    kernel.boost_answers.push_back(Err(refusal.clone()));
     let ran = play(crier(5000), kernel, Settings::default());
     assert_eq!((ran.boosts.len(), asked_boosts(&ran)), (1, 1));
     assert_eq!(ran.boosts[0].why, BoostWhy::Refused(refusal));
@@ -192,7 +192,7 @@ fn a_boosted_thread_that_somebody_changes_is_left_alone_for_good() {
     let by_hand = "SCHED_OTHER, nice 7".to_owned();
     kernel
         .boost_answers
-        .push_back(Refusal::TakenOver { now: by_hand });
+        .push_back(Err(Refusal::TakenOver { now: by_hand }));
     let ran = play(script, kernel, Settings::default());
     assert_eq!(asked_boosts(&ran), 1);
     let whats: Vec<What> = ran.of(7).iter().map(|entry| entry.what).collect();

@@ -31,7 +31,7 @@ pub(crate) struct Kernel {
     /// What whoever a thread belongs to may have for it.
     pub(crate) quotas: BTreeMap<u32, Bandwidth>,
     /// The answers to the next boosts.
-    pub(crate) boost_answers: VecDeque<Refusal>,
+    pub(crate) boost_answers: VecDeque<Result<(), Refusal>>,
     pub(crate) boosted: BTreeMap<TaskId, Boost>,
     /// The answers to the next releases.
     pub(crate) release_answers: VecDeque<Refusal>,
@@ -123,9 +123,7 @@ impl Actuator for Kernel {
     fn boost(&mut self, task: TaskId, boost: Option<Boost>) -> Result<(), Refusal> {
         self.asked
             .push((self.clock.get(), Asked::Boost(task, boost)));
-        if let Some(refusal) = self.boost_answers.pop_front() {
-            return Err(refusal);
-        }
+        self.boost_answers.pop_front().unwrap_or(Ok(()))?;
         self.boosted.remove(&task);
         self.boosted.extend(boost.map(|boost| (task, boost)));
         Ok(())

@@ -124,7 +124,11 @@ fn a_player_that_is_late_is_protected_until_it_has_caught_up() {
 #[test]
 fn one_that_hears_a_clock_and_works_to_capacity_without_a_rhythm_is_a_batch_program_too() {
     let ended = loads(40_000, 40_000);
-    assert!((at_ms(19_000)..at_ms(22_000)).contains(&ended), "{ended:?}");
+    // It is told after 20 s, at a look; it was protected for 2 s from the look before, to the next one.
+    assert!(
+        (at_ms(21_750)..=at_ms(22_250)).contains(&ended),
+        "{ended:?}"
+    );
 }
 
 #[test]
@@ -218,10 +222,24 @@ fn a_thread_with_a_share_of_its_own_is_reserved_for_all_the_same() {
     script.periodic(PLAYER, ms(40), (at_ms(0), at_ms(4000)), |_| ms(10));
     let mut kernel = Kernel::with_cpus(2);
     let now = "nice -8".to_owned();
-    kernel.boost_answers.push_back(Refusal::NotOrdinary { now });
+    kernel
+        .boost_answers
+        .push_back(Err(Refusal::NotOrdinary { now }));
     let ran = play(script, kernel, settings());
     assert!(!ran.reserves(PLAYER).is_empty());
     assert!(ran.boosts.is_empty());
+}
+
+#[test]
+fn a_thread_that_was_given_a_smaller_share_is_not_tried_though_it_starves() {
+    let mut script = Script::default();
+    script.tracked(PLAYER, "player", at_ms(0));
+    script.starved(PLAYER, (at_ms(0), at_ms(8000)));
+    let mut kernel = Kernel::with_cpus(2);
+    let now = "nice 5".to_owned();
+    kernel.boost_answers = [Ok(()), Err(Refusal::TakenOver { now })].into();
+    let ran = play(script, kernel, settings());
+    assert!(ran.journal.is_empty(), "{:?}", ran.journal);
 }
 
 #[test]
@@ -237,10 +255,14 @@ fn nobody_is_protected_unless_the_settings_say_so() {
 fn where_a_nice_value_does_not_help_starving_threads_are_tried() {
     let mut script = Script::default();
     script.tracked(PLAYER, "player", at_ms(0));
-    script.starved(PLAYER, (at_ms(0), at_ms(4000)));
+    script.starved(PLAYER, (at_ms(0), at_ms(5000)));
     let ran = play_here(script);
     let first = ran.of(PLAYER)[0];
     assert!(matches!(first.why, Why::Starves { .. }), "{first:?}");
+    assert!(
+        first.at >= at_ms(3000),
+        "a program that begins waits for itself"
+    );
     assert_eq!(ran.report.protected, 1);
 }
 
