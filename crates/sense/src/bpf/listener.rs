@@ -25,7 +25,7 @@ use std::sync::{Arc, OnceLock, mpsc};
 use std::thread;
 use std::time::Duration;
 
-use onbeat_model::{Event, TaskId};
+use onbeat_model::{Event, Task, TaskId};
 
 use super::Error;
 use crate::probes::Probe;
@@ -84,10 +84,39 @@ pub struct Listener {
     expected: mpsc::Sender<Expected>,
     /// What found no room yet: of each process the last.
     untold: BTreeMap<u32, Message>,
-    /// The tracked threads, each with its process.
+    tracked: Tracked,
+}
+
+/// The tracked threads and their processes.
+#[derive(Debug, Default)]
+struct Tracked {
+    /// Each with its process.
     threads: HashMap<TaskId, u32>,
     /// How many of them each process has.
     processes: HashMap<u32, usize>,
+}
+
+impl Tracked {
+    /// The thread is tracked, or has another name: whether the maps of its process are worth a look. They are when the process
+    /// is new here, and when it may have executed another program, whose only thread has the process's number. Programs begin
+    /// a hundred threads, which map nothing by that.
+    fn heard(&mut self, task: &Task) -> bool {
+        let count = self.processes.entry(task.pid).or_default();
+        let is_new = *count == 0;
+        *count += usize::from(self.threads.insert(task.id, task.pid).is_none());
+        is_new || task.id.tid == task.pid
+    }
+
+    /// The thread is not tracked any more: its process, if it was the last of it.
+    fn forget(&mut self, task: TaskId) -> Option<u32> {
+        let pid = self.threads.remove(&task)?;
+        let count = self.processes.get_mut(&pid)?;
+        *count -= 1;
+        (*count == 0).then(|| {
+            self.processes.remove(&pid);
+            pid
+        })
+    }
 }
 
 impl Listener {
@@ -122,8 +151,7 @@ impl Listener {
             ear,
             expected,
             untold: BTreeMap::new(),
-            threads: HashMap::new(),
-            processes: HashMap::new(),
+            tracked: Tracked::default(),
         })
     }
 
@@ -132,10 +160,9 @@ impl Listener {
         for event in events {
             match event {
                 Event::Tracked { task, .. } | Event::Renamed { task, .. } => {
-                    if self.threads.insert(task.id, task.pid).is_none() {
-                        *self.processes.entry(task.pid).or_default() += 1;
+                    if self.tracked.heard(task) {
+                        self.look_soon(task.pid);
                     }
-                    self.look_soon(task.pid);
                 }
                 Event::Exited { task, .. } => self.forget_thread(*task),
                 _ => {}
@@ -146,15 +173,8 @@ impl Listener {
 
     /// The thread is not tracked any more.
     pub(super) fn forget_thread(&mut self, task: TaskId) {
-        let Some(pid) = self.threads.remove(&task) else {
-            return;
-        };
-        if let Some(count) = self.processes.get_mut(&pid) {
-            *count -= 1;
-            if *count == 0 {
-                self.processes.remove(&pid);
-                self.forget(pid);
-            }
+        if let Some(pid) = self.tracked.forget(task) {
+            self.forget(pid);
         }
     }
 
@@ -213,7 +233,28 @@ impl Listener {
 
 #[cfg(test)]
 mod tests {
+    use onbeat_model::Name;
+
     use super::*;
+
+    #[test]
+    fn a_process_is_looked_at_when_it_is_new_or_may_have_executed_another_program() {
+        let task = |tid, pid| Task {
+            id: TaskId::recorded(tid),
+            pid,
+            comm: Name::default(),
+        };
+        let (leader, thread) = (task(7, 7), task(8, 7));
+        let mut tracked = Tracked::default();
+        assert!(tracked.heard(&leader));
+        assert!(!tracked.heard(&thread));
+        assert!(!tracked.heard(&thread), "it gives itself a name");
+        assert!(tracked.heard(&leader), "perhaps it executes a program");
+        assert_eq!(tracked.forget(leader.id), None);
+        assert_eq!(tracked.forget(thread.id), Some(7));
+        assert_eq!(tracked.forget(thread.id), None);
+        assert!(tracked.heard(&thread), "attached to in the middle");
+    }
 
     #[test]
     fn a_message_is_read_as_it_was_written() {
