@@ -127,6 +127,18 @@ impl Span {
         self.0 == 0
     }
 
+    /// This length doubled `times` times, and `longest` if that is shorter: the pause before what was done in vain so often.
+    #[must_use]
+    pub const fn doubled(self, times: u32, longest: Self) -> Self {
+        let factor = if times < 64 { 1 << times } else { u64::MAX };
+        let length = self.0.saturating_mul(factor);
+        Self(if length < longest.0 {
+            length
+        } else {
+            longest.0
+        })
+    }
+
     /// This length times `factor`, rounded to the nanosecond; a negative factor gives zero.
     #[must_use]
     pub fn scale(self, factor: f64) -> Self {
@@ -295,6 +307,13 @@ mod tests {
             let error = text.parse::<Span>().unwrap_err().to_string();
             assert!(error.contains("as in 500us"), "{error}");
         }
+    }
+
+    #[test]
+    fn a_pause_doubles_up_to_its_longest() {
+        let (first, longest) = (Span::from_secs(1), Span::from_secs(30));
+        let pauses = [0, 1, 4, 5, 63, 64, u32::MAX].map(|times| first.doubled(times, longest));
+        assert_eq!(pauses, [1, 2, 16, 30, 30, 30, 30].map(Span::from_secs));
     }
 
     #[test]

@@ -3,7 +3,7 @@
 
 use onbeat_model::{Actuator, Bandwidth, Instant, Refusal, Reservation};
 
-use super::{Books, Effects, Enforcer, FIRST_RETRY, as_counted, backed_off};
+use super::{Books, Effects, Enforcer, FIRST_RETRY, LONGEST_RETRY, as_counted};
 use crate::Why;
 use crate::allocation::bandwidth;
 use crate::report::decision::What;
@@ -78,7 +78,7 @@ impl<A: Actuator> Enforcer<A> {
         }
         self.admission.total = Some(self.in_force);
         books.arbiter.look_at_all();
-        let pause = backed_off(FIRST_RETRY, self.admission.tries);
+        let pause = FIRST_RETRY.doubled(self.admission.tries, LONGEST_RETRY);
         self.admission.tries += 1;
         books.timers.set(now + pause, TimerEvent::Widen);
     }
@@ -159,7 +159,7 @@ impl<A: Actuator> Enforcer<A> {
             return (None, Effects::default());
         };
         thread.ceiling = Some(left);
-        let until = now + backed_off(FIRST_RETRY, thread.refusals);
+        let until = now + FIRST_RETRY.doubled(thread.refusals, LONGEST_RETRY);
         thread.refusals += 1;
         books.timers.set(until, TimerEvent::Retry(thread.task.id));
         let less = thread

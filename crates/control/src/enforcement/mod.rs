@@ -27,11 +27,6 @@ use partition::Partitions;
 const FIRST_RETRY: Span = Span::from_secs(1);
 const LONGEST_RETRY: Span = Span::from_secs(30);
 
-/// `first`, doubled `times` times, within reason.
-fn backed_off(first: Span, times: u32) -> Span {
-    (first * (1 << times.min(16))).min(LONGEST_RETRY)
-}
-
 /// Has the actuator, and knows what is in force through it.
 pub(crate) struct Enforcer<A> {
     actuator: A,
@@ -235,7 +230,7 @@ impl<A: Actuator> Enforcer<A> {
             Refusal::Gone => self.let_go(books, slot, now),
             _ => {
                 let first = thread.refusals == 0;
-                let until = now + backed_off(FIRST_RETRY, thread.refusals);
+                let until = now + FIRST_RETRY.doubled(thread.refusals, LONGEST_RETRY);
                 thread.refusals += 1;
                 thread.enforcement.back_off(until, None);
                 let effects = if held.is_none() {

@@ -4,7 +4,7 @@
 
 use onbeat_model::{Actuator, Instant, Refusal, Reservation};
 
-use super::{Books, Effects, Enforcer, FIRST_RETRY, backed_off};
+use super::{Books, Effects, Enforcer, FIRST_RETRY, LONGEST_RETRY};
 use crate::Why;
 use crate::report::decision::What;
 use crate::task::state::{Enforcement, PendingRelease};
@@ -98,7 +98,7 @@ impl<A: Actuator> Enforcer<A> {
             Err(refusal @ Refusal::TakenOver { .. }) => self.yielded(books, slot, refusal, now),
             Err(refusal) => {
                 pending.tries += 1;
-                let pause = backed_off(FIRST_RETRY, pending.tries);
+                let pause = FIRST_RETRY.doubled(pending.tries, LONGEST_RETRY);
                 pending.due = refusal.retry_at().unwrap_or(now + pause);
                 books.timers.set(pending.due, TimerEvent::GiveBack(task));
                 Effects::default()

@@ -11,7 +11,7 @@ use std::collections::HashMap;
 use onbeat_model::{Bandwidth, Burst, Capacity, Instant, Reservation, Span};
 
 use super::schedule::Attempts;
-use super::starvation::{PROBATION, pause_after};
+use super::starvation::{FIRST_PAUSE, PROBATION};
 use crate::task::{Heard, Thread};
 use crate::{Settings, Why};
 
@@ -192,7 +192,7 @@ impl Probations {
         if now < alone.not_before {
             return false;
         }
-        let pause = pause_after(alone.times).min(LONGEST_PAUSE_ALONE);
+        let pause = FIRST_PAUSE.doubled(alone.times, LONGEST_PAUSE_ALONE);
         alone.times = alone.times.saturating_add(1);
         alone.not_before = now + PROBATION + pause;
         true

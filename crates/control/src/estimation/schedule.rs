@@ -15,7 +15,7 @@ const PATIENCE: u32 = 12;
 const FIRST_VERIFICATION: Span = Span::from_ms(250);
 /// A minute apart in the end: with hundreds of threads, looks every few seconds would cost more than all
 /// tracking, and a change of rate is the tracker's to notice.
-const LAST_VERIFICATION: u32 = 8;
+const LONGEST_VERIFICATION: Span = Span::from_secs(64);
 
 /// Since the last analysis of a thread.
 #[derive(Clone, Copy, Debug)]
@@ -65,8 +65,8 @@ impl Attempts {
         self.failed = self.failed.saturating_add(1);
         self.fresh = 0;
         self.needed = 1 + self.failed / 4;
-        let doublings = self.failed.saturating_sub(PATIENCE).min(16);
-        self.not_before = now + (FIRST_PAUSE * (1 << doublings)).min(LONGEST_PAUSE);
+        let doublings = self.failed.saturating_sub(PATIENCE);
+        self.not_before = now + FIRST_PAUSE.doubled(doublings, LONGEST_PAUSE);
     }
 
     /// An analysis at `now` was not enough to decide by: make another one soon.
@@ -82,7 +82,7 @@ impl Attempts {
         self.failed = 0;
         self.fresh = 0;
         self.needed = FEWEST.max(u32::try_from(bursts / 2).unwrap_or(u32::MAX));
-        self.not_before = now + FIRST_VERIFICATION * (1 << passed.min(LAST_VERIFICATION));
+        self.not_before = now + FIRST_VERIFICATION.doubled(passed, LONGEST_VERIFICATION);
     }
 }
 

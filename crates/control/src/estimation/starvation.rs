@@ -31,7 +31,8 @@ const FED: f64 = 0.7;
 /// Between two looks at the CPU time of such a thread, at first; twice as long each time it slept.
 const LOOK_EVERY: Span = Span::from_ms(120);
 pub(crate) const LOOK_RARELY: Span = Span::from_ms(2400);
-const FIRST_PAUSE: Span = Span::from_secs(5);
+/// Between the first probation in vain, or the first time that a thread only computed, and the next.
+pub(crate) const FIRST_PAUSE: Span = Span::from_secs(5);
 const LONGEST_PAUSE: Span = Span::from_secs(600);
 
 /// How long a probation lasts: a player that is behind catches up and then plays a few frames.
@@ -129,7 +130,7 @@ impl Starving {
 
     /// A probation begins. Further ones come ever more rarely.
     pub(crate) fn tried(&mut self, now: Instant) {
-        let pause = pause_after(self.trials).min(LONGEST_PAUSE);
+        let pause = FIRST_PAUSE.doubled(self.trials, LONGEST_PAUSE);
         *self = Self {
             trials: self.trials + 1,
             not_before: now + PROBATION + pause,
@@ -146,11 +147,6 @@ impl Starving {
     pub(crate) fn proved(&mut self) {
         *self = Self::default();
     }
-}
-
-/// How long to wait for the next probation after `trials` in vain and one more.
-pub(crate) fn pause_after(trials: u32) -> Span {
-    FIRST_PAUSE * (1 << trials.min(16))
 }
 
 #[cfg(test)]

@@ -171,11 +171,12 @@ impl Pipelines {
     /// It is not to be watched again soon for that payer, and ever more rarely.
     pub(super) fn turn_away(&mut self, payer: u32, tid: u32, now: Instant) {
         const FIRST: Span = Span::from_secs(15);
+        const LONGEST: Span = Span::from_secs(8 * 60);
         self.forgive(now);
         let key = (payer, tid);
         let times = self.turned_away.get(key).map_or(0, |away| away.times);
         let away = TurnedAway {
-            until: now + FIRST * (1 << times.min(5)),
+            until: now + FIRST.doubled(times, LONGEST),
             times: times + 1,
         };
         match self.turned_away.get_mut(key) {

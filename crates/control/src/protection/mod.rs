@@ -31,7 +31,7 @@ use onbeat_model::{Actuator, Boost, Burst, Instant, Span, TaskId};
 use crate::Why;
 use crate::estimation::clock::{Outside, QUARTER};
 use crate::estimation::lock::Lock;
-use crate::estimation::starvation::pause_after;
+use crate::estimation::starvation::FIRST_PAUSE;
 use crate::run_loop::Controller;
 use crate::task::Thread;
 use crate::task::table::Slot;
@@ -77,7 +77,7 @@ const BUSY: f64 = 0.6;
 const IN_VAIN: Span = Span::from_secs(5);
 /// A thread whose reservation made it late goes without for so long, and twice as long each time.
 const STANDS_DOWN: Span = Span::from_secs(20);
-const STANDS_DOWN_DOUBLINGS: u32 = 5;
+const STANDS_DOWN_LONGEST: Span = Span::from_secs(640);
 /// A thread that is not heard of, and has had a share of a CPU between these, waits for one.
 const AWAKE: f64 = 0.002;
 const FED: f64 = 0.7;
@@ -305,7 +305,7 @@ impl Protection {
         if matches!(self.state, State::Refused | State::Declined) {
             return;
         }
-        let pause = pause_after(self.suspensions).min(LONGEST_PAUSE);
+        let pause = FIRST_PAUSE.doubled(self.suspensions, LONGEST_PAUSE);
         self.suspensions = self.suspensions.saturating_add(1);
         self.state = State::Suspended { until: now + pause };
     }
@@ -397,7 +397,7 @@ impl<A: Actuator> Controller<A> {
         let Some((late, of, times)) = own.and_then(Lock::take_held_back) else {
             return false;
         };
-        let pause = STANDS_DOWN * (1 << times.min(STANDS_DOWN_DOUBLINGS));
+        let pause = STANDS_DOWN.doubled(times, STANDS_DOWN_LONGEST);
         self.withdraw(slot, Why::HeldBack { late, of, pause }, now);
         let Some(thread) = self.tasks.get_mut(slot) else {
             return true;
