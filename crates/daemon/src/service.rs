@@ -107,8 +107,16 @@ pub fn run(options: &Options, mut told: impl FnMut() -> Option<Told>) -> anyhow:
     );
     let mut watchdog = Watchdog::new();
     watchdog::ready();
+    let mut is_told_deaf = false;
     let outcome = drive(&mut sensor, &mut controller, |sensor, controller| {
         watchdog.turned(sensor.now());
+        if !is_told_deaf && let Some(error) = sensor.inner().deaf() {
+            is_told_deaf = true;
+            tracing::warn!(
+                "marks of some programs are not heard ({error}): the service hears programs and \
+                 libraries that every user may read"
+            );
+        }
         let mut reload = keeper.wants_reload();
         while let Some(told) = told() {
             match told {

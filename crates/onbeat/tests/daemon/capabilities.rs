@@ -1,12 +1,14 @@
 //! The service under exactly the capabilities that its unit gives it, and under each of them but one.
 
-use std::os::unix::fs::symlink;
+use std::fs::Permissions;
+use std::os::unix::fs::{PermissionsExt, chown, symlink};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
 use crate::common::{Mortal, can_run, eventually};
 use crate::copied::copy_program;
 use crate::machine::{ALICE, Machine, as_itself};
+use crate::marker::compiled_marker;
 
 /// A tenth of a CPU.
 const TENTH: &str = "1000000 10000000 10000000";
@@ -39,6 +41,14 @@ enum Able {
     NotToKnowPrograms,
 }
 
+/// Starts the service with these capabilities and no others, if it starts then.
+fn starts(machine: &mut Machine, capabilities: &[String]) -> bool {
+    let set = capabilities
+        .iter()
+        .fold("-all".to_owned(), |set, one| format!("{set},+{one}"));
+    machine.start_through(Command::new("setpriv").args(["--bounding-set", &set]))
+}
+
 fn able(capabilities: &[String]) -> Able {
     let mut machine = Machine::bus();
     let program = machine.path(RULED);
@@ -47,11 +57,7 @@ fn able(capabilities: &[String]) -> Able {
         "scan = \"20ms\"\n[[rule]]\nprogram = \"{}\"\n",
         program.display()
     ));
-    let set = capabilities
-        .iter()
-        .fold("-all".to_owned(), |set, one| format!("{set},+{one}"));
-    let started = machine.start_through(Command::new("setpriv").args(["--bounding-set", &set]));
-    if !started {
+    if !starts(&mut machine, capabilities) {
         return Able::NotToStart;
     }
     let sleeper = machine.sleeper(ALICE);
@@ -102,4 +108,40 @@ fn that_many_capabilities_are_needed_and_no_more() {
         assert_eq!(rest.len(), all.len() - 1, "{one}");
         assert_eq!(able(&rest), lack, "without {one}");
     }
+}
+
+#[test]
+fn marks_are_heard_with_those_capabilities_where_everybody_may_read_the_program() {
+    if !can_run("marks_are_heard_with_those_capabilities_where_everybody_may_read_the_program") {
+        return;
+    }
+    let mut machine = Machine::bus();
+    machine.configure("");
+    assert!(starts(&mut machine, &of_the_unit()));
+    let program = machine.path("a marker");
+    compiled_marker(&program);
+    let private = machine.path("private");
+    std::fs::create_dir(&private).unwrap();
+    copy_program(&program, private.join("hidden"));
+    chown(&private, Some(ALICE), Some(ALICE)).unwrap();
+    std::fs::set_permissions(&private, Permissions::from_mode(0o700)).unwrap();
+    let mut alice = machine.client(ALICE);
+    let mut track = |path: &Path, name| {
+        let mut command = machine.command(ALICE, path);
+        let process = Mortal::spawn(command.args(["1000000", "20000", "1000"]));
+        let process = as_itself(process, name);
+        alice.done(&format!("track {}", process.id()));
+        process
+    };
+    let _heard = track(&program, "a marker");
+    eventually("marks", || {
+        let heard = machine.log().contains("it says where its jobs are");
+        heard.then_some(())
+    });
+    assert!(!machine.log().contains("marks of some programs"));
+    let _hidden = track(&private.join("hidden"), "hidden");
+    eventually("a warning", || {
+        let told = machine.log().contains("marks of some programs");
+        told.then_some(())
+    });
 }

@@ -19,6 +19,8 @@ mod hostile;
 mod library;
 mod looking;
 mod machine;
+#[path = "../marker/mod.rs"]
+mod marker;
 mod others;
 #[path = "../own_state/mod.rs"]
 mod own_state;

@@ -13,6 +13,8 @@ mod crashes;
 mod in_time;
 mod keeping;
 mod looking;
+#[path = "../marker/mod.rs"]
+mod marker;
 #[path = "../own_state/mod.rs"]
 mod own_state;
 #[path = "../pair/mod.rs"]

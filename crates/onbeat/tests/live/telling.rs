@@ -1,32 +1,17 @@
 //! Programs that say where their jobs are, and when they were late.
 
-use std::path::PathBuf;
 use std::process::Command;
 
 use serde_json::Value;
 
+use crate::marker::compiled_marker;
 use crate::{Folder, Mortal, can_run, eventually};
-
-/// Compiles marker.c into the folder.
-fn marker(folder: &Folder) -> PathBuf {
-    let program = folder.path("marker");
-    let here = env!("CARGO_MANIFEST_DIR");
-    let compiled = Command::new("clang")
-        .args(["-O1", "-Wall", "-Werror", "-I"])
-        .arg(format!("{here}/../../libonbeat/include"))
-        .arg(format!("{here}/tests/live/marker.c"))
-        .arg("-o")
-        .arg(&program)
-        .status();
-    assert!(compiled.is_ok_and(|status| status.success()), "marker.c");
-    program
-}
 
 fn run(folder: &Folder, arguments: &[&str]) -> Command {
     let mut onbeat = folder.keep("run");
     onbeat
         .args(["--no-trials", "--"])
-        .arg(marker(folder))
+        .arg(compiled_marker(&folder.path("marker")))
         .args(arguments);
     onbeat
 }

@@ -11,7 +11,7 @@
 //! of it (`ear`), with limits, and the loop that hears events only tells it which processes there are: in whole messages
 //! over a socket that holds some hundreds, without waiting. What finds no room is told with the next turn.
 
-mod attach;
+pub(super) mod attach;
 mod ear;
 mod maps;
 
@@ -159,10 +159,10 @@ impl Listener {
     pub(super) fn hear(&mut self, events: &[Event]) {
         for event in events {
             match event {
-                Event::Tracked { task, .. } | Event::Renamed { task, .. } => {
-                    if self.tracked.heard(task) {
-                        self.look_soon(task.pid);
-                    }
+                Event::Tracked { task, .. } | Event::Renamed { task, .. }
+                    if self.tracked.heard(task) =>
+                {
+                    self.look_soon(task.pid);
                 }
                 Event::Exited { task, .. } => self.forget_thread(*task),
                 _ => {}

@@ -5,9 +5,10 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use libbpf_rs::skel::{OpenSkel, Skel, SkelBuilder};
-use libbpf_rs::{Link, MapHandle, RingBuffer, RingBufferBuilder};
+use libbpf_rs::{Link, MapHandle, ProgramAttachType, RingBuffer, RingBufferBuilder};
 
 use super::inbox::Inbox;
+use super::listener::attach;
 use super::skeleton::{TracerSkel, TracerSkelBuilder};
 use super::{Error, Hooks, Options, interrupts, wire};
 
@@ -89,6 +90,11 @@ fn load_on(hooks: Hooks, options: &Options) -> Result<Loaded, Error> {
     maps.activities_raw
         .set_max_entries(options.most_tasks.saturating_mul(2).max(1))
         .map_err(Error::loading)?;
+    if attach::has_links() {
+        for program in [&mut programs.marked, &mut programs.marked_raw] {
+            program.set_attach_type(ProgramAttachType::TraceUprobeMulti);
+        }
+    }
     let (unused_map, unused_programs) = if hooks == Hooks::Raw {
         (
             &mut maps.activities,

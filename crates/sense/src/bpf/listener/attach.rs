@@ -2,13 +2,21 @@
 //!
 //! By the descriptor, and by where the instruction is in the file: libbpf would open the file again by its path, which may
 //! be another one by then, and parse what is mapped of it, which may be shorter by then.
+//!
+//! A probe of perf's wants CAP_SYS_ADMIN, which the service does not have. From Linux 6.6 on a program can be loaded for
+//! links of its own kind, which want no more than its loading. Of the first kernels with them some heard only one thread of a
+//! process; they count as without.
 
-use std::ffi::CString;
+use std::ffi::{CStr, CString};
 use std::fs;
 use std::io;
-use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
-use libbpf_rs::libbpf_sys::{BPF_PERF_EVENT, bpf_link_create, bpf_link_create_opts};
+use libbpf_rs::libbpf_sys::{
+    BPF_ALU64, BPF_EXIT, BPF_JMP, BPF_K, BPF_MOV, BPF_PERF_EVENT, BPF_PROG_TYPE_KPROBE,
+    BPF_TRACE_UPROBE_MULTI, bpf_insn, bpf_link_create, bpf_link_create_opts,
+    bpf_link_create_opts__bindgen_ty_1__bindgen_ty_3, bpf_prog_load, bpf_prog_load_opts,
+};
 use perf_event_open_sys::{bindings as kernel, ioctls, perf_event_open};
 
 /// Attaches programs to probes.
@@ -37,6 +45,28 @@ impl Attacher {
         cookie: u64,
     ) -> io::Result<OwnedFd> {
         let path = CString::new(format!("/proc/self/fd/{}", file.as_raw_fd()))?;
+        match link(
+            self.program.as_fd(),
+            pid.cast_signed(),
+            &path,
+            offset,
+            cookie,
+        ) {
+            // The program was not loaded for that.
+            Err(error) if error.raw_os_error() == Some(libc::EINVAL) => {
+                self.attach_by_perf(pid, &path, offset, cookie)
+            }
+            linked => linked,
+        }
+    }
+
+    fn attach_by_perf(
+        &self,
+        pid: u32,
+        path: &CStr,
+        offset: u64,
+        cookie: u64,
+    ) -> io::Result<OwnedFd> {
         let kind = self.kind.ok_or(io::ErrorKind::Unsupported)?;
         let mut attributes = kernel::perf_event_attr {
             type_: kind,
@@ -77,6 +107,78 @@ impl Attacher {
             0 => Ok(link),
             _ => Err(io::Error::last_os_error()),
         }
+    }
+}
+
+/// Whether the kernel has links for probes, and they hear all threads of a process.
+pub(in crate::bpf) fn has_links() -> bool {
+    let nothing = |code: u32| bpf_insn {
+        code: code as u8,
+        ..Default::default()
+    };
+    // It returns 0.
+    let program = [
+        nothing(BPF_ALU64 | BPF_MOV | BPF_K),
+        nothing(BPF_JMP | BPF_EXIT),
+    ];
+    let mut options = bpf_prog_load_opts {
+        sz: size_of::<bpf_prog_load_opts>() as _,
+        expected_attach_type: BPF_TRACE_UPROBE_MULTI,
+        ..Default::default()
+    };
+    // SAFETY: all that is pointed to lives until the call returns; the descriptor that it gives is nobody else's.
+    let loaded = unsafe {
+        let (name, licence) = (c"probe".as_ptr(), c"GPL".as_ptr());
+        let (begin, count) = (program.as_ptr(), program.len() as _);
+        let kind = BPF_PROG_TYPE_KPROBE;
+        opened(bpf_prog_load(
+            kind,
+            name,
+            licence,
+            begin,
+            count,
+            &raw mut options,
+        ))
+    };
+    let refused = |pid| {
+        let program = loaded.as_ref().ok()?;
+        let error = link(program.as_fd(), pid, c"/", 0, 0).err()?;
+        error.raw_os_error()
+    };
+    // A folder cannot have probes. With the right filter, the kernel looks for the process first, and there is none.
+    refused(0) == Some(libc::EBADF) && refused(-1) == Some(libc::EINVAL)
+}
+
+/// Links a program that was loaded for that.
+fn link(
+    program: BorrowedFd<'_>,
+    pid: i32,
+    path: &CStr,
+    offset: u64,
+    cookie: u64,
+) -> io::Result<OwnedFd> {
+    let mut options = bpf_link_create_opts {
+        sz: size_of::<bpf_link_create_opts>() as _,
+        ..Default::default()
+    };
+    options.__bindgen_anon_1.uprobe_multi = bpf_link_create_opts__bindgen_ty_1__bindgen_ty_3 {
+        path: path.as_ptr(),
+        offsets: &raw const offset,
+        cookies: &raw const cookie,
+        cnt: 1,
+        pid: pid.cast_unsigned(),
+        ..Default::default()
+    };
+    // SAFETY: the program is open, and all that is pointed to lives until the call returns; the descriptor that it gives is
+    // nobody else's.
+    unsafe {
+        let options = &raw const options;
+        opened(bpf_link_create(
+            program.as_raw_fd(),
+            -1,
+            BPF_TRACE_UPROBE_MULTI,
+            options,
+        ))
     }
 }
 

@@ -5,9 +5,11 @@
 //! on one would have this thread wait for its owner); one that cannot be opened now is tried with a later look.
 
 use std::collections::{HashMap, HashSet, VecDeque};
+use std::ffi::CString;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read};
-use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::OpenOptionsExt;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
@@ -198,12 +200,12 @@ impl Ear {
             self.forget(pid);
             return;
         }
-        let is_new = |mapped: &&Mapped| !process.seen.contains(mapped);
+        let is_new = |(mapped, _): &(Mapped, _)| !process.seen.contains(mapped);
         let left = MOST_SEEN.saturating_sub(process.seen.len());
-        let new = found.iter().filter(is_new).take(MOST_OPENED.min(left));
-        let new: Vec<Mapped> = new.copied().collect();
-        for mapped in &new {
-            self.look_into(pid, *mapped);
+        let new = found.into_iter().filter(is_new);
+        let new: Vec<_> = new.take(MOST_OPENED.min(left)).collect();
+        for (mapped, path) in &new {
+            self.look_into(pid, *mapped, path);
         }
         let now = clock::now();
         if let Some(process) = self.processes.get_mut(&pid) {
@@ -217,9 +219,8 @@ impl Ear {
     }
 
     /// Listens to what is new of what a process maps.
-    fn look_into(&mut self, pid: u32, mapped: Mapped) {
-        let path = format!("/proc/{pid}/map_files/{}", mapped.name());
-        let listened = open(Path::new(&path), libc::O_PATH).and_then(|file| {
+    fn look_into(&mut self, pid: u32, mapped: Mapped, path: &Path) {
+        let listened = file_of(pid, mapped, path).and_then(|file| {
             let Some(id) = id(&file)? else {
                 return Ok(());
             };
@@ -233,19 +234,26 @@ impl Ear {
             Ok(())
         });
         match listened {
-            // Somebody has a lease on it.
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
-            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
-                let error = libbpf_rs::Error::from(error);
-                let refused = Error::kernel("look into what a program maps")(error);
-                // Only the first is kept.
-                let _ = self.told.refused.set(refused);
+            // Somebody has a lease on it, or one of its folders is not in the kernel's memory, or not for everybody.
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                let process = self.processes.get(&pid);
+                if process.is_some_and(|process| process.pause == LONGEST_PAUSE) {
+                    self.refuse(error);
+                }
+                return;
             }
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => self.refuse(error),
             _ => {}
         }
         if let Some(process) = self.processes.get_mut(&pid) {
             process.seen.insert(mapped);
         }
+    }
+
+    /// Some of what a process maps cannot be looked into. Only the first refusal is kept.
+    fn refuse(&self, error: io::Error) {
+        let refused = Error::kernel("look into what a program maps")(error.into());
+        let _ = self.told.refused.set(refused);
     }
 
     /// Attaches to the probes in a file, in the known process `pid`, once.
@@ -325,8 +333,56 @@ fn open(path: &Path, access: i32) -> io::Result<File> {
     options.read(true).custom_flags(flags).open(path)
 }
 
-/// An ordinary file's; none for anything else. A file system in user space is not asked.
+/// The file that a process maps, to be named and not to be read. `/proc/PID/map_files` wants capabilities that the service
+/// does not have. There the file is what has the same name in the process's root directory, if it is still the same.
+fn file_of(pid: u32, mapped: Mapped, path: &Path) -> io::Result<File> {
+    let mapping = format!("/proc/{pid}/map_files/{}", mapped.name());
+    match open(Path::new(&mapping), libc::O_PATH) {
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {}
+        opened => return opened,
+    }
+    let root = open(Path::new(&format!("/proc/{pid}/root")), libc::O_PATH)?;
+    let path = path.strip_prefix("/").unwrap_or(path);
+    let path = CString::new(path.as_os_str().as_bytes())?;
+    let flags = libc::O_PATH | libc::O_CLOEXEC;
+    // What was mapped a moment ago is in the kernel's memory. So no file system in user space can have this thread wait.
+    let resolve = libc::RESOLVE_CACHED | libc::RESOLVE_IN_ROOT | libc::RESOLVE_NO_SYMLINKS;
+    // SAFETY: the structure has whole numbers only, of which zeros are values.
+    let mut how = unsafe { std::mem::zeroed::<libc::open_how>() };
+    how.flags = u64::from(flags.cast_unsigned());
+    how.resolve = resolve;
+    // SAFETY: the descriptor is open, and the path and the structure live until the call returns.
+    let opened = unsafe {
+        let size = size_of::<libc::open_how>();
+        let (root, path) = (root.as_raw_fd(), path.as_ptr());
+        libc::syscall(libc::SYS_openat2, root, path, &raw const how, size)
+    };
+    let opened = i32::try_from(opened).unwrap_or(-1);
+    if opened < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: the call gave this descriptor, and nobody else has it.
+    let file = unsafe { File::from_raw_fd(opened) };
+    let about = about(&file)?;
+    let device = (about.stx_dev_major, about.stx_dev_minor);
+    if mapped.is_of(device, about.stx_ino) {
+        return Ok(file);
+    }
+    Err(io::ErrorKind::PermissionDenied.into())
+}
+
+/// An ordinary file's; none for anything else.
 fn id(file: &File) -> io::Result<Option<FileId>> {
+    let about = about(file)?;
+    let device = u64::from(about.stx_dev_major) << 32 | u64::from(about.stx_dev_minor);
+    let changed = about.stx_mtime;
+    let id = (device, about.stx_ino, changed.tv_sec, changed.tv_nsec);
+    let is_file = u32::from(about.stx_mode) & libc::S_IFMT == libc::S_IFREG;
+    Ok(is_file.then_some(id))
+}
+
+/// What there is to know of a file. A file system in user space is not asked.
+fn about(file: &File) -> io::Result<libc::statx> {
     let flags = libc::AT_EMPTY_PATH | libc::AT_STATX_DONT_SYNC;
     // SAFETY: the descriptor is open, the path is empty and ends, and the kernel writes to one structure of which zeros
     // are a value.
@@ -337,14 +393,11 @@ fn id(file: &File) -> io::Result<Option<FileId>> {
         let result = libc::statx(file.as_raw_fd(), path, flags, mask, &raw mut about);
         (result, about)
     };
-    if result != 0 {
-        return Err(io::Error::last_os_error());
+    if result == 0 {
+        Ok(about)
+    } else {
+        Err(io::Error::last_os_error())
     }
-    let device = u64::from(about.stx_dev_major) << 32 | u64::from(about.stx_dev_minor);
-    let changed = about.stx_mtime;
-    let id = (device, about.stx_ino, changed.tv_sec, changed.tv_nsec);
-    let is_file = u32::from(about.stx_mode) & libc::S_IFMT == libc::S_IFREG;
-    Ok(is_file.then_some(id))
 }
 
 /// A file to be mapped, as `/proc/PID/map_files` will name it: on stacked file systems a mapping names another one than its

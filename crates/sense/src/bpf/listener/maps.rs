@@ -1,6 +1,9 @@
 //! What a process maps to be executed, by `/proc/PID/maps`: a file that is as long as the process likes.
 
+use std::ffi::OsStr;
 use std::io::{BufRead, BufReader, Read};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
 
 /// Of a file of maps so much is read; the rest is not looked at. A large program (10,000 mappings, names of 100 bytes) has 1 MiB.
 pub(super) const MOST_BYTES: u64 = 4 << 20;
@@ -12,6 +15,8 @@ pub(super) const MOST_MAPPED: usize = 1024;
 pub(super) struct Mapped {
     begin: u64,
     end: u64,
+    /// Of the file: the device's two numbers, as statx(2) has them, and the inode's.
+    device: (u32, u32),
     inode: u64,
 }
 
@@ -21,10 +26,15 @@ impl Mapped {
     pub(super) fn name(&self) -> String {
         format!("{:x}-{:x}", self.begin, self.end)
     }
+
+    /// Whether it maps the file with these numbers.
+    pub(super) fn is_of(&self, device: (u32, u32), inode: u64) -> bool {
+        (self.device, self.inode) == (device, inode)
+    }
 }
 
-/// The executable mappings of files that the beginning of `maps` tells of.
-pub(super) fn executable(maps: impl Read) -> Vec<Mapped> {
+/// The executable mappings of files that the beginning of `maps` tells of, with the names that the files had.
+pub(super) fn executable(maps: impl Read) -> Vec<(Mapped, PathBuf)> {
     let lines = BufReader::new(maps.take(MOST_BYTES)).split(b'\n');
     let lines = lines.map_while(Result::ok);
     lines
@@ -34,19 +44,24 @@ pub(super) fn executable(maps: impl Read) -> Vec<Mapped> {
 }
 
 /// What a line says, if it is of an executable mapping of a file.
-fn mapped(line: &[u8]) -> Option<Mapped> {
-    let mut fields = line.split(u8::is_ascii_whitespace);
+fn mapped(line: &[u8]) -> Option<(Mapped, PathBuf)> {
+    let mut fields = line.splitn(6, u8::is_ascii_whitespace);
     let mut field = || std::str::from_utf8(fields.next()?).ok();
     let (begin, end) = field()?.split_once('-')?;
     field()?.contains('x').then_some(())?;
-    let (_offset, _device) = (field()?, field()?);
+    let _offset = field()?;
+    let (major, minor) = field()?.split_once(':')?;
     let inode = field()?.parse().ok().filter(|inode| *inode != 0)?;
     let address = |digits| u64::from_str_radix(digits, 16).ok();
-    Some(Mapped {
+    let number = |digits| u32::from_str_radix(digits, 16).ok();
+    let mapped = Mapped {
         begin: address(begin)?,
         end: address(end)?,
+        device: (number(major)?, number(minor)?),
         inode,
-    })
+    };
+    let name = OsStr::from_bytes(fields.next().unwrap_or_default().trim_ascii());
+    Some((mapped, Path::new(name).to_owned()))
 }
 
 #[cfg(test)]
@@ -59,9 +74,18 @@ mod tests {
                     7f0123456000-7f0123458000 r-xp 00000000 08:01 77     /lib/libc.so.6\n";
         let names: Vec<String> = executable(text.as_bytes())
             .iter()
-            .map(Mapped::name)
+            .map(|(mapped, _)| mapped.name())
             .collect();
         assert_eq!(names, ["401000-479000", "7f0123456000-7f0123458000"]);
+    }
+
+    #[test]
+    fn a_mapping_has_its_files_numbers_and_the_name_that_it_had() {
+        let line = "7f00-7f02 r-xp 00000000 103:1f 77     /opt/a name/with spaces.so";
+        let (mapped, path) = executable(line.as_bytes()).pop().unwrap();
+        assert!(mapped.is_of((0x103, 0x1f), 77));
+        assert!(!mapped.is_of((0x103, 0x1f), 78));
+        assert_eq!(path, Path::new("/opt/a name/with spaces.so"));
     }
 
     #[test]
