@@ -16,6 +16,10 @@ RUSTDOCFLAGS='-D warnings' step cargo doc --workspace --no-deps
 mapfile -t control < <(git ls-files -- 'crates/control/src/*.rs')
 step awk -f scripts/shape.awk crates/control/src "${control[@]}"
 
+mapfile -t commented < <(git ls-files -- '*.rs' 'schedulers/*.[ch]' 'libonbeat/*.[ch]' ':!:*vmlinux.h')
+echo "== awk -f scripts/comments.awk, ${#commented[@]} files"
+LC_ALL=C awk -f scripts/comments.awk "${commented[@]}"
+
 # vmlinux.h is the kernel's, in its own style.
 mapfile -t c_files < <(git ls-files -- '*.c' '*.h' ':!:*vmlinux.h')
 if [ ${#c_files[@]} -gt 0 ]; then

@@ -1,4 +1,5 @@
-//! Compiles each scheduler's BPF programs; they become part of the library as the bytes of their object.
+//! Compiles each scheduler's BPF programs; they become part of the library as the bytes of their
+//! object.
 
 #[path = "../sense/build/bpf.rs"]
 mod bpf;

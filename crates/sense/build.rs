@@ -1,5 +1,5 @@
-//! Compiles what runs in other places than this library: the tracer's BPF programs, and what programs are preloaded
-//! with.
+//! Compiles what runs in other places than this library: the tracer's BPF programs, and what
+//! programs are preloaded with.
 
 #[path = "build/bpf.rs"]
 mod bpf;
@@ -22,7 +22,8 @@ fn main() {
     preloaded_library(&out);
 }
 
-/// The library that is preloaded becomes part of this one, so that there is nothing to be installed or found.
+/// The library that is preloaded becomes part of this one, so that there is nothing to be installed
+/// or found.
 fn preloaded_library(out: &Path) {
     let compiler = cc::Build::new()
         .opt_level(2)

@@ -2,10 +2,10 @@
 /*
  * A real-time video encoder: 640 by 480 at 25 Hz to MPEG-2, I frames alternating with P frames.
  *
- * encoder FRAMES LOG [marks]: takes a picture every 40 ms and writes for each job, in nanoseconds, its
- * release, its end and the CPU time it took, and what kind of frame it was. With "marks" it tells onbeat
- * its period and where its jobs begin and end. The pictures are drawn before, since no camera is there:
- * textures that move, more of it noise in one second than in the next.
+ * encoder FRAMES LOG [marks]: takes a picture every 40 ms and writes for each job, in nanoseconds,
+ * its release, its end and the CPU time it took, and what kind of frame it was. With "marks" it
+ * tells onbeat its period and where its jobs begin and end. The pictures are drawn before, since no
+ * camera is there: textures that move, more of it noise in one second than in the next.
  */
 #define _GNU_SOURCE
 #include <libavcodec/avcodec.h>

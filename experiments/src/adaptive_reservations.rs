@@ -1,5 +1,5 @@
-//! A real-time video encoder beside CPU hogs, whose I and P frames differ: what a program's own marks are
-//! worth to a controller that finds jobs without them (LFS++, section 7.3 and Fig. 7).
+//! A real-time video encoder beside CPU hogs, whose I and P frames differ: what a program's own
+//! marks are worth to a controller that finds jobs without them (LFS++, section 7.3 and Fig. 7).
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -115,7 +115,8 @@ pub(crate) fn run(machine: &Machine, args: &Args) -> anyhow::Result<()> {
     publish(machine.out(), &ran, NAME, &table(&figures), &figures, paper)
 }
 
-/// What the encoder's frames took, as jobs on a kernel in virtual time: libavcodec does not fit there.
+/// What the encoder's frames took, as jobs on a kernel in virtual time: libavcodec does not fit
+/// there.
 fn in_guest(machine: &Machine, args: &Args) -> anyhow::Result<(Ran, Vec<Figures>)> {
     let here = Path::new(env!("CARGO_MANIFEST_DIR")).join(NAME);
     let demands = format!("{}:demands.csv", here.join("demands.csv").display());

@@ -1,5 +1,6 @@
-//! LFS++'s Fig. 10: a periodic task when the load beside it ends and the frequency falls, with the power
-//! manager in the loop and with one that knows nothing of the task; for both ways of asking for a frequency.
+//! LFS++'s Fig. 10: a periodic task when the load beside it ends and the frequency falls, with the
+//! power manager in the loop and with one that knows nothing of the task; for both ways of asking
+//! for a frequency.
 
 use std::fs;
 use std::ops::Range;

@@ -1,9 +1,9 @@
 //! Experiments: the figures of the papers, and those of the requirements.
 //!
 //! Each prints a Markdown table and writes the same as JSON; each cleans up after itself, on Ctrl-C
-//! too. Those on a live machine or in a guest start real programs (mplayer, rt-app, stress-ng) and the
-//! `onbeat` binary as a user would. Those that compute, from formulas or recordings, link against
-//! onbeat's own crates, as what they compute with is what is judged.
+//! too. Those on a live machine or in a guest start real programs (mplayer, rt-app, stress-ng) and
+//! the `onbeat` binary as a user would. Those that compute, from formulas or recordings, link
+//! against onbeat's own crates, as what they compute with is what is judged.
 
 mod adaptive_reservations;
 mod av_desync;
@@ -44,9 +44,9 @@ use machine::Machine;
 
 /// Experiments, with the papers' figures beside ours.
 ///
-/// Those on a live machine need root, the release binary of onbeat (beside this one, or where ONBEAT
-/// says), and a machine that has nothing else to do: say what else was running when you quote their
-/// figures. Those in virtual time, and those that compute, give the same at every run.
+/// Those on a live machine need root, the release binary of onbeat (beside this one, or where
+/// ONBEAT says), and a machine that has nothing else to do: say what else was running when you
+/// quote their figures. Those in virtual time, and those that compute, give the same at every run.
 #[derive(Debug, Parser)]
 #[command(name = "onbeat-experiments", version, max_term_width = 100)]
 struct Cli {
@@ -71,15 +71,19 @@ enum Experiment {
     /// A film beside CPU hogs, without onbeat and with it (LFS++, Fig. 5); also called demo
     #[command(alias = "demo")]
     AvDesync(av_desync::Args),
-    /// Real programs, idle and beside load, by nothing, nice, chrt, cgroup weights, RealtimeKit and onbeat
+    /// Real programs, idle and beside load, by nothing, nice, chrt, cgroup weights, RealtimeKit and
+    /// onbeat
     Programs(programs::Args),
-    /// A film on a display server and sound on PipeWire beside hogs: the players alone, and with their whole path
+    /// A film on a display server and sound on PipeWire beside hogs: the players alone, and with
+    /// their whole path
     Pipelines(pipelines::Args),
     /// Two tasks under SCHED_RR, reserved, and under onbeat (AQuoSA, experiment 1); in virtual time
     ReservationsVsRr(reservations_vs_rr::Args),
-    /// What onbeat's main loop gives to programs that say they missed deadlines, and to cheaters; in virtual time
+    /// What onbeat's main loop gives to programs that say they missed deadlines, and to cheaters;
+    /// in virtual time
     MdnMainLoop(mdn_main_loop::Args),
-    /// A player that drops frames by two rules, beside two rt-apps (timing exceptions, Tables 3 and 4); in virtual time
+    /// A player that drops frames by two rules, beside two rt-apps (timing exceptions, Tables 3 and
+    /// 4); in virtual time
     PlayerDeadlines(player_deadlines::Args),
     /// The three tasks of LFS++'s Table I beside 4 hogs
     ThreeRtApps(three_rt_apps::Args),
@@ -88,7 +92,8 @@ enum Experiment {
     /// No experiment: the program that tracking-cost --plain tracks
     #[command(hide = true)]
     Beats(tracking_cost::beats::Args),
-    /// Programs come and go under load: what of it stays in the service; and how long that takes to start
+    /// Programs come and go under load: what of it stays in the service; and how long that takes to
+    /// start
     Soak(soak::Args),
     /// From a program's start to its reservation, in jobs and seconds
     LockTime(lock_time::Args),

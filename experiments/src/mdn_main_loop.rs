@@ -1,5 +1,5 @@
-//! Programs that say they missed deadlines, on a kernel without a scheduler that hears it: what onbeat's main loop
-//! gives them, and what it gives to cheaters.
+//! Programs that say they missed deadlines, on a kernel without a scheduler that hears it: what
+//! onbeat's main loop gives them, and what it gives to cheaters.
 
 use std::fs;
 use std::path::Path;
@@ -27,7 +27,8 @@ pub(crate) struct Args {
     kernel: Kernel,
 }
 
-/// Programs that run together: the guest's folder, what they are, and how many there are of each kind.
+/// Programs that run together: the guest's folder, what they are, and how many there are of each
+/// kind.
 struct Mix {
     folder: &'static str,
     what: &'static str,

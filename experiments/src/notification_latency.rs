@@ -163,7 +163,8 @@ fn sample(
         .with_context(|| format!("cannot write {}", samples.display()))?;
     command.stdout(file);
     let mut program = Program::start(command, &messages)?;
-    // The last block may have begun just before the time was over, on a CPU that it shares with ten.
+    // The last block may have begun just before the time was over, on a CPU that it shares with
+    // ten.
     let patience = Duration::from_secs_f64(seconds + 60.0);
     let begin = Instant::now();
     let mut status = None;

@@ -1,6 +1,6 @@
-//! How long a player must be watched until its rate is found (LFS++, section 7.6, Fig. 11 and 12): spectra
-//! after several tracing times, and how the frequencies are distributed that either analyser finds in a
-//! hundred stretches of a recording.
+//! How long a player must be watched until its rate is found (LFS++, section 7.6, Fig. 11 and 12):
+//! spectra after several tracing times, and how the frequencies are distributed that either
+//! analyser finds in a hundred stretches of a recording.
 
 use onbeat_model::Span;
 use serde::Serialize;

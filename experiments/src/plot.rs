@@ -1,4 +1,5 @@
-//! Plots like the papers': one [`Figure`], drawn as NAME.svg for zooming in and NAME.png for a README.
+//! Plots like the papers': one [`Figure`], drawn as NAME.svg for zooming in and NAME.png for a
+//! README.
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -14,7 +15,8 @@ use plotters::style::{FontStyle, register_font};
 /// Where the names of the lines stand.
 pub(crate) use plotters::chart::SeriesLabelPosition as Corner;
 
-/// Fonts that Debian and Ubuntu install with what the experiments need; the first there is gets used.
+/// Fonts that Debian and Ubuntu install with what the experiments need; the first there is gets
+/// used.
 const FONTS: [&str; 3] = [
     "/usr/share/fonts/truetype/dejavu/DejaVuSans.ttf",
     "/usr/share/fonts/truetype/liberation/LiberationSans-Regular.ttf",

@@ -1,8 +1,8 @@
 //! Recordings of players whose rate is known, and what an analyser says of every stretch of them.
 //!
 //! A recording is the kernel's own trace text, with wakeups, switches and system calls, as in
-//! `tests/traces/apps`. Wakeups and bursts are read by onbeat-sense; the system calls it leaves out are
-//! read here.
+//! `tests/traces/apps`. Wakeups and bursts are read by onbeat-sense; the system calls it leaves out
+//! are read here.
 
 use std::fs;
 use std::io::Read;
@@ -128,8 +128,8 @@ impl Player {
         (0..count).map(|n| (offset(n), length)).collect()
     }
 
-    /// The paper's spectrum of the wakeups in one stretch: frequency in Hz, amplitude as a share of the
-    /// greatest.
+    /// The paper's spectrum of the wakeups in one stretch: frequency in Hz, amplitude as a share of
+    /// the greatest.
     pub(crate) fn spectrum(&self, (offset, length): (Span, Span)) -> Vec<(f64, f64)> {
         let from = self.began + offset;
         let wakeups = self.bursts.iter().map(|burst| burst.woke);

@@ -1,5 +1,5 @@
-//! AQuoSA's experiment 1: a 10 ms and a 400 ms task that share a CPU, under SCHED_RR at one priority,
-//! under reservations set by hand, and under onbeat, which is told nothing.
+//! AQuoSA's experiment 1: a 10 ms and a 400 ms task that share a CPU, under SCHED_RR at one
+//! priority, under reservations set by hand, and under onbeat, which is told nothing.
 
 use serde::Serialize;
 use serde_json::json;

@@ -72,8 +72,8 @@ pub(crate) enum Ran {
     Computed(String),
 }
 
-/// Prints the table, and writes the figures to NAME.json in the folder `out`: ours and the paper's, and
-/// where ours come from.
+/// Prints the table, and writes the figures to NAME.json in the folder `out`: ours and the paper's,
+/// and where ours come from.
 pub(crate) fn publish(
     out: &Path,
     ran: &Ran,

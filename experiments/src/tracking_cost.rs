@@ -1,8 +1,9 @@
-//! onbeat's own CPU time and memory while it tracks many periodic threads: at most 2% of a CPU for 200, and for 1,000 at 50 Hz
-//! 5% and 40 MB.
+//! onbeat's own CPU time and memory while it tracks many periodic threads: at most 2% of a CPU for
+//! 200, and for 1,000 at 50 Hz 5% and 40 MB.
 //!
-//! Counted from outside, by the kernel: over the whole of onbeat's process, and beside it what its BPF programs take. They run at
-//! every switch and wakeup of the machine, in the time of whoever switches or wakes.
+//! Counted from outside, by the kernel: over the whole of onbeat's process, and beside it what its
+//! BPF programs take. They run at every switch and wakeup of the machine, in the time of whoever
+//! switches or wakes.
 
 pub(crate) mod beats;
 mod crowd;
@@ -29,8 +30,8 @@ pub(crate) struct Args {
     #[arg(long, value_name = "SECONDS", default_value_t = 20,
           value_parser = clap::value_parser!(u64).range(5..=600))]
     seconds: u64,
-    /// How many periodic threads, a quarter each with 20, 33.3, 40 and 100 ms, one run after another; rounded up to a
-    /// multiple of 4 for each program of a hundred
+    /// How many periodic threads, a quarter each with 20, 33.3, 40 and 100 ms, one run after
+    /// another; rounded up to a multiple of 4 for each program of a hundred
     #[arg(long, value_name = "N,N...", value_delimiter = ',', default_values_t = [200],
           value_parser = clap::value_parser!(u32).range(4..=4000))]
     threads: Vec<u32>,
@@ -44,7 +45,8 @@ pub(crate) struct Args {
     /// Measure the system service, which finds the programs by a rule, instead of `onbeat run`
     #[arg(long)]
     service: bool,
-    /// Track a program that does nothing but sleep and compute, instead of rt-app, which does as much again around each job
+    /// Track a program that does nothing but sleep and compute, instead of rt-app, which does as
+    /// much again around each job
     #[arg(long)]
     plain: bool,
 }

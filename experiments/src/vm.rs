@@ -1,5 +1,5 @@
-//! The virtual machine an experiment runs in: a real kernel whose clock counts instructions, so that
-//! neither a busy host nor a second run changes a figure.
+//! The virtual machine an experiment runs in: a real kernel whose clock counts instructions, so
+//! that neither a busy host nor a second run changes a figure.
 //!
 //! What happens in the guest is a case as those of `tests/vm`: a shell script, `guest.sh` in the
 //! experiment's folder, whose head names the programs it needs. The figures are made on the host,
@@ -72,7 +72,8 @@ impl Guest {
         self
     }
 
-    /// Boots it with so many CPUs; with more than one, the script's head has to ask for virtual time.
+    /// Boots it with so many CPUs; with more than one, the script's head has to ask for virtual
+    /// time.
     pub(crate) fn cpus(mut self, cpus: usize) -> Self {
         self.cpus = cpus;
         self.arguments
@@ -93,8 +94,8 @@ impl Guest {
         self
     }
 
-    /// Boots it and waits for its end, with what it says shown meanwhile. The results are put into a
-    /// folder of the experiment's name among the figures, in place of an earlier run's.
+    /// Boots it and waits for its end, with what it says shown meanwhile. The results are put into
+    /// a folder of the experiment's name among the figures, in place of an earlier run's.
     ///
     /// An error if the script failed, or if the kernel panicked or warned.
     pub(crate) fn boot(&self, machine: &Machine) -> anyhow::Result<Ended> {

@@ -1,6 +1,6 @@
-//! What a period analyser is best told: system calls, wakeups or bursts (LFS++, section 7.4, Fig. 8 and 9):
-//! how far off the frequency is that it finds, over the time it listens, and over the real-time load beside
-//! the player.
+//! What a period analyser is best told: system calls, wakeups or bursts (LFS++, section 7.4, Fig. 8
+//! and 9): how far off the frequency is that it finds, over the time it listens, and over the
+//! real-time load beside the player.
 
 use onbeat_model::Span;
 use serde::Serialize;
@@ -192,7 +192,8 @@ fn mean_and_deviation(values: &[f64]) -> (f64, f64) {
     (mean, variance.sqrt())
 }
 
-/// One row for each recording, load and observation time: what was right, for each way of listening.
+/// One row for each recording, load and observation time: what was right, for each way of
+/// listening.
 fn table(all: &[Found]) -> Table {
     let mut table = Table::new([
         "recording",

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Runs a program that asks the kernel's own scheduler (EEVDF) for a slice of its own; what it starts has it, too.
+ * Runs a program that asks the kernel's own scheduler (EEVDF) for a slice of its own; what it
+ * starts has it, too.
  *
  * usage: slice NANOSECONDS PROGRAM [ARGUMENT...]
  */

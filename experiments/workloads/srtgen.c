@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * A soft real-time program to schedule: periodic, its jobs as different as the frames of an MPEG stream.
+ * A soft real-time program to schedule: periodic, its jobs as different as the frames of an MPEG
+ * stream.
  *
- * The workload of the paper on missed deadline notification (S. A. Banachowski, J. Wu and S. A. Brandt, section 4):
- * a decoder that notifies each deadline it missed, a CPU-bound program, and the programs of Fig. 7, which begin to cheat.
+ * The workload of the paper on missed deadline notification (S. A. Banachowski, J. Wu and S. A.
+ * Brandt, section 4): a decoder that notifies each deadline it missed, a CPU-bound program, and the
+ * programs of Fig. 7, which begin to cheat.
  *
  * srtgen KEY=VALUE...; without a value it says which there are. README.md beside it explains them.
  */
@@ -89,7 +91,10 @@ static void sleep_until(int64_t ns)
 {
 	struct timespec until = { ns / NS_PER_S, ns % NS_PER_S };
 
-	/* A sleep until a time that is over is one of microseconds, and so a wakeup, which who is late does not make. */
+	/*
+	 * A sleep until a time that is over is one of microseconds, and so a wakeup, which who is
+	 * late does not make.
+	 */
 	if (ns <= now_ns(CLOCK_MONOTONIC))
 		return;
 	while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL))
@@ -106,7 +111,10 @@ static uint64_t random_number(uint64_t *state)
 	return z ^ z >> 31;
 }
 
-/* About normal, with mean 0 and this deviation: the sum of twelve that are even. No draw is beyond six deviations. */
+/*
+ * About normal, with mean 0 and this deviation: the sum of twelve that are even. No draw is beyond
+ * six deviations.
+ */
 static int64_t normal(uint64_t *state, int64_t deviation)
 {
 	int64_t sum = 0;
@@ -121,7 +129,10 @@ static const int64_t group[] = { 1300, 906, 906, 1150, 906, 906, 1150, 907, 906,
 
 enum { OWN_DEVIATION = 80, SCENE_DEVIATION = 60, SHORTEST_SCENE = 24, LONGEST_SCENE = 72 };
 
-/* A film: scenes that are harder or easier than the mean; each hard one is followed by one as long and as easy. */
+/*
+ * A film: scenes that are harder or easier than the mean; each hard one is followed by one as long
+ * and as easy.
+ */
 struct film {
 	uint64_t random;
 	int64_t frame, scene, left, length;
@@ -187,8 +198,10 @@ static int64_t next_demand_ns(struct film *film, int64_t share)
 	return share < 1000 ? whole_ns * share / 1000 * frame / 1000 : whole_ns;
 }
 
-/* The unit of its work: equally many instructions each time. In a virtual machine with several CPUs that take turns,
- * PAUSE lets the others go on. */
+/*
+ * The unit of its work: equally many instructions each time. In a virtual machine with several CPUs
+ * that take turns, PAUSE lets the others go on.
+ */
 static void one_round(void)
 {
 #if defined(__x86_64__) || defined(__i386__)
@@ -233,8 +246,9 @@ static int64_t compute(int64_t demand_ns, int64_t cry)
 }
 
 /*
- * When the job after a late one is released. "restart": at once, and the beat goes on from there, as of who shows frame
- * after frame without a clock. "backlog": when it was due, so it starts late, too.
+ * When the job after a late one is released. "restart": at once, and the beat goes on from there,
+ * as of who shows frame after frame without a clock. "backlog": when it was due, so it starts late,
+ * too.
  */
 static int64_t next_release(const struct job *job, int64_t period_ns, uint64_t *random)
 {

@@ -1,4 +1,5 @@
-//! The records of a perf ring: whatever the bytes are, there are no more records than find room in them.
+//! The records of a perf ring: whatever the bytes are, there are no more records than find room in
+//! them.
 #![no_main]
 
 use onbeat_sense::perf::records;

@@ -1,5 +1,6 @@
-//! An ELF file before it is executed: whatever the bytes are, each place of a static probe is found once, in order, and
-//! no more of them than a program has; and the dynamic linker that it names, if any, has an absolute path.
+//! An ELF file before it is executed: whatever the bytes are, each place of a static probe is found
+//! once, in order, and no more of them than a program has; and the dynamic linker that it names, if
+//! any, has an absolute path.
 #![no_main]
 
 use onbeat_sense::executable;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * How late a violation is notified and what a block costs, beside what they ought to be. Prints a table;
- * with --json FILE the same as JSON. Each row is measured in a process of its own, with pauses, so that
- * real-time throttling is not what is measured. --quick measures a tenth, to see that it works.
+ * How late a violation is notified and what a block costs, beside what they ought to be. Prints a
+ * table; with --json FILE the same as JSON. Each row is measured in a process of its own, with
+ * pauses, so that real-time throttling is not what is measured. --quick measures a tenth, to see
+ * that it works.
  */
 #include "sample.h"
 

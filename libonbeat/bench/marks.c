@@ -2,8 +2,9 @@
 /*
  * What a call of mdn() costs its thread in nanoseconds, by the shortest of many batches.
  *
- * bench-marks alone: nobody listens. `onbeat record -o FILE -- bench-marks`: it waits until somebody does.
- * Built with -DONBEAT_PROBE_NOP=nop the probe is one byte long, and whoever listens needs a breakpoint.
+ * bench-marks alone: nobody listens. `onbeat record -o FILE -- bench-marks`: it waits until
+ * somebody does. Built with -DONBEAT_PROBE_NOP=nop the probe is one byte long, and whoever listens
+ * needs a breakpoint.
  */
 #include <onbeat/mdn.h>
 #include <sched.h>

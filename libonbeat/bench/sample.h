@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Samples of the notification latency, under a policy, from one source of signals: for the programs here. */
+/*
+ * Samples of the notification latency, under a policy, from one source of signals: for the programs
+ * here.
+ */
 #ifndef ONBEAT_BENCH_SAMPLE_H
 #define ONBEAT_BENCH_SAMPLE_H
 
@@ -30,8 +33,8 @@ static inline int64_t now_ns(void)
 }
 
 /*
- * "other", "fifo" (priority 50) or "deadline"; 0 or -errno. The reservation holds the longest block that
- * is measured, 100 ms, with its pause: its throttling is not what is measured.
+ * "other", "fifo" (priority 50) or "deadline"; 0 or -errno. The reservation holds the longest block
+ * that is measured, 100 ms, with its pause: its throttling is not what is measured.
  */
 static inline int set_policy(const char *policy)
 {
@@ -58,8 +61,9 @@ static inline int set_policy(const char *policy)
 }
 
 /*
- * Makes the library choose this thread's source of execution-time signals; 0, or -1 if `kind` cannot be
- * had. Perf's clock is a descriptor: without one to spare, the library takes the CPU-time timer.
+ * Makes the library choose this thread's source of execution-time signals; 0, or -1 if `kind`
+ * cannot be had. Perf's clock is a descriptor: without one to spare, the library takes the CPU-time
+ * timer.
  */
 static inline int choose_source(enum kind kind)
 {
@@ -108,8 +112,8 @@ static inline int64_t sample_ns(enum kind kind, int64_t limit_ns)
 }
 
 /*
- * Between two samples: so that neither real-time throttling nor a reservation's budget is what is measured.
- * As long as the block was, so that half of a CPU is enough, and 2 ms more.
+ * Between two samples: so that neither real-time throttling nor a reservation's budget is what is
+ * measured. As long as the block was, so that half of a CPU is enough, and 2 ms more.
  */
 static inline void pause_after(int64_t limit_ns)
 {

@@ -28,7 +28,9 @@ int main(int count, char **arguments)
 			arguments[0]);
 		return 2;
 	}
-	/* First, for a thread under SCHED_DEADLINE starts none that is: the portable form's router. */
+	/*
+	 * First, for a thread under SCHED_DEADLINE starts none that is: the portable form's router.
+	 */
 	if (choose_source((enum kind)kind)) {
 		fprintf(stderr, "%s cannot be had here: perf_event_paranoid may forbid it\n", arguments[1]);
 		return 1;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * An anytime algorithm: the mandatory part always, then refinements for as long as there is time. The
- * result is either that of a whole refinement or that of the one before it.
+ * An anytime algorithm: the mandatory part always, then refinements for as long as there is time.
+ * The result is either that of a whole refinement or that of the one before it.
  *
  * cc -o anytime anytime.c $(pkg-config --cflags --libs onbeat)
  */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * A control loop with absolute deadlines: each step has to be out before the next one begins. A step
- * looks at what is left before it starts its optional part, and the last command is used again if it
- * comes too late.
+ * A control loop with absolute deadlines: each step has to be out before the next one begins. A
+ * step looks at what is left before it starts its optional part, and the last command is used again
+ * if it comes too late.
  *
  * cc -o control_loop control_loop.c $(pkg-config --cflags --libs onbeat)
  */

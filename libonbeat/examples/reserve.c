@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * A thread reserves 2 ms in every 20 ms for itself, works, takes twice of that if it is free, and asks what
- * it used. It may not use more: the reservation is hard. Needs CAP_SYS_NICE.
+ * A thread reserves 2 ms in every 20 ms for itself, works, takes twice of that if it is free, and
+ * asks what it used. It may not use more: the reservation is hard. Needs CAP_SYS_NICE.
  *
  * cc -o reserve reserve.c $(pkg-config --cflags --libs onbeat)
  */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Starts a command, reserves 5 ms in every 20 ms for each of its threads for as long as it runs, and says
- * what they used. Needs CAP_SYS_NICE.
+ * Starts a command, reserves 5 ms in every 20 ms for each of its threads for as long as it runs,
+ * and says what they used. Needs CAP_SYS_NICE.
  *
  * cc -o reserve_process reserve_process.c $(pkg-config --cflags --libs onbeat)
  */

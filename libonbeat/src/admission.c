@@ -2,8 +2,8 @@
 /*
  * What the kernel's admission test has left: the limit less what SCHED_DEADLINE tasks hold.
  *
- * The kernel keeps that sum and shows it to root only, in debugfs. Here it is added up from the tasks
- * themselves, which needs nothing but a /proc that shows them.
+ * The kernel keeps that sum and shows it to root only, in debugfs. Here it is added up from the
+ * tasks themselves, which needs nothing but a /proc that shows them.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -61,9 +61,9 @@ static long read_number(const char *path, long otherwise)
 }
 
 /*
- * The limit, in thousandths of a CPU for each CPU. Read once: on some kernels (6.18 among them) even
- * reading these files makes the kernel count all SCHED_DEADLINE tasks anew, and forget those that
- * stopped less than a period ago.
+ * The limit, in thousandths of a CPU for each CPU. Read once: on some kernels (6.18 among them)
+ * even reading these files makes the kernel count all SCHED_DEADLINE tasks anew, and forget those
+ * that stopped less than a period ago.
  */
 static int64_t limit_permille;
 static pthread_once_t limit_read = PTHREAD_ONCE_INIT;

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* What a program may ask about the blocks it is in: how much time remains, and how deep they nest. */
+/*
+ * What a program may ask about the blocks it is in: how much time remains, and how deep they nest.
+ */
 #include "within.h"
 
 int64_t onbeat_remaining(void)

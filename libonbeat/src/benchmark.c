@@ -4,8 +4,8 @@
  *
  * A program compiled with -DONBEAT_BENCHMARK arms nothing; each block's duration goes into a
  * histogram that belongs to its place in the source. When the program ends, a table and a JSON file
- * are written (ONBEAT_BENCHMARK_OUT names them; onbeat-benchmark.txt and .json otherwise), from which
- * the constraints can be chosen.
+ * are written (ONBEAT_BENCHMARK_OUT names them; onbeat-benchmark.txt and .json otherwise), from
+ * which the constraints can be chosen.
  *
  * The histogram has 32 steps in every power of two, so a percentile is right within 3.2%.
  */
@@ -20,7 +20,10 @@
 #define STEPS (1 << STEP_BITS)
 #define BUCKETS ((64 - STEP_BITS) * STEPS)
 
-/* Of a place in the source: whose name is a copy, because a plugin's own goes when the plugin is closed. */
+/*
+ * Of a place in the source: whose name is a copy, because a plugin's own goes when the plugin is
+ * closed.
+ */
 struct onbeat_samples {
 	struct onbeat_samples *next;
 	char *file;
@@ -85,7 +88,10 @@ static void write_at_exit(void)
 			strerror(-error));
 }
 
-/* Those of the site's place, which may have been measured before, in another copy of its code; or NULL. */
+/*
+ * Those of the site's place, which may have been measured before, in another copy of its code; or
+ * NULL.
+ */
 static struct onbeat_samples *samples_of(const struct onbeat_site *site)
 {
 	struct onbeat_samples *samples = places;

@@ -7,13 +7,13 @@
  * disarms it before anything else runs. A violation names the block whose constraint expired as its
  * target: the blocks inside it run their `finally` and none of their handlers (requirement 6).
  *
- * If several blocks of a thread have expired, the outermost is the target: what the inner ones could
- * still save belongs to a computation that is being given up.
+ * If several blocks of a thread have expired, the outermost is the target: what the inner ones
+ * could still save belongs to a computation that is being given up.
  *
- * Async-signal-safety: onbeat_handler_ calls clock_gettime, timer_settime, ioctl, sigaltstack and longjmp,
- * allocates nothing and takes no lock. It goes further than a note only while the thread executes the
- * program's own interruptible code (see within.h in this folder), or code that the program let be
- * interrupted.
+ * Async-signal-safety: onbeat_handler_ calls clock_gettime, timer_settime, ioctl, sigaltstack and
+ * longjmp, allocates nothing and takes no lock. It goes further than a note only while the thread
+ * executes the program's own interruptible code (see within.h in this folder), or code that the
+ * program let be interrupted.
  */
 #include "within.h"
 
@@ -34,7 +34,9 @@ const struct onbeat_type onbeat_wcet_violation = { "onbeat_wcet_violation",
 /* What is caught outside every handler. */
 const struct onbeat_thrown onbeat_nothing_;
 
-/* Says what was done wrong and where, and that is the end, if somebody wants to know: else goes on. */
+/*
+ * Says what was done wrong and where, and that is the end, if somebody wants to know: else goes on.
+ */
 void onbeat_misuse_(const char *file, int line, const char *what)
 {
 #ifndef ONBEAT_DEBUG
@@ -82,14 +84,18 @@ static void record_violation(struct onbeat_block *at, struct onbeat_block *targe
 	at->in_flight = 1;
 }
 
-/* Makes critical what comes after the block's body; what the body has not let go of is abandoned. */
+/*
+ * Makes critical what comes after the block's body; what the body has not let go of is abandoned.
+ */
 static void enter_critical_after(struct onbeat_thread *thread, const struct onbeat_block *block)
 {
 	thread->critical = block->critical + 1;
 	onbeat_barrier();
 }
 
-/* Leaves the innermost body, whose `thrown` and `target` are set. `critical` is held over the jump. */
+/*
+ * Leaves the innermost body, whose `thrown` and `target` are set. `critical` is held over the jump.
+ */
 __attribute__((noreturn)) static void leave_body(struct onbeat_thread *thread)
 {
 	enter_critical_after(thread, onbeat_top_(thread));
@@ -124,7 +130,9 @@ static void keep_from_cancelling(struct onbeat_thread *thread, struct onbeat_blo
 	thread->uncancelled_depth = thread->depth;
 }
 
-/* `block` has been left, or NULL: blocks that were not left through their ends have been forgotten. */
+/*
+ * `block` has been left, or NULL: blocks that were not left through their ends have been forgotten.
+ */
 static void allow_cancelling(struct onbeat_thread *thread, const struct onbeat_block *block)
 {
 	if (!thread->uncancelled || (thread->uncancelled != block &&
@@ -136,7 +144,9 @@ static void allow_cancelling(struct onbeat_thread *thread, const struct onbeat_b
 	pthread_setcancelstate(thread->cancel_state, NULL);
 }
 
-/* Forgets the blocks from `depth` on, whose functions were left by longjmp or by the thread's end. */
+/*
+ * Forgets the blocks from `depth` on, whose functions were left by longjmp or by the thread's end.
+ */
 static void forget_blocks(struct onbeat_thread *thread, int depth)
 {
 	const struct onbeat_frame *frame = &thread->frames[depth];
@@ -151,7 +161,9 @@ static void forget_blocks(struct onbeat_thread *thread, int depth)
 		"end, or throw");
 }
 
-/* Forgets the blocks whose functions have been left, seen from code whose stack pointer is `stack`. */
+/*
+ * Forgets the blocks whose functions have been left, seen from code whose stack pointer is `stack`.
+ */
 static void forget_left(struct onbeat_thread *thread, uintptr_t stack)
 {
 	int depth = thread->depth;
@@ -163,12 +175,12 @@ static void forget_left(struct onbeat_thread *thread, uintptr_t stack)
 }
 
 /*
- * Throws the violation that is due, if one is. The jump may abandon the other source's handler before
- * it could note its signal, so that neither source is known to be set any more. Else the signal came
- * early, and its source is set again: perf's clock and the CPU-time clock differ where a hypervisor
- * steals time, and a signal can be one that was on its way when its block was left. Critical
- * throughout, lest the other source's signal jump out of here between the note that a source is set
- * and the call that sets it.
+ * Throws the violation that is due, if one is. The jump may abandon the other source's handler
+ * before it could note its signal, so that neither source is known to be set any more. Else the
+ * signal came early, and its source is set again: perf's clock and the CPU-time clock differ where
+ * a hypervisor steals time, and a signal can be one that was on its way when its block was left.
+ * Critical throughout, lest the other source's signal jump out of here between the note that a
+ * source is set and the call that sets it.
  */
 static void throw_violation(struct onbeat_thread *thread, uintptr_t stack)
 {
@@ -198,8 +210,8 @@ static void throw_violation(struct onbeat_thread *thread, uintptr_t stack)
 }
 
 /*
- * Throws what was noted while the thread could not be interrupted, if it can be now. `stack` is the stack
- * pointer of the code that is interrupted; 0: it is inside its innermost block for certain.
+ * Throws what was noted while the thread could not be interrupted, if it can be now. `stack` is the
+ * stack pointer of the code that is interrupted; 0: it is inside its innermost block for certain.
  */
 static void throw_pending(struct onbeat_thread *thread, uintptr_t stack)
 {
@@ -304,7 +316,10 @@ void onbeat_block_constrain_(struct onbeat_block *block, enum onbeat_constraint 
 	rearm(thread);
 }
 
-/* Takes the block, and any that a misuse left inside it, off the stack; puts back what they changed. */
+/*
+ * Takes the block, and any that a misuse left inside it, off the stack; puts back what they
+ * changed.
+ */
 static void pop(struct onbeat_thread *thread, const struct onbeat_block *block)
 {
 	int depth = thread->depth;
@@ -326,8 +341,9 @@ static void leave_block(struct onbeat_thread *thread, struct onbeat_block *block
 
 	enter_critical_after(thread, block);
 	/*
-	 * The clock has the last word: a notification may be on its way, wait for a protected section or for
-	 * the tick, or never come, where the program has blocked the signal or taken it for itself.
+	 * The clock has the last word: a notification may be on its way, wait for a protected
+	 * section or for the tick, or never come, where the program has blocked the signal or taken
+	 * it for itself.
 	 */
 	if (!block->in_flight && block->constraint == ONBEAT_WITHIN_WCET)
 		late_ns = overdue(block, 0, onbeat_cpu_now_());

@@ -2,14 +2,15 @@
 /*
  * A process that puts back what its parent attached in other processes, once the parent is gone.
  *
- * What a thread of the own process has ends with the process. A thread of another one would keep its
- * reservation if the process that gave it were killed. So the first such attach starts a guard: it reads
- * from a socket what was attached and what it had before, and when the parent ends, by whatever signal, or
- * execs, it puts all of that back and ends. Only if both are killed is nothing put back.
+ * What a thread of the own process has ends with the process. A thread of another one would keep
+ * its reservation if the process that gave it were killed. So the first such attach starts a guard:
+ * it reads from a socket what was attached and what it had before, and when the parent ends, by
+ * whatever signal, or execs, it puts all of that back and ends. Only if both are killed is nothing
+ * put back.
  *
- * The guard is made by a bare clone without a signal to the parent: a program that waits for its children
- * never sees it, and no fork handler runs. Between that and its end it calls what is async-signal-safe, for
- * the parent may have had threads that held locks.
+ * The guard is made by a bare clone without a signal to the parent: a program that waits for its
+ * children never sees it, and no fork handler runs. Between that and its end it calls what is
+ * async-signal-safe, for the parent may have had threads that held locks.
  */
 #include "guard.h"
 
@@ -87,8 +88,8 @@ uint64_t onbeat_started_(pid_t tid)
 }
 
 /*
- * A thread that stops being SCHED_DEADLINE while it sleeps may keep its bandwidth in the kernel's account
- * (seen on 6.18) until that is counted anew: so it leaves with next to nothing.
+ * A thread that stops being SCHED_DEADLINE while it sleeps may keep its bandwidth in the kernel's
+ * account (seen on 6.18) until that is counted anew: so it leaves with next to nothing.
  */
 static void shrink(pid_t tid, uint64_t period_ns)
 {
@@ -115,14 +116,19 @@ int onbeat_put_back_(const struct onbeat_guarded *guarded, uint64_t period_ns)
 	/* Whoever took the reservation away meanwhile had the last word. */
 	if (error || now.policy != ONBEAT_POLICY_DEADLINE)
 		return error;
-	/* Back to a reservation that it had before, it does not stop being so; and may be refused. */
+	/*
+	 * Back to a reservation that it had before, it does not stop being so; and may be refused.
+	 */
 	if (guarded->before.policy != ONBEAT_POLICY_DEADLINE &&
 	    guarded->tid != (pid_t)syscall(SYS_gettid))
 		shrink(guarded->tid, period_ns ? period_ns : now.period_ns);
 	return onbeat_scheduler_->set(guarded->tid, &guarded->before);
 }
 
-/* What the guard knows. Its memory comes from the kernel: malloc may have been locked when the guard was made. */
+/*
+ * What the guard knows. Its memory comes from the kernel: malloc may have been locked when the
+ * guard was made.
+ */
 struct table {
 	struct onbeat_guarded *threads;
 	size_t count, room;
@@ -259,8 +265,8 @@ static int tell(bool attached, const struct onbeat_guarded *guarded)
 }
 
 /*
- * No handler runs in a thread that has the lock: one that forks would wait for its own thread, and one that
- * jumps away, as that of a violation does, would leave the lock taken for good.
+ * No handler runs in a thread that has the lock: one that forks would wait for its own thread, and
+ * one that jumps away, as that of a violation does, would leave the lock taken for good.
  */
 static void block_signals(sigset_t *before)
 {
@@ -311,7 +317,10 @@ int onbeat_guard_(const struct onbeat_guarded *guarded)
 	int error;
 
 	block_signals(&before);
-	/* A child that was forked while another thread spoke to the guard would wait for that one for ever. */
+	/*
+	 * A child that was forked while another thread spoke to the guard would wait for that one
+	 * for ever.
+	 */
 	pthread_once(&handles_forks, handle_forks);
 	error = -fork_error;
 	if (!error) {

@@ -8,7 +8,9 @@
 
 #include "scheduler.h"
 
-/* A thread, with what it had before it was attached. Numbers are used again, start times are not. */
+/*
+ * A thread, with what it had before it was attached. Numbers are used again, start times are not.
+ */
 struct onbeat_guarded {
 	pid_t tid;
 	uint64_t started; /* the 22nd figure of /proc/TID/stat; 0: there is no such thread */

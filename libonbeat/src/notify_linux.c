@@ -75,8 +75,8 @@ uintptr_t onbeat_notify_stack_(const void *context)
 }
 
 /*
- * A function that has a block takes at least its size of the stack; the call that entered it takes less. A
- * signal handler on a stack of its own may be anywhere.
+ * A function that has a block takes at least its size of the stack; the call that entered it takes
+ * less. A signal handler on a stack of its own may be anywhere.
  */
 bool onbeat_notify_left_(uintptr_t frame, uintptr_t stack)
 {

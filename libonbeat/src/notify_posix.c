@@ -2,11 +2,11 @@
 /*
  * The portable form of row E3: POSIX can signal a process only, so a router thread passes it on.
  *
- * A timer sends the signal `routed` to the process. The router waits for it with sigwaitinfo and sends
- * ONBEAT_SIGNAL to the thread the timer belongs to. Threads that the program started before it used
- * the library may not have it blocked, and the kernel may give it to them: their handler hands
- * it to the router. A thread is known by its slot in a table that only ever grows, so that a signal
- * on its way to a thread that ended finds an empty slot and is dropped.
+ * A timer sends the signal `routed` to the process. The router waits for it with sigwaitinfo and
+ * sends ONBEAT_SIGNAL to the thread the timer belongs to. Threads that the program started before
+ * it used the library may not have it blocked, and the kernel may give it to them: their handler
+ * hands it to the router. A thread is known by its slot in a table that only ever grows, so that a
+ * signal on its way to a thread that ended finds an empty slot and is dropped.
  */
 #include "within.h"
 
@@ -23,7 +23,10 @@ static struct onbeat_thread *slots[MOST_THREADS];
 static pthread_t router;
 static int routed;
 
-/* In a thread that `routed` reached by mistake: pthread_sigqueue is not POSIX, a note in the slot is. */
+/*
+ * In a thread that `routed` reached by mistake: pthread_sigqueue is not POSIX, a note in the slot
+ * is.
+ */
 static atomic_bool strayed[MOST_THREADS];
 
 static void stray(int number, siginfo_t *info, void *context)
@@ -71,8 +74,8 @@ static void *route(void *unused)
 }
 
 /*
- * A notification that waits behind the load it is about would be none: where the process may, the router
- * runs before everything else. It computes for some microseconds a notification.
+ * A notification that waits behind the load it is about would be none: where the process may, the
+ * router runs before everything else. It computes for some microseconds a notification.
  */
 static void hurry_router(void)
 {

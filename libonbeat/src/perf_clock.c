@@ -2,10 +2,10 @@
 /*
  * Execution time watched by perf's task clock (row E7): tens of microseconds late, not a tick.
  *
- * It is a high-resolution timer that runs while the thread runs, and its overflow is a signal to the
- * thread. Who may not watch the kernel (kernel.perf_event_paranoid) has one that stays silent if the limit
- * is passed there, until it fires again a period later: good while the thread computes, so the caller has
- * the CPU-time timer beside it.
+ * It is a high-resolution timer that runs while the thread runs, and its overflow is a signal to
+ * the thread. Who may not watch the kernel (kernel.perf_event_paranoid) has one that stays silent
+ * if the limit is passed there, until it fires again a period later: good while the thread
+ * computes, so the caller has the CPU-time timer beside it.
  */
 #include "within.h"
 
@@ -17,8 +17,8 @@
 #include <unistd.h>
 
 /*
- * The shortest period that perf's clock keeps, and by how much sooner it is set: from its overflow to the
- * signal's handler it takes more on most machines. One that comes early is set again.
+ * The shortest period that perf's clock keeps, and by how much sooner it is set: from its overflow
+ * to the signal's handler it takes more on most machines. One that comes early is set again.
  */
 #define SHORTEST_NS 10000
 
@@ -73,7 +73,9 @@ bool onbeat_perf_clock_open_(struct onbeat_perf_clock *clock)
 	return true;
 }
 
-/* Lets the clock signal once when this thread's CPU time reaches `expires_ns`; INT64_MAX stops it. */
+/*
+ * Lets the clock signal once when this thread's CPU time reaches `expires_ns`; INT64_MAX stops it.
+ */
 bool onbeat_perf_clock_set_(const struct onbeat_perf_clock *clock, int64_t expires_ns)
 {
 	uint64_t period_ns = SHORTEST_NS;

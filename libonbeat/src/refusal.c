@@ -14,8 +14,8 @@
 #include <onbeat/reserve.h>
 
 /*
- * Each thread's reason is memory of its own. A thread-local array would take that much of the room that
- * libc keeps for libraries that are loaded late, of which there may not be enough.
+ * Each thread's reason is memory of its own. A thread-local array would take that much of the room
+ * that libc keeps for libraries that are loaded late, of which there may not be enough.
  */
 static pthread_key_t reasons;
 static pthread_once_t reasons_made = PTHREAD_ONCE_INIT;

@@ -2,8 +2,8 @@
 /*
  * Reservations through SCHED_DEADLINE, for threads of the own process and for whole processes.
  *
- * Threads keep their reset-on-fork flag set while attached, because the kernel refuses fork and clone
- * to a SCHED_DEADLINE thread without it.
+ * Threads keep their reset-on-fork flag set while attached, because the kernel refuses fork and
+ * clone to a SCHED_DEADLINE thread without it.
  */
 #include <onbeat/reserve.h>
 
@@ -94,8 +94,8 @@ static int put_in_force(const struct onbeat_reservation *reservation, const stru
 }
 
 /*
- * The thread's CPU time. One in another process has no clock that can be read, but a file, which is a tick
- * behind.
+ * The thread's CPU time. One in another process has no clock that can be read, but a file, which is
+ * a tick behind.
  */
 static int64_t consumed(pid_t tid)
 {
@@ -286,7 +286,10 @@ int onbeat_reservation_attach_process(struct onbeat_reservation *reservation, pi
 	while (!error && (entry = readdir(tasks))) {
 		pid_t tid = (pid_t)strtol(entry->d_name, NULL, 10);
 
-		/* One that is attached by itself stays so; one that has ended meanwhile needs nothing. */
+		/*
+		 * One that is attached by itself stays so; one that has ended meanwhile needs
+		 * nothing.
+		 */
 		if (tid > 0 && !*find(reservation, tid))
 			error = attach(reservation, tid, process);
 		if (error == -ESRCH)

@@ -2,8 +2,9 @@
 /*
  * Who changes the scheduling of a thread.
  *
- * The kernel, directly; both calls are made in the guard, too, and so must be async-signal-safe. For processes without
- * the privilege it is onbeat's service, which also puts back what it gave, and so has calls of its own (service.h).
+ * The kernel, directly; both calls are made in the guard, too, and so must be async-signal-safe.
+ * For processes without the privilege it is onbeat's service, which also puts back what it gave,
+ * and so has calls of its own (service.h).
  */
 #ifndef ONBEAT_SRC_SCHEDULER_H
 #define ONBEAT_SRC_SCHEDULER_H

@@ -2,13 +2,16 @@
 /*
  * Asks onbeat's service over D-Bus, by systemd's sd-bus.
  *
- * That library is loaded when it is first needed: who may act himself, or never reserves, does without it.
+ * That library is loaded when it is first needed: who may act himself, or never reserves, does
+ * without it.
  *
- * There is one connection for the process, for what the service gave is put back when the connection that asked
- * for it ends. A forked child must not keep its parent's alive: it closes its copy, and has its own if it asks. Whoever forks
- * waits while the connection is being made or given up, so that the copy is known; never for an answer.
+ * There is one connection for the process, for what the service gave is put back when the
+ * connection that asked for it ends. A forked child must not keep its parent's alive: it closes its
+ * copy, and has its own if it asks. Whoever forks waits while the connection is being made or given
+ * up, so that the copy is known; never for an answer.
  *
- * The service has the calls of one connection about one thread take effect in the order in which they were sent.
+ * The service has the calls of one connection about one thread take effect in the order in which
+ * they were sent.
  */
 #include "service.h"
 
@@ -28,7 +31,10 @@
 #define ERRORS "org.onbeat.Error."
 #define BUS "org.freedesktop.DBus.Error."
 
-/* As in systemd/sd-bus.h, which need not be there to build this. The library's name says that they stay so. */
+/*
+ * As in systemd/sd-bus.h, which need not be there to build this. The library's name says that they
+ * stay so.
+ */
 struct bus;
 struct bus_message;
 struct bus_error {
@@ -73,7 +79,10 @@ static void after_fork_in_parent(void)
 		pthread_mutex_unlock(&changing);
 }
 
-/* What sd-bus knows of the parent's connection is left alone: it refuses to touch it in another process. */
+/*
+ * What sd-bus knows of the parent's connection is left alone: it refuses to touch it in another
+ * process.
+ */
 static void after_fork_in_child(void)
 {
 	if (connection_fd >= 0)
@@ -182,7 +191,10 @@ static bool is_lost(int result)
 	return !connection || result == -ENOTCONN || result == -ECONNRESET || result == -EPIPE;
 }
 
-/* Calls `member`; `wanted` is NULL for one that takes the thread alone. 0 or more, or what sd-bus says. */
+/*
+ * Calls `member`; `wanted` is NULL for one that takes the thread alone. 0 or more, or what sd-bus
+ * says.
+ */
 static int call_once(const char *member, pid_t tid, const struct onbeat_attributes *wanted,
 		     struct bus_error *error)
 {
@@ -258,7 +270,10 @@ void onbeat_service_reserve_(pid_t tid, const struct onbeat_attributes *wanted,
 void onbeat_service_release_(pid_t tid, struct onbeat_answer *answer)
 {
 	call("Release", tid, NULL, answer);
-	/* A service that was started anew, or lost sight of this connection, has put everything back. */
+	/*
+	 * A service that was started anew, or lost sight of this connection, has put everything
+	 * back.
+	 */
 	if (answer->error == -ENOENT || answer->error == -ENOTCONN)
 		answer->error = 0;
 }

@@ -2,12 +2,12 @@
 /*
  * What wakes a thread when a constraint expires: one source for deadlines, one for execution time.
  *
- * A thread has one timer of each kind, set to the earliest expiry of all the blocks it is in, so that
- * entering a block whose expiry is not the earliest costs no system call.
+ * A thread has one timer of each kind, set to the earliest expiry of all the blocks it is in, so
+ * that entering a block whose expiry is not the earliest costs no system call.
  *
- * Execution time is watched by perf's task clock (perf_clock.c). Where that does not watch the kernel, or
- * cannot be had, the CPU-time timer is set as well, which is looked at on the scheduler's tick (section 6.6
- * of the paper).
+ * Execution time is watched by perf's task clock (perf_clock.c). Where that does not watch the
+ * kernel, or cannot be had, the CPU-time timer is set as well, which is looked at on the
+ * scheduler's tick (section 6.6 of the paper).
  */
 #include "within.h"
 
@@ -20,9 +20,9 @@
 int onbeat_signal_;
 
 /*
- * One that is handled belongs to the program, or to another copy of this library, which a plugin may have:
- * while the handler runs all others are blocked, for that copy's might jump out of it before it has noted
- * that it came. glibc keeps the first two for itself.
+ * One that is handled belongs to the program, or to another copy of this library, which a plugin
+ * may have: while the handler runs all others are blocked, for that copy's might jump out of it
+ * before it has noted that it came. glibc keeps the first two for itself.
  */
 int onbeat_take_signal_(void (*handler)(int, siginfo_t *, void *))
 {
@@ -69,7 +69,10 @@ static void set_timer(struct onbeat_source *source, int64_t expires_ns)
 	struct itimerspec when = { 0 };
 
 	if (expires_ns != INT64_MAX) {
-		/* Zero would disarm: an expiry at or before the clock's zero is long past, as one is. */
+		/*
+		 * Zero would disarm: an expiry at or before the clock's zero is long past, as one
+		 * is.
+		 */
 		int64_t ns = expires_ns > 0 ? expires_ns : 1;
 
 		when.it_value.tv_sec = ns / 1000000000;

@@ -2,10 +2,10 @@
 /*
  * A thread's state: made when the thread first uses the library, given back when it ends.
  *
- * A forked child keeps the blocks that the forking thread was in, with their constraints: timers are
- * not inherited, so they are made anew, and the child's CPU-time clock starts at zero, so its
- * execution-time limits are moved. The library is linked with `-z nodelete`: dlclose leaves it mapped,
- * because a signal may be on its way.
+ * A forked child keeps the blocks that the forking thread was in, with their constraints: timers
+ * are not inherited, so they are made anew, and the child's CPU-time clock starts at zero, so its
+ * execution-time limits are moved. The library is linked with `-z nodelete`: dlclose leaves it
+ * mapped, because a signal may be on its way.
  */
 #include "within.h"
 
@@ -46,7 +46,9 @@ static void thread_ended(void *argument)
 
 static void before_fork(void)
 {
-	/* Critical first: a violation that left this function by a jump would leave the lock taken. */
+	/*
+	 * Critical first: a violation that left this function by a jump would leave the lock taken.
+	 */
 	if (current)
 		onbeat_enter_critical_(current);
 	pthread_mutex_lock(&lock);
@@ -106,7 +108,9 @@ static void after_fork_in_child(void)
 	onbeat_leave_critical_(current);
 }
 
-/* A violation that jumped out of exit(3) would have the program go on: from here on none is thrown. */
+/*
+ * A violation that jumped out of exit(3) would have the program go on: from here on none is thrown.
+ */
 static void process_ends(void)
 {
 	if (current)
@@ -114,8 +118,9 @@ static void process_ends(void)
 }
 
 /*
- * At the start of the program, because libc calls the destructors of a thread's data in the order in which
- * their keys were made: a deadline of a thread that ends is not to pass while another one's is called.
+ * At the start of the program, because libc calls the destructors of a thread's data in the order
+ * in which their keys were made: a deadline of a thread that ends is not to pass while another
+ * one's is called.
  */
 __attribute__((constructor)) static void make_key(void)
 {

@@ -3,13 +3,13 @@
  * What the parts of the timing exceptions share: a thread's state, and the sources of its signals.
  *
  * The rule that makes everything else safe: a thread's state is read and written by that thread
- * alone, in two contexts, its code and its signal handler. While the code changes the state it holds
- * `critical`; while the program must not be interrupted it holds `onbeat_protections_`. Both are counts,
- * because a signal handler of the program's may come in between and use a block or a section. The
- * library's handler that finds either only notes that it came (`pending`) and returns; whoever lets go
- * of the last looks at the note. So the handler runs the rest only where the code could have called it
- * itself, and neither context needs an atomic instruction, only that the compiler keeps the order
- * (volatile, onbeat_barrier).
+ * alone, in two contexts, its code and its signal handler. While the code changes the state it
+ * holds `critical`; while the program must not be interrupted it holds `onbeat_protections_`. Both
+ * are counts, because a signal handler of the program's may come in between and use a block or a
+ * section. The library's handler that finds either only notes that it came (`pending`) and returns;
+ * whoever lets go of the last looks at the note. So the handler runs the rest only where the code
+ * could have called it itself, and neither context needs an atomic instruction, only that the
+ * compiler keeps the order (volatile, onbeat_barrier).
  */
 #ifndef ONBEAT_SRC_WITHIN_H
 #define ONBEAT_SRC_WITHIN_H
@@ -32,7 +32,8 @@ extern int onbeat_signal_;
 
 /*
  * The signal handler reads thread-local variables without a call into the dynamic linker, which may
- * allocate in glibc. Other C libraries have them at hand anyway, and may refuse this model to dlopen.
+ * allocate in glibc. Other C libraries have them at hand anyway, and may refuse this model to
+ * dlopen.
  */
 #ifdef __GLIBC__
 #define ONBEAT_TLS __attribute__((tls_model("initial-exec")))
@@ -60,7 +61,10 @@ struct onbeat_source {
 	bool has_clock;
 };
 
-/* A block that the thread is in. What is needed once its frame is gone stands here, not in the block. */
+/*
+ * A block that the thread is in. What is needed once its frame is gone stands here, not in the
+ * block.
+ */
 struct onbeat_frame {
 	struct onbeat_block *block;
 	const struct onbeat_site *site;
@@ -75,7 +79,9 @@ struct onbeat_thread {
 	const struct onbeat_thrown *caught; /* by the innermost handler that is being executed */
 	int depth;
 	int slot;
-	/* While a block is `uncancelled`, at that depth, cancellation waits; and how it was before. */
+	/*
+	 * While a block is `uncancelled`, at that depth, cancellation waits; and how it was before.
+	 */
 	struct onbeat_block *uncancelled;
 	int uncancelled_depth, cancel_state, cancel_type;
 	pthread_t self;
@@ -87,14 +93,14 @@ struct onbeat_thread {
 };
 
 /*
- * How many protected sections this thread is in. Beside its state: a signal handler that protects itself
- * may be the first in its thread to call the library, and nothing can be allocated there.
+ * How many protected sections this thread is in. Beside its state: a signal handler that protects
+ * itself may be the first in its thread to call the library, and nothing can be allocated there.
  */
 extern _Thread_local volatile sig_atomic_t onbeat_protections_ ONBEAT_TLS;
 
 /*
- * thread.c: this thread's state, made at its first call and given back when the thread ends; NULL, or the end
- * of the program, where it cannot be made. *error is 0 or -errno.
+ * thread.c: this thread's state, made at its first call and given back when the thread ends; NULL,
+ * or the end of the program, where it cannot be made. *error is 0 or -errno.
  */
 struct onbeat_thread *onbeat_make_thread_(int *error);
 struct onbeat_thread *onbeat_thread_(void);
@@ -103,7 +109,10 @@ struct onbeat_thread *onbeat_thread_if_any_(void);
 /* source.c: sets and clears the two sources. An expiry of INT64_MAX clears. */
 void onbeat_deadline_arm_(struct onbeat_thread *thread, int64_t expires_ns);
 void onbeat_wcet_arm_(struct onbeat_thread *thread, int64_t expires_ns);
-/* Handles the first real-time signal from SIGRTMIN+5 on that nobody handles, and gives its number; or -EBUSY. */
+/*
+ * Handles the first real-time signal from SIGRTMIN+5 on that nobody handles, and gives its number;
+ * or -EBUSY.
+ */
 int onbeat_take_signal_(void (*handler)(int, siginfo_t *, void *));
 void onbeat_sources_close_(struct onbeat_thread *thread, bool after_fork);
 /* Makes the source of execution-time signals, if that was not done. 0, or -errno. */
@@ -124,7 +133,10 @@ void onbeat_notify_ended_(struct onbeat_thread *thread);
 void onbeat_notify_forked_(void);
 /* The stack pointer of what a signal interrupted; 0 where that cannot be known. */
 uintptr_t onbeat_notify_stack_(const void *context);
-/* Whether a block that was entered at `frame` lies below `stack`, so that its function has been left. */
+/*
+ * Whether a block that was entered at `frame` lies below `stack`, so that its function has been
+ * left.
+ */
 bool onbeat_notify_left_(uintptr_t frame, uintptr_t stack);
 
 /* block.c */

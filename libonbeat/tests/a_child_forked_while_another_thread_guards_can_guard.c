@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * A child that is forked while another thread of its parent speaks to the guard can have a guard of its own.
+ * A child that is forked while another thread of its parent speaks to the guard can have a guard of
+ * its own.
  *
  * The other thread hardly does anything else, so that most forks meet it in the middle of a word.
  */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * A program that closes perf's clock, as with closefrom(3), has its limits enforced as before, and what it
- * opens under that number stays open when the thread ends.
+ * A program that closes perf's clock, as with closefrom(3), has its limits enforced as before, and
+ * what it opens under that number stays open when the thread ends.
  */
 #include <onbeat/within.h>
 

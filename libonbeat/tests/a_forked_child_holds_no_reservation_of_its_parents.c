@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * A child that changes, detaches or destroys its copy of a reservation leaves the parent's threads alone: it
- * has a reservation without threads. With a scheduler of the test's own.
+ * A child that changes, detaches or destroys its copy of a reservation leaves the parent's threads
+ * alone: it has a reservation without threads. With a scheduler of the test's own.
  */
 #include <onbeat/reserve.h>
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * A child that was forked inside blocks is still inside them, with its own timers and CPU-time clock.
+ * A child that was forked inside blocks is still inside them, with its own timers and CPU-time
+ * clock.
  *
  * Protected up to the fork's end: on a machine that stands still the limit may pass before.
  */

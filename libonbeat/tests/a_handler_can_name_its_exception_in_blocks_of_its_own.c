@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * onbeat_caught(), onbeat_delay() and onbeat_rethrow() mean the exception that is being handled, also in
- * the limit and the body of a block inside the handler; thrown again, it keeps its delay.
+ * onbeat_caught(), onbeat_delay() and onbeat_rethrow() mean the exception that is being handled,
+ * also in the limit and the body of a block inside the handler; thrown again, it keeps its delay.
  */
 #include <onbeat/within.h>
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * A signal's handler may fork, or jump out of a block, while its own thread speaks to the guard or forks.
+ * A signal's handler may fork, or jump out of a block, while its own thread speaks to the guard or
+ * forks.
  *
- * The signal comes where the lock is held for certain: this program's send() is what the library calls, and
- * the handler for forks that was registered first runs last.
+ * The signal comes where the lock is held for certain: this program's send() is what the library
+ * calls, and the handler for forks that was registered first runs last.
  */
 #include <onbeat/reserve.h>
 #include <onbeat/within.h>

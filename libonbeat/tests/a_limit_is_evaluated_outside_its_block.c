@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* A function that throws while it computes a block's limit throws out of the block around; the body does not run. */
+/*
+ * A function that throws while it computes a block's limit throws out of the block around; the body
+ * does not run.
+ */
 #include <onbeat/within.h>
 
 #include "check.h"

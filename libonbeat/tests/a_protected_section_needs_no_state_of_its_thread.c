@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * A signal handler may begin and end a protected section in a thread that has never used the library:
- * nothing is allocated or locked for that. The sections of a thread count in its first block, too.
+ * A signal handler may begin and end a protected section in a thread that has never used the
+ * library: nothing is allocated or locked for that. The sections of a thread count in its first
+ * block, too.
  */
 #include <onbeat/within.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * -EPERM has two causes, which the reason tells apart: no privilege, and a thread that may not run everywhere.
- * And who has no descriptor left hears that it is the guard that lacks it.
+ * -EPERM has two causes, which the reason tells apart: no privilege, and a thread that may not run
+ * everywhere. And who has no descriptor left hears that it is the guard that lacks it.
  */
 #include <onbeat/reserve.h>
 
@@ -44,7 +44,10 @@ static void pinned(struct onbeat_reservation *reservation)
 	expect(onbeat_reservation_attach(reservation, 0), -EPERM, "may not run on every CPU", "sched_setaffinity");
 }
 
-/* Two descriptors are left: one to read the threads of the process, and one where the guard needs three. */
+/*
+ * Two descriptors are left: one to read the threads of the process, and one where the guard needs
+ * three.
+ */
 static void without_descriptors(struct onbeat_reservation *reservation)
 {
 	int next = dup(STDERR_FILENO);

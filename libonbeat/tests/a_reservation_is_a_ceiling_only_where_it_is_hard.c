@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Threads reclaim what others leave, unless the reservation is hard or the kernel does not know that. With a
- * scheduler of the test's own.
+ * Threads reclaim what others leave, unless the reservation is hard or the kernel does not know
+ * that. With a scheduler of the test's own.
  */
 #include <onbeat/reserve.h>
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Two nested blocks are entered and left, and the signal of an expiry is delivered after each single
- * instruction of that: whichever it is, the block whose constraint expired handles it, each `finally`
- * runs once, nothing is lost and nothing stays armed. Then the same with a second signal after each
- * instruction from the first one's handler on.
+ * Two nested blocks are entered and left, and the signal of an expiry is delivered after each
+ * single instruction of that: whichever it is, the block whose constraint expired handles it, each
+ * `finally` runs once, nothing is lost and nothing stays armed. Then the same with a second signal
+ * after each instruction from the first one's handler on.
  *
- * ONBEAT_STEPS=N tries every Nth instruction only. Time is virtual (virtual_time.h), so nothing depends on
- * how fast the machine is.
+ * ONBEAT_STEPS=N tries every Nth instruction only. Time is virtual (virtual_time.h), so nothing
+ * depends on how fast the machine is.
  */
 #include <onbeat/within.h>
 
@@ -130,7 +130,9 @@ static void outer_body(void)
 	reach(OUTER_AGAIN);
 }
 
-/* The blocks, with the clocks moved after each instruction, or from the first signal's handler on. */
+/*
+ * The blocks, with the clocks moved after each instruction, or from the first signal's handler on.
+ */
 static void run(const struct readings *to, void (*verdict)(const struct readings *))
 {
 	memset(&test_state, 0, sizeof(test_state));
@@ -241,7 +243,9 @@ static void check_two(const struct readings *to)
 	check_nothing_is_left();
 }
 
-/* Each pair of kinds, each order of expiries, each body, and each way to pass what can be passed. */
+/*
+ * Each pair of kinds, each order of expiries, each body, and each way to pass what can be passed.
+ */
 static void single_signals(void)
 {
 	static const int64_t orders[][2] = { { SOONER_NS, LATER_NS }, { LATER_NS, SOONER_NS }, { SOONER_NS, SOONER_NS } };
@@ -275,14 +279,20 @@ static void second_signals(void)
 		struct scenario scenario;
 		struct readings second;
 	} pairs[] = {
-		/* The inner deadline passes while perf's clock turns out to be early for the outer limit. */
+		/*
+		 * The inner deadline passes while perf's clock turns out to be early for the outer
+		 * limit.
+		 */
 		{ { 1, 0, LATER_NS, SOONER_NS, PLAIN, 1, INNER, { { 0, LATER_NS - PERF_EARLY_NS / 2 } } }, { { PAST_SOONER_NS, 0 } } },
 		/* The outer deadline passes while the inner one's violation travels. */
 		{ { 0, 0, LATER_NS, SOONER_NS, SHIELDS, 0, INNER, { { PAST_SOONER_NS, 0 } } }, { { PAST_BOTH_NS, 0 } } },
 		{ { 0, 0, LATER_NS, SOONER_NS, SHIELDS, 0, OUTER, { { PAST_SOONER_NS, 0 } } }, { { PAST_BOTH_NS, 0 } } },
 		/* The inner limit passes while the outer deadline's violation travels. */
 		{ { 0, 1, SOONER_NS, SOONER_NS, SHIELDS, 0, INNER, { { PAST_SOONER_NS, 0 } } }, { { PAST_BOTH_NS, PAST_BOTH_NS } } },
-		/* Both limits, the inner one first; both deadlines, while a throw of the inner block is handled. */
+		/*
+		 * Both limits, the inner one first; both deadlines, while a throw of the inner
+		 * block is handled.
+		 */
 		{ { 1, 1, LATER_NS, SOONER_NS, PLAIN, 1, INNER, { { 0, PAST_SOONER_NS } } }, { { 0, PAST_BOTH_NS } } },
 		{ { 0, 0, LATER_NS, LATER_NS, THROWS, 0, INNER_DONE, { { PAST_BOTH_NS, 0 } } }, { { PAST_BOTH_NS, PAST_BOTH_NS } } },
 	};

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * A signal handler that runs while its thread forks may use protected sections and blocks: a deadline that
- * passes during the fork is not thrown before the library has let go of its lock.
+ * A signal handler that runs while its thread forks may use protected sections and blocks: a
+ * deadline that passes during the fork is not thrown before the library has let go of its lock.
  *
- * A function for pthread_atfork(3) that was registered before the process's first block runs while the
- * library holds that lock.
+ * A function for pthread_atfork(3) that was registered before the process's first block runs while
+ * the library holds that lock.
  */
 #include <onbeat/within.h>
 

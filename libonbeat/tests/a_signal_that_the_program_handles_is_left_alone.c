@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* The library takes signals that nobody handles: the program's handlers stay, and violations come through. */
+/*
+ * The library takes signals that nobody handles: the program's handlers stay, and violations come
+ * through.
+ */
 #include <onbeat/within.h>
 
 #include <signal.h>

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * A million blocks in four threads, with random constraints, nesting, throws, protections and expiries:
- * each violation is handled by the block it belongs to, each `finally` runs once, nothing stays armed or
- * open. ONBEAT_STORM says how many blocks, ONBEAT_LOAD how many processes compute beside it.
+ * A million blocks in four threads, with random constraints, nesting, throws, protections and
+ * expiries: each violation is handled by the block it belongs to, each `finally` runs once, nothing
+ * stays armed or open. ONBEAT_STORM says how many blocks, ONBEAT_LOAD how many processes compute
+ * beside it.
  *
- * A block is counted, entered and left without a gap (protected up to its first statement and from its
- * `finally` on), so that the accounts must agree exactly. A block is left by its end, by its own violation,
- * by a throw that is meant for it, or because a block around it was left; the last kind is counted by the
- * block around it, and so adds up only if every block's `finally` ran before the handler further out.
+ * A block is counted, entered and left without a gap (protected up to its first statement and from
+ * its `finally` on), so that the accounts must agree exactly. A block is left by its end, by its
+ * own violation, by a throw that is meant for it, or because a block around it was left; the last
+ * kind is counted by the block around it, and so adds up only if every block's `finally` ran before
+ * the handler further out.
  */
 #include <onbeat/within.h>
 
@@ -75,7 +77,10 @@ static void settle(struct account *account, int depth, long open_before, long *k
 	account->open = open_before;
 }
 
-/* What is the same for each kind of constraint; `expired` is asked when the block says it was violated. */
+/*
+ * What is the same for each kind of constraint; `expired` is asked when the block says it was
+ * violated.
+ */
 #define BLOCK(try_word, expired)                                                             \
 	try_word {                                                                           \
 		onbeat_within_enable();                                                      \

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* onbeat_within_prepare() makes what a thread's blocks need, and is refused where a block would end the program. */
+/*
+ * onbeat_within_prepare() makes what a thread's blocks need, and is refused where a block would end
+ * the program.
+ */
 #include <onbeat/within.h>
 
 #include <errno.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * A thread that is cancelled in a block with a constraint leaves the block first, and is cancelled then. One
- * that calls pthread_exit(3) in a block ends, also if the deadline passes in a destructor of its data.
+ * A thread that is cancelled in a block with a constraint leaves the block first, and is cancelled
+ * then. One that calls pthread_exit(3) in a block ends, also if the deadline passes in a destructor
+ * of its data.
  */
 #include <onbeat/within.h>
 
@@ -24,7 +25,10 @@ static void outlast_the_deadline(void *argument)
 
 static void block_that_is_cancelled(void)
 {
-	/* Protected until it is cancelled: on a machine that stands still the deadline may pass before. */
+	/*
+	 * Protected until it is cancelled: on a machine that stands still the deadline may pass
+	 * before.
+	 */
 	onbeat_within_disable();
 	onbeat_try_within_rel (ONBEAT_MS(30)) {
 		pthread_barrier_wait(&in_the_block);
@@ -104,7 +108,10 @@ static void *end_in_a_block(void *result)
 	}
 	onbeat_handle
 		onbeat_when (onbeat_deadline_violation) {
-			/* A machine that stood still before the end: right as well, if that has not begun. */
+			/*
+			 * A machine that stood still before the end: right as well, if that has not
+			 * begun.
+			 */
 			check(cleans == 1);
 		}
 	onbeat_end;

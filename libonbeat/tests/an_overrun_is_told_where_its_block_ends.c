@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * No overrun passes as in time: a block that ends after its deadline or beyond its limit is violated there
- * at the latest, also if no notification comes: by the CPU-time timer, with all signals blocked, and in a
- * program that has taken the library's signal for itself.
+ * No overrun passes as in time: a block that ends after its deadline or beyond its limit is
+ * violated there at the latest, also if no notification comes: by the CPU-time timer, with all
+ * signals blocked, and in a program that has taken the library's signal for itself.
  */
 #include <onbeat/within.h>
 

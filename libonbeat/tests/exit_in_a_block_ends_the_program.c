@@ -27,7 +27,9 @@ static void end_in_a_block(void)
 	}
 	onbeat_handle
 		onbeat_when (onbeat_deadline_violation) {
-			/* Right only on a machine that stood still before the program began to end. */
+			/*
+			 * Right only on a machine that stood still before the program began to end.
+			 */
 			_exit(ends ? 4 : 3);
 		}
 	onbeat_end;

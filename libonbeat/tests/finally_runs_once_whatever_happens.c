@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* `finally` runs exactly once: after the end, a throw, a violation, a throw from a handler; unbroken. */
+/*
+ * `finally` runs exactly once: after the end, a throw, a violation, a throw from a handler;
+ * unbroken.
+ */
 #include <onbeat/within.h>
 
 #include "check.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * In a debug build, or with ONBEAT_DEBUG in the environment, misuse ends the program with the place in the
- * source: each kind is done in a child, whose message is read.
+ * In a debug build, or with ONBEAT_DEBUG in the environment, misuse ends the program with the place
+ * in the source: each kind is done in a child, whose message is read.
  */
 #include <onbeat/within.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * A user who may not have perf's clock in the kernel has it while his program computes, and the CPU-time
- * timer beside it: a limit is noticed in both.
+ * A user who may not have perf's clock in the kernel has it while his program computes, and the
+ * CPU-time timer beside it: a limit is noticed in both.
  */
 #include <onbeat/within.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Rows A1: a whole process is attached, the own one or another; its threads get back what they had when
- * it is detached, when the reservation is destroyed, and when who attached it is killed.
+ * Rows A1: a whole process is attached, the own one or another; its threads get back what they had
+ * when it is detached, when the reservation is destroyed, and when who attached it is killed.
  */
 #include <onbeat/reserve.h>
 
@@ -30,7 +30,9 @@ static void *be_second(void *unused)
 	return unused;
 }
 
-/* A process of two threads that ends with its parent; the number of the second is written to `out`. */
+/*
+ * A process of two threads that ends with its parent; the number of the second is written to `out`.
+ */
 static pid_t start_two_threads(pid_t *second_of_it)
 {
 	int pipes[2];

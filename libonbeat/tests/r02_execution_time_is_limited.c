@@ -30,7 +30,10 @@ int main(void)
 	}
 	onbeat_handle
 		onbeat_when (onbeat_wcet_violation) {
-			/* Right only where a hypervisor stopped the machine and that counts as execution. */
+			/*
+			 * Right only where a hypervisor stopped the machine and that counts as
+			 * execution.
+			 */
 			slept = read_clock(CLOCK_THREAD_CPUTIME_ID) - used_ns >= ONBEAT_MS(50);
 		}
 	onbeat_end;

@@ -9,7 +9,10 @@
 
 static ONBEAT_DEFINE_EXCEPTION(gave_up, onbeat_exception);
 
-/* At most so many signals were sent before their block was left, by a machine that stood still meanwhile. */
+/*
+ * At most so many signals were sent before their block was left, by a machine that stood still
+ * meanwhile.
+ */
 static volatile int on_their_way;
 
 /* The portable form's second thread passes such a signal on when it gets to it. */

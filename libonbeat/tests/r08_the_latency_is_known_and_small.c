@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Requirement 8: the latency from a violation to its handler is known, for either kind of constraint,
- * and can be negligible. How small it is on a machine is for bench/figures.c to say; here a deadline
- * of 10 ms must once be notified within a twentieth of that, however often it takes on a busy machine.
+ * Requirement 8: the latency from a violation to its handler is known, for either kind of
+ * constraint, and can be negligible. How small it is on a machine is for bench/figures.c to say;
+ * here a deadline of 10 ms must once be notified within a twentieth of that, however often it takes
+ * on a busy machine.
  */
 #include <onbeat/within.h>
 

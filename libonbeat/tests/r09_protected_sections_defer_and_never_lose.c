@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Requirement 9: inside a protected section nothing is interrupted; the violation comes at its end. */
+/*
+ * Requirement 9: inside a protected section nothing is interrupted; the violation comes at its end.
+ */
 #include <onbeat/within.h>
 
 #include "check.h"

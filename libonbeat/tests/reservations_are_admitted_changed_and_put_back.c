@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Rows A1 and A2: create, attach, change, query, consumed time, refusal with what is free, put back. */
+/*
+ * Rows A1 and A2: create, attach, change, query, consumed time, refusal with what is free, put
+ * back.
+ */
 #include <onbeat/reserve.h>
 
 #include <errno.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * The guard of a process that is killed puts back the first and the last of ten thousand threads, through the scheduler
- * that the process had; and neither one that was detached nor the next bearer of a number.
+ * The guard of a process that is killed puts back the first and the last of ten thousand threads,
+ * through the scheduler that the process had; and neither one that was detached nor the next bearer
+ * of a number.
  */
 #include <onbeat/reserve.h>
 

@@ -3,14 +3,16 @@
  * A world for one test program in which time stands still unless the program moves it, and a signal
  * can be made to arrive between any two instructions.
  *
- * The clocks and timers of libc, and perf's task clock, are replaced by definitions of the program's
- * own, which the linker prefers: a timer is a number, and it fires when the test moves its clock past
- * it. Perf's clock fires early by PERF_EARLY_NS, as the real one may under a hypervisor that steals time.
+ * The clocks and timers of libc, and perf's task clock, are replaced by definitions of the
+ * program's own, which the linker prefers: a timer is a number, and it fires when the test moves
+ * its clock past it. Perf's clock fires early by PERF_EARLY_NS, as the real one may under a
+ * hypervisor that steals time.
  *
- * The processor's trap flag raises SIGTRAP after each instruction. Its handler notes all there is to
- * know of the program (registers, stack, the library's state of the thread, what the test keeps), moves
- * the clocks, and lets the program run to its end; there everything is put back as it was noted, and
- * the next instruction follows. So one pass over the program tries every place in it.
+ * The processor's trap flag raises SIGTRAP after each instruction. Its handler notes all there is
+ * to know of the program (registers, stack, the library's state of the thread, what the test
+ * keeps), moves the clocks, and lets the program run to its end; there everything is put back as it
+ * was noted, and the next instruction follows. So one pass over the program tries every place in
+ * it.
  */
 #ifndef ONBEAT_TESTS_VIRTUAL_TIME_H
 #define ONBEAT_TESTS_VIRTUAL_TIME_H
@@ -48,11 +50,17 @@ struct readings {
 	int64_t ns[CLOCKS];
 };
 
-/* The test's own: what it keeps of a run, and its note of where the program is when the clocks are moved. */
+/*
+ * The test's own: what it keeps of a run, and its note of where the program is when the clocks are
+ * moved.
+ */
 static struct test_state test_state;
 static void injected(void);
 
-/* Both signals are pending before either is delivered, as from a kernel that sees both timers expire. */
+/*
+ * Both signals are pending before either is delivered, as from a kernel that sees both timers
+ * expire.
+ */
 static void fire_what_is_due(void)
 {
 	sigset_t notification, before;

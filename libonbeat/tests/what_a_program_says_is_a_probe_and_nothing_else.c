@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* mdn() and the job marks are static probes that the kernel's tools find by name, with their arguments. */
+/*
+ * mdn() and the job marks are static probes that the kernel's tools find by name, with their
+ * arguments.
+ */
 #define ONBEAT_SHORT_NAMES
 #include <onbeat/job.h>
 #include <onbeat/mdn.h>

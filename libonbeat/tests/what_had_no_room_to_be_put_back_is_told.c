@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * A thread that had a reservation of its own is detached while others have taken what it gave back: the kernel
- * says EBUSY. It keeps what it had from us, and the caller is told. With a scheduler of the test's own, which stands where
- * a broker will: nothing goes past it.
+ * A thread that had a reservation of its own is detached while others have taken what it gave back:
+ * the kernel says EBUSY. It keeps what it had from us, and the caller is told. With a scheduler of
+ * the test's own, which stands where a broker will: nothing goes past it.
  */
 #include <onbeat/reserve.h>
 

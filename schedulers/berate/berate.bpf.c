@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* BeRate: deadlines from the rate at which a task has run, and its share, as a sched_ext scheduler. */
+/*
+ * BeRate: deadlines from the rate at which a task has run, and its share, as a sched_ext scheduler.
+ */
 #include "../common/vmlinux.h"
 #include "policy.h"
 

@@ -1,22 +1,23 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * BeRate, with missed deadline notifications: section 3.3 of "Missed Deadline Notification in Best-effort
- * Schedulers".
+ * BeRate, with missed deadline notifications: section 3.3 of "Missed Deadline Notification in
+ * Best-effort Schedulers".
  *
- * A task has a quantum q by its nice. What it computes from one blocking to the next, or until a quantum is over,
- * is averaged to e. L is the sum of all tasks' quanta. If the task had just its fair share of the CPU, e would
- * take it
+ * A task has a quantum q by its nice. What it computes from one blocking to the next, or until a
+ * quantum is over, is averaged to e. L is the sum of all tasks' quanta. If the task had just its
+ * fair share of the CPU, e would take it
  *
  *	p = e L / q
  *
- * That far from now is its deadline, whenever it wakes or ends a quantum; the earliest runs. The deadline of a task
- * that never blocks is postponed whenever it is preempted. Notifications make q longer for a while
- * (boost.h), and so the deadline earlier.
+ * That far from now is its deadline, whenever it wakes or ends a quantum; the earliest runs. The
+ * deadline of a task that never blocks is postponed whenever it is preempted. Notifications make q
+ * longer for a while (boost.h), and so the deadline earlier.
  *
- * The paper's L is of all tasks, and q / L a fair share: so of all that want the CPU. Here a task is part of it until it ends, or has
- * run for next to nothing for two to four seconds; of more CPU-bound tasks than have their turns in two (33 on one CPU), L counts those that
- * had. With the shells, daemons and threads of the kernel of a whole system in L, the deadlines of CPU-bound tasks would be so late
- * that they hardly count.
+ * The paper's L is of all tasks, and q / L a fair share: so of all that want the CPU. Here a task
+ * is part of it until it ends, or has run for next to nothing for two to four seconds; of more
+ * CPU-bound tasks than have their turns in two (33 on one CPU), L counts those that had. With the
+ * shells, daemons and threads of the kernel of a whole system in L, the deadlines of CPU-bound
+ * tasks would be so late that they hardly count.
  */
 #ifndef ONBEAT_BERATE_POLICY_H
 #define ONBEAT_BERATE_POLICY_H
@@ -46,17 +47,25 @@ struct berate_params {
 
 /* The load is counted in windows of time that are so long. */
 #define BERATE_WINDOW_NS (2000 * POLICY_NS_PER_MS)
-/* Who runs for one part of so many of its quantum in a window wants the CPU: 4 ms of two seconds. */
+/*
+ * Who runs for one part of so many of its quantum in a window wants the CPU: 4 ms of two seconds.
+ */
 #define BERATE_NOTEWORTHY 16
 
-/* Who never blocks has its deadline postponed to so many periods after its last quantum, and no more: else what preempts it for a moment
- * again and again, a kernel's thread or a child that has just begun, would keep it from the CPU for ever. */
+/*
+ * Who never blocks has its deadline postponed to so many periods after its last quantum, and no
+ * more: else what preempts it for a moment again and again, a kernel's thread or a child that has
+ * just begun, would keep it from the CPU for ever.
+ */
 #define BERATE_POSTPONED_MOST 2
 
 struct berate_machine {
 	/* The number of the present window, from one. Zero: there was none. */
 	u64 window;
-	/* The sum of the quanta of all tasks that have run for a noteworthy time in a window, by its number. */
+	/*
+	 * The sum of the quanta of all tasks that have run for a noteworthy time in a window, by
+	 * its number.
+	 */
 	u64 loads_ns[WINDOWS];
 };
 
@@ -90,7 +99,10 @@ static inline u64 berate_quantum(const struct berate_params *params, s32 nice)
 	return policy_max(params->quantum_ns / 20 * worth, 1000);
 }
 
-/* The task wakes up, or has run until now. Who has had a noteworthy part of its quantum in a window is part of the load. */
+/*
+ * The task wakes up, or has run until now. Who has had a noteworthy part of its quantum in a window
+ * is part of the load.
+ */
 static inline void berate_count(struct berate_machine *machine, struct berate_task *task,
 				u64 now_ns)
 {
@@ -119,8 +131,10 @@ static inline void berate_renice(const struct berate_params *params, struct bera
 /* A child begins with a rate of its own. */
 POLICY_OF_STRANGERS(berate)
 
-/* It is no part of the load any more: else children that come and go by the hundred would put off who never blocks by as many quanta. The
- * window before has it until that is over. */
+/*
+ * It is no part of the load any more: else children that come and go by the hundred would put off
+ * who never blocks by as many quanta. The window before has it until that is over.
+ */
 static inline void berate_leave(const struct berate_params *params, struct berate_machine *machine,
 				struct berate_task *task)
 {
@@ -128,7 +142,10 @@ static inline void berate_leave(const struct berate_params *params, struct berat
 	windows_take_off(machine->window, machine->loads_ns, task->window, task->counted_ns);
 }
 
-/* L for this task, which is part of it: a window that has only begun does not know of everybody yet. */
+/*
+ * L for this task, which is part of it: a window that has only begun does not know of everybody
+ * yet.
+ */
 static inline u64 berate_load(const struct berate_machine *machine, const struct berate_task *task)
 {
 	u64 present_ns = machine->loads_ns[machine->window & (WINDOWS - 1)];
@@ -139,7 +156,10 @@ static inline u64 berate_load(const struct berate_machine *machine, const struct
 	return policy_max(policy_max(present_ns, before_ns), task->quantum_ns);
 }
 
-/* The paper's p_est, with the boosted quantum in q and in L. In microseconds, for the product to fit. */
+/*
+ * The paper's p_est, with the boosted quantum in q and in L. In microseconds, for the product to
+ * fit.
+ */
 static inline u64 berate_period(const struct berate_machine *machine,
 				const struct berate_task *task)
 {
@@ -215,7 +235,10 @@ static inline void berate_charge(const struct berate_params *params, struct bera
 	task->uncounted_ns += ran_ns;
 }
 
-/* After a charge, of a task that runs on: true if its quantum is over and it has to stand in line again. */
+/*
+ * After a charge, of a task that runs on: true if its quantum is over and it has to stand in line
+ * again.
+ */
 static inline bool berate_tick(const struct berate_params *params, struct berate_machine *machine,
 			       struct berate_task *task, u64 now_ns)
 {
@@ -225,8 +248,10 @@ static inline bool berate_tick(const struct berate_params *params, struct berate
 	return task->ran_ns >= task->quantum_ns;
 }
 
-/* A task that comes before all of ours takes its CPU for a moment: whether it goes on first then. Who never blocks has its deadline
- * postponed whenever it is preempted (section 4.3). */
+/*
+ * A task that comes before all of ours takes its CPU for a moment: whether it goes on first then.
+ * Who never blocks has its deadline postponed whenever it is preempted (section 4.3).
+ */
 static inline bool berate_keeps_place(const struct berate_task *task)
 {
 	return task->rounds == 0;

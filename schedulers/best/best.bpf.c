@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* BEST: periods found from entries into the run queue, and EDF on their ends, as a sched_ext scheduler. */
+/*
+ * BEST: periods found from entries into the run queue, and EDF on their ends, as a sched_ext
+ * scheduler.
+ */
 #include "../common/vmlinux.h"
 #include "policy.h"
 

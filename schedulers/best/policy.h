@@ -1,25 +1,27 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * BEST, with missed deadline notifications: section 3.2 of "Missed Deadline Notification in Best-effort
- * Schedulers".
+ * BEST, with missed deadline notifications: section 3.2 of "Missed Deadline Notification in
+ * Best-effort Schedulers".
  *
- * A periodic task enters the run queue when a period begins. So the time between two entries is measured, and
- * averaged; how well the measurements agree with the average is the confidence. A task with enough of it is
- * well-behaved: each time it enters, its deadline is the end of the period that begins. Any other gets a
- * pseudo-period, a shorter one if it is interactive. The ready task with the earliest deadline runs. One that
- * runs for long without blocking is given a new deadline, and less confidence.
+ * A periodic task enters the run queue when a period begins. So the time between two entries is
+ * measured, and averaged; how well the measurements agree with the average is the confidence. A
+ * task with enough of it is well-behaved: each time it enters, its deadline is the end of the
+ * period that begins. Any other gets a pseudo-period, a shorter one if it is interactive. The ready
+ * task with the earliest deadline runs. One that runs for long without blocking is given a new
+ * deadline, and less confidence.
  *
- * A task that is late does not block, but begins the next job at once, and the next measurement is of two
- * periods or more. A notification says when that happened, and stands for the entry that did not.
- * It makes no measured period shorter than a sleep does, it counts only near the end of a period that was established
- * before, and only so many times before the task must really block: who lies has no more than the deadlines that it
- * earned.
+ * A task that is late does not block, but begins the next job at once, and the next measurement is
+ * of two periods or more. A notification says when that happened, and stands for the entry that did
+ * not. It makes no measured period shorter than a sleep does, it counts only near the end of a
+ * period that was established before, and only so many times before the task must really block: who
+ * lies has no more than the deadlines that it earned.
  *
- * The paper discards a notification outside the window (3.2.2), and so do these rules with `discard_late`. Without it, one that is too
- * late counts for nothing either, but the next period is measured from it: else two or three periods would be measured as one, which
- * notifications are to prevent. In Fig. 9 BEST knows the period of the faster program 65% of the time with it, 94% without (51%
- * without notifications).
- * Who notifies late and then sleeps for less is measured as faster than it is; but it gains no more than by waking that often.
+ * The paper discards a notification outside the window (3.2.2), and so do these rules with
+ * `discard_late`. Without it, one that is too late counts for nothing either, but the next period
+ * is measured from it: else two or three periods would be measured as one, which notifications are
+ * to prevent. In Fig. 9 BEST knows the period of the faster program 65% of the time with it, 94%
+ * without (51% without notifications). Who notifies late and then sleeps for less is measured as
+ * faster than it is; but it gains no more than by waking that often.
  */
 #ifndef ONBEAT_BEST_POLICY_H
 #define ONBEAT_BEST_POLICY_H
@@ -51,7 +53,10 @@ struct best_params {
 	u64 discard_late;
 };
 
-/* The paper names none of these numbers: they are ours, and so is what they make of a late notification. */
+/*
+ * The paper names none of these numbers: they are ours, and so is what they make of a late
+ * notification.
+ */
 #define BEST_PARAMS_DEFAULT                                                                   \
 	{                                                                                     \
 		.mdn = 1, .confident = 768, .inertia = 4,                                     \
@@ -60,7 +65,10 @@ struct best_params {
 		.discard_late = 0,                                                            \
 	}
 
-/* Who uses up a longest run is counted in windows of time that are so long: 33 such runs of the default. */
+/*
+ * Who uses up a longest run is counted in windows of time that are so long: 33 such runs of the
+ * default.
+ */
 #define BEST_WINDOW_NS (2000 * POLICY_NS_PER_MS)
 
 struct best_machine {
@@ -83,7 +91,10 @@ struct best_task {
 	u64 deadline_ns;
 	/* How long it has run under this deadline. */
 	u64 ran_ns;
-	/* It used up its longest run since it last blocked; and the last window in which it did at all. */
+	/*
+	 * It used up its longest run since it last blocked; and the last window in which it did at
+	 * all.
+	 */
 	u64 batch;
 	u64 window;
 	/* How many notifications counted since it last entered. */
@@ -146,9 +157,11 @@ static inline void best_measured(const struct best_params *params, struct best_t
 		task->known = 1;
 }
 
-/* Who never blocks has a deadline twice as far away as all who do not need for a run each, up to what a window and the one before can tell:
- * else many of them would be late, and come before a periodic task whose period has just begun. On several CPUs that is
- * later than it need be. */
+/*
+ * Who never blocks has a deadline twice as far away as all who do not need for a run each, up to
+ * what a window and the one before can tell: else many of them would be late, and come before a
+ * periodic task whose period has just begun. On several CPUs that is later than it need be.
+ */
 static inline u64 best_batch_period(const struct best_params *params,
 				    const struct best_machine *machine)
 {
@@ -159,8 +172,10 @@ static inline u64 best_batch_period(const struct best_params *params,
 	return policy_max(params->batch_ns, 2 * policy_min(all_ns, BEST_WINDOW_NS));
 }
 
-/* It is a stranger, and computes without end as far as anybody knows: if it came first, who has one child after the other would have the
- * CPU. */
+/*
+ * It is a stranger, and computes without end as far as anybody knows: if it came first, who has one
+ * child after the other would have the CPU.
+ */
 static inline void best_join(const struct best_params *params, struct best_machine *machine,
 			     struct best_task *task, s32 nice, u64 now_ns)
 {
@@ -196,8 +211,10 @@ static inline u64 best_window(const struct best_params *params, const struct bes
 	return task->period_ns * params->window / BEST_SURE;
 }
 
-/* It was blocked and is ready: it enters the run queue. A program that has just notified may sleep for microseconds, until
- * a time that is over: that is the period that the notification began. */
+/*
+ * It was blocked and is ready: it enters the run queue. A program that has just notified may sleep
+ * for microseconds, until a time that is over: that is the period that the notification began.
+ */
 static inline void best_wakeup(const struct best_params *params, struct best_machine *machine,
 			       struct best_task *task, u64 now_ns)
 {
@@ -247,7 +264,10 @@ static inline void best_charge(const struct best_params *params, struct best_mac
 	task->ran_ns += ran_ns;
 }
 
-/* After a charge, of a task that runs on: true if it has run for long and has to stand in line again. */
+/*
+ * After a charge, of a task that runs on: true if it has run for long and has to stand in line
+ * again.
+ */
 static inline bool best_tick(const struct best_params *params, struct best_machine *machine,
 			     struct best_task *task, u64 now_ns)
 {
@@ -256,7 +276,9 @@ static inline bool best_tick(const struct best_params *params, struct best_machi
 	return task->ran_ns >= params->longest_run_ns;
 }
 
-/* A task that comes before all of ours takes its CPU for a moment: whether it goes on first then. */
+/*
+ * A task that comes before all of ours takes its CPU for a moment: whether it goes on first then.
+ */
 static inline bool best_keeps_place(const struct best_task *task)
 {
 	(void)task;

@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * What a missed deadline notification is worth where it raises a task's quantum: linux24 and berate.
+ * What a missed deadline notification is worth where it raises a task's quantum: linux24 and
+ * berate.
  *
- * Section 3.1 of "Missed Deadline Notification in Best-effort Schedulers". A task's block ratio is the average
- * part of time that it spends out of the run queue. A notification adds to mdn_nice in proportion to
- * it, up to a limit in proportion to its square, and mdn_nice goes back to zero with time, the faster the lower the ratio
- * is: only who uses the CPU sparingly can keep a boost, and who never blocks gets none. The limit and its square are
- * ours: without them a program that wants far more than its share (Fig. 7 (a)) keeps most of what it can get.
+ * Section 3.1 of "Missed Deadline Notification in Best-effort Schedulers". A task's block ratio is
+ * the average part of time that it spends out of the run queue. A notification adds to mdn_nice in
+ * proportion to it, up to a limit in proportion to its square, and mdn_nice goes back to zero with
+ * time, the faster the lower the ratio is: only who uses the CPU sparingly can keep a boost, and
+ * who never blocks gets none. The limit and its square are ours: without them a program that wants
+ * far more than its share (Fig. 7 (a)) keeps most of what it can get.
  *
- * The ratio here is averaged over time, not over wakeups, and is brought up to date whenever it is used. Averaged
- * over wakeups, it would stay where it was in a task that wakes no more because it has become CPU-bound.
+ * The ratio here is averaged over time, not over wakeups, and is brought up to date whenever it is
+ * used. Averaged over wakeups, it would stay where it was in a task that wakes no more because it
+ * has become CPU-bound.
  */
 #ifndef ONBEAT_BOOST_H
 #define ONBEAT_BOOST_H
@@ -28,9 +31,15 @@ struct boost_params {
 	u64 average_ns;
 	/* What one notification adds at a block ratio of one, as part of the task's own quantum. */
 	u64 step;
-	/* The most that notifications can add at a block ratio of one, as part of the task's own quantum. */
+	/*
+	 * The most that notifications can add at a block ratio of one, as part of the task's own
+	 * quantum.
+	 */
 	u64 most;
-	/* How long the boost of a whole quantum lasts at a block ratio of one; at most four minutes. */
+	/*
+	 * How long the boost of a whole quantum lasts at a block ratio of one; at most four
+	 * minutes.
+	 */
 	u64 decay_ns;
 };
 
@@ -79,7 +88,9 @@ static inline u64 boost_limit(const struct boost_params *params, const struct bo
 	return most * boost->block_ratio / BOOST_ONE * boost->block_ratio / BOOST_ONE;
 }
 
-/* Lets the extra decay up to now, at the ratio as it is; it is never more than the ratio is worth. */
+/*
+ * Lets the extra decay up to now, at the ratio as it is; it is never more than the ratio is worth.
+ */
 static inline void boost_decay(const struct boost_params *params, struct boost *boost, u64 now_ns)
 {
 	u64 span = policy_minus(now_ns, boost->decayed_ns);
@@ -96,7 +107,10 @@ static inline void boost_decay(const struct boost_params *params, struct boost *
 		boost->extra = policy_minus(boost->extra, BOOST_ONE * span / lasts);
 }
 
-/* A notification, by a task that is in the run queue. False: its block ratio makes it worth nothing. */
+/*
+ * A notification, by a task that is in the run queue. False: its block ratio makes it worth
+ * nothing.
+ */
 static inline bool boost_notified(const struct boost_params *params, struct boost *boost,
 				  u64 now_ns)
 {

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * CPUs come and go while a scheduler is in force. They all share the queues; without these two operations, the kernel
- * would end the scheduler then.
+ * CPUs come and go while a scheduler is in force. They all share the queues; without these two
+ * operations, the kernel would end the scheduler then.
  *
- * The kernel asks no scheduler for work on behalf of a CPU that leaves, but waits until nobody stands in line there. So who does is
- * moved into a queue that it looks into itself, and is sent on from there.
+ * The kernel asks no scheduler for work on behalf of a CPU that leaves, but waits until nobody
+ * stands in line there. So who does is moved into a queue that it looks into itself, and is sent on
+ * from there.
  *
- * Who includes this says by QUEUES how many queues there are, numbered from 0, and defines forget_cpu.
+ * Who includes this says by QUEUES how many queues there are, numbered from 0, and defines
+ * forget_cpu.
  */
 #ifndef ONBEAT_HOTPLUG_BPF_H
 #define ONBEAT_HOTPLUG_BPF_H
@@ -21,8 +23,11 @@ bool scx_bpf_dsq_move(struct bpf_iter_scx_dsq *it, struct task_struct *p, u64 ds
 
 static bool is_away[MOST_CPUS];
 
-/* A CPU that leaves must not be kicked on its last way to sleep: nothing would come of it before it sleeps, and once it is back the kernel
- * takes what was queued then for on its way, and has it do no such work any more. */
+/*
+ * A CPU that leaves must not be kicked on its last way to sleep: nothing would come of it before it
+ * sleeps, and once it is back the kernel takes what was queued then for on its way, and has it do
+ * no such work any more.
+ */
 static __always_inline void kick_unless_away(s32 cpu, u64 flags)
 {
 	if (!is_away[(u32)cpu & (MOST_CPUS - 1)])

@@ -2,15 +2,19 @@
 /*
  * Who waits looks for another CPU when one is taken, and is looked for once more before one sleeps.
  *
- * Who includes this has a queue for each that comes by its urgency, numbered from 0, and REST_QUEUE behind these for all others; and
- * has defined first_in_line before: the queue, if any, from which the most urgent one comes.
+ * Who includes this has a queue for each that comes by its urgency, numbered from 0, and REST_QUEUE
+ * behind these for all others; and has defined first_in_line before: the queue, if any, from which
+ * the most urgent one comes.
  */
 #ifndef ONBEAT_IDLE_BPF_H
 #define ONBEAT_IDLE_BPF_H
 
 #include "urgency.bpf.h"
 
-/* Whoever comes first looks for another CPU than this one, which a task takes that comes before all of ours. */
+/*
+ * Whoever comes first looks for another CPU than this one, which a task takes that comes before all
+ * of ours.
+ */
 static void pass_on(s32 cpu)
 {
 	u64 urgency;
@@ -24,8 +28,11 @@ static void pass_on(s32 cpu)
 	urge_for_waiting(REST_QUEUE, URGENCY_REST);
 }
 
-/* From now on an idle CPU is found by who has work for it. What came after it had looked for itself, it finds here: a budget that
- * another CPU brought meanwhile, and the thread that ran here last, which stands in line only now. */
+/*
+ * From now on an idle CPU is found by who has work for it. What came after it had looked for
+ * itself, it finds here: a budget that another CPU brought meanwhile, and the thread that ran here
+ * last, which stands in line only now.
+ */
 SEC("struct_ops/update_idle")
 void BPF_PROG(update_idle, s32 cpu, bool idle)
 {

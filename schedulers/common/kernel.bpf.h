@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The kernel's functions for schedulers. Their names and arguments change between releases: what a function is called
- * in the running kernel is asked of its BTF, never of its version. What follows three underscores in a name tells our
- * declarations apart, and is not the kernel's.
+ * The kernel's functions for schedulers. Their names and arguments change between releases: what a
+ * function is called in the running kernel is asked of its BTF, never of its version. What follows
+ * three underscores in a name tells our declarations apart, and is not the kernel's.
  */
 #ifndef ONBEAT_KERNEL_BPF_H
 #define ONBEAT_KERNEL_BPF_H
@@ -106,8 +106,8 @@ static __always_inline bool is_queued(const struct task_struct *p)
 }
 
 /*
- * Asking for the type has the compiler describe it whole. As long as it is only declared, libbpf takes it for another
- * one than the kernel's.
+ * Asking for the type has the compiler describe it whole. As long as it is only declared, libbpf
+ * takes it for another one than the kernel's.
  */
 static __always_inline bool is_in(s32 cpu, const struct cpumask *cpus)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The one queue of a scheduler that orders its tasks by a number: what is kept of each task, what the CPUs run meanwhile, and which
- * of them is called to the queue for whom. ordered.bpf.h says when.
+ * The one queue of a scheduler that orders its tasks by a number: what is kept of each task, what
+ * the CPUs run meanwhile, and which of them is called to the queue for whom. ordered.bpf.h says
+ * when.
  */
 #ifndef ONBEAT_LINE_BPF_H
 #define ONBEAT_LINE_BPF_H
@@ -45,7 +46,10 @@ struct {
 /* The key of the task that each CPU runs; 0: none of ours. */
 u64 running_keys[MOST_CPUS];
 
-/* The key of the task for which each CPU was called to the queue and has not come yet; 0: it was not called. */
+/*
+ * The key of the task for which each CPU was called to the queue and has not come yet; 0: it was
+ * not called.
+ */
 u64 called_for[MOST_CPUS];
 
 static __always_inline struct task_record *find(struct task_struct *p)
@@ -93,8 +97,10 @@ static __always_inline void present(const struct task_record *record, u64 now_ns
 		RULES(charge)(&params, &machine, rules, now_ns - record->charged_at_ns, now_ns);
 }
 
-/* The present key of what the CPU runs: of another one as of its last tick, of this one up to now. If it was
- * called, of what it will run: who becomes ready before it comes looks for another one. */
+/*
+ * The present key of what the CPU runs: of another one as of its last tick, of this one up to now.
+ * If it was called, of what it will run: who becomes ready before it comes looks for another one.
+ */
 static __always_inline u64 running_key(s32 cpu, u64 now_ns)
 {
 	u64 key = running_keys[(u32)cpu & (MOST_CPUS - 1)];

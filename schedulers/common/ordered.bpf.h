@@ -1,17 +1,21 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * A whole scheduler around the rules of a policy that puts tasks in order by one number: the least key runs first.
+ * A whole scheduler around the rules of a policy that puts tasks in order by one number: the least
+ * key runs first.
  *
- * The file that includes this includes the rules (schedulers/NAME/policy.h) before, and defines RULES(word) as the
- * rules' own name of it, and DEFAULT_PARAMS. All CPUs share one queue. A task that becomes ready takes an idle CPU, or the one whose task has
- * the greatest key of all, if that is greater than its own. When a CPU asks for work, the task that it ran stands in
- * line again, and goes on if it still comes first.
+ * The file that includes this includes the rules (schedulers/NAME/policy.h) before, and defines
+ * RULES(word) as the rules' own name of it, and DEFAULT_PARAMS. All CPUs share one queue. A task
+ * that becomes ready takes an idle CPU, or the one whose task has the greatest key of all, if that
+ * is greater than its own. When a CPU asks for work, the task that it ran stands in line again, and
+ * goes on if it still comes first.
  *
- * A call can be lost: between two tasks a CPU seems to run nobody, before it sleeps it is not idle yet, and the kernel puts a task into the
- * queue only after `enqueue` has called for it. So a CPU looks again before it sleeps, and at each tick.
+ * A call can be lost: between two tasks a CPU seems to run nobody, before it sleeps it is not idle
+ * yet, and the kernel puts a task into the queue only after `enqueue` has called for it. So a CPU
+ * looks again before it sleeps, and at each tick.
  *
- * What may touch a task's record at the same time: the scheduler's operations hold the task's run queue; a
- * notification, a fork or an exit comes from the task itself, which is running then, and shuts interrupts out meanwhile.
+ * What may touch a task's record at the same time: the scheduler's operations hold the task's run
+ * queue; a notification, a fork or an exit comes from the task itself, which is running then, and
+ * shuts interrupts out meanwhile.
  */
 #ifndef ONBEAT_ORDERED_BPF_H
 #define ONBEAT_ORDERED_BPF_H
@@ -335,8 +339,10 @@ int missed_deadline(struct pt_regs *ctx)
 	return 0;
 }
 
-/* Who loses its CPU where it may not leave it, as a program does that is just heard to say something, stands in line, too: the kernel would
- * leave it at that CPU, before all others. */
+/*
+ * Who loses its CPU where it may not leave it, as a program does that is just heard to say
+ * something, stands in line, too: the kernel would leave it at that CPU, before all others.
+ */
 #define ORDERED_SCHEDULER(scheduler_name)                                            \
 	SEC(".struct_ops.link")                                                      \
 	struct sched_ext_ops scheduler = {                                           \

@@ -2,9 +2,10 @@
 /*
  * The words that the rules of every scheduling policy here are written in.
  *
- * A policy's rules are in schedulers/NAME/policy.h: whole numbers in plain structures, loops with a constant
- * bound, no word of a kernel or a simulator. So the same lines run in BPF under sched_ext and in the
- * simulated machine of crates/sim. Divisions are unsigned, as BPF has no others before its fourth version.
+ * A policy's rules are in schedulers/NAME/policy.h: whole numbers in plain structures, loops with a
+ * constant bound, no word of a kernel or a simulator. So the same lines run in BPF under sched_ext
+ * and in the simulated machine of crates/sim. Divisions are unsigned, as BPF has no others before
+ * its fourth version.
  *
  * All times are nanoseconds of one clock that never goes back.
  */

@@ -2,8 +2,8 @@
 /*
  * What every scheduler has, whatever its rules: its licence, how it ended, and what it counts.
  *
- * User space finds all of these by their names in the object's BTF, and shows the members of `statistics` under the
- * names that they have here.
+ * User space finds all of these by their names in the object's BTF, and shows the members of
+ * `statistics` under the names that they have here.
  */
 #ifndef ONBEAT_SCHEDULER_BPF_H
 #define ONBEAT_SCHEDULER_BPF_H

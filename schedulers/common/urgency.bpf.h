@@ -2,8 +2,8 @@
 /*
  * What the CPUs of a scheduler with reservations do, and which one is taken for work in a hurry.
  *
- * Who includes this has a struct post, what it keeps of a CPU, with an urgency in it: the deadline, or key, of what
- * the CPU runs, or one of these; and has defined QUEUES.
+ * Who includes this has a struct post, what it keeps of a CPU, with an urgency in it: the deadline,
+ * or key, of what the CPU runs, or one of these; and has defined QUEUES.
  */
 #ifndef ONBEAT_URGENCY_BPF_H
 #define ONBEAT_URGENCY_BPF_H
@@ -36,8 +36,10 @@ static __always_inline struct post *post_at(u32 cpu)
 	return bpf_map_lookup_elem(&posts, &cpu);
 }
 
-/* For how long a task that begins to run may do so at most: with what is left of its slice, which may have been taken from it, if it
- * stopped only to be changed. */
+/*
+ * For how long a task that begins to run may do so at most: with what is left of its slice, which
+ * may have been taken from it, if it stopped only to be changed.
+ */
 static __always_inline u64 may_go_on_for(const struct task_struct *task, bool *changes)
 {
 	if (!*changes)
@@ -46,7 +48,9 @@ static __always_inline u64 may_go_on_for(const struct task_struct *task, bool *c
 	return task->scx.slice;
 }
 
-/* Has work of this urgency done at once: on an idle CPU, or on the one with the least urgent work. */
+/*
+ * Has work of this urgency done at once: on an idle CPU, or on the one with the least urgent work.
+ */
 static void urge(u64 urgency, const struct cpumask *allowed)
 {
 	u64 least = urgency;
@@ -79,8 +83,10 @@ static void urge(u64 urgency, const struct cpumask *allowed)
 	scx_bpf_kick_cpu(where, SCX_KICK_PREEMPT);
 }
 
-/* Those who wait in a queue may run again: has CPUs come that they may use. Global, so that the verifier looks at it once and not for
- * each way to it. */
+/*
+ * Those who wait in a queue may run again: has CPUs come that they may use. Global, so that the
+ * verifier looks at it once and not for each way to it.
+ */
 __noinline int urge_for_waiting(u64 queue, u64 urgency)
 {
 	struct task_struct *task;

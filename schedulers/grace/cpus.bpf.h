@@ -15,11 +15,17 @@
 #define SLICE_NS GRACE_TURN_NS
 /* Set before the scheduler is loaded. */
 struct {
-	/* What is asked of the governor, in per cent of the speed that is meant: schedutil adds a quarter to it; and, on
-	 * a kernel that does not know at which speed a CPU was busy, another one. */
+	/*
+	 * What is asked of the governor, in per cent of the speed that is meant: schedutil adds a
+	 * quarter to it; and, on a kernel that does not know at which speed a CPU was busy, another
+	 * one.
+	 */
 	u64 target_percent;
 } params = { .target_percent = 80 },
-  /* What the loader lets that be at least: of nothing the governor makes the lowest speed for every job. */
+  /*
+   * What the loader lets that be at least: of nothing the governor makes the lowest speed for every
+   * job.
+   */
 	least = { .target_percent = 1 };
 
 struct planned {
@@ -64,7 +70,10 @@ struct member {
 	/* Of the slot, when it was this thread's. */
 	u32 generation;
 	bool woke_to_idle;
-	/* It has stopped to be changed, and goes on with what is left of its slice: else who changes itself all the time would never lose its CPU. */
+	/*
+	 * It has stopped to be changed, and goes on with what is left of its slice: else who
+	 * changes itself all the time would never lose its CPU.
+	 */
 	bool changes;
 	/* It says where its jobs end; else they do where it sleeps. */
 	bool says;
@@ -102,7 +111,10 @@ struct {
 	__type(value, struct grace_told);
 } told SEC(".maps");
 
-/* Whether the thread may have so much told, beside what it has had. One that tells without end costs nobody else a word. */
+/*
+ * Whether the thread may have so much told, beside what it has had. One that tells without end
+ * costs nobody else a word.
+ */
 static __always_inline bool may_tell(struct member *member, u64 amount, u64 now)
 {
 	u64 window = now >> GRACE_WINDOW_SHIFT;
@@ -131,7 +143,10 @@ struct post {
 	u64 ends_at;
 	/* As was asked for last. */
 	u64 speed;
-	/* Of the rest, when no job has a budget; and what all who have none had here since the last one of these. */
+	/*
+	 * Of the rest, when no job has a budget; and what all who have none had here since the last
+	 * one of these.
+	 */
 	struct grace_turns rest;
 	u64 others_ns;
 };
@@ -172,8 +187,11 @@ static __always_inline u32 target_for(u64 speed)
 	return policy_min(speed >= FULL ? FULL : speed * params.target_percent / 100, FULL);
 }
 
-/* Also if it was asked for already, until the CPU has it. schedutil looks only when somebody asks, and forgets who comes within its rate
- * limit: it would keep to the highest speed after a real-time thread that ran for less, and to that of the load before this scheduler. */
+/*
+ * Also if it was asked for already, until the CPU has it. schedutil looks only when somebody asks,
+ * and forgets who comes within its rate limit: it would keep to the highest speed after a real-time
+ * thread that ran for less, and to that of the load before this scheduler.
+ */
 static __always_inline void ask(s32 cpu, struct post *post, const struct pace *pace, u64 speed)
 {
 	if (speed == post->speed && speed == pace->speed)
@@ -194,7 +212,10 @@ static __always_inline void note(struct member *member, const struct pace *pace,
 	member->worked_ns = pace->speed ? worked_by(pace, now) : 0;
 }
 
-/* The mean speed of the thread's CPU since its account was last looked at; as it was asked for if that is not known. */
+/*
+ * The mean speed of the thread's CPU since its account was last looked at; as it was asked for if
+ * that is not known.
+ */
 static __always_inline u64 speed_since(const struct member *member, const struct pace *pace,
 				       u64 asked, u64 now)
 {
@@ -215,7 +236,10 @@ static __always_inline void plan_end(struct post *post, struct task_struct *task
 	bpf_timer_start(&post->timer, slice_ns, BPF_F_TIMER_CPU_PIN);
 }
 
-/* The thread begins, or goes on, to run here, for so long at most: at the speed that its job has come to, until that grows. */
+/*
+ * The thread begins, or goes on, to run here, for so long at most: at the speed that its job has
+ * come to, until that grows.
+ */
 static void start(s32 cpu, struct task_struct *task, struct member *member, u64 most_ns, u64 now)
 {
 	u64 speed, until, key, slice_ns = SLICE_NS;
@@ -253,15 +277,20 @@ static void start(s32 cpu, struct task_struct *task, struct member *member, u64 
 		ask(cpu, post, &pace, speed);
 	post->urgency = key;
 	if (until < GRACE_NEVER / FULL) {
-		/* Work takes the longer the lower the speed is; while the CPU is not yet as it was asked to be, the higher of both
-		 * tells when to look. */
+		/*
+		 * Work takes the longer the lower the speed is; while the CPU is not yet as it was
+		 * asked to be, the higher of both tells when to look.
+		 */
 		until = until * FULL / policy_max(policy_max(post->speed, pace.speed), 1) + 1;
 		slice_ns = policy_min(slice_ns, until);
 	}
 	plan_end(post, task, policy_min(slice_ns, most_ns), now);
 }
 
-/* A stretch of a job, the first `early_ns` of which came before the budget. True if the rest used that up. */
+/*
+ * A stretch of a job, the first `early_ns` of which came before the budget. True if the rest used
+ * that up.
+ */
 static __always_inline bool charge(struct grace_task *task, u64 ran_ns, u64 early_ns, u64 speed,
 				   u64 now)
 {
@@ -270,8 +299,10 @@ static __always_inline bool charge(struct grace_task *task, u64 ran_ns, u64 earl
 	return grace_charge(task, grace_work(ran_ns - early_ns, speed, FULL), now);
 }
 
-/* Accounts for what the thread has run here since it was started, or since the last time; up to where it said that a job
- * ended, to that one. */
+/*
+ * Accounts for what the thread has run here since it was started, or since the last time; up to
+ * where it said that a job ended, to that one.
+ */
 static void settle(s32 cpu, struct task_struct *task, struct member *member, u64 now)
 {
 	u64 ran_ns = task->se.sum_exec_runtime - member->charged_ns;

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * GRACE-OS under sched_ext. The rules are in policy.h; here are the queues, the clocks and the CPUs.
+ * GRACE-OS under sched_ext. The rules are in policy.h; here are the queues, the clocks and the
+ * CPUs.
  *
- * Each thread that has a plan (a budget of work and the points at which its jobs speed up, from user space) has a queue and
- * a timer of its own: the timer gives it its next budget while a job is under way. A timer of each CPU's
- * ends what was planned for it: at a point of the speed schedule, and where the budget ends. A job begins when its thread
- * wakes, and is over when that blocks; unless its program says by libonbeat's probes where its jobs end. All others share the CPUs
- * when no job with a budget wants one. The work of each job is told to user space, which makes the plans of it.
+ * Each thread that has a plan (a budget of work and the points at which its jobs speed up, from
+ * user space) has a queue and a timer of its own: the timer gives it its next budget while a job is
+ * under way. A timer of each CPU's ends what was planned for it: at a point of the speed schedule,
+ * and where the budget ends. A job begins when its thread wakes, and is over when that blocks;
+ * unless its program says by libonbeat's probes where its jobs end. All others share the CPUs when
+ * no job with a budget wants one. The work of each job is told to user space, which makes the plans
+ * of it.
  */
 #include "said.bpf.h"
 
@@ -150,8 +153,10 @@ void BPF_PROG(enqueue, struct task_struct *task, u64 flags)
 	if (has_cpu)
 		return;
 	key = planned ? grace_key(&planned->task) : GRACE_BEST_EFFORT;
-	/* At best effort it calls a CPU when it wakes, if its last turn is longest ago: a job that naps would wait for a whole turn of the rest
-	 * after each nap. */
+	/*
+	 * At best effort it calls a CPU when it wakes, if its last turn is longest ago: a job that
+	 * naps would wait for a whole turn of the rest after each nap.
+	 */
 	if (!(key & GRACE_BEST_EFFORT) || (planned && flags & SCX_ENQ_WAKEUP)) {
 		urge(key, task->cpus_ptr);
 		return;
@@ -183,7 +188,10 @@ static u32 first_in_line(u64 not_here, u64 *key)
 	return found;
 }
 
-/* A job without budget that may run on this CPU, the one whose turn is longest ago, if it is before this one. */
+/*
+ * A job without budget that may run on this CPU, the one whose turn is longest ago, if it is before
+ * this one.
+ */
 static bool take_overrun(u64 not_here, u64 before)
 {
 	u32 slot, tries;

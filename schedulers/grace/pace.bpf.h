@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * How fast each CPU really is, as its driver tells: the governor follows what is asked of it up to a tick later, or not at
- * all, and what a job has done meanwhile is what the CPU had of speed, not what was meant.
+ * How fast each CPU really is, as its driver tells: the governor follows what is asked of it up to
+ * a tick later, or not at all, and what a job has done meanwhile is what the CPU had of speed, not
+ * what was meant.
  *
- * A driver that changes speeds by itself (HWP) tells nothing; what was asked for is all that is known then.
+ * A driver that changes speeds by itself (HWP) tells nothing; what was asked for is all that is
+ * known then.
  */
 #ifndef ONBEAT_GRACE_PACE_BPF_H
 #define ONBEAT_GRACE_PACE_BPF_H
@@ -15,7 +17,10 @@
 /* Looks at what another CPU may be writing. */
 #define PACE_LOOKS 4
 
-/* The frequency of the highest speed, set by the loader; 0: no speeds are set. In a section of its own, to be written alone. */
+/*
+ * The frequency of the highest speed, set by the loader; 0: no speeds are set. In a section of its
+ * own, to be written alone.
+ */
 u64 highest_khz SEC(".data.highest");
 
 /* The programs that hear of frequencies may not use maps with timers. */
@@ -25,7 +30,10 @@ struct pace {
 	/* In force; 0: not known yet. */
 	u64 speed;
 	u64 since_ns;
-	/* What the CPU would have done up to then had it always worked, in time at the highest speed; never 0. */
+	/*
+	 * What the CPU would have done up to then had it always worked, in time at the highest
+	 * speed; never 0.
+	 */
 	u64 worked_ns;
 };
 
@@ -41,8 +49,10 @@ static __always_inline u64 worked_by(const struct pace *pace, u64 now)
 	return pace->worked_ns + policy_minus(now, pace->since_ns) * pace->speed / FULL;
 }
 
-/* The driver has set another frequency: on the CPU itself or, if it has to wait for that, from another. Changes of one CPU's
- * come one after the other. */
+/*
+ * The driver has set another frequency: on the CPU itself or, if it has to wait for that, from
+ * another. Changes of one CPU's come one after the other.
+ */
 SEC("raw_tp/cpu_frequency")
 int BPF_PROG(frequency_changes, u32 khz, u32 cpu)
 {

@@ -10,7 +10,10 @@
 /* How many threads can have a plan. Each CPU looks through all of them when it looks for work. */
 #define GRACE_PLANS 64
 
-/* What the loader hands to `set_plan`, and to `forget_plan`, which asks for no plan in it. Speeds are in 1024ths of the highest, the kernel's unit. */
+/*
+ * What the loader hands to `set_plan`, and to `forget_plan`, which asks for no plan in it. Speeds
+ * are in 1024ths of the highest, the kernel's unit.
+ */
 struct grace_call {
 	u32 slot;
 	u32 tid;
@@ -24,14 +27,19 @@ enum {
 	GRACE_LEAVES = 3,   /* it is no longer, or is no more */
 };
 
-/* How much one thread can have told in 2^GRACE_WINDOW_SHIFT ns, about 134 ms: more jobs than it can be planned for, with a period of 1 ms.
- * That a thread is soft real-time costs as much as GRACE_START jobs. */
+/*
+ * How much one thread can have told in 2^GRACE_WINDOW_SHIFT ns, about 134 ms: more jobs than it can
+ * be planned for, with a period of 1 ms. That a thread is soft real-time costs as much as
+ * GRACE_START jobs.
+ */
 #define GRACE_WINDOW_SHIFT 27
 #define GRACE_IN_WINDOW 160
 #define GRACE_START 40
 
-/* How much can be told before the loader reads it, which it does each 100 ms, perhaps in two windows: what all plans' threads
- * can, and as much again of who has none yet. */
+/*
+ * How much can be told before the loader reads it, which it does each 100 ms, perhaps in two
+ * windows: what all plans' threads can, and as much again of who has none yet.
+ */
 #define GRACE_TOLD (4 * GRACE_PLANS * GRACE_IN_WINDOW)
 
 /* One thing that is told. */
@@ -40,7 +48,9 @@ struct grace_told {
 	u32 tid;
 	/* Of a start: the period in ns. Of jobs: the work of all of them. */
 	u64 amount;
-	/* Of a start: how many of a thousand jobs are to be in time. Of jobs: how many have ended. */
+	/*
+	 * Of a start: how many of a thousand jobs are to be in time. Of jobs: how many have ended.
+	 */
 	u64 number;
 };
 

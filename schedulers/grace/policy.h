@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 
 /*
- * The rules of GRACE-OS (Yuan and Nahrstedt, SOSP 2003): earliest deadline first with a budget of work in every
- * period, and a speed that grows with what the job has done.
+ * The rules of GRACE-OS (Yuan and Nahrstedt, SOSP 2003): earliest deadline first with a budget of
+ * work in every period, and a speed that grows with what the job has done.
  *
- * A task is either in real-time mode, ordered by the end of its period, or in best-effort mode: it has no budget
- * yet (its demand is still being measured), or has used it up (overrun protection, section 2.3) and waits for the
- * next replenishment. Best effort runs when nothing else does. What was never a task here runs then, too, at the
- * speed that the last task left (section 4.4); once there is no task, at the highest, as where nobody asks for a speed.
+ * A task is either in real-time mode, ordered by the end of its period, or in best-effort mode: it
+ * has no budget yet (its demand is still being measured), or has used it up (overrun protection,
+ * section 2.3) and waits for the next replenishment. Best effort runs when nothing else does. What
+ * was never a task here runs then, too, at the speed that the last task left (section 4.4); once
+ * there is no task, at the highest, as where nobody asks for a speed.
  *
- * Work is the time that it takes at the highest speed, in ns: cycles, but for a factor. A speed is a whole number
- * above zero in the caller's unit, `full` the highest.
+ * Work is the time that it takes at the highest speed, in ns: cycles, but for a factor. A speed is
+ * a whole number above zero in the caller's unit, `full` the highest.
  *
- * The caller keeps the queue, one for each CPU, in the order of grace_key(); tells what happens; and sets a timer
- * at `period_end_ns` for as long as a job is under way. Who computes budgets and speed schedules, from the
- * distribution of demands, is no concern of these rules.
+ * The caller keeps the queue, one for each CPU, in the order of grace_key(); tells what happens;
+ * and sets a timer at `period_end_ns` for as long as a job is under way. Who computes budgets and
+ * speed schedules, from the distribution of demands, is no concern of these rules.
  */
 #ifndef ONBEAT_GRACE_POLICY_H
 #define ONBEAT_GRACE_POLICY_H
@@ -44,7 +45,10 @@ struct grace_plan {
 	u64 period_ns;
 	/* None while the demand is not known: best effort. */
 	u64 budget;
-	/* How many points there are; without one the speed is left alone. The first is at 0, and both numbers grow. */
+	/*
+	 * How many points there are; without one the speed is left alone. The first is at 0, and
+	 * both numbers grow.
+	 */
 	u64 points;
 	struct grace_point point[GRACE_POINTS];
 };
@@ -68,7 +72,10 @@ struct grace_task {
 	/* By the present job. */
 	u64 done;
 	struct grace_turns turns;
-	/* Jobs that were released and have not ended, as far as periods tell: more than one if the task is late. */
+	/*
+	 * Jobs that were released and have not ended, as far as periods tell: more than one if the
+	 * task is late.
+	 */
 	u64 owed;
 	/* When it last was given a budget in the middle of a job. */
 	u64 replenished_ns;
@@ -92,8 +99,11 @@ static inline void grace_set_plan(struct grace_task *task, const struct grace_pl
 		task->plan.point[i] = plan->point[i];
 }
 
-/* Another task goes by the plan from now on: what the one before had left, and was late with, is not its own. It is the last in line, as
- * who gives up a plan and takes it again is to gain no turn. */
+/*
+ * Another task goes by the plan from now on: what the one before had left, and was late with, is
+ * not its own. It is the last in line, as who gives up a plan and takes it again is to gain no
+ * turn.
+ */
 static inline void grace_changes_hands(struct grace_task *task, u64 now_ns)
 {
 	task->turns.ended_ns = now_ns;
@@ -104,8 +114,10 @@ static inline void grace_changes_hands(struct grace_task *task, u64 now_ns)
 	task->owed = 0;
 }
 
-/* What is left of the budget is more than the rest of the period has a right to: right up to an hour. That is the wakeup rule
- * of constant bandwidth servers. */
+/*
+ * What is left of the budget is more than the rest of the period has a right to: right up to an
+ * hour. That is the wakeup rule of constant bandwidth servers.
+ */
 static inline bool grace_left_too_much(const struct grace_task *task, u64 now_ns)
 {
 	u64 rest_ns = policy_minus(task->period_end_ns, now_ns);
@@ -114,9 +126,12 @@ static inline bool grace_left_too_much(const struct grace_task *task, u64 now_ns
 	       (task->plan.budget >> 10) * (rest_ns >> 10);
 }
 
-/* A job begins that was released at `release_ns`. Where the period of its release has begun with the job before it,
- * what that left of the budget is all there is. A release that comes a little before the period's end begins the next one: else
- * periods would begin with the latest release that there ever was. */
+/*
+ * A job begins that was released at `release_ns`. Where the period of its release has begun with
+ * the job before it, what that left of the budget is all there is. A release that comes a little
+ * before the period's end begins the next one: else periods would begin with the latest release
+ * that there ever was.
+ */
 static inline void grace_job_begins(struct grace_task *task, u64 release_ns)
 {
 	/* Of a job that has begun already, as far as periods tell, the work is known. */
@@ -135,7 +150,10 @@ static inline void grace_job_begins(struct grace_task *task, u64 release_ns)
 	}
 }
 
-/* So many jobs are over. Answers their work. What the task does until the next one begins is of that one. */
+/*
+ * So many jobs are over. Answers their work. What the task does until the next one begins is of
+ * that one.
+ */
 static inline u64 grace_jobs_end(struct grace_task *task, u64 jobs)
 {
 	u64 done = task->done;
@@ -158,8 +176,10 @@ static inline void grace_period_ends(struct grace_task *task, u64 now_ns)
 	task->replenished_ns = now_ns;
 }
 
-/* Of what the task ran from one time to the other, what came before its budget, at best effort or on the one before: that is done, and
- * nothing off this one. Right up to an hour, to a microsecond. */
+/*
+ * Of what the task ran from one time to the other, what came before its budget, at best effort or
+ * on the one before: that is done, and nothing off this one. Right up to an hour, to a microsecond.
+ */
 static inline u64 grace_before_budget(const struct grace_task *task, u64 ran_ns, u64 from_ns,
 				      u64 now_ns)
 {
@@ -179,10 +199,13 @@ static inline void grace_did(struct grace_task *task, u64 work)
 	task->done += work;
 }
 
-/* The task wakes; `ended`: a job of it has ended since it last woke. Either a release wakes it, or it goes on with a job in the
- * middle of which it slept. Who was late has begun the next job where the last one ended, and may sleep in the middle of that one, too:
- * its period goes on. But who sleeps until that is over, or longer than its budget lasts, has let that release pass, as a player
- * drops a frame, and waited for another: its periods begin anew with that. */
+/*
+ * The task wakes; `ended`: a job of it has ended since it last woke. Either a release wakes it, or
+ * it goes on with a job in the middle of which it slept. Who was late has begun the next job where
+ * the last one ended, and may sleep in the middle of that one, too: its period goes on. But who
+ * sleeps until that is over, or longer than its budget lasts, has let that release pass, as a
+ * player drops a frame, and waited for another: its periods begin anew with that.
+ */
 static inline void grace_wakes(struct grace_task *task, bool ended, u64 now_ns)
 {
 	if (ended || !task->owed)
@@ -191,7 +214,9 @@ static inline void grace_wakes(struct grace_task *task, bool ended, u64 now_ns)
 		grace_period_ends(task, now_ns);
 }
 
-/* The task has done so much more. True if that used up its budget: it goes on in best-effort mode. */
+/*
+ * The task has done so much more. True if that used up its budget: it goes on in best-effort mode.
+ */
 static inline bool grace_charge(struct grace_task *task, u64 work, u64 now_ns)
 {
 	bool had_budget = task->left > 0;
@@ -206,8 +231,10 @@ static inline bool grace_charge(struct grace_task *task, u64 work, u64 now_ns)
 	return false;
 }
 
-/* Who is in best-effort mode has run for so long. True if that ends the turn. A nap ends none: who naps all the time has no more than who
- * does not. */
+/*
+ * Who is in best-effort mode has run for so long. True if that ends the turn. A nap ends none: who
+ * naps all the time has no more than who does not.
+ */
 static inline bool grace_takes_turn(struct grace_turns *turns, u64 ran_ns, u64 now_ns)
 {
 	turns->last_ns = now_ns;
@@ -231,7 +258,10 @@ static inline u64 grace_turns_key(const struct grace_turns *turns)
 	return GRACE_BEST_EFFORT | turns->ended_ns;
 }
 
-/* Where a ready task stands in line: the least first, every real-time task before all in best-effort mode. */
+/*
+ * Where a ready task stands in line: the least first, every real-time task before all in
+ * best-effort mode.
+ */
 static inline u64 grace_key(const struct grace_task *task)
 {
 	return task->left > 0 ? task->period_end_ns : grace_turns_key(&task->turns);
@@ -267,14 +297,17 @@ static inline u64 grace_until(const struct grace_task *task)
 }
 
 /*
- * The schemes that reclaim (section 4.3): one speed for all, the sum of every task's share. A task's share is its
- * budget over its period from a release on, and what the job really did over the period from its end on.
+ * The schemes that reclaim (section 4.3): one speed for all, the sum of every task's share. A
+ * task's share is its budget over its period from a release on, and what the job really did over
+ * the period from its end on.
  */
 
 /* A share of the CPU at its highest speed, in 2^-20. */
 #define GRACE_WHOLE (1ULL << 20)
 
-/* What `work` in every period is of the CPU, rounded up; of more than two hours it counts as two. */
+/*
+ * What `work` in every period is of the CPU, rounded up; of more than two hours it counts as two.
+ */
 static inline u64 grace_share(u64 work, u64 period_ns)
 {
 	period_ns = policy_max(period_ns, 1);

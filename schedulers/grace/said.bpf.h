@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What programs say of themselves, and the loader of plans: both from outside of the scheduler's operations.
+ * What programs say of themselves, and the loader of plans: both from outside of the scheduler's
+ * operations.
  */
 #ifndef ONBEAT_GRACE_SAID_BPF_H
 #define ONBEAT_GRACE_SAID_BPF_H
@@ -24,7 +25,10 @@ int soft_realtime(struct pt_regs *ctx)
 		return 0;
 	switch (cookie_kind(cookie)) {
 	case GRACE_STARTS:
-		/* It may be said with each job, and what cannot be told now is told with a later one. */
+		/*
+		 * It may be said with each job, and what cannot be told now is told with a later
+		 * one.
+		 */
 		if (member->period_ns == period_ns && member->permille == permille)
 			break;
 		if (!may_tell(member, GRACE_START, now))
@@ -34,7 +38,9 @@ int soft_realtime(struct pt_regs *ctx)
 		tell(GRACE_STARTS, task->pid, period_ns, permille);
 		break;
 	case GRACE_FINISHES:
-		/* The scheduler's operations, which shut interrupts out, make of it what it means. */
+		/*
+		 * The scheduler's operations, which shut interrupts out, make of it what it means.
+		 */
 		bpf_local_irq_save(&interrupts);
 		member->says = true;
 		member->ended = true;
@@ -88,14 +94,20 @@ int set_plan(struct grace_call *call)
 		return -7; /* E2BIG */
 	if (!held)
 		policy_add(&planned_count, 1);
-	/* Who ends from now on is forgotten by exit_task; who has ended by now, perhaps before it was known here. */
+	/*
+	 * Who ends from now on is forgotten by exit_task; who has ended by now, perhaps before it
+	 * was known here.
+	 */
 	if (is_gone(tid))
 		forget(tid);
 	return 0;
 }
 
-/* Run by the loader: the thread is of the rest from now on, and the slot may be another's. If it waits in the slot's queue, it stays
- * there until it has run: at best effort, or with the key of whom the slot is by then. */
+/*
+ * Run by the loader: the thread is of the rest from now on, and the slot may be another's. If it
+ * waits in the slot's queue, it stays there until it has run: at best effort, or with the key of
+ * whom the slot is by then.
+ */
 SEC("syscall")
 int forget_plan(struct grace_call *call)
 {

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The scheduler of Linux 2.2 to 2.4, with missed deadline notifications, as a sched_ext scheduler. */
+/*
+ * The scheduler of Linux 2.2 to 2.4, with missed deadline notifications, as a sched_ext scheduler.
+ */
 #include "../common/vmlinux.h"
 #include "policy.h"
 

@@ -1,31 +1,36 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * The scheduler of Linux 2.2 to 2.4, with missed deadline notifications: section 3.1 of "Missed Deadline
- * Notification in Best-effort Schedulers".
+ * The scheduler of Linux 2.2 to 2.4, with missed deadline notifications: section 3.1 of "Missed
+ * Deadline Notification in Best-effort Schedulers".
  *
- * A task has a counter of clock ticks. The ready task with the greatest counter runs; each tick that it runs
- * takes one off. When all that are ready have spent theirs, every task in the system, asleep or not, gets
+ * A task has a counter of clock ticks. The ready task with the greatest counter runs; each tick
+ * that it runs takes one off. When all that are ready have spent theirs, every task in the system,
+ * asleep or not, gets
  *
  *	counter = counter / 2 + quantum + mdn_nice
  *
- * where the quantum is what its nice is worth in ticks (the paper calls it nice). So who slept has more than
- * who ran, and goes first; and a notification makes the next counters greater, for a while (boost.h).
+ * where the quantum is what its nice is worth in ticks (the paper calls it nice). So who slept has
+ * more than who ran, and goes first; and a notification makes the next counters greater, for a
+ * while (boost.h).
  *
- * No walk over all tasks is needed for that. The machine counts its recomputations (the epoch), and a task
- * makes up for those that it missed when it is next looked at. A ready task that is spent stands in line with the
- * counter of the next epoch, behind all that have some left in this one; picking the first such task
- * is the recomputation.
+ * No walk over all tasks is needed for that. The machine counts its recomputations (the epoch), and
+ * a task makes up for those that it missed when it is next looked at. A ready task that is spent
+ * stands in line with the counter of the next epoch, behind all that have some left in this one;
+ * picking the first such task is the recomputation.
  *
- * A child has half of its parent's counter, and what is left of that half goes back when it ends: else a chain of short children
- * would always stand before who has spent its own. Other than in Linux, what recomputations gave the child does not go back:
- * sleeping children would save it up for their parent.
+ * A child has half of its parent's counter, and what is left of that half goes back when it ends:
+ * else a chain of short children would always stand before who has spent its own. Other than in
+ * Linux, what recomputations gave the child does not go back: sleeping children would save it up
+ * for their parent.
  */
 #ifndef ONBEAT_LINUX24_POLICY_H
 #define ONBEAT_LINUX24_POLICY_H
 
 #include "../common/boost.h"
 
-/* After so many recomputations in a row, another one changes no counter below LINUX24_MOST_TICKS. */
+/*
+ * After so many recomputations in a row, another one changes no counter below LINUX24_MOST_TICKS.
+ */
 #define LINUX24_SETTLED 12
 #define LINUX24_MOST_TICKS 2047ULL
 
@@ -40,8 +45,8 @@ struct linux24_params {
 };
 
 /*
- * What 2.4 has where the clock ticks at 100 Hz, as on the paper's machines. Of the boost the paper says how it
- * goes, but no numbers: these are ours.
+ * What 2.4 has where the clock ticks at 100 Hz, as on the paper's machines. Of the boost the paper
+ * says how it goes, but no numbers: these are ours.
  */
 #define LINUX24_PARAMS_DEFAULT                                                                   \
 	{                                                                                        \
@@ -66,7 +71,10 @@ struct linux24_task {
 	u64 quantum;
 	/* Of the counter, what is its parent's. */
 	u64 given;
-	/* How much its children gave back, which they add to at any time, and how much of that it has taken. */
+	/*
+	 * How much its children gave back, which they add to at any time, and how much of that it
+	 * has taken.
+	 */
 	u64 returned;
 	u64 taken;
 	struct boost boost;
@@ -205,7 +213,10 @@ static inline void linux24_pick(const struct linux24_params *params,
 		policy_replace(&machine->epoch, task->epoch - 1, task->epoch);
 }
 
-/* It has run for so long up to now. Whoever runs when the clock ticks is charged for the whole tick. */
+/*
+ * It has run for so long up to now. Whoever runs when the clock ticks is charged for the whole
+ * tick.
+ */
 static inline void linux24_charge(const struct linux24_params *params,
 				  struct linux24_machine *machine, struct linux24_task *task,
 				  u64 ran_ns, u64 now_ns)
@@ -228,7 +239,9 @@ static inline bool linux24_tick(const struct linux24_params *params,
 	return task->counter == 0;
 }
 
-/* A task that comes before all of ours takes its CPU for a moment: whether it goes on first then. */
+/*
+ * A task that comes before all of ours takes its CPU for a moment: whether it goes on first then.
+ */
 static inline bool linux24_keeps_place(const struct linux24_task *task)
 {
 	(void)task;

@@ -1,18 +1,25 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What each CPU runs, the portion of a budget that it took for that, and which one is taken for work in a hurry.
+ * What each CPU runs, the portion of a budget that it took for that, and which one is taken for
+ * work in a hurry.
  */
 #ifndef ONBEAT_RESERVE_CPUS_BPF_H
 #define ONBEAT_RESERVE_CPUS_BPF_H
 
 #include "members.bpf.h"
 
-/* What a CPU is given that found no budget left, because another one was quicker. The group owes it. */
+/*
+ * What a CPU is given that found no budget left, because another one was quicker. The group owes
+ * it.
+ */
 #define LEAST_SLICE_NS (20 * 1000)
 
 /* Set before the scheduler is loaded. */
 struct reserve_params params = RESERVE_PARAMS_DEFAULT;
-/* What the loader lets them be at least: below it a CPU would take less of a budget than it runs on. */
+/*
+ * What the loader lets them be at least: below it a CPU would take less of a budget than it runs
+ * on.
+ */
 struct reserve_params least = { .portion_ns = LEAST_SLICE_NS, .slice_ns = LEAST_SLICE_NS };
 
 /* What a CPU does. */
@@ -34,8 +41,10 @@ struct post {
 
 #include "../common/urgency.bpf.h"
 
-/* How much each of the rest had run, at least, that began to run. What it ran then is no measure: a little is much in one
- * with little weight, and the others are far behind that. */
+/*
+ * How much each of the rest had run, at least, that began to run. What it ran then is no measure: a
+ * little is much in one with little weight, and the others are far behind that.
+ */
 static u64 virtual_ns;
 
 /* The task begins, or goes on, to run here, for so long at most. */

@@ -15,8 +15,10 @@ enum {
 	RESERVE_CGROUP = 3,
 };
 
-/* What the loader hands to `set_group`, where a runtime of 0 takes the reservation away, and to `tell_group`, which
- * fills in what is below the period. */
+/*
+ * What the loader hands to `set_group`, where a runtime of 0 takes the reservation away, and to
+ * `tell_group`, which fills in what is below the period.
+ */
 struct reserve_call {
 	u32 slot;
 	u32 kind;

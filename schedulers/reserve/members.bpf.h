@@ -38,7 +38,10 @@ struct holder {
 	u64 since_ns;
 };
 
-/* Who belongs to which slot: threads by their number, processes by theirs, control groups by their id. */
+/*
+ * Who belongs to which slot: threads by their number, processes by theirs, control groups by their
+ * id.
+ */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, RESERVE_GROUPS);
@@ -57,16 +60,25 @@ struct {
 struct member {
 	/* The group that it counts for, or NO_GROUP. */
 	u32 slot;
-	/* Its children belong to the group, too: it does as a process, and not as a thread or by its control group. */
+	/*
+	 * Its children belong to the group, too: it does as a process, and not as a thread or by
+	 * its control group.
+	 */
 	u32 passes_on;
-	/* The group of the process that started its process, and how often that slot had been given by then. */
+	/*
+	 * The group of the process that started its process, and how often that slot had been given
+	 * by then.
+	 */
 	u32 born_in;
 	u32 born_generation;
 	/* It wants to run. */
 	bool ready;
 	/* It woke onto an idle CPU, which comes to look for it. */
 	bool woke_to_idle;
-	/* It has stopped to be changed, and goes on with what is left of its slice: else who changes itself all the time would never lose its CPU. */
+	/*
+	 * It has stopped to be changed, and goes on with what is left of its slice: else who
+	 * changes itself all the time would never lose its CPU.
+	 */
 	bool changes;
 	struct reserve_rest rest;
 };

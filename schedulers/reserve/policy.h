@@ -1,17 +1,21 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Group reservations: a constant bandwidth server for a process with all its threads, or for a control group.
+ * Group reservations: a constant bandwidth server for a process with all its threads, or for a
+ * control group.
  *
- * The server is that of Abeni and Buttazzo (RTSS 1998) with hard reservations, as SCHED_DEADLINE has it for one thread:
- * earliest deadline first, and who has used up the budget waits for the next period. What is new is that several
- * threads, on several CPUs at a time, live on one budget. So a CPU does not look at the budget while it runs: it
- * takes a portion of it before, and hands back what it did not use after. All portions together are
- * never more than the budget, however many CPUs run.
+ * The server is that of Abeni and Buttazzo (RTSS 1998) with hard reservations, as SCHED_DEADLINE
+ * has it for one thread: earliest deadline first, and who has used up the budget waits for the next
+ * period. What is new is that several threads, on several CPUs at a time, live on one budget. So a
+ * CPU does not look at the budget while it runs: it takes a portion of it before, and hands back
+ * what it did not use after. All portions together are never more than the budget, however many
+ * CPUs run.
  *
- * In any window of length t, on m CPUs, a group with runtime Q and period T executes at most t Q/T + 2 Q (1 - Q/(T m)),
- * as a server of one thread does; and t Q/T + 3 Q if, for want of CPU time, a deadline passes with budget left.
+ * In any window of length t, on m CPUs, a group with runtime Q and period T executes at most t Q/T
+ * + 2 Q (1 - Q/(T m)), as a server of one thread does; and t Q/T + 3 Q if, for want of CPU time, a
+ * deadline passes with budget left.
  *
- * Times are nanoseconds. A period is at most RESERVE_LONGEST_PERIOD_NS, so that products of two times fit 64 bits.
+ * Times are nanoseconds. A period is at most RESERVE_LONGEST_PERIOD_NS, so that products of two
+ * times fit 64 bits.
  */
 #ifndef ONBEAT_RESERVE_POLICY_H
 #define ONBEAT_RESERVE_POLICY_H
@@ -19,21 +23,29 @@
 #include "../common/policy.h"
 
 #define RESERVE_LONGEST_PERIOD_NS (4ULL * 1000 * 1000 * 1000)
-/* Overruns beyond so many runtimes are forgiven, so that no group waits for longer than a few periods. */
+/*
+ * Overruns beyond so many runtimes are forgiven, so that no group waits for longer than a few
+ * periods.
+ */
 #define RESERVE_DEBT_RUNTIMES 2
 /* The weight of an ordinary task: nice 0. */
 #define RESERVE_WEIGHT 100
 
 struct reserve_params {
-	/* The most that a CPU takes from a budget at once. Short: many CPUs can run a group, each with a part of its
-	 * budget; long: fewer interruptions. */
+	/*
+	 * The most that a CPU takes from a budget at once. Short: many CPUs can run a group, each
+	 * with a part of its budget; long: fewer interruptions.
+	 */
 	u64 portion_ns;
 	/* How long a task without a reservation runs before the next one does. */
 	u64 slice_ns;
 };
 
-/* A group. Its runtime is 0 if the slot is free; else deadline <= period <= RESERVE_LONGEST_PERIOD_NS, and runtime
- * too, which may be more than the deadline if several CPUs are to give it. */
+/*
+ * A group. Its runtime is 0 if the slot is free; else deadline <= period <=
+ * RESERVE_LONGEST_PERIOD_NS, and runtime too, which may be more than the deadline if several CPUs
+ * are to give it.
+ */
 struct reserve_group {
 	u64 runtime_ns;
 	u64 deadline_ns;
@@ -60,8 +72,11 @@ struct reserve_rest {
 	u64 passed_ns;
 };
 
-/* How far a task stands behind the first in line at most. Where tasks may not run everywhere, those of a CPU with few others get far ahead
- * of those of one with many, and who came to these then would wait for all of that. */
+/*
+ * How far a task stands behind the first in line at most. Where tasks may not run everywhere, those
+ * of a CPU with few others get far ahead of those of one with many, and who came to these then
+ * would wait for all of that.
+ */
 #define RESERVE_REST_BEHIND_NS (1000 * POLICY_NS_PER_MS)
 
 #define RESERVE_PARAMS_DEFAULT                                                   \
@@ -84,8 +99,10 @@ static inline u64 reserve_next_period(const struct reserve_group *group)
 	return group->deadline + group->period_ns - group->deadline_ns;
 }
 
-/* Gives the group a reservation, or changes the one it has: then the present deadline stays, and no more is left than
- * the new one gives. */
+/*
+ * Gives the group a reservation, or changes the one it has: then the present deadline stays, and no
+ * more is left than the new one gives.
+ */
 static inline void reserve_set(struct reserve_group *group, u64 runtime_ns, u64 deadline_ns,
 			       u64 period_ns, u64 now)
 {
@@ -118,8 +135,11 @@ static inline bool reserve_overflows(const struct reserve_group *group, u64 now)
 	return group->left_ns * group->deadline_ns > room_ns * group->runtime_ns;
 }
 
-/* A thread of the group wants to run. The first one to do so begins a new period, unless budget and deadline of the
- * present one can be kept without exceeding the bandwidth. Answers when the group may run: 0, at once. */
+/*
+ * A thread of the group wants to run. The first one to do so begins a new period, unless budget and
+ * deadline of the present one can be kept without exceeding the bandwidth. Answers when the group
+ * may run: 0, at once.
+ */
 static inline u64 reserve_wake(struct reserve_group *group, u64 now)
 {
 	group->ready++;
@@ -133,8 +153,11 @@ static inline u64 reserve_wake(struct reserve_group *group, u64 now)
 			reserve_begin(group, now);
 			return 0;
 		}
-		/* A constrained deadline, and the period is not over: a new one now would be twice the bandwidth. What
-		 * is left is what the density allows until the deadline: the revised wakeup rule. */
+		/*
+		 * A constrained deadline, and the period is not over: a new one now would be twice
+		 * the bandwidth. What is left is what the density allows until the deadline: the
+		 * revised wakeup rule.
+		 */
 		group->left_ns =
 			policy_minus(group->deadline, now) * group->runtime_ns / group->deadline_ns;
 		if (!group->left_ns) {
@@ -161,7 +184,10 @@ static inline u64 reserve_available(const struct reserve_group *group)
 	return group->left_ns - group->out_ns;
 }
 
-/* A CPU takes a portion of the budget, and may run a thread of the group for so long. 0: none is left. */
+/*
+ * A CPU takes a portion of the budget, and may run a thread of the group for so long. 0: none is
+ * left.
+ */
 static inline u64 reserve_take(const struct reserve_params *params, struct reserve_group *group)
 {
 	u64 portion_ns = policy_min(reserve_available(group), params->portion_ns);
@@ -186,8 +212,10 @@ static inline void reserve_replenish(struct reserve_group *group, u64 now)
 	}
 }
 
-/* A CPU hands its portion back, having run for `used_ns`. Answers when the budget is replenished, if it is used up
- * now; else 0. */
+/*
+ * A CPU hands its portion back, having run for `used_ns`. Answers when the budget is replenished,
+ * if it is used up now; else 0.
+ */
 static inline u64 reserve_return(struct reserve_group *group, u64 portion_ns, u64 used_ns, u64 now)
 {
 	group->out_ns -= policy_min(portion_ns, group->out_ns);
@@ -220,8 +248,11 @@ static inline bool reserve_timer(struct reserve_group *group, u64 now)
 	return true;
 }
 
-/* A task without a reservation wants to run: it has not gained by having slept, but for one slice. `virtual_ns` is
- * the machine's virtual time. Its place among the others is `passed_ns`, the least first. */
+/*
+ * A task without a reservation wants to run: it has not gained by having slept, but for one slice.
+ * `virtual_ns` is the machine's virtual time. Its place among the others is `passed_ns`, the least
+ * first.
+ */
 static inline void reserve_rest_wake(const struct reserve_params *params, struct reserve_rest *rest,
 				     u64 virtual_ns)
 {

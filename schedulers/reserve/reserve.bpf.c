@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Group reservations under sched_ext. The rules are in policy.h; here are the queues, the clocks and the CPUs.
+ * Group reservations under sched_ext. The rules are in policy.h; here are the queues, the clocks
+ * and the CPUs.
  *
- * Each group has a queue and a timer. A CPU that looks for work goes through the groups that have both a thread
- * waiting and budget, takes the one with the earliest deadline, and a portion of its budget with it. A timer of
- * the CPU's own ends the portion, so that a budget is enforced to some microseconds and not at the tick; the slice
- * is as long as the portion, so that the tick does it should the timer come late. What has no reservation shares one
- * queue by weight, and runs when no group wants to.
+ * Each group has a queue and a timer. A CPU that looks for work goes through the groups that have
+ * both a thread waiting and budget, takes the one with the earliest deadline, and a portion of its
+ * budget with it. A timer of the CPU's own ends the portion, so that a budget is enforced to some
+ * microseconds and not at the tick; the slice is as long as the portion, so that the tick does it
+ * should the timer come late. What has no reservation shares one queue by weight, and runs when no
+ * group wants to.
  */
 #include "cpus.bpf.h"
 
@@ -83,7 +85,10 @@ void BPF_PROG(enqueue, struct task_struct *task, u64 flags)
 	recount(task, member, bpf_ktime_get_ns());
 	group = group_at(member->slot);
 	if (group) {
-		/* Who was interrupted goes on first; who has used up the budget lets the others go first. */
+		/*
+		 * Who was interrupted goes on first; who has used up the budget lets the others go
+		 * first.
+		 */
 		if (!(flags & SCX_ENQ_WAKEUP) && reserve_available(&group->server))
 			flags |= SCX_ENQ_HEAD;
 		insert(task, member->slot, params.portion_ns, flags);
@@ -105,7 +110,10 @@ void BPF_PROG(enqueue, struct task_struct *task, u64 flags)
 		scx_bpf_kick_cpu(cpu, SCX_KICK_IDLE);
 }
 
-/* The group with the earliest deadline among those with budget and a thread waiting, those in `not_here` left out. */
+/*
+ * The group with the earliest deadline among those with budget and a thread waiting, those in
+ * `not_here` left out.
+ */
 static u32 first_in_line(u64 not_here, u64 *deadline)
 {
 	u32 slot, found = NO_GROUP;

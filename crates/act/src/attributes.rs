@@ -187,7 +187,8 @@ impl Attributes {
         raw
     }
 
-    /// The same, as it is told of a task that was given it: a slice as long as the machine's default is none of its own.
+    /// The same, as it is told of a task that was given it: a slice as long as the machine's
+    /// default is none of its own.
     #[must_use]
     pub fn as_told(mut self) -> Self {
         match &mut self.policy {
@@ -273,14 +274,16 @@ pub fn kept_nice(tid: u32) -> io::Result<i32> {
     Ok(20 - answer as i32)
 }
 
-/// Somebody has given the task another policy than `set`, which it had from here, and the nice value of `set` is still there,
-/// hidden by a policy without one or shown by one with: gives it that of `before` instead.
+/// Somebody has given the task another policy than `set`, which it had from here, and the nice
+/// value of `set` is still there, hidden by a policy without one or shown by one with: gives it
+/// that of `before` instead.
 pub(crate) fn put_nice_back(tid: u32, set: &Attributes, before: &Attributes) {
     let (Some(set), Some(before)) = (set.nice(), before.nice()) else {
         return;
     };
     if kept_nice(tid).is_ok_and(|kept| kept == set) {
-        // SAFETY: setpriority takes three numbers. Where it fails the task is gone, or not ours to change.
+        // SAFETY: setpriority takes three numbers. Where it fails the task is gone, or not ours to
+        // change.
         unsafe { libc::setpriority(libc::PRIO_PROCESS, tid, before) };
     }
 }
@@ -312,8 +315,8 @@ pub(crate) fn may_set_nice(tid: u32, nice: i32) -> bool {
     read == 0 && i64::from(20 - nice) <= limit.rlim_cur.try_into().unwrap_or(i64::MAX)
 }
 
-/// What a task that has `now` gets back: `before`, with the nice value that it was given under a policy that shows
-/// none. Whoever gave it has the last word.
+/// What a task that has `now` gets back: `before`, with the nice value that it was given under a
+/// policy that shows none. Whoever gave it has the last word.
 ///
 /// # Errors
 /// `ESRCH` if there is no such task.
@@ -400,7 +403,8 @@ fn get_raw(tid: u32) -> io::Result<RawAttributes> {
 fn set_raw(tid: u32, raw: &RawAttributes) -> io::Result<()> {
     // SAFETY: `raw` is a valid buffer of the size its first field says; the kernel reads it, and
     // writes to `size` only when it answers E2BIG, which a version 1 structure never causes on a
-    // kernel that has SCHED_DEADLINE with clamps; older ones would need the field, so a copy is given.
+    // kernel that has SCHED_DEADLINE with clamps; older ones would need the field, so a copy is
+    // given.
     let answer = unsafe {
         let mut copy = RawAttributes {
             size: RAW_SIZE,

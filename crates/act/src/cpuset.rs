@@ -1,12 +1,13 @@
 //! A root domain for each CPU, through cpusets of cgroup v2, and the way back.
 //!
-//! A reservation lives in a root domain, in which the kernel runs global EDF; a thread whose affinity is
-//! narrower is refused. A cpuset that is a partition root makes a root domain of its own, so with one for
-//! each CPU but the first EDF is partitioned. The first stays with the cgroups there are, and with it
-//! everything that onbeat does not place: nothing else runs on the other CPUs any more.
+//! A reservation lives in a root domain, in which the kernel runs global EDF; a thread whose
+//! affinity is narrower is refused. A cpuset that is a partition root makes a root domain of its
+//! own, so with one for each CPU but the first EDF is partitioned. The first stays with the cgroups
+//! there are, and with it everything that onbeat does not place: nothing else runs on the other
+//! CPUs any more.
 //!
-//! Whole processes are placed, for cgroup v2 moves no less. Before each change the state file has what was
-//! there before.
+//! Whole processes are placed, for cgroup v2 moves no less. Before each change the state file has
+//! what was there before.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -71,7 +72,8 @@ pub fn mounted() -> Option<PathBuf> {
 }
 
 impl Partitions {
-    /// Makes a partition of each CPU of this machine but the first, and writes to `state_file` before.
+    /// Makes a partition of each CPU of this machine but the first, and writes to `state_file`
+    /// before.
     ///
     /// # Errors
     /// See [`CpusetError`]; nothing is left behind.
@@ -138,10 +140,12 @@ impl Partitions {
         self.folders.len() + 1
     }
 
-    /// Moves `process` to a partition; to the first, which is all that onbeat has not made, by moving it back.
+    /// Moves `process` to a partition; to the first, which is all that onbeat has not made, by
+    /// moving it back.
     ///
     /// # Errors
-    /// What the kernel says: `EBUSY` if the partition has no room for what the process has reserved.
+    /// What the kernel says: `EBUSY` if the partition has no room for what the process has
+    /// reserved.
     pub fn place(&mut self, process: TaskId, partition: usize) -> io::Result<()> {
         let to = match partition.checked_sub(1) {
             Some(index) => self.folders.get(index).ok_or(ErrorKind::NotFound)?.clone(),
@@ -208,8 +212,8 @@ pub(crate) fn move_back(process: TaskId, from: &Path) -> io::Result<()> {
     }
 }
 
-/// Removes a partition that this crate made. Whoever is in it yet, a child of a process that was placed,
-/// goes to the cgroup above.
+/// Removes a partition that this crate made. Whoever is in it yet, a child of a process that was
+/// placed, goes to the cgroup above.
 pub(crate) fn remove_partition(folder: &Path) -> io::Result<()> {
     let is_ours = folder
         .file_name()

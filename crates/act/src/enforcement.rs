@@ -38,8 +38,9 @@ impl Enforcement {
     }
 }
 
-/// What the calling thread, which always wants to run, uses of a `reservation` before it is stopped for the
-/// first time; none if it gets none, or is not stopped. The thread keeps the reservation until it ends.
+/// What the calling thread, which always wants to run, uses of a `reservation` before it is stopped
+/// for the first time; none if it gets none, or is not stopped. The thread keeps the reservation
+/// until it ends.
 pub(crate) fn used_before_stopped(reservation: Reservation) -> Option<Span> {
     Attributes::reserved(reservation, false).set(0).ok()?;
     let begun = clock::executed();

@@ -1,7 +1,9 @@
-//! Puts chosen tasks under SCHED_EXT, where a scheduler that schedules only chosen tasks finds them, and back.
+//! Puts chosen tasks under SCHED_EXT, where a scheduler that schedules only chosen tasks finds
+//! them, and back.
 //!
-//! What a chosen task starts inherits the policy: such tasks are taken in, too, so that they are put back with the
-//! others. Tasks that had the policy before are somebody else's, and stay as they are.
+//! What a chosen task starts inherits the policy: such tasks are taken in, too, so that they are
+//! put back with the others. Tasks that had the policy before are somebody else's, and stay as they
+//! are.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -132,8 +134,8 @@ impl Chooser {
         processes
     }
 
-    /// Gives every chosen task what it had before; one that somebody else has changed since stays as it is.
-    /// Answers which could not be put back, and why; those stay in the state file.
+    /// Gives every chosen task what it had before; one that somebody else has changed since stays
+    /// as it is. Answers which could not be put back, and why; those stay in the state file.
     pub fn put_back(&mut self) -> Vec<(TaskId, io::Error)> {
         self.follow();
         let mut failed = Vec::new();

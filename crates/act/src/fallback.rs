@@ -1,13 +1,15 @@
-//! Boosts for ordinary tasks, by nice value and a slice of their own: what is done for a task that has no reservation.
+//! Boosts for ordinary tasks without a reservation: a nice value and a slice.
 //!
-//! Only a task with the default scheduling is boosted, or one that differs from it by a nice value below 0: it is urgent by its own
-//! word, and has at least that. Any other nice value, slice or policy of its own was given to it by somebody, who wins; so does who
-//! changes it while it is boosted. A nice value of 0 or below is no objection, for a task with that value is boosted: the task
-//! gets it in the end, if it may have it, and the boost is put back until then. Chromium sets 0 or -8 in each thread that it
-//! starts, whether it may or not. While a task is boosted, what it forks starts with the default.
+//! A task is boosted if it has the default scheduling, or differs from it only by a nice value
+//! below
+//! 0. Any other nice value, slice or policy is left alone, also if it is set while the task is
+//!    boosted. A nice value of 0 or below that is set meanwhile does not end the boost: the boost
+//!    is put back, and the task gets its value at the end, if it has the right to it. Chromium sets
+//!    0 or -8 in each thread that it starts, with or without the right. The children of a boosted
+//!    task start with the default.
 //!
-//! A slice of its own makes a task wait for less and run for less at a time, at the same share (EEVDF, Linux 6.12);
-//! older kernels pass it over.
+//! A shorter slice makes a task wait for less and run for less at a time, at the same share (EEVDF,
+//! Linux 6.12). Older kernels ignore it.
 
 use std::collections::HashMap;
 
@@ -17,7 +19,7 @@ use crate::attributes::{self, Attributes, Fair, Policy};
 use crate::restore::StateFile;
 use crate::task;
 
-/// What a task has that nobody has done anything about but for this nice value.
+/// The default scheduling with this nice value.
 const fn ordinary(nice: i32) -> Attributes {
     Attributes {
         policy: Policy::Other(Fair { nice, slice_ns: 0 }),
@@ -46,7 +48,7 @@ struct Boosted {
 }
 
 impl Boosts {
-    /// Gives the task this boost; without one, what it had before.
+    /// Gives the task this boost; without one, its former scheduling.
     pub(crate) fn set(
         &mut self,
         state_file: &mut StateFile,
@@ -79,7 +81,7 @@ impl Boosts {
                 state_file.path().display()
             ))
         })?;
-        // Writing a file may have taken long.
+        // The task may have changed while the file was written.
         if self.look(state_file, task)? != now {
             let _ = state_file.refused(task);
             return Err(taken_over(now));
@@ -97,7 +99,7 @@ impl Boosts {
         if task::is_alive(task) {
             return Ok(());
         }
-        // Its number may have gone to another: all but a few are born with the default.
+        // Its number may be another task's by now, and most tasks begin with the default.
         if Attributes::get(task.tid).is_ok_and(|now| now == wanted) {
             let _ = DEFAULT.set(task.tid);
         }
@@ -105,8 +107,8 @@ impl Boosts {
         Err(Refusal::Gone)
     }
 
-    /// The task is gone. A thread that executes another program takes the number of its process's leader, and its
-    /// boost along: there it is given back.
+    /// The task is gone. A thread that executes another program takes over the number of its
+    /// process's leader and keeps its boost, which is given back there.
     pub(crate) fn ended(&mut self, state_file: &mut StateFile, task: TaskId) {
         if let Some(Entry::Boosted(held)) = self.0.get(&task)
             && let Some(leader) = held.leader.filter(|leader| !self.0.contains_key(leader))
@@ -120,12 +122,12 @@ impl Boosts {
 
     fn forget(&mut self, state_file: &mut StateFile, task: TaskId) {
         if let Some(Entry::Boosted(_)) = self.0.remove(&task) {
-            // Not worth failing for: restoring finds out by itself that nothing is to be done.
+            // A restore finds out by itself that nothing is left to do.
             let _ = state_file.done(task);
         }
     }
 
-    /// Gives back what all have; what cannot be given back stays in the state file.
+    /// Ends all boosts. A task for which that fails stays in the state file.
     pub(crate) fn give_all_back(&mut self, state_file: &mut StateFile) {
         let tasks: Vec<TaskId> = self.0.keys().copied().collect();
         for task in tasks {
@@ -150,7 +152,8 @@ impl Boosts {
         Ok(())
     }
 
-    /// What the task has; if that is not what it was given here, somebody else wins, or has called it urgent.
+    /// The task's present scheduling; an error if another program has changed it to anything but a
+    /// nice value of 0 or below.
     fn look(&mut self, state_file: &mut StateFile, task: TaskId) -> Result<Attributes, Refusal> {
         let now = Attributes::get(task.tid);
         if !task::is_alive(task) {
@@ -163,14 +166,14 @@ impl Boosts {
                 let reniced = now.nice().filter(|&nice| held.set.with_nice(nice) == now);
                 match reniced {
                     Some(nice) if nice <= 0 => {
-                        // Who may only lower its share would have kept what it had.
+                        // Without the right to it, the task's own call would have failed.
                         if nice == 0 || attributes::may_set_nice(task.tid, nice) {
                             held.before = ordinary(nice);
                         }
                         held.set = now;
                         return Ok(now);
                     }
-                    // What else was set here is not theirs.
+                    // The slice and the flag are this boost's, and go with it.
                     Some(nice) => drop(ordinary(nice).set(task.tid)),
                     None => attributes::put_nice_back(task.tid, &held.set, &held.before),
                 }

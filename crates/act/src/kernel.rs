@@ -100,8 +100,8 @@ fn reservations() -> Feature {
     Feature::new(name, Support::None, &format!("{detail} ({error})"), advice)
 }
 
-/// Whether the kernel knows reservations that may use what others leave (GRUB). One that has no room
-/// just now, or refuses for want of privilege, still knows them.
+/// Whether the kernel knows reservations that may use what others leave (GRUB). One that has no
+/// room just now, or refuses for want of privilege, still knows them.
 #[must_use]
 pub fn reclaims() -> bool {
     let unknown = |error: &io::Error| error.raw_os_error() == Some(libc::EINVAL);

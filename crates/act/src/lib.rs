@@ -1,5 +1,5 @@
-//! Puts reservations in force through SCHED_DEADLINE, boosts through nice values and slices, and speeds through
-//! cpufreq; and puts everything back.
+//! Puts reservations in force through SCHED_DEADLINE, boosts through nice values and slices, and
+//! speeds through cpufreq; and puts everything back.
 //!
 //! [`DeadlineActuator`] is the [`Actuator`](onbeat_model::Actuator) of the live kernel. Before each
 //! change it writes its [`StateFile`](restore::StateFile), from which [`restore::restore`] undoes

@@ -1,9 +1,9 @@
 //! onbeat's own thread has to run on a machine full of hogs: a loop that hears of an exhausted
 //! budget a second late corrects nothing.
 //!
-//! It takes a low real-time priority (above those that it gives to others, if it does: they would keep it from
-//! answering), and guards against itself: RLIMIT_RTTIME ends a
-//! real-time thread that never sleeps, and its children start as ordinary tasks.
+//! It takes a low real-time priority (above those that it gives to others, if it does: they would
+//! keep it from answering), and guards against itself: RLIMIT_RTTIME ends a real-time thread that
+//! never sleeps, and its children start as ordinary tasks.
 
 use std::io;
 
@@ -25,8 +25,9 @@ pub enum Precedence {
 /// The lowest real-time priority: before every ordinary task.
 pub const LOWEST: u32 = 1;
 
-/// Puts the calling thread ahead of ordinary tasks while it loads a tracer: that takes tens of milliseconds, and the
-/// program that is to be run waits for it. What it starts has the default, but in [`start_ahead`].
+/// Puts the calling thread ahead of ordinary tasks while it loads a tracer: that takes tens of
+/// milliseconds, and the program that is to be run waits for it. What it starts has the default,
+/// but in [`start_ahead`].
 ///
 /// # Errors
 /// If that is not permitted; the thread then stays as it was.
@@ -34,8 +35,9 @@ pub fn load_first() -> io::Result<Precedence> {
     ahead(LOWEST)
 }
 
-/// Has what `start` starts go ahead as the calling thread does: a helper that onbeat waits for, and that would wait for
-/// the machine's hogs before its first instruction. Never for programs of others.
+/// Has what `start` starts go ahead as the calling thread does: a helper that onbeat waits for, and
+/// that would wait for the machine's hogs before its first instruction. Never for programs of
+/// others.
 pub fn start_ahead<T>(start: impl FnOnce() -> T) -> T {
     let Some(own) = Attributes::get(0).ok().filter(|own| own.reset_on_fork) else {
         return start();
@@ -51,8 +53,9 @@ pub fn start_ahead<T>(start: impl FnOnce() -> T) -> T {
     started
 }
 
-/// Puts the calling thread ahead of ordinary tasks, and of those with a real-time priority below `priority`, for as long
-/// as it lives. Programs are to be started before: they would inherit the limit.
+/// Puts the calling thread ahead of ordinary tasks, and of those with a real-time priority below
+/// `priority`, for as long as it lives. Programs are to be started before: they would inherit the
+/// limit.
 ///
 /// # Errors
 /// If neither real-time priority nor nice -20 is permitted; the thread then stays as it was.

@@ -1,9 +1,9 @@
-//! Static priorities for tasks that asked for one: what RealtimeKit gives. A task has it whenever it has no
-//! reservation.
+//! Static priorities for tasks that asked for one: what RealtimeKit gives. A task has it whenever
+//! it has no reservation.
 //!
 //! It lies below a reservation: what is set here is what the task has before
-//! [`DeadlineActuator`](crate::DeadlineActuator) touches it, and what it is given back. So a state file of
-//! its own is made after that one's, and is undone after it.
+//! [`DeadlineActuator`](crate::DeadlineActuator) touches it, and what it is given back. So a state
+//! file of its own is made after that one's, and is undone after it.
 
 use std::collections::HashMap;
 use std::io;
@@ -50,8 +50,8 @@ impl Priorities {
         }
     }
 
-    /// Gives `task` the `priority`; its children do not inherit it. One that is under SCHED_DEADLINE, or that
-    /// somebody else gave a real-time priority, is left as it is.
+    /// Gives `task` the `priority`; its children do not inherit it. One that is under
+    /// SCHED_DEADLINE, or that somebody else gave a real-time priority, is left as it is.
     ///
     /// # Errors
     /// See [`Refusal`]; the task then has what it had before.
@@ -99,12 +99,12 @@ impl Priorities {
         Ok(())
     }
 
-    /// Gives `task` back what it had before. Of a task that was not raised, or that somebody else changed
-    /// since, nothing happens.
+    /// Gives `task` back what it had before. Of a task that was not raised, or that somebody else
+    /// changed since, nothing happens.
     ///
     /// # Errors
-    /// If the kernel refuses; [`Refusal::Settling`] while a reservation lies above it, under which the priority
-    /// would come to light again.
+    /// If the kernel refuses; [`Refusal::Settling`] while a reservation lies above it, under which
+    /// the priority would come to light again.
     pub fn put_back(&mut self, task: TaskId) -> Result<(), Refusal> {
         let Some(raised) = self.tasks.get(&task).copied() else {
             return Ok(());

@@ -1,5 +1,5 @@
-//! Who on the machine has which policy: who has a reservation is asked when there is no room, and by
-//! `onbeat doctor`.
+//! Who on the machine has which policy: who has a reservation is asked when there is no room, and
+//! by `onbeat doctor`.
 
 use std::path::Path;
 

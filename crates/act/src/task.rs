@@ -66,8 +66,8 @@ impl Stat {
 /// The identity of the living task `tid`.
 ///
 /// # Errors
-/// `ESRCH` if there is no such task, or only what a dead one leaves for its parent to read; another one if that
-/// cannot be told, as `EMFILE`.
+/// `ESRCH` if there is no such task, or only what a dead one leaves for its parent to read; another
+/// one if that cannot be told, as `EMFILE`.
 pub fn identify(tid: u32) -> io::Result<TaskId> {
     match Stat::try_read(tid) {
         Ok(stat) if !stat.is_dead() => Ok(TaskId {
@@ -79,8 +79,8 @@ pub fn identify(tid: u32) -> io::Result<TaskId> {
     }
 }
 
-/// Whether the task lives, or that cannot be told: what is held for it is not forgotten for want of a
-/// descriptor. False also for a number that has gone to another task since.
+/// Whether the task lives, or that cannot be told: what is held for it is not forgotten for want of
+/// a descriptor. False also for a number that has gone to another task since.
 #[must_use]
 pub fn is_alive(task: TaskId) -> bool {
     match identify(task.tid) {
@@ -89,7 +89,8 @@ pub fn is_alive(task: TaskId) -> bool {
     }
 }
 
-/// Whether the task is one of the kernel's own, which runs no program; false if that cannot be told.
+/// Whether the task is one of the kernel's own, which runs no program; false if that cannot be
+/// told.
 #[must_use]
 pub fn is_of_kernel(tid: u32) -> bool {
     Stat::read(tid).is_some_and(|stat| stat.is_of_kernel)

@@ -13,7 +13,8 @@ pub enum Next {
     Stop,
 }
 
-/// One turn on what is heard so far, without waiting: what is tracked is served before it is let go.
+/// One turn on what is heard so far, without waiting: what is tracked is served before it is let
+/// go.
 ///
 /// # Errors
 /// When the sensor breaks.

@@ -1,18 +1,19 @@
 //! The loop that wires sensing, inferring, deciding and acting.
 //!
 //! ```text
-//!  Sensor ──events──▶ estimation ──period, demand──▶ allocation ──adjustments──▶ enforcement ──▶ Actuator
-//!                          ▲                              ▲                           │
-//!                          └──── run_loop: task/, timers, log, what is in force ◀─────┘
+//!  Sensor ─events─▶ estimation ─period, demand─▶ allocation ─adjustments─▶ enforcement ─▶ Actuator
+//!                       ▲                            ▲                          │
+//!                       └─── run_loop: task/, timers, log, what is in force ◀───┘
 //! ```
 //!
-//! [`Controller`] is everything between the two seams, and [`drive`] turns it until there is nothing
-//! more to hear. Neither knows whether sensor and actuator are the live kernel, a recording or a
-//! simulated machine; given the same events and answers, it decides the same.
+//! [`Controller`] is everything between the two seams, and [`drive`] turns it until there is
+//! nothing more to hear. Neither knows whether sensor and actuator are the live kernel, a recording
+//! or a simulated machine; given the same events and answers, it decides the same.
 //!
-//! A job costs a few look-ups and no system call. A request changes only when hysteresis lets it, and the
-//! supervisor looks at all requests only when they do not fit; of 100 or more that do not, every 500 ms.
-//! What walks through all threads has a period of its own: pipelines and protection every 250 ms.
+//! A job costs a few look-ups and no system call. A request changes only when hysteresis lets it,
+//! and the supervisor looks at all requests only when they do not fit; of 100 or more that do not,
+//! every 500 ms. What walks through all threads has a period of its own: pipelines and protection
+//! every 250 ms.
 
 mod allocation;
 mod batching;

@@ -54,7 +54,8 @@ impl Default for Party {
 }
 
 impl Party {
-    /// Whether a thread of this party's may be a stage of the path whose head is a thread of the `head`'s.
+    /// Whether a thread of this party's may be a stage of the path whose head is a thread of the
+    /// `head`'s.
     pub(crate) fn may_work_for(self, head: Self) -> bool {
         self.is_everybodys || (self.owner.is_some() && self.owner == head.owner)
     }
@@ -68,8 +69,8 @@ pub type Parties = Box<dyn Fn(TaskId) -> Party>;
 pub enum SpeedRule {
     /// The utilisation of the busiest CPU is kept in this band (LFS++, section 6.3).
     Band(Band),
-    /// The lowest speed at which all budgets fit, and this share of all CPUs at their highest speed for
-    /// best-effort programs (GRACE-OS, sections 2.4 and 4.4).
+    /// The lowest speed at which all budgets fit, and this share of all CPUs at their highest speed
+    /// for best-effort programs (GRACE-OS, sections 2.4 and 4.4).
     Uniform {
         /// That share.
         best_effort: f64,
@@ -106,7 +107,8 @@ pub enum Method {
     Lfspp,
 }
 
-/// Which threads are served though nobody asked for them, because they work on the path of one that is kept.
+/// Which threads are served though nobody asked for them, because they work on the path of one that
+/// is kept.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PipelineSettings {
     /// Processes whose threads never are: onbeat's own.
@@ -132,10 +134,11 @@ pub struct Settings {
     /// The shortest runtime in each period of a server. A budget is enforced at the scheduler's
     /// tick, and a job that overran a tiny one by a tick would pay for it with tens of periods.
     pub shortest_runtime: Span,
-    /// Whether threads without a reservation have the largest share of an ordinary thread while their
-    /// application begins or keeps a beat. It takes a sensor that tells who woke a thread.
+    /// Whether threads without a reservation have the largest share of an ordinary thread while
+    /// their application begins or keeps a beat. It takes a sensor that tells who woke a thread.
     pub protects: bool,
-    /// Whether a thread that starves is given a reservation on trial, so that it can show its rhythm.
+    /// Whether a thread that starves is given a reservation on trial, so that it can show its
+    /// rhythm.
     pub trials: bool,
     /// What share of a CPU that reservation is.
     pub trial_share: Bandwidth,
@@ -145,14 +148,16 @@ pub struct Settings {
     pub treat: Treat,
     /// The default analyser's windows and false-alarm rate.
     pub analysis: period::Config,
-    /// Whether the threads that work on the path of those that are kept are found and served with them.
+    /// Whether the threads that work on the path of those that are kept are found and served with
+    /// them.
     pub pipelines: Option<PipelineSettings>,
     /// Who is behind each thread.
     pub parties: Parties,
     /// How the speed of the CPUs is managed; none if it is left alone.
     pub power: Option<PowerSettings>,
-    /// How long to wait for events at most, if there are no hundreds of threads (see `pace.rs`). Raising it saves CPU time, and
-    /// makes onbeat answer later to everything but an exhausted budget.
+    /// How long to wait for events at most, if there are no hundreds of threads (see `pace.rs`).
+    /// Raising it saves CPU time, and makes onbeat answer later to everything but an exhausted
+    /// budget.
     pub pace: Span,
     /// How many analyses a turn makes at most; further ones wait for the next turn.
     pub analyses_per_turn: usize,

@@ -1,35 +1,35 @@
-//! What is to be looked at again, and when: a queue ordered by time, so that a turn of the loop
-//! touches the threads that are due and no others.
+//! Timers: a queue ordered by time, so that a turn of the loop touches only the threads that are
+//! due.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use onbeat_model::{Instant, TaskId};
 
-/// What is to be looked at when its time has come.
+/// The task of a timer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TimerEvent {
-    /// Does the thread rest, and is it still ours?
+    /// Check whether the thread is silent, and still has its reservation.
     Look(TaskId),
-    /// The actuator can be asked for it again.
+    /// Ask the actuator for the thread again.
     Retry(TaskId),
-    /// It has yet to be given back what it had.
+    /// Try a failed release again.
     GiveBack(TaskId),
-    /// Its CPU time is to be sampled.
+    /// Sample its CPU time.
     Sample(TaskId),
-    /// Does it starve?
+    /// Check whether it starves.
     Starves(TaskId),
-    /// A thread without a rhythm has had its chance.
+    /// End its probation.
     ProbationOver(TaskId),
-    /// It said that it missed a deadline, and may have a boost.
+    /// Look at a thread that notified of a missed deadline.
     Boost(TaskId),
-    /// Which threads are protected?
+    /// Review which threads are protected.
     Protection,
-    /// There may be room again.
+    /// Try whether the kernel has more room.
     Widen,
 }
 
-/// Things to do, each at its time; things of one time in the order in which they were put in.
+/// Timers, each with its time. Those of one time are due in the order in which they were set.
 #[derive(Debug)]
 pub(crate) struct Timers<T> {
     heap: BinaryHeap<Reverse<Entry<T>>>,
@@ -61,7 +61,7 @@ impl<T> Timers<T> {
         self.put_in += 1;
     }
 
-    /// The next thing that is due at `now`, if one is.
+    /// The next timer that is due at `now`.
     pub(crate) fn due(&mut self, now: Instant) -> Option<T> {
         if self.heap.peek()?.0.at > now {
             return None;

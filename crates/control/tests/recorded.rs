@@ -37,8 +37,8 @@ fn named<'a>(report: &'a Report, name: &str) -> &'a ThreadReport {
         .unwrap()
 }
 
-/// Where the player wakes a little before the beat was thought to be and works across it, its jobs were
-/// told as late by most of a period, one after the other: 27 of them.
+/// Where the player wakes a little before the beat was thought to be and works across it, its jobs
+/// were told as late by most of a period, one after the other: 27 of them.
 #[test]
 fn frames_that_were_shown_in_time_are_not_told_as_missed() {
     let report = report("onbeat/mplayer25.reserved.gz");

@@ -1,5 +1,5 @@
-//! Who wants what kept on the beat, and what is charged to whom: what sensor, actuator and the service's
-//! requests have to agree on. Used by the loop's thread alone.
+//! Who wants what kept on the beat, and what is charged to whom: what sensor, actuator and the
+//! service's requests have to agree on. Used by the loop's thread alone.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -55,7 +55,8 @@ pub struct Wish {
 pub struct Root {
     /// Its number.
     pub pid: u32,
-    /// What it comes from, if it is kept because a process with `children` started it, or one of those did.
+    /// What it comes from, if it is kept because a process with `children` started it, or one of
+    /// those did.
     pub origin: Option<TaskId>,
     /// The thread that was asked for; the first one stands for the whole process.
     pub task: TaskId,
@@ -67,7 +68,8 @@ pub struct Root {
     pub owner: Option<u32>,
     /// Who pays for what each of those who want it wants.
     pub payers: BTreeMap<Holder, Arc<Person>>,
-    /// Why it is kept, and whether the processes that it starts are to be, too. For no reason any more: it is let go.
+    /// Why it is kept, and whether the processes that it starts are to be, too. For no reason any
+    /// more: it is let go.
     pub wishes: BTreeMap<Wish, Follow>,
     /// How its threads are treated.
     pub treatment: Treatment,
@@ -145,7 +147,8 @@ pub struct Book {
     pub raised: BTreeSet<TaskId>,
     /// Processes in which another user's program runs now: to be let go.
     pub changed_hands: BTreeSet<u32>,
-    /// Events were lost: of what is kept on the beat, threads may have started that are not tracked.
+    /// Events were lost: of what is kept on the beat, threads may have started that are not
+    /// tracked.
     pub missed_some: bool,
     /// Threads that were not tracked, because it was one too many for their owner.
     pub turned_away: u64,
@@ -253,8 +256,8 @@ impl Book {
         dropped
     }
 
-    /// `holder` no longer wants `task`, nor what he has because he asked for it: what nobody else wants either, and
-    /// he did not ask for by itself. None if he does not want it anyway.
+    /// `holder` no longer wants `task`, nor what he has because he asked for it: what nobody else
+    /// wants either, and he did not ask for by itself. None if he does not want it anyway.
     pub fn drop_wish(&mut self, holder: &Holder, task: TaskId) -> Option<Vec<TaskId>> {
         let root = self.roots.get(&task)?;
         root.holders().find(|own| *own == holder)?;
@@ -267,7 +270,8 @@ impl Book {
         Some(unwanted.map(|(id, _)| *id).collect())
     }
 
-    /// Takes `root` out; its threads of which nothing else is kept on the beat. The others are charged as before.
+    /// Takes `root` out; its threads of which nothing else is kept on the beat. The others are
+    /// charged as before.
     pub fn take_out(&mut self, root: TaskId) -> Vec<TaskId> {
         let Some(root) = self.roots.remove(&root) else {
             return Vec::new();
@@ -290,8 +294,8 @@ impl Book {
         gone
     }
 
-    /// Who paid for something may want it no longer, while somebody else does: that one pays from here on. Answers the threads
-    /// that he may not have, which belong to nothing any more.
+    /// Who paid for something may want it no longer, while somebody else does: that one pays from
+    /// here on. Answers the threads that he may not have, which belong to nothing any more.
     pub fn settle_payers(&mut self) -> Vec<TaskId> {
         let mut beyond = Vec::new();
         let mut passed_on = Vec::new();

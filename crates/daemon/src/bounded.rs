@@ -1,6 +1,7 @@
-//! An actuator that keeps everybody within his quotas: the one place through which every reservation goes,
-//! whoever asked for it and whatever the loop makes of it. It notices, too, when somebody else gives a task under a reservation
-//! another nice level, which shows nowhere until the reservation is over.
+//! An actuator that keeps everybody within his quotas: the one place through which every
+//! reservation goes, whoever asked for it and whatever the loop makes of it. It notices, too, when
+//! somebody else gives a task under a reservation another nice level, which shows nowhere until the
+//! reservation is over.
 
 use std::collections::HashMap;
 
@@ -65,8 +66,8 @@ impl<A: Actuator> Bounded<A> {
     }
 }
 
-/// What somebody else gave the task, if it has a real-time priority and nobody asked for a reservation for it: PipeWire,
-/// RealtimeKit or an administrator decides about it.
+/// What somebody else gave the task, if it has a real-time priority and nobody asked for a
+/// reservation for it: PipeWire, RealtimeKit or an administrator decides about it.
 fn others(book: &Book, task: TaskId) -> Option<Attributes> {
     if book.grants.contains_key(&task) || book.raised.contains(&task) {
         return None;

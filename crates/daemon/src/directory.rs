@@ -1,5 +1,5 @@
-//! The database of users, asked on a thread of its own and remembered: where it is a server's that does not answer,
-//! neither the loop waits for it nor whoever talks to the bus.
+//! The database of users, asked on a thread of its own and remembered: where it is a server's that
+//! does not answer, neither the loop waits for it nor whoever talks to the bus.
 
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
@@ -43,7 +43,8 @@ pub(crate) fn begin() {
     LazyLock::force(&DIRECTORY);
 }
 
-/// The user `uid`, as far as that is known already; it is looked up for the next time if not, or if it was long ago.
+/// The user `uid`, as far as that is known already; it is looked up for the next time if not, or if
+/// it was long ago.
 pub(crate) fn known(uid: u32) -> Option<Arc<Person>> {
     DIRECTORY.known(uid)
 }

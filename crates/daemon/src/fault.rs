@@ -1,4 +1,5 @@
-//! Why something that was asked for is not done: one list for every interface, each with what to do next.
+//! Why something that was asked for is not done: one list for every interface, each with what to do
+//! next.
 
 use onbeat_model::Refusal;
 

@@ -1,5 +1,5 @@
-//! How often somebody is answered: a bucket of tokens for each user, so that one who floods waits for nobody
-//! but himself.
+//! How often somebody is answered: a bucket of tokens for each user, so that one who floods waits
+//! for nobody but himself.
 //!
 //! Pure: time arrives as data.
 

@@ -1,5 +1,6 @@
-//! A sensor that lets through to the loop only what somebody asked for and may have: a program that starts
-//! a thousand threads is tracked as far as its owner's quota goes, and the rest is let go at once.
+//! A sensor that lets through to the loop only what somebody asked for and may have: a program that
+//! starts a thousand threads is tracked as far as its owner's quota goes, and the rest is let go at
+//! once.
 
 use std::collections::BTreeSet;
 
@@ -91,14 +92,15 @@ fn is_wanted(book: &mut Book, task: &Task) -> bool {
     let adopted = (!is_known).then(|| adopt(book, task.pid)).flatten();
     let admitted = book.admit(task).is_ok();
     if let Some(root) = adopted.filter(|_| !admitted) {
-        // One that its owner's quota has no room for is not remembered either: however many are started, no more is kept
-        // and looked at than quotas give.
+        // One that its owner's quota has no room for is not remembered either: however many are
+        // started, no more is kept and looked at than quotas give.
         book.roots.remove(&root);
     }
     admitted
 }
 
-/// A process that one started whose children are wanted, too, is wanted by the same, and charged to one of them.
+/// A process that one started whose children are wanted, too, is wanted by the same, and charged to
+/// one of them.
 fn adopt(book: &mut Book, pid: u32) -> Option<TaskId> {
     let status = Status::read(pid)?;
     let mut roots = book.roots.values();
@@ -147,8 +149,9 @@ impl<S: Sensor> Sensor for Gate<S> {
         self.inner.track(tid, follow)
     }
 
-    /// As far as it is of the same user as `of`, and within the quota of whoever that one is charged to; if not, the book says
-    /// why. A thread of the kernel works for everybody, and is nobody's.
+    /// As far as it is of the same user as `of`, and within the quota of whoever that one is
+    /// charged to; if not, the book says why. A thread of the kernel works for everybody, and is
+    /// nobody's.
     fn track_partner(&mut self, tid: u32, of: TaskId) -> Result<(), Self::Error> {
         let target = Target::find(tid, None);
         let is_nobodys = onbeat_act::task::is_of_kernel(tid);

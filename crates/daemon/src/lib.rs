@@ -10,9 +10,9 @@
 //!            sense::BpfSensor              act::DeadlineActuator
 //! ```
 //!
-//! One thread turns the loop and owns all state; the threads that talk to the bus find out who calls
-//! and pass requests on. Everything that is reserved goes through [`bounded::Bounded`], everything that is
-//! tracked through [`gate::Gate`], and both ask one [`book::Book`] for whom.
+//! One thread turns the loop and owns all state; the threads that talk to the bus find out who
+//! calls and pass requests on. Everything that is reserved goes through [`bounded::Bounded`],
+//! everything that is tracked through [`gate::Gate`], and both ask one [`book::Book`] for whom.
 
 pub mod book;
 pub mod bounded;

@@ -1,4 +1,5 @@
-//! What somebody who looks on, again and again, is told each time: how things stand, and what happened since.
+//! What somebody who looks on, again and again, is told each time: how things stand, and what
+//! happened since.
 
 use std::collections::BTreeSet;
 

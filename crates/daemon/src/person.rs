@@ -8,16 +8,16 @@ use std::ffi::CString;
 pub struct Person {
     /// His number.
     pub uid: u32,
-    /// What is charged here counts for no quota but the total: it is root's, or an administrator's rule names
-    /// it.
+    /// What is charged here counts for no quota but the total: it is root's, or an administrator's
+    /// rule names it.
     pub is_exempt: bool,
     /// The groups he is in: by the database, and those that his process had.
     pub groups: BTreeSet<u32>,
 }
 
 impl Person {
-    /// The user `uid`, whose process is in `groups`. The database's groups are his, too: a process that left
-    /// one is still the same person's.
+    /// The user `uid`, whose process is in `groups`. The database's groups are his, too: a process
+    /// that left one is still the same person's.
     #[must_use]
     pub fn look_up(uid: u32, groups: &[u32]) -> Self {
         let mut all: BTreeSet<u32> = groups.iter().copied().collect();
@@ -70,13 +70,14 @@ fn with_entry<T>(uid: u32, read: impl FnOnce(&libc::passwd) -> T) -> Option<T> {
 /// The most groups that Linux lets a process be in, and so anybody.
 const MOST_GROUPS: usize = 65_536;
 
-/// The groups that the database has the user in; none if it does not know him. Room is made for more than `room` if there are
-/// more.
+/// The groups that the database has the user in; none if it does not know him. Room is made for
+/// more than `room` if there are more.
 fn groups_of(uid: u32, mut room: usize) -> Vec<u32> {
     let read = |entry: &libc::passwd, room: usize| {
         let mut groups = vec![0; room];
         let mut count = groups.len() as libc::c_int;
-        // SAFETY: the name is a string as long as the entry is there; `groups` has room for `count`.
+        // SAFETY: the name is a string as long as the entry is there; `groups` has room for
+        // `count`.
         let told = unsafe {
             libc::getgrouplist(
                 entry.pw_name,
@@ -107,8 +108,8 @@ pub fn user_named(name: &str) -> Option<u32> {
         return Some(number);
     }
     let name = CString::new(name).ok()?;
-    // SAFETY: a live string; the entry is read at once, before any other call could replace it, by the one
-    // thread that reads configuration.
+    // SAFETY: a live string; the entry is read at once, before any other call could replace it, by
+    // the one thread that reads configuration.
     unsafe { libc::getpwnam(name.as_ptr()).as_ref() }.map(|entry| entry.pw_uid)
 }
 

@@ -1,9 +1,10 @@
 //! Who may have how much: quotas of users and groups, and the ledger of what is charged to whom.
 //!
-//! A user's tasks are charged to him and to each of his groups that has a quota, and must fit into all of
-//! them. So nothing is gained by changing groups, by a second connection, or by a task that comes and
-//! goes: what counts is the sum over the owner's tasks at any moment. (Per-user and per-group limits as
-//! AQuoSA's supervisor has them; there a group's limit holds for each member, here for all together.)
+//! A user's tasks are charged to him and to each of his groups that has a quota, and must fit into
+//! all of them. So nothing is gained by changing groups, by a second connection, or by a task that
+//! comes and goes: what counts is the sum over the owner's tasks at any moment. (Per-user and
+//! per-group limits as AQuoSA's supervisor has them; there a group's limit holds for each member,
+//! here for all together.)
 //!
 //! Pure: it knows tasks and numbers of users, and no kernel.
 
@@ -31,20 +32,21 @@ pub struct Quota {
     pub shortest_period: Span,
     /// The shortest deadline of one. A task with a short one runs before all that have later ones.
     pub shortest_deadline: Span,
-    /// The shortest runtime of one. The kernel may notice only at its next tick that a shorter one is
-    /// used up, and for so little bandwidth many tasks would fit into a quota.
+    /// The shortest runtime of one. The kernel may notice only at its next tick that a shorter one
+    /// is used up, and for so little bandwidth many tasks would fit into a quota.
     pub shortest_runtime: Span,
-    /// All runtimes of his together. For so long his tasks may keep one CPU at a stretch from whatever has
-    /// no reservation, the service itself included.
+    /// All runtimes of his together. For so long his tasks may keep one CPU at a stretch from
+    /// whatever has no reservation, the service itself included.
     pub longest_runtime: Span,
 }
 
 impl Default for Quota {
     /// Half a CPU, 64 tasks, and no period or deadline below a millisecond.
     ///
-    /// The shortest runtime is what the service itself gives at least: its minimum of 1% in the shortest period.
-    /// The longest is such that with half of a CPU one CPU is taken for 200 ms at a stretch (100 ms, and the half
-    /// of that which can be used again meanwhile, and so on). RealtimeKit lets its clients run as long.
+    /// The shortest runtime is what the service itself gives at least: its minimum of 1% in the
+    /// shortest period. The longest is such that with half of a CPU one CPU is taken for 200 ms at
+    /// a stretch (100 ms, and the half of that which can be used again meanwhile, and so on).
+    /// RealtimeKit lets its clients run as long.
     fn default() -> Self {
         Self {
             bandwidth: Bandwidth::from_cpus(0.5),
@@ -58,7 +60,8 @@ impl Default for Quota {
 }
 
 impl Quota {
-    /// Why `reservation` is not within the quota beside what `others` of the same user or group use.
+    /// Why `reservation` is not within the quota beside what `others` of the same user or group
+    /// use.
     fn objection(&self, whose: Whose, reservation: Reservation, others: Used) -> Option<Objection> {
         let times = [
             ("period", reservation.period(), self.shortest_period),
@@ -88,9 +91,10 @@ impl Quota {
     }
 }
 
-/// What is charged for `reservation`: its runtime as a share of its deadline. A reservation whose deadline is far shorter
-/// than its period runs before those of others as one whose period is that short; by its share of the period,
-/// fifty of them that run one after the other would fit into half a CPU.
+/// What is charged for `reservation`: its runtime as a share of its deadline. A reservation whose
+/// deadline is far shorter than its period runs before those of others as one whose period is that
+/// short; by its share of the period, fifty of them that run one after the other would fit into
+/// half a CPU.
 fn density(reservation: Reservation) -> Bandwidth {
     Bandwidth::of(reservation.runtime(), reservation.deadline())
 }
@@ -171,7 +175,8 @@ impl Charge {
     }
 }
 
-/// A reservation that its task left by other hands than ours: the kernel may count its bandwidth for good.
+/// A reservation that its task left by other hands than ours: the kernel may count its bandwidth
+/// for good.
 #[derive(Clone, Debug)]
 struct Leak {
     person: Arc<Person>,
@@ -207,8 +212,8 @@ impl Ledger {
         &self.quotas
     }
 
-    /// Other quotas from now on. What is charged stays, even where it is more than is now allowed: nothing
-    /// is added to it then.
+    /// Other quotas from now on. What is charged stays, even where it is more than is now allowed:
+    /// nothing is added to it then.
     pub fn set_quotas(&mut self, quotas: Quotas) {
         self.quotas = quotas;
     }
@@ -244,8 +249,9 @@ impl Ledger {
         Ok(())
     }
 
-    /// One reason less for `task` to be here; the last one takes it out, as soon as it has no bandwidth. A
-    /// reservation that was used up cannot be given back at once, and counts until it is.
+    /// One reason less for `task` to be here; the last one takes it out, as soon as it has no
+    /// bandwidth. A reservation that was used up cannot be given back at once, and counts until it
+    /// is.
     pub fn leave(&mut self, task: TaskId) {
         let Some(charge) = self.tasks.get_mut(&task) else {
             return;
@@ -309,8 +315,8 @@ impl Ledger {
     /// `task`, with all that it has, is charged to `person` from now on.
     ///
     /// # Errors
-    /// If it is one task too many for him, has more than he has left, or a shorter period than he may have. It is then
-    /// charged as before.
+    /// If it is one task too many for him, has more than he has left, or a shorter period than he
+    /// may have. It is then charged as before.
     pub fn hand_over(&mut self, task: TaskId, person: &Arc<Person>) -> Result<(), Objection> {
         let Some(charge) = self.tasks.get(&task) else {
             return Err(Objection::Unknown);
@@ -359,9 +365,10 @@ impl Ledger {
         self.drop_if_over(task);
     }
 
-    /// `task` no longer has what it held, and not because it was given back: somebody else, its owner perhaps,
-    /// gave it another policy. The kernel counts it for good if it slept then, so its bandwidth stays charged,
-    /// until the kernel has [recounted](Self::recounted). Its owner's quota bounds what can leak like that.
+    /// `task` no longer has what it held, and not because it was given back: somebody else, its
+    /// owner perhaps, gave it another policy. The kernel counts it for good if it slept then, so
+    /// its bandwidth stays charged, until the kernel has [recounted](Self::recounted). Its owner's
+    /// quota bounds what can leak like that.
     pub fn taken_over(&mut self, task: TaskId) {
         let leak = self.tasks.get(&task).and_then(|charge| {
             let charged = density(charge.held?);
@@ -390,8 +397,8 @@ impl Ledger {
         !self.leaks.is_empty()
     }
 
-    /// `task` blocked at `now`, after it had used `executed`: that is taken from its owner's quotas if it has a
-    /// reservation.
+    /// `task` blocked at `now`, after it had used `executed`: that is taken from its owner's quotas
+    /// if it has a reservation.
     pub fn blocked(&mut self, task: TaskId, executed: Span, now: Instant) {
         if let Some(charge) = self.tasks.get_mut(&task).filter(|c| c.held.is_some()) {
             let rest = executed - std::mem::take(&mut charge.counted);
@@ -399,7 +406,8 @@ impl Ledger {
         }
     }
 
-    /// The runtime of `task` was used up at `now`, and it goes on: it has used all of a period at most.
+    /// The runtime of `task` was used up at `now`, and it goes on: it has used all of a period at
+    /// most.
     pub fn ran_out(&mut self, task: TaskId, now: Instant) {
         let Some(charge) = self.tasks.get_mut(&task) else {
             return;
@@ -435,7 +443,8 @@ impl Ledger {
         self.to_reconsider.extend(held.map(|(task, _)| *task));
     }
 
-    /// Time has passed: who has stayed within the quotas meanwhile may have soft reservations again.
+    /// Time has passed: who has stayed within the quotas meanwhile may have soft reservations
+    /// again.
     pub fn refill(&mut self, now: Instant) {
         let whose: Vec<Whose> = self.spending.keys().copied().collect();
         for whose in whose {
@@ -459,9 +468,9 @@ impl Ledger {
         }
     }
 
-    /// Whether `reservation` is to be a ceiling for `task`, of which is known whether the sensor `hears` it. That
-    /// of a user under a quota is one if the user has used more than the quota gives, or if that would be
-    /// noticed late: the task is not heard, or the period is long.
+    /// Whether `reservation` is to be a ceiling for `task`, of which is known whether the sensor
+    /// `hears` it. That of a user under a quota is one if the user has used more than the quota
+    /// gives, or if that would be noticed late: the task is not heard, or the period is long.
     #[must_use]
     pub fn is_ceiling(&self, task: TaskId, reservation: Reservation, hears: bool) -> bool {
         let Some(charge) = self.tasks.get(&task) else {
@@ -474,7 +483,8 @@ impl Ledger {
         })
     }
 
-    /// The reservations that may have become ceilings since this was last called, or may no longer be.
+    /// The reservations that may have become ceilings since this was last called, or may no longer
+    /// be.
     pub fn take_to_reconsider(&mut self) -> Vec<(TaskId, Reservation)> {
         let tasks = std::mem::take(&mut self.to_reconsider);
         let held = |task| Some((task, self.tasks.get(&task)?.held?));

@@ -1,4 +1,5 @@
-//! Which programs are kept on the beat by themselves, without anybody's asking: by program, unit or cgroup.
+//! Which programs are kept on the beat by themselves, without anybody's asking: by program, unit or
+//! cgroup.
 //!
 //! Pure: what is known of a process arrives as data.
 
@@ -66,8 +67,8 @@ impl Rule {
 }
 
 impl Facts {
-    /// Whether the process runs the program `wanted`. Where its path may not be known, its name decides, of which
-    /// the kernel keeps fifteen bytes.
+    /// Whether the process runs the program `wanted`. Where its path may not be known, its name
+    /// decides, of which the kernel keeps fifteen bytes.
     fn runs(&self, wanted: &str) -> bool {
         let last = wanted.rsplit('/').next().unwrap_or(wanted);
         match &self.program {

@@ -58,11 +58,12 @@ pub enum Told {
     Reload,
 }
 
-/// Serves until told to end; then everybody gets back what he had. `told` is asked each turn for a signal
-/// that came.
+/// Serves until told to end; then everybody gets back what he had. `told` is asked each turn for a
+/// signal that came.
 ///
 /// # Errors
-/// If something that it needs is not there, or is no more: the bus, BPF, a place for the state file.
+/// If something that it needs is not there, or is no more: the bus, BPF, a place for the state
+/// file.
 pub fn run(options: &Options, mut told: impl FnMut() -> Option<Told>) -> anyhow::Result<()> {
     let began = Instant::now();
     logs::begin();
@@ -146,8 +147,8 @@ pub fn run(options: &Options, mut told: impl FnMut() -> Option<Told>) -> anyhow:
     controller.finish(sensor.now());
     keeper.finish(&mut controller, sensor.now());
     let is_cut_off = keeper.is_cut_off();
-    // The order matters: what a reservation lay above is put back after it, and both before a bus that may not answer is
-    // waited for.
+    // The order matters: what a reservation lay above is put back after it, and both before a bus
+    // that may not answer is waited for.
     drop(controller);
     drop(keeper);
     served.end();
@@ -164,8 +165,8 @@ fn granted(config: &Config) -> u32 {
     config.realtimekit.map_or(0, |limits| limits.priority)
 }
 
-/// Ahead of all that have been `granted` a priority: threads that take whole CPUs would keep the loop from answering, and
-/// systemd would end it.
+/// Ahead of all that have been `granted` a priority: threads that take whole CPUs would keep the
+/// loop from answering, and systemd would end it.
 fn go_first(granted: u32) {
     if let Err(error) = own::go_first(own::LOWEST.max(granted + 1)) {
         tracing::warn!("cannot run ahead of other programs ({error}): may answer late");

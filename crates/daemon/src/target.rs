@@ -1,9 +1,10 @@
-//! The task that a caller means, pinned down: who it is, whose it is, and that it is still the same.
+//! The task that a caller means, pinned down: who it is, whose it is, and that it is still the
+//! same.
 //!
-//! A number alone means nothing: the task may end and its number go to another one at any moment. So the
-//! process is held by a descriptor (pidfd), everything about it is read from `/proc`, and what was read counts
-//! only if the descriptor says afterwards that the process still lives. From then on it is named by number
-//! and start time, which whoever acts on it looks at again.
+//! A number alone means nothing: the task may end and its number go to another one at any moment.
+//! So the process is held by a descriptor (pidfd), everything about it is read from `/proc`, and
+//! what was read counts only if the descriptor says afterwards that the process still lives. From
+//! then on it is named by number and start time, which whoever acts on it looks at again.
 
 use std::fs;
 use std::io;
@@ -30,8 +31,8 @@ impl Target {
     /// The thread `tid`; if `process` is told, it must be one of that process.
     ///
     /// # Errors
-    /// If there is no such task, it is changing hands (a set-user-ID program), or its number went to another
-    /// one meanwhile.
+    /// If there is no such task, it is changing hands (a set-user-ID program), or its number went
+    /// to another one meanwhile.
     pub fn find(tid: u32, process: Option<u32>) -> Result<Self, Fault> {
         let gone = || Fault::NoSuchTask(format!("there is no task {tid}"));
         if tid == 0 || i32::try_from(tid).is_err() {
@@ -49,7 +50,8 @@ impl Target {
             Some(libc::ESRCH | libc::EINVAL) => gone(),
             _ => Fault::Failed(format!("task {tid} cannot be held fast: {error}")),
         })?;
-        // Whatever is read from here on is of the process that the descriptor holds, if that lives still.
+        // Whatever is read from here on is of the process that the descriptor holds, if that lives
+        // still.
         let status = Status::read(tid).ok_or_else(gone)?;
         let id = task::identify(tid).map_err(|_| gone())?;
         let leader = task::identify(status.process).map_err(|_| gone())?;

@@ -3,8 +3,8 @@
 //! Predictions tremble with every job. A raise that matters is made at once, because the next job
 //! needs it; a smaller one waits until its lack has added up. A shrink waits until keeping the old
 //! grant has wasted, over the jobs since, a fixed fraction of one job's runtime: a large shrink
-//! comes after a job or two, one of 5% after eight, and a job that needs the old grant again starts the
-//! count anew. So the waste of hesitating is bounded, whatever the size of the step.
+//! comes after a job or two, one of 5% after eight, and a job that needs the old grant again starts
+//! the count anew. So the waste of hesitating is bounded, whatever the size of the step.
 
 use onbeat_model::{Reservation, Span};
 

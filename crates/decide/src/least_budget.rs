@@ -1,13 +1,14 @@
 //! The smallest budget with which the jobs of a recording would have missed no more than they may.
 //!
-//! Assumptions: (1) the reservation's period is the task's, and its begin each job's release; (2) in each period the
-//! whole budget is given by the period's end and perhaps not before: what admission promises, and no more; (3) a
-//! job that is not done takes from the next period's budget before the next job does, as an unmodified program
-//! does its overdue work first.
+//! Assumptions: (1) the reservation's period is the task's, and its begin each job's release; (2)
+//! in each period the whole budget is given by the period's end and perhaps not before: what
+//! admission promises, and no more; (3) a job that is not done takes from the next period's budget
+//! before the next job does, as an unmodified program does its overdue work first.
 
 use onbeat_model::Span;
 
-/// How many of the jobs, of these demands in order, miss the end of their period with `budget` in each.
+/// How many of the jobs, of these demands in order, miss the end of their period with `budget` in
+/// each.
 #[must_use]
 pub fn missed(demands: &[Span], budget: Span) -> usize {
     let mut overdue = Span::ZERO;
@@ -21,7 +22,8 @@ pub fn missed(demands: &[Span], budget: Span) -> usize {
         .count()
 }
 
-/// The smallest budget with which at most the share `may_miss` of the jobs misses; none without a job.
+/// The smallest budget with which at most the share `may_miss` of the jobs misses; none without a
+/// job.
 #[must_use]
 pub fn least_budget(demands: &[Span], may_miss: f64) -> Option<Span> {
     let longest = *demands.iter().max()?;

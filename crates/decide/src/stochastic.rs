@@ -1,9 +1,10 @@
 //! Budgets and speeds from the distribution of what jobs demand, as GRACE-OS has them.
 //!
-//! A job that must meet its deadline with probability rho needs the budget that a share rho of jobs stay within
-//! ([`Histogram::budget`], eq. 2). The time for it is the task's part of the whole CPU ([`time_allocations`], eq. 4). Within
-//! that time a job begins slowly and speeds up as it goes on, because most jobs end before the fast part
-//! ([`schedule`], eq. 12). [`planner`] does it for all tasks while they run.
+//! A job that must meet its deadline with probability rho needs the budget that a share rho of jobs
+//! stay within ([`Histogram::budget`], eq. 2). The time for it is the task's part of the whole CPU
+//! ([`time_allocations`], eq. 4). Within that time a job begins slowly and speeds up as it goes on,
+//! because most jobs end before the fast part ([`schedule`], eq. 12). [`planner`] does it for all
+//! tasks while they run.
 //!
 //! Demands are in time at the CPU's highest speed: cycles over the highest frequency.
 
@@ -23,9 +24,9 @@ pub use margin::Margin;
 pub use planner::Planner;
 pub use schedule::Schedule;
 
-/// The time that each task may take for its budget in every period, if all together take the whole CPU: the
-/// budget over the sum of all budgets over periods (GRACE-OS, eq. 4). Of a task without a period or where nothing
-/// is demanded, the budget itself.
+/// The time that each task may take for its budget in every period, if all together take the whole
+/// CPU: the budget over the sum of all budgets over periods (GRACE-OS, eq. 4). Of a task without a
+/// period or where nothing is demanded, the budget itself.
 ///
 /// `tasks` are budgets and periods. Where they do not fit even at the highest speed, a time is
 /// shorter than its budget.
@@ -46,8 +47,8 @@ pub fn time_allocations(tasks: &[(Span, Span)]) -> Vec<Span> {
         .collect()
 }
 
-/// The lowest speed at which all budgets fit, as a ratio of the highest (GRACE-OS, section 2.4: the uniform
-/// speed, eq. 3 as a share).
+/// The lowest speed at which all budgets fit, as a ratio of the highest (GRACE-OS, section 2.4: the
+/// uniform speed, eq. 3 as a share).
 #[must_use]
 pub fn uniform_speed(tasks: &[(Span, Span)]) -> f64 {
     tasks

@@ -1,10 +1,10 @@
-//! How much a server gives in a length of time, and how much a task needs of it: why a server's period
-//! is to be the task's (LFS++, section 4, Fig. 1).
+//! How much a server gives in a length of time, and how much a task needs of it: why a server's
+//! period is to be the task's (LFS++, section 4, Fig. 1).
 //!
-//! Assumptions: (1) the server is schedulable, so that in each of its periods the whole runtime is given
-//! by the period's end, in the worst case only at the very end; (2) a server period begins with the
-//! job: a task that slept gets a new one when it wakes (the constant bandwidth server's rule, section
-//! 3.2); (3) the server has no other task.
+//! Assumptions: (1) the server is schedulable, so that in each of its periods the whole runtime is
+//! given by the period's end, in the worst case only at the very end; (2) a server period begins
+//! with the job: a task that slept gets a new one when it wakes (the constant bandwidth server's
+//! rule, section 3.2); (3) the server has no other task.
 
 use onbeat_model::{Reservation, Span};
 
@@ -19,9 +19,9 @@ pub fn least_supply(server: &Reservation, length: Span) -> Span {
     server.runtime() * whole + (Span::from_ns(rest) - late)
 }
 
-/// The least runtime with which a server of `server_period` gives every job of a task its `execution`
-/// before the next one's release, `period` later; none if no runtime does, as the task needs more than
-/// its period or a length is zero.
+/// The least runtime with which a server of `server_period` gives every job of a task its
+/// `execution` before the next one's release, `period` later; none if no runtime does, as the task
+/// needs more than its period or a length is zero.
 #[must_use]
 pub fn least_runtime(execution: Span, period: Span, server_period: Span) -> Option<Span> {
     if execution.is_zero() || server_period.is_zero() || execution > period {
@@ -40,7 +40,8 @@ pub fn least_runtime(execution: Span, period: Span, server_period: Span) -> Opti
 mod tests {
     use super::*;
 
-    /// The bandwidth that the paper's task (20 ms of every 100 ms) needs of a server of this period.
+    /// The bandwidth that the paper's task (20 ms of every 100 ms) needs of a server of this
+    /// period.
     fn bandwidth(server_period_us: u64) -> f64 {
         let server_period = Span::from_us(server_period_us);
         let runtime = least_runtime(Span::from_ms(20), Span::from_ms(100), server_period);

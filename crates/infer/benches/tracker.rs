@@ -1,4 +1,5 @@
-//! What a burst costs after the lock: the tracker alone, and with job separation and the demand window.
+//! What a burst costs after the lock: the tracker alone, and with job separation and the demand
+//! window.
 
 use criterion::{BatchSize, Criterion, Throughput};
 use onbeat_infer::demand::Profiler;

@@ -4,12 +4,12 @@
 //! cargo run --release -p onbeat-infer --example score -- FOLDER... [--verbose]
 //! ```
 //!
-//! Per analyser, a table over all folders of how many windows of a periodic thread (of 1 s, of 0.5 s, and
-//! whole recordings) got the true period within 1%, a multiple or a fraction of it, another one, or
-//! none, and how many windows of an aperiodic thread were called periodic. A recording under `lime/`
-//! counts as one window. Then, how often answers of a confidence were right. `--verbose` prints
-//! every answer that was not right. What follows for the default analyser is the tracker's: how often
-//! it called the rhythm of a periodic thread changed or lost.
+//! Per analyser, a table over all folders of how many windows of a periodic thread (of 1 s, of 0.5
+//! s, and whole recordings) got the true period within 1%, a multiple or a fraction of it, another
+//! one, or none, and how many windows of an aperiodic thread were called periodic. A recording
+//! under `lime/` counts as one window. Then, how often answers of a confidence were right.
+//! `--verbose` prints every answer that was not right. What follows for the default analyser is the
+//! tracker's: how often it called the rhythm of a periodic thread changed or lost.
 
 // The tests count with a tally of their own.
 #[allow(dead_code)]
@@ -215,7 +215,8 @@ impl Row {
     }
 }
 
-/// What the tracker says of each periodic thread, from the first window in which its period is found.
+/// What the tracker says of each periodic thread, from the first window in which its period is
+/// found.
 fn track(apps: &[App]) {
     println!("tracker, from the first right lock on a window of 0.5 s");
     for app in apps {

@@ -1,7 +1,7 @@
 //! A thread all of whose bursts are known: its rhythm over the whole recording, and its jobs.
 //!
-//! The same analyser, tracker and separator as in the loop, but the analyser hears everything before it is asked, so
-//! that jobs are known from the first burst on.
+//! The same analyser, tracker and separator as in the loop, but the analyser hears everything
+//! before it is asked, so that jobs are known from the first burst on.
 //!
 //! Assumption: the bursts are one thread's, in the order of their wakeups.
 
@@ -19,7 +19,8 @@ pub struct Recorded {
     pub blocked: Span,
 }
 
-/// The rhythms of these bursts, heard within `window` up to `to`, the strongest first; none if they are not periodic.
+/// The rhythms of these bursts, heard within `window` up to `to`, the strongest first; none if they
+/// are not periodic.
 #[must_use]
 pub fn rhythms(bursts: &[Burst], window: Span, to: Instant) -> Vec<Rhythm> {
     let mut analyser = period::Analyser::new(period::Config {
@@ -33,7 +34,8 @@ pub fn rhythms(bursts: &[Burst], window: Span, to: Instant) -> Vec<Rhythm> {
     analyser.analyse(to)
 }
 
-/// The jobs that the bursts are, along the beats of `rhythm`, whose drift is followed as in the loop.
+/// The jobs that the bursts are, along the beats of `rhythm`, whose drift is followed as in the
+/// loop.
 #[must_use]
 pub fn jobs(bursts: &[Burst], rhythm: Rhythm) -> Vec<Recorded> {
     let Some(first) = bursts.first() else {
@@ -110,7 +112,8 @@ mod tests {
 
     #[test]
     fn a_beat_that_drifts_is_followed_over_a_long_recording() {
-        // Two milliseconds in a hundred seconds: a fixed beat of the mean period would be off by half a millisecond.
+        // Two milliseconds in a hundred seconds: a fixed beat of the mean period would be off by
+        // half a millisecond.
         let at = |beat: u64| beat * 4_000 + beat * beat / 312_500;
         let bursts: Vec<Burst> = (1..25_000).map(|beat| burst(at(beat), 500)).collect();
         let to = Instant::ZERO + Span::from_secs(101);

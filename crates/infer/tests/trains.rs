@@ -276,7 +276,8 @@ fn a_burst_out_of_order_is_left_aside() {
     assert_eq!(analyser.bursts().count(), 0);
 }
 
-/// 30,000 wakeups within a reach of each other: all pairs of them would be a matter of half a minute.
+/// 30,000 wakeups within a reach of each other: all pairs of them would be a matter of half a
+/// minute.
 #[test]
 fn a_slow_rhythm_after_a_dense_stretch_is_found_at_a_cost_in_proportion_to_the_wakeups() {
     let mut random = Random::new(9);

@@ -1,10 +1,12 @@
-//! The HTTP endpoint: one thread that listens on loopback, reads who asks for what, and has the loop make the page.
+//! The HTTP endpoint: one thread that listens on loopback, reads who asks for what, and has the
+//! loop make the page.
 //!
-//! One caller at a time, each with a second to say what he wants; more wait in the kernel's queue. What callers say is
-//! untrusted: httparse reads it.
+//! One caller at a time, each with a second to say what he wants; more wait in the kernel's queue.
+//! What callers say is untrusted: httparse reads it.
 //!
-//! A web page that has its own name lead to this machine (DNS rebinding) would be read here by a person's browser. Its
-//! requests say that name, so only who asks for an address or for localhost is answered.
+//! A web page that has its own name lead to this machine (DNS rebinding) would be read here by a
+//! person's browser. Its requests say that name, so only who asks for an address or for localhost
+//! is answered.
 
 use std::io::{self, Read, Write};
 use std::net::{IpAddr, Ipv6Addr, SocketAddr, TcpListener, TcpStream};

@@ -1,5 +1,5 @@
-//! A file for the textfile collector: replaced as a whole, so that nobody reads half of it, and gone when onbeat is, so that
-//! nobody reads what no longer holds.
+//! A file for the textfile collector: replaced as a whole, so that nobody reads half of it, and
+//! gone when onbeat is, so that nobody reads what no longer holds.
 
 use std::fs::{self, OpenOptions, Permissions};
 use std::io::{self, ErrorKind, Write};
@@ -34,7 +34,8 @@ impl File {
         &self.path
     }
 
-    /// An attempt that fails is made again when the next is due; the error is of the first in a row.
+    /// An attempt that fails is made again when the next is due; the error is of the first in a
+    /// row.
     pub(crate) fn write_if_due(
         &mut self,
         now: Instant,

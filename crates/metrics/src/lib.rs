@@ -1,13 +1,15 @@
-//! Tells Prometheus how the loop and its threads fare: at an HTTP endpoint on loopback, or in a file for the textfile collector
-//! of node_exporter.
+//! Tells Prometheus how the loop and its threads fare: at an HTTP endpoint on loopback, or in a
+//! file for the textfile collector of node_exporter.
 //!
 //! ```text
 //!  journal ──▶ Metrics::decided      counts
-//!  each turn ─▶ Metrics::attend ──▶ page: all metrics of now ──▶ Endpoint (if somebody asked), or the file (every 5 s)
+//!  each turn ─▶ Metrics::attend ──▶ page: all metrics of now ──▶ Endpoint (if somebody asked),
+//!                                                                or the file (every 5 s)
 //! ```
 //!
-//! The page is made by the loop between two turns, when it is asked for, so it is of one moment, and costs nothing while nobody
-//! looks. `table` has each metric's name, kind, unit and help, and nothing else names one.
+//! The page is made by the loop between two turns, when it is asked for, so it is of one moment,
+//! and costs nothing while nobody looks. `table` has each metric's name, kind, unit and help, and
+//! nothing else names one.
 
 mod endpoint;
 mod file;
@@ -111,7 +113,8 @@ impl Metrics {
     /// Tells how things stand, if that was asked for or is due.
     ///
     /// # Errors
-    /// If a file cannot be written, at the first attempt in a row that fails. Nothing is lost for good: it is tried again.
+    /// If a file cannot be written, at the first attempt in a row that fails. Nothing is lost for
+    /// good: it is tried again.
     pub fn attend<A: Actuator>(
         &mut self,
         controller: &mut Controller<A>,

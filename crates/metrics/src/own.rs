@@ -2,13 +2,15 @@
 
 use std::fs;
 
-/// In the kernel's interface to programs a second has so many ticks, on every machine (`getconf CLK_TCK`).
+/// In the kernel's interface to programs a second has so many ticks, on every machine
+/// (`getconf CLK_TCK`).
 const TICKS_A_SECOND: f64 = 100.0;
 
 /// In seconds.
 pub(crate) fn cpu_time() -> Option<f64> {
     let stat = fs::read_to_string("/proc/self/stat").ok()?;
-    // Behind the name, which may have spaces: the state is field 3, user and system time are 14 and 15.
+    // Behind the name, which may have spaces: the state is field 3, user and system time are 14 and
+    // 15.
     let (_, fields) = stat.rsplit_once(')')?;
     let mut fields = fields.split_ascii_whitespace().skip(11);
     let mut ticks = || fields.next()?.parse::<f64>().ok();

@@ -1,4 +1,5 @@
-//! Prometheus' text format, version 0.0.4: the one that Prometheus itself and node_exporter's textfile collector both read.
+//! Prometheus' text format, version 0.0.4: the one that Prometheus itself and node_exporter's
+//! textfile collector both read.
 
 use std::fmt::Write;
 

@@ -143,14 +143,14 @@ pub trait Actuator {
     /// How the task stands; notices changes by others.
     fn standing(&mut self, task: TaskId) -> Standing;
 
-    /// The same of a task that was lately seen to run, which can cost less: that it is stuck need not be
-    /// looked for.
+    /// The same of a task that was lately seen to run, which can cost less: that it is stuck need
+    /// not be looked for.
     fn standing_of_running(&mut self, task: TaskId) -> Standing {
         self.standing(task)
     }
 
-    /// Makes the reservation of `task`, the one it has and later ones, a ceiling as well, or no longer. Nothing
-    /// happens where an actuator knows no difference.
+    /// Makes the reservation of `task`, the one it has and later ones, a ceiling as well, or no
+    /// longer. Nothing happens where an actuator knows no difference.
     ///
     /// # Errors
     /// See [`Refusal`]; the reservation is then what it was before.
@@ -164,17 +164,19 @@ pub trait Actuator {
     /// What there is to hand out.
     fn capacity(&self) -> Capacity;
 
-    /// Looks whether [there is more or less](Self::capacity) than before: CPUs may have come or gone.
+    /// Looks whether [there is more or less](Self::capacity) than before: CPUs may have come or
+    /// gone.
     fn measure(&mut self) {}
 
-    /// Something may be counted as reserved that nobody holds any more: has everything counted anew, if that is known to help
-    /// and can be done now. Whether that was done, now or for another reason since it was last asked.
+    /// Something may be counted as reserved that nobody holds any more: has everything counted
+    /// anew, if that is known to help and can be done now. Whether that was done, now or for
+    /// another reason since it was last asked.
     fn recount(&mut self) -> bool {
         false
     }
 
-    /// What each partition of the CPUs has to hand out; empty if reservations may use all CPUs, which is
-    /// how it is unless an actuator says otherwise.
+    /// What each partition of the CPUs has to hand out; empty if reservations may use all CPUs,
+    /// which is how it is unless an actuator says otherwise.
     fn partitions(&self) -> Vec<Bandwidth> {
         Vec::new()
     }
@@ -187,9 +189,9 @@ pub trait Actuator {
         Ok(())
     }
 
-    /// Gives an ordinary `task`, one without a reservation, this boost in place of the one it has; without one, what it had
-    /// before its first. A reservation takes a boost's place by itself. Asking again for what it has notices changes by
-    /// others.
+    /// Gives an ordinary `task`, one without a reservation, this boost in place of the one it has;
+    /// without one, what it had before its first. A reservation takes a boost's place by itself.
+    /// Asking again for what it has notices changes by others.
     ///
     /// # Errors
     /// See [`Refusal`]; the task then has what it had before.
@@ -203,8 +205,8 @@ pub trait Actuator {
         None
     }
 
-    /// Gives the CPUs on which reservations live the `speed`, one of the ladder's. All of them, for a
-    /// reserved task runs on any.
+    /// Gives the CPUs on which reservations live the `speed`, one of the ladder's. All of them, for
+    /// a reserved task runs on any.
     ///
     /// # Errors
     /// See [`Refusal`]; the CPUs then have the speed that they had before.

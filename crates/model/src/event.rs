@@ -50,8 +50,8 @@ pub enum Event {
         /// The thread that woke it; zero if an interrupt did.
         waker: u32,
     },
-    /// A tracked task woke a thread that is not tracked. Only when partners were asked for; told a few times a
-    /// second, of all its wakeups in between.
+    /// A tracked task woke a thread that is not tracked. Only when partners were asked for; told a
+    /// few times a second, of all its wakeups in between.
     Woke {
         /// When it was told.
         #[serde(rename = "at_ns")]

@@ -1,8 +1,9 @@
 //! The vocabulary of onbeat, and its two seams to the world.
 //!
 //! Every other crate speaks in these words: a [`Sensor`] hears [`Event`]s of [`Task`]s, among them
-//! [`Burst`]s and what programs say by [`Mark`]s; inference finds the [`Rhythm`] in them, cuts them into [`Job`]s and keeps their
-//! [`Demand`]; a decision is a [`Reservation`] for a task; an [`Actuator`] puts it in force.
+//! [`Burst`]s and what programs say by [`Mark`]s; inference finds the [`Rhythm`] in them, cuts them
+//! into [`Job`]s and keeps their [`Demand`]; a decision is a [`Reservation`] for a task; an
+//! [`Actuator`] puts it in force.
 //!
 //! Nothing here reads a clock, makes a system call or allocates a thread. Times are data.
 

@@ -23,7 +23,8 @@ pub trait Sensor {
     /// If there is no such thread, or no room for one more.
     fn track(&mut self, tid: u32, follow: Follow) -> Result<(), Self::Error>;
 
-    /// Tracks the thread `tid` alone, for it may work for the tracked task `partner`; none of the kernel's.
+    /// Tracks the thread `tid` alone, for it may work for the tracked task `partner`; none of the
+    /// kernel's.
     ///
     /// # Errors
     /// If there is no such thread, no room for one more, or it may not be tracked for that task.
@@ -53,7 +54,8 @@ pub trait Sensor {
     /// If the source broke; what was appended is good.
     fn poll(&mut self, timeout: Span, events: &mut Vec<Event>) -> Result<Flow, Self::Error>;
 
-    /// Whether a budget that runs out from now on can wait for the end of a poll. A sensor need not heed it.
+    /// Whether a budget that runs out from now on can wait for the end of a poll. A sensor need not
+    /// heed it.
     fn let_wait(&mut self, may_wait: bool) {
         let _ = may_wait;
     }

@@ -1,8 +1,8 @@
 //! How fast CPUs run: a frequency, and the frequencies that there are.
 //!
 //! An execution time means something at one speed only: at another one the same cycles take another
-//! time. Everything that speaks of time (jobs, budgets, reservations) speaks of time at the speed that
-//! the CPUs have at the moment.
+//! time. Everything that speaks of time (jobs, budgets, reservations) speaks of time at the speed
+//! that the CPUs have at the moment.
 
 use std::fmt;
 

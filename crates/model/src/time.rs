@@ -127,7 +127,8 @@ impl Span {
         self.0 == 0
     }
 
-    /// This length doubled `times` times, and `longest` if that is shorter: the pause before what was done in vain so often.
+    /// This length doubled `times` times, and `longest` if that is shorter: the pause before what
+    /// was done in vain so often.
     #[must_use]
     pub const fn doubled(self, times: u32, longest: Self) -> Self {
         let factor = if times < 64 { 1 << times } else { u64::MAX };
@@ -254,8 +255,8 @@ pub struct ParseSpanError {
 impl FromStr for Span {
     type Err = ParseSpanError;
 
-    /// Reads `500us`, `33.3ms`, `1s`, `20 ms`, `1024ns`. A bare number is refused: its unit would be
-    /// a guess.
+    /// Reads `500us`, `33.3ms`, `1s`, `20 ms`, `1024ns`. A bare number is refused: its unit would
+    /// be a guess.
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let error = || ParseSpanError {
             text: text.to_owned(),

@@ -1,5 +1,5 @@
-//! A client of the service for tests and for trying it out: asks what its standard input says, one line at a
-//! time, and says in one line each what was answered.
+//! A client of the service for tests and for trying it out: asks what its standard input says, one
+//! line at a time, and says in one line each what was answered.
 //!
 //! ```text
 //! track TASK [children]        untrack TASK        list        statistics

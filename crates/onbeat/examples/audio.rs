@@ -1,6 +1,6 @@
-//! A program that asks for real-time scheduling as a browser's audio thread does, by the protocol of
-//! RealtimeKit: it reads what is granted, limits itself accordingly, and has another thread asked for by
-//! process and thread number.
+//! A program that asks for real-time scheduling as a browser's audio thread does, by the protocol
+//! of RealtimeKit: it reads what is granted, limits itself accordingly, and has another thread
+//! asked for by process and thread number.
 //!
 //! ```text
 //! audio beat      the thread then works for 1 ms every 10 ms
@@ -56,7 +56,8 @@ fn limit_own_rttime(us: u64) {
     unsafe { libc::setrlimit(libc::RLIMIT_RTTIME, &raw const limit) };
 }
 
-/// For half of the time, if it gets that: a real-time thread that never slept would keep everybody else from working.
+/// For half of the time, if it gets that: a real-time thread that never slept would keep everybody
+/// else from working.
 fn compute() -> ! {
     const TURN: Duration = Duration::from_millis(20);
     loop {

@@ -1,4 +1,5 @@
-//! A program whose audio thread is promoted by the library that Firefox and cubeb use, audio_thread_priority.
+//! A program whose audio thread is promoted by the library that Firefox and cubeb use,
+//! audio_thread_priority.
 //!
 //! It prints the thread's number, or the error; the thread then works for 1 ms every 10 ms.
 

@@ -1,6 +1,6 @@
-//! A client that means no good, for tests of the service: it asks for random and malformed things, of its own
-//! tasks and others', of such that end at that moment, through connections that come and go, without
-//! waiting for the answers.
+//! A client that means no good, for tests of the service: it asks for random and malformed things,
+//! of its own tasks and others', of such that end at that moment, through connections that come and
+//! go, without waiting for the answers.
 //!
 //! ```text
 //! hostile CALLS SEED TASK...   TASK: others' tasks to try, too

@@ -7,7 +7,8 @@
 //!   crowd:N                      N threads that end at once
 //! ```
 //!
-//! Without `--jobs` the threads go on for ever. At the end each says in one line of JSON how it went.
+//! Without `--jobs` the threads go on for ever. At the end each says in one line of JSON how it
+//! went.
 
 use std::process::ExitCode;
 use std::str::FromStr;

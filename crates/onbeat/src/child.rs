@@ -91,7 +91,8 @@ impl CannotExecute {
 }
 
 impl Gated {
-    /// Forks a process that will become `command`. Signals that the caller has blocked are open in it.
+    /// Forks a process that will become `command`. Signals that the caller has blocked are open in
+    /// it.
     pub(crate) fn fork(command: &[OsString]) -> io::Result<Self> {
         Self::prepared(command, Preparation::default())
     }
@@ -231,8 +232,8 @@ fn become_program(
 ) -> ! {
     let mut go = 0_u8;
     // SAFETY: all calls are async-signal-safe; the descriptors are open and ours; `go`, the signal
-    // set and errno's bytes live on this stack; argv and envp are null-terminated, and their strings are
-    // the parent's, of which this process has a copy.
+    // set and errno's bytes live on this stack; argv and envp are null-terminated, and their
+    // strings are the parent's, of which this process has a copy.
     unsafe {
         for fd in closed {
             libc::close(fd);

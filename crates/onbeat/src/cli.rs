@@ -32,10 +32,11 @@ pub(crate) use values::{Method, Pipelines, Through, Weight};
 /// Reserves CPU time for programs with deadlines on a busy machine.
 ///
 /// onbeat watches an unmodified program through the kernel, finds the period of each of its threads
-/// and the CPU time of each job (the work of one period), and keeps a reservation just large enough:
-/// a budget of CPU time in each period, which the kernel guarantees (SCHED_DEADLINE). Threads without
-/// a clear period run at nice -20 while their program begins or one of its threads has a period, and
-/// are left alone otherwise. At the end every changed thread gets back what it had.
+/// and the CPU time of each job (the work of one period), and keeps a reservation just large
+/// enough: a budget of CPU time in each period, which the kernel guarantees (SCHED_DEADLINE).
+/// Threads without a clear period run at nice -20 while their program begins or one of its threads
+/// has a period, and are left alone otherwise. At the end every changed thread gets back what it
+/// had.
 #[derive(Debug, Parser)]
 #[command(
     name = "onbeat",
@@ -54,76 +55,83 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     /// Start a program and reserve CPU time for it
     ///
-    /// Ends when the program ends, with its exit status, and prints a table of its threads. With root's
-    /// rights (or CAP_SYS_NICE, CAP_BPF and CAP_PERFMON) onbeat acts itself, otherwise it asks the
-    /// system service.
+    /// Ends when the program ends, with its exit status, and prints a table of its threads. With
+    /// root's rights (or CAP_SYS_NICE, CAP_BPF and CAP_PERFMON) onbeat acts itself, otherwise it
+    /// asks the system service.
     Run(RunArgs),
     /// Reserve CPU time for running processes
     ///
-    /// Ends when they have all ended, or on Ctrl-C; every changed thread then gets back what it had. With
-    /// root's rights (or CAP_SYS_NICE, CAP_BPF and CAP_PERFMON) onbeat acts itself, otherwise it asks the
-    /// system service.
+    /// Ends when they have all ended, or on Ctrl-C; every changed thread then gets back what it
+    /// had. With root's rights (or CAP_SYS_NICE, CAP_BPF and CAP_PERFMON) onbeat acts itself,
+    /// otherwise it asks the system service.
     Attach(AttachArgs),
     /// Show each thread live: period, use, reservation, response times, and reasons
     ///
-    /// Shows what the service does for your threads (for root: for all). With --pid or a program it reserves
-    /// itself, as `attach` and `run` do, which needs root. With --from it shows a past run.
+    /// Shows what the service does for your threads (for root: for all). With --pid or a program it
+    /// reserves itself, as `attach` and `run` do, which needs root. With --from it shows a past
+    /// run.
     Top(TopArgs),
     /// Serve ordinary users: reservations within quotas, over D-Bus
     ///
-    /// The system service, which systemd starts: org.onbeat.Manager1 and org.freedesktop.RealtimeKit1 on the
-    /// system bus (or the one that DBUS_SYSTEM_BUS_ADDRESS names). SIGTERM ends it; every changed thread then
-    /// gets back what it had. Needs root, or CAP_SYS_NICE, CAP_BPF, CAP_PERFMON and CAP_SYS_PTRACE.
+    /// The system service, which systemd starts: org.onbeat.Manager1 and
+    /// org.freedesktop.RealtimeKit1 on the system bus (or the one that DBUS_SYSTEM_BUS_ADDRESS
+    /// names). SIGTERM ends it; every changed thread then gets back what it had. Needs root, or
+    /// CAP_SYS_NICE, CAP_BPF, CAP_PERFMON and CAP_SYS_PTRACE.
     Daemon(DaemonArgs),
     /// Record a program's threads, for `onbeat analyze`
     ///
-    /// Changes nothing. Ends when the program ends, or on Ctrl-C. Needs the tracer's rights: root (or CAP_BPF
-    /// and CAP_PERFMON) for `bpf`; see `onbeat doctor`.
+    /// Changes nothing. Ends when the program ends, or on Ctrl-C. Needs the tracer's rights: root
+    /// (or CAP_BPF and CAP_PERFMON) for `bpf`; see `onbeat doctor`.
     Record(RecordArgs),
     /// Measure a program of your own: periods, jobs, demands and response times
     ///
-    /// Changes no scheduling and needs no privilege; some tracers slow the program down. Ends when the program
-    /// ends, with its exit status. A response time lasts from a job's release (or its wakeup, if that came first)
-    /// to the end of its last burst. Releases are inferred, so a program that is always late by the same time does
-    /// not show it. Only the last 8192 bursts of each thread count.
+    /// Changes no scheduling and needs no privilege; some tracers slow the program down. Ends when
+    /// the program ends, with its exit status. A response time lasts from a job's release (or its
+    /// wakeup, if that came first) to the end of its last burst. Releases are inferred, so a
+    /// program that is always late by the same time does not show it. Only the last 8192 bursts of
+    /// each thread count.
     Watch(WatchArgs),
     /// Find the periods in a recording
     ///
-    /// Reads onbeat's own recordings, Perfetto's, ftrace text (also of `trace-cmd report` and in systrace's HTML),
-    /// `perf script` text, babeltrace2's text of LTTng's kernel traces, and CSV with a time in nanoseconds in its
-    /// first column; each plain or .gz. Needs no privilege.
+    /// Reads onbeat's own recordings, Perfetto's, ftrace text (also of `trace-cmd report` and in
+    /// systrace's HTML), `perf script` text, babeltrace2's text of LTTng's kernel traces, and CSV
+    /// with a time in nanoseconds in its first column; each plain or .gz. Needs no privilege.
     Analyze(AnalyzeArgs),
     /// Start a program under a fixed reservation
     ///
-    /// The program's first thread gets the reservation; its other threads and children do not inherit it. With
-    /// `--through scx` the whole program shares it, with all its threads and children. Ends with the program's
-    /// exit status. With root's rights (or CAP_SYS_NICE) onbeat acts itself, otherwise it asks the system service.
+    /// The program's first thread gets the reservation; its other threads and children do not
+    /// inherit it. With `--through scx` the whole program shares it, with all its threads and
+    /// children. Ends with the program's exit status. With root's rights (or CAP_SYS_NICE) onbeat
+    /// acts itself, otherwise it asks the system service.
     Reserve(ReserveArgs),
     /// Plan reservations for the threads of recordings
     ///
-    /// For each periodic thread, prints the smallest reservation under which its jobs would have missed no more
-    /// deadlines than --misses allows, whether all fit this machine, and how to set them without onbeat. Needs no
-    /// privilege.
+    /// For each periodic thread, prints the smallest reservation under which its jobs would have
+    /// missed no more deadlines than --misses allows, whether all fit this machine, and how to set
+    /// them without onbeat. Needs no privilege.
     Plan(PlanArgs),
     /// Replay a recording through the loop and print its decisions
     ///
-    /// Runs the loop of `run --dry-run` on the recording, in the recording's time, and prints each decision with
-    /// its reason. The threads go on as they were recorded, whatever is decided. Needs no privilege.
+    /// Runs the loop of `run --dry-run` on the recording, in the recording's time, and prints each
+    /// decision with its reason. The threads go on as they were recorded, whatever is decided.
+    /// Needs no privilege.
     Replay(ReplayArgs),
     /// Make a page of a run: timelines, response times, budgets, spectra, decisions
     ///
-    /// Reads a file that `run`, `attach`, `watch`, `replay` or `analyze` wrote with --report, and writes one HTML file that
-    /// needs nothing else.
+    /// Reads a file that `run`, `attach`, `watch`, `replay` or `analyze` wrote with --report, and
+    /// writes one HTML file that needs nothing else.
     Report(ReportArgs),
     /// Simulate a machine and its tasks, from a file or a recording
     ///
-    /// Runs in virtual time and needs no privilege. The same file and seed give the same figures. Several
-    /// files and seeds run on all CPUs at once. With --from, prints the deadlines that the threads of a recording
-    /// would have missed, and the energy, under other policies and on other machines.
+    /// Runs in virtual time and needs no privilege. The same file and seed give the same figures.
+    /// Several files and seeds run on all CPUs at once. With --from, prints the deadlines that the
+    /// threads of a recording would have missed, and the energy, under other policies and on other
+    /// machines.
     Sim(SimArgs),
     /// Run one of onbeat's own schedulers in the kernel (sched_ext)
     ///
-    /// The kernel returns to its own scheduler when onbeat ends, even by a kill, and when the scheduler fails.
+    /// The kernel returns to its own scheduler when onbeat ends, even by a kill, and when the
+    /// scheduler fails.
     Scheduler(SchedulerArgs),
     /// Check this kernel and this user's rights, with advice for each missing feature
     Doctor(DoctorArgs),
@@ -172,9 +180,11 @@ pub(crate) struct DaemonArgs {
     /// Check the configuration only: print each mistake with its line
     #[arg(long)]
     pub(crate) check: bool,
-    /// Metrics for Prometheus: an address on loopback, or a file (NAME.prom) for node_exporter [default: none]
+    /// Metrics for Prometheus: an address on loopback, or a file (NAME.prom) for node_exporter
+    /// [default: none]
     ///
-    /// An address such as 127.0.0.1:9464 answers GET /metrics. A file is replaced every 5 s, and removed at the end.
+    /// An address such as 127.0.0.1:9464 answers GET /metrics. A file is replaced every 5 s, and
+    /// removed at the end.
     #[arg(long, value_name = "ADDR|FILE")]
     pub(crate) metrics: Option<onbeat_metrics::Target>,
     /// The folder of the state file.
@@ -204,7 +214,8 @@ pub(crate) struct RecordArgs {
     /// awake, and makes the recording larger.
     #[arg(long)]
     pub(crate) wakeups: bool,
-    /// Time after which to stop, such as 10s [default: none]; a program that onbeat started then gets SIGTERM
+    /// Time after which to stop, such as 10s [default: none]; a program that onbeat started then
+    /// gets SIGTERM
     #[arg(long, value_name = "TIME", value_parser = values::positive_span)]
     pub(crate) duration: Option<Span>,
     /// No progress line
@@ -247,10 +258,11 @@ pub(crate) struct AnalyzeArgs {
     /// The recording
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
-    /// Length of the windows that are analysed one by one, such as 1s [default: the whole recording]
+    /// Length of the windows that are analysed one by one, such as 1s
+    /// [default: the whole recording]
     ///
-    /// Windows start at the recording's first event. In a longer window a period is surer, and a change of
-    /// it is seen later.
+    /// Windows start at the recording's first event. In a longer window a period is surer, and a
+    /// change of it is seen later.
     #[arg(long, value_name = "TIME", value_parser = values::positive_span)]
     pub(crate) window: Option<Span>,
     /// The period analyser
@@ -272,7 +284,8 @@ pub(crate) struct AnalyzeArgs {
 /// `onbeat reserve`.
 #[derive(Debug, Args)]
 pub(crate) struct ReserveArgs {
-    /// CPU time in each period, such as 5ms; with --through scx it may exceed the period, on several CPUs
+    /// CPU time in each period, such as 5ms; with --through scx it may exceed the period, on
+    /// several CPUs
     #[arg(long, value_name = "TIME")]
     runtime: Span,
     /// Time from one replenishment to the next, such as 20ms
@@ -281,7 +294,8 @@ pub(crate) struct ReserveArgs {
     /// Time within which the runtime is given [default: the period]
     #[arg(long, value_name = "TIME")]
     deadline: Option<Span>,
-    /// Make the reservation a ceiling, too [default: the program may also use CPU time that no reservation needs]
+    /// Make the reservation a ceiling, too
+    /// [default: the program may also use CPU time that no reservation needs]
     #[arg(long)]
     pub(crate) hard: bool,
     /// The part of the kernel that enforces the reservation
@@ -330,7 +344,8 @@ pub(crate) struct PlanArgs {
     /// The recordings
     #[arg(required = true, value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
-    /// Share of its deadlines that each thread may miss; a higher one makes the reservations smaller
+    /// Share of its deadlines that each thread may miss; a higher one makes the reservations
+    /// smaller
     #[arg(long, value_name = "SHARE", default_value = "1%", value_parser = values::percent)]
     pub(crate) misses: Bandwidth,
     /// File for a task set for rt-app, with a stand-in for each thread

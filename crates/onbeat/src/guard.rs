@@ -1,8 +1,8 @@
 //! The guard: a process of its own that puts back what this one has changed, however this one ends.
 //!
-//! It sleeps until this process is no more, then does what `onbeat restore` does. After an ordinary end there is
-//! nothing left to do. It is started before anything is noted or changed, and a signal that is meant for all of a
-//! terminal's or a service's processes does not end it before this one.
+//! It sleeps until this process is no more, then does what `onbeat restore` does. After an ordinary
+//! end there is nothing left to do. It is started before anything is noted or changed, and a signal
+//! that is meant for all of a terminal's or a service's processes does not end it before this one.
 
 use std::ffi::OsStr;
 use std::io;
@@ -21,9 +21,9 @@ const NAME: &str = "onbeat-guard";
 /// What would end it by chance, before its time.
 const IGNORED: [i32; 4] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT];
 
-/// Opens this process's state file in the folder `state`, after it has started the guard: a kill between the two would
-/// leave a file that nobody removes. Where the guard cannot be started, says so: a kill then leaves what
-/// `onbeat restore` has to put back.
+/// Opens this process's state file in the folder `state`, after it has started the guard: a kill
+/// between the two would leave a file that nobody removes. Where the guard cannot be started, says
+/// so: a kill then leaves what `onbeat restore` has to put back.
 ///
 /// # Errors
 /// If the state file cannot be written.
@@ -66,7 +66,8 @@ fn this_process() -> io::Result<OwnedFd> {
 /// # Errors
 /// If standard input is nothing that can be waited for.
 pub(crate) fn wait() -> io::Result<()> {
-    // Hogs must not hold it up when it is needed. Who may not has changed nothing that a guard could put back late.
+    // Hogs must not hold it up when it is needed. Who may not has changed nothing that a guard
+    // could put back late.
     let _ = own::load_first();
     // SAFETY: plain system calls; the name is 12 bytes and a zero.
     unsafe {

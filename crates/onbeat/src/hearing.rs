@@ -4,7 +4,8 @@ use onbeat_sense::tracer::{self, Error, Started, Tracer, Wants};
 
 use crate::cli::TracingOptions;
 
-/// By what `options` choose. Unless `quiet`, says why it is not a better one that nobody chose against.
+/// By what `options` choose. Unless `quiet`, says why it is not a better one that nobody chose
+/// against.
 pub(crate) fn start(options: &TracingOptions, wants: &Wants, quiet: bool) -> Result<Tracer, Error> {
     let Started { tracer, instead_of } = tracer::start(options.choice(), wants)?;
     if let Some((better, why)) = instead_of.filter(|_| !quiet) {

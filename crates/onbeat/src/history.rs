@@ -1,5 +1,5 @@
-//! What threads did and what was decided for them, kept for `--report` and `--perfetto`: the last bursts of each
-//! thread, the jobs that they are, and the decisions.
+//! What threads did and what was decided for them, kept for `--report` and `--perfetto`: the last
+//! bursts of each thread, the jobs that they are, and the decisions.
 
 mod store;
 
@@ -37,7 +37,8 @@ pub(crate) struct ThreadHistory {
     wakeups_ns: Vec<Instant>,
 }
 
-/// What `analyze --report` and `watch --report` write: what of `run --report` is known without the loop.
+/// What `analyze --report` and `watch --report` write: what of `run --report` is known without the
+/// loop.
 #[derive(Serialize)]
 pub(crate) struct RecordedReport {
     pub(crate) threads: Vec<RecordedThread>,
@@ -291,7 +292,8 @@ impl Thread {
         let (Some(first), Some(last)) = (bursts.first(), bursts.last()) else {
             return (None, Vec::new());
         };
-        // A program begins irregularly, or changes its rate: its later half may have the rhythm that the whole has not.
+        // A program begins irregularly, or changes its rate: its later half may have the rhythm
+        // that the whole has not.
         let halves = [&bursts[..], &bursts[bursts.len() / 2..]];
         let (window, to) = (last.blocked.since(first.woke), last.blocked);
         let found = halves

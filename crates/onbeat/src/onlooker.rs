@@ -1,5 +1,5 @@
-//! Somebody looks on while a loop of ours runs: the screen has a thread of its own, which is told now and then how
-//! things stand. The loop does not wait for it.
+//! Somebody looks on while a loop of ours runs: the screen has a thread of its own, which is told
+//! now and then how things stand. The loop does not wait for it.
 
 use std::io;
 use std::thread::JoinHandle;

@@ -1,4 +1,5 @@
-//! The page of `onbeat report`: one HTML file without scripts, fonts or anything else from elsewhere.
+//! The page of `onbeat report`: one HTML file without scripts, fonts or anything else from
+//! elsewhere.
 //!
 //! Everything that comes from the report is escaped: a thread may call itself what it likes.
 

@@ -1,7 +1,8 @@
 //! The system service, which is asked to do what this process may not do itself.
 //!
-//! What is asked for is held by a connection to the bus: when onbeat ends, however it ends, the service gives everything back. A
-//! service that was started anew knows nothing of it, and is asked again.
+//! What is asked for is held by a connection to the bus: when onbeat ends, however it ends, the
+//! service gives everything back. A service that was started anew knows nothing of it, and is asked
+//! again.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::ControlFlow;
@@ -70,7 +71,8 @@ pub(crate) struct Held {
 }
 
 impl Held {
-    /// Connects to the system bus, or where DBUS_SYSTEM_BUS_ADDRESS says. Signals are to be blocked before: it starts threads.
+    /// Connects to the system bus, or where DBUS_SYSTEM_BUS_ADDRESS says. Signals are to be blocked
+    /// before: it starts threads.
     pub(crate) fn nothing_yet(quiet: bool) -> anyhow::Result<Self> {
         Ok(Self {
             connection: connect()?,
@@ -84,13 +86,15 @@ impl Held {
         })
     }
 
-    /// Asks for it, and holds it. A signal that ends programs ends the wait for the answer, and is given back.
+    /// Asks for it, and holds it. A signal that ends programs ends the wait for the answer, and is
+    /// given back.
     pub(crate) fn ask(
         &mut self,
         wish: Wish,
         signals: &Signals,
     ) -> anyhow::Result<ControlFlow<i32>> {
-        // Before: one that is started anew in between is asked again. None: the bus starts it for this call.
+        // Before: one that is started anew in between is asked again. None: the bus starts it for
+        // this call.
         let before = zbus::block_on(owner(&self.connection));
         let mut answer = pin!(call(&self.connection, wish));
         let answer = loop {
@@ -110,8 +114,9 @@ impl Held {
         Ok(ControlFlow::Continue(()))
     }
 
-    /// To be called again and again: looks how things stand once a second, and asks again where the service is another one.
-    /// What is not answered before a signal comes is left for the next time.
+    /// To be called again and again: looks how things stand once a second, and asks again where the
+    /// service is another one. What is not answered before a signal comes is left for the next
+    /// time.
     pub(crate) fn attend(&mut self, signals: &Signals) {
         if Instant::now() < self.next_look {
             return;

@@ -90,8 +90,8 @@ impl Signals {
         unsafe { libc::poll(&raw mut ready, 1, timeout_ms) };
     }
 
-    /// Waits for what `answer` gives, or until a signal of the process is there to be read: then there is none yet. One that a
-    /// thread sent to itself alone is not seen.
+    /// Waits for what `answer` gives, or until a signal of the process is there to be read: then
+    /// there is none yet. One that a thread sent to itself alone is not seen.
     pub(crate) fn unless_one_comes<A: Future>(
         &self,
         mut answer: Pin<&mut A>,

@@ -29,8 +29,8 @@ impl Table {
         }
     }
 
-    /// One more row; cells beyond the columns are left out, missing ones are blank. A thread may call itself what it
-    /// likes: what would tell the terminal something is not written.
+    /// One more row; cells beyond the columns are left out, missing ones are blank. A thread may
+    /// call itself what it likes: what would tell the terminal something is not written.
     pub(crate) fn row(&mut self, cells: impl IntoIterator<Item = String>) {
         let cells = cells.into_iter().map(|cell| harmless(&cell));
         self.rows.push(cells.collect());

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include "../../../schedulers/reserve/policy.h"
 
-/* The rules of group reservations as a table of functions: what crates/policies/src/reserve.rs calls. */
+/*
+ * The rules of group reservations as a table of functions: what crates/policies/src/reserve.rs
+ * calls.
+ */
 extern const struct operations {
 	u64 sizes[3];
 	struct reserve_params default_params;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* The rules of a policy as a table of functions, `onbeat_NAME`: what crates/policies/src/shim.rs calls. */
+/*
+ * The rules of a policy as a table of functions, `onbeat_NAME`: what crates/policies/src/shim.rs
+ * calls.
+ */
 #ifndef ONBEAT_SHIM_H
 #define ONBEAT_SHIM_H
 

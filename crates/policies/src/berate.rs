@@ -1,5 +1,5 @@
-//! `schedulers/berate/policy.h`: BeRate, which schedules by the rates that it sees, with missed deadline
-//! notifications.
+//! `schedulers/berate/policy.h`: BeRate, which schedules by the rates that it sees, with missed
+//! deadline notifications.
 
 use crate::shim::{self, Compiled, OperationsOf};
 use crate::{Boost, BoostParams};
@@ -31,8 +31,8 @@ pub struct Params {
 pub struct Machine {
     /// The number of the present window of time.
     pub window: u64,
-    /// The paper's L in each window, by its number: the sum of the quanta of all tasks that ran for a noteworthy
-    /// time in it and have not ended since.
+    /// The paper's L in each window, by its number: the sum of the quanta of all tasks that ran for
+    /// a noteworthy time in it and have not ended since.
     pub loads_ns: [u64; 4],
 }
 

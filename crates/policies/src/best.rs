@@ -1,5 +1,5 @@
-//! `schedulers/best/policy.h`: BEST, which schedules by the periods that it sees, with missed deadline
-//! notifications.
+//! `schedulers/best/policy.h`: BEST, which schedules by the periods that it sees, with missed
+//! deadline notifications.
 
 use crate::shim::{self, Compiled, OperationsOf};
 

@@ -9,8 +9,8 @@ pub const ONE: u64 = 1 << 20;
 pub struct BoostParams {
     /// The time over which the block ratio is averaged.
     pub average_ns: u64,
-    /// What one notification adds at a block ratio of one, in parts of the task's own quantum ([`ONE`] is
-    /// all of it).
+    /// What one notification adds at a block ratio of one, in parts of the task's own quantum
+    /// ([`ONE`] is all of it).
     pub step: u64,
     /// The most that notifications can add at a block ratio of one, likewise; at most 16 quanta.
     pub most: u64,

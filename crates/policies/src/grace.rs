@@ -29,8 +29,8 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// `budget` (work, in ns at full speed) every `period_ns`; none is best effort. What is beyond [`POINTS`] points
-    /// is left out.
+    /// `budget` (work, in ns at full speed) every `period_ns`; none is best effort. What is beyond
+    /// [`POINTS`] points is left out.
     #[must_use]
     pub fn new(period_ns: u64, budget: u64, points: impl IntoIterator<Item = Point>) -> Self {
         let mut plan = Self {
@@ -150,7 +150,8 @@ impl Task {
         unsafe { c::onbeat_grace_period_ends(self, now_ns) }
     }
 
-    /// It wakes; `ended`: a job of it has ended since it last woke. Who is told of releases says `job_begins` instead.
+    /// It wakes; `ended`: a job of it has ended since it last woke. Who is told of releases says
+    /// `job_begins` instead.
     pub fn wakes(&mut self, ended: bool, now_ns: u64) {
         // SAFETY: as in `set_plan`.
         unsafe { c::onbeat_grace_wakes(self, ended, now_ns) }
@@ -175,7 +176,8 @@ impl Task {
         unsafe { c::onbeat_grace_turn_left(self) }
     }
 
-    /// Where it stands in line: the least runs first, and those in best-effort mode are behind all others.
+    /// Where it stands in line: the least runs first, and those in best-effort mode are behind all
+    /// others.
     #[must_use]
     pub fn key(&self) -> u64 {
         // SAFETY: as in `set_plan`.

@@ -1,11 +1,12 @@
 //! The rules of the scheduling policies under `schedulers/`, as safe Rust.
 //!
-//! Each policy is one C header, `schedulers/NAME/policy.h`, that says what happens to a task when it wakes,
-//! runs, blocks, is put back or says `mdn()`. sched_ext schedulers compile it for the kernel; this crate
-//! compiles the same lines for the simulated machine and for tests, behind one trait, [`Rules`].
+//! Each policy is one C header, `schedulers/NAME/policy.h`, that says what happens to a task when
+//! it wakes, runs, blocks, is put back or says `mdn()`. sched_ext schedulers compile it for the
+//! kernel; this crate compiles the same lines for the simulated machine and for tests, behind one
+//! trait, [`Rules`].
 //!
-//! A policy is pure: whole numbers in, whole numbers out. It keeps no queue: whoever runs it does, ordered by
-//! [`Rules::key`].
+//! A policy is pure: whole numbers in, whole numbers out. It keeps no queue: whoever runs it does,
+//! ordered by [`Rules::key`].
 //!
 //! The tasks of [`grace`] have jobs and budgets: its rules have functions of their own.
 
@@ -26,9 +27,9 @@ use onbeat_model::{Instant, Span};
 
 /// What a scheduling policy does to its tasks.
 ///
-/// A task joins, wakes, is picked, and then is put back or blocks; what it ran is charged before either. A ready
-/// task's key holds from [`wakeup`](Self::wakeup) or [`put_back`](Self::put_back) until it is picked. A task that
-/// wakes takes the CPU from one that runs if its key is less.
+/// A task joins, wakes, is picked, and then is put back or blocks; what it ran is charged before
+/// either. A ready task's key holds from [`wakeup`](Self::wakeup) or [`put_back`](Self::put_back)
+/// until it is picked. A task that wakes takes the CPU from one that runs if its key is less.
 pub trait Rules {
     /// What the policy keeps of a task.
     type Task: Clone + std::fmt::Debug;
@@ -55,7 +56,8 @@ pub trait Rules {
     fn tick(&mut self, task: &mut Self::Task, now: Instant) -> bool;
     /// `task` ran and still wants to, but has to stand in line again.
     fn put_back(&mut self, task: &mut Self::Task, now: Instant);
-    /// Where `task` stands in line, ready or running: the least runs first, and of equals who came first.
+    /// Where `task` stands in line, ready or running: the least runs first, and of equals who came
+    /// first.
     fn key(&self, task: &Self::Task, now: Instant) -> u64;
     /// How long `task` may run from now on until it has to stand in line again.
     fn slice(&self, task: &Self::Task, now: Instant) -> Span;

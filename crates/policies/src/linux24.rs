@@ -1,4 +1,5 @@
-//! `schedulers/linux24/policy.h`: the scheduler of Linux 2.2 to 2.4 with missed deadline notifications.
+//! `schedulers/linux24/policy.h`: the scheduler of Linux 2.2 to 2.4 with missed deadline
+//! notifications.
 
 use crate::shim::{self, Compiled, OperationsOf};
 use crate::{Boost, BoostParams};

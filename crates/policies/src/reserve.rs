@@ -1,8 +1,10 @@
-//! `schedulers/reserve/policy.h`: group reservations, a constant bandwidth server for several threads on several CPUs.
+//! `schedulers/reserve/policy.h`: group reservations, a constant bandwidth server for several
+//! threads on several CPUs.
 //!
-//! Other than the policies behind [`Rules`](crate::Rules), this one keeps a record of a group and not of a task, so it
-//! has functions of its own. Whoever runs it keeps the queues, takes the group with the earliest deadline that has
-//! something [`available`](Group::available), and returns each portion that it took.
+//! Other than the policies behind [`Rules`](crate::Rules), this one keeps a record of a group and
+//! not of a task, so it has functions of its own. Whoever runs it keeps the queues, takes the group
+//! with the earliest deadline that has something [`available`](Group::available), and returns each
+//! portion that it took.
 
 use onbeat_model::{Instant, Span};
 
@@ -79,13 +81,14 @@ fn instant(ns: u64) -> Option<Instant> {
     (ns != 0).then(|| Instant::from_ns(ns))
 }
 
-// SAFETY of every call below: the functions are those of the header, compiled with structures of the same layout (a test
-// compares their sizes); they read and write what they are given and nothing else, keep no pointer, and return.
-// The references are valid and, where a function writes, exclusive.
+// SAFETY of every call below: the functions are those of the header, compiled with structures of
+// the same layout (a test compares their sizes); they read and write what they are given and
+// nothing else, keep no pointer, and return. The references are valid and, where a function writes,
+// exclusive.
 impl Group {
-    /// Gives the group a reservation, or changes the one that it has. None of the times is longer than four seconds,
-    /// `deadline` is not longer than `period`, and the runtime is not zero; it may be longer than the deadline if
-    /// several CPUs are to give it.
+    /// Gives the group a reservation, or changes the one that it has. None of the times is longer
+    /// than four seconds, `deadline` is not longer than `period`, and the runtime is not zero; it
+    /// may be longer than the deadline if several CPUs are to give it.
     pub fn set(&mut self, runtime: Span, deadline: Span, period: Span, now: Instant) {
         let [runtime, deadline, period] = [runtime, deadline, period].map(Span::as_ns);
         // SAFETY: as above.
@@ -123,7 +126,8 @@ impl Group {
         Span::from_ns(unsafe { (operations().take)(params, self) })
     }
 
-    /// A CPU hands its portion back, having run for `used`. Answers when the budget is replenished, if it is used up.
+    /// A CPU hands its portion back, having run for `used`. Answers when the budget is replenished,
+    /// if it is used up.
     pub fn give_back(&mut self, portion: Span, used: Span, now: Instant) -> Option<Instant> {
         let (portion, used) = (portion.as_ns(), used.as_ns());
         // SAFETY: as above.
@@ -165,7 +169,8 @@ impl Rest {
         unsafe { (operations().rest_wake)(params, self, passed.as_ns()) }
     }
 
-    /// The task stands in line, the first of which has got to `first`: it is a second behind that at most.
+    /// The task stands in line, the first of which has got to `first`: it is a second behind that
+    /// at most.
     pub fn stand(&mut self, first: Span) {
         // SAFETY: as above.
         unsafe { (operations().rest_stand)(self, first.as_ns()) }

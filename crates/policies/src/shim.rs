@@ -68,9 +68,10 @@ impl<N: Named> Default for Compiled<N> {
     }
 }
 
-// SAFETY of every call below: the functions are the policy's own, compiled with the structures that `N`
-// names (a test compares their sizes); they read and write what they are given and nothing else, keep no
-// pointer, and return. The references are valid and, where a function writes, exclusive.
+// SAFETY of every call below: the functions are the policy's own, compiled with the structures that
+// `N` names (a test compares their sizes); they read and write what they are given and nothing
+// else, keep no pointer, and return. The references are valid and, where a function writes,
+// exclusive.
 impl<N: Named> Rules for Compiled<N> {
     type Task = N::Task;
 

@@ -1,4 +1,5 @@
-//! What libbpf and the kernel's verifier say when a scheduler is not taken: their last words, for the error's message.
+//! What libbpf and the kernel's verifier say when a scheduler is not taken: their last words, for
+//! the error's message.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 

@@ -95,7 +95,8 @@ impl Error {
         move |source| Self::Kernel { what, source }
     }
 
-    /// Tells a missing privilege, and a kernel whose build went wrong, from a scheduler that the kernel does not take.
+    /// Tells a missing privilege, and a kernel whose build went wrong, from a scheduler that the
+    /// kernel does not take.
     pub(crate) fn loading(name: &'static str, source: libbpf_rs::Error) -> Self {
         // SAFETY: no arguments, cannot fail.
         let is_root = unsafe { libc::geteuid() == 0 };

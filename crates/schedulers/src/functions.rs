@@ -1,9 +1,10 @@
 //! Whether the kernel's types say how the functions that a scheduler calls are called.
 //!
-//! Since 7.1 the kernel adds an argument of its own to many of them: which program calls. Building a kernel takes that argument
-//! out of the function's description, and adds a second description that has it, under the name with `_impl` behind
-//! it. Debian's builds of 7.1 and 7.2 for trixie do so with some of the functions only, with others from build to build. The
-//! verifier misses the second description of the rest there, and refuses who calls one, whatever that declares.
+//! Since 7.1 the kernel adds an argument of its own to many of them: which program calls. Building
+//! a kernel takes that argument out of the function's description, and adds a second description
+//! that has it, under the name with `_impl` behind it. Debian's builds of 7.1 and 7.2 for trixie do
+//! so with some of the functions only, with others from build to build. The verifier misses the
+//! second description of the rest there, and refuses who calls one, whatever that declares.
 
 use libbpf_rs::btf::types::{Func, FuncProto, Ptr, Struct};
 use libbpf_rs::btf::{Btf, ReferencesType};
@@ -13,8 +14,8 @@ const PROGRAM: &str = "bpf_prog_aux";
 /// What follows in a declaration, where there is more than one of a function.
 const OURS: &str = "___onbeat";
 
-/// A function of the kernel that one of these schedulers' objects calls and that nobody can call. A kernel that says nothing
-/// of its types has none.
+/// A function of the kernel that one of these schedulers' objects calls and that nobody can call. A
+/// kernel that says nothing of its types has none.
 pub(crate) fn misdescribed<'a>(objects: impl IntoIterator<Item = &'a [u8]>) -> Option<String> {
     let kernel = Btf::from_vmlinux().ok()?;
     objects.into_iter().find_map(|object| {
@@ -23,7 +24,8 @@ pub(crate) fn misdescribed<'a>(objects: impl IntoIterator<Item = &'a [u8]>) -> O
     })
 }
 
-/// The functions that are the kernel's, as it calls them. libbpf does not keep which ones a file only declares.
+/// The functions that are the kernel's, as it calls them. libbpf does not keep which ones a file
+/// only declares.
 fn called(own: &Btf<'_>) -> impl Iterator<Item = String> {
     own.type_by_kind::<Func<'_>>()
         .filter_map(|function| function.name()?.to_str())
@@ -63,7 +65,8 @@ mod tests {
     const FUNC: u32 = 12 << 24;
     const FUNC_PROTO: u32 = 13 << 24;
 
-    /// Types as a kernel tells them, with an `insert(u64, LAST)`, where LAST is the type of that number.
+    /// Types as a kernel tells them, with an `insert(u64, LAST)`, where LAST is the type of that
+    /// number.
     fn types(last: u32) -> Btf<'static> {
         let strings = b"\0u64\0bpf_prog_aux\0other\0insert\0";
         let [number, program, other, insert] = [1, 5, 18, 24];

@@ -1,5 +1,6 @@
-//! Plans for the scheduler `grace`: for each thread a budget of work in every period, and the points at which its jobs
-//! speed up. What they are is not decided here; what the scheduler tells of jobs is passed on.
+//! Plans for the scheduler `grace`: for each thread a budget of work in every period, and the
+//! points at which its jobs speed up. What they are is not decided here; what the scheduler tells
+//! of jobs is passed on.
 
 use libbpf_rs::{Link, MapCore, MapFlags, ProgramInput};
 use onbeat_model::{Span, Speed};
@@ -29,8 +30,8 @@ pub struct Plan {
     pub period: Span,
     /// Work in every period, in time at the highest speed.
     pub budget: Span,
-    /// A job that has done so much work runs at that speed: the first at zero, and both grow; and the highest speed there
-    /// is. None: the speed is left alone.
+    /// A job that has done so much work runs at that speed: the first at zero, and both grow; and
+    /// the highest speed there is. None: the speed is left alone.
     pub speeds: Option<(Vec<(Span, Speed)>, Speed)>,
 }
 
@@ -125,8 +126,8 @@ impl Call {
                 name: "grace",
                 what: name,
             })?;
-        // SAFETY: `self` is a plain C structure of whole numbers without padding, exclusively borrowed; any bytes that
-        // the kernel writes to it are valid numbers.
+        // SAFETY: `self` is a plain C structure of whole numbers without padding, exclusively
+        // borrowed; any bytes that the kernel writes to it are valid numbers.
         let bytes = unsafe {
             std::slice::from_raw_parts_mut((&raw mut self).cast::<u8>(), size_of::<Self>())
         };
@@ -140,8 +141,8 @@ impl Call {
     }
 }
 
-/// Has work counted at the speeds that CPUs really have, as their drivers tell, for as long as it is held. Without it, work counts
-/// at the speeds that the scheduler asks for.
+/// Has work counted at the speeds that CPUs really have, as their drivers tell, for as long as it
+/// is held. Without it, work counts at the speeds that the scheduler asks for.
 #[derive(Debug)]
 pub struct Pace(#[expect(dead_code, reason = "held for what it does")] Link);
 
@@ -193,7 +194,8 @@ pub fn set_plan(
     }
 }
 
-/// Takes the plan of the thread `tid`, the `number`th, away; another thread may be that one from then on.
+/// Takes the plan of the thread `tid`, the `number`th, away; another thread may be that one from
+/// then on.
 ///
 /// # Errors
 /// What the kernel says.

@@ -1,4 +1,5 @@
-//! What the kernel says about sched_ext: its state for `onbeat scheduler status`, and a line of `onbeat doctor`.
+//! What the kernel says about sched_ext: its state for `onbeat scheduler status`, and a line of
+//! `onbeat doctor`.
 
 use std::fs;
 use std::path::Path;

@@ -1,4 +1,5 @@
-//! Where the whole numbers of a C structure lie, from the types that the compiler left in the object.
+//! Where the whole numbers of a C structure lie, from the types that the compiler left in the
+//! object.
 
 use std::ffi::OsStr;
 
@@ -6,8 +7,8 @@ use libbpf_rs::HasSize;
 use libbpf_rs::btf::types::{Array, DataSec, Int, IntEncoding, MemberAttr, Struct, Var};
 use libbpf_rs::btf::{Btf, BtfType, ReferencesType, TypeId};
 
-/// A number of a structure, with its name there; that of a structure inside has both names, with a dot between,
-/// that of an array its index.
+/// A number of a structure, with its name there; that of a structure inside has both names, with a
+/// dot between, that of an array its index.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Value {
     /// What it is called in C.

@@ -16,7 +16,8 @@ const SCX_OPS_SWITCH_PARTIAL: u64 = 1 << 3;
 /// Which tasks a scheduler schedules.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Extent {
-    /// All that the kernel's fair scheduler would: SCHED_OTHER, SCHED_BATCH, SCHED_IDLE and SCHED_EXT.
+    /// All that the kernel's fair scheduler would: SCHED_OTHER, SCHED_BATCH, SCHED_IDLE and
+    /// SCHED_EXT.
     Whole,
     /// Those of SCHED_EXT. They run only when no other task wants the CPU.
     Chosen,
@@ -80,7 +81,8 @@ impl Opened {
     /// Sets one of the [`settings`](Self::settings).
     ///
     /// # Errors
-    /// If there is none of that name, or the value is too large for it, or less than the scheduler can do with.
+    /// If there is none of that name, or the value is too large for it, or less than the scheduler
+    /// can do with.
     pub fn set(&mut self, name: &str, value: u64) -> Result<(), Error> {
         let field = self
             .params
@@ -115,8 +117,8 @@ impl Opened {
         }
     }
 
-    /// Loads it and puts it in force. The kernel ends it if a task that is ready does not run for `watchdog`; without
-    /// one, for the kernel's own 30 s.
+    /// Loads it and puts it in force. The kernel ends it if a task that is ready does not run for
+    /// `watchdog`; without one, for the kernel's own 30 s.
     ///
     /// # Errors
     /// If there is no sched_ext, another scheduler is loaded, or the kernel does not take this one.

@@ -1,9 +1,9 @@
-//! Reservations for whole processes and control groups, through the scheduler `reserve`: admission, and the maps in which
-//! the scheduler finds who has what.
+//! Reservations for whole processes and control groups, through the scheduler `reserve`: admission,
+//! and the maps in which the scheduler finds who has what.
 //!
-//! The kernel's own SCHED_DEADLINE gives a reservation to one thread. This scheduler gives one to a group, whose
-//! threads live on one budget, on as many CPUs as they like. [`GroupActuator`] has the loop of `onbeat-control` act
-//! through it.
+//! The kernel's own SCHED_DEADLINE gives a reservation to one thread. This scheduler gives one to a
+//! group, whose threads live on one budget, on as many CPUs as they like. [`GroupActuator`] has the
+//! loop of `onbeat-control` act through it.
 
 mod actuator;
 mod group;
@@ -83,7 +83,8 @@ struct Call {
     exhausted: u64,
 }
 
-/// Puts the scheduler in force for all ordinary tasks. When it is dropped, all reservations are gone.
+/// Puts the scheduler in force for all ordinary tasks. When it is dropped, all reservations are
+/// gone.
 ///
 /// # Errors
 /// If there is no sched_ext, another scheduler is loaded, or the kernel does not take this one.
@@ -131,7 +132,8 @@ impl Reservations {
         self.slots.iter().flatten().copied()
     }
 
-    /// Gives `whom` a reservation, or changes the one that it has; a raised runtime counts from the next period.
+    /// Gives `whom` a reservation, or changes the one that it has; a raised runtime counts from the
+    /// next period.
     ///
     /// # Errors
     /// See [`Refused`]; `whom` then has what it had before.
@@ -240,8 +242,8 @@ fn call(
             name: "reserve",
             what: name,
         })?;
-    // SAFETY: `call` is a plain C structure of whole numbers without padding, exclusively borrowed; any bytes that
-    // the kernel writes to it are valid numbers.
+    // SAFETY: `call` is a plain C structure of whole numbers without padding, exclusively borrowed;
+    // any bytes that the kernel writes to it are valid numbers.
     let bytes =
         unsafe { std::slice::from_raw_parts_mut((&raw mut call).cast::<u8>(), size_of::<Call>()) };
     let input = ProgramInput {

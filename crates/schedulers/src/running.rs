@@ -146,8 +146,8 @@ impl Running {
         })
     }
 
-    /// The program that is to be attached to probes of libonbeat's: that of `onbeat_mdn`, or those of soft real-time
-    /// programs, if this scheduler listens to them.
+    /// The program that is to be attached to probes of libonbeat's: that of `onbeat_mdn`, or those
+    /// of soft real-time programs, if this scheduler listens to them.
     #[must_use]
     pub fn listener(&mut self) -> Option<ProgramMut<'_>> {
         self.object.progs_mut().find(|program| {

@@ -1,5 +1,5 @@
-//! What BPF programs are compiled with, such that the same sources give the same object wherever they are: the object
-//! keeps the paths of its sources, for the verifier's messages.
+//! What BPF programs are compiled with, such that the same sources give the same object wherever
+//! they are: the object keeps the paths of its sources, for the verifier's messages.
 
 use std::env;
 use std::ffi::OsString;
@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 
 use libbpf_rs::libbpf_sys::API_HEADERS;
 
-/// The arguments for clang. Libbpf's headers are unpacked below `out`, as the builder itself would unpack them into a
-/// folder with a name of chance.
+/// The arguments for clang. Libbpf's headers are unpacked below `out`, as the builder itself would
+/// unpack them into a folder with a name of chance.
 pub(crate) fn arguments(out: &Path) -> Vec<OsString> {
     let headers = out.join("bpf");
     fs::create_dir_all(&headers).expect("a folder can be made in OUT_DIR");
@@ -28,8 +28,8 @@ pub(crate) fn arguments(out: &Path) -> Vec<OsString> {
             "-Wextra",
             "-Werror",
             "-Wno-unused-parameter",
-            // Debian keeps the kernel's <asm/errno.h> in a folder of the architecture's own, where clang does not
-            // look when it compiles for BPF.
+            // Debian keeps the kernel's <asm/errno.h> in a folder of the architecture's own, where
+            // clang does not look when it compiles for BPF.
             "-idirafter",
             &format!("/usr/include/{arch}-linux-gnu"),
             "-I",

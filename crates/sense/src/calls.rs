@@ -1,6 +1,7 @@
 //! The system calls in which a thread can wait, by name.
 //!
-//! LFS++, section 6.2: it is not known which call ends a thread's job, so all that may block are heard.
+//! LFS++, section 6.2: it is not known which call ends a thread's job, so all that may block are
+//! heard.
 
 use std::fmt;
 use std::str::FromStr;

@@ -4,10 +4,11 @@
 //! have holes: some switches are hidden from tracing, others were filtered away. What is missing is
 //! not made up, but what can be concluded is:
 //! - Woken and not yet seen to run, the thread writes an event itself: it has run since then, or
-//!   since its wakeup if the wakeup was handled on the same CPU and that was idle, or if every switch
-//!   is recorded that the kernel does not hide: some kernels hide those from an idle CPU, and no other.
-//! - Woken and woken again: it ran and slept in between unseen, or its switches were not recorded at
-//!   all. That burst has no length, at its wakeup.
+//!   since its wakeup if the wakeup was handled on the same CPU and that was idle, or if every
+//!   switch is recorded that the kernel does not hide: some kernels hide those from an idle CPU,
+//!   and no other.
+//! - Woken and woken again: it ran and slept in between unseen, or its switches were not recorded
+//!   at all. That burst has no length, at its wakeup.
 //! - On a CPU, and another thread is seen there: it left at the last sign of it; whether it slept
 //!   shows in whether a wakeup is next.
 //! - On a CPU though it was never woken: a burst begins at the switch.

@@ -1,8 +1,10 @@
-//! How much energy the processors took, by their own count (RAPL, as the kernel's powercap tells it).
+//! How much energy the processors took, by their own count (RAPL, as the kernel's powercap tells
+//! it).
 //!
-//! A package's counter holds microjoules and begins anew at its range, after some minutes under load: it is to be read more often than
-//! that. Only whole packages are counted: their parts (cores, memory controllers) are in them already, and what a laptop's
-//! platform zone counts beside them is no processor's.
+//! A package's counter holds microjoules and begins anew at its range, after some minutes under
+//! load: it is to be read more often than that. Only whole packages are counted: their parts
+//! (cores, memory controllers) are in them already, and what a laptop's platform zone counts beside
+//! them is no processor's.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -71,7 +73,8 @@ impl Package {
     }
 }
 
-/// The folders of whole packages: `intel-rapl:0` and so on (AMD's have that name, too), called `package-N`.
+/// The folders of whole packages: `intel-rapl:0` and so on (AMD's have that name, too), called
+/// `package-N`.
 fn packages(powercap: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(powercap).into_iter().flatten().flatten();
     let mut folders: Vec<PathBuf> = entries

@@ -1,8 +1,9 @@
 //! Which files a program maps to execute as it starts: itself, and the libraries that it links.
 //!
-//! Asked before the program runs, so that its probes are listened to from its first instruction on. Where
-//! libraries are found depends on the environment, a cache and the files themselves; the dynamic linker
-//! alone knows it for certain, and says it (`--list`) without running anything of the program.
+//! Asked before the program runs, so that its probes are listened to from its first instruction on.
+//! Where libraries are found depends on the environment, a cache and the files themselves; the
+//! dynamic linker alone knows it for certain, and says it (`--list`) without running anything of
+//! the program.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -20,7 +21,8 @@ const LONGEST_PATH: u64 = libc::PATH_MAX as u64;
 
 /// `program`, and the libraries that it would be started with in this environment.
 ///
-/// `program` alone if it is no dynamic ELF file of 64 bits, or its linker is not of the kind that says.
+/// `program` alone if it is no dynamic ELF file of 64 bits, or its linker is not of the kind that
+/// says.
 #[must_use]
 pub fn mapped_by(program: &Path) -> Vec<PathBuf> {
     let mut files = vec![program.to_owned()];
@@ -43,7 +45,8 @@ pub fn mapped_by(program: &Path) -> Vec<PathBuf> {
     files
 }
 
-/// The dynamic linker that an ELF file of these bytes names, if it is one of those that list: glibc's or musl's.
+/// The dynamic linker that an ELF file of these bytes names, if it is one of those that list:
+/// glibc's or musl's.
 #[must_use]
 pub fn linker_in_bytes(bytes: &[u8]) -> Option<PathBuf> {
     linker_in(bytes)

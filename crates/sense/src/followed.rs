@@ -1,5 +1,5 @@
-//! The threads that are followed by a tracer that hears switches outside the kernel (tracefs, perf): who they
-//! are, whom they start, and what their bursts are.
+//! The threads that are followed by a tracer that hears switches outside the kernel (tracefs,
+//! perf): who they are, whom they start, and what their bursts are.
 
 mod process;
 
@@ -16,7 +16,8 @@ use crate::workload::started_ticks;
 /// How often threads are looked up, when events are lost.
 const LOOKS_EVERY: Span = Span::from_ms(100);
 
-/// Turns what is heard of threads into events of those that are followed; hears of others, too, and forgets it.
+/// Turns what is heard of threads into events of those that are followed; hears of others, too, and
+/// forgets it.
 #[derive(Debug, Default)]
 pub struct Followed {
     threads: HashMap<u32, Thread>,
@@ -145,8 +146,8 @@ impl Followed {
         }
     }
 
-    /// The process `pid` executes another program: of its threads one is left, whichever asked for it, and has the
-    /// first one's number from now on.
+    /// The process `pid` executes another program: of its threads one is left, whichever asked for
+    /// it, and has the first one's number from now on.
     pub(crate) fn executed_program(&mut self, at: Instant, pid: u32, events: &mut Vec<Event>) {
         let others: Vec<Task> = (self.threads.values().map(|thread| thread.task))
             .filter(|task| task.pid == pid && task.id.tid != pid)
@@ -226,9 +227,9 @@ impl Followed {
             .for_each(|thread| thread.state.lost());
     }
 
-    /// If events were lost, looks up which threads have come and gone meanwhile; but not all the time, for it takes
-    /// long, and a program can have events lost as often as it likes. True if it did. (A new process, whose parent is
-    /// not told there, is not found.)
+    /// If events were lost, looks up which threads have come and gone meanwhile; but not all the
+    /// time, for it takes long, and a program can have events lost as often as it likes. True if it
+    /// did. (A new process, whose parent is not told there, is not found.)
     pub(crate) fn look_again(&mut self, now: Instant, events: &mut Vec<Event>) -> bool {
         if !self.is_unsure || now.since(self.looked) < LOOKS_EVERY {
             return false;
@@ -260,7 +261,8 @@ fn tell(burst: Option<Burst>, events: &mut Vec<Event>) {
     events.extend(burst.map(Event::Burst));
 }
 
-/// Who the thread is that was started at `at`; it may have exited since, and its number may be another's.
+/// Who the thread is that was started at `at`; it may have exited since, and its number may be
+/// another's.
 fn identity(tid: u32, at: Instant) -> TaskId {
     let latest = clock::ticks_at(at);
     let started_ticks = started_ticks(tid)

@@ -1,5 +1,5 @@
-//! A sensor of whoever hears switches outside the kernel (tracefs, perf): what it says does not depend on where the
-//! switches are read.
+//! A sensor of whoever hears switches outside the kernel (tracefs, perf): what it says does not
+//! depend on where the switches are read.
 
 use onbeat_model::{Event, Flow, Follow, Sensor, Span, TaskId};
 
@@ -28,7 +28,8 @@ pub trait Source {
         events: &mut Vec<Event>,
     ) -> Result<(), Self::Error>;
 
-    /// Sleeps until there is something to read, but no longer than `longest`; false if a signal came.
+    /// Sleeps until there is something to read, but no longer than `longest`; false if a signal
+    /// came.
     ///
     /// # Errors
     /// If the kernel refuses.

@@ -1,8 +1,8 @@
 //! How long each CPU has been idle, by the kernel's own account (`/proc/stat`).
 //!
-//! Idle time, and not the times of use beside it: those are sampled on the scheduler's tick, while a CPU's way
-//! into idleness and out of it is measured. In hundredths of a second, which is exact enough for a utilisation
-//! once a second.
+//! Idle time, and not the times of use beside it: those are sampled on the scheduler's tick, while
+//! a CPU's way into idleness and out of it is measured. In hundredths of a second, which is exact
+//! enough for a utilisation once a second.
 
 use std::fs;
 

@@ -60,7 +60,8 @@ impl Inbox {
         self.changed.notify_all();
     }
 
-    /// How the process `pid` ended, waiting for that if so wished; none if it has not, or never will be known.
+    /// How the process `pid` ended, waiting for that if so wished; none if it has not, or never
+    /// will be known.
     pub(crate) fn end_of(&self, pid: u32, wait: bool) -> Option<i32> {
         let mut state = self.state();
         loop {
@@ -73,8 +74,8 @@ impl Inbox {
         }
     }
 
-    /// Waits for `timeout`, but not beyond the end of the last tracer, and moves what came to `events`; true if
-    /// nothing more will come.
+    /// Waits for `timeout`, but not beyond the end of the last tracer, and moves what came to
+    /// `events`; true if nothing more will come.
     pub(crate) fn collect(&self, timeout: Span, events: &mut Vec<Event>) -> bool {
         let until = HostInstant::now() + Duration::from_nanos(timeout.as_ns());
         let mut state = self.state();

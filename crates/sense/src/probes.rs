@@ -1,10 +1,10 @@
 //! Which of libonbeat's static probes an ELF file holds, and where.
 //!
-//! A probe is a note of the section `.note.stapsdt`: the address of an instruction that does nothing, the
-//! provider, the name, and where the arguments are. The file is whoever's who runs it, and nothing that it
-//! claims is believed: what is read has limits, it is read and not mapped (a file that is truncated meanwhile ends
-//! early), and a site that makes no sense is passed over. The kernel sets a probe in the process that maps the file
-//! alone.
+//! A probe is a note of the section `.note.stapsdt`: the address of an instruction that does
+//! nothing, the provider, the name, and where the arguments are. The file is whoever's who runs it,
+//! and nothing that it claims is believed: what is read has limits, it is read and not mapped (a
+//! file that is truncated meanwhile ends early), and a site that makes no sense is passed over. The
+//! kernel sets a probe in the process that maps the file alone.
 
 use std::ffi::CStr;
 use std::fs::File;
@@ -22,11 +22,12 @@ mod argument;
 /// The provider of libonbeat's probes.
 pub const PROVIDER: &str = "onbeat";
 
-/// More notes than this no program has, and no more sections; reading them would only cost memory. A file with
-/// holes may claim what it likes.
+/// More notes than this no program has, and no more sections; reading them would only cost memory.
+/// A file with holes may claim what it likes.
 const MOST_NOTES_BYTES: u64 = 1 << 20;
 const MOST_SECTIONS: u32 = 1 << 16;
-/// Each is a descriptor for each process that maps the file. A program has one for each call in each of its sources.
+/// Each is a descriptor for each process that maps the file. A program has one for each call in
+/// each of its sources.
 pub const MOST_SITES: usize = 256;
 
 /// A call of `<onbeat/job.h>` or `<onbeat/mdn.h>`.
@@ -88,7 +89,8 @@ const FIRST_BITS: u32 = 36;
 const SECOND_BITS: u32 = 64 - KIND_BITS - FIRST_BITS;
 
 impl Site {
-    /// What tells the program in the kernel what stands here: `kind`, and where the arguments are. None if that does not fit.
+    /// What tells the program in the kernel what stands here: `kind`, and where the arguments are.
+    /// None if that does not fit.
     #[must_use]
     pub fn cookie(&self, kind: u32) -> Option<u64> {
         let [first, second] = self.arguments;
@@ -99,8 +101,8 @@ impl Site {
     }
 }
 
-/// Where the probes stand in the file, in order, at most [`MOST_SITES`]. No site if it is no ELF file of 64 bits, or
-/// damaged.
+/// Where the probes stand in the file, in order, at most [`MOST_SITES`]. No site if it is no ELF
+/// file of 64 bits, or damaged.
 #[must_use]
 pub fn in_file(file: File) -> Vec<Site> {
     in_elf(&ReadCache::new(BufReader::new(file)))
@@ -188,8 +190,8 @@ fn read<'data>(file: impl ReadRef<'data>) -> object::Result<Vec<Site>> {
     Ok(found)
 }
 
-/// What a note describes: the addresses of the probe, of the base and of a semaphore; then the provider, the name and the
-/// arguments, each ended by a zero.
+/// What a note describes: the addresses of the probe, of the base and of a semaphore; then the
+/// provider, the name and the arguments, each ended by a zero.
 fn site(description: &[u8], endian: Endianness, places: &Places) -> Option<Site> {
     let (address, rest) = word(description, endian)?;
     let (base, rest) = word(rest, endian)?;

@@ -1,8 +1,8 @@
 //! The kernel's own scheduling events, as text formats carry them.
 //!
-//! ftrace and `perf script` differ in how a line begins; what follows the event's name is the
-//! same in both: either the kernel's own format (`comm=mplayer pid=7 prio=120 ...`) or the short one
-//! of libtraceevent (`mplayer:7 [120] ...`), which `trace-cmd report` and `perf script` may use.
+//! ftrace and `perf script` differ in how a line begins; what follows the event's name is the same
+//! in both: either the kernel's own format (`comm=mplayer pid=7 prio=120 ...`) or the short one of
+//! libtraceevent (`mplayer:7 [120] ...`), which `trace-cmd report` and `perf script` may use.
 
 use onbeat_model::{Instant, Name};
 
@@ -150,11 +150,12 @@ fn switch(payload: &str) -> Option<What> {
     Some(What::Switch { from, ready, to })
 }
 
-/// Whether a thread whose `prev_state` is this number still wants to run: 0 is `R`, and one bit beyond all
-/// states says that it was preempted.
+/// Whether a thread whose `prev_state` is this number still wants to run: 0 is `R`, and one bit
+/// beyond all states says that it was preempted.
 ///
-/// That bit is the kernel's `TASK_REPORT_MAX` (256) from 4.14 on, and was `TASK_STATE_MAX`: 4096 from 4.8 on, 2048
-/// from 4.2 on, 1024 from 3.9 on. Of these only 1024 has another meaning elsewhere, and never alone: `TASK_IDLE` is
+/// That bit is the kernel's `TASK_REPORT_MAX` (256) from 4.14 on, and was `TASK_STATE_MAX`: 4096
+/// from 4.8 on, 2048 from 4.2 on, 1024 from 3.9 on. Of these only 1024 has another meaning
+/// elsewhere, and never alone: `TASK_IDLE` is
 /// 1026. What 256 and 2048 once were, `TASK_WAKING` and `TASK_NEW`, no thread is that leaves a CPU.
 pub(crate) const fn is_ready(prev_state: i64) -> bool {
     const PREEMPTED: i64 = 256 | 2048 | 4096;

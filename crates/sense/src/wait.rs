@@ -19,7 +19,8 @@ pub(crate) fn readable(sources: &[BorrowedFd<'_>], longest: Span) -> io::Result<
         tv_nsec: (longest.as_ns() % 1_000_000_000) as libc::c_long,
     };
     let count = polls.len() as libc::nfds_t;
-    // SAFETY: as many pollfds as are counted, and one timespec, outlive the call; there is no signal mask.
+    // SAFETY: as many pollfds as are counted, and one timespec, outlive the call; there is no
+    // signal mask.
     if unsafe {
         libc::ppoll(
             polls.as_mut_ptr(),

@@ -1,4 +1,5 @@
-//! How many jobs a second one core simulates: ten tasks in servers on one CPU, and ten thousand on 64.
+//! How many jobs a second one core simulates: ten tasks in servers on one CPU, and ten thousand on
+//! 64.
 
 use criterion::{Criterion, Throughput};
 use onbeat_model::{Instant, Ladder, Reservation, Span, Speed, TaskId};

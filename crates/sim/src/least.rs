@@ -1,7 +1,9 @@
-//! The least of a fixed number of keys that change one at a time: found at once, kept in a logarithm of
-//! their number. With hundreds of CPUs, looking at each of them for every event would be all that is done.
+//! The least of a fixed number of keys that change one at a time: found at once, kept in a
+//! logarithm of their number. With hundreds of CPUs, looking at each of them for every event would
+//! be all that is done.
 
-/// A tournament: every node of a binary tree holds the number of the least key below it, of equals the first.
+/// A tournament: every node of a binary tree holds the number of the least key below it, of equals
+/// the first.
 #[derive(Debug, Default)]
 pub(crate) struct Least<K> {
     keys: Vec<K>,

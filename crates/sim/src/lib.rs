@@ -1,5 +1,5 @@
-//! A simulated machine, so that a question about scheduling has an answer in seconds, without root and
-//! without noise.
+//! A simulated machine, so that a question about scheduling has an answer in seconds, without root
+//! and without noise.
 //!
 //! ```text
 //!  Workload ──jobs──▶ Machine: CPUs with speeds, threads that sleep, run and block
@@ -11,13 +11,14 @@
 //!                     Observer: figures, jobs as CSV, a timeline, bursts for a Sensor
 //! ```
 //!
-//! [`Machine`] is a discrete-event simulation: it goes from one event to the next, and what happens in
-//! between is arithmetic. The scheduling [`policy`] is a plug. [`seam`] makes a machine a sensor and an
-//! actuator, so that the loop of `onbeat-control` drives it as it drives a live one. [`scenario`] reads a
-//! machine and its tasks from a file. [`comparison`] makes tasks of a recording's threads and asks how they would have
-//! fared otherwise.
+//! [`Machine`] is a discrete-event simulation: it goes from one event to the next, and what happens
+//! in between is arithmetic. The scheduling [`policy`] is a plug. [`seam`] makes a machine a sensor
+//! and an actuator, so that the loop of `onbeat-control` drives it as it drives a live one.
+//! [`scenario`] reads a machine and its tasks from a file. [`comparison`] makes tasks of a
+//! recording's threads and asks how they would have fared otherwise.
 //!
-//! What it leaves out: caches and memory, interrupts, the cost of migrations, locks between threads.
+//! What it leaves out: caches and memory, interrupts, the cost of migrations, locks between
+//! threads.
 
 pub mod comparison;
 pub mod machine;

@@ -1,12 +1,12 @@
 //! The machine: what happens next, and what follows from it.
 //!
 //! Three things can happen: a CPU comes to the end of what was planned for it (its task blocks, or
-//! its slice or its pace ends), a task's timer fires (its next job is released, or a pause in a job is
-//! over), or a timer of the policy does. All that happens at one instant is told to the policy, then the
-//! CPUs that are to be scheduled anew are.
+//! its slice or its pace ends), a task's timer fires (its next job is released, or a pause in a job
+//! is over), or a timer of the policy does. All that happens at one instant is told to the policy,
+//! then the CPUs that are to be scheduled anew are.
 //!
-//! A task that is still busy when its next job is released needs no event: it finds the job waiting,
-//! as a program finds its timer expired, and does not block in between.
+//! A task that is still busy when its next job is released needs no event: it finds the job
+//! waiting, as a program finds its timer expired, and does not block in between.
 
 mod cpu;
 mod desk;
@@ -57,8 +57,8 @@ impl<P: Policy, O: Observer> Machine<P, O> {
         }
     }
 
-    /// Adds a task, whose first job is released when `workload` says. The policy must know the task by the
-    /// number that this returns.
+    /// Adds a task, whose first job is released when `workload` says. The policy must know the task
+    /// by the number that this returns.
     pub fn add(&mut self, id: TaskId, workload: Workload) -> TaskIndex {
         let task = self.threads.len();
         self.threads.push(Thread::new(id, workload));
@@ -104,8 +104,8 @@ impl<P: Policy, O: Observer> Machine<P, O> {
         }
     }
 
-    /// How many jobs of `task` are due and not done. The task can do no more after this: the jobs that wait
-    /// behind the present one are drawn from its workload.
+    /// How many jobs of `task` are due and not done. The task can do no more after this: the jobs
+    /// that wait behind the present one are drawn from its workload.
     pub fn late(&mut self, task: TaskIndex) -> u64 {
         self.threads[task].late(self.desk.now())
     }
@@ -131,8 +131,8 @@ impl<P: Policy, O: Observer> Machine<P, O> {
         }
     }
 
-    /// Runs until `until`; if `stop` says so after an instant at which something happened, only until
-    /// then.
+    /// Runs until `until`; if `stop` says so after an instant at which something happened, only
+    /// until then.
     pub fn run(&mut self, until: Instant, mut stop: impl FnMut(&mut O) -> bool) {
         self.settle();
         while let Some(next) = self.next_event().filter(|&next| next <= until) {

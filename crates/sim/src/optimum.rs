@@ -1,14 +1,15 @@
-//! The least energy that anybody could have done it with who knows every job beforehand: the bound that schemes are
-//! measured against.
+//! The least energy that anybody could have done it with who knows every job beforehand: the bound
+//! that schemes are measured against.
 //!
-//! On one CPU, with jobs that may be interrupted, the schedule of Yao, Demers and Shenker (FOCS 1995) meets all
-//! deadlines and takes the least energy for every convex power function at once: the interval with the most work
-//! for its length runs at just that speed, and so on with what is left. Where only some speeds exist, the power of
-//! a speed in between is that of sharing the time between two of them, and idling is one more speed: the lower
-//! convex hull ([`Hull`]) of all of them is convex again, and the same schedule is the least on it (Kwon and Kim, ACM TECS
-//! 2005).
+//! On one CPU, with jobs that may be interrupted, the schedule of Yao, Demers and Shenker (FOCS
+//! 1995) meets all deadlines and takes the least energy for every convex power function at once:
+//! the interval with the most work for its length runs at just that speed, and so on with what is
+//! left. Where only some speeds exist, the power of a speed in between is that of sharing the time
+//! between two of them, and idling is one more speed: the lower convex hull ([`Hull`]) of all of
+//! them is convex again, and the same schedule is the least on it (Kwon and Kim, ACM TECS 2005).
 //!
-//! Changes of speed and switches are free here, so it is a bound for machines on which they are not, too.
+//! Changes of speed and switches are free here, so it is a bound for machines on which they are
+//! not, too.
 
 use onbeat_model::{Instant, Ladder, Span};
 
@@ -38,8 +39,8 @@ impl Job {
         }
     }
 
-    /// A job that need not end earlier than it did: with these the optimum is a bound for that very run, whatever
-    /// it missed.
+    /// A job that need not end earlier than it did: with these the optimum is a bound for that very
+    /// run, whatever it missed.
     #[must_use]
     pub fn as_late(job: &Completion) -> Self {
         Self {
@@ -132,7 +133,8 @@ fn critical(jobs: &mut [Interval]) -> Option<(u64, u64, u64)> {
     best
 }
 
-/// The least power for each speed, if the time can be shared between the speeds that there are, and idling.
+/// The least power for each speed, if the time can be shared between the speeds that there are, and
+/// idling.
 #[derive(Clone, Debug)]
 pub struct Hull {
     /// Speed and power, from idle to the highest.
@@ -184,8 +186,8 @@ impl Hull {
         Some(below.1 + part * (above.1 - below.1))
     }
 
-    /// The energy of a schedule over `duration`, in seconds at full power; none if it needs more than the highest
-    /// speed.
+    /// The energy of a schedule over `duration`, in seconds at full power; none if it needs more
+    /// than the highest speed.
     #[must_use]
     pub fn energy(&self, pieces: &[Piece], duration: Span) -> Option<f64> {
         let busy: Span = pieces.iter().map(|piece| piece.time).sum();

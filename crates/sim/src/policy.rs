@@ -1,10 +1,10 @@
-//! The plug for scheduling policies, shaped like the operations of a kernel's scheduler class (and of
-//! sched_ext): the machine says what happened, the policy keeps its queues, asks for CPUs to be
+//! The plug for scheduling policies, shaped like the operations of a kernel's scheduler class (and
+//! of sched_ext): the machine says what happened, the policy keeps its queues, asks for CPUs to be
 //! scheduled anew, and picks.
 //!
-//! A policy is pure: whole numbers in, whole numbers out, no clock, no failure. What it knows of a task it
-//! keeps itself, by the task's number. One that is written in C for sched_ext fits behind the same
-//! functions.
+//! A policy is pure: whole numbers in, whole numbers out, no clock, no failure. What it knows of a
+//! task it keeps itself, by the task's number. One that is written in C for sched_ext fits behind
+//! the same functions.
 
 pub mod grace;
 pub mod linux;
@@ -46,8 +46,8 @@ fn at_a_tick(at: Instant, tick: Span) -> Instant {
 ///
 /// The machine promises: (1) a task is [`ready`](Self::ready), then picked, and then either
 /// [`blocked`](Self::blocked) or [`put_back`](Self::put_back); (2) before any of these, and before
-/// [`pick`](Self::pick), the time it ran is [`charged`](Self::charge); (3) all that happens at one instant is
-/// told before CPUs are scheduled anew.
+/// [`pick`](Self::pick), the time it ran is [`charged`](Self::charge); (3) all that happens at one
+/// instant is told before CPUs are scheduled anew.
 pub trait Policy {
     /// `task` woke, or was started.
     fn ready(&mut self, task: TaskIndex, desk: &mut Desk);
@@ -72,8 +72,8 @@ pub trait Policy {
     /// A timer that the policy set through [`Desk::set_timer`] fires.
     fn timer(&mut self, _token: u64, _desk: &mut Desk) {}
 
-    /// Whether a task has to stand in line again when it begins another job without having blocked. A kernel sees no
-    /// jobs, so there it runs on.
+    /// Whether a task has to stand in line again when it begins another job without having blocked.
+    /// A kernel sees no jobs, so there it runs on.
     fn knows_jobs(&self) -> bool {
         true
     }
@@ -98,8 +98,8 @@ pub trait Policy {
     /// `task`, which runs, says that it has missed a deadline.
     fn notified(&mut self, _task: TaskIndex, _desk: &mut Desk) {}
 
-    /// How fast `cpu` runs from now on: `task`, whose job has computed `done`, or nothing. None leaves
-    /// the speed as it is.
+    /// How fast `cpu` runs from now on: `task`, whose job has computed `done`, or nothing. None
+    /// leaves the speed as it is.
     fn pace(&mut self, _cpu: CpuIndex, _task: Option<(TaskIndex, Work)>) -> Option<Pace> {
         None
     }

@@ -1,7 +1,8 @@
 //! A machine, its tasks, and for how long: read from a file, and run.
 //!
-//! [`mod@file`] is what can be written, [`read`] turns it into a [`Scenario`] and says what is wrong with it,
-//! [`Run`] runs one and gives its [`Figures`]. `docs/simulation.md` describes the format.
+//! [`mod@file`] is what can be written, [`read`] turns it into a [`Scenario`] and says what is
+//! wrong with it, [`Run`] runs one and gives its [`Figures`]. `docs/simulation.md` describes the
+//! format.
 
 pub mod figures;
 pub mod file;
@@ -86,8 +87,8 @@ pub struct Onbeat {
 
 /// How much power a CPU draws, as a share of what it draws when busy at its highest speed.
 ///
-/// Busy at speed f: `fixed + (1 - fixed) * (f / f_max)^exponent`; idle: `idle`. With `fixed` zero and an
-/// exponent of 3 this is the model of GRACE-OS, section 4.3 (eq. 13).
+/// Busy at speed f: `fixed + (1 - fixed) * (f / f_max)^exponent`; idle: `idle`. With `fixed` zero
+/// and an exponent of 3 this is the model of GRACE-OS, section 4.3 (eq. 13).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Power {
     /// The part that does not depend on the speed.
@@ -96,8 +97,8 @@ pub struct Power {
     pub exponent: f64,
     /// When there is nothing to run.
     pub idle: f64,
-    /// An idle CPU draws what a busy one does at its speed, as in the tables of GRACE-OS: its eq. 13 looks at the
-    /// speed alone. Then `idle` does not count.
+    /// An idle CPU draws what a busy one does at its speed, as in the tables of GRACE-OS: its eq.
+    /// 13 looks at the speed alone. Then `idle` does not count.
     pub idle_at_speed: bool,
 }
 

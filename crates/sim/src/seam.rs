@@ -1,5 +1,5 @@
-//! A simulated machine as a [`Sensor`] and an [`Actuator`]: the loop of `onbeat-control` drives it as it
-//! drives a live one, in virtual time.
+//! A simulated machine as a [`Sensor`] and an [`Actuator`]: the loop of `onbeat-control` drives it
+//! as it drives a live one, in virtual time.
 //!
 //! The loop itself takes no time here, and what it decides is in force at once.
 
@@ -96,7 +96,8 @@ pub struct SimulatedActuator<O> {
     speeds: Option<Speeds>,
 }
 
-/// The two seams of `machine`, which runs until `ends` and has CPUs of these speeds, if they can be set.
+/// The two seams of `machine`, which runs until `ends` and has CPUs of these speeds, if they can be
+/// set.
 pub fn seams<O: Observer>(
     machine: Machine<Linux, (Heard, O)>,
     cpus: usize,
@@ -138,7 +139,8 @@ impl<O> SimulatedSensor<O> {
 impl<O: Observer> Sensor for SimulatedSensor<O> {
     type Error = Infallible;
 
-    /// The tasks of a simulated machine are there from its begin; of an unknown number nothing happens.
+    /// The tasks of a simulated machine are there from its begin; of an unknown number nothing
+    /// happens.
     fn track(&mut self, tid: u32, _follow: Follow) -> Result<(), Infallible> {
         let mut machine = self.machine.borrow_mut();
         let at = machine.now();
@@ -200,7 +202,8 @@ impl<O: Observer> Sensor for SimulatedSensor<O> {
 
 impl Heard {
     fn index_of(&self, task: TaskId) -> Option<TaskIndex> {
-        // Tasks are numbered in their order, so this is where it is unless somebody numbered otherwise.
+        // Tasks are numbered in their order, so this is where it is unless somebody numbered
+        // otherwise.
         let guess = (task.tid as usize).wrapping_sub(FIRST_TID as usize);
         match self.tasks.get(guess) {
             Some(found) if found.id == task => Some(guess),

@@ -6,8 +6,8 @@ use onbeat_model::Span;
 
 /// An amount of computation: the time it takes at the machine's full speed, in nanoseconds.
 ///
-/// The field counts cycles; cycles at the full frequency and time at the full speed are the same but for
-/// a factor, and the latter is what recordings tell.
+/// The field counts cycles; cycles at the full frequency and time at the full speed are the same
+/// but for a factor, and the latter is what recordings tell.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Work(u64);
 

@@ -34,8 +34,8 @@ pub struct JobSpec {
 
 /// The source of a task's jobs.
 ///
-/// Random draws come from a generator of the task's own, so what one task does never depends on which
-/// other tasks there are.
+/// Random draws come from a generator of the task's own, so what one task does never depends on
+/// which other tasks there are.
 #[derive(Clone, Debug)]
 pub struct Workload {
     source: Source,
@@ -76,7 +76,8 @@ impl Workload {
         Self::from_source(Source::Drawn(arrival, demand))
     }
 
-    /// These jobs one after the other, as a recording has them, of a task with this period, if it has one.
+    /// These jobs one after the other, as a recording has them, of a task with this period, if it
+    /// has one.
     #[must_use]
     pub fn listed(jobs: Shared<JobSpec>, period: Option<Span>) -> Self {
         Self::from_source(Source::Listed {
@@ -98,8 +99,8 @@ impl Workload {
         }
     }
 
-    /// The same, drawn from another random sequence: those of one run share the seed, and each task has
-    /// a stream of its own.
+    /// The same, drawn from another random sequence: those of one run share the seed, and each task
+    /// has a stream of its own.
     #[must_use]
     pub fn seeded(mut self, seed: u64, stream: u64) -> Self {
         self.random = generator(seed, stream);
@@ -116,8 +117,8 @@ impl Workload {
         Self::new(Arrival::periodic(period), demand)
     }
 
-    /// Each job is due this long after its release; otherwise one of a periodic task is due at the next
-    /// release, any other never.
+    /// Each job is due this long after its release; otherwise one of a periodic task is due at the
+    /// next release, any other never.
     #[must_use]
     pub const fn with_deadline(mut self, relative_deadline: Span) -> Self {
         self.relative_deadline = Some(relative_deadline);
@@ -195,7 +196,8 @@ impl Workload {
 pub const NEVER: Instant = Instant::from_ns(u64::MAX);
 
 fn generator(seed: u64, stream: u64) -> Xoshiro256PlusPlus {
-    // A state that is mostly zeros gives poor numbers at first: the rest is digits of pi, and the jump mixes.
+    // A state that is mostly zeros gives poor numbers at first: the rest is digits of pi, and the
+    // jump mixes.
     let words = [seed, stream, 0x243f_6a88_85a3_08d3, 0x1319_8a2e_0370_7344];
     let mut state = [0; 32];
     for (bytes, word) in state.chunks_exact_mut(8).zip(words) {

@@ -1,5 +1,5 @@
-//! What missed deadline notifications are worth before onbeat's main loop to who lies: Fig. 7 (b) of the paper, as a bound, on
-//! the simulated machine. experiments/mdn-cheaters has the figures.
+//! What missed deadline notifications are worth before onbeat's main loop to who lies: Fig. 7 (b)
+//! of the paper, as a bound, on the simulated machine. experiments/mdn-cheaters has the figures.
 
 use onbeat_control::{Controller, Next, Settings, drive};
 use onbeat_model::{Follow, Instant, Ladder, Name, Sensor, Span, Speed, Task, TaskId};
@@ -42,7 +42,8 @@ fn decoder(seed: u64) -> Workload {
     Workload::new(arrival, Demand::Decoder(Span::from_ms(16), frames))
 }
 
-/// What the first of these programs has in each second, in permille of the CPU, under the main loop.
+/// What the first of these programs has in each second, in permille of the CPU, under the main
+/// loop.
 fn run(programs: &[Workload]) -> Vec<u64> {
     let speeds = Ladder::new(vec![Speed::from_khz(1_000_000).unwrap()]).unwrap();
     let cpu = Cpus {
@@ -90,7 +91,8 @@ fn mean(had: &[u64], from: u64, to: u64) -> u64 {
     seconds.sum::<u64>() / (to - from)
 }
 
-/// Films that show their rhythm beside two CPU-bound programs when they notify, so that there is something to lose.
+/// Films that show their rhythm beside two CPU-bound programs when they notify, so that there is
+/// something to lose.
 const SEEDS: [u64; 3] = [2, 3, 4];
 
 #[test]

@@ -1,5 +1,5 @@
-//! What missed deadline notifications are worth under linux24, BEST and BeRate, and what they are not worth to who
-//! lies: section 4 of the paper, as bounds. experiments/mdn-* has the figures.
+//! What missed deadline notifications are worth under linux24, BEST and BeRate, and what they are
+//! not worth to who lies: section 4 of the paper, as bounds. experiments/mdn-* has the figures.
 
 use onbeat_model::{Instant, Ladder, Span, Speed, TaskId};
 use onbeat_policies::{Berate, Best, Linux24, Rules};
@@ -41,7 +41,8 @@ const SECONDS: u64 = 60;
 const CHANGE: u64 = 20;
 const SETTLED: u64 = 30;
 
-/// The part of its jobs that each program misses, and of the CPU that it has from `SETTLED` on, in permille.
+/// The part of its jobs that each program misses, and of the CPU that it has from `SETTLED` on, in
+/// permille.
 fn run<R: Rules>(rules: R, programs: &[Workload]) -> Vec<(u64, u64)> {
     run_from_to(rules, programs, SETTLED, SECONDS)
 }
@@ -81,8 +82,8 @@ fn run_under<R: Rules>(
     missed.zip(parts).collect()
 }
 
-/// What a decoder misses beside one CPU-bound program, in permille, without and with notifications: in the mean
-/// of a few films.
+/// What a decoder misses beside one CPU-bound program, in permille, without and with notifications:
+/// in the mean of a few films.
 fn missed<R: Rules>(rules: impl Fn() -> R, permille: u64) -> (u64, u64) {
     const FILMS: u64 = 4;
     let with = |notifies| {
@@ -153,8 +154,8 @@ fn under_best_periodic_programs_are_in_time_without_a_word() {
     }
 }
 
-/// What a decoder of an eighth of the CPU misses beside so many programs that only compute, and the part of the CPU that it has; and
-/// the least part of one of these.
+/// What a decoder of an eighth of the CPU misses beside so many programs that only compute, and the
+/// part of the CPU that it has; and the least part of one of these.
 fn beside_many<R: Rules>(rules: R, hogs: usize) -> (u64, u64, u64) {
     let mut programs = vec![decoder(125, 1)];
     programs.extend(vec![hog(); hogs]);

@@ -154,9 +154,9 @@ fn executed(stretches: &[Stretch], from: Instant, to: Instant) -> u64 {
     overlap.map(within).sum()
 }
 
-/// How much the group may execute in a window of this length, all in ns: t U + 2 Q (1 - U / m), the supply bound, as
-/// long as no deadline passes with budget left. Where one does, for want of CPU time, what is left comes late, and
-/// the next budget at once: t U + 3 Q.
+/// How much the group may execute in a window of this length, all in ns: t U + 2 Q (1 - U / m), the
+/// supply bound, as long as no deadline passes with budget left. Where one does, for want of CPU
+/// time, what is left comes late, and the next budget at once: t U + 3 Q.
 fn supply(group: &Group, window: f64, cpus: usize, in_time: bool) -> f64 {
     let (runtime, period) = (group.runtime as f64 * 1e3, group.period as f64 * 1e3);
     let share = runtime / period;
@@ -250,7 +250,8 @@ proptest! {
         others in prop::collection::vec(group(2), 0..3),
         hogs in 0..3_usize,
     ) {
-        // The threads share the budget of each period; the other groups have the rest of the CPU at most.
+        // The threads share the budget of each period; the other groups have the rest of the CPU at
+        // most.
         let runtime = period * share / 100;
         let parts: u64 = threads.iter().sum();
         let threads = threads.iter().map(|part| Thread {
@@ -279,7 +280,8 @@ proptest! {
     fn groups_of_one_thread_are_scheduled_as_the_kernel_does_with_sched_deadline(
         groups in prop::collection::vec(group(1), 1..5),
     ) {
-        // Periods of which no two ever end together: the order among equal deadlines is nobody's promise.
+        // Periods of which no two ever end together: the order among equal deadlines is nobody's
+        // promise.
         let groups: Vec<Group> = groups.into_iter().zip([7_919, 10_007, 12_007, 14_009, 17_011])
             .map(|(group, period)| Group { runtime: (group.runtime * period / group.period / 4).max(1), period, ..group })
             .collect();
@@ -315,7 +317,8 @@ fn a_task_of_little_weight_holds_up_nobody_who_sleeps() {
     );
 }
 
-/// The same groups as threads under SCHED_DEADLINE, which the simulator has of its own, and a fair hog.
+/// The same groups as threads under SCHED_DEADLINE, which the simulator has of its own, and a fair
+/// hog.
 fn by_linux(groups: &[Group]) -> Ran {
     let deadline = |group: &Group| Class::Deadline(Deadline::hard(group.reservation()));
     let classes = groups.iter().map(deadline);

@@ -12,8 +12,8 @@ use onbeat_sim::policy::linux::{Class, Config, Fair};
 use onbeat_sim::workload::{Arrival, Demand};
 use proptest::prelude::*;
 
-/// Response-time analysis of fixed priorities (Joseph and Pandya 1986; Audsley et al. 1993): the least
-/// R with R = C + the sum over higher priorities of ceil(R / T) C. None beyond the period.
+/// Response-time analysis of fixed priorities (Joseph and Pandya 1986; Audsley et al. 1993): the
+/// least R with R = C + the sum over higher priorities of ceil(R / T) C. None beyond the period.
 fn worst_response(tasks: &[Task], number: usize) -> Option<u64> {
     let own = longest(&tasks[number]);
     let mut response = own;
@@ -101,8 +101,8 @@ proptest! {
         }
     }
 
-    /// Liu and Layland 1973: on one CPU, EDF meets all deadlines if and only if U <= 1. Each budget is
-    /// what the task demands, so admission is the same test.
+    /// Liu and Layland 1973: on one CPU, EDF meets all deadlines if and only if U <= 1. Each budget
+    /// is what the task demands, so admission is the same test.
     #[test]
     fn earliest_deadline_first_meets_all_deadlines_up_to_full_use(set in steady(6)) {
         let set: Vec<Task> = set

@@ -1,5 +1,5 @@
-//! The machine against its slow, obviously right twin: a simulator that goes forward one microsecond at a
-//! time, looks at every task each time, and runs the best ones.
+//! The machine against its slow, obviously right twin: a simulator that goes forward one
+//! microsecond at a time, looks at every task each time, and runs the best ones.
 
 mod common;
 
@@ -77,8 +77,8 @@ impl Twin<'_> {
 /// Task, number of the job, and when it ended.
 type Ended = Vec<(usize, u64, u64)>;
 
-/// What ended before two deadlines were equal on several CPUs for the first time: which of two such tasks
-/// gives way is not part of the rule.
+/// What ended before two deadlines were equal on several CPUs for the first time: which of two such
+/// tasks gives way is not part of the rule.
 fn tick_by_tick(rule: Rule, tasks: &[Task], cpus: usize, duration: u64) -> (Ended, u64) {
     let mut came = 0;
     let mut twins: Vec<Twin> = tasks
@@ -190,8 +190,8 @@ fn tasks(count: usize, with_servers: bool) -> impl Strategy<Value = Vec<Task>> {
     })
 }
 
-/// An overloaded CPU, where a budget that is refilled at once and a wakeup at the same instant lead to one deadline:
-/// who was refilled stands first in line.
+/// An overloaded CPU, where a budget that is refilled at once and a wakeup at the same instant lead
+/// to one deadline: who was refilled stands first in line.
 #[test]
 fn a_refill_at_the_instant_of_a_wakeup_stands_before_it() {
     let task = |phase, period, demands: &[u64], runtime| Task {

@@ -1,7 +1,9 @@
-//! Writes a timeline in Perfetto's own format, for [ui.perfetto.dev](https://ui.perfetto.dev) and its trace processor.
+//! Writes a timeline in Perfetto's own format, for [ui.perfetto.dev](https://ui.perfetto.dev) and
+//! its trace processor.
 //!
-//! A [`Timeline`] has tracks under groups: slices of time, instants, and counters. Slices of one track must not
-//! overlap; where they may, [`Lanes`] puts each on a track that is free, and Perfetto shows these as one.
+//! A [`Timeline`] has tracks under groups: slices of time, instants, and counters. Slices of one
+//! track must not overlap; where they may, [`Lanes`] puts each on a track that is free, and
+//! Perfetto shows these as one.
 //!
 //! Packets are written as they come and sorted by whoever reads them.
 
@@ -38,7 +40,8 @@ pub enum Detail<'a> {
     Words(&'a str),
 }
 
-/// A timeline that is being written. The first error ends the writing; [`finish`](Self::finish) tells it.
+/// A timeline that is being written. The first error ends the writing; [`finish`](Self::finish)
+/// tells it.
 #[derive(Debug)]
 pub struct Timeline<W> {
     output: W,
@@ -220,8 +223,8 @@ impl Lanes {
         }
     }
 
-    /// Writes a slice to the first track that is free from its begin on. Assumes that they come in the order of their
-    /// begins, or of their ends.
+    /// Writes a slice to the first track that is free from its begin on. Assumes that they come in
+    /// the order of their begins, or of their ends.
     pub fn slice<W: Write>(
         &mut self,
         timeline: &mut Timeline<W>,

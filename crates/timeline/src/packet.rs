@@ -1,4 +1,5 @@
-//! The part of Perfetto's trace format that is used: names and numbers as in its `protos/perfetto/trace`.
+//! The part of Perfetto's trace format that is used: names and numbers as in its
+//! `protos/perfetto/trace`.
 
 use prost::{Enumeration, Message, Oneof};
 

@@ -125,7 +125,8 @@ impl Service {
 }
 
 impl Service {
-    /// Lets `model` hear how things stand, and again after `pause`, with all jobs that the service still knows.
+    /// Lets `model` hear how things stand, and again after `pause`, with all jobs that the service
+    /// still knows.
     ///
     /// # Errors
     /// If the service is not there, or does not answer.
@@ -139,8 +140,8 @@ impl Service {
     }
 }
 
-/// Tells `feeder` what `service` says until nobody listens any more. If the service goes away, it is looked whether
-/// it comes back.
+/// Tells `feeder` what `service` says until nobody listens any more. If the service goes away, it
+/// is looked whether it comes back.
 pub fn follow(mut service: Service, feeder: &Feeder) {
     loop {
         let began = Clock::now();

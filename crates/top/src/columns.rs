@@ -1,4 +1,5 @@
-//! The table's columns: which of them a screen has room for, what is in them, and how they are sorted.
+//! The table's columns: which of them a screen has room for, what is in them, and how they are
+//! sorted.
 
 use std::cmp::Ordering;
 
@@ -172,7 +173,8 @@ impl Column {
     }
 }
 
-/// The columns that there is room for in `width`, each with its own width, and one column between two.
+/// The columns that there is room for in `width`, each with its own width, and one column between
+/// two.
 pub(crate) fn fitting(width: usize) -> Vec<(Column, usize)> {
     let mut widths: Vec<(Column, usize)> = ALL.map(|column| (column, 0)).to_vec();
     let mut left = width + 1;

@@ -1,4 +1,5 @@
-//! Between a source, which has a thread of its own, and the screen: news one way, what is wanted the other.
+//! Between a source, which has a thread of its own, and the screen: news one way, what is wanted
+//! the other.
 
 use std::collections::BTreeSet;
 use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, TrySendError, sync_channel};

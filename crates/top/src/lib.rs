@@ -6,8 +6,9 @@
 //!  a run's report ──────────┘                 ▲ keys
 //! ```
 //!
-//! Whatever it is fed by, the [`Model`] is the same, and what is on the screen follows from it and the screen's size
-//! alone. Names come from other people's programs: they are made harmless where they are drawn.
+//! Whatever it is fed by, the [`Model`] is the same, and what is on the screen follows from it and
+//! the screen's size alone. Names come from other people's programs: they are made harmless where
+//! they are drawn.
 
 mod bus;
 mod columns;

@@ -104,7 +104,8 @@ impl Model {
         }
     }
 
-    /// Filters and sorts anew. The selection stays with its thread, or, if that is gone, in its place.
+    /// Filters and sorts anew. The selection stays with its thread, or, if that is gone, in its
+    /// place.
     pub(crate) fn arrange(&mut self) {
         let place = self.place();
         let wanted = self.filter.to_lowercase();
@@ -147,7 +148,8 @@ impl Model {
         self.rows.iter().position(|&id| id == selected)
     }
 
-    /// Selects the thread `steps` rows on; where none is selected, the first, or the last if that is wanted.
+    /// Selects the thread `steps` rows on; where none is selected, the first, or the last if that
+    /// is wanted.
     pub(crate) fn step(&mut self, steps: isize) {
         let last = self.rows.len().saturating_sub(1);
         let to = match self.place() {

@@ -1,5 +1,5 @@
-//! One thread: its figures, how its response times and demand are distributed, the spectrum of its wakeups, and
-//! what changed.
+//! One thread: its figures, how its response times and demand are distributed, the spectrum of its
+//! wakeups, and what changed.
 
 use onbeat_control::Done;
 use onbeat_model::Span;
@@ -157,7 +157,8 @@ fn demand(thread: &Thread, width: u16) -> Chart {
     histogram(thread, "demand", |done| done.executed, budget, width)
 }
 
-/// How many of the last jobs took how long; the axis reaches to the longest of them, or to what is to be marked.
+/// How many of the last jobs took how long; the axis reaches to the longest of them, or to what is
+/// to be marked.
 fn histogram(
     thread: &Thread,
     what: &str,

@@ -12,7 +12,8 @@ use crate::keys::Answer;
 use crate::symbols::Symbols;
 use crate::{Feed, Model};
 
-/// How long to wait for a key before it is looked for news, a signal, or another size of the terminal.
+/// How long to wait for a key before it is looked for news, a signal, or another size of the
+/// terminal.
 const TURN: Duration = Duration::from_millis(100);
 
 /// What the terminal can show.
@@ -82,8 +83,8 @@ impl Look {
     }
 }
 
-/// Takes the terminal on standard output, and shows `model` as it is fed, until a key says to quit, `stop` does, or
-/// the feed ends. However that comes about, the terminal is as it was.
+/// Takes the terminal on standard output, and shows `model` as it is fed, until a key says to quit,
+/// `stop` does, or the feed ends. However that comes about, the terminal is as it was.
 ///
 /// # Errors
 /// If the terminal cannot be used.

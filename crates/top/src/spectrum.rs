@@ -58,7 +58,8 @@ impl Spectrum {
         }
     }
 
-    /// The highest amplitude within each of `columns` equal parts of the range, as a share of all wakeups.
+    /// The highest amplitude within each of `columns` equal parts of the range, as a share of all
+    /// wakeups.
     pub(crate) fn columns(&self, columns: usize) -> Vec<f64> {
         let bins = self.amplitudes.len();
         let all = self.wakeups.max(1) as f64;

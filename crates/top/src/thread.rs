@@ -1,4 +1,5 @@
-//! What is remembered of a thread from snapshot to snapshot: its jobs, what it used, and what changed.
+//! What is remembered of a thread from snapshot to snapshot: its jobs, what it used, and what
+//! changed.
 
 use std::collections::VecDeque;
 

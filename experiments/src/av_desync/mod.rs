@@ -1,5 +1,5 @@
-//! A film beside CPU hogs (LFS++, section 7.1, Fig. 5): how far sound and picture come apart on an idle
-//! machine, on a busy one, and on a busy one with onbeat.
+//! A film beside CPU hogs (LFS++, section 7.1, Fig. 5): how far sound and picture come apart on an
+//! idle machine, on a busy one, and on a busy one with onbeat.
 
 use std::process::Command;
 use std::time::Duration;
@@ -31,7 +31,8 @@ pub(crate) struct Args {
     /// Keep only the player on the beat, not the display server
     #[arg(long)]
     player_alone: bool,
-    /// A further option for `onbeat run`, as in --option=--predictor=rate; may be given several times
+    /// A further option for `onbeat run`, as in --option=--predictor=rate; may be given several
+    /// times
     #[arg(long = "option", value_name = "OPTION", allow_hyphen_values = true)]
     options: Vec<String>,
 }

@@ -1,4 +1,5 @@
-//! The five codecs of GRACE-OS's Table 2 as a distribution has them today, and how each is held to its pace.
+//! The five codecs of GRACE-OS's Table 2 as a distribution has them today, and how each is held to
+//! its pace.
 
 use std::path::Path;
 
@@ -24,7 +25,8 @@ pub(crate) struct Codec {
     behind: &'static [&'static str],
 }
 
-/// A pipe with room for less than two jobs holds a program to the pace at which its other end is served.
+/// A pipe with room for less than two jobs holds a program to the pace at which its other end is
+/// served.
 #[derive(Clone, Copy)]
 pub(super) enum Pace {
     /// A job's input, of so many bytes, is written to it in each period.

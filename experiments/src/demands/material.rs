@@ -1,5 +1,6 @@
-//! What the codecs work on: a film with scene changes, a piece of sound, and speech, made of ffmpeg's own sources
-//! with fixed seeds. The same version of ffmpeg makes the same files everywhere.
+//! What the codecs work on: a film with scene changes, a piece of sound, and speech, made of
+//! ffmpeg's own sources with fixed seeds. The same version of ffmpeg makes the same files
+//! everywhere.
 
 use std::fs::File;
 use std::io::Read;
@@ -11,13 +12,14 @@ use anyhow::{Context, bail};
 use crate::machine::{Machine, Program};
 use crate::media;
 
-/// The film's pictures: H.263's largest, so that a decoder of today has as much to do in 30 ms as the paper's had
-/// with 320x240 on a processor of 1 GHz.
+/// The film's pictures: H.263's largest, so that a decoder of today has as much to do in 30 ms as
+/// the paper's had with 320x240 on a processor of 1 GHz.
 pub(super) const WIDTH: usize = 1408;
 /// Their height.
 pub(super) const HEIGHT: usize = 1152;
 
-/// Pictures a second of the film, one that MPEG-1 knows. (Played, it gets the paper's 30 ms for each.)
+/// Pictures a second of the film, one that MPEG-1 knows. (Played, it gets the paper's 30 ms for
+/// each.)
 const RATE: u32 = 30;
 
 /// Pictures in each scene.
@@ -42,7 +44,8 @@ pub(super) enum Material {
 }
 
 impl Material {
-    /// Its file (of [`Material::Pictures`], the film they are from): made now unless it was made before.
+    /// Its file (of [`Material::Pictures`], the film they are from): made now unless it was made
+    /// before.
     pub(super) fn file(self, machine: &Machine) -> anyhow::Result<PathBuf> {
         let (name, graph, options): (_, _, &[&str]) = match self {
             Self::Mpeg1 => (
@@ -115,8 +118,8 @@ impl Source {
     }
 }
 
-/// 18 scenes of 170 pictures each: six kinds, three times; all with the grain of a film, which makes them the more alike
-/// the coarser it is.
+/// 18 scenes of 170 pictures each: six kinds, three times; all with the grain of a film, which
+/// makes them the more alike the coarser it is.
 fn film(grain: u32) -> String {
     let full = format!("size={WIDTH}x{HEIGHT}:rate={RATE}");
     // Slow sources are made small and enlarged.
@@ -155,7 +158,8 @@ fn film(grain: u32) -> String {
     format!("{scenes}{names}concat=n={all},noise=alls={grain}:allf=t[all]")
 }
 
-/// Music: two voices, a chord whose root changes twice a second, drums, and now and then somebody speaks.
+/// Music: two voices, a chord whose root changes twice a second, drums, and now and then somebody
+/// speaks.
 fn sound() -> String {
     let root = "(220*pow(2,mod(floor(2*t)*5,12)/12))";
     let voice = |of_root: f64| format!("0.15*sin(2*PI*{of_root}*{root}*t)");

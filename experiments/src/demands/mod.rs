@@ -1,5 +1,5 @@
-//! What each job of real codecs takes (G6): five programs like those of GRACE-OS's Table 2, at its periods, watched by
-//! `onbeat record`.
+//! What each job of real codecs takes (G6): five programs like those of GRACE-OS's Table 2, at its
+//! periods, watched by `onbeat record`.
 
 mod codec;
 pub(crate) mod kept;
@@ -167,7 +167,8 @@ fn record(machine: &Machine, codec: &Codec, args: &Args) -> anyhow::Result<Row> 
     })
 }
 
-/// Of each job, the shorter of two runs: they do the same, and whatever disturbs one only makes it longer.
+/// Of each job, the shorter of two runs: they do the same, and whatever disturbs one only makes it
+/// longer.
 fn shorter_of(a: &[Option<Span>], b: &[Option<Span>]) -> Vec<Option<Span>> {
     let shorter = |(&a, &b): (&Option<Span>, &Option<Span>)| match (a, b) {
         (Some(a), Some(b)) => Some(a.min(b)),

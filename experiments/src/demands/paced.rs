@@ -1,5 +1,5 @@
-//! A codec at its pace, and the sensor that watches it: `onbeat record` starts it, and a pipe that is served once
-//! in each period holds it to its pace. The program is not changed, and not told.
+//! A codec at its pace, and the sensor that watches it: `onbeat record` starts it, and a pipe that
+//! is served once in each period holds it to its pace. The program is not changed, and not told.
 
 use std::fs;
 use std::io::{ErrorKind, PipeReader, PipeWriter, Read, Write, pipe};
@@ -71,7 +71,8 @@ pub(super) fn play(
     Ok(jobs.into_iter().skip(WARM_UP).collect())
 }
 
-/// The size of a pipe that holds less than two jobs, as the kernel allows: a power of two from a page on.
+/// The size of a pipe that holds less than two jobs, as the kernel allows: a power of two from a
+/// page on.
 fn room(bytes: usize) -> usize {
     const PAGE: usize = 4096;
     const MOST: usize = 1 << 20;
@@ -182,8 +183,8 @@ fn bursts_in(recording: &Path) -> anyhow::Result<Vec<Burst>> {
     Ok(own.collect())
 }
 
-/// Adds up the bursts between each release and the next. A job that had not ended when the next one was released has
-/// a part of that one's work in its last burst: nothing is known of either.
+/// Adds up the bursts between each release and the next. A job that had not ended when the next one
+/// was released has a part of that one's work in its last burst: nothing is known of either.
 fn cut(bursts: &[Burst], releases: &[Instant]) -> Vec<Option<Span>> {
     let mut jobs = Vec::with_capacity(releases.len());
     let mut bursts = bursts.iter().peekable();

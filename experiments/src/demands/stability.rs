@@ -1,5 +1,6 @@
-//! How stable the distribution of a codec's demands is (GRACE-OS, section 4.2, Fig. 10 and 11): its first 50 jobs,
-//! its first 100 and all of them; and what a budget from each of these, or from the last 100, is worth for all.
+//! How stable the distribution of a codec's demands is (GRACE-OS, section 4.2, Fig. 10 and 11): its
+//! first 50 jobs, its first 100 and all of them; and what a budget from each of these, or from the
+//! last 100, is worth for all.
 
 use onbeat_decide::stochastic::Histogram;
 use onbeat_model::{Demand, Span};
@@ -35,7 +36,8 @@ struct Row {
     paper: &'static str,
     period_ms: f64,
     jobs: usize,
-    /// The greatest difference of two distributions (Kolmogorov): the first 50 jobs and the first 100.
+    /// The greatest difference of two distributions (Kolmogorov): the first 50 jobs and the first
+    /// 100.
     first_50_to_first_100: f64,
     /// The first 50 and all.
     first_50_to_all: f64,
@@ -96,8 +98,8 @@ fn budget(jobs: &[Span]) -> Span {
     histogram.map_or(Span::ZERO, |histogram| histogram.budget(RHO).demand)
 }
 
-/// The greatest difference of the two distributions (Kolmogorov), exact: in a histogram, one job that took ten times as
-/// long as the others would leave all of these in one group.
+/// The greatest difference of the two distributions (Kolmogorov), exact: in a histogram, one job
+/// that took ten times as long as the others would leave all of these in one group.
 fn distance(a: &[Span], b: &[Span]) -> f64 {
     let sorted = |jobs: &[Span]| {
         let mut sorted = jobs.to_vec();

@@ -30,8 +30,8 @@ pub(super) fn athlon() -> Ladder {
     Ladder::new(speeds).unwrap_or_else(|| unreachable!("the list is not empty"))
 }
 
-/// What the paper measured (Tables 3 and 4, Fig. 9), at 1000 MHz: a change of speed is 5450 cycles and 10.4 us (a line
-/// through the columns of Table 4), a scheduling 800 cycles.
+/// What the paper measured (Tables 3 and 4, Fig. 9), at 1000 MHz: a change of speed is 5450 cycles
+/// and 10.4 us (a line through the columns of Table 4), a scheduling 800 cycles.
 pub(super) const COSTS: Costs = Costs {
     switch: Span::ZERO,
     switch_work: Work::at_full_speed(Span::from_ns(800)),
@@ -149,7 +149,8 @@ impl<'a> Case<'a> {
         }
     }
 
-    /// From when on it counts, and until when: the longest recording is played once, the others again and again.
+    /// From when on it counts, and until when: the longest recording is played once, the others
+    /// again and again.
     pub(super) fn window(&self) -> (Instant, Instant) {
         let longest =
             |of: fn(&Codec) -> Span| self.codecs.iter().map(|c| of(c)).max().unwrap_or_default();

@@ -1,4 +1,5 @@
-//! The codecs' measured demands on the paper's processor: each stretched so that its 95% need what the paper's did.
+//! The codecs' measured demands on the paper's processor: each stretched so that its 95% need what
+//! the paper's did.
 
 use std::sync::Arc;
 
@@ -22,10 +23,11 @@ pub(super) struct Codec {
     pub(super) factor: f64,
 }
 
-/// What 95% of the jobs stay within, in millions of cycles: at 1000 MHz, in ms. Of mpgplay, toast and madplay the paper
-/// tells it (sections 4.2 and 4.3). Of tmndec it follows from Table 10: worst-uniform needs 1000 MHz for the four together and
-/// stochastic-uniform 800, which is 10.6 to 13.6. Of tmn only the median is told, 250 and more of 400; ours varies
-/// more, and is stretched to what fits.
+/// What 95% of the jobs stay within, in millions of cycles: at 1000 MHz, in ms. Of mpgplay, toast
+/// and madplay the paper tells it (sections 4.2 and 4.3). Of tmndec it follows from Table 10:
+/// worst-uniform needs 1000 MHz for the four together and stochastic-uniform 800, which is 10.6 to
+/// 13.6. Of tmn only the median is told, 250 and more of 400; ours varies more, and is stretched to
+/// what fits.
 const CYCLES: [(&str, f64); 5] = [
     ("mpgplay", 9.3),
     ("madplay", 0.86),
@@ -35,7 +37,8 @@ const CYCLES: [(&str, f64); 5] = [
 ];
 
 impl Codec {
-    /// All of them, in the order of the paper's Table 2; each by this half of its jobs, if there is one.
+    /// All of them, in the order of the paper's Table 2; each by this half of its jobs, if there is
+    /// one.
     pub(super) fn all(half: Option<Half>) -> anyhow::Result<Vec<Self>> {
         let mut all: Vec<Self> = Kept::all()?.iter().map(Self::of).collect();
         for codec in &mut all {

@@ -1,4 +1,5 @@
-//! GRACE-OS: the paper's section 4 on the simulated machine, with the measured demands of real codecs, and what is beyond it.
+//! GRACE-OS: the paper's section 4 on the simulated machine, with the measured demands of real
+//! codecs, and what is beyond it.
 
 mod case;
 mod codecs;
@@ -21,7 +22,8 @@ pub(crate) struct Args {
     /// New budgets after so many jobs; 0: those of the first 100 jobs stay, as in the paper
     #[arg(long, value_name = "JOBS", default_value_t = 10)]
     update_every: usize,
-    /// Play this half of each recording, not all: constants of schemes are to be chosen on the first
+    /// Play this half of each recording, not all: constants of schemes are to be chosen on the
+    /// first
     #[arg(long, value_enum)]
     half: Option<Half>,
 }

@@ -185,7 +185,8 @@ pub(super) fn print_speeds(runs: &[Run]) {
     );
 }
 
-/// So long the paper's four codecs play together, and mpgplay alone after them: from Table 10, whose sums only fit so.
+/// So long the paper's four codecs play together, and mpgplay alone after them: from Table 10,
+/// whose sums only fit so.
 const TOGETHER_S: f64 = 30.0;
 const ALONE_S: f64 = 200.0;
 /// Table 10: seconds at full power, idle time at its speed.
@@ -198,7 +199,8 @@ const PAPER_S: [(Scheme, f64); 6] = [
     (Scheme::GraceOsAsWritten, 20.5),
 ];
 
-/// Table 10 as the paper's run was: the energy of the four for their time, then that of mpgplay alone for its.
+/// Table 10 as the paper's run was: the energy of the four for their time, then that of mpgplay
+/// alone for its.
 pub(super) fn print_as_played(runs: &[Run]) {
     let mut table = Table::new([
         "scheme",

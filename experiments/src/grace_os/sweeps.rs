@@ -1,5 +1,5 @@
-//! Fig. 13 and 14, and beyond: the energy over rho, over the share kept for best effort, and where power has a part that
-//! does not depend on the speed.
+//! Fig. 13 and 14, and beyond: the energy over rho, over the share kept for best effort, and where
+//! power has a part that does not depend on the speed.
 
 use std::path::Path;
 

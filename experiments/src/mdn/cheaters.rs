@@ -42,8 +42,8 @@ impl Args {
 const GUEST_SCHEDULERS: [Scheduler; 3] = [Scheduler::Linux24, Scheduler::Best, Scheduler::Berate];
 const GUEST_CASES: [Case; 3] = [Case::Fig7a, Case::Fig7b, Case::Flood];
 
-/// How long a run lasts; when the cheaters begin to cheat; and from when on they are judged, when what they had
-/// earned before is forgotten.
+/// How long a run lasts; when the cheaters begin to cheat; and from when on they are judged, when
+/// what they had earned before is forgotten.
 const SECONDS: u64 = 30;
 const CHANGE: u64 = 15;
 const SETTLED: usize = 20;

@@ -1,5 +1,5 @@
-//! Missed deadlines and CPU time with and without MDN: both tables of the paper, and the same for the other
-//! schedulers.
+//! Missed deadlines and CPU time with and without MDN: both tables of the paper, and the same for
+//! the other schedulers.
 
 use onbeat_model::Span;
 use onbeat_sim::workload::Notifies;
@@ -34,7 +34,8 @@ pub(crate) struct Args {
     #[arg(long, value_name = "PERMILLE", default_value_t = VARIATION,
           value_parser = clap::value_parser!(u32).range(0..=3000))]
     variation: u32,
-    /// The programs' timers fire at multiples of so many ms alone, as on the paper's machines with 10; 0: exactly
+    /// The programs' timers fire at multiples of so many ms alone, as on the paper's machines with
+    /// 10; 0: exactly
     #[arg(long, value_name = "MS", default_value_t = 0,
           value_parser = clap::value_parser!(u64).range(0..=100))]
     timer_ms: u64,

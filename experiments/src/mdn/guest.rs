@@ -1,5 +1,5 @@
-//! The same programs on a real kernel in virtual time: boots a guest that runs them one mix after the other, and reads
-//! what they logged.
+//! The same programs on a real kernel in virtual time: boots a guest that runs them one mix after
+//! the other, and reads what they logged.
 
 use std::fs;
 use std::path::Path;
@@ -180,7 +180,8 @@ impl Guested {
     }
 }
 
-/// Periodic programs come first, and are started in their order, so their numbers are in that order, too.
+/// Periodic programs come first, and are started in their order, so their numbers are in that
+/// order, too.
 fn known(turns: &[Turn], place: usize) -> Vec<(Instant, Known)> {
     let began_ns = turns.first().map_or(0, |turn| turn.at_ns);
     let known = turns.iter().filter_map(|turn| {

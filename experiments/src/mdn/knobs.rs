@@ -1,5 +1,6 @@
-//! What the paper leaves open of the rules of Linux 2.4 and BeRate, to be set otherwise than they have it, and what interrupts
-//! the programs: how much a figure depends on that is part of the figure.
+//! What the paper leaves open of the rules of Linux 2.4 and BeRate, to be set otherwise than they
+//! have it, and what interrupts the programs: how much a figure depends on that is part of the
+//! figure.
 
 use std::fmt;
 
@@ -23,7 +24,8 @@ pub(crate) struct Knobs {
     /// The time over which the block ratio is averaged
     #[arg(long, value_name = "MS", value_parser = clap::value_parser!(u64).range(1..=10_000))]
     block_average_ms: Option<u64>,
-    /// How often something else takes the CPU for 0.1 ms, as threads of a kernel and daemons do; never, if not given
+    /// How often something else takes the CPU for 0.1 ms, as threads of a kernel and daemons do;
+    /// never, if not given
     #[arg(long, value_name = "MS", value_parser = clap::value_parser!(u64).range(1..=100_000))]
     interrupt_ms: Option<u64>,
 }

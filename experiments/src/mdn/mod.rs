@@ -1,5 +1,5 @@
-//! Section 4 of the paper on missed deadline notification: its programs under its three schedulers, and under
-//! what a kernel has today, on the simulated machine.
+//! Section 4 of the paper on missed deadline notification: its programs under its three schedulers,
+//! and under what a kernel has today, on the simulated machine.
 
 mod cheaters;
 mod deadlines;
@@ -61,8 +61,8 @@ impl Scheduler {
     }
 }
 
-/// How different the frames are, in permille of srtgen's default. The paper does not say; with this its first
-/// figure comes out: 7.9% missed under Linux without MDN.
+/// How different the frames are, in permille of srtgen's default. The paper does not say; with this
+/// its first figure comes out: 7.9% missed under Linux without MDN.
 const VARIATION: u32 = 1400;
 
 /// How often the CPU time of each program is noted.

@@ -67,8 +67,8 @@ pub(crate) const OVERLOAD: Mix = Mix {
 
 pub(crate) const MIXES: [Mix; 5] = [HALF, THIRDS, MORE_THAN_HALF, MORE_THAN_QUARTERS, OVERLOAD];
 
-/// A line of the paper's tables, in percent: missed deadlines without and with MDN (none for a program that
-/// has no deadlines), and the CPU time.
+/// A line of the paper's tables, in percent: missed deadlines without and with MDN (none for a
+/// program that has no deadlines), and the CPU time.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Line {
     pub(crate) missed: Option<(&'static str, &'static str)>,

@@ -1,4 +1,5 @@
-//! How far each program gets: Fig. 5, 6, 8 and 10 of the paper, and the period that BEST measures, its Fig. 9.
+//! How far each program gets: Fig. 5, 6, 8 and 10 of the paper, and the period that BEST measures,
+//! its Fig. 9.
 
 use onbeat_model::{Instant, Span};
 use onbeat_sim::workload::Notifies;
@@ -38,7 +39,8 @@ const FIGURES: [(u32, Scheduler, Mix); 4] = [
     (10, Scheduler::Berate, MORE_THAN_HALF),
 ];
 
-/// The program of the overload whose period Fig. 9 shows: the other has no period most of the time, as EDF starves it.
+/// The program of the overload whose period Fig. 9 shows: the other has no period most of the time,
+/// as EDF starves it.
 const FASTER: usize = 1;
 /// Each figure's two halves.
 const WAYS: [(char, Notifies); 2] = [('a', Notifies::Never), ('b', Notifies::WhenLate)];

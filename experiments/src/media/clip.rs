@@ -34,7 +34,8 @@ impl Clip {
         Self::made(machine, &format!("{NAME}-{seconds}s"), &options.concat())
     }
 
-    /// A film that ffmpeg makes with these options, from the cache if one of that name was made before.
+    /// A film that ffmpeg makes with these options, from the cache if one of that name was made
+    /// before.
     pub(crate) fn made(machine: &Machine, name: &str, options: &[&str]) -> anyhow::Result<Self> {
         let path = made(machine, &format!("{name}.mkv"), options)?;
         Ok(Self { path })
@@ -46,7 +47,8 @@ impl Clip {
     }
 }
 
-/// The file that ffmpeg makes with these options, from the cache if one of that name was made before.
+/// The file that ffmpeg makes with these options, from the cache if one of that name was made
+/// before.
 pub(crate) fn made(machine: &Machine, name: &str, options: &[&str]) -> anyhow::Result<PathBuf> {
     let folder = cache();
     fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;

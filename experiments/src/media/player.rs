@@ -1,8 +1,8 @@
 //! mplayer, and what it prints after each frame: how far sound and picture are apart.
 //!
-//! Its status line reads `A:  9.7 V:  9.7 A-V:  0.002 ct: -0.012 ...`: the position of the sound, of
-//! the picture, and the difference, in seconds. Without `-framedrop` it shows every frame, however late,
-//! and prints one line for each.
+//! Its status line reads `A:  9.7 V:  9.7 A-V:  0.002 ct: -0.012 ...`: the position of the sound,
+//! of the picture, and the difference, in seconds. Without `-framedrop` it shows every frame,
+//! however late, and prints one line for each.
 
 use std::io::Read;
 use std::path::Path;

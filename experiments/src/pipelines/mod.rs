@@ -1,5 +1,5 @@
-//! A path through several programs beside CPU hogs: with only the program itself on the beat, and with all that work
-//! for it. A film on a display server, and two players of sound on PipeWire.
+//! A path through several programs beside CPU hogs: with only the program itself on the beat, and
+//! with all that work for it. A film on a display server, and two players of sound on PipeWire.
 
 mod film;
 mod pipewire;

@@ -1,5 +1,5 @@
-//! A PipeWire of its own: a sink that leads nowhere and asks for a buffer each 10.7 ms, and players, none of them with
-//! real-time priority, as an ordinary user has it without RealtimeKit.
+//! A PipeWire of its own: a sink that leads nowhere and asks for a buffer each 10.7 ms, and
+//! players, none of them with real-time priority, as an ordinary user has it without RealtimeKit.
 
 use std::fs;
 use std::path::Path;

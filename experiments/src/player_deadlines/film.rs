@@ -1,8 +1,8 @@
-//! The film that is played: scenes of two seconds that differ in how hard they are to decode, one in
-//! three frames a reference, eight slices to a picture, as on a disc.
+//! The film that is played: scenes of two seconds that differ in how hard they are to decode, one
+//! in three frames a reference, eight slices to a picture, as on a disc.
 //!
-//! On the guest's CPU, its easy scenes need less than the share that the paper reserves for its player,
-//! and its hard ones more.
+//! On the guest's CPU, its easy scenes need less than the share that the paper reserves for its
+//! player, and its hard ones more.
 
 use crate::machine::Machine;
 use crate::media::Clip;

@@ -1,5 +1,5 @@
-//! Section 8 of the paper on timing exceptions: a player that drops frames by the usual heuristic or by
-//! deadline exceptions, beside two rt-apps, all under each of four policies; Tables 3 and 4.
+//! Section 8 of the paper on timing exceptions: a player that drops frames by the usual heuristic
+//! or by deadline exceptions, beside two rt-apps, all under each of four policies; Tables 3 and 4.
 
 mod film;
 mod paper;

@@ -1,9 +1,10 @@
-//! How much what was shown differs from what should have been: the root mean square error of section
-//! 8.3 of the paper, "Quality of Experience".
+//! How much what was shown differs from what should have been: the root mean square error of
+//! section 8.3 of the paper, "Quality of Experience".
 //!
 //! In place of a dropped frame the screen still has the last one that was shown. The errors of all
-//! frames are added up; a frame that was shown adds nothing. As the paper's figures exceed what eight bits
-//! a colour can give, its unit is taken to be that of 16 bits a colour, which ImageMagick uses.
+//! frames are added up; a frame that was shown adds nothing. As the paper's figures exceed what
+//! eight bits a colour can give, its unit is taken to be that of 16 bits a colour, which
+//! ImageMagick uses.
 
 use std::io::Read;
 use std::path::Path;
@@ -20,8 +21,8 @@ type Picture = Vec<u8>;
 /// From eight bits a colour to 16.
 const SCALE: f64 = 257.0;
 
-/// The sum of the errors in each of several playings, of which each says of every frame, in the order of
-/// presentation, whether it was shown.
+/// The sum of the errors in each of several playings, of which each says of every frame, in the
+/// order of presentation, whether it was shown.
 pub(crate) fn errors(
     machine: &Machine,
     film: &Path,

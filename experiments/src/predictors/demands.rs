@@ -1,5 +1,5 @@
-//! How much CPU time each job of a real program took: cut out of recordings once, and kept as one number
-//! of microseconds a line in `experiments/predictors/demands`.
+//! How much CPU time each job of a real program took: cut out of recordings once, and kept as one
+//! number of microseconds a line in `experiments/predictors/demands`.
 
 use std::fs;
 use std::path::Path;
@@ -56,8 +56,8 @@ impl Demands {
         recorded.chain(videos).chain(made_up).collect()
     }
 
-    /// Frames of kinds I, P and B in groups of twelve, whose cost follows scenes of some seconds, as in
-    /// the generator of the paper on missed deadline notification.
+    /// Frames of kinds I, P and B in groups of twelve, whose cost follows scenes of some seconds,
+    /// as in the generator of the paper on missed deadline notification.
     fn groups_of_pictures() -> Self {
         const GROUP: &[u8] = b"IBBPBBPBBPBB";
         let mut noise = Noise(1);

@@ -1,5 +1,5 @@
-//! Which predictor gives which misses at which bandwidth (L10): every predictor, over windows and spreads,
-//! on the demands of real decoders, in a simulated hard constant bandwidth server.
+//! Which predictor gives which misses at which bandwidth (L10): every predictor, over windows and
+//! spreads, on the demands of real decoders, in a simulated hard constant bandwidth server.
 
 mod demands;
 /// The server that onbeat-decide's own tests use.
@@ -118,8 +118,8 @@ fn families() -> Vec<&'static str> {
 /// Misses beyond this are too many: the wanted 1%.
 const WANTED: f64 = 0.01;
 
-/// For each program and family: what it does as it comes, and its cheapest tuning that misses no more
-/// than is wanted.
+/// For each program and family: what it does as it comes, and its cheapest tuning that misses no
+/// more than is wanted.
 fn table(points: &[Point]) -> Table {
     let mut table = Table::new([
         "demands",

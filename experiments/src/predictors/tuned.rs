@@ -139,7 +139,8 @@ impl Tuned {
         }
     }
 
-    /// It is what `onbeat run` does without options, or with nothing but the predictor's name; or that with the raise.
+    /// It is what `onbeat run` does without options, or with nothing but the predictor's name; or
+    /// that with the raise.
     pub(super) fn is_default(&self) -> bool {
         let usual = match self.kind {
             None => return false,

@@ -1,5 +1,5 @@
-//! A page whose animation frames are counted in the browser itself, and the server on loopback that hands it
-//! out and takes the figures in.
+//! A page whose animation frames are counted in the browser itself, and the server on loopback that
+//! hands it out and takes the figures in.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};

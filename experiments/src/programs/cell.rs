@@ -93,8 +93,8 @@ impl<'a> Bed<'a> {
         }
     }
 
-    /// Something that moves, for who grabs the display: by real-time priority, so that there is as much to
-    /// encode in each cell.
+    /// Something that moves, for who grabs the display: by real-time priority, so that there is as
+    /// much to encode in each cell.
     fn film_to_grab(&self) -> anyhow::Result<Running> {
         let around = self.around(Path::new(""), Path::new(""), "");
         let command = Program::Mplayer.command(&around);
@@ -270,7 +270,8 @@ fn histogram(told: &str) -> anyhow::Result<Done> {
     })
 }
 
-/// The jobs that were done before the next was due, half a period late at most, and how long each took.
+/// The jobs that were done before the next was due, half a period late at most, and how long each
+/// took.
 fn jobs(told: &str) -> anyhow::Result<Done> {
     let seconds = told.split_whitespace().filter_map(|word| word.parse().ok());
     let ms: Vec<f64> = seconds.map(|job: f64| job * 1000.0).collect();

@@ -1,7 +1,7 @@
-//! When frames appear on a display, for any program: the server tells a client that asks (DAMAGE) what was
-//! drawn, with its own time, so a late listener loses nothing. The program is not touched. The client never
-//! waits for the server: a thread that the server wakes at each frame would look like a stage of the
-//! program's pipeline.
+//! When frames appear on a display, for any program: the server tells a client that asks (DAMAGE)
+//! what was drawn, with its own time, so a late listener loses nothing. The program is not touched.
+//! The client never waits for the server: a thread that the server wakes at each frame would look
+//! like a stage of the program's pipeline.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,8 +13,8 @@ use x11rb::connection::Connection;
 use x11rb::protocol::Event;
 use x11rb::protocol::damage::{ConnectionExt, ReportLevel};
 
-/// A frame is complete when so much of its area is drawn, in per cent: Xlib sends a large picture in bands,
-/// and the last one may be left out where nothing changed.
+/// A frame is complete when so much of its area is drawn, in per cent: Xlib sends a large picture
+/// in bands, and the last one may be left out where nothing changed.
 const COMPLETE: u64 = 90;
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 

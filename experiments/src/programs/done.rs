@@ -23,7 +23,8 @@ pub(super) struct Done {
     pub(super) steady: Option<f64>,
     /// From the program's start until it shows one frame after the other.
     pub(super) first_s: Option<f64>,
-    /// The time from one to the next (or how late they were): median, 95th, 99th percentile, longest.
+    /// The time from one to the next (or how late they were): median, 95th, 99th percentile,
+    /// longest.
     pub(super) apart_ms: Option<[f64; 4]>,
     /// What the load did meanwhile, by the second.
     pub(super) load: Option<f64>,

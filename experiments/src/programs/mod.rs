@@ -1,8 +1,8 @@
-//! Real programs, unmodified, on an idle machine and on busy ones, started in each way that a person could
-//! choose: the suite that decides what onbeat is worth.
+//! Real programs, unmodified, on an idle machine and on busy ones, started in each way that a
+//! person could choose: the suite that decides what onbeat is worth.
 //!
-//! A [`Program`] says how it is started and what it did, a [`Situation`] what else runs, a [`Way`] by what
-//! means the program is started. A cell is one run of a program in a situation by a way.
+//! A [`Program`] says how it is started and what it did, a [`Situation`] what else runs, a [`Way`]
+//! by what means the program is started. A cell is one run of a program in a situation by a way.
 
 mod browser;
 mod cell;
@@ -47,7 +47,8 @@ pub(crate) struct Args {
     /// Ways beside onbeat, separated by commas; without this, all. `nothing` is always there
     #[arg(long, value_enum, value_delimiter = ',', value_name = "NAMES")]
     ways: Vec<way::Plain>,
-    /// A further variant of onbeat, as in soft= or hard=--hard or before@PATH=--reclaim; without this, onbeat alone
+    /// A further variant of onbeat, as in soft= or hard=--hard or before@PATH=--reclaim; without
+    /// this, onbeat alone
     #[arg(long = "onbeat", value_name = "NAME[@BINARY]=OPTIONS", value_parser = way::variant)]
     variants: Vec<way::Variant>,
     /// How often each cell is run; the tables have medians
@@ -146,7 +147,8 @@ impl Plan {
         }
     }
 
-    /// Every cell of one round, the ways of a program one after the other, each round in another order.
+    /// Every cell of one round, the ways of a program one after the other, each round in another
+    /// order.
     fn round(&self, run: u32) -> Vec<(Situation, Program, &Way)> {
         let mut cells = Vec::new();
         for &situation in &self.situations {

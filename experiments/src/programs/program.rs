@@ -176,8 +176,8 @@ impl Program {
         }
     }
 
-    /// Runtime and period in microseconds that a person would find out for a program of one thread: half as
-    /// much again as it takes.
+    /// Runtime and period in microseconds that a person would find out for a program of one thread:
+    /// half as much again as it takes.
     pub(super) const fn by_hand(self) -> Option<(u64, u64)> {
         match self {
             Self::Mplayer => Some((33_000, 40_000)),

@@ -92,7 +92,8 @@ pub(super) enum Load {
 }
 
 impl Load {
-    /// Ends it, and tells what it did in each second: operations of the hogs, files that were compiled.
+    /// Ends it, and tells what it did in each second: operations of the hogs, files that were
+    /// compiled.
     pub(super) fn end(self) -> Option<f64> {
         match self {
             Self::None => None,

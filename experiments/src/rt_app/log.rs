@@ -48,7 +48,8 @@ impl Jobs {
 }
 
 impl Log {
-    /// The log of the first instance of `task`, in the folder where rt-app was told to leave its logs.
+    /// The log of the first instance of `task`, in the folder where rt-app was told to leave its
+    /// logs.
     pub(crate) fn read(folder: &Path, task: &str) -> anyhow::Result<Self> {
         let prefix = format!("log-{task}-");
         let mut files: Vec<PathBuf> = fs::read_dir(folder)
@@ -111,9 +112,9 @@ impl Log {
     }
 }
 
-/// Columns idx, perf, run, period, start, end, rel_st, slack, c_duration, c_period, wu_lat, all times
-/// in us. `rel_st` is when the job started, since the thread did; the response time counts from the
-/// release, which is `slack` and the period away from the end.
+/// Columns idx, perf, run, period, start, end, rel_st, slack, c_duration, c_period, wu_lat, all
+/// times in us. `rel_st` is when the job started, since the thread did; the response time counts
+/// from the release, which is `slack` and the period away from the end.
 fn row(line: &str) -> Option<Row> {
     let cells: Vec<f64> = line
         .split_whitespace()

@@ -99,9 +99,9 @@ impl RtApp {
         &self.file
     }
 
-    /// Runs it with `command` (rt-app, or something that starts it) until it ends, with `hogs.0` CPU
-    /// hogs from `hogs.1` after its start on, and gives the CPU time of each of its threads after
-    /// the first `leave_out`.
+    /// Runs it with `command` (rt-app, or something that starts it) until it ends, with `hogs.0`
+    /// CPU hogs from `hogs.1` after its start on, and gives the CPU time of each of its threads
+    /// after the first `leave_out`.
     pub(crate) fn run(
         &self,
         machine: &Machine,

@@ -47,8 +47,8 @@ impl Lfs {
     }
 }
 
-/// Measures Fig. 1 on this machine, and fails where the analysis is off by more than a tick, and what the
-/// search and the switches add.
+/// Measures Fig. 1 on this machine, and fails where the analysis is off by more than a tick, and
+/// what the search and the switches add.
 pub(super) fn measure_needed(file: &Path, short: bool) -> anyhow::Result<()> {
     let all = if short {
         &FEW_MS[..]

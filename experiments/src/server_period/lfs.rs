@@ -1,5 +1,5 @@
-//! LFS, the forerunner of LFS++, in a kernel in virtual time: it raises the runtime of a server of some
-//! period when a job was late, and lowers it a little when one was not (Fig. 2).
+//! LFS, the forerunner of LFS++, in a kernel in virtual time: it raises the runtime of a server of
+//! some period when a job was late, and lowers it a little when one was not (Fig. 2).
 
 use onbeat_decide::predictor::{Kind, Parameters, build};
 use onbeat_model::{Demand, Instant, Job, Reservation, Span, TaskId};

@@ -1,6 +1,6 @@
-//! What a server's period costs (LFS++, section 4, Fig. 1 and 2): the bandwidth that a task of 20 ms every
-//! 100 ms needs, from the supply-bound analysis and from a kernel in virtual time; and what LFS allocates
-//! to one of 20 ms every 40 ms, with its response times.
+//! What a server's period costs (LFS++, section 4, Fig. 1 and 2): the bandwidth that a task of 20
+//! ms every 100 ms needs, from the supply-bound analysis and from a kernel in virtual time; and
+//! what LFS allocates to one of 20 ms every 40 ms, with its response times.
 
 mod guest;
 mod lfs;

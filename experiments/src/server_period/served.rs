@@ -1,12 +1,12 @@
-//! A periodic task in a server of this kernel, with opponents that make the server give as late as it
-//! may: the analysis speaks of the worst case, and an idle CPU would show the best.
+//! A periodic task in a server of this kernel, with opponents that make the server give as late as
+//! it may: the analysis speaks of the worst case, and an idle CPU would show the best.
 //!
-//! Each job has an opponent of its own: a thread in a server of the same period that takes all that the
-//! task's server leaves, and wakes a little earlier, so that its deadline is the earlier. It is a new
-//! thread each time, because what is left of a server's last period decides how it goes on.
+//! Each job has an opponent of its own: a thread in a server of the same period that takes all that
+//! the task's server leaves, and wakes a little earlier, so that its deadline is the earlier. It is
+//! a new thread each time, because what is left of a server's last period decides how it goes on.
 //!
-//! To be run on the one CPU of a guest in virtual time, with the kernel's admission test off: together
-//! they take the whole CPU.
+//! To be run on the one CPU of a guest in virtual time, with the kernel's admission test off:
+//! together they take the whole CPU.
 
 use std::io;
 use std::thread::JoinHandle;

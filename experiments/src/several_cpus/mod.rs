@@ -1,8 +1,9 @@
-//! Global EDF against EDF partitioned by the supervisor: how many sets of periodic programs are admitted, and
-//! with what promise, up to the admission bound.
+//! Global EDF against EDF partitioned by the supervisor: how many sets of periodic programs are
+//! admitted, and with what promise, up to the admission bound.
 //!
-//! Computed, without a kernel: what it admits is a sum, what EDF guarantees is a theorem, and who packs is
-//! onbeat's own packing, fed one program after the other as they start. Then on a kernel (`on_kernel`).
+//! Computed, without a kernel: what it admits is a sum, what EDF guarantees is a theorem, and who
+//! packs is onbeat's own packing, fed one program after the other as they start. Then on a kernel
+//! (`on_kernel`).
 
 mod on_kernel;
 
@@ -119,8 +120,8 @@ fn tried(cpus: usize, load: f64, args: &Args, random: &mut Noise) -> Figures {
     }
 }
 
-/// The sufficient test for implicit deadlines on `cpus` CPUs, each of which serves reservations with what it
-/// has to hand out.
+/// The sufficient test for implicit deadlines on `cpus` CPUs, each of which serves reservations
+/// with what it has to hand out.
 fn is_guaranteed(shares: &[f64], cpus: usize) -> bool {
     let largest = shares.iter().copied().fold(0.0, f64::max);
     let total: f64 = shares.iter().sum();
@@ -184,8 +185,8 @@ fn draw(machine: &Machine, cpus: usize, figures: &[Figures]) -> anyhow::Result<(
     figure.draw(machine.out(), &format!("{NAME}-{cpus}"))
 }
 
-/// `count` shares with the sum `total`, evenly among all such sets (UUniFast of Bini and Buttazzo 2005),
-/// drawn again as long as one is too large (Davis and Burns 2009).
+/// `count` shares with the sum `total`, evenly among all such sets (UUniFast of Bini and Buttazzo
+/// 2005), drawn again as long as one is too large (Davis and Burns 2009).
 fn shares(random: &mut Noise, count: usize, total: f64) -> Vec<f64> {
     loop {
         let mut left = total;

@@ -1,5 +1,5 @@
-//! The same on a kernel: what comes late, and what is refused, under global EDF and partitioned, with
-//! reservations set by hand and by onbeat.
+//! The same on a kernel: what comes late, and what is refused, under global EDF and partitioned,
+//! with reservations set by hand and by onbeat.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -21,7 +21,8 @@ use crate::vm::Guest;
 const GUEST: &str = "several-cpus";
 const NAME: &str = "several-cpus-on-a-kernel";
 
-/// Of what there is to hand out; the last one is more than that, so that somebody has to be refused.
+/// Of what there is to hand out; the last one is more than that, so that somebody has to be
+/// refused.
 const LOADS: [f64; 6] = [0.6, 0.7, 0.8, 0.9, 1.0, 1.1];
 /// Below that a program is mostly the kernel's own work for it.
 const SMALLEST: f64 = 0.04;
@@ -128,8 +129,8 @@ pub(super) fn run(machine: &Machine, args: &Args) -> anyhow::Result<()> {
     publish(machine.out(), &ran, NAME, &table(&figures), &figures, paper)
 }
 
-/// A set of programs with this load in all, with periods between 10 and 100 ms, and where they go when they are
-/// packed one after the other.
+/// A set of programs with this load in all, with periods between 10 and 100 ms, and where they go
+/// when they are packed one after the other.
 fn drawn(cpus: usize, load: f64, args: &Args, random: &mut Noise) -> Vec<Program> {
     let count = args.guest_programs * cpus;
     let total = load * ROOM * cpus as f64;

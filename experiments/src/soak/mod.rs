@@ -1,8 +1,10 @@
-//! An hour of programs that come and go under load: does the service leak memory or files, and does a reservation get lost?
+//! An hour of programs that come and go under load: does the service leak memory or files, and does
+//! a reservation get lost?
 //!
-//! Every second it is looked whether the service and the kernel agree on who holds a reservation. One that only one of them has, two
-//! looks in a row, is lost; unless its thread has stopped working: rt-app's threads make themselves ordinary when their work is over,
-//! and may then take seconds to write what they have measured.
+//! Every second it is looked whether the service and the kernel agree on who holds a reservation.
+//! One that only one of them has, two looks in a row, is lost; unless its thread has stopped
+//! working: rt-app's threads make themselves ordinary when their work is over, and may then take
+//! seconds to write what they have measured.
 
 mod judged;
 pub(crate) mod service;
@@ -36,14 +38,16 @@ pub(crate) struct Args {
 
 /// How many programs run side by side.
 const PROGRAMS: usize = 6;
-/// The first lives so long, each next one a second longer, up to four times that; then from the beginning.
+/// The first lives so long, each next one a second longer, up to four times that; then from the
+/// beginning.
 const SHORTEST_LIFE: Duration = Duration::from_secs(5);
 const LIVES: u64 = 16;
 /// How often it is looked.
 const EVERY: Duration = Duration::from_secs(1);
 /// Until then everything that is kept from then on is there.
 const WARM: Duration = Duration::from_secs(30);
-/// A thread that blocks so often between two looks is at work; one of a program has a job 25 times a second or more.
+/// A thread that blocks so often between two looks is at work; one of a program has a job 25 times
+/// a second or more.
 const AT_WORK: u64 = 10;
 /// How long what is over may take to be forgotten.
 const PATIENCE: Duration = Duration::from_secs(30);

@@ -1,5 +1,5 @@
-//! The three tasks of LFS++'s Table I: under the kernel's default scheduler, under LFS++ as the paper
-//! has it, under onbeat, and under reservations set by hand by somebody who knows periods and
+//! The three tasks of LFS++'s Table I: under the kernel's default scheduler, under LFS++ as the
+//! paper has it, under onbeat, and under reservations set by hand by somebody who knows periods and
 //! execution times. On this machine (`live`), or in virtual time (`guest`).
 
 mod guest;

@@ -1,4 +1,5 @@
-//! The programs that are tracked: rt-apps of a hundred threads each, or four that do nothing but what is measured.
+//! The programs that are tracked: rt-apps of a hundred threads each, or four that do nothing but
+//! what is measured.
 
 use std::fs;
 use std::path::PathBuf;
@@ -11,8 +12,8 @@ use super::Args;
 use crate::rt_app::{Calibration, RtApp, Task};
 use crate::soak::which;
 
-/// So many threads are of one program: rt-app crashes now and then when it starts several hundred on a busy machine (its threads
-/// copy what the main thread is still moving).
+/// So many threads are of one program: rt-app crashes now and then when it starts several hundred
+/// on a busy machine (its threads copy what the main thread is still moving).
 const THREADS_OF_PROGRAM: u32 = 100;
 
 const PERIODS: [(&str, u64); 4] = [

@@ -2,10 +2,10 @@
 /*
  * Bands of a picture, put where they belong.
  *
- * Where draw_horiz_band is set, libavcodec's MPEG decoders write each band (a row of macroblocks) of a
- * B picture to the top of the picture's memory, over the band before it, for the callback to fetch it
- * there; its `offset` says so. Here each is copied to its place, and the one that belongs at the top,
- * which the others would destroy, is put aside and put back at the end.
+ * Where draw_horiz_band is set, libavcodec's MPEG decoders write each band (a row of macroblocks)
+ * of a B picture to the top of the picture's memory, over the band before it, for the callback to
+ * fetch it there; its `offset` says so. Here each is copied to its place, and the one that belongs
+ * at the top, which the others would destroy, is put aside and put back at the end.
  */
 #ifndef PLAYER_BANDS_H
 #define PLAYER_BANDS_H

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * The loop of the player: sound first, then one packet of video, then what it brought is shown in time.
+ * The loop of the player: sound first, then one packet of video, then what it brought is shown in
+ * time.
  *
- * One thread does it all, as in the player of the paper. A frame's number in the record goes through the
- * decoder in place of its time stamp, so that what comes out, in another order, is known again.
+ * One thread does it all, as in the player of the paper. A frame's number in the record goes
+ * through the decoder in place of its time stamp, so that what comes out, in another order, is
+ * known again.
  */
 #include "play.h"
 
@@ -34,10 +36,10 @@ static bool deadline_has_passed(void *unused)
 }
 
 /*
- * Decodes the packet within a deadline. The block is entered in a protected section, so that the decoder
- * is neither left in its middle nor, if the deadline is over at once, never called. The exception is
- * thrown when it has returned, and it returns early by asking for the time that remains: decoder.h says
- * where, and why it must be so.
+ * Decodes the packet within a deadline. The block is entered in a protected section, so that the
+ * decoder is neither left in its middle nor, if the deadline is over at once, never called. The
+ * exception is thrown when it has returned, and it returns early by asking for the time that
+ * remains: decoder.h says where, and why it must be so.
  */
 static int decode_within(struct playing *playing, struct frame_record *frame,
 			 struct decoder_outcome *outcome)

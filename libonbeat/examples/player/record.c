@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* The record of a playing, kept in memory so that writing disturbs nothing, and written at its end. */
+/*
+ * The record of a playing, kept in memory so that writing disturbs nothing, and written at its end.
+ */
 #include "record.h"
 
 #include <inttypes.h>

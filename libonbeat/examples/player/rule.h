@@ -2,8 +2,8 @@
 /*
  * When to drop a frame: the two rules that are compared.
  *
- * Both go by the A/V delay: the position of the sound less that of the picture, so that it is positive
- * while the picture lags. Nothing here reads a clock.
+ * Both go by the A/V delay: the position of the sound less that of the picture, so that it is
+ * positive while the picture lags. Nothing here reads a clock.
  */
 #ifndef PLAYER_RULE_H
 #define PLAYER_RULE_H
@@ -22,9 +22,9 @@ bool rule_of_name(const char *name, enum rule *rule);
 const char *rule_name(enum rule rule);
 
 /*
- * The usual heuristic (section 8.1): whether the next frame is to be dropped. A delay of 100 ms is let
- * pass; in a burst of drops, one frame's time more for each frame that was dropped in it, so that a burst
- * must be ever more urgent to go on.
+ * The usual heuristic (section 8.1): whether the next frame is to be dropped. A delay of 100 ms is
+ * let pass; in a burst of drops, one frame's time more for each frame that was dropped in it, so
+ * that a burst must be ever more urgent to go on.
  */
 bool rule_drops_in_advance(int64_t delay_ns, int64_t frame_time_ns, int dropped_in_burst);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * A window by plain Xlib. Pictures are converted to what nearly every display has, 32 bits a pixel with
- * blue first, and sent with XPutImage, which works on a display of any other machine too.
+ * A window by plain Xlib. Pictures are converted to what nearly every display has, 32 bits a pixel
+ * with blue first, and sent with XPutImage, which works on a display of any other machine too.
  */
 #include "screen.h"
 

@@ -2,9 +2,9 @@
 /*
  * The audio clock: a sound card without a card.
  *
- * Samples are written into a buffer and leave it at their rate, by a real-time clock. If the buffer runs
- * empty the sound stands still until more is written, and so does the picture that follows it, just as
- * with a card. No clock is read here: the time comes as an argument, and must not go back.
+ * Samples are written into a buffer and leave it at their rate, by a real-time clock. If the buffer
+ * runs empty the sound stands still until more is written, and so does the picture that follows it,
+ * just as with a card. No clock is read here: the time comes as an argument, and must not go back.
  */
 #ifndef PLAYER_SINK_H
 #define PLAYER_SINK_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * The film's sound: decoded into the sink that keeps the time. A silent film, and one whose sound cannot
- * be decoded, goes by the clock alone.
+ * The film's sound: decoded into the sink that keeps the time. A silent film, and one whose sound
+ * cannot be decoded, goes by the clock alone.
  */
 #ifndef PLAYER_SOUND_H
 #define PLAYER_SOUND_H

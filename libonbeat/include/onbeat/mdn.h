@@ -2,9 +2,9 @@
 /*
  * Missed deadline notification: "I was too late just now".
  *
- * After S. A. Banachowski, J. Wu and S. A. Brandt: no argument, no result, advisory. It is a static probe
- * (USDT) in the caller's own code: instructions that do nothing when nobody listens; the kernel names
- * the calling thread, so nobody can notify in another's name.
+ * After S. A. Banachowski, J. Wu and S. A. Brandt: no argument, no result, advisory. It is a static
+ * probe (USDT) in the caller's own code: instructions that do nothing when nobody listens; the
+ * kernel names the calling thread, so nobody can notify in another's name.
  */
 #ifndef ONBEAT_MDN_H
 #define ONBEAT_MDN_H

@@ -1,23 +1,25 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * CPU reservations for a program that asks for them: runtime in every period, before the deadline. That is a
- * guarantee; a thread may use more as far as no other reservation needs it, unless its own is hard.
+ * CPU reservations for a program that asks for them: runtime in every period, before the deadline.
+ * That is a guarantee; a thread may use more as far as no other reservation needs it, unless its
+ * own is hard.
  *
  * The words are AQuoSA's (create, attach, detach, change, query, destroy); what is in force is the
- * kernel's SCHED_DEADLINE. It serves threads one by one, so each attached thread gets the reservation
- * for itself, and each counts in the admission test.
+ * kernel's SCHED_DEADLINE. It serves threads one by one, so each attached thread gets the
+ * reservation for itself, and each counts in the admission test.
  *
- * Every function returns 0 or a negative errno value; onbeat_reservation_reason() then says in words
- * what happened and what to do. A reservation is used by one thread at a time; different reservations
- * are independent.
+ * Every function returns 0 or a negative errno value; onbeat_reservation_reason() then says in
+ * words what happened and what to do. A reservation is used by one thread at a time; different
+ * reservations are independent.
  *
  * What is attached is put back when it is detached, when the reservation is destroyed, and when the
- * process ends, however that comes about: its own threads end with it, and those of other processes are
- * put back by a guard, a small process that the first of them starts. Only if the guard is killed as well
- * do they keep what they were given.
+ * process ends, however that comes about: its own threads end with it, and those of other processes
+ * are put back by a guard, a small process that the first of them starts. Only if the guard is
+ * killed as well do they keep what they were given.
  *
- * A process without CAP_SYS_NICE has onbeat's service do all of that, over D-Bus, for its own user's threads and within his
- * quotas; the end of its connection to the bus, which ends with the process, is what puts them back.
+ * A process without CAP_SYS_NICE has onbeat's service do all of that, over D-Bus, for its own
+ * user's threads and within his quotas; the end of its connection to the bus, which ends with the
+ * process, is what puts them back.
  */
 #ifndef ONBEAT_RESERVE_H
 #define ONBEAT_RESERVE_H
@@ -49,25 +51,30 @@ int onbeat_reservation_create(struct onbeat_reservation **reservation, int64_t r
 			      int64_t deadline_ns, int64_t period_ns);
 
 /*
- * Gives the reservation to the thread `tid` of this process; 0 is the caller.
- * -EPERM without the privilege and without a service that permits it, or for a thread that may not run on every CPU of
- * its root domain; -EDQUOT if the service's quota for the user does not suffice;
- * -EBUSY if the bandwidth is not free; -ESRCH if this process has no such thread; -EALREADY if it is
- * attached; -EINVAL if the kernel does not take the times; -ETIMEDOUT if the service does not answer.
+ * Gives the reservation to the thread `tid` of this process; 0 is the caller. -EPERM without the
+ * privilege and without a service that permits it, or for a thread that may not run on every CPU of
+ * its root domain; -EDQUOT if the service's quota for the user does not suffice; -EBUSY if the
+ * bandwidth is not free; -ESRCH if this process has no such thread; -EALREADY if it is attached;
+ * -EINVAL if the kernel does not take the times; -ETIMEDOUT if the service does not answer.
  */
 int onbeat_reservation_attach(struct onbeat_reservation *reservation, pid_t tid);
 
-/* Gives the thread back the policy it had. -ENOENT if it is not attached; -ESRCH if it has ended. */
+/*
+ * Gives the thread back the policy it had. -ENOENT if it is not attached; -ESRCH if it has ended.
+ */
 int onbeat_reservation_detach(struct onbeat_reservation *reservation, pid_t tid);
 
 /*
- * Gives the reservation to each thread that the process `process` has now, or to none if one is refused; 0
- * is the caller's own. Threads that it starts later are not attached; call it again for them.
- * Errors as for attach; -ESRCH if there is no such process.
+ * Gives the reservation to each thread that the process `process` has now, or to none if one is
+ * refused; 0 is the caller's own. Threads that it starts later are not attached; call it again for
+ * them. Errors as for attach; -ESRCH if there is no such process.
  */
 int onbeat_reservation_attach_process(struct onbeat_reservation *reservation, pid_t process);
 
-/* Gives the threads that were attached with their process back the policies they had. -ENOENT if none is. */
+/*
+ * Gives the threads that were attached with their process back the policies they had. -ENOENT if
+ * none is.
+ */
 int onbeat_reservation_detach_process(struct onbeat_reservation *reservation, pid_t process);
 
 /*
@@ -78,10 +85,10 @@ int onbeat_reservation_change(struct onbeat_reservation *reservation, int64_t ru
 			      int64_t deadline_ns, int64_t period_ns);
 
 /*
- * Makes the reservation a ceiling as well for its attached threads and for those that are attached later; with `hard`
- * 0 no longer, as it is at first. Where the kernel does not reclaim (before 4.13) each is a ceiling, and what the service
- * reserves is one once the user has used more than his quota.
- * Errors as for attach.
+ * Makes the reservation a ceiling as well for its attached threads and for those that are attached
+ * later; with `hard` 0 no longer, as it is at first. Where the kernel does not reclaim (before
+ * 4.13) each is a ceiling, and what the service reserves is one once the user has used more than
+ * his quota. Errors as for attach.
  */
 int onbeat_reservation_set_hard(struct onbeat_reservation *reservation, int hard);
 
@@ -93,8 +100,8 @@ int onbeat_reservation_query(struct onbeat_reservation *reservation,
 void onbeat_reservation_destroy(struct onbeat_reservation *reservation);
 
 /*
- * The bandwidth that is free, in thousandths of a CPU, summed over all CPUs: what the kernel's admission
- * test allows less what SCHED_DEADLINE tasks hold. Other processes may take it meanwhile.
+ * The bandwidth that is free, in thousandths of a CPU, summed over all CPUs: what the kernel's
+ * admission test allows less what SCHED_DEADLINE tasks hold. Other processes may take it meanwhile.
  * A negative errno value if /proc cannot be read.
  */
 int onbeat_reservation_available(int *permille);

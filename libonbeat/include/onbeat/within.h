@@ -2,11 +2,11 @@
 /*
  * Timing constraints as exceptions, for C.
  *
- * A block of code gets a deadline or a limit on its execution time. If it does not end in time, it is
- * left at once, wherever it is, and the handler that belongs to it runs; it also runs if the block
- * reaches its end, but too late. After T. Cucinotta and D. Faggioli, "Handling Timing Constraints
- * Violations in Soft Real-Time Applications as Exceptions", whose words and requirements (section 4)
- * these are.
+ * A block of code gets a deadline or a limit on its execution time. If it does not end in time, it
+ * is left at once, wherever it is, and the handler that belongs to it runs; it also runs if the
+ * block reaches its end, but too late. After T. Cucinotta and D. Faggioli, "Handling Timing
+ * Constraints Violations in Soft Real-Time Applications as Exceptions", whose words and
+ * requirements (section 4) these are.
  *
  *     onbeat_try_within_rel (ONBEAT_MS(12)) {
  *             decode(frame, picture);
@@ -21,40 +21,44 @@
  *     onbeat_end;
  *
  * Grammar: one of the four `try` words with its braces, then at most one `finally` with its braces,
- * then `handle`, then any number of `when` clauses, each with its braces, then `end` and a semicolon.
+ * then `handle`, then any number of `when` clauses, each with its braces, then `end` and a
+ * semicolon.
  *
  * MUST NOT: leave a block, a `finally` or a `when` by return, goto, break, continue or longjmp past
  * its `end`. With ONBEAT_DEBUG in the environment the library says where that was done, and aborts.
  * Without, it puts the thread's constraints right and goes on; `finally` does not run then, and
  * continue ends the block only, not the loop around it.
  *
- * MUST: declare volatile what a block changes and its `finally`, its handlers or the code after them
- * read: a violation is a longjmp, and other variables may come back with older values.
+ * MUST: declare volatile what a block changes and its `finally`, its handlers or the code after
+ * them read: a violation is a longjmp, and other variables may come back with older values.
  *
  * What may be interrupted: anything that is neither in onbeat_within_disable ... _enable nor in a
- * `finally`. Only functions of signal-safety(7) and the block's own computations may stand outside: a
- * function that allocates, locks, waits with a lock or writes shared state belongs in a protected section.
- * There poll, nanosleep and the other calls that no SA_RESTART restarts may return EINTR.
+ * `finally`. Only functions of signal-safety(7) and the block's own computations may stand outside:
+ * a function that allocates, locks, waits with a lock or writes shared state belongs in a protected
+ * section. There poll, nanosleep and the other calls that no SA_RESTART restarts may return EINTR.
  *
- * MUST: protect fork(2), exit(3) and dlopen(3), too. A violation can be thrown before fork() returns, in
- * the parent and in the child, which then runs the parent's handlers and all that follows. One in a
- * function that was registered with atexit(3) after the process's first block has the program go on.
+ * MUST: protect fork(2), exit(3) and dlopen(3), too. A violation can be thrown before fork()
+ * returns, in the parent and in the child, which then runs the parent's handlers and all that
+ * follows. One in a function that was registered with atexit(3) after the process's first block has
+ * the program go on.
  *
- * MUST: have a signal handler begin with onbeat_within_disable() and end with onbeat_within_enable(), if
- * it can run in a block. One that throws stays blocked unless SA_NODEFER was set with it.
+ * MUST: have a signal handler begin with onbeat_within_disable() and end with
+ * onbeat_within_enable(), if it can run in a block. One that throws stays blocked unless SA_NODEFER
+ * was set with it.
  *
- * MUST NOT: call pthread_exit(3) in a block, or leave one while a function of pthread_cleanup_push(3) is
- * pushed: put the pair of pthread_cleanup_push and _pop into a protected section. pthread_cancel(3) is
- * safe: it waits for the end of the outermost block that has a constraint.
+ * MUST NOT: call pthread_exit(3) in a block, or leave one while a function of
+ * pthread_cleanup_push(3) is pushed: put the pair of pthread_cleanup_push and _pop into a protected
+ * section. pthread_cancel(3) is safe: it waits for the end of the outermost block that has a
+ * constraint.
  *
- * MUST NOT: switch stacks in a block (swapcontext(3), coroutines, co_await), or, outside a protected section,
- * nest blocks of two copies of the library, as a program with libonbeat.a and a plugin with libonbeat.so.0
- * have them.
+ * MUST NOT: switch stacks in a block (swapcontext(3), coroutines, co_await), or, outside a
+ * protected section, nest blocks of two copies of the library, as a program with libonbeat.a and a
+ * plugin with libonbeat.so.0 have them.
  *
  * C++: the destructors of automatic objects inside a block are NOT run when it is left by an
- * exception. Declare such objects before the `try`, or release what they hold in `finally`. What throws
- * or catches C++ exceptions belongs in a protected section: its run-time library counts them. Include
- * other headers before this one, if you define ONBEAT_SHORT_NAMES.
+ * exception. Declare such objects before the `try`, or release what they hold in `finally`. What
+ * throws or catches C++ exceptions belongs in a protected section: its run-time library counts
+ * them. Include other headers before this one, if you define ONBEAT_SHORT_NAMES.
  */
 #ifndef ONBEAT_WITHIN_H
 #define ONBEAT_WITHIN_H
@@ -162,7 +166,9 @@ void onbeat_block_measure_(struct onbeat_block *block);
 	onbeat_block_constrain_(&onbeat_block_here_, constraint, ns)
 #endif
 
-/* A block inside a block hides the names of the outer one; that is meant, whatever -Wshadow says. */
+/*
+ * A block inside a block hides the names of the outer one; that is meant, whatever -Wshadow says.
+ */
 /* clang-format off */
 #define ONBEAT_TRY_(constraint, ns)                                                              \
 	do {                                                                                     \
@@ -189,7 +195,10 @@ void onbeat_block_measure_(struct onbeat_block *block);
 /* Begins a block that may execute for `ns` of this thread's CPU time. */
 #define onbeat_try_within_wcet(ns) ONBEAT_TRY_(ONBEAT_WITHIN_WCET, ns)
 
-/* Runs exactly once when its block has ended, by an exception too, before the handlers; never interrupted. */
+/*
+ * Runs exactly once when its block has ended, by an exception too, before the handlers; never
+ * interrupted.
+ */
 #define onbeat_finally else if (onbeat_block_here_.stage == ONBEAT_STAGE_FINALLY)
 
 /* Begins the handlers. Required, also without any `when`. */
@@ -203,8 +212,8 @@ void onbeat_block_measure_(struct onbeat_block *block);
 #define onbeat_when(type) else if (onbeat_block_takes_(&onbeat_block_here_, &(type)))
 
 /*
- * Inside a `when`, and in blocks inside it until they handle an exception of their own: the exception, as
- * const struct onbeat_thrown *. In other blocks one whose type is NULL.
+ * Inside a `when`, and in blocks inside it until they handle an exception of their own: the
+ * exception, as const struct onbeat_thrown *. In other blocks one whose type is NULL.
  */
 #define onbeat_caught() onbeat_block_caught_(&onbeat_block_here_)
 
@@ -225,8 +234,8 @@ void onbeat_block_measure_(struct onbeat_block *block);
 #define onbeat_rethrow() onbeat_rethrow_at_(onbeat_caught(), __FILE__, __LINE__)
 
 /*
- * Makes what this thread's blocks need: memory and timers. 0, or -errno where a block would end the program.
- * May be left out: the first blocks make it, which takes longer.
+ * Makes what this thread's blocks need: memory and timers. 0, or -errno where a block would end the
+ * program. May be left out: the first blocks make it, which takes longer.
  */
 int onbeat_within_prepare(void);
 

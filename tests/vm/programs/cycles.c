@@ -107,7 +107,10 @@ static long look_ns(void)
 	return (now_ns(CLOCK_THREAD_CPUTIME_ID) - began) / looks;
 }
 
-/* Between 0 and `most`: the cube of what is spread evenly; any hundred jobs in a row have the same, each another. */
+/*
+ * Between 0 and `most`: the cube of what is spread evenly; any hundred jobs in a row have the same,
+ * each another.
+ */
 static long more_us(long job, long most)
 {
 	double even = (double)(job * 37 % 100) / 99;

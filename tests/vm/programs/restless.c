@@ -1,5 +1,7 @@
-/* A program that computes nothing, but changes its own nice value all the time. Each change takes it off its CPU for a
- * moment, as far as the kernel's classes can tell. */
+/*
+ * A program that computes nothing, but changes its own nice value all the time. Each change takes
+ * it off its CPU for a moment, as far as the kernel's classes can tell.
+ */
 #include <stdio.h>
 #include <sys/resource.h>
 

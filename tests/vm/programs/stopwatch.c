@@ -1,8 +1,12 @@
-/* Runs a program, and writes how long that took and its CPU time (us) to a file; gives its exit status.
+/*
+ * Runs a program, and writes how long that took and its CPU time (us) to a file; gives its exit
+ * status.
  *
- * It stands between a tracer and the program, and so leaves out what the tracer takes to start and to end.
+ * It stands between a tracer and the program, and so leaves out what the tracer takes to start and
+ * to end.
  *
- * usage: stopwatch FILE PROGRAM [ARGUMENT...] */
+ * usage: stopwatch FILE PROGRAM [ARGUMENT...]
+ */
 #define _GNU_SOURCE
 #include <stdio.h>
 #include <sys/resource.h>

@@ -1,7 +1,9 @@
-//! One policy domain of cpufreq: a group of CPUs that have their speed in common, as a folder of files.
+//! One policy domain of cpufreq: a group of CPUs that have their speed in common, as a folder of
+//! files.
 //!
 //! Nothing that stands in these files is trusted: a driver may leave any of them out, or put words
-//! where numbers are due. What cannot be understood is an error that names the file and what it says.
+//! where numbers are due. What cannot be understood is an error that names the file and what it
+//! says.
 
 use std::fmt;
 use std::fs;
@@ -93,8 +95,8 @@ impl fmt::Display for Governor {
 }
 
 impl Settings {
-    /// Whether each value is that of one of the settings `through` which the domain went: what it may tell while a
-    /// change, which is several writes, is on its way or was cut off.
+    /// Whether each value is that of one of the settings `through` which the domain went: what it
+    /// may tell while a change, which is several writes, is on its way or was cut off.
     pub(crate) fn are_on_the_way<'a>(
         &self,
         through: impl Iterator<Item = &'a Self> + Clone,
@@ -109,8 +111,8 @@ impl Settings {
                 .any(|settings| settings.setspeed == self.setspeed)
     }
 
-    /// These, but with the one `speed`: as the userspace governor's choice, or with any other governor as the
-    /// only speed between the limits.
+    /// These, but with the one `speed`: as the userspace governor's choice, or with any other
+    /// governor as the only speed between the limits.
     #[must_use]
     pub fn with_speed(&self, speed: Speed) -> Self {
         if self.setspeed.is_some() {
@@ -262,10 +264,11 @@ impl Domain {
         })
     }
 
-    /// Sets the speed as `settings` say: the userspace governor's choice, or both limits, of which the one
-    /// first that makes room for the other.
+    /// Sets the speed as `settings` say: the userspace governor's choice, or both limits, of which
+    /// the one first that makes room for the other.
     ///
-    /// The kernel may put limits in force only some time later: until then its files tell the old ones.
+    /// The kernel may put limits in force only some time later: until then its files tell the old
+    /// ones.
     ///
     /// # Errors
     /// If the kernel refuses; then some of it may be set.

@@ -1,23 +1,23 @@
-//! Whether the scheduler counts a reservation's runtime in time at the highest speed, and so gives more
-//! of it by itself when the CPUs run slower (frequency-invariant accounting).
+//! Whether the scheduler counts a reservation's runtime in time at the highest speed, and so gives
+//! more of it by itself when the CPUs run slower (frequency-invariant accounting).
 //!
-//! No file tells, and a kernel that can do it does so only where the processor counts its cycles. So it is
-//! measured: a thread that always wants to run gets a runtime, at the lowest speed, and what it has used when it
-//! is stopped was either that, or as much more as the speed is lower.
+//! No file tells, and a kernel that can do it does so only where the processor counts its cycles.
+//! So it is measured: a thread that always wants to run gets a runtime, at the lowest speed, and
+//! what it has used when it is stopped was either that, or as much more as the speed is lower.
 
 use onbeat_model::{Reservation, Span};
 
 use crate::enforcement::used_before_stopped;
 
-/// By how much the two answers differ: ten ticks of a slow kernel (HZ=250), and four of the slowest, by which a
-/// thread may be stopped late.
+/// By how much the two answers differ: ten ticks of a slow kernel (HZ=250), and four of the
+/// slowest, by which a thread may be stopped late.
 const DIFFERENCE: Span = Span::from_ms(40);
 
 /// Below this ratio of speeds the measurement would take too long, and the answer hardly matters.
 const LEAST_RATIO: f64 = 1.1;
 
-/// Measures, while the CPUs are `ratio` times slower than at their highest speed. None if that is too little to
-/// tell, or the thread got no reservation.
+/// Measures, while the CPUs are `ratio` times slower than at their highest speed. None if that is
+/// too little to tell, or the thread got no reservation.
 pub(super) fn measure(ratio: f64) -> Option<bool> {
     let given = runtime_for(ratio)?;
     let period = given.scale(ratio * 2.0);

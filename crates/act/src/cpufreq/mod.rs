@@ -1,12 +1,13 @@
 //! The speed of the CPUs, through cpufreq's files, and the way back.
 //!
-//! All domains go together, since a reserved thread may run on any CPU: each gets, of its own speeds, the
-//! lowest that is at least the same share of its highest. A governor stays what it is: `userspace` is told
-//! the speed (`scaling_setspeed`), any other one gets limits with one speed between them
-//! (`scaling_min_freq`, `scaling_max_freq`). What the administrator allowed when onbeat began is never left.
+//! All domains go together, since a reserved thread may run on any CPU: each gets, of its own
+//! speeds, the lowest that is at least the same share of its highest. A governor stays what it is:
+//! `userspace` is told the speed (`scaling_setspeed`), any other one gets limits with one speed
+//! between them (`scaling_min_freq`, `scaling_max_freq`). What the administrator allowed when
+//! onbeat began is never left.
 //!
-//! Before each change the state file has what was there before; a domain that somebody else changed since is
-//! not touched again.
+//! Before each change the state file has what was there before; a domain that somebody else changed
+//! since is not touched again.
 
 mod domain;
 mod follows;
@@ -24,8 +25,8 @@ pub use probe::probe;
 use crate::clock;
 use crate::restore::StateFile;
 
-/// For so long after a change the kernel may tell the settings before it: it puts limits in force by a
-/// worker of its own, which has to wait for a CPU as others do.
+/// For so long after a change the kernel may tell the settings before it: it puts limits in force
+/// by a worker of its own, which has to wait for a CPU as others do.
 const ON_THE_WAY: Span = Span::from_secs(5);
 
 /// Where cpufreq's files are.
@@ -144,8 +145,8 @@ impl Cpufreq {
         })
     }
 
-    /// Measures whether the scheduler counts runtimes by the speed. For a moment the CPUs have the lowest one:
-    /// to be called before anything is reserved.
+    /// Measures whether the scheduler counts runtimes by the speed. For a moment the CPUs have the
+    /// lowest one: to be called before anything is reserved.
     ///
     /// # Errors
     /// If the speed cannot be set.
@@ -213,7 +214,8 @@ impl Drop for Cpufreq {
 }
 
 impl Held {
-    /// The lowest of the domain's speeds that is the same share of its highest as `speed` is of `highest`.
+    /// The lowest of the domain's speeds that is the same share of its highest as `speed` is of
+    /// `highest`.
     fn share_of(&self, speed: Speed, highest: Speed) -> Speed {
         let own = u128::from(self.ladder.highest().as_khz());
         let khz = own * u128::from(speed.as_khz()) / u128::from(highest.as_khz());

@@ -111,8 +111,8 @@ impl DeadlineActuator {
     }
 
     /// A task that is throttled for good is helped by leaving: its 0-lag time being past, the
-    /// kernel forgets its server at once. Then it is reserved anew. Answers whether it still has its
-    /// reservation.
+    /// kernel forgets its server at once. Then it is reserved anew. Answers whether it still has
+    /// its reservation.
     pub(super) fn unstick(&mut self, task: TaskId, held: Held) -> bool {
         let Some((server, clock)) = Server::read(task).zip(self.clock) else {
             return true;

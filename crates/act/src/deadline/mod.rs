@@ -42,8 +42,8 @@ use server::{SchedulerClock, Server};
 /// What can be chosen.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Options {
-    /// Make each reservation a ceiling as well. Without this a task may also use bandwidth that no other
-    /// reservation needs (GRUB, `SCHED_FLAG_RECLAIM`), as far as the kernel has that.
+    /// Make each reservation a ceiling as well. Without this a task may also use bandwidth that no
+    /// other reservation needs (GRUB, `SCHED_FLAG_RECLAIM`), as far as the kernel has that.
     pub hard: bool,
 }
 
@@ -149,7 +149,8 @@ impl DeadlineActuator {
         }
     }
 
-    /// What the task holds, if it has just that now: one system call. That its number went to another task since is not looked for.
+    /// What the task holds, if it has just that now: one system call. That its number went to
+    /// another task since is not looked for.
     fn has_just_what_was_set(&self, task: TaskId) -> Option<Held> {
         match self.tasks.get(&task) {
             Some(Entry::Held(held))
@@ -161,8 +162,8 @@ impl DeadlineActuator {
         }
     }
 
-    /// The same as [`look_at_held`](Self::look_at_held), before it is given something else: it is looked at again before
-    /// anything is done.
+    /// The same as [`look_at_held`](Self::look_at_held), before it is given something else: it is
+    /// looked at again before anything is done.
     fn look_at_first(&mut self, task: TaskId) -> Result<(Attributes, Option<Held>), Refusal> {
         match self.has_just_what_was_set(task) {
             Some(held) => Ok((held.set, Some(held))),
@@ -324,8 +325,8 @@ impl Actuator for DeadlineActuator {
     }
 
     /// One system call. That the number has gone to another task since is not looked for: that task
-    /// would have to have the very same reservation, of which it inherits nothing, and whatever is done
-    /// to a task looks before it is done.
+    /// would have to have the very same reservation, of which it inherits nothing, and whatever is
+    /// done to a task looks before it is done.
     fn standing_of_running(&mut self, task: TaskId) -> Standing {
         match self.has_just_what_was_set(task) {
             Some(held) => Standing::Held(held.reservation),

@@ -87,8 +87,8 @@ impl Others {
         }
     }
 
-    /// The kernel has recounted and still says no: it knows of something that is not known here, and
-    /// asking it again at once will not help.
+    /// The kernel has recounted and still says no: it knows of something that is not known here,
+    /// and asking it again at once will not help.
     pub(super) fn recount_was_fruitless(&mut self, now: Instant) {
         self.fruitless_until = Some(now + FRUITLESS_FOR);
     }

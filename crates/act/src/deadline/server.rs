@@ -1,5 +1,5 @@
-//! How a task's server (its runtime left, and the deadline it is for) stands, as the kernel tells in
-//! `/proc/TID/sched`, and what follows from it.
+//! How a task's server (its runtime left, and the deadline it is for) stands, as the kernel tells
+//! in `/proc/TID/sched`, and what follows from it.
 //!
 //! A task that is running when it is reserved (and any task, where the scheduler feature HRTICK_DL
 //! is off) runs over its runtime until the next tick, and pays with as many periods as that takes.
@@ -56,8 +56,8 @@ impl Server {
         self.runtime_ns <= 0
     }
 
-    /// When, if the task leaves `reservation` now, the kernel will have forgotten its server. What a
-    /// running task has run since the last tick is not known, and taken to be all it can be.
+    /// When, if the task leaves `reservation` now, the kernel will have forgotten its server. What
+    /// a running task has run since the last tick is not known, and taken to be all it can be.
     pub(super) fn zero_lag(
         &self,
         reservation: Reservation,
@@ -113,8 +113,8 @@ impl SchedulerClock {
         let fresh = Reservation::implicit(Span::from_us(100), period).ok()?;
         let (tell, told) = mpsc::channel();
         let (end, ended) = mpsc::channel::<()>();
-        // It sleeps while its server is read: that takes longer than its runtime, and would have it throttled for
-        // some periods.
+        // It sleeps while its server is read: that takes longer than its runtime, and would have it
+        // throttled for some periods.
         let reserved = std::thread::spawn(move || {
             let own = crate::task::own().ok()?;
             let before = clock::now();

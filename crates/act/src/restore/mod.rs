@@ -27,8 +27,9 @@ use crate::deadline::leave::{Leaving, leave};
 use crate::deadline::server::Server;
 use crate::task;
 
-/// How long throttled tasks are waited for, all together: users choose their periods, and the next onbeat waits for this one.
-/// A task with a period of up to half of it is never put back while it is throttled, unless it never runs.
+/// How long throttled tasks are waited for, all together: users choose their periods, and the next
+/// onbeat waits for this one. A task with a period of up to half of it is never put back while it
+/// is throttled, unless it never runs.
 const PATIENCE: Span = Span::from_secs(2);
 
 /// What became of one task, or one domain of cpufreq, whose settings are of the type `S`.
@@ -130,8 +131,8 @@ impl Report {
             && !self.partitions.iter().any(|(_, outcome)| outcome.failed())
     }
 
-    /// What became of `task` by one more state file. What lies below a reservation that could not be given back is not somebody
-    /// else's choice: it is put back once the reservation has gone.
+    /// What became of `task` by one more state file. What lies below a reservation that could not
+    /// be given back is not somebody else's choice: it is put back once the reservation has gone.
     fn after_what_failed(&self, task: TaskId, outcome: Outcome) -> Outcome {
         let covers = |now: &Attributes| matches!(now.policy, Policy::Deadline(_));
         let mut earlier = self.tasks.iter();
@@ -246,8 +247,8 @@ fn restore_file(
     Ok(())
 }
 
-/// Puts all back, those that are throttled as soon as they are not, or when the patience is over: a task that leaves throttled
-/// is at a disadvantage if it is reserved again soon.
+/// Puts all back, those that are throttled as soon as they are not, or when the patience is over: a
+/// task that leaves throttled is at a disadvantage if it is reserved again soon.
 fn put_all_back(
     mut changes: BTreeMap<TaskId, Change>,
     until: Instant,
@@ -269,7 +270,8 @@ fn put_all_back(
     }
 }
 
-/// A thread that has executed another program since is found as the leader of its process. None: it is throttled.
+/// A thread that has executed another program since is found as the leader of its process. None: it
+/// is throttled.
 fn put_back_wherever(task: TaskId, change: &Change, is_over: bool) -> Option<Outcome> {
     let outcome = put_back(task, change, is_over)?;
     match (outcome, change.leader) {

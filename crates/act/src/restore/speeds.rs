@@ -13,7 +13,8 @@ pub(super) fn put_back(domain: &Domain, change: &SpeedChange) -> Outcome<Setting
         if !change.can_have_left(&now) {
             return Ok(Outcome::LeftAlone { now });
         }
-        // Also if it tells what it had before: a change just before the crash may be on its way yet.
+        // Also if it tells what it had before: a change just before the crash may be on its way
+        // yet.
         domain.set(&change.before, &now)?;
         Ok(if now == change.before {
             Outcome::AlreadyBack

@@ -46,8 +46,8 @@ pub enum Record {
         /// The task.
         task: TaskId,
     },
-    /// About to be done: the CPUs of a domain of cpufreq had `before` when their speed was first set, and
-    /// get `set`.
+    /// About to be done: the CPUs of a domain of cpufreq had `before` when their speed was first
+    /// set, and get `set`.
     Speed {
         /// The domain's number.
         domain: u32,

@@ -1,8 +1,8 @@
 //! Writes the state file ahead of every change.
 //!
-//! One file per onbeat process. It has to outlive the process, but not the boot, after which none of
-//! its tasks exist: what is written is safe from a crash of onbeat once the kernel has it, and is
-//! not forced to the disk, which would hold up the loop before each change. If it cannot be
+//! One file per onbeat process. It has to outlive the process, but not the boot, after which none
+//! of its tasks exist: what is written is safe from a crash of onbeat once the kernel has it, and
+//! is not forced to the disk, which would hold up the loop before each change. If it cannot be
 //! written, the change is not made; a half-written record is overwritten by the next.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
@@ -118,8 +118,8 @@ impl StateFile {
         self.write(Record::Done { task })
     }
 
-    /// To be called before the domain of cpufreq with this `number`, which had `before` when it was first
-    /// touched, is given `set`.
+    /// To be called before the domain of cpufreq with this `number`, which had `before` when it was
+    /// first touched, is given `set`.
     ///
     /// # Errors
     /// If it could not be written: the change must not be made.

@@ -130,8 +130,8 @@ impl Process {
     }
 }
 
-/// What `command` starts does not outlive the calling thread: a busy loop left behind by a test that
-/// was killed would disturb every measurement after it.
+/// What `command` starts does not outlive the calling thread: a busy loop left behind by a test
+/// that was killed would disturb every measurement after it.
 fn tie_to_this_thread(command: &mut Command) -> &mut Command {
     let tie = || {
         // SAFETY: prctl with PR_SET_PDEATHSIG takes a number and touches no memory.

@@ -319,8 +319,8 @@ fn mount_one_page(path: &Path) {
     let path = CString::new(path.as_os_str().as_bytes()).unwrap();
     let none = std::ptr::null();
     let private = libc::MS_REC | libc::MS_PRIVATE;
-    // SAFETY: unshare touches no memory; the strings given to mount end in NUL and outlive the calls,
-    // and what they mount is seen by this thread's mount namespace alone.
+    // SAFETY: unshare touches no memory; the strings given to mount end in NUL and outlive the
+    // calls, and what they mount is seen by this thread's mount namespace alone.
     unsafe {
         assert_eq!(libc::unshare(libc::CLONE_NEWNS), 0);
         assert_eq!(

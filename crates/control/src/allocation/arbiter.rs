@@ -1,4 +1,4 @@
-//! From requests to adjustments of what is in force, and the order of the adjustments.
+//! Makes adjustments of the reservations in force from requests, in their right order.
 //!
 //! If all requests fit, each that changed is granted whole, up to the cap of one task. If not, all
 //! requests are looked at, and compressed. If 100 or more do not fit, this happens in rounds
@@ -17,7 +17,7 @@ use super::requests::{Place, RequestTable};
 use crate::Why;
 use crate::task::table::{Slot, TaskTable};
 
-/// A raise by less than this, of a thread that did not ask for one, is not worth a system call.
+/// The least raise that is worth a system call if the thread's own request has not changed.
 const WORTH_RAISING: f64 = 0.05;
 
 /// All requests, and what has changed about them since the last arbitration.
@@ -28,7 +28,7 @@ pub(crate) struct Arbiter {
     pub(super) overload: Overload,
     /// Not every request was granted whole.
     pub(super) is_compressed: bool,
-    /// All requests are to be looked at.
+    /// The next arbitration looks at all requests.
     pub(super) is_stale: bool,
 }
 
@@ -43,7 +43,8 @@ pub(crate) struct Arbitration {
 enum Stage {
     /// All fits: each that changed is granted whole.
     Each,
-    /// Between two rounds under overload: each that changed gets what follows from the level of the last.
+    /// Between two rounds under overload: each that changed gets what follows from the level of the
+    /// last.
     AtLevel(Level),
     /// All are to be looked at.
     All,
@@ -57,19 +58,19 @@ enum Stage {
 /// One change to put in force.
 pub(crate) struct Adjustment {
     pub(crate) slot: Slot,
-    /// What is in force before.
+    /// The former reservation.
     pub(crate) held: Option<Reservation>,
     pub(crate) target: Option<Reservation>,
     pub(crate) why: Why,
 }
 
-/// What is to become of one thread's request before the next round.
+/// The treatment of one thread's request before the next round.
 enum Answer {
-    /// It has what it gets.
+    /// Its reservation stays.
     Nothing,
-    /// It can wait.
+    /// It waits for the next round.
     Wait,
-    /// It gets this now.
+    /// It gets this reservation now.
     Now(Reservation),
     /// Others would have to give way.
     NoRoom,
@@ -96,7 +97,7 @@ impl Arbiter {
         self.is_stale = true;
     }
 
-    /// All requests are to be looked at in the next arbitration.
+    /// Has the next arbitration look at all requests.
     pub(crate) const fn look_at_all(&mut self) {
         self.is_stale = true;
     }
@@ -119,7 +120,7 @@ impl Arbiter {
         self.requests.requests()
     }
 
-    /// Which thread's request is at `place`.
+    /// The slot of the thread whose request is at `place`.
     pub(crate) fn slot(&self, place: Place) -> Option<Slot> {
         self.requests.slot(place)
     }
@@ -128,8 +129,8 @@ impl Arbiter {
         self.requests.request(place)
     }
 
-    /// The thread's request is to be settled in this turn. Of several reasons the last one counts, and a
-    /// change of demand for none if there is another.
+    /// Settles the thread's request in this turn. If there are several reasons, the last one
+    /// counts, but a change of demand counts only alone.
     pub(crate) fn ask(&mut self, tasks: &mut TaskTable, slot: Slot, why: Why) {
         let Some(thread) = tasks.get_mut(slot) else {
             return;
@@ -145,13 +146,13 @@ impl Arbiter {
         }
     }
 
-    /// The thread in `slot` is no more.
+    /// Forgets the thread in `slot`.
     pub(crate) fn forget(&mut self, slot: Slot) {
         self.changed.retain(|&other| other != slot);
         self.overload.forget(slot);
     }
 
-    /// Whether `wanted` fits whole beside what others were promised.
+    /// Tests whether `wanted` fits whole beside the reservations promised to others.
     ///
     /// # Errors
     /// With [`Refusal::NoRoom`] if it does not.
@@ -179,8 +180,8 @@ impl Arbiter {
         Ok(())
     }
 
-    /// Begins an arbitration, if one is due. No more than `admitted` is handed out, if the kernel has
-    /// admitted no more.
+    /// Begins an arbitration, if one is due. No more than `admitted` is handed out, if the kernel
+    /// has admitted no more.
     pub(crate) fn begin(
         &mut self,
         tasks: &TaskTable,
@@ -202,7 +203,8 @@ impl Arbiter {
             Some(level) => Stage::AtLevel(level),
             None if self.is_compressed || !fits => Stage::All,
             None => {
-                // Reservations that shrink come first, so that there is room for the others at any moment.
+                // Reservations that shrink come first, so that there is room for the others at any
+                // moment.
                 changed.sort_by_key(|&slot| self.raises(tasks, slot));
                 Stage::Each
             }
@@ -215,7 +217,7 @@ impl Arbiter {
         })
     }
 
-    /// The next adjustment, where so much is `in_force` by now.
+    /// The next adjustment. `in_force` is the present sum of all reservations.
     pub(crate) fn next(
         &mut self,
         arbitration: &mut Arbitration,
@@ -267,7 +269,7 @@ impl Arbiter {
         }
     }
 
-    /// All adjustments have been made.
+    /// Ends the arbitration.
     pub(crate) fn end(&mut self, arbitration: Arbitration, tasks: &mut TaskTable) {
         let Stage::Adjusting { is_compressed, .. } = arbitration.stage else {
             return;
@@ -333,8 +335,8 @@ impl Arbiter {
         }
     }
 
-    /// Not all fits, or may again: looks at all requests. Those that shrink come first, so that there is
-    /// room for the others. Of many no more shrink than it takes.
+    /// Looks at all requests, because not all fit, or all may fit again. Reservations that shrink
+    /// come first, so that there is room for the others. Among many, only as many shrink as needed.
     fn all(
         &mut self,
         tasks: &TaskTable,
@@ -347,7 +349,7 @@ impl Arbiter {
         let is_overload = requests.len() >= MANY && self.requests.sum() > limits.total;
         let total = if is_overload {
             let most = Bandwidth::from_cpus(limits.total.as_cpus() * OF_MANY);
-            // What was promised is not to be compressed for the sake of those who may ask.
+            // Reservations are not compressed for requests that may come later.
             let promised: Bandwidth = requests.iter().map(|request| request.least).sum();
             if promised <= limits.total {
                 most.max(promised)
@@ -439,7 +441,7 @@ impl Adjustment {
     }
 }
 
-/// Whether the two have the same period, and differ by less than what is worth raising.
+/// True if both have the same period and differ by less than the least raise.
 pub(crate) fn is_small(held: Option<Reservation>, target: Option<Reservation>) -> bool {
     let (Some(held), Some(target)) = (held, target) else {
         return false;

@@ -72,9 +72,9 @@ impl Overload {
     }
 }
 
-/// Of the `steps` of a round, those that are worth a system call. Of the threads that would have less, only as many as it takes
-/// give way until no more than `total` is in force, those with the most above their share first; those with little only if
-/// there is more than `most` otherwise.
+/// Of the `steps` of a round, those that are worth a system call. Of the threads that would have
+/// less, only as many as it takes give way until no more than `total` is in force, those with the
+/// most above their share first; those with little only if there is more than `most` otherwise.
 pub(crate) fn no_more_than_it_takes(
     steps: Vec<Adjustment>,
     in_force: Bandwidth,

@@ -9,13 +9,13 @@ use super::{Conditions, server};
 use crate::task::table::{Slot, TaskTable};
 use crate::{Settings, Why};
 
-/// A difference of less than this share of a CPU is not worth a system call, as long as the job fits.
+/// The least difference, in CPUs, that is worth a system call while the job fits.
 const TRIFLE_CPUS: f64 = 0.001;
-/// How much less than others a thread on probation counts.
+/// The weight of a thread on probation, relative to others.
 const WEIGHT_ON_PROBATION: f64 = 0.1;
 
 impl Arbiter {
-    /// The thread's demand may be another one: changes its request if the difference is worth it.
+    /// Changes the thread's request if its demand differs enough.
     pub(crate) fn consider(
         &mut self,
         tasks: &mut TaskTable,
@@ -49,7 +49,7 @@ impl Arbiter {
         self.put_in(tasks, slot, wanted, why, conditions.settings);
     }
 
-    /// Requests `wanted` for the thread, whatever it was before.
+    /// Requests `wanted` for the thread, in place of its former request.
     fn put_in(
         &mut self,
         tasks: &mut TaskTable,
@@ -77,7 +77,7 @@ impl Arbiter {
         self.ask(tasks, slot, why);
     }
 
-    /// Requests `wanted` for the thread, not to be compressed. It is not asked for yet.
+    /// Requests `wanted` for a thread without a request, never to be compressed.
     pub(crate) fn put_fixed(&mut self, tasks: &mut TaskTable, slot: Slot, wanted: Reservation) {
         let Some(thread) = tasks.get(slot) else {
             return;
@@ -101,7 +101,7 @@ impl Arbiter {
         }
     }
 
-    /// The request at `place` is for no more than `wanted` from now on. False if there is none.
+    /// Lowers the request at `place` to `wanted`. False if there is none.
     pub(crate) fn lower(&mut self, place: Place, wanted: Reservation) -> bool {
         let Some(request) = self.requests.request(place) else {
             return false;
@@ -115,7 +115,7 @@ impl Arbiter {
         true
     }
 
-    /// The thread works for others than before, or they count otherwise.
+    /// Updates the thread's weight: it works for other threads, or their weight has changed.
     pub(crate) fn weigh_anew(&mut self, tasks: &mut TaskTable, slot: Slot, settings: &Settings) {
         let weight = weight(tasks, slot, settings);
         let place = tasks.get(slot).and_then(|thread| {
@@ -132,8 +132,8 @@ impl Arbiter {
         }
     }
 
-    /// Puts all requests in anew, for the speed at which budgets must suffice now: they are settled in this
-    /// turn.
+    /// Renews all requests, for the speed at which budgets must suffice now, and settles them in
+    /// this turn.
     pub(crate) fn put_all_in(
         &mut self,
         tasks: &mut TaskTable,
@@ -152,7 +152,7 @@ impl Arbiter {
         }
     }
 
-    /// Takes the thread's request back.
+    /// Withdraws the thread's request.
     pub(crate) fn withdraw(&mut self, tasks: &mut TaskTable, slot: Slot) {
         let place = tasks.get_mut(slot).and_then(|thread| thread.place.take());
         let Some(place) = place else {
@@ -167,7 +167,7 @@ impl Arbiter {
     }
 }
 
-/// How much the thread's request counts; that of a thread that is there for others, as much as theirs.
+/// The weight of the thread's request. A thread that works for others has their weight.
 fn weight(tasks: &mut TaskTable, slot: Slot, settings: &Settings) -> f64 {
     let of_users = weight_of_partner(tasks, slot, settings);
     let Some(thread) = tasks.get_mut(slot) else {
@@ -181,8 +181,7 @@ fn weight(tasks: &mut TaskTable, slot: Slot, settings: &Settings) -> f64 {
     }
 }
 
-/// How much the request of a thread counts that is tracked for others: as much as theirs that counts most.
-/// None if it is not.
+/// The weight of a thread that works for others: the greatest of theirs. None for other threads.
 fn weight_of_partner(tasks: &mut TaskTable, slot: Slot, settings: &Settings) -> Option<f64> {
     let users = tasks.get(slot)?.path.partner()?.of.len();
     let mut most = None;
@@ -199,7 +198,7 @@ fn weight_of_partner(tasks: &mut TaskTable, slot: Slot, settings: &Settings) -> 
     most
 }
 
-/// Both serve a job as well, and cost about the same.
+/// True if both serve a job equally well, and cost about the same.
 fn is_trifle(former: Reservation, wanted: Reservation) -> bool {
     let (a, b) = (former.bandwidth(), wanted.bandwidth());
     same_server(former, wanted)

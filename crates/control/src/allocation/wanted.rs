@@ -10,8 +10,9 @@ use crate::task::Thread;
 use crate::task::state::Estimation;
 use crate::{Settings, Treatment};
 
-/// A stage has other work, too, for which nobody asked to hold it up: a budget is enforced at the scheduler's tick, and
-/// of less than this it would take too many periods to pay for one that it overran by.
+/// A stage has other work, too, for which nobody asked to hold it up: a budget is enforced at the
+/// scheduler's tick, and of less than this it would take too many periods to pay for one that it
+/// overran by.
 const LEAST_OF_STAGE: f64 = 0.05;
 
 impl Thread {
@@ -26,8 +27,8 @@ impl Thread {
         own.unwrap_or(settings.predictor)
     }
 
-    /// The reservation that would serve it, and the execution time of a job that this provides for, if
-    /// jobs took `stretch` times as long as they do. (A trial's share is no job's.)
+    /// The reservation that would serve it, and the execution time of a job that this provides for,
+    /// if jobs took `stretch` times as long as they do. (A trial's share is no job's.)
     pub(crate) fn wanted(&self, conditions: &Conditions<'_>) -> Option<(Reservation, Span)> {
         self.wanted_for(Lock::runtime, conditions)
     }

@@ -1,12 +1,13 @@
-//! Of a crowd, threads that are settled are heard now and then: what they did meanwhile is put by.
+//! Holds the bursts of settled threads back if there are 100 threads or more, and takes in many of
+//! them together.
 //!
-//! To fetch a thread from memory costs as much as many of its jobs, so the more of these are heard together the better. Who has
-//! a rhythm and its reservation has nothing to tell that cannot wait for a moment, as long as its budget suffices.
-//! All are visited in turns, a thousand a second, or each once in a second where there are more. Nothing is lost by it: whoever
-//! asks how things stand, and whatever is decided about a thread, hears first what was put by.
+//! Fetching a thread's record from memory costs as much as many of its jobs. The bursts of a
+//! settled thread can wait while its budget suffices. All threads are visited in turns, a thousand
+//! a second, or each once a second if there are more. Nothing is lost: a question or a decision
+//! about a thread takes its held bursts in first.
 //!
-//! A budget that ran out is answered at once, as everywhere; but where not all of a crowd fits, only if it is news. Of who has
-//! less than it wants it is known that it does, and more often than once in a turn nobody is answered.
+//! An exhausted budget is answered at once. If not all threads fit, it is answered only if it is
+//! news: a thread with less than it wants exhausts its budget again and again.
 
 pub(crate) mod pace;
 
@@ -19,47 +20,47 @@ use crate::run_loop::Controller;
 use crate::task::table::Slot;
 use pace::Pace;
 
-/// From one visit to the next, for each thread that there is.
+/// The time between two visits, for each thread.
 const EACH: Span = Span::from_ms(1);
-/// But no longer than this.
+/// The longest time between two visits of a thread.
 const LONGEST: Span = Span::from_secs(1);
-/// With so many things put by a thread is visited out of turn.
+/// The number of held events at which a thread is visited out of turn.
 const MOST: usize = 32;
-/// What takes longer is heard at once.
+/// A longer burst is taken in at once.
 const LONGEST_BURST: Span = Span::from_ms(500);
-/// For so many visits it is no news that a budget ran out.
+/// The number of visits for which another exhausted budget is no news.
 const NEWS_AFTER: u8 = 2;
 
-/// How often the loop turns, and what is put by meanwhile.
+/// The pace of the loop, and the events that it holds back.
 #[derive(Debug, Default)]
 pub(crate) struct Batching {
     pub(crate) pace: Pace,
     pub(crate) backlog: Backlog,
 }
 
-/// What is put by, and whose turn it is.
+/// The held events, and the thread to visit next.
 #[derive(Debug, Default)]
 pub(crate) struct Backlog {
     threads: Vec<Waiting>,
     next: Slot,
-    /// When the last one was visited whose turn it was.
+    /// The time of the last visit.
     since: Instant,
 }
 
-/// What is to be known of a thread without a look at it.
+/// A thread's state without its record.
 #[derive(Debug, Default)]
 struct Waiting {
     put_by: Vec<Did>,
     is_settled: bool,
     /// It wants more than it has.
     is_short: bool,
-    /// Its budget ran out lately: for so many visits.
+    /// The number of visits for which an exhausted budget is no news.
     ran_out: u8,
-    /// A timer wants it to be looked at.
+    /// A timer is due for it.
     look: bool,
 }
 
-/// What a thread did.
+/// A held event.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Did {
     Burst(Compact),
@@ -77,14 +78,14 @@ impl Backlog {
         }
     }
 
-    /// From now on it is heard at once.
+    /// Its events are no longer held back.
     pub(crate) fn hurry(&mut self, slot: Slot) {
         if let Some(thread) = self.threads.get_mut(slot) {
             thread.is_settled = false;
         }
     }
 
-    /// There is no such thread any more.
+    /// Forgets a thread.
     pub(crate) fn forget(&mut self, slot: Slot) {
         if let Some(thread) = self.threads.get_mut(slot) {
             *thread = Waiting::default();
@@ -96,7 +97,7 @@ impl Backlog {
         (thread.is_settled && thread.put_by.len() < MOST).then_some(thread)
     }
 
-    /// Puts the burst by; false if it is to be heard now.
+    /// Holds the burst back; false if it is to be taken in now.
     fn put(&mut self, slot: Slot, burst: &Burst) -> bool {
         let is_long = burst.response().max(burst.executed) > LONGEST_BURST;
         let Some(thread) = self.with_room(slot).filter(|_| !is_long) else {
@@ -106,7 +107,7 @@ impl Backlog {
         true
     }
 
-    /// Puts by that its budget ran out `at`; false if that is news.
+    /// Holds an exhausted budget back; false if it is news.
     fn put_run_out(&mut self, slot: Slot, at: Instant) -> bool {
         let Some(thread) = self.with_room(slot) else {
             return false;
@@ -124,7 +125,7 @@ impl Backlog {
         }
     }
 
-    /// It is to be looked at when it is heard; false if nothing of it waits.
+    /// Notes a timer for the thread's next visit; false if no event of it is held.
     pub(crate) fn look_later(&mut self, slot: Slot) -> bool {
         let thread = self.threads.get_mut(slot);
         let Some(thread) = thread.filter(|thread| !thread.put_by.is_empty()) else {
@@ -134,7 +135,7 @@ impl Backlog {
         true
     }
 
-    /// What was put by of it, and whether it is to be looked at.
+    /// Its held events, and whether a timer is due.
     fn take(&mut self, slot: Slot) -> Option<(Vec<Did>, bool)> {
         let thread = self.threads.get_mut(slot)?;
         let put_by = std::mem::take(&mut thread.put_by);
@@ -149,7 +150,7 @@ impl Backlog {
         }
     }
 
-    /// Whose turn it is by `now`, as the first one and how many follow it.
+    /// The threads to visit by `now`: the first one, and their number.
     fn turns(&mut self, now: Instant) -> (Slot, usize) {
         let threads = self.threads.len() as u64;
         let round = (EACH * threads).min(LONGEST);
@@ -174,7 +175,8 @@ impl<A: Actuator> Controller<A> {
         self.settings.pace * if calm { self.crowd() } else { 1 }
     }
 
-    /// How many rhythms this turn may verify: of a crowd there are always some, and nobody waits for it.
+    /// How many rhythms this turn may verify. Among many threads some always wait, and none needs
+    /// it soon.
     pub(crate) fn verifications(&self) -> usize {
         let most = self.settings.analyses_per_turn;
         if self.crowd() > 1 {
@@ -184,7 +186,7 @@ impl<A: Actuator> Controller<A> {
         }
     }
 
-    /// By how much rarer than those of a few threads the threads' turns are, there being so many.
+    /// The factor by which the pauses grow with the number of threads.
     pub(crate) fn crowd(&self) -> u64 {
         (self.tasks.len() as u64 / pace::FEW_THREADS).clamp(1, pace::LONGEST)
     }
@@ -193,7 +195,7 @@ impl<A: Actuator> Controller<A> {
         self.tasks.len() >= MANY && self.power.is_none()
     }
 
-    /// Whether a budget that runs out is answered in the next turn, and none comes for it: in a crowd of which not all fits
+    /// True if an exhausted budget waits for the next turn. If 100 threads or more do not fit,
     /// there would be thousands a second.
     #[must_use]
     pub fn lets_wait(&self) -> bool {
@@ -224,7 +226,7 @@ impl<A: Actuator> Controller<A> {
         self.batching.backlog.ran_out(slot);
     }
 
-    /// Hears what was put by of those whose turn it is.
+    /// Visits the threads that are due.
     pub(crate) fn hear_in_turn(&mut self, now: Instant) {
         if !self.may_put_by() {
             self.hear_all(now);
@@ -241,14 +243,14 @@ impl<A: Actuator> Controller<A> {
         }
     }
 
-    /// Hears all that was put by: whoever asks how things stand at `now` is told all that is known.
+    /// Takes in all held events, before a question about `now` is answered.
     pub fn hear_all(&mut self, now: Instant) {
         for slot in 0..self.batching.backlog.threads.len() {
             self.hear_of(slot, now);
         }
     }
 
-    /// Hears what was put by of the thread in `slot`.
+    /// Takes in the held events of the thread in `slot`.
     pub(crate) fn hear_of(&mut self, slot: Slot, now: Instant) {
         let Some((put_by, look)) = self.batching.backlog.take(slot) else {
             return;
@@ -269,7 +271,7 @@ impl<A: Actuator> Controller<A> {
         }
     }
 
-    /// What the thread does next is put by, if it has nothing to tell that cannot wait.
+    /// Holds the thread's next events back if it is settled.
     fn may_settle(&mut self, slot: Slot) {
         if !self.may_put_by() {
             return;

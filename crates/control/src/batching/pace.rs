@@ -1,22 +1,22 @@
-//! How often the loop turns: the more threads it keeps, the more jobs of each it hears together.
+//! The pauses between turns, which grow with the number of threads.
 //!
-//! Of a thread that runs now and then nothing stays in the processor's caches, and to fetch it is most of what a job
-//! costs. Jobs of one thread that are heard together cost that once. So with hundreds of threads the pauses between turns
-//! grow; but not while a thread is new, which is to be found soon, and not where the CPUs' speed follows the turns. A
-//! budget that ran out ends any pause, unless not all of a crowd fits (`backlog`).
+//! Most of a job's cost is fetching its thread's record into the processor's caches. Several jobs
+//! of a thread that are taken in together cost that once. The pauses do not grow while a thread is
+//! new, because its period is to be found soon, nor while the CPUs' speed follows the turns. An
+//! exhausted budget ends a pause, unless 100 threads or more do not fit.
 
 use onbeat_model::{Instant, Span};
 
-/// With so many threads the pauses begin to grow.
+/// The number of threads from which the pauses grow.
 pub(super) const FEW_THREADS: u64 = 200;
-/// To so many times their length at the most.
+/// The most that they grow.
 pub(super) const LONGEST: u64 = 5;
 /// Then a turn verifies no more rhythms than that: forty a second of a thousand threads.
 pub(super) const OF_A_CROWD: usize = 4;
-/// A thread is new for so long.
+/// How long a thread is new.
 const NEW: Span = Span::from_secs(3);
 
-/// Since when there has been nothing new.
+/// The time since which no thread is new.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Pace {
     calm_from: Instant,
@@ -24,7 +24,7 @@ pub(crate) struct Pace {
 }
 
 impl Pace {
-    /// A thread is heard of for the first time.
+    /// Notes a new thread.
     pub(crate) fn hurry(&mut self, at: Instant) {
         self.calm_from = self.calm_from.max(at + NEW);
     }

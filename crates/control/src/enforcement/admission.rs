@@ -1,5 +1,5 @@
-//! Refusals for want of room: the kernel has less than was thought, because others hold
-//! reservations, too; or the owner of one thread may have no more for it.
+//! Refusals for lack of room: other programs hold reservations, or a thread's owner may have no
+//! more.
 
 use onbeat_model::{Actuator, Bandwidth, Instant, Refusal, Reservation};
 
@@ -10,11 +10,10 @@ use crate::report::decision::What;
 use crate::task::table::Slot;
 use crate::timer::TimerEvent;
 
-/// What is tried in turn of a reservation for which the kernel has no room.
+/// The shares of a reservation to try in turn if the kernel has no room for it.
 const STEPS_DOWN: [f64; 4] = [0.85, 0.7, 0.5, 0.3];
 
-/// The kernel admits less than was thought: until the time to try again, no more than what was admitted
-/// is handed out.
+/// The limit that the kernel's refusals have shown. It holds until the next attempt to exceed it.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Admission {
     total: Option<Bandwidth>,
@@ -23,12 +22,12 @@ pub(super) struct Admission {
 }
 
 impl<A: Actuator> Enforcer<A> {
-    /// The most that the kernel admits, if that is less than was thought.
+    /// The most that the kernel admits, if it has refused.
     pub(crate) const fn admitted(&self) -> Option<Bandwidth> {
         self.admission.total
     }
 
-    /// There may be room again.
+    /// Tries again whether the kernel has more room.
     pub(crate) const fn widen(&mut self) {
         self.admission.total = None;
     }
@@ -83,8 +82,9 @@ impl<A: Actuator> Enforcer<A> {
         books.timers.set(now + pause, TimerEvent::Widen);
     }
 
-    /// Holds the requests that changed against what their threads' owners may have, before other requests are
-    /// compressed for them. Returns what that means for threads whose requests were taken back.
+    /// Holds the requests that changed against what their threads' owners may have, before other
+    /// requests are compressed for them. Returns what that means for threads whose requests were
+    /// taken back.
     pub(crate) fn keep_within_quotas(
         &mut self,
         books: &mut Books<'_>,
@@ -120,8 +120,8 @@ impl<A: Actuator> Enforcer<A> {
         withdrawn
     }
 
-    /// The thread's owner may have no more than `left` for it: the thread asks for that much, until it is
-    /// time to ask for more again. No other thread gets less for it.
+    /// The thread's owner may have no more than `left` for it: the thread asks for that much, until
+    /// it is time to ask for more again. No other thread gets less for it.
     pub(super) fn cap(
         &mut self,
         books: &mut Books<'_>,
@@ -138,7 +138,7 @@ impl<A: Actuator> Enforcer<A> {
         let raises = less.bandwidth() > bandwidth(thread.held());
         if raises && self.put_in_force(books, slot, less).is_ok() {
             self.reserved(books, slot, less, why, now);
-            // It is still refused more.
+            // It is refused more than that.
             if let Some(thread) = books.tasks.get_mut(slot) {
                 thread.refusals = refusals;
             }

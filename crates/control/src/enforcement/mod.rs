@@ -1,9 +1,7 @@
-//! From adjustments to reservations in force: the actuator's answers, and what follows from a
-//! refusal.
+//! Puts adjustments in force through the actuator, and handles its refusals.
 //!
-//! During a turn no other folder calls the actuator. The [`Books`] take in what a refusal means for
-//! a thread's request, its timers and the log; [`Effects`] tell the rest of the loop what it means
-//! there.
+//! During a turn no other folder calls the actuator. The effects on requests, timers and the log go
+//! into [`Books`]. The [`Effects`] on the rest of the loop are returned.
 
 mod admission;
 mod partition;
@@ -27,7 +25,7 @@ use partition::Partitions;
 const FIRST_RETRY: Span = Span::from_secs(1);
 const LONGEST_RETRY: Span = Span::from_secs(30);
 
-/// Has the actuator, and knows what is in force through it.
+/// Owns the actuator and the sum of the reservations in force.
 pub(crate) struct Enforcer<A> {
     actuator: A,
     capacity: Capacity,
@@ -36,25 +34,25 @@ pub(crate) struct Enforcer<A> {
     partitions: Partitions,
 }
 
-/// What an enforcement writes down.
+/// The parts of the loop that an enforcement writes to.
 pub(crate) struct Books<'a> {
     pub(crate) tasks: &'a mut TaskTable,
     pub(crate) arbiter: &'a mut Arbiter,
     pub(crate) timers: &'a mut Timers<TimerEvent>,
     pub(crate) log: &'a mut Log,
-    /// By what factor the scheduler counts runtimes, if not as they are.
+    /// The factor by which the scheduler counts runtimes.
     pub(crate) scale: Option<f64>,
 }
 
-/// What an enforcement means for the rest of the loop.
+/// The effects of an enforcement on the rest of the loop.
 #[derive(Clone, Copy, Debug, Default)]
 #[must_use]
 pub(crate) struct Effects {
-    /// The actuator was asked for a reservation: a boost that was in force may have ended by that.
+    /// The actuator was asked for a reservation, which may have ended a boost.
     pub(crate) is_asked: bool,
     /// The thread's request was taken back.
     pub(crate) is_withdrawn: bool,
-    /// A thread that no sensor tells of may be let go, if nothing is in force for it.
+    /// An untracked thread without a reservation may be forgotten.
     pub(crate) may_end: bool,
 }
 
@@ -167,7 +165,7 @@ impl<A: Actuator> Enforcer<A> {
         }
     }
 
-    /// `target` is in force for the thread.
+    /// Notes that `target` is in force for the thread.
     pub(crate) fn reserved(
         &mut self,
         books: &mut Books<'_>,
@@ -248,7 +246,7 @@ impl<A: Actuator> Enforcer<A> {
         }
     }
 
-    /// The thread is gone. That it ended, the sensor will tell in its turn.
+    /// Notes that the thread is gone. The sensor tells of its end later.
     pub(crate) fn let_go(&mut self, books: &mut Books<'_>, slot: Slot, now: Instant) -> Effects {
         let effects = books.withdraw(slot);
         self.change(books, slot, now, Enforcement::gone);
@@ -258,7 +256,7 @@ impl<A: Actuator> Enforcer<A> {
         }
     }
 
-    /// Somebody else changed the thread, and wins.
+    /// Yields to another program that changed the thread.
     pub(crate) fn yield_to_other(
         &mut self,
         books: &mut Books<'_>,
@@ -280,8 +278,8 @@ impl<A: Actuator> Enforcer<A> {
         effects
     }
 
-    /// Looks whether the thread, of which is known whether it `runs`, still has what it was given: the kernel
-    /// may have left a reservation without effect, and an administrator may have changed it.
+    /// Checks whether the thread still has its reservation: the kernel may have left it without
+    /// effect, and an administrator may have changed it. `runs` tells whether the thread runs now.
     pub(crate) fn reconcile(
         &mut self,
         books: &mut Books<'_>,
@@ -306,7 +304,7 @@ impl<A: Actuator> Enforcer<A> {
         }
     }
 
-    /// What is in force for the thread changes at `now`: keeps account of it.
+    /// Accounts for a change of the thread's reservation at `now`.
     fn change(
         &mut self,
         books: &mut Books<'_>,
@@ -327,7 +325,7 @@ impl<A: Actuator> Enforcer<A> {
     /// Reserves `target` for the thread, on a CPU that has room for its process.
     ///
     /// # Errors
-    /// See [`Refusal`]; the thread then has what it had before.
+    /// See [`Refusal`]; the thread then keeps its former reservation.
     pub(crate) fn put_in_force(
         &mut self,
         books: &Books<'_>,
@@ -346,8 +344,8 @@ impl<A: Actuator> Enforcer<A> {
     }
 }
 
-/// The reservation as the scheduler counts it: `target` is in time at the speed at which budgets must
-/// suffice, and the scheduler's own time may be that at the highest.
+/// The reservation as the scheduler counts it: `target` is in time at the speed at which budgets
+/// must suffice, and the scheduler's own time may be that at the highest.
 fn as_counted(target: Reservation, scale: Option<f64>, capacity: &Capacity) -> Reservation {
     let Some(scale) = scale else {
         return target;

@@ -14,8 +14,9 @@ impl Partitions {
         Self(Packing::new(rooms))
     }
 
-    /// Makes room for what the thread in `slot` is to have, beside what its process has otherwise. `counted`
-    /// is a reservation as the scheduler counts it; `place` puts a process into a partition.
+    /// Makes room for what the thread in `slot` is to have, beside what its process has otherwise.
+    /// `counted` is a reservation as the scheduler counts it; `place` puts a process into a
+    /// partition.
     pub(super) fn make_room(
         &mut self,
         tasks: &TaskTable,

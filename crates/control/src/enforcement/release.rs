@@ -1,6 +1,6 @@
-//! Gives a thread back what it had. A release that must settle waits until the time that the
-//! actuator says. A release that failed is tried again, with pauses that double up to 30 s, until
-//! it succeeds, or until the thread is gone or taken over.
+//! Releases: a thread gets its former scheduling back. A release that must settle waits until the
+//! time that the actuator says. A failed release is tried again, with pauses that double up to 30
+//! s, until it succeeds or the thread is gone or taken over.
 
 use onbeat_model::{Actuator, Instant, Refusal, Reservation};
 
@@ -12,7 +12,7 @@ use crate::task::table::Slot;
 use crate::timer::TimerEvent;
 
 impl<A: Actuator> Enforcer<A> {
-    /// Takes the thread's request back, and its reservation.
+    /// Withdraws the thread's request, and releases its reservation.
     pub(crate) fn withdraw(
         &mut self,
         books: &mut Books<'_>,
@@ -53,7 +53,7 @@ impl<A: Actuator> Enforcer<A> {
                 books.timers.set(until, TimerEvent::Retry(task.id));
                 Effects::default()
             }
-            // What settles yet when onbeat ends, the actuator gives back when it is dropped.
+            // If onbeat ends before that, the actuator releases the thread when it is dropped.
             Err(Refusal::Settling { .. }) => {
                 let pending = PendingRelease::new(why.clone(), old, now);
                 self.change(books, slot, now, |state| state.release_failed(pending));
@@ -75,7 +75,7 @@ impl<A: Actuator> Enforcer<A> {
         }
     }
 
-    /// The time to try once more has come.
+    /// Tries a failed release again.
     pub(crate) fn give_back_again(
         &mut self,
         books: &mut Books<'_>,

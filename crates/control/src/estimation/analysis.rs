@@ -31,7 +31,8 @@ impl Thread {
             }
             Method::Lfspp => {
                 let mut analyser = lfspp::Analyser::new(lfspp::Config::default()).ok()?;
-                // Each analysis begins anew: there are few of them, and a thread's wakeups are known.
+                // Each analysis begins anew: there are few of them, and a thread's wakeups are
+                // known.
                 for burst in self.analyser.bursts() {
                     analyser.hear_at(burst.woke);
                 }

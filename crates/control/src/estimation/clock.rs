@@ -1,5 +1,4 @@
-//! Whether a period that was found has a clock behind it: a timer, a device, or another
-//! application.
+//! Finds out whether a clock is behind a period: a timer, a device, or another application.
 //!
 //! A batch program runs as fast as it can. Its threads wake each other at intervals that can look
 //! periodic for seconds (the frames of an encoder), but these follow from the CPU time that it
@@ -11,25 +10,26 @@ use onbeat_model::{Burst, Instant, Span};
 use crate::task::Thread;
 use crate::task::table::{Slot, TaskTable};
 
-/// A clock's wakeup counts in one period of this many: a thread that is late is awake when its timer
-/// expires, and half of a starved player's jobs are.
+/// A clock's wakeup counts in one period of this many: a thread that is late is awake when its
+/// timer expires, and half of a starved player's jobs are.
 const CLOCK_PERIODS: u64 = 2;
-/// The same of one thread's wakeups by another: the workers of a pool take turns at waking it.
+/// The same for wakeups by another thread: the workers of a pool take turns at waking it.
 const WAKER_PERIODS: u64 = 4;
-/// Over how many periods wakeups are counted, and for how long at least. Longer would count those of a
-/// time when the program starved.
+/// Over how many periods wakeups are counted, and for how long at least. Longer would count those
+/// of a time when the program starved.
 const PERIODS: u64 = 16;
 const AT_LEAST: Span = Span::from_ms(500);
-/// How many threads are looked at. The longest chain of wakers in the recordings has five.
+/// The longest chain of wakers that is followed. The longest one in the recordings has five.
 const THREADS: usize = 64;
 
 /// A process has a clock if it was heard so often in each of the last two quarters of a second. A
-/// transcoder beside hogs hears one in half a second at most, once it has started; a starved player ten.
+/// transcoder beside hogs hears one in half a second at most, once it has started; a starved player
+/// ten.
 const IN_EACH_QUARTER: u32 = 2;
 pub(crate) const QUARTER: Span = Span::from_ms(250);
 
-/// How often interrupts and other processes woke a thread in the quarter of a second of its last such
-/// wakeup, and in the two before.
+/// How often interrupts and other processes woke a thread in the quarter of a second of its last
+/// such wakeup, and in the two before.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Outside {
     quarter: u64,
@@ -41,7 +41,7 @@ impl Outside {
         at.as_ns() / QUARTER.as_ns()
     }
 
-    /// One more, at `at`.
+    /// Counts a wakeup at `at`.
     pub(crate) fn heard(&mut self, at: Instant) {
         self.counts = self.at(Self::quarter_of(at));
         self.quarter = self.quarter.max(Self::quarter_of(at));
@@ -65,13 +65,13 @@ impl Outside {
         [last, before]
     }
 
-    /// Whether there was one in the last half second.
+    /// True if there was one in the last half second.
     pub(crate) fn heard_lately(&self, now: Instant) -> bool {
         let counts = self.at(Self::quarter_of(now));
         counts.iter().any(|&count| count > 0)
     }
 
-    /// Whether they came all through the last half second.
+    /// True if they came all through the last half second.
     pub(crate) fn is_steady(&self, now: Instant) -> bool {
         is_steady(self.before(now))
     }
@@ -81,7 +81,7 @@ fn is_steady(counts: [u32; 2]) -> bool {
     counts.iter().all(|&count| count >= IN_EACH_QUARTER)
 }
 
-/// Takes in who woke the thread in `slot`, as long as it has no period that was believed.
+/// Takes in the waker of the thread in `slot`, until the thread is locked.
 pub(crate) fn hear_waker(tasks: &mut TaskTable, slot: Slot, burst: &Burst) {
     let Some(thread) = tasks.get(slot) else {
         return;
@@ -100,7 +100,7 @@ fn is_of_process(tasks: &TaskTable, waker: u32, pid: u32) -> bool {
         .is_some_and(|waker| waker.task.pid == pid)
 }
 
-/// Whether a clock is heard in the process of the thread in `slot`: one of its threads is locked, or
+/// True if the process of the thread in `slot` hears a clock: one of its threads is locked, or
 /// interrupts and other processes have woken its threads all through the last half second.
 pub(crate) fn is_clocked(tasks: &TaskTable, slot: Slot, now: Instant) -> bool {
     let Some(thread) = tasks.get(slot) else {
@@ -119,8 +119,9 @@ pub(crate) fn is_clocked(tasks: &TaskTable, slot: Slot, now: Instant) -> bool {
     is_steady(woken)
 }
 
-/// Whether the thread in `slot` is woken by a clock about once per `period`, or by a thread that is.
-/// True where the sensor tells no wakers, because all wakeups seem to come from interrupts.
+/// True if a clock wakes the thread in `slot` about once per `period`, or wakes the thread that
+/// wakes it. True where the sensor tells no wakers, because all wakeups seem to come from
+/// interrupts.
 pub(crate) fn has_clock(tasks: &TaskTable, slot: Slot, period: Span, now: Instant) -> bool {
     let span = (period * PERIODS).max(AT_LEAST);
     let mut reached = vec![slot];
@@ -131,7 +132,7 @@ pub(crate) fn has_clock(tasks: &TaskTable, slot: Slot, period: Span, now: Instan
             continue;
         };
         let (by_clock, wakers) = wakeups_since(tasks, thread, now - span);
-        // A thread is younger than the span at first.
+        // A young thread has no history of that length.
         let span = span.min(now.since(thread.first_heard));
         if period * CLOCK_PERIODS * by_clock >= span {
             return true;
@@ -146,7 +147,8 @@ pub(crate) fn has_clock(tasks: &TaskTable, slot: Slot, period: Span, now: Instan
     false
 }
 
-/// How often a clock woke the thread since then, and how often each other thread of the application.
+/// How often a clock woke the thread since then, and how often each other thread of the
+/// application.
 fn wakeups_since(tasks: &TaskTable, thread: &Thread, since: Instant) -> (u64, Vec<(Slot, u64)>) {
     let mut by_clock = 0;
     let mut wakers: Vec<(Slot, u64)> = Vec::new();

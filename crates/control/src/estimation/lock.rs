@@ -16,12 +16,13 @@ const GUESS: u64 = 100;
 const REMEMBERED: u32 = u64::BITS;
 /// A predictor that has heard fewer jobs is still learning. (N, in LFS++'s section 5.3.)
 const LEARNING: u32 = 16;
-/// One job in a hundred is to overrun. More than this many of [`REMEMBERED`] come of that in one case of 500, by the binomial
-/// distribution.
+/// One job in a hundred is to overrun. More than this many of [`REMEMBERED`] come of that in one
+/// case of 500, by the binomial distribution.
 const LATE_MOST: u32 = 4;
-/// Only where the longest of the last jobs is so many times the usual one does a budget not learn what is needed: frames of one
-/// film differ by 2 to 3 times, and a player that has to catch up is late whatever it is given. A worker's that is not needed
-/// in most periods differ by 100 times and more.
+/// Only where the longest of the last jobs is so many times the usual one does a budget not learn
+/// what is needed: frames of one film differ by 2 to 3 times, and a player that has to catch up is
+/// late whatever it is given. A worker's that is not needed in most periods differ by 100 times and
+/// more.
 const UNEVEN: u64 = 4;
 
 /// What is known about such a thread.
@@ -103,8 +104,8 @@ impl Lock {
         kept
     }
 
-    /// Starts from what the thread says itself: its rhythm, and what share of its jobs may overrun, if it
-    /// said that.
+    /// Starts from what the thread says itself: its rhythm, and what share of its jobs may overrun,
+    /// if it said that.
     pub(crate) fn declared(
         rhythm: Rhythm,
         overruns: Option<f64>,
@@ -145,7 +146,8 @@ impl Lock {
         matches!(self.from, Some(Source::Derived(_)))
     }
 
-    /// The path that it works on has this rhythm now. What its jobs took at another rate tells nothing.
+    /// The path that it works on has this rhythm now. What its jobs took at another rate tells
+    /// nothing.
     pub(crate) fn lead(&mut self, rhythm: Rhythm) {
         let former = self.rhythm();
         self.from = Some(Source::Derived(rhythm));
@@ -156,8 +158,8 @@ impl Lock {
         }
     }
 
-    /// Takes in a job that the thread told, and the rhythm that it is part of. What jobs took at another
-    /// rate tells nothing: true if it is another one.
+    /// Takes in a job that the thread told, and the rhythm that it is part of. What jobs took at
+    /// another rate tells nothing: true if it is another one.
     pub(crate) fn job_declared(&mut self, job: &Job, rhythm: Rhythm) -> bool {
         let former = self.rhythm().period;
         self.from = Some(Source::Declared(rhythm));
@@ -170,8 +172,8 @@ impl Lock {
         is_other
     }
 
-    /// The thread says that it missed a deadline: which one, as far as can be known. If nobody tells its
-    /// jobs, the burst under way is cut there.
+    /// The thread says that it missed a deadline: which one, as far as can be known. If nobody
+    /// tells its jobs, the burst under way is cut there.
     pub(crate) fn missed(&mut self, at: Instant, woke: Instant) -> Instant {
         let rhythm = self.rhythm();
         if self.is_declared() {
@@ -187,8 +189,9 @@ impl Lock {
         (!self.substitutes.is_empty()).then(|| self.substitutes.pieces(burst))
     }
 
-    /// In how many of how many of its last jobs the thread ran out of budget and was late, if they are so many, and its jobs so
-    /// uneven, that it is better off without; and how often that was so before. Counts from the beginning then.
+    /// In how many of how many of its last jobs the thread ran out of budget and was late, if they
+    /// are so many, and its jobs so uneven, that it is better off without; and how often that was
+    /// so before. Counts from the beginning then.
     pub(crate) fn take_held_back(&mut self) -> Option<(u32, u32, u32)> {
         let HeldBack { late, jobs, times } = self.held_back;
         let late = late.count_ones();
@@ -266,8 +269,8 @@ impl Lock {
         self.predictor.sampled(executed, over);
     }
 
-    /// The rhythm heard anew is still the one that it had. Where that was a first guess, found while the
-    /// thread caught up or changed its rate, it is put right.
+    /// The rhythm heard anew is still the one that it had. Where that was a first guess, found
+    /// while the thread caught up or changed its rate, it is put right.
     pub(crate) fn confirm(&mut self, rhythm: Rhythm) {
         let guess = self.rhythm();
         let off = guess.period.abs_diff(rhythm.period) * GUESS > rhythm.period;

@@ -1,10 +1,10 @@
 //! Probation: a starving thread's chance to show its period.
 //!
-//! This file says whether a thread may be tried, on which terms, and when its probation is over; it
-//! bounds how often threads without a clock are tried. A probation costs other programs CPU time,
-//! and a batch program starves, too. So threads of a process are tried together only if a clock is
-//! heard in it (`run_loop/probations.rs`). Other threads are tried one at a time for each payer,
-//! with pauses that grow to a minute.
+//! This file says whether a thread may go on probation, on which terms, and when its probation
+//! ends. A probation costs other programs CPU time, and a batch program starves, too. So the
+//! threads of a process go on probation together only if the process hears a clock
+//! (`run_loop/probations.rs`). Of each payer's other threads, one at a time is on probation, with
+//! pauses that grow to a minute.
 
 use std::collections::HashMap;
 
@@ -15,28 +15,28 @@ use super::starvation::{FIRST_PAUSE, PROBATION};
 use crate::task::{Heard, Thread};
 use crate::{Settings, Why};
 
-/// Whether a probation is over.
+/// The answer to whether a probation is over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ProbationEnd {
-    /// Not before then.
+    /// It ends then.
     NotYet(Instant),
-    /// It is, and the thread has shown no rhythm.
+    /// It is over, and the thread has shown no rhythm.
     InVain,
-    /// There is none any more.
+    /// The thread is not on probation.
     NotOnProbation,
 }
 
-/// What a thread on probation is given.
+/// The reservation of a thread on probation.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Terms {
     /// The share of a CPU.
     pub(crate) share: Bandwidth,
-    /// In which period.
+    /// Its period.
     pub(crate) period: Span,
 }
 
 impl Terms {
-    /// What a starving thread gets.
+    /// The terms for a starving thread.
     pub(crate) const fn of(settings: &Settings) -> Self {
         Self {
             share: settings.trial_share,
@@ -46,8 +46,8 @@ impl Terms {
 }
 
 impl Thread {
-    /// Somebody says that it is worth a probation. False if it needs none: it has a rhythm, or what it asked
-    /// for, or is on probation.
+    /// Puts the thread on probation by request. False if it needs none: it has a rhythm, a fixed
+    /// reservation, or a probation already.
     pub(crate) fn try_out(&mut self, terms: Terms, now: Instant) -> bool {
         let may = self.needs_probation();
         if may {
@@ -56,14 +56,14 @@ impl Thread {
         may
     }
 
-    /// Nobody tells of it any more: what was known about its work is forgotten.
+    /// Forgets the thread's work, because it is no longer tracked.
     pub(crate) fn stop_listening(&mut self) {
         self.last_rhythm = self.rhythm();
         self.estimation.forget();
         self.unheard = true;
     }
 
-    /// Neither has it a rhythm or a probation, nor what somebody asked for.
+    /// True without a rhythm, a probation and a fixed reservation.
     fn needs_probation(&self) -> bool {
         !self.is_locked()
             && !self.is_on_probation()
@@ -71,7 +71,7 @@ impl Thread {
             && self.enforcement.is_open()
     }
 
-    /// As much of `wish` as its owner may have; none if that is too little to be put in force.
+    /// `wish` within its owner's ceiling; none if that is too little for a reservation.
     pub(crate) fn under_ceiling(
         &self,
         wish: Reservation,
@@ -95,7 +95,7 @@ impl Thread {
         Heard::Starves(Why::Starves { waited, over })
     }
 
-    /// Whether it may be on probation, as far as it is up to the thread.
+    /// True if nothing about the thread itself speaks against a probation.
     pub(crate) fn may_be_tried(&self, settings: &Settings) -> bool {
         settings.trials
             && self.needs_probation()
@@ -104,7 +104,7 @@ impl Thread {
             && self.path.may_be_tried()
     }
 
-    /// It is on probation from now on.
+    /// Begins a probation.
     pub(crate) fn begin_probation(&mut self, terms: Option<Terms>, now: Instant) {
         self.starving.tried(now);
         self.estimation.begin_probation(now, terms);
@@ -112,12 +112,12 @@ impl Thread {
         self.attempts = Attempts::new();
     }
 
-    /// It may not be on probation now: the next time is not before `until`.
+    /// Puts off its probation to `until`.
     pub(crate) fn postpone_probation(&mut self, until: Instant) {
         self.starving.postpone(until);
     }
 
-    /// Another thread is on probation at `now`: why this one is to join it, if it starves as well.
+    /// The reason why the thread joins another one on probation, if it starves as well.
     pub(crate) fn starves_too(&self, now: Instant, settings: &Settings) -> Option<Why> {
         if !self.may_be_tried(settings) || !self.starving.starves_too(now) {
             return None;
@@ -126,7 +126,8 @@ impl Thread {
         Some(Why::Starves { waited, over })
     }
 
-    /// It has executed for `executed` up to `now`: when to look again, and why it is to be on probation, if it is.
+    /// Looks at its CPU time. Returns when to look again, and the reason for a probation, if there
+    /// is one.
     pub(crate) fn look(
         &mut self,
         now: Instant,
@@ -141,7 +142,8 @@ impl Thread {
         (seen.next, Some(Why::NeverBlocks { over }))
     }
 
-    /// Probations end at `until`, but none lasts longer than two: whether this one is over at `now`.
+    /// Ends its probation if it is over at `now`. Probations end together at `until`, but none
+    /// lasts longer than twice [`PROBATION`].
     pub(crate) fn ends_probation(&mut self, now: Instant, until: Instant) -> ProbationEnd {
         let Some(probation) = self.estimation.probation() else {
             return ProbationEnd::NotOnProbation;
@@ -155,11 +157,11 @@ impl Thread {
     }
 }
 
-/// The longest pause between two probations of threads without a clock: they then take a twentieth of the
-/// time, of one CPU.
+/// The longest pause between two probations of threads without a clock. With it, they take a
+/// twentieth of one CPU.
 const LONGEST_PAUSE_ALONE: Span = Span::from_secs(60);
 
-/// The probations under way, and those that were alone.
+/// The present probations, and those of threads without a clock.
 #[derive(Debug, Default)]
 pub(crate) struct Probations {
     until: Instant,
@@ -175,18 +177,18 @@ struct Alone {
 }
 
 impl Probations {
-    /// When the probations under way end.
+    /// The end of the present probations.
     pub(crate) const fn until(&self) -> Instant {
         self.until
     }
 
-    /// A probation begins that lasts until `until`: so do all.
+    /// Has all present probations last until `until` at least, and returns their end.
     pub(crate) fn extend(&mut self, until: Instant) -> Instant {
         self.until = self.until.max(until);
         self.until
     }
 
-    /// Whether a thread of the payer's that has no clock may be tried now; counts it if so.
+    /// True if one of the payer's threads without a clock may go on probation now. Counts it.
     pub(crate) fn admits_alone(&mut self, payer: u32, now: Instant) -> bool {
         let alone = self.alone.entry(payer).or_default();
         if now < alone.not_before {
@@ -198,7 +200,7 @@ impl Probations {
         true
     }
 
-    /// A thread of the payer's has shown a rhythm: the next probation need not wait as if it had not.
+    /// Ends the pause of a payer because one of its threads has shown a rhythm.
     pub(crate) fn proved(&mut self, payer: u32) {
         self.alone.remove(&payer);
     }

@@ -1,8 +1,8 @@
-//! When a thread's bursts are worth another analysis.
+//! Schedules the analyses of a thread.
 //!
-//! An analysis costs as much as hundreds of events, so it is made when enough is new: soon while a
-//! thread is young, for the lock is to come within ten jobs, then at growing distances while a
-//! thread shows no rhythm, and at growing distances again to verify one that was found.
+//! An analysis costs as much as hundreds of events, so it waits for new bursts. A young thread is
+//! analysed soon, because the lock is to come within ten jobs. The distances grow while it shows no
+//! rhythm, and again while its rhythm is verified.
 
 use onbeat_model::{Instant, Span};
 
@@ -10,14 +10,14 @@ use onbeat_model::{Instant, Span};
 const FEWEST: u32 = 6;
 const FIRST_PAUSE: Span = Span::from_ms(15);
 const LONGEST_PAUSE: Span = Span::from_ms(500);
-/// After so many analyses in vain the pauses grow.
+/// The number of analyses in vain after which the pauses grow.
 const PATIENCE: u32 = 12;
 const FIRST_VERIFICATION: Span = Span::from_ms(250);
-/// A minute apart in the end: with hundreds of threads, looks every few seconds would cost more than all
-/// tracking, and a change of rate is the tracker's to notice.
+/// With hundreds of threads, verifications every few seconds would cost more than all tracking. The
+/// tracker notices a change of rate.
 const LONGEST_VERIFICATION: Span = Span::from_secs(64);
 
-/// Since the last analysis of a thread.
+/// A thread's state since its last analysis.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Attempts {
     fresh: u32,
@@ -27,7 +27,7 @@ pub(crate) struct Attempts {
 }
 
 impl Attempts {
-    /// As for a thread just heard of.
+    /// For a new thread.
     pub(crate) const fn new() -> Self {
         Self {
             fresh: 0,
@@ -37,7 +37,7 @@ impl Attempts {
         }
     }
 
-    /// As for a thread whose last bursts were heard already.
+    /// For a thread whose last bursts are known already.
     pub(crate) const fn at_once() -> Self {
         Self {
             needed: 1,
@@ -54,13 +54,13 @@ impl Attempts {
         1.0 - (rate / (analyses * analyses)).max(rate.min(1e-4))
     }
 
-    /// One more burst, which ended at `at`. True if now is the time for an analysis.
+    /// Counts a burst that ended at `at`. True if it is time for an analysis.
     pub(crate) fn heard(&mut self, at: Instant) -> bool {
         self.fresh = self.fresh.saturating_add(1);
         self.fresh >= self.needed && at >= self.not_before
     }
 
-    /// An analysis at `now` showed no rhythm.
+    /// Notes an analysis at `now` that showed no rhythm.
     pub(crate) fn failed(&mut self, now: Instant) {
         self.failed = self.failed.saturating_add(1);
         self.fresh = 0;
@@ -69,15 +69,15 @@ impl Attempts {
         self.not_before = now + FIRST_PAUSE.doubled(doublings, LONGEST_PAUSE);
     }
 
-    /// An analysis at `now` was not enough to decide by: make another one soon.
+    /// Notes an undecided analysis at `now`. The next one comes soon.
     pub(crate) fn again(&mut self, now: Instant) {
         self.fresh = 0;
         self.needed = FEWEST / 2;
         self.not_before = now + FIRST_PAUSE * 4;
     }
 
-    /// The rhythm heard in `bursts` bursts has been verified `passed` times: when it is worth
-    /// another look. Waits for half as much again, and twice as long each time.
+    /// Schedules the next verification of a rhythm that was found in `bursts` bursts and verified
+    /// `passed` times: after half as many bursts again, and twice the last pause.
     pub(crate) fn verify(&mut self, now: Instant, passed: u32, bursts: usize) {
         self.failed = 0;
         self.fresh = 0;

@@ -1,44 +1,44 @@
-//! Whether a thread without a rhythm is kept from having one.
+//! Finds threads that starve, and so cannot show the rhythm that they have.
 //!
-//! A player that gets a fifth of a CPU and needs a third is always behind: it never sleeps until
-//! its next frame is due, and from its bursts there is no rhythm to be heard. Such a thread is told
-//! by what it waits for: most of the time it is ready to run and does not. It is given a
-//! reservation for a limited time, on probation; if it shows a rhythm then, it is kept, else it is
-//! given back, and it is long until its next probation.
+//! A player that gets a fifth of a CPU and needs a third is always behind. It never sleeps until
+//! its next frame, and its bursts show no rhythm. Such a thread is ready most of the time and does
+//! not run. It gets a reservation for a limited time, on probation. If it shows a rhythm then, the
+//! reservation stays; if not, the next probation comes much later.
 //!
-//! The worst off never block at all, always busy with what was due long ago: they have no bursts to
-//! tell by. So the CPU time of a thread that is not heard of is looked at now and then. One that
-//! sleeps uses none, a hog that is alone uses all; what lies in between is not its own doing.
+//! A thread that is even worse off never blocks, and has no bursts. So the CPU time of a thread
+//! without events is looked at now and then. A sleeper uses none, and a hog that is alone uses all.
+//! A share in between means that the thread waits for a CPU.
 
 use onbeat_model::{Burst, Instant, Span};
 
-/// Over how long it must have starved.
+/// The shortest time of starving that counts.
 const LONG_ENOUGH: Span = Span::from_ms(300);
-/// How long what was heard counts in full.
+/// Bursts count in full for this long.
 const WINDOW: Span = Span::from_ms(1000);
 /// The least number of bursts in that time: a thread that blocks less often has no rhythm to show.
 const FEWEST_BURSTS: u32 = 6;
 /// The share of time for which a starving thread is ready and does not run.
 const WAITING: f64 = 0.4;
-/// Of two threads that work for each other, one seems to sleep while it waits for the other: this much
-/// is enough while another one is on probation.
+/// The same while another thread is on probation. If two threads work for each other, one of them
+/// seems to sleep while it waits for the other.
 const WAITING_TOO: f64 = 0.15;
 const FEWEST_BURSTS_TOO: u32 = 3;
-/// The share of time that a thread that is not heard of must have executed to be no sleeper, and at
-/// most to be starving.
+/// A thread without events is a sleeper below the first share of a CPU, and not starving above the
+/// second.
 const AWAKE: f64 = 0.002;
 const FED: f64 = 0.7;
-/// Between two looks at the CPU time of such a thread, at first; twice as long each time it slept.
+/// The first time between two looks at its CPU time. It doubles each time that the thread slept.
 const LOOK_EVERY: Span = Span::from_ms(120);
 pub(crate) const LOOK_RARELY: Span = Span::from_ms(2400);
-/// Between the first probation in vain, or the first time that a thread only computed, and the next.
+/// The pause after the first probation in vain, and after the first time that a thread lost its
+/// protection because it only computed.
 pub(crate) const FIRST_PAUSE: Span = Span::from_secs(5);
 const LONGEST_PAUSE: Span = Span::from_secs(600);
 
 /// How long a probation lasts: a player that is behind catches up and then plays a few frames.
 pub(crate) const PROBATION: Span = Span::from_ms(3000);
 
-/// What a thread got and waited for of late.
+/// A thread's waiting and bursts of late.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Starving {
     since: Option<Instant>,
@@ -71,7 +71,7 @@ impl Starving {
         at
     }
 
-    /// The thread has executed for `executed` up to `now`, and its last burst ended at `heard`.
+    /// Looks at the thread's CPU time up to `now`. Its last burst ended at `heard`.
     pub(crate) fn look(&mut self, now: Instant, executed: Span, heard: Instant) -> Seen {
         let mut look = Look {
             at: now,
@@ -115,7 +115,7 @@ impl Starving {
         starves && burst.blocked >= self.not_before
     }
 
-    /// Whether the thread starves enough to join another one on probation.
+    /// True if the thread starves enough to join another one on probation.
     pub(crate) fn starves_too(&self, now: Instant) -> bool {
         let (waited, over) = self.waited(now);
         self.bursts >= FEWEST_BURSTS_TOO
@@ -123,12 +123,12 @@ impl Starving {
             && now >= self.not_before
     }
 
-    /// For how long of the time it was listened to it waited.
+    /// How long it waited, and over which time.
     pub(crate) fn waited(&self, now: Instant) -> (Span, Span) {
         (self.waited, now.since(self.since.unwrap_or(now)))
     }
 
-    /// A probation begins. Further ones come ever more rarely.
+    /// Notes that a probation begins. The pause before the next one doubles.
     pub(crate) fn tried(&mut self, now: Instant) {
         let pause = FIRST_PAUSE.doubled(self.trials, LONGEST_PAUSE);
         *self = Self {
@@ -143,7 +143,7 @@ impl Starving {
         self.not_before = self.not_before.max(until);
     }
 
-    /// It did show a rhythm: the next probation need not wait as if it had not.
+    /// Notes that it showed a rhythm, which ends the pause before the next probation.
     pub(crate) fn proved(&mut self) {
         *self = Self::default();
     }
@@ -202,8 +202,8 @@ mod tests {
         assert!((4..=8).contains(&trials), "{trials}");
     }
 
-    /// How often a thread that executes for a share of the time, and never blocks, is found starving
-    /// in ten seconds.
+    /// How often a thread that executes for a share of the time, and never blocks, is found
+    /// starving in ten seconds.
     fn found_starving(share: f64) -> usize {
         let mut starving = Starving::default();
         let mut now = Instant::ZERO + Span::from_ms(1);

@@ -1,9 +1,9 @@
-//! Whether a rhythm that was heard is believed, and for how long.
+//! Verifies the rhythm of a locked thread.
 //!
-//! A rhythm is trusted as soon as it is found, for a thread under load needs its reservation now.
-//! Verification comes later: the analysis is made again with more bursts, at growing distances, and
-//! a thread whose rhythm was a chance, or another one, is found out. One that was must show the
-//! same rhythm several times before it is believed again.
+//! A rhythm counts as soon as it is found, because a thread under load needs its reservation now.
+//! Verification repeats the analysis with more bursts, at growing distances, and finds a rhythm
+//! that was a chance, or has changed. After a chance, the thread must show the same rhythm several
+//! times before it is locked again.
 
 use onbeat_model::{Instant, Rhythm};
 
@@ -13,12 +13,13 @@ use super::timeouts::patience;
 use crate::task::{Outcome, Thread};
 use crate::{Settings, Why};
 
-/// So many analyses in a row must disagree before a rhythm that was verified is doubted.
+/// The number of analyses in a row that must disagree with a verified rhythm.
 const REJECTIONS: u32 = 3;
-/// The most agreeing analyses that are asked of a thread whose rhythm was a chance.
+/// The most analyses that must agree after a rhythm that was a chance.
 const NEEDED_MOST: u32 = 4;
 
-/// From so many jobs on it is known what a thread needs: those before, among which it started, leave no excess behind.
+/// The number of jobs after which a thread's demand is known: the jobs of its start leave no excess
+/// behind by then.
 const SETTLED: u64 = 32;
 
 /// How far a rhythm is trusted.
@@ -32,14 +33,14 @@ pub(crate) struct Verification {
 }
 
 impl Thread {
-    /// An analysis is to verify the rhythm that it has, nothing more.
+    /// True if the next analysis verifies the rhythm of a thread that keeps its beat.
     pub(crate) fn is_to_be_verified(&self) -> bool {
         let lock = self.estimation.lock();
         lock.is_some_and(|lock| lock.astray().is_none())
     }
 
-    /// It has had a rhythm for a while, has a reservation by it, and says nothing of its own: what it does next can be heard
-    /// late, also while it waits to be verified.
+    /// True for a reserved thread that has kept its beat for a while and makes no marks. Its bursts
+    /// may be heard late.
     pub(crate) fn is_settled(&self) -> bool {
         let lock = self.estimation.lock();
         self.figures.jobs >= SETTLED
@@ -150,8 +151,8 @@ impl Thread {
         }
     }
 
-    /// Its rhythm is lost. One that it had only just shown on probation was a wrong one, perhaps; before it
-    /// starves again, it gets another probation.
+    /// Gives the rhythm up. A rhythm that was just found on probation may have been a wrong one, so
+    /// the thread gets another probation before it starves again.
     fn doubted(&mut self) -> Outcome {
         let again = self.estimation.is_from_probation() && self.verification.passed == 0;
         let lost = self.lose(Why::RhythmLost);
@@ -183,7 +184,8 @@ impl Thread {
     }
 }
 
-/// What fits so much worse than the rhythm before is rather the old and the new one in the same bursts.
+/// True for a rhythm that fits much worse than the former one: the bursts have both the old and the
+/// new rhythm.
 fn is_blurred(rhythm: &Rhythm, former: &Rhythm) -> bool {
     rhythm.jitter * 20 > rhythm.period && rhythm.jitter > former.jitter * 4
 }

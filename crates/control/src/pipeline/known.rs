@@ -1,7 +1,7 @@
 //! What is known of threads that are not tracked, and what is wanted of the sensor.
 //!
-//! By payer: one user's threads may wake thousands, and another one's server is to be found all the same. What is kept takes
-//! some 100 KiB at most.
+//! By payer: one user's threads may wake thousands, and another one's server is to be found all the
+//! same. What is kept takes some 100 KiB at most.
 
 use std::collections::HashMap;
 
@@ -113,7 +113,8 @@ impl Pipelines {
         self.is_worth_a_look |= before < WORTH_WATCHING && after >= WORTH_WATCHING;
     }
 
-    /// Those that are worth watching, with their payers: each payer's best first, then each one's second, and so on.
+    /// Those that are worth watching, with their payers: each payer's best first, then each one's
+    /// second, and so on.
     pub(super) fn worth_watching(&self, now: Instant) -> Vec<((u32, u32), Exchange)> {
         let worth = self.exchanges.iter().filter(|(key, exchange)| {
             let away = self.turned_away.get(*key);

@@ -1,21 +1,23 @@
-//! Threads that nobody asked for, but that work on the path of those that are kept: found by who wakes whom, and
-//! served with them.
+//! Pipelines: threads of other programs that work for a tracked thread, found by wakeups, and
+//! served with it.
 //!
-//! 1. Whoever exchanges wakeups with a thread that was asked for, or with a stage found before, is *watched*: tracked
-//!    alone, at most a few threads at a time. That costs it nothing but its bursts' records.
-//! 2. A watched thread that has to do with the jobs of a rhythm (`onbeat_infer::pipeline`), and has since woken threads
-//!    of the path a quarter as often at least, is a *stage* of it. Who only listens, as the reader of a player's messages does,
-//!    keeps it from nothing. A stage need not wake anybody to stay one: who is served well is often not waited for.
-//! 3. It is reserved for, in the period of the path or of each second to fourth job, what all its work in a period
-//!    takes: also what it does for others, for a display server that were held to one player's share would stand still
-//!    for everybody else. Of several paths the shortest period counts; the sum of what it does for all of them is in its
-//!    demand already.
-//! 4. Where a thread shows no rhythm, perhaps because one that it waits for starves, that one may be tried as any
-//!    thread that starves.
-//! 5. A thread that is no stage after a while, or was one and computes all the time, is let go, and watched again ever
-//!    more rarely. A stage whose users are gone, stand still or have lost their rhythm gets back what it had.
-//! 6. Where several users have threads tracked (`Party`), a path is one user's: whoever works for another one's is no stage of
-//!    it. Whom it is charged to has a share of what can be watched and served (`shares`), which others cannot take.
+//! 1. A thread that exchanges wakeups with a requested thread, or with a stage, is *watched*:
+//!    tracked alone, at most 16 threads at a time for each payer. It costs the thread only the
+//!    records of its bursts.
+//! 2. A watched thread becomes a *stage* of a path if it takes part in the jobs of a rhythm
+//!    (`onbeat_infer::pipeline`), and wakes threads of the path for at least a quarter of them. A
+//!    thread that only listens, such as the reader of a player's messages, delays nothing. A stage
+//!    stays one without wakeups, because a well-served stage is often not waited for.
+//! 3. A stage's reservation has the path's period, or that of each second to fourth job, and is
+//!    large enough for all of the stage's work. A display server with only one player's share would
+//!    delay all its other clients. If the stage has several paths, the shortest period counts.
+//! 4. A thread may show no rhythm because a watched one starves. The watched one may then go on
+//!    probation.
+//! 5. A watched thread that does not become a stage, and a stage that computes all the time, are
+//!    released, and watched again ever more rarely. So is a stage whose users have gone, are silent
+//!    or have lost their rhythm.
+//! 6. A path belongs to one user (`Party`), and has no stages of another user's. Each payer has a
+//!    share of the watched threads and stages (`shares`), which others cannot take.
 
 mod known;
 mod partners;
@@ -34,7 +36,7 @@ use known::Woken;
 use role::{HEADS, Watched};
 pub use stage::Stage;
 
-/// How often paths are looked at.
+/// The time between two reviews of the paths.
 const EVERY: Span = Span::from_ms(250);
 /// A thread is watched that exchanges so many wakeups...
 const WORTH_WATCHING: f64 = 6.0;
@@ -66,8 +68,8 @@ impl<A: Actuator> Controller<A> {
         }
     }
 
-    /// Who woke a thread in this turn has to do with it. Sensors tell of threads one after another, and of a burst when
-    /// it ends; contacts count in the order of their times.
+    /// Takes in the contacts of this turn, in the order of their times: sensors tell of one thread
+    /// after the other, and of a burst when it ends.
     pub(crate) fn hear_contacts(&mut self) {
         let Some(pipelines) = &mut self.pipelines else {
             return;
@@ -107,7 +109,7 @@ impl<A: Actuator> Controller<A> {
         }
     }
 
-    /// Who begins a watched thread's jobs: it is woken after a rest of half a period of the path.
+    /// Notes the waker that begins a watched thread's job, after a rest of half the path's period.
     pub(crate) fn begin_of_job(&mut self, slot: Slot, burst: &Burst) {
         let thread = self.tasks.get(slot);
         let of = thread.and_then(|thread| thread.path.partner()?.of.first().copied());
@@ -123,7 +125,7 @@ impl<A: Actuator> Controller<A> {
         }
     }
 
-    /// The thread in `slot` had to do with `other`, and so with the paths that that one works on.
+    /// Notes a contact of the thread in `slot` with `other`, and so with the paths of `other`.
     fn contact_of(&mut self, slot: Slot, other: Slot, at: Instant) {
         let heads = self.heads_of(other);
         let heads = heads.map(|head| head.filter(|(head, _)| self.may_work_for(slot, *head)));
@@ -132,7 +134,8 @@ impl<A: Actuator> Controller<A> {
         let Some(thread) = self.tasks.get_mut(slot) else {
             return;
         };
-        // Another player at the same rate, which the same server draws for, is no stage of this one's path.
+        // Another player at the same rate, which the same server draws for, is no stage of this
+        // one's path.
         let begins = thread.path.partner().is_some_and(Watched::begins_by_itself);
         if thread.beats().is_some() || (begins && !is_head) {
             return;
@@ -143,7 +146,8 @@ impl<A: Actuator> Controller<A> {
         }
     }
 
-    /// The heads of the paths on which a thread works, with their periods: itself, if it has a rhythm of its own.
+    /// The heads of the paths on which a thread works, with their periods: itself, if it has a
+    /// rhythm of its own.
     fn heads_of(&self, slot: Slot) -> [Option<(TaskId, Span)>; HEADS] {
         let mut heads = [None; HEADS];
         let Some(thread) = self.tasks.get(slot) else {
@@ -160,19 +164,19 @@ impl<A: Actuator> Controller<A> {
         heads
     }
 
-    /// Whether the path whose head is `head` may lead to the thread in `slot`.
+    /// True if the path of `head` may lead to the thread in `slot`.
     fn may_work_for(&self, slot: Slot, head: TaskId) -> bool {
         let head = self.tasks.find(head);
         head.is_some_and(|head| self.party(slot).may_work_for(self.party(head)))
     }
 
-    /// Who is behind the thread.
+    /// The thread's user and payer.
     fn party(&self, slot: Slot) -> Party {
         let thread = self.tasks.get(slot);
         thread.map(|thread| thread.party).unwrap_or_default()
     }
 
-    /// Whoever exchanges wakeups with it is worth watching.
+    /// True if threads that exchange wakeups with it are worth watching.
     fn is_on_path(&self, slot: Slot) -> bool {
         let thread = self.tasks.get(slot);
         thread.is_some_and(|thread| !thread.path.is_partner() || thread.path.stage().is_some())

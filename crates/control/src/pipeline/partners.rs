@@ -1,7 +1,9 @@
-//! Threads that are tracked though nobody asked for them: who they are, whom each may work for, and when it is let go.
+//! Threads that are tracked though nobody asked for them: who they are, whom each may work for, and
+//! when it is let go.
 //!
-//! A partner is there for the sake of those that it works for: first the one that it was found with, then the heads of the
-//! paths that it comes to work on. It stays as long as one of them is tracked, and its wishes count as much as theirs.
+//! A partner is there for the sake of those that it works for: first the one that it was found
+//! with, then the heads of the paths that it comes to work on. It stays as long as one of them is
+//! tracked, and its wishes count as much as theirs.
 
 use onbeat_model::{Actuator, Instant, Span, TaskId};
 
@@ -48,7 +50,8 @@ impl<A: Actuator> Controller<A> {
         })
     }
 
-    /// The tracked threads for whose sake the partner `task` is tracked; none of a thread that is no partner.
+    /// The tracked threads for whose sake the partner `task` is tracked; none of a thread that is
+    /// no partner.
     pub fn works_for(&self, task: TaskId) -> &[TaskId] {
         let slot = self.tasks.find(task);
         let thread = slot.and_then(|slot| self.tasks.get(slot));
@@ -114,7 +117,8 @@ impl<A: Actuator> Controller<A> {
         self.forget(task, now);
     }
 
-    /// A watched thread is let go if all that it was watched for are gone, or it has not become a stage.
+    /// A watched thread is let go if all that it was watched for are gone, or it has not become a
+    /// stage.
     pub(super) fn look_at_partner(&mut self, slot: Slot, now: Instant) {
         let partner = self.tasks.get_mut(slot).and_then(|t| t.path.partner_mut());
         let Some(partner) = partner else {
@@ -166,7 +170,8 @@ impl<A: Actuator> Controller<A> {
         (!thread.unheard).then_some(thread)
     }
 
-    /// Whoever exchanges most wakeups with the paths is watched from now on, as far as there is room.
+    /// Whoever exchanges most wakeups with the paths is watched from now on, as far as there is
+    /// room.
     pub(super) fn watch_others(&mut self, now: Instant) {
         let threads = self.tasks.iter();
         let watched = threads.filter(|t| t.path.is_partner() && t.path.stage().is_none());

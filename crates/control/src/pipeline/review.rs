@@ -10,13 +10,15 @@ use crate::run_loop::Controller;
 use crate::task::table::Slot;
 use crate::timer::TimerEvent;
 
-/// A stage that is not sure to be one any more is kept for so long: a player that is behind for a moment comes back.
+/// A stage that is not sure to be one any more is kept for so long: a player that is behind for a
+/// moment comes back.
 const DOUBT: Span = Span::from_secs(5);
 /// So many threads are stages at most.
 const STAGES: Limits = Limits { each: 32, all: 128 };
 /// A thread that was asked for and computes all the time is no stage for so long.
 const COMPUTED: Span = Span::from_secs(15);
-/// A thread that was asked for may show a rhythm of its own before it is taken for a stage of another's path.
+/// A thread that was asked for may show a rhythm of its own before it is taken for a stage of
+/// another's path.
 const OWN_RHYTHM_FIRST: Span = Span::from_secs(3);
 
 /// On whose path a thread is found to work.
@@ -101,8 +103,8 @@ impl<A: Actuator> Controller<A> {
         self.tasks.get(slot)?.beats()
     }
 
-    /// The path that the thread works on, with the rhythm of its own work there: of several, the one with the
-    /// shortest period.
+    /// The path that the thread works on, with the rhythm of its own work there: of several, the
+    /// one with the shortest period.
     fn path_of(&self, slot: Slot, now: Instant) -> Option<Found> {
         let mut found: Option<Found> = None;
         for &(head, contacts) in self.tasks.get(slot)?.path.contacts() {
@@ -175,7 +177,8 @@ impl<A: Actuator> Controller<A> {
         self.consider(slot, is_new.then_some(Why::OnPath { stage, seen }));
     }
 
-    /// Whether the thread may be one more stage. Perhaps one of those who have most stages is none any more then.
+    /// Whether the thread may be one more stage. Perhaps one of those who have most stages is none
+    /// any more then.
     fn makes_room_for_stage(&mut self, slot: Slot, now: Instant) -> bool {
         let stages = self.tasks.slots().filter_map(|slot| {
             let thread = self.tasks.get(slot)?;
@@ -215,7 +218,8 @@ impl<A: Actuator> Controller<A> {
         numbers.map(|stage| stage.number).max().unwrap_or(1) + 1
     }
 
-    /// The thread is not sure to be a stage any more: perhaps its user stumbles, and perhaps it is gone.
+    /// The thread is not sure to be a stage any more: perhaps its user stumbles, and perhaps it is
+    /// gone.
     fn doubt(&mut self, slot: Slot, now: Instant) {
         let Some(thread) = self.tasks.get_mut(slot) else {
             return;
@@ -229,8 +233,8 @@ impl<A: Actuator> Controller<A> {
         self.withdraw(slot, Why::OffPath, now);
     }
 
-    /// The thread computes all the time, whomever it wakes meanwhile: if it was a stage, that does not make it one again
-    /// soon.
+    /// The thread computes all the time, whomever it wakes meanwhile: if it was a stage, that does
+    /// not make it one again soon.
     pub(crate) fn no_stage_for_now(&mut self, slot: Slot, now: Instant) {
         let Some(thread) = self.tasks.get_mut(slot) else {
             return;

@@ -1,4 +1,4 @@
-//! Whose path a thread works on, if it is served because another one is kept on the beat.
+//! A thread's place on the paths of others.
 
 use onbeat_infer::pipeline::{self, Contacts};
 use onbeat_model::{Burst, Instant, Rhythm, Span, TaskId};
@@ -7,10 +7,10 @@ use crate::estimation::lock::{Lock, same_period};
 use crate::task::Thread;
 use crate::{Settings, Stage};
 
-/// Of so many paths a thread is known to be a stage.
+/// The most paths of a thread that are known.
 pub(crate) const HEADS: usize = 4;
 
-/// See the file's head. Of most threads there is nothing in it.
+/// See the file's head. It is empty for most threads.
 #[derive(Debug, Default)]
 pub(crate) struct Path(Option<Box<Known>>);
 
@@ -25,15 +25,16 @@ struct Known {
     off_until: Instant,
 }
 
-/// What is known of a thread that nobody asked for: it is tracked, for it may work for another one.
+/// The record of a thread that is tracked because it may work for another one.
 #[derive(Clone, Debug)]
 pub(crate) struct Watched {
-    /// For whom: the heads of the paths that it works on; who it was found with, until there are any.
+    /// For whom: the heads of the paths that it works on; who it was found with, until there are
+    /// any.
     pub(crate) of: Vec<TaskId>,
-    /// Since when it has been watched while the rhythm of one of those was known, or was not.
+    /// Since when one of those has had a rhythm, or has had none.
     pub(crate) since: Instant,
     pub(crate) beats: bool,
-    /// How often it woke one of the path: who is never waited for keeps nobody from its rhythm.
+    /// Its wakeups of threads of the path. A thread that wakes none of them delays none.
     pub(crate) waited_for: u32,
     last_woke: Instant,
     begins_by_itself: bool,
@@ -43,7 +44,7 @@ impl Watched {
     /// Who woke its user so often is waited for.
     const WAITED_FOR: u32 = 3;
 
-    /// Watched for `of`, which has a rhythm or none, since `since`.
+    /// For a thread that is watched for `of` since `since`.
     pub(crate) fn new(of: TaskId, beats: bool, since: Instant) -> Self {
         let mut users = Vec::with_capacity(HEADS + 1);
         users.push(of);
@@ -57,7 +58,7 @@ impl Watched {
         }
     }
 
-    /// Since it is watched it woke threads of the path at least a quarter as often as there were so many jobs.
+    /// True if it woke threads of the path for at least a quarter of the path's jobs.
     pub(crate) fn is_waited_for(&self, jobs: u64) -> bool {
         u64::from(self.waited_for) * 4 >= jobs
     }
@@ -70,19 +71,19 @@ impl Watched {
         self.last_woke = self.last_woke.max(burst.woke);
     }
 
-    /// Nobody wakes it for its jobs but a timer.
+    /// True if only a timer wakes it for its jobs.
     pub(crate) fn begins_by_itself(&self) -> bool {
         self.begins_by_itself
     }
 
-    /// Whoever it works for shows no rhythm, perhaps because this one starves.
+    /// True if the threads that it works for show no rhythm, perhaps because this one starves.
     fn may_be_tried(&self) -> bool {
         !self.beats && self.waited_for >= Self::WAITED_FOR
     }
 }
 
 impl Path {
-    /// It works for nobody else.
+    /// True if it works for no other thread.
     pub(crate) fn is_plain(&self) -> bool {
         !self.is_partner() && self.stage().is_none()
     }
@@ -119,7 +120,7 @@ impl Path {
         self.partner().is_none_or(Watched::may_be_tried)
     }
 
-    /// It has to do, at `at`, with a path whose head is `head` and keeps this `period`.
+    /// Counts a contact at `at` with the path of `head`, which has this `period`.
     pub(crate) fn contact(&mut self, head: TaskId, period: Span, at: Instant) {
         let known = self.known();
         let entry = known.contacts.iter_mut().find(|(other, _)| *other == head);
@@ -138,7 +139,7 @@ impl Path {
         self.0.as_ref().map_or(&[], |known| &known.contacts)
     }
 
-    /// Forgets its contacts with heads that `is_head` does not say yes to.
+    /// Forgets its contacts with threads that are heads no longer.
     pub(crate) fn keep_contacts(&mut self, is_head: impl Fn(TaskId) -> bool) {
         if let Some(known) = &mut self.0 {
             known.contacts.retain(|(head, _)| is_head(*head));
@@ -165,7 +166,7 @@ impl Path {
 }
 
 impl Thread {
-    /// Its own rhythm, if it has one, is not asked for: that of others counts.
+    /// True if not its own rhythm counts, but that of others.
     pub(crate) fn follows_others(&self) -> bool {
         self.path.is_partner() || self.path.stage().is_some()
     }
@@ -181,8 +182,8 @@ impl Thread {
         self.beats().is_some() || self.follows_others()
     }
 
-    /// It is a stage of a path whose head has this rhythm: its own work begins when the longest rest in each period
-    /// ends. True if it was none before.
+    /// It is a stage of a path whose head has this rhythm: its own work begins when the longest
+    /// rest in each period ends. True if it was none before.
     pub(crate) fn lead(
         &mut self,
         stage: Stage,

@@ -1,9 +1,9 @@
-//! What several users have of something that there is only so much of: each may have so many, and all together so many.
-//! Where all is taken, who has most gives one up for somebody who has less, so that nobody is kept out by others.
+//! Shares of a limited number of places: a limit for each payer, and one for all together. When all
+//! places are taken, the payer with the most gives one up for a payer with less.
 
 use std::collections::{BTreeMap, HashMap};
 
-/// How many there may be.
+/// The limits.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Limits {
     /// Of each payer.
@@ -12,7 +12,7 @@ pub(super) struct Limits {
     pub(super) all: usize,
 }
 
-/// Whether there is room for one more.
+/// The answer to whether there is room for one more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Room {
     Free,
@@ -21,7 +21,7 @@ pub(super) enum Room {
     None,
 }
 
-/// How many each payer has.
+/// The number of places of each payer.
 #[derive(Debug, Default)]
 pub(super) struct Counts {
     of: BTreeMap<u32, usize>,
@@ -44,7 +44,7 @@ impl Counts {
         }
     }
 
-    /// Whether `payer` may have one more.
+    /// Tests whether `payer` may have one more.
     pub(super) fn room(&self, payer: u32, limits: Limits) -> Room {
         let own = self.of.get(&payer).copied().unwrap_or(0);
         if own >= limits.each {
@@ -69,8 +69,8 @@ impl FromIterator<u32> for Counts {
     }
 }
 
-/// Threads that payers have to do with, by payer and number: two may have to do with the same one, and what the one may do
-/// does not keep the other from anything.
+/// Threads that payers have to do with, by payer and number: two may have to do with the same one,
+/// and what the one may do does not keep the other from anything.
 #[derive(Debug)]
 pub(super) struct Shared<V> {
     limits: Limits,
@@ -103,14 +103,14 @@ impl<V> Shared<V> {
         self.counts.room(payer, self.limits) != Room::None
     }
 
-    /// Those who have some, and room for no more.
+    /// The payers that have reached their limit.
     pub(super) fn crowded(&self) -> Vec<u32> {
         let payers = self.counts.of.keys().copied();
         payers.filter(|payer| !self.has_room(*payer)).collect()
     }
 
-    /// Puts in one that is not there yet, as far as there is room; whether there was. Who gives one up for it gives up what
-    /// is worth least.
+    /// Puts a new one in; false if there is no room. A payer that gives a place up for it loses the
+    /// one that is worth least.
     pub(super) fn insert(&mut self, key: (u32, u32), value: V, worth: impl Fn(&V) -> f64) -> bool {
         match self.counts.room(key.0, self.limits) {
             Room::None => return false,

@@ -1,4 +1,4 @@
-//! Threads without a reservation that say they were late: what they deserve, put in force and taken back.
+//! Boosts for threads without a reservation that notify onbeat of missed deadlines.
 
 use std::fmt;
 
@@ -10,14 +10,16 @@ use crate::run_loop::Controller;
 use crate::task::table::Slot;
 use crate::timer::TimerEvent;
 
-/// How often a thread that has been heard is looked at: its boost decays, and somebody may have changed it.
+/// The time between two looks at a thread that notified: its boost decays, and another program may
+/// have changed it.
 const LOOK_EVERY: Span = Span::from_ms(100);
-/// For so long after it said so, it is remembered how much a thread sleeps: honest ones say it now and then.
+/// How long a thread's share of sleep is remembered after a notification: honest threads notify now
+/// and then.
 const REMEMBERED: Span = Span::from_secs(30);
-/// Who deserves less than this deserves nothing.
+/// The fewest levels that are worth a boost.
 const NOTHING: f64 = 0.01;
 
-/// What was done about a boost.
+/// The change of a boost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum BoostWhat {
@@ -25,7 +27,7 @@ pub enum BoostWhat {
     Boosted,
     /// It got a larger or a smaller one.
     BoostChanged,
-    /// It has again what it had before.
+    /// It has its former scheduling again.
     BoostEnded,
     /// The actuator refused, and is not asked again for this thread.
     BoostRefused,
@@ -40,7 +42,7 @@ pub enum BoostWhy {
     Starts,
     /// Its application keeps a beat.
     KeepsBeat,
-    /// It starves, and is to show whether it has a rhythm.
+    /// It starves, and is on probation.
     OnTrial,
     /// It computes without a pause.
     Computes,
@@ -48,13 +50,13 @@ pub enum BoostWhy {
     NoBeat,
     /// It has set its nice value itself, or somebody else has.
     Changed,
-    /// Time has passed, and it slept less or more than before.
+    /// Time has passed, and its share of sleep has changed.
     Decayed,
     /// The same, and others are boosted too.
     Shared,
     /// It has a reservation instead.
     Reserved,
-    /// Nobody asks any more that it be kept on the beat.
+    /// It is no longer tracked.
     Untracked,
     /// onbeat ends.
     Finished,
@@ -91,14 +93,14 @@ pub struct BoostEntry {
     /// The thread.
     #[serde(flatten)]
     pub task: Task,
-    /// What was done.
+    /// The change.
     pub what: BoostWhat,
     /// Why.
     #[serde(serialize_with = "in_words")]
     pub why: BoostWhy,
     /// The boost until now.
     pub old_boost: Option<Boost>,
-    /// The boost from now on; of a refusal, the one asked for.
+    /// The boost from now on; if refused, the requested one.
     pub new_boost: Option<Boost>,
 }
 
@@ -106,28 +108,28 @@ fn in_words<S: Serializer>(why: &BoostWhy, serializer: S) -> Result<S::Ok, S::Er
     serializer.collect_str(why)
 }
 
-/// All threads that have been heard.
+/// All threads that have notified.
 #[derive(Debug, Default)]
 pub(crate) struct Boosts {
     heard: u32,
-    /// The levels that they deserve in all.
+    /// The sum of the levels that they deserve.
     deserved: f64,
     pub(crate) boosted: u64,
     journal: Vec<BoostEntry>,
 }
 
-/// A thread that has been heard.
+/// A thread that has notified.
 #[derive(Debug, Default)]
 pub(crate) struct Pleading {
     judged: Ordinary,
-    /// What of its levels is in the sum of all.
+    /// Its levels in the sum of all.
     counted: f64,
     in_force: Option<Boost>,
     was_boosted: bool,
-    /// When it last said that it missed a deadline.
+    /// Time of its last notification.
     missed: Instant,
     refused: bool,
-    /// Whether it has been heard of since it was last looked at, and its CPU time then.
+    /// It had an event since the last look; and its CPU time at that look.
     heard: bool,
     executed: Option<Span>,
 }
@@ -148,13 +150,13 @@ impl Pleading {
         self.in_force
     }
 
-    /// It slept until `woke`, and has blocked again.
+    /// Takes in a burst from `woke` to `blocked`.
     pub(crate) fn burst(&mut self, woke: Instant, blocked: Instant) {
         self.judged.ready(woke, blocked);
         self.heard = true;
     }
 
-    /// Time has passed. One that was not heard of and has used CPU time is in a burst.
+    /// Looks at the thread's CPU time. A thread without an event that used some is in a burst.
     fn look(&mut self, now: Instant, executed: Option<Span>) {
         let ran = self.executed.is_some() && executed > self.executed;
         if !std::mem::take(&mut self.heard) && ran {
@@ -163,8 +165,8 @@ impl Pleading {
         self.executed = executed;
     }
 
-    /// How it stands at `now` if it has slept since it was last heard of. Perhaps it waits for a CPU instead: the next
-    /// that is heard of it will tell, so this is not kept.
+    /// Its account at `now` if it has slept since its last event. It may wait for a CPU instead,
+    /// which its next event tells, so the account is not kept.
     fn seen(&self, now: Instant) -> Ordinary {
         let mut seen = self.judged;
         seen.asleep(now);
@@ -200,7 +202,7 @@ impl<A: Actuator> Controller<A> {
         self.deserve(slot, BoostWhy::MissedDeadline, mark.at);
     }
 
-    /// The time to look at a thread that was heard has come.
+    /// Looks at a thread that has notified.
     pub(crate) fn look_at_boost(&mut self, task: TaskId, now: Instant, executed: Option<Span>) {
         let Some(slot) = self.tasks.find(task) else {
             return;
@@ -246,7 +248,7 @@ impl<A: Actuator> Controller<A> {
         }
     }
 
-    /// Nothing is kept about the thread's notifications any more.
+    /// Forgets the thread's notifications.
     pub(crate) fn stop_pleading(&mut self, slot: Slot) {
         let Some(pleading) = self
             .tasks
@@ -258,18 +260,18 @@ impl<A: Actuator> Controller<A> {
         self.boosting.boosts.heard -= 1;
         self.boosting.boosts.deserved -= pleading.counted;
         if self.boosting.boosts.heard == 0 {
-            // What rounding has left.
+            // Rounding may have left something.
             self.boosting.boosts.deserved = 0.0;
         }
     }
 
-    /// Takes the thread's boost back for good.
+    /// Ends the thread's boost for good.
     pub(crate) fn end_boost(&mut self, slot: Slot, why: BoostWhy, now: Instant) {
         self.put_boost(slot, None, why, now);
         self.stop_pleading(slot);
     }
 
-    /// Puts in force what the thread deserves now.
+    /// Puts the thread's deserved boost in force.
     fn deserve(&mut self, slot: Slot, why: BoostWhy, now: Instant) {
         let dilution =
             ordinary::dilution(self.boosting.boosts.deserved, self.enforcer.capacity().cpus);
@@ -282,7 +284,8 @@ impl<A: Actuator> Controller<A> {
             BoostWhy::Decayed if dilution < 1.0 => BoostWhy::Shared,
             why => why,
         };
-        // Each of a flood of notifications asks for nothing new; at a look, it may be somebody else's turn.
+        // A flood of notifications asks for nothing new. At a look, others' shares may have
+        // changed.
         if boost != pleading.in_force || why != BoostWhy::MissedDeadline {
             self.put_boost(slot, boost, why, now);
         }
@@ -305,7 +308,7 @@ impl<A: Actuator> Controller<A> {
             return;
         }
         if thread.protection.is_in_force() {
-            // That is more, and whoever takes it back puts in force what is deserved then.
+            // Protection is more. When it ends, this boost is put in force.
             pleading.in_force = new;
             return;
         }

@@ -1,10 +1,10 @@
-//! What the threads of an application have that have no reservation: the largest share that an ordinary
-//! thread can have, from the first instruction on and for as long as the application keeps a beat.
+//! Protection: nice -20 for an application's threads without a reservation, from their first
+//! instruction on and while the application keeps a beat.
 //!
-//! A program with deadlines is more than its threads with a rhythm. Before any rhythm is known it has to
-//! load and to decode its first frame; later its rasterisers, decoders and thread pools hold up the beat
-//! when they wait; and a thread that is bound to a CPU cannot be reserved for. A nice value needs no
-//! admission, throttles nobody, and is bounded by itself, so many can have it.
+//! A program with deadlines is more than its threads with a rhythm. It loads and decodes its first
+//! frame before a rhythm is known. Later, its rasterisers, decoders and thread pools hold up the
+//! beat when they wait. The kernel refuses a reservation for a thread that is bound to a CPU. A
+//! nice value needs no admission, throttles no thread, and is bounded by itself.
 //!
 //! ```text
 //!          its application begins,                      reserved, or the application
@@ -15,16 +15,15 @@
 //!                                  Suspended ────────────────────────────┘
 //! ```
 //!
-//! A real-time priority for the first second would show the first frame beside hogs 0.05 to 0.14 s sooner
-//! (experiments/programs). But programs limit how long their real-time threads may compute (RLIMIT_RTTIME, 0.2 s in
-//! PipeWire's clients), and the kernel ends a program that does not keep to it while it loads.
+//! A real-time priority for the first second would show the first frame beside hogs 0.05 to 0.14 s
+//! sooner (experiments/programs). But RLIMIT_RTTIME bounds how long a real-time thread may compute,
+//! and PipeWire's clients set it to 0.2 s: the kernel would end such a program while it loads.
 //!
-//! The kernel compares nice values only inside one control group or session. Where the application waits all the same
-//! while others have the CPUs, its threads are tried as if they were not protected.
+//! The kernel compares nice values only inside one control group or session. If an application
+//! still waits while others have the CPUs, its starving threads go on probation.
 //!
-//! A batch program hears no clock once it has been read from the disk: it is ordinary again after its first second, or
-//! the CPU time of a program that begins. One that hears a clock, works to capacity, and shows no rhythm for long is a
-//! batch program, too.
+//! After its first second, an application that hears no clock is a batch program and is ordinary
+//! again. So is one that hears a clock, uses the CPUs to capacity and shows no rhythm for 20 s.
 
 pub(crate) mod boost;
 
@@ -42,47 +41,46 @@ use crate::task::table::Slot;
 use crate::timer::TimerEvent;
 use boost::{BoostWhat, BoostWhy, Boosts};
 
-/// The largest share that an ordinary thread can have, in slices shorter than the kernel's own 3 ms: only who has a
-/// shorter one preempts a hog at once when it wakes (PREEMPT_SHORT, Linux 6.12).
+/// The largest share of an ordinary thread. The slice is shorter than the kernel's 3 ms, because
+/// only a thread with a shorter slice preempts a hog at its wakeup (PREEMPT_SHORT, Linux 6.12).
 const PROTECTED: Boost = Boost {
     levels: 20,
     slice: Span::from_ms(1),
 };
 /// A program loads, and shows its first frame, in less: mpv and Chromium in 0.5 to 0.9 s.
 const STARTS: Span = Span::from_ms(1000);
-/// One that has had this much CPU time and heard no clock is a batch program, as far as can be told.
+/// A program that has used this much CPU time and heard no clock counts as a batch program.
 const STARTS_WITH: Span = Span::from_ms(800);
-/// One that is woken by devices or timers meanwhile may take longer.
+/// The limit for a program that devices or timers wake meanwhile.
 const STARTS_WAITING: Span = Span::from_secs(3);
-/// Between two glances at the nice values of an application that begins: its threads set their own as they begin, and
-/// are behind all others until the boost is put back.
+/// The time between two looks at the nice values of an application that begins. Its threads set
+/// values of their own as they begin, and wait behind all others until they are boosted again.
 const GLANCE: Span = Span::from_ms(50);
-/// For so long after one of its threads was last found to have a rhythm, or it was last heard to have a clock, an
-/// application keeps a beat: a player that is late does not sleep until it has caught up.
+/// An application keeps a beat for this long after its last rhythm or clock: a late player does not
+/// sleep until it has caught up.
 const KEEPS: Span = Span::from_secs(2);
-/// Programs show a rhythm in less, if they have one. One that has not, and uses more than this much of a CPU, is
-/// not believed to keep a beat because it hears a clock, as build tools and copiers do.
+/// A program with a rhythm shows it in less. Without one, and with `CAPACITY` of a CPU in use, the
+/// clock that it hears does not count: build tools and copiers hear one.
 const UNPROVED: Span = Span::from_secs(20);
 const CAPACITY: f64 = 0.9;
-/// Who was protected when it began has had the chance that a probation is: the next one is not before its application
-/// has this age.
+/// Protection at the beginning is as good a chance as a probation. A thread's first probation comes
+/// when its application has this age.
 const TRIED_BY_THEN: Span = Span::from_secs(20);
-/// A thread that has had this much CPU time with next to no pause only computes, as one that is locked and
-/// takes ten periods of 40 ms.
+/// A thread that has used this much CPU time without a pause only computes: ten periods of 40 ms.
 const COMPUTES: Span = Span::from_ms(400);
-/// Less sleep than this, as a share of the time, is no pause: a thread that computes meets a lock now and then.
+/// A pause is at least this share of the time: a thread that computes sleeps at locks now and then.
 const PAUSES: f64 = 0.02;
 const LONGEST_PAUSE: Span = Span::from_secs(60);
-/// An application whose threads wait for so much of the time (one for half of it, or two for a quarter), and which uses less than
-/// so much of the CPUs, waits for others, if that is so twice in a row.
+/// Protection is in vain where, twice in a row, the application's threads wait for at least `WAITS`
+/// of the time in all and use less than `BUSY` of the CPUs.
 const WAITS: f64 = 0.5;
 const BUSY: f64 = 0.6;
-/// For so long its protection is not counted on then.
+/// How long protection counts as being in vain.
 const IN_VAIN: Span = Span::from_secs(5);
-/// A thread whose reservation made it late goes without for so long, and twice as long each time.
+/// The first pause of a thread whose reservation made it late. Each further one is twice as long.
 const STANDS_DOWN: Span = Span::from_secs(20);
 const STANDS_DOWN_LONGEST: Span = Span::from_secs(640);
-/// A thread that is not heard of, and has had a share of a CPU between these, waits for one.
+/// A thread without an event whose share of a CPU is between these waits for a CPU.
 const AWAKE: f64 = 0.002;
 const FED: f64 = 0.7;
 
@@ -97,9 +95,9 @@ pub(crate) struct Boosting {
 #[derive(Debug, Default)]
 pub(crate) struct Applications {
     by_payer: HashMap<u32, Application>,
-    /// When all were last looked at.
+    /// Time of the last review of all applications.
     looked: Instant,
-    /// How many threads were ever protected.
+    /// Number of threads that were ever protected.
     pub(crate) protected: u64,
 }
 
@@ -115,25 +113,25 @@ impl Applications {
 #[derive(Debug)]
 struct Application {
     began: Instant,
-    /// The CPU time that its threads have used.
+    /// CPU time of its threads.
     used: Span,
-    /// How often interrupts woke its threads.
+    /// Wakeups of its threads by interrupts.
     clock: Outside,
-    /// When one of its threads was last found to have a rhythm, or when it began.
+    /// Time of the last rhythm of one of its threads, or of its beginning.
     proved: Instant,
     keeps_until: Instant,
     recent: Recent,
-    /// It waited for others when it was last looked at.
+    /// It waited for others at the last review.
     waited: bool,
-    /// Its protection does not help until then.
+    /// Until then, its protection counts as being in vain.
     in_vain_until: Instant,
 }
 
-/// What an application used and waited for since it was last looked at.
+/// An application's CPU time and waiting since the last review.
 #[derive(Clone, Copy, Debug, Default)]
 struct Recent {
     used: Span,
-    /// For how long protected threads were ready and did not run.
+    /// Time in which protected threads were ready and did not run.
     waited: Span,
 }
 
@@ -166,9 +164,10 @@ impl Application {
         self.keeps_until = now + KEEPS;
     }
 
-    /// It has been looked at for so long, on so many CPUs: whether it has a clock, and whether its threads wait
-    /// although it does not use the CPUs up. While a program begins, its threads wait for each other: trials of a dozen of
-    /// them at once kept Chromium's first frame back by 0.15 s.
+    /// Finds out whether the application has a clock, and whether its protection is in vain, from
+    /// what it did in the last `over` on `cpus` CPUs. A program that begins is never in vain,
+    /// because its threads wait for each other. Probations of a dozen of them at once delayed
+    /// Chromium's first frame by 0.15 s.
     fn review(&mut self, now: Instant, over: Span, cpus: u32) {
         let Recent { used, waited } = std::mem::take(&mut self.recent);
         let is_batch = now.since(self.proved) >= UNPROVED && used.ratio(over) >= CAPACITY;
@@ -186,14 +185,14 @@ impl Application {
         now < self.in_vain_until
     }
 
-    /// Whether it is protected because it has just begun.
+    /// True if it is protected because it has just begun.
     fn begins(&self, now: Instant) -> bool {
         let age = now.since(self.began);
         (age < STARTS && self.used < STARTS_WITH)
             || (age < STARTS_WAITING && self.clock.heard_lately(now))
     }
 
-    /// Why its threads are protected at `now`, if they are.
+    /// The reason why its threads are protected at `now`.
     fn protects(&self, now: Instant) -> Option<BoostWhy> {
         if self.begins(now) {
             Some(BoostWhy::Starts)
@@ -210,7 +209,7 @@ pub(crate) struct Protection {
     account: Account,
     in_vain: bool,
     was_in_force: bool,
-    /// How often it was taken from the thread for computing.
+    /// Number of times that the thread lost it for computing.
     suspensions: u32,
 }
 
@@ -226,26 +225,26 @@ enum State {
     Suspended {
         until: Instant,
     },
-    /// The actuator refused, or the thread had a share of its own.
+    /// The actuator refused, or the thread had a nice value or policy of its own.
     Refused,
-    /// The thread was given a smaller share meanwhile, by itself or by somebody else.
+    /// The thread, or a person, set a nice value above 0 or another policy meanwhile.
     Declined,
 }
 
-/// A thread's CPU time, as far as it was charged to its application. A burst is told at its end, which may be
-/// long after it began; what it has used by the time of a look is charged at the look.
+/// A thread's CPU time that is charged to its application. A burst is charged at its end. A long
+/// one is charged at each review as well.
 #[derive(Clone, Copy, Debug, Default)]
 struct Account {
-    /// All CPU time at the end of the last burst; none before the first look.
+    /// CPU time at the end of the last burst; none before the first review.
     told: Option<Span>,
-    /// What of the burst that goes on is charged already.
+    /// The part of the present burst that is charged already.
     ahead: Span,
-    /// When the last burst ended.
+    /// End of the last burst.
     blocked: Option<Instant>,
     recent: Did,
 }
 
-/// What a thread did since it was last looked at.
+/// A thread's CPU time and sleep since the last review.
 #[derive(Clone, Copy, Debug, Default)]
 struct Did {
     used: Span,
@@ -253,7 +252,7 @@ struct Did {
 }
 
 impl Account {
-    /// A burst ended: what is to be charged for it.
+    /// Takes in a burst that ended, and returns the CPU time to charge for it.
     fn burst(&mut self, burst: &Burst) -> Span {
         if let Some(told) = &mut self.told {
             *told += burst.executed;
@@ -266,7 +265,8 @@ impl Account {
         charge
     }
 
-    /// The thread has used `total` in all: what of that is to be charged, and what it did since the last look.
+    /// Takes in the thread's whole CPU time. Returns the part to charge, and what the thread did
+    /// since the last review.
     fn look(&mut self, total: Span) -> (Span, Did) {
         let open = total - *self.told.get_or_insert(total);
         let charge = open - std::mem::replace(&mut self.ahead, open);
@@ -280,22 +280,23 @@ impl Protection {
         matches!(self.state, State::InForce { .. })
     }
 
-    /// Others keep its application waiting, or it cannot be protected at all.
+    /// Protection does not help: the application waits all the same, or the actuator refused.
     pub(crate) const fn is_in_vain(&self) -> bool {
         self.in_vain || matches!(self.state, State::Refused)
     }
 
-    /// It is in force, and others do not keep the application waiting all the same.
+    /// It is in force and helps.
     pub(crate) const fn helps(&self) -> bool {
         self.is_in_force() && !self.in_vain
     }
 
-    /// Somebody wants it to have a smaller share than others have: that it starves is no reason for a trial.
+    /// The thread is to have a smaller share than others, so its starving is no reason for a
+    /// probation.
     pub(crate) const fn is_declined(&self) -> bool {
         matches!(self.state, State::Declined)
     }
 
-    /// The thread did this since the last look, so long ago: whether it only computes.
+    /// True if the thread only computes. `over` is the time since the last review.
     fn computes(&mut self, Did { used, slept }: Did, over: Span) -> bool {
         let State::InForce { computed } = &mut self.state else {
             return false;
@@ -322,7 +323,7 @@ impl Protection {
 }
 
 impl Thread {
-    /// Whether it is for the application's protection, as far as it is up to the thread.
+    /// True if nothing about the thread itself speaks against its protection.
     fn may_be_protected(&self) -> bool {
         self.enforcement.is_clean()
             && self.fixed.is_none()
@@ -333,7 +334,7 @@ impl Thread {
 }
 
 impl<A: Actuator> Controller<A> {
-    /// A thread was begun, or is tracked from now on.
+    /// Protects a thread that is tracked from now on, if its application is protected.
     pub(crate) fn protect_new(&mut self, slot: Slot, now: Instant) {
         if !self.settings.protects {
             return;
@@ -352,7 +353,7 @@ impl<A: Actuator> Controller<A> {
         }
     }
 
-    /// Takes in what an application's thread used, and whether an interrupt woke it.
+    /// Charges a burst to its application, and counts a wakeup by an interrupt.
     pub(crate) fn hear_application(&mut self, slot: Slot, burst: &Burst) {
         let Some(thread) = self.tasks.get_mut(slot) else {
             return;
@@ -374,8 +375,7 @@ impl<A: Actuator> Controller<A> {
         }
     }
 
-    /// Whether the thread's application has been protected since it began, which helps, and is not old enough for
-    /// a probation besides.
+    /// True if the thread's protection helps, and its application is too young for a probation.
     pub(crate) fn is_tried_by_protection(&self, slot: Slot, now: Instant) -> bool {
         let thread = self.tasks.get(slot);
         thread.is_some_and(|thread| {
@@ -385,8 +385,9 @@ impl<A: Actuator> Controller<A> {
         })
     }
 
-    /// A thread that is served as one of its application's besides gives its reservation back if that is what makes it late,
-    /// as a worker's in a pool is whose jobs are nothing or long; true if it does. It is tried again ever more rarely.
+    /// Releases the reservation of a thread whose budget makes it late, such as a pool's worker
+    /// with jobs that are nothing or long; true if it does. The application's protection serves it
+    /// meanwhile. The pause before its next reservation doubles each time.
     pub(crate) fn stand_down(&mut self, slot: Slot, now: Instant) -> bool {
         let Some(thread) = self.tasks.get_mut(slot) else {
             return false;
@@ -406,7 +407,7 @@ impl<A: Actuator> Controller<A> {
         let Some(thread) = self.tasks.get_mut(slot) else {
             return true;
         };
-        // A release that has to wait has a back-off of its own; the thread may ask again after it.
+        // A pending release has a back-off of its own, and the thread may ask again after it.
         if thread.enforcement.is_clean() {
             thread.enforcement.back_off(now + pause, None);
             self.timers
@@ -416,13 +417,13 @@ impl<A: Actuator> Controller<A> {
         true
     }
 
-    /// Looks at all applications, and at all their threads.
+    /// Reviews all applications and their threads.
     pub(crate) fn review_protection(
         &mut self,
         now: Instant,
         executed: &mut dyn FnMut(TaskId) -> Option<Span>,
     ) {
-        // Of a crowd more rarely: each look at a thread is some system calls.
+        // A crowd is reviewed more rarely, because each thread costs some system calls.
         let pause = QUARTER * self.crowd();
         let begins = self.boosting.applications.any_begins(now);
         let next = if begins { GLANCE } else { pause };
@@ -470,7 +471,7 @@ impl<A: Actuator> Controller<A> {
         }
     }
 
-    /// Looks at the nice values of those threads of an application that begins that ran of late.
+    /// Looks at the nice values of the protected threads that ran since the last glance.
     fn glance(&mut self, now: Instant) {
         for slot in self.tasks.slots() {
             let Some(thread) = self.tasks.get(slot) else {
@@ -511,7 +512,7 @@ impl<A: Actuator> Controller<A> {
         }
     }
 
-    /// A thread that runs may have set its nice value: if not to one above 0, it has the boost again.
+    /// Boosts the thread again if it has set a nice value of 0 or below.
     fn look_at_protection(&mut self, slot: Slot, now: Instant) {
         let Some(thread) = self.tasks.get_mut(slot) else {
             return;
@@ -526,7 +527,7 @@ impl<A: Actuator> Controller<A> {
         }
     }
 
-    /// Protects the thread, if it may be, is not yet, and does not only compute.
+    /// Protects the thread, unless it is protected already, may not be, or only computes.
     pub(crate) fn protect(&mut self, slot: Slot, why: BoostWhy, now: Instant) {
         let Some(thread) = self.tasks.get_mut(slot) else {
             return;
@@ -549,12 +550,12 @@ impl<A: Actuator> Controller<A> {
                 self.boosting.applications.protected += u64::from(!before);
                 self.tell_protection(slot, BoostWhat::Boosted, why, now);
             }
-            // Who has a share or a priority of its own needs no other, and may be reserved for.
+            // A thread with a share or a priority of its own may have a reservation all the same.
             Err(_) => thread.protection.state = State::Refused,
         }
     }
 
-    /// The thread has what it would have without.
+    /// Ends the thread's protection.
     pub(crate) fn unprotect(&mut self, slot: Slot, why: BoostWhy, now: Instant) {
         let Some(thread) = self.tasks.get_mut(slot) else {
             return;
@@ -571,8 +572,7 @@ impl<A: Actuator> Controller<A> {
         self.tell_protection(slot, BoostWhat::BoostEnded, why, now);
     }
 
-    /// A reservation was set, which takes the place of a boost by itself, or was refused: then the thread
-    /// has its boost again.
+    /// Notes that a reservation has taken the boost's place, or boosts again if it was refused.
     pub(crate) fn protection_replaced(&mut self, slot: Slot, now: Instant) {
         let Some(thread) = self.tasks.get_mut(slot) else {
             return;

@@ -1,5 +1,5 @@
-//! The reports of threads that ended: a program that starts a thread for each piece of work must not
-//! fill the memory with them, so all but the last ones are only summed up.
+//! The reports of threads that ended: a program that starts a thread for each piece of work must
+//! not fill the memory with them, so all but the last ones are only summed up.
 
 use std::collections::VecDeque;
 

@@ -2,8 +2,8 @@
 //! of threads.
 //!
 //! Logarithmic groups, each octave cut into 64 equal parts (the layout of HDR histograms): a value
-//! is told within 1/64 of itself, and recording one is a shift and an increment. There are groups only
-//! from the shortest time recorded to the longest: those of one thread are mostly alike.
+//! is told within 1/64 of itself, and recording one is a shift and an increment. There are groups
+//! only from the shortest time recorded to the longest: those of one thread are mostly alike.
 
 use onbeat_model::Span;
 

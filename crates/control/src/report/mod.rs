@@ -129,14 +129,15 @@ impl ThreadReport {
 /// The figures of a whole run.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Report {
-    /// Every thread that ever had a rhythm, those that used most CPU time first; of those that ended,
-    /// the last thousand.
+    /// Every thread that ever had a rhythm, those that used most CPU time first; of those that
+    /// ended, the last thousand.
     pub threads: Vec<ThreadReport>,
     /// The sums over threads that had a rhythm and ended before those.
     pub earlier: Sums,
     /// How many further threads were heard of and left alone, having no rhythm.
     pub left_alone: u64,
-    /// How many threads without a reservation were boosted, for they said that they had missed a deadline.
+    /// How many threads without a reservation were boosted, for they said that they had missed a
+    /// deadline.
     pub boosted: u64,
     /// How many threads had the largest share of an ordinary thread while they had no reservation.
     pub protected: u64,

@@ -1,5 +1,5 @@
-//! How things stand with a thread, in one word: the same in reports, on the bus, in `top` and on the
-//! page.
+//! How things stand with a thread, in one word: the same in reports, on the bus, in `top` and on
+//! the page.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,8 +1,8 @@
 //! Requests from outside while the loop runs: a reservation of a given size and its end, a
 //! probation, the end of interest in a thread, a look at the capacity, other settings.
 //!
-//! A reservation that was asked for is granted whole or not at all, and never compressed: those
-//! that follow a rhythm give way to it, down to their minima.
+//! A requested reservation is granted whole or not at all, and never compressed. Reservations that
+//! follow a rhythm give way to it, down to their minima.
 
 use onbeat_decide::supervisor::Limits;
 use onbeat_model::{Actuator, Bandwidth, Instant, Refusal, Reservation, Span, Task, TaskId};
@@ -17,11 +17,11 @@ use crate::timer::TimerEvent;
 use crate::{Settings, Why};
 
 impl<A: Actuator> Controller<A> {
-    /// Gives `task` just this reservation, until it is [taken back](Self::take_back). What its rhythm asks
-    /// for does not count meanwhile.
+    /// Gives `task` this reservation, until it is [taken back](Self::take_back). Its rhythm does
+    /// not count meanwhile.
     ///
     /// # Errors
-    /// See [`Refusal`]; the task then has what it had before.
+    /// See [`Refusal`]; the task then keeps its former reservation.
     pub fn grant(&mut self, task: Task, wanted: Reservation, now: Instant) -> Result<(), Refusal> {
         let known = self.tasks.find(task.id).is_some();
         let slot = self.slot_of(task.id, now);
@@ -50,7 +50,7 @@ impl<A: Actuator> Controller<A> {
                 now: "noticed before".to_owned(),
             });
         }
-        // The others make room first, while this one is passed over.
+        // The others make room first, so this one is left out of the turn.
         thread.fixed = Some(wanted);
         self.arbiter.put_fixed(&mut self.tasks, slot, wanted);
         self.arbiter.look_at_all();
@@ -85,7 +85,7 @@ impl<A: Actuator> Controller<A> {
         }
     }
 
-    /// From here on its rhythm decides again.
+    /// Has the task's rhythm decide again.
     fn back_to_rhythm(&mut self, slot: Slot) {
         self.withdraw_request(slot);
         if let Some(thread) = self.tasks.get_mut(slot) {
@@ -94,8 +94,8 @@ impl<A: Actuator> Controller<A> {
         self.consider(slot, Some(Why::TakenBack));
     }
 
-    /// Takes back what `task` was [granted](Self::grant). If it is kept on the beat as well, it gets what its
-    /// rhythm asks for instead.
+    /// Takes back the reservation that `task` was [granted](Self::grant). If the task is tracked,
+    /// it gets the reservation for its rhythm instead.
     pub fn take_back(&mut self, task: TaskId, now: Instant) {
         let Some(slot) = self.tasks.find(task) else {
             return;
@@ -117,10 +117,10 @@ impl<A: Actuator> Controller<A> {
         self.dismiss(slot, now);
     }
 
-    /// No longer keeps `task` on the beat; what it was [granted](Self::grant), it keeps. The sensor must not
-    /// tell of it any more.
+    /// Ends the tracking of `task`, which keeps a reservation that it was [granted](Self::grant).
+    /// The sensor must not tell of it any more.
     pub fn forget(&mut self, task: TaskId, now: Instant) {
-        // The sensor may not have told of it yet.
+        // The sensor may tell of it later.
         if let Some(pipelines) = &mut self.pipelines {
             pipelines.forget(task.tid);
         }
@@ -146,8 +146,8 @@ impl<A: Actuator> Controller<A> {
         }
     }
 
-    /// Gives `task` a reservation of this `share` of a CPU in each `period` on trial, so that it can show its
-    /// rhythm; if it shows none, it is given back.
+    /// Gives `task` a reservation of this `share` of a CPU in each `period` on trial, so that it
+    /// can show its rhythm; if it shows none, it is given back.
     pub fn try_out(&mut self, task: Task, share: Bandwidth, period: Span, now: Instant) {
         let slot = self.slot_of(task.id, now);
         let Some(thread) = self.tasks.get_mut(slot) else {
@@ -159,7 +159,7 @@ impl<A: Actuator> Controller<A> {
         }
     }
 
-    /// Looks how much there is to hand out: CPUs may have come or gone.
+    /// Reads the capacity again: CPUs may have come or gone.
     pub fn measure(&mut self) {
         if self.enforcer.measure() {
             let limits = limits(&self.settings, self.enforcer.capacity());
@@ -167,7 +167,8 @@ impl<A: Actuator> Controller<A> {
         }
     }
 
-    /// From now on works by other settings. What is in force stays until there is a reason to change it.
+    /// Takes over other settings. Reservations stay as they are until there is a reason to change
+    /// them.
     pub fn set_settings(&mut self, settings: Settings) {
         let limits = limits(&settings, self.enforcer.capacity());
         self.arbiter.set_limits(limits);
@@ -177,8 +178,8 @@ impl<A: Actuator> Controller<A> {
         }
     }
 
-    /// Lets go of a thread that nobody tells of, once it holds nothing any more and has back what it had: an
-    /// actuator that is told of its end would give it nothing back.
+    /// Forgets an untracked thread once it has its former scheduling back. The actuator must not be
+    /// told of its end, because it would then give nothing back.
     pub(crate) fn dismiss(&mut self, slot: Slot, now: Instant) {
         let done = self
             .tasks
@@ -190,7 +191,7 @@ impl<A: Actuator> Controller<A> {
     }
 }
 
-/// What the supervisor may hand out.
+/// The bandwidth that the supervisor may hand out.
 pub(crate) fn limits(settings: &Settings, capacity: &onbeat_model::Capacity) -> Limits {
     let cap = Bandwidth::from_cpus(f64::from(capacity.cpus) * settings.total);
     Limits {

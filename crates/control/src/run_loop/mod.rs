@@ -30,7 +30,7 @@ use crate::task::{Heard, Thread};
 use crate::timer::{TimerEvent, Timers};
 use crate::{Entry, Method, Settings, Why};
 
-/// Keeps every thread it hears of on its beat, through `A`. See the crate's head.
+/// Keeps every tracked thread on its beat, through the actuator `A`. See the crate's head.
 pub struct Controller<A: Actuator> {
     pub(crate) settings: Settings,
     pub(crate) tasks: TaskTable,
@@ -46,15 +46,15 @@ pub struct Controller<A: Actuator> {
     pub(crate) records: Records,
 }
 
-/// How often it is looked whether a thread still has what it asked for.
+/// The time between two checks of a requested reservation.
 pub(crate) const LOOK_AT_FIXED: Span = Span::from_ms(2000);
 
-/// No thread is asked more often than this whether it still has what it was given, and where there are many, more rarely
-/// yet: each question is a system call.
+/// The shortest time between two checks whether a thread still has its reservation. Each check is a
+/// system call, so a crowd is checked more rarely.
 const CHECKED_EVERY: Span = Span::from_ms(1000);
 
 impl<A: Actuator> Controller<A> {
-    /// One that has heard of no thread yet.
+    /// Makes one without threads.
     #[must_use]
     pub fn new(settings: Settings, actuator: A) -> Self {
         let power = settings.power.zip(actuator.speeds());
@@ -196,7 +196,7 @@ impl<A: Actuator> Controller<A> {
         }
     }
 
-    /// Its budget ran out.
+    /// Takes in an exhausted budget.
     pub(crate) fn hear_run_out(&mut self, slot: Slot, at: Instant) {
         let stretch = self.power.as_ref().map_or(1.0, Power::stretch);
         if let Some(thread) = self.tasks.get_mut(slot)
@@ -216,13 +216,13 @@ impl<A: Actuator> Controller<A> {
         (&mut self.arbiter, &mut self.tasks, conditions)
     }
 
-    /// The thread's demand may be another one.
+    /// Reconsiders the thread's request, because its demand may have changed.
     pub(crate) fn consider(&mut self, slot: Slot, why: Option<Why>) {
         let (arbiter, tasks, conditions) = self.requesting();
         arbiter.consider(tasks, slot, why, &conditions);
     }
 
-    /// All requests anew: they are settled in this turn.
+    /// Settles all requests anew in this turn.
     pub(crate) fn put_all_in(&mut self, why: &Why) {
         let (arbiter, tasks, conditions) = self.requesting();
         arbiter.put_all_in(tasks, why, &conditions);
@@ -244,7 +244,7 @@ impl<A: Actuator> Controller<A> {
         (&mut self.enforcer, books)
     }
 
-    /// What an enforcement means for the thread otherwise.
+    /// Tells the other parts about an enforcement.
     fn follow_up(&mut self, slot: Slot, effects: Effects, now: Instant) {
         if effects.is_withdrawn {
             self.batching.backlog.hurry(slot);
@@ -257,7 +257,7 @@ impl<A: Actuator> Controller<A> {
         }
     }
 
-    /// Puts in force what follows from the requests that changed, but for the thread in `passed_over`.
+    /// Puts the changed requests in force, except that of the thread in `passed_over`.
     pub(crate) fn settle(&mut self, now: Instant, passed_over: Option<Slot>) {
         let (enforcer, mut books) = self.enforcing();
         for (slot, effects) in enforcer.keep_within_quotas(&mut books, now) {
@@ -293,28 +293,28 @@ impl<A: Actuator> Controller<A> {
         self.protection_replaced(slot, now);
     }
 
-    /// Takes the thread's request back, and its reservation.
+    /// Withdraws the thread's request, and releases its reservation.
     pub(crate) fn withdraw(&mut self, slot: Slot, why: Why, now: Instant) {
         let (enforcer, mut books) = self.enforcing();
         let effects = enforcer.withdraw(&mut books, slot, why, now);
         self.follow_up(slot, effects, now);
     }
 
-    /// Somebody else changed the thread, and wins.
+    /// Yields to another program that changed the thread.
     pub(crate) fn yield_to_other(&mut self, slot: Slot, refusal: Option<Refusal>, now: Instant) {
         let (enforcer, mut books) = self.enforcing();
         let effects = enforcer.yield_to_other(&mut books, slot, refusal, now);
         self.follow_up(slot, effects, now);
     }
 
-    /// The thread is gone. That it ended, the sensor will tell in its turn.
+    /// Notes that the thread is gone. The sensor tells of its end later.
     pub(crate) fn let_go(&mut self, slot: Slot, now: Instant) {
         let (enforcer, mut books) = self.enforcing();
         let effects = enforcer.let_go(&mut books, slot, now);
         self.follow_up(slot, effects, now);
     }
 
-    /// The time to ask the actuator again has come.
+    /// Asks the actuator again after a back-off.
     fn retry(&mut self, slot: Slot, now: Instant) {
         let Some(thread) = self.tasks.get_mut(slot) else {
             return;
@@ -437,7 +437,7 @@ impl<A: Actuator> Controller<A> {
         }
     }
 
-    /// Those first that wait for a rhythm.
+    /// Threads without a rhythm come first.
     fn analyse_some(&mut self, now: Instant) {
         let mut verifications = self.verifications();
         for _ in 0..self.settings.analyses_per_turn {
@@ -463,7 +463,7 @@ impl<A: Actuator> Controller<A> {
         let Some(mut found) = thread.analyse(now, &self.settings) else {
             return;
         };
-        // One that is locked may be late at each of its timer's expiries, and is not doubted for that.
+        // A locked thread may be late at each expiry of its timer, which is no reason for doubt.
         if !thread.is_locked() && self.settings.method == Method::Default {
             found = found.filter(|rhythm| clock::has_clock(&self.tasks, slot, rhythm.period, now));
         }
@@ -492,7 +492,7 @@ impl<A: Actuator> Controller<A> {
         slot
     }
 
-    /// The thread is gone: only its figures stay.
+    /// Keeps only the figures of a thread that is gone.
     pub(crate) fn end(&mut self, slot: Slot, now: Instant) {
         self.hear_of(slot, now);
         let Some(task) = self.tasks.get_mut(slot).map(|thread| thread.task.id) else {
@@ -515,7 +515,7 @@ impl<A: Actuator> Controller<A> {
         }
     }
 
-    /// Gives every thread back what it had, and tells how it all went.
+    /// Gives every thread its former scheduling, and returns the report.
     pub fn finish(&mut self, now: Instant) -> Report {
         self.hear_all(now);
         let (mut reports, earlier) = self.records.ended.take();
@@ -548,7 +548,7 @@ impl<A: Actuator> Controller<A> {
         }
     }
 
-    /// What every thread holds now.
+    /// The reservations in force.
     pub fn held(&self) -> impl Iterator<Item = (Task, Reservation)> {
         self.tasks
             .iter()

@@ -1,4 +1,4 @@
-//! What follows from an analysis of a thread, or from the thread's own word.
+//! Acts on the outcome of an analysis, or of a mark.
 
 use onbeat_decide::predictor::Kind;
 use onbeat_model::{Actuator, Instant, Mark, Said, TaskId};
@@ -11,7 +11,7 @@ use crate::task::table::Slot;
 use crate::timer::TimerEvent;
 
 impl<A: Actuator> Controller<A> {
-    /// A thread said something of its own work.
+    /// Takes in a thread's mark.
     pub(crate) fn marked(&mut self, mark: &Mark) {
         let slot = self.slot_of(mark.task, mark.woke);
         let Some(thread) = self.tasks.get_mut(slot) else {
@@ -27,7 +27,7 @@ impl<A: Actuator> Controller<A> {
         }
     }
 
-    /// It said more than is listened to.
+    /// Counts marks that the tracer left out.
     pub(crate) fn suppressed(&mut self, task: TaskId, count: u32) {
         if let Some(thread) = self
             .tasks
@@ -38,7 +38,7 @@ impl<A: Actuator> Controller<A> {
         }
     }
 
-    /// Plans for the thread, tries it, or lets it go.
+    /// Requests a reservation for the thread, puts it on probation, or releases it.
     pub(crate) fn follow(&mut self, slot: Slot, task: TaskId, outcome: Outcome, now: Instant) {
         match outcome {
             Outcome::Same => {}

@@ -1,8 +1,8 @@
 //! Probations: threads that starve get a reservation for a while, so that they can show their
 //! period.
 //!
-//! This file decides which threads are tried, and which others with them. `estimation` says which
-//! threads starve, how often threads without a clock are tried, and when a probation is over.
+//! This file decides which threads go on probation, and which others with them. `estimation` says
+//! which threads starve, how often those without a clock go on probation, and when one is over.
 
 use onbeat_model::{Actuator, Instant, Span, TaskId};
 
@@ -16,11 +16,11 @@ use crate::task::Thread;
 use crate::task::table::Slot;
 use crate::timer::TimerEvent;
 
-/// When to ask again for a thread whose probation was put off.
+/// The pause before the next attempt if a probation is put off.
 const PUT_OFF: Span = Span::from_ms(500);
 
 impl<A: Actuator> Controller<A> {
-    /// The thread is on probation from now on, and those that starve beside it; false if it may not be now.
+    /// Puts the thread on probation, and those that starve beside it; false if it may not be now.
     pub(crate) fn begin_probation(
         &mut self,
         slot: Slot,
@@ -76,16 +76,16 @@ impl<A: Actuator> Controller<A> {
         }
     }
 
-    /// Whether the threads of its process are tried together. Where they are protected, and that helps, they
-    /// need no probation.
+    /// True if the threads of its process go on probation together: a clock is heard in it, and its
+    /// threads are not protected or protection does not help.
     fn tries_together(&self, slot: Slot, now: Instant) -> bool {
         let thread = self.tasks.get(slot);
         let needs = thread.is_some_and(|t| !self.settings.protects || t.protection.is_in_vain());
         needs && is_clocked(&self.tasks, slot, now)
     }
 
-    /// The thread was begun at `now`: where its process is on probation, it is from its first instruction on. A
-    /// program that starts begins one thread after the other, and each would have to starve first.
+    /// Puts a new thread on probation if its process is on probation. A program begins one thread
+    /// after the other, and each would have to starve first.
     pub(crate) fn join_probation(&mut self, slot: Slot, now: Instant) {
         if now >= self.estimating.probations.until() {
             return;
@@ -126,7 +126,7 @@ impl<A: Actuator> Controller<A> {
             return;
         };
         let (next, why) = thread.look(now, executed, &self.settings);
-        // Of a crowd more rarely: each look is a system call.
+        // A crowd is looked at more rarely, because each look is a system call.
         let next = now + next.since(now) * crowd;
         self.timers.set(next, TimerEvent::Starves(task));
         if let Some(why) = why {

@@ -1,4 +1,5 @@
-//! The account of the CPUs' speed: every change with its reason, and for how long which speed was set.
+//! The account of the CPUs' speed: every change with its reason, and for how long which speed was
+//! set.
 
 use std::collections::BTreeMap;
 use std::fmt;

@@ -1,8 +1,10 @@
-//! The speed of the CPUs: looked at in every sampling interval, raised at once, and lowered only when
-//! all budgets are in force for it (`decide`'s `power`; LFS++, section 6.3; GRACE-OS, section 2.4).
+//! The speed of the CPUs: looked at in every sampling interval, raised at once, and lowered only
+//! when all budgets are in force for it (`decide`'s `power`; LFS++, section 6.3; GRACE-OS, section
+//! 2.4).
 //!
-//! Everything the loop keeps is in time at the present speed. While a fall is on its way, wishes are
-//! stretched to what they will be; after a change, what was learnt is projected to the new speed.
+//! Everything the loop keeps is in time at the present speed. While a fall is on its way, wishes
+//! are stretched to what they will be; after a change, what was learnt is projected to the new
+//! speed.
 
 pub(crate) mod account;
 
@@ -62,8 +64,8 @@ impl Power {
         self.manager.present().ratio(self.manager.budgets_for())
     }
 
-    /// By what factor the scheduler counts runtimes: budgets are in time at the speed at which they must
-    /// suffice, and the scheduler's own time may be that at the highest.
+    /// By what factor the scheduler counts runtimes: budgets are in time at the speed at which they
+    /// must suffice, and the scheduler's own time may be that at the highest.
     pub(crate) fn scale(&self) -> Option<f64> {
         let scale = self.manager.budgets_for().ratio(self.highest);
         self.runtimes_follow_speed.then_some(scale)
@@ -79,8 +81,8 @@ impl Power {
         });
     }
 
-    /// The share of the time since the last look that the busiest CPU was in use; none without a last look, or
-    /// if CPUs came or went since.
+    /// The share of the time since the last look that the busiest CPU was in use; none without a
+    /// last look, or if CPUs came or went since.
     fn utilisation(&mut self, idle: Vec<Span>, now: Instant) -> Option<Bandwidth> {
         let (at, before) = self.sampled.replace((now, idle))?;
         let (_, idle) = self.sampled.as_ref()?;
@@ -111,8 +113,8 @@ impl<A: Actuator> Controller<A> {
         })
     }
 
-    /// Takes in how long each CPU has been idle up to `now`, and decides about the speed. What follows
-    /// for the budgets is put in force in the next [`turn`](Self::turn).
+    /// Takes in how long each CPU has been idle up to `now`, and decides about the speed. What
+    /// follows for the budgets is put in force in the next [`turn`](Self::turn).
     pub fn idle(&mut self, idle: Vec<Span>, now: Instant) {
         let Some(power) = &mut self.power else {
             return;
@@ -173,7 +175,8 @@ impl<A: Actuator> Controller<A> {
         }
     }
 
-    /// What is wanted to last, in time at the speed at which budgets must suffice, if the speed follows from it.
+    /// What is wanted to last, in time at the speed at which budgets must suffice, if the speed
+    /// follows from it.
     fn lasting(&self) -> Option<Vec<Request>> {
         let power = self.power.as_ref()?;
         let Rule::Uniform(_) = power.manager.rule() else {

@@ -1,4 +1,4 @@
-//! One tracked thread: its record, and what its bursts mean for it.
+//! The record of one tracked thread, which takes in its bursts.
 //!
 //! Each part of the loop has its fields of a thread here: `estimation` those about the period,
 //! `allocation` the request, `enforcement` what is in force, `pipeline` whose pipeline the thread
@@ -28,9 +28,9 @@ use crate::report::account::Figures;
 use crate::{Party, Settings, Treatment, What, Why};
 use state::{Enforcement, Estimation};
 
-/// Of a thread that went astray, the bursts of so many of its last periods are listened to.
+/// The number of last periods whose bursts are analysed after a thread went astray.
 const NEWS_PERIODS: u64 = 4;
-/// But no fewer bursts than this.
+/// The fewest bursts that are analysed then.
 const NEWS_BURSTS: usize = 6;
 
 /// See the file's head.
@@ -45,32 +45,32 @@ pub(crate) struct Thread {
     pub(crate) refusals: u32,
     pub(crate) hysteresis: Hysteresis,
     pub(crate) asked: Option<Why>,
-    /// What it asked for waits for the next round.
+    /// Its request waits for the next round.
     pub(crate) waits: bool,
     pub(crate) sampled: Option<(Instant, Span)>,
-    /// It holds this because it was asked for, whatever its rhythm.
+    /// A requested reservation, whatever its rhythm.
     pub(crate) fixed: Option<Reservation>,
-    /// What was done last, and why.
+    /// The last decision.
     pub(crate) last_decision: Option<(What, Why)>,
-    /// Whoever it belongs to may not have more for it, for now.
+    /// The most that its owner may have for it, for now.
     pub(crate) ceiling: Option<Bandwidth>,
-    /// No sensor tells of it: it is here for what it holds alone.
+    /// It is not tracked, and here only because of its reservation.
     pub(crate) unheard: bool,
-    /// How it is treated, once that was asked.
+    /// Its treatment, once that is known.
     pub(crate) treatment: Option<Treatment>,
     /// A timer is set to look at it.
     pub(crate) looked_after: bool,
-    /// When it was last asked whether it still has what it was given.
+    /// The last check of its reservation.
     pub(crate) checked: Instant,
     /// A timer is set to sample it.
     pub(crate) is_sampled: bool,
-    /// It said that it missed a deadline when it had no reservation.
+    /// Its notifications of missed deadlines while it had no reservation.
     pub(crate) pleading: Option<Box<Pleading>>,
-    /// What it has as one of its application's threads.
+    /// Its protection as one of its application's threads.
     pub(crate) protection: Protection,
-    /// On whose path it works.
+    /// Its place on others' paths.
     pub(crate) path: Path,
-    /// How often it was woken from outside of its process.
+    /// Its wakeups from outside of its process.
     pub(crate) outside: Outside,
     pub(crate) analysis: Analysis,
     pub(crate) analyser: Analyser,
@@ -80,7 +80,7 @@ pub(crate) struct Thread {
     pub(crate) verification: Verification,
     pub(crate) declared: Option<Box<Declared>>,
     pub(crate) notification: Notification,
-    /// When its last burst ended.
+    /// End of its last burst.
     pub(crate) blocked: Option<Instant>,
     pub(crate) last_rhythm: Option<Rhythm>,
 }
@@ -93,7 +93,7 @@ pub(crate) enum Analysis {
     Queued,
 }
 
-/// What a burst meant.
+/// The effect of a burst.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Heard {
     /// Nothing for now.
@@ -102,16 +102,16 @@ pub(crate) enum Heard {
     Job,
     /// It has no rhythm any more.
     Lost(Why),
-    /// The thread is kept from showing a rhythm, and is on probation from now on.
+    /// The thread starves, which keeps it from showing a rhythm.
     Starves(Why),
 }
 
-/// What an analysis led to.
+/// The outcome of an analysis.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Outcome {
     /// Nothing new.
     Same,
-    /// A rhythm to plan by, found for this reason.
+    /// The thread is to have a reservation, for this reason.
     Plan(Why),
     /// The thread lost the rhythm that it showed on probation: it is on probation again.
     TryAgain(Why),
@@ -218,7 +218,7 @@ impl Thread {
         }
     }
 
-    /// Takes in a burst of a thread that keeps a rhythm, or what its own word makes of one.
+    /// Takes in a burst of a locked thread, or the pieces of one that its marks make.
     fn piece(&mut self, burst: &Burst) -> Heard {
         let Some(lock) = self.estimation.lock_mut() else {
             return Heard::Nothing;
@@ -239,8 +239,8 @@ impl Thread {
         Heard::Job
     }
 
-    /// Its budget, `stretch` times as long as it would have to be, ran out at `at`. True if that is news
-    /// for the predictor.
+    /// Takes in a budget that was exhausted at `at`, and was `stretch` times the necessary one.
+    /// True if that is news for the predictor.
     pub(crate) fn exhausted(&mut self, at: Instant, stretch: f64) -> bool {
         self.last_heard = self.last_heard.max(at);
         self.figures.exhaustions += 1;
@@ -258,7 +258,7 @@ impl Thread {
         true
     }
 
-    /// Takes in how much CPU time it has used up to `now`. True if it is to be sampled again.
+    /// Takes in a sample of its CPU time. True if it is to be sampled again.
     pub(crate) fn sample(&mut self, now: Instant, executed: Option<Span>) -> bool {
         let (Some(lock), Some(executed)) = (self.estimation.lock_mut(), executed) else {
             self.sampled = None;
@@ -282,7 +282,8 @@ impl Thread {
         self.analyser.forget_before(since, NEWS_BURSTS);
     }
 
-    /// Analyses the bursts heard up to `now`: the period found, if any; none if it is not to be analysed.
+    /// Analyses the bursts heard up to `now`: the period found, if any; none if it is not to be
+    /// analysed.
     pub(crate) fn analyse(&mut self, now: Instant, settings: &Settings) -> Option<Option<Rhythm>> {
         self.analysis = Analysis::NotDue;
         let lock = self.estimation.lock();
@@ -295,7 +296,7 @@ impl Thread {
         Some(self.strongest(now, settings))
     }
 
-    /// What follows from what an analysis found.
+    /// Acts on the result of an analysis.
     pub(crate) fn conclude(
         &mut self,
         found: Option<Rhythm>,
@@ -312,8 +313,8 @@ impl Thread {
         }
     }
 
-    /// It has not run for so long that it rests: a film is paused. What it needed is remembered. Or it has not
-    /// blocked for so long that it has no rhythm any more.
+    /// It has not run for so long that it rests: a film is paused. What it needed is remembered. Or
+    /// it has not blocked for so long that it has no rhythm any more.
     pub(crate) fn rest(&mut self, now: Instant) -> Option<Why> {
         let period = self.estimation.lock()?.rhythm().period;
         let since = now.since(self.last_heard);
@@ -329,36 +330,38 @@ impl Thread {
         }
         self.forget_rhythm();
         self.analyser.clear();
-        // What it had was as good as a probation, and it showed no rhythm on it.
+        // Its reservation was as good as a probation, and it showed no rhythm.
         self.starving.tried(now);
         self.blocked.map(|blocked| Why::NoLongerBlocks {
             since: now.since(blocked),
         })
     }
 
-    /// When to look whether it rests, or computes without a pause: it may block right now for the last time.
+    /// When to look whether it rests, or computes without a pause: it may block right now for the
+    /// last time.
     pub(crate) fn rests_at(&self, now: Instant) -> Option<Instant> {
         let period = self.estimation.lock()?.rhythm().period;
         let computes = self.computes_at().unwrap_or(now + longest_job(period));
         Some(computes.min(self.last_heard + patience(period)))
     }
 
-    /// When to set the one timer that looks at it; none if that is set, or there is nothing to look for.
+    /// When to set the one timer that looks at it; none if that is set, or there is nothing to look
+    /// for.
     pub(crate) fn look_due(&mut self, now: Instant) -> Option<Instant> {
         let due = self.rests_at(now).filter(|_| !self.looked_after)?;
         self.looked_after = true;
         Some(due)
     }
 
-    /// When it will have lost its rhythm by computing without a pause, unless it says itself where its jobs are. Of who
-    /// was not heard of since it blocked it is not known that it computes.
+    /// When it will have lost its rhythm by computing without a pause, unless it says itself where
+    /// its jobs are. Of who was not heard of since it blocked it is not known that it computes.
     fn computes_at(&self) -> Option<Instant> {
         let lock = self.estimation.lock().filter(|lock| !lock.is_declared())?;
         let blocked = self.blocked.filter(|&blocked| self.last_heard > blocked)?;
         Some(blocked + longest_job(lock.rhythm().period))
     }
 
-    /// It was heard of well within the time after which it would be thought to rest.
+    /// True if its last event is recent compared with the time after which it counts as silent.
     pub(crate) fn ran_lately(&self, now: Instant) -> bool {
         let lock = self.estimation.lock();
         lock.is_some_and(|lock| now.since(self.last_heard) < patience(lock.rhythm().period) / 2)
@@ -371,7 +374,7 @@ impl Thread {
         }
     }
 
-    /// Nothing more will come: counts the job at hand.
+    /// Counts the present job, because no event follows.
     pub(crate) fn finish_job(&mut self) {
         if let Some(job) = self.estimation.lock_mut().and_then(Lock::finish) {
             self.figures.job(&job);

@@ -38,7 +38,8 @@ impl TaskTable {
         self.index.has_left(tid)
     }
 
-    /// Whether the thread is here no more: what is still told of it was on its way when it was let go.
+    /// Whether the thread is here no more: what is still told of it was on its way when it was let
+    /// go.
     pub(crate) fn is_gone(&self, task: TaskId) -> bool {
         self.find(task).is_none() && self.index.left.contains(&task)
     }
@@ -113,8 +114,8 @@ struct Index {
     left: VecDeque<TaskId>,
 }
 
-/// How many ended threads are remembered: those that a shell waits for in the time over which its wakers
-/// are counted.
+/// How many ended threads are remembered: those that a shell waits for in the time over which its
+/// wakers are counted.
 const LEFT_MOST: usize = 256;
 
 impl Index {

@@ -1,4 +1,5 @@
-//! Threads of 50 Hz that the loop keeps, without a kernel: for what a job costs it, in time and in memory.
+//! Threads of 50 Hz that the loop keeps, without a kernel: for what a job costs it, in time and in
+//! memory.
 
 use onbeat_control::{Controller, Settings};
 use onbeat_model::{
@@ -7,7 +8,8 @@ use onbeat_model::{
 };
 
 pub(crate) const PERIOD: Span = Span::from_ms(20);
-/// Until all are kept, and their rhythms have been verified for a while: the next time is after 32 s.
+/// Until all are kept, and their rhythms have been verified for a while: the next time is after 32
+/// s.
 const SETTLE: Span = Span::from_secs(18);
 
 /// Room for everybody, and no system call.
@@ -55,7 +57,8 @@ pub(crate) struct Crowd {
 }
 
 impl Crowd {
-    /// After they have been found; it hears them once in a `turn`, in the order of time or one thread after another.
+    /// After they have been found; it hears them once in a `turn`, in the order of time or one
+    /// thread after another.
     pub(crate) fn new(threads: u32, turn: Span, by_thread: bool) -> Self {
         let mut crowd = Self {
             controller: Controller::new(Settings::default(), Roomy),

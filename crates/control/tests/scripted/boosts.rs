@@ -1,11 +1,13 @@
-//! Threads without a rhythm that say they were late: boosted within bounds, and never for long without need.
+//! Threads without a rhythm that say they were late: boosted within bounds, and never for long
+//! without need.
 
 use crate::kernel::{Asked, Kernel};
 use crate::world::{Noise, Ran, Script, at_ms, ms, play};
 use onbeat_control::{BoostWhat, BoostWhy, Settings, What};
 use onbeat_model::{Instant, Refusal, Said, Span, TaskId};
 
-/// Jobs of 3 ms at moments without a pattern, 12 ms apart in the mean; after each, the thread says that it was late.
+/// Jobs of 3 ms at moments without a pattern, 12 ms apart in the mean; after each, the thread says
+/// that it was late.
 fn cries(script: &mut Script, tid: u32, (from, until): (Instant, Instant)) {
     let mut noise = Noise(u64::from(tid));
     let (mut woke, mut executed) = (from, Span::ZERO);

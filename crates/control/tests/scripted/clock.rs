@@ -1,4 +1,5 @@
-//! Whether a clock is behind what looks periodic, and who is tried for how long while none is heard.
+//! Whether a clock is behind what looks periodic, and who is tried for how long while none is
+//! heard.
 
 use onbeat_control::{What, Why};
 use onbeat_model::{Burst, Event, Instant, Span, TaskId};
@@ -10,8 +11,8 @@ use crate::world::{Noise, Script, at_ms, ms};
 const DECODER: u32 = 7;
 const ENCODER: u32 = 8;
 
-/// Two threads of one process wake each other each 20 ms, as the threads of a transcoder do; `clock` wakes
-/// the decoder instead of the encoder in every one of so many periods.
+/// Two threads of one process wake each other each 20 ms, as the threads of a transcoder do;
+/// `clock` wakes the decoder instead of the encoder in every one of so many periods.
 fn ring(clock: Option<u64>) -> Script {
     let mut script = Script::default();
     script.tracked(DECODER, "transcoder", at_ms(0));

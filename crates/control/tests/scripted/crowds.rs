@@ -9,7 +9,8 @@ use crate::world::{Ran, Script, at_ms, ms, play, play_asking};
 const THREADS: u32 = 120;
 const PERIOD: Span = Span::from_ms(20);
 
-/// Threads of 200 to 300 us in 20 ms, of which what each needs drifts at its own time; the last 90 end at the given time.
+/// Threads of 200 to 300 us in 20 ms, of which what each needs drifts at its own time; the last 90
+/// end at the given time.
 fn crowd(most_end: Instant) -> Script {
     let mut script = Script::default();
     for tid in 1..=THREADS {

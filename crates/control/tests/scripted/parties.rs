@@ -1,4 +1,5 @@
-//! Paths where several users have threads tracked: each has his share, and nobody's path leads to another one's threads.
+//! Paths where several users have threads tracked: each has his share, and nobody's path leads to
+//! another one's threads.
 
 use std::collections::BTreeMap;
 
@@ -114,8 +115,8 @@ fn a_thread_that_one_user_was_refused_can_be_watched_for_its_own() {
     assert_ne!(first[0].of, second[0].of);
 }
 
-/// A player of user 1 wakes a thread that somebody asked for, which works for each of its jobs; whether that one is
-/// served for it.
+/// A player of user 1 wakes a thread that somebody asked for, which works for each of its jobs;
+/// whether that one is served for it.
 fn is_served_with(parties: fn(TaskId) -> Party) -> bool {
     const HELPER: u32 = 2000;
     let mut script = Script::default();

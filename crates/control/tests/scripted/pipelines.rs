@@ -62,7 +62,8 @@ pub(crate) fn wakes(
     }
 }
 
-/// A player that works for 8 ms in each `period`, from `from` to `until`, and wakes the server twice in each.
+/// A player that works for 8 ms in each `period`, from `from` to `until`, and wakes the server
+/// twice in each.
 pub(crate) fn plays(script: &mut Script, player: u32, period: Span, (from, until): (u64, u64)) {
     script.tracked(player, "player", at_ms(from));
     script.periodic(player, period, (at_ms(from), at_ms(until)), |_| ms(8));
@@ -75,8 +76,8 @@ pub(crate) fn plays(script: &mut Script, player: u32, period: Span, (from, until
     );
 }
 
-/// The server works for two spells of 2 ms for each of the player's jobs, and wakes it for what is left to do; what it
-/// did before it was tracked, the world does not tell.
+/// The server works for two spells of 2 ms for each of the player's jobs, and wakes it for what is
+/// left to do; what it did before it was tracked, the world does not tell.
 pub(crate) fn serves(script: &mut Script, player: u32, period: Span, (from, until): (u64, u64)) {
     let mut release = at_ms(from);
     while release < at_ms(until) {
@@ -185,7 +186,8 @@ fn neither_the_first_process_nor_onbeat_itself_is_watched() {
 
 #[test]
 fn what_is_told_of_a_thread_that_was_let_go_brings_it_back_for_nobody() {
-    // One of onbeat's own, known by its number alone until it is tracked; then it is let go, while its bursts are on their way.
+    // One of onbeat's own, known by its number alone until it is tracked; then it is let go, while
+    // its bursts are on their way.
     const LISTENER: u32 = 51;
     let mut script = Script::default();
     plays(&mut script, PLAYER, ms(40), (0, 4000));
@@ -317,7 +319,8 @@ fn who_wakes_the_player_is_found_as_well_as_whom_it_wakes() {
     let mut script = Script::default();
     script.tracked(PLAYER, "player", at_ms(0));
     script.stranger(task(SERVER, SERVER, "sound"));
-    // A sound server wakes the player for each buffer; nobody tells of it but the player's own bursts.
+    // A sound server wakes the player for each buffer; nobody tells of it but the player's own
+    // bursts.
     for job in 0..200 {
         let woke = at_ms(job * 20);
         script.event(burst(PLAYER, woke, ms(2), SERVER));

@@ -1,5 +1,5 @@
-//! A processor of one speed at a time: jobs take longer as it slows down, and how much of it is in use
-//! follows a script.
+//! A processor of one speed at a time: jobs take longer as it slows down, and how much of it is in
+//! use follows a script.
 
 use std::cell::{Cell, RefCell};
 

@@ -1,4 +1,5 @@
-//! Threads without a reservation: protected while their application begins or keeps a beat, and not for long without.
+//! Threads without a reservation: protected while their application begins or keeps a beat, and not
+//! for long without.
 
 use onbeat_control::{BoostEntry, BoostWhat, BoostWhy, Settings, What, Why};
 use onbeat_model::{Burst, Event, Instant, Refusal, Span, TaskId};
@@ -73,8 +74,8 @@ fn an_application_that_hears_no_clock_is_ordinary_again_after_its_first_second()
     );
 }
 
-/// Two threads that work to capacity until `until`, woken by an interrupt every 40 ms up to `interrupts`: when the
-/// first one is no longer protected.
+/// Two threads that work to capacity until `until`, woken by an interrupt every 40 ms up to
+/// `interrupts`: when the first one is no longer protected.
 fn loads(until: u64, interrupts: u64) -> Instant {
     let mut script = Script::default();
     for tid in [WORKER, WORKER + 1] {
@@ -108,8 +109,8 @@ fn a_player_that_is_late_is_protected_until_it_has_caught_up() {
     let mut script = Script::default();
     script.tracked(PLAYER, "player", at_ms(0));
     let (mut noise, mut woke) = (Noise(7), at_ms(0));
-    // A timer wakes it for frames that it cannot show in time, so that no period is in them; then it does not sleep
-    // until its next frame, but waits for its display server for a moment.
+    // A timer wakes it for frames that it cannot show in time, so that no period is in them; then
+    // it does not sleep until its next frame, but waits for its display server for a moment.
     while woke < at_ms(2300) {
         let sleeps = woke < at_ms(900);
         let executed = ms(5) + noise.up_to(ms(30));
@@ -124,7 +125,8 @@ fn a_player_that_is_late_is_protected_until_it_has_caught_up() {
 #[test]
 fn one_that_hears_a_clock_and_works_to_capacity_without_a_rhythm_is_a_batch_program_too() {
     let ended = loads(40_000, 40_000);
-    // It is told after 20 s, at a look; it was protected for 2 s from the look before, to the next one.
+    // It is told after 20 s, at a look; it was protected for 2 s from the look before, to the next
+    // one.
     assert!(
         (at_ms(21_750)..=at_ms(22_250)).contains(&ended),
         "{ended:?}"
@@ -269,7 +271,8 @@ fn where_a_nice_value_does_not_help_starving_threads_are_tried() {
 #[test]
 fn where_it_helps_nobody_is_tried_besides_before_the_application_is_old() {
     let mut script = Script::default();
-    // A thread that is ready and does not run for a third of the time, but works to capacity together with its like.
+    // A thread that is ready and does not run for a third of the time, but works to capacity
+    // together with its like.
     for tid in [WORKER, WORKER + 1, WORKER + 2] {
         script.tracked(tid, "encoder", at_ms(0));
         let (mut noise, mut woke) = (Noise(u64::from(tid)), at_ms(0));
@@ -284,8 +287,8 @@ fn where_it_helps_nobody_is_tried_besides_before_the_application_is_old() {
     assert!(ran.journal.is_empty(), "{:?}", ran.journal);
 }
 
-/// A job every 40 ms from 0 until `until`: so many `usual` ms, and from `from` on each fourth 35 ms, for which a budget is not
-/// enough, so that it ends 10 ms late.
+/// A job every 40 ms from 0 until `until`: so many `usual` ms, and from `from` on each fourth 35
+/// ms, for which a budget is not enough, so that it ends 10 ms late.
 fn runs_out(until: u64, from: u64, usual: u64) -> Script {
     let mut script = Script::default();
     script.tracked(WORKER, "worker", at_ms(0));

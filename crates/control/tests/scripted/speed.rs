@@ -8,8 +8,8 @@ use crate::world::{Ran, Script, at_ms, ms, play};
 use onbeat_control::{AtSpeed, PowerSettings, Settings, SpeedWhat, SpeedWhy, Why};
 use onbeat_model::{Bandwidth, Instant, Refusal, Reservation, Span, Speed, TaskId};
 
-/// The situation of LFS++'s Fig. 10: a task with a period of 100 ms and a hog beside it that ends at 20 s,
-/// on the paper's two speeds.
+/// The situation of LFS++'s Fig. 10: a task with a period of 100 ms and a hog beside it that ends
+/// at 20 s, on the paper's two speeds.
 fn figure_10() -> Processor {
     let mut processor = Processor::new(&[1500, 2400]);
     processor.used = vec![(at_ms(0), 1.0), (at_ms(20_000), 0.16)];

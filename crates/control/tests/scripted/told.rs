@@ -1,4 +1,5 @@
-//! Programs that say where their jobs are, and that they missed a deadline: the honest and the liars.
+//! Programs that say where their jobs are, and that they missed a deadline: the honest and the
+//! liars.
 
 use crate::kernel::Kernel;
 use crate::world::{Noise, Ran, Script, at_ms, ms, play};

@@ -1,5 +1,5 @@
-//! A thread with two timers (LFS++, section 8: several periods in one thread) gets one reservation that
-//! serves both.
+//! A thread with two timers (LFS++, section 8: several periods in one thread) gets one reservation
+//! that serves both.
 
 use onbeat_control::{Settings, What, Why};
 use onbeat_model::{Span, TaskId};

@@ -1,4 +1,5 @@
-//! A scripted world in virtual time: a sensor that tells what a script says, and how a loop is played in it.
+//! A scripted world in virtual time: a sensor that tells what a script says, and how a loop is
+//! played in it.
 
 use std::cell::Cell;
 use std::collections::{HashMap, VecDeque};

@@ -1,8 +1,9 @@
-//! Threads that nobody asked for, and that are tracked because they may work for one that somebody did ask for: whose they may
-//! be, and who pays.
+//! Threads that nobody asked for, and that are tracked because they may work for one that somebody
+//! did ask for: whose they may be, and who pays.
 //!
-//! A partner is of the same user as the task that it works for, whoever asked for that one, and is charged to whoever that
-//! one is charged to. When that one goes and it works for others, it is theirs from then on.
+//! A partner is of the same user as the task that it works for, whoever asked for that one, and is
+//! charged to whoever that one is charged to. When that one goes and it works for others, it is
+//! theirs from then on.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -22,7 +23,8 @@ pub struct Partners {
     pub all: BTreeMap<TaskId, Partner>,
     /// Threads that work for one that is kept on the beat, and are not kept with it: to be told.
     pub left_out: Vec<LeftOut>,
-    /// Threads that are tracked for another one no longer: to be dropped once what became of them was told.
+    /// Threads that are tracked for another one no longer: to be dropped once what became of them
+    /// was told.
     pub dismissed: Vec<TaskId>,
     /// Something is tracked no longer: perhaps it was what one of them worked for.
     pub in_doubt: bool,
@@ -55,13 +57,13 @@ pub struct LeftOut {
 }
 
 impl Book {
-    /// The thread `task` of the user `uid` may work for the tracked thread `of`, and is to be tracked for that: it is
-    /// charged to whoever that one is charged to. A rule that frees `of` of quotas does not mean who comes to work with it:
-    /// that is charged to its user.
+    /// The thread `task` of the user `uid` may work for the tracked thread `of`, and is to be
+    /// tracked for that: it is charged to whoever that one is charged to. A rule that frees `of` of
+    /// quotas does not mean who comes to work with it: that is charged to its user.
     ///
     /// # Errors
-    /// Why not, if that is worth telling: it is somebody else's, or one too many. Else it is tracked already, or nobody
-    /// asked for `of`.
+    /// Why not, if that is worth telling: it is somebody else's, or one too many. Else it is
+    /// tracked already, or nobody asked for `of`.
     pub fn admit_partner(
         &mut self,
         task: &Task,
@@ -113,8 +115,9 @@ impl Book {
         Some((root.owner, person))
     }
 
-    /// Something is tracked no longer. The partner `task` works for these tracked threads by now: from here on it is charged
-    /// for one of them, unless the one that it is charged for is still there. Whether there is one.
+    /// Something is tracked no longer. The partner `task` works for these tracked threads by now:
+    /// from here on it is charged for one of them, unless the one that it is charged for is still
+    /// there. Whether there is one.
     ///
     /// # Errors
     /// If it is more than that one's owner may have.
@@ -145,8 +148,8 @@ impl Book {
         }
     }
 
-    /// The thread is not to be tracked for another one any more. Of one that was asked for, nothing happens. Whether it was
-    /// a partner.
+    /// The thread is not to be tracked for another one any more. Of one that was asked for, nothing
+    /// happens. Whether it was a partner.
     pub fn drop_partner(&mut self, task: TaskId) -> bool {
         let was = self.partners.all.remove(&task).is_some();
         self.partners.dismissed.retain(|other| *other != task);

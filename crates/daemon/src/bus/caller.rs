@@ -1,4 +1,5 @@
-//! Who calls, and whether he may: by what the bus says of his connection, never by what he says himself.
+//! Who calls, and whether he may: by what the bus says of his connection, never by what he says
+//! himself.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -93,8 +94,8 @@ impl Callers {
         }
     }
 
-    /// The bus does not know the connection any more, and may have said that it is gone before it was entered. Another
-    /// call of it may have been carried out meanwhile.
+    /// The bus does not know the connection any more, and may have said that it is gone before it
+    /// was entered. Another call of it may have been carried out meanwhile.
     async fn gone(&self, name: &str) {
         if let Some(client) = self.clients.leave(name) {
             let left = Request::Left(Arc::clone(&client.name));
@@ -139,9 +140,9 @@ impl Callers {
         }
     }
 
-    /// Whether the caller may do that: root may, and otherwise polkit decides. Where there is no polkit, he may
-    /// do what he likes with his own tasks, within his quotas; a priority, which they do not bound, he gets if the
-    /// configuration says so.
+    /// Whether the caller may do that: root may, and otherwise polkit decides. Where there is no
+    /// polkit, he may do what he likes with his own tasks, within his quotas; a priority, which
+    /// they do not bound, he gets if the configuration says so.
     pub(super) async fn permit(
         &self,
         caller: &Caller,

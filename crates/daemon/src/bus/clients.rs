@@ -1,7 +1,8 @@
 //! Who is on the bus: a connection that is gone holds nothing any more.
 //!
-//! A connection is entered before the bus is asked whose it is. So either the bus says that it is gone, or its
-//! leaving is told after it was entered, and marks the entry; and whoever grants something looks at the mark.
+//! A connection is entered before the bus is asked whose it is. So either the bus says that it is
+//! gone, or its leaving is told after it was entered, and marks the entry; and whoever grants
+//! something looks at the mark.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -54,7 +55,8 @@ impl Clients {
     }
 }
 
-/// Watches connections leave the bus, from now on, on a thread of its own; and tells when the bus itself is gone.
+/// Watches connections leave the bus, from now on, on a thread of its own; and tells when the bus
+/// itself is gone.
 pub(super) fn watch(
     connection: &Connection,
     clients: Arc<Clients>,

@@ -1,4 +1,5 @@
-//! RealtimeKit's name on the bus: had as long as its clients are to be served, and whoever has it before is gone.
+//! RealtimeKit's name on the bus: had as long as its clients are to be served, and whoever has it
+//! before is gone.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -26,8 +27,8 @@ impl KitName {
         }
     }
 
-    /// Clients get this from now on, if anything. The bus is told on a thread of its own: whoever calls this is not to wait
-    /// for it.
+    /// Clients get this from now on, if anything. The bus is told on a thread of its own: whoever
+    /// calls this is not to wait for it.
     pub(super) fn change(&self, limits: Option<Limits>) {
         self.limits.set(limits);
         let name = self.clone();
@@ -61,7 +62,8 @@ impl KitName {
         *asked = wanted;
     }
 
-    /// Without any flag: whoever has it is not replaced, and once he is gone it is ours. Until then, why it is not.
+    /// Without any flag: whoever has it is not replaced, and once he is gone it is ours. Until
+    /// then, why it is not.
     fn ask(&self) -> zbus::Result<Option<&'static str>> {
         let flags = std::iter::empty::<RequestNameFlags>().collect();
         let reply = self.connection.request_name_with_flags(REALTIMEKIT, flags);

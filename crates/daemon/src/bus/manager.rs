@@ -24,7 +24,8 @@ pub(super) const PATH: &str = "/org/onbeat/Manager1";
 /// Who wants to be told of changes, by the connection's name.
 type Subscribers = Arc<Mutex<HashMap<Arc<str>, Caller>>>;
 
-/// How many connections of one user's are told of changes at most. A change is told to those of one user, and root's.
+/// How many connections of one user's are told of changes at most. A change is told to those of one
+/// user, and root's.
 const MOST_SUBSCRIBERS: usize = 32;
 
 /// The object.
@@ -51,9 +52,9 @@ impl Manager {
 /// Everything here is documented where it is introspected.
 #[interface(name = "org.onbeat.Manager1")]
 impl Manager {
-    /// Keeps a process on the beat with all its threads, or one thread of a process: those that have a
-    /// rhythm get a reservation that follows it. Option "children" (b): the processes that it starts, too.
-    /// Holds until Untrack, or until the caller leaves the bus.
+    /// Keeps a process on the beat with all its threads, or one thread of a process: those that
+    /// have a rhythm get a reservation that follows it. Option "children" (b): the processes that
+    /// it starts, too. Holds until Untrack, or until the caller leaves the bus.
     async fn track(
         &self,
         task: u32,
@@ -77,8 +78,9 @@ impl Manager {
         Ok(self.door.ask(request).await?)
     }
 
-    /// No longer keeps on the beat what this connection had tracked, nor the processes that it started, but for those
-    /// that it has tracked by themselves: they get back what they had before.
+    /// No longer keeps on the beat what this connection had tracked, nor the processes that it
+    /// started, but for those that it has tracked by themselves: they get back what they had
+    /// before.
     async fn untrack(
         &self,
         task: u32,
@@ -94,8 +96,9 @@ impl Manager {
         Ok(self.door.ask(request).await?)
     }
 
-    /// Gives a thread a reservation of just this size, in nanoseconds: runtime in each period, before the
-    /// deadline. Asked again, it is changed. Holds until Release, or until the caller leaves the bus.
+    /// Gives a thread a reservation of just this size, in nanoseconds: runtime in each period,
+    /// before the deadline. Asked again, it is changed. Holds until Release, or until the caller
+    /// leaves the bus.
     async fn reserve(
         &self,
         thread: u32,
@@ -118,8 +121,8 @@ impl Manager {
         Ok(self.door.ask(request).await?)
     }
 
-    /// Takes back what Reserve gave: the thread gets back what it had before, or, if it is kept on the beat,
-    /// what its rhythm asks for.
+    /// Takes back what Reserve gave: the thread gets back what it had before, or, if it is kept on
+    /// the beat, what its rhythm asks for.
     async fn release(
         &self,
         thread: u32,
@@ -201,9 +204,9 @@ impl Manager {
         Ok(())
     }
 
-    /// Reads the configuration anew. What is reserved stays. If it has a mistake, the old one stays in force,
-    /// and the mistake is the answer, and in the log. Else the keys are that were changed and take effect only
-    /// when the service is started anew.
+    /// Reads the configuration anew. What is reserved stays. If it has a mistake, the old one stays
+    /// in force, and the mistake is the answer, and in the log. Else the keys are that were changed
+    /// and take effect only when the service is started anew.
     #[zbus(out_args("later"))]
     async fn reload(
         &self,
@@ -217,10 +220,10 @@ impl Manager {
         Ok(self.door.ask(|reply| Request::Reload { reply }).await?)
     }
 
-    /// Something was done to a thread: "reserved", "changed", "released", "refused" or "taken-over". Times are
-    /// those of the old and the new reservation: runtime, deadline and period in nanoseconds, three zeroes for
-    /// none. Sent to those who
-    /// subscribed, as far as they keep up.
+    /// Something was done to a thread: "reserved", "changed", "released", "refused" or
+    /// "taken-over". Times are those of the old and the new reservation: runtime, deadline and
+    /// period in nanoseconds, three zeroes for none. Sent to those who subscribed, as far as they
+    /// keep up.
     #[zbus(signal)]
     async fn changed(
         emitter: &zbus::object_server::SignalEmitter<'_>,
@@ -262,7 +265,8 @@ impl Manager {
     }
 }
 
-/// Tells subscribers of changes, from now on, on a thread of its own. One that is gone is forgotten.
+/// Tells subscribers of changes, from now on, on a thread of its own. One that is gone is
+/// forgotten.
 pub(super) fn tell(
     connection: &zbus::blocking::Connection,
     changes: Receiver<Change>,

@@ -41,8 +41,8 @@ pub struct Served {
     kit_name: KitName,
 }
 
-/// Connects to the system bus (or where DBUS_SYSTEM_BUS_ADDRESS says) and serves from then on, on threads of
-/// its own.
+/// Connects to the system bus (or where DBUS_SYSTEM_BUS_ADDRESS says) and serves from then on, on
+/// threads of its own.
 ///
 /// # Errors
 /// If there is no bus, or it does not let us have our name.

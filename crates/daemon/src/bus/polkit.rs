@@ -1,8 +1,8 @@
 //! Asks polkit whether somebody may do something.
 //!
-//! A question may stay open for long: polkit lets an agent of the caller's ask for a password, and the agent is the
-//! caller's program. So few are open at a time ([`Questions`]), and each is given up after a while: polkit is told so, as
-//! the bus counts a question until it is answered.
+//! A question may stay open for long: polkit lets an agent of the caller's ask for a password, and
+//! the agent is the caller's program. So few are open at a time ([`Questions`]), and each is given
+//! up after a while: polkit is told so, as the bus counts a question until it is answered.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -28,7 +28,8 @@ pub(super) const fn name(action: Action) -> &'static str {
     }
 }
 
-/// What RealtimeKit calls the same: administrators' rules may be about that. polkit knows it where RealtimeKit is installed.
+/// What RealtimeKit calls the same: administrators' rules may be about that. polkit knows it where
+/// RealtimeKit is installed.
 const fn name_of_realtimekit(action: Action) -> Option<&'static str> {
     match action {
         Action::MakeRealTime => Some("org.freedesktop.RealtimeKit1.acquire-real-time"),
@@ -90,8 +91,9 @@ impl Default for Polkit {
 }
 
 impl Polkit {
-    /// What polkit says about the user `uid`, who calls; none if there is no polkit to ask. One that answers with
-    /// something else than yes permits nothing. What RealtimeKit has a name for is asked by that, if polkit knows it.
+    /// What polkit says about the user `uid`, who calls; none if there is no polkit to ask. One
+    /// that answers with something else than yes permits nothing. What RealtimeKit has a name for
+    /// is asked by that, if polkit knows it.
     ///
     /// # Errors
     /// If it cannot be asked now, or does not answer.

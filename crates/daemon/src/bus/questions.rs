@@ -1,5 +1,6 @@
-//! How many questions to polkit are open at a time: the bus lets one connection wait for 128 answers, and what one
-//! user keeps open (a password that nobody types) must leave room for everybody else's.
+//! How many questions to polkit are open at a time: the bus lets one connection wait for 128
+//! answers, and what one user keeps open (a password that nobody types) must leave room for
+//! everybody else's.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};

@@ -155,7 +155,8 @@ impl RealtimeKit {
             .await
     }
 
-    /// The same for a thread of another process of the caller's user, for a broker (a portal) to call.
+    /// The same for a thread of another process of the caller's user, for a broker (a portal) to
+    /// call.
     #[zbus(name = "MakeThreadRealtimeWithPID")]
     async fn make_thread_realtime_with_pid(
         &self,
@@ -271,8 +272,8 @@ fn in_us(span: Span) -> i64 {
     i64::try_from(span.as_ns() / 1000).unwrap_or(i64::MAX)
 }
 
-/// A real-time thread that never sleeps stops the machine; RLIMIT_RTTIME ends it before. RealtimeKit
-/// demands that limit of a client, and so do we.
+/// A real-time thread that never sleeps stops the machine; RLIMIT_RTTIME ends it before.
+/// RealtimeKit demands that limit of a client, and so do we.
 fn within_rttime(process: u32, most: Span) -> Result<(), Fault> {
     let most = in_us(most);
     let limit = hard_rttime_us(process);

@@ -1,8 +1,8 @@
 //! The socket to the bus: a message that is too large is skipped, and never held in memory.
 //!
-//! A system bus passes on messages of 32 MiB (dbus-daemon) and more, and what they are made into takes
-//! a multiple of that: one call could take all memory that the service may have, whoever sent it. So a
-//! message's length is looked at before anything is made of it. The caller is told.
+//! A system bus passes on messages of 32 MiB (dbus-daemon) and more, and what they are made into
+//! takes a multiple of that: one call could take all memory that the service may have, whoever sent
+//! it. So a message's length is looked at before anything is made of it. The caller is told.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -22,8 +22,8 @@ use zbus::message::{Flags, Message};
 use zbus::zvariant::Endian;
 use zbus::zvariant::serialized::{Context as Encoding, Data};
 
-/// The longest call or signal that is read, in bytes. The longest call that makes sense, `Look` with the
-/// numbers of 256 threads, has some 1,300.
+/// The longest call or signal that is read, in bytes. The longest call that makes sense, `Look`
+/// with the numbers of 256 threads, has some 1,300.
 pub(super) const MOST_BYTES: u64 = 4096;
 
 /// The bytes with which each message begins: they tell how long it is.
@@ -42,7 +42,8 @@ pub(super) struct TooLong {
     bytes: u64,
 }
 
-/// Connects to the system bus. What is to be told to those whose calls are too long comes out of the second.
+/// Connects to the system bus. What is to be told to those whose calls are too long comes out of
+/// the second.
 pub(super) fn connect() -> anyhow::Result<(BoxedSplit, Receiver<TooLong>)> {
     let address = zbus::Address::system()?;
     let Transport::Unix(unix) = address.transport() else {
@@ -82,7 +83,8 @@ pub(super) fn answer(
     Ok(())
 }
 
-/// A connection that skips what is too long. It takes no descriptors: the bus keeps messages with some back.
+/// A connection that skips what is too long. It takes no descriptors: the bus keeps messages with
+/// some back.
 #[derive(Debug)]
 struct Bounded<R> {
     inner: R,
@@ -99,7 +101,8 @@ struct Beginning {
     body: u64,
 }
 
-/// The kinds of messages that anybody may send, by number: calls and signals. An answer comes from whom the service asked.
+/// The kinds of messages that anybody may send, by number: calls and signals. An answer comes from
+/// whom the service asked.
 const CALL: u8 = 1;
 const SIGNAL: u8 = 4;
 
@@ -194,7 +197,8 @@ impl<R: ReadHalf> Bounded<R> {
 fn without_body(mut head: Vec<u8>, endian: Endian) -> Option<Message> {
     head.get_mut(4..8)?.fill(0);
     let data = Data::new(head, Encoding::new_dbus(endian, 0));
-    // SAFETY: the bus has looked at the encoding of what it passes on, as for every message that is read from it.
+    // SAFETY: the bus has looked at the encoding of what it passes on, as for every message that is
+    // read from it.
     let call = unsafe { Message::from_bytes(data) }.ok()?;
     let is_answered = !call
         .primary_header()

@@ -1,8 +1,9 @@
-//! The configuration: `/etc/onbeat/onbeat.toml`, and what lies in `onbeat.d` beside it, in the order of the
-//! names; what is said later counts. packaging/onbeat.toml is an example with every key.
+//! The configuration: `/etc/onbeat/onbeat.toml`, and what lies in `onbeat.d` beside it, in the
+//! order of the names; what is said later counts. packaging/onbeat.toml is an example with every
+//! key.
 //!
-//! It is parsed without any look at the machine; that users and groups of these names exist is found out
-//! when it is put in force.
+//! It is parsed without any look at the machine; that users and groups of these names exist is
+//! found out when it is put in force.
 
 mod file;
 mod values;
@@ -74,7 +75,8 @@ pub struct Config {
     pub rules: Vec<Rule>,
     /// How often it is looked for them.
     pub scan: Span,
-    /// Whether threads of the same user that work for those that are kept are found and kept with them.
+    /// Whether threads of the same user that work for those that are kept are found and kept with
+    /// them.
     pub pipelines: bool,
 }
 
@@ -119,8 +121,8 @@ impl Default for Config {
 }
 
 impl Config {
-    /// The keys that are others than in `started`, with which the service was started, and take effect when it is started
-    /// again.
+    /// The keys that are others than in `started`, with which the service was started, and take
+    /// effect when it is started again.
     #[must_use]
     pub fn later_than(&self, started: &Self) -> Vec<&'static str> {
         let pipelines = (self.pipelines != started.pipelines).then_some("pipelines");
@@ -153,8 +155,8 @@ impl Config {
     }
 }
 
-/// Reads the configuration at `path` and in the folder beside it that is called like it, ending in `.d`. If
-/// there is none, that is one, too: unless `must_exist`.
+/// Reads the configuration at `path` and in the folder beside it that is called like it, ending in
+/// `.d`. If there is none, that is one, too: unless `must_exist`.
 ///
 /// # Errors
 /// If something cannot be read or is not right.

@@ -197,7 +197,8 @@ fn a_thread_whose_end_was_lost_is_charged_no_more_and_one_that_lives_is() {
     assert_eq!(*threads, BTreeSet::from([alive]));
 }
 
-/// A gate at which the process of this test was asked for, with the processes that it starts, by `payer`.
+/// A gate at which the process of this test was asked for, with the processes that it starts, by
+/// `payer`.
 fn with_own(payer: &Arc<Person>, owner: u32, quotas: Quotas) -> (Gate<Told>, Task) {
     let own = own().task;
     let mut book = Book::new(Ledger::new(quotas));

@@ -1,5 +1,5 @@
-//! Reservations that are asked for. One that the kernel cannot give yet, because it still counts the task's
-//! former one, is asked for again; the caller waits meanwhile.
+//! Reservations that are asked for. One that the kernel cannot give yet, because it still counts
+//! the task's former one, is asked for again; the caller waits meanwhile.
 
 use std::sync::Arc;
 
@@ -171,8 +171,8 @@ impl Keeper {
         Ok(())
     }
 
-    /// Threads that run another user's program by now (a set-user-ID one was executed): nobody who asked before
-    /// has a say. Those that are tracked are noticed at once; these are looked at.
+    /// Threads that run another user's program by now (a set-user-ID one was executed): nobody who
+    /// asked before has a say. Those that are tracked are noticed at once; these are looked at.
     pub(super) fn take_back_from_strangers<S: Sensor, A: Actuator>(
         &mut self,
         the: &mut Loop<'_, S, A>,

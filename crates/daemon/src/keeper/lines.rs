@@ -1,6 +1,6 @@
-//! How much is written to the journal about one user's tasks: who has ever new things done would have as many lines written,
-//! and journald drops others' lines of a service that writes too many. Of each user so many are written in a minute, and
-//! the others counted.
+//! How much is written to the journal about one user's tasks: who has ever new things done would
+//! have as many lines written, and journald drops others' lines of a service that writes too many.
+//! Of each user so many are written in a minute, and the others counted.
 
 use std::collections::BTreeMap;
 
@@ -32,7 +32,8 @@ impl Lines {
         }
     }
 
-    /// Whether one more may be written about what is charged to the user `uid`; if not, it is counted.
+    /// Whether one more may be written about what is charged to the user `uid`; if not, it is
+    /// counted.
     pub(super) fn admits(&mut self, uid: u32, now: Instant) -> bool {
         let written = self.by_user.entry(uid).or_insert(Written {
             since: now,

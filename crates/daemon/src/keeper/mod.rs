@@ -1,9 +1,9 @@
 //! Between two turns of the loop: requests are carried out, and what is over is let go.
 //!
-//! Beside this file: `tracking`, `granting` and `raising`, one for each kind of thing that can be held; `order`, which calls
-//! may take effect yet; `working`, threads that nobody asked for; `lines`, how much is written of one user's;
-//! `scanning`, what is tracked by the rules; `others`, who else manages; `telling`, what is answered and told to
-//! those who look on.
+//! Beside this file: `tracking`, `granting` and `raising`, one for each kind of thing that can be
+//! held; `order`, which calls may take effect yet; `working`, threads that nobody asked for;
+//! `lines`, how much is written of one user's; `scanning`, what is tracked by the rules; `others`,
+//! who else manages; `telling`, what is answered and told to those who look on.
 
 mod granting;
 mod lines;
@@ -174,14 +174,16 @@ impl Keeper {
         !self.reloads.is_empty()
     }
 
-    /// The configuration was read anew, but for these keys, or was not: those who asked are answered.
+    /// The configuration was read anew, but for these keys, or was not: those who asked are
+    /// answered.
     pub fn reloaded(&mut self, how: &Result<Vec<&'static str>, String>) {
         for reply in self.reloads.drain(..) {
             answer(&reply, how.clone().map_err(Fault::Invalid));
         }
     }
 
-    /// From now on, `config` is in force. What is held stays, but for what only a rule wanted that is no more.
+    /// From now on, `config` is in force. What is held stays, but for what only a rule wanted that
+    /// is no more.
     pub fn configure<S: Sensor, A: Actuator>(
         &mut self,
         config: &Config,

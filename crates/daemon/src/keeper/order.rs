@@ -1,7 +1,9 @@
-//! In which order Reserve and Release take effect: those of one connection for one task, in the order in which it sent them.
+//! In which order Reserve and Release take effect: those of one connection for one task, in the
+//! order in which it sent them.
 //!
-//! Each call is looked at on its own (who calls, may he), so a later one can be ready first; and a reservation may be waited for.
-//! Who gives back what he no longer waits for counts on it that his earlier call comes to nothing then.
+//! Each call is looked at on its own (who calls, may he), so a later one can be ready first; and a
+//! reservation may be waited for. Who gives back what he no longer waits for counts on it that his
+//! earlier call comes to nothing then.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -16,8 +18,8 @@ const REMEMBERED: Span = Span::from_secs(300);
 pub(super) struct Order(HashMap<(Arc<str>, TaskId), (u32, Instant)>);
 
 impl Order {
-    /// Whether the call with the number `serial` of the connection `name` may take effect yet: no later one about
-    /// the task has. From now on, no earlier one may.
+    /// Whether the call with the number `serial` of the connection `name` may take effect yet: no
+    /// later one about the task has. From now on, no earlier one may.
     pub(super) fn admits(
         &mut self,
         name: &Arc<str>,

@@ -9,7 +9,8 @@ use crate::target::Status;
 #[derive(Debug)]
 struct Other {
     name: &'static str,
-    /// Whose it is, if it is one: anybody can give his program the name. None: each user has his own.
+    /// Whose it is, if it is one: anybody can give his program the name. None: each user has his
+    /// own.
     users: Option<&'static [&'static str]>,
     /// How it is lived with.
     peace: &'static str,

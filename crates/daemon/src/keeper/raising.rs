@@ -1,8 +1,10 @@
-//! What clients of RealtimeKit ask for. A thread gets at once what RealtimeKit would have given it, which
-//! stays under all that follows; is tracked; and gets a reservation on trial, in which its rhythm can show.
-//! If it has none, or the kernel refuses, it has what RealtimeKit would have given it.
+//! What clients of RealtimeKit ask for. A thread gets at once what RealtimeKit would have given it,
+//! which stays under all that follows; is tracked; and gets a reservation on trial, in which its
+//! rhythm can show. If it has none, or the kernel refuses, it has what RealtimeKit would have given
+//! it.
 //!
-//! One that has a reservation when it asks gets its priority when that is over: nobody can say what lies below one.
+//! One that has a reservation when it asks gets its priority when that is over: nobody can say what
+//! lies below one.
 
 use std::collections::BTreeSet;
 
@@ -51,7 +53,8 @@ impl Keeper {
         }
         let (pid, uid) = (target.task.pid, target.uid);
         self.raised_for.insert(task, RaisedFor { pid, uid });
-        // Start times are told in hundredths of a second: the number may have gone to another task in the same one.
+        // Start times are told in hundredths of a second: the number may have gone to another task
+        // in the same one.
         if !target.is_alive() {
             self.lower(task);
             return Err(Fault::of_refusal(task.tid, &Refusal::Gone));
@@ -91,7 +94,8 @@ impl Keeper {
         }
     }
 
-    /// Those that asked for a priority while they had a reservation, which is over: below it, they had what they had before.
+    /// Those that asked for a priority while they had a reservation, which is over: below it, they
+    /// had what they had before.
     pub(super) fn raise_again(&mut self, now: Instant) {
         let book = self.book.borrow();
         let is_over = |task: &&TaskId| !book.ledger.holds(**task);
@@ -123,7 +127,8 @@ impl Keeper {
         }
     }
 
-    /// Those that run another user's program by now: as with reservations, nobody who asked before has a say.
+    /// Those that run another user's program by now: as with reservations, nobody who asked before
+    /// has a say.
     pub(super) fn lower_strangers(&mut self) {
         let is_strangers = |(task, raised): &(&TaskId, &RaisedFor)| {
             Status::read(task.tid).is_some_and(|now| now.uid != Some(raised.uid))
@@ -158,7 +163,8 @@ impl Keeper {
                 self.lowering.insert(task);
             }
             Err(refusal) => {
-                // It is said once; the task stays in the list of those that have a priority from here.
+                // It is said once; the task stays in the list of those that have a priority from
+                // here.
                 self.raised_for.remove(&task);
                 tracing::warn!(tid = task.tid, "task {task} cannot be put back: {refusal}");
             }

@@ -1,8 +1,8 @@
-//! What goes on on the machine without anybody's telling: programs that a rule names start, and others are at
-//! work who change the scheduling of tasks, too.
+//! What goes on on the machine without anybody's telling: programs that a rule names start, and
+//! others are at work who change the scheduling of tasks, too.
 //!
-//! New processes are looked at for a while, for a program is started by another one that becomes it. Old ones
-//! are not looked at again.
+//! New processes are looked at for a while, for a program is started by another one that becomes
+//! it. Old ones are not looked at again.
 
 use std::collections::{BTreeSet, HashMap};
 use std::fs;
@@ -24,8 +24,8 @@ use crate::target::{Status, Target};
 const YOUNG: Span = Span::from_secs(30);
 /// How often processes are looked for, if there is no rule.
 const SELDOM: Span = Span::from_secs(10);
-/// So many processes are looked at in one turn of the loop: of each, up to four files are read, some 40 us, and the
-/// loop is to turn again after 10 ms. How many there are, users decide.
+/// So many processes are looked at in one turn of the loop: of each, up to four files are read,
+/// some 40 us, and the loop is to turn again after 10 ms. How many there are, users decide.
 const AT_A_TIME: usize = 256;
 /// So many lines are written in a minute about processes of one user's that rules name.
 const LINES: u32 = 64;
@@ -174,8 +174,9 @@ impl Keeper {
         }
     }
 
-    /// The rules are others: what none of them names any more is let go, unless a client wants it, too. The rest
-    /// goes on as it was. What is kept because another process started it comes after that one.
+    /// The rules are others: what none of them names any more is let go, unless a client wants it,
+    /// too. The rest goes on as it was. What is kept because another process started it comes after
+    /// that one.
     pub(super) fn apply_rules_again<S: Sensor, A: Actuator>(&mut self, the: &mut Loop<'_, S, A>) {
         let book = self.book.borrow();
         let by_rule = book.roots.values().filter_map(|root| {
@@ -220,8 +221,8 @@ impl Keeper {
         self.settle_payers(the);
     }
 
-    /// The rule that means what `origin` started, too: the one that names it now, or, if it has ended, the one of
-    /// the `former` name.
+    /// The rule that means what `origin` started, too: the one that names it now, or, if it has
+    /// ended, the one of the `former` name.
     fn rule_of_origin(&self, origin: TaskId, former: &str) -> Option<Rule> {
         let book = self.book.borrow();
         let name = match book.roots.get(&origin) {
@@ -235,9 +236,10 @@ impl Keeper {
     }
 }
 
-/// To whom it is charged what `rule` names of `owner`'s. Where the rule names the user, too, an administrator answers
-/// for it. Any program can be made to look like another one by the user who runs it (a library that is loaded before others,
-/// a mount of his own): one that is named by its path alone is under his quotas.
+/// To whom it is charged what `rule` names of `owner`'s. Where the rule names the user, too, an
+/// administrator answers for it. Any program can be made to look like another one by the user who
+/// runs it (a library that is loaded before others, a mount of his own): one that is named by its
+/// path alone is under his quotas.
 fn payer(rule: &Rule, owner: &Arc<Person>) -> Arc<Person> {
     if rule.user.is_some() {
         Arc::new(Person::named_by_a_rule(owner.uid))
@@ -246,8 +248,8 @@ fn payer(rule: &Rule, owner: &Arc<Person>) -> Arc<Person> {
     }
 }
 
-/// The rule, with its user's number in place of the name. Who asks the database of users may wait long for it, and the loop
-/// must not: so that is done when the configuration is read.
+/// The rule, with its user's number in place of the name. Who asks the database of users may wait
+/// long for it, and the loop must not: so that is done when the configuration is read.
 fn by_number(rule: &Rule) -> Rule {
     let number = rule.user.as_deref().and_then(user_named);
     let number = number.map(|uid| uid.to_string());

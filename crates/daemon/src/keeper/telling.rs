@@ -1,5 +1,5 @@
-//! What is answered about the state of things, and what is told of every change: to the log, and to those who
-//! look on.
+//! What is answered about the state of things, and what is told of every change: to the log, and to
+//! those who look on.
 
 use std::collections::BTreeSet;
 
@@ -13,8 +13,9 @@ use crate::book::{Reniced, Shared};
 use crate::request::{Caller, Figures, Item};
 use crate::target::Status;
 
-/// So many changes of one user's tasks are written to the log in a minute: 64 tasks may each change four times, and forty users do
-/// not come near what journald takes of a service (10,000 lines in 30 s).
+/// So many changes of one user's tasks are written to the log in a minute: 64 tasks may each change
+/// four times, and forty users do not come near what journald takes of a service (10,000 lines in
+/// 30 s).
 const LINES: u32 = 256;
 
 /// A change, for those who look on.
@@ -75,8 +76,8 @@ impl Teller {
         }
     }
 
-    /// Whether a line is written about a task that is charged to the user `uid`; if not, it is counted. Root is
-    /// believed to mean no harm.
+    /// Whether a line is written about a task that is charged to the user `uid`; if not, it is
+    /// counted. Root is believed to mean no harm.
     pub(super) fn may_write(&mut self, uid: u32, now: Instant) -> bool {
         uid == 0 || self.lines.admits(uid, now)
     }

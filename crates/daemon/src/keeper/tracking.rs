@@ -72,7 +72,8 @@ impl Keeper {
         })
     }
 
-    /// What was tracked because it may work for another thread is from now on tracked for its own sake.
+    /// What was tracked because it may work for another thread is from now on tracked for its own
+    /// sake.
     fn let_go_of_partners<S: Sensor, A: Actuator>(
         &mut self,
         target: &Target,
@@ -91,8 +92,8 @@ impl Keeper {
         }
     }
 
-    /// Enters it into the book, with its first thread: if not even that is within the quota, the caller is to
-    /// know.
+    /// Enters it into the book, with its first thread: if not even that is within the quota, the
+    /// caller is to know.
     fn enter(
         &mut self,
         holder: Holder,
@@ -170,8 +171,8 @@ impl Keeper {
         }
     }
 
-    /// Events were lost, or there was no room for one thread more: what started then is tracked now. A few roots at a time, as
-    /// each has all tasks of the machine looked at.
+    /// Events were lost, or there was no room for one thread more: what started then is tracked
+    /// now. A few roots at a time, as each has all tasks of the machine looked at.
     pub(super) fn take_in_what_was_missed<S: Sensor, A: Actuator>(
         &mut self,
         the: &mut Loop<'_, S, A>,
@@ -196,7 +197,8 @@ impl Keeper {
             let Some(follow) = follow else {
                 continue;
             };
-            // One that is gone is heard of by other ways. For one that is not there is no room yet: the others go first.
+            // One that is gone is heard of by other ways. For one that is not there is no room yet:
+            // the others go first.
             if the.sensor.track(id.tid, follow).is_err() && task::is_alive(id) {
                 self.looked_through.insert(0, id);
                 self.looked_through.append(&mut some);

@@ -1,5 +1,5 @@
-//! Threads that nobody asked for and that work for those that somebody did ask for: let go with them, and named where they
-//! are not kept with them.
+//! Threads that nobody asked for and that work for those that somebody did ask for: let go with
+//! them, and named where they are not kept with them.
 
 use onbeat_control::Partner;
 use onbeat_model::{Actuator, Instant, Sensor, TaskId};
@@ -50,8 +50,8 @@ impl Keeper {
         }
     }
 
-    /// Something is tracked no longer: who worked for that alone goes, too, and the others are charged for whom they work
-    /// for yet.
+    /// Something is tracked no longer: who worked for that alone goes, too, and the others are
+    /// charged for whom they work for yet.
     fn follow_users<S: Sensor, A: Actuator>(&mut self, the: &mut Loop<'_, S, A>) {
         while std::mem::take(&mut self.book.borrow_mut().partners.in_doubt) {
             let tasks: Vec<TaskId> = self.book.borrow().partners.all.keys().copied().collect();

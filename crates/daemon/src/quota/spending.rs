@@ -1,18 +1,19 @@
-//! What a user or a group may still use above ordinary priority before its reservations become ceilings.
+//! What a user or a group may still use above ordinary priority before its reservations become
+//! ceilings.
 //!
-//! A soft reservation lets a task use more than it holds, and a quota is a ceiling all the same. So the
-//! CPU time that reserved tasks use is taken from a bucket, which fills as fast as the quota says. Once it
-//! is empty the reservations are hard, and together they are within the quota; once it is half full again
-//! they are soft.
+//! A soft reservation lets a task use more than it holds, and a quota is a ceiling all the same. So
+//! the CPU time that reserved tasks use is taken from a bucket, which fills as fast as the quota
+//! says. Once it is empty the reservations are hard, and together they are within the quota; once
+//! it is half full again they are soft.
 
 use onbeat_model::{Bandwidth, Instant, Span};
 
-/// What the bucket holds: so much of the quota's bandwidth. Raising it lets somebody use more than the
-/// quota for longer; with less, one film's start empties it.
+/// What the bucket holds: so much of the quota's bandwidth. Raising it lets somebody use more than
+/// the quota for longer; with less, one film's start empties it.
 const HOLDS: Span = Span::from_ms(1000);
 
-/// The longest period of a reservation that may be soft: a task that never blocks is noticed when its
-/// runtime is used up, which under reclaiming is at the end of a period.
+/// The longest period of a reservation that may be soft: a task that never blocks is noticed when
+/// its runtime is used up, which under reclaiming is at the end of a period.
 pub(super) const LONGEST_SOFT_PERIOD: Span = Span::from_ms(200);
 
 /// A bucket.

@@ -1,17 +1,18 @@
-//! What a missed deadline notification is worth: a raise of the budget, bounded, and nothing lasting. For threads
-//! without a budget, see [`ordinary`].
+//! What a missed deadline notification is worth: a raise of the budget, bounded, and nothing
+//! lasting. For threads without a budget, see [`ordinary`].
 //!
-//! After Banachowski, Wu and Brandt. From their Linux scheduler (sections 3.1.1 and 3.1.2): the raise is
-//! proportional to the *block ratio*, the running average of the share of its time that the thread slept;
-//! it decays by itself, the faster the less the thread sleeps. From their BEST (section 3.2.2): only of
-//! a thread with a period, and only where a deadline can have been missed.
+//! After Banachowski, Wu and Brandt. From their Linux scheduler (sections 3.1.1 and 3.1.2): the
+//! raise is proportional to the *block ratio*, the running average of the share of its time that
+//! the thread slept; it decays by itself, the faster the less the thread sleeps. From their BEST
+//! (section 3.2.2): only of a thread with a period, and only where a deadline can have been missed.
 //!
 //! A reservation gives one thing more to cheat for, and to judge a cheater by: the CPU time that a
-//! raise provides shows in the next jobs, if it was lacking. So notifications come in *appeals*. An appeal begins with
-//! the first one accepted. If none of its next [`JURY`] jobs took more than it would have had without the
-//! raise, the raise is taken back, and the thread is not heard for a while, twice as long each time.
-//! If one did, the appeal goes on, and what it took is in the predictor's window by then. So whoever cries
-//! wolf holds bandwidth that nobody needs for [`JURY`] jobs of ever longer times: its share goes to zero.
+//! raise provides shows in the next jobs, if it was lacking. So notifications come in *appeals*. An
+//! appeal begins with the first one accepted. If none of its next [`JURY`] jobs took more than it
+//! would have had without the raise, the raise is taken back, and the thread is not heard for a
+//! while, twice as long each time. If one did, the appeal goes on, and what it took is in the
+//! predictor's window by then. So whoever cries wolf holds bandwidth that nobody needs for [`JURY`]
+//! jobs of ever longer times: its share goes to zero.
 
 pub mod ordinary;
 
@@ -32,11 +33,13 @@ pub const LONGEST_SILENCE: Span = Span::from_secs(3600);
 const HALF_LIFE: Span = Span::from_secs(1);
 /// How much the last stretch counts in the block ratio.
 const WEIGHT: f64 = 0.125;
-/// How far before its deadline a job may be said to be late, as a share of the period: the deadline is a guess.
+/// How far before its deadline a job may be said to be late, as a share of the period: the deadline
+/// is a guess.
 const WINDOW: f64 = 0.25;
 /// And how many periods after it.
 const LATEST: u64 = 8;
-/// A thread that sleeps for less of its time computes without an end: what it says of deadlines is not heard.
+/// A thread that sleeps for less of its time computes without an end: what it says of deadlines is
+/// not heard.
 const SLEEPLESS: f64 = 0.02;
 /// A raise below this share of the budget is over.
 const NOTHING: f64 = 0.01;
@@ -79,15 +82,17 @@ impl Notification {
         }
     }
 
-    /// What it says of its deadlines may be true: it sleeps now and then. So who has turned to computing all the
-    /// time cannot keep, by notifications alone, what it had as a periodic thread (Fig. 7 (b)).
+    /// What it says of its deadlines may be true: it sleeps now and then. So who has turned to
+    /// computing all the time cannot keep, by notifications alone, what it had as a periodic thread
+    /// (Fig. 7 (b)).
     #[must_use]
     pub fn is_credible(&self) -> bool {
         self.block_ratio >= SLEEPLESS
     }
 
-    /// The thread says at `at` that it missed a deadline, and `deadline` is the one that its present job
-    /// had; its period is `period`. True if it is believed, and its raise larger than before.
+    /// The thread says at `at` that it missed a deadline, and `deadline` is the one that its
+    /// present job had; its period is `period`. True if it is believed, and its raise larger than
+    /// before.
     pub fn missed(&mut self, at: Instant, deadline: Instant, period: Span) -> bool {
         self.decay(at);
         let earliest = deadline - period.scale(WINDOW);
@@ -135,7 +140,8 @@ impl Notification {
         }
     }
 
-    /// By what factor the budget is raised, as of the last job or notification: from 1 to 1 + [`MOST`].
+    /// By what factor the budget is raised, as of the last job or notification: from 1 to 1 +
+    /// [`MOST`].
     #[must_use]
     pub fn factor(&self) -> f64 {
         1.0 + self.raise

@@ -1,22 +1,23 @@
-//! What a missed deadline notification is worth to an ordinary thread, which has no reservation that could be raised: a
-//! bounded boost.
+//! What a missed deadline notification is worth to an ordinary thread, which has no reservation
+//! that could be raised: a bounded boost.
 //!
-//! After Banachowski, Wu and Brandt, sections 3.1.1 and 3.1.2, with a nice level for their tick of the
-//! quantum counter:
-//! 1. The boost grows with each notification, in proportion to the *block ratio*: the average share of its time that
-//!    the thread spent off the run queue.
+//! After Banachowski, Wu and Brandt, sections 3.1.1 and 3.1.2, with a nice level for their tick of
+//! the quantum counter:
+//! 1. The boost grows with each notification, in proportion to the *block ratio*: the average share
+//!    of its time that the thread spent off the run queue.
 //! 2. It decays by itself, the faster the smaller the block ratio.
-//! 3. It is never more than [`MOST_LEVELS`] times the block ratio, so a thread that never blocks gets nothing, and a
-//!    flood of notifications no more than a few.
+//! 3. It is never more than [`MOST_LEVELS`] times the block ratio, so a thread that never blocks
+//!    gets nothing, and a flood of notifications no more than a few.
 //!
-//! By 3 a thread cannot have both, a boost and more of the CPU. One that is off the run queue for a share `r` of the time has
-//! `5 r` levels at most, each worth a factor of 1.25 in the kernel's weights, and beside one opponent it gets
-//! `(1 - r) w / (1 + w)` of a CPU with `w = 1.25^(5 r)`: a half for `r = 0`, and less for any other, even if levels are
-//! rounded. So a boost makes a thread sooner, and a cheater no richer. A thread that has slept enough to deserve much and
-//! then computes keeps that for as long as the average looks back. The other side: a thread that needs more than its fair
-//! share never sleeps under a scheduler that is fair at each moment, and gets nothing, as the paper says of a system
-//! that is overloaded; if it has a rhythm, it has a reservation instead. Several that are boosted share what one could have
-//! ([`dilution`]).
+//! By 3 a thread cannot have both, a boost and more of the CPU. One that is off the run queue for a
+//! share `r` of the time has `5 r` levels at most, each worth a factor of 1.25 in the kernel's
+//! weights, and beside one opponent it gets `(1 - r) w / (1 + w)` of a CPU with `w = 1.25^(5 r)`: a
+//! half for `r = 0`, and less for any other, even if levels are rounded. So a boost makes a thread
+//! sooner, and a cheater no richer. A thread that has slept enough to deserve much and then
+//! computes keeps that for as long as the average looks back. The other side: a thread that needs
+//! more than its fair share never sleeps under a scheduler that is fair at each moment, and gets
+//! nothing, as the paper says of a system that is overloaded; if it has a rhythm, it has a
+//! reservation instead. Several that are boosted share what one could have ([`dilution`]).
 
 use onbeat_model::{Boost, Instant, Span};
 
@@ -24,7 +25,8 @@ use onbeat_model::{Boost, Instant, Span};
 pub const MOST_LEVELS: f64 = 5.0;
 /// All that are boosted share so many levels for each CPU.
 pub const LEVELS_OF_A_CPU: f64 = 5.0;
-/// One who is boosted is given slices of this length, so that it need not wait for the end of a longer one.
+/// One who is boosted is given slices of this length, so that it need not wait for the end of a
+/// longer one.
 pub const SLICE: Span = Span::from_us(300);
 
 /// What one notification adds, in levels, for a thread that always sleeps.
@@ -46,8 +48,8 @@ pub struct Ordinary {
 }
 
 impl Ordinary {
-    /// The thread slept until `woke`, and then was on a run queue until `until`; what is accounted for already does not
-    /// count again.
+    /// The thread slept until `woke`, and then was on a run queue until `until`; what is accounted
+    /// for already does not count again.
     pub fn ready(&mut self, woke: Instant, until: Instant) {
         if self.at == Instant::ZERO {
             self.at = woke;

@@ -1,7 +1,7 @@
 //! What is used and promised now, at another speed (LFS++, eq. 6): U_dest = U_curr f_curr / f_dest.
 //!
-//! Assumes that a job takes the same cycles at any speed. Work that waits for memory takes fewer at a
-//! lower one, so the projection of a fall errs on the safe side; the predictors correct it.
+//! Assumes that a job takes the same cycles at any speed. Work that waits for memory takes fewer at
+//! a lower one, so the projection of a fall errs on the safe side; the predictors correct it.
 
 use onbeat_model::{Bandwidth, Reservation, Speed};
 
@@ -13,8 +13,8 @@ pub fn projected_share(share: Bandwidth, from: Speed, to: Speed) -> Bandwidth {
     Bandwidth::from_cpus(share.as_cpus() * from.ratio(to))
 }
 
-/// Whether all `requests`, made at the speed `from`, would be granted in full at the speed `to`: the
-/// supervisor's own test (eq. 1, and its cap for one task) of the projected budgets.
+/// Whether all `requests`, made at the speed `from`, would be granted in full at the speed `to`:
+/// the supervisor's own test (eq. 1, and its cap for one task) of the projected budgets.
 ///
 /// # Errors
 /// If not, the bandwidth that they would come to.

@@ -1,5 +1,5 @@
-//! The mode-change protocol: a rise at once; a fall only after all budgets have been raised, and the
-//! longest reservation period has passed.
+//! The mode-change protocol: a rise at once; a fall only after all budgets have been raised, and
+//! the longest reservation period has passed.
 //!
 //! Why the period: a raised budget of a task that has used up its old one counts from its next
 //! replenishment, which is up to one of its periods away.
@@ -64,8 +64,8 @@ enum Phase {
 /// Follows the rule, and keeps the order in which budgets and speed change. See the file's
 /// head.
 ///
-/// Assumes that (1) all CPUs have one speed, the `present` one; (2) `requests` are in time at the speed
-/// that [`budgets_for`](Self::budgets_for) tells; (3) time does not run backwards.
+/// Assumes that (1) all CPUs have one speed, the `present` one; (2) `requests` are in time at the
+/// speed that [`budgets_for`](Self::budgets_for) tells; (3) time does not run backwards.
 #[derive(Clone, Debug)]
 pub struct PowerManager {
     rule: Rule,
@@ -116,9 +116,9 @@ impl PowerManager {
         matches!(self.phase, Phase::Raising { .. })
     }
 
-    /// The busiest CPU was in use for this share of the last sampling interval, and `requests` are what is wanted
-    /// to last. A fall that is on its way goes on unless the rule wants a higher speed after it: then
-    /// [`Self::budgets_for`] is the present speed again.
+    /// The busiest CPU was in use for this share of the last sampling interval, and `requests` are
+    /// what is wanted to last. A fall that is on its way goes on unless the rule wants a higher
+    /// speed after it: then [`Self::budgets_for`] is the present speed again.
     pub fn sampled(
         &mut self,
         utilisation: Bandwidth,
@@ -145,7 +145,8 @@ impl PowerManager {
         })
     }
 
-    /// What is wanted has changed: under the uniform speed, a rise is not to wait for the next sample.
+    /// What is wanted has changed: under the uniform speed, a rise is not to wait for the next
+    /// sample.
     pub fn pressed(&mut self, requests: &[Request], limits: &Limits) -> Option<Step> {
         let Rule::Uniform(uniform) = self.rule else {
             return None;
@@ -155,8 +156,8 @@ impl PowerManager {
         (wanted > self.present).then_some(Step::Rise(wanted))
     }
 
-    /// Another speed than the present one, if the rule wants one; where budgets asked for a higher one since the
-    /// last sample, that one.
+    /// Another speed than the present one, if the rule wants one; where budgets asked for a higher
+    /// one since the last sample, that one.
     #[must_use]
     pub fn wants(
         &self,
@@ -199,8 +200,8 @@ impl PowerManager {
         self.phase = Phase::Steady;
     }
 
-    /// What has become due by `now`. What is wanted in total may have grown meanwhile: then the fall
-    /// is dismissed after all.
+    /// What has become due by `now`. What is wanted in total may have grown meanwhile: then the
+    /// fall is dismissed after all.
     pub fn due(&mut self, now: Instant, requests: &[Request], limits: &Limits) -> Option<Step> {
         let Phase::Waiting { to, until } = self.phase else {
             return None;

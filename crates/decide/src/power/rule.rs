@@ -1,8 +1,8 @@
 //! When another speed is wanted, and which: the rule of powernowd in its default mode.
 //!
-//! Above the band the highest speed at once, below it one speed less. powernowd looks no further; here
-//! a fall must not carry the utilisation over the band's other end, or a coarse ladder in a narrow band would
-//! be climbed up and down for ever.
+//! Above the band the highest speed at once, below it one speed less. powernowd looks no further;
+//! here a fall must not carry the utilisation over the band's other end, or a coarse ladder in a
+//! narrow band would be climbed up and down for ever.
 
 use onbeat_model::{Bandwidth, Ladder, Speed};
 
@@ -44,8 +44,8 @@ impl Band {
         self.high
     }
 
-    /// The speed that is wanted at this `utilisation` of the busiest CPU; none if the `present` one is
-    /// right.
+    /// The speed that is wanted at this `utilisation` of the busiest CPU; none if the `present` one
+    /// is right.
     #[must_use]
     pub fn wants(&self, utilisation: Bandwidth, present: Speed, ladder: &Ladder) -> Option<Speed> {
         if utilisation > self.high {

@@ -1,9 +1,9 @@
-//! GRACE-OS's uniform speed: the lowest one at which everything promised fits (section 2.4, eq. 3 over the CPU's
-//! whole time; section 4.3 calls it stoUni).
+//! GRACE-OS's uniform speed: the lowest one at which everything promised fits (section 2.4, eq. 3
+//! over the CPU's whole time; section 4.3 calls it stoUni).
 //!
-//! What is promised is the sum of all budgets over their periods, and the share that best-effort programs are to keep
-//! (section 4.4). Unlike the band, this looks at no utilisation: a hog beside the
-//! reserved threads raises no speed.
+//! What is promised is the sum of all budgets over their periods, and the share that best-effort
+//! programs are to keep (section 4.4). Unlike the band, this looks at no utilisation: a hog beside
+//! the reserved threads raises no speed.
 
 use onbeat_model::{Bandwidth, Ladder, Speed};
 
@@ -20,8 +20,9 @@ pub struct Uniform {
 }
 
 impl Uniform {
-    /// Whether all `requests`, made at the speed `from`, would be granted in full at the speed `to`, with
-    /// room for best-effort programs beside them; `highest` is the one that their share is of.
+    /// Whether all `requests`, made at the speed `from`, would be granted in full at the speed
+    /// `to`, with room for best-effort programs beside them; `highest` is the one that their share
+    /// is of.
     #[must_use]
     pub fn fits(
         &self,
@@ -37,8 +38,9 @@ impl Uniform {
         all <= Bandwidth::from_cpus(cpus) && projected_fit(requests, limits, from, to).is_ok()
     }
 
-    /// The lowest speed at which they fit; the highest where they fit at none. None if nothing is requested: as long
-    /// as no thread has shown what it needs, nothing follows for the speed (the paper runs its first 100 jobs at the highest).
+    /// The lowest speed at which they fit; the highest where they fit at none. None if nothing is
+    /// requested: as long as no thread has shown what it needs, nothing follows for the speed (the
+    /// paper runs its first 100 jobs at the highest).
     #[must_use]
     pub fn wants(
         &self,

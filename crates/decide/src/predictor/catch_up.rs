@@ -1,15 +1,15 @@
 //! What every predictor does when a budget runs out: more at once, and back as soon as it helped.
 //!
 //! A hard server (LFS++, section 3.2) makes a job that overran wait for the next period, where it
-//! delays the next job in turn: with 10% of slack, an overrun of a whole budget would be felt in ten
-//! jobs. So the runtime is raised at once, and the thread is back in step after one or two. From then
-//! on the overrun is known by its measured size and part of the predictor's window; holding the raise
-//! any longer would be paying twice.
+//! delays the next job in turn: with 10% of slack, an overrun of a whole budget would be felt in
+//! ten jobs. So the runtime is raised at once, and the thread is back in step after one or two.
+//! From then on the overrun is known by its measured size and part of the predictor's window;
+//! holding the raise any longer would be paying twice.
 //!
 //! Not every exhaustion is an overrun. A server that is out of step with its thread (the thread was
-//! in the middle of a job when it got the reservation, or it blocks several times a job) gives a job
-//! the rest of one period's budget and the begin of the next one's: it runs out although there is
-//! enough in each. As long as such jobs end in time, more runtime would buy nothing.
+//! in the middle of a job when it got the reservation, or it blocks several times a job) gives a
+//! job the rest of one period's budget and the begin of the next one's: it runs out although there
+//! is enough in each. As long as such jobs end in time, more runtime would buy nothing.
 
 use onbeat_model::{Instant, Job, Reservation, Span};
 
@@ -19,17 +19,17 @@ use super::Parameters;
 /// reason for a raise.
 const HARMLESS_MOST: u32 = 3;
 
-/// A raise that was not needed again for so many jobs has done what it could, even if they are late:
-/// then it is not the budget that makes them so.
+/// A raise that was not needed again for so many jobs has done what it could, even if they are
+/// late: then it is not the budget that makes them so.
 const UNUSED_MOST: u32 = 8;
 
 /// A job that ran out of budget so often is no longer the one that was planned for: it gets as much
 /// again, and again, or it would never end.
 const ROUNDS_MOST: u32 = 4;
 
-/// What is doubled is at least this share of a period. A thread that has had nothing to do for a while has next to no
-/// budget, and four times that is no more: where threads of a pool take turns, as an encoder's, the work that comes
-/// to it is another one's, and would take tens of periods.
+/// What is doubled is at least this share of a period. A thread that has had nothing to do for a
+/// while has next to no budget, and four times that is no more: where threads of a pool take turns,
+/// as an encoder's, the work that comes to it is another one's, and would take tens of periods.
 const LEAST_DOUBLED: f64 = 1.0 / 16.0;
 
 /// The raise in force, and whether raises have been of any use.
@@ -49,8 +49,9 @@ struct Raise {
 }
 
 impl CatchUp {
-    /// The budget of `held` ran out at `at`: raises by the parameters' boost, again and again, up to
-    /// so many times the runtime that ran out first as they permit, or the least that is doubled.
+    /// The budget of `held` ran out at `at`: raises by the parameters' boost, again and again, up
+    /// to so many times the runtime that ran out first as they permit, or the least that is
+    /// doubled.
     pub(crate) fn exhausted(&mut self, at: Instant, held: Reservation, parameters: &Parameters) {
         if self.harmless >= HARMLESS_MOST {
             return;
@@ -75,9 +76,9 @@ impl CatchUp {
         });
     }
 
-    /// A job is done, for which `planned` was the runtime without the raise: one that ended in time and
-    /// would have fitted into it ends the raise. In time is within a period of when it
-    /// woke: a thread that slept before is not behind, wherever its beat is thought to be.
+    /// A job is done, for which `planned` was the runtime without the raise: one that ended in time
+    /// and would have fitted into it ends the raise. In time is within a period of when it woke: a
+    /// thread that slept before is not behind, wherever its beat is thought to be.
     pub(crate) fn job(&mut self, job: &Job, planned: Option<Span>) {
         let Some(raise) = &mut self.raised else {
             if !job.exhausted || overran(job) {

@@ -1,9 +1,11 @@
-//! By how much jobs exceeded what is usual, for the last 1024 jobs: what one job in a hundred needs.
+//! By how much jobs exceeded what is usual, for the last 1024 jobs: what one job in a hundred
+//! needs.
 //!
 //! Only excesses beyond what is granted anyway are kept; the others only count. Of those, one that
-//! enough later ones reach can never be the answer any more, and is forgotten: some sixty are left, so
-//! that a thread's account stays small enough to be at hand when its next job ends. They are kept in
-//! order of size as well, so that the question, which is asked after every job, is one look.
+//! enough later ones reach can never be the answer any more, and is forgotten: some sixty are left,
+//! so that a thread's account stays small enough to be at hand when its next job ends. They are
+//! kept in order of size as well, so that the question, which is asked after every job, is one
+//! look.
 
 use std::collections::VecDeque;
 
@@ -32,7 +34,8 @@ pub(super) struct Excess {
 }
 
 impl Excess {
-    /// No job yet; of the jobs to come the share `permitted` may go beyond [`beyond`](Self::beyond).
+    /// No job yet; of the jobs to come the share `permitted` may go beyond
+    /// [`beyond`](Self::beyond).
     pub(super) fn new(permitted: f64) -> Self {
         let mut new = Self {
             permitted: permitted.clamp(0.0, 1.0),

@@ -1,8 +1,8 @@
 //! What runtime a thread's next jobs will need, judged by its last ones.
 //!
 //! One file per predictor; [`build`] makes any of them from the same [`Parameters`]. All start
-//! generous and shrink to fit, raise the runtime at once when a job exhausts it (but [`Rate`], as the paper has it), and
-//! plan anew at once when the rate changes.
+//! generous and shrink to fit, raise the runtime at once when a job exhausts it (but [`Rate`], as
+//! the paper has it), and plan anew at once when the rate changes.
 
 mod binary;
 mod catch_up;
@@ -45,9 +45,9 @@ pub trait Predictor: Send {
     /// From now on the thread's period is `period`.
     fn rate_changed(&mut self, period: Span);
 
-    /// The CPUs have another speed now, at which the same cycles take `factor` times as long: what was
-    /// learnt counts for this much more or less, and so does the runtime wanted (LFS++, section 6.3:
-    /// the history is reset to the projected budget).
+    /// The CPUs have another speed now, at which the same cycles take `factor` times as long: what
+    /// was learnt counts for this much more or less, and so does the runtime wanted (LFS++, section
+    /// 6.3: the history is reset to the projected budget).
     fn speed_changed(&mut self, factor: f64);
 
     /// The runtime wanted in every `period`, at most the period; none as long as nothing is known.
@@ -120,10 +120,12 @@ pub struct Parameters {
     pub spread: f64,
     /// S: how often the rate predictor samples the CPU time.
     pub sampling: Span,
-    /// k: how many standard deviations above the mean the mean-sigma predictor asks for. At least 0.
+    /// k: how many standard deviations above the mean the mean-sigma predictor asks for. At least
+    /// 0.
     pub sigmas: f64,
     /// The share of jobs that may need more than the percentile predictor asked for: over the last
-    /// 1024 jobs it widens its spread until no more do. Of the statistical predictor, one less rho. Between 0 and 1.
+    /// 1024 jobs it widens its spread until no more do. Of the statistical predictor, one less rho.
+    /// Between 0 and 1.
     pub overruns: f64,
     /// The widest spread it may learn that way, as a fraction of the percentile. At least `spread`.
     pub widest_spread: f64,
@@ -180,9 +182,9 @@ impl Pace {
         Self(Some(job.deadline.since(job.release)))
     }
 
-    /// By what factor the runtime for a job grows at the new `period` if the bandwidth is to stay. A
-    /// longer period may be several jobs seen as one, and with the runtime of one of them the thread
-    /// would never sleep again, nor show its true period. A shorter one changes nothing.
+    /// By what factor the runtime for a job grows at the new `period` if the bandwidth is to stay.
+    /// A longer period may be several jobs seen as one, and with the runtime of one of them the
+    /// thread would never sleep again, nor show its true period. A shorter one changes nothing.
     fn stretch(self, period: Span) -> f64 {
         self.0.map_or(1.0, |old| period.ratio(old).max(1.0))
     }

@@ -2,11 +2,11 @@
 //!
 //! LFS++ (section 5.3) estimates the percentile p = (N-j)/N of the CPU time per sampling interval.
 //! Here the samples are the jobs themselves, as its section 7.3 shows how much that is worth. A
-//! window of N = 16 cannot tell what one job in a hundred needs. So beside it the amounts by which jobs
-//! exceeded the median of the N before them are kept for the last 1024 jobs: what is asked for is the
-//! paper's (1+x) times the percentile, or the median and as much more as keeps the share of overruns
-//! at the one configured, whichever is more. (Counted from the median, because a long job or two in
-//! the window move it little; counted from the percentile, they would be paid for twice.)
+//! window of N = 16 cannot tell what one job in a hundred needs. So beside it the amounts by which
+//! jobs exceeded the median of the N before them are kept for the last 1024 jobs: what is asked for
+//! is the paper's (1+x) times the percentile, or the median and as much more as keeps the share of
+//! overruns at the one configured, whichever is more. (Counted from the median, because a long job
+//! or two in the window move it little; counted from the percentile, they would be paid for twice.)
 
 use onbeat_model::{Demand, Instant, Job, Reservation, Span};
 
@@ -21,8 +21,8 @@ const EXCESS_KNOWN: u64 = 100;
 /// The percentile that notices it: a quarter of the window is no chance.
 const MOST: f64 = 0.75;
 
-/// The first jobs of a rhythm are no measure of the later ones: programs start slowly, with cold caches
-/// and work to be done once. So many leave no excess behind.
+/// The first jobs of a rhythm are no measure of the later ones: programs start slowly, with cold
+/// caches and work to be done once. So many leave no excess behind.
 const START_UP_JOBS: u32 = 32;
 
 /// How many jobs of a new rate must be known before the runtime of the former one is let go.

@@ -2,9 +2,9 @@
 //!
 //! dW is the CPU time of one sampling interval S, Pred the percentile p = (N-j)/N of the last N of
 //! them. It knows no jobs, only a rate; so it smooths over jobs of different sizes, and answers a
-//! change only after a whole interval. As the paper has it, it does not raise an exhausted runtime: that is an addition, by
-//! [`Parameters::rate_boost`]. Until the first interval is over it goes by the jobs seen; the paper does not say what the first
-//! runtime is.
+//! change only after a whole interval. As the paper has it, it does not raise an exhausted runtime:
+//! that is an addition, by [`Parameters::rate_boost`]. Until the first interval is over it goes by
+//! the jobs seen; the paper does not say what the first runtime is.
 
 use onbeat_model::{Demand, Instant, Job, Reservation, Span};
 
@@ -73,7 +73,8 @@ impl Predictor for Rate {
         self.catch_up.clear();
     }
 
-    /// As the paper has it (section 6.3): one sample, the one from which the projected budget follows.
+    /// As the paper has it (section 6.3): one sample, the one from which the projected budget
+    /// follows.
     fn speed_changed(&mut self, factor: f64) {
         if let Some(work) = percentile(&self.samples, &self.parameters) {
             self.samples.clear();

@@ -1,11 +1,12 @@
-//! GRACE-OS's statistical budget (section 2.3): of the histogram of the last jobs' demands, the smallest boundary
-//! that at least the wanted share of them stayed within (eq. 2).
+//! GRACE-OS's statistical budget (section 2.3): of the histogram of the last jobs' demands, the
+//! smallest boundary that at least the wanted share of them stayed within (eq. 2).
 //!
 //! rho is one less the parameters' share of overruns, or what the thread says itself.
 //!
-//! In the paper an overrunning job goes on at best effort. SCHED_DEADLINE has nothing of the kind: it makes the job wait
-//! for its next replenishment, where it would delay the next one in turn. So the budget is raised until the
-//! thread has caught up, as every predictor does, where there is room for it. That raise is not lasting: no speed of the CPUs follows from it.
+//! In the paper an overrunning job goes on at best effort. SCHED_DEADLINE has nothing of the kind:
+//! it makes the job wait for its next replenishment, where it would delay the next one in turn. So
+//! the budget is raised until the thread has caught up, as every predictor does, where there is
+//! room for it. That raise is not lasting: no speed of the CPUs follows from it.
 
 use onbeat_model::{Demand, Span};
 
@@ -15,7 +16,8 @@ use crate::stochastic::Histogram;
 /// r. A group is then 2% of the range of demands, and the budget that much too large at most.
 const GROUPS: usize = 50;
 
-/// A window that is filled this far says enough of the distribution (section 4.2: the first 50 jobs).
+/// A window that is filled this far says enough of the distribution (section 4.2: the first 50
+/// jobs).
 const KNOWN: usize = 50;
 
 /// See the file's head.

@@ -1,5 +1,5 @@
-//! A predictor that plans anew with every job, and from nothing but the window of the last jobs' demands: what is left to say
-//! of one is its rule.
+//! A predictor that plans anew with every job, and from nothing but the window of the last jobs'
+//! demands: what is left to say of one is its rule.
 
 use onbeat_model::{Demand, Instant, Job, Reservation, Span};
 

@@ -1,10 +1,12 @@
 //! How probable a demand beyond the budget may be, learnt from the deadlines that were missed.
 //!
-//! A budget that a share rho of the *last* jobs stayed within is not one that a share rho of the *next* ones does: demands
-//! change, and a job within its budget waits behind another's overrun. So the probability is corrected after every job, down by
-//! a step for a miss, up by a small part of it otherwise, so that it stays where it is if the share of misses is the wanted
-//! one (adaptive conformal inference: Gibbs and Candès, NeurIPS 2021). Over n jobs the share of misses is at most the wanted one
-//! and 1 / (step n), whatever the demands are, as long as a budget for the worst case of the window misses nothing.
+//! A budget that a share rho of the *last* jobs stayed within is not one that a share rho of the
+//! *next* ones does: demands change, and a job within its budget waits behind another's overrun. So
+//! the probability is corrected after every job, down by a step for a miss, up by a small part of
+//! it otherwise, so that it stays where it is if the share of misses is the wanted one (adaptive
+//! conformal inference: Gibbs and Candès, NeurIPS 2021). Over n jobs the share of misses is at most
+//! the wanted one and 1 / (step n), whatever the demands are, as long as a budget for the worst
+//! case of the window misses nothing.
 
 /// A little less than what is allowed, since a share is met on average, and rather not exceeded.
 const AIM: f64 = 0.9;
@@ -54,7 +56,8 @@ mod tests {
 
     #[test]
     fn the_share_of_misses_is_bounded_though_demands_never_stop_growing() {
-        // Each window's quantile is too small for the jobs behind it: at a fixed 95% most would miss.
+        // Each window's quantile is too small for the jobs behind it: at a fixed 95% most would
+        // miss.
         let (mut fixed, mut adapted) = (0, 0);
         let jobs = 20_000;
         let mut window = Demand::new(100);

@@ -1,13 +1,17 @@
-//! What the next job will demand, by the last ones: the distribution around a forecast is narrower than that of all jobs.
+//! What the next job will demand, by the last ones: the distribution around a forecast is narrower
+//! than that of all jobs.
 //!
-//! A film has scenes, and pictures of three kinds in a group that repeats; so what a job demands is much like what the jobs just
-//! before it did, or the job one group before. Several simple rules forecast side by side. Of each the error so far is kept, and
-//! the forecast is the geometric mean of all, weighted by an exponential of these errors (the exponentially weighted average
-//! forecaster: Cesa-Bianchi and Lugosi, Prediction, Learning, and Games, 2006, section 2.1): where demands have noise of their own,
-//! several rules miss less together than the best of them. By which factors the last jobs missed it is the distribution
-//! of the next demand, times the forecast.
+//! A film has scenes, and pictures of three kinds in a group that repeats; so what a job demands is
+//! much like what the jobs just before it did, or the job one group before. Several simple rules
+//! forecast side by side. Of each the error so far is kept, and the forecast is the geometric mean
+//! of all, weighted by an exponential of these errors (the exponentially weighted average
+//! forecaster: Cesa-Bianchi and Lugosi, Prediction, Learning, and Games, 2006, section 2.1): where
+//! demands have noise of their own, several rules miss less together than the best of them. By
+//! which factors the last jobs missed it is the distribution of the next demand, times the
+//! forecast.
 //!
-//! GRACE-OS asks for the distribution of all jobs of a window, and notices a new scene when the window has moved on.
+//! GRACE-OS asks for the distribution of all jobs of a window, and notices a new scene when the
+//! window has moved on.
 
 use std::collections::VecDeque;
 
@@ -30,7 +34,8 @@ const LONGEST: usize = 24;
 /// How much a new error counts.
 const WEIGHT: f64 = 0.03;
 
-/// How much less a rule counts whose error is greater than the least one, by that in shares of the least.
+/// How much less a rule counts whose error is greater than the least one, by that in shares of the
+/// least.
 const SHARPNESS: f64 = 4.0;
 /// No error is less, so that a rule that has not erred yet is not beyond comparison.
 const LEAST_ERROR: f64 = 1e-3;

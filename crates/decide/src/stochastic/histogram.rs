@@ -4,8 +4,8 @@ use onbeat_model::{Demand, Span};
 
 /// How many of the last jobs stayed within each boundary.
 ///
-/// The range from the smallest demand b0 to the largest br is divided into r groups; of each boundary bi it is
-/// known which share of jobs, F(bi), demanded no more (eq. 1).
+/// The range from the smallest demand b0 to the largest br is divided into r groups; of each
+/// boundary bi it is known which share of jobs, F(bi), demanded no more (eq. 1).
 #[derive(Clone, Debug, PartialEq)]
 pub struct Histogram {
     bounds: Vec<Bound>,
@@ -54,8 +54,8 @@ impl Histogram {
         })
     }
 
-    /// The smallest boundary that at least the share `rho` of jobs stayed within (eq. 2): the largest
-    /// for a rho of one or more.
+    /// The smallest boundary that at least the share `rho` of jobs stayed within (eq. 2): the
+    /// largest for a rho of one or more.
     #[must_use]
     pub fn budget(&self, rho: f64) -> Budget {
         let last = self.bounds.len() - 1;

@@ -1,39 +1,43 @@
-//! One speed for all jobs that wait, from the distributions of all of them: beyond GRACE-OS, whose schedule knows its own
-//! task alone and gives it the same time in every period.
+//! One speed for all jobs that wait, from the distributions of all of them: beyond GRACE-OS, whose
+//! schedule knows its own task alone and gives it the same time in every period.
 //!
-//! GRACE-OS decides when demands are estimated; what a job leaves of its time is lost to the others but by chance. Here the
-//! speed is decided anew whenever something happens, from the queue as it is: what each waiting job may still demand,
-//! given what it has done already, and how long there is until each deadline.
+//! GRACE-OS decides when demands are estimated; what a job leaves of its time is lost to the others
+//! but by chance. Here the speed is decided anew whenever something happens, from the queue as it
+//! is: what each waiting job may still demand, given what it has done already, and how long there
+//! is until each deadline.
 //!
-//! **One deadline.** If jobs run one after the other until a common deadline in time T, and the energy of a unit of work grows
-//! with the square of the speed, the least expected energy is K^3 / T^2, where K is the *effective work*. For a piece of
-//! size s, after which a share p of jobs goes on (with effective work K1 from there) and the others end (with K0 of
-//! the jobs behind), it is
+//! **One deadline.** If jobs run one after the other until a common deadline in time T, and the
+//! energy of a unit of work grows with the square of the speed, the least expected energy is K^3 /
+//! T^2, where K is the *effective work*. For a piece of size s, after which a share p of jobs goes
+//! on (with effective work K1 from there) and the others end (with K0 of the jobs behind), it is
 //!
 //! ```text
 //! K = s + cbrt(p K1^3 + (1 - p) K0^3)
 //! ```
 //!
-//! and the piece runs at speed K / T (by minimising a^3/t^2 + b^3/(T-t)^2, which is (a+b)^3/T^2; the recursion is that
-//! of Zhang, Lu, Lach, Skadron and Stan, DAC 2005, for frames). For a single job it is eq. 12.
+//! and the piece runs at speed K / T (by minimising a^3/t^2 + b^3/(T-t)^2, which is (a+b)^3/T^2;
+//! the recursion is that of Zhang, Lu, Lach, Skadron and Stan, DAC 2005, for frames). For a single
+//! job it is eq. 12.
 //!
-//! **Several deadlines.** The jobs due by the end of each task's period need at least their effective work in the time until
-//! then; the highest of these speeds is the one to run at, as in the schedule of Yao, Demers and Shenker. Jobs that are
-//! released before that end count with their mean for the part of a period that lies before it.
+//! **Several deadlines.** The jobs due by the end of each task's period need at least their
+//! effective work in the time until then; the highest of these speeds is the one to run at, as in
+//! the schedule of Yao, Demers and Shenker. Jobs that are released before that end count with their
+//! mean for the part of a period that lies before it.
 //!
-//! **The guarantee.** However slow the start, the rest of all budgets must fit at the highest speed. With U a task's budget
-//! over its period, the *laxity* at the end d of a task's period is what is left of d after the budgets due by then, and of U of
-//! the time from every earlier end to d. As long as no laxity is negative all budgets are served in time at the
-//! highest speed: a release changes none, running at full speed changes none, an early end adds. At speed f the laxity
-//! falls by 1 - f in every unit of time, and when it is used up the speed is the highest. This needs deadlines at the
-//! periods' ends, one CPU, EDF, and budgets that fit.
+//! **The guarantee.** However slow the start, the rest of all budgets must fit at the highest
+//! speed. With U a task's budget over its period, the *laxity* at the end d of a task's period is
+//! what is left of d after the budgets due by then, and of U of the time from every earlier end to
+//! d. As long as no laxity is negative all budgets are served in time at the highest speed: a
+//! release changes none, running at full speed changes none, an early end adds. At speed f the
+//! laxity falls by 1 - f in every unit of time, and when it is used up the speed is the highest.
+//! This needs deadlines at the periods' ends, one CPU, EDF, and budgets that fit.
 
 use onbeat_model::Span;
 
 use super::schedule::Group;
 
-/// Into so many parts of equal probability a distribution is divided: with groups of equal width, one job that demands
-/// much would leave all others in the first.
+/// Into so many parts of equal probability a distribution is divided: with groups of equal width,
+/// one job that demands much would leave all others in the first.
 const PIECES: usize = 25;
 
 /// The demand of a task's jobs, also beyond its budget.
@@ -82,7 +86,8 @@ pub struct Wish {
 }
 
 impl Outlook {
-    /// Of a task whose jobs demanded `sorted` (ascending, of some scale) times `factor`, with this budget.
+    /// Of a task whose jobs demanded `sorted` (ascending, of some scale) times `factor`, with this
+    /// budget.
     #[must_use]
     pub fn new(sorted: &[Span], factor: f64, budget: Span) -> Self {
         let count = sorted.len();
@@ -117,8 +122,8 @@ impl Outlook {
         }
     }
 
-    /// Up to where time is kept for a job that has done `done`. One that may overrun is let overrun; of those that have
-    /// overrun, half are to end in time.
+    /// Up to where time is kept for a job that has done `done`. One that may overrun is let
+    /// overrun; of those that have overrun, half are to end in time.
     fn insured(&self, done: Span) -> Span {
         if done < self.budget {
             return self.budget;
@@ -142,8 +147,8 @@ impl Outlook {
         Span::from_ns((effective - self.mean).max(0.0) as u64)
     }
 
-    /// What a job that has done `done` is to be asked again after: the end of the group it is in, or a sixteenth of
-    /// the budget.
+    /// What a job that has done `done` is to be asked again after: the end of the group it is in,
+    /// or a sixteenth of the budget.
     #[must_use]
     pub fn next(&self, done: Span) -> Span {
         let step = (self.budget / 16).max(Span::from_ns(1));
@@ -189,7 +194,8 @@ impl Outlook {
     }
 }
 
-/// The speed for all of `tasks`, which are in the order of the ends of their periods, and share one CPU.
+/// The speed for all of `tasks`, which are in the order of the ends of their periods, and share one
+/// CPU.
 #[must_use]
 pub fn wish(tasks: &[Standing]) -> Wish {
     let mut speed: f64 = 0.0;

@@ -1,18 +1,22 @@
 //! By how much budgets are to be larger than the last jobs say, learnt from the jobs that overran.
 //!
-//! A share rho of the last jobs stayed within a statistical budget; of the next ones it is less wherever demands grow, and for a
-//! job that is rare beside its scenes the window is always behind: not even the worst case of the window is enough. So all
-//! demands of the distribution are stretched by a factor, up by a step for each overrun, down by a small part of it for each other
-//! job, so that it stays where it is if the share of overruns is the wanted one (as [`Allowance`](super::Allowance) does with
-//! the probability, but a probability ends at the worst case). It is never below one: the paper's budget.
+//! A share rho of the last jobs stayed within a statistical budget; of the next ones it is less
+//! wherever demands grow, and for a job that is rare beside its scenes the window is always behind:
+//! not even the worst case of the window is enough. So all demands of the distribution are
+//! stretched by a factor, up by a step for each overrun, down by a small part of it for each other
+//! job, so that it stays where it is if the share of overruns is the wanted one (as
+//! [`Allowance`](super::Allowance) does with the probability, but a probability ends at the worst
+//! case). It is never below one: the paper's budget.
 //!
-//! Over n jobs the share of overruns is at most the wanted one and ln(f) / (step n), where f is a factor that no job overruns.
+//! Over n jobs the share of overruns is at most the wanted one and ln(f) / (step n), where f is a
+//! factor that no job overruns.
 
 /// A little less than what is allowed, since a share is met on average, and rather not exceeded.
 const AIM: f64 = 0.9;
 
-/// How much an overrun stretches: of 0.02, 0.05, 0.1, 0.2, 0.3 and 0.5 the least with which no more than 5% overran of each of the
-/// demands in `experiments/predictors/demands`, whole and every fourth job.
+/// How much an overrun stretches: of 0.02, 0.05, 0.1, 0.2, 0.3 and 0.5 the least with which no more
+/// than 5% overran of each of the demands in `experiments/predictors/demands`, whole and every
+/// fourth job.
 const STEP: f64 = 0.1;
 
 /// The most that a budget is stretched by.
@@ -56,7 +60,8 @@ mod tests {
     use super::*;
     use crate::stochastic::Histogram;
 
-    /// The shares of jobs that overrun a budget for 95% of the last 100, as it is and with a margin.
+    /// The shares of jobs that overrun a budget for 95% of the last 100, as it is and with a
+    /// margin.
     fn overruns(jobs: impl Iterator<Item = u64>) -> (f64, f64) {
         let mut window = Demand::new(100);
         let mut margin = Margin::new(0.95);
@@ -79,7 +84,8 @@ mod tests {
 
     #[test]
     fn where_each_scene_is_harder_than_the_last_overruns_stay_within_what_is_allowed() {
-        // Scenes of 40 jobs, each a fifth harder, and an easy one after six: the window is always behind.
+        // Scenes of 40 jobs, each a fifth harder, and an easy one after six: the window is always
+        // behind.
         let level =
             |scene: u64| 10_000 * 6_u64.pow((scene % 7) as u32) / 5_u64.pow((scene % 7) as u32);
         let job = |n: u64| level(n / 40) * (90 + n * 7919 % 20) / 100;

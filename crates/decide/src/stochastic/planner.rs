@@ -1,9 +1,10 @@
-//! Who gets which budget and which speeds, from what its jobs were seen to demand: what GRACE-OS has a user-level part do
-//! when jobs end (sections 2.2 to 2.4 and 3, `set_budget` and `set_dvspnt`).
+//! Who gets which budget and which speeds, from what its jobs were seen to demand: what GRACE-OS
+//! has a user-level part do when jobs end (sections 2.2 to 2.4 and 3, `set_budget` and
+//! `set_dvspnt`).
 //!
-//! Assumptions: (1) tasks take turns on one CPU; on several each has more time than planned; (2) a task whose demand
-//! is not known yet runs in best-effort mode at the highest speed (section 4.3); (3) so does one whose budget does not fit
-//! beside those of the tasks that came before it.
+//! Assumptions: (1) tasks take turns on one CPU; on several each has more time than planned; (2) a
+//! task whose demand is not known yet runs in best-effort mode at the highest speed (section 4.3);
+//! (3) so does one whose budget does not fit beside those of the tasks that came before it.
 
 use onbeat_model::{Demand, Ladder, Span};
 
@@ -13,7 +14,8 @@ use super::{Budget, Histogram, Schedule, time_allocations};
 /// How plans are made.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Settings {
-    /// How many of the last jobs a profile counts (n); a task's first plan, and each new one, comes after so many jobs.
+    /// How many of the last jobs a profile counts (n); a task's first plan, and each new one, comes
+    /// after so many jobs.
     pub window: usize,
     /// How many groups the histogram of demands has (r).
     pub groups: usize,
@@ -82,7 +84,8 @@ impl Planner {
         }
     }
 
-    /// `task` has a job every `period`, and the share `rho` of them is to meet its deadline: its profile begins anew.
+    /// `task` has a job every `period`, and the share `rho` of them is to meet its deadline: its
+    /// profile begins anew.
     pub fn enter(&mut self, task: u32, period: Span, rho: f64) {
         self.leave(task);
         self.profiles.push(Profile {
@@ -114,7 +117,8 @@ impl Planner {
         self.profiles.len() < before
     }
 
-    /// A job of `task` has demanded so much, in time at the highest speed. True if that makes plans due.
+    /// A job of `task` has demanded so much, in time at the highest speed. True if that makes plans
+    /// due.
     pub fn job(&mut self, task: u32, demanded: Span) -> bool {
         let Settings { window, groups, .. } = self.settings;
         let mut profiles = self.profiles.iter_mut();
@@ -234,7 +238,8 @@ mod tests {
             (slow.speed, fast.speed),
             (ladder().lowest(), ladder().highest())
         );
-        // So much of the budget at half the speed, and the rest at the whole, are done within the period.
+        // So much of the budget at half the speed, and the rest at the whole, are done within the
+        // period.
         assert!(fast.after > Span::ZERO && fast.after <= PERIOD - plan.budget);
     }
 

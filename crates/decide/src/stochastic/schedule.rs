@@ -1,16 +1,18 @@
 //! At which speed a job runs, by how much it has computed (GRACE-OS, section 2.4).
 //!
-//! The energy of a cycle grows with the square of the speed, and a cycle is needed only if the job demands so
-//! much. The expected energy of a job is the sum over the groups of the histogram of s (1 - F) f^2, with the
-//! group's size s, the probability 1 - F that a job needs more, and its speed f; the sum of s / f must fit into
-//! the time T (eq. 8 and 9). Without bounds on the speed the least is at f proportional to the cube root of
-//! 1 / (1 - F) (eq. 12). A CPU has bounds; with them the least is the same rule cut off at both ends, with the factor
-//! that fills T, which one bisection finds.
+//! The energy of a cycle grows with the square of the speed, and a cycle is needed only if the job
+//! demands so much. The expected energy of a job is the sum over the groups of the histogram of s
+//! (1 - F) f^2, with the group's size s, the probability 1 - F that a job needs more, and its speed
+//! f; the sum of s / f must fit into the time T (eq. 8 and 9). Without bounds on the speed the
+//! least is at f proportional to the cube root of 1 / (1 - F) (eq. 12). A CPU has bounds; with them
+//! the least is the same rule cut off at both ends, with the factor that fills T, which one
+//! bisection finds.
 //!
-//! The paper's text has a job speed up when it has computed the *end* of a group, while its condition on the
-//! time (eq. 9) counts the group itself at that speed; [`Schedule::as_written`] is that. Here a group runs at its own
-//! speed, so that the time suffices. And what even the smallest demand takes is needed by every job, however many demand just that: by the paper's
-//! 1 - F(b0) it would cost nothing where all jobs are alike, and be computed at the highest speed.
+//! The paper's text has a job speed up when it has computed the *end* of a group, while its
+//! condition on the time (eq. 9) counts the group itself at that speed; [`Schedule::as_written`] is
+//! that. Here a group runs at its own speed, so that the time suffices. And what even the smallest
+//! demand takes is needed by every job, however many demand just that: by the paper's 1 - F(b0) it
+//! would cost nothing where all jobs are alike, and be computed at the highest speed.
 
 use onbeat_model::{Ladder, Span, Speed};
 
@@ -38,8 +40,9 @@ pub enum Rounding {
     /// The next higher one, for the whole group (the paper's).
     #[default]
     Up,
-    /// A part of the group at the next lower one, the rest at the next higher one, so that the group takes the
-    /// time it would at the wanted speed: closer, at the cost of more changes (Ishihara and Yasuura 1998).
+    /// A part of the group at the next lower one, the rest at the next higher one, so that the
+    /// group takes the time it would at the wanted speed: closer, at the cost of more changes
+    /// (Ishihara and Yasuura 1998).
     Two,
     /// Any speed from the lowest to the highest, for a CPU that has them all.
     Exact,
@@ -97,9 +100,10 @@ impl Schedule {
         Self::merged(speeds.lowest(), &points)
     }
 
-    /// The paper's own, for comparison: of each boundary b(i) a point at which the speed becomes f(b(i)), by eq. 12 without
-    /// bounds, then rounded up; a job begins at f(b0). So each group runs at the speed of the boundary before it, and a job
-    /// within its budget may take longer than `time`. A boundary that no job went beyond asks for the highest speed.
+    /// The paper's own, for comparison: of each boundary b(i) a point at which the speed becomes
+    /// f(b(i)), by eq. 12 without bounds, then rounded up; a job begins at f(b0). So each group
+    /// runs at the speed of the boundary before it, and a job within its budget may take longer
+    /// than `time`. A boundary that no job went beyond asks for the highest speed.
     #[must_use]
     pub fn as_written(histogram: &Histogram, budget: &Budget, time: Span, speeds: &Ladder) -> Self {
         let bounds = histogram.up_to(budget);
@@ -181,7 +185,8 @@ fn wanted(ratio: f64, speeds: &Ladder) -> Speed {
 pub(super) struct Group {
     pub(super) from: Span,
     pub(super) size: Span,
-    /// The probability that a job needs more than this group, 1 - F; 1 for the first one, which each job needs.
+    /// The probability that a job needs more than this group, 1 - F; 1 for the first one, which
+    /// each job needs.
     pub(super) beyond: f64,
 }
 
@@ -202,8 +207,8 @@ pub(super) fn groups(bounds: &[Bound]) -> Vec<Group> {
         .collect()
 }
 
-/// The speed of each group as a ratio of the highest one: from `lowest` to 1, of the least expected energy among
-/// those that fit into `time`; all 1 if even these do not.
+/// The speed of each group as a ratio of the highest one: from `lowest` to 1, of the least expected
+/// energy among those that fit into `time`; all 1 if even these do not.
 pub(super) fn ideal(groups: &[Group], time: Span, lowest: f64) -> Vec<f64> {
     let speeds = |factor: f64| {
         groups.iter().map(move |group| {
@@ -219,7 +224,8 @@ pub(super) fn ideal(groups: &[Group], time: Span, lowest: f64) -> Vec<f64> {
             .sum();
         taken <= time.as_ns() as f64
     };
-    // From a factor at which all groups are at the lowest speed or beyond it, to one where all are at full.
+    // From a factor at which all groups are at the lowest speed or beyond it, to one where all are
+    // at full.
     let (mut low, mut high) = (0.0, 1.0);
     for _ in 0..60 {
         let middle = (low + high) / 2.0;
@@ -232,8 +238,8 @@ pub(super) fn ideal(groups: &[Group], time: Span, lowest: f64) -> Vec<f64> {
     speeds(high).collect()
 }
 
-/// Which part of the work is done at `below` if the rest is done at `above` and the whole takes as long as at
-/// `wanted`.
+/// Which part of the work is done at `below` if the rest is done at `above` and the whole takes as
+/// long as at `wanted`.
 fn part_at(below: f64, above: f64, wanted: f64) -> f64 {
     ((1.0 / wanted - 1.0 / above) / (1.0 / below - 1.0 / above)).clamp(0.0, 1.0)
 }

@@ -112,8 +112,9 @@ fn as_written_a_group_runs_at_the_speed_of_the_boundary_before_it() {
     // Boundaries 2, 4, 6 and 8 ms, which 40, 80, 90 and 100% of the jobs stay within.
     let jobs = [2, 2, 2, 2, 4, 4, 4, 4, 6, 8].map(|ms| ms * 1_000);
     let histogram = Histogram::of(&window(&jobs), 3).unwrap();
-    // The sum of s (1 - F)^(1/3): 2 (0.6^(1/3) + 0.2^(1/3) + 0.1^(1/3)) = 3.785 ms. In 10 ms: 0.379 of the highest speed over
-    // 0.843, 0.585 and 0.464 at the first three boundaries, which is 449, 647 and 816 MHz; rounded up 500, 700 and 1000.
+    // The sum of s (1 - F)^(1/3): 2 (0.6^(1/3) + 0.2^(1/3) + 0.1^(1/3)) = 3.785 ms. In 10 ms: 0.379
+    // of the highest speed over 0.843, 0.585 and 0.464 at the first three boundaries, which is 449,
+    // 647 and 816 MHz; rounded up 500, 700 and 1000.
     let budget = histogram.budget(0.9);
     assert_eq!(budget.demand, us(6_000));
     let schedule = Schedule::as_written(&histogram, &budget, us(10_000), &athlon());
@@ -122,7 +123,8 @@ fn as_written_a_group_runs_at_the_speed_of_the_boundary_before_it() {
         .map(|point| (point.after, point.speed.as_khz() / 1000));
     let expected = [(us(0), 500), (us(4_000), 700), (us(6_000), 1000)];
     assert_eq!(points.collect::<Vec<_>>(), expected);
-    // 4 ms of work at half the speed and 2 ms at 0.7 of it, of 10 ms that there are: as written, a job may be late within its budget.
+    // 4 ms of work at half the speed and 2 ms at 0.7 of it, of 10 ms that there are: as written, a
+    // job may be late within its budget.
     let takes = schedule.duration(us(6_000), athlon().highest());
     assert!(takes.abs_diff(us(10_857)) <= us(1), "{takes:?}");
     // The same as it is here: in time.

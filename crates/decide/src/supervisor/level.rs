@@ -1,9 +1,9 @@
 //! Weighted max-min fairness: the highest common level at which everybody's share fits.
 //!
-//! At level v a task has v times its weight, but not less than its least and not more than its most.
-//! The sum grows with v in straight pieces, which change where a task leaves its least or reaches
-//! its most: so the level lies in the one piece that contains the total, and one sweep over the
-//! sorted ends of the pieces finds it. O(n log n) for n tasks.
+//! At level v a task has v times its weight, but not less than its least and not more than its
+//! most. The sum grows with v in straight pieces, which change where a task leaves its least or
+//! reaches its most: so the level lies in the one piece that contains the total, and one sweep over
+//! the sorted ends of the pieces finds it. O(n log n) for n tasks.
 
 use onbeat_model::Bandwidth;
 
@@ -21,7 +21,8 @@ pub(super) fn effective(weight: f64) -> f64 {
     }
 }
 
-/// What the supervisor found: from it alone follows what one more request would get, without a look at the others.
+/// What the supervisor found: from it alone follows what one more request would get, without a look
+/// at the others.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Level {
     /// The share of a task of weight 1; infinite where all fits.
@@ -49,8 +50,8 @@ impl Level {
         }
     }
 
-    /// What `request` gets at this level. Nothing is said of whether all together then still stay within the total, if
-    /// it was not among those from which the level was found.
+    /// What `request` gets at this level. Nothing is said of whether all together then still stay
+    /// within the total, if it was not among those from which the level was found.
     #[must_use]
     pub fn grant(&self, request: &Request, limits: &Limits) -> Grant {
         let share = Share::of(request, limits.per_task);
@@ -98,8 +99,8 @@ impl Share {
     }
 }
 
-/// The highest level at which all shares together stay within `total`; infinite if they do at any. Assumes that
-/// the least of all together do.
+/// The highest level at which all shares together stay within `total`; infinite if they do at any.
+/// Assumes that the least of all together do.
 fn highest_level(shares: &[Share], total: Bandwidth) -> f64 {
     if shares.iter().map(|share| share.most).sum::<Bandwidth>() <= total {
         return f64::INFINITY;

@@ -5,8 +5,8 @@
 //! its weight, and at least its minimum; the level is the highest one at which all fits. So those
 //! who want most for their weight give way first, and who wants less than its share loses nothing.
 //! (LFS++, section 4.2, leaves the rule open: "a weighted compression function that penalises the
-//! tasks with a smaller weight".) A real-time task with half of its demand is as useless as one with
-//! two thirds, so it is better to break the promise to one than to all.
+//! tasks with a smaller weight".) A real-time task with half of its demand is as useless as one
+//! with two thirds, so it is better to break the promise to one than to all.
 //!
 //! 1. No task gets more than the per-task cap.
 //! 2. If all then fits under the total, all is granted.
@@ -74,8 +74,8 @@ pub enum Why {
 pub struct Grant {
     /// The task.
     pub task: TaskId,
-    /// Its reservation, with the period it asked for; none if its share is shorter than the shortest
-    /// runtime.
+    /// Its reservation, with the period it asked for; none if its share is shorter than the
+    /// shortest runtime.
     pub reservation: Option<Reservation>,
     /// Why it is that.
     pub why: Why,

@@ -1,12 +1,13 @@
 //! Which CPU serves which program, where each CPU is a partition of its own: bin packing.
 //!
-//! Under global EDF a set of tasks with a total of little more than one CPU can miss deadlines on any
-//! number of CPUs (Dhall and Liu 1978); on one CPU EDF meets all up to its whole capacity (Liu and Layland
-//! 1973). So each program gets a CPU, and eq. 1 is tested on each by itself. What that costs is what does
-//! not fit although there is room in all: packing is NP-hard, and first-fit decreasing needs at most 11/9 of
-//! the bins, and 6/9 of one (Dósa 2007).
+//! Under global EDF a set of tasks with a total of little more than one CPU can miss deadlines on
+//! any number of CPUs (Dhall and Liu 1978); on one CPU EDF meets all up to its whole capacity (Liu
+//! and Layland 1973). So each program gets a CPU, and eq. 1 is tested on each by itself. What that
+//! costs is what does not fit although there is room in all: packing is NP-hard, and first-fit
+//! decreasing needs at most 11/9 of the bins, and 6/9 of one (Dósa 2007).
 //!
-//! A program that has a CPU is moved only if something would not fit otherwise: a move empties its caches.
+//! A program that has a CPU is moved only if something would not fit otherwise: a move empties its
+//! caches.
 
 use std::collections::BTreeMap;
 
@@ -46,8 +47,8 @@ impl Packing {
 
     /// What has to move so that `process` can have `bandwidth`; none if it cannot be made to fit.
     ///
-    /// It stays where it is if that has room, else goes to the first CPU that has, and only if there is
-    /// none are all packed anew.
+    /// It stays where it is if that has room, else goes to the first CPU that has, and only if
+    /// there is none are all packed anew.
     #[must_use]
     pub fn plan(&self, process: u32, bandwidth: Bandwidth) -> Option<Vec<Move>> {
         let at = self.placed.get(&process).map(|&(at, _)| at);

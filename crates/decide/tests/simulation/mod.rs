@@ -4,8 +4,8 @@
 //! The rules, as in the kernel: a task that wakes keeps its deadline and what is left of its budget
 //! if both together do not exceed its bandwidth, and gets a new deadline and the whole budget
 //! otherwise; at an empty budget it waits until its deadline, where it gets the budget again, less
-//! what it overran; a new runtime counts from the next such time. Enforcement is either exact (a high
-//! resolution tick) or happens at the next scheduler tick, or when the task blocks.
+//! what it overran; a new runtime counts from the next such time. Enforcement is either exact (a
+//! high resolution tick) or happens at the next scheduler tick, or when the task blocks.
 
 use onbeat_decide::hysteresis::Hysteresis;
 use onbeat_decide::predictor::{Parameters, Predictor};

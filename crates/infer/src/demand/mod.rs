@@ -1,17 +1,18 @@
 //! Demand profiler: what a thread's last jobs took, as a distribution.
 //!
-//! The predictors of `decide` read quantiles of it (section 5.3 of the LFS++ paper, with jobs in the
-//! place of sampling intervals), or its histogram (GRACE-OS, section 2.2). It counts time at the present speed of the
-//! CPUs, which are cycles over that speed: each burst's CPU time counts by the speed at its time.
+//! The predictors of `decide` read quantiles of it (section 5.3 of the LFS++ paper, with jobs in
+//! the place of sampling intervals), or its histogram (GRACE-OS, section 2.2). It counts time at
+//! the present speed of the CPUs, which are cycles over that speed: each burst's CPU time counts by
+//! the speed at its time.
 
 use onbeat_model::{Demand, Job};
 
 /// Keeps the execution times of a thread's last jobs.
 ///
 /// Assumptions: 1. jobs come in order; 2. a thread runs on one CPU at a time, so a job that took
-/// more CPU time than its period holds the work of several (a starved thread that catches up without
-/// ever blocking shows one long burst). Of such a job one period's worth is recorded: no reservation
-/// can give more, and a larger number would say nothing about one job.
+/// more CPU time than its period holds the work of several (a starved thread that catches up
+/// without ever blocking shows one long burst). Of such a job one period's worth is recorded: no
+/// reservation can give more, and a larger number would say nothing about one job.
 #[derive(Clone, Debug)]
 pub struct Profiler {
     demand: Demand,

@@ -18,8 +18,8 @@
 //! # Assumptions
 //! 1. The bursts are one thread's, in the order of their wakeups.
 //! 2. While it catches up, one burst is one job.
-//! 3. A thread that finds its next timer already expired does not block, so several overdue jobs may
-//!    hide in one burst. From outside they are one job, released when the first was, with the
+//! 3. A thread that finds its next timer already expired does not block, so several overdue jobs
+//!    may hide in one burst. From outside they are one job, released when the first was, with the
 //!    execution time of all; its tardiness tells how far the thread was behind.
 
 mod substitutes;
@@ -93,8 +93,9 @@ impl Separator {
         self.slack = slack(&rhythm);
     }
 
-    /// The CPUs have another speed now, at which what the job at hand has done so far would have taken `factor` times as
-    /// long: so a job's cycles are its execution time, whatever speeds it had (GRACE-OS, section 2.2).
+    /// The CPUs have another speed now, at which what the job at hand has done so far would have
+    /// taken `factor` times as long: so a job's cycles are its execution time, whatever speeds it
+    /// had (GRACE-OS, section 2.2).
     pub fn speed_changed(&mut self, factor: f64) {
         if let Some(job) = &mut self.job {
             job.executed = job.executed.scale(factor);

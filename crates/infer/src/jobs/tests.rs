@@ -141,8 +141,8 @@ fn a_rhythm_without_a_period_gives_a_job_a_burst_and_no_panic() {
     assert!(separator.hear(&burst(41.0, 45.0)).is_some());
 }
 
-/// The slow twin: every beat in a list, every rule spelled out on beat numbers, the whole history at
-/// hand. Gives the beat of each burst.
+/// The slow twin: every beat in a list, every rule spelled out on beat numbers, the whole history
+/// at hand. Gives the beat of each burst.
 fn twin(bursts: &[Burst]) -> Vec<usize> {
     let beats: Vec<u64> = (0..400).map(|k| PHASE + k * PERIOD).collect();
     let slack = PERIOD / 50;

@@ -1,24 +1,27 @@
 //! Jobs and period of a thread that says itself where its jobs begin and end: nothing is guessed.
 //!
-//! After AQuoSA's adaptive reservations (`qmgr_begin_cycle`, `qmgr_end_cycle`) and GRACE-OS's interface
-//! (start with a period, finish a job).
+//! After AQuoSA's adaptive reservations (`qmgr_begin_cycle`, `qmgr_end_cycle`) and GRACE-OS's
+//! interface (start with a period, finish a job).
 //!
 //! # The rule
-//! 1. A job begins where the thread says so; if it only says where jobs end, where it woke for it, or
-//!    at the last job's end if it did not sleep since.
-//! 2. A job is *released* when the thread woke for it. If it did not sleep since the last job, it is behind:
-//!    the job was due one period after the last one's release, but no later than it began.
+//! 1. A job begins where the thread says so; if it only says where jobs end, where it woke for it,
+//!    or at the last job's end if it did not sleep since.
+//! 2. A job is *released* when the thread woke for it. If it did not sleep since the last job, it
+//!    is behind: the job was due one period after the last one's release, but no later than it
+//!    began.
 //! 3. A job's execution time is all CPU time that the thread took since the last job's end, for a
 //!    reservation pays for what lies between the marks, too; after a pause, since its begin.
-//! 4. The period is the median distance of the last releases that followed a sleep, each divided by the
-//!    jobs in between: a job that was late begins late, and says nothing of the rate. If that agrees with the
-//!    period the program told, the told one counts, being exact; if it does not, what is seen counts.
+//! 4. The period is the median distance of the last releases that followed a sleep, each divided by
+//!    the jobs in between: a job that was late begins late, and says nothing of the rate. If that
+//!    agrees with the period the program told, the told one counts, being exact; if it does not,
+//!    what is seen counts.
 //!
 //! # Assumptions
-//! 1. Marks come in order, with CPU times that do not fall. Jobs of others make no sense, and do no harm.
-//! 2. What is said is untrusted: jobs may overlap, never end, or take no time at all. A begin in the middle
-//!    of a job replaces that job; an end without a begin is a job from the last end on. A period that no
-//!    reservation can serve, told or seen, is none.
+//! 1. Marks come in order, with CPU times that do not fall. Jobs of others make no sense, and do no
+//!    harm.
+//! 2. What is said is untrusted: jobs may overlap, never end, or take no time at all. A begin in
+//!    the middle of a job replaces that job; an end without a begin is a job from the last end on.
+//!    A period that no reservation can serve, told or seen, is none.
 
 use std::collections::VecDeque;
 
@@ -30,8 +33,8 @@ const MEMORY: usize = 15;
 const ENOUGH: usize = 3;
 /// No further than this share apart: the same period.
 const SAME: f64 = 0.05;
-/// A period outside of these bounds is none, whoever says so: no reservation serves a shorter one, and nobody waits for a
-/// longer one's jobs.
+/// A period outside of these bounds is none, whoever says so: no reservation serves a shorter one,
+/// and nobody waits for a longer one's jobs.
 const SHORTEST: Span = Span::from_us(100);
 const LONGEST: Span = Span::from_secs(10);
 /// Who asks for fewer jobs of a thousand in time than this asks to be starved.
@@ -63,8 +66,8 @@ struct Begun {
 }
 
 impl Told {
-    /// Takes in what the thread said; gives the job that it ends. A job whose period is not known yet
-    /// has its deadline at its own end.
+    /// Takes in what the thread said; gives the job that it ends. A job whose period is not known
+    /// yet has its deadline at its own end.
     pub fn hear(&mut self, mark: &Mark) -> Option<Job> {
         match mark.said {
             Said::JobBegan => {
@@ -101,8 +104,8 @@ impl Told {
         })
     }
 
-    /// The share of jobs that may be late, as the thread told it: one less rho (GRACE-OS, section 3.1). Half of them at
-    /// most.
+    /// The share of jobs that may be late, as the thread told it: one less rho (GRACE-OS, section
+    /// 3.1). Half of them at most.
     #[must_use]
     pub fn overruns(&self) -> Option<f64> {
         let is_share = (1..=1000).contains(&self.permille);

@@ -92,8 +92,8 @@ impl Analyser {
     /// The rhythms heard in the window that ends at `now`, strongest first; none if the thread is
     /// not periodic.
     ///
-    /// Assumes: (1) the bursts are of one thread; (2) a rhythm holds for most of the window, or for a
-    /// stretch of it that stands out: one that ended inside the window is still told, so
+    /// Assumes: (1) the bursts are of one thread; (2) a rhythm holds for most of the window, or for
+    /// a stretch of it that stands out: one that ended inside the window is still told, so
     /// [`clear`](Self::clear) when a rhythm is known to be over; (3) a thread without rhythm sleeps
     /// independently of how it slept before. Its false-alarm rate is then at most the one stated; a
     /// thread that sleeps within a fifth of some mean may be called periodic more often than that.
@@ -105,7 +105,8 @@ impl Analyser {
         let bursts: &[Compact] = self.bursts.make_contiguous();
         let origin = bursts[0].woke().as_ns();
         let enough = -self.config.false_alarm_rate.clamp(1e-300, 1.0).ln();
-        // Not kept between analyses: there are few of them, and the memory of one counts for each thread.
+        // Not kept between analyses: there are few of them, and the memory of one counts for each
+        // thread.
         let (mut train, mut workers, mut search) =
             (Train::default(), Train::default(), Search::default());
         let mut look = Look {
@@ -134,8 +135,9 @@ impl Analyser {
         found.into_iter().map(rhythm).collect()
     }
 
-    /// The bursts of the window, oldest first; since the last analysis, some that have left it, too. How often they were
-    /// preempted is not kept, and of what took longer than a second, no nanoseconds.
+    /// The bursts of the window, oldest first; since the last analysis, some that have left it,
+    /// too. How often they were preempted is not kept, and of what took longer than a second, no
+    /// nanoseconds.
     pub fn bursts(&self) -> impl DoubleEndedIterator<Item = Burst> + ExactSizeIterator {
         self.bursts.iter().map(|burst| burst.burst(self.task))
     }

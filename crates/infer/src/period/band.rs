@@ -1,15 +1,15 @@
 //! The narrowest band around a line that holds all its points, for points that are late by anything
 //! up to a limit.
 //!
-//! A thread that polls for its releases comes late by anything up to the poll interval, and never by
-//! more. Of such points least squares makes poor use: the edges tell nearly everything. The middle of
-//! the narrowest band (Chebyshev's line) touches them, and its slope is off by the order of 1/n of
-//! the interval over the length, where that of least squares is off by 1/sqrt(n).
+//! A thread that polls for its releases comes late by anything up to the poll interval, and never
+//! by more. Of such points least squares makes poor use: the edges tell nearly everything. The
+//! middle of the narrowest band (Chebyshev's line) touches them, and its slope is off by the order
+//! of 1/n of the interval over the length, where that of least squares is off by 1/sqrt(n).
 
 use super::fit::Line;
 
-/// The kurtosis of lateness spread evenly is 1.8, of the normal distribution 3; below this, which the
-/// former does not reach with a dozen points and more, it is taken to have edges.
+/// The kurtosis of lateness spread evenly is 1.8, of the normal distribution 3; below this, which
+/// the former does not reach with a dozen points and more, it is taken to have edges.
 const EDGED: f64 = 2.7;
 /// Fewer points tell nothing about their distribution.
 const FEWEST: usize = 8;

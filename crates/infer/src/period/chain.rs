@@ -1,9 +1,9 @@
 //! Follows a period through a train: the best run of points, each a whole number of periods after
 //! the one before, up to a tolerance.
 //!
-//! Dynamic programming over the points, as in local sequence alignment (Smith and Waterman, 1981): a
-//! point gains one, a beat left out and a deviation cost, and a run may begin and end anywhere. So
-//! wakeups between the beats do not matter, a start-up before the rhythm is left aside, and the
+//! Dynamic programming over the points, as in local sequence alignment (Smith and Waterman, 1981):
+//! a point gains one, a beat left out and a deviation cost, and a run may begin and end anywhere.
+//! So wakeups between the beats do not matter, a start-up before the rhythm is left aside, and the
 //! period needs to be known only to the tolerance, not to tolerance over length.
 
 use super::view::Train;
@@ -17,9 +17,9 @@ const TOLERANCE: f64 = 0.35;
 /// What the largest deviation costs.
 const DEVIATION: f64 = 1.0;
 
-/// Of the points around a beat that was due, at most so many to each side are considered, the nearest:
-/// where there are more, they are noise to a rhythm so slow, and all of them would cost the square of
-/// the train's length.
+/// Of the points around a beat that was due, at most so many to each side are considered, the
+/// nearest: where there are more, they are noise to a rhythm so slow, and all of them would cost
+/// the square of the train's length.
 const NEAREST: usize = 48;
 
 /// A pause is taken for no more beats than this.

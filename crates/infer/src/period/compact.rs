@@ -1,10 +1,10 @@
-//! A burst in 24 bytes, for as long as analyses look at it, or until it is heard: windows of them are most of what a tracked
-//! thread takes of memory.
+//! A burst in 24 bytes, for as long as analyses look at it, or until it is heard: windows of them
+//! are most of what a tracked thread takes of memory.
 
 use onbeat_model::{Burst, Instant, Span, TaskId};
 
-/// What analyses, job separators and predictors ask of a burst. Not kept: whose it is, how often it was preempted, and of what
-/// took longer than a second, the nanoseconds.
+/// What analyses, job separators and predictors ask of a burst. Not kept: whose it is, how often it
+/// was preempted, and of what took longer than a second, the nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Compact {
     woke: Instant,
@@ -55,8 +55,8 @@ impl Compact {
     }
 }
 
-/// A time and a flag: to the nanosecond up to a second, longer ones to the microsecond, up to a quarter of an hour.
-/// Nothing that is made of a burst depends on the last microsecond of a second.
+/// A time and a flag: to the nanosecond up to a second, longer ones to the microsecond, up to a
+/// quarter of an hour. Nothing that is made of a burst depends on the last microsecond of a second.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Short(u32);
 

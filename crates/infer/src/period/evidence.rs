@@ -1,11 +1,12 @@
 //! How sure: the probability that a thread without any rhythm would look this regular.
 //!
 //! The statistic is the number of beats met. A beat that has nothing to do with the train meets a
-//! point within a window of given width with the train's own coverage p at that width; so the number
-//! met of K beats would be binomial, and the chance of at least h is at most exp(-K D(h/K || p))
-//! (Chernoff), D being the Kullback-Leibler divergence. That is for one period, phase and width. The
-//! search has tried many: about K/w periods in an e-fold (w: width over period), 1/w phases each,
-//! and a number of widths and trains; the chance is multiplied by as much (Bonferroni).
+//! point within a window of given width with the train's own coverage p at that width; so the
+//! number met of K beats would be binomial, and the chance of at least h is at most exp(-K D(h/K ||
+//! p)) (Chernoff), D being the Kullback-Leibler divergence. That is for one period, phase and
+//! width. The search has tried many: about K/w periods in an e-fold (w: width over period), 1/w
+//! phases each, and a number of widths and trains; the chance is multiplied by as much
+//! (Bonferroni).
 
 use super::fit::Line;
 use super::view::Train;
@@ -122,9 +123,9 @@ impl Judge {
     }
 
     /// Judges the steps from each point of `beats` to the next against `period`: the rhythm of a
-    /// thread whose timer starts anew when a job took too long, so that no line holds for long. They
-    /// must be more alike than those of a thread that sleeps for anything within a fifth of the
-    /// period, either way.
+    /// thread whose timer starts anew when a job took too long, so that no line holds for long.
+    /// They must be more alike than those of a thread that sleeps for anything within a fifth of
+    /// the period, either way.
     pub(super) fn steps(
         &mut self,
         train: &Train,

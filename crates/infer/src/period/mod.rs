@@ -2,12 +2,13 @@
 //!
 //! The default [`Analyser`] works on the bursts of one thread, in steps that each have a file:
 //!
-//! 1. `view`: the trains to look at: release candidates, bursts that follow each other at once merged;
-//!    those that carry the work, where a thread polls between them; those that a timer woke.
+//! 1. `view`: the trains to look at: release candidates, bursts that follow each other at once
+//!    merged; those that carry the work, where a thread polls between them; those that a timer
+//!    woke.
 //! 2. `candidates`: periods that many differences between wakeups have in common.
 //! 3. `chain`: the longest run of wakeups that such a period leads through, with beats left out.
-//! 4. `fit`: the straight line through the chain, release number to time: period, phase, jitter; and
-//!    `band`, a better one for points that are late by anything up to a limit.
+//! 4. `fit`: the straight line through the chain, release number to time: period, phase, jitter;
+//!    and `band`, a better one for points that are late by anything up to a limit.
 //! 5. `evidence`: how likely a thread without rhythm would have met as many beats as closely.
 //! 6. `resonance`: whether the beats found are a part of a longer pattern, or every so many-th.
 //!

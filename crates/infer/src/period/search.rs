@@ -40,7 +40,8 @@ pub(super) struct Found {
     /// very regular does not hide the rhythm of the whole.
     rank: f64,
     share: f64,
-    /// The beats lie on a line, for nearly all of the train: a stronger claim than steps of one size.
+    /// The beats lie on a line, for nearly all of the train: a stronger claim than steps of one
+    /// size.
     pub(super) line_holds: bool,
     /// It is the beat of the bursts that carry the work.
     pub(super) of_workers: bool,

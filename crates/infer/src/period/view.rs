@@ -1,9 +1,9 @@
 //! The trains of instants in which the other steps look for a beat.
 //!
-//! A job may be several bursts: a player's frame wakes for its clock, then for the display, then for
-//! the display again, all within a fraction of its period. The releases are the first of each such
-//! group. A thread may also poll: wake at short intervals, see that there is nothing to do, and
-//! sleep on; its releases are then the few groups that carry the work.
+//! A job may be several bursts: a player's frame wakes for its clock, then for the display, then
+//! for the display again, all within a fraction of its period. The releases are the first of each
+//! such group. A thread may also poll: wake at short intervals, see that there is nothing to do,
+//! and sleep on; its releases are then the few groups that carry the work.
 
 use super::compact::Compact;
 
@@ -70,8 +70,8 @@ impl Train {
         self.measure();
     }
 
-    /// Becomes the points of `train` that carry the work, if the others are negligible: two kinds of
-    /// points, and the light ones together take less than half of the time. Says whether it did.
+    /// Becomes the points of `train` that carry the work, if the others are negligible: two kinds
+    /// of points, and the light ones together take less than half of the time. Says whether it did.
     pub(super) fn workers_of(&mut self, train: &Self) -> bool {
         let sorted = &mut self.gaps;
         sorted.clear();

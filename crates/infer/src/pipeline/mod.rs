@@ -1,25 +1,28 @@
 //! Pipelines: which threads stand on the path of a periodic thread's jobs, told by who wakes whom.
 //!
-//! A player wakes the display server with each frame, and a sound server wakes the player for each buffer. What
-//! tells such a partner from a logger or a bus daemon that the player also talks to is the beat: the two have to do
-//! with each other in every job, or in every second, third or fourth one.
+//! A player wakes the display server with each frame, and a sound server wakes the player for each
+//! buffer. What tells such a partner from a logger or a bus daemon that the player also talks to is
+//! the beat: the two have to do with each other in every job, or in every second, third or fourth
+//! one.
 //!
 //! # The rule
-//! Let `P` be the period of the whole, and the *contacts* the times at which the partner wakes a thread of the path,
-//! or is woken by one. A contact that comes `g` after the one before leaves `round(g / P) - 1` jobs out; so it counts
-//! jobs and not contacts, needs no border between one job and the next, and forgives a jitter of up to `P/2`. The
-//! partner stands on the path if it is sure that it has to do with more than half of the jobs, and it does have to do
-//! with nine in ten. The same with `2P`, `3P` and `4P` in the place of `P`: a thread that works for each second job; but
+//! Let `P` be the period of the whole, and the *contacts* the times at which the partner wakes a
+//! thread of the path, or is woken by one. A contact that comes `g` after the one before leaves
+//! `round(g / P) - 1` jobs out; so it counts jobs and not contacts, needs no border between one job
+//! and the next, and forgives a jitter of up to `P/2`. The partner stands on the path if it is sure
+//! that it has to do with more than half of the jobs, and it does have to do with nine in ten. The
+//! same with `2P`, `3P` and `4P` in the place of `P`: a thread that works for each second job; but
 //! then it must not often be seen sooner than that, as one is that comes and goes at no rhythm.
 //!
 //! # Confidence
-//! One minus the probability that a thread which has to do with each job with probability one half only would be
-//! seen in as many: a tail of the binomial distribution.
+//! One minus the probability that a thread which has to do with each job with probability one half
+//! only would be seen in as many: a tail of the binomial distribution.
 //!
 //! # Assumption
-//! Contacts come in the order of their times. Chatter that has nothing to do with the jobs but comes several times in
-//! each of them looks the same from outside. So it is one rule of several: who is left out whatever its rhythm (the
-//! kernel's own threads, the first process), whoever acts on this has to say.
+//! Contacts come in the order of their times. Chatter that has nothing to do with the jobs but
+//! comes several times in each of them looks the same from outside. So it is one rule of several:
+//! who is left out whatever its rhythm (the kernel's own threads, the first process), whoever acts
+//! on this has to say.
 
 use onbeat_model::{Instant, Span};
 
@@ -121,7 +124,8 @@ impl Contacts {
         }
     }
 
-    /// How the thread stands to the path at `now`; none if it has too little to do with it, or that is not sure yet.
+    /// How the thread stands to the path at `now`; none if it has too little to do with it, or that
+    /// is not sure yet.
     #[must_use]
     pub fn standing(&self, now: Instant) -> Option<Standing> {
         let heard = now.since(self.since);
@@ -169,10 +173,11 @@ fn confidence(seen: u64, of: u64) -> f64 {
     if of == 0 { 0.0 } else { (1.0 - tail).max(0.0) }
 }
 
-/// When a thread's work begins in each period: where the longest rest ends, if all its wakeups are laid into one
-/// period. Zero without a wakeup or a period.
+/// When a thread's work begins in each period: where the longest rest ends, if all its wakeups are
+/// laid into one period. Zero without a wakeup or a period.
 ///
-/// A server that is woken forty times for each frame has no release to be seen in a single one of them.
+/// A server that is woken forty times for each frame has no release to be seen in a single one of
+/// them.
 #[must_use]
 pub fn begin_of_work(wakeups: impl Iterator<Item = Instant>, period: Span) -> Instant {
     let ns = period.as_ns().max(1);

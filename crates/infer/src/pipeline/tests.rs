@@ -1,5 +1,5 @@
-//! Beside the rule, its slow twin: all contacts kept, jobs walked through one by one, and the binomial tail as the sum
-//! over all outcomes of the tosses.
+//! Beside the rule, its slow twin: all contacts kept, jobs walked through one by one, and the
+//! binomial tail as the sum over all outcomes of the tosses.
 
 use super::*;
 

@@ -1,5 +1,5 @@
-//! A folder of recordings with their truth: `truth.json`, `apps/NAME.lN.txt.gz`, `lime/periodic` and
-//! `lime/sporadic`.
+//! A folder of recordings with their truth: `truth.json`, `apps/NAME.lN.txt.gz`, `lime/periodic`
+//! and `lime/sporadic`.
 
 use std::collections::BTreeMap;
 use std::error::Error;

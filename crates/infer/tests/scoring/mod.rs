@@ -1,5 +1,5 @@
-//! Scores analysers over recordings whose periods are known: shared by the test over small recordings
-//! and by the `score` example over whole folders.
+//! Scores analysers over recordings whose periods are known: shared by the test over small
+//! recordings and by the `score` example over whole folders.
 
 pub(crate) mod folder;
 
@@ -129,8 +129,8 @@ pub(crate) fn busiest_threads(recording: &Recording) -> Vec<Thread> {
     threads
 }
 
-/// The whole windows of a recording, from its first event, each with the bursts of `thread` that woke
-/// in it; those with too few are left out.
+/// The whole windows of a recording, from its first event, each with the bursts of `thread` that
+/// woke in it; those with too few are left out.
 pub(crate) fn windows<'a>(
     recording: &Recording,
     thread: &'a Thread,

@@ -20,7 +20,8 @@ pub(crate) struct Periodic {
     pub(crate) missing: f64,
     /// Wakeups for nothing, per job.
     pub(crate) spurious: f64,
-    /// Wakeups of a job after the first: at set places in the period, and at random ones after them.
+    /// Wakeups of a job after the first: at set places in the period, and at random ones after
+    /// them.
     pub(crate) wakeups: u32,
     /// The thread's clock runs fast by this.
     pub(crate) drift: f64,

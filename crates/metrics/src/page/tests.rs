@@ -36,8 +36,9 @@ fn page() -> String {
     page
 }
 
-/// The families of a page, each with its series: a strict reader of the format. It wants HELP, then TYPE, then all series of the
-/// metric, each once, with the labels that the table has, and a number that is not below zero.
+/// The families of a page, each with its series: a strict reader of the format. It wants HELP, then
+/// TYPE, then all series of the metric, each once, with the labels that the table has, and a number
+/// that is not below zero.
 fn read(page: &str) -> BTreeMap<&str, BTreeMap<&str, f64>> {
     let mut families: BTreeMap<&str, BTreeMap<&str, f64>> = BTreeMap::new();
     let mut lines = page.strip_suffix('\n').unwrap().lines().peekable();

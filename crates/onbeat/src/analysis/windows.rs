@@ -19,8 +19,8 @@ pub(super) struct Stretch {
     pub(super) bursts: Vec<Burst>,
 }
 
-/// All of them, window by window, the threads in the recording's order. Without a `window` the whole
-/// recording is one.
+/// All of them, window by window, the threads in the recording's order. Without a `window` the
+/// whole recording is one.
 pub(super) fn windows(recording: &Recording, window: Option<Span>) -> Vec<Stretch> {
     let places: HashMap<TaskId, usize> = recording
         .tasks

@@ -28,15 +28,18 @@ pub(crate) struct KeepOptions {
     #[command(flatten)]
     pub(crate) tracing: TracingOptions,
 
-    /// Limit of all reservations together, in % of all CPUs; a higher one leaves less to other programs
+    /// Limit of all reservations together, in % of all CPUs; a higher one leaves less to other
+    /// programs
     #[arg(long, value_name = "PERCENT", default_value = "85%", help_heading = "Limits",
           value_parser = values::percent)]
     pub(crate) cap: Bandwidth,
-    /// Limit of one thread's reservation, in % of one CPU; a higher one leaves less to other threads
+    /// Limit of one thread's reservation, in % of one CPU; a higher one leaves less to other
+    /// threads
     #[arg(long, value_name = "PERCENT", default_value = "85%", help_heading = "Limits",
           value_parser = values::percent)]
     pub(crate) task_cap: Bandwidth,
-    /// Guaranteed minimum of each periodic thread under overload, in % of one CPU; a higher one leaves less to weights
+    /// Guaranteed minimum of each periodic thread under overload, in % of one CPU; a higher one
+    /// leaves less to weights
     #[arg(long, value_name = "PERCENT", default_value = "1%", help_heading = "Limits",
           value_parser = values::percent)]
     pub(crate) minimum: Bandwidth,
@@ -45,17 +48,19 @@ pub(crate) struct KeepOptions {
     /// NAME is a thread's name or number. May be given several times.
     #[arg(long = "weight", value_name = "NAME=WEIGHT", help_heading = "Limits")]
     pub(crate) weights: Vec<Weight>,
-    /// Make each reservation a ceiling, too [default: a thread may also use CPU time that no reservation needs]
+    /// Make each reservation a ceiling, too
+    /// [default: a thread may also use CPU time that no reservation needs]
     ///
-    /// LFS++'s setting. A job that needs more than its budget then waits for the next period, even if the CPU
-    /// is idle: jobs are late if a period or a demand was inferred wrongly.
+    /// LFS++'s setting. A job that needs more than its budget then waits for the next period, even
+    /// if the CPU is idle: jobs are late if a period or a demand was inferred wrongly.
     #[arg(long, help_heading = "Limits")]
     pub(crate) hard: bool,
 
     /// Rule for the speed of the CPUs [default: onbeat leaves the speed alone]
     ///
-    /// onbeat raises the budgets before the speed falls, so that no job runs short. The governor stays: `userspace`
-    /// gets the speed, any other one gets it as both its lower and its upper limit.
+    /// onbeat raises the budgets before the speed falls, so that no job runs short. The governor
+    /// stays: `userspace` gets the speed, any other one gets it as both its lower and its upper
+    /// limit.
     #[arg(
         long,
         value_enum,
@@ -64,11 +69,13 @@ pub(crate) struct KeepOptions {
         conflicts_with = "dry_run"
     )]
     power: Option<PowerMode>,
-    /// Utilisation of the busiest CPU below which the speed falls, and above which it is the highest (`band`)
+    /// Utilisation of the busiest CPU below which the speed falls, and above which it is the
+    /// highest (`band`)
     #[arg(long, value_name = "LOW-HIGH", default_value = "20%-80%", help_heading = "Power",
           requires = "power", value_parser = values::band)]
     power_band: Band,
-    /// Share kept for programs without a reservation, in % of all CPUs at full speed; a higher one costs energy (`grace`)
+    /// Share kept for programs without a reservation, in % of all CPUs at full speed; a higher one
+    /// costs energy (`grace`)
     #[arg(long, value_name = "PERCENT", default_value = "0%", help_heading = "Power",
           requires = "power", value_parser = values::percent_or_none)]
     best_effort: Bandwidth,
@@ -79,8 +86,8 @@ pub(crate) struct KeepOptions {
 
     /// Give each process with reservations a CPU of its own; other programs keep the first CPU
     ///
-    /// Partitioned EDF instead of global EDF: each CPU but the first becomes a partition (a cpuset of cgroup
-    /// v2), on which only the processes run that onbeat places there.
+    /// Partitioned EDF instead of global EDF: each CPU but the first becomes a partition (a cpuset
+    /// of cgroup v2), on which only the processes run that onbeat places there.
     #[arg(long, help_heading = "Limits")]
     pub(crate) partition: bool,
 
@@ -96,10 +103,12 @@ pub(crate) struct KeepOptions {
     #[arg(long, help_heading = "Targets")]
     pub(crate) children: bool,
 
-    /// Reservations for threads of other programs on the pipeline: display server, sound server, compositor
+    /// Reservations for threads of other programs on the pipeline: display server, sound server,
+    /// compositor
     ///
-    /// onbeat finds the threads that work for each job by who wakes whom. Each gets the pipeline's period and a
-    /// budget, as long as a thread with a reservation needs it. Works with the tracer bpf, and without --partition.
+    /// onbeat finds the threads that work for each job by who wakes whom. Each gets the pipeline's
+    /// period and a budget, as long as a thread with a reservation needs it. Works with the tracer
+    /// bpf, and without --partition.
     #[arg(
         long,
         value_enum,
@@ -111,9 +120,9 @@ pub(crate) struct KeepOptions {
 
     /// Leave a thread alone until its period is known; it is late until then if it starves
     ///
-    /// A thread that hardly gets to run shows no period. By default the threads without a reservation of a program
-    /// that begins, or that has a periodic thread, run at nice -20, and one that starves later gets a reservation
-    /// on trial for three seconds.
+    /// A thread that hardly gets to run shows no period. By default the threads without a
+    /// reservation of a program that begins, or that has a periodic thread, run at nice -20, and
+    /// one that starves later gets a reservation on trial for three seconds.
     #[arg(long, help_heading = "Targets")]
     pub(crate) no_trials: bool,
 
@@ -131,9 +140,11 @@ pub(crate) struct KeepOptions {
     /// File for every decision and its reason, one JSON object per line
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(crate) log: Option<PathBuf>,
-    /// Metrics for Prometheus: an address on loopback, or a file (NAME.prom) for node_exporter [default: none]
+    /// Metrics for Prometheus: an address on loopback, or a file (NAME.prom) for node_exporter
+    /// [default: none]
     ///
-    /// An address such as 127.0.0.1:9464 answers GET /metrics. A file is replaced every 5 s, and removed at the end.
+    /// An address such as 127.0.0.1:9464 answers GET /metrics. A file is replaced every 5 s, and
+    /// removed at the end.
     #[arg(long, value_name = "ADDR|FILE", help_heading = "Output")]
     pub(crate) metrics: Option<Target>,
     /// Print no messages and no table at the end

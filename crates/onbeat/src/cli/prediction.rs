@@ -12,18 +12,22 @@ const PROFILED_JOBS: usize = 100;
 /// The predictor.
 #[derive(Debug, Args)]
 pub(crate) struct PredictionOptions {
-    /// Rule that predicts the next budget from the last jobs [default: percentile; statistical with `--power grace`]
+    /// Rule that predicts the next budget from the last jobs
+    /// [default: percentile; statistical with `--power grace`]
     #[arg(long, value_enum, help_heading = "Prediction")]
     predictor: Option<PredictorName>,
-    /// Number of past jobs (or samples, for `rate`) in the prediction [default: 16; 100 for `statistical`]; with more, budgets follow changes later
+    /// Number of past jobs (or samples, for `rate`) in the prediction
+    /// [default: 16; 100 for `statistical`]; with more, budgets follow changes later
     #[arg(long, value_name = "N", help_heading = "Prediction",
           value_parser = clap::value_parser!(u16).range(1..=4096))]
     samples: Option<u16>,
-    /// Share of jobs that stay within their budget, unless a thread declares its own; a higher one reserves more (`statistical`)
+    /// Share of jobs that stay within their budget, unless a thread declares its own; a higher one
+    /// reserves more (`statistical`)
     #[arg(long, value_name = "SHARE", default_value = "95%", help_heading = "Prediction",
           value_parser = values::percent)]
     pub(crate) rho: Bandwidth,
-    /// Share of these jobs that would have fitted into the budget; a higher one reserves more (`percentile`, `rate`)
+    /// Share of these jobs that would have fitted into the budget; a higher one reserves more
+    /// (`percentile`, `rate`)
     #[arg(long, value_name = "P", default_value_t = 0.9375, help_heading = "Prediction",
           value_parser = values::fraction, allow_negative_numbers = true)]
     percentile: f64,

@@ -25,9 +25,9 @@ pub(crate) enum SchedulerCommand {
     List(ListArgs),
     /// Run a scheduler until Ctrl-C, and show what it does
     ///
-    /// It schedules all ordinary tasks of the machine; with --pid or a program, only these and what they start.
-    /// Such chosen tasks run only while no other ordinary task wants the CPU, except for a small part that kernels
-    /// from 7.0 on keep for them. Needs root.
+    /// It schedules all ordinary tasks of the machine; with --pid or a program, only these and what
+    /// they start. Such chosen tasks run only while no other ordinary task wants the CPU, except
+    /// for a small part that kernels from 7.0 on keep for them. Needs root.
     Start(StartArgs),
     /// Show which scheduler is in force
     Status(StatusArgs),
@@ -50,20 +50,24 @@ pub(crate) struct StartArgs {
     /// Setting of the scheduler, such as tick_ns=4000000; may be given several times
     #[arg(long = "set", value_name = "NAME=NUMBER")]
     pub(crate) settings: Vec<Setting>,
-    /// A process to schedule, with all its threads and what they start; may be given several times [default: all tasks]
+    /// A process to schedule, with all its threads and what they start; may be given several times
+    /// [default: all tasks]
     #[arg(short, long = "pid", value_name = "PID")]
     pub(crate) pids: Vec<u32>,
-    /// Reservation for a process or a control group, such as 1234=6ms/20ms; may be given several times (`reserve`)
+    /// Reservation for a process or a control group, such as 1234=6ms/20ms; may be given several
+    /// times (`reserve`)
     ///
-    /// A process is named by its number, and shares the budget with what it starts from then on. A control group is
-    /// named by its folder below /sys/fs/cgroup.
+    /// A process is named by its number, and shares the budget with what it starts from then on. A
+    /// control group is named by its folder below /sys/fs/cgroup.
     #[arg(long = "group", value_name = "WHO=RUNTIME/PERIOD")]
     pub(crate) groups: Vec<Group>,
-    /// Period of a thread for its budget and speeds, such as 1234=30ms or 1234=30ms:demands.csv; may be given several times (`grace`)
+    /// Period of a thread for its budget and speeds, such as 1234=30ms or 1234=30ms:demands.csv;
+    /// may be given several times (`grace`)
     ///
-    /// The file has the demand of each job, in ns at the CPU's highest speed, one per line. Without a file onbeat
-    /// measures the first hundred jobs, and each further hundred. A thread that calls onbeat_realtime_start() needs
-    /// no --plan. The governor must be schedutil, which sets the speed that the scheduler requests.
+    /// The file has the demand of each job, in ns at the CPU's highest speed, one per line. Without
+    /// a file onbeat measures the first hundred jobs, and each further hundred. A thread that calls
+    /// onbeat_realtime_start() needs no --plan. The governor must be schedutil, which sets the
+    /// speed that the scheduler requests.
     #[arg(long = "plan", value_name = "TID=PERIOD[:FILE]")]
     pub(crate) plans: Vec<PlanOption>,
     /// Longest wait of a ready task before the kernel ends the scheduler [default: 30s]

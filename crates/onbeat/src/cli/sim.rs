@@ -61,10 +61,12 @@ pub(crate) struct SimArgs {
 /// Recordings under other policies and on other machines.
 #[derive(Debug, Args)]
 pub(crate) struct ComparisonOptions {
-    /// Recording whose threads to play under other policies and on other machines; may be given several times
+    /// Recording whose threads to play under other policies and on other machines; may be given
+    /// several times
     ///
-    /// Any recording that `analyze` reads and that has the threads' CPU time, or a .csv with a heading and the
-    /// columns release_ns and demand_ns (and task). Several recordings run side by side.
+    /// Any recording that `analyze` reads and that has the threads' CPU time, or a .csv with a
+    /// heading and the columns release_ns and demand_ns (and task). Several recordings run side by
+    /// side.
     #[arg(long, value_name = "RECORDING", help_heading = "What if")]
     pub(crate) from: Vec<PathBuf>,
     /// Policies to compare, such as fair,plan [default: all]
@@ -88,7 +90,8 @@ pub(crate) struct ComparisonOptions {
     #[arg(long, value_name = "N", default_value_t = 0, help_heading = "What if",
           value_parser = clap::value_parser!(u16).range(0..=4096))]
     pub(crate) hogs: u16,
-    /// Share of its deadlines that each thread may miss; a higher one makes the reservations smaller (`plan`)
+    /// Share of its deadlines that each thread may miss; a higher one makes the reservations
+    /// smaller (`plan`)
     #[arg(long, value_name = "SHARE", default_value = "1%", help_heading = "What if",
           value_parser = values::percent)]
     pub(crate) misses: Bandwidth,
@@ -127,7 +130,8 @@ pub(crate) enum Policy {
     Onbeat,
     /// onbeat's own loop, with the speed of the CPUs (`run --power band`)
     OnbeatPower,
-    /// GRACE-OS: budgets from the distribution of demands, and a speed that grows inside each job; at the full speed only
+    /// GRACE-OS: budgets from the distribution of demands, and a speed that grows inside each job;
+    /// at the full speed only
     Grace,
     /// One speed for all waiting jobs, from a forecast of each; at the full speed only
     JointForecast,

@@ -9,8 +9,8 @@ use onbeat_act::restore::StateFile;
 /// The folder of the state file.
 #[derive(Debug, Args)]
 pub(crate) struct StateDirectory {
-    /// Folder for the former scheduling of each changed thread, which `restore` reads [default: /run/onbeat
-    /// for root, else $XDG_RUNTIME_DIR/onbeat]
+    /// Folder for the former scheduling of each changed thread, which `restore` reads
+    /// [default: /run/onbeat for root, else $XDG_RUNTIME_DIR/onbeat]
     #[arg(
         long = "state-dir",
         value_name = "DIR",

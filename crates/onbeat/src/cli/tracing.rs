@@ -31,7 +31,8 @@ pub(crate) struct TracingOptions {
 /// `--tracer`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 enum TracerName {
-    /// The first of bpf, tracefs, perf, ptrace and preload that works here and suits the other flags
+    /// The first of bpf, tracefs, perf, ptrace and preload that works here and suits the other
+    /// flags
     #[default]
     Auto,
     /// BPF programs in the kernel; needs root, sees most

@@ -59,7 +59,8 @@ pub(crate) enum Pipelines {
 pub(crate) enum PowerMode {
     /// Keep the utilisation of the busiest CPU within --power-band (the power manager of LFS++)
     Band,
-    /// The lowest speed at which all budgets fit, with budgets for the share `--rho` of jobs (GRACE-OS)
+    /// The lowest speed at which all budgets fit, with budgets for the share `--rho` of jobs
+    /// (GRACE-OS)
     Grace,
 }
 

@@ -1,4 +1,5 @@
-//! `onbeat sim --from`: the threads of recordings under other policies and on other machines, in one table.
+//! `onbeat sim --from`: the threads of recordings under other policies and on other machines, in
+//! one table.
 
 use std::io::{self, BufWriter, Write};
 use std::process::ExitCode;

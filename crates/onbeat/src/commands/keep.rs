@@ -100,10 +100,11 @@ impl<'a> Closing<'a> {
 }
 
 impl<'a> Keeper<'a> {
-    /// Starts the tracer and opens the log. Whether it is going to track processes that run already is for the
-    /// caller to say.
+    /// Starts the tracer and opens the log. Whether it is going to track processes that run already
+    /// is for the caller to say.
     pub(crate) fn new(options: &'a KeepOptions, running: bool) -> anyhow::Result<Self> {
-        // Who may not goes on as an ordinary program, and says so once it acts. One that is never going to act stays one.
+        // Who may not goes on as an ordinary program, and says so once it acts. One that is never
+        // going to act stays one.
         if !options.dry_run {
             let _ = own::load_first();
         }
@@ -345,7 +346,8 @@ pub(crate) fn create(path: &Path) -> anyhow::Result<BufWriter<File>> {
 fn settings(options: &KeepOptions, tracer: tracer::Kind) -> Settings {
     let (predictor, parameters) = options.predictor();
     let weights = options.weights.clone();
-    // No other tracer tells who woke whom, and a whole process must not be moved for one stage of it.
+    // No other tracer tells who woke whom, and a whole process must not be moved for one stage of
+    // it.
     let finds_pipelines =
         options.pipelines == Pipelines::Auto && tracer == tracer::Kind::Bpf && !options.partition;
     Settings {
@@ -357,8 +359,8 @@ fn settings(options: &KeepOptions, tracer: tracer::Kind) -> Settings {
         power: options.power(),
         method: options.analyser.into(),
         trials: !options.no_trials,
-        // Where an interrupt cannot be told from a thread that wakes another one, a batch program seems to have a clock;
-        // and a scheduler of onbeat's own gives reservations alone.
+        // Where an interrupt cannot be told from a thread that wakes another one, a batch program
+        // seems to have a clock; and a scheduler of onbeat's own gives reservations alone.
         protects: !options.no_trials
             && tracer == tracer::Kind::Bpf
             && bpf::tells_wakers()

@@ -121,7 +121,8 @@ fn replayed(recording: Recording, args: &ReplayArgs) -> anyhow::Result<Replay> {
     Ok(replay)
 }
 
-/// What this machine's kernel would admit if it had as many CPUs as are asked for, or were recorded.
+/// What this machine's kernel would admit if it had as many CPUs as are asked for, or were
+/// recorded.
 fn capacity(recording: &Recording, cpus: Option<u32>) -> Capacity {
     let here = kernel::capacity();
     let recorded = recording.facts.as_ref().map(|facts| facts.cpus);

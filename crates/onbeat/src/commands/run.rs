@@ -89,8 +89,8 @@ impl Program {
         Next::Continue
     }
 
-    /// A signal to onbeat is meant for the program. From the terminal the program has it already; if
-    /// it does not end by it, a second one ends onbeat alone.
+    /// A signal to onbeat is meant for the program. From the terminal the program has it already;
+    /// if it does not end by it, a second one ends onbeat alone.
     fn hear(&mut self, signal: Signal) -> Next {
         match signal.number {
             libc::SIGCHLD => return Next::Continue,

@@ -1,7 +1,9 @@
-//! What is kept of each thread's bursts, in 8 MiB: however many threads come and go, and however they take turns.
+//! What is kept of each thread's bursts, in 8 MiB: however many threads come and go, and however
+//! they take turns.
 //!
-//! The threads have equal shares. A list grows as its thread needs it; what one thread had while they were few is cut to its
-//! share when the whole has become too much, the oldest first, and a thread that ended makes room for one that comes.
+//! The threads have equal shares. A list grows as its thread needs it; what one thread had while
+//! they were few is cut to its share when the whole has become too much, the oldest first, and a
+//! thread that ended makes room for one that comes.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -86,7 +88,8 @@ impl Store {
         }
     }
 
-    /// A thread that was not known. If there are too many, the one that ended first is dropped for it.
+    /// A thread that was not known. If there are too many, the one that ended first is dropped for
+    /// it.
     fn begin(&mut self, task: Task) {
         if self.threads.len() >= MOST_THREADS {
             self.dropped.threads += 1;

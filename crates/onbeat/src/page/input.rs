@@ -1,4 +1,5 @@
-//! What is read of a report: `docs/formats.md` lists the fields. What an earlier onbeat did not write may be missing.
+//! What is read of a report: `docs/formats.md` lists the fields. What an earlier onbeat did not
+//! write may be missing.
 
 use onbeat_control::Stage;
 use serde::Deserialize;

@@ -2,8 +2,8 @@ use serde_json::json;
 
 use super::*;
 
-/// Of a thread with 50 jobs of 40 ms, the tenth of which is late, and a reservation from the fifth job on, until
-/// somebody else changed it.
+/// Of a thread with 50 jobs of 40 ms, the tenth of which is late, and a reservation from the fifth
+/// job on, until somebody else changed it.
 fn replay() -> Replay {
     let ms = 1_000_000;
     let times = |after: u64| {

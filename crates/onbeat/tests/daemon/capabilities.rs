@@ -1,4 +1,5 @@
-//! The service under exactly the capabilities that its unit gives it, and under each of them but one.
+//! The service under exactly the capabilities that its unit gives it, and under each of them but
+//! one.
 
 use std::fs::Permissions;
 use std::os::unix::fs::{PermissionsExt, chown, symlink};
@@ -12,8 +13,9 @@ use crate::marker::compiled_marker;
 
 /// A tenth of a CPU.
 const TENTH: &str = "1000000 10000000 10000000";
-/// The program that the rule names, and no other test. A service that does not know programs goes by their name, and so would
-/// take other tests' as well. It is just as long as the kernel keeps names.
+/// The program that the rule names, and no other test. A service that does not know programs goes
+/// by their name, and so would take other tests' as well. It is just as long as the kernel keeps
+/// names.
 const RULED: &str = "named-by-a-rule";
 
 /// What the unit gives, as setpriv calls it.
@@ -76,7 +78,8 @@ fn able(capabilities: &[String]) -> Able {
         as_itself(Mortal::spawn(command), name)
     };
     let process = start(&link, "by-another-name");
-    // One that is known by its name as well: when the rule has found it, the other one has been looked at.
+    // One that is known by its name as well: when the rule has found it, the other one has been
+    // looked at.
     let other = start(&program, RULED);
     let found = |pid: u32| machine.log().contains(&format!("({pid}): tracked by rule"));
     eventually("the rule", || found(other.id()).then_some(()));

@@ -1,4 +1,5 @@
-//! Every change is told: on the bus to whom it concerns, and in the log with what, why, old and new.
+//! Every change is told: on the bus to whom it concerns, and in the log with what, why, old and
+//! new.
 
 use std::os::unix::net::UnixDatagram;
 use std::process::Command;
@@ -95,7 +96,8 @@ fn a_thread_that_somebody_else_changes_is_left_to_him_and_that_is_said_once() {
     assert_eq!(said.count(), 1, "{log}");
 }
 
-/// One entry of the journal, in its own format: a name, "=" and a value; or a name, the value's length and the value.
+/// One entry of the journal, in its own format: a name, "=" and a value; or a name, the value's
+/// length and the value.
 fn fields(mut entry: &[u8]) -> Vec<(String, String)> {
     let mut fields = Vec::new();
     while let Some(end) = entry.iter().position(|&byte| byte == b'\n') {

@@ -1,4 +1,5 @@
-//! The configuration: rules track by themselves, quotas are as written, and reading it anew takes nothing away.
+//! The configuration: rules track by themselves, quotas are as written, and reading it anew takes
+//! nothing away.
 
 use std::io::Write;
 use std::path::Path;

@@ -79,8 +79,8 @@ fn a_reservation_is_given_changed_and_put_back() {
     alice.done(&format!("release {tid}"));
     eventually("the way back", || is_ordinary(tid).then_some(()));
     assert_eq!(alice.refused(&format!("release {tid}")), "NotHeld");
-    // The kernel counts the former one for a period yet: the service waits for that, the caller does not see
-    // it.
+    // The kernel counts the former one for a period yet: the service waits for that, the caller
+    // does not see it.
     alice.done(&format!("reserve {tid} {TENTH}"));
     assert!(is_reserved(tid));
 }

@@ -1,5 +1,5 @@
-//! Clients that mean no good: nothing is granted beyond a quota, nobody else is the worse for it, and the service
-//! goes on.
+//! Clients that mean no good: nothing is granted beyond a quota, nobody else is the worse for it,
+//! and the service goes on.
 
 use std::path::Path;
 use std::process::Stdio;
@@ -34,8 +34,9 @@ fn held(threads: impl Iterator<Item = u32>) -> f64 {
     each.sum()
 }
 
-/// Whether the thread is at its end, or past it: it may have its policy and its times still, until somebody has waited for its
-/// process, and the service has heard of its end already and given others what it held.
+/// Whether the thread is at its end, or past it: it may have its policy and its times still, until
+/// somebody has waited for its process, and the service has heard of its end already and given
+/// others what it held.
 fn is_ending(tid: u32) -> bool {
     // PF_EXITING in the kernel's linux/sched.h, which is set before anybody hears of the end.
     const EXITING: u32 = 4;
@@ -57,8 +58,8 @@ fn held_by(uid: u32) -> f64 {
     held(his.flat_map(tids))
 }
 
-/// The same at one moment: only if the service changed nothing while the tasks were looked at one after the
-/// other.
+/// The same at one moment: only if the service changed nothing while the tasks were looked at one
+/// after the other.
 fn held_at_once(uid: u32, root: &mut Client) -> Option<f64> {
     let before = root.told("statistics")["changes"].clone();
     let held = held_by(uid);
@@ -250,14 +251,15 @@ fn with_number(pid: u32, uid: u32) -> Option<u32> {
     arguments[4] = libc::SIGCHLD as u64;
     arguments[8] = wanted.as_ptr() as u64;
     arguments[9] = 1;
-    // SAFETY: the kernel reads the structure and the array that it points to, both live. The child shares nothing
-    // with us and makes nothing but plain system calls.
+    // SAFETY: the kernel reads the structure and the array that it points to, both live. The child
+    // shares nothing with us and makes nothing but plain system calls.
     unsafe {
         let child = libc::syscall(libc::SYS_clone3, arguments.as_ptr(), 88);
         if child != 0 {
             return u32::try_from(child).ok();
         }
-        // What other tests have open would stay so for as long as the child lives, and their programs wait for its end.
+        // What other tests have open would stay so for as long as the child lives, and their
+        // programs wait for its end.
         libc::syscall(libc::SYS_close_range, 3, u32::MAX, 0);
         libc::syscall(libc::SYS_setresgid, uid, uid, uid);
         libc::syscall(libc::SYS_setresuid, uid, uid, uid);

@@ -50,7 +50,8 @@ pub(crate) fn reserving(machine: &Machine) -> Client {
     machine.speaker(&mut machine.command(ALICE, &program(machine)))
 }
 
-/// Has the program do what must be done in the end: other programs of the machine may have reservations for a while.
+/// Has the program do what must be done in the end: other programs of the machine may have
+/// reservations for a while.
 fn done(program: &mut Client, line: &str) {
     eventually(line, || {
         let answer = program.ask(line);
@@ -249,8 +250,8 @@ enum Whose {
     OthersToo,
 }
 
-/// All that the library can ask of the service, by a program that runs as `command` says; it ends well if what watches over
-/// it found nothing wrong.
+/// All that the library can ask of the service, by a program that runs as `command` says; it ends
+/// well if what watches over it found nothing wrong.
 fn is_found_without_fault(machine: &mut Machine, command: &mut Command, whose: Whose) {
     let errors = machine.path("errors");
     let sleeper = machine.sleeper(ALICE);

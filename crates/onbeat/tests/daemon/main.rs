@@ -1,7 +1,7 @@
 //! `onbeat daemon` on a bus of its own, as root, asked by ordinary users.
 //!
-//! Only what must hold however the machine stalls is asserted: answers, states, identities; and what must come in
-//! the end is waited for.
+//! Only what must hold however the machine stalls is asserted: answers, states, identities; and
+//! what must come in the end is waited for.
 
 mod busy;
 mod capabilities;

@@ -6,8 +6,8 @@ use crate::common::{can_run, eventually, within};
 use crate::machine::{ALICE, BOB, Machine, ROOT, is_ordinary, is_reserved};
 use crate::pair::Pair;
 
-/// A server that a stalled machine kept from working for each job is let go after ten seconds, and watched again after
-/// fifteen.
+/// A server that a stalled machine kept from working for each job is let go after ten seconds, and
+/// watched again after fifteen.
 const PATIENCE: Duration = Duration::from_secs(120);
 
 #[test]

@@ -1,4 +1,5 @@
-//! Clients of RealtimeKit, as they are: they get what it gives, and a reservation where they have a rhythm.
+//! Clients of RealtimeKit, as they are: they get what it gives, and a reservation where they have a
+//! rhythm.
 
 use std::io::{BufRead, BufReader};
 use std::path::Path;
@@ -211,8 +212,8 @@ fn a_thread_that_is_kept_already_has_the_priority_that_it_asks_for_below_its_res
     }
     let mut machine = Machine::new();
     let mut command = machine.command(ALICE, Path::new("prlimit"));
-    // It makes up for the jobs that it misses while it is stopped, with the priority and without a pause: those of 15 s take as
-    // long as the limit lets it.
+    // It makes up for the jobs that it misses while it is stopped, with the priority and without a
+    // pause: those of 15 s take as long as the limit lets it.
     command
         .arg("--rttime=150000:150000")
         .arg(machine.path("workload"))

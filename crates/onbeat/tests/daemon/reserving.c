@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * A program that reserves by libonbeat what its standard input says, one line at a time, and says in one line each how
- * that went: "done", or the error's name and the reason.
+ * A program that reserves by libonbeat what its standard input says, one line at a time, and says
+ * in one line each how that went: "done", or the error's name and the reason.
  *
  *   attach TID       process PID      change RUNTIME_NS DEADLINE_NS PERIOD_NS
  *   detach TID       leave PID        threads COUNT (each reserves for itself and gives back, thrice)

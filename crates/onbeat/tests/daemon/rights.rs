@@ -69,7 +69,8 @@ fn a_program_with_the_rights_of_two_users_is_nobodys() {
     assert!(is_ordinary(two.id()));
 }
 
-/// A shell of Alice's that waits for a line, and then becomes `program`. It may have a real-time priority.
+/// A shell of Alice's that waits for a line, and then becomes `program`. It may have a real-time
+/// priority.
 fn shell_that_becomes(machine: &Machine, program: &Path) -> Mortal {
     let mut command = machine.command(ALICE, Path::new("prlimit"));
     command

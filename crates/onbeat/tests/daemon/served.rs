@@ -58,7 +58,8 @@ fn a_user_runs_a_program_on_the_beat_without_any_right() {
     let workload = machine.path("workload");
     let workload = workload.to_str().expect("it is text");
     let log = machine.path("said");
-    // It looks once a second, and a machine that stalls may keep it from looking while there is something to see.
+    // It looks once a second, and a machine that stalls may keep it from looking while there is
+    // something to see.
     eventually("a row with its period", || {
         let file = std::fs::File::create(&log).expect("there is room for a file");
         let mut run = alices(&machine, &["run", "--", workload, "beat:20000/1000"]);

@@ -1,4 +1,5 @@
-//! What the service says of itself: what it offers, to whoever introspects it, and that it lives, to systemd.
+//! What the service says of itself: what it offers, to whoever introspects it, and that it lives,
+//! to systemd.
 
 use std::collections::BTreeSet;
 use std::os::unix::net::UnixDatagram;
@@ -18,8 +19,8 @@ fn attribute<'a>(tag: &'a str, name: &str) -> &'a str {
         .unwrap_or("")
 }
 
-/// The methods or signals of an interface, as the documentation writes them; each must be explained where it is
-/// introspected.
+/// The methods or signals of an interface, as the documentation writes them; each must be explained
+/// where it is introspected.
 fn offered(interface: &str, kind: &str) -> BTreeSet<String> {
     let opening = format!("<{kind} name=\"");
     let mut offered = BTreeSet::new();

@@ -1,4 +1,5 @@
-//! Programs come and go: nothing of them stays, in the service or in the kernel. `onbeat-experiments soak` is the same for an hour.
+//! Programs come and go: nothing of them stays, in the service or in the kernel.
+//! `onbeat-experiments soak` is the same for an hour.
 
 use std::fs;
 use std::io::{Read, Write};

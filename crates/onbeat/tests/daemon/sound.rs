@@ -45,7 +45,8 @@ fn a_thread_that_a_portal_asks_for_is_kept_also_when_the_portal_is_gone() {
     eventually("the same", || kept(&mut root, process.id()));
 }
 
-/// Some thread of the process that RealtimeKit's protocol got something for, as soon as there is one.
+/// Some thread of the process that RealtimeKit's protocol got something for, as soon as there is
+/// one.
 fn raised_thread(machine: &Machine, process: &mut Mortal, errors: &Path) -> u32 {
     eventually("real-time scheduling", || {
         let ended = process.0.try_wait().expect("it is our child");
@@ -110,7 +111,8 @@ fn pulseaudio_with_a_null_sink_is_served() {
     });
 }
 
-/// PipeWire with its real-time module and a sink that leads nowhere, which wants a buffer each 21.3 ms.
+/// PipeWire with its real-time module and a sink that leads nowhere, which wants a buffer each 21.3
+/// ms.
 const PIPEWIRE: &str = r#"
 context.properties = { core.daemon = true  core.name = pipewire-0  support.dbus = true  default.clock.quantum = 1024 }
 context.spa-libs = { audio.convert.* = audioconvert/libspa-audioconvert  support.* = support/libspa-support }

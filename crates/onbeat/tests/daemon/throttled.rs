@@ -1,5 +1,5 @@
-//! The service ends while the kernel holds threads up that have used up what is reserved for them: they have back what they
-//! had, and go on.
+//! The service ends while the kernel holds threads up that have used up what is reserved for them:
+//! they have back what they had, and go on.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -18,7 +18,8 @@ const LITTLE: &str =
 /// There is one at a time of those who compute with real-time priority.
 static ONE: Mutex<()> = Mutex::new(());
 
-/// A thread that RealtimeKit's protocol has given something, and one that has reserved by libonbeat.
+/// A thread that RealtimeKit's protocol has given something, and one that has reserved by
+/// libonbeat.
 struct Two {
     audio: (Mortal, u32),
     program: Client,
@@ -42,8 +43,8 @@ impl Two {
         [self.audio.1, self.reserving]
     }
 
-    /// Waits until both are held up. A trial is over after some seconds: where the machine stood still meanwhile, the
-    /// program asks anew.
+    /// Waits until both are held up. A trial is over after some seconds: where the machine stood
+    /// still meanwhile, the program asks anew.
     fn are_held_up(&self, machine: &Machine) {
         let mut alice = machine.client(ALICE);
         let (process, tid) = &self.audio;

@@ -1,5 +1,5 @@
-//! The unit of systemd: it is one, and the service works in what it is shut off from, as far as that can be had without
-//! systemd as the machine's first process.
+//! The unit of systemd: it is one, and the service works in what it is shut off from, as far as
+//! that can be had without systemd as the machine's first process.
 
 use std::process::Command;
 
@@ -63,8 +63,8 @@ fn to_have_the_unit_reload_a_configuration_with_a_mistake_fails_with_its_line() 
     );
 }
 
-/// What the unit says, and what it comes to, in this order: only what is mounted before stays writable. $0 is the state
-/// folder, $1 one for devices.
+/// What the unit says, and what it comes to, in this order: only what is mounted before stays
+/// writable. $0 is the state folder, $1 one for devices.
 const SANDBOX: [(&str, &str); 5] = [
     (
         "PrivateDevices=yes",

@@ -1,8 +1,10 @@
-//! A program that must have the period that it is written with, on a machine where others want the CPU.
+//! A program that must have the period that it is written with, on a machine where others want the
+//! CPU.
 
 use std::process::Command;
 
-/// What a program is started by to get its CPU time whatever else runs here; nothing where that is not to be had.
+/// What a program is started by to get its CPU time whatever else runs here; nothing where that is
+/// not to be had.
 pub(crate) fn in_time() -> &'static [&'static str] {
     const REAL_TIME: &[&str] = &["chrt", "--fifo", "5"];
     let tried = Command::new(REAL_TIME[0])

@@ -1,4 +1,5 @@
-//! onbeat is killed: its guard puts back what it has changed, and where that is killed, too, `onbeat restore` does.
+//! onbeat is killed: its guard puts back what it has changed, and where that is killed, too,
+//! `onbeat restore` does.
 
 use std::os::unix::process::CommandExt;
 use std::process::Stdio;
@@ -52,7 +53,8 @@ fn a_kill_as_soon_as_there_is_a_state_file_leaves_none() {
     let program = working(&["beat:10000/500"]);
     for kill in 0..KILLS / 5 {
         let onbeat = Mortal::spawn(folder.keep("attach").arg(program.id().to_string()));
-        // Without a pause between two looks: a guard that is started after the file is not there yet.
+        // Without a pause between two looks: a guard that is started after the file is not there
+        // yet.
         let began = Instant::now();
         while folder.state_files() == 0 {
             assert!(began.elapsed() < PATIENCE, "no state file {kill}");

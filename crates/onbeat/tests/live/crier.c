@@ -1,7 +1,8 @@
 /*
  * A program without a rhythm that cries: crier sleeps|floods
- * "sleeps" computes a little, says that it was late, and sleeps for any time up to 20 ms; from SIGUSR1 on it
- * is as the other. "floods" says that it was late as often as it can, and never blocks.
+ * "sleeps" computes a little, says that it was late, and sleeps for any time up to 20 ms; from
+ * SIGUSR1 on it is as the other. "floods" says that it was late as often as it can, and never
+ * blocks.
  */
 #define _GNU_SOURCE
 #include <onbeat/mdn.h>

@@ -1,4 +1,5 @@
-//! A thread that nobody asked for is served with the one that it works for, and is put back like that one.
+//! A thread that nobody asked for is served with the one that it works for, and is put back like
+//! that one.
 
 use std::time::Duration;
 
@@ -8,8 +9,8 @@ use crate::common::within;
 use crate::pair::Pair;
 use crate::{Folder, Mortal, can_run, is_reserved, scheduling, stderr};
 
-/// A server that a stalled machine kept from working for each job is let go after ten seconds, and watched again after
-/// fifteen.
+/// A server that a stalled machine kept from working for each job is let go after ten seconds, and
+/// watched again after fifteen.
 const PATIENCE: Duration = Duration::from_secs(120);
 
 /// The period in which a thread is tried that shows no rhythm.

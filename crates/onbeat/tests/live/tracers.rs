@@ -23,7 +23,8 @@ fn begun_in_time(program: &Path) -> Vec<OsString> {
     first.chain([program.into()]).collect()
 }
 
-/// Records the workload, these `words`, by `record`, which lacks file and program, until it is found to have its period and jobs.
+/// Records the workload, these `words`, by `record`, which lacks file and program, until it is
+/// found to have its period and jobs.
 fn find(what: &str, folder: &Path, words: &[OsString], record: impl Fn() -> Command) {
     let file = folder.join("beat.onbeat");
     let mut seen = Vec::new();

@@ -1,4 +1,5 @@
-//! A player that waits for its server in each of its jobs, in two processes: what the two do is in `pair.py`.
+//! A player that waits for its server in each of its jobs, in two processes: what the two do is in
+//! `pair.py`.
 
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};

@@ -31,7 +31,8 @@ fn every_activation_of_a_program_is_recorded_and_found_again_by_analyze() {
     }
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("beat.onbeat");
-    // A sleep that is over before the thread has gone to sleep, because it lost the CPU on the way, is none.
+    // A sleep that is over before the thread has gone to sleep, because it lost the CPU on the way,
+    // is none.
     let events = eventually("a run in which each sleep was one, and was heard", || {
         let output = onbeat(folder.path())
             .args(["record", "-o"])

@@ -1,4 +1,5 @@
-//! A terminal for a program under test: a pseudo-terminal whose screen can be read as a person reads it.
+//! A terminal for a program under test: a pseudo-terminal whose screen can be read as a person
+//! reads it.
 
 use std::fs::File;
 use std::io::{Read, Write};
@@ -97,8 +98,8 @@ fn open() -> (OwnedFd, OwnedFd) {
     };
     let (mut ours, mut theirs) = (-1, -1);
     let none = std::ptr::null_mut();
-    // SAFETY: both numbers and the size outlive the call; a name and modes are not wanted. The descriptors are
-    // nobody else's.
+    // SAFETY: both numbers and the size outlive the call; a name and modes are not wanted. The
+    // descriptors are nobody else's.
     unsafe {
         let made = libc::openpty(
             &raw mut ours,

@@ -1,7 +1,7 @@
 //! `onbeat watch` as an ordinary user, on live programs, by the tracers that need no privilege.
 //!
-//! Only what must hold however the machine stalls is asserted. Whoever runs this as root gives up his
-//! privileges for the programs: they are nobody's.
+//! Only what must hold however the machine stalls is asserted. Whoever runs this as root gives up
+//! his privileges for the programs: they are nobody's.
 
 #[path = "../common/mod.rs"]
 mod common;
@@ -207,7 +207,8 @@ fn threads_children_and_what_is_executed_are_heard_each_time_they_block() {
         fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o777)).unwrap();
         let report = folder.path().join("report");
         let options = ["--children", "--report", report.to_str().unwrap()];
-        // A sleep that is over before the thread has gone to sleep, because it lost the CPU on the way, is none.
+        // A sleep that is over before the thread has gone to sleep, because it lost the CPU on the
+        // way, is none.
         eventually("a run in which each sleep was one, and was heard", || {
             let output = output(watch_behind(in_time(), tracer, &options).arg(sleeper()));
             assert_eq!(output.status.code(), Some(0), "{output:?}");

@@ -11,7 +11,8 @@ use serde_json::Value;
 use crate::common::{can_run, eventually};
 use crate::{Programs, bursts, output, sleeper, watch};
 
-/// `command`, whose system calls `forbidden` fail, if they are made with this first argument (or any).
+/// `command`, whose system calls `forbidden` fail, if they are made with this first argument (or
+/// any).
 fn sandboxed(mut command: Command, forbidden: (libc::c_long, Option<u32>)) -> Command {
     let (call, first) = forbidden;
     let instruction = |code: u32, k: u32, jt, jf| libc::sock_filter {
@@ -47,7 +48,8 @@ fn sandboxed(mut command: Command, forbidden: (libc::c_long, Option<u32>)) -> Co
             len: program.len() as u16,
             filter: program.as_mut_ptr(),
         };
-        // SAFETY: async-signal-safe calls; the kernel reads the program, which lives until they return.
+        // SAFETY: async-signal-safe calls; the kernel reads the program, which lives until they
+        // return.
         let set = unsafe {
             libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
             libc::prctl(

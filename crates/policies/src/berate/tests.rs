@@ -20,7 +20,8 @@ fn compute(rules: &mut Berate, task: &mut Task, now: Instant) {
     rules.put_back(task, now);
 }
 
-/// A task that runs for `busy` of each 40 ms up to the second 4, where it wakes again; another one is in the run queue, too.
+/// A task that runs for `busy` of each 40 ms up to the second 4, where it wakes again; another one
+/// is in the run queue, too.
 fn periodic(rules: &mut Berate, other: &mut Task, busy: u64) -> Task {
     let mut task = rules.join(0, Instant::ZERO);
     for n in 0..100 {

@@ -79,7 +79,8 @@ fn the_pseudo_period_of_who_never_blocks_has_room_for_all_who_do_not() {
         let seen = if n <= 33 { n } else { 33 };
         assert_eq!(run(&mut rules, hog, n * 60), (2 * seen * 60).max(600));
     }
-    // Those who have ended are no more of them: seven were seen in the second window, and four of those are left.
+    // Those who have ended are no more of them: seven were seen in the second window, and four of
+    // those are left.
     for hog in &mut hogs[33..36] {
         rules.leave(hog);
     }
@@ -104,8 +105,8 @@ fn who_is_preempted_keeps_the_deadline_and_who_ran_for_long_loses_confidence() {
     assert!(task.deadline_ns > before.deadline_ns);
 }
 
-/// Fig. 3: at 1040 it is late, so that it begins the next job without a wakeup; it wakes again at 1095, a
-/// period after it was done. With a notification (Fig. 4) or without.
+/// Fig. 3: at 1040 it is late, so that it begins the next job without a wakeup; it wakes again at
+/// 1095, a period after it was done. With a notification (Fig. 4) or without.
 fn late_once(rules: &mut Best, notifies: bool) -> Task {
     let mut task = known(rules);
     rules.charge(&mut task, Span::from_ms(20), at(1045));
@@ -190,7 +191,8 @@ fn a_flood_never_shortens_the_period_and_is_soon_not_heard_from_who_does_not_blo
     assert!(last < at(1000 + 40 * (rules.params.patience + 1)));
 }
 
-/// It notifies, and sleeps for 20 us until a time that is over, as who asks its timer for that does.
+/// It notifies, and sleeps for 20 us until a time that is over, as who asks its timer for that
+/// does.
 fn notifies_and_naps(rules: &mut Best, task: &mut Task, ms: u64) -> bool {
     let counted = rules.mdn(task, at(ms));
     rules.block(task, at(ms));

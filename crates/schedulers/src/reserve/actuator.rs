@@ -1,8 +1,9 @@
-//! The loop's hand on the scheduler `reserve`: each thread that it reserves for is a group of its own.
+//! The loop's hand on the scheduler `reserve`: each thread that it reserves for is a group of its
+//! own.
 //!
-//! The reservations live in the scheduler and nowhere else: no attribute of a thread is changed, and when the scheduler
-//! ends, however it does, all threads are back with the kernel's own. So there is no state file, and nothing for
-//! `onbeat restore` to do.
+//! The reservations live in the scheduler and nowhere else: no attribute of a thread is changed,
+//! and when the scheduler ends, however it does, all threads are back with the kernel's own. So
+//! there is no state file, and nothing for `onbeat restore` to do.
 
 use std::collections::HashMap;
 
@@ -60,7 +61,8 @@ impl GroupActuator {
     }
 }
 
-/// What the scheduler can hand out: what the kernel lets SCHED_DEADLINE have, less what that holds, for it comes first.
+/// What the scheduler can hand out: what the kernel lets SCHED_DEADLINE have, less what that holds,
+/// for it comes first.
 #[must_use]
 pub fn admissible() -> Bandwidth {
     kernel::capacity().admissible - kernel::reserved()

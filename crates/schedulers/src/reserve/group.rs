@@ -29,7 +29,8 @@ impl fmt::Display for Whom {
     }
 }
 
-/// CPU time in every period, before a deadline: a reservation that may be of more than one CPU, as several can give it.
+/// CPU time in every period, before a deadline: a reservation that may be of more than one CPU, as
+/// several can give it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Budget {
     runtime: Span,

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What a probe's cookie says: which call of libonbeat's stands there, and where its two arguments are. The other half is
- * probes.rs. So nothing is kept of a probe in a map, which programs with many of them could fill.
+ * What a probe's cookie says: which call of libonbeat's stands there, and where its two arguments
+ * are. The other half is probes.rs. So nothing is kept of a probe in a map, which programs with
+ * many of them could fill.
  */
 #ifndef ONBEAT_COOKIE_H
 #define ONBEAT_COOKIE_H
@@ -25,8 +26,9 @@ static __always_inline u32 cookie_kind(u64 cookie)
 }
 
 /*
- * The argument that these bits of the cookie describe. The lowest says that it is in a register, the next two in how many
- * bytes of it (a power of two), one whether it has a sign, and five in which; else the others are the argument itself.
+ * The argument that these bits of the cookie describe. The lowest says that it is in a register,
+ * the next two in how many bytes of it (a power of two), one whether it has a sign, and five in
+ * which; else the others are the argument itself.
  */
 static __always_inline s64 cookie_argument(struct pt_regs *ctx, u64 cookie, u32 shift, u32 bits)
 {

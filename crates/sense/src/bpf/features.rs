@@ -78,7 +78,8 @@ fn task_storage() -> Feature {
     )
 }
 
-/// Whether it is told who woke a thread. Where it is not, every wakeup seems to come from an interrupt.
+/// Whether it is told who woke a thread. Where it is not, every wakeup seems to come from an
+/// interrupt.
 #[must_use]
 pub fn tells_wakers() -> bool {
     interrupts::preempt_count_from_rq().is_some()

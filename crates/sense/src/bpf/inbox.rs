@@ -1,8 +1,9 @@
 //! What has been read from the ring buffer, until the loop asks for it.
 //!
-//! The buffer has the records of all tasks in the order in which they were written. What tasks did is handed over one task
-//! after another: whatever is done with it then finds the task in the processor's caches. That tasks come, go and are
-//! named keeps its place among all events: one may come because another one went.
+//! The buffer has the records of all tasks in the order in which they were written. What tasks did
+//! is handed over one task after another: whatever is done with it then finds the task in the
+//! processor's caches. That tasks come, go and are named keeps its place among all events: one may
+//! come because another one went.
 
 use std::collections::BTreeSet;
 
@@ -14,7 +15,8 @@ use super::wire;
 #[derive(Debug, Default)]
 pub(super) struct Inbox {
     events: Vec<Event>,
-    /// Of each event: after how many of those that keep their place, of which task, and its own place.
+    /// Of each event: after how many of those that keep their place, of which task, and its own
+    /// place.
     order: Vec<(u32, u64, u32)>,
     /// Some of it cannot wait.
     urgent: bool,
@@ -26,7 +28,8 @@ impl Inbox {
         self.events.push(event);
     }
 
-    /// Moves all events to `events`, those of one task in their order; true if some of them cannot wait.
+    /// Moves all events to `events`, those of one task in their order; true if some of them cannot
+    /// wait.
     pub(super) fn hand_over(&mut self, events: &mut Vec<Event>) -> bool {
         self.order.clear();
         let mut part = 0;

@@ -1,9 +1,9 @@
-//! Finds the kernel's count of nested interrupts, so that a wakeup by a timer is not put down to the
-//! thread which the timer interrupted.
+//! Finds the kernel's count of nested interrupts, so that a wakeup by a timer is not put down to
+//! the thread which the timer interrupted.
 //!
-//! Each CPU has its own `preempt_count`, at the same distance from its run queue; both places are in
-//! the kernel's BTF, or in its list of symbols where that leaves out the variables of CPUs (5.10 of Debian). It is a variable
-//! of its own, or (6.2 to 6.14) a member of `pcpu_hot`.
+//! Each CPU has its own `preempt_count`, at the same distance from its run queue; both places are
+//! in the kernel's BTF, or in its list of symbols where that leaves out the variables of CPUs (5.10
+//! of Debian). It is a variable of its own, or (6.2 to 6.14) a member of `pcpu_hot`.
 
 use std::fs;
 

@@ -1,15 +1,16 @@
-//! Listens to the probes of libonbeat in the processes that are tracked.
+//! Listens to the probes of libonbeat in the tracked processes.
 //!
-//! The probes stand in the programs themselves, in whatever files a process maps to execute: its own,
-//! and libraries, also those it loads later. So the maps of a process are looked at when it is first
-//! heard of, when it has executed another program, and from then on at growing distances: a library
-//! that is loaded later is heard after two seconds at the latest. Of a program that is about to be executed
-//! the files are known before, so that it is heard from its first instruction on. The kernel attaches to one
-//! process only; others that map the same file pay nothing.
+//! A probe is in any file that a process maps to execute: its program, and libraries, also those
+//! loaded later. The maps of a process are read when the process is new, when it has executed
+//! another program, and then at growing distances: a library that is loaded later is heard after 2
+//! s at the latest. The files of a program that `onbeat run` starts are known before, so it is
+//! heard from its first instruction on. The kernel attaches to one process only, and others that
+//! map the same file pay nothing.
 //!
-//! How many mappings there are, and what the files hold, is up to the processes. So a thread without real-time priority does all
-//! of it (`ear`), with limits, and the loop that hears events only tells it which processes there are: in whole messages
-//! over a socket that holds some hundreds, without waiting. What finds no room is told with the next turn.
+//! The processes decide how many mappings there are, and what the files hold. So a thread without
+//! real-time priority does all of it, with limits (`ear`). The loop only tells this thread which
+//! processes there are, in whole messages over a socket for some hundreds, without waiting. A
+//! message without room is sent in the next turn.
 
 pub(super) mod attach;
 mod ear;
@@ -32,24 +33,25 @@ use crate::probes::Probe;
 use crate::workload::started_ticks;
 use ear::{Ear, Expected};
 
-/// How long the start of a program waits until its files are listened to: a hundred libraries take some 20 ms.
+/// How long the start of a program waits until its files are listened to: a hundred libraries take
+/// some 20 ms.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// What the thread has found.
+/// The thread's results.
 #[derive(Debug, Default)]
 struct Told {
     heard: AtomicUsize,
     refused: OnceLock<Error>,
 }
 
-/// What the thread is told.
+/// A message to the thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Message {
-    /// The maps of a process are worth a look; it started then.
+    /// Look at the maps of a process that started then.
     Look { pid: u32, started_ticks: u64 },
-    /// Nobody wants to hear the process any more.
+    /// Stop listening to the process.
     Forget { pid: u32 },
-    /// There is something in the other channel.
+    /// Read the other channel.
     Expect,
 }
 
@@ -76,13 +78,13 @@ impl Message {
     }
 }
 
-/// What is listened to. Dropping it ends the thread.
+/// Listens until it is dropped, which ends the thread.
 #[derive(Debug)]
 pub struct Listener {
     told: Arc<Told>,
     ear: UnixStream,
     expected: mpsc::Sender<Expected>,
-    /// What found no room yet: of each process the last.
+    /// The last message about each process that found no room yet.
     untold: BTreeMap<u32, Message>,
     tracked: Tracked,
 }
@@ -97,9 +99,9 @@ struct Tracked {
 }
 
 impl Tracked {
-    /// The thread is tracked, or has another name: whether the maps of its process are worth a look. They are when the process
-    /// is new here, and when it may have executed another program, whose only thread has the process's number. Programs begin
-    /// a hundred threads, which map nothing by that.
+    /// Takes in a thread that is tracked or has another name. True if the maps of its process are
+    /// worth a look: the process is new, or may have executed another program, whose only thread
+    /// has the process's number. A program's further threads map nothing by their beginning.
     fn heard(&mut self, task: &Task) -> bool {
         let count = self.processes.entry(task.pid).or_default();
         let is_new = *count == 0;
@@ -107,7 +109,7 @@ impl Tracked {
         is_new || task.id.tid == task.pid
     }
 
-    /// The thread is not tracked any more: its process, if it was the last of it.
+    /// Forgets a thread. Returns its process, if it was its last thread.
     fn forget(&mut self, task: TaskId) -> Option<u32> {
         let pid = self.threads.remove(&task)?;
         let count = self.processes.get_mut(&pid)?;
@@ -120,7 +122,7 @@ impl Tracked {
 }
 
 impl Listener {
-    /// Listens to the probes that `cookie` has a number for, from 0 to 15, by which `program` knows them.
+    /// Listens to the probes for which `cookie` has a number, from 0 to 15. `program` gets it.
     ///
     /// # Errors
     /// If the thread cannot be started.
@@ -128,7 +130,8 @@ impl Listener {
         Self::start(cookie, program, Ear::listen)
     }
 
-    /// The same for programs that onbeat was started for: they need not wait for the listener behind hogs.
+    /// The same with nice -20, for a program that onbeat was started for: its probes do not wait
+    /// behind hogs.
     pub(super) fn ahead(cookie: fn(Probe) -> Option<u32>, program: OwnedFd) -> io::Result<Self> {
         Self::start(cookie, program, Ear::listen_ahead)
     }
@@ -155,7 +158,7 @@ impl Listener {
         })
     }
 
-    /// Takes notice of the processes that come to be tracked, or execute another program, and of those that have gone.
+    /// Takes in new processes, those that execute another program, and those that have gone.
     pub(super) fn hear(&mut self, events: &[Event]) {
         for event in events {
             match event {
@@ -171,14 +174,14 @@ impl Listener {
         self.tell();
     }
 
-    /// The thread is not tracked any more.
+    /// Forgets a thread that is no longer tracked.
     pub(super) fn forget_thread(&mut self, task: TaskId) {
         if let Some(pid) = self.tracked.forget(task) {
             self.forget(pid);
         }
     }
 
-    /// The maps of `pid` are worth a look.
+    /// Has the maps of `pid` looked at.
     pub fn look_soon(&mut self, pid: u32) {
         if let Some(started_ticks) = started_ticks(pid) {
             let look = Message::Look { pid, started_ticks };
@@ -187,14 +190,14 @@ impl Listener {
         }
     }
 
-    /// Nobody wants to hear `pid` any more.
+    /// Stops listening to `pid`.
     pub fn forget(&mut self, pid: u32) {
         self.untold.insert(pid, Message::Forget { pid });
         self.tell();
     }
 
-    /// The process `pid` is about to execute a program that maps `files`: listens to them, before this returns. The kernel
-    /// sets the probes as the files are mapped.
+    /// Listens to `files`, which the process `pid` is about to execute, before this returns. The
+    /// kernel sets the probes as the files are mapped.
     pub fn expect(&mut self, pid: u32, files: Vec<PathBuf>) {
         let (done, is_done) = mpsc::channel();
         self.look_soon(pid);
@@ -208,13 +211,13 @@ impl Listener {
         }
     }
 
-    /// Why a probe could not be listened to, the first time that happened.
+    /// The first reason why a probe is not listened to.
     #[must_use]
     pub fn refused(&self) -> Option<&Error> {
         self.told.refused.get()
     }
 
-    /// How many places of probes are listened to, over all processes.
+    /// The number of probes that are listened to, over all processes.
     #[must_use]
     pub fn heard(&self) -> usize {
         self.told.heard.load(Ordering::Relaxed)

@@ -127,8 +127,8 @@ fn load_on(hooks: Hooks, options: &Options) -> Result<Loaded, Error> {
         )
     };
     let tells_calls = !options.calls.is_empty();
-    // What is not told need not be heard: a system call's way is longer for the whole machine while its tracepoint
-    // is used.
+    // What is not told need not be heard: a system call's way is longer for the whole machine while
+    // its tracepoint is used.
     programs
         .called
         .set_autoload(tells_calls && hooks != Hooks::Raw);

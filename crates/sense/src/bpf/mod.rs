@@ -2,8 +2,8 @@
 //!
 //! BPF programs on the scheduler's tracepoints keep the state of each tracked task in its task
 //! storage and write one record per burst into a ring buffer, without waking anybody
-//! (`tracer.bpf.c`). User space collects the records when it polls; only an exhausted budget, if it cannot wait, a buffer that
-//! is half full, and the end of the last tracked task wake it early.
+//! (`tracer.bpf.c`). User space collects the records when it polls; only an exhausted budget, if it
+//! cannot wait, a buffer that is half full, and the end of the last tracked task wake it early.
 
 mod calls;
 mod error;
@@ -45,10 +45,11 @@ use crate::workload::{Workload, of_this_machine};
 pub struct Options {
     /// Report each wakeup too ([`Event::Wakeup`]), not only the bursts.
     pub raw_wakeups: bool,
-    /// Tell whom tracked tasks wake that are not tracked ([`Event::Woke`]), to find who works with them.
+    /// Tell whom tracked tasks wake that are not tracked ([`Event::Woke`]), to find who works with
+    /// them.
     pub partners: bool,
-    /// Tell bursts of one task that come too fast (more than some 2,000 a second) several as one: whoever is tracked may mean
-    /// to keep user space from hearing others.
+    /// Tell bursts of one task that come too fast (more than some 2,000 a second) several as one:
+    /// whoever is tracked may mean to keep user space from hearing others.
     pub bound_bursts: bool,
     /// The size of the ring buffer, rounded up to what the kernel takes (a power of two, at least
     /// a page). A record is 64 bytes; what finds no room is lost, and counted.
@@ -58,7 +59,8 @@ pub struct Options {
     pub most_tasks: u32,
     /// Where the programs hook in.
     pub hooks: Hooks,
-    /// Tell the beginnings of these system calls, as moments without length, and no bursts; if there are any.
+    /// Tell the beginnings of these system calls, as moments without length, and no bursts; if
+    /// there are any.
     pub calls: CallSet,
     /// There may be others to track when the last tracked task is gone: it is not the end then.
     pub endless: bool,
@@ -77,7 +79,8 @@ pub enum Hooks {
 }
 
 impl Default for Options {
-    /// Bursts only, 4096 tasks, and room for 16,384 records: 0.3 s of 1,000 threads of 50 Hz. Half of it is read before that.
+    /// Bursts only, 4096 tasks, and room for 16,384 records: 0.3 s of 1,000 threads of 50 Hz. Half
+    /// of it is read before that.
     fn default() -> Self {
         Self {
             raw_wakeups: false,
@@ -189,8 +192,9 @@ impl BpfSensor {
         self.listener.refused()
     }
 
-    /// The process `pid`, tracked already, is about to execute `program`: what that says through libonbeat is heard
-    /// from its first instruction on, and not only once its first files have been looked at.
+    /// The process `pid`, tracked already, is about to execute `program`: what that says through
+    /// libonbeat is heard from its first instruction on, and not only once its first files have
+    /// been looked at.
     pub fn expect(&mut self, pid: u32, program: &Path) {
         self.listener.expect(pid, executable::mapped_by(program));
     }
@@ -270,7 +274,8 @@ impl Sensor for BpfSensor {
         self.untrack_all(&[task])
     }
 
-    /// As many as the iterator dismisses at a time, for each pass looks at every task of the machine.
+    /// As many as the iterator dismisses at a time, for each pass looks at every task of the
+    /// machine.
     fn untrack_all(&mut self, tasks: &[TaskId]) -> Result<(), Error> {
         for part in tasks.chunks(UNWANTED) {
             self.ask(Request::Untrack(part))?;

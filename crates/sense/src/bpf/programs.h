@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The programs on the scheduler's tracepoints. Included once per way to reach a task (tracer.bpf.c), which has defined
- * VARIANT, HOOK, READ and the others.
+ * The programs on the scheduler's tracepoints. Included once per way to reach a task
+ * (tracer.bpf.c), which has defined VARIANT, HOOK, READ and the others.
  */
 
 static __always_inline struct activity *VARIANT(activity_of)(struct task_struct *task)
@@ -221,8 +221,8 @@ int PROGRAM(VARIANT(called), struct pt_regs *regs, unsigned long number)
 }
 
 /*
- * All CPU time of the running task. The scheduler's account lags behind by up to a tick; the clock does not,
- * but counts what a host steals as well. Never less than was told before.
+ * All CPU time of the running task. The scheduler's account lags behind by up to a tick; the clock
+ * does not, but counts what a host steals as well. Never less than was told before.
  */
 static __always_inline u64 VARIANT(executed)(struct activity *a, struct task_struct *task, u64 now)
 {
@@ -281,8 +281,9 @@ int VARIANT(marked)(struct pt_regs *ctx)
 }
 
 /*
- * Keeps `task` from now on; its first record precedes all others of it. Who is kept without one is known by its number all
- * the same. The verifier of 5.10 does not see at a second look that there is a record.
+ * Keeps `task` from now on; its first record precedes all others of it. Who is kept without one is
+ * known by its number all the same. The verifier of 5.10 does not see at a second look that there
+ * is a record.
  */
 static __always_inline bool VARIANT(keep)(struct task_struct *task, const char *comm, u8 follow)
 {

@@ -2,15 +2,15 @@
 /*
  * Writes one record per burst of a tracked task, when the task blocks.
  *
- * The programs stand in programs.h and choosing.h, and are compiled twice. On BTF tracepoints a task's state is in
- * its BPF task storage, one cache line, and an untracked task costs one load and one test: a task
- * that no BPF program keeps storage for is left at once. Where the kernel has no such tracepoints
- * or no such storage, raw tracepoints and a hash map do, at three times the cost on a busy machine
- * (cache and TLB misses). User space loads one of the two.
+ * The programs stand in programs.h and choosing.h, and are compiled twice. On BTF tracepoints a
+ * task's state is in its BPF task storage, one cache line, and an untracked task costs one load and
+ * one test: a task that no BPF program keeps storage for is left at once. Where the kernel has no
+ * such tracepoints or no such storage, raw tracepoints and a hash map do, at three times the cost
+ * on a busy machine (cache and TLB misses). User space loads one of the two.
  *
- * Some switches are invisible here: a virtual machine may hide those to and from its supervisor. So no
- * step takes for granted that the one before it was seen. CPU time is always the difference of the
- * scheduler's own account, so that bursts add up to it exactly, whatever was missed.
+ * Some switches are invisible here: a virtual machine may hide those to and from its supervisor. So
+ * no step takes for granted that the one before it was seen. CPU time is always the difference of
+ * the scheduler's own account, so that bursts add up to it exactly, whatever was missed.
  */
 #include "vmlinux.h"
 #include <bpf/bpf_core_read.h>
@@ -69,9 +69,9 @@ struct {
 } activities SEC(".maps");
 
 /*
- * A flood of marks must cost nobody else an event, nor much of a CPU to read. Of each task so many in a window
- * are told, whatever happens, and up to the most only while most of the buffer is empty. Of missed deadlines
- * nobody has more to say than the first number.
+ * A flood of marks must cost nobody else an event, nor much of a CPU to read. Of each task so many
+ * in a window are told, whatever happens, and up to the most only while most of the buffer is
+ * empty. Of missed deadlines nobody has more to say than the first number.
  */
 #define MARKS_WINDOW_NS 100000000
 #define MARKS_OWN 64
@@ -81,9 +81,10 @@ struct {
 #define NAMES_OWN 8
 
 /*
- * Where bursts are bounded (whoever is tracked may mean harm), of each task so many in a window are told by themselves, and
- * some more while most of the buffer is empty. The others are told as one with the next that is told: no CPU time is lost. As
- * many tasks as one user may have tracked leave room in the buffer for others'.
+ * Where bursts are bounded (whoever is tracked may mean harm), of each task so many in a window are
+ * told by themselves, and some more while most of the buffer is empty. The others are told as one
+ * with the next that is told: no CPU time is lost. As many tasks as one user may have tracked leave
+ * room in the buffer for others'.
  */
 #define BURSTS_WINDOW_NS 100000000
 #define BURSTS_OWN 200
@@ -103,8 +104,8 @@ struct {
 } records SEC(".maps");
 
 /*
- * Read and emptied a few times a second. Who wakes ever new threads fills it, and the others' count begins at the
- * next reading.
+ * Read and emptied a few times a second. Who wakes ever new threads fills it, and the others' count
+ * begins at the next reading.
  */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
@@ -151,9 +152,10 @@ static __always_inline struct record *reserve(u32 kind, u64 id, u64 at_ns)
 }
 
 /*
- * User space reads the buffer at its own pace, but is woken when half of it is full: what comes faster than it reckoned
- * with is not lost. It sleeps only while the buffer is empty, so one waking is enough; as another CPU can add a record
- * between this one and the look at how many there are, a few more do it, too.
+ * User space reads the buffer at its own pace, but is woken when half of it is full: what comes
+ * faster than it reckoned with is not lost. It sleeps only while the buffer is empty, so one waking
+ * is enough; as another CPU can add a record between this one and the look at how many there are, a
+ * few more do it, too.
  */
 #define WAKING_PART 16
 

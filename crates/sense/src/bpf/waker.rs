@@ -4,7 +4,8 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::sync::Arc;
 
-/// Wakes whoever polls the sensor that it is from. Waking twice before it is noticed is waking once.
+/// Wakes whoever polls the sensor that it is from. Waking twice before it is noticed is waking
+/// once.
 #[derive(Clone, Debug)]
 pub struct Waker(Arc<OwnedFd>);
 

@@ -40,8 +40,8 @@ fn seen(tid: u32, pid: u32, stat: &[u8]) -> Option<Seen> {
     (!state.starts_with(['Z', 'X'])).then_some(Seen { task, is_asleep })
 }
 
-/// The threads to track with `tid`: all of the process if it is one's first thread, otherwise that thread alone.
-/// None if there is no such thread.
+/// The threads to track with `tid`: all of the process if it is one's first thread, otherwise that
+/// thread alone. None if there is no such thread.
 pub(crate) fn threads_of(tid: u32) -> Vec<u32> {
     let Some(asked) = Seen::look(tid) else {
         return Vec::new();

@@ -44,7 +44,8 @@ fn a_thread_that_runs_twice_before_it_sleeps_has_one_burst_with_the_time_that_it
     assert_eq!(events.len(), 2);
 }
 
-/// The kernel of a virtual machine was seen to hide each switch from the idle task of its second CPU.
+/// The kernel of a virtual machine was seen to hide each switch from the idle task of its second
+/// CPU.
 #[test]
 fn a_switch_that_the_kernel_hides_came_at_once_if_the_others_are_told() {
     for switches in [true, false] {

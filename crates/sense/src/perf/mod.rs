@@ -1,9 +1,11 @@
-//! The tracer without privilege: hears one's own threads through perf's records of context switches.
+//! The tracer without privilege: hears one's own threads through perf's records of context
+//! switches.
 //!
-//! An event that counts nothing is opened for each thread and CPU (`perf_event_open(2)`, `context_switch`); what
-//! the thread starts inherits it. The kernel writes a record whenever one of them gets a CPU or leaves it, into a
-//! ring for each CPU, and says of one that leaves whether it still wants to run. It does not say when one was
-//! woken: a burst begins when the thread first runs, so that the time it waited before is not seen.
+//! An event that counts nothing is opened for each thread and CPU (`perf_event_open(2)`,
+//! `context_switch`); what the thread starts inherits it. The kernel writes a record whenever one
+//! of them gets a CPU or leaves it, into a ring for each CPU, and says of one that leaves whether
+//! it still wants to run. It does not say when one was woken: a burst begins when the thread first
+//! runs, so that the time it waited before is not seen.
 
 mod error;
 mod open;
@@ -24,7 +26,8 @@ use open::Tells;
 pub use record::{Record, What, records};
 use ring::Ring;
 
-/// The size of the largest ring, in pages: half of what a user may have by default, so that two tracers find room.
+/// The size of the largest ring, in pages: half of what a user may have by default, so that two
+/// tracers find room.
 const MOST_PAGES: usize = 64;
 
 /// Hears threads of one's own. Tracing ends when it is dropped.
@@ -38,8 +41,8 @@ pub struct Events {
     events: Vec<OwnedFd>,
     /// Which thread each event was opened for.
     sources: HashMap<u64, u32>,
-    /// Of each thread, the one whose events tell of it: one that was started while threads were listed may be told
-    /// of twice, by its own and by those that it inherited.
+    /// Of each thread, the one whose events tell of it: one that was started while threads were
+    /// listed may be told of twice, by its own and by those that it inherited.
     told_by: HashMap<u32, u32>,
     /// What was read and cannot be told yet, as an earlier record of another CPU may be to come.
     pending: Vec<Record>,
@@ -181,8 +184,8 @@ impl Source for Events {
     }
 
     fn collect(&mut self, followed: &mut Followed, events: &mut Vec<Event>) -> Result<(), Error> {
-        // Of what happened before now, all is in the rings, whichever is read first: a thread gets a CPU only after
-        // the record of its leaving another one is written.
+        // Of what happened before now, all is in the rings, whichever is read first: a thread gets
+        // a CPU only after the record of its leaving another one is written.
         let horizon = clock::now();
         let mut bytes = Vec::new();
         for (_, ring) in &mut self.rings {

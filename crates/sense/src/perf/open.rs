@@ -1,4 +1,5 @@
-//! Opens events that count nothing, and tell of the context switches of a thread and of what it starts.
+//! Opens events that count nothing, and tell of the context switches of a thread and of what it
+//! starts.
 
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
@@ -14,7 +15,8 @@ pub(super) enum Tells {
     Switches,
 }
 
-/// Opens an event of the thread `tid` (0: this one) on `cpu`. Wakes the reader once `watermark_bytes` are written.
+/// Opens an event of the thread `tid` (0: this one) on `cpu`. Wakes the reader once
+/// `watermark_bytes` are written.
 pub(super) fn open(tid: u32, cpu: u32, tells: Tells, watermark_bytes: u32) -> io::Result<OwnedFd> {
     let mut attributes = kernel::perf_event_attr {
         type_: kernel::PERF_TYPE_SOFTWARE,
@@ -43,7 +45,8 @@ pub(super) fn open(tid: u32, cpu: u32, tells: Tells, watermark_bytes: u32) -> io
         attributes.set_comm(1);
         attributes.set_comm_exec(1);
     }
-    // SAFETY: the attributes live until the call returns; the descriptor that it gives is nobody else's.
+    // SAFETY: the attributes live until the call returns; the descriptor that it gives is nobody
+    // else's.
     unsafe {
         let fd = perf_event_open(
             &raw mut attributes,

@@ -1,7 +1,8 @@
 //! Reads the kernel's records of context switches, as they lie in a ring (`perf_event_open(2)`).
 //!
-//! Each ends with what all of them have in common (PERF_SAMPLE_TID, TIME, ID and CPU, by `sample_id_all`). Whatever
-//! the bytes are, what is no whole record of a known kind is passed over.
+//! Each ends with what all of them have in common (PERF_SAMPLE_TID, TIME, ID and CPU, by
+//! `sample_id_all`). Whatever the bytes are, what is no whole record of a known kind is passed
+//! over.
 
 use onbeat_model::{Instant, Name};
 use perf_event_open_sys::bindings as kernel;

@@ -55,8 +55,8 @@ impl Ring {
         let length = usize::try_from(end.wrapping_sub(begin)).map_or(0, |n| n.min(self.data_bytes));
         let from = begin as usize % self.data_bytes;
         let first = length.min(self.data_bytes - from);
-        // SAFETY: the data lies behind the first page; both parts are in it, and the kernel does not write there
-        // before the tail has passed.
+        // SAFETY: the data lies behind the first page; both parts are in it, and the kernel does
+        // not write there before the tail has passed.
         unsafe {
             let data = self.page.as_ptr().cast::<u8>().add(self.page_bytes);
             bytes.extend_from_slice(std::slice::from_raw_parts(data.add(from), first));
@@ -66,8 +66,8 @@ impl Ring {
     }
 
     fn position(&self, of: impl FnOnce(&mut perf_event_mmap_page) -> *mut u64) -> &AtomicU64 {
-        // SAFETY: the page is mapped as long as `self` lives; the fields are aligned numbers which both sides
-        // access whole.
+        // SAFETY: the page is mapped as long as `self` lives; the fields are aligned numbers which
+        // both sides access whole.
         unsafe { AtomicU64::from_ptr(of(&mut *self.page.as_ptr())) }
     }
 }

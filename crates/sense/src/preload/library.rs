@@ -1,10 +1,11 @@
 //! The library that programs are preloaded with, as a file that they can trust.
 //!
-//! The environment names it for as long as a program and its descendants run, also when onbeat is long gone. For an
-//! ordinary user it is a file without a name in onbeat's folder in `/proc`: whoever may get that process's number, the
-//! kernel lets nobody open what another user's process has open. Root may, and would load whatever he finds there; so
-//! his is a file on disk, in a folder that only he can write to, and it stays. Root of a user namespace that has no
-//! other user in it is an ordinary one: of those outside, he may open what is his own.
+//! The environment names it for as long as a program and its descendants run, also when onbeat is
+//! long gone. For an ordinary user it is a file without a name in onbeat's folder in `/proc`:
+//! whoever may get that process's number, the kernel lets nobody open what another user's process
+//! has open. Root may, and would load whatever he finds there; so his is a file on disk, in a
+//! folder that only he can write to, and it stays. Root of a user namespace that has no other user
+//! in it is an ordinary one: of those outside, he may open what is his own.
 
 use std::ffi::CString;
 use std::fs::{self, DirBuilder, File, Metadata, Permissions};
@@ -98,8 +99,8 @@ impl Place {
     }
 }
 
-/// Whether that is all users of this namespace, by its `uid_map`: lines of the first one inside, the first one outside,
-/// and how many.
+/// Whether that is all users of this namespace, by its `uid_map`: lines of the first one inside,
+/// the first one outside, and how many.
 fn has_one_user(uid_map: &str) -> bool {
     let count = |line: &str| line.split_ascii_whitespace().nth(2)?.parse::<u64>().ok();
     uid_map.lines().map(count).sum::<Option<u64>>() == Some(1)
@@ -118,8 +119,8 @@ fn nameless_library() -> Result<File, Error> {
     .map_err(|source| Error::NoMemory { source })
 }
 
-/// Whether only root can change what is in `folder`, or on the way to it, and programs could load it from there. Of what
-/// is missing only root can make it.
+/// Whether only root can change what is in `folder`, or on the way to it, and programs could load
+/// it from there. Of what is missing only root can make it.
 fn check(folder: &Path) -> Result<(), Error> {
     let there = there_of(folder);
     for on_the_way in there.ancestors() {
@@ -163,7 +164,8 @@ fn can_write_to(path: &Path) -> io::Result<()> {
 fn mount_flags(path: &Path) -> io::Result<libc::c_ulong> {
     let path = CString::new(path.as_os_str().as_bytes())?;
     let mut facts = std::mem::MaybeUninit::<libc::statvfs>::uninit();
-    // SAFETY: the path is a string and the other one has room for the answer; both outlive the call.
+    // SAFETY: the path is a string and the other one has room for the answer; both outlive the
+    // call.
     if unsafe { libc::statvfs(path.as_ptr(), facts.as_mut_ptr()) } != 0 {
         return Err(io::Error::last_os_error());
     }
@@ -179,7 +181,8 @@ fn no_library(folder: &Path, source: io::Error) -> Error {
     }
 }
 
-/// Where the library is in `folder`. It is named by what is in it, as another onbeat's may be in use.
+/// Where the library is in `folder`. It is named by what is in it, as another onbeat's may be in
+/// use.
 fn file_in(folder: &Path) -> PathBuf {
     let mut hasher = DefaultHasher::new();
     BYTES.hash(&mut hasher);

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * The preloaded library: wraps the calls of libc in which a thread can wait, and tells onbeat of each that did.
+ * The preloaded library: wraps the calls of libc in which a thread can wait, and tells onbeat of
+ * each that did.
  *
- * LFS++, section 6.2: dynamic linking can intercept the calls, without privilege and without stopping anybody. A call
- * that returns at once costs two readings of the clock. After a longer one, the kernel's count of the thread's
- * voluntary switches says whether it blocked; and if it did, the scheduler's account says for how long the thread was
- * ready before it could return: on a busy machine that is what tells a wakeup's time from the call's end.
+ * LFS++, section 6.2: dynamic linking can intercept the calls, without privilege and without
+ * stopping anybody. A call that returns at once costs two readings of the clock. After a longer
+ * one, the kernel's count of the thread's voluntary switches says whether it blocked; and if it
+ * did, the scheduler's account says for how long the thread was ready before it could return: on a
+ * busy machine that is what tells a wakeup's time from the call's end.
  *
  * Nothing here allocates, locks or changes errno: a wrapped call may come from a signal handler.
  */
@@ -71,7 +73,10 @@ static uint64_t timeval_ns(struct timeval time)
 	return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_usec * 1000u;
 }
 
-/* How long this thread has waited for a CPU: the second number of its account. 0 if that cannot be read. */
+/*
+ * How long this thread has waited for a CPU: the second number of its account. 0 if that cannot be
+ * read.
+ */
 static uint64_t waited_ns(void)
 {
 	char text[96];
@@ -92,7 +97,10 @@ static uint64_t waited_ns(void)
 	return waited;
 }
 
-/* The next burst begins. The kernel's account is that of the thread's last switch, so it stands at the wakeup. */
+/*
+ * The next burst begins. The kernel's account is that of the thread's last switch, so it stands at
+ * the wakeup.
+ */
 static struct burst begin(uint64_t ran_ns)
 {
 	struct rusage used = { 0 };
@@ -109,8 +117,8 @@ static struct burst begin(uint64_t ran_ns)
 }
 
 /*
- * Of all waiting since the burst began, what did not fall into the burst fell into the call that ended it: then the
- * next one was ready that much before it ran. The call was made at blocked_ns.
+ * Of all waiting since the burst began, what did not fall into the burst fell into the call that
+ * ended it: then the next one was ready that much before it ran. The call was made at blocked_ns.
  */
 static void reckon(struct burst *next, uint64_t blocked_ns)
 {
@@ -280,9 +288,10 @@ static void forked(void)
 }
 
 /*
- * The memory at path: NULL unless it is what onbeat makes, sealed memory of this user. The path is in the folder of a
- * process that may be gone, and its number another user's, who would have us write where he may not: so it is looked at
- * before it is opened, as opening a device is already a deed.
+ * The memory at path: NULL unless it is what onbeat makes, sealed memory of this user. The path is
+ * in the folder of a process that may be gone, and its number another user's, who would have us
+ * write where he may not: so it is looked at before it is opened, as opening a device is already a
+ * deed.
  */
 static struct ring *ring_at(const char *path)
 {

@@ -1,8 +1,9 @@
 //! The memory that is shared with the programs that are heard.
 //!
-//! It is a file without a name, which a program opens through onbeat's own folder in `/proc`: nothing is left
-//! behind, whatever happens. Its size is sealed, or a program that made it smaller would kill its reader. Once onbeat is
-//! gone, another process may have its number: so the library writes only to what its own user has sealed like this.
+//! It is a file without a name, which a program opens through onbeat's own folder in `/proc`:
+//! nothing is left behind, whatever happens. Its size is sealed, or a program that made it smaller
+//! would kill its reader. Once onbeat is gone, another process may have its number: so the library
+//! writes only to what its own user has sealed like this.
 
 use std::ffi::CStr;
 use std::fs::File;
@@ -32,7 +33,8 @@ impl Memory {
         file.set_len(BYTES as u64)?;
         seal(&file, libc::F_SEAL_SHRINK | libc::F_SEAL_GROW)?;
         let (access, descriptor) = (libc::PROT_READ | libc::PROT_WRITE, file.as_raw_fd());
-        // SAFETY: a new mapping at a place that the kernel chooses, of a file that has the size and keeps it.
+        // SAFETY: a new mapping at a place that the kernel chooses, of a file that has the size and
+        // keeps it.
         let words = unsafe {
             libc::mmap(
                 std::ptr::null_mut(),
@@ -51,8 +53,8 @@ impl Memory {
     }
 
     pub(super) fn words(&self) -> &[AtomicU64] {
-        // SAFETY: the mapping has this length, is aligned to a page, and lives as long as `self`; any bytes are valid
-        // words, and they are only ever accessed as atomics.
+        // SAFETY: the mapping has this length, is aligned to a page, and lives as long as `self`;
+        // any bytes are valid words, and they are only ever accessed as atomics.
         unsafe { std::slice::from_raw_parts(self.words.as_ptr(), LENGTH) }
     }
 

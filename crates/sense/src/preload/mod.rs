@@ -1,12 +1,13 @@
-//! The tracer that stops nobody and asks for nothing: a library that is loaded into a program before all others, and
-//! tells what its threads do.
+//! The tracer that stops nobody and asks for nothing: a library that is loaded into a program
+//! before all others, and tells what its threads do.
 //!
-//! LFS++, section 6.2: "it is also possible to exploit dynamic linking to intercept the calls". `listener.c` is the
-//! library, `ring` the way from there to here.
+//! LFS++, section 6.2: "it is also possible to exploit dynamic linking to intercept the calls".
+//! `listener.c` is the library, `ring` the way from there to here.
 //!
-//! Not heard are programs that are linked statically or raise their privileges (their linker ignores what is
-//! preloaded), programs that change their user, and calls that libc makes by itself (a `fread` that waits). A program
-//! tells only of itself and of what descends from it: of other threads it is not believed.
+//! Not heard are programs that are linked statically or raise their privileges (their linker
+//! ignores what is preloaded), programs that change their user, and calls that libc makes by itself
+//! (a `fread` that waits). A program tells only of itself and of what descends from it: of other
+//! threads it is not believed.
 
 mod error;
 mod library;
@@ -36,7 +37,8 @@ const MOST_THREADS: usize = 8192;
 /// A program's ancestors are looked at so far up.
 const MOST_ANCESTORS: usize = 64;
 
-/// Hears programs that this process starts, with what [`preparation`](Self::preparation) says in their environment.
+/// Hears programs that this process starts, with what [`preparation`](Self::preparation) says in
+/// their environment.
 #[derive(Debug)]
 pub struct PreloadSensor {
     memory: Memory,
@@ -164,8 +166,8 @@ impl PreloadSensor {
     /// The thread that `record` is about, if it is one of the programs'.
     fn believed(&self, record: &Record) -> Option<Task> {
         let Some(task) = identity::task(record.tid) else {
-            // It has ended since, and whatever is said of it concerns nobody who lives: without its start, no
-            // living thread is taken for it.
+            // It has ended since, and whatever is said of it concerns nobody who lives: without its
+            // start, no living thread is taken for it.
             let known = self.threads.values().flatten();
             let mut processes = known.map(|thread| thread.task.pid);
             let is_followed = processes.any(|pid| pid == record.pid)

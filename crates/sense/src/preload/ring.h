@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * What the preloaded library writes and onbeat reads: a header, then RING_RECORDS records that are written round and
- * round, by all threads of all processes that have the library. onbeat makes the memory; ring.rs reads it, and has
- * the same sizes.
+ * What the preloaded library writes and onbeat reads: a header, then RING_RECORDS records that are
+ * written round and round, by all threads of all processes that have the library. onbeat makes the
+ * memory; ring.rs reads it, and has the same sizes.
  */
 #ifndef ONBEAT_PRELOAD_RING_H
 #define ONBEAT_PRELOAD_RING_H
@@ -14,7 +14,9 @@
 
 /* A burst: what a thread did between two calls that blocked. Times are of CLOCK_MONOTONIC. */
 struct record {
-	/* One more than how many records were begun before this one; 0 while it is being written. */
+	/*
+	 * One more than how many records were begun before this one; 0 while it is being written.
+	 */
 	_Atomic uint64_t number;
 	uint32_t pid;
 	uint32_t tid;

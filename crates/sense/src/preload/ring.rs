@@ -1,8 +1,9 @@
 //! Reads what the preloaded library has written, by `ring.h`.
 //!
-//! The memory is shared with the programs that are heard, which may write whatever they like there, also while it is
-//! read. So it is only ever read as single words, each of which may have any value; and whatever they are, a pass over
-//! them ends, and gives no more records than there is room for.
+//! The memory is shared with the programs that are heard, which may write whatever they like there,
+//! also while it is read. So it is only ever read as single words, each of which may have any
+//! value; and whatever they are, a pass over them ends, and gives no more records than there is
+//! room for.
 
 use std::sync::atomic::{AtomicU64, Ordering, fence};
 
@@ -46,8 +47,8 @@ pub struct Reader {
 }
 
 impl Reader {
-    /// Appends what was written since the last pass over `ring`, and gives how much was lost: written over before it
-    /// was read, or never finished.
+    /// Appends what was written since the last pass over `ring`, and gives how much was lost:
+    /// written over before it was read, or never finished.
     pub fn read(&mut self, ring: &[AtomicU64], records: &mut Vec<Record>) -> u64 {
         let (Some(begun), Some(body)) = (ring.first(), ring.get(WORDS..)) else {
             return 0;

@@ -1,6 +1,6 @@
-//! Where a probe's argument is: in a register, or known when the program was compiled. libonbeat's header asks its compiler
-//! for these two (`ONBEAT_PROBE_ARGUMENTS`), so that an argument is a part of a probe's cookie, and nothing of it is
-//! kept for all programs together.
+//! Where a probe's argument is: in a register, or known when the program was compiled. libonbeat's
+//! header asks its compiler for these two (`ONBEAT_PROBE_ARGUMENTS`), so that an argument is a part
+//! of a probe's cookie, and nothing of it is kept for all programs together.
 
 use object::elf::{self, EM_AARCH64, EM_X86_64};
 
@@ -11,7 +11,8 @@ pub enum Argument {
     Constant(i64),
     /// In a register.
     Register {
-        /// Its place among the registers that the kernel saves (`struct pt_regs`), in words of 64 bits.
+        /// Its place among the registers that the kernel saves (`struct pt_regs`), in words of 64
+        /// bits.
         place: u8,
         /// How many of its bytes are the argument, as a power of two: 0 to 3.
         size_log2: u8,
@@ -21,7 +22,8 @@ pub enum Argument {
 }
 
 impl Argument {
-    /// In so many bits: the lowest says whether it is a register (cookie.h). None if it does not fit.
+    /// In so many bits: the lowest says whether it is a register (cookie.h). None if it does not
+    /// fit.
     pub(super) fn packed(self, bits: u32) -> Option<u64> {
         let word = match self {
             Self::Constant(value) => {
@@ -48,8 +50,8 @@ pub(super) enum Machine {
     Arm,
 }
 
-/// In the order of the kernel's `struct pt_regs`, each with its names of 64, 32, 16 and 8 bits. Five are no registers of
-/// a program's.
+/// In the order of the kernel's `struct pt_regs`, each with its names of 64, 32, 16 and 8 bits.
+/// Five are no registers of a program's.
 const X86: [[&str; 4]; 20] = [
     ["r15", "r15d", "r15w", "r15b"],
     ["r14", "r14d", "r14w", "r14b"],

@@ -1,4 +1,5 @@
-//! The seccomp filter by which a program stops at chosen system calls only; all others run at full speed.
+//! The seccomp filter by which a program stops at chosen system calls only; all others run at full
+//! speed.
 
 use std::io;
 
@@ -43,10 +44,11 @@ impl Filter {
         Self(program)
     }
 
-    /// Installs it for the calling thread. Async-signal-safe: for a process between `fork` and `exec`.
+    /// Installs it for the calling thread. Async-signal-safe: for a process between `fork` and
+    /// `exec`.
     ///
-    /// Without CAP_SYS_ADMIN the thread gives up for good that an `exec` may raise its privileges, as the kernel
-    /// demands.
+    /// Without CAP_SYS_ADMIN the thread gives up for good that an `exec` may raise its privileges,
+    /// as the kernel demands.
     ///
     /// # Errors
     /// If this kernel has no seccomp filters, or a filter above this one forbids it.
@@ -55,7 +57,8 @@ impl Filter {
             len: u16::try_from(self.0.len()).unwrap_or(u16::MAX),
             filter: self.0.as_ptr().cast_mut(),
         };
-        // SAFETY: the kernel reads the program, which lives until the call returns, and writes nothing.
+        // SAFETY: the kernel reads the program, which lives until the call returns, and writes
+        // nothing.
         let set = || unsafe {
             libc::prctl(
                 libc::PR_SET_SECCOMP,

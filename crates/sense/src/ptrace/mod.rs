@@ -1,12 +1,13 @@
-//! The tracer for everybody: a program that onbeat starts stops at the system calls in which it can wait, and nowhere
-//! else.
+//! The tracer for everybody: a program that onbeat starts stops at the system calls in which it can
+//! wait, and nowhere else.
 //!
-//! LFS++, section 6.2, and its QOSTRACE: tracing by `ptrace` needs no privilege. A seccomp filter, which the program
-//! gets before its `exec`, lets all other calls run at full speed. What the stops tell is in `course`.
+//! LFS++, section 6.2, and its QOSTRACE: tracing by `ptrace` needs no privilege. A seccomp filter,
+//! which the program gets before its `exec`, lets all other calls run at full speed. What the stops
+//! tell is in `course`.
 //!
-//! Nothing outlives the tracer: without it a chosen call would fail, so that the kernel kills what is traced if
-//! onbeat dies. A program that raises its privileges (set-user-ID) runs without them, unless onbeat has CAP_SYS_ADMIN
-//! and CAP_SYS_PTRACE. No debugger can attach to what is traced.
+//! Nothing outlives the tracer: without it a chosen call would fail, so that the kernel kills what
+//! is traced if onbeat dies. A program that raises its privileges (set-user-ID) runs without them,
+//! unless onbeat has CAP_SYS_ADMIN and CAP_SYS_PTRACE. No debugger can attach to what is traced.
 
 mod course;
 mod filter;
@@ -102,8 +103,9 @@ impl Ends {
     }
 }
 
-/// Hears programs that this process starts. Whoever starts one has it wait, tracks it, and lets it go on to install
-/// the filter of its [`preparation`](Self::preparation) and to execute the program.
+/// Hears programs that this process starts. Whoever starts one has it wait, tracks it, and lets it
+/// go on to install the filter of its [`preparation`](Self::preparation) and to execute the
+/// program.
 #[derive(Debug)]
 pub struct PtraceSensor {
     calls: Vec<Call>,

@@ -15,8 +15,8 @@ use crate::clock::now;
 use crate::identity;
 use crate::inbox::Inbox;
 
-/// Everything that the program starts inherits its filter, and cannot make a chosen call without a tracer: so all is
-/// traced, whomever events are wanted of, and nothing lives on without us.
+/// Everything that the program starts inherits its filter, and cannot make a chosen call without a
+/// tracer: so all is traced, whomever events are wanted of, and nothing lives on without us.
 pub(super) const OPTIONS: i32 = libc::PTRACE_O_TRACESECCOMP
     | libc::PTRACE_O_TRACECLONE
     | libc::PTRACE_O_TRACEFORK
@@ -30,13 +30,15 @@ const NAMES_EVERY: Span = Span::from_secs(1);
 /// Files kept open; a process may by default have 1024.
 const MOST_OPEN: usize = 512;
 
-/// Starts the thread that traces the process `pid`, which has one thread still, and all that it starts.
+/// Starts the thread that traces the process `pid`, which has one thread still, and all that it
+/// starts.
 pub(super) fn start(pid: u32, follow: Follow, inbox: &Arc<Inbox>) -> io::Result<()> {
     let (tell, told) = mpsc::sync_channel(1);
     let inbox = Arc::clone(inbox);
     // Only the thread that seized a process can trace it.
     let begin = move || {
-        // SAFETY: numbers only; the process is stopped by nothing yet and no memory of ours is concerned.
+        // SAFETY: numbers only; the process is stopped by nothing yet and no memory of ours is
+        // concerned.
         let seized = unsafe { libc::ptrace(libc::PTRACE_SEIZE, pid, 0_usize, OPTIONS as usize) };
         if seized != 0 {
             let _ = tell.send(Err(io::Error::last_os_error()));
@@ -98,7 +100,8 @@ impl<'a> Tracer<'a> {
             let Some(told) = wait() else {
                 return;
             };
-            // A stop that is told late, because we had to wait for a CPU, happened before that wait.
+            // A stop that is told late, because we had to wait for a CPU, happened before that
+            // wait.
             let at = now() - (self.own_wait() - before);
             match told {
                 Told::Stopped { tid, signal, event } => self.stopped(tid, signal, event, at),
@@ -191,7 +194,8 @@ impl<'a> Tracer<'a> {
         thread.course.resumed(now());
     }
 
-    /// A process executes another program: of its threads, one is left, under the number of the first.
+    /// A process executes another program: of its threads, one is left, under the number of the
+    /// first.
     fn executes(&mut self, pid: u32, at: Instant) {
         let others: Vec<u32> = (self.threads.iter())
             .filter(|&(&tid, thread)| thread.task.pid == pid && tid != pid)

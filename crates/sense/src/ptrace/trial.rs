@@ -1,5 +1,5 @@
-//! Whether ptrace and seccomp filters work here: tried, as sandboxes, containers, Yama and the kernel's own build each
-//! forbid them in their own way, and none tells beforehand.
+//! Whether ptrace and seccomp filters work here: tried, as sandboxes, containers, Yama and the
+//! kernel's own build each forbid them in their own way, and none tells beforehand.
 
 use std::fs;
 use std::io::{self, PipeReader, PipeWriter, Write};
@@ -22,7 +22,8 @@ pub(super) fn run() -> Result<(), Error> {
     }
 }
 
-/// The process that is tried with: waits to be traced, and ends with what hindered it. Async-signal-safe throughout.
+/// The process that is tried with: waits to be traced, and ends with what hindered it.
+/// Async-signal-safe throughout.
 fn subject(filter: &Filter, gate: &PipeReader, others_end: &PipeWriter) -> ! {
     let mut go = 0_u8;
     // SAFETY: the descriptors are open and this process's own; `go` lives on this stack.

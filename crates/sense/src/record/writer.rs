@@ -50,8 +50,8 @@ impl Out {
 }
 
 impl Writer {
-    /// Begins a recording in the file at `path`, replacing what was there; it is compressed with gzip
-    /// if the name ends in `.gz`.
+    /// Begins a recording in the file at `path`, replacing what was there; it is compressed with
+    /// gzip if the name ends in `.gz`.
     ///
     /// # Errors
     /// If the file cannot be made or written.

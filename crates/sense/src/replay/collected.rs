@@ -103,8 +103,8 @@ impl Collected {
     }
 }
 
-/// Tells which thread ran where events happened, if they do not tell it themselves: the one that the last switch on
-/// that CPU went to. `raws` are in the order of their times.
+/// Tells which thread ran where events happened, if they do not tell it themselves: the one that
+/// the last switch on that CPU went to. `raws` are in the order of their times.
 fn fill_in(raws: &mut [Raw]) {
     let mut occupants: HashMap<u32, Mention> = HashMap::new();
     for raw in raws {

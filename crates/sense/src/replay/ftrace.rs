@@ -1,6 +1,6 @@
 //! How a line of ftrace's text begins (the kernel's `trace` file, `trace-cmd report`):
-//! `  mplayer-14149 [000] d..2.   928.247428: sched_switch: ...`, with the process in brackets after
-//! the thread if `record-tgid` is on, and without the flags if `irq-info` is off.
+//! `  mplayer-14149 [000] d..2.   928.247428: sched_switch: ...`, with the process in brackets
+//! after the thread if `record-tgid` is on, and without the flags if `irq-info` is off.
 
 use super::sched_text::{Content, Head, split_at_time};
 

@@ -1,8 +1,10 @@
 //! LTTng's kernel traces as the text of babeltrace2 (or babeltrace):
-//! `[14:29:05.847291532] (+0.000012843) host sched_switch: { cpu_id = 2 }, { prev_comm = "nginx", ... }`, with the fields
-//! of added contexts (`tid`, `procname` ...) in braces of their own before those of the event.
+//! `[14:29:05.847291532] (+0.000012843) host sched_switch: { cpu_id = 2 }, { prev_comm = "nginx", ... }`,
+//! with the fields of added contexts (`tid`, `procname` ...) in braces of their own before those of
+//! the event.
 //!
-//! The host may be left out, and the time may be in seconds (`--clock-seconds`) or have its date (`--clock-date`).
+//! The host may be left out, and the time may be in seconds (`--clock-seconds`) or have its date
+//! (`--clock-date`).
 
 mod fields;
 
@@ -132,7 +134,8 @@ fn said(event: &str, fields: &Fields<'_>) -> Option<What> {
     }
 }
 
-/// `... racer discarded 123 events between [...] and [...]`: how many. babeltrace warns so of what was lost.
+/// `... racer discarded 123 events between [...] and [...]`: how many. babeltrace warns so of what
+/// was lost.
 fn discarded(line: &str) -> Option<u64> {
     if line.starts_with('[') && head(line).is_some() {
         return None;
@@ -213,7 +216,8 @@ struct Clock {
 }
 
 impl Clock {
-    /// babeltrace writes events in order: one that is half a day earlier than the one before is of the next day.
+    /// babeltrace writes events in order: one that is half a day earlier than the one before is of
+    /// the next day.
     fn at(&mut self, ns: u64) -> Option<Instant> {
         if ns < DAY_NS && self.last_ns < DAY_NS && ns + DAY_NS / 2 < self.last_ns {
             self.days_ns = self.days_ns.checked_add(DAY_NS)?;

@@ -1,9 +1,9 @@
 //! Recordings, read back as if they happened now.
 //!
 //! A recording is one of seven things, told apart by what is in the file and never by its name:
-//! ftrace's text, that text in a page of systrace, the text of `perf script`, the text of babeltrace2 for LTTng,
-//! a trace of Perfetto, comma-separated times, or onbeat's own recording ([`crate::record`]); each plain or
-//! compressed with gzip. `docs/formats.md` describes them.
+//! ftrace's text, that text in a page of systrace, the text of `perf script`, the text of
+//! babeltrace2 for LTTng, a trace of Perfetto, comma-separated times, or onbeat's own recording
+//! ([`crate::record`]); each plain or compressed with gzip. `docs/formats.md` describes them.
 //!
 //! A file is untrusted: whatever it holds, the answer is a [`Recording`] or a [`ReplayError`] that
 //! says where the trouble is and what to do, within memory in proportion to the file's events.

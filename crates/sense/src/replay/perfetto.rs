@@ -1,5 +1,6 @@
-//! Perfetto's traces (`.pftrace`): the kernel's events in its bundles of ftrace events, one by one or, switches and
-//! wakings, as columns (`compact_sched`). Names and numbers of fields are those of its `protos/perfetto/trace`.
+//! Perfetto's traces (`.pftrace`): the kernel's events in its bundles of ftrace events, one by one
+//! or, switches and wakings, as columns (`compact_sched`). Names and numbers of fields are those of
+//! its `protos/perfetto/trace`.
 
 mod packets;
 
@@ -12,7 +13,8 @@ use super::{Format, Recording, ReplayError};
 use crate::raw::{self, Kind, Mention, Raw, UNTOLD, What};
 use packets::{Packets, Trouble};
 
-/// `FtraceEvent.common_flags` and `waking_common_flags`: in an interrupt, hard, soft or not maskable.
+/// `FtraceEvent.common_flags` and `waking_common_flags`: in an interrupt, hard, soft or not
+/// maskable.
 const IN_INTERRUPT: u64 = 0x08 | 0x10 | 0x40;
 
 pub(super) use packets::is_trace;
@@ -206,7 +208,8 @@ impl<'a> Said<'a> {
         Ok(said)
     }
 
-    /// The thread whose name and number are in these fields; none if the number is that of no thread.
+    /// The thread whose name and number are in these fields; none if the number is that of no
+    /// thread.
     fn thread<const NAME: usize, const TID: usize>(&self) -> Option<Mention> {
         Some(Mention {
             tid: u32::try_from(self.numbers[TID]).ok()?,
@@ -233,7 +236,8 @@ fn said(event: u32, said: &Said<'_>, current: u32, waker: u32) -> What {
         17 => wakeup(Kind::Wakeup),
         20 => wakeup(Kind::Waking),
         114 => wakeup(Kind::New),
-        // `task_newtask` and `sched_process_fork`; the first is what Perfetto's own configurations record.
+        // `task_newtask` and `sched_process_fork`; the first is what Perfetto's own configurations
+        // record.
         235 => said.thread::<2, 1>().map(|child| What::Fork {
             parent: current,
             child,
@@ -251,7 +255,8 @@ fn said(event: u32, said: &Said<'_>, current: u32, waker: u32) -> What {
     what.unwrap_or(What::Other)
 }
 
-/// `CompactSched`: switches and wakings in columns, each time but the first as what is added to the one before.
+/// `CompactSched`: switches and wakings in columns, each time but the first as what is added to the
+/// one before.
 fn compact(message: &[u8], raws: &mut Vec<Raw>) -> Result<(), Malformed> {
     let mut names: Vec<Name> = Vec::new();
     let mut columns: [Vec<u64>; 13] = Default::default();

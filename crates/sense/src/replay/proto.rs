@@ -1,5 +1,5 @@
-//! The fields of a message in protobuf's wire format, borrowed from its bytes: nothing is set aside for them, however
-//! many there are, and text may be no UTF-8.
+//! The fields of a message in protobuf's wire format, borrowed from its bytes: nothing is set aside
+//! for them, however many there are, and text may be no UTF-8.
 
 /// What a field holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -40,7 +40,8 @@ pub(crate) enum Content<'a> {
     Broken,
 }
 
-/// Splits a line at its time stamp (`seconds.fraction:`): what comes before, the time, what follows.
+/// Splits a line at its time stamp (`seconds.fraction:`): what comes before, the time, what
+/// follows.
 ///
 /// # Errors
 /// `None` if there is none, or it is beyond what nanoseconds in 64 bits hold.

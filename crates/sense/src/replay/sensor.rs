@@ -1,5 +1,5 @@
-//! A recording as a sensor: its clock goes forward by each poll's timeout, so that the loop runs over
-//! it deterministically and as fast as it can compute.
+//! A recording as a sensor: its clock goes forward by each poll's timeout, so that the loop runs
+//! over it deterministically and as fast as it can compute.
 
 use std::collections::{HashMap, HashSet};
 use std::iter;

@@ -1,5 +1,5 @@
-//! Android's systrace: a page of HTML in which ftrace's text stands between `<script class="trace-data" ...>` and
-//! `</script>`, beside other data and the viewer itself.
+//! Android's systrace: a page of HTML in which ftrace's text stands between
+//! `<script class="trace-data" ...>` and `</script>`, beside other data and the viewer itself.
 
 use super::collected::Collected;
 use super::lines::Lines;

@@ -1,4 +1,5 @@
-//! A trace buffer of our own in tracefs, that no other user of it sees or disturbs; and what a killed onbeat left.
+//! A trace buffer of our own in tracefs, that no other user of it sees or disturbs; and what a
+//! killed onbeat left.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
@@ -25,8 +26,9 @@ const EVENTS: [&str; 7] = [
     "task/task_rename",
 ];
 
-/// A program's path may hold whole lines that read as other events, and so tell of other users' threads. Such an exec
-/// is not written at all; everything else in the trace is numbers, and names of 15 bytes.
+/// A program's path may hold whole lines that read as other events, and so tell of other users'
+/// threads. Such an exec is not written at all; everything else in the trace is numbers, and names
+/// of 15 bytes.
 const NO_LINE_BREAK: &str = "!(filename ~ \"*\n*\")";
 
 /// The buffer. It is removed when this is dropped.
@@ -118,7 +120,8 @@ impl Drop for Instance {
 /// The largest number that a thread can have (PID_MAX_LIMIT), which none gets unless 4 million run.
 const NOBODY: u32 = 4_194_303;
 
-/// The largest number that a thread gets here. Whoever has it is traced in vain: he is not asked for.
+/// The largest number that a thread gets here. Whoever has it is traced in vain: he is not asked
+/// for.
 fn last_number() -> Option<u32> {
     let numbers = fs::read_to_string("/proc/sys/kernel/pid_max").ok()?;
     numbers.trim().parse::<u32>().ok()?.checked_sub(1)
@@ -151,8 +154,8 @@ impl Owner {
     }
 }
 
-/// Removes the trace buffers of onbeats that are no more, and says which, and what failed. Where tracefs cannot be
-/// reached, there is nothing to say.
+/// Removes the trace buffers of onbeats that are no more, and says which, and what failed. Where
+/// tracefs cannot be reached, there is nothing to say.
 #[must_use]
 pub fn remove_leftovers() -> Vec<(String, io::Result<()>)> {
     let Ok(folder) = instances().map(fs::read_dir) else {
@@ -170,7 +173,8 @@ pub fn remove_leftovers() -> Vec<(String, io::Result<()>)> {
         .collect()
 }
 
-/// Removes a buffer that was there; none if its owner has removed it at his end, after it was listed.
+/// Removes a buffer that was there; none if its owner has removed it at his end, after it was
+/// listed.
 fn remove(path: &Path) -> Option<io::Result<()>> {
     match fs::remove_dir(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => None,

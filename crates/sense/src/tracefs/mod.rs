@@ -1,9 +1,10 @@
 //! The tracer for kernels without BPF: hears threads through the scheduler's events in tracefs.
 //!
-//! Root writes the threads' numbers to a trace buffer of our own (`instances/`), whose filter the kernel extends to
-//! what they start, and reads its text from time to time. What the events say becomes bursts outside the kernel,
-//! as with recordings. It costs more than BPF (an event for each wakeup and switch, written as text when it is
-//! read) and is exact to a microsecond; budgets that run out, and what programs say of their work, are not heard.
+//! Root writes the threads' numbers to a trace buffer of our own (`instances/`), whose filter the
+//! kernel extends to what they start, and reads its text from time to time. What the events say
+//! becomes bursts outside the kernel, as with recordings. It costs more than BPF (an event for each
+//! wakeup and switch, written as text when it is read) and is exact to a microsecond; budgets that
+//! run out, and what programs say of their work, are not heard.
 
 mod error;
 mod instance;
@@ -73,8 +74,8 @@ impl Trace {
                 Ok(0) => return Ok(()),
                 Ok(length) => {
                     self.take(piece.get(..length).unwrap_or(&[]));
-                    // The kernel gives the events of all CPUs in their order: after a later one, no earlier one is
-                    // left. Programs may cause them faster than this reads.
+                    // The kernel gives the events of all CPUs in their order: after a later one, no
+                    // earlier one is left. Programs may cause them faster than this reads.
                     if self.last > horizon {
                         return Ok(());
                     }

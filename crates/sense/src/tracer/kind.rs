@@ -13,7 +13,8 @@ use crate::{bpf, perf, preload, ptrace, tracefs};
 pub enum Kind {
     /// BPF programs on the scheduler's tracepoints.
     Bpf,
-    /// System calls in which a thread can wait, by BPF: as the LFS++ paper's tracer had it before it heard wakeups.
+    /// System calls in which a thread can wait, by BPF: as the LFS++ paper's tracer had it before
+    /// it heard wakeups.
     BpfSyscalls,
     /// The scheduler's events in tracefs.
     Tracefs,
@@ -55,7 +56,8 @@ pub struct Wants {
     pub running: bool,
     /// Whom tracked tasks wake; a tracer that cannot tell does all the same.
     pub partners: bool,
-    /// These system calls, of a tracer that hears such; if there are none, all in which a thread can wait.
+    /// These system calls, of a tracer that hears such; if there are none, all in which a thread
+    /// can wait.
     pub calls: Vec<Call>,
 }
 

@@ -1,7 +1,7 @@
 //! The tracers side by side: which there are, which works here, and one type for whichever it is.
 //!
-//! All are a [`Sensor`], so the loop does not know which one it hears. They differ in what they need
-//! and in what they can tell ([`Abilities`]); `docs/tracers.md` compares them.
+//! All are a [`Sensor`], so the loop does not know which one it hears. They differ in what they
+//! need and in what they can tell ([`Abilities`]); `docs/tracers.md` compares them.
 
 mod error;
 mod kind;
@@ -59,8 +59,8 @@ pub struct Started {
     pub instead_of: Option<(Kind, Error)>,
 }
 
-/// Starts the tracer `choice`, or without one the first that does what is wanted and works here. Nothing is
-/// tracked yet.
+/// Starts the tracer `choice`, or without one the first that does what is wanted and works here.
+/// Nothing is tracked yet.
 ///
 /// # Errors
 /// If it cannot do what is wanted, or does not work here.

@@ -1,4 +1,5 @@
-//! What a program is that a tracer does not hear, or that does not run as it would without: told before it starts.
+//! What a program is that a tracer does not hear, or that does not run as it would without: told
+//! before it starts.
 
 use std::fmt;
 use std::fs::{self, File};
@@ -23,7 +24,8 @@ pub enum Unheard {
 }
 
 impl Unheard {
-    /// What `kind` does not hear of `program`, or does to it; none if all is well as far as the file tells.
+    /// What `kind` does not hear of `program`, or does to it; none if all is well as far as the
+    /// file tells.
     #[must_use]
     pub fn of(kind: Kind, program: &Path) -> Option<Self> {
         // SAFETY: takes nothing and always succeeds.

@@ -57,7 +57,8 @@ fn a_prime_number_of_activations_is_counted_by_each_tracer() {
             b.woke <= b.first_ran && b.first_ran <= b.blocked && b.executed <= b.response()
         };
         assert!(bursts.iter().all(is_in_order), "{kind}: {bursts:?}");
-        // By switches the way to the CPU and from it does not count, by the account it does. So each works for a while.
+        // By switches the way to the CPU and from it does not count, by the account it does. So
+        // each works for a while.
         let executed: Span = bursts.iter().map(|b| b.executed).sum();
         assert!(
             executed * 4 >= account * 3,

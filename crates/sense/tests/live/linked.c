@@ -1,4 +1,7 @@
-/* Says what it is before anything else, and has its jobs marked by a library that it links (library.c). */
+/*
+ * Says what it is before anything else, and has its jobs marked by a library that it links
+ * (library.c).
+ */
 #include <onbeat/job.h>
 
 void work(void);

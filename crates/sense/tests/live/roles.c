@@ -1,6 +1,6 @@
 /*
- * The programs that the live tests trace, in one: reads commands of one byte from standard input and
- * answers each with a byte, so that a test knows what it has done, and blocks between them.
+ * The programs that the live tests trace, in one: reads commands of one byte from standard input
+ * and answers each with a byte, so that a test knows what it has done, and blocks between them.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -165,8 +165,8 @@ static void make_longer_folder(void)
 }
 
 /*
- * Maps a file by a long name again and again, to be executed and not, which the kernel cannot make one; and takes a lease on
- * it: whoever opens it is to wait.
+ * Maps a file by a long name again and again, to be executed and not, which the kernel cannot make
+ * one; and takes a lease on it: whoever opens it is to wait.
  */
 static void map_much(const char *program)
 {

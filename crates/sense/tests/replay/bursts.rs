@@ -5,7 +5,8 @@ use onbeat_sense::replay::Recording;
 
 use crate::{bursts, check, read_bytes};
 
-/// Reads ftrace lines; each begins with `CPU us`, and the thread that ran there is given by its number.
+/// Reads ftrace lines; each begins with `CPU us`, and the thread that ran there is given by its
+/// number.
 fn ftrace(lines: &str) -> Recording {
     let mut text = String::from("# tracer: nop\n");
     for line in lines.lines().map(str::trim).filter(|line| !line.is_empty()) {

@@ -1,7 +1,8 @@
 //! Recordings as other tools write them: 1.4 s of one program, in each format.
 //!
-//! `trace-cmd` recorded it, and its text is what it wrote, but for the names of other programs. Perfetto's traces were
-//! made of the same events by its published schema, LTTng's text by babeltrace2 from a trace of theirs.
+//! `trace-cmd` recorded it, and its text is what it wrote, but for the names of other programs.
+//! Perfetto's traces were made of the same events by its published schema, LTTng's text by
+//! babeltrace2 from a trace of theirs.
 
 use onbeat_model::{Burst, Event, Instant, Span};
 use onbeat_sense::replay::{Format, Recording, ReplayError, read};
@@ -189,8 +190,8 @@ fn varint(mut value: u64) -> Vec<u8> {
     bytes
 }
 
-/// A packet with a waking of the thread 7 at `at`, where the thread 9 runs; `flags` are the event's, `more` the
-/// bundle's.
+/// A packet with a waking of the thread 7 at `at`, where the thread 9 runs; `flags` are the
+/// event's, `more` the bundle's.
 fn packet_with(at: u64, flags: &[u8], more: &[u8]) -> Vec<u8> {
     let waking = [field(1, b"a\xff"), number(2, 7), number(3, 120)].concat();
     let event = [

@@ -8,7 +8,8 @@ use proptest::test_runner::RngSeed;
 
 use crate::{bursts, check, read_bytes};
 
-/// One burst: the sleep before it, the wait for the CPU, and its slices, each with the wait after it.
+/// One burst: the sleep before it, the wait for the CPU, and its slices, each with the wait after
+/// it.
 type Made = (u64, u64, Vec<(u64, u64)>);
 
 /// What one thread of its own CPU does.

@@ -258,7 +258,8 @@ fn a_thread_without_rhythm_has_jobs_and_no_deadlines() {
 
 #[test]
 fn an_overdue_job_waits_for_the_one_before_it_and_for_nothing_else() {
-    // The fifth job takes 65 ms, so the next two begin late: with time to spare they would not have.
+    // The fifth job takes 65 ms, so the next two begin late: with time to spare they would not
+    // have.
     let mut text = "release_ns,demand_ns\n".to_owned();
     for job in 0..50_u64 {
         let (beat, demand) = (
@@ -297,7 +298,8 @@ proptest! {
         ..ProptestConfig::default()
     })]
 
-    /// Whatever a damaged recording says: jobs in as many bursts as they had, and a reservation that is one.
+    /// Whatever a damaged recording says: jobs in as many bursts as they had, and a reservation
+    /// that is one.
     #[test]
     fn any_times_make_threads_that_can_be_planned_for(
         rows in prop::collection::vec((0..4_u8, any::<u64>(), any::<u64>()), 1..40),

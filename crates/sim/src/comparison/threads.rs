@@ -1,4 +1,5 @@
-//! The threads of a recording as tasks of a simulation: when each job was released, and what it took.
+//! The threads of a recording as tasks of a simulation: when each job was released, and what it
+//! took.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -65,7 +66,8 @@ pub struct Threads {
 pub struct Thread {
     /// Who it is.
     pub task: Task,
-    /// Its rhythm; none if it was not periodic. Each of its bursts is a job then, without a deadline.
+    /// Its rhythm; none if it was not periodic. Each of its bursts is a job then, without a
+    /// deadline.
     pub rhythm: Option<Rhythm>,
     /// Its jobs; times count from the recording's begin.
     pub jobs: Shared<JobSpec>,
@@ -85,8 +87,9 @@ pub struct Seen {
 }
 
 impl Threads {
-    /// Reads any recording that [`replay`] reads, or CSV of jobs: a heading with a column `demand_ns` or `executed_ns`
-    /// and one `release_ns`, and if there are several threads one `task`.
+    /// Reads any recording that [`replay`] reads, or CSV of jobs: a heading with a column
+    /// `demand_ns` or `executed_ns` and one `release_ns`, and if there are several threads one
+    /// `task`.
     ///
     /// # Errors
     /// If it cannot be read, or does not tell what threads took.

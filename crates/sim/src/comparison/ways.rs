@@ -23,17 +23,18 @@ pub enum Way {
     RoundRobin,
     /// Periodic threads under the reservations of `onbeat plan`.
     Plan,
-    /// The same, with the speed of the CPUs in proportion to the bandwidth in use: GRUB-PA, as under the kernel's governor
-    /// schedutil.
+    /// The same, with the speed of the CPUs in proportion to the bandwidth in use: GRUB-PA, as
+    /// under the kernel's governor schedutil.
     GrubPa,
-    /// Periodic threads under reservations within which a given share of their jobs stays (GRACE-OS, eq. 2).
+    /// Periodic threads under reservations within which a given share of their jobs stays
+    /// (GRACE-OS, eq. 2).
     Statistical,
     /// Under onbeat's own loop.
     Onbeat,
     /// The same, which sets the speed of the CPUs, too.
     OnbeatPower,
-    /// Under GRACE-OS or a scheme beside it, each thread on a CPU of its own choice. The machine's speed is the recorded one:
-    /// the policy takes it for the highest.
+    /// Under GRACE-OS or a scheme beside it, each thread on a CPU of its own choice. The machine's
+    /// speed is the recorded one: the policy takes it for the highest.
     Scheme(Scheme),
     /// Under the rules of one of `schedulers/`.
     Ruled(Ruling),
@@ -67,7 +68,8 @@ pub struct Rules {
     pub onbeat: Onbeat,
 }
 
-/// In how many groups the distribution of a thread's demands is told: budgets are exact to a hundredth of its range.
+/// In how many groups the distribution of a thread's demands is told: budgets are exact to a
+/// hundredth of its range.
 const GROUPS: usize = 100;
 /// The kernel's: the most that all reservations may take of each CPU, and the shortest runtime.
 const ADMISSIBLE: f64 = 0.95;
@@ -76,11 +78,12 @@ const SHORTEST: Span = Span::from_ns(1024);
 const RECORDED_KHZ: u64 = 1_000_000;
 const STEPS: u64 = 10;
 const HIGHEST_PRIORITY: u8 = 99;
-/// Under a scheme, the first budget after so many jobs, and a new one after as many more: recordings are short, and have scenes.
+/// Under a scheme, the first budget after so many jobs, and a new one after as many more:
+/// recordings are short, and have scenes.
 const NEW_BUDGET_EVERY: usize = 10;
 
-/// The reservation that each of the threads asks for under `way`, at this speed; none for one that is not periodic,
-/// that needs more than there is, or where there are no reservations.
+/// The reservation that each of the threads asks for under `way`, at this speed; none for one that
+/// is not periodic, that needs more than there is, or where there are no reservations.
 #[must_use]
 pub fn reservations(
     threads: &Threads,
@@ -110,9 +113,11 @@ pub fn reservations(
     threads.list.iter().map(reservation).collect()
 }
 
-/// The threads on that machine, scheduled that way. Its groups are the threads, in their order, then the hogs.
+/// The threads on that machine, scheduled that way. Its groups are the threads, in their order,
+/// then the hogs.
 ///
-/// Where reservations do not all fit, the kernel refuses the later ones, so these threads are scheduled as any other.
+/// Where reservations do not all fit, the kernel refuses the later ones, so these threads are
+/// scheduled as any other.
 ///
 /// # Panics
 /// If `machine.speed` is not above zero.
@@ -194,7 +199,8 @@ fn scheduler(way: Way, rules: &Rules) -> Scheduler {
     }
 }
 
-/// The CPU of each thread where it has to have one: whoever needs most chooses first, the one that is least busy.
+/// The CPU of each thread where it has to have one: whoever needs most chooses first, the one that
+/// is least busy.
 fn spread(threads: &Threads, cpus: usize) -> Vec<usize> {
     let needs = |thread: &Thread| thread.jobs.iter().map(|job| job.demand.as_span()).sum();
     let mut by_need: Vec<(Span, usize)> = threads.list.iter().map(needs).zip(0..).collect();
@@ -212,7 +218,8 @@ fn spread(threads: &Threads, cpus: usize) -> Vec<usize> {
 fn cpus(machine: &Machine) -> Cpus {
     let khz = |share: f64| (share * RECORDED_KHZ as f64).round() as u64;
     let steps = (1..=STEPS).map(|step| khz(machine.speed * step as f64 / STEPS as f64));
-    // What is computed counts in time at the recorded speed, so that is among them where it is the highest.
+    // What is computed counts in time at the recorded speed, so that is among them where it is the
+    // highest.
     let all = steps.chain([RECORDED_KHZ]).filter_map(Speed::from_khz);
     Cpus {
         count: machine.cpus,

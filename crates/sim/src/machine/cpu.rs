@@ -13,15 +13,16 @@ pub struct Cpus {
     pub speeds: Ladder,
     /// Any speed between the lowest and the highest can be had, too.
     pub continuous: bool,
-    /// No higher speed is set, as by a limit of cpufreq; what a task computes still counts in time at the highest.
+    /// No higher speed is set, as by a limit of cpufreq; what a task computes still counts in time
+    /// at the highest.
     pub limit: Option<Speed>,
     /// What things cost in time.
     pub costs: Costs,
 }
 
 impl Cpus {
-    /// The highest speed that is set: one that there is, at most the limit. If no speed is as low as the limit, the
-    /// lowest.
+    /// The highest speed that is set: one that there is, at most the limit. If no speed is as low
+    /// as the limit, the lowest.
     #[must_use]
     pub fn highest(&self) -> Speed {
         let highest = self.speeds.highest();

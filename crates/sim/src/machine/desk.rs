@@ -46,9 +46,9 @@ impl Desk {
         self.now
     }
 
-    /// [`Policy::timer`](crate::Policy::timer) is called with `token` at `at`, or now if that is over. The
-    /// highest bit of a token is not kept. A timer cannot be taken back: a policy that no longer wants
-    /// one must know it by its time.
+    /// [`Policy::timer`](crate::Policy::timer) is called with `token` at `at`, or now if that is
+    /// over. The highest bit of a token is not kept. A timer cannot be taken back: a policy that no
+    /// longer wants one must know it by its time.
     pub fn set_timer(&mut self, at: Instant, token: u64) {
         self.set(at, token & !TASK);
     }

@@ -16,7 +16,8 @@ impl<P: Policy, O: Observer> Machine<P, O> {
         }
     }
 
-    /// When the CPU that runs `task` and would stop at `stop` stops: earlier if the task notifies before.
+    /// When the CPU that runs `task` and would stop at `stop` stops: earlier if the task notifies
+    /// before.
     pub(super) fn unless_it_cries(
         &mut self,
         cpu: CpuIndex,
@@ -44,7 +45,8 @@ impl<P: Policy, O: Observer> Machine<P, O> {
         std::mem::take(&mut self.cpus[cpu].stops_to_notify)
     }
 
-    /// The job that the CPU was at is done, and its task goes on with the next as if nothing had happened.
+    /// The job that the CPU was at is done, and its task goes on with the next as if nothing had
+    /// happened.
     pub(super) fn runs_on(&self, cpu: CpuIndex) -> bool {
         let Cpu {
             task,

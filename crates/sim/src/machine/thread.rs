@@ -136,7 +136,8 @@ impl Thread {
         self.exhausted = false;
     }
 
-    /// How many jobs are due and not done. Those that wait behind the present one are drawn for this.
+    /// How many jobs are due and not done. Those that wait behind the present one are drawn for
+    /// this.
     pub(super) fn late(&mut self, now: Instant) -> u64 {
         let Some(job) = &self.job else { return 0 };
         let (mut release, mut due) = (job.release, job.deadline);

@@ -55,8 +55,8 @@ fn with_a_static_part_it_pays_to_hurry_and_sleep() {
     assert!((found - power.busy(0.9)).abs() < 1e-6);
 }
 
-/// The energy of all ways to spread each job's units of work over the slots of its interval, the least: slow, and as it
-/// is defined.
+/// The energy of all ways to spread each job's units of work over the slots of its interval, the
+/// least: slow, and as it is defined.
 fn least_of_all_ways(jobs: &[(usize, usize, u32)], slots: &mut [u32]) -> f64 {
     let Some((&(from, to, work), rest)) = jobs.split_first() else {
         return slots.iter().map(|&units| f64::from(units).powi(3)).sum();

@@ -1,12 +1,14 @@
-//! GRACE-OS (Yuan and Nahrstedt, SOSP 2003) and the schemes it is compared with: earliest deadline first, a budget of work
-//! in every period, best effort for who has used it up, and a speed.
+//! GRACE-OS (Yuan and Nahrstedt, SOSP 2003) and the schemes it is compared with: earliest deadline
+//! first, a budget of work in every period, best effort for who has used it up, and a speed.
 //!
-//! The rules of a task are those of `schedulers/grace/policy.h`. Here are the queue, one for each CPU, and the profiler: it
-//! hears what every job demanded, and after the first so many jobs gives each task its plan.
+//! The rules of a task are those of `schedulers/grace/policy.h`. Here are the queue, one for each
+//! CPU, and the profiler: it hears what every job demanded, and after the first so many jobs gives
+//! each task its plan.
 //!
-//! Assumptions: (1) each task stays on its CPU; (2) a real-time task has one job in each period, due at its end; (3) a task
-//! whose demand is not known yet runs in best-effort mode, and until it is, all on its CPU run at full speed: whoever runs
-//! slower than that takes time that the other may need.
+//! Assumptions: (1) each task stays on its CPU; (2) a real-time task has one job in each period,
+//! due at its end; (3) a task whose demand is not known yet runs in best-effort mode, and until it
+//! is, all on its CPU run at full speed: whoever runs slower than that takes time that the other
+//! may need.
 
 mod joint;
 mod plans;
@@ -61,7 +63,8 @@ struct Cpu {
 }
 
 impl Grace {
-    /// A policy for these tasks, each on its CPU. The machine must be given the tasks in the same order.
+    /// A policy for these tasks, each on its CPU. The machine must be given the tasks in the same
+    /// order.
     #[must_use]
     pub fn new(
         settings: Settings,
@@ -127,7 +130,8 @@ impl Grace {
         cpu.shares = cpu.shares - before + share;
     }
 
-    /// New plans for all tasks of `cpu` whose demand is known: the time of each depends on the others'.
+    /// New plans for all tasks of `cpu` whose demand is known: the time of each depends on the
+    /// others'.
     fn replan(&mut self, cpu: CpuIndex, desk: &mut Desk) {
         let settings = &self.settings;
         let known: Vec<Known> = self

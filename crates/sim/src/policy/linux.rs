@@ -1,13 +1,13 @@
 //! What the Linux kernel does: deadline tasks before those with fixed priorities before fair ones.
 //!
-//! One file for each class, with the rules as of Linux 6.18. CPUs belong to *domains*, as root domains (exclusive
-//! cpusets) divide a machine: deadline and fixed-priority tasks of a domain run on the first of its CPUs that
-//! has nothing more urgent to do, so one domain of all CPUs is global scheduling, and a domain for each CPU is
-//! partitioned scheduling.
+//! One file for each class, with the rules as of Linux 6.18. CPUs belong to *domains*, as root
+//! domains (exclusive cpusets) divide a machine: deadline and fixed-priority tasks of a domain run
+//! on the first of its CPUs that has nothing more urgent to do, so one domain of all CPUs is global
+//! scheduling, and a domain for each CPU is partitioned scheduling.
 //!
-//! Simpler than the kernel: tasks migrate at once and for nothing; fair tasks go to an idle CPU of their
-//! domain when they become ready and otherwise stay, without balancing between busy CPUs; there are no
-//! fair servers, control groups, or inherited priorities.
+//! Simpler than the kernel: tasks migrate at once and for nothing; fair tasks go to an idle CPU of
+//! their domain when they become ready and otherwise stay, without balancing between busy CPUs;
+//! there are no fair servers, control groups, or inherited priorities.
 
 mod bandwidth;
 mod deadline;
@@ -58,11 +58,12 @@ pub struct Config {
     /// Budgets and slices are enforced at the next multiple of this, as by a scheduler tick; zero:
     /// exactly, as with high-resolution timers for them.
     pub tick: Span,
-    /// What the kernel keeps of each CPU for fair tasks beside reservations. Here it only counts as reserved and in use,
-    /// which leaves less to reclaim.
+    /// What the kernel keeps of each CPU for fair tasks beside reservations. Here it only counts as
+    /// reserved and in use, which leaves less to reclaim.
     pub fair_server: Bandwidth,
-    /// The CPUs run at the share of this speed that is in use of the reserved bandwidth (GRUB-PA, as under the governor
-    /// schedutil), and at this speed for tasks without a reservation; none: their speed is left alone.
+    /// The CPUs run at the share of this speed that is in use of the reserved bandwidth (GRUB-PA,
+    /// as under the governor schedutil), and at this speed for tasks without a reservation; none:
+    /// their speed is left alone.
     pub grub_pa: Option<Speed>,
     /// For how long a SCHED_RR task runs before the next of its priority does.
     pub round: Span,
@@ -149,8 +150,8 @@ struct Cpu {
 }
 
 impl Linux {
-    /// A scheduler of these tasks, each with its class and domain, none of which is ready. The machine
-    /// must be given the tasks in the same order.
+    /// A scheduler of these tasks, each with its class and domain, none of which is ready. The
+    /// machine must be given the tasks in the same order.
     ///
     /// # Panics
     /// If a task's domain is not in the configuration.
@@ -215,8 +216,8 @@ impl Linux {
         self.config.runtimes_follow_speed
     }
 
-    /// How much bandwidth is reserved in the domain of `task`, its own left out, and how many CPUs it
-    /// has.
+    /// How much bandwidth is reserved in the domain of `task`, its own left out, and how many CPUs
+    /// it has.
     #[must_use]
     pub fn reserved_beside(&self, task: TaskIndex) -> (Bandwidth, usize) {
         let domain = self.entities[task].domain;
@@ -235,8 +236,8 @@ impl Linux {
 
     /// Gives `task` another class, or other parameters of the one it has.
     ///
-    /// As in the kernel, a deadline task keeps its present deadline and what is left of its budget: a
-    /// new runtime counts from the next replenishment.
+    /// As in the kernel, a deadline task keeps its present deadline and what is left of its budget:
+    /// a new runtime counts from the next replenishment.
     pub fn set_class(&mut self, task: TaskIndex, class: Class, desk: &mut Desk) {
         let Entity { domain, state, .. } = self.entities[task];
         match state {

@@ -1,5 +1,6 @@
-//! Group reservations: the rules of `schedulers/reserve/policy.h`, with the queues and timers that sched_ext gives them on a
-//! live kernel. `schedulers/reserve/reserve.bpf.c` is the other half, operation for operation.
+//! Group reservations: the rules of `schedulers/reserve/policy.h`, with the queues and timers that
+//! sched_ext gives them on a live kernel. `schedulers/reserve/reserve.bpf.c` is the other half,
+//! operation for operation.
 
 use std::collections::{BTreeSet, VecDeque};
 
@@ -63,8 +64,8 @@ enum Urgency {
 }
 
 impl Reserve {
-    /// A scheduler of `cpus` CPUs with these groups, and of these tasks, none of which is ready. The machine must be
-    /// given the tasks in the same order.
+    /// A scheduler of `cpus` CPUs with these groups, and of these tasks, none of which is ready.
+    /// The machine must be given the tasks in the same order.
     #[must_use]
     pub fn new(
         params: Params,

@@ -1,8 +1,10 @@
-//! A policy of `schedulers/` on the simulated machine: one queue for all CPUs, in the order of its keys.
+//! A policy of `schedulers/` on the simulated machine: one queue for all CPUs, in the order of its
+//! keys.
 //!
-//! It is the twin of the sched_ext scheduler with the same rules: that one has a dispatch queue in the same
-//! order, and sends a CPU to it when a task becomes ready, blocks or has run for its slice. What else that one does, at
-//! ticks, for tasks that others displaced and where programs fork, no simulated workload asks for.
+//! It is the twin of the sched_ext scheduler with the same rules: that one has a dispatch queue in
+//! the same order, and sends a CPU to it when a task becomes ready, blocks or has run for its
+//! slice. What else that one does, at ticks, for tasks that others displaced and where programs
+//! fork, no simulated workload asks for.
 
 use std::collections::BTreeSet;
 
@@ -46,8 +48,8 @@ struct Cpu {
 }
 
 impl<R: Rules> Ruled<R> {
-    /// A scheduler for so many CPUs and tasks of this niceness, none of which is ready. The machine must
-    /// be given the tasks in the same order.
+    /// A scheduler for so many CPUs and tasks of this niceness, none of which is ready. The machine
+    /// must be given the tasks in the same order.
     #[must_use]
     pub fn new(mut rules: R, cpus: usize, nices: impl IntoIterator<Item = i8>) -> Self {
         let nices = nices.into_iter();

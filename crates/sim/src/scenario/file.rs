@@ -98,8 +98,8 @@ pub struct Machine {
     pub cpus: Spanned<usize>,
     /// Whether tasks go to any CPU.
     pub scheduling: Scheduling,
-    /// How often the scheduler's tick comes, at which budgets and slices are enforced; exactly if left
-    /// out.
+    /// How often the scheduler's tick comes, at which budgets and slices are enforced; exactly if
+    /// left out.
     pub tick: Time,
     /// What sets the speed of the CPUs, where nobody else does.
     pub governor: Governor,

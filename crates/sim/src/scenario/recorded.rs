@@ -74,7 +74,8 @@ fn trace(mut rows: Vec<(Instant, Span)>) -> Trace {
     }
 }
 
-/// Whether `text` is CSV that [`file::Demand::Recorded`](super::file::Demand::Recorded) takes: how many jobs it holds.
+/// Whether `text` is CSV that [`file::Demand::Recorded`](super::file::Demand::Recorded) takes: how
+/// many jobs it holds.
 ///
 /// # Errors
 /// What is wrong, behind the number of the line.
@@ -103,8 +104,8 @@ pub(super) fn csv(text: &str) -> Result<Trace, String> {
     Ok(trace(rows.collect()))
 }
 
-/// Rows with a heading: `demand_ns` (or `executed_ns`), and `release_ns` and `task` if there are such. The error begins
-/// with the number of its line.
+/// Rows with a heading: `demand_ns` (or `executed_ns`), and `release_ns` and `task` if there are
+/// such. The error begins with the number of its line.
 pub(crate) fn rows(text: &str) -> Result<Vec<Row<'_>>, String> {
     let mut lines = text
         .lines()

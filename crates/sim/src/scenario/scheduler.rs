@@ -131,7 +131,8 @@ pub(super) fn share(what: &str, number: Option<f64>) -> Result<Option<f64>, Stri
     }
 }
 
-/// The reservations of the policy reserve, one for each group that has one, and what the tasks of each group are to it.
+/// The reservations of the policy reserve, one for each group that has one, and what the tasks of
+/// each group are to it.
 pub(super) fn reserve_places(groups: &[Group]) -> (Vec<Reservation>, Vec<Place>) {
     let mut reservations = Vec::new();
     let place = |group: &Group| match group.class {
@@ -146,7 +147,8 @@ pub(super) fn reserve_places(groups: &[Group]) -> (Vec<Reservation>, Vec<Place>)
     (reservations, places)
 }
 
-/// What the tasks of `group` are to the policy grace, and their CPU: real-time if they have a period.
+/// What the tasks of `group` are to the policy grace, and their CPU: real-time if they have a
+/// period.
 pub(super) fn grace_class(group: &Group) -> (Class, CpuIndex) {
     let class = group
         .workload

@@ -1,4 +1,5 @@
-//! What a task does, and what it is to Linux, from the words of the file; the error says what to write instead.
+//! What a task does, and what it is to Linux, from the words of the file; the error says what to
+//! write instead.
 
 use std::path::Path;
 use std::sync::Arc;

@@ -325,7 +325,8 @@ scheduling = { deadline = { runtime = "10ms", period = "50ms" } }
     for task in &proportional.tasks {
         assert_eq!(task.missed, 0, "{task:?}");
     }
-    // Half of the bandwidth is in use all the time but for the begin: half the speed, an eighth of the power.
+    // Half of the bandwidth is in use all the time but for the begin: half the speed, an eighth of
+    // the power.
     assert!(
         (proportional.energy - 10.0 / 8.0).abs() < 0.02,
         "{}",

@@ -1,5 +1,6 @@
-//! A timeline for ui.perfetto.dev: one track for each CPU shows which task it ran, at which speed; one for each task
-//! shows its jobs from release to end, the missed ones by name, and where a budget ran out.
+//! A timeline for ui.perfetto.dev: one track for each CPU shows which task it ran, at which speed;
+//! one for each task shows its jobs from release to end, the missed ones by name, and where a
+//! budget ran out.
 
 use std::io::{self, Write};
 

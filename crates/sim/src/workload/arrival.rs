@@ -19,15 +19,15 @@ pub enum Arrival {
         /// A job can begin up to that much after its beat, evenly distributed.
         jitter: Span,
     },
-    /// On the beats of a period, but where a job was late, the next is released when it is done, and the
-    /// beat goes on from there: who shows frame after frame without a clock.
+    /// On the beats of a period, but where a job was late, the next is released when it is done,
+    /// and the beat goes on from there: who shows frame after frame without a clock.
     Paced {
         /// From beat to beat.
         period: Span,
         /// The next beat; at first, the phase.
         next: Instant,
-        /// The timer that it sleeps on fires at multiples of this alone, as that of a kernel whose clock ticks;
-        /// zero: exactly.
+        /// The timer that it sleeps on fires at multiples of this alone, as that of a kernel whose
+        /// clock ticks; zero: exactly.
         timer: Span,
     },
     /// At random, independently of each other, so often on average (a Poisson process).

@@ -97,11 +97,11 @@ fn around(mean: Span, deviation: Span, z: f64) -> Span {
     }
 }
 
-/// The frames of a film as MPEG has them: a group of pictures that repeats, each kind of picture with
-/// its own demand, and scenes that are harder or easier than others.
+/// The frames of a film as MPEG has them: a group of pictures that repeats, each kind of picture
+/// with its own demand, and scenes that are harder or easier than others.
 ///
-/// A frame demands the mean of its kind, times what the present scene demands, times what is its own;
-/// both factors are log-normal, so that a few frames demand much more than the rest.
+/// A frame demands the mean of its kind, times what the present scene demands, times what is its
+/// own; both factors are log-normal, so that a few frames demand much more than the rest.
 #[derive(Clone, Debug)]
 pub struct Frames {
     /// The mean demand of each frame of the group, in order.

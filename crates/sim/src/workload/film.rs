@@ -1,5 +1,6 @@
 //! The frames of the workload of the paper on missed deadline notification, number for number as
-//! `experiments/workloads/srtgen.c` computes them: so a live run and a simulated one have the same jobs.
+//! `experiments/workloads/srtgen.c` computes them: so a live run and a simulated one have the same
+//! jobs.
 
 use onbeat_model::Span;
 
@@ -12,8 +13,8 @@ const SCENE_DEVIATION: i64 = 60;
 const SHORTEST_SCENE: u64 = 24;
 const LONGEST_SCENE: u64 = 72;
 
-/// A film: scenes that are harder or easier than the mean; each hard one is followed by one as long and as
-/// easy, or the other way round.
+/// A film: scenes that are harder or easier than the mean; each hard one is followed by one as long
+/// and as easy, or the other way round.
 #[derive(Clone, Debug)]
 pub struct Film {
     random: u64,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * The same with true deadlines: each picture gets a random one, below the execution time that pictures take.
- * The film is decoded again and again until a hundred pictures were given up.
+ * The same with true deadlines: each picture gets a random one, below the execution time that
+ * pictures take. The film is decoded again and again until a hundred pictures were given up.
  */
 #include <onbeat/within.h>
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * What the tests of interrupted decoding share: a film in memory, decoded once as it should be, and again
- * with every interruption that a test can think of; every picture that claims to be whole is compared.
+ * What the tests of interrupted decoding share: a film in memory, decoded once as it should be, and
+ * again with every interruption that a test can think of; every picture that claims to be whole is
+ * compared.
  */
 #ifndef PLAYER_TESTS_FILM_H
 #define PLAYER_TESTS_FILM_H

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Pictures are given up at random safe points, thousands of times, and all others stay what they are: in
- * each codec, with frames and with fields, with slices and without. The random numbers are always the same.
+ * Pictures are given up at random safe points, thousands of times, and all others stay what they
+ * are: in each codec, with frames and with fields, with slices and without. The random numbers are
+ * always the same.
  */
 #include "film.h"
 
@@ -21,7 +22,10 @@ static int decode_at_random(struct decoder *decoder, const AVPacket *packet,
 {
 	struct decoder_limit limit = { 0 };
 
-	/* One in eight whole, one in eight skipped, the others stopped at one of the first 24 points. */
+	/*
+	 * One in eight whole, one in eight skipped, the others stopped at one of the first 24
+	 * points.
+	 */
 	switch (draw(&seed) % 8) {
 	case 0:
 		break;

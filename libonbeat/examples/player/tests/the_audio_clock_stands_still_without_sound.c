@@ -36,7 +36,10 @@ int main(void)
 	check(sink_position_ns(&sink, 3000 * MS) == 1500 * MS);
 	check(sink_position_ns(&sink, 2000 * MS + 30 * DAY) == 500 * MS + 30 * DAY);
 
-	/* One that ends while it stands still goes on too; one of a silent film goes from its start. */
+	/*
+	 * One that ends while it stands still goes on too; one of a silent film goes from its
+	 * start.
+	 */
 	sink_open(&sink, 44100);
 	sink_start(&sink, 0);
 	check(sink_position_ns(&sink, 10 * MS) == 0);

@@ -40,8 +40,8 @@ impl Bus {
     }
 }
 
-/// Two calls of one connection, looked at at the same time; whether what it holds is given back then, and whether its
-/// leaving is told later.
+/// Two calls of one connection, looked at at the same time; whether what it holds is given back
+/// then, and whether its leaving is told later.
 async fn two_calls(then: Then) -> (bool, bool) {
     let (ours, theirs) = UnixStream::pair().unwrap();
     let bus = Bus {

@@ -4,7 +4,8 @@ use super::*;
 
 const STEP: Span = Span::from_us(500);
 
-/// What a thread does: in each step, whether it wants to run, given the time and what it has executed.
+/// What a thread does: in each step, whether it wants to run, given the time and what it has
+/// executed.
 type Will = Box<dyn FnMut(Instant, Span) -> bool>;
 
 struct Thread {
@@ -48,8 +49,8 @@ impl Thread {
     }
 }
 
-/// The shares of one CPU that threads get in the time from the first of these seconds to the second, each at the nice level
-/// that it deserves.
+/// The shares of one CPU that threads get in the time from the first of these seconds to the
+/// second, each at the nice level that it deserves.
 fn shares(threads: &mut [Thread], (from, to): (u64, u64)) -> Vec<f64> {
     let seconds = to - from;
     let mut now = Instant::ZERO + Span::from_secs(from);
@@ -128,7 +129,8 @@ fn no_cheater_gets_more_of_the_cpu_whatever_share_of_the_time_it_sleeps() {
                 now.since(Instant::ZERO).as_ns() % period.as_ns() < awake.as_ns()
             });
             let got = shares(&mut [cheater, Thread::hog(false)], (1, 9));
-            // A half is its fair share. What it gains after a long sleep is less than what it slept away.
+            // A half is its fair share. What it gains after a long sleep is less than what it slept
+            // away.
             assert!(
                 got[0] < 0.505,
                 "asleep for {sleeps} tenths of {period}: {got:?}"

@@ -72,8 +72,8 @@ fn nothing_to_do_is_no_hurry() {
     assert_eq!(wish(&[]).speed, 0.0);
 }
 
-/// The least expected energy of pieces one after the other within `steps`: each piece takes a number of steps, and after it
-/// a share of jobs goes on. The twin: it tries everything.
+/// The least expected energy of pieces one after the other within `steps`: each piece takes a
+/// number of steps, and after it a share of jobs goes on. The twin: it tries everything.
 fn tried(
     pieces: &[(f64, f64, usize)],
     at: usize,

@@ -2,8 +2,8 @@
 
 use super::Config;
 
-/// Steps 2 to 6 over the amplitudes of step 1: the place of the chosen frequency; none if the thread
-/// is declared non-periodic (step 4).
+/// Steps 2 to 6 over the amplitudes of step 1: the place of the chosen frequency; none if the
+/// thread is declared non-periodic (step 4).
 pub(super) fn choose(amplitudes: &[f64], config: &Config) -> Option<usize> {
     let average = amplitudes.iter().sum::<f64>() / amplitudes.len().max(1) as f64;
     let candidates = peaks(amplitudes)

@@ -1,13 +1,13 @@
 //! The period analyser of the LFS++ paper, as written: the reference beside the default analyser.
 //!
-//! "Adaptive real-time scheduling for legacy applications" (LFS++), sections 5.1 to 5.2.1. A thread's
-//! wakeups are Dirac pulses; the amplitude spectrum of the pulses in an observation window of length H
-//! (equation 4) has its main peaks at the multiples of the thread's frequency (equation 2), and a
-//! heuristic picks the first of them.
+//! "Adaptive real-time scheduling for legacy applications" (LFS++), sections 5.1 to 5.2.1. A
+//! thread's wakeups are Dirac pulses; the amplitude spectrum of the pulses in an observation window
+//! of length H (equation 4) has its main peaks at the multiples of the thread's frequency (equation
+//! 2), and a heuristic picks the first of them.
 //!
-//! Known weaknesses, kept because the paper has them: whether step 4 lets random wakeups pass hangs on
-//! alpha and on the number of events, without any rate of false alarms; and step 6 can prefer a multiple
-//! or a part of the frequency, the more so with several wakeups a job.
+//! Known weaknesses, kept because the paper has them: whether step 4 lets random wakeups pass hangs
+//! on alpha and on the number of events, without any rate of false alarms; and step 6 can prefer a
+//! multiple or a part of the frequency, the more so with several wakeups a job.
 
 mod heuristic;
 mod spectrum;
@@ -20,9 +20,9 @@ pub use spectrum::{Spectrum, amplitudes_by_plain_sum};
 
 /// The parameters of sections 5.2 and 5.2.1.
 ///
-/// Of their values the paper prints only `k_max` = 10. The others are ours: of those tried on recorded
-/// programs (`experiments/period-accuracy`) the ones that do best and still reach the 285 Hz of the
-/// paper's Table I.
+/// Of their values the paper prints only `k_max` = 10. The others are ours: of those tried on
+/// recorded programs (`experiments/period-accuracy`) the ones that do best and still reach the 285
+/// Hz of the paper's Table I.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Config {
     /// f_min in Hz: the lowest frequency of the spectrum.
@@ -178,7 +178,8 @@ impl Analyser {
         }
     }
 
-    /// The heuristic over the window up to the newest event; none if no candidate is left at step 4.
+    /// The heuristic over the window up to the newest event; none if no candidate is left at step
+    /// 4.
     ///
     /// The paper gives the frequency. Phase and jitter are the mean direction and the circular
     /// standard deviation of the events at that frequency, and the confidence is that of a Rayleigh

@@ -94,8 +94,8 @@ impl Spectrum {
     }
 }
 
-/// Equation 4 as printed, with nothing kept between calls: the slow twin of [`Spectrum`] in tests and
-/// benches.
+/// Equation 4 as printed, with nothing kept between calls: the slow twin of [`Spectrum`] in tests
+/// and benches.
 #[must_use]
 pub fn amplitudes_by_plain_sum(
     events: &[Instant],

@@ -8,8 +8,8 @@ const GATE: f64 = 3.0;
 /// The 75th percentile of the absolute value of normal errors, in standard deviations.
 const PERCENTILE_PER_DEVIATION: f64 = 1.150_35;
 
-/// The gate's bounds as a share of the period. Below, a small error of the locked period would miss;
-/// above, a thread without rhythm would hit too often.
+/// The gate's bounds as a share of the period. Below, a small error of the locked period would
+/// miss; above, a thread without rhythm would hit too often.
 const NARROWEST_GATE: f64 = 0.02;
 const WIDEST_GATE: f64 = 0.15;
 
@@ -58,8 +58,8 @@ impl Errors {
         self.percentile.max(self.least)
     }
 
-    /// An error as the period may see it: less than the phase, because what is late once and stays late
-    /// (a timer set anew) moves the phase but not the period.
+    /// An error as the period may see it: less than the phase, because what is late once and stays
+    /// late (a timer set anew) moves the phase but not the period.
     pub(super) fn clip_tight(&self, error: f64) -> f64 {
         let scale = self.scale() / 2.0;
         error.clamp(-scale, scale)

@@ -1,24 +1,24 @@
 //! After the lock: follows a known rhythm burst by burst, at tens of nanoseconds each.
 //!
 //! Time is cut into one *cell* around each expected release, half a period to either side. A cell's
-//! *error* is that of its wakeup nearest to the expected release: spurious wakeups elsewhere in a job
-//! do not count. An error within the *gate* is a hit, and a hit corrects phase and period; cells
-//! without any wakeup are jobs left out and say nothing.
+//! *error* is that of its wakeup nearest to the expected release: spurious wakeups elsewhere in a
+//! job do not count. An error within the *gate* is a hit, and a hit corrects phase and period;
+//! cells without any wakeup are jobs left out and say nothing.
 //!
 //! * The correction is the growing-memory alpha-beta filter (Brookner, "Tracking and Kalman
-//!   Filtering Made Easy", 1998, section 1.2.10), which is the running least-squares line through the
-//!   releases, with its memory held at `MEMORY` beats so that drift is followed.
-//! * Errors are clipped before that (Huber 1964), and sooner when late than when early: under load a
-//!   release may come late, but never too early, and must not drag the phase.
-//! * The gate is three times a running 75th percentile of the errors (a stochastic approximation: up
-//!   three steps on a larger error, down one on a smaller), so it fits the thread's own jitter.
+//!   Filtering Made Easy", 1998, section 1.2.10), which is the running least-squares line through
+//!   the releases, with its memory held at `MEMORY` beats so that drift is followed.
+//! * Errors are clipped before that (Huber 1964), and sooner when late than when early: under load
+//!   a release may come late, but never too early, and must not drag the phase.
+//! * The gate is three times a running 75th percentile of the errors (a stochastic approximation:
+//!   up three steps on a larger error, down one on a smaller), so it fits the thread's own jitter.
 //!
 //! What does not fit is told apart by its pattern:
 //!
 //! * A thread that was still busy at the last expected release is behind: where it wakes then is no
 //!   evidence.
-//! * Two misses in a row that are a period apart are a new phase, and the phase is set there: a player
-//!   was paused, or the program sets its timer anew after each delay.
+//! * Two misses in a row that are a period apart are a new phase, and the phase is set there: a
+//!   player was paused, or the program sets its timer anew after each delay.
 //! * Surprisingly many other misses are a change of rate; so are surprisingly many new phases, jobs
 //!   left out (half the rate) or wakeups half-way between the beats (twice the rate), and a period
 //!   that has drifted by 1% from the lock. What is surprising depends on the thread's habit: see
@@ -40,8 +40,9 @@ use surprise::Surprise;
 pub enum Beat {
     /// It goes on, as far as one can tell.
     Kept,
-    /// It seems to have another rate: time to analyse the last few bursts anew. Said again while this
-    /// tracker keeps being contradicted; if the analysis finds the same rhythm, keep the tracker.
+    /// It seems to have another rate: time to analyse the last few bursts anew. Said again while
+    /// this tracker keeps being contradicted; if the analysis finds the same rhythm, keep the
+    /// tracker.
     RateChanged,
     /// It is gone. Said for every further burst: start over from an analysis.
     Lost,
@@ -88,9 +89,11 @@ struct Cell {
     busy_before: Instant,
     /// Beats between the last cell with a wakeup and this one had none.
     left_out: bool,
-    /// The thread was busy with something older at the last release before this cell's first wakeup.
+    /// The thread was busy with something older at the last release before this cell's first
+    /// wakeup.
     behind: bool,
-    /// A wakeup came half-way from the beat before; it may fall to either side of the cells' border.
+    /// A wakeup came half-way from the beat before; it may fall to either side of the cells'
+    /// border.
     half_way_before: bool,
     /// A wakeup came half-way to the next beat.
     half_way_after: bool,
@@ -196,11 +199,13 @@ impl Tracker {
         }
     }
 
-    /// Whether the thread was still busy at the last release before it `woke`, the first time in a cell,
-    /// with something older than that release. `last` is the cell before, if it is the one next to this.
+    /// Whether the thread was still busy at the last release before it `woke`, the first time in a
+    /// cell, with something older than that release. `last` is the cell before, if it is the one
+    /// next to this.
     ///
-    /// What wakes early in a cell and is busy at its release is that release's own job; except while the
-    /// thread catches up, from one overdue job to the next without a sleep worth the name.
+    /// What wakes early in a cell and is busy at its release is that release's own job; except
+    /// while the thread catches up, from one overdue job to the next without a sleep worth the
+    /// name.
     fn was_behind(&self, woke: Instant, error: f64, last: Option<Cell>) -> bool {
         let gate = self.errors.gate();
         let slept = woke.since(self.busy_until).as_ns() as f64 > gate;
@@ -240,8 +245,8 @@ impl Tracker {
         }
     }
 
-    /// A job off the beat. If it came a period after the last one, which was off as well, the thread
-    /// has set its phase anew.
+    /// A job off the beat. If it came a period after the last one, which was off as well, the
+    /// thread has set its phase anew.
     fn miss(&mut self, cell: Cell) -> Beat {
         if cell.behind {
             return Beat::Kept;

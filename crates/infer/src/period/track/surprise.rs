@@ -1,11 +1,12 @@
-//! Notices that something rare has become frequent: Page's cumulative sum test (Biometrika 41, 1954).
+//! Notices that something rare has become frequent: Page's cumulative sum test (Biometrika 41,
+//! 1954).
 //!
 //! Each job either shows the thing or does not. The score multiplies the likelihood ratios between
 //! "now every second job shows it" and "as often as ever", and never falls below one (the sum of
 //! logarithms that never falls below zero, without the logarithms); an alarm is a score of
-//! [`ALARM`]. By Lorden's bound (Annals of Mathematical Statistics 42, 1971), jobs that go on as ever
-//! alarm less than once in [`ALARM`], and far less in practice, whatever their habit; and two in
-//! a row alarm if it was unheard of.
+//! [`ALARM`]. By Lorden's bound (Annals of Mathematical Statistics 42, 1971), jobs that go on as
+//! ever alarm less than once in [`ALARM`], and far less in practice, whatever their habit; and two
+//! in a row alarm if it was unheard of.
 
 /// The score that is an alarm.
 const ALARM: f64 = 150.0;

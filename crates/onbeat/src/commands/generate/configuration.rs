@@ -9,7 +9,8 @@ pub(super) fn page() -> Roff {
     page_of(EXAMPLE)
 }
 
-/// Each table is a section, each comment a paragraph; defaults and examples (`#:`) stay as they are.
+/// Each table is a section, each comment a paragraph; defaults and examples (`#:`) stay as they
+/// are.
 fn page_of(example: &str) -> Roff {
     let mut page = Roff::new();
     page.control("TH", ["ONBEAT.TOML", "5", "", "onbeat"]);

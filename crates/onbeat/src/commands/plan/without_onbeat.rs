@@ -36,7 +36,8 @@ fn quoted(word: &str) -> String {
     }
 }
 
-/// The name under which rt-app runs a stand-in: the thread's own, as much of it as leaves room for its number.
+/// The name under which rt-app runs a stand-in: the thread's own, as much of it as leaves room for
+/// its number.
 fn name(planned: &Planned) -> String {
     let number = format!("-{}", planned.tid);
     let own = Name::from(planned.comm.as_str()).to_text();

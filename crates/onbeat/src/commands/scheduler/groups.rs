@@ -1,4 +1,5 @@
-//! The groups of `onbeat scheduler start reserve`: admitted before anything else, and told with what they have used.
+//! The groups of `onbeat scheduler start reserve`: admitted before anything else, and told with
+//! what they have used.
 
 use std::io::{self, Write};
 

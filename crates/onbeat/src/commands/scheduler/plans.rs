@@ -1,5 +1,6 @@
-//! The plans of `onbeat scheduler start grace`: budgets and speeds from what jobs demanded, as GRACE-OS has them. The demand
-//! is read from a file, or seen while the scheduler runs; then plans are made anew as jobs go by.
+//! The plans of `onbeat scheduler start grace`: budgets and speeds from what jobs demanded, as
+//! GRACE-OS has them. The demand is read from a file, or seen while the scheduler runs; then plans
+//! are made anew as jobs go by.
 
 use std::collections::HashMap;
 use std::fs;
@@ -17,7 +18,8 @@ use onbeat_sense::probes::Probe;
 
 use crate::cli::{PlanOption, StartArgs};
 
-/// The probability with which a job stays within its budget (GRACE-OS, section 4.1), where a program does not say.
+/// The probability with which a job stays within its budget (GRACE-OS, section 4.1), where a
+/// program does not say.
 const RHO: f64 = 0.95;
 /// The periods that are planned for: below, timers would take more time than jobs.
 const SHORTEST_PERIOD: Span = Span::from_ms(1);
@@ -72,8 +74,8 @@ impl Plans {
                 "onbeat: budgets alone, because the speed of the CPUs cannot be set: {error} ('onbeat doctor' says what to do)"
             );
         }
-        // Where only chosen tasks are ours, the governor adds what the others use to what is asked of it, and a job would
-        // be faster than its scheduler counts.
+        // Where only chosen tasks are ours, the governor adds what the others use to what is asked
+        // of it, and a job would be faster than its scheduler counts.
         let is_whole = args.pids.is_empty() && args.command.is_empty();
         let objection = match &known {
             _ if !is_whole => Some("speeds are planned where all tasks are scheduled".to_owned()),
@@ -141,7 +143,8 @@ impl Plans {
                     permille,
                 } => self.starts(running, tid, period, permille)?,
                 Told::Finishes { tid, work, jobs } => {
-                    // They were told together; more of them than a profile counts would change nothing.
+                    // They were told together; more of them than a profile counts would change
+                    // nothing.
                     let each = Span::from_ns(work.as_ns() / jobs);
                     (0..jobs.min(100)).fold(false, |due, _| self.planner.job(tid, each) || due)
                 }
@@ -154,7 +157,8 @@ impl Plans {
         Ok(())
     }
 
-    /// Whether a governor sets no longer what it is asked for. Then all jobs run at whatever speed it sets.
+    /// Whether a governor sets no longer what it is asked for. Then all jobs run at whatever speed
+    /// it sets.
     fn is_deaf_now(&mut self) -> bool {
         if !self.is_heeded || self.speeds.is_none() || self.looked_at.elapsed() < LOOK_EVERY {
             return false;
@@ -288,7 +292,8 @@ impl Plans {
     }
 }
 
-/// A governor that does not set the speeds that are asked for, if there is one, and what to do about it.
+/// A governor that does not set the speeds that are asked for, if there is one, and what to do
+/// about it.
 fn deaf_governor(tree: &Tree) -> Option<String> {
     let deaf = |domain: &Domain| {
         let governor = domain.settings().ok()?.governor;
@@ -315,7 +320,8 @@ fn described(tid: u32, plan: &Plan) -> String {
     }
 }
 
-/// One whole number of ns a line, in time at the highest speed; what does not begin with a digit is a heading.
+/// One whole number of ns a line, in time at the highest speed; what does not begin with a digit is
+/// a heading.
 fn demands(text: &str, file: &Path) -> anyhow::Result<Demand> {
     let lines = text.lines().map(str::trim).enumerate();
     let numbers = lines.filter(|(_, line)| line.starts_with(|c: char| c.is_ascii_digit()));

@@ -1,11 +1,12 @@
 //! Attaches a BPF program to an instruction of an opened file, in one process.
 //!
-//! By the descriptor, and by where the instruction is in the file: libbpf would open the file again by its path, which may
-//! be another one by then, and parse what is mapped of it, which may be shorter by then.
+//! The file is named by its descriptor, and the instruction by its offset. libbpf would open the
+//! file again by its path, which may lead to another file by then, and parse a mapping of it, which
+//! may be shorter by then.
 //!
-//! A probe of perf's wants CAP_SYS_ADMIN, which the service does not have. From Linux 6.6 on a program can be loaded for
-//! links of its own kind, which want no more than its loading. Of the first kernels with them some heard only one thread of a
-//! process; they count as without.
+//! perf's uprobes need CAP_SYS_ADMIN, which the service does not have. Linux 6.6 added links for
+//! uprobes (BPF_TRACE_UPROBE_MULTI), which need no more than the loading of their program. The
+//! first kernels with them heard only one thread of a process, and count as kernels without.
 
 use std::ffi::{CStr, CString};
 use std::fs;
@@ -23,7 +24,7 @@ use perf_event_open_sys::{bindings as kernel, ioctls, perf_event_open};
 #[derive(Debug)]
 pub(super) struct Attacher {
     program: OwnedFd,
-    /// The kernel's number for events of this kind.
+    /// The kernel's number for perf's uprobes.
     kind: Option<u32>,
 }
 
@@ -36,7 +37,8 @@ impl Attacher {
         }
     }
 
-    /// Attaches at `offset` in the file of the process `pid`, until what is returned is dropped. The program finds `cookie`.
+    /// Attaches at `offset` in the file of the process `pid`, until what is returned is dropped.
+    /// The program finds `cookie`.
     pub(super) fn attach(
         &self,
         pid: u32,
@@ -52,7 +54,7 @@ impl Attacher {
             offset,
             cookie,
         ) {
-            // The program was not loaded for that.
+            // The program was not loaded for links.
             Err(error) if error.raw_os_error() == Some(libc::EINVAL) => {
                 self.attach_by_perf(pid, &path, offset, cookie)
             }
@@ -75,7 +77,8 @@ impl Attacher {
         };
         attributes.__bindgen_anon_3.uprobe_path = path.as_ptr() as u64;
         attributes.__bindgen_anon_4.probe_offset = offset;
-        // SAFETY: attributes and path live until the call returns; the descriptor that it gives is nobody else's.
+        // SAFETY: attributes and path live until the call returns; the descriptor that it gives is
+        // nobody else's.
         let event = unsafe {
             opened(perf_event_open(
                 &raw mut attributes,
@@ -92,8 +95,8 @@ impl Attacher {
         };
         options.__bindgen_anon_1.perf_event.bpf_cookie = cookie;
         let (program, target) = (self.program.as_raw_fd(), event.as_raw_fd());
-        // SAFETY: both descriptors are open and the options live until the call returns; the descriptor that it gives is
-        // nobody else's.
+        // SAFETY: both descriptors are open and the options live until the call returns; the
+        // descriptor that it gives is nobody else's.
         let link = unsafe {
             opened(bpf_link_create(
                 program,
@@ -110,13 +113,13 @@ impl Attacher {
     }
 }
 
-/// Whether the kernel has links for probes, and they hear all threads of a process.
+/// True if the kernel has links for uprobes that hear all threads of a process.
 pub(in crate::bpf) fn has_links() -> bool {
     let nothing = |code: u32| bpf_insn {
         code: code as u8,
         ..Default::default()
     };
-    // It returns 0.
+    // A program that returns 0.
     let program = [
         nothing(BPF_ALU64 | BPF_MOV | BPF_K),
         nothing(BPF_JMP | BPF_EXIT),
@@ -126,7 +129,8 @@ pub(in crate::bpf) fn has_links() -> bool {
         expected_attach_type: BPF_TRACE_UPROBE_MULTI,
         ..Default::default()
     };
-    // SAFETY: all that is pointed to lives until the call returns; the descriptor that it gives is nobody else's.
+    // SAFETY: all that is pointed to lives until the call returns; the descriptor that it gives is
+    // nobody else's.
     let loaded = unsafe {
         let (name, licence) = (c"probe".as_ptr(), c"GPL".as_ptr());
         let (begin, count) = (program.as_ptr(), program.len() as _);
@@ -145,11 +149,12 @@ pub(in crate::bpf) fn has_links() -> bool {
         let error = link(program.as_fd(), pid, c"/", 0, 0).err()?;
         error.raw_os_error()
     };
-    // A folder cannot have probes. With the right filter, the kernel looks for the process first, and there is none.
+    // A folder cannot have probes: EBADF. A kernel with the right filter refuses the process -1
+    // before that: EINVAL. libbpf probes in the same way.
     refused(0) == Some(libc::EBADF) && refused(-1) == Some(libc::EINVAL)
 }
 
-/// Links a program that was loaded for that.
+/// Attaches a program that was loaded for links.
 fn link(
     program: BorrowedFd<'_>,
     pid: i32,
@@ -169,8 +174,8 @@ fn link(
         pid: pid.cast_unsigned(),
         ..Default::default()
     };
-    // SAFETY: the program is open, and all that is pointed to lives until the call returns; the descriptor that it gives is
-    // nobody else's.
+    // SAFETY: the program is open, and all that is pointed to lives until the call returns; the
+    // descriptor that it gives is nobody else's.
     unsafe {
         let options = &raw const options;
         opened(bpf_link_create(

@@ -1,8 +1,9 @@
-//! The thread that looks at processes and their files, and attaches to what it finds.
+//! The thread that looks at processes and their files, and attaches to the probes that it finds.
 //!
-//! Whatever a process maps, it costs bounded memory, a bounded number of descriptors, and time of this thread alone: its
-//! looks get rarer the longer they take, and one process after another is looked at. Files are opened without waiting (a lease
-//! on one would have this thread wait for its owner); one that cannot be opened now is tried with a later look.
+//! A process costs bounded memory, a bounded number of descriptors, and this thread's time alone.
+//! Processes are looked at one after the other, and a longer look is followed by a longer pause.
+//! Files are opened without waiting, because a lease could keep this thread waiting for its owner.
+//! A file that cannot be opened now is tried at a later look.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::ffi::CString;
@@ -28,23 +29,23 @@ use crate::workload::{most_open, started_ticks};
 
 const FIRST_PAUSE: Span = Span::from_ms(20);
 const LONGEST_PAUSE: Span = Span::from_secs(2);
-/// A look at a process is followed by a pause of at least that many times its length.
+/// The shortest pause after a look at a process, in lengths of the look.
 const PAUSE_PER_LOOK: u64 = 20;
 
-/// Files whose probes are remembered; a machine runs a few hundred. Together they have at most 10 MiB.
+/// The most files whose probes are remembered, in at most 10 MiB. A machine runs a few hundred.
 const MOST_FILES: usize = 1024;
-/// So many new mappings of a process are opened in one look, and so many are remembered in all.
+/// The most new mappings of a process that one look opens, and the most that are remembered.
 const MOST_OPENED: usize = 64;
 const MOST_SEEN: usize = 4 * maps::MOST_MAPPED;
-/// Of each process so many places are listened to: those of one file that is full of them.
+/// The most probes of a process that are listened to: those of one file that is full of them.
 const MOST_OF_PROCESS: usize = probes::MOST_SITES;
-/// Of each user's processes that part of all.
+/// Each user's processes may have this part of all probes.
 const PART_OF_USER: usize = 4;
 
-/// A file, also if its name has gone, with its last change.
+/// A file and its last change. It may have lost its name.
 type FileId = (u64, u64, i64, u32);
 
-/// What a process is about to map.
+/// The files that a process is about to map.
 #[derive(Debug)]
 pub(super) struct Expected {
     pub(super) pid: u32,
@@ -73,9 +74,11 @@ pub(super) struct Ear {
     told: Arc<Told>,
     processes: HashMap<u32, Process>,
     known: HashMap<FileId, Vec<Site>>,
-    /// Of processes that have gone, each with its user. To let one go takes the kernel a grace period, tens of milliseconds.
+    /// The links of processes that have gone, each with its user. Closing one takes the kernel a
+    /// grace period of tens of milliseconds.
     leaving: VecDeque<(u32, OwnedFd)>,
-    /// How many places are listened to of each user's processes, and in all, those that are leaving too.
+    /// The number of probes of each user's processes, and the limit for all, with those that are
+    /// leaving.
     of_users: HashMap<u32, usize>,
     most: usize,
 }
@@ -94,17 +97,18 @@ impl Ear {
         }
     }
 
-    /// The same with the largest share of an ordinary thread. Whoever reads a process's mappings keeps it from mapping more
-    /// meanwhile: behind hogs, for tens of milliseconds. Not for whatever programs a machine's users start: who forks without
-    /// end would have this thread take a CPU from others.
+    /// The same with the largest share of an ordinary thread. Whoever reads a process's mappings
+    /// keeps it from mapping more meanwhile: behind hogs, for tens of milliseconds. Not for
+    /// whatever programs a machine's users start: who forks without end would have this thread take
+    /// a CPU from others.
     pub(super) fn listen_ahead(self, commands: &UnixStream, expected: &mpsc::Receiver<Expected>) {
-        // Where it is not permitted, this thread stays as it is.
+        // Without permission, this thread stays ordinary.
         // SAFETY: a plain system call about the calling thread.
         unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, -20) };
         self.listen(commands, expected);
     }
 
-    /// Until nobody can tell it anything any more.
+    /// Runs until its listener is dropped.
     pub(super) fn listen(mut self, commands: &UnixStream, expected: &mpsc::Receiver<Expected>) {
         loop {
             let now = clock::now();
@@ -153,7 +157,7 @@ impl Ear {
                             self.listen_to(expected.pid, &file, id);
                         }
                     }
-                    // Nobody may be waiting any more.
+                    // The waiting side may have given up.
                     let _ = expected.done.send(());
                 }
             }
@@ -175,7 +179,7 @@ impl Ear {
             next: now,
             pause: FIRST_PAUSE,
         });
-        // It may have executed another program, and maps other files at the same place.
+        // After an exec the process may map other files at the same addresses.
         process.seen.clear();
         process.next = process.next.min(now);
         process.pause = FIRST_PAUSE;
@@ -218,7 +222,7 @@ impl Ear {
         }
     }
 
-    /// Listens to what is new of what a process maps.
+    /// Listens to the file of a new mapping.
     fn look_into(&mut self, pid: u32, mapped: Mapped, path: &Path) {
         let listened = file_of(pid, mapped, path).and_then(|file| {
             let Some(id) = id(&file)? else {
@@ -234,7 +238,8 @@ impl Ear {
             Ok(())
         });
         match listened {
-            // Somebody has a lease on it, or one of its folders is not in the kernel's memory, or not for everybody.
+            // Another process has a lease on it, or one of its folders is not in the kernel's
+            // memory, or may not be entered.
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                 let process = self.processes.get(&pid);
                 if process.is_some_and(|process| process.pause == LONGEST_PAUSE) {
@@ -250,7 +255,7 @@ impl Ear {
         }
     }
 
-    /// Some of what a process maps cannot be looked into. Only the first refusal is kept.
+    /// Keeps the reason why a mapping cannot be looked into, if it is the first one.
     fn refuse(&self, error: io::Error) {
         let refused = Error::kernel("look into what a program maps")(error.into());
         let _ = self.told.refused.set(refused);
@@ -279,7 +284,7 @@ impl Ear {
                 continue;
             };
             let attached = (self.attacher).attach(pid, file.as_fd(), site.offset, cookie);
-            // Of a process that has just ended nothing is to be heard, and the number may be another's.
+            // The process may have ended, and its number may be another process's.
             if started_ticks(pid) != Some(started) {
                 return;
             }
@@ -308,7 +313,7 @@ impl Ear {
             && self.of_users.values().sum::<usize>() < self.most
     }
 
-    /// One place more of the user's, or one less.
+    /// Counts one probe more for the user, or one less.
     fn count(&mut self, user: u32, more: bool) {
         let count = self.of_users.entry(user).or_default();
         *count = if more { *count + 1 } else { *count - 1 };
@@ -318,7 +323,7 @@ impl Ear {
     }
 }
 
-/// Nothing came in time.
+/// True if nothing came in time.
 fn is_passing(error: &io::Error) -> bool {
     matches!(
         error.kind(),
@@ -326,15 +331,16 @@ fn is_passing(error: &io::Error) -> bool {
     )
 }
 
-/// Without waiting for anybody, and without making a terminal this process's.
+/// Opens a file without waiting, and without making it this process's terminal.
 fn open(path: &Path, access: i32) -> io::Result<File> {
     let mut options = OpenOptions::new();
     let flags = access | libc::O_NONBLOCK | libc::O_NOCTTY;
     options.read(true).custom_flags(flags).open(path)
 }
 
-/// The file that a process maps, to be named and not to be read. `/proc/PID/map_files` wants capabilities that the service
-/// does not have. There the file is what has the same name in the process's root directory, if it is still the same.
+/// The file behind a mapping, by `O_PATH`. `/proc/PID/map_files` needs capabilities that the
+/// service does not have. The service opens the file by its name in the process's root directory,
+/// and tests that it is still the file that is mapped.
 fn file_of(pid: u32, mapped: Mapped, path: &Path) -> io::Result<File> {
     let mapping = format!("/proc/{pid}/map_files/{}", mapped.name());
     match open(Path::new(&mapping), libc::O_PATH) {
@@ -345,7 +351,8 @@ fn file_of(pid: u32, mapped: Mapped, path: &Path) -> io::Result<File> {
     let path = path.strip_prefix("/").unwrap_or(path);
     let path = CString::new(path.as_os_str().as_bytes())?;
     let flags = libc::O_PATH | libc::O_CLOEXEC;
-    // What was mapped a moment ago is in the kernel's memory. So no file system in user space can have this thread wait.
+    // RESOLVE_CACHED asks no file system, which could keep this thread waiting. The path of a file
+    // that was mapped a moment ago is in the kernel's memory.
     let resolve = libc::RESOLVE_CACHED | libc::RESOLVE_IN_ROOT | libc::RESOLVE_NO_SYMLINKS;
     // SAFETY: the structure has whole numbers only, of which zeros are values.
     let mut how = unsafe { std::mem::zeroed::<libc::open_how>() };
@@ -371,7 +378,7 @@ fn file_of(pid: u32, mapped: Mapped, path: &Path) -> io::Result<File> {
     Err(io::ErrorKind::PermissionDenied.into())
 }
 
-/// An ordinary file's; none for anything else.
+/// The identity of an ordinary file; none for anything else.
 fn id(file: &File) -> io::Result<Option<FileId>> {
     let about = about(file)?;
     let device = u64::from(about.stx_dev_major) << 32 | u64::from(about.stx_dev_minor);
@@ -381,11 +388,11 @@ fn id(file: &File) -> io::Result<Option<FileId>> {
     Ok(is_file.then_some(id))
 }
 
-/// What there is to know of a file. A file system in user space is not asked.
+/// The file's statx(2), without asking a file system in user space.
 fn about(file: &File) -> io::Result<libc::statx> {
     let flags = libc::AT_EMPTY_PATH | libc::AT_STATX_DONT_SYNC;
-    // SAFETY: the descriptor is open, the path is empty and ends, and the kernel writes to one structure of which zeros
-    // are a value.
+    // SAFETY: the descriptor is open, the path is empty and ends, and the kernel writes to one
+    // structure of which zeros are a value.
     let (result, about) = unsafe {
         let mut about = std::mem::zeroed::<libc::statx>();
         let path = c"".as_ptr();
@@ -400,8 +407,8 @@ fn about(file: &File) -> io::Result<libc::statx> {
     }
 }
 
-/// A file to be mapped, as `/proc/PID/map_files` will name it: on stacked file systems a mapping names another one than its
-/// path does. So it is mapped here for a moment.
+/// A file to be mapped, as `/proc/PID/map_files` will name it: on stacked file systems a mapping
+/// names another one than its path does. So it is mapped here for a moment.
 fn as_mapped(path: &Path) -> Option<(File, FileId)> {
     let file = open(path, libc::O_RDONLY).ok()?;
     // SAFETY: sysconf has no preconditions.

@@ -1,13 +1,14 @@
-//! What a process maps to be executed, by `/proc/PID/maps`: a file that is as long as the process likes.
+//! The executable mappings of a process, from `/proc/PID/maps`, whose length the process chooses.
 
 use std::ffi::OsStr;
 use std::io::{BufRead, BufReader, Read};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-/// Of a file of maps so much is read; the rest is not looked at. A large program (10,000 mappings, names of 100 bytes) has 1 MiB.
+/// The most that is read of a file of maps. A large program (10,000 mappings, names of 100 bytes)
+/// has 1 MiB.
 pub(super) const MOST_BYTES: u64 = 4 << 20;
-/// Of its executable mappings so many are looked at. A browser has some 300.
+/// The most executable mappings of a process that are looked at. A browser has some 300.
 pub(super) const MOST_MAPPED: usize = 1024;
 
 /// An executable mapping of a file.
@@ -15,25 +16,25 @@ pub(super) const MOST_MAPPED: usize = 1024;
 pub(super) struct Mapped {
     begin: u64,
     end: u64,
-    /// Of the file: the device's two numbers, as statx(2) has them, and the inode's.
+    /// The file's device and inode, as statx(2) has them.
     device: (u32, u32),
     inode: u64,
 }
 
 impl Mapped {
-    /// What the kernel calls it in `/proc/PID/map_files`. A line of maps fills an address below 4 GiB up with zeros, as a
-    /// program has that is linked to one place; the name does not.
+    /// Its name in `/proc/PID/map_files`. A line of maps has leading zeros for an address below
+    /// 4 GiB, and the name has none.
     pub(super) fn name(&self) -> String {
         format!("{:x}-{:x}", self.begin, self.end)
     }
 
-    /// Whether it maps the file with these numbers.
+    /// True if it maps the file with these numbers.
     pub(super) fn is_of(&self, device: (u32, u32), inode: u64) -> bool {
         (self.device, self.inode) == (device, inode)
     }
 }
 
-/// The executable mappings of files that the beginning of `maps` tells of, with the names that the files had.
+/// The executable mappings of files in the beginning of `maps`, with the files' names.
 pub(super) fn executable(maps: impl Read) -> Vec<(Mapped, PathBuf)> {
     let lines = BufReader::new(maps.take(MOST_BYTES)).split(b'\n');
     let lines = lines.map_while(Result::ok);
@@ -43,7 +44,7 @@ pub(super) fn executable(maps: impl Read) -> Vec<(Mapped, PathBuf)> {
         .collect()
 }
 
-/// What a line says, if it is of an executable mapping of a file.
+/// The executable mapping of a file in a line, if there is one.
 fn mapped(line: &[u8]) -> Option<(Mapped, PathBuf)> {
     let mut fields = line.splitn(6, u8::is_ascii_whitespace);
     let mut field = || std::str::from_utf8(fields.next()?).ok();

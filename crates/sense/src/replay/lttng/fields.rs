@@ -1,5 +1,5 @@
-//! The fields of an event in babeltrace's text: `{ cpu_id = 2 }, { tid = 7 }, { comm = "a, b", state = ( "X" : container
-//! = 1 ), list = [ [0] = 1 ] }`.
+//! The fields of an event in babeltrace's text:
+//! `{ cpu_id = 2 }, { tid = 7 }, { comm = "a, b", state = ( "X" : container = 1 ), list = [ [0] = 1 ] }`.
 
 use std::borrow::Cow;
 
@@ -98,7 +98,8 @@ fn in_scope(text: &str) -> Option<Vec<(&str, Value<'_>)>> {
     Some(fields)
 }
 
-/// The value at the beginning of `text`, and what follows it: up to a comma or a closing brace that is not its own.
+/// The value at the beginning of `text`, and what follows it: up to a comma or a closing brace that
+/// is not its own.
 fn take(text: &str) -> Option<(&str, &str)> {
     let mut depth = 0_usize;
     let mut quoted = false;

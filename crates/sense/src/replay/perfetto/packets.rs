@@ -1,10 +1,12 @@
-//! The packets of a Perfetto trace, one at a time: a trace is a message whose field 1 is each of them.
+//! The packets of a Perfetto trace, one at a time: a trace is a message whose field 1 is each of
+//! them.
 
 use std::io::{self, Read};
 
 use crate::replay::proto::{Fields, key};
 
-/// No packet is longer, in bytes: Perfetto itself reads none that is (`ProtoRingBuffer`'s `kMaxMsgSize`).
+/// No packet is longer, in bytes: Perfetto itself reads none that is (`ProtoRingBuffer`'s
+/// `kMaxMsgSize`).
 const LONGEST_PACKET: u64 = 64 << 20;
 
 /// The key of the field 1 of bytes.
@@ -122,8 +124,8 @@ fn broken(problem: &str) -> Trouble {
     Trouble::Broken(problem.to_owned())
 }
 
-/// A file that begins with `head` is a trace: a packet of whole fields, as far as it is there, with a byte that no text
-/// has.
+/// A file that begins with `head` is a trace: a packet of whole fields, as far as it is there, with
+/// a byte that no text has.
 pub(in crate::replay) fn is_trace(head: &[u8]) -> bool {
     if head.first() != Some(&PACKET) || !head.iter().any(|&byte| byte < b'\t') {
         return false;

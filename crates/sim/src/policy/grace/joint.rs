@@ -11,7 +11,8 @@ use crate::{CpuIndex, TaskIndex};
 /// Less work than this is not worth being looked at again for: beyond, the highest speed.
 const LEAST: u64 = 10_000;
 
-/// Every piece of work can take a nanosecond longer than it should: who is late by one waits for who is next.
+/// Every piece of work can take a nanosecond longer than it should: who is late by one waits for
+/// who is next.
 const ROUNDING: Span = Span::from_us(1);
 
 /// By this share of the way between two speeds.
@@ -76,7 +77,8 @@ impl Grace {
         })
     }
 
-    /// Of the two speeds around the wanted one. The one that there is stays for a little longer: a change costs, too.
+    /// Of the two speeds around the wanted one. The one that there is stays for a little longer: a
+    /// change costs, too.
     fn speed_for(&self, ratio: f64, cpu: CpuIndex) -> Speed {
         let highest = self.speeds.highest();
         let khz = ratio * highest.as_khz() as f64;

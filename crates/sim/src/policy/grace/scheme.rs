@@ -5,7 +5,8 @@
 pub enum Scheme {
     /// The worst case; one speed, at which all budgets fit.
     WrsUni,
-    /// The worst case; one speed for what is claimed: the budget until a job ends, then what it used.
+    /// The worst case; one speed for what is claimed: the budget until a job ends, then what it
+    /// used.
     WrsRec,
     /// The worst case; a job speeds up as it goes on.
     WrsSto,
@@ -16,17 +17,19 @@ pub enum Scheme {
     /// What the share rho of jobs stays within; a job speeds up as it goes on.
     GraceOs,
     /// [`Self::WrsSto`] with the paper's speed schedule as its text has it
-    /// ([`Schedule::as_written`](onbeat_decide::stochastic::Schedule::as_written)): a job within its budget may be late.
+    /// ([`Schedule::as_written`](onbeat_decide::stochastic::Schedule::as_written)): a job within
+    /// its budget may be late.
     WrsStoAsWritten,
     /// [`Self::GraceOs`] in the same way.
     GraceOsAsWritten,
     /// What the share rho of jobs stays within; always the highest speed: race to idle.
     Race,
-    /// What the share rho of jobs stays within; the speed of the bandwidth that is in use, which a budget is from a release
-    /// until its zero-lag time: GRUB-PA (Scordino and Lipari, IEEE TC 2006), what schedutil does for SCHED_DEADLINE.
+    /// What the share rho of jobs stays within; the speed of the bandwidth that is in use, which a
+    /// budget is from a release until its zero-lag time: GRUB-PA (Scordino and Lipari, IEEE TC
+    /// 2006), what schedutil does for SCHED_DEADLINE.
     GrubPa,
-    /// What the share rho of jobs stays within; a speed for all jobs that wait, from all distributions: beyond the
-    /// paper ([`onbeat_decide::stochastic::joint`]).
+    /// What the share rho of jobs stays within; a speed for all jobs that wait, from all
+    /// distributions: beyond the paper ([`onbeat_decide::stochastic::joint`]).
     Joint,
     /// The same with the distribution of what each job demands beside a forecast
     /// ([`onbeat_decide::stochastic::forecast`]), not that of all jobs; also beyond the paper.

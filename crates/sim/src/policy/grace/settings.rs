@@ -20,8 +20,9 @@ pub struct Settings {
     pub profile: usize,
     /// After so many more jobs of it a new one; none: the first stays.
     pub update_every: Option<usize>,
-    /// Demands are taken to be larger than the last jobs say, as overruns taught ([`onbeat_decide::stochastic::Margin`]), and an
-    /// overrun brings a new plan at once; beyond the paper.
+    /// Demands are taken to be larger than the last jobs say, as overruns taught
+    /// ([`onbeat_decide::stochastic::Margin`]), and an overrun brings a new plan at once; beyond
+    /// the paper.
     pub margin: bool,
     /// The share of the CPU at its highest speed that is kept for best effort.
     pub best_effort: f64,
@@ -31,7 +32,8 @@ pub struct Settings {
     pub tick: Span,
     /// [`Scheme::Joint`] keeps this much time free for changes of speed and switches.
     pub reserve: Span,
-    /// [`Scheme::Joint`] runs at the lower of two speeds up to this share of the way to the higher one.
+    /// [`Scheme::Joint`] runs at the lower of two speeds up to this share of the way to the higher
+    /// one.
     pub lower_until: f64,
 }
 

@@ -101,8 +101,8 @@ impl Task {
         }
     }
 
-    /// What the job that is under way may demand, or what the last one did; where `in_use`, the budget until its zero-lag time
-    /// and then nothing.
+    /// What the job that is under way may demand, or what the last one did; where `in_use`, the
+    /// budget until its zero-lag time and then nothing.
     pub(super) fn claim(&self, in_use: bool, now: Instant) -> u64 {
         match self.class {
             Class::RealTime { period, .. } if !self.gone && self.rules.plan().budget() > 0 => {
@@ -130,8 +130,9 @@ impl Task {
         }
     }
 
-    /// The budget and the outlook of its next job, after the last one took `demand` and ended `now`. Others are promised
-    /// a share `others` of the CPU: it gets more than what is left of it only if that is its lasting budget.
+    /// The budget and the outlook of its next job, after the last one took `demand` and ended
+    /// `now`. Others are promised a share `others` of the CPU: it gets more than what is left of it
+    /// only if that is its lasting budget.
     pub(super) fn foretell(
         &mut self,
         demand: Span,

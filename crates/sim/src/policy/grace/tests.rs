@@ -121,7 +121,8 @@ fn a_job_begins_slowly_and_speeds_up() {
 
 #[test]
 fn a_task_that_overruns_is_late_alone() {
-    // Some time after its profile the first task demands ten times its budget; the second fits beside the budget alone.
+    // Some time after its profile the first task demands ten times its budget; the second fits
+    // beside the budget alone.
     let wild = (0..60).map(|n| if n < 30 { 5_000 } else { 50_000 });
     for scheme in Scheme::ALL {
         let tasks = [(10_000, wild.clone().collect()), (20_000, vec![9_000])];
@@ -335,9 +336,10 @@ proptest! {
         ..ProptestConfig::default()
     })]
 
-    /// The guarantee of all schemes with lasting budgets (section 2.3): a job within its budget is in time, whatever others do, but
-    /// not where the speed schedule is as the paper's text has it. With a budget for
-    /// the worst case no job is late; and whatever is late, nobody who had known would have needed more energy.
+    /// The guarantee of all schemes with lasting budgets (section 2.3): a job within its budget is
+    /// in time, whatever others do, but not where the speed schedule is as the paper's text has it.
+    /// With a budget for the worst case no job is late; and whatever is late, nobody who had known
+    /// would have needed more energy.
     #[test]
     fn jobs_within_their_budgets_are_in_time_and_no_scheme_beats_the_optimum(
         tasks in task_sets(),
@@ -353,7 +355,8 @@ proptest! {
                 prop_assert!(machine.policy().all_known());
                 let account = machine.accounts().next().unwrap().clone();
                 let (policy, seen) = machine.finish();
-                // The last of the first plans, and a period of everybody for what was begun under the older ones.
+                // The last of the first plans, and a period of everybody for what was begun under
+                // the older ones.
                 let settled = Instant::ZERO + us(40_000 * (profile as u64 + 1));
                 let mut behind = vec![false; tasks.len()];
                 let promises = !matches!(

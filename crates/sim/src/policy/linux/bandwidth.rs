@@ -1,8 +1,8 @@
-//! How much of the reserved bandwidth of a domain is in use, for GRUB: a task's share is in use from its
-//! wakeup until its zero-lag time, the rest may be reclaimed.
+//! How much of the reserved bandwidth of a domain is in use, for GRUB: a task's share is in use
+//! from its wakeup until its zero-lag time, the rest may be reclaimed.
 //!
-//! The kernel keeps these sums for each CPU and moves a task's share with it; here they are kept for the
-//! domain and divided by its CPUs, which on one CPU is the same.
+//! The kernel keeps these sums for each CPU and moves a task's share with it; here they are kept
+//! for the domain and divided by its CPUs, which on one CPU is the same.
 
 use onbeat_model::{Bandwidth, Instant};
 

@@ -1,9 +1,9 @@
 //! Fair tasks: EEVDF (Stoica and Abdel-Wahab 1995), as the kernel has it since 6.6.
 //!
-//! Every task has a virtual runtime, which runs slower the heavier it is. A task is eligible if it has had no
-//! more than its share: its virtual runtime is at most the weighted average of all. Of the eligible ones
-//! the one with the earliest virtual deadline runs, for a slice. What a task is ahead or behind when it
-//! blocks, it still is when it wakes, at most two slices.
+//! Every task has a virtual runtime, which runs slower the heavier it is. A task is eligible if it
+//! has had no more than its share: its virtual runtime is at most the weighted average of all. Of
+//! the eligible ones the one with the earliest virtual deadline runs, for a slice. What a task is
+//! ahead or behind when it blocks, it still is when it wakes, at most two slices.
 //!
 //! Simpler than the kernel: a task that blocks while it is ahead leaves the queue at once.
 
@@ -107,7 +107,8 @@ impl Queue {
 
     /// A task wakes, or comes from another CPU.
     pub(super) fn joins(&mut self, entity: &mut Entity) {
-        // Its own weight will move the average towards it; what it is behind must be the same after.
+        // Its own weight will move the average towards it; what it is behind must be the same
+        // after.
         let lag = if self.weights == 0 {
             0
         } else {
@@ -175,8 +176,8 @@ impl Queue {
         Some(picked.2)
     }
 
-    /// A task that has just become ready goes before one that runs only if its slice is shorter, its
-    /// deadline earlier, and it is eligible.
+    /// A task that has just become ready goes before one that runs only if its slice is shorter,
+    /// its deadline earlier, and it is eligible.
     pub(super) fn preempts(&self, ready: &Entity, running: &Entity) -> bool {
         ready.fair.slice < running.fair.slice
             && ready.deadline < running.deadline

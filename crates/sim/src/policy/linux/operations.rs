@@ -44,7 +44,8 @@ impl Cpu {
 }
 
 impl Linux {
-    /// Rings for the CPU of the domain with the least urgent work, if that is less urgent than `rank`.
+    /// Rings for the CPU of the domain with the least urgent work, if that is less urgent than
+    /// `rank`.
     fn preempt(&self, domain: usize, rank: Rank, desk: &mut Desk) {
         let domain = &self.domains[domain];
         let (place, Reverse(least_urgent)) = domain.ranks.first();
@@ -278,7 +279,8 @@ impl Policy for Linux {
         }
     }
 
-    /// Who goes on with the next job without having blocked keeps the CPU, and what is left of its slice.
+    /// Who goes on with the next job without having blocked keeps the CPU, and what is left of its
+    /// slice.
     fn knows_jobs(&self) -> bool {
         false
     }
