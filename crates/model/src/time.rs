@@ -127,17 +127,11 @@ impl Span {
         self.0 == 0
     }
 
-    /// This length doubled `times` times, and `longest` if that is shorter: the pause before what
-    /// was done in vain so often.
+    /// This length doubled `times` times, at most `longest`: the pause after `times` failures.
     #[must_use]
-    pub const fn doubled(self, times: u32, longest: Self) -> Self {
+    pub fn doubled(self, times: u32, longest: Self) -> Self {
         let factor = if times < 64 { 1 << times } else { u64::MAX };
-        let length = self.0.saturating_mul(factor);
-        Self(if length < longest.0 {
-            length
-        } else {
-            longest.0
-        })
+        Self(self.0.saturating_mul(factor)).min(longest)
     }
 
     /// This length times `factor`, rounded to the nanosecond; a negative factor gives zero.

@@ -7,9 +7,9 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use crate::common::{Mortal, can_run, eventually};
+use crate::compiled::compiled;
 use crate::copied::copy_program;
 use crate::machine::{ALICE, Machine, as_itself};
-use crate::marker::compiled_marker;
 
 /// A tenth of a CPU.
 const TENTH: &str = "1000000 10000000 10000000";
@@ -122,7 +122,7 @@ fn marks_are_heard_with_those_capabilities_where_everybody_may_read_the_program(
     machine.configure("");
     assert!(starts(&mut machine, &of_the_unit()));
     let program = machine.path("a marker");
-    compiled_marker(&program);
+    compiled("marker", &program);
     let private = machine.path("private");
     std::fs::create_dir(&private).unwrap();
     copy_program(&program, private.join("hidden"));

@@ -8,6 +8,8 @@ mod capabilities;
 mod changes;
 #[path = "../common/mod.rs"]
 mod common;
+#[path = "../compiled/mod.rs"]
+mod compiled;
 mod configuring;
 #[path = "../copied/mod.rs"]
 mod copied;
@@ -19,8 +21,6 @@ mod hostile;
 mod library;
 mod looking;
 mod machine;
-#[path = "../marker/mod.rs"]
-mod marker;
 mod others;
 #[path = "../own_state/mod.rs"]
 mod own_state;

@@ -5,6 +5,7 @@ use std::process::Command;
 use onbeat_act::attributes::{Attributes, Fair, Policy};
 use serde_json::Value;
 
+use crate::compiled::compiled;
 use crate::{Folder, Mortal, can_run, eventually, onbeat};
 
 const DEFAULT: Attributes = Attributes {
@@ -18,15 +19,7 @@ const DEFAULT: Attributes = Attributes {
 /// Compiles crier.c into the folder, and starts it.
 fn crier(folder: &Folder, how: &str) -> Mortal {
     let program = folder.path("crier");
-    let here = env!("CARGO_MANIFEST_DIR");
-    let compiled = Command::new("clang")
-        .args(["-O1", "-Wall", "-Werror", "-I"])
-        .arg(format!("{here}/../../libonbeat/include"))
-        .arg(format!("{here}/tests/live/crier.c"))
-        .arg("-o")
-        .arg(&program)
-        .status();
-    assert!(compiled.is_ok_and(|status| status.success()), "crier.c");
+    compiled("crier", &program);
     let crier = Mortal::spawn(Command::new(&program).arg(how));
     eventually("a program at nice 0", || {
         (has(&crier) == Some(DEFAULT)).then_some(())

@@ -6,6 +6,8 @@
 mod boosts;
 #[path = "../common/mod.rs"]
 mod common;
+#[path = "../compiled/mod.rs"]
+mod compiled;
 #[path = "../copied/mod.rs"]
 mod copied;
 mod crashes;
@@ -13,8 +15,6 @@ mod crashes;
 mod in_time;
 mod keeping;
 mod looking;
-#[path = "../marker/mod.rs"]
-mod marker;
 #[path = "../own_state/mod.rs"]
 mod own_state;
 #[path = "../pair/mod.rs"]

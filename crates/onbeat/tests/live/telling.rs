@@ -4,14 +4,14 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use crate::marker::compiled_marker;
+use crate::compiled::compiled;
 use crate::{Folder, Mortal, can_run, eventually};
 
 fn run(folder: &Folder, arguments: &[&str]) -> Command {
     let mut onbeat = folder.keep("run");
     onbeat
         .args(["--no-trials", "--"])
-        .arg(compiled_marker(&folder.path("marker")))
+        .arg(compiled("marker", &folder.path("marker")))
         .args(arguments);
     onbeat
 }

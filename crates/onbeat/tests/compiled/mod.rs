@@ -1,18 +1,18 @@
-//! Compiles live/marker.c, a program that marks its jobs.
+//! Compiles the tests' C programs that talk through libonbeat's probes.
 
 use std::path::Path;
 use std::process::Command;
 
-/// Compiles it to `program`.
-pub(crate) fn compiled_marker(program: &Path) -> &Path {
+/// Compiles live/NAME.c to `program`.
+pub(crate) fn compiled<'a>(name: &str, program: &'a Path) -> &'a Path {
     let here = env!("CARGO_MANIFEST_DIR");
     let compiled = Command::new("clang")
         .args(["-O1", "-Wall", "-Werror", "-I"])
         .arg(format!("{here}/../../libonbeat/include"))
-        .arg(format!("{here}/tests/live/marker.c"))
+        .arg(format!("{here}/tests/live/{name}.c"))
         .arg("-o")
         .arg(program)
         .status();
-    assert!(compiled.is_ok_and(|status| status.success()), "marker.c");
+    assert!(compiled.is_ok_and(|status| status.success()), "{name}.c");
     program
 }
