@@ -94,6 +94,7 @@ static void settle(s32 cpu, struct task_struct *task, struct member *member, u64
 		reserve_rest_charge(&member->rest, task->scx.weight, ran_ns);
 		return;
 	}
+	member->turn_ns += ran_ns;
 	bpf_spin_lock(&group->lock);
 	before = group->server.exhausted;
 	had_none = !reserve_available(&group->server);

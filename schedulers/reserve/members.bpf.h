@@ -80,6 +80,8 @@ struct member {
 	 * changes itself all the time would never lose its CPU.
 	 */
 	bool changes;
+	/* What it has run since it was last put behind the others of its group. */
+	u64 turn_ns;
 	struct reserve_rest rest;
 };
 

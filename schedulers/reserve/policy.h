@@ -37,7 +37,10 @@ struct reserve_params {
 	 * with a part of its budget; long: fewer interruptions.
 	 */
 	u64 portion_ns;
-	/* How long a task without a reservation runs before the next one does. */
+	/*
+	 * How long a task without a reservation runs before the next one does, and a thread of a
+	 * group before another one of it that waits.
+	 */
 	u64 slice_ns;
 };
 

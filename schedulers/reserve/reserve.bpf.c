@@ -86,11 +86,14 @@ void BPF_PROG(enqueue, struct task_struct *task, u64 flags)
 	group = group_at(member->slot);
 	if (group) {
 		/*
-		 * Who was interrupted goes on first; who has used up the budget lets the others go
-		 * first.
+		 * A thread that was interrupted in its turn goes on first. A thread that used up
+		 * its turn or the budget goes behind the others.
 		 */
-		if (!(flags & SCX_ENQ_WAKEUP) && reserve_available(&group->server))
+		if (!(flags & SCX_ENQ_WAKEUP) && reserve_available(&group->server) &&
+		    member->turn_ns < params.slice_ns)
 			flags |= SCX_ENQ_HEAD;
+		else
+			member->turn_ns = 0;
 		insert(task, member->slot, params.portion_ns, flags);
 		if (!has_cpu && reserve_available(&group->server))
 			urge(group->server.deadline, task->cpus_ptr);
@@ -179,6 +182,9 @@ void BPF_PROG(dispatch, s32 cpu, struct task_struct *previous)
 		/* None of those who wait may run on this CPU. */
 		not_here |= 1ULL << slot;
 	}
+	/* A budget of a whole CPU never runs out under one thread: the others have their turns. */
+	if (member && own && member->turn_ns >= params.slice_ns && move_to_local(member->slot))
+		return;
 	if (!(member && own) && (take_stray() || move_to_local(REST_QUEUE)))
 		return;
 	if (member)

@@ -294,6 +294,26 @@ proptest! {
 }
 
 #[test]
+fn threads_of_a_group_share_a_budget_that_never_runs_out() {
+    let group = Group {
+        runtime: 20_000,
+        period: 20_000,
+        threads: vec![Thread::hog(); 3],
+    };
+    let (ran, _) = simulate(&[group], 0, 1);
+    for task in 0..3 {
+        let own: Vec<Stretch> = ran
+            .stretches
+            .iter()
+            .filter(|s| s.task == task)
+            .copied()
+            .collect();
+        let all = executed(&own, Instant::ZERO, Instant::ZERO + Span::from_us(DURATION));
+        assert!(all >= DURATION * 1_000 / 4, "thread {task} had {all} ns");
+    }
+}
+
+#[test]
 fn a_task_of_little_weight_holds_up_nobody_who_sleeps() {
     let sleeper = Thread {
         period: 20_000,

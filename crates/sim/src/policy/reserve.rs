@@ -42,6 +42,8 @@ struct Queued {
 struct Entity {
     place: Place,
     rest: Rest,
+    /// What it has run since it was last put behind the others of its group.
+    turn: Span,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -85,6 +87,7 @@ impl Reserve {
         let entity = |place| Entity {
             place,
             rest: Rest::default(),
+            turn: Span::ZERO,
         };
         Self {
             params,
@@ -121,6 +124,7 @@ impl Reserve {
     fn enqueue(&mut self, task: TaskIndex, desk: &mut Desk) {
         match self.tasks[task].place {
             Place::Member(group) => {
+                self.tasks[task].turn = Span::ZERO;
                 self.groups[group].queue.push_back(task);
                 self.urge_for(group, desk);
             }
@@ -142,6 +146,7 @@ impl Reserve {
         self.cpus[cpu].urgency = Urgency::Looking;
         match self.tasks[task].place {
             Place::Member(number) => {
+                self.tasks[task].turn += ran;
                 let waits = self.groups[number]
                     .group
                     .give_back(portion, ran, desk.now());
@@ -189,11 +194,11 @@ impl Policy for Reserve {
     fn put_back(&mut self, task: TaskIndex, cpu: CpuIndex, desk: &mut Desk) {
         self.settle(task, cpu, desk);
         if let Place::Member(number) = self.tasks[task].place {
+            let is_turn = self.tasks[task].turn < Span::from_ns(self.params.slice_ns);
             let Queued { group, queue } = &mut self.groups[number];
             if group.waits() {
                 desk.tell_exhausted(task);
-            } else {
-                // It is its turn until the budget is used up.
+            } else if is_turn {
                 queue.push_front(task);
                 self.urge_for(number, desk);
                 return;
