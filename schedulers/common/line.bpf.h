@@ -139,8 +139,11 @@ static __always_inline s32 cpu_to_take(struct task_struct *p, u64 key, u64 now_n
 	return found;
 }
 
-/* The least key in the queue of a task that may run on the CPU, or NOBODY. */
-static __always_inline u64 first_key(s32 cpu)
+/*
+ * The least key in the queue of a task that may run on the CPU, or NOBODY. If none may of the first
+ * MOST_LOOKED_AT, a task behind them may: with `unseen` the answer is then what its key is at least.
+ */
+static __always_inline u64 first_key(s32 cpu, bool unseen)
 {
 	struct task_struct *p;
 	u64 key = NOBODY;
@@ -152,8 +155,11 @@ static __always_inline u64 first_key(s32 cpu)
 			key = p->scx.dsq_vtime;
 			break;
 		}
-		if (++looked_at >= MOST_LOOKED_AT)
+		if (++looked_at >= MOST_LOOKED_AT) {
+			if (unseen)
+				key = p->scx.dsq_vtime;
 			break;
+		}
 	}
 	return key;
 }

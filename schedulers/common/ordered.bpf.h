@@ -23,6 +23,8 @@
 #include "line.bpf.h"
 
 #define QUEUES 1
+/* As long as the kernel's own: of a task without a record. */
+#define SLICE_OF_STRANGERS_NS (20 * POLICY_NS_PER_MS)
 
 static __always_inline void forget_cpu(s32 cpu)
 {
@@ -89,8 +91,11 @@ void BPF_PROG(enqueue, struct task_struct *p, u64 enq_flags)
 	s32 cpu = scx_bpf_task_cpu(p);
 	u64 key, place, slice_ns;
 
-	if (!record || !record->joined)
+	/* The kernel would wait for ever for what is put nowhere. */
+	if (!record || !record->joined) {
+		insert(p, SCX_DSQ_GLOBAL, SLICE_OF_STRANGERS_NS, enq_flags);
 		return;
+	}
 	was_put_back = record->in_line;
 	was_displaced = record->displaced;
 	has_cpu = record->has_cpu;
@@ -103,7 +108,7 @@ void BPF_PROG(enqueue, struct task_struct *p, u64 enq_flags)
 	}
 	key = key_of(record, now_ns);
 	/* It was before all who are in line, and has not had its turn. */
-	place = was_displaced && !was_put_back ? policy_min(key, first_key(cpu) - 1) : key;
+	place = was_displaced && !was_put_back ? policy_min(key, first_key(cpu, false) - 1) : key;
 	insert_by_key(p, READY, slice_ns, place, enq_flags);
 	COUNT(queued);
 	/* Unless that was taken before the task stood in line. */
@@ -137,7 +142,8 @@ void BPF_PROG(dispatch, s32 cpu, struct task_struct *prev)
 			charge(prev, record, now_ns);
 			stand_in_line(record, now_ns);
 			/* Or whoever comes first has gone to another CPU since. */
-			if (key_of(record, now_ns) < first_key(cpu) || !move_to_local(READY)) {
+			if (key_of(record, now_ns) < first_key(cpu, true) ||
+			    !move_to_local(READY)) {
 				record->began_with = key_of(record, now_ns);
 				begin_to_run(prev, record, cpu, now_ns);
 			}
@@ -170,7 +176,7 @@ void BPF_PROG(running, struct task_struct *p)
 SEC("struct_ops/update_idle")
 void BPF_PROG(update_idle, s32 cpu, bool is_idle)
 {
-	if (is_idle && first_key(cpu) < NOBODY)
+	if (is_idle && first_key(cpu, true) < NOBODY)
 		kick_unless_away(cpu, SCX_KICK_IDLE);
 	/* It was to come for somebody in line. */
 	if (!is_idle && wanted_from_above(cpu))
@@ -191,7 +197,7 @@ void BPF_PROG(tick, struct task_struct *p)
 	if (RULES(tick)(&params, &machine, &record->rules, now_ns)) {
 		set_slice(p, 0);
 		COUNT(exhaustions);
-	} else if (!serves_its_cpu(p) && first_key(cpu) < record->began_with) {
+	} else if (!serves_its_cpu(p) && first_key(cpu, false) < record->began_with) {
 		set_slice(p, 0);
 		COUNT(preemptions);
 	} else {
