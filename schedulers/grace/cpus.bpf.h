@@ -144,11 +144,11 @@ struct post {
 	/* As was asked for last. */
 	u64 speed;
 	/*
-	 * Of the rest, when no job has a budget; and what all who have none had here since the last
-	 * one of these.
+	 * Of the rest, when no job has a budget; and what the rest is to have here before another
+	 * job without a budget has a turn.
 	 */
 	struct grace_turns rest;
-	u64 others_ns;
+	u64 owed_ns;
 };
 
 /* The queues: one for each plan, by its slot, and one for the rest. */
@@ -175,10 +175,22 @@ static __always_inline struct planned *plan_of(const struct member *member)
 	return planned && planned->generation == member->generation ? planned : NULL;
 }
 
-/* Where the rest stands in line. However many have no budget, it has every second turn. */
+/*
+ * Where the rest stands in line. All jobs without a budget together have one turn for one of each
+ * thread of the rest that waits: else who asks for a plan and ends no job would have half of what
+ * is left, beside however many.
+ */
 static __always_inline u64 rest_key_of(const struct post *post)
 {
-	return post->others_ns < GRACE_TURN_NS ? grace_turns_key(&post->rest) : GRACE_BEST_EFFORT;
+	return post->owed_ns < GRACE_TURN_NS ? grace_turns_key(&post->rest) : GRACE_BEST_EFFORT;
+}
+
+/* A job without a budget has run for so long. */
+static __always_inline void owe_to_rest(struct post *post, u64 ran_ns)
+{
+	s32 waiting = scx_bpf_dsq_nr_queued(REST_QUEUE);
+
+	post->owed_ns = waiting > 0 ? post->owed_ns + ran_ns * waiting : 0;
 }
 
 /* The target with which the governor comes to the speed. */
@@ -310,8 +322,8 @@ static void settle(s32 cpu, struct task_struct *task, struct member *member, u64
 	struct planned *planned = plan_of(member);
 	struct post *post = post_at(cpu);
 	struct pace pace = pace_of(cpu);
+	bool used_up = false, has_none;
 	u64 early_ns, speed;
-	bool used_up = false;
 
 	if (finished)
 		of_job_ns =
@@ -322,8 +334,8 @@ static void settle(s32 cpu, struct task_struct *task, struct member *member, u64
 	if (!post)
 		return;
 	if (!planned) {
-		if (grace_takes_turn(&post->rest, ran_ns, now))
-			post->others_ns = 0;
+		grace_takes_turn(&post->rest, ran_ns, now);
+		post->owed_ns = policy_minus(post->owed_ns, ran_ns);
 		return;
 	}
 	bpf_spin_lock(&planned->lock);
@@ -335,11 +347,12 @@ static void settle(s32 cpu, struct task_struct *task, struct member *member, u64
 	if (charge(&planned->task, ran_ns - of_job_ns, policy_minus(early_ns, of_job_ns), speed,
 		   now))
 		used_up = true;
-	if (!used_up && !planned->task.left) {
+	has_none = !used_up && !planned->task.left;
+	if (has_none)
 		grace_takes_turn(&planned->task.turns, ran_ns, now);
-		post->others_ns += ran_ns;
-	}
 	bpf_spin_unlock(&planned->lock);
+	if (has_none)
+		owe_to_rest(post, ran_ns);
 	if (used_up)
 		COUNT(exhaustions);
 	if (done && !member->partial && may_tell(member, 1, now))

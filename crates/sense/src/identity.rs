@@ -32,8 +32,9 @@ pub fn parent(pid: u32) -> Option<u32> {
     status_number(pid, "PPid:")
 }
 
-/// The user that runs the process `pid`.
-pub(crate) fn user(pid: u32) -> Option<u32> {
+/// The user that runs the process or thread `pid`.
+#[must_use]
+pub fn user(pid: u32) -> Option<u32> {
     status_number(pid, "Uid:")
 }
 

@@ -4,7 +4,10 @@
 //!
 //! Assumptions: (1) tasks take turns on one CPU; on several each has more time than planned; (2) a
 //! task whose demand is not known yet runs in best-effort mode at the highest speed (section 4.3);
-//! (3) so does one whose budget does not fit beside those of the tasks that came before it.
+//! (3) so does one whose budget does not fit beside those of the tasks that came before it, of all
+//! or of the same user.
+
+use std::collections::HashMap;
 
 use onbeat_model::{Demand, Ladder, Span};
 
@@ -21,15 +24,19 @@ pub struct Settings {
     pub groups: usize,
     /// The part of the CPU at its highest speed that all budgets together may take.
     pub most: f64,
+    /// The same for the tasks of one user that [pays](Planner::enter) for them.
+    pub most_of_user: f64,
 }
 
 impl Default for Settings {
-    /// The paper's window and groups; the kernel's own bound on reservations.
+    /// The paper's window, and a number of groups that it does not tell; the kernel's own bound on
+    /// reservations, and half of a CPU for a user, as in the service.
     fn default() -> Self {
         Self {
             window: 100,
             groups: 15,
             most: 0.95,
+            most_of_user: 0.5,
         }
     }
 }
@@ -64,6 +71,8 @@ pub struct Planner {
 #[derive(Clone, Debug)]
 struct Profile {
     task: u32,
+    /// The user whose part of the CPU its budget counts for.
+    payer: Option<u32>,
     period: Span,
     rho: f64,
     demand: Demand,
@@ -85,11 +94,12 @@ impl Planner {
     }
 
     /// `task` has a job every `period`, and the share `rho` of them is to meet its deadline: its
-    /// profile begins anew.
-    pub fn enter(&mut self, task: u32, period: Span, rho: f64) {
+    /// profile begins anew. Its budget counts for the user `payer`; of none, for nobody.
+    pub fn enter(&mut self, task: u32, payer: Option<u32>, period: Span, rho: f64) {
         self.leave(task);
         self.profiles.push(Profile {
             task,
+            payer,
             period,
             rho,
             demand: Demand::new(self.settings.window),
@@ -99,9 +109,9 @@ impl Planner {
         });
     }
 
-    /// The same for a task whose demand is known.
+    /// The same for a task of nobody's whose demand is known.
     pub fn enter_known(&mut self, task: u32, period: Span, rho: f64, demand: Demand) {
-        self.enter(task, period, rho);
+        self.enter(task, None, period, rho);
         let groups = self.settings.groups;
         if let Some(profile) = self.profiles.last_mut() {
             profile.demand = demand;
@@ -138,15 +148,27 @@ impl Planner {
     /// Everybody's plan: the time of each depends on the others' budgets (eq. 4).
     #[must_use]
     pub fn plans(&self, speeds: Option<&Ladder>) -> Vec<Planned> {
+        let Settings {
+            most, most_of_user, ..
+        } = self.settings;
         let mut taken = 0.0;
+        let mut of_users: HashMap<u32, f64> = HashMap::new();
         let admitted: Vec<Option<&(Histogram, Budget)>> = self
             .profiles
             .iter()
             .map(|profile| {
                 let known = profile.known.as_ref()?;
                 let share = known.1.demand.ratio(profile.period);
-                let fits = taken + share <= self.settings.most;
-                taken += if fits { share } else { 0.0 };
+                let of_user = profile.payer.map(|user| of_users.entry(user).or_default());
+                let fits = taken + share <= most
+                    && of_user
+                        .as_ref()
+                        .is_none_or(|of_user| **of_user + share <= most_of_user);
+                let share = if fits { share } else { 0.0 };
+                taken += share;
+                if let Some(of_user) = of_user {
+                    *of_user += share;
+                }
                 fits.then_some(known)
             })
             .collect();
@@ -217,7 +239,7 @@ mod tests {
     #[test]
     fn a_task_is_best_effort_until_its_first_hundred_jobs_are_known() {
         let mut planner = Planner::default();
-        planner.enter(7, PERIOD, 0.95);
+        planner.enter(7, None, PERIOD, 0.95);
         assert_eq!(after(&mut planner, 7, 99), None);
         assert!(planner.job(7, demand_of(100)));
         let plans = planner.plans(Some(&ladder()));
@@ -246,7 +268,7 @@ mod tests {
     #[test]
     fn the_plan_follows_when_jobs_demand_something_else() {
         let mut planner = Planner::default();
-        planner.enter(7, PERIOD, 0.95);
+        planner.enter(7, None, PERIOD, 0.95);
         let before = after(&mut planner, 7, 100).unwrap();
         for job in 0..100 {
             planner.job(7, Span::from_us(2900 + job));
@@ -290,10 +312,37 @@ mod tests {
     }
 
     #[test]
+    fn the_budgets_of_a_users_tasks_take_half_of_the_cpu_together_at_most() {
+        let mut planner = Planner::default();
+        // A quarter of the CPU each, but for task 3.
+        let tasks = [
+            (1, Some(1000), 4),
+            (2, Some(1000), 4),
+            (3, Some(1000), 1),
+            (4, Some(1001), 4),
+            (5, None, 3),
+        ];
+        for (task, payer, ms) in tasks {
+            planner.enter(task, payer, PERIOD, 0.95);
+            for _ in 0..100 {
+                planner.job(task, Span::from_ms(ms));
+            }
+        }
+        let served = |planner: &Planner| -> Vec<u32> {
+            let plans = planner.plans(None).into_iter();
+            let served = plans.filter(|planned| planned.plan.is_some());
+            served.map(|planned| planned.task).collect()
+        };
+        assert_eq!(served(&planner), [1, 2, 4, 5]);
+        planner.leave(1);
+        assert_eq!(served(&planner), [2, 3, 4, 5]);
+    }
+
+    #[test]
     fn all_budgets_at_their_speeds_fit_the_periods() {
         let mut planner = Planner::default();
         for (task, period_ms) in [(1, 30), (2, 40)] {
-            planner.enter(task, Span::from_ms(period_ms), 0.95);
+            planner.enter(task, None, Span::from_ms(period_ms), 0.95);
             after(&mut planner, task, 100);
         }
         let ladder = ladder();

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use clap::{Args, Subcommand};
-use onbeat_model::Span;
+use onbeat_model::{Bandwidth, Span};
 use onbeat_schedulers::reserve::Group;
 
 use super::{StateDirectory, values};
@@ -70,6 +70,12 @@ pub(crate) struct StartArgs {
     /// speed that the scheduler requests.
     #[arg(long = "plan", value_name = "TID=PERIOD[:FILE]")]
     pub(crate) plans: Vec<PlanOption>,
+    /// Part of the CPU for all plans that programs of one user requested themselves (`grace`,
+    /// without --pid or a program); more lets one user take more from all others
+    ///
+    /// Programs of root have no limit but the 95% of all plans. With 0% only these get plans.
+    #[arg(long, value_name = "PERCENT", default_value = "50%", value_parser = values::percent_or_none)]
+    pub(crate) user_share: Bandwidth,
     /// Longest wait of a ready task before the kernel ends the scheduler [default: 30s]
     #[arg(long, value_name = "TIME", value_parser = values::positive_span)]
     pub(crate) watchdog: Option<Span>,

@@ -10,10 +10,11 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, bail, ensure};
 use onbeat_act::cpufreq::{Domain, Tree};
 use onbeat_decide::stochastic::Planner;
-use onbeat_decide::stochastic::planner::Planned;
+use onbeat_decide::stochastic::planner::{Planned, Settings};
 use onbeat_model::{Demand, Ladder, Span};
 use onbeat_schedulers::Running;
 use onbeat_schedulers::grace::{self, NotPlanned, PLANS, Pace, Plan, Told};
+use onbeat_sense::identity;
 use onbeat_sense::probes::Probe;
 
 use crate::cli::{PlanOption, StartArgs};
@@ -24,6 +25,9 @@ const RHO: f64 = 0.95;
 /// The periods that are planned for: below, timers would take more time than jobs.
 const SHORTEST_PERIOD: Span = Span::from_ms(1);
 const LONGEST_PERIOD: Span = Span::from_secs(10);
+
+/// So many threads of one user can have a plan because they asked for it: a quarter of all.
+const PLANS_OF_USER: usize = PLANS as usize / 4;
 
 /// Between two looks at the governors.
 const LOOK_EVERY: Duration = Duration::from_secs(2);
@@ -41,6 +45,9 @@ pub(super) const fn cookie(probe: Probe) -> Option<u32> {
 /// Who has which plan.
 pub(super) struct Plans {
     planner: Planner,
+    /// All tasks are scheduled, and any user's program may ask for a plan. Else an administrator
+    /// has chosen them.
+    is_whole: bool,
     /// None: the CPUs' speed cannot be set, and budgets are all there is.
     speeds: Option<Ladder>,
     /// The governors still set the speeds that are asked for.
@@ -52,6 +59,8 @@ pub(super) struct Plans {
     slots: [Option<u32>; PLANS as usize],
     /// What each has been given.
     given: HashMap<u32, Plan>,
+    /// The users whose threads asked for their plans.
+    payers: HashMap<u32, u32>,
     is_quiet: bool,
 }
 
@@ -100,7 +109,12 @@ impl Plans {
                 }
             });
         let mut plans = Self {
-            planner: Planner::default(),
+            planner: Planner::new(Settings {
+                most_of_user: args.user_share.as_cpus(),
+                ..Settings::default()
+            }),
+            is_whole,
+            payers: HashMap::new(),
             speeds: known.filter(|_| objection.is_none()),
             is_heeded: true,
             looked_at: Instant::now(),
@@ -125,7 +139,7 @@ impl Plans {
                 let demand = demands(&text, file)?;
                 self.planner.enter_known(tid, period, RHO, demand);
             }
-            None => self.planner.enter(tid, period, RHO),
+            None => self.planner.enter(tid, None, period, RHO),
         }
         let plan = self.without_budget(period);
         self.give(running, tid, plan)
@@ -186,10 +200,15 @@ impl Plans {
             ));
             return Ok(false);
         }
+        let Ok(payer) = self.payer(tid) else {
+            return Ok(false);
+        };
         let plan = self.without_budget(period);
         match self.give(running, tid, plan) {
             Ok(()) => {
-                self.planner.enter(tid, period, permille as f64 / 1000.0);
+                let rho = permille as f64 / 1000.0;
+                self.planner.enter(tid, payer, period, rho);
+                self.payers.extend(payer.map(|user| (tid, user)));
                 Ok(true)
             }
             Err(NotPlanned::System(error)) => Err(error.into()),
@@ -201,6 +220,30 @@ impl Plans {
         }
     }
 
+    /// The user whose share of the CPU the plan of a thread counts for, which asks for it; none if
+    /// the thread may take any part. An error if the user's threads have too many plans already, or
+    /// the thread has ended.
+    fn payer(&mut self, tid: u32) -> Result<Option<u32>, ()> {
+        if !self.is_whole {
+            return Ok(None);
+        }
+        let user = identity::user(tid).ok_or(())?;
+        if user == 0 {
+            return Ok(None);
+        }
+        let others = self
+            .payers
+            .iter()
+            .filter(|(own, payer)| **own != tid && **payer == user);
+        if others.count() >= PLANS_OF_USER {
+            self.tell(&format!(
+                "thread {tid}: user {user} has {PLANS_OF_USER} plans already, and can have no more"
+            ));
+            return Err(());
+        }
+        Ok(Some(user))
+    }
+
     fn leaves(&mut self, running: &mut Running, tid: u32) -> Result<bool, NotPlanned> {
         let slot = self.slots.iter_mut().zip(0..);
         let Some((held, number)) = slot.into_iter().find(|(held, _)| **held == Some(tid)) else {
@@ -208,6 +251,7 @@ impl Plans {
         };
         *held = None;
         self.given.remove(&tid);
+        self.payers.remove(&tid);
         grace::forget_plan(running, number, tid)?;
         Ok(self.planner.leave(tid))
     }
