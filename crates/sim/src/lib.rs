@@ -14,6 +14,7 @@
 //! [`Machine`] is a discrete-event simulation: it goes from one event to the next, and what happens
 //! in between is arithmetic. The scheduling [`policy`] is a plug. [`seam`] makes a machine a sensor
 //! and an actuator, so that the loop of `onbeat-control` drives it as it drives a live one.
+//! [`written`] are the papers' controllers, at the same seams.
 //! [`scenario`] reads a machine and its tasks from a file. [`comparison`] makes tasks of a
 //! recording's threads and asks how they would have fared otherwise.
 //!
@@ -28,6 +29,7 @@ pub mod policy;
 pub mod scenario;
 pub mod seam;
 pub mod workload;
+pub mod written;
 
 mod least;
 mod work;

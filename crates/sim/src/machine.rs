@@ -253,6 +253,7 @@ impl<P: Policy, O: Observer> Machine<P, O> {
         self.threads[task].begin(spec, self.desk.now());
         self.policy
             .job_begins(task, spec.release, spec.deadline, &mut self.desk);
+        self.job_begins(task);
     }
 
     fn block(&mut self, task: TaskIndex, cpu: CpuIndex, state: State) {
@@ -287,10 +288,10 @@ impl<P: Policy, O: Observer> Machine<P, O> {
 
     fn wake(&mut self, task: TaskIndex) {
         let now = self.desk.now();
+        self.threads[task].wake(now);
         if let Some(spec) = self.threads[task].next.take() {
             self.begin(task, &spec);
         }
-        self.threads[task].wake(now);
         self.policy.ready(task, &mut self.desk);
     }
 

@@ -4,6 +4,7 @@
 //! wrong with it, [`Run`] runs one and gives its [`Figures`]. `docs/simulation.md` describes the
 //! format.
 
+mod feedback;
 pub mod figures;
 pub mod file;
 mod read;
@@ -21,6 +22,7 @@ use onbeat_model::{Ladder, Name, Span};
 use crate::machine::Cpus;
 use crate::policy::linux::{Class, Config};
 use crate::workload::Workload;
+use crate::written::Method;
 
 pub use figures::Figures;
 pub use jobs::Jobs;
@@ -49,6 +51,8 @@ pub struct Scenario {
     pub groups: Vec<Group>,
     /// The main loop of onbeat runs on the machine.
     pub onbeat: Option<Onbeat>,
+    /// A controller of the papers does, in its place.
+    pub feedback: Option<Method>,
 }
 
 /// Tasks of one kind.

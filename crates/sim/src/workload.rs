@@ -43,6 +43,7 @@ pub struct Workload {
     bursts: u32,
     pause: Span,
     notifies: Notifies,
+    marks: Option<u32>,
     later: Option<Box<(Instant, Workload)>>,
     random: Xoshiro256PlusPlus,
 }
@@ -94,6 +95,7 @@ impl Workload {
             bursts: 1,
             pause: Span::ZERO,
             notifies: Notifies::Never,
+            marks: None,
             later: None,
             random: generator(0, 0),
         }
@@ -155,6 +157,15 @@ impl Workload {
         self
     }
 
+    /// It says where its jobs begin and end (AQuoSA, `qmgr_begin_cycle` and `qmgr_end_cycle`), and
+    /// before the first one its period, if it has one, and that so many of a thousand jobs are to
+    /// be in time.
+    #[must_use]
+    pub const fn marking(mut self, permille: u32) -> Self {
+        self.marks = Some(permille);
+        self
+    }
+
     /// The first job that begins at `at` or later is of another workload, and so are all after it.
     #[must_use]
     pub fn then(mut self, at: Instant, other: Workload) -> Self {
@@ -164,6 +175,10 @@ impl Workload {
 
     pub(crate) const fn notifies(&self) -> Notifies {
         self.notifies
+    }
+
+    pub(crate) const fn marks(&self) -> Option<u32> {
+        self.marks
     }
 
     /// The next job, after the one before it ended at `ended`; none if there are no more.

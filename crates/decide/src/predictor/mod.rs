@@ -10,6 +10,7 @@ mod excess;
 mod mean_sigma;
 mod percentile;
 mod rate;
+mod scheme;
 mod statistical;
 mod windowed;
 
@@ -20,6 +21,7 @@ use onbeat_model::{Demand, Instant, Job, Reservation, Span};
 pub use binary::Binary;
 pub use percentile::Percentile;
 pub use rate::Rate;
+pub use scheme::Scheme;
 
 use windowed::Windowed;
 

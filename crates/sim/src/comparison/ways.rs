@@ -181,6 +181,7 @@ pub fn scenario(threads: &Threads, way: Way, machine: &Machine, rules: &Rules) -
             sets_speed,
             ..rules.onbeat
         }),
+        feedback: None,
     }
 }
 

@@ -1,4 +1,4 @@
-//! Missed deadline notifications: who says `mdn()`, and when.
+//! What tasks say of their own work: missed deadline notifications, and where jobs begin and end.
 
 use onbeat_model::{Instant, Mark, Said};
 
@@ -8,8 +8,25 @@ use crate::workload::Notifies;
 use crate::{CpuIndex, Observer, Policy, TaskIndex, Work};
 
 impl<P: Policy, O: Observer> Machine<P, O> {
+    /// A job of `task` begins.
+    pub(super) fn job_begins(&mut self, task: TaskIndex) {
+        let workload = &self.threads[task].workload;
+        let Some(permille) = workload.marks() else {
+            return;
+        };
+        if self.threads[task].is_at_first_job()
+            && let Some(period) = self.threads[task].workload.period()
+        {
+            self.say(task, Said::RealTimeStarted { period, permille });
+        }
+        self.say(task, Said::JobBegan);
+    }
+
     /// A job that was due at `deadline` is done.
     pub(super) fn job_was_done(&mut self, task: TaskIndex, deadline: Instant) {
+        if self.threads[task].workload.marks().is_some() {
+            self.say(task, Said::JobEnded);
+        }
         let notifies = self.threads[task].workload.notifies();
         if notifies == Notifies::WhenLate && self.now() > deadline {
             self.notify(task);
@@ -57,15 +74,19 @@ impl<P: Policy, O: Observer> Machine<P, O> {
     }
 
     fn notify(&mut self, task: TaskIndex) {
+        self.policy.notified(task, &mut self.desk);
+        self.say(task, Said::MissedDeadline);
+    }
+
+    fn say(&mut self, task: TaskIndex, said: Said) {
         let thread = &self.threads[task];
         let mark = Mark {
             at: self.desk.now(),
             task: thread.id,
             woke: thread.woke,
             executed: thread.executed,
-            said: Said::MissedDeadline,
+            said,
         };
-        self.policy.notified(task, &mut self.desk);
         self.observer.said(&mark);
     }
 }

@@ -106,6 +106,11 @@ impl Thread {
         self.jobs_begun += 1;
     }
 
+    /// No job came before the present one.
+    pub(super) const fn is_at_first_job(&self) -> bool {
+        self.jobs_begun == 1
+    }
+
     pub(super) fn charge(&mut self, ran: Span, work: Work) {
         self.executed += ran;
         self.burst_executed += ran;

@@ -35,6 +35,8 @@ pub struct File {
     pub machine: Machine,
     /// If there, onbeat's main loop runs on the machine.
     pub onbeat: Option<Onbeat>,
+    /// If there, a controller of the papers as written does.
+    pub feedback: Option<Spanned<Feedback>>,
     /// The tasks.
     #[serde(rename = "task")]
     pub tasks: Vec<Spanned<Task>>,
@@ -207,6 +209,36 @@ pub struct Onbeat {
     pub hard: bool,
 }
 
+/// `[feedback]`. What is left out is as in `written`.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Feedback {
+    /// `lfs`, `lfs++` or `adaptive`.
+    pub method: String,
+    /// x: how much more is asked for than predicted.
+    pub spread: Option<f64>,
+    /// N: how many of the last samples or jobs are looked at.
+    pub window: Option<usize>,
+    /// j: how many of those may need more.
+    pub above: Option<usize>,
+    /// S: from one sample of `lfs++` to the next.
+    pub sampling: Option<Time>,
+    /// The period of the server of `lfs`.
+    pub server_period: Option<Time>,
+    /// After how many jobs the coding scheme of `adaptive` repeats.
+    pub group: Option<usize>,
+    /// alpha of the analyser of `lfs++`.
+    pub alpha: Option<f64>,
+    /// epsilon of the same.
+    pub epsilon_hz: Option<f64>,
+    /// `k_max` of the same.
+    pub k_max: Option<u32>,
+    /// `f_min` of the same.
+    pub f_min_hz: Option<f64>,
+    /// `f_max` of the same.
+    pub f_max_hz: Option<f64>,
+}
+
 /// One `[[task]]`.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -238,7 +270,8 @@ pub struct Task {
     pub pause: Time,
     /// What it is to the policy `linux`; fair with nice 0 if left out.
     pub scheduling: Option<Class>,
-    /// For the policy `grace`, the share of its jobs that are to meet their deadline.
+    /// The share of its jobs that are to meet their deadline. Under the policy `linux` it marks its
+    /// jobs then, and says this share.
     pub rho: Option<f64>,
     /// When it says that it has missed a deadline.
     #[serde(default)]

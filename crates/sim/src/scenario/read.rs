@@ -10,11 +10,12 @@ use toml::Spanned;
 use super::file::{self, File};
 use super::recorded;
 use super::scheduler::Ruling;
-use super::{Group, Onbeat, Power, Scenario, Scheduler, scheduler, task};
+use super::{Group, Onbeat, Power, Scenario, Scheduler, feedback, scheduler, task};
 use crate::Work;
 use crate::machine::{Costs, Cpus};
 use crate::policy::linux::Config;
 use crate::workload::{Arrival, Demand, Workload};
+use crate::written::Method;
 
 /// What is wrong with a scenario.
 #[derive(Debug, thiserror::Error)]
@@ -122,6 +123,7 @@ impl Reader<'_> {
             },
             groups,
             onbeat: file.onbeat.as_ref().map(|o| self.onbeat(o)).transpose()?,
+            feedback: self.feedback(file)?,
         })
     }
 
@@ -199,6 +201,16 @@ impl Reader<'_> {
         })
     }
 
+    fn feedback(&self, file: &File) -> Result<Option<Method>, ScenarioError> {
+        let Some(written) = &file.feedback else {
+            return Ok(None);
+        };
+        let method = feedback::method(file, written.get_ref());
+        method
+            .map(Some)
+            .map_err(|problem| self.wrong(&written.span(), problem))
+    }
+
     fn group(
         &self,
         task: &Spanned<file::Task>,
@@ -230,8 +242,9 @@ impl Reader<'_> {
         };
         let scheduling = task.scheduling.unwrap_or_default();
         match scheduler {
-            Scheduler::Linux | Scheduler::Ruled(_) if task.rho.is_some() => {
-                return Err(wrong("rho is for the policy grace: leave it out".into()));
+            Scheduler::Ruled(_) if task.rho.is_some() => {
+                let problem = "rho is for the policies grace and linux: leave it out";
+                return Err(wrong(problem.into()));
             }
             Scheduler::Grace(_) if task.scheduling.is_some() => {
                 return Err(wrong(
@@ -253,6 +266,10 @@ impl Reader<'_> {
         if let Some(deadline) = task.deadline {
             workload = workload.with_deadline(deadline.0);
         }
+        let rho = scheduler::share("rho", task.rho).map_err(wrong)?;
+        if let (Scheduler::Linux, Some(rho)) = (scheduler, rho) {
+            workload = workload.marking((rho * 1000.0).round() as u32);
+        }
         Ok(Group {
             name: Name::from(task.name.as_str()),
             count: task.count,
@@ -261,7 +278,7 @@ impl Reader<'_> {
                 file::Class::Nice(nice) => nice,
                 _ => 0,
             },
-            rho: scheduler::share("rho", task.rho).map_err(wrong)?,
+            rho,
             domain,
             workload,
             tracked: task.tracked,

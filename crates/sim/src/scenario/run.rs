@@ -15,7 +15,8 @@ use crate::policy::grace::Grace;
 use crate::policy::linux::Linux;
 use crate::policy::reserve::Reserve;
 use crate::policy::ruled::Ruled;
-use crate::seam::{FIRST_TID, Heard, seams};
+use crate::seam::{FIRST_TID, Heard, SimulatedSensor, seams};
+use crate::written::{self, Method};
 use crate::{Machine, Observer};
 
 /// Where the details go, if anywhere.
@@ -89,6 +90,11 @@ impl<'a> Run<'a> {
             .timeline
             .map(|output| Timeline::new(output, cpus, names));
         let details = (Tally::of(self.scenario), (jobs, timeline));
+        if let (Scheduler::Linux, Some(method)) =
+            (&self.scenario.scheduler, &self.scenario.feedback)
+        {
+            return self.with_feedback(method, details, progress);
+        }
         match (&self.scenario.scheduler, &self.scenario.onbeat) {
             (Scheduler::Linux, Some(onbeat)) => self.with_onbeat(onbeat, details, progress),
             (Scheduler::Linux, None) => self.alone(self.linux(), details, progress),
@@ -210,15 +216,7 @@ impl<'a> Run<'a> {
         if onbeat.is_hard {
             actuator = actuator.hard();
         }
-        let tracked = self.each(|group| group.tracked);
-        for (task, _) in self
-            .tasks
-            .iter()
-            .zip(tracked)
-            .filter(|&(_, tracked)| tracked)
-        {
-            let Ok(()) = sensor.track(task.id.tid, Follow::Threads);
-        }
+        self.track(&mut sensor);
         let settings = Settings {
             predictor: onbeat.predictor,
             parameters: onbeat.parameters,
@@ -233,6 +231,41 @@ impl<'a> Run<'a> {
             Next::Continue
         });
         drop(controller);
+        self.close_seams(sensor, changes)
+    }
+
+    /// The papers' servers are hard (LFS++, section 3.2).
+    fn with_feedback(
+        &self,
+        method: &Method,
+        details: Details,
+        mut progress: impl FnMut(Span),
+    ) -> io::Result<Figures> {
+        let observer = (Heard::new(self.tasks.clone()), details);
+        let machine = self.machine(self.linux(), observer);
+        let (mut sensor, actuator) = seams(machine, self.scenario.cpus.count, None, self.ends());
+        let mut actuator = actuator.hard();
+        self.track(&mut sensor);
+        let Ok(changes) = written::drive(method, &mut sensor, &mut actuator, |now| {
+            progress(now.since(Instant::ZERO));
+        });
+        drop(actuator);
+        self.close_seams(sensor, changes)
+    }
+
+    fn track<O: Observer>(&self, sensor: &mut SimulatedSensor<O>) {
+        let tracked = self.each(|group| group.tracked);
+        for (task, _) in self
+            .tasks
+            .iter()
+            .zip(tracked)
+            .filter(|&(_, tracked)| tracked)
+        {
+            let Ok(()) = sensor.track(task.id.tid, Follow::Threads);
+        }
+    }
+
+    fn close_seams(&self, sensor: SimulatedSensor<Details>, changes: u64) -> io::Result<Figures> {
         let Some(machine) = sensor.into_machine() else {
             return Err(io::Error::other("the simulated machine is still in use"));
         };

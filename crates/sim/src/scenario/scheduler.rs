@@ -47,10 +47,9 @@ impl Scheduler {
                 "[grace] is for another policy: write policy = \"grace\" at the top".into(),
             );
         }
-        if policy != Policy::Linux && file.onbeat.is_some() {
+        if policy != Policy::Linux && (file.onbeat.is_some() || file.feedback.is_some()) {
             return Err(
-                "onbeat makes reservations, which only the policy linux has: leave out [onbeat]"
-                    .into(),
+                "only the policy linux has reservations: leave out [onbeat] and [feedback]".into(),
             );
         }
         let is_partitioned = file.machine.scheduling == super::file::Scheduling::Partitioned;

@@ -176,7 +176,7 @@ fn what_a_policy_does_not_know_is_told() {
         ),
         (
             "policy = \"grace\"\n[grace]\nscheme = \"grace-os\"\n",
-            "",
+            "policy = \"best\"\n",
             "leave it out",
         ),
         ("rho = 0.9", "rho = 1.5", "from 0 to 1"),
@@ -189,9 +189,28 @@ fn what_a_policy_does_not_know_is_told() {
             "up, two or exact",
         ),
         ("[machine]", "groups = 0\n[machine]", "above zero"),
+        (
+            "[machine]",
+            "[feedback]\nmethod = \"lfs\"\n[machine]",
+            "leave out [onbeat] and [feedback]",
+        ),
     ] {
         let text = CODECS.replacen(from, to, 1);
         assert_ne!(text, CODECS, "{from}");
+        let error = parse(&text, Path::new("test.toml")).unwrap_err();
+        assert!(error.to_string().contains(remedy), "{remedy}: {error}");
+    }
+}
+
+#[test]
+fn a_controller_of_the_papers_that_cannot_be_is_told() {
+    for (feedback, remedy) in [
+        ("method = \"lfs+\"", "lfs, lfs++, adaptive"),
+        ("method = \"lfs++\"\nf_max_hz = 1", "f_min must be"),
+        ("method = \"lfs++\"\nspread = -1", "a number from 0 on"),
+        ("method = \"lfs\"\n[onbeat]", "one loop at a time"),
+    ] {
+        let text = PLAYER.replacen("seed = 7", &format!("[feedback]\n{feedback}"), 1);
         let error = parse(&text, Path::new("test.toml")).unwrap_err();
         assert!(error.to_string().contains(remedy), "{remedy}: {error}");
     }

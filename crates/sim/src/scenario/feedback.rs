@@ -1,0 +1,74 @@
+//! Which of the papers' controllers a scenario names, with its parameters.
+
+use onbeat_decide::predictor::Parameters;
+use onbeat_infer::period::lfspp;
+
+use super::file::{Feedback, File};
+use super::task::above_zero;
+use crate::written::{Adaptive, Lfs, LfsPlusPlus, Method};
+
+/// What `written` names; the error says what to write instead.
+pub(super) fn method(file: &File, written: &Feedback) -> Result<Method, String> {
+    if file.onbeat.is_some() {
+        return Err("one loop at a time: leave out [onbeat] or [feedback]".into());
+    }
+    match Method::named(&written.method) {
+        Some(Method::Lfs(usual)) => lfs(usual, written).map(Method::Lfs),
+        Some(Method::LfsPlusPlus(usual)) => lfspp(usual, written).map(Method::LfsPlusPlus),
+        Some(Method::Adaptive(usual)) => Ok(Method::Adaptive(Adaptive {
+            group: written.group.unwrap_or(usual.group),
+            parameters: parameters(usual.parameters, written)?,
+        })),
+        None => Err(format!(
+            "no method '{}': write one of {}",
+            written.method,
+            Method::NAMES.join(", ")
+        )),
+    }
+}
+
+fn lfs(usual: Lfs, written: &Feedback) -> Result<Lfs, String> {
+    let server_period = match written.server_period {
+        Some(period) => above_zero("server_period", period)?,
+        None => usual.server_period,
+    };
+    Ok(Lfs {
+        server_period,
+        ..usual
+    })
+}
+
+fn lfspp(usual: LfsPlusPlus, written: &Feedback) -> Result<LfsPlusPlus, String> {
+    let analyser = lfspp::Config {
+        threshold: written.alpha.unwrap_or(usual.analyser.threshold),
+        tolerance_hz: written.epsilon_hz.unwrap_or(usual.analyser.tolerance_hz),
+        multiples: written.k_max.unwrap_or(usual.analyser.multiples),
+        lowest_hz: written.f_min_hz.unwrap_or(usual.analyser.lowest_hz),
+        highest_hz: written.f_max_hz.unwrap_or(usual.analyser.highest_hz),
+        ..usual.analyser
+    };
+    analyser.bins().map_err(|error| error.to_string())?;
+    Ok(LfsPlusPlus {
+        analyser,
+        parameters: parameters(usual.parameters, written)?,
+        ..usual
+    })
+}
+
+fn parameters(usual: Parameters, written: &Feedback) -> Result<Parameters, String> {
+    let spread = written.spread.unwrap_or(usual.spread);
+    if !(spread.is_finite() && spread >= 0.0) {
+        return Err(format!("spread = {spread}: write a number from 0 on"));
+    }
+    let sampling = match written.sampling {
+        Some(time) => above_zero("sampling", time)?,
+        None => usual.sampling,
+    };
+    Ok(Parameters {
+        spread,
+        sampling,
+        window: written.window.unwrap_or(usual.window),
+        above: written.above.unwrap_or(usual.above),
+        ..usual
+    })
+}

@@ -1,0 +1,208 @@
+//! The papers' feedback controllers as they are written, at the same seams as onbeat's loop: LFS,
+//! LFS++ and AQuoSA's adaptive reservations.
+//!
+//! None of what onbeat adds is in force: no budget before the first sample, no raise of an
+//! exhausted one, no hysteresis, no tracking of the period between two analyses. [`Additions`] can
+//! switch these on one by one, so that an experiment can tell what each is worth.
+
+mod adaptive;
+mod lfs;
+mod lfspp;
+
+use onbeat_decide::hysteresis::{Hysteresis, Thresholds};
+use onbeat_decide::supervisor::{Limits, Request, arbitrate};
+use onbeat_model::{
+    Actuator, Bandwidth, Burst, Event, Flow, Instant, Mark, Reservation, Sensor, Span, TaskId,
+};
+
+pub use adaptive::Adaptive;
+pub use lfs::Lfs;
+pub use lfspp::{Additions, LfsPlusPlus};
+
+/// A controller of the papers.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Method {
+    /// The first one, which knows whether the last budget was enough (LFS++, section 2).
+    Lfs(Lfs),
+    /// Period analyser and bandwidth controller (LFS++, section 5).
+    LfsPlusPlus(LfsPlusPlus),
+    /// The program says where its jobs are (LFS++, section 7.3).
+    Adaptive(Adaptive),
+}
+
+impl Method {
+    /// The method of this name with the papers' parameters; none if there is no such method.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
+        match name {
+            "lfs" => Some(Self::Lfs(Lfs::default())),
+            "lfs++" => Some(Self::LfsPlusPlus(LfsPlusPlus::default())),
+            "adaptive" => Some(Self::Adaptive(Adaptive::default())),
+            _ => None,
+        }
+    }
+
+    /// The names.
+    pub const NAMES: [&'static str; 3] = ["lfs", "lfs++", "adaptive"];
+
+    fn controller(&self, task: TaskId, now: Instant) -> Box<dyn Controls> {
+        match self {
+            Self::Lfs(lfs) => Box::new(lfs::Control::new(*lfs, task, now)),
+            Self::LfsPlusPlus(settings) => Box::new(lfspp::Control::new(*settings, now)),
+            Self::Adaptive(adaptive) => Box::new(adaptive::Control::new(*adaptive)),
+        }
+    }
+
+    fn has_hysteresis(&self) -> bool {
+        matches!(self, Self::LfsPlusPlus(settings) if settings.additions.hysteresis)
+    }
+}
+
+/// What one task's controller hears, and what it wants.
+trait Controls {
+    fn burst(&mut self, _burst: &Burst) {}
+
+    fn exhausted(&mut self, _at: Instant, _held: Reservation) {}
+
+    fn marked(&mut self, _mark: &Mark) {}
+
+    /// When it wants to be looked at again, whatever happens.
+    fn due(&self, now: Instant) -> Instant;
+
+    /// It is `now`, and the task has executed so much.
+    fn look(&mut self, now: Instant, executed: Span);
+
+    /// The reservation that it asks the supervisor for.
+    fn wanted(&self) -> Option<Reservation>;
+}
+
+struct Controlled {
+    task: TaskId,
+    control: Box<dyn Controls>,
+    held: Option<Reservation>,
+    hysteresis: Option<Hysteresis>,
+}
+
+/// Keeps each task that `sensor` tracks under `method`, until there is nothing more to hear; gives
+/// the number of changes of reservations. `progress` hears the time after each turn.
+///
+/// Where requests do not all fit under eq. 1, onbeat's supervisor curbs them, all with the same
+/// weight: the paper leaves the rule open (section 4.2). What was reserved stays so.
+///
+/// # Errors
+/// When the sensor breaks.
+pub fn drive<S: Sensor, A: Actuator>(
+    method: &Method,
+    sensor: &mut S,
+    actuator: &mut A,
+    mut progress: impl FnMut(Instant),
+) -> Result<u64, S::Error> {
+    let mut tasks: Vec<Controlled> = Vec::new();
+    let mut events = Vec::new();
+    let mut changes = 0;
+    loop {
+        let now = sensor.now();
+        let due = tasks.iter().map(|task| task.control.due(now)).min();
+        let patience = due.map_or(Span::ZERO, |due| due.since(now));
+        let flow = sensor.poll(patience, &mut events)?;
+        let now = sensor.now();
+        for event in events.drain(..) {
+            hear(method, &mut tasks, &event, now);
+        }
+        for task in &mut tasks {
+            if let Some(executed) = sensor.executed(task.task) {
+                task.control.look(now, executed);
+            }
+        }
+        changes += put_in_force(&mut tasks, actuator);
+        progress(now);
+        if flow == Flow::Ended {
+            return Ok(changes);
+        }
+    }
+}
+
+fn hear(method: &Method, tasks: &mut Vec<Controlled>, event: &Event, now: Instant) {
+    let of = |tasks: &mut Vec<Controlled>, id: TaskId| tasks.iter().position(|t| t.task == id);
+    match event {
+        Event::Tracked { task, .. } => tasks.push(Controlled {
+            task: task.id,
+            control: method.controller(task.id, now),
+            held: None,
+            hysteresis: method
+                .has_hysteresis()
+                .then(|| Hysteresis::new(Thresholds::default())),
+        }),
+        Event::Burst(burst) => {
+            if let Some(found) = of(tasks, burst.task) {
+                tasks[found].control.burst(burst);
+            }
+        }
+        Event::Marked(mark) => {
+            if let Some(found) = of(tasks, mark.task) {
+                tasks[found].control.marked(mark);
+            }
+        }
+        Event::Exhausted { at, task } => {
+            if let Some(found) = of(tasks, *task)
+                && let Some(held) = tasks[found].held
+            {
+                tasks[found].control.exhausted(*at, held);
+            }
+        }
+        Event::Exited { task, .. } => tasks.retain(|controlled| controlled.task != *task),
+        _ => {}
+    }
+}
+
+/// Curbs what is wanted to what fits, and puts it in force, what shrinks first.
+fn put_in_force<A: Actuator>(tasks: &mut [Controlled], actuator: &mut A) -> u64 {
+    let capacity = actuator.capacity();
+    let limits = Limits {
+        total: capacity.admissible,
+        per_task: Bandwidth::from_cpus(1.0),
+        shortest_runtime: capacity.shortest_runtime,
+    };
+    let wanted = tasks.iter().enumerate();
+    let wanted =
+        wanted.filter_map(|(place, task)| Some((place, task.task, task.control.wanted()?)));
+    let (places, requests): (Vec<usize>, Vec<Request>) = wanted
+        .map(|(place, task, wanted)| {
+            let request = Request {
+                task,
+                wanted,
+                least: Bandwidth::ZERO,
+                weight: 1.0,
+            };
+            (place, request)
+        })
+        .unzip();
+    let grants = arbitrate(&requests, &limits).grants;
+    let mut granted: Vec<(usize, Reservation)> = places
+        .into_iter()
+        .zip(grants)
+        .filter_map(|(place, grant)| Some((place, grant.reservation?)))
+        .collect();
+    granted.sort_by_key(|&(place, new)| {
+        let held = tasks[place].held.map(|held| held.bandwidth());
+        held.is_none_or(|held| new.bandwidth() > held)
+    });
+    let mut changes = 0;
+    for (place, new) in granted {
+        let task = &mut tasks[place];
+        let new = match &mut task.hysteresis {
+            Some(hysteresis) => hysteresis.consider(task.held, new),
+            None => (task.held != Some(new)).then_some(new),
+        };
+        if let Some(new) = new
+            && actuator.reserve(task.task, new).is_ok()
+        {
+            task.held = Some(new);
+            changes += 1;
+        }
+    }
+    changes
+}
+
+#[cfg(test)]
+mod tests;
