@@ -83,6 +83,9 @@ struct Controlled {
     hysteresis: Option<Hysteresis>,
 }
 
+/// How long a poll waits where no task is left.
+const IDLE: Span = Span::from_secs(1);
+
 /// Keeps each task that `sensor` tracks under `method`, until there is nothing more to hear; gives
 /// the number of changes of reservations. `progress` hears the time after each turn.
 ///
@@ -100,10 +103,13 @@ pub fn drive<S: Sensor, A: Actuator>(
     let mut tasks: Vec<Controlled> = Vec::new();
     let mut events = Vec::new();
     let mut changes = 0;
+    // What is tracked already is told at once.
+    let mut idle = Span::ZERO;
     loop {
         let now = sensor.now();
         let due = tasks.iter().map(|task| task.control.due(now)).min();
-        let patience = due.map_or(Span::ZERO, |due| due.since(now));
+        let patience = due.map_or(idle, |due| due.since(now));
+        idle = IDLE;
         let flow = sensor.poll(patience, &mut events)?;
         let now = sensor.now();
         for event in events.drain(..) {

@@ -72,3 +72,21 @@ fn lfs_swings_around_a_budget_that_it_never_knows() {
     assert!(figures.tasks[0].exhaustions > 20, "{figures:?}");
     assert!(late(&figures) < 0.5, "{figures:?}");
 }
+
+#[test]
+fn time_goes_on_when_the_last_task_has_ended() {
+    let text = r#"
+duration = "10s"
+[feedback]
+method = "lfs++"
+[[task]]
+name = "player"
+arrival = { recorded = { file = "jobs.csv" } }
+"#;
+    let folder = tempfile::tempdir().unwrap();
+    let jobs = "release_ns,demand_ns\n0,1000\n1000000,1000\n";
+    std::fs::write(folder.path().join("jobs.csv"), jobs).unwrap();
+    let scenario = parse(text, &folder.path().join("two-jobs.toml")).unwrap();
+    let figures = Run::new(&scenario).run(Outputs::default(), |_| {}).unwrap();
+    assert_eq!(figures.jobs, 2);
+}
