@@ -39,6 +39,11 @@ service_files() {
     echo "onbeat.toml $prefix/share/doc/onbeat/onbeat.toml"
 }
 configuration=$image/etc/onbeat/onbeat.toml
+rules() {
+    for file in packaging/rules.d/*.toml; do
+        echo "$file $prefix/share/onbeat/rules.d/$(basename "$file")"
+    done
+}
 
 # The library's own makefile knows what belongs to it.
 library() {
@@ -75,7 +80,8 @@ if [ "${1-}" = --remove ]; then
     rm -fv "$root/bin/onbeat" "$root"/share/man/man1/onbeat.1 "$root"/share/man/man1/onbeat-*.1 "$root/share/man/man5/onbeat.toml.5"
     completions | while read -r _ place; do rm -fv "$image$place"; done
     if [ "$service" = yes ]; then
-        service_files | while read -r _ place; do rm -fv "$image$place"; done
+        { service_files && rules; } | while read -r _ place; do rm -fv "$image$place"; done
+        rmdir --ignore-fail-on-non-empty "$root/share/onbeat/rules.d" "$root/share/onbeat" 2>/dev/null || true
         if cmp -s packaging/onbeat.toml "$configuration"; then
             rm -fv "$configuration"
             rmdir --ignore-fail-on-non-empty "$image/etc/onbeat/onbeat.d" "$image/etc/onbeat" 2>/dev/null || true
@@ -107,6 +113,9 @@ done
 if [ "$service" = yes ]; then
     service_files | while read -r source place; do
         put_here "packaging/$source" "$image$place"
+    done
+    rules | while read -r source place; do
+        put 644 "$source" "$image$place"
     done
     install -d "$image/etc/onbeat/onbeat.d"
     if [ -e "$configuration" ]; then

@@ -73,6 +73,8 @@ pub struct Root {
     pub wishes: BTreeMap<Wish, Follow>,
     /// How its threads are treated.
     pub treatment: Treatment,
+    /// Whether those of them that gave themselves a real-time priority get reservations, too.
+    pub adopts: bool,
     /// Its threads that are tracked.
     pub threads: BTreeSet<TaskId>,
 }
@@ -222,6 +224,13 @@ impl Book {
         let mut roots = self.roots.values();
         let root = roots.find(|root| root.pid == task.pid);
         root.map(|root| root.treatment).unwrap_or_default()
+    }
+
+    /// Whether the thread gets a reservation although it gave itself a real-time priority.
+    #[must_use]
+    pub fn adopts(&self, task: TaskId) -> bool {
+        let mut roots = self.roots.values();
+        roots.any(|root| root.adopts && root.threads.contains(&task))
     }
 
     /// The thread is gone.

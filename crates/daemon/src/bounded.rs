@@ -66,10 +66,11 @@ impl<A: Actuator> Bounded<A> {
     }
 }
 
-/// What somebody else gave the task, if it has a real-time priority and nobody asked for a
-/// reservation for it: PipeWire, RealtimeKit or an administrator decides about it.
+/// What somebody else gave the task, if it has a real-time priority and neither a request nor a
+/// rule with `adopt` wants a reservation for it: PipeWire, RealtimeKit or an administrator decides
+/// about it.
 fn others(book: &Book, task: TaskId) -> Option<Attributes> {
-    if book.grants.contains_key(&task) || book.raised.contains(&task) {
+    if book.grants.contains_key(&task) || book.raised.contains(&task) || book.adopts(task) {
         return None;
     }
     let now = Attributes::get(task.tid).ok()?;

@@ -121,6 +121,7 @@ fn adopt(book: &mut Book, pid: u32) -> Option<TaskId> {
         payers: parent.payers.clone(),
         wishes,
         treatment: parent.treatment,
+        adopts: parent.adopts,
         threads: BTreeSet::new(),
     };
     book.roots.insert(task, root);

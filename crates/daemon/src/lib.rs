@@ -34,4 +34,5 @@ pub mod target;
 
 mod watchdog;
 
+pub use config::Sources;
 pub use service::{Options, Told, read, run};

@@ -6,6 +6,28 @@
 use std::sync::Arc;
 
 use onbeat_control::Treatment;
+use onbeat_model::Span;
+
+/// All rules, and how processes are found that they name.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Rules {
+    /// The first one that holds for a process counts.
+    pub list: Vec<Rule>,
+    /// The time between two looks at new processes.
+    pub scan: Span,
+    /// Whether the rules for well-known programs that are installed with onbeat are among them.
+    pub shipped: bool,
+}
+
+impl Default for Rules {
+    fn default() -> Self {
+        Self {
+            list: Vec::new(),
+            scan: Span::from_secs(2),
+            shipped: true,
+        }
+    }
+}
 
 /// One rule. What it names must all be so.
 #[derive(Clone, Debug, PartialEq)]
@@ -20,10 +42,17 @@ pub struct Rule {
     pub cgroup: Option<String>,
     /// The user that it runs as: his number. A name that nobody has is nobody's.
     pub user: Option<String>,
+    /// Whether processes of root, which has no quota, are left out.
+    pub but_root: bool,
+    /// The names of the threads that are meant; a `*` at the end stands for any rest. Empty: all
+    /// threads.
+    pub threads: Vec<String>,
     /// Whether the processes that it starts are meant, too.
     pub children: bool,
     /// How its threads are treated.
     pub treatment: Treatment,
+    /// Whether threads that gave themselves SCHED_FIFO or SCHED_RR get reservations, too.
+    pub adopt: bool,
 }
 
 /// What is known of a process.
@@ -49,7 +78,7 @@ impl Rule {
             .is_none_or(|wanted| facts.runs(wanted));
         let unit = self.unit.as_deref().is_none_or(|wanted| {
             let parts = facts.cgroups.iter().flat_map(|path| path.split('/'));
-            parts.into_iter().any(|part| part == wanted)
+            parts.into_iter().any(|part| is_unit(part, wanted))
         });
         let cgroup = self.cgroup.as_deref().is_none_or(|wanted| {
             let wanted = wanted.trim_end_matches('/');
@@ -62,8 +91,32 @@ impl Rule {
             .user
             .as_deref()
             .is_none_or(|wanted| wanted.parse() == Ok(facts.uid));
-        program && unit && cgroup && user
+        program && unit && cgroup && user && !(self.but_root && facts.uid == 0)
     }
+
+    /// Whether the rule means the thread of this name, in a process for which it holds.
+    #[must_use]
+    pub fn means_thread(&self, comm: &str) -> bool {
+        let is_named = |name: &String| match name.strip_suffix('*') {
+            Some(start) => comm.starts_with(start),
+            None => comm == name,
+        };
+        self.threads.is_empty() || self.threads.iter().any(is_named)
+    }
+}
+
+/// Whether `name` is the unit `wanted`, or, if that is a template, one of its instances.
+fn is_unit(name: &str, wanted: &str) -> bool {
+    name == wanted
+        || wanted.split_once("@.").is_some_and(|(template, kind)| {
+            name.strip_prefix(template)
+                .and_then(|rest| {
+                    rest.strip_prefix('@')?
+                        .strip_suffix(kind)?
+                        .strip_suffix('.')
+                })
+                .is_some_and(|instance| !instance.is_empty())
+        })
 }
 
 impl Facts {
@@ -90,8 +143,11 @@ mod tests {
             unit: None,
             cgroup: None,
             user: None,
+            but_root: false,
+            threads: Vec::new(),
             children: false,
             treatment: Treatment::default(),
+            adopt: false,
         }
     }
 
@@ -141,6 +197,14 @@ mod tests {
         };
         assert!(unit("film.service").holds_for(&facts()));
         assert!(!unit("film").holds_for(&facts()));
+        for (name, is_it) in [
+            ("getty@tty1.service", true),
+            ("getty@.service", true),
+            ("getty@tty1.socket", false),
+            ("other@tty1.service", false),
+        ] {
+            assert_eq!(is_unit(name, "getty@.service"), is_it, "{name}");
+        }
     }
 
     #[test]
@@ -152,5 +216,26 @@ mod tests {
         };
         assert!(both("1000").holds_for(&facts()));
         assert!(!both("bob").holds_for(&facts()));
+    }
+
+    #[test]
+    fn a_rule_without_root_leaves_root_alone_and_threads_are_named_whole_or_by_their_beginning() {
+        let users = Rule {
+            program: Some("mplayer".to_owned()),
+            but_root: true,
+            threads: vec!["Compositor".to_owned(), "Audio*".to_owned()],
+            ..rule()
+        };
+        assert!(users.holds_for(&facts()));
+        assert!(!users.holds_for(&Facts { uid: 0, ..facts() }));
+        for (name, is_meant) in [
+            ("Compositor", true),
+            ("CompositorTileW", false),
+            ("AudioCallbackDr", true),
+            ("Audi", false),
+        ] {
+            assert_eq!(users.means_thread(name), is_meant, "{name}");
+        }
+        assert!(rule().means_thread("anything"));
     }
 }

@@ -1,7 +1,7 @@
 //! The service from its start to its end.
 
 use std::cell::RefCell;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::rc::Rc;
 use std::time::Instant;
 
@@ -16,7 +16,7 @@ use onbeat_sense::bpf::{self, BpfSensor};
 use crate::book::{Book, Shared};
 use crate::bounded::Bounded;
 use crate::bus;
-use crate::config::{self, Config, ConfigError};
+use crate::config::{self, Config, ConfigError, Sources};
 use crate::directory;
 use crate::gate::Gate;
 use crate::keeper::{Keeper, Teller};
@@ -31,20 +31,20 @@ const MOST_UNTOLD: usize = 1024;
 /// How the service is started.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// The configuration; none for the one at its usual place, which need not be there.
-    pub config: Option<PathBuf>,
+    /// What is configured, and where.
+    pub sources: Sources,
     /// Where it is noted what has to be put back.
     pub state: PathBuf,
     /// Where Prometheus is told how things stand, if anywhere.
     pub metrics: Option<Target>,
 }
 
-/// Reads the configuration at `path`, or at its usual place, and looks up users and groups in it.
+/// Reads the configuration, and looks up users and groups in it.
 ///
 /// # Errors
 /// If something in it is not right: where, and what to do.
-pub fn read(path: Option<&Path>) -> Result<(Config, Quotas), ConfigError> {
-    let config = config::read(path.unwrap_or(Path::new(config::PATH)), path.is_some())?;
+pub fn read(sources: &Sources) -> Result<(Config, Quotas), ConfigError> {
+    let config = config::read(sources)?;
     let quotas = config.quotas()?;
     Ok((config, quotas))
 }
@@ -69,7 +69,7 @@ pub fn run(options: &Options, mut told: impl FnMut() -> Option<Told>) -> anyhow:
     logs::begin();
     // Before this thread goes ahead of others: that one is to have an ordinary priority.
     directory::begin();
-    let (mut config, quotas) = read(options.config.as_deref())?;
+    let (mut config, quotas) = read(&options.sources)?;
     let started = config.clone();
     put_back_the_past(options)?;
     let state_file = || {
@@ -126,7 +126,7 @@ pub fn run(options: &Options, mut told: impl FnMut() -> Option<Told>) -> anyhow:
             }
         }
         if reload {
-            let how = read(options.config.as_deref()).map(|(new, quotas)| {
+            let how = read(&options.sources).map(|(new, quotas)| {
                 book.borrow_mut().ledger.set_quotas(quotas);
                 controller.set_settings(settings(&new, &book));
                 keeper.configure(&new, sensor, controller);
@@ -199,7 +199,7 @@ fn told_how(
 ) -> Result<Vec<&'static str>, String> {
     match how {
         Ok(()) => {
-            tracing::info!("configuration read anew: {} rules", config.rules.len());
+            tracing::info!("configuration read anew: {} rules", config.rules.list.len());
             if !later.is_empty() {
                 tracing::warn!(
                     "{} stays as it was until the service is started anew (systemctl restart onbeat)",

@@ -177,6 +177,10 @@ pub(crate) struct DaemonArgs {
     /// The service then reads NAME.d/*.toml beside it, in the order of their names.
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
+    /// Folder of the rules for well-known programs [default: share/onbeat/rules.d beside the folder
+    /// of this binary]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) rules: Option<PathBuf>,
     /// Check the configuration only: print each mistake with its line
     #[arg(long)]
     pub(crate) check: bool,

@@ -36,6 +36,7 @@ fn root(task: TaskId, pid: u32) -> Root {
         payers: BTreeMap::new(),
         wishes: BTreeMap::new(),
         treatment: Treatment::default(),
+        adopts: false,
         threads: BTreeSet::new(),
     }
 }

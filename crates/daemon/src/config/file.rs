@@ -23,8 +23,38 @@ pub(super) struct File {
     realtimekit: Option<Realtimekit>,
     scan: Option<Time>,
     pipelines: Option<bool>,
+    shipped_rules: Option<bool>,
     #[serde(default)]
     rule: Vec<Spanned<RuleTable>>,
+}
+
+/// A file with rules and nothing else.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RulesFile {
+    #[serde(default)]
+    rule: Vec<Spanned<RuleTable>>,
+}
+
+impl RulesFile {
+    pub(super) fn read(self, path: &Path, text: &str) -> Result<Vec<Rule>, ConfigError> {
+        read_rules(self.rule, path, text)
+    }
+}
+
+/// The rules of a file. One without a name is called by its place.
+fn read_rules(
+    rules: Vec<Spanned<RuleTable>>,
+    path: &Path,
+    text: &str,
+) -> Result<Vec<Rule>, ConfigError> {
+    let read = |rule: Spanned<RuleTable>| {
+        let line = line_of(text, rule.span().start);
+        let path = path.to_owned();
+        let name = format!("{}:{line}", path.display());
+        rule.into_inner().read(name, &Place { path, line })
+    };
+    rules.into_iter().map(read).collect()
 }
 
 /// `[limits]`.
@@ -105,14 +135,18 @@ struct Realtimekit {
 /// `[[rule]]`.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
-struct RuleTable {
+pub(super) struct RuleTable {
     name: Option<String>,
     program: Option<String>,
     unit: Option<String>,
     cgroup: Option<String>,
     user: Option<String>,
     #[serde(default)]
+    threads: Vec<String>,
+    #[serde(default)]
     children: bool,
+    #[serde(default)]
+    adopt: bool,
     weight: Option<f64>,
     cap: Option<Share>,
     predictor: Option<Predictor>,
@@ -160,16 +194,14 @@ impl File {
             realtimekit.put_into(config, at)?;
         }
         if let Some(scan) = self.scan {
-            config.scan = scan.0;
+            config.rules.scan = scan.0;
         }
         if let Some(pipelines) = self.pipelines {
             config.pipelines = pipelines;
         }
-        for rule in self.rule {
-            let place = at(rule.span().start);
-            let name = format!("{}:{}", path.display(), place.line);
-            config.rules.push(rule.into_inner().read(name, &place)?);
-        }
+        config.rules.shipped = self.shipped_rules.unwrap_or(config.rules.shipped);
+        let rules = read_rules(self.rule, path, text)?;
+        config.rules.list.extend(rules);
         Ok(())
     }
 }
@@ -275,10 +307,15 @@ impl Realtimekit {
 }
 
 impl RuleTable {
-    fn read(self, name: String, place: &Place) -> Result<Rule, ConfigError> {
+    pub(super) fn read(self, name: String, place: &Place) -> Result<Rule, ConfigError> {
         if self.program.is_none() && self.unit.is_none() && self.cgroup.is_none() {
             return Err(place.wrong(
                 "a rule that names nothing would hold for everything: write program, unit or cgroup".to_owned(),
+            ));
+        }
+        if self.children && !self.threads.is_empty() {
+            return Err(place.wrong(
+                "the processes that a thread starts are not known: write threads or children, not both".to_owned(),
             ));
         }
         let weight = self.weight.unwrap_or(1.0);
@@ -291,12 +328,15 @@ impl RuleTable {
             unit: self.unit,
             cgroup: self.cgroup,
             user: self.user,
+            but_root: false,
+            threads: self.threads,
             children: self.children,
             treatment: Treatment {
                 weight,
                 cap: self.cap.map(|share| share.0),
                 predictor: self.predictor.map(|predictor| predictor.0),
             },
+            adopt: self.adopt,
         })
     }
 }

@@ -6,6 +6,7 @@
 //! found out when it is put in force.
 
 mod file;
+mod units;
 mod values;
 
 use std::collections::HashMap;
@@ -21,8 +22,8 @@ use crate::bus;
 use crate::keeper::Trial;
 use crate::person;
 use crate::quota::{Quota, Quotas};
-use crate::rules::Rule;
-use file::File;
+use crate::rules::{Rule, Rules};
+use file::{File, RulesFile};
 
 /// Where the configuration is.
 pub const PATH: &str = "/etc/onbeat/onbeat.toml";
@@ -72,9 +73,7 @@ pub struct Config {
     /// What a thread that asked for real-time priority gets at first.
     pub trial: Trial,
     /// Which programs are tracked by themselves.
-    pub rules: Vec<Rule>,
-    /// How often it is looked for them.
-    pub scan: Span,
+    pub rules: Rules,
     /// Whether threads of the same user that work for those that are kept are found and kept with
     /// them.
     pub pipelines: bool,
@@ -113,8 +112,7 @@ impl Default for Config {
                 share: Bandwidth::from_cpus(0.5),
                 period: Span::from_ms(10),
             },
-            rules: Vec::new(),
-            scan: Span::from_secs(2),
+            rules: Rules::default(),
             pipelines: true,
         }
     }
@@ -155,15 +153,62 @@ impl Config {
     }
 }
 
-/// Reads the configuration at `path` and in the folder beside it that is called like it, ending in
-/// `.d`. If there is none, that is one, too: unless `must_exist`.
+fn unreadable(path: &Path) -> impl FnOnce(io::Error) -> ConfigError {
+    let path = path.to_owned();
+    move |source| ConfigError::Unreadable { path, source }
+}
+
+/// Where everything is that makes up the configuration.
+#[derive(Clone, Debug)]
+pub struct Sources {
+    /// The file; none for the one at its usual place, which need not be there.
+    pub config: Option<PathBuf>,
+    /// The folder of the rules for well-known programs.
+    pub rules: PathBuf,
+    /// The folders of systemd's files, each with one for `system` and one for `user`: what a later
+    /// one has replaces a file of the same name in an earlier one.
+    pub units: Vec<PathBuf>,
+}
+
+impl Sources {
+    /// These, or what stands for them: a file at its usual place, and rules where `make install`
+    /// has put them with the binary that runs.
+    #[must_use]
+    pub fn new(config: Option<PathBuf>, rules: Option<PathBuf>) -> Self {
+        let beside = || {
+            let binary = std::env::current_exe().unwrap_or_default();
+            let prefix = binary.parent().and_then(Path::parent);
+            prefix
+                .unwrap_or(Path::new("/usr"))
+                .join("share/onbeat/rules.d")
+        };
+        Self {
+            config,
+            rules: rules.unwrap_or_else(beside),
+            units: UNITS.map(PathBuf::from).to_vec(),
+        }
+    }
+}
+
+/// See systemd.unit(5), "Unit File Load Path", the last one first. Folders in users' homes are not
+/// among them: the service reads no file that a user can write.
+const UNITS: [&str; 4] = [
+    "/usr/lib/systemd",
+    "/usr/local/lib/systemd",
+    "/run/systemd",
+    "/etc/systemd",
+];
+
+/// Reads the file and what is in the folder beside it that is called like it, ending in `.d`; then
+/// what drop-ins of units say; then the rules for well-known programs, unless they are switched
+/// off.
 ///
 /// # Errors
 /// If something cannot be read or is not right.
-pub fn read(path: &Path, must_exist: bool) -> Result<Config, ConfigError> {
-    let unreadable = |path: &Path| {
-        let path = path.to_owned();
-        move |source| ConfigError::Unreadable { path, source }
+pub fn read(sources: &Sources) -> Result<Config, ConfigError> {
+    let (path, must_exist) = match &sources.config {
+        Some(path) => (path.as_path(), true),
+        None => (Path::new(PATH), false),
     };
     let mut files = Vec::new();
     match fs::read_to_string(path) {
@@ -171,27 +216,48 @@ pub fn read(path: &Path, must_exist: bool) -> Result<Config, ConfigError> {
         Err(error) if error.kind() == io::ErrorKind::NotFound && !must_exist => {}
         Err(error) => return Err(unreadable(path)(error)),
     }
-    let folder = path.with_extension("d");
-    let entries = match fs::read_dir(&folder) {
+    files.extend(texts_in(&path.with_extension("d"), "toml")?);
+    let mut config = parse(&files)?;
+    config.rules.list.extend(units::rules(&sources.units)?);
+    if config.rules.shipped {
+        for (path, text) in texts_in(&sources.rules, "toml")? {
+            config.rules.list.extend(shipped_rules(&path, &text)?);
+        }
+    }
+    Ok(config)
+}
+
+/// The files of a folder whose names end in `.extension`, in the order of their names. A folder
+/// that is not there has none.
+fn texts_in(folder: &Path, extension: &str) -> Result<Vec<(PathBuf, String)>, ConfigError> {
+    let entries = match fs::read_dir(folder) {
         Ok(entries) => entries.collect::<io::Result<Vec<_>>>(),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
         Err(error) => Err(error),
     };
     let mut parts: Vec<PathBuf> = entries
-        .map_err(unreadable(&folder))?
+        .map_err(unreadable(folder))?
         .into_iter()
         .map(|entry| entry.path())
-        .filter(|path| {
-            path.extension()
-                .is_some_and(|extension| extension == "toml")
-        })
+        .filter(|path| path.extension().is_some_and(|own| own == extension))
         .collect();
     parts.sort_unstable();
-    for part in parts {
+    let read = |part: PathBuf| {
         let text = fs::read_to_string(&part).map_err(unreadable(&part))?;
-        files.push((part, text));
+        Ok((part, text))
+    };
+    parts.into_iter().map(read).collect()
+}
+
+/// The rules for well-known programs in a file that is installed with onbeat: they hold for users'
+/// own programs, never for root's.
+fn shipped_rules(path: &Path, text: &str) -> Result<Vec<Rule>, ConfigError> {
+    let file: RulesFile = toml::from_str(text).map_err(|error| wrong(path, text, &error))?;
+    let mut rules = file.read(path, text)?;
+    for rule in &mut rules {
+        rule.but_root = true;
     }
-    parse(&files)
+    Ok(rules)
 }
 
 /// The same of texts, with what errors call them.

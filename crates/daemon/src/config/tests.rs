@@ -32,7 +32,7 @@ fn nothing_written_is_the_default_and_what_is_written_counts() {
     "#)
     .unwrap();
     assert_eq!(config.total, 0.7);
-    assert_eq!(config.scan, Span::from_ms(500));
+    assert_eq!(config.rules.scan, Span::from_ms(500));
     assert_eq!(
         (config.predictor, config.parameters.window),
         (Kind::Rate, 8)
@@ -44,7 +44,7 @@ fn nothing_written_is_the_default_and_what_is_written_counts() {
     assert_eq!(root.longest_runtime, Span::from_ms(20));
     assert_eq!(quotas.default.longest_runtime, Span::from_ms(100));
     assert_eq!(config.realtimekit.map(|limits| limits.priority), Some(10));
-    let rule = config.rules.first().unwrap();
+    let rule = config.rules.list.first().unwrap();
     assert_eq!(&*rule.name, "film");
     assert_eq!(rule.treatment.cap, Some(Bandwidth::from_cpus(0.4)));
     assert_eq!(rule.treatment.predictor, Some(Kind::Binary));
@@ -63,7 +63,7 @@ fn what_is_said_later_counts_and_rules_add_up() {
     .unwrap();
     assert_eq!(config.quotas().unwrap().default.tasks, 5);
     assert_eq!(config.realtimekit, None);
-    let names: Vec<&str> = config.rules.iter().map(|rule| &*rule.name).collect();
+    let names: Vec<&str> = config.rules.list.iter().map(|rule| &*rule.name).collect();
     assert_eq!(names, ["a:3", "b:5"]);
 }
 
@@ -139,18 +139,24 @@ fn every_mistake_is_told_with_its_file_its_line_and_what_to_do() {
 }
 
 #[test]
-fn a_file_that_is_not_there_is_missed_only_if_it_was_named() {
+fn a_file_that_was_named_must_be_there_and_those_beside_it_are_read_in_their_order() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("onbeat.toml");
-    assert_eq!(read(&path, false).unwrap(), Config::default());
-    let error = read(&path, true).unwrap_err().to_string();
+    let sources = Sources {
+        config: Some(path.clone()),
+        rules: folder.path().join("rules.d"),
+        units: Vec::new(),
+    };
+    let error = read(&sources).unwrap_err().to_string();
     assert!(error.contains("--config"), "{error}");
+    fs::write(&path, "").unwrap();
+    assert_eq!(read(&sources).unwrap(), Config::default());
     let beside = folder.path().join("onbeat.d");
     fs::create_dir(&beside).unwrap();
     fs::write(beside.join("20.toml"), "[quota]\ntasks = 20\n").unwrap();
     fs::write(beside.join("10.toml"), "[quota]\ntasks = 10\n").unwrap();
     fs::write(beside.join("30.toml.old"), "no configuration").unwrap();
-    let config = read(&path, false).unwrap();
+    let config = read(&sources).unwrap();
     assert_eq!(config.quotas().unwrap().default.tasks, 20);
 }
 
@@ -164,12 +170,65 @@ fn the_example_says_what_holds_without_it() {
         .collect();
     assert_eq!(one(example), Ok(Config::default()));
     let config = one(&uncommented).unwrap();
-    assert_eq!(config.rules.len(), 2, "{uncommented}");
+    assert_eq!(config.rules.list.len(), 3, "{uncommented}");
     let (mut whole, mut default) = (config, Config::default());
     for config in [&mut whole, &mut default] {
-        config.rules.clear();
+        config.rules.list.clear();
         config.users.clear();
         config.groups.clear();
     }
     assert_eq!(whole, default);
+}
+
+#[test]
+fn shipped_rules_come_last_hold_for_users_alone_and_go_by_one_line() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("onbeat.toml");
+    let sources = Sources {
+        config: Some(path.clone()),
+        rules: folder.path().join("rules.d"),
+        units: Vec::new(),
+    };
+    let names = || {
+        let config = read(&sources).unwrap();
+        let rules = config.rules.list.iter();
+        let told = rules.map(|rule| (rule.name.to_string(), rule.but_root));
+        told.collect::<Vec<_>>()
+    };
+    let own = "[[rule]]\nname = \"own\"\nprogram = \"mpv\"\n";
+    fs::write(&path, own).unwrap();
+    assert_eq!(names(), [("own".to_owned(), false)]);
+    fs::create_dir(&sources.rules).unwrap();
+    let shipped = "[[rule]]\nname = \"players\"\nprogram = \"mpv\"\n";
+    fs::write(sources.rules.join("players.toml"), shipped).unwrap();
+    let both = [("own".to_owned(), false), ("players".to_owned(), true)];
+    assert_eq!(names(), both);
+    fs::write(&path, format!("shipped-rules = false\n{own}")).unwrap();
+    assert_eq!(names(), both[..1]);
+    fs::write(&path, own).unwrap();
+    fs::write(sources.rules.join("more.toml"), "scan = \"1s\"\n").unwrap();
+    let error = read(&sources).unwrap_err().to_string();
+    assert!(
+        error.contains("more.toml:1: unknown field `scan`"),
+        "{error}"
+    );
+}
+
+#[test]
+fn every_rule_that_is_shipped_can_be_read_and_has_a_name_of_its_own() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../packaging/rules.d");
+    let sources = Sources {
+        config: None,
+        rules: folder.clone(),
+        units: Vec::new(),
+    };
+    let files = texts_in(&sources.rules, "toml").unwrap();
+    let rules = files
+        .iter()
+        .flat_map(|(path, text)| shipped_rules(path, text).unwrap());
+    let names: Vec<String> = rules.map(|rule| rule.name.to_string()).collect();
+    let unique: std::collections::BTreeSet<&String> = names.iter().collect();
+    assert!(names.len() > 20, "{names:?}");
+    assert_eq!(unique.len(), names.len(), "{names:?}");
+    assert!(names.iter().all(|name| !name.contains('/')), "{names:?}");
 }

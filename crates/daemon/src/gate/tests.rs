@@ -66,6 +66,7 @@ fn tracking(uid: u32, quotas: Quotas) -> (Gate<Told>, TaskId) {
         payers: BTreeMap::new(),
         wishes: BTreeMap::new(),
         treatment: Treatment::default(),
+        adopts: false,
         threads: BTreeSet::new(),
     };
     book.roots.insert(task, root);
@@ -175,6 +176,7 @@ fn a_thread_whose_end_was_lost_is_charged_no_more_and_one_that_lives_is() {
         payers: BTreeMap::new(),
         wishes: BTreeMap::new(),
         treatment: Treatment::default(),
+        adopts: false,
         threads: BTreeSet::new(),
     };
     book.roots.insert(alive, root);
@@ -212,6 +214,7 @@ fn with_own(payer: &Arc<Person>, owner: u32, quotas: Quotas) -> (Gate<Told>, Tas
         payers: BTreeMap::new(),
         wishes: BTreeMap::new(),
         treatment: Treatment::default(),
+        adopts: false,
         threads: BTreeSet::new(),
     };
     root.want(Holder::Client(":1.1".into()), payer, Follow::Children);

@@ -9,7 +9,7 @@
 use std::collections::BTreeSet;
 
 use onbeat_act::Priority;
-use onbeat_model::{Actuator, Instant, Refusal, Sensor, TaskId};
+use onbeat_model::{Actuator, Follow, Instant, Refusal, Sensor, TaskId};
 
 use super::{Keeper, Loop, Trial};
 use crate::book::Holder;
@@ -63,7 +63,8 @@ impl Keeper {
             self.book.borrow_mut().raised.insert(task);
             // What cannot be tracked keeps its priority, as it would have under RealtimeKit.
             let person = std::sync::Arc::clone(&caller.person);
-            let tracked = self.track_for(Holder::RealtimeKit, &person, target, false, the);
+            let tracked =
+                self.track_for(Holder::RealtimeKit, &person, target, Follow::Threads, the);
             match tracked {
                 Ok(()) => {
                     let Trial { share, period } = self.trial;

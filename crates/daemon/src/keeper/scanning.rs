@@ -27,6 +27,11 @@ const SELDOM: Span = Span::from_secs(10);
 /// So many processes are looked at in one turn of the loop: of each, up to four files are read,
 /// some 40 us, and the loop is to turn again after 10 ms. How many there are, users decide.
 const AT_A_TIME: usize = 256;
+/// So many processes of one user's are looked at again and again, because a rule names some of
+/// their threads, which start and are named at any time: a browser has one for each page.
+const THREADED: usize = 64;
+/// So many threads of such a process are looked at, the oldest ones.
+const THREADS: usize = 512;
 /// So many lines are written in a minute about processes of one user's that rules name.
 const LINES: u32 = 64;
 
@@ -36,8 +41,10 @@ pub(super) struct Scan {
     rules: Vec<Rule>,
     every: Span,
     next: Instant,
-    /// Young processes that are yet to be looked at.
+    /// Processes that are yet to be looked at.
     due: Vec<u32>,
+    /// Processes of which a rule names some threads, and whose they are.
+    threaded: HashMap<u32, u32>,
     /// Since when each process is known.
     seen: HashMap<u32, Instant>,
     /// Those of them of which it was said that they cannot be tracked.
@@ -49,17 +56,28 @@ pub(super) struct Scan {
 impl Scan {
     pub(super) fn new(config: &Config) -> Self {
         Self {
-            every: if config.rules.is_empty() {
+            every: if config.rules.list.is_empty() {
                 SELDOM
             } else {
-                config.scan
+                config.rules.scan
             },
-            rules: config.rules.iter().map(by_number).collect(),
+            rules: config.rules.list.iter().map(by_number).collect(),
             next: Instant::ZERO,
             due: Vec::new(),
+            threaded: HashMap::new(),
             seen: HashMap::new(),
             refused: BTreeSet::new(),
             lines: Lines::new(LINES),
+        }
+    }
+
+    /// From the next time on, the threads of the process are looked at, unless its user has too
+    /// many such processes.
+    fn look_again(&mut self, pid: u32, status: &Status) {
+        let uid = status.uid.unwrap_or(0);
+        let own = self.threaded.values().filter(|other| **other == uid);
+        if own.count() < THREADED {
+            self.threaded.insert(pid, uid);
         }
     }
 }
@@ -74,14 +92,24 @@ impl Keeper {
             self.scan.next = the.now + self.scan.every;
             self.list_young(the.now);
         }
-        let rest = self.scan.due.len().saturating_sub(AT_A_TIME);
+        let next = self.scan.due.last();
+        let is_threaded = next.is_some_and(|pid| self.scan.threaded.contains_key(pid));
+        let at_a_time = if is_threaded { 1 } else { AT_A_TIME };
+        let rest = self.scan.due.len().saturating_sub(at_a_time);
         for pid in self.scan.due.split_off(rest) {
             let Some(status) = Status::read(pid) else {
                 continue;
             };
             self.others.notice(pid, &status);
-            if let Some(rule) = self.rule_for(pid, &status) {
-                self.track_by(&rule, pid, the);
+            match self.rule_for(pid, &status) {
+                Some(rule) if rule.threads.is_empty() => self.track_by(&rule, pid, the),
+                Some(rule) if self.scan.threaded.contains_key(&pid) => {
+                    for thread in named_threads(&rule, pid) {
+                        self.track_by(&rule, thread, the);
+                    }
+                }
+                Some(_) => self.scan.look_again(pid, &status),
+                None => {}
             }
         }
         self.teller.others = self.others.names();
@@ -91,10 +119,16 @@ impl Keeper {
         let pids = processes();
         self.scan.seen.retain(|pid, _| pids.contains(pid));
         self.scan.refused.retain(|pid| pids.contains(pid));
+        self.scan.threaded.retain(|pid, _| pids.contains(pid));
         self.others.forget_all_but(&pids);
         let seen = &mut self.scan.seen;
-        let is_young = |pid: &u32| now.since(*seen.entry(*pid).or_insert(now)) < YOUNG;
+        let threaded = &self.scan.threaded;
+        let is_young = |pid: &u32| {
+            let since = seen.entry(*pid).or_insert(now);
+            now.since(*since) < YOUNG && !threaded.contains_key(pid)
+        };
         self.scan.due = pids.into_iter().filter(is_young).collect();
+        self.scan.due.extend(threaded.keys());
     }
 
     /// How many lines were not written about whose processes.
@@ -117,17 +151,18 @@ impl Keeper {
         rule.cloned()
     }
 
+    /// Tracks the process `tid`, or that thread of one alone.
     fn track_by<S: Sensor, A: Actuator>(
         &mut self,
         rule: &Rule,
-        pid: u32,
+        tid: u32,
         the: &mut Loop<'_, S, A>,
     ) {
-        let Ok(target) = Target::find(pid, None) else {
+        let Ok(target) = Target::find(tid, None) else {
             return;
         };
         let holder = Holder::Rule(Arc::clone(&rule.name));
-        let root = target.leader;
+        let (root, pid) = (target.task.id, target.task.pid);
         let known = self
             .book
             .borrow()
@@ -143,11 +178,12 @@ impl Keeper {
         };
         let person = payer(rule, &known);
         let uid = person.uid;
-        let is_tracked = self.track_for(holder, &person, &target, rule.children, the);
+        let is_tracked = self.track_for(holder, &person, &target, followed(rule), the);
         if is_tracked.is_ok()
             && let Some(root) = self.book.borrow_mut().roots.get_mut(&root)
         {
             root.treatment = rule.treatment;
+            root.adopts = rule.adopt;
         }
         // One that cannot be tracked is tried again as long as it is new, and said of once.
         let is_said = is_tracked.is_err() && !self.scan.refused.insert(pid);
@@ -181,15 +217,17 @@ impl Keeper {
         let book = self.book.borrow();
         let by_rule = book.roots.values().filter_map(|root| {
             let mut names = root.holders().filter_map(Holder::rule);
-            Some((root.origin, root.task, root.pid, names.next().cloned()?))
+            let name = names.next().cloned()?;
+            Some((root.origin, root.task, (root.pid, root.whole), name))
         });
         let mut by_rule: Vec<_> = by_rule.collect();
         drop(book);
         by_rule.sort_unstable();
         let mut unnamed = BTreeSet::new();
-        for (origin, id, pid, former) in by_rule {
+        for (origin, id, (pid, is_whole), former) in by_rule {
             let status = Status::read(pid);
             let own = status.and_then(|status| self.rule_for(pid, &status));
+            let own = own.filter(|rule| means(rule, id, is_whole));
             let origin = origin.filter(|origin| !unnamed.contains(origin));
             let rule = own.or_else(|| self.rule_of_origin(origin?, &former));
             if rule.is_none() {
@@ -205,8 +243,10 @@ impl Keeper {
                 let owner = root.owner.and_then(directory::known);
                 let payer =
                     owner.map_or_else(|| Arc::clone(&root.person), |one| payer(&rule, &one));
-                root.want(Holder::Rule(rule.name), &payer, follow(rule.children));
                 root.treatment = rule.treatment;
+                root.adopts = rule.adopt;
+                let follow = followed(&rule);
+                root.want(Holder::Rule(rule.name), &payer, follow);
             }
             let unwanted = root.wishes.is_empty();
             let unheard = root.wants_children() && !heard;
@@ -234,6 +274,34 @@ impl Keeper {
             .find(|rule| rule.children && *rule.name == *name)
             .cloned()
     }
+}
+
+/// What is followed beside what `rule` names.
+fn followed(rule: &Rule) -> Follow {
+    if rule.threads.is_empty() {
+        follow(rule.children)
+    } else {
+        Follow::Alone
+    }
+}
+
+/// Whether `rule`, which holds for its process, means the thread alone, or the whole process.
+fn means(rule: &Rule, thread: TaskId, is_whole: bool) -> bool {
+    let is_named =
+        || Status::read(thread.tid).is_some_and(|now| rule.means_thread(&now.name.to_text()));
+    rule.threads.is_empty() == is_whole && (is_whole || is_named())
+}
+
+/// The threads of the process that `rule` names, among its oldest ones.
+fn named_threads(rule: &Rule, pid: u32) -> Vec<u32> {
+    let entries = fs::read_dir(format!("/proc/{pid}/task"));
+    let entries = entries.into_iter().flatten().flatten().take(THREADS);
+    let tids = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    let is_named = |tid: &u32| {
+        let comm = fs::read_to_string(format!("/proc/{pid}/task/{tid}/comm"));
+        comm.is_ok_and(|comm| rule.means_thread(comm.trim_end_matches('\n')))
+    };
+    tids.filter(is_named).collect()
 }
 
 /// To whom it is charged what `rule` names of `owner`'s. Where the rule names the user, too, an

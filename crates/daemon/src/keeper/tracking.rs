@@ -22,6 +22,11 @@ pub(super) const fn follow(children: bool) -> Follow {
     }
 }
 
+/// Whether the whole process is meant, not one thread of it.
+fn is_whole(target: &Target, follow: Follow) -> bool {
+    target.is_process() && follow != Follow::Alone
+}
+
 /// So many processes are looked through at a time for threads whose start was lost.
 const ROOTS_AT_A_TIME: usize = 16;
 
@@ -37,7 +42,7 @@ impl Keeper {
             return Err(Fault::NotHeld("the caller has left the bus".to_owned()));
         }
         let holder = Holder::Client(Arc::clone(&caller.client.name));
-        self.track_for(holder, &caller.person, target, children, the)
+        self.track_for(holder, &caller.person, target, follow(children), the)
     }
 
     /// Tracks `target`, charged to `person`, for as long as `holder` is there.
@@ -46,16 +51,18 @@ impl Keeper {
         holder: Holder,
         person: &Arc<crate::person::Person>,
         target: &Target,
-        children: bool,
+        follow: Follow,
         the: &mut Loop<'_, S, A>,
     ) -> Result<(), Fault> {
         let (tid, id) = (target.task.id.tid, target.task.id);
-        let follow = follow(children);
         self.let_go_of_partners(target, the);
         if let Some(root) = self.book.borrow_mut().roots.get_mut(&id) {
-            let heard = root.wants_children() || !children;
+            let heard = root.wants_children() || follow != Follow::Children;
+            // A rule may have wanted its first thread alone.
+            let was_whole = root.whole;
+            root.whole |= is_whole(target, follow);
             root.want(holder, person, follow);
-            if heard {
+            if heard && root.whole == was_whole {
                 return Ok(());
             }
         } else {
@@ -105,12 +112,13 @@ impl Keeper {
             pid: target.task.pid,
             origin: None,
             task: target.task.id,
-            whole: target.is_process(),
+            whole: is_whole(target, follow),
             person: Arc::clone(person),
             owner: Some(target.uid),
             payers: BTreeMap::new(),
             wishes: BTreeMap::new(),
             treatment: Treatment::default(),
+            adopts: false,
             threads: BTreeSet::new(),
         };
         root.want(holder, person, follow);

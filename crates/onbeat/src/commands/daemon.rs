@@ -3,19 +3,20 @@
 use std::process::ExitCode;
 
 use anyhow::Context;
-use onbeat_daemon::{Options, Told};
+use onbeat_daemon::{Options, Sources, Told};
 
 use crate::cli::DaemonArgs;
 use crate::signals::Signals;
 
 /// Serves until told to end.
 pub(crate) fn run(args: &DaemonArgs) -> anyhow::Result<ExitCode> {
+    let sources = Sources::new(args.config.clone(), args.rules.clone());
     if args.check {
-        onbeat_daemon::read(args.config.as_deref())?;
+        onbeat_daemon::read(&sources)?;
         return Ok(ExitCode::SUCCESS);
     }
     let options = Options {
-        config: args.config.clone(),
+        sources,
         state: args.state.path()?,
         metrics: args.metrics.clone(),
     };

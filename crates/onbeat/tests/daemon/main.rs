@@ -18,6 +18,7 @@ mod cut_off;
 mod documented;
 mod holding;
 mod hostile;
+mod known;
 mod library;
 mod looking;
 mod machine;

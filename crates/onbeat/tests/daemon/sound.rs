@@ -113,7 +113,7 @@ fn pulseaudio_with_a_null_sink_is_served() {
 
 /// PipeWire with its real-time module and a sink that leads nowhere, which wants a buffer each 21.3
 /// ms.
-const PIPEWIRE: &str = r#"
+pub(crate) const PIPEWIRE: &str = r#"
 context.properties = { core.daemon = true  core.name = pipewire-0  support.dbus = true  default.clock.quantum = 1024 }
 context.spa-libs = { audio.convert.* = audioconvert/libspa-audioconvert  support.* = support/libspa-support }
 context.modules = [
@@ -133,7 +133,7 @@ context.objects = [
 "#;
 
 /// An hour of silence: 16 bits, 8000 times a second.
-fn silence(machine: &Machine) -> std::path::PathBuf {
+pub(crate) fn silence(machine: &Machine) -> std::path::PathBuf {
     const RATE: u32 = 8000;
     const LENGTH: u32 = 3600 * RATE * 2;
     let path = machine.path("silence.wav");
