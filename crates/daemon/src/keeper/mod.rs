@@ -32,6 +32,7 @@ use granting::Waiting;
 use lines::Lines;
 use order::Order;
 use others::Others;
+pub use others::{Manager, managers};
 use raising::RaisedFor;
 use scanning::Scan;
 pub(crate) use telling::list;

@@ -14,6 +14,8 @@ struct Other {
     users: Option<&'static [&'static str]>,
     /// How it is lived with.
     peace: &'static str,
+    /// What keeps it from changing what onbeat changes; empty if nothing need.
+    remedy: &'static str,
 }
 
 const ROOT: Option<&[&str]> = Some(&["root"]);
@@ -22,41 +24,57 @@ const ROOT: Option<&[&str]> = Some(&["root"]);
 const STAYS: &str =
     "what it changes on a task that is kept on the beat stays changed, and the task is left to it";
 
-const OTHERS: [Other; 7] = [
+const OTHERS: [Other; 8] = [
     Other {
         name: "rtkit-daemon",
         users: Some(&["root", "rtkit"]),
         peace: "threads that it gives real-time priority are left to it; its own clients come here once it is gone",
+        remedy: "",
     },
     Other {
         name: "ananicy",
         users: ROOT,
         peace: STAYS,
+        remedy: "sudo systemctl disable --now ananicy",
     },
     Other {
         name: "ananicy-cpp",
         users: ROOT,
         peace: STAYS,
+        remedy: "set apply_nice=false and apply_sched=false in /etc/ananicy.d/ananicy.conf, then: \
+                 sudo systemctl restart ananicy-cpp",
     },
     Other {
         name: "system76-scheduler",
         users: ROOT,
         peace: STAYS,
+        remedy: "write process-scheduler enable=false into /etc/system76-scheduler/config.kdl, then: \
+                 sudo systemctl restart com.system76.Scheduler",
     },
     Other {
         name: "scx_loader",
         users: ROOT,
         peace: "the scheduler that it loads decides about tasks without a reservation; those with one go before",
+        remedy: "",
     },
     Other {
         name: "gamemoded",
         users: None,
         peace: "the nice level that it gives a task stays, and is in force whenever the task has no reservation",
+        remedy: "write renice=0 and softrealtime=off below [general] in /etc/gamemode.ini, then: \
+                 systemctl --user restart gamemoded",
+    },
+    Other {
+        name: "falcond",
+        users: ROOT,
+        peace: "the scheduler that it loads for a game decides about tasks without a reservation; those with one go before",
+        remedy: "write scx_sched = none into /etc/falcond/config.conf, then: sudo systemctl restart falcond",
     },
     Other {
         name: "uresourced",
         users: ROOT,
         peace: "it changes the weights of cgroups, which reservations do not depend on",
+        remedy: "",
     },
 ];
 
@@ -70,6 +88,32 @@ impl Other {
             |user: &&str| person::user_named(user).is_some_and(|uid| status.uid == Some(uid));
         status.name.to_text() == comm && self.users.is_none_or(|users| users.iter().any(is_owner))
     }
+}
+
+/// Another manager of scheduling that runs on this machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Manager {
+    /// Its name.
+    pub name: &'static str,
+    /// What it does to tasks with reservations, and what onbeat does then.
+    pub peace: &'static str,
+    /// The line that keeps it from doing so; empty if nothing need be done.
+    pub remedy: &'static str,
+}
+
+/// The other managers that run now, each once.
+#[must_use]
+pub fn managers() -> Vec<Manager> {
+    let statuses = super::scanning::processes();
+    let statuses: Vec<Status> = statuses.into_iter().filter_map(Status::read).collect();
+    let runs = |other: &&Other| statuses.iter().any(|status| other.is(status));
+    let managers = OTHERS.iter().filter(runs);
+    let managers = managers.map(|other| Manager {
+        name: other.name,
+        peace: other.peace,
+        remedy: other.remedy,
+    });
+    managers.collect()
 }
 
 /// Those that are at work now, by the number of their process.

@@ -328,7 +328,7 @@ fn by_number(rule: &Rule) -> Rule {
 }
 
 /// The processes that there are.
-fn processes() -> BTreeSet<u32> {
+pub(super) fn processes() -> BTreeSet<u32> {
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
     entries
         .filter_map(|entry| entry.file_name().to_str()?.parse().ok())

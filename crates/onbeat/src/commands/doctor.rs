@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::process::ExitCode;
 
+use onbeat_daemon::keeper::Manager;
 use onbeat_model::{Feature, Support};
 use onbeat_sense::{energy, tracer};
 use serde::Serialize;
@@ -34,6 +35,7 @@ pub(crate) fn run(args: &DoctorArgs) -> anyhow::Result<ExitCode> {
     features.extend(onbeat_act::kernel::probe());
     features.push(energy::probe(Path::new(energy::POWERCAP)));
     features.push(onbeat_schedulers::kernel::probe());
+    features.extend(onbeat_daemon::keeper::managers().into_iter().map(manager));
     let tracers = tracer::probe();
     let works = |feature: &Feature| feature.standing != Support::None;
     let ready = features.iter().all(works) && tracers.iter().any(works);
@@ -52,6 +54,17 @@ pub(crate) fn run(args: &DoctorArgs) -> anyhow::Result<ExitCode> {
         write_for_people(&mut output, &examination)?;
     }
     Ok(ExitCode::from(u8::from(!ready)))
+}
+
+/// Another manager of scheduling that runs here, and the line that settles it.
+fn manager(found: Manager) -> Feature {
+    let standing = if found.remedy.is_empty() {
+        Support::Full
+    } else {
+        Support::Partial
+    };
+    let detail = format!("it runs: {}", found.peace);
+    Feature::new(found.name, standing, &detail, found.remedy)
 }
 
 fn write_for_people(output: &mut impl Write, examination: &Examination<'_>) -> io::Result<()> {

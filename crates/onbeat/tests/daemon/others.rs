@@ -4,10 +4,12 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use onbeat_act::attributes::{Attributes, Fair, Policy, kept_nice};
+use serde_json::Value;
 
 use crate::common::{Mortal, can_run, eventually};
 use crate::copied::copy_program;
 use crate::machine::{ALICE, Machine, ROOT, as_itself, is_reserved, tids};
+use crate::own_state::onbeat;
 use crate::realtimekit::audio;
 use crate::sound::home;
 
@@ -147,6 +149,39 @@ fn a_nice_level_that_somebody_gives_a_reserved_thread_is_told_once_and_stays() {
     eventually("the way back", || (!is_reserved(tid)).then_some(()));
     assert_eq!(Attributes::get(tid).unwrap().nice(), Some(9));
     assert_eq!(told("nice level"), 2, "{}", machine.log());
+}
+
+#[test]
+fn doctor_names_a_manager_that_runs_and_the_line_that_settles_it() {
+    if !can_run("doctor_names_a_manager_that_runs_and_the_line_that_settles_it") {
+        return;
+    }
+    let folder = tempfile::tempdir().expect("there is room for a folder");
+    let told = || {
+        let output = onbeat(folder.path()).args(["doctor", "--json"]).output();
+        let told: Value = serde_json::from_slice(&output.unwrap().stdout).unwrap();
+        let features = told["features"].as_array().unwrap().iter();
+        let mut own = features
+            .filter(|feature| feature["name"] == "falcond")
+            .cloned();
+        own.next()
+    };
+    assert_eq!(told(), None);
+    // The real one is in no Debian: what counts is a process of root's of that name.
+    let path = folder.path().join("falcond");
+    copy_program("/bin/sleep", &path);
+    let manager = as_itself(Mortal::spawn(Command::new(&path).arg("1000")), "falcond");
+    let found = told().expect("it runs");
+    assert_eq!(found["standing"], "partial");
+    assert!(
+        found["advice"]
+            .as_str()
+            .unwrap()
+            .starts_with("write scx_sched = none into"),
+        "{found}"
+    );
+    drop(manager);
+    assert_eq!(told(), None);
 }
 
 /// GameMode, which gives games a nice level of -5, and may.
