@@ -245,10 +245,16 @@ const RESERVE_EXAMPLES: Entries = &[(
     "Play a film under a reservation set by hand.",
 )];
 
-const PLAN_EXAMPLES: Entries = &[(
-    "onbeat plan --misses 5% film.onbeat",
-    "Print the smallest reservations under which at most 5% of the jobs would have been late.",
-)];
+const PLAN_EXAMPLES: Entries = &[
+    (
+        "onbeat plan --misses 5% film.onbeat",
+        "Print the smallest reservations under which at most 5% of the jobs would have been late.",
+    ),
+    (
+        "onbeat plan --cie template.yaml robot.onbeat >robot.yaml",
+        "Fill in runtime, deadline and period for Autoware's thread_configurator_node.",
+    ),
+];
 
 const REPLAY_EXAMPLES: Entries = &[
     (

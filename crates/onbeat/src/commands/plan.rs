@@ -1,5 +1,6 @@
 //! `onbeat plan`: the smallest reservations that would have served the threads of recordings.
 
+mod cie;
 mod without_onbeat;
 
 use std::io::{self, BufWriter, Write};
@@ -68,7 +69,15 @@ pub(crate) fn run(args: &PlanArgs) -> anyhow::Result<ExitCode> {
             .with_context(|| format!("cannot write {}", path.display()))?;
     }
     let mut output = BufWriter::new(io::stdout().lock());
-    if args.json {
+    if let Some(path) = &args.cie {
+        let template = std::fs::read_to_string(path)
+            .with_context(|| format!("cannot read {}", path.display()))?;
+        let filled = cie::fill(&template, &lines);
+        for note in filled.notes {
+            eprintln!("onbeat: {}: {note}", path.display());
+        }
+        write!(output, "{}", filled.text)?;
+    } else if args.json {
         for line in &lines {
             writeln!(output, "{}", serde_json::to_string(line)?)?;
         }

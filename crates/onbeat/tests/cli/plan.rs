@@ -79,3 +79,21 @@ fn a_thread_that_no_reservation_can_serve_is_told_with_a_remedy() {
     );
     assert!(stdout(&output).contains("nothing to reserve for"));
 }
+
+#[test]
+fn a_template_of_callback_isolated_executors_gets_what_is_planned() {
+    let folder = tempfile::tempdir().unwrap();
+    let template = folder.path().join("template.yaml");
+    let plan = player("1%");
+    let entry = "  - id: /film@Subscription(/in)\n    affinity: ~\n    policy: SCHED_OTHER\n    priority: 0\n";
+    let log = format!("# tid={} | /film@Subscription(/in)\n", plan["tid"]);
+    fs::write(&template, format!("callback_groups:\n{entry}{log}")).unwrap();
+    let output = onbeat(["plan", "--cie", template.to_str().unwrap(), &trace()]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let filled = format!(
+        "callback_groups:\n  - id: /film@Subscription(/in)\n    affinity: ~\n    policy: SCHED_DEADLINE\n    runtime: {}\n    \
+         deadline: {}\n    period: {}\n{log}",
+        plan["runtime_ns"], plan["period_ns"], plan["period_ns"]
+    );
+    assert_eq!(stdout(&output), filled);
+}
