@@ -18,8 +18,8 @@ emulated=(qemu-system-x86 acpica-tools busybox-static cpio lz4 zstd python3 rt-a
 sound=(pipewire pipewire-bin wireplumber dbus-daemon)
 # The service's tests have a bus of their own, with clients of RealtimeKit, polkit and other managers on it.
 bus=(dbus-bin rtkit "${sound[@]}" pulseaudio polkitd gamemode-daemon systemd libsystemd0)
-# Programs that the shipped rules name.
-known=(mplayer mpv gstreamer1.0-tools gstreamer1.0-plugins-base jackd2 pipewire-pulse fluidsynth sway)
+# Programs that the shipped rules name, and what starts containers.
+known=(podman crun mplayer mpv gstreamer1.0-tools gstreamer1.0-plugins-base jackd2 pipewire-pulse fluidsynth sway)
 # On the live kernel, the tests run real programs: rt-app, ffmpeg, setpriv and taskset. Plots need a font.
 test=("${build[@]}" "${hogs[@]}" "${bus[@]}" "${known[@]}" "${player[@]}" ffmpeg util-linux mandoc musl-tools valgrind
     fonts-dejavu-core "${emulated[@]}")

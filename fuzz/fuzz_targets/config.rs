@@ -13,7 +13,7 @@ libfuzzer_sys::fuzz_target!(|text: &str| {
         Ok(config) => {
             assert!(config.total > 0.0 && config.total <= 1.0, "{config:?}");
             assert!(config.parameters.above < config.parameters.window, "{config:?}");
-            assert!(!config.scan.is_zero());
+            assert!(!config.rules.scan.is_zero());
         }
         Err(error) => {
             let told = error.to_string();

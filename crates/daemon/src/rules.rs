@@ -40,6 +40,9 @@ pub struct Rule {
     pub unit: Option<String>,
     /// The cgroup that it is in, or below of.
     pub cgroup: Option<String>,
+    /// The container that it is in: the id, or at least 12 digits from its beginning; the name of
+    /// one of LXC's.
+    pub container: Option<String>,
     /// The user that it runs as: his number. A name that nobody has is nobody's.
     pub user: Option<String>,
     /// Whether processes of root, which has no quota, are left out.
@@ -64,6 +67,8 @@ pub struct Facts {
     pub comm: String,
     /// Its cgroups, one for each hierarchy.
     pub cgroups: Vec<String>,
+    /// Its container, as far as its cgroup tells.
+    pub container: Option<String>,
     /// The number of its user.
     pub uid: u32,
 }
@@ -87,11 +92,15 @@ impl Rule {
                     .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
             })
         });
+        let container = self
+            .container
+            .as_deref()
+            .is_none_or(|wanted| facts.is_in(wanted));
         let user = self
             .user
             .as_deref()
             .is_none_or(|wanted| wanted.parse() == Ok(facts.uid));
-        program && unit && cgroup && user && !(self.but_root && facts.uid == 0)
+        program && unit && cgroup && container && user && !(self.but_root && facts.uid == 0)
     }
 
     /// Whether the rule means the thread of this name, in a process for which it holds.
@@ -119,7 +128,17 @@ fn is_unit(name: &str, wanted: &str) -> bool {
         })
 }
 
+/// So many digits of a container's id name it, as they do for Docker and Podman.
+pub(crate) const DIGITS: usize = 12;
+
 impl Facts {
+    /// Whether the process is in the container `wanted`.
+    fn is_in(&self, wanted: &str) -> bool {
+        self.container.as_deref().is_some_and(|container| {
+            container == wanted || (wanted.len() >= DIGITS && container.starts_with(wanted))
+        })
+    }
+
     /// Whether the process runs the program `wanted`. Where its path may not be known, its name
     /// decides, of which the kernel keeps fifteen bytes.
     fn runs(&self, wanted: &str) -> bool {
@@ -142,6 +161,7 @@ mod tests {
             program: None,
             unit: None,
             cgroup: None,
+            container: None,
             user: None,
             but_root: false,
             threads: Vec::new(),
@@ -159,7 +179,33 @@ mod tests {
                 "/".to_owned(),
                 "/user.slice/app.slice/film.service/x".to_owned(),
             ],
+            container: Some("0123456789abcdef".repeat(4)),
             uid: 1000,
+        }
+    }
+
+    #[test]
+    fn a_container_is_named_by_its_id_or_twelve_digits_of_it() {
+        for (wanted, is_it) in [
+            ("0123456789ab", true),
+            ("0123456789a", false),
+            ("0123456789ac", false),
+            ("film", false),
+        ] {
+            let rule = Rule {
+                container: Some(wanted.to_owned()),
+                ..rule()
+            };
+            assert_eq!(rule.holds_for(&facts()), is_it, "{wanted}");
+            let film = Facts {
+                container: Some("film".to_owned()),
+                ..facts()
+            };
+            assert_eq!(rule.holds_for(&film), wanted == "film");
+            assert!(!rule.holds_for(&Facts {
+                container: None,
+                ..facts()
+            }));
         }
     }
 

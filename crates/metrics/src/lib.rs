@@ -15,6 +15,7 @@ mod endpoint;
 mod file;
 mod own;
 mod page;
+mod place;
 mod table;
 mod target;
 mod text;
@@ -24,6 +25,7 @@ use onbeat_model::{Actuator, Instant};
 
 use endpoint::Endpoint;
 use file::File;
+pub use place::cgroup_of;
 pub use table::{ALL, Kind, Metric};
 pub use target::{NoTarget, Target};
 

@@ -3,8 +3,9 @@
 use std::collections::HashMap;
 
 use onbeat_control::{Controller, State, ThreadReport, View};
-use onbeat_model::{Actuator, Bandwidth, Instant, Reservation, Span, TaskId};
+use onbeat_model::{Actuator, Bandwidth, Cgroup, Instant, Reservation, Span, TaskId};
 
+use crate::place::cgroup_of;
 use crate::text::Text;
 use crate::{Decisions, own, table};
 
@@ -89,6 +90,18 @@ fn each_thread(text: &mut Text, threads: &[Told]) {
         (&table::THREAD_MISSED, |t| t.report.missed as f64),
         (&table::THREAD_EXHAUSTIONS, |t| t.report.exhaustions as f64),
     ];
+    let places: Vec<Cgroup> = threads
+        .iter()
+        .map(|told| cgroup_of(told.report.task.id))
+        .collect();
+    let infos = threads.iter().zip(&places).map(|(told, place)| {
+        let [unit, container, pod, namespace] =
+            [&place.unit, &place.container, &place.pod, &place.namespace]
+                .map(|name| name.as_deref().unwrap_or_default());
+        let labels = [&told.tid, &told.comm, unit, container, pod, namespace];
+        (labels, 1.0)
+    });
+    text.metric(&table::THREAD_INFO, infos);
     for (metric, of) in metrics {
         let series = threads
             .iter()

@@ -126,6 +126,14 @@ pub(crate) const EXHAUSTIONS: Metric = counter(
     "times",
     "How often a budget of a thread with a rhythm ran out.",
 );
+pub(crate) const THREAD_INFO: Metric = Metric {
+    labels: &["tid", "comm", "unit", "container", "pod", "namespace"],
+    ..gauge(
+        "onbeat_thread_info",
+        "-",
+        "Always 1; the labels say where the thread belongs, as far as its cgroup tells.",
+    )
+};
 pub(crate) const THREAD_PERIOD: Metric = of_each(gauge(
     "onbeat_thread_period_seconds",
     "seconds",
@@ -191,7 +199,7 @@ pub(crate) const OWN_FILES: Metric = gauge(
 );
 
 /// All of them, in the order in which they are told.
-pub const ALL: [Metric; 24] = [
+pub const ALL: [Metric; 25] = [
     BUILD,
     TRACKED,
     WITH_RHYTHM,
@@ -204,6 +212,7 @@ pub const ALL: [Metric; 24] = [
     JOBS,
     MISSED,
     EXHAUSTIONS,
+    THREAD_INFO,
     THREAD_PERIOD,
     THREAD_CONFIDENCE,
     THREAD_RESERVED,

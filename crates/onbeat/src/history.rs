@@ -4,12 +4,15 @@
 mod store;
 
 use std::cell::RefCell;
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::io::{self, Write};
 
 use onbeat_control::{Entry, SpeedEntry};
 use onbeat_infer::recorded::{self, Recorded};
-use onbeat_model::{Burst, Event, Flow, Follow, Instant, Rhythm, Sensor, Span, Task, TaskId};
+use onbeat_metrics::cgroup_of;
+use onbeat_model::{
+    Burst, Cgroup, Event, Flow, Follow, Instant, Rhythm, Sensor, Span, Task, TaskId,
+};
 use onbeat_sense::replay::Recording;
 use onbeat_sim::scenario::figures::Quantiles;
 use onbeat_timeline::{Detail, Lanes, Timeline, Unit};
@@ -25,6 +28,8 @@ const MOST_DECISIONS: usize = 10_000;
 pub(crate) struct History {
     threads: Store,
     decisions: VecDeque<Entry>,
+    /// Where the threads of these belonged when the first one was made.
+    places: BTreeMap<TaskId, Cgroup>,
     speeds: VecDeque<SpeedEntry>,
 }
 
@@ -35,6 +40,15 @@ pub(crate) struct ThreadHistory {
     id: TaskId,
     recent_jobs: JobColumns,
     wakeups_ns: Vec<Instant>,
+}
+
+/// Where a thread belonged, as `--report` writes it.
+#[derive(Serialize)]
+pub(crate) struct Place<'a> {
+    #[serde(flatten)]
+    task: TaskId,
+    #[serde(flatten)]
+    cgroup: &'a Cgroup,
 }
 
 /// What `analyze --report` and `watch --report` write: what of `run --report` is known without the
@@ -89,12 +103,24 @@ impl History {
 
     /// Takes in a decision.
     pub(crate) fn decided(&mut self, entry: &Entry) {
+        if self.places.len() < MOST_DECISIONS {
+            let task = entry.task.id;
+            self.places.entry(task).or_insert_with(|| cgroup_of(task));
+        }
         push(&mut self.decisions, entry.clone());
     }
 
     /// Takes in a decision on the speed of the CPUs.
     pub(crate) fn speed_decided(&mut self, entry: &SpeedEntry) {
         push(&mut self.speeds, entry.clone());
+    }
+
+    /// Where the threads with a decision belonged.
+    pub(crate) fn places(&self) -> Vec<Place<'_>> {
+        let places = self.places.iter();
+        places
+            .map(|(&task, cgroup)| Place { task, cgroup })
+            .collect()
     }
 
     /// The decisions on threads.

@@ -74,8 +74,10 @@ impl Held {
     /// Connects to the system bus, or where DBUS_SYSTEM_BUS_ADDRESS says. Signals are to be blocked
     /// before: it starts threads.
     pub(crate) fn nothing_yet(quiet: bool) -> anyhow::Result<Self> {
+        let connection = connect()?;
+        has_the_bus_numbers(&connection)?;
         Ok(Self {
-            connection: connect()?,
+            connection,
             monitor: Service::connect()?,
             asked: Vec::new(),
             is_alone: false,
@@ -250,6 +252,30 @@ fn connect() -> Result<Connection, ServiceError> {
     let builder = connection::Builder::system().map_err(ServiceError::Bus)?;
     let connection = builder.method_timeout(PATIENCE).build();
     connection.map_err(ServiceError::Bus)
+}
+
+/// The service means tasks by the numbers that they have for the bus. In a container with numbers
+/// of its own, a number here is another task there.
+fn has_the_bus_numbers(connection: &Connection) -> anyhow::Result<()> {
+    const BUS: &str = "org.freedesktop.DBus";
+    let name = connection.unique_name().map(|name| name.as_str());
+    let name = name.unwrap_or_default();
+    let answer = connection.call_method(
+        Some(BUS),
+        "/org/freedesktop/DBus",
+        Some(BUS),
+        "GetConnectionUnixProcessID",
+        &name,
+    )?;
+    let there: u32 = answer.body().deserialize()?;
+    let here = std::process::id();
+    if there == here {
+        return Ok(());
+    }
+    Err(anyhow!(
+        "process {here} is {there} for the service, because this container has process numbers of its own: start the \
+         container with those of the host (--pid=host; hostPID: true)"
+    ))
 }
 
 /// The name of the service's connection, if it is there.

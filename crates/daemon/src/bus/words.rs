@@ -88,7 +88,13 @@ pub(super) fn described(item: &Item) -> Properties {
     };
     let held = view.held.map_or((0, 0, 0), times);
     let last = view.last.as_ref();
+    let place = onbeat_metrics::cgroup_of(view.task.id);
+    let name = |name: Option<String>| text(&name.unwrap_or_default());
     HashMap::from([
+        ("unit", name(place.unit)),
+        ("container", name(place.container)),
+        ("pod", name(place.pod)),
+        ("namespace", name(place.namespace)),
         ("thread", view.task.id.tid.into()),
         ("process", view.task.pid.into()),
         ("started-ticks", view.task.id.started_ticks.into()),

@@ -140,6 +140,7 @@ pub(super) struct RuleTable {
     program: Option<String>,
     unit: Option<String>,
     cgroup: Option<String>,
+    container: Option<String>,
     user: Option<String>,
     #[serde(default)]
     threads: Vec<String>,
@@ -308,9 +309,11 @@ impl Realtimekit {
 
 impl RuleTable {
     pub(super) fn read(self, name: String, place: &Place) -> Result<Rule, ConfigError> {
-        if self.program.is_none() && self.unit.is_none() && self.cgroup.is_none() {
+        let named = [&self.program, &self.unit, &self.cgroup, &self.container];
+        if named.iter().all(|name| name.is_none()) {
             return Err(place.wrong(
-                "a rule that names nothing would hold for everything: write program, unit or cgroup".to_owned(),
+                "a rule that names nothing would hold for everything: write program, unit, cgroup or container"
+                    .to_owned(),
             ));
         }
         if self.children && !self.threads.is_empty() {
@@ -327,6 +330,7 @@ impl RuleTable {
             program: self.program,
             unit: self.unit,
             cgroup: self.cgroup,
+            container: self.container,
             user: self.user,
             but_root: false,
             threads: self.threads,

@@ -115,7 +115,7 @@ fn every_mistake_is_told_with_its_file_its_line_and_what_to_do() {
         (
             "\n[[rule]]\nweight = 2\n",
             2,
-            "write program, unit or cgroup",
+            "write program, unit, cgroup or container",
         ),
         (
             "[[rule]]\nunit = \"a\"\nweight = 0\n",

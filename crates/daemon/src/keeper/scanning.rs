@@ -8,7 +8,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::fs;
 use std::sync::Arc;
 
-use onbeat_model::{Actuator, Follow, Instant, Sensor, Span, TaskId};
+use onbeat_model::{Actuator, Cgroup, Follow, Instant, Sensor, Span, TaskId};
 
 use super::lines::Lines;
 use super::tracking::follow;
@@ -347,6 +347,7 @@ fn facts(pid: u32, status: &Status) -> Option<Facts> {
     Some(Facts {
         program,
         comm: status.name.to_text(),
+        container: Cgroup::of_process(&cgroups).container,
         cgroups: cgroups
             .lines()
             .filter_map(|line| line.splitn(3, ':').nth(2).map(str::to_owned))

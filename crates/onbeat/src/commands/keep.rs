@@ -32,7 +32,7 @@ use serde::Serialize;
 use crate::cli::{KeepOptions, Pipelines, Through, Weight};
 use crate::guard;
 use crate::hearing;
-use crate::history::{Dropped, History, Tap, ThreadHistory};
+use crate::history::{Dropped, History, Place, Tap, ThreadHistory};
 use crate::keep_table;
 use crate::onlooker::Onlooker;
 use crate::own_time::OwnTime;
@@ -64,6 +64,8 @@ pub(super) struct Closing<'a> {
     pub(super) loop_cpu: Bandwidth,
     /// What the processors took meanwhile; none without `--power`, or if they do not tell.
     energy_uj: Option<u64>,
+    /// Where they belonged.
+    cgroups: Vec<Place<'a>>,
     /// What the threads did.
     history: Vec<ThreadHistory>,
     /// What of it is not kept.
@@ -91,6 +93,7 @@ impl<'a> Closing<'a> {
             loop_cpu_ns: loop_cpu.as_ns(),
             loop_cpu: Bandwidth::of(loop_cpu, elapsed),
             energy_uj,
+            cgroups: history.places(),
             history: history.threads(),
             history_dropped: history.dropped(),
             decisions: history.decisions(),

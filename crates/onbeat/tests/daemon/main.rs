@@ -11,6 +11,7 @@ mod common;
 #[path = "../compiled/mod.rs"]
 mod compiled;
 mod configuring;
+mod container;
 #[path = "../copied/mod.rs"]
 mod copied;
 mod cut_off;
