@@ -1,7 +1,7 @@
 //! A container of Podman's: what runs in it reaches the service by the bus's socket, and is known by
 //! the container.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use crate::common::{Mortal, can_run, eventually};
@@ -149,4 +149,102 @@ fn a_container_with_process_numbers_of_its_own_is_told_so() {
         machine.client(ROOT).told("list").as_array().map(Vec::len),
         Some(0)
     );
+}
+
+/// A control group whose tasks may use 5 ms in each 100 ms together.
+struct Limited(PathBuf);
+
+impl Limited {
+    /// In whichever version of cgroups is here; none if it has no such limit.
+    fn new() -> Option<Self> {
+        let name = format!("onbeat-test-{}", std::process::id());
+        let first = Path::new("/sys/fs/cgroup/cpu");
+        let (folder, limits) = if first.join("cpu.cfs_quota_us").exists() {
+            let limits = [
+                ("cpu.cfs_period_us", "100000"),
+                ("cpu.cfs_quota_us", "5000"),
+            ];
+            (first.join(name), limits.to_vec())
+        } else {
+            let second = Path::new("/sys/fs/cgroup");
+            std::fs::write(second.join("cgroup.subtree_control"), "+cpu").ok()?;
+            (second.join(name), vec![("cpu.max", "5000 100000")])
+        };
+        std::fs::create_dir(&folder).ok()?;
+        let group = Self(folder);
+        for (file, limit) in limits {
+            std::fs::write(group.0.join(file), limit).ok()?;
+        }
+        Some(group)
+    }
+
+    fn add(&self, pid: u32) {
+        let written = std::fs::write(self.0.join("cgroup.procs"), pid.to_string());
+        written.expect("we are root");
+    }
+
+    /// How often its tasks had to wait because the limit was reached.
+    fn throttled(&self) -> u64 {
+        let text = std::fs::read_to_string(self.0.join("cpu.stat")).expect("it is there");
+        let count = text
+            .lines()
+            .find_map(|line| line.strip_prefix("nr_throttled "));
+        count
+            .expect("there is a limit")
+            .parse()
+            .expect("it is a number")
+    }
+}
+
+impl Drop for Limited {
+    fn drop(&mut self) {
+        // Its processes have ended; the kernel may need a moment more.
+        eventually("an empty group", || std::fs::remove_dir(&self.0).ok());
+    }
+}
+
+/// The CPU time of a thread, in nanoseconds.
+fn cpu_time(tid: u32) -> u64 {
+    let text = std::fs::read_to_string(format!("/proc/{tid}/schedstat"));
+    let text = text.expect("the thread lives");
+    let time = text.split(' ').next().expect("a line has words");
+    time.parse().expect("it is a number")
+}
+
+#[test]
+fn a_limit_of_a_group_throttles_a_periodic_thread_but_none_with_a_reservation() {
+    let test = "a_limit_of_a_group_throttles_a_periodic_thread_but_none_with_a_reservation";
+    if !can_run(test) {
+        return;
+    }
+    let machine = Machine::new();
+    let Some(group) = Limited::new() else {
+        assert!(
+            std::env::var_os("CI").is_none(),
+            "{test} needs the cpu controller, in CI too"
+        );
+        println!("skipped: {test}: control groups have no limit of CPU time here");
+        return;
+    };
+    // A fifth of a CPU, of which the group's limit is a quarter.
+    let workload = machine.workload(ALICE, &["beat:20000/4000"]);
+    group.add(workload.id());
+    let tid = *tids(workload.id()).last().expect("it has a thread");
+    eventually("a thread that is throttled", || {
+        (group.throttled() > 2).then_some(())
+    });
+    let mut alice = machine.client(ALICE);
+    alice.done(&format!("reserve {tid} 6000000 20000000 20000000"));
+    // As much CPU time as the limit gives in 4 s, without a single wait. The period in which the
+    // reservation began is counted at its end, so the first attempt may see that.
+    let before = eventually("CPU time without a wait", || {
+        let (throttled, used) = (group.throttled(), cpu_time(tid));
+        let has_run = || (cpu_time(tid) > used + 200_000_000).then_some(());
+        eventually("CPU time", has_run);
+        (group.throttled() == throttled).then_some(throttled)
+    });
+    assert!(is_reserved(tid));
+    alice.done(&format!("release {tid}"));
+    eventually("the limit", || (group.throttled() > before).then_some(()));
+    drop(workload);
 }
