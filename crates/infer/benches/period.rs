@@ -38,6 +38,7 @@ fn burst(woke_ns: f64, executed_ns: f64) -> Burst {
         preempted: 0,
         waker: 0,
         exhausted: false,
+        expiry: None,
     }
 }
 

@@ -27,6 +27,7 @@ fn bursts() -> Vec<Burst> {
             preempted: 0,
             waker: 0,
             exhausted: false,
+            expiry: None,
         }
     };
     (0..BURSTS).map(|n| burst(n, jitter())).collect()

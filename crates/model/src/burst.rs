@@ -4,7 +4,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Instant, Span, TaskId};
 
-/// What a thread did between a wakeup and the next time it blocked.
+/// What a thread did between a wakeup and the next time it blocked, or asked to sleep until a time
+/// that was over.
 ///
 /// A job of a periodic thread is one burst or several: a player's frame may wait for its decoder,
 /// for the display and for the clock in turn.
@@ -31,6 +32,11 @@ pub struct Burst {
     pub waker: u32,
     /// Its reservation's budget ran out meanwhile, and it had to wait for the next period.
     pub exhausted: bool,
+    /// The time for which the timer was set that woke it; none if something else did, or nobody
+    /// knows. It is the release of a thread that sleeps until absolute times, also if the thread
+    /// was late to sleep and its timer had long expired.
+    #[serde(rename = "expiry_ns", default, skip_serializing_if = "Option::is_none")]
+    pub expiry: Option<Instant>,
 }
 
 impl Burst {
@@ -46,6 +52,7 @@ impl Burst {
             preempted: 0,
             waker: 0,
             exhausted: false,
+            expiry: None,
         }
     }
 

@@ -150,6 +150,7 @@ mod tests {
             preempted: 0,
             waker: 0,
             exhausted: false,
+            expiry: None,
         });
         let line = serde_json::to_string(&event).unwrap();
         assert!(

@@ -112,6 +112,7 @@ impl Open {
             preempted: 0,
             waker,
             exhausted: false,
+            expiry: None,
         };
         Self { burst, whole }
     }

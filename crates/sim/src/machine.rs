@@ -272,6 +272,7 @@ impl<P: Policy, O: Observer> Machine<P, O> {
             preempted: thread.preempted,
             waker: 0,
             exhausted: thread.exhausted,
+            expiry: None,
         };
         self.observer.burst(&burst);
     }

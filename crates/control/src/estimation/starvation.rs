@@ -166,6 +166,7 @@ mod tests {
             preempted: 0,
             waker: 0,
             exhausted: false,
+            expiry: None,
         }
     }
 

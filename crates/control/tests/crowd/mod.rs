@@ -118,6 +118,7 @@ impl Crowd {
                     preempted: 0,
                     waker: 0,
                     exhausted: false,
+                    expiry: None,
                 });
             }
         }

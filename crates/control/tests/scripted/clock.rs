@@ -82,6 +82,7 @@ fn starves(script: &mut Script, tid: u32, waker: u32, until: Instant) {
             preempted: 9,
             waker,
             exhausted: false,
+            expiry: None,
         }));
         woke = blocked + noise.up_to(ms(5));
     }

@@ -32,6 +32,7 @@ pub(crate) fn burst(tid: u32, woke: Instant, executed: Span, waker: u32) -> Even
         preempted: 0,
         waker,
         exhausted: false,
+        expiry: None,
     })
 }
 

@@ -307,6 +307,7 @@ fn runs_out(until: u64, from: u64, usual: u64) -> Script {
             preempted: 0,
             waker: 0,
             exhausted: is_long,
+            expiry: None,
         }));
     }
     script

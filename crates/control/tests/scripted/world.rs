@@ -71,6 +71,7 @@ impl Script {
             preempted: 0,
             waker: 0,
             exhausted: false,
+            expiry: None,
         }));
     }
 
@@ -85,6 +86,7 @@ impl Script {
             preempted: 0,
             waker: 0,
             exhausted: false,
+            expiry: None,
         }));
     }
 
@@ -104,6 +106,7 @@ impl Script {
                 preempted: 9,
                 waker: 0,
                 exhausted: false,
+                expiry: None,
             }));
             woke = blocked + noise.up_to(ms(5));
         }

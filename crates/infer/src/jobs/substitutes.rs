@@ -64,6 +64,7 @@ impl Substitutes {
                 executed: rest.executed - executed,
                 preempted: 0,
                 exhausted: false,
+                expiry: None,
                 ..rest
             };
         }
@@ -104,6 +105,7 @@ mod tests {
             preempted: 2,
             waker: 0,
             exhausted: true,
+            expiry: None,
         }
     }
 

@@ -25,6 +25,7 @@ fn burst(woke: f64, blocked: f64) -> Burst {
         preempted: 0,
         waker: 0,
         exhausted: false,
+        expiry: None,
     }
 }
 

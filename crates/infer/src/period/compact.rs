@@ -11,7 +11,7 @@ pub struct Compact {
     first_ran_after: Short,
     blocked_after: Short,
     executed: Short,
-    waker: u32,
+    woken_by: WokenBy,
 }
 
 impl Compact {
@@ -23,7 +23,7 @@ impl Compact {
             first_ran_after: Short::of(burst.first_ran.since(burst.woke), false),
             blocked_after: Short::of(burst.response(), false),
             executed: Short::of(burst.executed, burst.exhausted),
-            waker: burst.waker,
+            woken_by: WokenBy::of(burst),
         }
     }
 
@@ -32,7 +32,13 @@ impl Compact {
     }
 
     pub(super) const fn waker(&self) -> u32 {
-        self.waker
+        self.woken_by.waker()
+    }
+
+    /// See [`Burst::expiry`]; none if the thread was later than 2 s.
+    #[must_use]
+    pub fn expiry(&self) -> Option<Instant> {
+        self.woken_by.late().map(|late| self.woke - late)
     }
 
     pub(super) fn executed(&self) -> Span {
@@ -49,9 +55,36 @@ impl Compact {
             blocked: self.woke + self.blocked_after.span(),
             executed: self.executed(),
             preempted: 0,
-            waker: self.waker,
+            waker: self.waker(),
             exhausted: self.executed.is_flagged(),
+            expiry: self.expiry(),
         }
+    }
+}
+
+/// The waker, which a thread that its timer woke has none of; or how late the timer did, in
+/// nanoseconds, with a flag that no thread's number has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct WokenBy(u32);
+
+impl WokenBy {
+    const TIMER: u32 = 1 << 31;
+
+    fn of(burst: &Burst) -> Self {
+        let late = burst.expiry.filter(|&expiry| expiry <= burst.woke);
+        let late = late.and_then(|expiry| u32::try_from(burst.woke.since(expiry).as_ns()).ok());
+        match late.filter(|&late| late < Self::TIMER) {
+            Some(late) => Self(late | Self::TIMER),
+            None => Self(burst.waker & !Self::TIMER),
+        }
+    }
+
+    const fn waker(self) -> u32 {
+        if self.0 & Self::TIMER == 0 { self.0 } else { 0 }
+    }
+
+    fn late(self) -> Option<Span> {
+        (self.0 & Self::TIMER != 0).then(|| Span::from_ns((self.0 & !Self::TIMER).into()))
     }
 }
 
@@ -101,8 +134,9 @@ mod tests {
             blocked: woke + executed * 2,
             executed,
             preempted: 0,
-            waker: u32::MAX,
+            waker: i32::MAX as u32,
             exhausted,
+            expiry: None,
         }
     }
 
@@ -114,6 +148,26 @@ mod tests {
                 let burst = burst(Span::from_ns(ns), exhausted);
                 assert_eq!(Compact::of(&burst).burst(burst.task), burst);
             }
+        }
+    }
+
+    #[test]
+    fn an_expiry_comes_back_if_the_wakeup_was_at_most_two_seconds_late() {
+        for late in [0, 1, 50_000, 2_000_000_000] {
+            let woken = Burst {
+                waker: 0,
+                ..burst(Span::from_ms(3), true)
+            };
+            let woken = Burst {
+                expiry: Some(woken.woke - Span::from_ns(late)),
+                ..woken
+            };
+            assert_eq!(Compact::of(&woken).burst(woken.task), woken);
+        }
+        let woken = burst(Span::from_ms(3), true);
+        for expiry in [woken.woke - Span::from_secs(3), woken.blocked] {
+            let expiry = Some(expiry);
+            assert_eq!(Compact::of(&Burst { expiry, ..woken }), Compact::of(&woken));
         }
     }
 

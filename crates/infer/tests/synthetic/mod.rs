@@ -58,6 +58,7 @@ pub(crate) fn burst(woke_ns: f64, executed_ns: f64) -> Burst {
         preempted: 0,
         waker: 0,
         exhausted: false,
+        expiry: None,
     }
 }
 

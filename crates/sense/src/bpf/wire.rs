@@ -81,6 +81,7 @@ pub(super) fn event(bytes: &[u8]) -> Option<Event> {
             preempted: word(bytes, 40),
             waker,
             exhausted: word(bytes, 44) != 0,
+            expiry: None,
         }),
         EXHAUSTED => Event::Exhausted { at, task },
         WAKEUP => Event::Wakeup { at, task, waker },

@@ -57,6 +57,7 @@ fn burst(tid: u32, woke: u64, first_ran: u64, blocked: u64, executed: u64) -> Bu
         preempted: 0,
         waker: 0,
         exhausted: false,
+        expiry: None,
     }
 }
 

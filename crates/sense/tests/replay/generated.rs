@@ -60,6 +60,7 @@ fn played(cpu: u32, course: &[Made]) -> (Vec<Burst>, Vec<(u64, u32, String)>) {
             preempted: slices.len() as u32 - 1,
             waker: 0,
             exhausted: false,
+            expiry: None,
         });
     }
     (bursts, lines)

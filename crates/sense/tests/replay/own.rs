@@ -37,6 +37,7 @@ fn events() -> Vec<Event> {
             preempted: 1,
             waker: 3,
             exhausted: n == 100,
+            expiry: (n % 2 == 0).then(|| at(n * 10_000 - 70)),
         })
     }));
     events.extend([

@@ -164,6 +164,7 @@ impl Threads {
                 preempted: 0,
                 waker: 0,
                 exhausted: false,
+                expiry: None,
             };
             at = burst.blocked;
             began = began.min(woke);

@@ -26,6 +26,7 @@ fn burst(at_ms: f64, busy_ms: f64) -> Burst {
         preempted: 0,
         waker: 0,
         exhausted: false,
+        expiry: None,
     }
 }
 
