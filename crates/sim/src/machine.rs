@@ -6,14 +6,15 @@
 //! then the CPUs that are to be scheduled anew are.
 //!
 //! A task that is still busy when its next job is released needs no event: it finds the job
-//! waiting, as a program finds its timer expired, and does not block in between.
+//! waiting, as a program finds its timer expired, and does not block in between. If it sets that
+//! timer itself, a burst ends there all the same, as for the live tracer.
 
 mod cpu;
 mod desk;
 mod notices;
 mod thread;
 
-use onbeat_model::{Burst, Instant, Span, Speed, TaskId};
+use onbeat_model::{Instant, Span, Speed, TaskId};
 
 use crate::least::Least;
 use crate::observe::{Completion, Stretch};
@@ -175,7 +176,7 @@ impl<P: Policy, O: Observer> Machine<P, O> {
         }
         while let Some(task) = self.desk.next_exhausted() {
             let thread = &mut self.threads[task];
-            thread.exhausted = true;
+            thread.burst.exhausted = true;
             if let Some(job) = &mut thread.job {
                 job.exhausted = true;
             }
@@ -235,7 +236,13 @@ impl<P: Policy, O: Observer> Machine<P, O> {
         });
         self.job_was_done(task, job.deadline);
         match self.threads[task].workload.next(now) {
-            Some(spec) if spec.ready <= now => self.begin(task, &spec),
+            Some(spec) if spec.ready <= now => {
+                if spec.expiry.is_some() {
+                    let burst = self.threads[task].end_burst(now, spec.expiry);
+                    self.observer.burst(&burst);
+                }
+                self.begin(task, &spec);
+            }
             Some(spec) => {
                 self.threads[task].next = Some(spec);
                 self.desk.set_task_timer(spec.ready, task);
@@ -263,17 +270,7 @@ impl<P: Policy, O: Observer> Machine<P, O> {
         self.policy.blocked(task, cpu, &mut self.desk);
         let thread = &mut self.threads[task];
         thread.state = state;
-        let burst = Burst {
-            task: thread.id,
-            woke: thread.woke,
-            first_ran: thread.first_ran.unwrap_or(now),
-            blocked: now,
-            executed: thread.burst_executed,
-            preempted: thread.preempted,
-            waker: 0,
-            exhausted: thread.exhausted,
-            expiry: None,
-        };
+        let burst = thread.end_burst(now, None);
         self.observer.burst(&burst);
     }
 
@@ -289,9 +286,10 @@ impl<P: Policy, O: Observer> Machine<P, O> {
 
     fn wake(&mut self, task: TaskIndex) {
         let now = self.desk.now();
-        self.threads[task].wake(now);
-        if let Some(spec) = self.threads[task].next.take() {
-            self.begin(task, &spec);
+        let spec = self.threads[task].next.take();
+        self.threads[task].wake(now, spec.as_ref().and_then(|spec| spec.expiry));
+        if let Some(spec) = &spec {
+            self.begin(task, spec);
         }
         self.policy.ready(task, &mut self.desk);
     }
@@ -315,7 +313,7 @@ impl<P: Policy, O: Observer> Machine<P, O> {
             self.end_stretch(cpu);
             let thread = &mut self.threads[task];
             thread.state = State::Ready;
-            thread.preempted = thread.preempted.saturating_add(1);
+            thread.burst.preempted = thread.burst.preempted.saturating_add(1);
         }
         self.cpus[cpu].put_on(next, now);
         if let Some(task) = next {

@@ -22,6 +22,9 @@ pub struct JobSpec {
     pub release: Instant,
     /// When its task can begin it: its release, or later if that has jitter.
     pub ready: Instant,
+    /// The time for which the task sets the timer that it sleeps on until then; none if something
+    /// else wakes it.
+    pub expiry: Option<Instant>,
     /// When it should be done.
     pub deadline: Instant,
     /// What there is to compute.
@@ -199,6 +202,7 @@ impl Workload {
         Some(JobSpec {
             release,
             ready,
+            expiry: arrival.sets_timer(release, ended).then_some(release),
             deadline: relative.map_or(NEVER, |relative| release + relative),
             demand: demand.next(&mut self.random)?,
             bursts: self.bursts,

@@ -285,6 +285,7 @@ fn periodic(found: &[Recorded], began: Instant) -> Shared<JobSpec> {
             } else {
                 release.max(from(began, job.woke))
             },
+            expiry: None,
             deadline: release + job.deadline.since(job.release),
             demand: work(job.executed),
             bursts: job.bursts.max(1),
@@ -299,6 +300,7 @@ fn without_deadline(burst: &Burst, began: Instant) -> JobSpec {
     JobSpec {
         release,
         ready: release,
+        expiry: None,
         deadline: NEVER,
         demand: work(burst.executed),
         bursts: 1,

@@ -83,7 +83,7 @@ impl<P: Policy, O: Observer> Machine<P, O> {
         let mark = Mark {
             at: self.desk.now(),
             task: thread.id,
-            woke: thread.woke,
+            woke: thread.burst.woke,
             executed: thread.executed,
             said,
         };

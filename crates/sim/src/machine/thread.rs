@@ -1,6 +1,6 @@
 //! One task at run time: the job it is at, and the burst that it is in.
 
-use onbeat_model::{Instant, Span, TaskId};
+use onbeat_model::{Burst, Instant, Span, TaskId};
 
 use crate::workload::{JobSpec, Notifies, Workload};
 use crate::{CpuIndex, Work};
@@ -65,6 +65,17 @@ impl Job {
     }
 }
 
+/// The burst that a task is in, or was last.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct CurrentBurst {
+    pub(super) woke: Instant,
+    expiry: Option<Instant>,
+    first_ran: Option<Instant>,
+    executed: Span,
+    pub(super) preempted: u32,
+    pub(super) exhausted: bool,
+}
+
 #[derive(Debug)]
 pub(super) struct Thread {
     pub(super) id: TaskId,
@@ -73,11 +84,7 @@ pub(super) struct Thread {
     pub(super) next: Option<JobSpec>,
     pub(super) job: Option<Job>,
     pub(super) executed: Span,
-    pub(super) woke: Instant,
-    pub(super) first_ran: Option<Instant>,
-    pub(super) burst_executed: Span,
-    pub(super) preempted: u32,
-    pub(super) exhausted: bool,
+    pub(super) burst: CurrentBurst,
     pub(super) computed_since_it_cried: Work,
     jobs_begun: u64,
 }
@@ -91,11 +98,7 @@ impl Thread {
             next: None,
             job: None,
             executed: Span::ZERO,
-            woke: Instant::ZERO,
-            first_ran: None,
-            burst_executed: Span::ZERO,
-            preempted: 0,
-            exhausted: false,
+            burst: CurrentBurst::default(),
             computed_since_it_cried: Work::ZERO,
             jobs_begun: 0,
         }
@@ -113,7 +116,7 @@ impl Thread {
 
     pub(super) fn charge(&mut self, ran: Span, work: Work) {
         self.executed += ran;
-        self.burst_executed += ran;
+        self.burst.executed += ran;
         self.computed_since_it_cried += work;
         if let Some(job) = &mut self.job {
             job.executed += ran;
@@ -132,13 +135,36 @@ impl Thread {
         }
     }
 
-    pub(super) fn wake(&mut self, now: Instant) {
+    pub(super) fn wake(&mut self, now: Instant, expiry: Option<Instant>) {
         self.state = State::Ready;
-        self.woke = now;
-        self.first_ran = None;
-        self.burst_executed = Span::ZERO;
-        self.preempted = 0;
-        self.exhausted = false;
+        self.burst = CurrentBurst {
+            woke: now,
+            expiry,
+            ..CurrentBurst::default()
+        };
+    }
+
+    /// The burst that ends now, and how the task goes on if it does not block: its timer had
+    /// expired before it was set.
+    pub(super) fn end_burst(&mut self, now: Instant, expiry: Option<Instant>) -> Burst {
+        let next = CurrentBurst {
+            woke: now,
+            expiry,
+            first_ran: Some(now),
+            ..CurrentBurst::default()
+        };
+        let ended = std::mem::replace(&mut self.burst, next);
+        Burst {
+            task: self.id,
+            woke: ended.woke,
+            first_ran: ended.first_ran.unwrap_or(now),
+            blocked: now,
+            executed: ended.executed,
+            preempted: ended.preempted,
+            waker: 0,
+            exhausted: ended.exhausted,
+            expiry: ended.expiry,
+        }
     }
 
     /// How many jobs are due and not done. Those that wait behind the present one are drawn for
@@ -159,7 +185,7 @@ impl Thread {
 
     pub(super) fn run_on(&mut self, cpu: CpuIndex, now: Instant) {
         self.state = State::Running(cpu);
-        self.first_ran.get_or_insert(now);
+        self.burst.first_ran.get_or_insert(now);
         if let Some(job) = &mut self.job
             && !std::mem::replace(&mut job.has_started, true)
         {

@@ -85,6 +85,17 @@ impl Arrival {
         }
     }
 
+    /// Whether the task that ended its last job at `ended` sets a timer for `release`. One whose
+    /// jobs are late at random, or that was recorded, waits for something else.
+    pub(super) fn sets_timer(&self, release: Instant, ended: Instant) -> bool {
+        match self {
+            Self::Periodic { jitter, .. } => jitter.is_zero(),
+            Self::Paced { .. } => release > ended,
+            Self::Poisson { .. } | Self::After { .. } => true,
+            Self::Always | Self::Recorded { .. } => false,
+        }
+    }
+
     /// The next release, and when the task can begin.
     pub(super) fn next(
         &mut self,
