@@ -1,5 +1,5 @@
 //! Finds the kernel's count of nested interrupts, so that a wakeup by a timer is not put down to
-//! the thread which the timer interrupted.
+//! the thread which the timer interrupted; and the timers themselves.
 //!
 //! Each CPU has its own `preempt_count`, at the same distance from its run queue; both places are
 //! in the kernel's BTF, or in its list of symbols where that leaves out the variables of CPUs (5.10
@@ -16,21 +16,53 @@ const COUNT: &str = "__preempt_count";
 /// How many bytes after a CPU's run queue its `preempt_count` lies; none if the kernel keeps it
 /// elsewhere.
 pub(super) fn preempt_count_from_rq() -> Option<i64> {
-    by_types().or_else(|| by_symbols(&fs::read_to_string("/proc/kallsyms").ok()?))
+    let by_types = || {
+        let btf = Btf::from_vmlinux().ok()?;
+        from_rq(&btf, COUNT).or_else(|| {
+            let hot = btf.type_by_name::<Struct<'_>>("pcpu_hot")?;
+            Some(from_rq(&btf, "pcpu_hot")? + member(&btf, hot.into(), "preempt_count")?)
+        })
+    };
+    by_types().or_else(|| by_symbols(&symbols()?, COUNT))
 }
 
-fn by_types() -> Option<i64> {
+/// How many bytes after a CPU's run queue its timers lie.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Timers {
+    /// All of them.
+    pub(super) all: i64,
+    /// That of its tick, which other work is done in, too.
+    pub(super) tick: i64,
+}
+
+/// See [`Timers`]; none if the kernel keeps them elsewhere.
+pub(super) fn timers_from_rq() -> Option<Timers> {
     let btf = Btf::from_vmlinux().ok()?;
-    let rq = variable(&btf, RUN_QUEUE)?;
-    let count = variable(&btf, COUNT).or_else(|| {
-        let hot = btf.type_by_name::<Struct<'_>>("pcpu_hot")?;
-        Some(variable(&btf, "pcpu_hot")? + member(&btf, hot.into(), "preempt_count")?)
-    })?;
-    Some(count - rq)
+    let ticks = btf.type_by_name::<Struct<'_>>("tick_sched")?;
+    let in_tick = member(&btf, ticks.into(), "sched_timer")?;
+    let timers = |place: &dyn Fn(&str) -> Option<i64>| {
+        Some(Timers {
+            all: place("hrtimer_bases")?,
+            tick: place("tick_cpu_sched")? + in_tick,
+        })
+    };
+    timers(&|name| from_rq(&btf, name)).or_else(|| {
+        let symbols = symbols()?;
+        timers(&|name| by_symbols(&symbols, name))
+    })
+}
+
+fn symbols() -> Option<String> {
+    fs::read_to_string("/proc/kallsyms").ok()
+}
+
+/// How many bytes after a CPU's run queue its variable of this name lies, by the kernel's types.
+fn from_rq(btf: &Btf<'_>, name: &str) -> Option<i64> {
+    Some(variable(btf, name)? - variable(btf, RUN_QUEUE)?)
 }
 
 /// The same by the lines of `/proc/kallsyms`, where all are at 0 for who may not know.
-fn by_symbols(symbols: &str) -> Option<i64> {
+fn by_symbols(symbols: &str, name: &str) -> Option<i64> {
     let place = |name: &str| {
         let mut lines = symbols.lines().map(str::split_ascii_whitespace);
         lines.find_map(|mut words| {
@@ -38,7 +70,7 @@ fn by_symbols(symbols: &str) -> Option<i64> {
             (found == name).then(|| u64::from_str_radix(place, 16).ok())?
         })
     };
-    let from_rq = place(COUNT)?.wrapping_sub(place(RUN_QUEUE)?).cast_signed();
+    let from_rq = place(name)?.wrapping_sub(place(RUN_QUEUE)?).cast_signed();
     (from_rq != 0).then_some(from_rq)
 }
 
@@ -75,10 +107,10 @@ mod tests {
     #[test]
     fn the_count_is_found_by_the_symbols_of_who_may_see_them() {
         let seen = "000000000001fb40 A __preempt_count\n0000000000031980 A runqueues\nffffffff81000000 T _text\n";
-        assert_eq!(by_symbols(seen), Some(0x1fb40 - 0x31980));
+        assert_eq!(by_symbols(seen, COUNT), Some(0x1fb40 - 0x31980));
         let hidden = "0000000000000000 A __preempt_count\n0000000000000000 A runqueues\n";
-        assert_eq!(by_symbols(hidden), None);
-        assert_eq!(by_symbols("0 A runqueues\ngarbage\n"), None);
+        assert_eq!(by_symbols(hidden, COUNT), None);
+        assert_eq!(by_symbols("0 A runqueues\ngarbage\n", COUNT), None);
     }
 
     #[test]

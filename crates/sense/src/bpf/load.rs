@@ -81,6 +81,10 @@ fn load_on(hooks: Hooks, options: &Options) -> Result<Loaded, Error> {
         rodata.tells_calls = !options.calls.is_empty();
         rodata.calls = options.calls.words();
         rodata.preempt_count_from_rq = interrupts::preempt_count_from_rq().unwrap_or(0);
+        if let Some(timers) = interrupts::timers_from_rq() {
+            rodata.timers_from_rq = timers.all;
+            rodata.tick_from_rq = timers.tick;
+        }
     }
     let (maps, programs) = (&mut open.maps, &mut open.progs);
     maps.records

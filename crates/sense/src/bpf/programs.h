@@ -31,21 +31,35 @@ static __always_inline u32 VARIANT(state_of)(struct task_struct *task)
 	return BPF_CORE_READ(old, state);
 }
 
+/* This CPU's run queue. */
+static __always_inline void *VARIANT(this_rq)(void)
+{
+	struct task_struct *current = CURRENT_TASK();
+	struct cfs_rq *cfs_rq = READ(current, se.cfs_rq);
+
+	return READ(cfs_rq, rq);
+}
+
 /* The thread that runs here, if the kernel works for it and not for an interrupt. */
 static __always_inline u32 VARIANT(waker)(void)
 {
 	struct task_struct *current = CURRENT_TASK();
-	u32 preempt_count = INTERRUPT_MASK;
 	u32 tid = READ(current, pid);
-	struct cfs_rq *cfs_rq;
+
+	if (!tid || !preempt_count_from_rq || is_in_interrupt(VARIANT(this_rq)()))
+		return 0;
+	return tid;
+}
+
+/* As record.h has it: who wakes a task here, a thread or a timer. */
+static __always_inline u32 VARIANT(woken_by)(u64 now)
+{
 	void *rq;
 
-	if (!tid || !preempt_count_from_rq)
+	if (!preempt_count_from_rq)
 		return 0;
-	cfs_rq = READ(current, se.cfs_rq);
-	rq = READ(cfs_rq, rq);
-	bpf_probe_read_kernel(&preempt_count, sizeof(preempt_count), rq + preempt_count_from_rq);
-	return preempt_count & INTERRUPT_MASK ? 0 : tid;
+	rq = VARIANT(this_rq)();
+	return is_in_interrupt(rq) ? by_timer(rq, now) : READ(CURRENT_TASK(), pid);
 }
 
 /* Queued to run; a task whose dequeue is delayed is asleep all the same (since 6.12). */
@@ -78,9 +92,47 @@ static __always_inline void VARIANT(other_woken)(struct task_struct *task)
 	bpf_map_update_elem(&partners, &key, &initial, BPF_NOEXIST);
 }
 
+/*
+ * All CPU time of the running task. The scheduler's account lags behind by up to a tick; the clock
+ * does not, but counts what a host steals as well. Never less than was told before.
+ */
+static __always_inline u64 VARIANT(executed)(struct activity *a, struct task_struct *task, u64 now)
+{
+	u64 account_ns = VARIANT(account_of)(task);
+	u64 executed_ns = account_ns;
+
+	if (a->got_cpu_ns)
+		executed_ns = a->got_cpu_account_ns + now - a->got_cpu_ns;
+	else if (a->state & ACTIVE && !a->preempted)
+		executed_ns = a->accounted_ns + now - a->first_ran_ns;
+	if (executed_ns < account_ns)
+		executed_ns = account_ns;
+	if (a->marked_account_ns < executed_ns)
+		a->marked_account_ns = executed_ns;
+	return a->marked_account_ns;
+}
+
+/*
+ * The task asked for a time that was over, and was called back before it could sleep. What it does
+ * from now on is another job, and so another burst.
+ */
+static __always_inline void VARIANT(went_on)(struct activity *a, struct task_struct *task, u64 now,
+					     u32 waker)
+{
+	u64 account_ns = VARIANT(account_of)(task);
+
+	if (task == CURRENT_TASK())
+		account_ns = VARIANT(executed)(a, task, now);
+	a->is_timed = 1;
+	finish(a, account_ns, now);
+	a->next_waker = waker;
+	begin(a, now);
+}
+
 static __always_inline int VARIANT(woken)(struct task_struct *task)
 {
 	struct activity *a = VARIANT(activity_of)(task);
+	u32 waker;
 	u64 now;
 
 	if (!a) {
@@ -89,18 +141,22 @@ static __always_inline int VARIANT(woken)(struct task_struct *task)
 		return 0;
 	}
 	now = bpf_ktime_get_ns();
+	waker = VARIANT(woken_by)(now);
 	if (a->state & ACTIVE) {
 		/* It only meant to sleep, and was called back before it could. */
-		if (VARIANT(is_queued)(task))
+		if (VARIANT(is_queued)(task)) {
+			if (waker & WOKEN_BY_TIMER)
+				VARIANT(went_on)(a, task, now, waker);
 			return 0;
+		}
 		/* Unless another CPU is just about to switch from it, that was not seen. */
 		if (!READ(task, on_cpu))
 			finish_unseen(a, VARIANT(account_of)(task), now);
 	}
 	a->next_woke_ns = now;
-	a->next_waker = VARIANT(waker)();
+	a->next_waker = waker;
 	if (raw_wakeups)
-		tell(RECORD_WAKEUP, a->id, now, a->next_waker);
+		tell(RECORD_WAKEUP, a->id, now, waking_thread(waker));
 	return 0;
 }
 
@@ -181,7 +237,7 @@ static __always_inline void VARIANT(got_cpu)(struct task_struct *task, u64 now)
 
 	if (!a)
 		return;
-	if (a->marks) {
+	if (a->is_timed) {
 		a->got_cpu_ns = now;
 		a->got_cpu_account_ns = VARIANT(account_of)(task);
 	}
@@ -220,26 +276,6 @@ int PROGRAM(VARIANT(called), struct pt_regs *regs, unsigned long number)
 	return 0;
 }
 
-/*
- * All CPU time of the running task. The scheduler's account lags behind by up to a tick; the clock
- * does not, but counts what a host steals as well. Never less than was told before.
- */
-static __always_inline u64 VARIANT(executed)(struct activity *a, struct task_struct *task, u64 now)
-{
-	u64 account_ns = VARIANT(account_of)(task);
-	u64 executed_ns = account_ns;
-
-	if (a->got_cpu_ns)
-		executed_ns = a->got_cpu_account_ns + now - a->got_cpu_ns;
-	else if (a->state & ACTIVE && !a->preempted)
-		executed_ns = a->accounted_ns + now - a->first_ran_ns;
-	if (executed_ns < account_ns)
-		executed_ns = account_ns;
-	if (a->marked_account_ns < executed_ns)
-		a->marked_account_ns = executed_ns;
-	return a->marked_account_ns;
-}
-
 /* The running task says something of its own work. */
 SEC("uprobe")
 int VARIANT(marked)(struct pt_regs *ctx)
@@ -254,7 +290,7 @@ int VARIANT(marked)(struct pt_regs *ctx)
 	if (!a || a->state & GONE)
 		return 0;
 	now = bpf_ktime_get_ns();
-	a->marks = 1;
+	a->is_timed = 1;
 	if (!may_mark(a, kind, now)) {
 		a->suppressed++;
 		return 0;

@@ -30,6 +30,12 @@ enum record_kind {
 };
 
 /*
+ * In `waker`: no thread did it, but a timer, and the other bits are how long before the wakeup it
+ * was to expire, in ns. A thread's number is below.
+ */
+#define WOKEN_BY_TIMER (1U << 31)
+
+/*
  * Every record has this size: with the ring buffer's own header of 8 bytes it is one cache line,
  * and lies in one.
  */

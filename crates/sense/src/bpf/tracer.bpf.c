@@ -27,6 +27,7 @@ char LICENSE[] SEC("license") = "GPL";
 #define NS_PER_TICK 10000000 /* of /proc/TID/stat: USER_HZ is 100 */
 /* preempt_count: hard interrupts and NMIs above bit 16, and bit 8 while a soft one is served */
 #define INTERRUPT_MASK 0x00ff0100
+#define CLOCKS 4 /* of timers that hard interrupts serve */
 
 enum state {
 	ACTIVE = 1 << 0,    /* a burst is under way */
@@ -45,11 +46,11 @@ struct activity {
 	u32 preempted;
 	u8 state;
 	u8 follow;
-	u8 marks;
+	u8 is_timed; /* its CPU time is wanted in the middle of a burst */
 	u8 merges; /* the states of bursts that were not told yet and are told with the next */
 	u32 bursts_window;
 	u32 window_bursts; /* told in that window, or not */
-	/* Of a task that marks its work; on a cache line of its own. */
+	/* Of a task that is timed or marks its work; on a cache line of its own. */
 	u64 got_cpu_ns;
 	u64 got_cpu_account_ns; /* its CPU time then */
 	u64 marked_account_ns;  /* told with its last mark */
@@ -129,6 +130,9 @@ const volatile u64 calls[CALLS / CALLS_PER_WORD] = {};
  * BTF. A ksym would be plainer, but needs CONFIG_KALLSYMS_ALL. 0: not known.
  */
 const volatile s64 preempt_count_from_rq = 0;
+/* The same of its timers (hrtimer_bases), and of the timer of its tick, which wakes no thread. */
+const volatile s64 timers_from_rq = 0;
+const volatile s64 tick_from_rq = 0;
 
 struct shared shared;
 
@@ -217,14 +221,28 @@ static __always_inline bool may_burst(struct activity *a, u64 now)
 							  buffer_bytes / MARKS_SHARE_OF_BUFFER;
 }
 
+/* The CPU time that was not reported yet: more than all may have been, by a clock that is ahead. */
+static __always_inline u64 not_reported(struct activity *a, u64 account_ns)
+{
+	return account_ns > a->accounted_ns ? account_ns - a->accounted_ns : 0;
+}
+
+/* The thread that woke a task, as far as it was one. */
+static __always_inline u32 waking_thread(u32 waker)
+{
+	return waker & WOKEN_BY_TIMER ? 0 : waker;
+}
+
 static __always_inline void finish(struct activity *a, u64 account_ns, u64 blocked_ns)
 {
-	u64 executed_ns = account_ns - a->accounted_ns;
+	u64 executed_ns = not_reported(a, account_ns);
 	u64 woke_ns = a->woke_ns;
 	struct record *record;
 
-	if (a->merges)
+	if (a->merges) {
 		woke_ns = a->merged_woke_ns;
+		a->waker = waking_thread(a->waker);
+	}
 	if (bounds_bursts && !may_burst(a, blocked_ns)) {
 		a->merged_woke_ns = woke_ns;
 		a->merges |= a->state | ACTIVE;
@@ -247,7 +265,7 @@ static __always_inline void finish(struct activity *a, u64 account_ns, u64 block
 		record->waker = a->waker;
 		submit(record);
 	}
-	a->accounted_ns = account_ns;
+	a->accounted_ns += executed_ns;
 	a->first_ran_ns = blocked_ns;
 	a->merges = 0;
 	a->state = 0;
@@ -256,7 +274,7 @@ static __always_inline void finish(struct activity *a, u64 account_ns, u64 block
 /* Begins a burst whose first switch was invisible: it has run as long as the account says. */
 static __always_inline void begin_unseen(struct activity *a, u64 account_ns, u64 now)
 {
-	u64 first_ran_ns = now - (account_ns - a->accounted_ns);
+	u64 first_ran_ns = now - not_reported(a, account_ns);
 
 	if (first_ran_ns < a->first_ran_ns)
 		first_ran_ns = a->first_ran_ns;
@@ -268,7 +286,7 @@ static __always_inline void begin_unseen(struct activity *a, u64 account_ns, u64
 /* Ends a burst whose last switch was invisible: it ran as long as the account says. */
 static __always_inline void finish_unseen(struct activity *a, u64 account_ns, u64 now)
 {
-	u64 blocked_ns = a->first_ran_ns + account_ns - a->accounted_ns;
+	u64 blocked_ns = a->first_ran_ns + not_reported(a, account_ns);
 
 	finish(a, account_ns, blocked_ns < now ? blocked_ns : now);
 }
@@ -302,6 +320,51 @@ static __always_inline bool may_mark(struct activity *a, u32 kind, u64 now)
 		return true;
 	return a->window_marks <= MARKS_MOST && bpf_ringbuf_query(&records, BPF_RB_AVAIL_DATA) <
 							buffer_bytes / MARKS_SHARE_OF_BUFFER;
+}
+
+static __always_inline bool is_in_interrupt(void *rq)
+{
+	u32 preempt_count = INTERRUPT_MASK;
+
+	bpf_probe_read_kernel(&preempt_count, sizeof(preempt_count), rq + preempt_count_from_rq);
+	return preempt_count & INTERRUPT_MASK;
+}
+
+/*
+ * The timer whose expiry this CPU serves. Each clock has its own timers: monotonic, real, boot and
+ * TAI time. Those that are served in soft interrupts follow in the array, and are left aside: other
+ * interrupts may come meanwhile.
+ */
+static __always_inline struct hrtimer *served_timer(struct hrtimer_cpu_base *timers,
+						    struct hrtimer_clock_base **base)
+{
+	void *first = (void *)timers + bpf_core_field_offset(struct hrtimer_cpu_base, clock_base);
+
+	for (u32 clock = 0; clock < CLOCKS; clock++) {
+		struct hrtimer *timer;
+
+		*base = first + clock * bpf_core_type_size(struct hrtimer_clock_base);
+		timer = BPF_CORE_READ(*base, running);
+		if (timer)
+			return timer;
+	}
+	return 0;
+}
+
+/* That a timer woke a task here, and how long before that it was to expire; 0 if none did. */
+static __always_inline u32 by_timer(void *rq, u64 now)
+{
+	struct hrtimer_clock_base *base = 0;
+	struct hrtimer *timer;
+	u64 late_ns;
+
+	if (!timers_from_rq || !bpf_core_field_exists(base->running))
+		return 0;
+	timer = served_timer(rq + timers_from_rq, &base);
+	if (!timer || (void *)timer == rq + tick_from_rq)
+		return 0;
+	late_ns = now - (BPF_CORE_READ(timer, _softexpires) - BPF_CORE_READ(base, offset));
+	return late_ns < WOKEN_BY_TIMER ? WOKEN_BY_TIMER | late_ns : 0;
 }
 
 /* Whether user space wants the task of this id to be dismissed. */

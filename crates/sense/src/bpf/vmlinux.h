@@ -105,6 +105,19 @@ struct task_struct___before_5_14 {
 	long state;
 };
 
+struct hrtimer {
+	s64 _softexpires;
+};
+
+struct hrtimer_clock_base {
+	struct hrtimer *running;
+	s64 offset;
+};
+
+struct hrtimer_cpu_base {
+	struct hrtimer_clock_base clock_base[1];
+};
+
 struct bpf_iter_meta;
 
 struct bpf_iter__task {

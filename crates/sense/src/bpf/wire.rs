@@ -22,6 +22,9 @@ const REALTIME_STARTED: u32 = 10;
 const REALTIME_EXITED: u32 = 11;
 const CALLED: u32 = 12;
 
+/// In place of a waker: a timer woke the thread, so many nanoseconds after its expiry.
+const WOKEN_BY_TIMER: u32 = 1 << 31;
+
 /// The kind of record that the program writes of a call: the cookie of its probe.
 pub(super) const fn of_probe(probe: Probe) -> Option<u32> {
     Some(match probe {
@@ -50,7 +53,9 @@ pub(super) fn event(bytes: &[u8]) -> Option<Event> {
     let bytes: &[u8; SIZE] = bytes.try_into().ok()?;
     let task = unpack(long(bytes, 0));
     let at = Instant::from_ns(long(bytes, 8));
-    let waker = word(bytes, 48);
+    let woken_by = word(bytes, 48);
+    let is_by_timer = woken_by & WOKEN_BY_TIMER != 0;
+    let waker = if is_by_timer { 0 } else { woken_by };
     let named = || {
         let mut comm = [0; 16];
         comm.copy_from_slice(&bytes[16..32]);
@@ -81,7 +86,10 @@ pub(super) fn event(bytes: &[u8]) -> Option<Event> {
             preempted: word(bytes, 40),
             waker,
             exhausted: word(bytes, 44) != 0,
-            expiry: None,
+            expiry: is_by_timer.then(|| {
+                let late = Span::from_ns((woken_by & !WOKEN_BY_TIMER).into());
+                Instant::from_ns(long(bytes, 16)) - late
+            }),
         }),
         EXHAUSTED => Event::Exhausted { at, task },
         WAKEUP => Event::Wakeup { at, task, waker },
@@ -89,7 +97,7 @@ pub(super) fn event(bytes: &[u8]) -> Option<Event> {
         SUPPRESSED => Event::Suppressed {
             at,
             task,
-            count: waker,
+            count: woken_by,
         },
         JOB_BEGAN => marked(Said::JobBegan),
         JOB_ENDED => marked(Said::JobEnded),
