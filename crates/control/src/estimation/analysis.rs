@@ -1,6 +1,7 @@
-//! Which rhythm is heard in a thread's bursts: by the default analyser, or by the LFS++ paper's.
+//! Which rhythm is heard in a thread's bursts: by the expiries of its timers and the default
+//! analyser, or by the LFS++ paper's.
 
-use onbeat_infer::period::lfspp;
+use onbeat_infer::period::{armed, lfspp};
 use onbeat_model::{Burst, Instant, Rhythm};
 
 use super::lock::Lock;
@@ -20,15 +21,27 @@ impl Thread {
         self.analyser.bursts()
     }
 
+    /// The rhythm of its timers' expiries, if it is beyond doubt.
+    pub(crate) fn armed(&self, settings: &Settings) -> Option<Rhythm> {
+        let enough = self.enough(settings);
+        let asked = settings.method == Method::Default;
+        let found = asked.then(|| armed::rhythm(self.analyser.bursts()))?;
+        found.filter(|rhythm| rhythm.confidence >= enough)
+    }
+
+    /// How sure a rhythm must be.
+    fn enough(&self, settings: &Settings) -> f64 {
+        self.attempts.confidence(settings.analysis.false_alarm_rate)
+    }
+
     /// The strongest rhythm in the bursts heard up to `now`, if one is beyond doubt.
     pub(crate) fn strongest(&mut self, now: Instant, settings: &Settings) -> Option<Rhythm> {
         match settings.method {
-            Method::Default => {
-                let rate = settings.analysis.false_alarm_rate;
-                let enough = self.attempts.confidence(rate);
+            Method::Default => self.armed(settings).or_else(|| {
+                let enough = self.enough(settings);
                 let mut found = self.analyser.analyse(now).into_iter();
                 found.find(|rhythm| rhythm.confidence >= enough)
-            }
+            }),
             Method::Lfspp => {
                 let mut analyser = lfspp::Analyser::new(lfspp::Config::default()).ok()?;
                 // Each analysis begins anew: there are few of them, and a thread's wakeups are

@@ -464,7 +464,8 @@ impl<A: Actuator> Controller<A> {
             return;
         };
         // A locked thread may be late at each expiry of its timer, which is no reason for doubt.
-        if !thread.is_locked() && self.settings.method == Method::Default {
+        let is_armed = thread.armed(&self.settings).is_some();
+        if !thread.is_locked() && !is_armed && self.settings.method == Method::Default {
             found = found.filter(|rhythm| clock::has_clock(&self.tasks, slot, rhythm.period, now));
         }
         let Some(thread) = self.tasks.get_mut(slot) else {

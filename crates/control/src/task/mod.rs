@@ -196,10 +196,9 @@ impl Thread {
             return heard;
         }
         self.analyser.hear(burst);
-        if self.attempts.heard(burst.blocked)
-            && self.analysis == Analysis::NotDue
-            && !self.follows_others()
-        {
+        let is_worth_it = self.attempts.heard(burst.blocked)
+            || burst.expiry.is_some() && !self.is_locked() && self.armed(settings).is_some();
+        if is_worth_it && self.analysis == Analysis::NotDue && !self.follows_others() {
             self.analysis = Analysis::Due;
         }
         let Some(lock) = self.estimation.lock_mut() else {

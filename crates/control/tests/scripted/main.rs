@@ -1,5 +1,6 @@
 //! The whole loop, in virtual time, between a scripted sensor and a scripted actuator.
 
+mod armed;
 mod asked;
 mod beat;
 mod boosts;
