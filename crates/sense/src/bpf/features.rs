@@ -19,6 +19,7 @@ pub fn probe() -> Vec<Feature> {
         ring_buffer(),
         task_storage(),
         wakers(),
+        timers(),
         account(),
         probes(),
     ]
@@ -95,6 +96,25 @@ fn wakers() -> Feature {
             "who woke a thread is not told: the count of nested interrupts was not found",
         ],
         "nothing: threads without a rhythm are tried by reservations instead of being protected",
+    )
+}
+
+/// Whether the expiry of the timer that woke a thread is told.
+#[must_use]
+pub fn tells_expiries() -> bool {
+    tells_wakers() && interrupts::timers_from_rq().is_some()
+}
+
+fn timers() -> Feature {
+    feature(
+        "timers",
+        tells_expiries(),
+        Support::Partial,
+        [
+            "a thread that sleeps until absolute times shows its period in three jobs",
+            "which timer woke a thread is not told: the kernel's timers were not found",
+        ],
+        "nothing: periods are found from more wakeups",
     )
 }
 

@@ -137,6 +137,24 @@ mod tests {
     }
 
     #[test]
+    fn a_burst_that_a_timer_began_has_its_expiry_and_no_waker() {
+        let told = |woken_by: u32| {
+            let mut record = [0; SIZE];
+            record[16..24].copy_from_slice(&5_000_u64.to_ne_bytes());
+            record[48..52].copy_from_slice(&woken_by.to_ne_bytes());
+            record[52..].copy_from_slice(&BURST.to_ne_bytes());
+            match event(&record) {
+                Some(Event::Burst(burst)) => (burst.waker, burst.expiry),
+                other => panic!("{other:?}"),
+            }
+        };
+        assert_eq!(told(4_194_303), (4_194_303, None));
+        assert_eq!(told(0), (0, None));
+        let expiry = Some(Instant::from_ns(4_990));
+        assert_eq!(told(WOKEN_BY_TIMER | 10), (0, expiry));
+    }
+
+    #[test]
     fn what_is_no_record_is_no_event() {
         let mut record = [0; SIZE];
         record[52..].copy_from_slice(&EXITED.to_ne_bytes());

@@ -8,6 +8,7 @@ mod bursts;
 mod calls;
 mod contract;
 mod exhausted;
+mod expiries;
 mod following;
 mod forged;
 mod limits;

@@ -15,6 +15,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/timerfd.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -29,7 +30,9 @@ enum {
 	PERMILLE = 950,
 	FOLDERS = 15,
 	MAPPINGS = 60000,
-	WORK_NS = 200000
+	WORK_NS = 200000,
+	SLEEPS = 23,
+	SLEEP_NS = 2000003
 };
 
 static void *pass(void *unused)
@@ -125,6 +128,40 @@ static void compute(void)
 	do
 		clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
 	while ((now.tv_sec - begin.tv_sec) * 1000000000 + now.tv_nsec - begin.tv_nsec < WORK_NS);
+}
+
+/* Sleeps until one time after the other, the first of them so long from now. */
+static void sleep_until(long from_now_s)
+{
+	struct timespec until;
+
+	clock_gettime(CLOCK_MONOTONIC, &until);
+	until.tv_sec += from_now_s;
+	for (int i = 0; i < SLEEPS; i++) {
+		until.tv_nsec += SLEEP_NS;
+		if (until.tv_nsec >= 1000000000) {
+			until.tv_nsec -= 1000000000;
+			until.tv_sec++;
+		}
+		if (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, 0))
+			_exit(1);
+		compute();
+	}
+}
+
+/* Waits for a timer with an interval. */
+static void sleep_on_timer(void)
+{
+	struct itimerspec interval = { { 0, SLEEP_NS }, { 0, SLEEP_NS } };
+	int timer = timerfd_create(CLOCK_REALTIME, 0);
+	unsigned long expired;
+
+	if (timer < 0 || timerfd_settime(timer, 0, &interval, 0))
+		_exit(1);
+	for (int i = 0; i < SLEEPS; i++)
+		if (read(timer, &expired, sizeof(expired)) != sizeof(expired))
+			_exit(1);
+	close(timer);
 }
 
 static void mark_jobs(void)
@@ -246,6 +283,15 @@ int main(int argc, char **argv)
 			break;
 		case 'c':
 			compute();
+			break;
+		case 'a':
+			sleep_until(0);
+			break;
+		case 'o':
+			sleep_until(-1);
+			break;
+		case 'i':
+			sleep_on_timer();
 			break;
 		case 'w':
 			cry_wolf();
