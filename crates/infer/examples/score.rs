@@ -6,9 +6,11 @@
 //!
 //! Per analyser, a table over all folders of how many windows of a periodic thread (of 1 s, of 0.5
 //! s, and whole recordings) got the true period within 1%, a multiple or a fraction of it, another
-//! one, or none, and how many windows of an aperiodic thread were called periodic. A recording
-//! under `lime/` counts as one window. Then, how often answers of a confidence were right.
-//! `--verbose` prints every answer that was not right. What follows for the default analyser is the
+//! one, or none, and how many windows of an aperiodic thread were called periodic. For a starved
+//! thread, its period and none are both right. A recording under `lime/` counts as one window.
+//! Each share has its 95% confidence interval (Wilson), as if windows were independent; those of
+//! one recording are alike, so the true interval is wider. Then, how often answers of a confidence
+//! were right. `--verbose` prints every answer that was not right. What follows for the default analyser is the
 //! tracker's: how often it called the rhythm of a periodic thread changed or lost.
 
 // The tests count with a tally of their own.
@@ -21,7 +23,7 @@ use std::path::PathBuf;
 
 use onbeat_infer::period::{Beat, Tracker};
 use onbeat_model::{Rhythm, Span};
-use scoring::folder::{self, App, Single};
+use scoring::folder::{self, App, Single, Truth};
 use scoring::{Method, Thread};
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -60,9 +62,9 @@ enum Verdict {
 
 impl Verdict {
     /// A multiple is 2 to 10 times one of the true periods, a fraction the inverse, each within 1%.
-    fn of(found: Option<Rhythm>, truth: &[f64]) -> Self {
+    fn of(found: Option<Rhythm>, truth: &Truth) -> Self {
         let Some(rhythm) = found else {
-            return if truth.is_empty() {
+            return if truth.may_be_none() {
                 Self::Right
             } else {
                 Self::None
@@ -76,9 +78,10 @@ impl Verdict {
             (2.0..=10.0).contains(&whole) && (ratio / whole - 1.0).abs() <= scoring::WITHIN
         };
         let found = rhythm.period.as_ms_f64();
-        if truth.iter().any(|period| times(found / period)) {
+        let periods = &truth.periods;
+        if periods.iter().any(|period| times(found / period)) {
             Self::Multiple
-        } else if truth.iter().any(|period| times(period / found)) {
+        } else if periods.iter().any(|period| times(period / found)) {
             Self::Fraction
         } else {
             Self::Wrong
@@ -119,21 +122,24 @@ impl Score {
             method,
             verbose,
             rows: Vec::new(),
-            classes: [0.999, 0.99, 0.95, 0.9, 0.0].map(class).into(),
+            classes: [0.999, 0.99, 0.95, 0.9, 0.5, 0.0].map(class).into(),
         }
     }
 
     fn apps(&mut self, apps: &[App], length: Option<Span>, name: &str) {
         let before = self.rows.len();
-        self.rows.push(Row::new(format!("periodic, {name}")));
-        self.rows.push(Row::new(format!("aperiodic, {name}")));
+        for kind in ["periodic", "starved", "aperiodic"] {
+            self.rows.push(Row::new(format!("{kind}, {name}")));
+        }
         for app in apps {
             for thread in scoring::busiest_threads(&app.recording) {
                 let Some(truth) = app.threads.get(&thread.comm) else {
                     continue;
                 };
-                let row = before + usize::from(truth.is_none());
-                let truth = truth.clone().unwrap_or_default();
+                let row = match truth {
+                    truth if truth.is_aperiodic() => before + 2,
+                    truth => before + usize::from(truth.starved),
+                };
                 let whole = app.recording.ended.since(app.recording.began);
                 let length = length.unwrap_or(whole);
                 for (to, bursts) in scoring::windows(&app.recording, &thread, length) {
@@ -144,7 +150,7 @@ impl Score {
                         thread.comm,
                         to.since(app.recording.began).as_secs_f64()
                     );
-                    self.judge(row, found, &truth, &what);
+                    self.judge(row, found, truth, &what);
                 }
             }
         }
@@ -159,12 +165,12 @@ impl Score {
             let found = threads
                 .first()
                 .and_then(|thread| self.method.analyse(&thread.bursts, single.recording.ended));
-            let row = before + usize::from(single.periods.is_empty());
-            self.judge(row, found, &single.periods, &single.name);
+            let row = before + usize::from(single.truth.is_aperiodic());
+            self.judge(row, found, &single.truth, &single.name);
         }
     }
 
-    fn judge(&mut self, row: usize, found: Option<Rhythm>, truth: &[f64], what: &str) {
+    fn judge(&mut self, row: usize, found: Option<Rhythm>, truth: &Truth, what: &str) {
         let verdict = Verdict::of(found, truth);
         self.rows[row].counts[verdict as usize] += 1;
         if self.verbose && verdict != Verdict::Right {
@@ -187,7 +193,7 @@ impl Score {
         println!("|---|---|---|---|---|---|---|");
         for Row { name, counts } in &self.rows {
             let all: u32 = counts.iter().sum();
-            let cells: Vec<String> = counts.iter().map(u32::to_string).collect();
+            let cells = counts.map(|count| format!("{count}: {}", share(count, all)));
             println!("| {name} | {all} | {} |", cells.join(" | "));
         }
         println!("\n| confidence from | answers | right | mean confidence |");
@@ -195,15 +201,38 @@ impl Score {
         for class in self.classes.iter().filter(|class| class.answers > 0) {
             let of = f64::from(class.answers);
             println!(
-                "| {} | {} | {:.1}% | {:.2}% |",
+                "| {} | {} | {} | {:.2}% |",
                 class.from,
                 class.answers,
-                100.0 * f64::from(class.right) / of,
+                share(class.right, class.answers),
                 100.0 * class.expected / of
             );
         }
         println!();
     }
+}
+
+/// So many of these as percent, with the 95% confidence interval.
+fn share(count: u32, all: u32) -> String {
+    if all == 0 {
+        return "-".into();
+    }
+    let (low, high) = wilson(count, all);
+    let percent = 100.0 * f64::from(count) / f64::from(all);
+    format!("{percent:.1}% ({:.1} to {:.1})", 100.0 * low, 100.0 * high)
+}
+
+/// The 95% confidence interval of a share (E. B. Wilson: "Probable Inference, the Law of Succession,
+/// and Statistical Inference", 1927).
+fn wilson(count: u32, all: u32) -> (f64, f64) {
+    // The normal distribution's quantile of 0.975.
+    let z = 1.959_964;
+    let (count, all) = (f64::from(count), f64::from(all));
+    let share = count / all;
+    let middle = share + z * z / (2.0 * all);
+    let reach = z * (share * (1.0 - share) / all + z * z / (4.0 * all * all)).sqrt();
+    let scale = 1.0 + z * z / all;
+    ((middle - reach) / scale, (middle + reach) / scale)
 }
 
 impl Row {
@@ -221,11 +250,14 @@ fn track(apps: &[App]) {
     println!("tracker, from the first right lock on a window of 0.5 s");
     for app in apps {
         for thread in scoring::busiest_threads(&app.recording) {
-            let Some(Some(periods)) = app.threads.get(&thread.comm) else {
+            let Some(truth) = app.threads.get(&thread.comm) else {
                 continue;
             };
+            if truth.is_aperiodic() {
+                continue;
+            }
             let name = format!("{}, {}", app.name, thread.comm);
-            match track_thread(app, &thread, periods) {
+            match track_thread(app, &thread, truth) {
                 Some(told) => println!("  {name:<32} {told}"),
                 None => println!("  {name:<32} never locked"),
             }
@@ -233,10 +265,10 @@ fn track(apps: &[App]) {
     }
 }
 
-fn track_thread(app: &App, thread: &Thread, periods: &[f64]) -> Option<String> {
+fn track_thread(app: &App, thread: &Thread, truth: &Truth) -> Option<String> {
     let (from, rhythm) = scoring::windows(&app.recording, thread, Span::from_ms(500))
         .filter_map(|(to, bursts)| Some((to, Method::Default.analyse(bursts, to)?)))
-        .find(|(_, rhythm)| scoring::is_right(*rhythm, periods))?;
+        .find(|(_, rhythm)| scoring::is_right(*rhythm, truth))?;
     let mut tracker = Tracker::new(rhythm);
     let (mut bursts, mut changed) = (0, 0);
     for burst in thread.bursts.iter().filter(|burst| burst.woke >= from) {
@@ -256,4 +288,17 @@ fn track_thread(app: &App, thread: &Thread, periods: &[f64]) -> Option<String> {
         rhythm.period.as_ms_f64(),
         rhythm.jitter
     ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_interval_is_wilsons() {
+        // 81 of 263, in Newcombe: "Two-Sided Confidence Intervals for the Single Proportion", 1998.
+        let (low, high) = wilson(81, 263);
+        assert!((low - 0.2553).abs() < 5e-5 && (high - 0.3662).abs() < 5e-5);
+        assert!(wilson(0, 20).0.abs() < 1e-9);
+    }
 }

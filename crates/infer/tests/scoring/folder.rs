@@ -1,5 +1,5 @@
-//! A folder of recordings with their truth: `truth.json`, `apps/NAME.lN.txt.gz`, `lime/periodic`
-//! and `lime/sporadic`.
+//! A folder of recordings with their truth: `truth.json`, `apps/NAME.lN.*`, `lime/periodic` and
+//! `lime/sporadic`.
 
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -7,28 +7,77 @@ use std::path::{Path, PathBuf};
 
 use onbeat_sense::replay::{Recording, read};
 
-/// Per program and thread name the true periods in ms; none for a thread that is not periodic.
-pub(crate) type Truth = BTreeMap<String, BTreeMap<String, Option<Vec<f64>>>>;
+/// Per recording, or per program, and per thread name what is right.
+pub(crate) type Truths = BTreeMap<String, BTreeMap<String, Truth>>;
+/// A thread's entry: null if it has no rhythm, else its periods in ms, and null among them if it
+/// is too starved to keep them.
+type Entry = Option<Vec<Option<f64>>>;
+
+/// What is right to say about a thread.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Truth {
+    /// The true periods in ms; empty if the thread has no rhythm.
+    pub(crate) periods: Vec<f64>,
+    /// The thread has these periods, but is too starved to keep them: none is right, too.
+    pub(crate) starved: bool,
+}
+
+impl From<Entry> for Truth {
+    fn from(entry: Entry) -> Self {
+        let entry = entry.unwrap_or_default();
+        Self {
+            starved: entry.contains(&None),
+            periods: entry.into_iter().flatten().collect(),
+        }
+    }
+}
+
+impl Truth {
+    pub(crate) fn is_aperiodic(&self) -> bool {
+        self.periods.is_empty()
+    }
+
+    /// It is right to find no period.
+    pub(crate) fn may_be_none(&self) -> bool {
+        self.is_aperiodic() || self.starved
+    }
+}
 
 /// A recording and the truth about its threads.
 pub(crate) struct App {
-    /// The file's name up to `.txt`: program and load.
+    /// Program and load: the file's name up to its second full stop.
     pub(crate) name: String,
     pub(crate) recording: Recording,
-    pub(crate) threads: BTreeMap<String, Option<Vec<f64>>>,
+    pub(crate) threads: BTreeMap<String, Truth>,
 }
 
-/// Every recording under `folder/apps` whose program `folder/truth.json` names.
+/// The truth in `folder/truth.json`.
+pub(crate) fn truths(folder: &Path) -> Result<Truths, Box<dyn Error>> {
+    type Entries = BTreeMap<String, BTreeMap<String, Entry>>;
+    let entries: Entries = serde_json::from_slice(&std::fs::read(folder.join("truth.json"))?)?;
+    let truths = |threads: BTreeMap<String, Entry>| {
+        let truth = |(name, entry)| (name, Truth::from(entry));
+        threads.into_iter().map(truth).collect()
+    };
+    Ok(entries
+        .into_iter()
+        .map(|(name, threads)| (name, truths(threads)))
+        .collect())
+}
+
+/// Every recording under `folder/apps` which `folder/truth.json` names, or whose program it names.
 pub(crate) fn apps(folder: &Path) -> Result<Vec<App>, Box<dyn Error>> {
-    let truth: Truth = serde_json::from_slice(&std::fs::read(folder.join("truth.json"))?)?;
+    let truths = truths(folder)?;
     let mut apps = Vec::new();
     for path in files(&folder.join("apps"))? {
-        let name = file_name(&path);
-        let program = name.split('.').next().unwrap_or_default();
-        if let Some(threads) = truth.get(program) {
+        let file = file_name(&path);
+        let mut parts = file.split('.');
+        let program = parts.next().unwrap_or_default();
+        let name = format!("{program}.{}", parts.next().unwrap_or_default());
+        if let Some(threads) = truths.get(&name).or_else(|| truths.get(program)) {
             apps.push(App {
                 recording: read(&path)?,
-                name: name.split(".txt").next().unwrap_or_default().to_owned(),
+                name,
                 threads: threads.clone(),
             });
         }
@@ -40,8 +89,7 @@ pub(crate) fn apps(folder: &Path) -> Result<Vec<App>, Box<dyn Error>> {
 pub(crate) struct Single {
     pub(crate) name: String,
     pub(crate) recording: Recording,
-    /// The true period in ms; none if it is not periodic.
-    pub(crate) periods: Vec<f64>,
+    pub(crate) truth: Truth,
 }
 
 /// The recordings in `folder/lime/periodic` with their periods in ms, which are in their names, and
@@ -59,14 +107,17 @@ pub(crate) fn lime(folder: &Path) -> Result<Vec<Single>, Box<dyn Error>> {
         recordings.push(Single {
             name,
             recording: read(&path)?,
-            periods: vec![period_ns / 1e6],
+            truth: Truth {
+                periods: vec![period_ns / 1e6],
+                starved: false,
+            },
         });
     }
     for path in files(&folder.join("lime/sporadic"))? {
         recordings.push(Single {
             name: file_name(&path),
             recording: read(&path)?,
-            periods: Vec::new(),
+            truth: Truth::default(),
         });
     }
     Ok(recordings)

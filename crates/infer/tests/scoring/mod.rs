@@ -7,6 +7,8 @@ use onbeat_infer::period::{self, lfspp};
 use onbeat_model::{Burst, Event, Instant, Rhythm, Span};
 use onbeat_sense::replay::Recording;
 
+use folder::Truth;
+
 /// A thread with fewer wakeups in a window is not judged there.
 pub(crate) const FEWEST: usize = 6;
 /// How close a period must come to the true one.
@@ -79,10 +81,10 @@ impl Tally {
         self.none += other.none;
     }
 
-    /// Judges one answer: right is a true period, or none where the truth has none.
-    pub(crate) fn judge(&mut self, found: Option<Rhythm>, truth: &[f64]) {
+    /// Judges one answer: right is a true period, or none where the truth allows it.
+    pub(crate) fn judge(&mut self, found: Option<Rhythm>, truth: &Truth) {
         match found {
-            None if truth.is_empty() => self.right += 1,
+            None if truth.may_be_none() => self.right += 1,
             None => self.none += 1,
             Some(rhythm) if is_right(rhythm, truth) => self.right += 1,
             Some(_) => self.wrong += 1,
@@ -90,10 +92,13 @@ impl Tally {
     }
 }
 
-/// The rhythm has one of the true periods (in ms).
-pub(crate) fn is_right(rhythm: Rhythm, truth: &[f64]) -> bool {
+/// The rhythm has one of the true periods.
+pub(crate) fn is_right(rhythm: Rhythm, truth: &Truth) -> bool {
     let found = rhythm.period.as_ms_f64();
-    truth.iter().any(|t| (found / t - 1.0).abs() <= WITHIN)
+    truth
+        .periods
+        .iter()
+        .any(|t| (found / t - 1.0).abs() <= WITHIN)
 }
 
 /// The bursts of one thread, in order.
