@@ -141,7 +141,8 @@ static __always_inline s32 cpu_to_take(struct task_struct *p, u64 key, u64 now_n
 
 /*
  * The least key in the queue of a task that may run on the CPU, or NOBODY. If none may of the first
- * MOST_LOOKED_AT, a task behind them may: with `unseen` the answer is then what its key is at least.
+ * MOST_LOOKED_AT, a task behind them may: with `unseen` the answer is then the least that its key
+ * can be.
  */
 static __always_inline u64 first_key(s32 cpu, bool unseen)
 {

@@ -28,7 +28,7 @@ pub(crate) enum SchedulerCommand {
     /// It schedules all ordinary tasks of the machine; with --pid or a program, only these and what
     /// they start. Such chosen tasks run only while no other ordinary task wants the CPU, except
     /// for a small part that kernels from 7.0 on keep for them. Needs root.
-    Start(StartArgs),
+    Start(Box<StartArgs>),
     /// Show which scheduler is in force
     Status(StatusArgs),
 }
