@@ -189,6 +189,41 @@ fn a_thread_that_polls_has_the_rhythm_of_its_work() {
     assert!(is_period(rhythms.first(), 33.333e6), "{rhythms:?}");
 }
 
+/// A job in four is missed, and only those of odd number.
+#[test]
+fn jobs_that_are_missed_in_turn_make_no_longer_period() {
+    let mut right = 0;
+    for seed in 0..20 {
+        let mut random = Random::new(seed);
+        let mut bursts = Vec::new();
+        for job in 0..100 {
+            let jitter = 0.4e6 * random.even();
+            if job % 2 == 0 || random.chance(0.5) {
+                bursts.push(burst(1e9 + f64::from(job) * 10e6 + jitter, 1e6));
+            }
+        }
+        right += u32::from(is_period(analysed(bursts).first(), 10e6));
+    }
+    assert!(right >= 18, "{right} of 20");
+}
+
+#[test]
+fn a_thread_that_does_more_at_each_third_beat_has_the_period_of_all() {
+    let mut right = 0;
+    for seed in 0..20 {
+        let mut random = Random::new(seed);
+        let bursts = (0..30)
+            .map(|job| {
+                let jitter = 0.8e6 * random.even();
+                let work = if job % 3 == 0 { 2e6 } else { 4e5 };
+                burst(1e9 + f64::from(job) * 40e6 + jitter, work)
+            })
+            .collect();
+        right += u32::from(is_period(analysed(bursts).first(), 40e6));
+    }
+    assert!(right >= 18, "{right} of 20");
+}
+
 #[test]
 fn a_timer_that_starts_anew_after_an_overrun_keeps_its_step() {
     let mut random = Random::new(3);

@@ -4,8 +4,11 @@ use std::collections::VecDeque;
 
 use onbeat_model::{Burst, Instant, Rhythm, Span, TaskId};
 
+use super::candidates::SHORTEST_NS;
 use super::compact::Compact;
-use super::search::{Found, Search};
+use super::fit;
+use super::fold::Fold;
+use super::search::{AGREE, Found, LOOSE, Search};
 use super::view::{Choice, Train};
 
 /// Fewer bursts than this are never called periodic.
@@ -120,6 +123,7 @@ impl Analyser {
         let Some(first) = look.strongest() else {
             return Vec::new();
         };
+        let first = look.over_all_wakeups(first);
         let second = look.second(&first);
         let rhythm = |Found { line, evidence, .. }: Found| Rhythm {
             period: Span::from_ns(line.period.round() as u64),
@@ -182,6 +186,36 @@ impl Look<'_> {
                 best
             }
         })
+    }
+
+    /// `found`, or the fraction of its period in which all wakeups keep their phase far better than
+    /// in it.
+    fn over_all_wakeups(&mut self, found: Found) -> Found {
+        self.train.wakeups(self.bursts, self.origin, &Choice::All);
+        let at = &self.train.at;
+        let mut fold = Fold::default();
+        let Some(best) = fold.fraction(at, found.line.period, SHORTEST_NS) else {
+            return found;
+        };
+        let own = fold.at(at, found.line.period);
+        let parts = found.line.period / best.period;
+        if parts < 1.5
+            || (parts / parts.round() - 1.0).abs() > AGREE
+            || best.evidence < own.evidence + self.enough
+        {
+            return found;
+        }
+        let mut beats = Vec::new();
+        fold.releases(at, best.period, &mut beats);
+        match fit::robust_line(&beats, &mut Vec::new()) {
+            Some(line)
+                if line.jitter < LOOSE * line.period
+                    && (line.period / best.period - 1.0).abs() < AGREE =>
+            {
+                found.along(line)
+            }
+            _ => found,
+        }
     }
 
     /// The rhythm of what `first` leaves over, if it is one of its own: a second timer.

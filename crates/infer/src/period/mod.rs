@@ -11,6 +11,7 @@
 //!    and `band`, a better one for points that are late by anything up to a limit.
 //! 5. `evidence`: how likely a thread without rhythm would have met as many beats as closely.
 //! 6. `resonance`: whether the beats found are a part of a longer pattern, or every so many-th.
+//! 7. `fold`: whether a period is a multiple of the true one, over all wakeups.
 //!
 //! `search` goes through them for one train, `analyser` through the trains.
 //!
@@ -30,6 +31,7 @@ mod chain;
 mod compact;
 mod evidence;
 mod fit;
+mod fold;
 pub mod lfspp;
 mod resonance;
 mod search;

@@ -19,13 +19,13 @@ const RECENT: usize = 256;
 const HELD: f64 = 1.2;
 const HELD_FEW: f64 = 12.0;
 /// A line whose period is that of its steps, within this, needs no further proof that it holds.
-const AGREE: f64 = 0.01;
+pub(super) const AGREE: f64 = 0.01;
 /// A line that meets more than this share of its beats holds even if lateness adds up for a while:
 /// a thread that polls for its releases comes later and later, until it comes a poll earlier.
 const WHOLE: f64 = 0.9;
 /// Points that scatter around a line by more than this share of its period do not follow it: were
 /// they anywhere, it would be 0.29.
-const LOOSE: f64 = 0.2;
+pub(super) const LOOSE: f64 = 0.2;
 /// Beats of which this share is met are all beats.
 const MOST: f64 = 0.7;
 /// Periods whose logarithms differ less are two views of one rhythm.
@@ -56,6 +56,11 @@ impl Found {
             && other.share > MOST
             && other.evidence.met > MOST
             && other.evidence.strength > self.evidence.strength / times
+    }
+
+    /// The same beat along another line.
+    pub(super) fn along(self, line: Line) -> Self {
+        Self { line, ..self }
     }
 
     pub(super) fn better_than(&self, other: &Self) -> bool {

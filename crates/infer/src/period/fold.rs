@@ -1,0 +1,231 @@
+//! Whether a period is a multiple of the true one, by the phases of all wakeups.
+//!
+//! The model is a grid: every wakeup has a phase (its time modulo the period), drawn from one
+//! distribution, whatever its shape. A job that wakes its thread three times has three peaks;
+//! jitter widens them; missed jobs and wakeups for nothing change little. The other model is a
+//! phase that may be anything.
+//!
+//! The evidence is the logarithm of their Bayes factor: the marginal likelihood of the histogram of
+//! phases under a symmetric Dirichlet prior, over that of even phases. The prior pays for each bin
+//! that holds wakeups. Twice the period has each peak twice, and so less evidence; half of it, where
+//! peaks may fall together, has less, too. So one figure compares multiples and fractions, over all
+//! wakeups. Gregory and Loredo (Astrophysical Journal 398, 1992, section 5) have this test for
+//! pulsars.
+
+/// The finest histogram has this many bins. Deviations of one percent make no longer period, such
+/// as those of a film whose times are rounded to milliseconds.
+const FINEST: usize = 64;
+/// The coarsest: wakeups spread over more than a quarter of the period have no phase.
+const COARSEST: usize = 4;
+/// How many widths are tried, each at two places of its bins.
+const WIDTHS: usize = (FINEST / COARSEST).ilog2() as usize + 1;
+/// The weight of the prior in wakeups: one or two peaks are expected.
+const MASS: f64 = 2.0;
+/// Bins are no shorter than this, in nanoseconds: timers fire some microseconds late.
+const SHORTEST_BIN_NS: f64 = 10_000.0;
+/// A period is sought this many steps to each side. A step turns the last wakeup against the first
+/// by a quarter of a period.
+const STEPS: i32 = 8;
+/// The smallest fraction that is compared: a fifth.
+const PARTS: i32 = 5;
+/// A rhythm has wakeups in this share of its periods. A fraction of the period would meet at most
+/// half of its beats.
+const MET: f64 = 0.6;
+
+/// The memory of the folding, kept between calls.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Fold {
+    half_bins: Vec<u32>,
+    /// For each width, the logarithms of the weights of a bin by the number of its wakeups.
+    weights: [Vec<f64>; WIDTHS],
+    /// The same of the whole histogram.
+    totals: Vec<f64>,
+}
+
+/// A period, with the evidence that wakeups keep their phase in it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Folded {
+    pub(super) period: f64,
+    /// The logarithm of the Bayes factor; at least 0.
+    pub(super) evidence: f64,
+}
+
+/// Extends `sums` to `count` wakeups: the logarithms of the rising factorials of `from`.
+fn extend(sums: &mut Vec<f64>, from: f64, count: usize) {
+    if sums.is_empty() {
+        sums.push(0.0);
+    }
+    while sums.len() <= count {
+        let last = sums[sums.len() - 1];
+        sums.push(last + ((sums.len() - 1) as f64 + from).ln());
+    }
+}
+
+impl Fold {
+    /// The best of `period` and its fractions down to `shortest`, in nanoseconds, of those that meet
+    /// most of their beats; none if none does. `at` are the wakeups, ascending, at least two.
+    pub(super) fn fraction(&mut self, at: &[f64], period: f64, shortest: f64) -> Option<Folded> {
+        let mut best: Option<Folded> = None;
+        for parts in 1..=PARTS {
+            let tried = period / f64::from(parts);
+            if tried < shortest {
+                break;
+            }
+            let found = self.at(at, tried);
+            if best.is_none_or(|b| found.evidence > b.evidence) && meets(at, found.period) {
+                best = Some(found);
+            }
+        }
+        best
+    }
+
+    /// The evidence at `period` or at the period near it in which the wakeups are most crowded.
+    pub(super) fn at(&mut self, at: &[f64], period: f64) -> Folded {
+        let crowded = self.most_crowded(at, period);
+        let folded = |period, evidence| Folded { period, evidence };
+        let given = folded(period, self.evidence(at, period));
+        let tuned = folded(crowded, self.evidence(at, crowded));
+        if tuned.evidence > given.evidence {
+            tuned
+        } else {
+            given
+        }
+    }
+
+    /// The evidence of the best width and place of the bins, less what their choice costs.
+    fn evidence(&mut self, at: &[f64], period: f64) -> f64 {
+        self.fill(at, period, 2 * FINEST);
+        extend(&mut self.totals, MASS, at.len());
+        let mut best = 0.0_f64;
+        let mut bins = FINEST;
+        for weights in &mut self.weights {
+            if period / bins as f64 >= SHORTEST_BIN_NS {
+                extend(weights, MASS / bins as f64, at.len());
+                let weight = |pair: &[u32]| weights[(pair[0] + pair[1]) as usize];
+                let halves = &self.half_bins[..2 * bins];
+                let even: f64 = halves.chunks_exact(2).map(weight).sum();
+                let inner: f64 = halves[1..2 * bins - 1].chunks_exact(2).map(weight).sum();
+                let odd = inner + weight(&[halves[0], halves[2 * bins - 1]]);
+                let uniform = at.len() as f64 * (bins as f64).ln();
+                best = best.max(even.max(odd) - self.totals[at.len()] + uniform);
+            }
+            for i in 0..bins {
+                self.half_bins[i] = self.half_bins[2 * i] + self.half_bins[2 * i + 1];
+            }
+            bins /= 2;
+        }
+        (best - (2.0 * WIDTHS as f64).ln()).max(0.0)
+    }
+
+    fn fill(&mut self, at: &[f64], period: f64, bins: usize) {
+        self.half_bins.clear();
+        self.half_bins.resize(bins, 0);
+        for &time in at {
+            let turns = time / period;
+            let bin = (turns - turns.floor()) * bins as f64;
+            self.half_bins[(bin as usize).min(bins - 1)] += 1;
+        }
+    }
+
+    /// The period near `period`, as far as the length of the train leaves it open, whose histogram
+    /// has the largest sum of squares.
+    fn most_crowded(&mut self, at: &[f64], period: f64) -> f64 {
+        let length = at[at.len() - 1] - at[0];
+        let mut best = (0, period);
+        for step in -STEPS..=STEPS {
+            let tried = 1.0 / (1.0 / period + f64::from(step) / (4.0 * length));
+            if tried > 0.0 && tried < length {
+                let bins = FINEST / 2;
+                self.fill(at, tried, bins);
+                let both = |i: usize| self.half_bins[i] + self.half_bins[(i + 1) % bins];
+                let crowd: u64 = (0..bins).map(|i| u64::from(both(i)).pow(2)).sum();
+                if crowd > best.0 {
+                    best = (crowd, tried);
+                }
+            }
+        }
+        best.1
+    }
+
+    /// The releases of a grid of `period`, with their numbers: the first wakeup of each turn, where
+    /// a turn begins after the quarter of the period with the fewest wakeups.
+    pub(super) fn releases(&mut self, at: &[f64], period: f64, beats: &mut Vec<(i64, f64)>) {
+        self.fill(at, period, FINEST);
+        let quarter = FINEST / 4;
+        let held = |first: usize| -> u32 {
+            (first..first + quarter)
+                .map(|bin| self.half_bins[bin % FINEST])
+                .sum()
+        };
+        let quiet = (0..FINEST).min_by_key(|&first| held(first)).unwrap_or(0);
+        let begin = (quiet + quarter) as f64 / FINEST as f64 * period;
+        beats.clear();
+        for &time in at {
+            let turn = ((time - begin) / period).floor() as i64;
+            if beats.last().is_none_or(|last| last.0 < turn) {
+                beats.push((turn, time));
+            }
+        }
+    }
+}
+
+/// Whether most turns of `period` have a wakeup.
+fn meets(at: &[f64], period: f64) -> bool {
+    let turns = (at[at.len() - 1] - at[0]) / period;
+    let mut met = 0.0;
+    let mut last = f64::NEG_INFINITY;
+    for &time in at {
+        // Jitter may bring a release nearer to the one before.
+        if time - last > 0.75 * period {
+            met += 1.0;
+            last = time;
+        }
+    }
+    met >= MET * turns
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The logarithm of the probability of the phases, one after the other, from Pólya's urn.
+    fn twin(at: &[f64], period: f64, bins: usize, place: f64) -> f64 {
+        let mut counts = vec![0.0; bins];
+        let mut sum = 0.0;
+        for (n, time) in at.iter().enumerate() {
+            let phase = (time / period + place).rem_euclid(1.0);
+            let bin = (phase * bins as f64) as usize;
+            let urn = (counts[bin] + MASS / bins as f64) / (n as f64 + MASS);
+            sum += (urn * bins as f64).ln();
+            counts[bin] += 1.0;
+        }
+        sum
+    }
+
+    #[test]
+    fn the_evidence_is_that_of_the_urn_drawn_ball_by_ball() {
+        let at: Vec<f64> = (0..60_u32)
+            .map(|k| f64::from(k) * 20e6 + f64::from(k * k % 17) * 0.4e6)
+            .collect();
+        for period in [20e6, 40e6, 13.7e6] {
+            let slow = [64, 32, 16, 8, 4]
+                .iter()
+                .flat_map(|&bins| [(bins, 0.0), (bins, 0.5 / bins as f64)])
+                .map(|(bins, place)| twin(&at, period, bins, place))
+                .fold(0.0, f64::max);
+            let slow = (slow - (2.0 * WIDTHS as f64).ln()).max(0.0);
+            let fast = Fold::default().evidence(&at, period);
+            assert!((slow - fast).abs() < 1e-6, "{period}: {slow} {fast}");
+        }
+    }
+
+    #[test]
+    fn a_multiple_gives_way_to_the_period_and_the_period_to_no_fraction() {
+        let at: Vec<f64> = (0..50).map(|k| f64::from(k) * 20e6).collect();
+        for times in 1..=PARTS {
+            let found = Fold::default().fraction(&at, 20e6 * f64::from(times), 0.5e6);
+            let period = found.map_or(0.0, |folded| folded.period);
+            assert!((period / 20e6 - 1.0).abs() < 1e-3, "{times}: {period}");
+        }
+    }
+}
