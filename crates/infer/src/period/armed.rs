@@ -3,12 +3,12 @@
 //! A thread that sleeps until absolute times, or on a timer with an interval, asks for one release
 //! after the other. The expiries lie on a grid to the nanosecond, however late the thread wakes or
 //! asks, so three of them are enough. The model is a line, release number to expiry, from which
-//! rounding takes an expiry at most [`ROUNDING_NS`] away.
+//! rounding takes an expiry at most 1 ns away.
 //!
 //! The alternative is a thread that sleeps for a time, or until a time of its own choice. Each
-//! expiry then has the time in it at which the thread asked, and that differs by [`SPREAD_NS`] at
-//! least. The confidence is one minus the probability that such expiries lie on a grid, for as many
-//! grids as were tried.
+//! expiry then has the time in it at which the thread asked, and that differs by 1 us at least. The
+//! confidence is one minus the probability that such expiries lie on a grid, for as many grids as
+//! were tried.
 
 use onbeat_model::{Burst, Instant, Rhythm, Span};
 

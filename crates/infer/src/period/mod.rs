@@ -17,8 +17,8 @@
 //!
 //! It knows no range of periods beyond 0.5 ms to 1 s, and "not periodic" is one of its answers.
 //!
-//! A thread that sleeps until absolute times needs none of this: [`armed`] has its rhythm from three
-//! expiries of its timer.
+//! A thread that sleeps until absolute times needs none of this: [`armed`] has its rhythm from
+//! three expiries of its timer.
 //!
 //! After the lock, [`Tracker`] follows the rhythm burst by burst. Beside these stands the LFS++
 //! paper's own analyser, [`lfspp`], as the reference.

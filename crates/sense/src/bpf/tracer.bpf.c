@@ -47,7 +47,7 @@ struct activity {
 	u8 state;
 	u8 follow;
 	u8 is_timed; /* its CPU time is wanted in the middle of a burst */
-	u8 merges; /* the states of bursts that were not told yet and are told with the next */
+	u8 merges;   /* the states of bursts that were not told yet and are told with the next */
 	u32 bursts_window;
 	u32 window_bursts; /* told in that window, or not */
 	/* Of a task that is timed or marks its work; on a cache line of its own. */

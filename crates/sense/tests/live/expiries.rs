@@ -28,8 +28,8 @@ fn expiries(bursts: &[Burst]) -> Vec<Instant> {
     bursts.iter().filter_map(|burst| burst.expiry).collect()
 }
 
-/// Has a role carry out `command` until `enough` of its sleeps are heard: a virtual machine may hide
-/// some. Those that are heard are on the grid each time.
+/// Has a role carry out `command` until `enough` of its sleeps are heard: a virtual machine may
+/// hide some. Those that are heard are on the grid each time.
 fn hears_sleeps(command: u8, enough: usize) {
     for mut sensor in sensors() {
         let mut role = Role::start();
