@@ -10,8 +10,8 @@
 //! thread, its period and none are both right. A recording under `lime/` counts as one window.
 //! Each share has its 95% confidence interval (Wilson), as if windows were independent; those of
 //! one recording are alike, so the true interval is wider. Then, how often answers of a confidence
-//! were right. `--verbose` prints every answer that was not right. What follows for the default analyser is the
-//! tracker's: how often it called the rhythm of a periodic thread changed or lost.
+//! were right. `--verbose` prints every answer that was not right. What follows for the default
+//! analyser is the tracker's: how often it called the rhythm of a periodic thread changed or lost.
 
 // The tests count with a tally of their own.
 #[allow(dead_code)]
@@ -222,8 +222,8 @@ fn share(count: u32, all: u32) -> String {
     format!("{percent:.1}% ({:.1} to {:.1})", 100.0 * low, 100.0 * high)
 }
 
-/// The 95% confidence interval of a share (E. B. Wilson: "Probable Inference, the Law of Succession,
-/// and Statistical Inference", 1927).
+/// The 95% confidence interval of a share (E. B. Wilson: "Probable Inference, the Law of
+/// Succession, and Statistical Inference", 1927).
 fn wilson(count: u32, all: u32) -> (f64, f64) {
     // The normal distribution's quantile of 0.975.
     let z = 1.959_964;

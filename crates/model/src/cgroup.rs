@@ -248,7 +248,8 @@ mod tests {
                 "",
                 "",
             ),
-            // Kubernetes by systemd: containerd, CRI-O, Docker; guaranteed, nested, of a node's file.
+            // Kubernetes by systemd: containerd, CRI-O, Docker; guaranteed, nested, of a node's
+            // file.
             (
                 "/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-podU_ID.slice/cri-containerd-ID.scope",
                 "cri-containerd-ID.scope",

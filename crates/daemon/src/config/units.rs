@@ -1,4 +1,5 @@
-//! What drop-ins of systemd's units say in a section `[X-OnBeat]`: each unit that has one is a rule.
+//! What drop-ins of systemd's units say in a section `[X-OnBeat]`: each unit that has one is a
+//! rule.
 //!
 //! systemd skips sections whose names begin with `X-` (systemd.unit(5)). The service reads drop-ins
 //! when it reads its configuration, and only from folders that root alone can write.

@@ -7,10 +7,9 @@
 //!
 //! The evidence is the logarithm of their Bayes factor: the marginal likelihood of the histogram of
 //! phases under a symmetric Dirichlet prior, over that of even phases. The prior pays for each bin
-//! that holds wakeups. Twice the period has each peak twice, and so less evidence; half of it, where
-//! peaks may fall together, has less, too. So one figure compares multiples and fractions, over all
-//! wakeups. Gregory and Loredo (Astrophysical Journal 398, 1992, section 5) have this test for
-//! pulsars.
+//! that holds wakeups. Twice the period has each peak twice, and so less evidence; half of it,
+//! where peaks may fall together, has less, too. So one figure compares a period with its
+//! fractions. Gregory and Loredo (Astrophysical Journal 398, 1992) have this test for pulsars.
 
 /// The finest histogram has this many bins. Deviations of one percent make no longer period, such
 /// as those of a film whose times are rounded to milliseconds.
@@ -62,8 +61,8 @@ fn extend(sums: &mut Vec<f64>, from: f64, count: usize) {
 }
 
 impl Fold {
-    /// The best of `period` and its fractions down to `shortest`, in nanoseconds, of those that meet
-    /// most of their beats; none if none does. `at` are the wakeups, ascending, at least two.
+    /// The best of `period` and its fractions down to `shortest`, in nanoseconds, of those that
+    /// meet most of their beats; none if none does. `at` are the wakeups, ascending, at least two.
     pub(super) fn fraction(&mut self, at: &[f64], period: f64, shortest: f64) -> Option<Folded> {
         let mut best: Option<Folded> = None;
         for parts in 1..=PARTS {

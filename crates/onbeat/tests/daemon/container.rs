@@ -1,5 +1,5 @@
-//! A container of Podman's: what runs in it reaches the service by the bus's socket, and is known by
-//! the container.
+//! A container of Podman's: a program in it reaches the service by the bus's socket, and is known
+//! by the container.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
