@@ -65,6 +65,7 @@ eventually systemctl --quiet is-active onbeat || fail 'it does not run'
 # There are no manual pages in a fresh Debian.
 systemd-analyze verify onbeat.service 2>&1 | grep onbeat | grep -v "'man " && fail 'systemd finds something wrong with its unit'
 onbeat daemon --check || fail 'its configuration is wrong'
+[ -e /usr/share/onbeat/rules.d/players.toml ] || fail 'the rules for well-known programs are missing'
 
 step 'ordinary users are served'
 as_alice busctl call "${manager[@]}" GetStatistics >/tmp/said || fail 'alice gets no answer'
