@@ -112,7 +112,7 @@ fn entries(lines: &[&str]) -> Vec<Entry> {
         if let Some(entry) = entries.last_mut() {
             entry.lines.1 = index + 1;
             // Not a key of what the entry has below it.
-            let is_own = begins || indent == dash + 2;
+            let is_own = begins || indent == dash.saturating_add(2);
             if let Some(("id", value)) = key_value(text).filter(|_| is_own) {
                 entry.id = value.trim_matches(['"', '\'']).to_owned();
             }
