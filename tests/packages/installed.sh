@@ -34,6 +34,7 @@ expected() { # PREFIX POLICIES SERVICE
         echo "$1/share/dbus-1/system-services/org.onbeat.Manager1.service"
         echo /usr/share/polkit-1/actions/org.onbeat.policy
         echo "$1/share/doc/onbeat/onbeat.toml"
+        (cd packaging && ls rules.d/*.toml) | sed "s|^|$1/share/onbeat/|"
         echo /etc/onbeat/onbeat.toml
     fi
 }
