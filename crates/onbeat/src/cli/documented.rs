@@ -9,7 +9,7 @@ use clap::{CommandFactory, Parser};
 use super::Cli;
 use crate::manual;
 
-const DOCUMENTS: [&str; 15] = [
+const DOCUMENTS: [&str; 16] = [
     "README.md",
     "CONTRIBUTING.md",
     "ARCHITECTURE.md",
@@ -17,6 +17,7 @@ const DOCUMENTS: [&str; 15] = [
     "docs/formats.md",
     "docs/simulation.md",
     "docs/daemon.md",
+    "docs/containers.md",
     "docs/metrics.md",
     "docs/realtimekit.md",
     "docs/tracers.md",
