@@ -22,6 +22,7 @@ mod player_deadlines;
 mod plot;
 mod predictors;
 mod programs;
+mod readme;
 mod recorded;
 mod reservations_vs_rr;
 mod results;
@@ -37,6 +38,7 @@ mod wakeups_vs_syscalls;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::time::SystemTime;
 
 use clap::{Parser, Subcommand};
 
@@ -58,6 +60,9 @@ struct Cli {
         global = true
     )]
     out: PathBuf,
+    /// Write the tables into the READMEs that have a place for them, and the figures beside
+    #[arg(long, global = true)]
+    readme: bool,
     #[command(subcommand)]
     experiment: Experiment,
 }
@@ -146,31 +151,40 @@ fn run(cli: Cli) -> anyhow::Result<()> {
         return tracking_cost::beats::run(&args);
     }
     let machine = Machine::new(cli.out)?;
-    match cli.experiment {
+    let (began, facts) = (SystemTime::now(), machine.facts());
+    start(&machine, cli.experiment)?;
+    if cli.readme {
+        readme::write(machine.out(), began, &facts)?;
+    }
+    Ok(())
+}
+
+fn start(machine: &Machine, experiment: Experiment) -> anyhow::Result<()> {
+    match experiment {
         Experiment::List | Experiment::Beats(_) => Ok(()),
-        Experiment::AdaptiveReservations(args) => adaptive_reservations::run(&machine, &args),
-        Experiment::AvDesync(args) => av_desync::run(&machine, &args),
-        Experiment::Programs(args) => programs::run(&machine, &args),
-        Experiment::Pipelines(args) => pipelines::run(&machine, &args),
-        Experiment::ReservationsVsRr(args) => reservations_vs_rr::run(&machine, &args),
-        Experiment::MdnMainLoop(args) => mdn_main_loop::run(&machine, &args),
-        Experiment::PlayerDeadlines(args) => player_deadlines::run(&machine, &args),
-        Experiment::ThreeRtApps(args) => three_rt_apps::run(&machine, &args),
-        Experiment::TrackingCost(args) => tracking_cost::run(&machine, &args),
-        Experiment::Soak(args) => soak::run(&machine, &args),
-        Experiment::LockTime(args) => lock_time::run(&machine, &args),
-        Experiment::ServerPeriod(args) => server_period::run(&machine, &args),
-        Experiment::SeveralCpus(args) => several_cpus::run(&machine, &args),
-        Experiment::Predictors(args) => predictors::run(&machine, &args),
-        Experiment::Demands(args) => demands::run(&machine, &args),
-        Experiment::PeriodDetection(args) => period_detection::run(&machine, &args),
-        Experiment::WakeupsVsSyscalls(args) => wakeups_vs_syscalls::run(&machine, &args),
-        Experiment::FrequencySwitch(args) => frequency_switch::run(&machine, &args),
-        Experiment::MdnDeadlines(args) => mdn::run_deadlines(&machine, &args),
-        Experiment::MdnProgress(args) => mdn::run_progress(&machine, &args),
-        Experiment::MdnCheaters(args) => mdn::run_cheaters(&machine, &args),
-        Experiment::GraceOs(args) => grace_os::run(&machine, &args),
-        Experiment::NotificationLatency(args) => notification_latency::run(&machine, &args),
+        Experiment::AdaptiveReservations(args) => adaptive_reservations::run(machine, &args),
+        Experiment::AvDesync(args) => av_desync::run(machine, &args),
+        Experiment::Programs(args) => programs::run(machine, &args),
+        Experiment::Pipelines(args) => pipelines::run(machine, &args),
+        Experiment::ReservationsVsRr(args) => reservations_vs_rr::run(machine, &args),
+        Experiment::MdnMainLoop(args) => mdn_main_loop::run(machine, &args),
+        Experiment::PlayerDeadlines(args) => player_deadlines::run(machine, &args),
+        Experiment::ThreeRtApps(args) => three_rt_apps::run(machine, &args),
+        Experiment::TrackingCost(args) => tracking_cost::run(machine, &args),
+        Experiment::Soak(args) => soak::run(machine, &args),
+        Experiment::LockTime(args) => lock_time::run(machine, &args),
+        Experiment::ServerPeriod(args) => server_period::run(machine, &args),
+        Experiment::SeveralCpus(args) => several_cpus::run(machine, &args),
+        Experiment::Predictors(args) => predictors::run(machine, &args),
+        Experiment::Demands(args) => demands::run(machine, &args),
+        Experiment::PeriodDetection(args) => period_detection::run(machine, &args),
+        Experiment::WakeupsVsSyscalls(args) => wakeups_vs_syscalls::run(machine, &args),
+        Experiment::FrequencySwitch(args) => frequency_switch::run(machine, &args),
+        Experiment::MdnDeadlines(args) => mdn::run_deadlines(machine, &args),
+        Experiment::MdnProgress(args) => mdn::run_progress(machine, &args),
+        Experiment::MdnCheaters(args) => mdn::run_cheaters(machine, &args),
+        Experiment::GraceOs(args) => grace_os::run(machine, &args),
+        Experiment::NotificationLatency(args) => notification_latency::run(machine, &args),
     }
 }
 
