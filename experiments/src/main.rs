@@ -7,6 +7,7 @@
 
 mod adaptive_reservations;
 mod av_desync;
+mod bandwidth;
 mod demands;
 mod frequency_switch;
 mod grace_os;
@@ -110,6 +111,9 @@ enum Experiment {
     PeriodDetection(period_detection::Args),
     /// Which predictor gives which misses at which bandwidth, on recorded demands
     Predictors(predictors::Args),
+    /// Misses against bandwidth, of the papers' controllers as written and of onbeat (LFS++, Fig. 5,
+    /// 6, 7 and 10); simulated
+    MissesAgainstBandwidth(bandwidth::Args),
     /// What each job of five codecs takes, at the periods of GRACE-OS (Table 2)
     Demands(demands::Args),
     /// What a period analyser is best told (LFS++, Fig. 8 and 9); recordings, and virtual time
@@ -176,6 +180,7 @@ fn start(machine: &Machine, experiment: Experiment) -> anyhow::Result<()> {
         Experiment::ServerPeriod(args) => server_period::run(machine, &args),
         Experiment::SeveralCpus(args) => several_cpus::run(machine, &args),
         Experiment::Predictors(args) => predictors::run(machine, &args),
+        Experiment::MissesAgainstBandwidth(args) => bandwidth::run(machine, &args),
         Experiment::Demands(args) => demands::run(machine, &args),
         Experiment::PeriodDetection(args) => period_detection::run(machine, &args),
         Experiment::WakeupsVsSyscalls(args) => wakeups_vs_syscalls::run(machine, &args),
