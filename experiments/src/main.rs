@@ -8,6 +8,8 @@
 mod adaptive_reservations;
 mod av_desync;
 mod bandwidth;
+#[cfg(test)]
+mod claims;
 mod demands;
 mod frequency_switch;
 mod grace_os;
@@ -155,10 +157,11 @@ fn run(cli: Cli) -> anyhow::Result<()> {
         return tracking_cost::beats::run(&args);
     }
     let machine = Machine::new(cli.out)?;
-    let (began, facts) = (SystemTime::now(), machine.facts());
+    let began = SystemTime::now();
+    let taken = cli.readme.then(|| readme::taken(&machine.facts()));
     start(&machine, cli.experiment)?;
-    if cli.readme {
-        readme::write(machine.out(), began, &facts)?;
+    if let Some(taken) = taken {
+        readme::write(machine.out(), began, &taken)?;
     }
     Ok(())
 }

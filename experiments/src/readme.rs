@@ -16,16 +16,20 @@ use crate::machine::Facts;
 const EXPERIMENTS: &str = env!("CARGO_MANIFEST_DIR");
 const END: &str = "<!-- end -->";
 
-/// Writes each table that was published to the folder `out` since `since` into the README that has
-/// its markers.
-pub(crate) fn write(out: &Path, since: SystemTime, facts: &Facts) -> anyhow::Result<()> {
-    let taken = format!(
+/// Where a table is taken: to be asked before, as nothing may change meanwhile that counts.
+pub(crate) fn taken(facts: &Facts) -> String {
+    format!(
         "Commit {}, {}; Linux {}, {}.",
         commit(),
         output("date", &["-u", "+%F"]),
         facts.kernel(),
         facts.cpu()
-    );
+    )
+}
+
+/// Writes each table that was published to the folder `out` since `since`, and `taken` as told,
+/// into the README that has its markers.
+pub(crate) fn write(out: &Path, since: SystemTime, taken: &str) -> anyhow::Result<()> {
     let folders = fs::read_dir(EXPERIMENTS).context("cannot list the experiments")?;
     for folder in folders {
         let readme = folder?.path().join("README.md");
@@ -41,7 +45,7 @@ pub(crate) fn write(out: &Path, since: SystemTime, facts: &Facts) -> anyhow::Res
                 let block = keep(
                     &published,
                     &readme.with_file_name(format!("{name}.json")),
-                    &taken,
+                    taken,
                 )?;
                 text = with_block(&text, &name, &block)
                     .with_context(|| format!("in {}", readme.display()))?;

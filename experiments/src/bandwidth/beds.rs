@@ -177,9 +177,13 @@ mod tests {
             (Bed::ThreeRtApps, 0.79),
             (Bed::Frequency, 0.208),
         ] {
-            let programs = bed.programs(1);
-            let sum: f64 = programs.iter().map(|p| p.needs(bed.counts_from())).sum();
-            assert!((sum / needs - 1.0).abs() < 0.1, "{bed:?}: {sum}");
+            let of_run = |seed| {
+                let programs = bed.programs(seed);
+                let needs = programs.iter().map(|p| p.needs(bed.counts_from()));
+                needs.sum::<f64>()
+            };
+            let mean = (1..=10).map(of_run).sum::<f64>() / 10.0;
+            assert!((mean / needs - 1.0).abs() < 0.05, "{bed:?}: {mean}");
         }
         assert_ne!(
             Bed::Film.programs(1)[0].quantile(0.5),
