@@ -25,6 +25,7 @@ mod player_deadlines;
 mod plot;
 mod predictors;
 mod programs;
+mod rate_monotonic;
 mod readme;
 mod recorded;
 mod reservations_vs_rr;
@@ -87,6 +88,9 @@ enum Experiment {
     Pipelines(pipelines::Args),
     /// Two tasks under SCHED_RR, reserved, and under onbeat (AQuoSA, experiment 1); in virtual time
     ReservationsVsRr(reservations_vs_rr::Args),
+    /// The same two tasks by rate-monotonic priorities, alone, and with a peak of the short one
+    /// (AQuoSA, experiment 1); simulated
+    RateMonotonic(rate_monotonic::Args),
     /// What onbeat's main loop gives to programs that say they missed deadlines, and to cheaters;
     /// in virtual time
     MdnMainLoop(mdn_main_loop::Args),
@@ -174,6 +178,7 @@ fn start(machine: &Machine, experiment: Experiment) -> anyhow::Result<()> {
         Experiment::Programs(args) => programs::run(machine, &args),
         Experiment::Pipelines(args) => pipelines::run(machine, &args),
         Experiment::ReservationsVsRr(args) => reservations_vs_rr::run(machine, &args),
+        Experiment::RateMonotonic(args) => rate_monotonic::run(machine, &args),
         Experiment::MdnMainLoop(args) => mdn_main_loop::run(machine, &args),
         Experiment::PlayerDeadlines(args) => player_deadlines::run(machine, &args),
         Experiment::ThreeRtApps(args) => three_rt_apps::run(machine, &args),
