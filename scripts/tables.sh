@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Checks that each table between <!-- table: NAME --> and <!-- end --> in an experiment's README is the one that the
+# Checks that each table between <!-- figures: NAME --> and <!-- end --> in an experiment's README is the one that the
 # experiment's command wrote there, as NAME.json beside it has it.
 #
 # usage: scripts/tables.sh [README.md...]
@@ -18,7 +18,7 @@ for readme; do
             failed=1
             continue
         fi
-        stands=$(awk -v marker="<!-- table: $name -->" '
+        stands=$(awk -v marker="<!-- figures: $name -->" '
             $0 == marker { inside = 1; next }
             $0 == "<!-- end -->" { inside = 0 }
             inside' "$readme")
@@ -27,6 +27,6 @@ for readme; do
             echo "$readme: the table $name differs from $figures: run its experiment with --readme, and edit neither" >&2
             failed=1
         fi
-    done < <(sed -n 's/^<!-- table: \(.*\) -->$/\1/p' "$readme")
+    done < <(sed -n 's/^<!-- figures: \(.*\) -->$/\1/p' "$readme")
 done
 exit $failed

@@ -54,3 +54,27 @@ fn what_a_learnt_budget_costs_and_misses_is_what_the_predictors_table_has() {
     assert_says("README.md", misses.trim_end_matches(" of"));
     assert_says("docs/limits.md", &misses);
 }
+
+/// The share of late jobs of a method on a bed, at a margin, in percent.
+fn late(bed: &str, method: &str, margin: f64) -> f64 {
+    let curves = figures("misses-against-bandwidth/misses-against-bandwidth");
+    let mut curves = curves.as_array().unwrap().iter();
+    let curve = curves.find(|curve| curve["bed"] == bed && curve["method"] == method);
+    let mut points = curve.unwrap()["points"].as_array().unwrap().iter();
+    let point = points.find(|point| point["margin"] == margin).unwrap();
+    point["late"]["mean"].as_f64().unwrap() * 100.0
+}
+
+#[test]
+fn the_papers_page_has_the_late_jobs_of_the_controllers_as_written() {
+    let encoder = |method| late("encoder (Fig. 7)", method, 0.2);
+    let claim = format!(
+        "late at x = 0.2: LFS++ {:.1}%, adaptive reservations {:.1}%",
+        encoder("LFS++"),
+        encoder("AR")
+    );
+    assert_says("experiments/papers.md", &claim);
+    let fall = late("frequency (Fig. 10)", "LFS++", 0.2);
+    let claim = format!("late for {fall:.1}% of the next 30 s");
+    assert_says("experiments/papers.md", &claim);
+}

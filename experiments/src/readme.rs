@@ -1,5 +1,5 @@
 //! The tables of the READMEs, written by the command that makes them: between
-//! `<!-- table: NAME -->` and `<!-- end -->`, with where they were taken, and the figures as
+//! `<!-- figures: NAME -->` and `<!-- end -->`, with where they were taken, and the figures as
 //! NAME.json beside. `scripts/tables.sh` holds one against the other.
 
 use std::fs;
@@ -89,7 +89,7 @@ fn output(program: &str, args: &[&str]) -> String {
 fn names(text: &str) -> Vec<String> {
     let name = |line: &str| {
         Some(
-            line.strip_prefix("<!-- table: ")?
+            line.strip_prefix("<!-- figures: ")?
                 .strip_suffix(" -->")?
                 .to_owned(),
         )
@@ -114,7 +114,7 @@ fn keep(published: &Path, kept: &PathBuf, taken: &str) -> anyhow::Result<String>
 
 /// The text with `block` between the markers of `name`.
 fn with_block(text: &str, name: &str, block: &str) -> anyhow::Result<String> {
-    let marker = format!("<!-- table: {name} -->\n");
+    let marker = format!("<!-- figures: {name} -->\n");
     let Some((before, rest)) = text.split_once(&marker) else {
         bail!("there is no place for the table {name}");
     };
@@ -131,11 +131,11 @@ mod tests {
     #[test]
     fn a_table_replaces_what_stood_between_its_markers_and_nothing_else() {
         let text =
-            "a\n<!-- table: one -->\nold\n<!-- end -->\nb\n<!-- table: two -->\n<!-- end -->\n";
+            "a\n<!-- figures: one -->\nold\n<!-- end -->\nb\n<!-- figures: two -->\n<!-- end -->\n";
         assert_eq!(names(text), ["one", "two"]);
         let new = with_block(text, "one", "| x |\n").unwrap();
         assert_eq!(new, text.replace("old\n", "| x |\n"));
         assert!(with_block(text, "three", "").is_err());
-        assert!(with_block("<!-- table: one -->\n", "one", "").is_err());
+        assert!(with_block("<!-- figures: one -->\n", "one", "").is_err());
     }
 }
