@@ -117,8 +117,8 @@ enum Experiment {
     PeriodDetection(period_detection::Args),
     /// Which predictor gives which misses at which bandwidth, on recorded demands
     Predictors(predictors::Args),
-    /// Misses against bandwidth, of the papers' controllers as written and of onbeat (LFS++, Fig. 5,
-    /// 6, 7 and 10); simulated
+    /// Misses against bandwidth, of the papers' controllers as written and of onbeat (LFS++, Fig.
+    /// 5, 6, 7 and 10); simulated
     MissesAgainstBandwidth(bandwidth::Args),
     /// What each job of five codecs takes, at the periods of GRACE-OS (Table 2)
     Demands(demands::Args),

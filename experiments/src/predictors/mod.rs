@@ -119,7 +119,7 @@ fn families() -> Vec<&'static str> {
 /// Misses beyond this are too many: the wanted 1%.
 const WANTED: f64 = 0.01;
 
-/// A family on one program: as it comes, and its cheapest tuning that misses no more than is wanted.
+/// A family on one program: as it comes, and its cheapest tuning that misses no more than wanted.
 #[derive(Debug, Serialize)]
 struct Row<'a> {
     demands: &'a str,
