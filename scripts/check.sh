@@ -10,6 +10,7 @@ step() {
 
 step cargo fmt --all --check
 step scripts/prose.sh
+step scripts/tables.sh
 step cargo clippy --workspace --all-targets -- -D warnings
 RUSTDOCFLAGS='-D warnings' step cargo doc --workspace --no-deps
 

@@ -7,6 +7,9 @@
 
 mod adaptive_reservations;
 mod av_desync;
+mod bandwidth;
+#[cfg(test)]
+mod claims;
 mod demands;
 mod frequency_switch;
 mod grace_os;
@@ -22,6 +25,8 @@ mod player_deadlines;
 mod plot;
 mod predictors;
 mod programs;
+mod rate_monotonic;
+mod readme;
 mod recorded;
 mod reservations_vs_rr;
 mod results;
@@ -37,6 +42,7 @@ mod wakeups_vs_syscalls;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::time::SystemTime;
 
 use clap::{Parser, Subcommand};
 
@@ -58,6 +64,9 @@ struct Cli {
         global = true
     )]
     out: PathBuf,
+    /// Write the tables into the READMEs that have a place for them, and the figures beside
+    #[arg(long, global = true)]
+    readme: bool,
     #[command(subcommand)]
     experiment: Experiment,
 }
@@ -79,6 +88,9 @@ enum Experiment {
     Pipelines(pipelines::Args),
     /// Two tasks under SCHED_RR, reserved, and under onbeat (AQuoSA, experiment 1); in virtual time
     ReservationsVsRr(reservations_vs_rr::Args),
+    /// The same two tasks by rate-monotonic priorities, alone, and with a peak of the short one
+    /// (AQuoSA, experiment 1); simulated
+    RateMonotonic(rate_monotonic::Args),
     /// What onbeat's main loop gives to programs that say they missed deadlines, and to cheaters;
     /// in virtual time
     MdnMainLoop(mdn_main_loop::Args),
@@ -105,6 +117,9 @@ enum Experiment {
     PeriodDetection(period_detection::Args),
     /// Which predictor gives which misses at which bandwidth, on recorded demands
     Predictors(predictors::Args),
+    /// Misses against bandwidth, of the papers' controllers as written and of onbeat (LFS++, Fig.
+    /// 5, 6, 7 and 10); simulated
+    MissesAgainstBandwidth(bandwidth::Args),
     /// What each job of five codecs takes, at the periods of GRACE-OS (Table 2)
     Demands(demands::Args),
     /// What a period analyser is best told (LFS++, Fig. 8 and 9); recordings, and virtual time
@@ -146,31 +161,43 @@ fn run(cli: Cli) -> anyhow::Result<()> {
         return tracking_cost::beats::run(&args);
     }
     let machine = Machine::new(cli.out)?;
-    match cli.experiment {
+    let began = SystemTime::now();
+    let taken = cli.readme.then(|| readme::taken(&machine.facts()));
+    start(&machine, cli.experiment)?;
+    if let Some(taken) = taken {
+        readme::write(machine.out(), began, &taken)?;
+    }
+    Ok(())
+}
+
+fn start(machine: &Machine, experiment: Experiment) -> anyhow::Result<()> {
+    match experiment {
         Experiment::List | Experiment::Beats(_) => Ok(()),
-        Experiment::AdaptiveReservations(args) => adaptive_reservations::run(&machine, &args),
-        Experiment::AvDesync(args) => av_desync::run(&machine, &args),
-        Experiment::Programs(args) => programs::run(&machine, &args),
-        Experiment::Pipelines(args) => pipelines::run(&machine, &args),
-        Experiment::ReservationsVsRr(args) => reservations_vs_rr::run(&machine, &args),
-        Experiment::MdnMainLoop(args) => mdn_main_loop::run(&machine, &args),
-        Experiment::PlayerDeadlines(args) => player_deadlines::run(&machine, &args),
-        Experiment::ThreeRtApps(args) => three_rt_apps::run(&machine, &args),
-        Experiment::TrackingCost(args) => tracking_cost::run(&machine, &args),
-        Experiment::Soak(args) => soak::run(&machine, &args),
-        Experiment::LockTime(args) => lock_time::run(&machine, &args),
-        Experiment::ServerPeriod(args) => server_period::run(&machine, &args),
-        Experiment::SeveralCpus(args) => several_cpus::run(&machine, &args),
-        Experiment::Predictors(args) => predictors::run(&machine, &args),
-        Experiment::Demands(args) => demands::run(&machine, &args),
-        Experiment::PeriodDetection(args) => period_detection::run(&machine, &args),
-        Experiment::WakeupsVsSyscalls(args) => wakeups_vs_syscalls::run(&machine, &args),
-        Experiment::FrequencySwitch(args) => frequency_switch::run(&machine, &args),
-        Experiment::MdnDeadlines(args) => mdn::run_deadlines(&machine, &args),
-        Experiment::MdnProgress(args) => mdn::run_progress(&machine, &args),
-        Experiment::MdnCheaters(args) => mdn::run_cheaters(&machine, &args),
-        Experiment::GraceOs(args) => grace_os::run(&machine, &args),
-        Experiment::NotificationLatency(args) => notification_latency::run(&machine, &args),
+        Experiment::AdaptiveReservations(args) => adaptive_reservations::run(machine, &args),
+        Experiment::AvDesync(args) => av_desync::run(machine, &args),
+        Experiment::Programs(args) => programs::run(machine, &args),
+        Experiment::Pipelines(args) => pipelines::run(machine, &args),
+        Experiment::ReservationsVsRr(args) => reservations_vs_rr::run(machine, &args),
+        Experiment::RateMonotonic(args) => rate_monotonic::run(machine, &args),
+        Experiment::MdnMainLoop(args) => mdn_main_loop::run(machine, &args),
+        Experiment::PlayerDeadlines(args) => player_deadlines::run(machine, &args),
+        Experiment::ThreeRtApps(args) => three_rt_apps::run(machine, &args),
+        Experiment::TrackingCost(args) => tracking_cost::run(machine, &args),
+        Experiment::Soak(args) => soak::run(machine, &args),
+        Experiment::LockTime(args) => lock_time::run(machine, &args),
+        Experiment::ServerPeriod(args) => server_period::run(machine, &args),
+        Experiment::SeveralCpus(args) => several_cpus::run(machine, &args),
+        Experiment::Predictors(args) => predictors::run(machine, &args),
+        Experiment::MissesAgainstBandwidth(args) => bandwidth::run(machine, &args),
+        Experiment::Demands(args) => demands::run(machine, &args),
+        Experiment::PeriodDetection(args) => period_detection::run(machine, &args),
+        Experiment::WakeupsVsSyscalls(args) => wakeups_vs_syscalls::run(machine, &args),
+        Experiment::FrequencySwitch(args) => frequency_switch::run(machine, &args),
+        Experiment::MdnDeadlines(args) => mdn::run_deadlines(machine, &args),
+        Experiment::MdnProgress(args) => mdn::run_progress(machine, &args),
+        Experiment::MdnCheaters(args) => mdn::run_cheaters(machine, &args),
+        Experiment::GraceOs(args) => grace_os::run(machine, &args),
+        Experiment::NotificationLatency(args) => notification_latency::run(machine, &args),
     }
 }
 

@@ -15,6 +15,7 @@ use onbeat_model::{
     Actuator, Bandwidth, Burst, Event, Flow, Instant, Mark, Reservation, Sensor, Span, TaskId,
 };
 
+use crate::workload::NEVER;
 pub use adaptive::Adaptive;
 pub use lfs::Lfs;
 pub use lfspp::{Additions, LfsPlusPlus};
@@ -67,10 +68,17 @@ trait Controls {
     fn marked(&mut self, _mark: &Mark) {}
 
     /// When it wants to be looked at again, whatever happens.
-    fn due(&self, now: Instant) -> Instant;
+    fn due(&self) -> Instant {
+        NEVER
+    }
+
+    /// How soon what happens has to be heard.
+    fn patience(&self) -> Span {
+        IDLE
+    }
 
     /// It is `now`, and the task has executed so much.
-    fn look(&mut self, now: Instant, executed: Span);
+    fn look(&mut self, _now: Instant, _executed: Span) {}
 
     /// The reservation that it asks the supervisor for.
     fn wanted(&self) -> Option<Reservation>;
@@ -83,7 +91,7 @@ struct Controlled {
     hysteresis: Option<Hysteresis>,
 }
 
-/// How long a poll waits where no task is left.
+/// How long a poll waits where nothing is due.
 const IDLE: Span = Span::from_secs(1);
 
 /// Keeps each task that `sensor` tracks under `method`, until there is nothing more to hear; gives
@@ -107,11 +115,15 @@ pub fn drive<S: Sensor, A: Actuator>(
     let mut idle = Span::ZERO;
     loop {
         let now = sensor.now();
-        let due = tasks.iter().map(|task| task.control.due(now)).min();
-        let patience = due.map_or(idle, |due| due.since(now));
+        let wait = |task: &Controlled| task.control.due().since(now).min(task.control.patience());
+        let wait = tasks.iter().map(wait).min().unwrap_or(idle);
         idle = IDLE;
-        let flow = sensor.poll(patience, &mut events)?;
+        let flow = sensor.poll(wait, &mut events)?;
         let now = sensor.now();
+        let is_due = tasks.iter().any(|task| task.control.due() <= now);
+        if events.is_empty() && !is_due && flow == Flow::Open {
+            continue;
+        }
         for event in events.drain(..) {
             hear(method, &mut tasks, &event, now);
         }

@@ -74,7 +74,8 @@ pub(crate) fn run(machine: &Machine, args: &Args) -> anyhow::Result<()> {
     });
     let ran =
         Ran::Computed("recorded demands, in a simulated hard constant bandwidth server".to_owned());
-    publish(out, &ran, NAME, &table(&points), &points, paper)
+    let rows = rows(&points);
+    publish(out, &ran, NAME, &table(&rows), &rows, paper)
 }
 
 /// The mean of each tuning over all programs.
@@ -118,9 +119,40 @@ fn families() -> Vec<&'static str> {
 /// Misses beyond this are too many: the wanted 1%.
 const WANTED: f64 = 0.01;
 
-/// For each program and family: what it does as it comes, and its cheapest tuning that misses no
-/// more than is wanted.
-fn table(points: &[Point]) -> Table {
+/// A family on one program: as it comes, and its cheapest tuning that misses no more than wanted.
+#[derive(Debug, Serialize)]
+struct Row<'a> {
+    demands: &'a str,
+    family: &'static str,
+    usual: Option<&'a Point>,
+    cheapest: Option<&'a Point>,
+}
+
+fn rows(points: &[Point]) -> Vec<Row<'_>> {
+    let mut programs: Vec<&str> = points.iter().map(|point| point.demands).collect();
+    programs.dedup();
+    let row = |demands, family| {
+        let of_it = || {
+            let of_it = points.iter();
+            of_it.filter(move |p| p.demands == demands && p.family == family)
+        };
+        let good = of_it().filter(|point| point.miss_ratio <= WANTED);
+        Row {
+            demands,
+            family,
+            usual: of_it().find(|point| point.is_default),
+            cheapest: good.min_by(|a, b| a.reserved_over_used.total_cmp(&b.reserved_over_used)),
+        }
+    };
+    let of_program = |demands| {
+        families()
+            .into_iter()
+            .map(move |family| row(demands, family))
+    };
+    programs.into_iter().flat_map(of_program).collect()
+}
+
+fn table(rows: &[Row<'_>]) -> Table {
     let mut table = Table::new([
         "demands",
         "predictor",
@@ -130,31 +162,23 @@ fn table(points: &[Point]) -> Table {
         "misses",
         "reserved / used",
     ]);
-    let mut programs: Vec<&str> = points.iter().map(|point| point.demands).collect();
-    programs.dedup();
-    for program in programs {
-        for family in families() {
-            let here = |p: &&Point| p.demands == program && p.family == family;
-            let of_it: Vec<&Point> = points.iter().filter(here).collect();
-            let usual = of_it.iter().find(|point| point.is_default);
-            let good = of_it.iter().filter(|point| point.miss_ratio <= WANTED);
-            let best = good.min_by(|a, b| a.reserved_over_used.total_cmp(&b.reserved_over_used));
-            let misses = |p: Option<&&Point>| {
-                p.map_or("-".to_owned(), |p| format!("{:.2}%", p.miss_ratio * 100.0))
-            };
-            let ratio = |p: Option<&&Point>| {
-                p.map_or("-".to_owned(), |p| format!("{:.2}", p.reserved_over_used))
-            };
-            table.row([
-                program.to_owned(),
-                family.to_owned(),
-                misses(usual),
-                ratio(usual),
-                best.map_or("none".to_owned(), |p| p.tuned.clone()),
-                misses(best),
-                ratio(best),
-            ]);
-        }
+    for row in rows {
+        let misses = |p: Option<&Point>| {
+            p.map_or("-".to_owned(), |p| format!("{:.2}%", p.miss_ratio * 100.0))
+        };
+        let ratio = |p: Option<&Point>| {
+            p.map_or("-".to_owned(), |p| format!("{:.2}", p.reserved_over_used))
+        };
+        let tuned = row.cheapest.map_or("none", |point| point.tuned.as_str());
+        table.row([
+            row.demands.to_owned(),
+            row.family.to_owned(),
+            misses(row.usual),
+            ratio(row.usual),
+            tuned.to_owned(),
+            misses(row.cheapest),
+            ratio(row.cheapest),
+        ]);
     }
     table
 }

@@ -2,7 +2,7 @@
 //! job's end sets the budget of the next (LFS++, section 7.3).
 
 use onbeat_decide::predictor::{Parameters, Scheme};
-use onbeat_model::{Instant, Mark, Reservation, Said, Span};
+use onbeat_model::{Mark, Reservation, Said, Span};
 
 use super::Controls;
 
@@ -61,11 +61,9 @@ impl Controls for Control {
         }
     }
 
-    fn due(&self, now: Instant) -> Instant {
-        now + SOON
+    fn patience(&self) -> Span {
+        SOON
     }
-
-    fn look(&mut self, _now: Instant, _executed: Span) {}
 
     fn wanted(&self) -> Option<Reservation> {
         let period = self.period?;

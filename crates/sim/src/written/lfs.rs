@@ -75,7 +75,7 @@ impl Controls for Control {
         self.held = Some(held);
     }
 
-    fn due(&self, _now: Instant) -> Instant {
+    fn due(&self) -> Instant {
         self.next
     }
 

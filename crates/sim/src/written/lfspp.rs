@@ -131,7 +131,7 @@ impl Controls for Control {
         self.rate.exhausted(at, held);
     }
 
-    fn due(&self, _now: Instant) -> Instant {
+    fn due(&self) -> Instant {
         let sample = self.sampled.0 + self.settings.parameters.sampling;
         sample.min(self.analysed + self.settings.analysis)
     }

@@ -1,0 +1,349 @@
+//! Misses against bandwidth: the programs of LFS++'s Fig. 5, 6, 7 and 10 in the simulated machine,
+//! under the papers' controllers as written and under onbeat, over a margin on what each asks for.
+//!
+//! A margin makes a curve of each method, and curves can be compared at equal bandwidth. What
+//! onbeat adds to LFS++ is taken apart beside it, one addition after the other.
+
+mod beds;
+mod curve;
+mod ladder;
+mod margin;
+mod run;
+
+use rayon::prelude::*;
+use serde::Serialize;
+use serde_json::json;
+
+use onbeat_decide::predictor::Parameters;
+use onbeat_sim::written::{Adaptive, Lfs, LfsPlusPlus, Method as Written};
+
+use crate::machine::Machine;
+use crate::plot::{Axis, Corner, Figure, Line, Look};
+use crate::results::{Ran, Table, publish};
+use beds::Bed;
+use curve::{Interval, at};
+use run::{Method, Onbeat, Outcome, run as run_one};
+
+const NAME: &str = "misses-against-bandwidth";
+
+/// What it is run with.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// How many runs of each point, each with other jobs
+    #[arg(long, value_name = "N", default_value_t = 10,
+          value_parser = clap::value_parser!(u64).range(2..=1000))]
+    runs: u64,
+}
+
+/// On what a method asks for. LFS++'s and the adaptive reservation's own x is 0, so it is this.
+const MARGINS: [f64; 9] = [-0.2, -0.1, -0.05, 0.0, 0.1, 0.2, 0.35, 0.6, 1.0];
+
+/// The bandwidths at which methods are compared: what is reserved over what is needed.
+const RATIOS: [f64; 6] = [1.1, 1.15, 1.25, 1.5, 1.75, 2.0];
+
+const UNMODIFIED: &str = "onbeat, unmodified";
+const MARKED: &str = "onbeat, marked";
+
+fn methods(bed: Bed) -> Vec<(&'static str, Method)> {
+    let papers = Parameters {
+        spread: 0.0,
+        ..Parameters::default()
+    };
+    let onbeat = Onbeat::default();
+    vec![
+        ("default", Method::Default),
+        ("chrt (SCHED_RR)", Method::RoundRobin),
+        ("by hand", Method::ByHand),
+        ("LFS", Method::Written(Written::Lfs(Lfs::default()))),
+        (
+            "LFS++",
+            Method::Written(Written::LfsPlusPlus(LfsPlusPlus {
+                parameters: papers,
+                ..LfsPlusPlus::default()
+            })),
+        ),
+        (
+            "AR",
+            Method::Written(Written::Adaptive(Adaptive {
+                group: bed.group(),
+                parameters: papers,
+            })),
+        ),
+        (UNMODIFIED, Method::Onbeat(onbeat)),
+        (
+            MARKED,
+            Method::Onbeat(Onbeat {
+                marked: true,
+                ..onbeat
+            }),
+        ),
+    ]
+}
+
+/// A method on a bed at one margin.
+#[derive(Clone, Debug, Serialize)]
+struct Point {
+    margin: f64,
+    late: Interval,
+    latest_ms: Interval,
+    reserved_over_needed: Option<Interval>,
+}
+
+/// A method on a bed.
+#[derive(Clone, Debug, Serialize)]
+struct Curve {
+    bed: &'static str,
+    method: &'static str,
+    points: Vec<Point>,
+    /// The share of late jobs at each of [`RATIOS`]; none where the curve does not reach.
+    at_ratio: Vec<Option<Interval>>,
+    /// For each ratio, the share in each run.
+    #[serde(skip)]
+    runs_at_ratio: Vec<Vec<f64>>,
+}
+
+/// Runs everything, and publishes tables, JSON and plots.
+pub(crate) fn run(machine: &Machine, args: &Args) -> anyhow::Result<()> {
+    let mut curves = Vec::new();
+    for bed in Bed::ALL {
+        for (name, method) in methods(bed) {
+            machine.go_on()?;
+            eprintln!("{}: {name}", bed.name());
+            curves.push(curve_of(bed, name, &method, args.runs));
+        }
+        figure(bed, &curves).draw(machine.out(), &format!("{NAME}-{}", bed.file()))?;
+    }
+    let ran = Ran::Computed(format!(
+        "the simulated machine: one CPU, 4 hogs from 5 s on, {} runs of 60 s for each point",
+        args.runs
+    ));
+    let paper = json!({
+        "source": "LFS++, section 7",
+        "fig_6_in_time": { "linux": 0.57, "lfs++": 0.95 },
+        "fig_7_in_time": { "lfs++": 0.85, "adaptive reservations": "more than 0.9" },
+        "fig_10_overruns_until_job": { "without the protocol": 29, "with it": 0 },
+    });
+    publish(machine.out(), &ran, NAME, &table(&curves), &curves, paper)?;
+    let equal = equal_bandwidth(&curves);
+    let name = format!("{NAME}-marked");
+    publish(
+        machine.out(),
+        &ran,
+        &name,
+        &equal_table(&equal),
+        &equal,
+        json!({}),
+    )?;
+    let steps = ladder::run(machine, args.runs)?;
+    let name = format!("{NAME}-additions");
+    publish(
+        machine.out(),
+        &ran,
+        &name,
+        &ladder::table(&steps),
+        &steps,
+        json!({}),
+    )
+}
+
+/// The outcomes of all runs of one method at one margin.
+fn outcomes(bed: Bed, method: &Method, margin: f64, runs: u64) -> Vec<Outcome> {
+    let seeds: Vec<u64> = (1..=runs).collect();
+    let one = |seed: &u64| run_one(bed, method, margin, *seed);
+    seeds.par_iter().map(one).collect()
+}
+
+fn point(margin: f64, outcomes: &[Outcome]) -> Option<Point> {
+    let of = |of: fn(&Outcome) -> f64| outcomes.iter().map(of).collect::<Vec<f64>>();
+    let reserved: Option<Vec<f64>> = outcomes.iter().map(|outcome| outcome.reserved).collect();
+    let late = of(|outcome| outcome.late);
+    late.iter().all(|late| late.is_finite()).then(|| Point {
+        margin,
+        late: Interval::of(&late),
+        latest_ms: Interval::of(&of(|outcome| outcome.latest_ms)),
+        reserved_over_needed: reserved.map(|reserved| Interval::of(&reserved)),
+    })
+}
+
+fn curve_of(bed: Bed, name: &'static str, method: &Method, runs: u64) -> Curve {
+    let margins: &[f64] = match method {
+        Method::Default | Method::RoundRobin => &[0.0],
+        _ => &MARGINS,
+    };
+    let all: Vec<(f64, Vec<Outcome>)> = margins
+        .iter()
+        .map(|&margin| (margin, outcomes(bed, method, margin, runs)))
+        .collect();
+    let runs = usize::try_from(runs).unwrap_or(0);
+    let runs_at_ratio: Vec<Vec<f64>> = RATIOS
+        .iter()
+        .map(|&ratio| {
+            let of_run = |run: usize| {
+                let points = all.iter().filter_map(|(_, outcomes)| {
+                    let outcome = outcomes.get(run)?;
+                    Some((outcome.reserved?, outcome.late))
+                });
+                at(&points.collect::<Vec<_>>(), ratio)
+            };
+            (0..runs).filter_map(of_run).collect()
+        })
+        .collect();
+    Curve {
+        bed: bed.name(),
+        method: name,
+        points: all
+            .iter()
+            .filter_map(|(margin, outcomes)| point(*margin, outcomes))
+            .collect(),
+        at_ratio: runs_at_ratio
+            .iter()
+            .map(|of_runs| (of_runs.len() == runs).then(|| Interval::of(of_runs)))
+            .collect(),
+        runs_at_ratio,
+    }
+}
+
+/// The margin at which a method runs as it comes: the papers' with x = 0.2, the larger one of those
+/// they propose.
+fn usual_margin(method: &str) -> f64 {
+    match method {
+        "LFS++" | "AR" => 0.2,
+        _ => 0.0,
+    }
+}
+
+fn table(curves: &[Curve]) -> Table {
+    let mut table = Table::new([
+        "bed",
+        "method",
+        "late",
+        "latest by",
+        "reserved / needed",
+        "late at 1.1",
+        "at 1.15",
+        "at 1.25",
+        "at 1.5",
+        "at 1.75",
+        "at 2.0",
+    ]);
+    for curve in curves {
+        let usual = usual_margin(curve.method);
+        let usual = curve.points.iter().find(|point| point.margin == usual);
+        let Some(usual) = usual.or(curve.points.last()) else {
+            continue;
+        };
+        let reserved = usual.reserved_over_needed;
+        let mut late = curve.at_ratio.iter();
+        let mut next = || {
+            let late = late.next().copied().flatten();
+            late.map_or("-".to_owned(), |late| late.percent())
+        };
+        table.row([
+            curve.bed.to_owned(),
+            curve.method.to_owned(),
+            usual.late.percent(),
+            format!("{:.0} ms", usual.latest_ms.mean),
+            reserved.map_or("-".to_owned(), |reserved| format!("{:.2}", reserved.mean)),
+            next(),
+            next(),
+            next(),
+            next(),
+            next(),
+            next(),
+        ]);
+    }
+    table
+}
+
+/// Unmodified against marked on a bed at one bandwidth.
+#[derive(Clone, Debug, Serialize)]
+struct Equal {
+    bed: &'static str,
+    reserved_over_needed: f64,
+    unmodified: f64,
+    marked: f64,
+    /// Unmodified less marked, run by run.
+    difference: Interval,
+    /// B3: within one point.
+    holds: bool,
+}
+
+fn equal_bandwidth(curves: &[Curve]) -> Vec<Equal> {
+    let mut equal = Vec::new();
+    for bed in Bed::ALL.map(Bed::name) {
+        let find = |method| {
+            curves
+                .iter()
+                .find(|curve| curve.bed == bed && curve.method == method)
+        };
+        let (Some(unmodified), Some(marked)) = (find(UNMODIFIED), find(MARKED)) else {
+            continue;
+        };
+        let ours = unmodified.runs_at_ratio.iter().zip(&marked.runs_at_ratio);
+        for (ratio, (unmodified, marked)) in RATIOS.into_iter().zip(ours) {
+            if unmodified.is_empty() || unmodified.len() != marked.len() {
+                continue;
+            }
+            let pairs = unmodified.iter().zip(marked);
+            let difference: Vec<f64> = pairs.map(|(a, b)| a - b).collect();
+            let difference = Interval::of(&difference);
+            equal.push(Equal {
+                bed,
+                reserved_over_needed: ratio,
+                unmodified: Interval::of(unmodified).mean,
+                marked: Interval::of(marked).mean,
+                difference,
+                holds: difference.mean <= 0.01,
+            });
+        }
+    }
+    equal
+}
+
+fn equal_table(equal: &[Equal]) -> Table {
+    let mut table = Table::new([
+        "bed",
+        "reserved / needed",
+        "late, unmodified",
+        "late, marked",
+        "difference",
+        "within one point",
+    ]);
+    for row in equal {
+        table.row([
+            row.bed.to_owned(),
+            format!("{:.2}", row.reserved_over_needed),
+            format!("{:.2}%", row.unmodified * 100.0),
+            format!("{:.2}%", row.marked * 100.0),
+            row.difference.points(),
+            if row.holds { "yes" } else { "no" }.to_owned(),
+        ]);
+    }
+    table
+}
+
+/// Misses over bandwidth on a bed. No misses at all have no place on a logarithmic axis: they are
+/// drawn at its end.
+fn figure(bed: Bed, curves: &[Curve]) -> Figure {
+    const LEAST: f64 = 1e-4;
+    let of_bed = curves.iter().filter(|curve| curve.bed == bed.name());
+    let line = |curve: &Curve| {
+        let points = curve.points.iter().filter_map(|point| {
+            let reserved = point.reserved_over_needed?.mean;
+            Some((reserved, point.late.mean.max(LEAST)))
+        });
+        let mut points: Vec<(f64, f64)> = points.collect();
+        points.sort_by(|a, b| a.0.total_cmp(&b.0));
+        Line::new(curve.method, Look::Marked, points)
+    };
+    Figure {
+        title: format!("Late jobs over bandwidth: {}", bed.name()),
+        x: Axis::linear("reserved / needed", 0.6..3.0),
+        y: Axis::logarithmic("late jobs", LEAST * 0.8..1.2),
+        lines: of_bed
+            .filter(|curve| curve.points.len() > 1)
+            .map(line)
+            .collect(),
+        names: Corner::UpperRight,
+    }
+}

@@ -1,0 +1,356 @@
+//! One run of a bed under a method.
+
+use onbeat_control::{Controller, Next, Settings, drive};
+use onbeat_decide::hysteresis::Thresholds;
+use onbeat_decide::predictor::{Kind, Parameters};
+use onbeat_model::{
+    Bandwidth, Follow, Instant, Ladder, Name, Reservation, Sensor, Span, Speed, Task, TaskId,
+};
+use onbeat_sim::observe::Completion;
+use onbeat_sim::policy::linux::{Class, Config, Deadline, Fair, Fixed, Linux, Order};
+use onbeat_sim::seam::{FIRST_TID, Heard, SimulatedActuator, SimulatedSensor, seams};
+use onbeat_sim::workload::{Arrival, Demand};
+use onbeat_sim::written::{self, Method as Written};
+use onbeat_sim::{Costs, Cpus, Machine, Observer, Work, Workload};
+
+use super::beds::{Bed, DURATION, HOGS, HOGS_FROM, Program};
+use super::margin::{Margin, Reserved};
+
+/// The share of jobs that are to be in time, by all methods that can be told one.
+pub(super) const RHO: f64 = 0.99;
+const PERMILLE: u32 = 990;
+/// What all reservations together may take: the kernel's limit, for all methods.
+const TOTAL: f64 = 0.95;
+
+/// How the programs are scheduled.
+#[derive(Clone, Debug)]
+pub(super) enum Method {
+    /// As any program.
+    Default,
+    /// `chrt -r 1`.
+    RoundRobin,
+    /// A budget for each, known beforehand, that the share [`RHO`] of its jobs stays within.
+    ByHand,
+    /// A controller of the papers.
+    Written(Written),
+    /// onbeat's loop.
+    Onbeat(Onbeat),
+}
+
+/// onbeat's loop with some of it switched off.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Onbeat {
+    /// The programs mark their jobs.
+    pub(super) marked: bool,
+    /// Reservations are ceilings.
+    pub(super) hard: bool,
+    /// By LFS++'s analyser.
+    pub(super) papers_analyser: bool,
+    pub(super) predictor: Kind,
+    pub(super) parameters: Parameters,
+    pub(super) hysteresis: bool,
+    pub(super) trials: bool,
+}
+
+impl Default for Onbeat {
+    /// As it comes, but with ceilings: nothing is given that the method did not ask for.
+    fn default() -> Self {
+        Self {
+            marked: false,
+            hard: true,
+            papers_analyser: false,
+            predictor: Kind::default(),
+            parameters: Parameters {
+                overruns: 1.0 - RHO,
+                ..Parameters::default()
+            },
+            hysteresis: true,
+            trials: true,
+        }
+    }
+}
+
+impl Onbeat {
+    fn settings(&self) -> Settings {
+        let usual = Settings::default();
+        let thresholds = if self.hysteresis {
+            usual.thresholds
+        } else {
+            Thresholds {
+                raise: 0.0,
+                shrink: 0.0,
+                patience: 0.0,
+                period: 0.0,
+            }
+        };
+        Settings {
+            method: if self.papers_analyser {
+                onbeat_control::Method::Lfspp
+            } else {
+                onbeat_control::Method::Default
+            },
+            predictor: self.predictor,
+            parameters: self.parameters,
+            thresholds,
+            total: TOTAL,
+            per_task: Bandwidth::from_cpus(TOTAL),
+            trials: self.trials,
+            ..usual
+        }
+    }
+}
+
+/// What came out of a run.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Outcome {
+    /// The share of the first program's jobs that were late.
+    pub(super) late: f64,
+    /// How late the latest of them was, in ms.
+    pub(super) latest_ms: f64,
+    /// What was reserved in the mean, over what was needed; of all programs. None where nothing is
+    /// reserved.
+    pub(super) reserved: Option<f64>,
+}
+
+/// Runs `bed` under `method`, which gives `margin` more than it wants.
+pub(super) fn run(bed: Bed, method: &Method, margin: f64, seed: u64) -> Outcome {
+    let run = Run {
+        bed,
+        programs: bed.programs(seed),
+    };
+    match method {
+        Method::Default => run.alone(|_| Class::Fair(Fair::nice(0)), None),
+        Method::RoundRobin => run.alone(
+            |_| {
+                Class::Fixed(Fixed {
+                    priority: 1,
+                    order: Order::RoundRobin,
+                })
+            },
+            None,
+        ),
+        Method::ByHand => run.by_hand(margin),
+        Method::Written(written) => run.written(written, margin),
+        Method::Onbeat(onbeat) => run.onbeat(onbeat, margin),
+    }
+}
+
+struct Run {
+    bed: Bed,
+    programs: Vec<Program>,
+}
+
+type Watched = (Heard, Jobs);
+
+impl Run {
+    fn by_hand(&self, margin: f64) -> Outcome {
+        let budget = |program: &Program| {
+            let runtime = program.quantile(RHO).scale(1.0 + margin);
+            let runtime = runtime.min(program.period);
+            Reservation::implicit(runtime, program.period).expect("a budget above zero")
+        };
+        let reserved = self
+            .programs
+            .iter()
+            .map(|p| budget(p).bandwidth().as_cpus());
+        let reserved: f64 = reserved.sum();
+        if reserved > TOTAL {
+            // The kernel refuses: what does not fit is no point of the curve.
+            return Outcome {
+                late: f64::NAN,
+                latest_ms: f64::NAN,
+                reserved: Some(f64::NAN),
+            };
+        }
+        self.alone(
+            |program| Class::Deadline(Deadline::hard(budget(program))),
+            Some(reserved),
+        )
+    }
+
+    fn alone(&self, class: impl Fn(&Program) -> Class, reserved: Option<f64>) -> Outcome {
+        let mut machine = self.machine(class, Jobs::default(), false);
+        machine.run_until(ends());
+        self.outcome(&machine.finish().1, reserved)
+    }
+
+    fn written(&self, written: &Written, margin: f64) -> Outcome {
+        let marks = matches!(written, Written::Adaptive(_));
+        let (mut sensor, actuator) = self.seams(marks);
+        let reserved = Reserved::default();
+        let mut actuator = Margin::new(actuator.hard(), margin, reserved.clone());
+        let mut sum = Sum::new(self.bed, reserved);
+        let Ok(_) = written::drive(written, &mut sensor, &mut actuator, |now| sum.until(now));
+        drop(actuator);
+        self.close(sensor, sum)
+    }
+
+    fn onbeat(&self, onbeat: &Onbeat, margin: f64) -> Outcome {
+        let (mut sensor, actuator) = self.seams(onbeat.marked);
+        let actuator = if onbeat.hard {
+            actuator.hard()
+        } else {
+            actuator
+        };
+        let reserved = Reserved::default();
+        let actuator = Margin::new(actuator, margin, reserved.clone());
+        let mut sum = Sum::new(self.bed, reserved);
+        let mut controller = Controller::new(onbeat.settings(), actuator);
+        let Ok(()) = drive(&mut sensor, &mut controller, |sensor, _| {
+            sum.until(sensor.now());
+            Next::Continue
+        });
+        drop(controller);
+        self.close(sensor, sum)
+    }
+
+    fn close(&self, sensor: SimulatedSensor<Jobs>, sum: Sum) -> Outcome {
+        let machine = sensor.into_machine().expect("the actuator is gone");
+        let (_, jobs) = machine.finish().1;
+        self.outcome(&jobs, Some(sum.mean()))
+    }
+
+    fn machine<O: Observer>(
+        &self,
+        class: impl Fn(&Program) -> Class,
+        observer: O,
+        marks: bool,
+    ) -> Machine<Linux, O> {
+        let classes = self.programs.iter().map(|program| (class(program), 0));
+        let hog = (Class::Fair(Fair::nice(0)), 0);
+        let linux = Linux::new(
+            Config::global(1),
+            classes.chain(std::iter::repeat_n(hog, HOGS)),
+        );
+        let mut machine = Machine::new(&one_cpu(), linux, observer);
+        let programs = self.programs.iter().map(|program| {
+            let workload = Workload::listed(program.jobs.clone().into(), Some(program.period));
+            if marks {
+                workload.marking(PERMILLE)
+            } else {
+                workload
+            }
+        });
+        let hogs = std::iter::repeat_with(|| {
+            let arrival = Arrival::After {
+                pause: Span::ZERO,
+                first: Some(Instant::ZERO + HOGS_FROM),
+            };
+            Workload::new(arrival, Demand::Constant(Work::ENDLESS))
+        });
+        for (tid, workload) in (FIRST_TID..).zip(programs.chain(hogs.take(HOGS))) {
+            machine.add(TaskId::recorded(tid), workload);
+        }
+        machine
+    }
+
+    /// The loop is pointed at the programs, not at the hogs.
+    fn seams(&self, marks: bool) -> (SimulatedSensor<Jobs>, SimulatedActuator<Jobs>) {
+        let tasks = (FIRST_TID..).take(self.programs.len() + HOGS);
+        let tasks: Vec<Task> = tasks
+            .map(|tid| Task {
+                id: TaskId::recorded(tid),
+                pid: tid,
+                comm: Name::from("program"),
+            })
+            .collect();
+        let watched: Watched = (Heard::new(tasks.clone()), Jobs::default());
+        let machine = self.machine(|_| Class::Fair(Fair::nice(0)), watched, marks);
+        let (mut sensor, actuator) = seams(machine, 1, None, ends());
+        for task in tasks.iter().take(self.programs.len()) {
+            let Ok(()) = sensor.track(task.id.tid, Follow::Threads);
+        }
+        (sensor, actuator)
+    }
+
+    fn outcome(&self, jobs: &Jobs, reserved: Option<f64>) -> Outcome {
+        let from = self.bed.counts_from();
+        let Some(first) = self.programs.first() else {
+            return Outcome::default();
+        };
+        let due = first
+            .jobs
+            .iter()
+            .filter(|job| job.release >= from && job.deadline <= ends());
+        let (mut count, mut late, mut latest) = (0_u32, 0_u32, Span::ZERO);
+        for job in due {
+            let ended = jobs.ended.get(&job.release).copied().unwrap_or(ends());
+            count += 1;
+            late += u32::from(ended > job.deadline || !jobs.ended.contains_key(&job.release));
+            latest = latest.max(ended.since(job.deadline));
+        }
+        let needed: f64 = self
+            .programs
+            .iter()
+            .map(|program| program.needs(from))
+            .sum();
+        Outcome {
+            late: f64::from(late) / f64::from(count.max(1)),
+            latest_ms: latest.as_ms_f64(),
+            reserved: reserved.map(|reserved| reserved / needed),
+        }
+    }
+}
+
+fn ends() -> Instant {
+    Instant::ZERO + DURATION
+}
+
+/// When the jobs of the first program ended, by their release.
+#[derive(Debug, Default)]
+struct Jobs {
+    ended: std::collections::BTreeMap<Instant, Instant>,
+}
+
+impl Observer for Jobs {
+    fn job(&mut self, job: &Completion) {
+        if job.task == 0 {
+            self.ended.insert(job.release, job.ended);
+        }
+    }
+}
+
+/// What is reserved, over the time that counts.
+struct Sum {
+    reserved: Reserved,
+    from: Instant,
+    last: Instant,
+    /// Since `last`.
+    present: f64,
+    cpu_seconds: f64,
+}
+
+impl Sum {
+    fn new(bed: Bed, reserved: Reserved) -> Self {
+        Self {
+            reserved,
+            from: bed.counts_from(),
+            last: bed.counts_from(),
+            present: 0.0,
+            cpu_seconds: 0.0,
+        }
+    }
+
+    /// What was reserved held until `now`; what is from now on may be something else.
+    fn until(&mut self, now: Instant) {
+        self.cpu_seconds += self.present * now.since(self.last).as_secs_f64();
+        self.last = self.last.max(now);
+        self.present = self.reserved.cpus();
+    }
+
+    fn mean(mut self) -> f64 {
+        self.until(ends());
+        self.cpu_seconds / ends().since(self.from).as_secs_f64()
+    }
+}
+
+fn one_cpu() -> Cpus {
+    let speed = Speed::from_khz(1_000_000).expect("above zero");
+    Cpus {
+        count: 1,
+        speeds: Ladder::new(vec![speed]).expect("one speed"),
+        continuous: false,
+        limit: None,
+        costs: Costs::default(),
+    }
+}
