@@ -29,6 +29,16 @@ impl Person {
         }
     }
 
+    /// The user `uid`, whose groups are not known.
+    #[must_use]
+    pub const fn of_no_group(uid: u32) -> Self {
+        Self {
+            uid,
+            is_exempt: uid == 0,
+            groups: BTreeSet::new(),
+        }
+    }
+
     /// The user `uid`, for what an administrator's rule names.
     #[must_use]
     pub const fn named_by_a_rule(uid: u32) -> Self {

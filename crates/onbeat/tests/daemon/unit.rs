@@ -9,31 +9,62 @@ use crate::machine::{ALICE, Machine, is_ordinary, is_reserved, tids};
 use crate::own_state::state_files;
 
 const UNIT: &str = include_str!("../../../../packaging/systemd/onbeat.service");
+const GUARD: &str = include_str!("../../../../packaging/systemd/onbeat-guard.service");
 
 /// A tenth of a CPU.
 const TENTH: &str = "1000000 10000000 10000000";
 
-#[test]
-fn systemd_takes_the_unit() {
+/// What systemd-analyze says of both units: whether it is content, and its output. None if it is
+/// not here.
+fn analysed(test: &str, arguments: &[&str]) -> Option<(bool, String)> {
     let folder = tempfile::tempdir().unwrap();
-    let unit = folder.path().join("onbeat.service");
-    // The program is where it will be installed; here it is somewhere else.
-    let text = UNIT.replace("/usr/bin/onbeat", env!("CARGO_BIN_EXE_onbeat"));
-    std::fs::write(&unit, text).unwrap();
-    let output = Command::new("systemd-analyze")
-        .args(["verify", "--man=no", "--recursive-errors=no"])
-        .arg(&unit)
-        .output();
-    let output = match output {
-        Ok(output) => output,
+    let units = [("onbeat.service", UNIT), ("onbeat-guard.service", GUARD)];
+    let paths = units.map(|(name, text)| {
+        let path = folder.path().join(name);
+        // The program is where it will be installed; here it is somewhere else.
+        let text = text.replace("/usr/bin/onbeat", env!("CARGO_BIN_EXE_onbeat"));
+        std::fs::write(&path, text).unwrap();
+        path
+    });
+    let mut command = Command::new("systemd-analyze");
+    match command.args(arguments).args(&paths).output() {
+        Ok(output) => {
+            let said = [output.stdout, output.stderr].concat();
+            let said = String::from_utf8_lossy(&said).into_owned();
+            Some((output.status.success(), said))
+        }
         Err(error) => {
             assert!(std::env::var_os("CI").is_none(), "systemd-analyze: {error}");
-            println!("skipped: systemd_takes_the_unit: systemd-analyze: {error}");
-            return;
+            println!("skipped: {test}: systemd-analyze: {error}");
+            None
         }
-    };
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success() && said.is_empty(), "{said}");
+    }
+}
+
+#[test]
+fn systemd_takes_the_units() {
+    let arguments = ["verify", "--man=no", "--recursive-errors=no"];
+    if let Some((is_content, said)) = analysed("systemd_takes_the_units", &arguments) {
+        assert!(is_content && said.is_empty(), "{said}");
+    }
+}
+
+#[test]
+fn the_guard_restores_once_the_service_is_stopped_for_good() {
+    let has = |unit: &str, line: &str| unit.lines().any(|one| one == line);
+    // systemd stops the guard when nobody wants it: not in a restart, nor between a crash and the
+    // next start. tests/packages/in-sandbox.sh shows it.
+    assert!(has(UNIT, "Wants=dbus.socket onbeat-guard.service"));
+    assert!(has(UNIT, "After=dbus.socket onbeat-guard.service"));
+    assert!(has(UNIT, "ExecStart=/usr/bin/onbeat daemon --hand-over"));
+    assert!(has(GUARD, "StopWhenUnneeded=yes"));
+    assert!(has(GUARD, "ExecStop=/usr/bin/onbeat restore --quiet"));
+    for line in [
+        "Environment=ONBEAT_STATE_DIR=/run/onbeat",
+        "RuntimeDirectoryPreserve=yes",
+    ] {
+        assert!(has(UNIT, line) && has(GUARD, line), "{line}");
+    }
 }
 
 #[test]
