@@ -50,6 +50,18 @@ fn systemd_takes_the_units() {
 }
 
 #[test]
+fn systemd_rates_the_exposure_of_each_unit_at_2_0_or_less() {
+    let test = "systemd_rates_the_exposure_of_each_unit_at_2_0_or_less";
+    // In tenths.
+    let arguments = ["security", "--offline=true", "--threshold=20"];
+    if let Some((is_content, said)) = analysed(test, &arguments) {
+        assert!(is_content, "{said}");
+        let rated = said.matches("Overall exposure level").count();
+        assert_eq!(rated, 2, "{said}");
+    }
+}
+
+#[test]
 fn the_guard_restores_once_the_service_is_stopped_for_good() {
     let has = |unit: &str, line: &str| unit.lines().any(|one| one == line);
     // systemd stops the guard when nobody wants it: not in a restart, nor between a crash and the
@@ -96,15 +108,25 @@ fn to_have_the_unit_reload_a_configuration_with_a_mistake_fails_with_its_line() 
 
 /// What the unit says, and what it comes to, in this order: only what is mounted before stays
 /// writable. $0 is the state folder, $1 one for devices.
-const SANDBOX: [(&str, &str); 5] = [
+const SANDBOX: [(&str, &str); 7] = [
+    (
+        "ProtectProc=invisible",
+        "mount -t proc -o hidepid=invisible proc /proc",
+    ),
+    (
+        "ProtectKernelTunables=yes",
+        "f=/proc/sys/kernel/sched_rt_runtime_us && mount --bind /proc/sys /proc/sys && \
+         mount --bind $f $f && mount -o remount,bind,ro /proc/sys && cat $f > $f && \
+         ! test -w /proc/sys/kernel/core_pattern",
+    ),
     (
         "PrivateDevices=yes",
         "mount -t tmpfs none \"$1\" && for one in null zero full random urandom; do \
          : > \"$1/$one\" && mount --bind /dev/$one \"$1/$one\"; done && mount --rbind \"$1\" /dev",
     ),
     (
-        "ProtectHome=read-only",
-        "mount --bind /root /root && mount -o remount,bind,ro /root",
+        "ProtectHome=yes",
+        "mount -t tmpfs -o ro none /root && mount -t tmpfs -o ro none /home",
     ),
     (
         "ProtectControlGroups=yes",
@@ -132,7 +154,11 @@ fn the_service_works_in_the_sandbox_of_its_unit() {
         script.push_str(done);
     }
     script.push_str(" && touch \"$0/here\" && rm \"$0/here\" && shift && exec \"$@\"");
-    for named in ["PrivateNetwork=yes", "NoNewPrivileges=yes"] {
+    for named in [
+        "PrivateNetwork=yes",
+        "NoNewPrivileges=yes",
+        "ReadWritePaths=/proc/sys/kernel/sched_rt_runtime_us",
+    ] {
         assert!(UNIT.lines().any(|line| line == named), "{named}");
     }
     let bounding = of_the_unit()
