@@ -49,6 +49,14 @@ impl Person {
         }
     }
 
+    /// Whether the database knows them, as far as the database alone was asked: it has everybody in
+    /// at least one group. One person may have thousands of other numbers (newuidmap), and would
+    /// have as many quotas.
+    #[must_use]
+    pub fn has_account(&self) -> bool {
+        self.is_root() || !self.groups.is_empty()
+    }
+
     /// Whether he may do what he likes.
     #[must_use]
     pub const fn is_root(&self) -> bool {
@@ -153,6 +161,13 @@ mod tests {
         assert!(person.groups.contains(&0));
         assert!(person.groups.contains(&4711));
         assert!(Person::look_up(u32::MAX - 5, &[]).groups.is_empty());
+    }
+
+    #[test]
+    fn a_number_that_the_database_does_not_know_has_no_account() {
+        for (uid, has_one) in [(0, true), (5, true), (u32::MAX - 5, false)] {
+            assert_eq!(Person::look_up(uid, &[]).has_account(), has_one, "{uid}");
+        }
     }
 
     #[test]
