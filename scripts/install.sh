@@ -33,6 +33,7 @@ service_files() {
     local policies=/etc/dbus-1
     [ "$prefix" != /usr ] || policies=/usr/share/dbus-1
     echo "systemd/onbeat.service $prefix/lib/systemd/system/onbeat.service"
+    echo "systemd/onbeat-guard.service $prefix/lib/systemd/system/onbeat-guard.service"
     echo "dbus/org.onbeat.Manager1.conf $policies/system.d/org.onbeat.Manager1.conf"
     echo "dbus/org.onbeat.Manager1.service $prefix/share/dbus-1/system-services/org.onbeat.Manager1.service"
     echo "polkit/org.onbeat.policy /usr/share/polkit-1/actions/org.onbeat.policy"
@@ -70,6 +71,7 @@ end_service() {
     [ -z "$image" ] && [ "$service" = yes ] || return 0
     if command -v systemctl >/dev/null && systemctl cat onbeat.service >/dev/null 2>&1; then
         systemctl disable --now onbeat.service
+        systemctl stop onbeat-guard.service
     fi
     [ ! -x "$root/bin/onbeat" ] || "$root/bin/onbeat" restore --quiet ||
         echo "see above for what could not be put back; a restart does it" >&2

@@ -33,8 +33,10 @@ dbus-daemon --system --fork
 
 # The unit as it is installed; only the folder for its state is elsewhere where it is a user's.
 mkdir -p "/etc/systemd/user/$unit.d"
-find /lib/systemd/system /usr/lib/systemd/system -name "$unit" -exec cp {} /etc/systemd/user \;
+find /lib/systemd/system /usr/lib/systemd/system -name 'onbeat*.service' -exec cp {} /etc/systemd/user \;
+mkdir -p /etc/systemd/user/onbeat-guard.service.d
 printf '[Service]\nEnvironment=ONBEAT_STATE_DIR=%s/onbeat\n' "$XDG_RUNTIME_DIR" >"/etc/systemd/user/$unit.d/state.conf"
+cp "/etc/systemd/user/$unit.d/state.conf" /etc/systemd/user/onbeat-guard.service.d
 printf 'scan = "100ms"\n[[rule]]\nprogram = "%s"\n' "$(realpath /usr/bin/perl)" >/etc/onbeat/onbeat.d/test.toml
 
 /lib/systemd/systemd --user >/tmp/manager 2>&1 &
@@ -54,7 +56,27 @@ setpriv --reuid=alice --regid=alice --init-groups perl -e "$beat" &
 program=$!
 is_reserved() { chrt -p "$program" | grep SCHED_DEADLINE >/dev/null; }
 eventually is_reserved || fail 'a program with a rhythm gets no reservation'
+# A client of RealtimeKit asks once: it keeps what it has until the service is stopped for good.
+sleep 1000 &
+client=$!
+nice_level() { ps -o ni= -p "$client" | tr -d ' '; }
+busctl call org.freedesktop.RealtimeKit1 /org/freedesktop/RealtimeKit1 org.freedesktop.RealtimeKit1 \
+    MakeThreadHighPriorityWithPID tti "$client" "$client" -5 || fail 'a client gets no priority'
+systemctl --user restart "$unit" || fail 'it does not restart'
+[ "$(nice_level)" = -5 ] || fail 'a restart takes the priority of a client'
+before=$(systemctl --user show --property=MainPID --value "$unit")
+kill -KILL "$before"
+restarted() {
+    local now
+    now=$(systemctl --user show --property=MainPID --value "$unit")
+    [ "$now" != 0 ] && [ "$now" != "$before" ] && systemctl --user --quiet is-active "$unit"
+}
+eventually restarted || fail 'it is not started again after a crash'
+[ "$(nice_level)" = -5 ] || fail 'a crash takes the priority of a client'
+eventually is_reserved || fail 'a program with a rhythm gets no reservation after a crash'
 systemctl --user stop "$unit" || fail 'it does not stop'
 ! is_reserved || fail 'it does not give back what it held'
-kill "$program"
-echo 'a program was tracked, and given back'
+is_back() { [ "$(nice_level)" = 0 ]; }
+eventually is_back || fail 'a client keeps its priority after the service was stopped for good'
+kill "$program" "$client"
+echo 'programs were tracked, kept what they had across a restart and a crash, and given back'

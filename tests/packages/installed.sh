@@ -30,6 +30,7 @@ expected() { # PREFIX POLICIES SERVICE
     (cd libonbeat/man && ls) | sed "s|.*\(.\)$|$1/share/man/man\1/&|"
     if [ "$3" = yes ]; then
         echo "$1/lib/systemd/system/onbeat.service"
+        echo "$1/lib/systemd/system/onbeat-guard.service"
         echo "$2/system.d/org.onbeat.Manager1.conf"
         echo "$1/share/dbus-1/system-services/org.onbeat.Manager1.service"
         echo /usr/share/polkit-1/actions/org.onbeat.policy
@@ -45,7 +46,8 @@ try() { # PREFIX POLICIES SERVICE
     scripts/install.sh >/dev/null
     expected "$@" | sort | diff - <(files)
     if [ "$3" = yes ]; then
-        grep -q "^ExecStart=$1/bin/onbeat daemon$" "$work/image$1/lib/systemd/system/onbeat.service"
+        grep -q "^ExecStart=$1/bin/onbeat daemon --hand-over$" "$work/image$1/lib/systemd/system/onbeat.service"
+        grep -q "^ExecStop=$1/bin/onbeat restore --quiet$" "$work/image$1/lib/systemd/system/onbeat-guard.service"
     fi
     # What the administrator wrote is his.
     if [ "$3" = yes ]; then

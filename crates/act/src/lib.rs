@@ -23,4 +23,4 @@ pub mod restore;
 pub mod task;
 
 pub use deadline::{DeadlineActuator, Options, may_reserve};
-pub use priorities::{Priorities, Priority};
+pub use priorities::{Given, Priorities, Priority};

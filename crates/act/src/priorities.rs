@@ -4,22 +4,29 @@
 //! It lies below a reservation: what is set here is what the task has before
 //! [`DeadlineActuator`](crate::DeadlineActuator) touches it, and what it is given back. So a state
 //! file of its own is made after that one's, and is undone after it.
+//!
+//! A client of RealtimeKit asks once. So a priority may outlive the service that gave it: the next
+//! one takes it over from the state file.
 
 use std::collections::HashMap;
 use std::io;
+use std::path::Path;
 
 use onbeat_model::{Refusal, Span, TaskId};
+use serde::{Deserialize, Serialize};
 
 use crate::attributes::{Attributes, Policy, RealTime, with_kept_nice};
 use crate::clock;
-use crate::restore::StateFile;
+use crate::cpufreq::Tree;
+use crate::restore::{self, Left, Report, StateFile};
 use crate::task;
 
 /// After how long it is worth looking again whether a reservation is gone.
 const LOOK_AGAIN: Span = Span::from_ms(100);
 
 /// What a task asks for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Priority {
     /// SCHED_RR of this priority, from 1 to 99.
     RealTime(u32),
@@ -27,11 +34,26 @@ pub enum Priority {
     Nice(i32),
 }
 
-/// The priorities that are in force. Dropping it puts every task back.
+/// A priority that a task was asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Given {
+    /// What was asked for.
+    pub priority: Priority,
+    /// The user who is charged for it.
+    pub payer: u32,
+    /// The user whose task it was then.
+    pub owner: u32,
+}
+
+/// The priorities that are in force. Dropping it puts every task back, unless they are
+/// [left](Self::leave_in_force).
 #[derive(Debug)]
 pub struct Priorities {
     state_file: StateFile,
+    /// What each task was asked for, also those that are to be raised later.
+    given: HashMap<TaskId, Given>,
     tasks: HashMap<TaskId, Raised>,
+    are_left: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -46,16 +68,85 @@ impl Priorities {
     pub fn new(state_file: StateFile) -> Self {
         Self {
             state_file,
+            given: HashMap::new(),
             tasks: HashMap::new(),
+            are_left: false,
         }
     }
 
-    /// Gives `task` the `priority`; its children do not inherit it. One that is under
-    /// SCHED_DEADLINE, or that somebody else gave a real-time priority, is left as it is.
+    /// Takes over what the state files in `directory` say of services that have ended, and puts
+    /// back everything else that they say.
+    ///
+    /// # Errors
+    /// If the directory cannot be read.
+    pub fn adopt(&mut self, directory: &Path) -> io::Result<Report> {
+        restore::restore_but(directory, &Tree::default(), false, |left| {
+            self.take_over(&left)
+        })
+    }
+
+    /// Whether the task has the priority that it was given, and keeps it.
+    fn take_over(&mut self, left: &Left) -> bool {
+        let &Left { task, given, .. } = left;
+        let Ok(now) = look(task) else {
+            return false;
+        };
+        let Some(change) = left.change else {
+            // What it had instead when it was asked for has been put back before.
+            return self.raise(task, given).is_ok();
+        };
+        if ![change.in_force, change.pending].contains(&Some(now)) {
+            return false;
+        }
+        let before = change.before;
+        let noted = self.note(task, given).and_then(|()| {
+            let leader = task::leader(task);
+            self.state_file.change(task, leader, before, now)
+        });
+        if noted.is_err() {
+            return false;
+        }
+        self.tasks.insert(task, Raised { before, set: now });
+        // A later wish, which a reservation had kept from being carried out.
+        let _ = self.raise(task, given);
+        true
+    }
+
+    /// From now on, what is in force when this is dropped stays in force, for the next service to
+    /// take over.
+    pub fn leave_in_force(&mut self) {
+        self.are_left = true;
+    }
+
+    /// Notes that `task` is to be raised later, so that a next service does it if this one does
+    /// not.
+    pub fn promise(&mut self, task: TaskId, given: Given) {
+        // It is a promise for after a crash: nothing fails without it.
+        let _ = self.note(task, given);
+    }
+
+    fn note(&mut self, task: TaskId, given: Given) -> io::Result<()> {
+        if self.given.get(&task) != Some(&given) {
+            self.state_file.given(task, given)?;
+            self.given.insert(task, given);
+        }
+        Ok(())
+    }
+
+    /// Gives `task` the priority; its children do not inherit it. One that is under SCHED_DEADLINE,
+    /// or that somebody else gave a real-time priority, is left as it is.
     ///
     /// # Errors
     /// See [`Refusal`]; the task then has what it had before.
-    pub fn raise(&mut self, task: TaskId, priority: Priority) -> Result<(), Refusal> {
+    pub fn raise(&mut self, task: TaskId, given: Given) -> Result<(), Refusal> {
+        let raised = self.try_to_raise(task, given);
+        if raised.is_err() && !self.tasks.contains_key(&task) {
+            self.forget(task);
+        }
+        raised
+    }
+
+    fn try_to_raise(&mut self, task: TaskId, given: Given) -> Result<(), Refusal> {
         let now = look(task)?;
         let raised = self.tasks.get(&task).copied();
         let before = match raised {
@@ -69,12 +160,13 @@ impl Priorities {
                 _ => now,
             },
         };
-        let set = wanted(before, priority);
+        let set = wanted(before, given.priority);
         if set == now {
             return Ok(());
         }
         let leader = task::leader(task);
-        let written = self.state_file.change(task, leader, before, set);
+        let written = self.note(task, given);
+        let written = written.and_then(|()| self.state_file.change(task, leader, before, set));
         written.map_err(|error| {
             Refusal::Other(format!(
                 "task {task} is left as it is, because the state file {} could not be written \
@@ -107,6 +199,7 @@ impl Priorities {
     /// the priority would come to light again.
     pub fn put_back(&mut self, task: TaskId) -> Result<(), Refusal> {
         let Some(raised) = self.tasks.get(&task).copied() else {
+            self.forget(task);
             return Ok(());
         };
         match look(task) {
@@ -129,7 +222,8 @@ impl Priorities {
 
     /// The task is gone.
     pub fn forget(&mut self, task: TaskId) {
-        if self.tasks.remove(&task).is_some() {
+        self.tasks.remove(&task);
+        if self.given.remove(&task).is_some() {
             // Restoring finds out by itself.
             let _ = self.state_file.done(task);
         }
@@ -140,9 +234,15 @@ impl Priorities {
         self.tasks.keys().copied()
     }
 
+    /// The same, with what each was asked for.
+    pub fn given(&self) -> impl Iterator<Item = (TaskId, Given)> {
+        let tasks = self.tasks.keys();
+        tasks.filter_map(|task| Some((*task, *self.given.get(task)?)))
+    }
+
     /// Puts every task back; which could not be, and why.
     pub fn put_all_back(&mut self) -> Vec<(TaskId, Refusal)> {
-        let mut tasks: Vec<TaskId> = self.tasks().collect();
+        let mut tasks: Vec<TaskId> = self.given.keys().copied().collect();
         tasks.sort_unstable();
         tasks
             .into_iter()
@@ -153,7 +253,9 @@ impl Priorities {
 
 impl Drop for Priorities {
     fn drop(&mut self) {
-        self.put_all_back();
+        if !self.are_left {
+            self.put_all_back();
+        }
     }
 }
 

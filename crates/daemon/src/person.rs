@@ -29,6 +29,16 @@ impl Person {
         }
     }
 
+    /// The user `uid`, whose groups are not known.
+    #[must_use]
+    pub const fn of_no_group(uid: u32) -> Self {
+        Self {
+            uid,
+            is_exempt: uid == 0,
+            groups: BTreeSet::new(),
+        }
+    }
+
     /// The user `uid`, for what an administrator's rule names.
     #[must_use]
     pub const fn named_by_a_rule(uid: u32) -> Self {
@@ -37,6 +47,14 @@ impl Person {
             is_exempt: true,
             groups: BTreeSet::new(),
         }
+    }
+
+    /// Whether the database knows them, as far as the database alone was asked: it has everybody in
+    /// at least one group. One person may have thousands of other numbers (newuidmap), and would
+    /// have as many quotas.
+    #[must_use]
+    pub fn has_account(&self) -> bool {
+        self.is_root() || !self.groups.is_empty()
     }
 
     /// Whether he may do what he likes.
@@ -143,6 +161,13 @@ mod tests {
         assert!(person.groups.contains(&0));
         assert!(person.groups.contains(&4711));
         assert!(Person::look_up(u32::MAX - 5, &[]).groups.is_empty());
+    }
+
+    #[test]
+    fn a_number_that_the_database_does_not_know_has_no_account() {
+        for (uid, has_one) in [(0, true), (5, true), (u32::MAX - 5, false)] {
+            assert_eq!(Person::look_up(uid, &[]).has_account(), has_one, "{uid}");
+        }
     }
 
     #[test]

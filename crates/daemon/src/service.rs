@@ -37,6 +37,8 @@ pub struct Options {
     pub state: PathBuf,
     /// Where Prometheus is told how things stand, if anywhere.
     pub metrics: Option<Target>,
+    /// At the end, priorities of RealtimeKit's clients stay, for the next service to take over.
+    pub hand_over: bool,
 }
 
 /// Reads the configuration, and looks up users and groups in it.
@@ -71,14 +73,17 @@ pub fn run(options: &Options, mut told: impl FnMut() -> Option<Told>) -> anyhow:
     directory::begin();
     let (mut config, quotas) = read(&options.sources)?;
     let started = config.clone();
-    put_back_the_past(options)?;
     let state_file = || {
         StateFile::create(&options.state)
             .with_context(|| format!("cannot write to {}", options.state.display()))
     };
     let actuator = DeadlineActuator::new(state_file()?, onbeat_act::Options::default());
     // Made after the other's state file, for it is to be undone after it.
-    let priorities = Priorities::new(state_file()?);
+    let mut priorities = Priorities::new(state_file()?);
+    if options.hand_over {
+        priorities.leave_in_force();
+    }
+    put_back_the_past(options, config.realtimekit.and(Some(&mut priorities)))?;
     let book = Rc::new(RefCell::new(Book::new(Ledger::new(quotas))));
     let sensor = BpfSensor::new(bpf::Options {
         endless: true,
@@ -99,6 +104,7 @@ pub fn run(options: &Options, mut told: impl FnMut() -> Option<Told>) -> anyhow:
     let mut controller = Controller::new(settings(&config, &book), bounded);
     let mut keeper = Keeper::new(Rc::clone(&book), priorities, requests, teller, &config);
     let served = bus::serve(&door, untold, config.realtimekit)?;
+    keeper.adopt(&mut sensor, &mut controller);
     let mut greatest = granted(&config);
     go_first(greatest);
     tracing::info!(
@@ -150,9 +156,15 @@ pub fn run(options: &Options, mut told: impl FnMut() -> Option<Told>) -> anyhow:
     // The order matters: what a reservation lay above is put back after it, and both before a bus
     // that may not answer is waited for.
     drop(controller);
-    drop(keeper);
+    keeper.end();
     served.end();
-    tracing::info!("ended: everybody has back what he had");
+    if options.hand_over {
+        tracing::info!(
+            "ended: clients of RealtimeKit keep their priorities, others have back what they had"
+        );
+    } else {
+        tracing::info!("ended: everybody has back what he had");
+    }
     outcome.context("tracing broke off")?;
     if is_cut_off {
         bail!("the system bus is gone: start the service again when it is back (systemd does)");
@@ -215,10 +227,14 @@ fn told_how(
     }
 }
 
-/// What a service that was killed has left changed.
-fn put_back_the_past(options: &Options) -> anyhow::Result<()> {
-    let report = restore::restore(&options.state, false)
-        .with_context(|| format!("cannot read {}", options.state.display()))?;
+/// What an earlier service has left changed. Priorities of RealtimeKit's clients are taken over, if
+/// these are served.
+fn put_back_the_past(options: &Options, priorities: Option<&mut Priorities>) -> anyhow::Result<()> {
+    let report = match priorities {
+        Some(priorities) => priorities.adopt(&options.state),
+        None => restore::restore(&options.state, false),
+    };
+    let report = report.with_context(|| format!("cannot read {}", options.state.display()))?;
     for (task, outcome) in &report.tasks {
         tracing::warn!(
             tid = task.tid,

@@ -1,15 +1,18 @@
 //! The HTTP endpoint: one thread that listens on loopback, reads who asks for what, and has the
 //! loop make the page.
 //!
-//! One caller at a time, each with a second to say what he wants; more wait in the kernel's queue.
+//! Callers are heard side by side, each for at most a second. Where there are too many, the one that
+//! came first goes: nobody keeps others out by connections that say nothing.
 //! What callers say is untrusted: httparse reads it.
 //!
 //! A web page that has its own name lead to this machine (DNS rebinding) would be read here by a
 //! person's browser. Its requests say that name, so only who asks for an address or for localhost
 //! is answered.
 
+use std::collections::VecDeque;
 use std::io::{self, Read, Write};
 use std::net::{IpAddr, Ipv6Addr, SocketAddr, TcpListener, TcpStream};
+use std::os::fd::{AsRawFd, RawFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -25,6 +28,8 @@ const PATIENCE: Duration = Duration::from_secs(if cfg!(test) { 30 } else { 1 });
 const LONGEST: usize = 8192;
 /// The most header lines.
 const HEADERS: usize = 64;
+/// The most callers at a time.
+const CALLERS: usize = 64;
 
 #[derive(Debug)]
 pub(crate) struct Endpoint {
@@ -82,21 +87,116 @@ impl Drop for Endpoint {
 }
 
 fn serve(listener: &TcpListener, ask: &SyncSender<SyncSender<String>>, ends: &AtomicBool) {
-    for caller in listener.incoming() {
+    // Else one that has gone before it is accepted would hold up all others.
+    if listener.set_nonblocking(true).is_err() {
+        return;
+    }
+    let mut callers: VecDeque<Caller> = VecDeque::new();
+    loop {
+        let mut files = vec![polled(listener.as_raw_fd(), libc::POLLIN)];
+        files.extend(callers.iter().map(Caller::awaited));
+        let until = callers.iter().map(|caller| caller.until).min();
+        wait(&mut files, until);
         if ends.load(Ordering::Acquire) {
             return;
         }
-        match caller {
-            // A caller that goes away in the middle is his own concern.
-            Ok(mut caller) => drop(attend(&mut caller, ask)),
-            // No file is free: one that is closed meanwhile helps, trying again at once does not.
-            Err(_) => std::thread::sleep(PATIENCE),
+        let mut ready = files.iter().skip(1).map(|file| file.revents != 0);
+        let now = Instant::now();
+        callers.retain_mut(|caller| {
+            let is_ready = ready.next().unwrap_or(false);
+            // One that goes away in the middle is its own concern.
+            caller.until > now && (!is_ready || caller.go_on(ask).is_ok_and(|goes_on| goes_on))
+        });
+        if files.first().is_some_and(|file| file.revents != 0) {
+            match listener.accept() {
+                Ok((stream, _)) => callers.extend(Caller::new(stream)),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                // No file is free: the first caller's is, then.
+                Err(_) if callers.pop_front().is_some() => {}
+                Err(_) => std::thread::sleep(PATIENCE),
+            }
+        }
+        if callers.len() > CALLERS {
+            callers.pop_front();
         }
     }
 }
 
-fn attend(caller: &mut TcpStream, ask: &SyncSender<SyncSender<String>>) -> io::Result<()> {
-    let (status, kind, body) = match wanted(caller)? {
+const fn polled(fd: RawFd, events: i16) -> libc::pollfd {
+    libc::pollfd {
+        fd,
+        events,
+        revents: 0,
+    }
+}
+
+/// Waits for one of the files, at most until then.
+fn wait(files: &mut [libc::pollfd], until: Option<Instant>) {
+    let left = until.map(|until| until.saturating_duration_since(Instant::now()));
+    // Rounded up, so that nothing is looked at again before its time.
+    let ms = left.map_or(-1, |left| left.as_millis().saturating_add(1) as libc::c_int);
+    // SAFETY: the descriptors and their results live until the call returns, and the count is
+    // theirs.
+    unsafe { libc::poll(files.as_mut_ptr(), files.len() as libc::nfds_t, ms) };
+}
+
+/// Somebody who is connected.
+struct Caller {
+    stream: TcpStream,
+    until: Instant,
+    talk: Talk,
+}
+
+enum Talk {
+    /// What was said so far.
+    Hears(Vec<u8>),
+    /// What is still to be told.
+    Tells(Vec<u8>),
+}
+
+impl Caller {
+    fn new(stream: TcpStream) -> Option<Self> {
+        stream.set_nonblocking(true).ok()?;
+        Some(Self {
+            stream,
+            until: Instant::now() + PATIENCE,
+            talk: Talk::Hears(Vec::new()),
+        })
+    }
+
+    fn awaited(&self) -> libc::pollfd {
+        let events = match self.talk {
+            Talk::Hears(_) => libc::POLLIN,
+            Talk::Tells(_) => libc::POLLOUT,
+        };
+        polled(self.stream.as_raw_fd(), events)
+    }
+
+    /// Hears or tells as much as there is; whether there will be more.
+    fn go_on(&mut self, ask: &SyncSender<SyncSender<String>>) -> io::Result<bool> {
+        match &mut self.talk {
+            Talk::Hears(request) => {
+                let mut part = [0; 1024];
+                let read = self.stream.read(&mut part)?;
+                request.extend_from_slice(part.get(..read).unwrap_or_default());
+                let is_over = read == 0 || request.len() > LONGEST;
+                let wanted = understood(request).or(is_over.then_some(Wanted::Malformed));
+                if let Some(wanted) = wanted {
+                    self.talk = Talk::Tells(answer(wanted, ask).into_bytes());
+                }
+                Ok(true)
+            }
+            Talk::Tells(rest) => {
+                let written = self.stream.write(rest)?;
+                rest.drain(..written.min(rest.len()));
+                Ok(!rest.is_empty())
+            }
+        }
+    }
+}
+
+fn answer(wanted: Wanted, ask: &SyncSender<SyncSender<String>>) -> String {
+    let (status, kind, body) = match wanted {
         Wanted::Metrics => match page(ask) {
             Some(page) => ("200 OK", CONTENT_TYPE, page),
             None => plain("503 Service Unavailable", "the loop does not answer"),
@@ -110,25 +210,7 @@ fn attend(caller: &mut TcpStream, ask: &SyncSender<SyncSender<String>>) -> io::R
         "HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",
         body.len()
     );
-    tell(caller, (head + &body).as_bytes())
-}
-
-/// Writes all of it, unless that takes too long: others wait, and so does onbeat when it ends.
-fn tell(caller: &mut TcpStream, mut answer: &[u8]) -> io::Result<()> {
-    let until = Instant::now() + PATIENCE;
-    while !answer.is_empty() {
-        let left = until.saturating_duration_since(Instant::now());
-        if left.is_zero() {
-            return Err(io::ErrorKind::TimedOut.into());
-        }
-        caller.set_write_timeout(Some(left))?;
-        match caller.write(answer) {
-            Ok(written) => answer = answer.get(written..).unwrap_or_default(),
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
-        }
-    }
-    Ok(())
+    head + &body
 }
 
 fn plain(status: &'static str, told: &str) -> (&'static str, &'static str, String) {
@@ -148,28 +230,6 @@ enum Wanted {
     NotRead,
     Elsewhere,
     Malformed,
-}
-
-/// Reads a request up to the end of its head.
-fn wanted(caller: &mut TcpStream) -> io::Result<Wanted> {
-    let until = Instant::now() + PATIENCE;
-    let mut request = Vec::new();
-    let mut part = [0; 1024];
-    loop {
-        let left = until.saturating_duration_since(Instant::now());
-        if left.is_zero() || request.len() > LONGEST {
-            return Ok(Wanted::Malformed);
-        }
-        caller.set_read_timeout(Some(left))?;
-        let read = caller.read(&mut part)?;
-        request.extend_from_slice(part.get(..read).unwrap_or_default());
-        if let Some(wanted) = understood(&request) {
-            return Ok(wanted);
-        }
-        if read == 0 {
-            return Ok(Wanted::Malformed);
-        }
-    }
 }
 
 /// What is wanted, once enough of it is there.

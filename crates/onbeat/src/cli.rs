@@ -191,6 +191,11 @@ pub(crate) struct DaemonArgs {
     /// removed at the end.
     #[arg(long, value_name = "ADDR|FILE")]
     pub(crate) metrics: Option<onbeat_metrics::Target>,
+    /// At the end, leave clients of RealtimeKit their priorities, for the next service to take over
+    ///
+    /// `onbeat restore` takes them back. The unit of systemd does that when it is stopped for good.
+    #[arg(long)]
+    pub(crate) hand_over: bool,
     /// The folder of the state file.
     #[command(flatten)]
     pub(crate) state: StateDirectory,

@@ -25,6 +25,7 @@ use crate::cpufreq::{self, Tree};
 use crate::cpuset;
 use crate::deadline::leave::{Leaving, leave};
 use crate::deadline::server::Server;
+use crate::priorities::Given;
 use crate::task;
 
 /// How long throttled tasks are waited for, all together: users choose their periods, and the next
@@ -103,9 +104,20 @@ pub enum Skipped {
     Io(#[from] io::Error),
 }
 
+/// A task that a client of RealtimeKit asked a priority for, as a state file tells of it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Left {
+    pub(crate) task: TaskId,
+    pub(crate) given: Given,
+    /// What was changed of it; none if that was still to come.
+    pub(crate) change: Option<Change>,
+}
+
 /// What was done.
 #[derive(Debug, Default)]
 pub struct Report {
+    /// Every task that keeps its priority, because this onbeat has taken it over.
+    pub kept: Vec<TaskId>,
     /// Every task that a state file told of, and what became of it.
     pub tasks: Vec<(TaskId, Outcome)>,
     /// Every domain of cpufreq that a state file told of, and what became of it.
@@ -163,6 +175,16 @@ pub fn restore(directory: &Path, force: bool) -> io::Result<Report> {
 /// # Errors
 /// If the directory cannot be read.
 pub fn restore_in(directory: &Path, tree: &Tree, force: bool) -> io::Result<Report> {
+    restore_but(directory, tree, force, |_| false)
+}
+
+/// The same, but for tasks that `takes_over` says yes to: they keep what they have.
+pub(crate) fn restore_but(
+    directory: &Path,
+    tree: &Tree,
+    force: bool,
+    mut takes_over: impl FnMut(Left) -> bool,
+) -> io::Result<Report> {
     let mut report = Report::default();
     let entries = match fs::read_dir(directory) {
         Ok(entries) => entries,
@@ -178,7 +200,8 @@ pub fn restore_in(directory: &Path, tree: &Tree, force: bool) -> io::Result<Repo
         if path
             .extension()
             .is_some_and(|extension| extension == "jsonl")
-            && let Err(skipped) = restore_file(&path, tree, force, until, &mut report)
+            && let Err(skipped) =
+                restore_file(&path, tree, force, until, &mut takes_over, &mut report)
         {
             report.skipped.push((path, skipped));
         }
@@ -191,6 +214,7 @@ fn restore_file(
     tree: &Tree,
     force: bool,
     until: Instant,
+    takes_over: &mut impl FnMut(Left) -> bool,
     report: &mut Report,
 ) -> Result<(), Skipped> {
     let user = fs::symlink_metadata(path)?.uid();
@@ -198,7 +222,7 @@ fn restore_file(
     if user != 0 && user != unsafe { libc::geteuid() } {
         return Err(Skipped::Foreign(user));
     }
-    let state = parse_state(&fs::read(path)?);
+    let mut state = parse_state(&fs::read(path)?);
     report.damaged_lines += state.damaged_lines;
     let this_boot = match &state.owner {
         Some(owner) => owner.boot_id == state_file::boot_id()?,
@@ -206,7 +230,7 @@ fn restore_file(
     };
     let mut complete = true;
     if this_boot {
-        let owner = state.owner.map(|owner| owner.process);
+        let owner = state.owner.as_ref().map(|owner| owner.process);
         // Its first record may not be written yet.
         let owner = owner.or_else(|| state_file::owner_by_name(path));
         if let Some(owner) = owner
@@ -214,6 +238,17 @@ fn restore_file(
             && !task::has_ended(owner)
         {
             return Err(Skipped::OwnerLives(owner));
+        }
+        for (&task, &given) in &state.given {
+            let change = state.changes.get(&task).copied();
+            if takes_over(Left {
+                task,
+                given,
+                change,
+            }) {
+                state.changes.remove(&task);
+                report.kept.push(task);
+            }
         }
         for (task, outcome) in put_all_back(state.changes, until) {
             let outcome = report.after_what_failed(task, outcome);

@@ -16,6 +16,7 @@ use serde::{Deserialize, Serialize};
 use crate::attributes::Attributes;
 use crate::cpufreq;
 use crate::deadline::leave::shrunk;
+use crate::priorities::Given;
 
 /// One line of a state file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -35,6 +36,14 @@ pub enum Record {
         before: Attributes,
         /// What it is about to get.
         set: Attributes,
+    },
+    /// A client of RealtimeKit asked for a priority for `task`: the next service takes it over. The
+    /// change itself is a record of its own, and may come later.
+    Given {
+        /// The task.
+        task: TaskId,
+        /// What was asked for, and by whom.
+        given: Given,
     },
     /// The kernel refused the last change of `task`.
     Refused {
@@ -144,6 +153,8 @@ pub struct State {
     pub owner: Option<Owner>,
     /// The tasks that are not done with.
     pub changes: BTreeMap<TaskId, Change>,
+    /// What was asked for, for some of them and for tasks that are to be changed later.
+    pub given: BTreeMap<TaskId, Given>,
     /// The domains of cpufreq that are not done with.
     pub speeds: BTreeMap<u32, SpeedChange>,
     /// The partitions that are to be removed.
@@ -176,6 +187,9 @@ impl State {
                 change.in_force = change.pending.or(change.in_force);
                 change.pending = Some(set);
             }
+            Record::Given { task, given } => {
+                self.given.insert(task, given);
+            }
             Record::Refused { task } => {
                 if let Some(change) = self.changes.get_mut(&task) {
                     change.pending = None;
@@ -186,6 +200,7 @@ impl State {
             }
             Record::Done { task } => {
                 self.changes.remove(&task);
+                self.given.remove(&task);
             }
             Record::Speed {
                 domain,
@@ -222,6 +237,7 @@ impl State {
     #[must_use]
     pub fn is_done(&self) -> bool {
         self.changes.is_empty()
+            && self.given.is_empty()
             && self.speeds.is_empty()
             && self.partitions.is_empty()
             && self.placed.is_empty()
@@ -230,6 +246,8 @@ impl State {
     /// The fewest records that say the same.
     pub(crate) fn to_records(&self) -> Vec<Record> {
         let owner = self.owner.iter().cloned().map(Record::Owner);
+        let given = self.given.iter();
+        let given = given.map(|(&task, &given)| Record::Given { task, given });
         let changes = self.changes.iter().flat_map(|(&task, change)| {
             let Change { leader, before, .. } = *change;
             [change.in_force, change.pending]
@@ -260,7 +278,8 @@ impl State {
             from: from.clone(),
         });
         let cpusets = partitions.chain(placed);
-        owner.chain(changes).chain(speeds).chain(cpusets).collect()
+        let tasks = owner.chain(given).chain(changes);
+        tasks.chain(speeds).chain(cpusets).collect()
     }
 }
 

@@ -15,6 +15,7 @@ use onbeat_model::TaskId;
 use super::state::{Owner, Record, State};
 use crate::attributes::Attributes;
 use crate::cpufreq::Settings;
+use crate::priorities::Given;
 use crate::task;
 
 /// Records beyond what is needed, after which the file is written anew.
@@ -102,6 +103,14 @@ impl StateFile {
         })
     }
 
+    /// `task` was asked for a priority: to be called before it is given one.
+    ///
+    /// # Errors
+    /// If it could not be written: the next service does not take the task over.
+    pub fn given(&mut self, task: TaskId, given: Given) -> io::Result<()> {
+        self.write(Record::Given { task, given })
+    }
+
     /// The change last announced for `task` was refused.
     ///
     /// # Errors
@@ -181,7 +190,8 @@ impl StateFile {
     fn write(&mut self, record: Record) -> io::Result<()> {
         let state = &self.state;
         let cpusets = state.partitions.len() + state.placed.len();
-        let needed = 2 * (state.changes.len() + state.speeds.len()) + cpusets + 1;
+        let needed =
+            2 * (state.changes.len() + state.speeds.len()) + state.given.len() + cpusets + 1;
         if self.records > needed + SLACK {
             self.compact()?;
         }

@@ -107,8 +107,8 @@ impl Book {
         let root = roots.find(|root| root.threads.contains(&of))?;
         let person = match root.owner {
             Some(owner) if root.person.is_exempt && !root.person.is_root() => {
-                // Known since the rule was applied.
-                directory::known(owner).unwrap_or_else(|| Arc::new(Person::look_up(owner, &[])))
+                // Known since the rule was applied, or soon: the loop does not wait for it.
+                directory::known(owner).unwrap_or_else(|| Arc::new(Person::of_no_group(owner)))
             }
             _ => Arc::clone(&root.person),
         };

@@ -226,6 +226,14 @@ async fn ask(connection: &Connection, name: &str) -> Result<Person, Unknown> {
         fault: Fault::Failed("the database of users does not answer: ask again later".to_owned()),
         is_gone: false,
     })?;
+    if !known.has_account() {
+        return Err(Unknown {
+            fault: Fault::NotPermitted(format!(
+                "user {uid} has no account on this machine: ask as one that has"
+            )),
+            is_gone: false,
+        });
+    }
     let mut person = Person::clone(&known);
     // Those that the process has beside the database's.
     person

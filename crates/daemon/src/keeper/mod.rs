@@ -18,7 +18,7 @@ mod working;
 use std::collections::{BTreeMap, BTreeSet};
 
 use async_channel::Receiver;
-use onbeat_act::{Priorities, Priority};
+use onbeat_act::{Given, Priorities};
 use onbeat_control::{Controller, Next};
 use onbeat_model::{Actuator, Instant, Sensor, Span, TaskId};
 
@@ -55,7 +55,7 @@ pub struct Keeper {
     book: Shared,
     priorities: Priorities,
     /// What threads are to have as soon as their reservation is over.
-    rising: BTreeMap<TaskId, Priority>,
+    rising: BTreeMap<TaskId, Given>,
     /// Whose the tasks were that got a priority.
     raised_for: BTreeMap<TaskId, RaisedFor>,
     /// Threads that are to lose their priority as soon as they have lost their reservation.
@@ -205,6 +205,12 @@ impl Keeper {
     pub fn finish<A: Actuator>(&mut self, controller: &mut Controller<A>, now: Instant) {
         self.teller.tell(controller, &self.book);
         self.teller.tell_reniced(&self.book, now);
+    }
+
+    /// The end: what has no reservation any more loses its priority, too, if it was to. Others keep
+    /// theirs, or get back what they had, as the priorities were told.
+    pub fn end(mut self) {
+        self.lower_again();
     }
 
     fn carry_out<S: Sensor, A: Actuator>(&mut self, request: Request, the: &mut Loop<'_, S, A>) {

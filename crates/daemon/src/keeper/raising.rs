@@ -5,15 +5,22 @@
 //!
 //! One that has a reservation when it asks gets its priority when that is over: nobody can say what
 //! lies below one.
+//!
+//! A client asks once. So what it has outlives the service: the next one takes it over.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
-use onbeat_act::Priority;
+use onbeat_act::{Given, Priority};
+use onbeat_control::Controller;
 use onbeat_model::{Actuator, Follow, Instant, Refusal, Sensor, TaskId};
 
 use super::{Keeper, Loop, Trial};
 use crate::book::Holder;
+use crate::directory;
 use crate::fault::Fault;
+use crate::gate::Gate;
+use crate::person::Person;
 use crate::request::Caller;
 use crate::target::{Status, Target};
 
@@ -42,15 +49,33 @@ impl Keeper {
             let entered = book.ledger.enter(task, &caller.person);
             entered.map_err(|objection| Fault::OverQuota(objection.to_string()))?;
         }
+        let given = Given {
+            priority,
+            payer: caller.person.uid,
+            owner: target.uid,
+        };
         let held = self.book.borrow().ledger.holds(task);
         if held {
-            self.rising.insert(task, priority);
-        } else if let Err(refusal) = self.priorities.raise(task, priority) {
+            self.rising.insert(task, given);
+            self.priorities.promise(task, given);
+        } else if let Err(refusal) = self.priorities.raise(task, given) {
             if !known {
                 self.book.borrow_mut().ledger.leave(task);
             }
             return Err(Fault::of_refusal(task.tid, &refusal));
         }
+        self.look_after(given, target, &caller.person, the)
+    }
+
+    /// The task has its priority, or will: it is tracked, and tried out.
+    fn look_after<S: Sensor, A: Actuator>(
+        &mut self,
+        given: Given,
+        target: &Target,
+        person: &Arc<Person>,
+        the: &mut Loop<'_, S, A>,
+    ) -> Result<(), Fault> {
+        let task = target.task.id;
         let (pid, uid) = (target.task.pid, target.uid);
         self.raised_for.insert(task, RaisedFor { pid, uid });
         // Start times are told in hundredths of a second: the number may have gone to another task
@@ -59,12 +84,10 @@ impl Keeper {
             self.lower(task);
             return Err(Fault::of_refusal(task.tid, &Refusal::Gone));
         }
-        if let Priority::RealTime(_) = priority {
+        if let Priority::RealTime(_) = given.priority {
             self.book.borrow_mut().raised.insert(task);
             // What cannot be tracked keeps its priority, as it would have under RealtimeKit.
-            let person = std::sync::Arc::clone(&caller.person);
-            let tracked =
-                self.track_for(Holder::RealtimeKit, &person, target, Follow::Threads, the);
+            let tracked = self.track_for(Holder::RealtimeKit, person, target, Follow::Threads, the);
             match tracked {
                 Ok(()) => {
                     let Trial { share, period } = self.trial;
@@ -79,6 +102,69 @@ impl Keeper {
             }
         }
         Ok(())
+    }
+
+    /// The tasks that an earlier service gave a priority are looked after as if they had just asked.
+    /// Those that are another user's by now, or beyond a quota, get back what they had before.
+    pub fn adopt<S: Sensor, A: Actuator>(
+        &mut self,
+        sensor: &mut Gate<S>,
+        controller: &mut Controller<A>,
+    ) {
+        let now = sensor.now();
+        let mut the = Loop {
+            sensor,
+            controller,
+            now,
+        };
+        let given: Vec<(TaskId, Given)> = self.priorities.given().collect();
+        let payers: BTreeSet<u32> = given.iter().map(|(_, given)| given.payer).collect();
+        let mut is_answered = true;
+        let mut find = |uid: u32| {
+            // One that does not answer is waited for once.
+            let person = is_answered.then(|| zbus::block_on(directory::find(uid)));
+            let person = person.flatten();
+            is_answered = person.is_some();
+            // The user's own quota then counts, and no group's.
+            let person = person.unwrap_or_else(|| Arc::new(Person::of_no_group(uid)));
+            (uid, person)
+        };
+        let payers: BTreeMap<u32, Arc<Person>> = payers.into_iter().map(&mut find).collect();
+        for (task, given) in given {
+            let Some(person) = payers.get(&given.payer) else {
+                continue;
+            };
+            let adopted = self.adopt_one(task, given, person, &mut the);
+            match adopted {
+                Ok(()) => tracing::info!(
+                    tid = task.tid,
+                    "thread {task}: keeps the priority that an earlier onbeat gave it"
+                ),
+                Err(why) => {
+                    self.lower(task);
+                    tracing::warn!(
+                        tid = task.tid,
+                        "thread {task}: loses the priority that an earlier onbeat gave it: {why}"
+                    );
+                }
+            }
+        }
+    }
+
+    fn adopt_one<S: Sensor, A: Actuator>(
+        &mut self,
+        task: TaskId,
+        given: Given,
+        person: &Arc<Person>,
+        the: &mut Loop<'_, S, A>,
+    ) -> Result<(), Fault> {
+        let target = Target::find(task.tid, None)?;
+        if target.task.id != task || target.uid != given.owner {
+            return Err(Fault::of_refusal(task.tid, &Refusal::Gone));
+        }
+        let entered = self.book.borrow_mut().ledger.enter(task, person);
+        entered.map_err(|objection| Fault::OverQuota(objection.to_string()))?;
+        self.look_after(given, &target, person, the)
     }
 
     /// The tasks that asked for a priority, also for the one that they had anyway.
@@ -104,8 +190,8 @@ impl Keeper {
         let over: Vec<TaskId> = over.copied().collect();
         drop(book);
         for task in over {
-            let priority = self.rising.remove(&task);
-            let raised = priority.map(|priority| self.priorities.raise(task, priority));
+            let given = self.rising.remove(&task);
+            let raised = given.map(|given| self.priorities.raise(task, given));
             let uid = self.raised_for.get(&task).map_or(0, |raised| raised.uid);
             match raised {
                 Some(Err(refusal))

@@ -177,6 +177,9 @@ impl Keeper {
             return;
         };
         let person = payer(rule, &known);
+        if !person.is_exempt && !known.has_account() {
+            return;
+        }
         let uid = person.uid;
         let is_tracked = self.track_for(holder, &person, &target, followed(rule), the);
         if is_tracked.is_ok()

@@ -89,3 +89,23 @@ fn an_address_that_is_in_use_is_told_with_a_remedy() {
     let error = Endpoint::open(first.address).unwrap_err().to_string();
     assert!(error.contains("choose another port"), "{error}");
 }
+
+#[test]
+fn connections_that_say_nothing_keep_nobody_out() {
+    let endpoint = Endpoint::open("127.0.0.1:0".parse().unwrap()).unwrap();
+    // Each may be silent for 30 s here.
+    let mut silent: Vec<TcpStream> = (0..3 * CALLERS)
+        .map(|_| TcpStream::connect(endpoint.address).unwrap())
+        .collect();
+    let mut caller = TcpStream::connect(endpoint.address).unwrap();
+    let patience = Some(Duration::from_secs(20));
+    caller.set_read_timeout(patience).unwrap();
+    caller.write_all(b"GET / HTTP/1.1\r\n\r\n").unwrap();
+    let mut said = String::new();
+    let outcome = caller.read_to_string(&mut said);
+    assert!(said.starts_with("HTTP/1.1 404 "), "{said} {outcome:?}");
+    // Those that came first had to go.
+    let first = silent.first_mut().unwrap();
+    first.set_read_timeout(patience).unwrap();
+    assert_eq!(first.read(&mut [0]).unwrap(), 0);
+}

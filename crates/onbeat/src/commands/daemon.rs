@@ -19,6 +19,7 @@ pub(crate) fn run(args: &DaemonArgs) -> anyhow::Result<ExitCode> {
         sources,
         state: args.state.path()?,
         metrics: args.metrics.clone(),
+        hand_over: args.hand_over,
     };
     let signals = Signals::block().context("cannot listen for signals")?;
     onbeat_daemon::run(&options, || next(&signals))?;

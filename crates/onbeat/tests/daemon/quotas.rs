@@ -121,3 +121,33 @@ fn who_asks_for_more_than_his_quota_has_nobody_make_room() {
     assert_eq!(gave_way.count(), 0, "{log}");
     assert!(is_reserved(thread) && !is_reserved(mallorys.id()));
 }
+
+/// A number that no Debian gives to anybody, as those of user namespaces are.
+const NOBODYS: u32 = 4_000_000_000;
+
+#[test]
+fn programs_of_a_user_without_an_account_are_not_tracked_by_a_rule() {
+    if !can_run("programs_of_a_user_without_an_account_are_not_tracked_by_a_rule") {
+        return;
+    }
+    let mut machine = Machine::bus();
+    machine.configure(&format!(
+        "scan = \"50ms\"\n[[rule]]\nname = \"sleepers\"\nprogram = \"{}\"\n",
+        machine.path("workload").display()
+    ));
+    machine.start();
+    let mut root = machine.client(ROOT);
+    let start = |uid| machine.workload(uid, &["random:1000000/1"]);
+    let nobodys = start(NOBODYS);
+    let mut is_tracked = |pid: u32| {
+        let threads = root.told("list");
+        let mut threads = threads.as_array().expect("a list").iter();
+        threads.any(|one| one["process"] == pid)
+    };
+    // These are found in scans after the one that found that.
+    for _ in 0..2 {
+        let hers = start(ALICE);
+        eventually("her program", || is_tracked(hers.id()).then_some(()));
+    }
+    assert!(!is_tracked(nobodys.id()), "{}", machine.log());
+}

@@ -13,6 +13,7 @@ use crate::machine::{
     ALICE, BOB, Client, Machine, ROOT, WITHOUT_POLKIT, as_itself, is_ordinary, is_reserved, policy,
     tids,
 };
+use crate::own_state::{onbeat, state_files};
 
 const DENIED: &str = "org.freedesktop.DBus.Error.AccessDenied";
 const FAILED: &str = "org.freedesktop.DBus.Error.Failed";
@@ -103,11 +104,112 @@ fn a_thread_that_shows_no_rhythm_gets_what_realtimekit_would_have_given_it() {
     eventually("the end of the trial", || {
         has_priority(tid, 10).then_some(())
     });
-    // After a crash, it is put back by whoever comes next.
-    assert_eq!(machine.end(libc::SIGKILL), None);
-    assert!(has_priority(tid, 10));
+    assert_eq!(machine.end(libc::SIGTERM), Some(0));
+    assert!(is_ordinary(tid), "{:?}", policy(tid));
+}
+
+/// The service that follows one that ended by `signal` looks after the thread, which never asks
+/// again.
+fn is_looked_after_across(machine: &mut Machine, tid: u32, signal: i32) {
+    let mut alice = machine.client(ALICE);
+    eventually("a lock", || {
+        (listed(&mut alice, tid)?["state"] == "kept").then_some(())
+    });
+    machine.end(signal);
+    assert!(
+        has_priority(tid, 10) || is_reserved(tid),
+        "{:?}",
+        policy(tid)
+    );
     machine.start();
-    assert!(is_ordinary(tid), "{}", machine.log());
+    assert!(!is_ordinary(tid), "{}", machine.log());
+    eventually("a lock again", || {
+        let one = listed(&mut alice, tid)?;
+        (one["state"] == "kept" && is_reserved(tid)).then_some(())
+    });
+}
+
+#[test]
+fn clients_keep_what_they_have_across_a_crash_and_a_restart_of_the_service() {
+    if !can_run("clients_keep_what_they_have_across_a_crash_and_a_restart_of_the_service") {
+        return;
+    }
+    let mut machine = Machine::bus();
+    machine.configure("");
+    machine.flags = vec!["--hand-over"];
+    machine.start();
+    let (_process, tid) = audio(&machine, "beat");
+    let other = machine.sleeper(ALICE);
+    let mut alice = machine.client(ALICE);
+    alice.done(&format!("nice {0} {0} -5", other.id()));
+    for signal in [libc::SIGKILL, libc::SIGTERM, libc::SIGKILL] {
+        is_looked_after_across(&mut machine, tid, signal);
+        assert_eq!(Attributes::get(other.id()).unwrap().nice(), Some(-5));
+        // There is one file for the reservations of the service that runs, and one for priorities.
+        assert_eq!(state_files(&machine.state()), 2, "{}", machine.log());
+    }
+    // For good: what the unit of systemd does then.
+    assert_eq!(machine.end(libc::SIGTERM), Some(0), "{}", machine.log());
+    assert!(has_priority(tid, 10), "{:?}", policy(tid));
+    let restored = onbeat(&machine.state()).arg("restore").output();
+    assert!(restored.expect("it starts").status.success());
+    assert!(is_ordinary(tid) && is_ordinary(other.id()));
+    assert_eq!(state_files(&machine.state()), 0);
+}
+
+#[test]
+fn a_thread_that_asked_while_it_was_reserved_has_its_priority_after_a_crash() {
+    if !can_run("a_thread_that_asked_while_it_was_reserved_has_its_priority_after_a_crash") {
+        return;
+    }
+    let mut machine = Machine::new();
+    let mut command = machine.command(ALICE, Path::new("prlimit"));
+    command.args(["--rttime=150000:150000", "sleep", "1000"]);
+    let sleeper = as_itself(Mortal::spawn(&mut command), "sleep");
+    let tid = sleeper.id();
+    let mut alice = machine.client(ALICE);
+    alice.done(&format!("reserve {tid} 1000000 10000000 10000000"));
+    alice.done(&format!("realtime {tid} {tid} 7"));
+    assert!(is_reserved(tid));
+    machine.end(libc::SIGKILL);
+    machine.start();
+    wait_for_the_trials_end(&mut alice, tid);
+    assert!(has_priority(tid, 7), "{:?}", policy(tid));
+    assert_eq!(machine.end(libc::SIGTERM), Some(0));
+    assert!(is_ordinary(tid), "{:?}", policy(tid));
+}
+
+#[test]
+fn what_may_no_longer_have_a_priority_loses_it_after_a_crash() {
+    if !can_run("what_may_no_longer_have_a_priority_loses_it_after_a_crash") {
+        return;
+    }
+    let mut machine = Machine::new();
+    let sleepers = [ALICE, ALICE, BOB].map(|uid| machine.sleeper(uid));
+    for (uid, sleeper) in [ALICE, ALICE, BOB].into_iter().zip(&sleepers) {
+        let mut client = machine.client(uid);
+        client.done(&format!("nice {0} {0} -5", sleeper.id()));
+    }
+    // Another user's program runs where Bob's did, and Alice may have one task less.
+    machine.end(libc::SIGKILL);
+    let files = std::fs::read_dir(machine.state()).expect("it is there");
+    for file in files.map(|file| file.expect("it is readable").path()) {
+        let text = std::fs::read_to_string(&file).expect("it is text");
+        let text = text.replace(&format!("\"owner\":{BOB}"), "\"owner\":0");
+        std::fs::write(&file, text).expect("it is our own");
+    }
+    machine.configure("[quota]\ntasks = 1\n");
+    machine.start();
+    let raised = sleepers.iter().filter(|one| !is_ordinary(one.id()));
+    assert_eq!(raised.count(), 1, "{}", machine.log());
+    assert!(is_ordinary(sleepers[2].id()), "{}", machine.log());
+    // Where clients are not served, none keeps anything.
+    machine.end(libc::SIGKILL);
+    machine.configure("[realtimekit]\nserve = false\n");
+    machine.start();
+    assert!(sleepers.iter().all(|one| is_ordinary(one.id())));
+    assert_eq!(machine.end(libc::SIGTERM), Some(0));
+    assert_eq!(state_files(&machine.state()), 0);
 }
 
 #[test]

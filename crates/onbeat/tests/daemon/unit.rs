@@ -9,31 +9,74 @@ use crate::machine::{ALICE, Machine, is_ordinary, is_reserved, tids};
 use crate::own_state::state_files;
 
 const UNIT: &str = include_str!("../../../../packaging/systemd/onbeat.service");
+const GUARD: &str = include_str!("../../../../packaging/systemd/onbeat-guard.service");
 
 /// A tenth of a CPU.
 const TENTH: &str = "1000000 10000000 10000000";
 
-#[test]
-fn systemd_takes_the_unit() {
+/// What systemd-analyze says of both units: whether it is content, and its output. None if it is
+/// not here.
+fn analysed(test: &str, arguments: &[&str]) -> Option<(bool, String)> {
     let folder = tempfile::tempdir().unwrap();
-    let unit = folder.path().join("onbeat.service");
-    // The program is where it will be installed; here it is somewhere else.
-    let text = UNIT.replace("/usr/bin/onbeat", env!("CARGO_BIN_EXE_onbeat"));
-    std::fs::write(&unit, text).unwrap();
-    let output = Command::new("systemd-analyze")
-        .args(["verify", "--man=no", "--recursive-errors=no"])
-        .arg(&unit)
-        .output();
-    let output = match output {
-        Ok(output) => output,
+    let units = [("onbeat.service", UNIT), ("onbeat-guard.service", GUARD)];
+    let paths = units.map(|(name, text)| {
+        let path = folder.path().join(name);
+        // The program is where it will be installed; here it is somewhere else.
+        let text = text.replace("/usr/bin/onbeat", env!("CARGO_BIN_EXE_onbeat"));
+        std::fs::write(&path, text).unwrap();
+        path
+    });
+    let mut command = Command::new("systemd-analyze");
+    match command.args(arguments).args(&paths).output() {
+        Ok(output) => {
+            let said = [output.stdout, output.stderr].concat();
+            let said = String::from_utf8_lossy(&said).into_owned();
+            Some((output.status.success(), said))
+        }
         Err(error) => {
             assert!(std::env::var_os("CI").is_none(), "systemd-analyze: {error}");
-            println!("skipped: systemd_takes_the_unit: systemd-analyze: {error}");
-            return;
+            println!("skipped: {test}: systemd-analyze: {error}");
+            None
         }
-    };
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success() && said.is_empty(), "{said}");
+    }
+}
+
+#[test]
+fn systemd_takes_the_units() {
+    let arguments = ["verify", "--man=no", "--recursive-errors=no"];
+    if let Some((is_content, said)) = analysed("systemd_takes_the_units", &arguments) {
+        assert!(is_content && said.is_empty(), "{said}");
+    }
+}
+
+#[test]
+fn systemd_rates_the_exposure_of_each_unit_at_2_0_or_less() {
+    let test = "systemd_rates_the_exposure_of_each_unit_at_2_0_or_less";
+    // In tenths.
+    let arguments = ["security", "--offline=true", "--threshold=20"];
+    if let Some((is_content, said)) = analysed(test, &arguments) {
+        assert!(is_content, "{said}");
+        let rated = said.matches("Overall exposure level").count();
+        assert_eq!(rated, 2, "{said}");
+    }
+}
+
+#[test]
+fn the_guard_restores_once_the_service_is_stopped_for_good() {
+    let has = |unit: &str, line: &str| unit.lines().any(|one| one == line);
+    // systemd stops the guard when nobody wants it: not in a restart, nor between a crash and the
+    // next start. tests/packages/in-sandbox.sh shows it.
+    assert!(has(UNIT, "Wants=dbus.socket onbeat-guard.service"));
+    assert!(has(UNIT, "After=dbus.socket onbeat-guard.service"));
+    assert!(has(UNIT, "ExecStart=/usr/bin/onbeat daemon --hand-over"));
+    assert!(has(GUARD, "StopWhenUnneeded=yes"));
+    assert!(has(GUARD, "ExecStop=/usr/bin/onbeat restore --quiet"));
+    for line in [
+        "Environment=ONBEAT_STATE_DIR=/run/onbeat",
+        "RuntimeDirectoryPreserve=yes",
+    ] {
+        assert!(has(UNIT, line) && has(GUARD, line), "{line}");
+    }
 }
 
 #[test]
@@ -65,15 +108,25 @@ fn to_have_the_unit_reload_a_configuration_with_a_mistake_fails_with_its_line() 
 
 /// What the unit says, and what it comes to, in this order: only what is mounted before stays
 /// writable. $0 is the state folder, $1 one for devices.
-const SANDBOX: [(&str, &str); 5] = [
+const SANDBOX: [(&str, &str); 7] = [
+    (
+        "ProtectProc=invisible",
+        "mount -t proc -o hidepid=invisible proc /proc",
+    ),
+    (
+        "ProtectKernelTunables=yes",
+        "f=/proc/sys/kernel/sched_rt_runtime_us && mount --bind /proc/sys /proc/sys && \
+         mount --bind $f $f && mount -o remount,bind,ro /proc/sys && cat $f > $f && \
+         ! test -w /proc/sys/kernel/core_pattern",
+    ),
     (
         "PrivateDevices=yes",
         "mount -t tmpfs none \"$1\" && for one in null zero full random urandom; do \
          : > \"$1/$one\" && mount --bind /dev/$one \"$1/$one\"; done && mount --rbind \"$1\" /dev",
     ),
     (
-        "ProtectHome=read-only",
-        "mount --bind /root /root && mount -o remount,bind,ro /root",
+        "ProtectHome=yes",
+        "mount -t tmpfs -o ro none /root && mount -t tmpfs -o ro none /home",
     ),
     (
         "ProtectControlGroups=yes",
@@ -101,7 +154,11 @@ fn the_service_works_in_the_sandbox_of_its_unit() {
         script.push_str(done);
     }
     script.push_str(" && touch \"$0/here\" && rm \"$0/here\" && shift && exec \"$@\"");
-    for named in ["PrivateNetwork=yes", "NoNewPrivileges=yes"] {
+    for named in [
+        "PrivateNetwork=yes",
+        "NoNewPrivileges=yes",
+        "ReadWritePaths=/proc/sys/kernel/sched_rt_runtime_us",
+    ] {
         assert!(UNIT.lines().any(|line| line == named), "{named}");
     }
     let bounding = of_the_unit()
