@@ -149,6 +149,8 @@ static inline void berate_leave(const struct berate_params *params, struct berat
 {
 	(void)params;
 	windows_take_off(machine->window, machine->loads_ns, task->window, task->counted_ns);
+	/* It is counted again if it comes back. */
+	task->counted_ns = 0;
 }
 
 /*

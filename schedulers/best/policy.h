@@ -121,6 +121,8 @@ static inline void best_leave(const struct best_params *params, struct best_mach
 {
 	(void)params;
 	windows_take_off(machine->window, machine->hogs, task->window, 1);
+	/* It is counted again if it comes back. */
+	task->window = 0;
 }
 
 static inline bool best_is_well_behaved(const struct best_params *params,

@@ -28,6 +28,7 @@ struct task_record {
 	u64 began_with;           /* its place in line when it began to run */
 	bool joined;
 	bool is_child;  /* was forked while this scheduler was in force */
+	bool was_here;  /* has joined before, and was in another class since */
 	bool in_line;   /* has stood in line again since it ran */
 	bool has_cpu;   /* an idle CPU was found for it */
 	bool displaced; /* lost its CPU to a task that comes before all of ours */

@@ -271,6 +271,17 @@ void BPF_PROG(enable, struct task_struct *p)
 
 	if (!record)
 		return;
+	/*
+	 * What the rules know of it stays. A task that holds a lock has the class of a real-time
+	 * thread for as long as that waits for it.
+	 */
+	if (record->was_here) {
+		record->in_line = record->has_cpu = record->displaced = record->changes = false;
+		record->charged_ns = p->se.sum_exec_runtime;
+		RULES(renice)(&params, &machine, &record->rules, nice_of(p));
+		record->joined = true;
+		return;
+	}
 	/* If not, it came to this policy later. */
 	has_just_begun = record->is_child && !p->se.sum_exec_runtime;
 	__builtin_memset(record, 0, sizeof(*record));
@@ -293,6 +304,7 @@ void BPF_PROG(disable, struct task_struct *p)
 	if (!record || !record->joined)
 		return;
 	record->joined = false;
+	record->was_here = true;
 	RULES(leave)(&params, &machine, &record->rules);
 }
 

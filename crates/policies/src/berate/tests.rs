@@ -113,6 +113,17 @@ fn children_that_come_and_go_put_nobody_off() {
 }
 
 #[test]
+fn a_task_that_left_and_comes_back_is_part_of_the_load_again() {
+    let mut rules = Berate::default();
+    let mut hog = rules.join(0, Instant::ZERO);
+    compute(&mut rules, &mut hog, at(60));
+    rules.leave(&mut hog);
+    assert_eq!(rules.machine.loads_ns[1], 0);
+    compute(&mut rules, &mut hog, at(120));
+    assert_eq!(rules.machine.loads_ns[1], 60 * MS);
+}
+
+#[test]
 fn who_has_just_begun_stands_in_line_as_who_never_blocks() {
     let mut rules = Berate::default();
     let mut hog = rules.join(0, Instant::ZERO);
