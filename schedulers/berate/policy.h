@@ -13,6 +13,13 @@
  * deadline of a task that never blocks is postponed whenever it is preempted. Notifications make q
  * longer for a while (boost.h), and so the deadline earlier.
  *
+ * The paper does not say how far it is postponed (4.3). With `postpone_freely` it is by a whole
+ * period each time, without a bound. Then an interruption of microseconds, by a thread of the
+ * kernel, costs a task its turn if another one stands in line. A chain of short children, each of
+ * which has the kernel's RCU thread run every 4 ms, so nearly starves a CPU-bound task. Without
+ * `postpone_freely` no task overtakes the preempted one that already stands behind it; tasks that
+ * become ready later do.
+ *
  * The paper's L is of all tasks, and q / L a fair share: so of all that want the CPU. Here a task
  * is part of it until it ends, or has run for next to nothing for two to four seconds; of more
  * CPU-bound tasks than have their turns in two (33 on one CPU), L counts those that had. With the
@@ -32,17 +39,19 @@ struct berate_params {
 	u64 mdn;
 	/* One sample moves the average by one part of so many. */
 	u64 inertia;
+	/* Each preemption postpones a deadline by a whole period: 0 or 1. */
+	u64 postpone_freely;
 	struct boost_params boost;
 };
 
 /* The quantum is that of Linux 2.4; the paper does not say how e and the boost are averaged. */
-#define BERATE_PARAMS_DEFAULT                                                \
-	{                                                                    \
-		.quantum_ns = 60 * POLICY_NS_PER_MS, .mdn = 1, .inertia = 2, \
-		.boost = { .average_ns = 500 * POLICY_NS_PER_MS,             \
-			   .step = 2 * BOOST_ONE,                            \
-			   .most = 4 * BOOST_ONE,                            \
-			   .decay_ns = 6000 * POLICY_NS_PER_MS },            \
+#define BERATE_PARAMS_DEFAULT                                                                      \
+	{                                                                                          \
+		.quantum_ns = 60 * POLICY_NS_PER_MS, .mdn = 1, .inertia = 2, .postpone_freely = 0, \
+		.boost = { .average_ns = 500 * POLICY_NS_PER_MS,                                   \
+			   .step = 2 * BOOST_ONE,                                                  \
+			   .most = 4 * BOOST_ONE,                                                  \
+			   .decay_ns = 6000 * POLICY_NS_PER_MS },                                  \
 	}
 
 /* The load is counted in windows of time that are so long. */
@@ -140,6 +149,8 @@ static inline void berate_leave(const struct berate_params *params, struct berat
 {
 	(void)params;
 	windows_take_off(machine->window, machine->loads_ns, task->window, task->counted_ns);
+	/* It is counted again if it comes back. */
+	task->counted_ns = 0;
 }
 
 /*
@@ -257,17 +268,21 @@ static inline bool berate_keeps_place(const struct berate_task *task)
 	return task->rounds == 0;
 }
 
-/* It ran, and still wants to, but has to stand in line again. */
+/*
+ * It ran, and still wants to, but has to stand in line again. `behind` is the least key in line
+ * that is greater than its own, or POLICY_NOBODY.
+ */
 static inline void berate_put_back(const struct berate_params *params,
 				   struct berate_machine *machine, struct berate_task *task,
-				   u64 now_ns)
+				   u64 behind, u64 now_ns)
 {
-	u64 period_ns;
+	bool is_over = berate_tick(params, machine, task, now_ns);
+	u64 period_ns, most_ns;
 
 	boost_count(&params->boost, &task->boost, false, now_ns);
 	boost_decay(&params->boost, &task->boost, now_ns);
 	berate_count(machine, task, now_ns);
-	if (berate_tick(params, machine, task, now_ns)) {
+	if (is_over) {
 		berate_sample(params, task);
 		task->rounds += 1;
 		task->ended_ns = now_ns;
@@ -275,9 +290,13 @@ static inline void berate_put_back(const struct berate_params *params,
 		return;
 	}
 	period_ns = berate_period(machine, task);
-	task->deadline_ns =
-		policy_min(now_ns, task->ended_ns + (BERATE_POSTPONED_MOST - 1) * period_ns) +
-		period_ns;
+	task->deadline_ns = now_ns + period_ns;
+	if (is_over || params->postpone_freely)
+		return;
+	most_ns = task->ended_ns + BERATE_POSTPONED_MOST * period_ns;
+	/* Its key, which is one more, stays less than the one behind. */
+	most_ns = policy_min(most_ns, policy_minus(behind, 2));
+	task->deadline_ns = policy_min(task->deadline_ns, most_ns);
 }
 
 /* A ready or running task's place in line, the least first: its deadline. */

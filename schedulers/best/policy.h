@@ -121,6 +121,8 @@ static inline void best_leave(const struct best_params *params, struct best_mach
 {
 	(void)params;
 	windows_take_off(machine->window, machine->hogs, task->window, 1);
+	/* It is counted again if it comes back. */
+	task->window = 0;
 }
 
 static inline bool best_is_well_behaved(const struct best_params *params,
@@ -287,10 +289,11 @@ static inline bool best_keeps_place(const struct best_task *task)
 
 /* It ran, and still wants to, but has to stand in line again. */
 static inline void best_put_back(const struct best_params *params, struct best_machine *machine,
-				 struct best_task *task, u64 now_ns)
+				 struct best_task *task, u64 behind, u64 now_ns)
 {
 	u64 window;
 
+	(void)behind;
 	if (!best_tick(params, machine, task, now_ns))
 		return;
 	window = windows_at(&machine->window, machine->hogs, BEST_WINDOW_NS, now_ns);

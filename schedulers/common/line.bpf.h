@@ -15,8 +15,6 @@
 #define MOST_LOOKED_AT 64
 /* How many there are looked at for one that a CPU can come for: this is done at each tick. */
 #define MOST_CALLED_FOR 8
-/* Behind every key. */
-#define NOBODY (~0ULL)
 
 /* Set before the scheduler is loaded. */
 struct RULES(params) params = DEFAULT_PARAMS;
@@ -30,6 +28,7 @@ struct task_record {
 	u64 began_with;           /* its place in line when it began to run */
 	bool joined;
 	bool is_child;  /* was forked while this scheduler was in force */
+	bool was_here;  /* has joined before, and was in another class since */
 	bool in_line;   /* has stood in line again since it ran */
 	bool has_cpu;   /* an idle CPU was found for it */
 	bool displaced; /* lost its CPU to a task that comes before all of ours */
@@ -140,19 +139,19 @@ static __always_inline s32 cpu_to_take(struct task_struct *p, u64 key, u64 now_n
 }
 
 /*
- * The least key in the queue of a task that may run on the CPU, or NOBODY. If none may of the first
- * MOST_LOOKED_AT, a task behind them may: with `unseen` the answer is then the least that its key
- * can be.
+ * The least key in the queue, greater than `after`, of a task that may run on the CPU, or
+ * POLICY_NOBODY. If the first MOST_LOOKED_AT have none, a task behind them may: with `unseen` the
+ * answer is then the least that its key can be.
  */
-static __always_inline u64 first_key(s32 cpu, bool unseen)
+static __always_inline u64 first_key_after(u64 after, s32 cpu, bool unseen)
 {
 	struct task_struct *p;
-	u64 key = NOBODY;
+	u64 key = POLICY_NOBODY;
 	u32 looked_at = 0;
 
 	bpf_for_each(scx_dsq, p, READY, 0)
 	{
-		if (is_in(cpu, p->cpus_ptr)) {
+		if (p->scx.dsq_vtime > after && is_in(cpu, p->cpus_ptr)) {
 			key = p->scx.dsq_vtime;
 			break;
 		}
@@ -163,6 +162,12 @@ static __always_inline u64 first_key(s32 cpu, bool unseen)
 		}
 	}
 	return key;
+}
+
+/* The same for any key: none is 0. */
+static __always_inline u64 first_key(s32 cpu, bool unseen)
+{
+	return first_key_after(0, cpu, unseen);
 }
 
 /* Has an idle CPU come for a task in line. */

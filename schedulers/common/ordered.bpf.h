@@ -50,12 +50,15 @@ static __always_inline void begin_to_run(struct task_struct *p, struct task_reco
 	COUNT(runs);
 }
 
-static __always_inline void stand_in_line(struct task_record *record, u64 now_ns)
+static __always_inline void stand_in_line(struct task_record *record, s32 cpu, u64 now_ns)
 {
+	u64 behind;
+
 	if (record->in_line)
 		return;
 	record->in_line = true;
-	RULES(put_back)(&params, &machine, &record->rules, now_ns);
+	behind = first_key_after(key_of(record, now_ns), cpu, false);
+	RULES(put_back)(&params, &machine, &record->rules, behind, now_ns);
 }
 
 SEC("struct_ops/select_cpu")
@@ -140,7 +143,7 @@ void BPF_PROG(dispatch, s32 cpu, struct task_struct *prev)
 		record = find(prev);
 		if (record && record->joined) {
 			charge(prev, record, now_ns);
-			stand_in_line(record, now_ns);
+			stand_in_line(record, cpu, now_ns);
 			/* Or whoever comes first has gone to another CPU since. */
 			if (key_of(record, now_ns) < first_key(cpu, true) ||
 			    !move_to_local(READY)) {
@@ -176,7 +179,7 @@ void BPF_PROG(running, struct task_struct *p)
 SEC("struct_ops/update_idle")
 void BPF_PROG(update_idle, s32 cpu, bool is_idle)
 {
-	if (is_idle && first_key(cpu, true) < NOBODY)
+	if (is_idle && first_key(cpu, true) < POLICY_NOBODY)
 		kick_unless_away(cpu, SCX_KICK_IDLE);
 	/* It was to come for somebody in line. */
 	if (!is_idle && wanted_from_above(cpu))
@@ -225,7 +228,7 @@ void BPF_PROG(stopping, struct task_struct *p, bool runnable)
 	/* It may keep its place, unless its turn is over or somebody is about to take it. */
 	if (!record->displaced || is_called(cpu) || !RULES(keeps_place)(&record->rules) ||
 	    RULES(tick)(&params, &machine, &record->rules, now_ns))
-		stand_in_line(record, now_ns);
+		stand_in_line(record, cpu, now_ns);
 }
 
 SEC("struct_ops/quiescent")
@@ -268,6 +271,17 @@ void BPF_PROG(enable, struct task_struct *p)
 
 	if (!record)
 		return;
+	/*
+	 * What the rules know of it stays. A task that holds a lock has the class of a real-time
+	 * thread for as long as that waits for it.
+	 */
+	if (record->was_here) {
+		record->in_line = record->has_cpu = record->displaced = record->changes = false;
+		record->charged_ns = p->se.sum_exec_runtime;
+		RULES(renice)(&params, &machine, &record->rules, nice_of(p));
+		record->joined = true;
+		return;
+	}
 	/* If not, it came to this policy later. */
 	has_just_begun = record->is_child && !p->se.sum_exec_runtime;
 	__builtin_memset(record, 0, sizeof(*record));
@@ -290,6 +304,7 @@ void BPF_PROG(disable, struct task_struct *p)
 	if (!record || !record->joined)
 		return;
 	record->joined = false;
+	record->was_here = true;
 	RULES(leave)(&params, &machine, &record->rules);
 }
 

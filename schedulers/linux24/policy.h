@@ -251,8 +251,9 @@ static inline bool linux24_keeps_place(const struct linux24_task *task)
 /* It ran, and still wants to, but has to stand in line again. */
 static inline void linux24_put_back(const struct linux24_params *params,
 				    struct linux24_machine *machine, struct linux24_task *task,
-				    u64 now_ns)
+				    u64 behind, u64 now_ns)
 {
+	(void)behind;
 	boost_count(&params->boost, &task->boost, false, now_ns);
 	boost_decay(&params->boost, &task->boost, now_ns);
 	linux24_line_up(machine, task);

@@ -33,6 +33,8 @@ struct post {
 	/* When that is over; 0: the rest runs, or nobody. */
 	u64 ends_at;
 	u64 urgency;
+	/* What the CPU owes to the tasks of the rest that have no other one. */
+	u64 owed_ns;
 };
 
 /* The queues are one a group, by its slot, and one for the rest. */
@@ -40,6 +42,56 @@ struct post {
 #define QUEUES (REST_QUEUE + 1)
 
 #include "../common/urgency.bpf.h"
+
+/* The urgency of a turn that a CPU owes: no other work takes the CPU from it. */
+#define URGENCY_OWED 0
+/*
+ * A task of the rest that may not use all CPUs gets one part of so many of a CPU on which it waits:
+ * 5%. Admission leaves as much of all CPUs together, by default, but a group may have one of them
+ * whole. A task that may use all CPUs is served by what admission leaves.
+ */
+#define PARTS_OF_A_CPU 20
+
+/*
+ * Whether such a task waits for this CPU. Global, so that the verifier looks at it once and not for
+ * each way to it.
+ */
+__noinline int is_waited_for(s32 cpu)
+{
+	struct task_struct *task;
+	u32 looked_at = 0;
+	int found = 0;
+
+	bpf_for_each(scx_dsq, task, REST_QUEUE, 0)
+	{
+		if (task->nr_cpus_allowed < cpu_count && is_in(cpu, task->cpus_ptr)) {
+			found = 1;
+			break;
+		}
+		if (++looked_at >= MOST_CALLED_FOR)
+			break;
+	}
+	return found;
+}
+
+/* A group ran here for so long. */
+static __always_inline void owe(s32 cpu, struct post *post, u64 ran_ns)
+{
+	u64 owed_ns = post->owed_ns + ran_ns / (PARTS_OF_A_CPU - 1);
+
+	if (is_waited_for(cpu))
+		post->owed_ns = policy_min(owed_ns, params.slice_ns + params.portion_ns);
+}
+
+/*
+ * The CPU owes a turn when it owes a slice, and the turn is a portion. The slice is owed after 76
+ * ms of groups' work, so that no group is held up where the rest has its part between their
+ * budgets. The portion is short, because a group's work waits for it.
+ */
+static __always_inline bool owes_a_turn(const struct post *post)
+{
+	return post->owed_ns >= params.slice_ns;
+}
 
 /*
  * How much each of the rest had run, at least, that began to run. What it ran then is no measure: a
@@ -63,15 +115,20 @@ static void start(s32 cpu, struct task_struct *task, struct member *member, u64 
 	post->ends_at = 0;
 	if (!group) {
 		virtual_ns = policy_max(virtual_ns, member->rest.passed_ns);
-		post->urgency = URGENCY_REST;
-		set_slice(task, policy_min(params.slice_ns, most_ns));
-		return;
+		if (!owes_a_turn(post)) {
+			post->urgency = URGENCY_REST;
+			set_slice(task, policy_min(params.slice_ns, most_ns));
+			return;
+		}
+		post->urgency = URGENCY_OWED;
+		slice_ns = policy_min(params.portion_ns, most_ns);
+	} else {
+		bpf_spin_lock(&group->lock);
+		post->portion_ns = reserve_take(&params, &group->server);
+		post->urgency = group->server.deadline;
+		bpf_spin_unlock(&group->lock);
+		slice_ns = policy_min(policy_max(post->portion_ns, LEAST_SLICE_NS), most_ns);
 	}
-	bpf_spin_lock(&group->lock);
-	post->portion_ns = reserve_take(&params, &group->server);
-	post->urgency = group->server.deadline;
-	bpf_spin_unlock(&group->lock);
-	slice_ns = policy_min(policy_max(post->portion_ns, LEAST_SLICE_NS), most_ns);
 	set_slice(task, slice_ns);
 	post->ends_at = now + slice_ns;
 	bpf_timer_start(&post->timer, slice_ns, BPF_F_TIMER_CPU_PIN);
@@ -92,8 +149,10 @@ static void settle(s32 cpu, struct task_struct *task, struct member *member, u64
 	group = group_at(post->slot);
 	if (!group) {
 		reserve_rest_charge(&member->rest, task->scx.weight, ran_ns);
+		post->owed_ns = policy_minus(post->owed_ns, ran_ns);
 		return;
 	}
+	owe(cpu, post, ran_ns);
 	member->turn_ns += ran_ns;
 	bpf_spin_lock(&group->lock);
 	before = group->server.exhausted;

@@ -8,7 +8,7 @@
  * budget with it. A timer of the CPU's own ends the portion, so that a budget is enforced to some
  * microseconds and not at the tick; the slice is as long as the portion, so that the tick does it
  * should the timer come late. What has no reservation shares one queue by weight, and runs when no
- * group wants to.
+ * group wants to; but a task that may not use all CPUs gets a part of one (cpus.bpf.h).
  */
 #include "cpus.bpf.h"
 
@@ -157,6 +157,7 @@ SEC("struct_ops/dispatch")
 void BPF_PROG(dispatch, s32 cpu, struct task_struct *previous)
 {
 	u64 now = bpf_ktime_get_ns(), deadline, not_here = 0;
+	struct post *post = post_at(cpu);
 	struct member *member = NULL;
 	struct group *own = NULL;
 	u32 slot, tries;
@@ -172,6 +173,8 @@ void BPF_PROG(dispatch, s32 cpu, struct task_struct *previous)
 		if (own && !reserve_available(&own->server))
 			member = NULL;
 	}
+	if (post && owes_a_turn(post) && move_to_local(REST_QUEUE))
+		return;
 	bpf_for(tries, 0, RESERVE_GROUPS)
 	{
 		slot = first_in_line(not_here, &deadline);

@@ -24,7 +24,7 @@
 		void (*pick)(const params *, machine *, task *, u64);             \
 		void (*charge)(const params *, machine *, task *, u64, u64);      \
 		bool (*tick)(const params *, machine *, task *, u64);             \
-		void (*put_back)(const params *, machine *, task *, u64);         \
+		void (*put_back)(const params *, machine *, task *, u64, u64);    \
 		u64 (*key)(const params *, const machine *, const task *, u64);   \
 		u64 (*slice)(const params *, const machine *, const task *, u64); \
 		bool (*mdn)(const params *, machine *, task *, u64);              \

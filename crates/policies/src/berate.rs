@@ -21,6 +21,8 @@ pub struct Params {
     pub mdn: u64,
     /// One sample moves the average by one part of so many.
     pub inertia: u64,
+    /// Each preemption postpones a deadline by a whole period: 0 or 1.
+    pub postpone_freely: u64,
     /// What notifications are worth.
     pub boost: BoostParams,
 }

@@ -54,8 +54,9 @@ pub trait Rules {
     fn charge(&mut self, task: &mut Self::Task, ran: Span, now: Instant);
     /// Whether `task`, which was just charged, has to stand in line again.
     fn tick(&mut self, task: &mut Self::Task, now: Instant) -> bool;
-    /// `task` ran and still wants to, but has to stand in line again.
-    fn put_back(&mut self, task: &mut Self::Task, now: Instant);
+    /// `task` ran and still wants to, but has to stand in line again. `behind` is the least key in
+    /// line that is greater than its own, if there is one.
+    fn put_back(&mut self, task: &mut Self::Task, behind: Option<u64>, now: Instant);
     /// Where `task` stands in line, ready or running: the least runs first, and of equals who came
     /// first.
     fn key(&self, task: &Self::Task, now: Instant) -> u64;

@@ -21,7 +21,7 @@ pub struct Operations<P, M, T> {
     pick: unsafe extern "C" fn(*const P, *mut M, *mut T, u64),
     charge: unsafe extern "C" fn(*const P, *mut M, *mut T, u64, u64),
     tick: unsafe extern "C" fn(*const P, *mut M, *mut T, u64) -> bool,
-    put_back: unsafe extern "C" fn(*const P, *mut M, *mut T, u64),
+    put_back: unsafe extern "C" fn(*const P, *mut M, *mut T, u64, u64),
     key: unsafe extern "C" fn(*const P, *const M, *const T, u64) -> u64,
     slice: unsafe extern "C" fn(*const P, *const M, *const T, u64) -> u64,
     mdn: unsafe extern "C" fn(*const P, *mut M, *mut T, u64) -> bool,
@@ -131,9 +131,10 @@ impl<N: Named> Rules for Compiled<N> {
         unsafe { (N::operations().tick)(&self.params, &mut self.machine, task, now.as_ns()) }
     }
 
-    fn put_back(&mut self, task: &mut N::Task, now: Instant) {
+    fn put_back(&mut self, task: &mut N::Task, behind: Option<u64>, now: Instant) {
+        let (behind, now) = (behind.unwrap_or(u64::MAX), now.as_ns());
         // SAFETY: as above.
-        unsafe { (N::operations().put_back)(&self.params, &mut self.machine, task, now.as_ns()) }
+        unsafe { (N::operations().put_back)(&self.params, &mut self.machine, task, behind, now) }
     }
 
     fn key(&self, task: &N::Task, now: Instant) -> u64 {

@@ -28,6 +28,9 @@ pub(crate) struct Knobs {
     /// never, if not given
     #[arg(long, value_name = "MS", value_parser = clap::value_parser!(u64).range(1..=100_000))]
     interrupt_ms: Option<u64>,
+    /// BeRate postpones a deadline by a whole period at each preemption, without a bound
+    #[arg(long)]
+    postpone_freely: bool,
 }
 
 /// How long each interruption is.
@@ -52,6 +55,7 @@ impl Knobs {
 
     pub(crate) fn berate(self) -> Berate {
         let mut rules = Berate::default();
+        rules.params.postpone_freely = self.postpone_freely.into();
         self.set(&mut rules.params.quantum_ns, &mut rules.params.boost);
         rules
     }
@@ -82,6 +86,9 @@ impl fmt::Display for Knobs {
             if let Some(set) = set {
                 write!(f, ", {what} {set} {unit}")?;
             }
+        }
+        if self.postpone_freely {
+            f.write_str(", deadlines postponed freely")?;
         }
         Ok(())
     }

@@ -17,7 +17,7 @@ fn at(ms: u64) -> Instant {
 /// Has run for a quantum, and is part of the load with it.
 fn compute(rules: &mut Berate, task: &mut Task, now: Instant) {
     rules.charge(task, Span::from_ms(60), now);
-    rules.put_back(task, now);
+    rules.put_back(task, None, now);
 }
 
 /// A task that runs for `busy` of each 40 ms up to the second 4, where it wakes again; another one
@@ -91,7 +91,7 @@ fn the_period_of_who_never_blocks_is_all_quanta_together() {
     rules.wakeup(&mut hog, at(0));
     rules.charge(&mut hog, Span::from_ms(60), at(60));
     assert!(rules.tick(&mut hog, at(60)));
-    rules.put_back(&mut hog, at(60));
+    rules.put_back(&mut hog, None, at(60));
     assert_eq!(hog.mean_ns, 60 * MS);
     assert_eq!(period_ms(&hog, 60), 180);
 }
@@ -108,8 +108,19 @@ fn children_that_come_and_go_put_nobody_off() {
         rules.leave(&mut child);
     }
     rules.charge(&mut hog, Span::from_ms(60), at(860));
-    rules.put_back(&mut hog, at(860));
+    rules.put_back(&mut hog, None, at(860));
     assert_eq!(period_ms(&hog, 860), 60);
+}
+
+#[test]
+fn a_task_that_left_and_comes_back_is_part_of_the_load_again() {
+    let mut rules = Berate::default();
+    let mut hog = rules.join(0, Instant::ZERO);
+    compute(&mut rules, &mut hog, at(60));
+    rules.leave(&mut hog);
+    assert_eq!(rules.machine.loads_ns[1], 0);
+    compute(&mut rules, &mut hog, at(120));
+    assert_eq!(rules.machine.loads_ns[1], 60 * MS);
 }
 
 #[test]
@@ -133,7 +144,7 @@ fn those_who_run_for_next_to_nothing_do_not_make_a_deadline_later() {
         rules.block(&mut thread, at(1));
     }
     rules.charge(&mut hog, Span::from_ms(60), at(160));
-    rules.put_back(&mut hog, at(160));
+    rules.put_back(&mut hog, None, at(160));
     assert_eq!(period_ms(&hog, 160), 60);
 }
 
@@ -142,10 +153,10 @@ fn who_never_blocks_is_not_put_off_for_ever_by_who_preempts_it_again_and_again()
     let mut rules = Berate::default();
     let mut hog = rules.join(0, Instant::ZERO);
     rules.charge(&mut hog, Span::from_ms(60), at(60));
-    rules.put_back(&mut hog, at(60));
+    rules.put_back(&mut hog, None, at(60));
     for n in 1..=20 {
         rules.charge(&mut hog, Span::from_ms(1), at(60 + n * 10));
-        rules.put_back(&mut hog, at(60 + n * 10));
+        rules.put_back(&mut hog, None, at(60 + n * 10));
         let postponed = if n * 10 < 60 {
             60 + n * 10 + 60
         } else {
@@ -156,16 +167,50 @@ fn who_never_blocks_is_not_put_off_for_ever_by_who_preempts_it_again_and_again()
 }
 
 #[test]
+fn no_task_that_stands_behind_a_preempted_one_overtakes_it() {
+    let mut rules = Berate::default();
+    let mut hog = rules.join(0, Instant::ZERO);
+    let mut other = rules.join(0, Instant::ZERO);
+    for task in [&mut hog, &mut other] {
+        compute(&mut rules, task, at(60));
+    }
+    compute(&mut rules, &mut hog, at(2060));
+    let child = rules.join(0, at(2080));
+    let behind = rules.key(&child, at(2080));
+    for n in 1..15 {
+        let now = at(2080 + n * 4);
+        rules.charge(&mut hog, Span::from_ms(4), now);
+        rules.put_back(&mut hog, Some(behind), now);
+        assert!(rules.key(&hog, now) < behind, "{n}");
+    }
+    compute(&mut rules, &mut hog, at(2140));
+    assert!(rules.key(&hog, at(2140)) > behind, "its quantum is over");
+}
+
+#[test]
+fn a_deadline_that_is_postponed_freely_is_a_period_after_each_preemption() {
+    let mut rules = Berate::default();
+    rules.params.postpone_freely = 1;
+    let mut hog = rules.join(0, Instant::ZERO);
+    compute(&mut rules, &mut hog, at(60));
+    for n in 1..=20 {
+        rules.charge(&mut hog, Span::from_ms(1), at(60 + n * 10));
+        rules.put_back(&mut hog, Some(1), at(60 + n * 10));
+        assert_eq!(period_ms(&hog, 60 + n * 10), 60);
+    }
+}
+
+#[test]
 fn only_who_never_blocks_has_its_deadline_postponed_when_it_is_preempted() {
     let mut rules = Berate::default();
     let mut hog = rules.join(0, Instant::ZERO);
     let mut task = periodic(&mut rules, &mut hog, 20);
     rules.charge(&mut hog, Span::from_ms(60), at(4010));
-    rules.put_back(&mut hog, at(4010));
+    rules.put_back(&mut hog, None, at(4010));
     let deadlines = (task.deadline_ns, hog.deadline_ns);
     for preempted in [&mut task, &mut hog] {
         rules.charge(preempted, Span::from_ms(15), at(4060));
-        rules.put_back(preempted, at(4060));
+        rules.put_back(preempted, None, at(4060));
     }
     assert_eq!(task.deadline_ns, deadlines.0);
     assert_eq!(period_ms(&hog, 4060), 120);

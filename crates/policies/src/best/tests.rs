@@ -51,7 +51,7 @@ fn who_wakes_irregularly_gets_a_pseudo_period_shorter_than_that_of_who_never_blo
     rules.wakeup(&mut hog, at(10));
     rules.charge(&mut hog, Span::from_ms(60), at(70));
     assert!(rules.tick(&mut hog, at(70)));
-    rules.put_back(&mut hog, at(70));
+    rules.put_back(&mut hog, None, at(70));
     assert_eq!(hog.deadline_ns, 70 * MS + rules.params.batch_ns);
     assert!(rules.params.interactive_ns < rules.params.batch_ns);
 }
@@ -71,7 +71,7 @@ fn the_pseudo_period_of_who_never_blocks_has_room_for_all_who_do_not() {
     let mut hogs = [0; 40].map(|_| rules.join(0, Instant::ZERO));
     let run = |rules: &mut Best, hog: &mut Task, now| {
         rules.charge(hog, Span::from_ms(60), at(now));
-        rules.put_back(hog, at(now));
+        rules.put_back(hog, None, at(now));
         hog.deadline_ns / MS - now
     };
     // A window is of 2 s, in which a CPU has 33 runs.
@@ -97,10 +97,10 @@ fn who_is_preempted_keeps_the_deadline_and_who_ran_for_long_loses_confidence() {
     let before = task;
     rules.charge(&mut task, Span::from_ms(20), at(1020));
     assert_eq!(rules.slice(&task, at(1020)), Span::from_ms(40));
-    rules.put_back(&mut task, at(1020));
+    rules.put_back(&mut task, None, at(1020));
     assert_eq!(task.deadline_ns, before.deadline_ns);
     rules.charge(&mut task, Span::from_ms(40), at(1060));
-    rules.put_back(&mut task, at(1060));
+    rules.put_back(&mut task, None, at(1060));
     assert!(task.confidence < before.confidence);
     assert!(task.deadline_ns > before.deadline_ns);
 }

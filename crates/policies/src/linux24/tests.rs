@@ -65,7 +65,7 @@ fn a_spent_task_stands_behind_those_that_are_not() {
     assert!(rules.key(&spent, at_tick(0)) < rules.key(&fresh, at_tick(0)));
     runs(&mut rules, &mut spent, 0, 12);
     assert!(rules.tick(&mut spent, at_tick(12)));
-    rules.put_back(&mut spent, at_tick(12));
+    rules.put_back(&mut spent, None, at_tick(12));
     assert!(rules.key(&fresh, at_tick(12)) < rules.key(&spent, at_tick(12)));
     assert_eq!(rules.machine.epoch, 0);
     rules.pick(&mut spent, at_tick(13));
@@ -98,7 +98,7 @@ fn a_chain_of_children_comes_before_a_spent_task_no_longer_than_their_parent_cou
     let mut rules = Linux24::default();
     let mut spent = rules.join(0, at_tick(0));
     runs(&mut rules, &mut spent, 0, 6);
-    rules.put_back(&mut spent, at_tick(6));
+    rules.put_back(&mut spent, None, at_tick(6));
     let mut parent = rules.join(0, at_tick(6));
     let mut ran = 0;
     for tick in 6.. {
@@ -181,7 +181,7 @@ fn a_boost_decays_faster_the_less_the_task_blocks() {
     let left = [1, 5, 9].map(|busy| {
         let mut task = after_five_seconds(&mut rules, busy);
         task.boost.extra = ONE;
-        rules.put_back(&mut task, at_tick(530));
+        rules.put_back(&mut task, None, at_tick(530));
         task.boost.extra
     });
     assert!(left.is_sorted_by(|a, b| a > b), "{left:?}");
@@ -266,7 +266,7 @@ proptest! {
             prop_assert_eq!(tasks[n].counter, eager.counters[n]);
             rules.charge(&mut tasks[n], TICK, at_tick(tick + 1));
             eager.counters[n] -= 1;
-            rules.put_back(&mut tasks[n], at_tick(tick + 1));
+            rules.put_back(&mut tasks[n], None, at_tick(tick + 1));
         }
     }
 }

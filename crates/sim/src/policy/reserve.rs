@@ -1,6 +1,6 @@
 //! Group reservations: the rules of `schedulers/reserve/policy.h`, with the queues and timers that
 //! sched_ext gives them on a live kernel. `schedulers/reserve/reserve.bpf.c` is the other half,
-//! operation for operation.
+//! operation for operation. A simulated task may use all CPUs, so that no CPU owes one a turn.
 
 use std::collections::{BTreeSet, VecDeque};
 

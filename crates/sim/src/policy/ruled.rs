@@ -7,6 +7,7 @@
 //! fork, no simulated workload asks for.
 
 use std::collections::BTreeSet;
+use std::ops::Bound::{Excluded, Unbounded};
 
 use onbeat_model::{Instant, Span};
 use onbeat_policies::Rules;
@@ -148,7 +149,11 @@ impl<R: Rules> Policy for Ruled<R> {
 
     fn put_back(&mut self, task: TaskIndex, cpu: CpuIndex, desk: &mut Desk) {
         self.cpus[cpu].task = None;
-        self.rules.put_back(&mut self.tasks[task], desk.now());
+        let key = self.rules.key(&self.tasks[task], desk.now());
+        let after = (Excluded((key, u64::MAX, TaskIndex::MAX)), Unbounded);
+        let behind = self.queue.range(after).next().map(|&(key, ..)| key);
+        self.rules
+            .put_back(&mut self.tasks[task], behind, desk.now());
         self.enqueue(task, desk.now());
     }
 
