@@ -242,7 +242,12 @@ pub(super) fn draw(out: &Path, sets: &[&str], runs: &[Run]) -> anyhow::Result<()
     let left_out = |scheme: &Scheme| {
         matches!(
             scheme,
-            Scheme::Race | Scheme::Joint | Scheme::WrsStoAsWritten | Scheme::GraceOsAsWritten
+            Scheme::Race
+                | Scheme::Joint
+                | Scheme::WrsStoAsWritten
+                | Scheme::GraceOsAsWritten
+                | Scheme::GraceOsOwnSpeeds
+                | Scheme::GraceOsBounded
         )
     };
     let drawn = drawn.filter(|scheme| !left_out(scheme));
