@@ -63,7 +63,9 @@ impl Args {
     }
 
     fn schedulers(&self) -> Vec<Scheduler> {
-        let all = Scheduler::ALL.into_iter();
+        let variants = Scheduler::VARIANTS.into_iter();
+        let variants = variants.filter(|_| self.guest.is_none());
+        let all = Scheduler::ALL.into_iter().chain(variants);
         all.filter(|scheduler| self.only.is_empty() || self.only.contains(scheduler))
             .collect()
     }
@@ -289,10 +291,21 @@ fn the_papers(results: &[Result]) -> Table {
     table
 }
 
+/// Of [`all`].
+const COLUMNS: usize = 1 + Scheduler::ALL.len() + Scheduler::VARIANTS.len();
+
 /// Missed deadlines of each soft real-time program under each scheduler, without and with MDN.
 fn all(results: &[Result]) -> Table {
-    let [a, b, c, d, e, f, g] = Scheduler::ALL.map(Scheduler::name);
-    let mut table = Table::new(["missed, without and with MDN", a, b, c, d, e, f, g]);
+    let schedulers: Vec<Scheduler> = Scheduler::ALL
+        .into_iter()
+        .chain(Scheduler::VARIANTS)
+        .collect();
+    let mut table = Table::new(std::array::from_fn::<_, COLUMNS, _>(
+        |column| match column {
+            0 => "missed, without and with MDN",
+            _ => schedulers[column - 1].name(),
+        },
+    ));
     for mix in MIXES {
         for (place, program) in mix.programs.iter().enumerate() {
             if !program.is_srt() {
@@ -308,17 +321,12 @@ fn all(results: &[Result]) -> Table {
                     },
                 )
             };
-            let [a, b, c, d, e, f, g] = Scheduler::ALL.map(cell);
-            table.row([
-                format!("{} beside {beside}", program.name()),
-                a,
-                b,
-                c,
-                d,
-                e,
-                f,
-                g,
-            ]);
+            table.row(std::array::from_fn::<_, COLUMNS, _>(
+                |column| match column {
+                    0 => format!("{} beside {beside}", program.name()),
+                    _ => cell(schedulers[column - 1]),
+                },
+            ));
         }
     }
     table

@@ -96,6 +96,7 @@ const fn word(scheduler: Scheduler) -> &'static str {
     match scheduler {
         Scheduler::Linux24 => "linux24",
         Scheduler::Best => "best",
+        Scheduler::BestMeasuring => "best-measuring",
         Scheduler::Berate => "berate",
         Scheduler::Eevdf => "eevdf",
         Scheduler::EevdfShort => "eevdf-short",

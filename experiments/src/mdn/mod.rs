@@ -25,6 +25,9 @@ pub(crate) enum Scheduler {
     Linux24,
     /// BEST
     Best,
+    /// BEST with onbeat's addition: the next period is measured from a notification that comes too
+    /// late, which the paper discards.
+    BestMeasuring,
     /// BeRate
     Berate,
     /// The kernel's own, with its slice of 0.7 ms on one CPU.
@@ -38,6 +41,7 @@ pub(crate) enum Scheduler {
 }
 
 impl Scheduler {
+    /// Those that a kernel can run, too.
     pub(crate) const ALL: [Self; 7] = [
         Self::Linux24,
         Self::Best,
@@ -48,10 +52,14 @@ impl Scheduler {
         Self::OnbeatHard,
     ];
 
+    /// With [`Self::ALL`] what the simulated machine can run.
+    pub(crate) const VARIANTS: [Self; 1] = [Self::BestMeasuring];
+
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Linux24 => "Linux 2.4",
             Self::Best => "BEST",
+            Self::BestMeasuring => "BEST, late ones measured",
             Self::Berate => "BeRate",
             Self::Eevdf => "EEVDF",
             Self::EevdfShort => "EEVDF, 0.1 ms",
