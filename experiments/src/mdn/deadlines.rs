@@ -230,6 +230,10 @@ pub(super) fn once(
     notifies: Notifies,
     seconds: u64,
 ) -> Vec<Outcome> {
+    let setting = Setting {
+        timer: setting.timer.max(scheduler.tick()),
+        ..setting
+    };
     let programs = (0..)
         .zip(mix.programs)
         .map(|(place, program)| workload(*program, setting, place, notifies))
@@ -265,7 +269,11 @@ fn the_papers(results: &[Result]) -> Table {
         "CPU, MDN",
         "paper",
     ]);
-    for (scheduler, mix, lines) in TABLES {
+    let tables = TABLES.into_iter().flat_map(|(scheduler, mix, lines)| {
+        let each = std::iter::once(scheduler).chain(scheduler.of_its_time());
+        each.map(move |scheduler| (scheduler, mix, lines))
+    });
+    for (scheduler, mix, lines) in tables {
         for (result, line) in of(results, scheduler, mix).zip(lines) {
             let Line { missed: paper, cpu } = *line;
             let if_late = |text: String| paper.map_or_else(|| "-".to_owned(), |_| text);

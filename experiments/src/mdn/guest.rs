@@ -98,6 +98,8 @@ const fn word(scheduler: Scheduler) -> &'static str {
         Scheduler::Best => "best",
         Scheduler::BestMeasuring => "best-measuring",
         Scheduler::Berate => "berate",
+        // A guest's clock ticks at 250 Hz.
+        Scheduler::Linux24Hz100 | Scheduler::BerateHz100 => "none",
         Scheduler::Eevdf => "eevdf",
         Scheduler::EevdfShort => "eevdf-short",
         Scheduler::Onbeat => "onbeat",
