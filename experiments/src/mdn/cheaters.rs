@@ -3,6 +3,7 @@
 use onbeat_model::{Instant, Span};
 use onbeat_sim::workload::{Arrival, Demand, Film, Notifies};
 use onbeat_sim::{Work, Workload};
+use rayon::prelude::*;
 use serde::Serialize;
 use serde_json::json;
 
@@ -37,6 +38,17 @@ impl Args {
         (1..=runs).map(Setting::of_seed)
     }
 }
+
+/// By whom the programs are scheduled.
+const SCHEDULERS: [Scheduler; 7] = [
+    Scheduler::Linux24,
+    Scheduler::Best,
+    Scheduler::BestMeasuring,
+    Scheduler::Berate,
+    Scheduler::Eevdf,
+    Scheduler::Onbeat,
+    Scheduler::OnbeatHard,
+];
 
 /// What is run in a guest: by whom it is scheduled, and who cheats.
 const GUEST_SCHEDULERS: [Scheduler; 3] = [Scheduler::Linux24, Scheduler::Best, Scheduler::Berate];
@@ -205,11 +217,14 @@ pub(crate) fn run(machine: &Machine, args: &Args) -> anyhow::Result<()> {
     }
     let mut gains = Vec::new();
     for case in Case::ALL {
-        for scheduler in Scheduler::ALL {
+        for scheduler in SCHEDULERS {
             machine.go_on()?;
             let way = |setting, lies| case.run(scheduler, setting, lies);
-            let runs = args.settings().map(|s| (way(s, false), way(s, true)));
-            let runs: Vec<Ways> = runs.collect();
+            let settings: Vec<Setting> = args.settings().collect();
+            let runs: Vec<Ways> = settings
+                .par_iter()
+                .map(|setting| (way(*setting, false), way(*setting, true)))
+                .collect();
             draw_first(machine, NAME, case, scheduler, &runs)?;
             gains.push(gain(case, scheduler, &runs));
         }
@@ -351,7 +366,9 @@ fn table(gains: &[Gain]) -> Table {
         "s 20-30, silent",
         "lying",
     ]);
-    let part = |Spread { mean, deviation }| format!("{mean:.1} ±{deviation:.1}%");
+    let part = |Spread {
+                    mean, deviation, ..
+                }| format!("{mean:.1} ±{deviation:.1}%");
     for gain in gains {
         table.row([
             gain.case.name().to_owned(),

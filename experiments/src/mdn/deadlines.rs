@@ -3,6 +3,7 @@
 
 use onbeat_model::Span;
 use onbeat_sim::workload::Notifies;
+use rayon::prelude::*;
 use serde::Serialize;
 use serde_json::json;
 
@@ -11,11 +12,12 @@ use super::knobs::Knobs;
 use super::paper::{Line, MIXES, Mix, TABLES};
 use super::simulated::{Setting, run as simulate, workload};
 use super::spread::Spread;
-use super::{Outcome, Scheduler, VARIATION};
+use super::{Outcome, Scheduler, VARIATION, sensitivity};
 use crate::machine::Machine;
 use crate::results::{Ran, Table, publish};
 
 const NAME: &str = "mdn-deadlines";
+const SECONDS: u64 = 100;
 
 /// What it is run with.
 #[derive(Debug, Default, clap::Args)]
@@ -27,7 +29,7 @@ pub(crate) struct Args {
     #[arg(long, value_enum, value_name = "SCHEDULER", value_delimiter = ',')]
     only: Vec<Scheduler>,
     /// For how long a run lasts, in virtual time
-    #[arg(long, value_name = "SECONDS", default_value_t = 100,
+    #[arg(long, value_name = "SECONDS", default_value_t = SECONDS,
           value_parser = clap::value_parser!(u64).range(1..=100_000))]
     seconds: u64,
     /// How different the frames are, in permille of srtgen's default
@@ -41,8 +43,13 @@ pub(crate) struct Args {
     timer_ms: u64,
     #[command(flatten)]
     knobs: Knobs,
+    /// Only how much the figures depend on what the papers leave open: boost, quantum, and what
+    /// interrupts
+    #[arg(long, conflicts_with_all = ["runs", "only", "seconds", "variation", "timer_ms", "Knobs"])]
+    sensitivity: bool,
     /// Run it on a kernel in a virtual machine instead, for so many seconds each
-    #[arg(long, value_name = "SECONDS", conflicts_with_all = ["timer_ms", "Knobs"], value_parser = clap::value_parser!(u64).range(1..=1000))]
+    #[arg(long, value_name = "SECONDS", conflicts_with_all = ["timer_ms", "Knobs", "sensitivity"],
+          value_parser = clap::value_parser!(u64).range(1..=1000))]
     guest: Option<u64>,
 }
 
@@ -72,10 +79,10 @@ impl Args {
 }
 
 /// One program of a mix under one scheduler, in percent, over all runs.
-#[derive(Clone, Copy, Debug, Serialize)]
-struct Figures {
-    missed: Spread,
-    missed_mdn: Spread,
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub(super) struct Figures {
+    pub(super) missed: Spread,
+    pub(super) missed_mdn: Spread,
     cpu: Spread,
     cpu_mdn: Spread,
 }
@@ -90,10 +97,13 @@ struct Result {
 }
 
 /// What became of the programs of a mix in one run without MDN, and in one with it.
-type Ways = (Vec<Outcome>, Vec<Outcome>);
+pub(super) type Ways = (Vec<Outcome>, Vec<Outcome>);
 
 /// Runs every mix under every scheduler, and publishes the paper's tables and the comparison.
 pub(crate) fn run(machine: &Machine, args: &Args) -> anyhow::Result<()> {
+    if args.sensitivity {
+        return sensitivity::run(machine);
+    }
     let guested = match args.guest {
         Some(seconds) => Some(boot(machine, args, seconds)?),
         None => None,
@@ -103,11 +113,14 @@ pub(crate) fn run(machine: &Machine, args: &Args) -> anyhow::Result<()> {
     for scheduler in args.schedulers() {
         for mix in MIXES {
             machine.go_on()?;
-            let runs = args.settings().map(|setting| match &guested {
-                Some(guested) => on_a_kernel(guested, scheduler, mix, setting),
-                None => Ok(both(scheduler, mix, setting, seconds)),
-            });
-            let runs = runs.collect::<anyhow::Result<Vec<Ways>>>()?;
+            let settings: Vec<Setting> = args.settings().collect();
+            let runs = match &guested {
+                Some(guested) => settings
+                    .iter()
+                    .map(|setting| on_a_kernel(guested, scheduler, mix, *setting))
+                    .collect::<anyhow::Result<Vec<Ways>>>()?,
+                None => both(scheduler, mix, &settings, seconds),
+            };
             for (place, program) in mix.programs.iter().enumerate() {
                 results.push(Result {
                     scheduler,
@@ -206,13 +219,22 @@ const fn listens(scheduler: Scheduler) -> bool {
     !matches!(scheduler, Scheduler::Eevdf | Scheduler::EevdfShort)
 }
 
-fn both(scheduler: Scheduler, mix: Mix, setting: Setting, seconds: u64) -> Ways {
-    let way = |notifies| once(scheduler, mix, setting, notifies, seconds);
-    (way(Notifies::Never), way(Notifies::WhenLate))
+/// A run without notifications, and one with them, for each setting.
+pub(super) fn both(
+    scheduler: Scheduler,
+    mix: Mix,
+    settings: &[Setting],
+    seconds: u64,
+) -> Vec<Ways> {
+    let of_setting = |setting: &Setting| {
+        let way = |notifies| once(scheduler, mix, *setting, notifies, seconds);
+        (way(Notifies::Never), way(Notifies::WhenLate))
+    };
+    settings.par_iter().map(of_setting).collect()
 }
 
 /// Of the program at this place.
-fn figures(runs: &[Ways], place: usize, seconds: usize) -> Figures {
+pub(super) fn figures(runs: &[Ways], place: usize, seconds: usize) -> Figures {
     let spread = |of: &dyn Fn(&Ways) -> f64| Spread::of(&runs.iter().map(of).collect::<Vec<_>>());
     Figures {
         missed: spread(&|(without, _)| without[place].missed_percent()),
@@ -251,7 +273,11 @@ fn percent(figure: f64) -> String {
 }
 
 /// Few missed deadlines tell more in hundredths.
-fn missed(Spread { mean, deviation }: Spread) -> String {
+pub(super) fn missed(
+    Spread {
+        mean, deviation, ..
+    }: Spread,
+) -> String {
     let digits = if mean < 1.0 { 2 } else { 1 };
     format!("{mean:.digits$} ±{deviation:.digits$}%")
 }

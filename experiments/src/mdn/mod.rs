@@ -7,6 +7,7 @@ mod guest;
 mod knobs;
 mod paper;
 mod progress;
+mod sensitivity;
 mod simulated;
 mod spread;
 

@@ -22,7 +22,7 @@ const NAME: &str = "mdn-progress";
 #[derive(Debug, Default, clap::Args)]
 pub(crate) struct Args {
     /// For how long a run lasts, in virtual time
-    #[arg(long, value_name = "SECONDS", default_value_t = 30,
+    #[arg(long, value_name = "SECONDS", default_value_t = SECONDS,
           value_parser = clap::value_parser!(u64).range(1..=1000))]
     seconds: u64,
     /// Which films
@@ -44,6 +44,8 @@ const FIGURES: [(u32, Scheduler, Mix); 5] = [
 /// The program of the overload whose period Fig. 9 shows: the other has no period most of the time,
 /// as EDF starves it.
 const FASTER: usize = 1;
+/// How long a figure's run is.
+const SECONDS: u64 = 30;
 /// Each figure's two halves.
 const WAYS: [(char, Notifies); 2] = [('a', Notifies::Never), ('b', Notifies::WhenLate)];
 
@@ -106,17 +108,8 @@ pub(crate) fn run(machine: &Machine, args: &Args) -> anyhow::Result<()> {
                     args.seconds,
                 )?;
             }
-            for (program, outcome) in mix.programs.iter().zip(&outcomes) {
-                steadiness.push(Steadiness {
-                    figure,
-                    scheduler,
-                    mdn,
-                    program: program.name(),
-                    missed_percent: outcome.missed_percent(),
-                    cpu_percent: outcome.cpu_percent(0, args.seconds as usize),
-                    worst_second_percent: worst_second(outcome, args.seconds as usize),
-                });
-            }
+            let seconds = args.seconds as usize;
+            steadiness.extend(steady((figure, scheduler, mix), mdn, &outcomes, seconds));
         }
     }
     let mut known = Vec::new();
@@ -177,6 +170,25 @@ pub(crate) fn run(machine: &Machine, args: &Args) -> anyhow::Result<()> {
         &known,
         paper,
     )
+}
+
+/// How steady each program of a figure is.
+fn steady(
+    (figure, scheduler, mix): (u32, Scheduler, Mix),
+    mdn: bool,
+    outcomes: &[Outcome],
+    seconds: usize,
+) -> impl Iterator<Item = Steadiness> {
+    let programs = mix.programs.iter().zip(outcomes);
+    programs.map(move |(program, outcome)| Steadiness {
+        figure,
+        scheduler,
+        mdn,
+        program: program.name(),
+        missed_percent: outcome.missed_percent(),
+        cpu_percent: outcome.cpu_percent(0, seconds),
+        worst_second_percent: worst_second(outcome, seconds),
+    })
 }
 
 /// What a guest is to run for all figures.
