@@ -13,7 +13,7 @@ use super::paper::Program;
 use super::progress::{misses, progress};
 use super::simulated::{Setting, run as simulate, workload};
 use super::spread::Spread;
-use super::{Outcome, Scheduler};
+use super::{Outcome, Scheduler, naps};
 use crate::machine::Machine;
 use crate::plot::{Axis, Corner, Figure, Line, Look};
 use crate::results::{Ran, Table, publish};
@@ -233,7 +233,8 @@ pub(crate) fn run(machine: &Machine, args: &Args) -> anyhow::Result<()> {
         "the simulated machine, {} runs of {SECONDS} s for each figure",
         args.settings().count()
     ));
-    publish(machine.out(), &ran, NAME, &table(&gains), &gains, paper())
+    publish(machine.out(), &ran, NAME, &table(&gains), &gains, paper())?;
+    naps::run(machine)
 }
 
 /// The parts of Fig. 7.

@@ -5,6 +5,7 @@ mod cheaters;
 mod deadlines;
 mod guest;
 mod knobs;
+mod naps;
 mod paper;
 mod progress;
 mod sensitivity;
