@@ -172,7 +172,7 @@ pub(crate) fn run(machine: &Machine, args: &Args) -> anyhow::Result<()> {
     )
 }
 
-/// How steady each program of a figure is.
+/// How steady each program of a figure is that has deadlines.
 fn steady(
     (figure, scheduler, mix): (u32, Scheduler, Mix),
     mdn: bool,
@@ -180,7 +180,8 @@ fn steady(
     seconds: usize,
 ) -> impl Iterator<Item = Steadiness> {
     let programs = mix.programs.iter().zip(outcomes);
-    programs.map(move |(program, outcome)| Steadiness {
+    let with_deadlines = programs.filter(|(program, _)| program.is_srt());
+    with_deadlines.map(move |(program, outcome)| Steadiness {
         figure,
         scheduler,
         mdn,
