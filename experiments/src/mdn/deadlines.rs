@@ -43,12 +43,8 @@ pub(crate) struct Args {
     timer_ms: u64,
     #[command(flatten)]
     knobs: Knobs,
-    /// Only how much the figures depend on what the papers leave open: boost, quantum, and what
-    /// interrupts
-    #[arg(long, conflicts_with_all = ["runs", "only", "seconds", "variation", "timer_ms", "Knobs"])]
-    sensitivity: bool,
     /// Run it on a kernel in a virtual machine instead, for so many seconds each
-    #[arg(long, value_name = "SECONDS", conflicts_with_all = ["timer_ms", "Knobs", "sensitivity"],
+    #[arg(long, value_name = "SECONDS", conflicts_with_all = ["timer_ms", "Knobs"],
           value_parser = clap::value_parser!(u64).range(1..=1000))]
     guest: Option<u64>,
 }
@@ -101,9 +97,6 @@ pub(super) type Ways = (Vec<Outcome>, Vec<Outcome>);
 
 /// Runs every mix under every scheduler, and publishes the paper's tables and the comparison.
 pub(crate) fn run(machine: &Machine, args: &Args) -> anyhow::Result<()> {
-    if args.sensitivity {
-        return sensitivity::run(machine);
-    }
     let guested = match args.guest {
         Some(seconds) => Some(boot(machine, args, seconds)?),
         None => None,
@@ -164,7 +157,11 @@ pub(crate) fn run(machine: &Machine, args: &Args) -> anyhow::Result<()> {
         &all(&results),
         &results,
         paper,
-    )
+    )?;
+    if guested.is_none() && args.only.is_empty() {
+        sensitivity::run(machine)?;
+    }
+    Ok(())
 }
 
 /// Where the figures come from that no kernel gave.
@@ -325,21 +322,15 @@ fn the_papers(results: &[Result]) -> Table {
     table
 }
 
-/// Of [`all`].
-const COLUMNS: usize = 1 + Scheduler::ALL.len() + Scheduler::VARIANTS.len();
-
-/// Missed deadlines of each soft real-time program under each scheduler, without and with MDN.
+/// Missed deadlines of each soft real-time program under each scheduler that was run, without and
+/// with MDN.
 fn all(results: &[Result]) -> Table {
-    let schedulers: Vec<Scheduler> = Scheduler::ALL
-        .into_iter()
-        .chain(Scheduler::VARIANTS)
-        .collect();
-    let mut table = Table::new(std::array::from_fn::<_, COLUMNS, _>(
-        |column| match column {
-            0 => "missed, without and with MDN",
-            _ => schedulers[column - 1].name(),
-        },
-    ));
+    let schedulers = Scheduler::ALL.into_iter().chain(Scheduler::VARIANTS);
+    let ran = |of: &Scheduler| results.iter().any(|result| result.scheduler == *of);
+    let schedulers: Vec<Scheduler> = schedulers.filter(ran).collect();
+    let headings = ["missed, without and with MDN"].into_iter();
+    let headings = headings.chain(schedulers.iter().map(|scheduler| scheduler.name()));
+    let mut table = Table::of_columns(headings.map(str::to_owned).collect());
     for mix in MIXES {
         for (place, program) in mix.programs.iter().enumerate() {
             if !program.is_srt() {
@@ -355,12 +346,8 @@ fn all(results: &[Result]) -> Table {
                     },
                 )
             };
-            table.row(std::array::from_fn::<_, COLUMNS, _>(
-                |column| match column {
-                    0 => format!("{} beside {beside}", program.name()),
-                    _ => cell(schedulers[column - 1]),
-                },
-            ));
+            let cells = [format!("{} beside {beside}", program.name())].into_iter();
+            table.cells(cells.chain(schedulers.iter().copied().map(cell)).collect());
         }
     }
     table
