@@ -4,16 +4,51 @@
 use std::fs;
 use std::path::Path;
 
+use serde::Serialize;
 use serde_json::Value;
 
 /// The checkout.
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
 
-fn figures(experiment: &str) -> Value {
+pub(crate) fn figures(experiment: &str) -> Value {
     let path = format!("{ROOT}/experiments/{experiment}.json");
     let text = fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path}: {error}"));
     let mut figures: Value = serde_json::from_str(&text).unwrap();
     figures["ours"].take()
+}
+
+/// Whether the kept figures of an experiment are those that its code makes now. `within` is a JSON
+/// pointer to the part of them that was made again, empty for all.
+pub(crate) fn assert_kept(experiment: &str, within: &str, made: &impl Serialize) {
+    let kept = figures(experiment);
+    let kept = kept.pointer(within).unwrap_or(&Value::Null);
+    let made = serde_json::to_value(made).unwrap();
+    assert!(
+        is_near(kept, &made),
+        "experiments/{experiment}.json is older than the code that it measures: run the experiment \
+         with --readme.\nkept: {kept}\nmade: {made}"
+    );
+}
+
+/// Equal, but for the last digits of what is computed with another machine's arithmetic.
+fn is_near(a: &Value, b: &Value) -> bool {
+    match (a, b) {
+        (Value::Number(a), Value::Number(b)) => {
+            let (Some(a), Some(b)) = (a.as_f64(), b.as_f64()) else {
+                return false;
+            };
+            (a - b).abs() <= 1e-9 * a.abs().max(b.abs())
+        }
+        (Value::Array(a), Value::Array(b)) => {
+            a.len() == b.len() && a.iter().zip(b).all(|(a, b)| is_near(a, b))
+        }
+        (Value::Object(a), Value::Object(b)) => {
+            a.len() == b.len()
+                && a.iter()
+                    .all(|(key, a)| b.get(key).is_some_and(|b| is_near(a, b)))
+        }
+        _ => a == b,
+    }
 }
 
 /// The text of a document, each wrapped line joined to the next.

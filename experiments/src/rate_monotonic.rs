@@ -177,6 +177,11 @@ mod tests {
     use super::*;
 
     #[test]
+    fn the_kept_table_of_priorities_is_of_todays_simulation() {
+        crate::claims::assert_kept("rate-monotonic/rate-monotonic", "", &rows().unwrap());
+    }
+
+    #[test]
     fn a_peak_makes_the_long_task_late_by_priorities_and_not_by_reservations() {
         let late = |place: usize, peak| {
             let row = row(&WAYS[place], peak).unwrap();
