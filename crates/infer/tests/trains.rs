@@ -333,3 +333,66 @@ fn a_slow_rhythm_after_a_dense_stretch_is_found_at_a_cost_in_proportion_to_the_w
     let found = analyser.analyse(Instant::from_ns(now as u64));
     assert!(is_period(found.first(), 5.005e8), "{found:?}");
 }
+
+/// Bursts of 0.2 ms, the first after one step and each after its step from the one before.
+fn after_steps(steps: &[f64]) -> Vec<onbeat_model::Burst> {
+    let mut now = 1e9;
+    let bursts = steps.iter().map(|step| {
+        now += step;
+        burst(now, 2e5)
+    });
+    bursts.collect()
+}
+
+#[test]
+fn a_clock_is_told_from_the_same_steps_in_another_order() {
+    let (mut right, mut alarms) = (0, 0);
+    for seed in 0..100 {
+        let mut random = Random::new(seed);
+        let releases: Vec<f64> = (0..80)
+            .map(|k| 20e6 * (f64::from(k) + 0.2 * random.even()))
+            .collect();
+        let mut steps: Vec<f64> = releases.windows(2).map(|w| w[1] - w[0]).collect();
+        right += u32::from(is_period(analysed(after_steps(&steps)).first(), 20e6));
+        for i in (1..steps.len()).rev() {
+            steps.swap(i, (random.even() * (i + 1) as f64) as usize);
+        }
+        alarms += u32::from(!analysed(after_steps(&steps)).is_empty());
+    }
+    assert!(right >= 99, "{right} of 100");
+    assert!(alarms <= 5, "{alarms} of 100");
+}
+
+#[test]
+fn who_sleeps_for_one_time_after_jobs_that_vary_has_the_mean_step_as_period() {
+    for seed in 0..20 {
+        let mut random = Random::new(seed);
+        let mut now = 1e9;
+        let mut bursts = Vec::new();
+        for _ in 0..100 {
+            let work = random.between(1e6, 3e6);
+            bursts.push(burst(now, work));
+            now += work + 20e6 + random.between(0.0, 5e4);
+        }
+        let mean = (now - 1e9) / 100.0;
+        let rhythms = analysed(bursts);
+        let period = rhythms.first().expect("a rhythm").period.as_ns() as f64;
+        assert!((period / mean - 1.0).abs() < 0.02, "{period} for {mean}");
+    }
+}
+
+#[test]
+fn an_answer_with_more_proofs_is_surer() {
+    // A timer: a clock, steps alike, and sleeps alike.
+    let timer = analysed(after_steps(&[20e6; 40]));
+    // Releases anywhere in a fifth of the period: a clock alone.
+    let mut random = Random::new(1);
+    let at: Vec<f64> = (0..40)
+        .map(|k| 20e6 * (f64::from(k) + 0.2 * random.even()))
+        .collect();
+    let steps: Vec<f64> = at.windows(2).map(|w| w[1] - w[0]).collect();
+    let loose = analysed(after_steps(&steps));
+    let confidence = |rhythms: &[onbeat_model::Rhythm]| rhythms.first().map(|r| r.confidence);
+    assert!(confidence(&timer) > Some(0.99), "{timer:?}");
+    assert!(confidence(&loose).is_some_and(|c| c < 0.97), "{loose:?}");
+}

@@ -16,7 +16,7 @@ pub struct Rhythm {
     /// The standard deviation of the releases around the beat.
     #[serde(rename = "jitter_ns")]
     pub jitter: Span,
-    /// One minus the probability that a thread without any rhythm would look this regular.
+    /// How probable it is that the period is right.
     pub confidence: f64,
 }
 

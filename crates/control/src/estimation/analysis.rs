@@ -23,24 +23,24 @@ impl Thread {
 
     /// The rhythm of its timers' expiries, if it is beyond doubt.
     pub(crate) fn armed(&self, settings: &Settings) -> Option<Rhythm> {
-        let enough = self.enough(settings);
+        let rate = self.false_alarm_rate(settings);
         let asked = settings.method == Method::Default;
         let found = asked.then(|| armed::rhythm(self.analyser.bursts()))?;
-        found.filter(|rhythm| rhythm.confidence >= enough)
+        found.filter(|rhythm| rhythm.confidence >= 1.0 - rate)
     }
 
-    /// How sure a rhythm must be.
-    fn enough(&self, settings: &Settings) -> f64 {
-        self.attempts.confidence(settings.analysis.false_alarm_rate)
+    /// How often the next analysis may find a rhythm by chance.
+    fn false_alarm_rate(&self, settings: &Settings) -> f64 {
+        self.attempts
+            .false_alarm_rate(settings.analysis.false_alarm_rate)
     }
 
     /// The strongest rhythm in the bursts heard up to `now`, if one is beyond doubt.
     pub(crate) fn strongest(&mut self, now: Instant, settings: &Settings) -> Option<Rhythm> {
         match settings.method {
             Method::Default => self.armed(settings).or_else(|| {
-                let enough = self.enough(settings);
-                let mut found = self.analyser.analyse(now).into_iter();
-                found.find(|rhythm| rhythm.confidence >= enough)
+                let rate = self.false_alarm_rate(settings);
+                self.analyser.analyse_at(now, rate).into_iter().next()
             }),
             Method::Lfspp => {
                 let mut analyser = lfspp::Analyser::new(lfspp::Config::default()).ok()?;

@@ -45,13 +45,13 @@ impl Attempts {
         }
     }
 
-    /// How sure a rhythm must be this time if one thread in `1 / rate` may be called periodic by
-    /// chance, however often it is analysed: the n-th analysis in vain leaves the next one
+    /// The false-alarm rate this time if one thread in `1 / rate` may be called periodic by chance,
+    /// however often it is analysed: the n-th analysis in vain leaves the next one
     /// 1/(n+1)^2 of that (alpha spending, as in sequential trials; the sum of all is 1.6 times the
     /// rate). Stops falling at a ten-thousandth, which every true rhythm passes after a few beats.
-    pub(crate) fn confidence(&self, rate: f64) -> f64 {
+    pub(crate) fn false_alarm_rate(&self, rate: f64) -> f64 {
         let analyses = f64::from(self.failed.saturating_add(1));
-        1.0 - (rate / (analyses * analyses)).max(rate.min(1e-4))
+        (rate / (analyses * analyses)).max(rate.min(1e-4))
     }
 
     /// Counts a burst that ended at `at`. True if it is time for an analysis.

@@ -6,15 +6,14 @@ use onbeat_model::{Burst, Instant, Rhythm, Span, TaskId};
 
 use super::candidates::SHORTEST_NS;
 use super::compact::Compact;
-use super::fit;
+use super::fit::{self, Line};
 use super::fold::Fold;
-use super::search::{AGREE, Found, LOOSE, Search};
+use super::proof::Claim;
+use super::search::{Found, Search};
 use super::view::{Choice, Train};
 
 /// Fewer bursts than this are never called periodic.
 const FEWEST: usize = 6;
-/// Groups of bursts are looked for on so many levels.
-const MERGES: usize = 2;
 /// A second rhythm has at least one in so many of the bursts.
 const OWN: usize = 6;
 /// It is looked for among so many of the last that the first leaves over.
@@ -99,15 +98,20 @@ impl Analyser {
     /// a stretch of it that stands out: one that ended inside the window is still told, so
     /// [`clear`](Self::clear) when a rhythm is known to be over; (3) a thread without rhythm sleeps
     /// independently of how it slept before. Its false-alarm rate is then at most the one stated; a
-    /// thread that sleeps within a fifth of some mean may be called periodic more often than that.
+    /// thread whose steps are nearly all within 5% of some mean is called periodic.
     pub fn analyse(&mut self, now: Instant) -> Vec<Rhythm> {
+        self.analyse_at(now, self.config.false_alarm_rate)
+    }
+
+    /// The same with another false-alarm rate.
+    pub fn analyse_at(&mut self, now: Instant, false_alarm_rate: f64) -> Vec<Rhythm> {
         self.forget(now);
         if self.bursts.len() < FEWEST {
             return Vec::new();
         }
         let bursts: &[Compact] = self.bursts.make_contiguous();
         let origin = bursts[0].woke().as_ns();
-        let enough = -self.config.false_alarm_rate.clamp(1e-300, 1.0).ln();
+        let enough = -false_alarm_rate.clamp(1e-300, 1.0).ln();
         // Not kept between analyses: there are few of them, and the memory of one counts for each
         // thread.
         let (mut train, mut workers, mut search) =
@@ -123,17 +127,41 @@ impl Analyser {
         let Some(first) = look.strongest() else {
             return Vec::new();
         };
+        if std::env::var("DBG").is_ok() {
+            eprintln!(
+                "  FOUND {:.2} strength {:.1} work {}",
+                first.found.line.period / 1e6,
+                first.found.evidence.strength,
+                first.of_work
+            );
+        }
         let first = look.over_all_wakeups(first);
+        let claim = Claim {
+            at: &first.at,
+            bursts,
+            line: first.found.line,
+            of_work: first.of_work,
+            origin,
+            enough,
+        };
+        let Some(proofs) = claim.proofs() else {
+            return Vec::new();
+        };
+        let Seen {
+            found: first,
+            of_work,
+            ..
+        } = first;
         let second = look.second(&first);
         let rhythm = |Found { line, evidence, .. }: Found| Rhythm {
             period: Span::from_ns(line.period.round() as u64),
             phase: Instant::from_ns(origin) + Span::from_ns(line.phase.max(0.0).round() as u64),
             jitter: Span::from_ns(line.jitter.round() as u64),
-            confidence: 1.0 - (-evidence.strength).exp(),
+            confidence: proofs.right().min(1.0 - (-evidence.strength).exp()),
         };
         let mut found: Vec<Found> = std::iter::once(first).chain(second).collect();
         // Polls can be more regular than the work they look for, and yet are not what it is about.
-        if !first.of_workers {
+        if !of_work {
             found.sort_by(|a, b| b.evidence.strength.total_cmp(&a.evidence.strength));
         }
         found.into_iter().map(rhythm).collect()
@@ -160,6 +188,43 @@ impl Analyser {
     }
 }
 
+/// A beat, and the points in which it was found.
+struct Seen {
+    found: Found,
+    at: Vec<f64>,
+    /// They are those that carry the work.
+    of_work: bool,
+}
+
+impl Seen {
+    fn of(found: Found, train: &Train) -> Self {
+        Self {
+            found,
+            at: train.at.clone(),
+            of_work: false,
+        }
+    }
+
+    /// The same beat along another line.
+    fn along(mut self, line: Line) -> Self {
+        self.found.line = line;
+        self
+    }
+
+    /// The better of two. The second counts as better where its line holds: the first was looked
+    /// at by itself.
+    fn better(first: Option<Self>, second: Option<Self>) -> Option<Self> {
+        match (first, second) {
+            (Some(first), Some(second))
+                if !second.found.line_holds && !second.found.better_than(&first.found) =>
+            {
+                Some(first)
+            }
+            (first, second) => second.or(first),
+        }
+    }
+}
+
 /// One analysis: what it looks at, and with what.
 struct Look<'a> {
     bursts: &'a [Compact],
@@ -172,15 +237,18 @@ struct Look<'a> {
 
 impl Look<'_> {
     /// The strongest rhythm of the bursts.
-    fn strongest(&mut self) -> Option<Found> {
+    fn strongest(&mut self) -> Option<Seen> {
         let best = self.at(&Choice::All);
-        if best.is_some_and(|found| found.line_holds || found.evidence.strength > CERTAIN) {
+        if best
+            .as_ref()
+            .is_some_and(|s| s.found.line_holds || s.found.evidence.strength > CERTAIN)
+        {
             return best;
         }
         let choices = Choice::beside_all(self.bursts);
         let beside = choices.iter().filter_map(|choice| self.at(choice));
         best.into_iter().chain(beside).reduce(|best, found| {
-            if found.better_than(&best) {
+            if found.found.better_than(&best.found) {
                 found
             } else {
                 best
@@ -188,34 +256,23 @@ impl Look<'_> {
         })
     }
 
-    /// `found`, or the fraction of its period in which all wakeups keep their phase far better than
-    /// in it.
-    fn over_all_wakeups(&mut self, found: Found) -> Found {
+    /// What was found, along the line nearest to all wakeups; or the fraction of its period in
+    /// which these keep their phase better.
+    fn over_all_wakeups(&mut self, seen: Seen) -> Seen {
         self.train.wakeups(self.bursts, self.origin, &Choice::All);
         let at = &self.train.at;
-        let mut fold = Fold::default();
-        let Some(best) = fold.fraction(at, found.line.period, SHORTEST_NS) else {
-            return found;
-        };
-        let own = fold.at(at, found.line.period);
-        let parts = found.line.period / best.period;
-        if parts < 1.5
-            || (parts / parts.round() - 1.0).abs() > AGREE
-            || best.evidence < own.evidence + self.enough
+        let found = seen.found.line;
+        if let Some(line) = Fold::default().fraction(at, found.period, SHORTEST_NS) {
+            return Seen::of(seen.found, self.train).along(line);
+        }
+        if !seen.of_work
+            && let Some(line) = fit::robust_line(&found.nearest(at), &mut Vec::new())
+            && line.jitter < found.jitter
+            && line.has_period(found.period)
         {
-            return found;
+            return seen.along(line);
         }
-        let mut beats = Vec::new();
-        fold.releases(at, best.period, &mut beats);
-        match fit::robust_line(&beats, &mut Vec::new()) {
-            Some(line)
-                if line.jitter < LOOSE * line.period
-                    && (line.period / best.period - 1.0).abs() < AGREE =>
-            {
-                found.along(line)
-            }
-            _ => found,
-        }
+        seen
     }
 
     /// The rhythm of what `first` leaves over, if it is one of its own: a second timer.
@@ -244,43 +301,44 @@ impl Look<'_> {
             workers: self.workers,
             search: self.search,
         };
-        look.at(&Choice::All).filter(|second| {
-            second.line_holds
-                && second.evidence.strength > CERTAIN
-                && !second.line.resonates(&first.line)
-        })
+        look.at(&Choice::All)
+            .map(|seen| seen.found)
+            .filter(|second| {
+                second.line_holds
+                    && second.evidence.strength > CERTAIN
+                    && !second.line.resonates(&first.line)
+            })
     }
 
-    /// The beat of the chosen bursts, with groups merged on the highest level that has one.
-    fn at(&mut self, choice: &Choice) -> Option<Found> {
+    /// The beat of the chosen bursts: of their groups, if they come in groups that have one.
+    fn at(&mut self, choice: &Choice) -> Option<Seen> {
         self.train.wakeups(self.bursts, self.origin, choice);
-        let mut limits = Vec::new();
-        self.train.levels(&mut limits);
-        limits.truncate(MERGES);
-        let mut best: Option<Found> = None;
-        for level in 0..=limits.len() {
-            if let Some(&limit) = limits.get(level) {
-                self.train.merge(limit);
+        let mut of_groups = None;
+        if let Some(limit) = self.train.groups_part_at() {
+            self.train.merge(limit);
+            of_groups = self.in_train();
+            if of_groups.as_ref().is_some_and(|s| s.found.line_holds) {
+                return of_groups;
             }
-            let worked = self.workers.workers_of(self.train);
-            let trains = worked.then_some(&*self.workers).into_iter();
-            for (train, of_workers) in trains.map(|t| (t, true)).chain([(&*self.train, false)]) {
-                let Some(mut found) = self.search.beat(train, self.enough) else {
-                    continue;
-                };
-                found.of_workers = of_workers;
-                if found.line_holds {
-                    return Some(found);
-                }
-                if best.is_none_or(|b| found.better_than(&b)) {
-                    best = Some(found);
-                }
-            }
-            if level < limits.len() {
-                // The next level is finer; the last is that of single bursts.
-                self.train.wakeups(self.bursts, self.origin, choice);
+            self.train.wakeups(self.bursts, self.origin, choice);
+        }
+        Seen::better(of_groups, self.in_train())
+    }
+
+    /// The beat of the points that carry the work, or of all.
+    fn in_train(&mut self) -> Option<Seen> {
+        let mut of_work = None;
+        if self.workers.workers_of(self.train) {
+            let found = self.search.beat(self.workers, self.enough);
+            of_work = found.map(|found| Seen {
+                of_work: true,
+                ..Seen::of(found, self.workers)
+            });
+            if of_work.as_ref().is_some_and(|s| s.found.line_holds) {
+                return of_work;
             }
         }
-        best
+        let of_all = self.search.beat(self.train, self.enough);
+        Seen::better(of_work, of_all.map(|found| Seen::of(found, self.train)))
     }
 }

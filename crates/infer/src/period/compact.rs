@@ -31,6 +31,10 @@ impl Compact {
         self.woke
     }
 
+    pub(super) fn blocked(&self) -> Instant {
+        self.woke + self.blocked_after.span()
+    }
+
     pub(super) const fn waker(&self) -> u32 {
         self.woken_by.waker()
     }

@@ -19,9 +19,6 @@ const LOOKS: f64 = 8.0;
 /// recording may be this coarse.
 const EXACT_NS: f64 = 2_000.0;
 
-/// A stretch of less than this share of a train is judged by its own coverage.
-const WHOLE: f64 = 0.8;
-
 /// The steps of a thread that sleeps more or less evenly are spread over this much of their mean.
 const SPREAD: f64 = 0.4;
 
@@ -61,8 +58,6 @@ pub(super) struct Evidence {
 
 /// What is claimed of a stretch of a train.
 struct Claim {
-    from: f64,
-    to: f64,
     period: f64,
     /// So many beats, of which some are met.
     beats: f64,
@@ -76,7 +71,6 @@ pub(super) struct Judge {
     /// The point nearest to each beat that has one within half a period.
     pub(super) nearest: Vec<(i64, f64)>,
     deviations: Vec<f64>,
-    stretch: Train,
 }
 
 impl Judge {
@@ -113,8 +107,6 @@ impl Judge {
         }
         let beats = (last - first + 1) as f64;
         let claim = Claim {
-            from: begin,
-            to: line.time(last) + half,
             period: line.period,
             beats,
             floor: 0.0,
@@ -139,8 +131,6 @@ impl Judge {
         }));
         let (first, last) = (beats.first()?, beats.last()?);
         let claim = Claim {
-            from: first.1,
-            to: last.1,
             period,
             beats: (last.0 - first.0) as f64,
             floor: 1.0 / SPREAD,
@@ -167,12 +157,6 @@ impl Judge {
         if (near as f64) < FEWEST * claim.beats {
             return None;
         }
-        let train = if claim.to - claim.from < WHOLE * train.length() {
-            self.stretch.stretch_of(train, claim.from, claim.to);
-            &self.stretch
-        } else {
-            train
-        };
         self.deviations.sort_unstable_by(f64::total_cmp);
         let mut best: Option<Evidence> = None;
         let fewest = ((FEWEST * claim.beats).ceil() as usize).max(3);

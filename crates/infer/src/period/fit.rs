@@ -1,6 +1,17 @@
 //! The straight line from beat number to time, by least squares: its slope is the period, its start
 //! the phase, the scatter around it the jitter.
 
+/// Points this near to a line, in nanoseconds, are on it.
+const EXACT_NS: f64 = 1_000.0;
+
+/// A point further from its line than so many standard deviations is not of it.
+pub(super) const FAR: f64 = 3.5;
+/// Points that scatter by more than this share of the period follow no line: were they anywhere, it
+/// would be 0.29.
+const LOOSE: f64 = 0.2;
+/// Periods are the same within this.
+const AGREE: f64 = 0.01;
+
 /// A line `phase + period * beat`, in nanoseconds after the train's origin.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Line {
@@ -16,10 +27,37 @@ impl Line {
         self.phase + self.period * beat as f64
     }
 
+    /// The points follow it.
+    pub(super) fn is_tight(&self) -> bool {
+        self.jitter < LOOSE * self.period
+    }
+
+    /// Its period is this one.
+    pub(super) fn has_period(&self, period: f64) -> bool {
+        (self.period / period - 1.0).abs() < AGREE
+    }
+
     /// How far a time is from the nearest beat.
     pub(super) fn distance(&self, time: f64) -> f64 {
         let turns = (time - self.phase) / self.period;
         (turns - turns.round()).abs() * self.period
+    }
+
+    /// The point nearest to each beat, of those beats that are nearest to a point.
+    pub(super) fn nearest(&self, at: &[f64]) -> Vec<(i64, f64)> {
+        let mut releases: Vec<(i64, f64)> = Vec::new();
+        for &time in at {
+            let beat = ((time - self.phase) / self.period).round() as i64;
+            match releases.last_mut() {
+                Some(last) if last.0 == beat => {
+                    if self.late((beat, time)).abs() < self.late(*last).abs() {
+                        last.1 = time;
+                    }
+                }
+                _ => releases.push((beat, time)),
+            }
+        }
+        releases
     }
 
     /// One of the periods is a small multiple of the other.
@@ -69,14 +107,23 @@ pub(super) fn line(beats: impl Iterator<Item = (i64, f64)> + Clone) -> Option<Li
 /// The line through `beats` without the points that lie far out, judged by the median deviation: a
 /// few wakeups that are no releases do not turn it.
 pub(super) fn robust_line(beats: &[(i64, f64)], scratch: &mut Vec<f64>) -> Option<Line> {
-    let mut best = line(beats.iter().copied())?;
+    robust_line_near(line(beats.iter().copied())?, beats, scratch)
+}
+
+/// The same, where the points that are no releases may be nearly half: `best` leads through the
+/// others.
+pub(super) fn robust_line_near(
+    mut best: Line,
+    beats: &[(i64, f64)],
+    scratch: &mut Vec<f64>,
+) -> Option<Line> {
     for _ in 0..3 {
         scratch.clear();
         scratch.extend(beats.iter().map(|&b| best.late(b).abs()));
         let middle = scratch.len() / 2;
         let (_, &mut median, _) = scratch.select_nth_unstable_by(middle, f64::total_cmp);
         // 1.4826 makes the median deviation an estimate of the standard deviation.
-        let limit = (3.5 * 1.4826 * median).max(1_000.0);
+        let limit = (FAR * 1.4826 * median).max(EXACT_NS);
         best = line(
             beats
                 .iter()
@@ -106,11 +153,11 @@ pub(super) fn steps(beats: &[(i64, f64)], scratch: &mut Vec<f64>) -> Option<(f64
 }
 
 /// The mean square of the differences between the lateness of successive beats, over the variance
-/// of the lateness (von Neumann, 1941): 2 if each beat is late on its own, little if lateness adds
-/// up. The largest deviations are left out, as in the fit.
+/// of the lateness (von Neumann, 1941): 2 if each beat is late on its own or none is late, little
+/// if lateness adds up. The largest deviations are left out, as in the fit.
 pub(super) fn von_neumann(beats: &[(i64, f64)], line: &Line, scratch: &mut Vec<f64>) -> f64 {
     scratch.clear();
-    let limit = 3.5 * line.jitter;
+    let limit = (FAR * line.jitter).max(EXACT_NS);
     scratch.extend(
         beats
             .iter()
@@ -121,7 +168,7 @@ pub(super) fn von_neumann(beats: &[(i64, f64)], line: &Line, scratch: &mut Vec<f
     let mean = scratch.iter().sum::<f64>() / n;
     let variance: f64 = scratch.iter().map(|l| (l - mean).powi(2)).sum::<f64>() / n;
     let differences: f64 = scratch.windows(2).map(|w| (w[1] - w[0]).powi(2)).sum();
-    if variance > 0.0 {
+    if variance > EXACT_NS * EXACT_NS {
         differences / (n - 1.0) / variance
     } else {
         2.0

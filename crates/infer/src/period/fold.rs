@@ -11,6 +11,8 @@
 //! where peaks may fall together, has less, too. So one figure compares a period with its
 //! fractions. Gregory and Loredo (Astrophysical Journal 398, 1992) have this test for pulsars.
 
+use super::fit::{self, Line};
+
 /// The finest histogram has this many bins. Deviations of one percent make no longer period, such
 /// as those of a film whose times are rounded to milliseconds.
 const FINEST: usize = 64;
@@ -27,9 +29,12 @@ const SHORTEST_BIN_NS: f64 = 10_000.0;
 const STEPS: i32 = 8;
 /// The smallest fraction that is compared: a fifth.
 const PARTS: i32 = 5;
-/// A rhythm has wakeups in this share of its periods. A fraction of the period would meet at most
-/// half of its beats.
-const MET: f64 = 0.6;
+/// A rhythm has releases at this share of its beats. A half of the period would meet half of them,
+/// and some by chance.
+const MET: f64 = 0.7;
+/// Releases scatter around their beats by at most this share of the period: `FAR` of more would be
+/// most of the period, and every beat would be met.
+const TIGHT: f64 = 0.1;
 
 /// The memory of the folding, kept between calls.
 #[derive(Clone, Debug, Default)]
@@ -61,21 +66,52 @@ fn extend(sums: &mut Vec<f64>, from: f64, count: usize) {
 }
 
 impl Fold {
-    /// The best of `period` and its fractions down to `shortest`, in nanoseconds, of those that
-    /// meet most of their beats; none if none does. `at` are the wakeups, ascending, at least two.
-    pub(super) fn fraction(&mut self, at: &[f64], period: f64, shortest: f64) -> Option<Folded> {
-        let mut best: Option<Folded> = None;
-        for parts in 1..=PARTS {
+    /// The fraction of `period`, not shorter than `shortest` (both in nanoseconds), that has more
+    /// evidence than it, as the line through its releases; none if no line has most of its beats
+    /// met. `at` are the wakeups, ascending, at least two.
+    pub(super) fn fraction(&mut self, at: &[f64], period: f64, shortest: f64) -> Option<Line> {
+        let mut most = self.at(at, period).evidence;
+        let mut best = None;
+        for parts in 2..=PARTS {
             let tried = period / f64::from(parts);
             if tried < shortest {
                 break;
             }
             let found = self.at(at, tried);
-            if best.is_none_or(|b| found.evidence > b.evidence) && meets(at, found.period) {
-                best = Some(found);
+            if found.evidence > most
+                && let Some(line) = self.line(at, found.period)
+                && line.has_period(tried)
+            {
+                (most, best) = (found.evidence, Some(line));
             }
         }
         best
+    }
+
+    /// The line through the releases of a grid of `period`, if most of its beats are met.
+    fn line(&mut self, at: &[f64], period: f64) -> Option<Line> {
+        let releases = self.releases(at, period);
+        let times: Vec<f64> = releases.iter().map(|release| release.1).collect();
+        let bins = 2 * FINEST;
+        self.fill(&times, period, bins);
+        let both = |i: usize| self.half_bins[i] + self.half_bins[(i + 1) % bins];
+        let crest = (0..bins).max_by_key(|&bin| both(bin)).unwrap_or(0) + 1;
+        let crowded = Line {
+            period,
+            phase: period * (crest as f64 / bins as f64),
+            jitter: 0.0,
+        };
+        let releases = crowded.nearest(&times);
+        let line = fit::robust_line_near(crowded, &releases, &mut Vec::new())?;
+        let reach = (fit::FAR * line.jitter).max(period / FINEST as f64);
+        let met = releases
+            .iter()
+            .filter(|&&release| line.late(release).abs() <= reach);
+        let turns = (at[at.len() - 1] - at[0]) / period;
+        (line.jitter < TIGHT * period
+            && line.has_period(period)
+            && met.count() as f64 >= MET * turns)
+            .then_some(line)
     }
 
     /// The evidence at `period` or at the period near it in which the wakeups are most crowded.
@@ -147,40 +183,27 @@ impl Fold {
     }
 
     /// The releases of a grid of `period`, with their numbers: the first wakeup of each turn, where
-    /// a turn begins after the quarter of the period with the fewest wakeups.
-    pub(super) fn releases(&mut self, at: &[f64], period: f64, beats: &mut Vec<(i64, f64)>) {
+    /// a turn begins after the quarter of the period with the fewest wakeups. Of several, it is the
+    /// quarter that ends a half with the fewest.
+    fn releases(&mut self, at: &[f64], period: f64) -> Vec<(i64, f64)> {
         self.fill(at, period, FINEST);
-        let quarter = FINEST / 4;
-        let held = |first: usize| -> u32 {
-            (first..first + quarter)
-                .map(|bin| self.half_bins[bin % FINEST])
+        let before = |end: usize, bins: usize| -> u32 {
+            (1..=bins)
+                .map(|back| self.half_bins[(end + FINEST - back) % FINEST])
                 .sum()
         };
-        let quiet = (0..FINEST).min_by_key(|&first| held(first)).unwrap_or(0);
-        let begin = (quiet + quarter) as f64 / FINEST as f64 * period;
-        beats.clear();
+        let quiet = |&end: &usize| (before(end, FINEST / 4), before(end, FINEST / 2));
+        let end = (0..FINEST).min_by_key(quiet).unwrap_or(0);
+        let begin = end as f64 / FINEST as f64 * period;
+        let mut releases: Vec<(i64, f64)> = Vec::new();
         for &time in at {
             let turn = ((time - begin) / period).floor() as i64;
-            if beats.last().is_none_or(|last| last.0 < turn) {
-                beats.push((turn, time));
+            if releases.last().is_none_or(|last| last.0 < turn) {
+                releases.push((turn, time));
             }
         }
+        releases
     }
-}
-
-/// Whether most turns of `period` have a wakeup.
-fn meets(at: &[f64], period: f64) -> bool {
-    let turns = (at[at.len() - 1] - at[0]) / period;
-    let mut met = 0.0;
-    let mut last = f64::NEG_INFINITY;
-    for &time in at {
-        // Jitter may bring a release nearer to the one before.
-        if time - last > 0.75 * period {
-            met += 1.0;
-            last = time;
-        }
-    }
-    met >= MET * turns
 }
 
 #[cfg(test)]
@@ -219,11 +242,23 @@ mod tests {
     }
 
     #[test]
+    fn jobs_that_wait_for_a_long_one_make_no_longer_period() {
+        for count in [19, 250] {
+            let late = |job: i32| if job % 4 == 1 { 11e6 } else { 0.0 };
+            let at: Vec<f64> = (0..count).map(|k| f64::from(k) * 40e6 + late(k)).collect();
+            let found = Fold::default()
+                .fraction(&at, 160e6, 0.5e6)
+                .expect("a fraction");
+            assert!((found.period / 40e6 - 1.0).abs() < 1e-3, "{found:?}");
+        }
+    }
+
+    #[test]
     fn a_multiple_gives_way_to_the_period_and_the_period_to_no_fraction() {
         let at: Vec<f64> = (0..50).map(|k| f64::from(k) * 20e6).collect();
         for times in 1..=PARTS {
             let found = Fold::default().fraction(&at, 20e6 * f64::from(times), 0.5e6);
-            let period = found.map_or(0.0, |folded| folded.period);
+            let period = found.map_or(20e6 * f64::from(times), |line| line.period);
             assert!((period / 20e6 - 1.0).abs() < 1e-3, "{times}: {period}");
         }
     }

@@ -10,10 +10,11 @@
 //! 4. `fit`: the straight line through the chain, release number to time: period, phase, jitter;
 //!    and `band`, a better one for points that are late by anything up to a limit.
 //! 5. `evidence`: how likely a thread without rhythm would have met as many beats as closely.
-//! 6. `resonance`: whether the beats found are a part of a longer pattern, or every so many-th.
-//! 7. `fold`: whether a period is a multiple of the true one, over all wakeups.
+//! 6. `fold`: whether a fraction of the period fits all wakeups better.
+//! 7. `proof`: whether the period is that of a clock, or of steps or sleeps of one size. If it is
+//!    neither, the thread is called not periodic.
 //!
-//! `search` goes through them for one train, `analyser` through the trains.
+//! `search` goes through steps 2 to 5 for one train, `analyser` through the trains.
 //!
 //! It knows no range of periods beyond 0.5 ms to 1 s, and "not periodic" is one of its answers.
 //!
@@ -33,7 +34,7 @@ mod evidence;
 mod fit;
 mod fold;
 pub mod lfspp;
-mod resonance;
+mod proof;
 mod search;
 pub mod track;
 mod view;

@@ -5,7 +5,6 @@ use super::candidates::{Candidates, LONGEST_NS, SHORTEST_NS};
 use super::chain::Chain;
 use super::evidence::{Evidence, Judge};
 use super::fit::{self, Line};
-use super::resonance;
 use super::view::Train;
 
 /// How many periods are followed.
@@ -18,14 +17,9 @@ const RECENT: usize = 256;
 /// `HELD + HELD_FEW / n`: below it are 5% of held trains of 30 points, above it 1% of walks.
 const HELD: f64 = 1.2;
 const HELD_FEW: f64 = 12.0;
-/// A line whose period is that of its steps, within this, needs no further proof that it holds.
-pub(super) const AGREE: f64 = 0.01;
 /// A line that meets more than this share of its beats holds even if lateness adds up for a while:
 /// a thread that polls for its releases comes later and later, until it comes a poll earlier.
 const WHOLE: f64 = 0.9;
-/// Points that scatter around a line by more than this share of its period do not follow it: were
-/// they anywhere, it would be 0.29.
-pub(super) const LOOSE: f64 = 0.2;
 /// Beats of which this share is met are all beats.
 const MOST: f64 = 0.7;
 /// Periods whose logarithms differ less are two views of one rhythm.
@@ -43,8 +37,6 @@ pub(super) struct Found {
     /// The beats lie on a line, for nearly all of the train: a stronger claim than steps of one
     /// size.
     pub(super) line_holds: bool,
-    /// It is the beat of the bursts that carry the work.
-    pub(super) of_workers: bool,
 }
 
 impl Found {
@@ -56,11 +48,6 @@ impl Found {
             && other.share > MOST
             && other.evidence.met > MOST
             && other.evidence.strength > self.evidence.strength / times
-    }
-
-    /// The same beat along another line.
-    pub(super) fn along(self, line: Line) -> Self {
-        Self { line, ..self }
     }
 
     pub(super) fn better_than(&self, other: &Self) -> bool {
@@ -84,7 +71,6 @@ pub(super) struct Search {
     chain: Chain,
     judge: Judge,
     scratch: Vec<f64>,
-    met: Vec<(i64, f64)>,
     recent: Train,
 }
 
@@ -152,8 +138,8 @@ impl Search {
         let sure = |e: &Evidence| e.strength >= enough;
         let steps = self.judge.steps(train, step, beats).filter(sure);
         let tight = steps.is_some();
-        let agree = (line.period / step - 1.0).abs() < AGREE;
-        let evidence = if line.jitter < LOOSE * line.period {
+        let agree = line.has_period(step);
+        let evidence = if line.is_tight() {
             self.judge.line(train, &line, first, last)
         } else {
             None
@@ -181,37 +167,16 @@ impl Search {
                     rank: evidence.strength * share,
                     share,
                     line_holds: false,
-                    of_workers: false,
                 });
             }
             _ => return None,
         };
-        self.met.clear();
-        self.met.extend(
-            self.judge
-                .nearest
-                .iter()
-                .filter(|&&beat| line.late(beat).abs() <= evidence.reach),
-        );
-        let length = resonance::pattern(&line, &self.met, first, last);
-        let parts = resonance::parts(train, &line, evidence.reach, first, last);
-        if length > 1 && line.period * length as f64 <= LONGEST_NS {
-            let place = self.met.first()?.0.rem_euclid(length);
-            let same = self.met.iter().filter(|b| b.0.rem_euclid(length) == place);
-            line = fit::line(same.map(|b| (b.0.div_euclid(length), b.1)))?;
-        } else if parts > 1 && line.period / parts as f64 >= SHORTEST_NS {
-            line.period /= parts as f64;
-        } else {
-            line = band::sharpen(line, &self.chain.beats);
-        }
         Some(Found {
-            line,
+            line: band::sharpen(line, &self.chain.beats),
             evidence,
             rank: evidence.strength * share,
             share,
-            // A pattern may be one of merging; without it the beats may be plain.
-            line_holds: share > MOST && evidence.met > MOST && length == 1,
-            of_workers: false,
+            line_holds: share > MOST && evidence.met > MOST,
         })
     }
 }

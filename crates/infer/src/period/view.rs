@@ -44,10 +44,9 @@ impl Train {
         self.measure();
     }
 
-    /// The gaps at which groups of points may part, longest first: between the groups, between
-    /// groups inside the groups.
-    pub(super) fn levels(&self, limits: &mut Vec<f64>) {
-        valleys(&self.gaps, WIDE_GAP, limits);
+    /// The gap between groups of points, if there are groups.
+    pub(super) fn groups_part_at(&self) -> Option<f64> {
+        valley(&self.gaps, WIDE_GAP)
     }
 
     /// Merges points that follow the one before after no more than `limit`.
@@ -77,9 +76,7 @@ impl Train {
         sorted.clear();
         sorted.extend_from_slice(&train.executed);
         sorted.sort_unstable_by(f64::total_cmp);
-        let mut limits = Vec::new();
-        valleys(sorted, WIDE_WORK, &mut limits);
-        let Some(&limit) = limits.first() else {
+        let Some(limit) = valley(sorted, WIDE_WORK) else {
             return false;
         };
         let light: f64 = sorted.iter().take_while(|&&e| e <= limit).sum();
@@ -92,15 +89,6 @@ impl Train {
             .extend(points.filter(|p| *p.1 > limit).map(|p| *p.0));
         self.measure();
         true
-    }
-
-    /// Becomes the stretch of `train` from one time to another.
-    pub(super) fn stretch_of(&mut self, train: &Self, from: f64, to: f64) {
-        let place = |time: f64| train.at.partition_point(|&t| t < time);
-        self.at.clear();
-        self.at
-            .extend_from_slice(&train.at[place(from)..place(to).max(place(from))]);
-        self.measure();
     }
 
     /// Becomes the last `count` points of `train`.
@@ -195,10 +183,9 @@ impl Choice {
     }
 }
 
-/// Where positive values part into kinds, largest first: in the middle of each valley that is wide,
-/// by ratio, and has a tenth of the values on each side. A few values may lie in the valley.
-fn valleys(ascending: &[f64], wide: f64, limits: &mut Vec<f64>) {
-    limits.clear();
+/// Where positive values part into two kinds: in the middle of the valley of the largest ones that
+/// is wide, by ratio, and has a tenth of the values on each side. A few values may lie in it.
+fn valley(ascending: &[f64], wide: f64) -> Option<f64> {
     let n = ascending.len();
     let strays = n / STRAYS;
     let side = (n / SIDE).max(2);
@@ -207,10 +194,9 @@ fn valleys(ascending: &[f64], wide: f64, limits: &mut Vec<f64>) {
         let (below, above) = (ascending[low].max(1.0), ascending[low + 1 + strays]);
         if above > below * best.0 {
             best = (above / below, Some((below * above).sqrt()));
-        } else if let (true, (_, Some(limit))) = (above < below * wide, best) {
-            limits.push(limit);
-            best = (wide, None);
+        } else if above < below * wide && best.1.is_some() {
+            break;
         }
     }
-    limits.extend(best.1);
+    best.1
 }
