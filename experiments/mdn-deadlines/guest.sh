@@ -44,9 +44,13 @@ RUN
         ;;
     *)
         # What BEST knows of a program is plotted; each look takes CPU time from what is looked at.
-        interval=1s
-        [ "$scheduler" != best ] || interval=100ms
-        onbeat scheduler start "$scheduler" --set "mdn=$mdn" --interval "$interval" --json -- sh "$folder/all.sh" \
+        interval=1s late=
+        case "$scheduler" in
+        best*) interval=100ms ;;
+        esac
+        [ "$scheduler" != best-measuring ] || late="--set discard_late=0"
+        # shellcheck disable=SC2086 # none or two words
+        onbeat scheduler start "${scheduler%-measuring}" --set "mdn=$mdn" $late --interval "$interval" --json -- sh "$folder/all.sh" \
             >"$folder/told.jsonl"
         ;;
     esac

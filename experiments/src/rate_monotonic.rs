@@ -77,12 +77,7 @@ struct Row {
 
 /// Runs all ways with and without the peak; publishes table and JSON.
 pub(crate) fn run(machine: &Machine, _args: &Args) -> anyhow::Result<()> {
-    let mut rows = Vec::new();
-    for peak in [false, true] {
-        for way in WAYS.iter().filter(|way| way.long.is_some() || !peak) {
-            rows.push(row(way, peak)?);
-        }
-    }
+    let rows = rows()?;
     let ran = Ran::Computed("the simulated machine: one CPU, 60 s".to_owned());
     let paper = json!({
         "source": "AQuoSA, experiment 1",
@@ -91,6 +86,16 @@ pub(crate) fn run(machine: &Machine, _args: &Args) -> anyhow::Result<()> {
         },
     });
     publish(machine.out(), &ran, NAME, &table(&rows), &rows, paper)
+}
+
+fn rows() -> anyhow::Result<Vec<Row>> {
+    let mut rows = Vec::new();
+    for peak in [false, true] {
+        for way in WAYS.iter().filter(|way| way.long.is_some() || !peak) {
+            rows.push(row(way, peak)?);
+        }
+    }
+    Ok(rows)
 }
 
 fn row(way: &Way, peak: bool) -> anyhow::Result<Row> {
@@ -170,6 +175,11 @@ fn table(rows: &[Row]) -> Table {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_kept_table_of_priorities_is_of_todays_simulation() {
+        crate::claims::assert_kept("rate-monotonic/rate-monotonic", "", &rows().unwrap());
+    }
 
     #[test]
     fn a_peak_makes_the_long_task_late_by_priorities_and_not_by_reservations() {

@@ -27,6 +27,18 @@ impl Table {
         self.rows.push(cells.to_vec());
     }
 
+    /// A table whose columns are counted at run time.
+    pub(crate) fn of_columns(headings: Vec<String>) -> Self {
+        Self {
+            rows: vec![headings],
+        }
+    }
+
+    /// Adds a row of as many cells as there are headings.
+    pub(crate) fn cells(&mut self, cells: Vec<String>) {
+        self.rows.push(cells);
+    }
+
     /// The table in Markdown, its columns aligned: the first to the left, figures to the right.
     pub(crate) fn to_markdown(&self) -> String {
         let columns = self.rows.first().map_or(0, Vec::len);

@@ -33,18 +33,28 @@ fn hog() -> Workload {
 
 /// 25 frames a second that need 40% of the CPU.
 fn decoder(seed: u64) -> Workload {
+    player(Span::from_ms(40), Span::from_ms(16), seed)
+}
+
+/// Frames with this period and mean demand.
+fn player(period: Span, mean: Span, seed: u64) -> Workload {
     let arrival = Arrival::Paced {
-        period: Span::from_ms(40),
-        next: Instant::from_ns(400_000 * (seed * 37 % 100)),
+        period,
+        next: Instant::from_ns(period.as_ns() * (seed * 37 % 100) / 100),
         timer: Span::ZERO,
     };
     let frames = Film::of_seed(seed * 16).varied(1400);
-    Workload::new(arrival, Demand::Decoder(Span::from_ms(16), frames))
+    Workload::new(arrival, Demand::Decoder(mean, frames))
 }
 
 /// What the first of these programs has in each second, in permille of the CPU, under the main
-/// loop.
+/// loop, which is pointed at all.
 fn run(programs: &[Workload]) -> Vec<u64> {
+    run_tracking(programs.len(), programs)
+}
+
+/// The same where the loop is pointed at the first ones.
+fn run_tracking(tracked: usize, programs: &[Workload]) -> Vec<u64> {
     let speeds = Ladder::new(vec![Speed::from_khz(1_000_000).unwrap()]).unwrap();
     let cpu = Cpus {
         count: 1,
@@ -74,7 +84,7 @@ fn run(programs: &[Workload]) -> Vec<u64> {
     }
     let ends = Instant::ZERO + Span::from_secs(SECONDS);
     let (mut sensor, actuator) = seams(machine, 1, None, ends);
-    for task in &tasks {
+    for task in tasks.iter().take(tracked) {
         let Ok(()) = sensor.track(task.id.tid, Follow::Threads);
     }
     let mut controller = Controller::new(Settings::default(), actuator);
@@ -132,5 +142,24 @@ fn an_honest_program_keeps_what_it_needs() {
         let had = run(&[honest, hog(), hog()]);
         let kept = mean(&had, CHANGE, SECONDS);
         assert!((380..=430).contains(&kept), "{seed}: {kept} of {had:?}");
+    }
+}
+
+#[test]
+fn a_program_that_starves_is_served_as_soon_if_it_notifies_as_if_it_is_silent() {
+    for seed in 1..=4_u64 {
+        let had = |notifies: Notifies| {
+            let of = |period, mean, place: u64| {
+                let player = player(Span::from_us(period), Span::from_us(mean), seed * 2 + place);
+                player.notifying(notifies)
+            };
+            let players = [of(40_000, 13_320, 0), of(30_303, 10_090, 1)];
+            let programs = players.into_iter().chain([hog(), hog()]);
+            let had = run_tracking(2, &programs.collect::<Vec<_>>());
+            mean(&had, 5, SECONDS)
+        };
+        let (silent, notifying) = (had(Notifies::Never), had(Notifies::WhenLate));
+        assert!(silent >= 320, "{seed}: {silent}");
+        assert!(notifying + 5 >= silent, "{seed}: {notifying} < {silent}");
     }
 }

@@ -25,12 +25,13 @@ use curve::{Interval, at};
 use run::{Method, Onbeat, Outcome, run as run_one};
 
 const NAME: &str = "misses-against-bandwidth";
+const RUNS: u64 = 10;
 
 /// What it is run with.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// How many runs of each point, each with other jobs
-    #[arg(long, value_name = "N", default_value_t = 10,
+    #[arg(long, value_name = "N", default_value_t = RUNS,
           value_parser = clap::value_parser!(u64).range(2..=1000))]
     runs: u64,
 }
@@ -345,5 +346,33 @@ fn figure(bed: Bed, curves: &[Curve]) -> Figure {
             .map(line)
             .collect(),
         names: Corner::UpperRight,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::claims::{assert_kept, figures as kept};
+
+    #[test]
+    fn the_kept_curves_are_of_todays_controllers() {
+        const FILE: &str = "misses-against-bandwidth/misses-against-bandwidth";
+        let curves = kept(FILE);
+        let curves = curves.as_array().unwrap();
+        let bed = Bed::Frequency;
+        let methods = methods(bed).into_iter();
+        for (name, method) in methods.filter(|(name, _)| ["LFS++", UNMODIFIED].contains(name)) {
+            let place = curves
+                .iter()
+                .position(|curve| curve["bed"] == bed.name() && curve["method"] == name)
+                .unwrap();
+            let points = curves[place]["points"].as_array().unwrap();
+            let n = points
+                .iter()
+                .position(|point| point["margin"] == 0.0)
+                .unwrap();
+            let made = point(0.0, &outcomes(bed, &method, 0.0, RUNS)).unwrap();
+            assert_kept(FILE, &format!("/{place}/points/{n}"), &made);
+        }
     }
 }

@@ -16,7 +16,7 @@ use serde::Serialize;
 use super::codecs::Codec;
 
 /// The Athlon's speeds.
-const MHZ: [u64; 6] = [300, 500, 600, 700, 800, 1000];
+pub(super) const MHZ: [u64; 6] = [300, 500, 600, 700, 800, 1000];
 /// All releases come together again after so long: multiples of 25, 30 and 400 ms.
 const ROUND: Span = Span::from_ms(1200);
 /// The jobs of which the first plan is made.
@@ -91,6 +91,12 @@ impl Outcome {
             .iter()
             .map(|(_, ratio)| *ratio)
             .fold(0.0, f64::max)
+    }
+
+    /// The share of the busy time at this speed; none if the run never was at it.
+    pub(super) fn share_at(&self, mhz: u64) -> Option<f64> {
+        let at = self.speeds.iter().find(|(speed, _)| *speed == mhz as f64);
+        at.map(|(_, share)| *share)
     }
 
     /// The mean power under another model, as a share of the highest.

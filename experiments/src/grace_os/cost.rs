@@ -15,7 +15,7 @@ use serde::Serialize;
 use super::case::athlon;
 use super::codecs::Codec;
 use crate::plot::{Axis, Corner, Figure, Line, Look};
-use crate::results::quantile;
+use crate::results::{Table, quantile};
 
 const GROUPS: [usize; 6] = [5, 10, 15, 30, 60, 100];
 const WINDOWS: [usize; 2] = [50, 100];
@@ -125,6 +125,26 @@ pub(super) fn scheduling(codecs: &[Codec]) -> Vec<Scheduling> {
         nanoseconds_a_job: median(tasks),
     };
     TASKS.iter().map(of).collect()
+}
+
+/// Both, one below the other.
+pub(super) fn table(estimation: &[Estimation], scheduling: &[Scheduling]) -> Table {
+    let mut table = Table::new(["what", "of", "takes"]);
+    for row in estimation {
+        table.row([
+            "estimation".to_owned(),
+            format!("the last {} jobs, {} groups", row.window, row.groups),
+            format!("{:.0} us", row.microseconds),
+        ]);
+    }
+    for row in scheduling {
+        table.row([
+            "scheduling and its simulation".to_owned(),
+            format!("{} copies of toast", row.tasks),
+            format!("{:.0} ns a job", row.nanoseconds_a_job),
+        ]);
+    }
+    table
 }
 
 /// Both.

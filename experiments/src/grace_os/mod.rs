@@ -6,8 +6,8 @@ mod codecs;
 mod cost;
 mod schemes;
 mod sweeps;
+mod tables;
 
-use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::machine::Machine;
@@ -19,46 +19,102 @@ const NAME: &str = "grace-os";
 /// What it is run with.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// New budgets after so many jobs; 0: those of the first 100 jobs stay, as in the paper
-    #[arg(long, value_name = "JOBS", default_value_t = 10)]
-    update_every: usize,
-    /// Play this half of each recording, not all: constants of schemes are to be chosen on the
-    /// first
-    #[arg(long, value_enum)]
-    half: Option<Half>,
+    /// Only time estimation and scheduling on this machine (Fig. 8 and 9)
+    #[arg(long)]
+    costs: bool,
 }
 
-/// A part of each recording.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub(crate) enum Half {
+/// A part of each recording: constants of schemes are chosen on the first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Half {
     First,
     Second,
 }
 
-impl Args {
-    const fn update_every(&self) -> Option<usize> {
-        if self.update_every == 0 {
-            None
-        } else {
-            Some(self.update_every)
-        }
-    }
+/// Codecs that run together, and the name of that.
+type Set<'a> = (&'static str, Vec<&'a Codec>);
+
+const TOGETHER: &str = "concurrent";
+const HALVES: [&str; 2] = ["concurrent, first halves", "concurrent, second halves"];
+
+/// The four that the paper runs together.
+fn together(codecs: &[Codec]) -> Vec<&Codec> {
+    codecs.iter().filter(|codec| codec.name != "tmn").collect()
 }
 
-#[derive(Serialize)]
-struct Figures<'a> {
-    codecs: Vec<Value>,
-    runs: &'a [schemes::Run<'a>],
-    rho: &'a [sweeps::Point],
-    best_effort: &'a [sweeps::Point],
-    power: &'a [sweeps::Static],
-    estimation: &'a [cost::Estimation],
-    scheduling: &'a [cost::Scheduling],
+/// Each codec alone, and the four together.
+fn sets(codecs: &[Codec]) -> Vec<Set<'_>> {
+    let alone = codecs.iter().map(|codec| (codec.name, vec![codec]));
+    alone.chain([(TOGETHER, together(codecs))]).collect()
 }
 
 /// Runs all, and publishes tables, JSON and plots.
 pub(crate) fn run(machine: &Machine, args: &Args) -> anyhow::Result<()> {
-    let codecs = Codec::all(args.half)?;
+    let codecs = Codec::all(None)?;
+    if args.costs {
+        return time_costs(machine, &codecs);
+    }
+    let halves = [
+        Codec::all(Some(Half::First))?,
+        Codec::all(Some(Half::Second))?,
+    ];
+    let mut played = sets(&codecs);
+    let names: Vec<&str> = played.iter().map(|(name, _)| *name).collect();
+    let of_halves = HALVES.into_iter().zip(&halves);
+    played.extend(of_halves.map(|(name, codecs)| (name, together(codecs))));
+    let runs = schemes::all(&played);
+    schemes::draw(machine.out(), &names, &runs)?;
+    publish_runs(machine, &codecs, &names, &runs)?;
+
+    let swept: Vec<Set> = sets(&codecs)
+        .into_iter()
+        .filter(|(name, _)| ["mpgplay", TOGETHER].contains(name))
+        .collect();
+    let (rho, best_effort) = (sweeps::rho(&swept), sweeps::best_effort(&swept));
+    let power = sweeps::fixed_power(&together(&codecs));
+    sweeps::draw(machine.out(), &rho, &best_effort, &power)?;
+    let publish = |name: &str, table: &Table, ours: Value| more(machine, name, table, &ours);
+    publish("rho", &tables::sweep(&rho, "rho"), json!(rho))?;
+    let kept = tables::sweep(&best_effort, "kept for best effort, MHz");
+    publish("best-effort", &kept, json!(best_effort))?;
+    publish("static", &tables::fixed_power(&power), json!(power))
+}
+
+/// A table of its own beside that of the concurrent run.
+fn more(machine: &Machine, name: &str, table: &Table, ours: &Value) -> anyhow::Result<()> {
+    let name = format!("{NAME}-{name}");
+    publish(machine.out(), &computed(), &name, table, ours, json!({}))
+}
+
+fn computed() -> Ran {
+    Ran::Computed("recorded demands on the simulated machine".to_owned())
+}
+
+/// Tables 5 to 10 and Fig. 12.
+fn publish_runs(
+    machine: &Machine,
+    codecs: &[Codec],
+    sets: &[&str],
+    runs: &[schemes::Run],
+) -> anyhow::Result<()> {
+    let figures: Vec<tables::Figures> = runs.iter().map(tables::Figures::of).collect();
+    let table = tables::energy(runs, TOGETHER);
+    publish(machine.out(), &computed(), NAME, &table, &figures, paper())?;
+    let publish = |name: &str, table: &Table| {
+        more(machine, name, table, &json!({ "runs": "in grace-os.json" }))
+    };
+    publish("mpgplay", &tables::energy(runs, "mpgplay"))?;
+    publish("halves", &tables::halves(runs))?;
+    let alone: Vec<&str> = codecs.iter().map(|codec| codec.name).collect();
+    publish("alone", &tables::alone(runs, &alone))?;
+    publish("changes", &tables::changes(runs, sets))?;
+    for set in ["mpgplay", "tmn", "tmndec", TOGETHER] {
+        publish(&format!("speeds-{set}"), &tables::speeds(runs, set))?;
+    }
+    let played = tables::as_played(runs);
+    let table = tables::as_played_table(&played);
+    more(machine, "as-played", &table, &json!(played))?;
+
     let mut table = Table::new([
         "codec",
         "period",
@@ -68,51 +124,26 @@ pub(crate) fn run(machine: &Machine, args: &Args) -> anyhow::Result<()> {
         "95%",
         "worst",
     ]);
-    for codec in &codecs {
+    for codec in codecs {
         table.row(codec.row());
     }
-    println!("\n{}", table.to_markdown());
-    let concurrent: Vec<&Codec> = codecs.iter().filter(|codec| codec.name != "tmn").collect();
-    let mut sets: Vec<(&str, Vec<&Codec>)> = codecs
-        .iter()
-        .map(|codec| (codec.name, vec![codec]))
-        .collect();
-    sets.push(("concurrent", concurrent.clone()));
-    let runs = schemes::all(&sets, args.update_every());
-    schemes::print_speeds(&runs);
-    schemes::print_as_played(&runs);
-    let names: Vec<&str> = sets.iter().map(|(name, _)| *name).collect();
-    schemes::draw(machine.out(), &names, &runs)?;
-    let mpgplay: Vec<&Codec> = codecs
-        .iter()
-        .filter(|codec| codec.name == "mpgplay")
-        .collect();
-    let sweeps = [("mpgplay", mpgplay), ("concurrent", concurrent.clone())];
-    let rho = sweeps::rho(&sweeps, args.update_every());
-    let best_effort = sweeps::best_effort(&sweeps, args.update_every());
-    let power = sweeps::fixed_power(&concurrent, args.update_every());
-    let (estimation, scheduling) = (cost::estimation(&codecs), cost::scheduling(&codecs));
-    sweeps::draw(machine.out(), &rho, &best_effort, &power)?;
+    let told: Vec<Value> = codecs.iter().map(Codec::told).collect();
+    more(machine, "codecs", &table, &json!(told))
+}
+
+/// Fig. 8 and 9.
+fn time_costs(machine: &Machine, codecs: &[Codec]) -> anyhow::Result<()> {
+    let (estimation, scheduling) = (cost::estimation(codecs), cost::scheduling(codecs));
     cost::draw(machine.out(), &estimation, &scheduling)?;
-    let figures = Figures {
-        codecs: codecs.iter().map(Codec::told).collect(),
-        runs: &runs,
-        rho: &rho,
-        best_effort: &best_effort,
-        power: &power,
-        estimation: &estimation,
-        scheduling: &scheduling,
-    };
-    let what = "recorded demands on the simulated machine; Fig. 8 and 9 are timed on this machine";
-    let ran = Ran::Computed(what.to_owned());
-    publish(
-        machine.out(),
-        &ran,
-        NAME,
-        &schemes::table(&runs),
-        &figures,
-        paper(),
-    )
+    let ours = json!({ "estimation": estimation, "scheduling": scheduling });
+    let paper = json!({
+        "fig_8_estimation_cycles": "100,000 to 300,000 (0.25 to 0.8 ms)",
+        "fig_9_scheduling_cycles": "80 to 800 for up to 10 tasks",
+    });
+    let ran = Ran::Live(machine.facts());
+    let table = cost::table(&estimation, &scheduling);
+    let name = format!("{NAME}-costs");
+    publish(machine.out(), &ran, &name, &table, &ours, paper)
 }
 
 /// The paper's figures, as far as its text has them.
@@ -126,8 +157,6 @@ fn paper() -> Value {
             "missed": { "wrsUni": 0.003, "wrsRec": 0.005, "wrsSto": 0.004, "stoUni": 0.048, "stoRec": 0.052, "GRACE-OS": 0.049 },
         },
         "table_9_busy_at_300_mhz": { "GRACE-OS": 0.838, "wrsSto": 0.644 },
-        "fig_8_estimation_cycles": "100,000 to 300,000 (0.25 to 0.8 ms)",
-        "fig_9_scheduling_cycles": "80 to 800 for up to 10 tasks",
         "saved": [0.07, 0.72],
     })
 }

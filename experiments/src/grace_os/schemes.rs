@@ -11,25 +11,27 @@ use serde::Serialize;
 use super::case::{Case, Outcome};
 use super::codecs::Codec;
 use crate::plot::{Axis, Corner, Figure, Line, Look};
-use crate::results::Table;
 
 /// One line of the table.
 #[derive(Serialize)]
 pub(super) struct Run<'a> {
-    codecs: &'a str,
-    scheme: String,
+    pub(super) codecs: &'a str,
+    pub(super) scheme: String,
     #[serde(flatten)]
-    outcome: Outcome,
+    pub(super) outcome: Outcome,
     /// The energy over that of a clairvoyant who is late only where the highest speed is.
-    over_optimum: Option<f64>,
+    pub(super) over_optimum: Option<f64>,
 }
 
+/// New budgets after so many jobs.
+pub(super) const UPDATE_EVERY: Option<usize> = Some(10);
+
 /// The variants: the paper's six, the bounds of this machine, and what is beyond.
-fn variants(update_every: Option<usize>) -> Vec<(String, Settings, bool)> {
+pub(super) fn variants() -> Vec<(String, Settings, bool)> {
     let settings = |scheme, rounding| Settings {
         scheme,
         rounding,
-        update_every,
+        update_every: UPDATE_EVERY,
         ..Settings::default()
     };
     let mut all: Vec<_> = Scheme::ALL
@@ -85,11 +87,8 @@ fn variants(update_every: Option<usize>) -> Vec<(String, Settings, bool)> {
 }
 
 /// All runs, those of a set together; the clairvoyant of each set first.
-pub(super) fn all<'a>(
-    sets: &'a [(&'a str, Vec<&'a Codec>)],
-    update_every: Option<usize>,
-) -> Vec<Run<'a>> {
-    let variants = variants(update_every);
+pub(super) fn all<'a>(sets: &'a [(&'a str, Vec<&'a Codec>)]) -> Vec<Run<'a>> {
+    let variants = variants();
     let each: Vec<_> = sets
         .iter()
         .flat_map(|set| variants.iter().map(move |variant| (set, variant)))
@@ -133,108 +132,6 @@ fn optimum(runs: &[Run], codecs: &str) -> Option<f64> {
     race.and_then(|race| race.outcome.least_as_late)
 }
 
-/// Energy, misses, idle share and changes of each run.
-pub(super) fn table(runs: &[Run]) -> Table {
-    let mut table = Table::new([
-        "codecs",
-        "scheme",
-        "energy",
-        "with idle",
-        "over the optimum",
-        "missed",
-        "worst codec",
-        "idle",
-        "changes a job",
-    ]);
-    let percent = |share: f64| format!("{:.1}%", 100.0 * share);
-    for run in runs {
-        let outcome = &run.outcome;
-        table.row([
-            run.codecs.to_owned(),
-            run.scheme.clone(),
-            percent(outcome.energy),
-            percent(outcome.energy_with_idle),
-            run.over_optimum.map_or("-".to_owned(), percent),
-            percent(outcome.miss_ratio()),
-            percent(outcome.worst_miss_ratio()),
-            percent(outcome.idle),
-            format!("{:.2}", outcome.changes_per_job),
-        ]);
-    }
-    table
-}
-
-/// Tables 6, 8 and 9: where the busy time went.
-pub(super) fn print_speeds(runs: &[Run]) {
-    let mut table = Table::new([
-        "codecs", "scheme", "300", "500", "600", "700", "800", "1000 MHz",
-    ]);
-    for run in runs.iter().filter(|run| !run.scheme.contains("continuous")) {
-        let at = |mhz: f64| {
-            let share = run.outcome.speeds.iter().find(|(speed, _)| *speed == mhz);
-            share.map_or("-".to_owned(), |(_, share)| {
-                format!("{:.1}%", 100.0 * share)
-            })
-        };
-        let [a, b, c, d, e, f] = [300.0, 500.0, 600.0, 700.0, 800.0, 1000.0].map(at);
-        table.row([run.codecs.to_owned(), run.scheme.clone(), a, b, c, d, e, f]);
-    }
-    println!(
-        "\nThe share of the busy time at each speed:\n\n{}",
-        table.to_markdown()
-    );
-}
-
-/// So long the paper's four codecs play together, and mpgplay alone after them: from Table 10,
-/// whose sums only fit so.
-const TOGETHER_S: f64 = 30.0;
-const ALONE_S: f64 = 200.0;
-/// Table 10: seconds at full power, idle time at its speed.
-const PAPER_S: [(Scheme, f64); 6] = [
-    (Scheme::WrsUni, 56.7),
-    (Scheme::WrsRec, 32.5),
-    (Scheme::WrsStoAsWritten, 21.9),
-    (Scheme::StoUni, 42.1),
-    (Scheme::StoRec, 30.1),
-    (Scheme::GraceOsAsWritten, 20.5),
-];
-
-/// Table 10 as the paper's run was: the energy of the four for their time, then that of mpgplay
-/// alone for its.
-pub(super) fn print_as_played(runs: &[Run]) {
-    let mut table = Table::new([
-        "scheme",
-        "energy, s at full power",
-        "of worst-uniform",
-        "paper: energy",
-        "of worst-uniform",
-    ]);
-    let of = |codecs: &str, scheme: Scheme| {
-        let run = runs
-            .iter()
-            .find(|run| run.codecs == codecs && run.scheme == scheme.name());
-        run.map_or(f64::NAN, |run| run.outcome.energy_with_idle)
-    };
-    let spent = |scheme| TOGETHER_S * of("concurrent", scheme) + ALONE_S * of("mpgplay", scheme);
-    let [(_, paper_most), ..] = PAPER_S;
-    let own = [Scheme::WrsSto, Scheme::GraceOs].map(|scheme| (scheme, None));
-    let papers = PAPER_S.map(|(scheme, spent)| (scheme, Some(spent)));
-    for (scheme, paper) in papers.into_iter().chain(own) {
-        let share = |spent: f64, most: f64| format!("{:.0}%", 100.0 * spent / most);
-        table.row([
-            scheme.name().to_owned(),
-            format!("{:.1}", spent(scheme)),
-            share(spent(scheme), spent(Scheme::WrsUni)),
-            paper.map_or("-".to_owned(), |paper| format!("{paper:.1}")),
-            paper.map_or("-".to_owned(), |paper| share(paper, paper_most)),
-        ]);
-    }
-    println!(
-        "\nAs the paper's run was, {TOGETHER_S:.0} s together and {ALONE_S:.0} s of mpgplay alone:\n\n{}",
-        table.to_markdown()
-    );
-}
-
 /// Fig. 12: each scheme's energy, one set of codecs beside the other.
 pub(super) fn draw(out: &Path, sets: &[&str], runs: &[Run]) -> anyhow::Result<()> {
     // As many as there are colours: the paper's six, what kernels do today, and the best.
@@ -242,7 +139,12 @@ pub(super) fn draw(out: &Path, sets: &[&str], runs: &[Run]) -> anyhow::Result<()
     let left_out = |scheme: &Scheme| {
         matches!(
             scheme,
-            Scheme::Race | Scheme::Joint | Scheme::WrsStoAsWritten | Scheme::GraceOsAsWritten
+            Scheme::Race
+                | Scheme::Joint
+                | Scheme::WrsStoAsWritten
+                | Scheme::GraceOsAsWritten
+                | Scheme::GraceOsOwnSpeeds
+                | Scheme::GraceOsBounded
         )
     };
     let drawn = drawn.filter(|scheme| !left_out(scheme));
@@ -273,17 +175,13 @@ pub(super) fn draw(out: &Path, sets: &[&str], runs: &[Run]) -> anyhow::Result<()
 }
 
 /// The mean power of schemes under a model.
-pub(super) fn powers(
-    codecs: &[&Codec],
-    update_every: Option<usize>,
-    schemes: &[Scheme],
-) -> Vec<(&'static str, Outcome)> {
+pub(super) fn powers(codecs: &[&Codec], schemes: &[Scheme]) -> Vec<(&'static str, Outcome)> {
     schemes
         .par_iter()
         .map(|&scheme| {
             let settings = Settings {
                 scheme,
-                update_every,
+                update_every: UPDATE_EVERY,
                 ..Settings::default()
             };
             (scheme.name(), Case::new(codecs, settings).run())
@@ -296,5 +194,34 @@ pub(super) fn with_fixed(fixed: f64) -> Power {
     Power {
         fixed,
         ..Power::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::claims::{assert_kept, figures as kept};
+
+    #[test]
+    fn the_kept_table_of_grace_os_is_of_todays_schedules() {
+        const FILE: &str = "grace-os/grace-os";
+        let rows = kept(FILE);
+        let rows = rows.as_array().unwrap();
+        let codecs = Codec::all(None).unwrap();
+        let tmndec: Vec<&Codec> = codecs.iter().filter(|of| of.name == "tmndec").collect();
+        for (scheme, settings, _) in variants()
+            .into_iter()
+            .filter(|(.., continuous)| !continuous)
+        {
+            let outcome = Case::new(&tmndec, settings).run();
+            let place = rows
+                .iter()
+                .position(|row| row["codecs"] == "tmndec" && row["scheme"] == scheme)
+                .unwrap();
+            let kept = |what| format!("/{place}/{what}");
+            assert_kept(FILE, &kept("energy"), &outcome.energy);
+            assert_kept(FILE, &kept("missed"), &outcome.miss_ratio());
+            assert_kept(FILE, &kept("changes_per_job"), &outcome.changes_per_job);
+        }
     }
 }

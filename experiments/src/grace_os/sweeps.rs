@@ -7,36 +7,38 @@ use onbeat_sim::policy::grace::{Scheme, Settings};
 use rayon::prelude::*;
 use serde::Serialize;
 
+use super::Set;
 use super::case::Case;
 use super::codecs::Codec;
-use super::schemes::{powers, with_fixed};
+use super::schemes::{UPDATE_EVERY, powers, with_fixed};
 use crate::plot::{Axis, Corner, Figure, Line, Look};
 
 const RHO: [f64; 11] = [0.5, 0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95, 1.0];
 const BEST_EFFORT_MHZ: [f64; 6] = [0.0, 5.0, 50.0, 100.0, 150.0, 200.0];
-const FIXED: [f64; 9] = [0.0, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6];
-const SCHEMES: [Scheme; 2] = [Scheme::GraceOs, Scheme::JointForecast];
+pub(super) const FIXED: [f64; 9] = [0.0, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6];
+pub(super) const SCHEMES: [Scheme; 3] = [
+    Scheme::GraceOsAsWritten,
+    Scheme::GraceOs,
+    Scheme::JointForecast,
+];
 
 /// One run of a sweep.
 #[derive(Serialize)]
 pub(super) struct Point {
-    codecs: &'static str,
-    scheme: &'static str,
-    at: f64,
-    energy: f64,
-    energy_with_idle: f64,
-    missed: f64,
+    pub(super) codecs: &'static str,
+    pub(super) scheme: &'static str,
+    pub(super) at: f64,
+    pub(super) energy: f64,
+    pub(super) missed: f64,
 }
 
 /// The mean power of one scheme with one static part.
 #[derive(Serialize)]
 pub(super) struct Static {
-    scheme: &'static str,
-    fixed: f64,
-    power: f64,
+    pub(super) scheme: &'static str,
+    pub(super) fixed: f64,
+    pub(super) power: f64,
 }
-
-type Set<'a> = (&'static str, Vec<&'a Codec>);
 
 fn sweep(
     sets: &[Set],
@@ -62,7 +64,6 @@ fn sweep(
                 scheme: scheme.name(),
                 at,
                 energy: outcome.energy,
-                energy_with_idle: outcome.energy_with_idle,
                 missed: outcome.miss_ratio(),
             }
         })
@@ -70,34 +71,34 @@ fn sweep(
 }
 
 /// Fig. 13.
-pub(super) fn rho(sets: &[Set], update_every: Option<usize>) -> Vec<Point> {
+pub(super) fn rho(sets: &[Set]) -> Vec<Point> {
     sweep(sets, &RHO, false, |scheme, rho| Settings {
         scheme,
         rho,
-        update_every,
+        update_every: UPDATE_EVERY,
         ..Settings::default()
     })
 }
 
 /// Fig. 14: a program that computes without end takes what is left, and so much is kept for it.
-pub(super) fn best_effort(sets: &[Set], update_every: Option<usize>) -> Vec<Point> {
+pub(super) fn best_effort(sets: &[Set]) -> Vec<Point> {
     sweep(sets, &BEST_EFFORT_MHZ, true, |scheme, mhz| Settings {
         scheme,
         best_effort: mhz / 1000.0,
-        update_every,
+        update_every: UPDATE_EVERY,
         ..Settings::default()
     })
 }
 
 /// Where does slowing down stop paying?
-pub(super) fn fixed_power(codecs: &[&Codec], update_every: Option<usize>) -> Vec<Static> {
+pub(super) fn fixed_power(codecs: &[&Codec]) -> Vec<Static> {
     let schemes = [
         Scheme::Race,
         Scheme::StoUni,
         Scheme::GraceOs,
         Scheme::JointForecast,
     ];
-    let outcomes = powers(codecs, update_every, &schemes);
+    let outcomes = powers(codecs, &schemes);
     let case = Case::new(codecs, Settings::default());
     let mut all: Vec<Static> = outcomes
         .iter()

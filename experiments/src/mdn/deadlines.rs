@@ -3,6 +3,7 @@
 
 use onbeat_model::Span;
 use onbeat_sim::workload::Notifies;
+use rayon::prelude::*;
 use serde::Serialize;
 use serde_json::json;
 
@@ -11,11 +12,12 @@ use super::knobs::Knobs;
 use super::paper::{Line, MIXES, Mix, TABLES};
 use super::simulated::{Setting, run as simulate, workload};
 use super::spread::Spread;
-use super::{Outcome, Scheduler, VARIATION};
+use super::{Outcome, Scheduler, VARIATION, sensitivity};
 use crate::machine::Machine;
 use crate::results::{Ran, Table, publish};
 
 const NAME: &str = "mdn-deadlines";
+const SECONDS: u64 = 100;
 
 /// What it is run with.
 #[derive(Debug, Default, clap::Args)]
@@ -27,7 +29,7 @@ pub(crate) struct Args {
     #[arg(long, value_enum, value_name = "SCHEDULER", value_delimiter = ',')]
     only: Vec<Scheduler>,
     /// For how long a run lasts, in virtual time
-    #[arg(long, value_name = "SECONDS", default_value_t = 100,
+    #[arg(long, value_name = "SECONDS", default_value_t = SECONDS,
           value_parser = clap::value_parser!(u64).range(1..=100_000))]
     seconds: u64,
     /// How different the frames are, in permille of srtgen's default
@@ -42,7 +44,8 @@ pub(crate) struct Args {
     #[command(flatten)]
     knobs: Knobs,
     /// Run it on a kernel in a virtual machine instead, for so many seconds each
-    #[arg(long, value_name = "SECONDS", conflicts_with_all = ["timer_ms", "Knobs"], value_parser = clap::value_parser!(u64).range(1..=1000))]
+    #[arg(long, value_name = "SECONDS", conflicts_with_all = ["timer_ms", "Knobs"],
+          value_parser = clap::value_parser!(u64).range(1..=1000))]
     guest: Option<u64>,
 }
 
@@ -63,17 +66,19 @@ impl Args {
     }
 
     fn schedulers(&self) -> Vec<Scheduler> {
-        let all = Scheduler::ALL.into_iter();
+        let variants = Scheduler::VARIANTS.into_iter();
+        let variants = variants.filter(|_| self.guest.is_none());
+        let all = Scheduler::ALL.into_iter().chain(variants);
         all.filter(|scheduler| self.only.is_empty() || self.only.contains(scheduler))
             .collect()
     }
 }
 
 /// One program of a mix under one scheduler, in percent, over all runs.
-#[derive(Clone, Copy, Debug, Serialize)]
-struct Figures {
-    missed: Spread,
-    missed_mdn: Spread,
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub(super) struct Figures {
+    pub(super) missed: Spread,
+    pub(super) missed_mdn: Spread,
     cpu: Spread,
     cpu_mdn: Spread,
 }
@@ -88,7 +93,7 @@ struct Result {
 }
 
 /// What became of the programs of a mix in one run without MDN, and in one with it.
-type Ways = (Vec<Outcome>, Vec<Outcome>);
+pub(super) type Ways = (Vec<Outcome>, Vec<Outcome>);
 
 /// Runs every mix under every scheduler, and publishes the paper's tables and the comparison.
 pub(crate) fn run(machine: &Machine, args: &Args) -> anyhow::Result<()> {
@@ -101,11 +106,14 @@ pub(crate) fn run(machine: &Machine, args: &Args) -> anyhow::Result<()> {
     for scheduler in args.schedulers() {
         for mix in MIXES {
             machine.go_on()?;
-            let runs = args.settings().map(|setting| match &guested {
-                Some(guested) => on_a_kernel(guested, scheduler, mix, setting),
-                None => Ok(both(scheduler, mix, setting, seconds)),
-            });
-            let runs = runs.collect::<anyhow::Result<Vec<Ways>>>()?;
+            let settings: Vec<Setting> = args.settings().collect();
+            let runs = match &guested {
+                Some(guested) => settings
+                    .iter()
+                    .map(|setting| on_a_kernel(guested, scheduler, mix, *setting))
+                    .collect::<anyhow::Result<Vec<Ways>>>()?,
+                None => both(scheduler, mix, &settings, seconds),
+            };
             for (place, program) in mix.programs.iter().enumerate() {
                 results.push(Result {
                     scheduler,
@@ -149,7 +157,11 @@ pub(crate) fn run(machine: &Machine, args: &Args) -> anyhow::Result<()> {
         &all(&results),
         &results,
         paper,
-    )
+    )?;
+    if guested.is_none() && args.only.is_empty() {
+        sensitivity::run(machine)?;
+    }
+    Ok(())
 }
 
 /// Where the figures come from that no kernel gave.
@@ -204,13 +216,22 @@ const fn listens(scheduler: Scheduler) -> bool {
     !matches!(scheduler, Scheduler::Eevdf | Scheduler::EevdfShort)
 }
 
-fn both(scheduler: Scheduler, mix: Mix, setting: Setting, seconds: u64) -> Ways {
-    let way = |notifies| once(scheduler, mix, setting, notifies, seconds);
-    (way(Notifies::Never), way(Notifies::WhenLate))
+/// A run without notifications, and one with them, for each setting.
+pub(super) fn both(
+    scheduler: Scheduler,
+    mix: Mix,
+    settings: &[Setting],
+    seconds: u64,
+) -> Vec<Ways> {
+    let of_setting = |setting: &Setting| {
+        let way = |notifies| once(scheduler, mix, *setting, notifies, seconds);
+        (way(Notifies::Never), way(Notifies::WhenLate))
+    };
+    settings.par_iter().map(of_setting).collect()
 }
 
 /// Of the program at this place.
-fn figures(runs: &[Ways], place: usize, seconds: usize) -> Figures {
+pub(super) fn figures(runs: &[Ways], place: usize, seconds: usize) -> Figures {
     let spread = |of: &dyn Fn(&Ways) -> f64| Spread::of(&runs.iter().map(of).collect::<Vec<_>>());
     Figures {
         missed: spread(&|(without, _)| without[place].missed_percent()),
@@ -228,6 +249,10 @@ pub(super) fn once(
     notifies: Notifies,
     seconds: u64,
 ) -> Vec<Outcome> {
+    let setting = Setting {
+        timer: setting.timer.max(scheduler.tick()),
+        ..setting
+    };
     let programs = (0..)
         .zip(mix.programs)
         .map(|(place, program)| workload(*program, setting, place, notifies))
@@ -245,7 +270,11 @@ fn percent(figure: f64) -> String {
 }
 
 /// Few missed deadlines tell more in hundredths.
-fn missed(Spread { mean, deviation }: Spread) -> String {
+pub(super) fn missed(
+    Spread {
+        mean, deviation, ..
+    }: Spread,
+) -> String {
     let digits = if mean < 1.0 { 2 } else { 1 };
     format!("{mean:.digits$} ±{deviation:.digits$}%")
 }
@@ -263,7 +292,11 @@ fn the_papers(results: &[Result]) -> Table {
         "CPU, MDN",
         "paper",
     ]);
-    for (scheduler, mix, lines) in TABLES {
+    let tables = TABLES.into_iter().flat_map(|(scheduler, mix, lines)| {
+        let each = std::iter::once(scheduler).chain(scheduler.of_its_time());
+        each.map(move |scheduler| (scheduler, mix, lines))
+    });
+    for (scheduler, mix, lines) in tables {
         for (result, line) in of(results, scheduler, mix).zip(lines) {
             let Line { missed: paper, cpu } = *line;
             let if_late = |text: String| paper.map_or_else(|| "-".to_owned(), |_| text);
@@ -289,10 +322,15 @@ fn the_papers(results: &[Result]) -> Table {
     table
 }
 
-/// Missed deadlines of each soft real-time program under each scheduler, without and with MDN.
+/// Missed deadlines of each soft real-time program under each scheduler that was run, without and
+/// with MDN.
 fn all(results: &[Result]) -> Table {
-    let [a, b, c, d, e, f, g] = Scheduler::ALL.map(Scheduler::name);
-    let mut table = Table::new(["missed, without and with MDN", a, b, c, d, e, f, g]);
+    let schedulers = Scheduler::ALL.into_iter().chain(Scheduler::VARIANTS);
+    let ran = |of: &Scheduler| results.iter().any(|result| result.scheduler == *of);
+    let schedulers: Vec<Scheduler> = schedulers.filter(ran).collect();
+    let headings = ["missed, without and with MDN"].into_iter();
+    let headings = headings.chain(schedulers.iter().map(|scheduler| scheduler.name()));
+    let mut table = Table::of_columns(headings.map(str::to_owned).collect());
     for mix in MIXES {
         for (place, program) in mix.programs.iter().enumerate() {
             if !program.is_srt() {
@@ -308,18 +346,36 @@ fn all(results: &[Result]) -> Table {
                     },
                 )
             };
-            let [a, b, c, d, e, f, g] = Scheduler::ALL.map(cell);
-            table.row([
-                format!("{} beside {beside}", program.name()),
-                a,
-                b,
-                c,
-                d,
-                e,
-                f,
-                g,
-            ]);
+            let cells = [format!("{} beside {beside}", program.name())].into_iter();
+            table.cells(cells.chain(schedulers.iter().copied().map(cell)).collect());
         }
     }
     table
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::claims::{assert_kept, figures as kept};
+    use crate::mdn::paper::{HALF, MORE_THAN_HALF};
+
+    #[test]
+    fn the_kept_table_of_deadlines_is_of_todays_rules() {
+        const FILE: &str = "mdn-deadlines/mdn-deadlines";
+        let rows = kept(FILE);
+        let rows = rows.as_array().unwrap();
+        let schedulers = Scheduler::ALL.into_iter().chain(Scheduler::VARIANTS);
+        let mixes = [HALF, MORE_THAN_HALF];
+        for (scheduler, mix) in schedulers.flat_map(|scheduler| mixes.map(|mix| (scheduler, mix))) {
+            let runs = both(scheduler, mix, &[Setting::of_seed(1)], SECONDS);
+            let made = figures(&runs, 0, SECONDS as usize);
+            let place = rows
+                .iter()
+                .position(|row| row["scheduler"] == json!(scheduler) && row["mix"] == mix.name)
+                .unwrap();
+            let kept = |what| format!("/{place}/{what}/first");
+            assert_kept(FILE, &kept("missed"), &made.missed.first);
+            assert_kept(FILE, &kept("missed_mdn"), &made.missed_mdn.first);
+        }
+    }
 }

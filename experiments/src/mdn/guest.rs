@@ -96,7 +96,10 @@ const fn word(scheduler: Scheduler) -> &'static str {
     match scheduler {
         Scheduler::Linux24 => "linux24",
         Scheduler::Best => "best",
+        Scheduler::BestMeasuring => "best-measuring",
         Scheduler::Berate => "berate",
+        // A guest's clock ticks at 250 Hz.
+        Scheduler::Linux24Hz100 | Scheduler::BerateHz100 => "none",
         Scheduler::Eevdf => "eevdf",
         Scheduler::EevdfShort => "eevdf-short",
         Scheduler::Onbeat => "onbeat",

@@ -14,23 +14,23 @@ use onbeat_sim::policy::ruled::Ruled;
 pub(crate) struct Knobs {
     /// The quantum of Linux 2.4 and BeRate, in place of their 60
     #[arg(long, value_name = "MS", value_parser = clap::value_parser!(u64).range(1..=1000))]
-    quantum_ms: Option<u64>,
+    pub(super) quantum_ms: Option<u64>,
     /// The most that notifications add to the quantum of a task that sleeps all the time, in quanta
     #[arg(long, value_name = "QUANTA", value_parser = clap::value_parser!(u64).range(0..=16))]
-    boost_most: Option<u64>,
+    pub(super) boost_most: Option<u64>,
     /// How long the boost of a quantum lasts where the task sleeps all the time
     #[arg(long, value_name = "MS", value_parser = clap::value_parser!(u64).range(1..=240_000))]
-    boost_decay_ms: Option<u64>,
+    pub(super) boost_decay_ms: Option<u64>,
     /// The time over which the block ratio is averaged
     #[arg(long, value_name = "MS", value_parser = clap::value_parser!(u64).range(1..=10_000))]
-    block_average_ms: Option<u64>,
+    pub(super) block_average_ms: Option<u64>,
     /// How often something else takes the CPU for 0.1 ms, as threads of a kernel and daemons do;
     /// never, if not given
     #[arg(long, value_name = "MS", value_parser = clap::value_parser!(u64).range(1..=100_000))]
-    interrupt_ms: Option<u64>,
+    pub(super) interrupt_ms: Option<u64>,
     /// BeRate postpones a deadline by a whole period at each preemption, without a bound
     #[arg(long)]
-    postpone_freely: bool,
+    pub(super) postpone_freely: bool,
 }
 
 /// How long each interruption is.

@@ -5,8 +5,10 @@ mod cheaters;
 mod deadlines;
 mod guest;
 mod knobs;
+mod naps;
 mod paper;
 mod progress;
+mod sensitivity;
 mod simulated;
 mod spread;
 
@@ -25,8 +27,16 @@ pub(crate) enum Scheduler {
     Linux24,
     /// BEST
     Best,
+    /// BEST with onbeat's addition: the next period is measured from a notification that comes too
+    /// late, which the paper discards.
+    BestMeasuring,
     /// BeRate
     Berate,
+    /// Linux 2.4 with timers that fire with its clock's tick, each 10 ms, as on the paper's
+    /// machines.
+    Linux24Hz100,
+    /// BeRate on such a machine: its quanta end at ticks, too.
+    BerateHz100,
     /// The kernel's own, with its slice of 0.7 ms on one CPU.
     Eevdf,
     /// The same where each task asks for a slice of 0.1 ms, the shortest that the kernel gives.
@@ -38,6 +48,7 @@ pub(crate) enum Scheduler {
 }
 
 impl Scheduler {
+    /// Those that a kernel can run, too.
     pub(crate) const ALL: [Self; 7] = [
         Self::Linux24,
         Self::Best,
@@ -48,11 +59,35 @@ impl Scheduler {
         Self::OnbeatHard,
     ];
 
+    /// With [`Self::ALL`] what the simulated machine can run.
+    pub(crate) const VARIANTS: [Self; 3] =
+        [Self::Linux24Hz100, Self::BestMeasuring, Self::BerateHz100];
+
+    /// The same with the constants of the paper's time, if that differs.
+    pub(crate) const fn of_its_time(self) -> Option<Self> {
+        match self {
+            Self::Linux24 => Some(Self::Linux24Hz100),
+            Self::Berate => Some(Self::BerateHz100),
+            _ => None,
+        }
+    }
+
+    /// How often the clock ticks at which timers fire; zero: they fire exactly.
+    pub(crate) const fn tick(self) -> Span {
+        match self {
+            Self::Linux24Hz100 | Self::BerateHz100 => Span::from_ms(10),
+            _ => Span::ZERO,
+        }
+    }
+
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Linux24 => "Linux 2.4",
             Self::Best => "BEST",
+            Self::BestMeasuring => "BEST, late ones measured",
             Self::Berate => "BeRate",
+            Self::Linux24Hz100 => "Linux 2.4, HZ=100",
+            Self::BerateHz100 => "BeRate, HZ=100",
             Self::Eevdf => "EEVDF",
             Self::EevdfShort => "EEVDF, 0.1 ms",
             Self::Onbeat => "onbeat",

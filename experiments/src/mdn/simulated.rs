@@ -85,9 +85,16 @@ pub(crate) fn run(
     };
     let eevdf = || fair(Span::from_us(700));
     match scheduler {
-        Scheduler::Linux24 => run.alone(ruled(knobs.linux24(), count, knobs), |_| {}),
+        // Its quanta end at the ticks of 10 ms that its rules count.
+        Scheduler::Linux24 | Scheduler::Linux24Hz100 => {
+            run.alone(ruled(knobs.linux24(), count, knobs), |_| {})
+        }
         Scheduler::Best => run.alone(ruled(Best::default(), count, knobs), |_| {}),
-        Scheduler::Berate => run.alone(ruled(knobs.berate(), count, knobs), |_| {}),
+        Scheduler::BestMeasuring => run.alone(ruled(measuring(), count, knobs), |_| {}),
+        Scheduler::Berate | Scheduler::BerateHz100 => {
+            let berate = ruled(knobs.berate(), count, knobs).ticking(scheduler.tick());
+            run.alone(berate, |_| {})
+        }
         Scheduler::Eevdf => run.alone(eevdf(), |_| {}),
         Scheduler::EevdfShort => run.alone(fair(Span::from_us(100)), |_| {}),
         Scheduler::Onbeat => run.with_onbeat(eevdf(), false),
@@ -95,15 +102,23 @@ pub(crate) fn run(
     }
 }
 
+/// BEST with onbeat's rule for notifications that come too late.
+pub(crate) fn measuring() -> Best {
+    let mut rules = Best::default();
+    rules.params.discard_late = 0;
+    rules
+}
+
 /// The same under BEST, and what it knows of the program at this place, each [`SAMPLE`].
 pub(crate) fn run_best(
+    rules: Best,
     programs: Vec<Workload>,
     duration: Span,
     place: usize,
 ) -> (Vec<Outcome>, Vec<best::Task>) {
     let count = programs.len();
     let mut known = Vec::new();
-    let best = ruled(Best::default(), count, Knobs::default());
+    let best = ruled(rules, count, Knobs::default());
     let outcomes = Run { programs, duration }.alone(best, |best| {
         known.push(*best.task(place));
     });

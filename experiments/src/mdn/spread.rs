@@ -8,6 +8,8 @@ pub(super) struct Spread {
     pub(super) mean: f64,
     /// The standard deviation from run to run; zero where there was one run.
     pub(super) deviation: f64,
+    /// The figure of the first run, which a test can make again.
+    pub(super) first: f64,
 }
 
 impl Spread {
@@ -17,7 +19,11 @@ impl Spread {
         let mean = figures.iter().sum::<f64>() / count;
         let squares: f64 = figures.iter().map(|figure| (figure - mean).powi(2)).sum();
         let deviation = (squares / (count - 1.0).max(1.0)).sqrt();
-        Self { mean, deviation }
+        Self {
+            mean,
+            deviation,
+            first: figures.first().copied().unwrap_or_default(),
+        }
     }
 }
 

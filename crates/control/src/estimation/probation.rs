@@ -134,8 +134,10 @@ impl Thread {
         executed: Span,
         settings: &Settings,
     ) -> (Instant, Option<Why>) {
-        let over = now.since(self.last_heard);
-        let seen = self.starving.look(now, executed, self.last_heard);
+        // Not its last mark: a thread that is late notifies again and again, and does not block.
+        let blocked = self.blocked.unwrap_or(self.first_heard);
+        let over = now.since(blocked);
+        let seen = self.starving.look(now, executed, blocked);
         if seen.starved_for.is_none() || !self.may_be_tried(settings) {
             return (seen.next, None);
         }

@@ -48,6 +48,15 @@ pub enum Rounding {
     Exact,
 }
 
+/// In what [`Schedule::as_written`] differs from the paper's text, to see what each is worth.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Differences {
+    /// A group runs at its own speed, not at that of the boundary before it.
+    pub own_speeds: bool,
+    /// Eq. 12 is solved for speeds between the lowest and the highest.
+    pub bounded: bool,
+}
+
 impl Schedule {
     /// Always the same speed.
     #[must_use]
@@ -103,25 +112,35 @@ impl Schedule {
     /// The paper's own, for comparison: of each boundary b(i) a point at which the speed becomes
     /// f(b(i)), by eq. 12 without bounds, then rounded up; a job begins at f(b0). So each group
     /// runs at the speed of the boundary before it, and a job within its budget may take longer
-    /// than `time`. A boundary that no job went beyond asks for the highest speed.
+    /// than `time`. A boundary that no job went beyond asks for the highest speed. With both
+    /// `differences` it differs from [`Self::stochastic`] only in what the first group costs.
     #[must_use]
-    pub fn as_written(histogram: &Histogram, budget: &Budget, time: Span, speeds: &Ladder) -> Self {
-        let bounds = histogram.up_to(budget);
-        let beyond = |bound: &Bound| (1.0 - bound.within).max(0.0).cbrt();
-        let before = std::iter::once(Span::ZERO).chain(bounds.iter().map(|bound| bound.demand));
-        let sum: f64 = before
-            .zip(bounds)
-            .map(|(before, bound)| (bound.demand - before).as_ns() as f64 * beyond(bound))
-            .sum();
-        let points: Vec<Point> = bounds
+    pub fn as_written(
+        histogram: &Histogram,
+        budget: &Budget,
+        time: Span,
+        speeds: &Ladder,
+        differences: Differences,
+    ) -> Self {
+        let groups = groups_as_written(histogram.up_to(budget));
+        let ratios = if differences.bounded {
+            let lowest = speeds.lowest().ratio(speeds.highest());
+            ideal(&groups, time, lowest)
+        } else {
+            unbounded(&groups, time)
+        };
+        let points: Vec<Point> = groups
             .iter()
+            .zip(ratios)
             .enumerate()
-            .map(|(at, bound)| {
-                let ratio = sum / (time.as_ns() as f64 * beyond(bound));
-                // Nobody went beyond it: nothing over nothing, or something.
-                let ratio = if ratio < 1.0 { ratio } else { 1.0 };
+            .map(|(at, (group, ratio))| {
+                let own_begin = differences.own_speeds || at == 0;
                 Point {
-                    after: if at == 0 { Span::ZERO } else { bound.demand },
+                    after: if own_begin {
+                        group.from
+                    } else {
+                        group.from + group.size
+                    },
                     speed: speeds.at_least(wanted(ratio, speeds)),
                 }
             })
@@ -191,6 +210,15 @@ pub(super) struct Group {
 }
 
 pub(super) fn groups(bounds: &[Bound]) -> Vec<Group> {
+    let mut groups = groups_as_written(bounds);
+    if let Some(first) = groups.first_mut() {
+        first.beyond = 1.0;
+    }
+    groups
+}
+
+/// The first one, too, costs what jobs need more than it.
+fn groups_as_written(bounds: &[Bound]) -> Vec<Group> {
     let begins = std::iter::once(Span::ZERO).chain(bounds.iter().map(|bound| bound.demand));
     begins
         .zip(bounds)
@@ -198,11 +226,22 @@ pub(super) fn groups(bounds: &[Bound]) -> Vec<Group> {
         .map(|(from, bound)| Group {
             from,
             size: bound.demand - from,
-            beyond: if from == Span::ZERO {
-                1.0
-            } else {
-                (1.0 - bound.within).max(0.0)
-            },
+            beyond: (1.0 - bound.within).max(0.0),
+        })
+        .collect()
+}
+
+/// Eq. 12: the speed of each group as a ratio of the highest one; the highest for a group that no
+/// job needed more than.
+fn unbounded(groups: &[Group], time: Span) -> Vec<f64> {
+    let roots = || groups.iter().map(|group| group.beyond.cbrt());
+    let sizes = groups.iter().map(|group| group.size.as_ns() as f64);
+    let sum: f64 = sizes.zip(roots()).map(|(size, root)| size * root).sum();
+    roots()
+        .map(|root| {
+            let ratio = sum / (time.as_ns() as f64 * root);
+            // Nothing over nothing, or something.
+            if ratio < 1.0 { ratio } else { 1.0 }
         })
         .collect()
 }

@@ -2,7 +2,7 @@ use onbeat_model::{Demand, Ladder, Speed};
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 
-use super::schedule::{Group, Rounding, groups, ideal};
+use super::schedule::{Differences, Group, Rounding, groups, ideal};
 use super::*;
 
 fn us(us: u64) -> Span {
@@ -117,7 +117,13 @@ fn as_written_a_group_runs_at_the_speed_of_the_boundary_before_it() {
     // 647 and 816 MHz; rounded up 500, 700 and 1000.
     let budget = histogram.budget(0.9);
     assert_eq!(budget.demand, us(6_000));
-    let schedule = Schedule::as_written(&histogram, &budget, us(10_000), &athlon());
+    let schedule = Schedule::as_written(
+        &histogram,
+        &budget,
+        us(10_000),
+        &athlon(),
+        Differences::default(),
+    );
     let points = schedule
         .points()
         .map(|point| (point.after, point.speed.as_khz() / 1000));
@@ -127,7 +133,14 @@ fn as_written_a_group_runs_at_the_speed_of_the_boundary_before_it() {
     // job may be late within its budget.
     let takes = schedule.duration(us(6_000), athlon().highest());
     assert!(takes.abs_diff(us(10_857)) <= us(1), "{takes:?}");
-    // The same as it is here: in time.
+    // With both differences it is in time.
+    let both = Differences {
+        own_speeds: true,
+        bounded: true,
+    };
+    let schedule = Schedule::as_written(&histogram, &budget, us(10_000), &athlon(), both);
+    assert!(schedule.duration(us(6_000), athlon().highest()) <= us(10_000));
+    // So it is under the schedule of the product.
     let schedule = Schedule::stochastic(&histogram, &budget, us(10_000), &athlon(), Rounding::Up);
     assert!(schedule.duration(us(6_000), athlon().highest()) <= us(10_000));
 }
@@ -136,7 +149,13 @@ fn as_written_a_group_runs_at_the_speed_of_the_boundary_before_it() {
 fn as_written_jobs_that_are_all_alike_run_at_the_highest_speed() {
     let histogram = Histogram::of(&window(&[3_000; 100]), 10).unwrap();
     let budget = histogram.budget(0.95);
-    let schedule = Schedule::as_written(&histogram, &budget, us(20_000), &athlon());
+    let schedule = Schedule::as_written(
+        &histogram,
+        &budget,
+        us(20_000),
+        &athlon(),
+        Differences::default(),
+    );
     assert_eq!(schedule, Schedule::uniform(athlon().highest()));
 }
 

@@ -152,8 +152,9 @@ fn a_notification_counts_only_near_the_end_of_a_period_that_was_established() {
 }
 
 #[test]
-fn one_that_comes_too_late_to_tell_the_period_still_tells_where_the_next_begins() {
+fn one_that_comes_too_late_can_tell_where_the_next_period_begins() {
     let mut rules = Best::default();
+    rules.params.discard_late = 0;
     let mut task = known(&mut rules);
     assert!(!rules.mdn(&mut task, at(1100)));
     rules.block(&mut task, at(1110));
@@ -162,9 +163,8 @@ fn one_that_comes_too_late_to_tell_the_period_still_tells_where_the_next_begins(
 }
 
 #[test]
-fn one_that_comes_too_late_changes_nothing_where_it_is_discarded() {
+fn one_that_comes_too_late_changes_nothing_as_in_the_paper() {
     let mut rules = Best::default();
-    rules.params.discard_late = 1;
     let before = known(&mut rules);
     let mut task = before;
     assert!(!rules.mdn(&mut task, at(1100)));

@@ -88,11 +88,12 @@ pub(super) fn of(known: &[Known], settings: &Settings, speeds: &Ladder) -> Vec<(
                     speeds,
                     settings.rounding,
                 )),
-                Speeds::AsWritten => points(&Schedule::as_written(
+                Speeds::AsWritten(differences) => points(&Schedule::as_written(
                     &known.histogram,
                     &known.budget,
                     time,
                     speeds,
+                    differences,
                 )),
             };
             let budget = known.budget.demand.as_ns();

@@ -1,5 +1,7 @@
 //! The schemes: who gets which budget, and which speed.
 
+use onbeat_decide::stochastic::schedule::Differences;
+
 /// What is allocated, and how fast it runs (GRACE-OS, section 4.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Scheme {
@@ -22,6 +24,10 @@ pub enum Scheme {
     WrsStoAsWritten,
     /// [`Self::GraceOs`] in the same way.
     GraceOsAsWritten,
+    /// The same, but each group runs at its own speed.
+    GraceOsOwnSpeeds,
+    /// [`Self::GraceOsAsWritten`], but eq. 12 has the bounds of the CPU.
+    GraceOsBounded,
     /// What the share rho of jobs stays within; always the highest speed: race to idle.
     Race,
     /// What the share rho of jobs stays within; the speed of the bandwidth that is in use, which a
@@ -43,14 +49,14 @@ pub(super) enum Speeds {
     Uniform,
     Reclaiming,
     Stochastic,
-    AsWritten,
+    AsWritten(Differences),
     InUse,
     Joint,
 }
 
 impl Scheme {
     /// All of them.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 14] = [
         Self::WrsUni,
         Self::WrsRec,
         Self::WrsSto,
@@ -59,6 +65,8 @@ impl Scheme {
         Self::GraceOs,
         Self::WrsStoAsWritten,
         Self::GraceOsAsWritten,
+        Self::GraceOsOwnSpeeds,
+        Self::GraceOsBounded,
         Self::Race,
         Self::GrubPa,
         Self::Joint,
@@ -77,6 +85,8 @@ impl Scheme {
             Self::GraceOs => "grace-os",
             Self::WrsStoAsWritten => "worst-stochastic-as-written",
             Self::GraceOsAsWritten => "grace-os-as-written",
+            Self::GraceOsOwnSpeeds => "grace-os-own-speeds",
+            Self::GraceOsBounded => "grace-os-bounded",
             Self::Race => "race-to-idle",
             Self::GrubPa => "grub-pa",
             Self::Joint => "joint",
@@ -96,7 +106,18 @@ impl Scheme {
             Self::WrsUni | Self::StoUni => Speeds::Uniform,
             Self::WrsRec | Self::StoRec => Speeds::Reclaiming,
             Self::WrsSto | Self::GraceOs => Speeds::Stochastic,
-            Self::WrsStoAsWritten | Self::GraceOsAsWritten => Speeds::AsWritten,
+            Self::WrsStoAsWritten | Self::GraceOsAsWritten => Speeds::AsWritten(Differences {
+                own_speeds: false,
+                bounded: false,
+            }),
+            Self::GraceOsOwnSpeeds => Speeds::AsWritten(Differences {
+                own_speeds: true,
+                bounded: false,
+            }),
+            Self::GraceOsBounded => Speeds::AsWritten(Differences {
+                own_speeds: false,
+                bounded: true,
+            }),
             Self::Race => Speeds::Highest,
             Self::GrubPa => Speeds::InUse,
             Self::Joint | Self::JointForecast => Speeds::Joint,

@@ -361,7 +361,11 @@ proptest! {
                 let mut behind = vec![false; tasks.len()];
                 let promises = !matches!(
                     scheme,
-                    Scheme::JointForecast | Scheme::WrsStoAsWritten | Scheme::GraceOsAsWritten
+                    Scheme::JointForecast
+                        | Scheme::WrsStoAsWritten
+                        | Scheme::GraceOsAsWritten
+                        | Scheme::GraceOsOwnSpeeds
+                        | Scheme::GraceOsBounded
                 );
                 let lasting = seen.jobs.iter().filter(|_| promises);
                 for job in lasting {

@@ -1,0 +1,343 @@
+//! The tables: the paper's 5 to 10 from the runs, and Fig. 13 and 14 in figures.
+
+use onbeat_sim::policy::grace::Scheme;
+use serde::Serialize;
+
+use super::case::MHZ;
+use super::schemes::Run;
+use super::sweeps::{FIXED, Point, SCHEMES, Static};
+use super::{HALVES, TOGETHER};
+use crate::results::Table;
+
+fn percent(share: f64) -> String {
+    format!("{:.1}%", 100.0 * share)
+}
+
+fn whole(share: f64) -> String {
+    format!("{:.0}%", 100.0 * share)
+}
+
+fn of<'a>(runs: &'a [Run<'a>], codecs: &str) -> impl Iterator<Item = &'a Run<'a>> {
+    runs.iter().filter(move |run| run.codecs == codecs)
+}
+
+/// What is kept of a run.
+#[derive(Debug, Serialize)]
+pub(super) struct Figures<'a> {
+    codecs: &'a str,
+    scheme: &'a str,
+    energy: f64,
+    energy_with_idle: f64,
+    over_optimum: Option<f64>,
+    missed: f64,
+    worst_codec_missed: f64,
+    idle: f64,
+    changes_per_job: f64,
+    /// The share of the busy time at each speed, in MHz.
+    speeds: &'a [(f64, f64)],
+}
+
+impl<'a> Figures<'a> {
+    pub(super) fn of(run: &'a Run) -> Self {
+        let outcome = &run.outcome;
+        Self {
+            codecs: run.codecs,
+            scheme: &run.scheme,
+            energy: outcome.energy,
+            energy_with_idle: outcome.energy_with_idle,
+            over_optimum: run.over_optimum,
+            missed: outcome.miss_ratio(),
+            worst_codec_missed: outcome.worst_miss_ratio(),
+            idle: outcome.idle,
+            changes_per_job: outcome.changes_per_job,
+            speeds: &outcome.speeds,
+        }
+    }
+}
+
+/// Energy, misses, idle share and changes of each scheme on one set of codecs.
+pub(super) fn energy(runs: &[Run], codecs: &str) -> Table {
+    let mut table = Table::new([
+        "scheme",
+        "energy",
+        "with idle",
+        "of worst-uniform",
+        "over the optimum",
+        "missed",
+        "worst codec",
+        "idle",
+        "changes a job",
+    ]);
+    let worst_uniform = of(runs, codecs).find(|run| run.scheme == Scheme::WrsUni.name());
+    let most = worst_uniform.map_or(f64::NAN, |run| run.outcome.energy_with_idle);
+    for run in of(runs, codecs) {
+        let outcome = &run.outcome;
+        table.row([
+            run.scheme.clone(),
+            percent(outcome.energy),
+            percent(outcome.energy_with_idle),
+            whole(outcome.energy_with_idle / most),
+            run.over_optimum.map_or("-".to_owned(), percent),
+            percent(outcome.miss_ratio()),
+            percent(outcome.worst_miss_ratio()),
+            percent(outcome.idle),
+            format!("{:.2}", outcome.changes_per_job),
+        ]);
+    }
+    table
+}
+
+/// Tables 6 and 8: where the busy time of one set of codecs went.
+pub(super) fn speeds(runs: &[Run], codecs: &str) -> Table {
+    let speeds = MHZ.map(|mhz| format!("{mhz} MHz"));
+    let headings = ["scheme".to_owned()].into_iter().chain(speeds);
+    let headings = headings.chain(["idle".to_owned()]);
+    let mut table = Table::of_columns(headings.collect());
+    let shown = |run: &&Run| {
+        let as_written = Scheme::GraceOsAsWritten.name();
+        !run.scheme.contains(',') || run.scheme.starts_with(as_written)
+    };
+    for run in of(runs, codecs).filter(shown) {
+        let at = MHZ.map(|mhz| run.outcome.share_at(mhz).map_or("-".to_owned(), percent));
+        let cells = [run.scheme.clone()].into_iter().chain(at);
+        table.cells(cells.chain([percent(run.outcome.idle)]).collect());
+    }
+    table
+}
+
+/// Tables 5 to 8 and Fig. 12: energy of each codec alone, and what was missed of those that miss.
+pub(super) fn alone(runs: &[Run], codecs: &[&str]) -> Table {
+    let missing = ["mpgplay", "tmn", "tmndec"];
+    let headings = ["scheme".to_owned()].into_iter();
+    let headings = headings.chain(codecs.iter().map(|codec| (*codec).to_owned()));
+    let headings = headings.chain(missing.map(|codec| format!("missed: {codec}")));
+    let mut table = Table::of_columns(headings.collect());
+    let schemes = of(runs, codecs[0]).map(|run| run.scheme.as_str());
+    for scheme in schemes {
+        let cell = |codec: &str, figure: fn(&Run) -> f64| {
+            let run = of(runs, codec).find(|run| run.scheme == scheme);
+            run.map_or("-".to_owned(), |run| percent(figure(run)))
+        };
+        let energy = codecs.iter().map(|codec| cell(codec, |r| r.outcome.energy));
+        let missed = missing.map(|codec| cell(codec, |run| run.outcome.miss_ratio()));
+        let cells = [scheme.to_owned()].into_iter().chain(energy);
+        table.cells(cells.chain(missed).collect());
+    }
+    table
+}
+
+/// Whether constants that were chosen on the first halves of the recordings fit the second, too.
+pub(super) fn halves(runs: &[Run]) -> Table {
+    let mut table = Table::new([
+        "scheme",
+        "over the optimum",
+        "first halves",
+        "second halves",
+        "worst codec missed",
+        "first halves",
+        "second halves",
+    ]);
+    let [first, second] = HALVES;
+    for run in of(runs, TOGETHER).filter(|run| !run.scheme.contains(',')) {
+        let cell = |codecs: &str, figure: fn(&Run) -> Option<f64>| {
+            let run = of(runs, codecs).find(|other| other.scheme == run.scheme);
+            run.and_then(figure).map_or("-".to_owned(), percent)
+        };
+        let sets = [TOGETHER, first, second];
+        let [a, b, c] = sets.map(|codecs| cell(codecs, |run| run.over_optimum));
+        let [d, e, f] = sets.map(|codecs| cell(codecs, |r| Some(r.outcome.worst_miss_ratio())));
+        table.row([run.scheme.clone(), a, b, c, d, e, f]);
+    }
+    table
+}
+
+/// Table 5: changes of speed a job; the paper's last.
+pub(super) fn changes(runs: &[Run], sets: &[&str]) -> Table {
+    let paper = ["2.14", "0", "1.28", "0.94", "0", "0.8"];
+    let headings = ["changes of speed a job"].iter().chain(sets);
+    let mut table = Table::of_columns(headings.map(|name| (*name).to_owned()).collect());
+    for scheme in [
+        "grace-os-as-written",
+        "grace-os-as-written, first 100 jobs",
+        "grace-os",
+        "grace-os, 500 us timer",
+    ] {
+        let cell = |codecs: &&str| {
+            let run = of(runs, codecs).find(|run| run.scheme == scheme);
+            run.map_or("-".to_owned(), |run| {
+                format!("{:.2}", run.outcome.changes_per_job)
+            })
+        };
+        let cells = [scheme.to_owned()].into_iter().chain(sets.iter().map(cell));
+        table.cells(cells.collect());
+    }
+    let cells = ["the paper's"].into_iter().chain(paper);
+    table.cells(cells.map(str::to_owned).collect());
+    table
+}
+
+/// So long the paper's four codecs play together, and mpgplay alone after them: from Table 10,
+/// whose sums only fit so.
+const TOGETHER_S: f64 = 30.0;
+const ALONE_S: f64 = 200.0;
+
+/// A line of Tables 9 and 10: seconds at full power, idle time at its speed; what was missed; and
+/// the share of the busy time at the lowest speed.
+#[derive(Clone, Copy, Debug, Serialize)]
+struct Played {
+    energy_s: f64,
+    missed: f64,
+    at_lowest: Option<f64>,
+}
+
+/// The paper's Tables 9 and 10, as far as its text has them.
+const PAPER: [(Scheme, Played); 6] = [
+    (Scheme::WrsUni, played(56.7, 0.003, None)),
+    (Scheme::WrsRec, played(32.5, 0.005, None)),
+    (Scheme::WrsStoAsWritten, played(21.9, 0.004, Some(0.644))),
+    (Scheme::StoUni, played(42.1, 0.048, None)),
+    (Scheme::StoRec, played(30.1, 0.052, None)),
+    (Scheme::GraceOsAsWritten, played(20.5, 0.049, Some(0.838))),
+];
+
+const fn played(energy_s: f64, missed: f64, at_lowest: Option<f64>) -> Played {
+    Played {
+        energy_s,
+        missed,
+        at_lowest,
+    }
+}
+
+/// A scheme in the paper's run.
+#[derive(Debug, Serialize)]
+pub(super) struct AsPlayed {
+    scheme: String,
+    ours: Played,
+    paper: Option<Played>,
+}
+
+/// Tables 9 and 10 as the paper's run was: the four for their time, then mpgplay alone for its.
+pub(super) fn as_played(runs: &[Run]) -> Vec<AsPlayed> {
+    let parts = [(TOGETHER, TOGETHER_S), ("mpgplay", ALONE_S)];
+    let of = |scheme: &str| {
+        let sum = |figure: &dyn Fn(&Run) -> f64| -> f64 {
+            let each = parts.map(|(codecs, seconds)| {
+                let run = of(runs, codecs).find(|run| run.scheme == scheme);
+                run.map_or(f64::NAN, |run| seconds * figure(run))
+            });
+            each.iter().sum()
+        };
+        let busy = sum(&|run| 1.0 - run.outcome.idle);
+        let lowest =
+            sum(&|run| (1.0 - run.outcome.idle) * run.outcome.share_at(MHZ[0]).unwrap_or_default());
+        let jobs = sum(&|run| run.outcome.jobs as f64 / run.outcome.duration);
+        let missed = sum(&|run| run.outcome.missed as f64 / run.outcome.duration);
+        Played {
+            energy_s: sum(&|run| run.outcome.energy_with_idle),
+            missed: missed / jobs,
+            at_lowest: Some(lowest / busy),
+        }
+    };
+    let papers = PAPER.map(|(scheme, paper)| (scheme.name().to_owned(), Some(paper)));
+    let first = format!("{}, first 100 jobs", Scheme::GraceOsAsWritten.name());
+    let own = [
+        first,
+        Scheme::GraceOsOwnSpeeds.name().to_owned(),
+        Scheme::GraceOsBounded.name().to_owned(),
+        Scheme::WrsSto.name().to_owned(),
+        Scheme::GraceOs.name().to_owned(),
+    ];
+    let all = papers
+        .into_iter()
+        .chain(own.map(|scheme| (scheme, None::<Played>)));
+    all.map(|(scheme, paper)| AsPlayed {
+        ours: of(&scheme),
+        scheme,
+        paper,
+    })
+    .collect()
+}
+
+/// The same as a table.
+pub(super) fn as_played_table(lines: &[AsPlayed]) -> Table {
+    let mut table = Table::new([
+        "scheme",
+        "energy, s at full power",
+        "of worst-uniform",
+        "missed",
+        "at 300 MHz",
+        "paper: energy",
+        "of worst-uniform",
+        "missed",
+        "at 300 MHz",
+    ]);
+    let most = lines.first();
+    for line in lines {
+        let cells = |played: Option<Played>, most: Option<Played>| {
+            let share = played
+                .zip(most)
+                .map(|(of, most)| of.energy_s / most.energy_s);
+            let none = || "-".to_owned();
+            [
+                played.map_or_else(none, |played| format!("{:.1}", played.energy_s)),
+                share.map_or_else(none, whole),
+                played.map_or_else(none, |played| percent(played.missed)),
+                played
+                    .and_then(|played| played.at_lowest)
+                    .map_or_else(none, percent),
+            ]
+        };
+        let [a, b, c, d] = cells(Some(line.ours), most.map(|line| line.ours));
+        let [e, f, g, h] = cells(line.paper, most.and_then(|line| line.paper));
+        table.row([line.scheme.clone(), a, b, c, d, e, f, g, h]);
+    }
+    table
+}
+
+/// Fig. 13 or 14: energy, and what was missed, over what was varied.
+pub(super) fn sweep(points: &[Point], what: &str) -> Table {
+    let columns = [TOGETHER, "mpgplay"]
+        .into_iter()
+        .flat_map(|codecs| SCHEMES.map(|scheme| (codecs, scheme.name())));
+    let columns: Vec<(&str, &str)> = columns.collect();
+    let headings = columns
+        .iter()
+        .flat_map(|(codecs, scheme)| [format!("{codecs}: {scheme}"), "missed".to_owned()]);
+    let headings = [what.to_owned()].into_iter().chain(headings);
+    let mut table = Table::of_columns(headings.collect());
+    let mut values: Vec<f64> = points.iter().map(|point| point.at).collect();
+    values.sort_by(f64::total_cmp);
+    values.dedup();
+    for value in values {
+        let mut cells = vec![value.to_string()];
+        for (codecs, scheme) in &columns {
+            let point = points.iter().find(|point| {
+                point.codecs == *codecs && point.scheme == *scheme && point.at == value
+            });
+            let cell = |figure: fn(&Point) -> f64| {
+                point.map_or("-".to_owned(), |point| percent(figure(point)))
+            };
+            cells.extend([cell(|point| point.energy), cell(|point| point.missed)]);
+        }
+        table.cells(cells);
+    }
+    table
+}
+
+/// The power of each scheme over the part of it that does not depend on the speed.
+pub(super) fn fixed_power(all: &[Static]) -> Table {
+    let mut schemes: Vec<&str> = all.iter().map(|of| of.scheme).collect();
+    schemes.dedup();
+    let headings = ["static part"].iter().chain(&schemes);
+    let mut table = Table::of_columns(headings.map(|name| (*name).to_owned()).collect());
+    for fixed in FIXED {
+        let mut cells = vec![fixed.to_string()];
+        for scheme in &schemes {
+            let of = |of: &&Static| of.scheme == *scheme && of.fixed == fixed;
+            let found = all.iter().find(of);
+            cells.push(found.map_or("-".to_owned(), |found| percent(found.power)));
+        }
+        table.cells(cells);
+    }
+    table
+}
