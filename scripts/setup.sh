@@ -8,12 +8,13 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-build=(gcc g++ libc6-dev make pkg-config clang llvm libelf-dev zlib1g-dev ca-certificates curl git)
+build=(gcc g++ libc6-dev make pkg-config clang llvm libelf-dev zlib1g-dev systemtap-sdt-dev ca-certificates
+    curl git)
 hogs=(stress-ng)
 # What libonbeat's player is built from, and what shows its window.
 player=(libavformat-dev libavcodec-dev libswscale-dev libx11-dev xvfb)
 # A kernel in an emulated machine.
-emulated=(qemu-system-x86 acpica-tools busybox-static cpio lz4 zstd python3 rt-app systemtap-sdt-dev)
+emulated=(qemu-system-x86 acpica-tools busybox-static cpio lz4 zstd python3 rt-app)
 # PipeWire and who links players to it.
 sound=(pipewire pipewire-bin wireplumber dbus-daemon)
 # The service's tests have a bus of their own, with clients of RealtimeKit, polkit and other managers on it.
