@@ -8,20 +8,23 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-build=(gcc g++ libc6-dev make pkg-config clang llvm libelf-dev zlib1g-dev ca-certificates curl git)
+build=(gcc g++ libc6-dev make pkg-config clang llvm libelf-dev zlib1g-dev systemtap-sdt-dev ca-certificates
+    curl git)
 hogs=(stress-ng)
 # What libonbeat's player is built from, and what shows its window.
 player=(libavformat-dev libavcodec-dev libswscale-dev libx11-dev xvfb)
 # A kernel in an emulated machine.
-emulated=(qemu-system-x86 acpica-tools busybox-static cpio lz4 zstd python3 rt-app systemtap-sdt-dev)
+emulated=(qemu-system-x86 acpica-tools busybox-static cpio lz4 zstd python3 rt-app)
 # PipeWire and who links players to it.
 sound=(pipewire pipewire-bin wireplumber dbus-daemon)
 # The service's tests have a bus of their own, with clients of RealtimeKit, polkit and other managers on it.
 bus=(dbus-bin rtkit "${sound[@]}" pulseaudio polkitd gamemode-daemon systemd libsystemd0)
+# What the Python package needs, if all of it is used.
+python=(python3 python3-jeepney python3-pandas)
 # Programs that the shipped rules name, and what starts containers.
 known=(podman crun mplayer mpv gstreamer1.0-tools gstreamer1.0-plugins-base jackd2 pipewire-pulse fluidsynth sway)
 # On the live kernel, the tests run real programs: rt-app, ffmpeg, setpriv and taskset. Plots need a font.
-test=("${build[@]}" "${hogs[@]}" "${bus[@]}" "${known[@]}" "${player[@]}" ffmpeg util-linux mandoc musl-tools valgrind
+test=("${build[@]}" "${hogs[@]}" "${bus[@]}" "${known[@]}" "${player[@]}" "${python[@]}" ffmpeg util-linux mandoc musl-tools valgrind
     fonts-dejavu-core "${emulated[@]}")
 check=("${build[@]}" clang-format shellcheck)
 demo=("${build[@]}" "${hogs[@]}" ffmpeg mplayer xvfb fonts-dejavu-core)

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Runs every test of the workspace and of libonbeat, and those of tests/packages and tests/vm that take seconds; then
-# names each one that ran, repeats what those said that failed, and closes with `N passed, N failed, N skipped`.
+# Runs every test of the workspace, of libonbeat and of python, and those of tests/packages and tests/vm that take
+# seconds; then names each one that ran, repeats what those said that failed, and closes with
+# `N passed, N failed, N skipped`.
 #
 # Cargo runs one test binary after the other, so tests on the live kernel never compete with those
 # of another binary. A test that cannot run here prints `skipped: NAME: REASON` and passes; with CI
@@ -93,6 +94,8 @@ part cargo skips_alone cargo test --workspace --no-fail-fast -- --show-output
 awk -f scripts/unfinished.awk "$output/cargo" >"$output/unfinished"
 part libonbeat cat make --no-print-directory -j "$(nproc)" -C libonbeat test-all OUT="$libonbeat"
 part player cat make --no-print-directory -C libonbeat/examples/player test OUT="$libonbeat"
+# Debian's Python, because setup.sh installs Debian's packages for it.
+part python cat env ONBEAT_LIBRARY_DIR="$libonbeat/linux-release" /usr/bin/python3 python/tests/run.py
 part packages cat env TARGET_DIR="${CARGO_TARGET_DIR:-target}" tests/packages/run.sh --quick
 part vm cat in_the_virtual_machine
 ! grep -qE '^test .* \.\.\. FAILED$' "$output"/* || status=1

@@ -1,0 +1,40 @@
+"""onbeat from Python: its reports and recordings, marks of jobs, and its service.
+
+Times are whole nanoseconds, shares of CPU time are fractions of one CPU, and the fields of records
+are those of docs/formats.md, unless a function says otherwise.
+"""
+
+from ._frames import frame, report_frames
+from ._marks import Job, MissingLibraryWarning, job, mdn
+from ._missing import MissingPackageError
+from ._read import (
+    CutOffWarning,
+    FormatError,
+    Record,
+    Recording,
+    read_lines,
+    read_recording,
+    read_report,
+)
+from ._service import ServiceError, keep, list_threads as list, release
+
+__all__ = [
+    "CutOffWarning",
+    "FormatError",
+    "Job",
+    "MissingLibraryWarning",
+    "MissingPackageError",
+    "Record",
+    "Recording",
+    "ServiceError",
+    "frame",
+    "job",
+    "keep",
+    "list",
+    "mdn",
+    "read_lines",
+    "read_recording",
+    "read_report",
+    "release",
+    "report_frames",
+]

@@ -1,0 +1,165 @@
+"""The service, over D-Bus: keeps tasks of this user until they are released.
+
+What the service does for a caller ends with the caller's connection. This process has one, from the
+first call until its end; a forked child has its own.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from typing import Any, List, Optional, Tuple
+
+from ._missing import needed
+from ._read import Record
+
+_NAME = "org.onbeat.Manager1"
+_PATH = "/org/onbeat/Manager1"
+_ERRORS = "org.onbeat.Error."
+# The service answers at once, unless it waits for polkit or is stopped.
+_PATIENCE_S = 60.0
+
+
+class ServiceError(RuntimeError):
+    """The service has not done it. The text says what happened, to which task, and what to do.
+
+    `name` is that of the service's error without `org.onbeat.Error.` (docs/daemon.md), the bus's
+    own error, or `Unreachable` if there is no bus, no service or no answer. `task` is the number of
+    the task; None if it was about none.
+    """
+
+    def __init__(self, name: str, task: Optional[int], text: str) -> None:
+        super().__init__(name, task, text)
+        self.name = name
+        self.task = task
+
+    def __str__(self) -> str:
+        return str(self.args[2])
+
+
+def keep(pid: int, *, children: bool = False) -> None:
+    """Keeps a process with all its threads, or one thread of a process: a thread with a period gets
+    a reservation that follows it.
+
+    `pid` is the number of a process or a thread; with `children`, the processes that it starts are
+    kept, too. It ends with release(), or when this process ends.
+
+    Raises ServiceError (NoSuchTask, NotPermitted, OverQuota, ...), ValueError if `pid` cannot be a
+    task's number, MissingPackageError if jeepney is not installed.
+    """
+    options = {"children": ("b", children)}
+    _connection.call("keep", pid, "Track", "ua{sv}", (_checked(pid), options))
+
+
+def release(pid: int) -> None:
+    """Ends what keep() began: the threads get back the scheduling that they had.
+
+    Raises ServiceError, with NotHeld if this process does not keep it; and as keep().
+    """
+    _connection.call("release", pid, "Untrack", "u", (_checked(pid),))
+
+
+def list_threads() -> List[Record]:
+    """The threads that the service keeps or watches for this user, for root those of all users.
+
+    One record each, with the service's names and an underscore for each hyphen (docs/python.md):
+    `thread`, `process`, `name`, `state`, `period_ns` ...
+
+    Raises ServiceError, and MissingPackageError if jeepney is not installed.
+    """
+    (threads,) = _connection.call("list the threads", None, "List", "", ())
+    return [
+        {name.replace("-", "_"): value for name, (_, value) in thread.items()}
+        for thread in threads
+    ]
+
+
+def _checked(pid: int) -> int:
+    if not isinstance(pid, int) or isinstance(pid, bool) or not 0 < pid < 2**31:
+        raise ValueError(f"{pid!r} is no number of a process or thread: it is from 1 to 2**31 - 1")
+    return pid
+
+
+class _Connection:
+    """The connection of this process to the system bus, opened at the first call."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._bus: Any = None
+
+    def call(
+        self, what: str, task: Optional[int], method: str, signature: str, body: Tuple[Any, ...]
+    ) -> Tuple[Any, ...]:
+        jeepney = needed("jeepney", "calls of the service")
+        about = f"cannot {what}" if task is None else f"cannot {what} task {task}"
+        address = jeepney.DBusAddress(_PATH, bus_name=_NAME, interface=_NAME)
+        message = jeepney.new_method_call(address, method, signature or None, body)
+        with self._lock:
+            if self._bus is None:
+                self._bus = _opened(about, task)
+            try:
+                reply = self._bus.send_and_get_reply(message, timeout=_PATIENCE_S)
+            except OSError as error:
+                # A service that answers later must not keep what its caller believes it does not.
+                self.close()
+                raise _lost(about, task, error) from error
+        if reply.header.message_type is jeepney.MessageType.error:
+            fields = reply.header.fields
+            raise _refusal(about, task, fields[jeepney.HeaderFields.error_name], reply.body)
+        answer: Tuple[Any, ...] = reply.body
+        return answer
+
+    def close(self) -> None:
+        if self._bus is not None:
+            self._bus.close()
+            self._bus = None
+
+    def forked(self) -> None:
+        """A child has no part in its parent's connection, which would outlive the parent."""
+        self._lock = threading.Lock()
+        self.close()
+
+
+def _opened(about: str, task: Optional[int]) -> Any:
+    blocking = needed("jeepney.io.blocking", "calls of the service")
+    errors = needed("jeepney.wrappers", "calls of the service")
+    try:
+        return blocking.open_dbus_connection(bus="SYSTEM")
+    except (OSError, RuntimeError, ValueError, errors.DBusErrorResponse) as error:
+        raise ServiceError(
+            "Unreachable",
+            task,
+            f"{about}: there is no system bus here ({error}); start it, or set "
+            "DBUS_SYSTEM_BUS_ADDRESS",
+        ) from error
+
+
+def _lost(about: str, task: Optional[int], error: OSError) -> ServiceError:
+    happened = f"the bus was lost ({error})"
+    if isinstance(error, TimeoutError):
+        happened = f"the service has not answered within {_PATIENCE_S:.0f} s"
+    return ServiceError(
+        "Unreachable",
+        task,
+        f"{about}: {happened}, and what this process kept is released; see "
+        "`systemctl status onbeat`, then keep it again",
+    )
+
+
+def _refusal(about: str, task: Optional[int], name: str, body: Tuple[Any, ...]) -> ServiceError:
+    text = str(body[0]) if body else name
+    if name.startswith(_ERRORS):
+        short = name[len(_ERRORS):]
+        return ServiceError(short, task, f"{about}: {text} ({short})")
+    if name.rpartition(".")[2] in ("ServiceUnknown", "NameHasNoOwner", "NoReply", "Disconnected"):
+        return ServiceError(
+            "Unreachable",
+            task,
+            f"{about}: the service does not run ({text}); `sudo systemctl enable --now onbeat` "
+            "starts it",
+        )
+    return ServiceError(name, task, f"{about}: {text} ({name}); see `systemctl status onbeat`")
+
+
+_connection = _Connection()
+os.register_at_fork(after_in_child=_connection.forked)
