@@ -1,9 +1,9 @@
 //! The HTTP endpoint: one thread that listens on loopback, reads who asks for what, and has the
 //! loop make the page.
 //!
-//! Callers are heard side by side, each for at most a second. Where there are too many, the one that
-//! came first goes: nobody keeps others out by connections that say nothing.
-//! What callers say is untrusted: httparse reads it.
+//! Callers are heard side by side, each for at most a second. Where there are too many, the one
+//! that came first goes: nobody keeps others out by connections that say nothing. What callers say
+//! is untrusted: httparse reads it.
 //!
 //! A web page that has its own name lead to this machine (DNS rebinding) would be read here by a
 //! person's browser. Its requests say that name, so only who asks for an address or for localhost

@@ -104,8 +104,9 @@ impl Keeper {
         Ok(())
     }
 
-    /// The tasks that an earlier service gave a priority are looked after as if they had just asked.
-    /// Those that are another user's by now, or beyond a quota, get back what they had before.
+    /// The tasks that an earlier service gave a priority are looked after as if they had just
+    /// asked. Those that are another user's by now, or beyond a quota, get back what they had
+    /// before.
     pub fn adopt<S: Sensor, A: Actuator>(
         &mut self,
         sensor: &mut Gate<S>,
