@@ -104,13 +104,14 @@ fn run_one(
     method: Method,
     seed: u64,
 ) -> anyhow::Result<(Following, Instant, Judged)> {
-    let onbeat = Onbeat::new(machine, NAME)?;
+    let run = format!("{NAME}.{kind:?}-{seed}");
+    let onbeat = Onbeat::new(machine, &run)?;
     let mut command = match method {
         Method::Default | Method::ByHand => Command::new(program),
         Method::Onbeat => onbeat.run(&["--quiet".to_owned()], program),
         Method::OnbeatHard => onbeat.run(&["--quiet", "--hard"].map(str::to_owned), program),
     };
-    let log = machine.file(&format!("{NAME}.jobs"));
+    let log = machine.file(&format!("{run}.{method:?}.jobs"));
     let rate = |rate: Rate| {
         let us = |span: Span| span.as_ns() / 1000;
         let budget = match method {
@@ -143,7 +144,7 @@ fn run_one(
     let mut following = Following::default();
     if method.is_onbeat() {
         let ends = jobs.last().map_or(changed, |&(at, _)| at);
-        let decisions = fs::read_to_string(machine.file(&format!("{NAME}.log.jsonl")))?;
+        let decisions = fs::read_to_string(machine.file(&format!("{run}.log.jsonl")))?;
         for decision in decisions.lines() {
             let decision: Decision = serde_json::from_str(decision)?;
             let at = Instant::from_ns(decision.at_ns);
