@@ -25,6 +25,7 @@ mod player_deadlines;
 mod plot;
 mod predictors;
 mod programs;
+mod rate_changes;
 mod rate_monotonic;
 mod readme;
 mod recorded;
@@ -115,6 +116,9 @@ enum Experiment {
     SeveralCpus(several_cpus::Args),
     /// How long a player must be watched until its rate is found (LFS++, Fig. 11 and 12)
     PeriodDetection(period_detection::Args),
+    /// Programs that change their rate: how soon the reservation follows, and which jobs are late
+    /// meanwhile; simulated, or live with --live
+    RateChanges(rate_changes::Args),
     /// Which predictor gives which misses at which bandwidth, on recorded demands
     Predictors(predictors::Args),
     /// Misses against bandwidth, of the papers' controllers as written and of onbeat (LFS++, Fig.
@@ -187,6 +191,7 @@ fn start(machine: &Machine, experiment: Experiment) -> anyhow::Result<()> {
         Experiment::LockTime(args) => lock_time::run(machine, &args),
         Experiment::ServerPeriod(args) => server_period::run(machine, &args),
         Experiment::SeveralCpus(args) => several_cpus::run(machine, &args),
+        Experiment::RateChanges(args) => rate_changes::run(machine, &args),
         Experiment::Predictors(args) => predictors::run(machine, &args),
         Experiment::MissesAgainstBandwidth(args) => bandwidth::run(machine, &args),
         Experiment::Demands(args) => demands::run(machine, &args),

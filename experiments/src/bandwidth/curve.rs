@@ -4,9 +4,9 @@ use serde::Serialize;
 
 /// The mean of a figure over several runs, and half of its 95% confidence interval.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
-pub(super) struct Interval {
-    pub(super) mean: f64,
-    pub(super) half: f64,
+pub(crate) struct Interval {
+    pub(crate) mean: f64,
+    pub(crate) half: f64,
 }
 
 /// The 97.5% quantile of Student's t for up to 10 degrees of freedom; 2 is close enough beyond.
@@ -16,7 +16,7 @@ const STUDENT: [f64; 10] = [
 
 impl Interval {
     /// Of the figure of each run; zero if there was none.
-    pub(super) fn of(figures: &[f64]) -> Self {
+    pub(crate) fn of(figures: &[f64]) -> Self {
         let count = figures.len().max(1) as f64;
         let mean = figures.iter().sum::<f64>() / count;
         let squares: f64 = figures.iter().map(|figure| (figure - mean).powi(2)).sum();

@@ -21,7 +21,8 @@ use crate::machine::Machine;
 use crate::plot::{Axis, Corner, Figure, Line, Look};
 use crate::results::{Ran, Table, publish};
 use beds::Bed;
-use curve::{Interval, at};
+pub(crate) use curve::Interval;
+use curve::at;
 use run::{Method, Onbeat, Outcome, run as run_one};
 
 const NAME: &str = "misses-against-bandwidth";

@@ -1,0 +1,209 @@
+//! The same programs on this machine, as `experiments/workloads/rates.c`.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use anyhow::{Context, bail};
+use onbeat_model::{Instant, Span};
+use serde::Deserialize;
+use serde_json::json;
+
+use super::following::{Following, Late};
+use super::programs::{Kind, Rate};
+use super::run::Method;
+use super::{Row, table};
+use crate::machine::{Hogs, Machine, Onbeat, Program};
+use crate::results::{Ran, publish};
+
+const NAME: &str = "rate-changes-live";
+/// When the first run's program changes its rate, and by how much later each further run's does.
+const CHANGE_MS: u64 = 2000;
+const LATER_MS: u64 = 53;
+const SECONDS: u64 = 4;
+/// For how long jobs count after the reservation has followed.
+const AFTER: Span = Span::from_secs(1);
+/// On each CPU, as on the simulated machine.
+const HOGS_PER_CPU: usize = 4;
+/// Beyond the program's execution time, for a budget by hand.
+const SPARE: f64 = 1.1;
+
+/// A device cannot be had everywhere.
+const KINDS: [Kind; 3] = [Kind::Film, Kind::ControlLoop, Kind::Game];
+
+/// onbeat first: the others' jobs count for as long as its reservation took.
+const METHODS: [Method; 3] = [Method::Onbeat, Method::ByHand, Method::Default];
+
+/// The jobs of the program: the release of each, and whether it was in time.
+type Judged = Vec<(Instant, bool)>;
+
+/// Runs each program under each method beside hogs; publishes table and JSON.
+pub(super) fn run(machine: &Machine, runs: u64) -> anyhow::Result<()> {
+    machine.need_root()?;
+    let facts = machine.facts();
+    let folder = tempfile::tempdir().context("no temporary folder")?;
+    let program = compile(folder.path())?;
+    let _hogs = Hogs::start(machine, HOGS_PER_CPU * Machine::cpus())?;
+    let mut rows = Vec::new();
+    for kind in KINDS {
+        println!("{}: {} runs of {SECONDS} s ...", kind.name(), runs + 2);
+        let mut of_onbeat = None;
+        for method in METHODS {
+            let seeds = if method.is_onbeat() { runs } else { 1 };
+            let done: Vec<_> = (1..=seeds)
+                .map(|seed| run_one(machine, &program, kind, method, seed))
+                .collect::<anyhow::Result<_>>()?;
+            let late = |(following, changed, jobs): &(Following, Instant, Judged)| {
+                let followed = following.reserved.or(of_onbeat).unwrap_or(Span::MAX);
+                (*following, Late::around(jobs, *changed, followed, AFTER))
+            };
+            let outcomes: Vec<_> = done.iter().map(late).collect();
+            if method.is_onbeat() {
+                of_onbeat = median(done.iter().filter_map(|(following, ..)| following.reserved));
+            }
+            rows.push(Row::of(kind, method, &outcomes));
+        }
+    }
+    let table = table(&rows, AFTER);
+    publish(
+        machine.out(),
+        &Ran::Live(facts),
+        NAME,
+        &table,
+        &rows,
+        json!({}),
+    )
+}
+
+fn median(times: impl Iterator<Item = Span>) -> Option<Span> {
+    let mut times: Vec<Span> = times.collect();
+    times.sort_unstable();
+    times.get(times.len() / 2).copied()
+}
+
+fn compile(folder: &Path) -> anyhow::Result<PathBuf> {
+    let program = folder.join("rates");
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("workloads/rates.c");
+    let compiled = Command::new("cc")
+        .args(["-O2", "-Wall", "-o"])
+        .arg(&program)
+        .arg(source)
+        .status()
+        .context("cannot start cc")?;
+    if !compiled.success() {
+        bail!("rates.c does not compile: run `scripts/setup.sh experiments`");
+    }
+    Ok(program)
+}
+
+fn run_one(
+    machine: &Machine,
+    program: &Path,
+    kind: Kind,
+    method: Method,
+    seed: u64,
+) -> anyhow::Result<(Following, Instant, Judged)> {
+    let run = format!("{NAME}.{kind:?}-{seed}");
+    let onbeat = Onbeat::new(machine, &run)?;
+    let mut command = match method {
+        Method::Default | Method::ByHand => Command::new(program),
+        Method::Onbeat => onbeat.run(&["--quiet".to_owned()], program),
+        Method::OnbeatHard => onbeat.run(&["--quiet", "--hard"].map(str::to_owned), program),
+    };
+    let log = machine.file(&format!("{run}.{method:?}.jobs"));
+    let rate = |rate: Rate| {
+        let us = |span: Span| span.as_ns() / 1000;
+        let budget = match method {
+            Method::ByHand => format!(":{}", us(rate.mean.scale(SPARE))),
+            _ => String::new(),
+        };
+        format!("{}:{}{budget}", us(rate.period), us(rate.mean))
+    };
+    command
+        .arg(&log)
+        .arg(if kind == Kind::ControlLoop {
+            "until"
+        } else {
+            "for"
+        })
+        .args([CHANGE_MS + LATER_MS * seed, SECONDS].map(|number| number.to_string()))
+        .args(kind.rates().map(rate))
+        .stdout(Stdio::null());
+    // What an earlier run left must not be taken for this one's; it may not exist.
+    let _ = fs::remove_file(&log);
+    let mut running = Program::start(command, &machine.file(&format!("{NAME}.stderr")))?;
+    let patience = Duration::from_secs(2 * SECONDS);
+    if !machine.wait_for(patience, || running.ended().is_some())? {
+        bail!("rates did not end within {} s", patience.as_secs());
+    }
+    let text =
+        fs::read_to_string(&log).with_context(|| format!("rates wrote no {}", log.display()))?;
+    let new = kind.rates()[1].period;
+    let (changed, jobs) = judged(&text, new).context("the log of rates is damaged")?;
+    let mut following = Following::default();
+    if method.is_onbeat() {
+        let ends = jobs.last().map_or(changed, |&(at, _)| at);
+        let decisions = fs::read_to_string(machine.file(&format!("{run}.log.jsonl")))?;
+        for decision in decisions.lines() {
+            let decision: Decision = serde_json::from_str(decision)?;
+            let at = Instant::from_ns(decision.at_ns);
+            let is_done = ["reserved", "changed", "released"].contains(&&*decision.what);
+            if is_done && at >= changed && at < ends {
+                let period = decision.new.map(|new| Span::from_ns(new.period_ns));
+                following.holds(period, new, at.since(changed));
+            }
+        }
+    }
+    Ok((following, changed, jobs))
+}
+
+/// What is needed of a decision.
+#[derive(Deserialize)]
+struct Decision {
+    at_ns: u64,
+    what: String,
+    new: Option<Reservation>,
+}
+
+#[derive(Deserialize)]
+struct Reservation {
+    period_ns: u64,
+}
+
+/// From the log of `rates`: the release of the first job with the `new` period, and all jobs.
+fn judged(text: &str, new: Span) -> Option<(Instant, Judged)> {
+    let mut changed = None;
+    let job = |line: &str| {
+        let fields: Vec<u64> = line
+            .split(',')
+            .map_while(|field| field.parse().ok())
+            .collect();
+        let [release, deadline, finished] = fields[..] else {
+            return None;
+        };
+        let release = Instant::from_ns(release);
+        if Instant::from_ns(deadline).since(release) == new {
+            changed.get_or_insert(release);
+        }
+        Some((release, finished <= deadline))
+    };
+    let jobs = text.lines().skip(1).map(job).collect::<Option<_>>()?;
+    Some((changed?, jobs))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_change_is_the_first_job_with_the_new_period() {
+        let log = "release_ns,deadline_ns,finished_ns\n0,10,5\n10,20,21\n20,24,24\n24,28,30\n";
+        let (changed, jobs) = judged(log, Span::from_ns(4)).unwrap();
+        assert_eq!(changed, Instant::from_ns(20));
+        let in_time: Vec<bool> = jobs.iter().map(|job| job.1).collect();
+        assert_eq!(in_time, [true, false, true, false]);
+        assert!(judged(log, Span::from_ns(5)).is_none());
+        assert!(judged("heading\n1,2\n", Span::from_ns(1)).is_none());
+    }
+}

@@ -1,0 +1,189 @@
+//! Programs that change their rate: how long the reservation takes to follow, and how many jobs are
+//! late meanwhile.
+
+mod following;
+mod live;
+mod programs;
+mod run;
+
+use onbeat_model::Span;
+use rayon::prelude::*;
+use serde::Serialize;
+use serde_json::json;
+
+use crate::bandwidth::Interval;
+use crate::machine::Machine;
+use crate::results::{Ran, Table, publish, quantile};
+use following::{Following, Late};
+use programs::Kind;
+use run::{Jobs, Method, run as run_one};
+
+const NAME: &str = "rate-changes";
+/// For how long jobs count after the reservation has followed.
+const AFTER: Span = Span::from_secs(5);
+
+/// What it is run with.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// How many runs of each program, each with another moment of the change [default: 20; with
+    /// --live 5 under onbeat, and one without]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(2..=150))]
+    runs: Option<u64>,
+    /// Run small programs on this machine, under 2 minutes in all, in place of the simulated one
+    #[arg(long)]
+    live: bool,
+}
+
+/// What came out of a program's runs under a method.
+#[derive(Debug, Serialize)]
+struct Row {
+    program: &'static str,
+    method: &'static str,
+    /// In how many runs the reservation followed, and in how many of them it kept the new period.
+    /// None where no loop follows.
+    followed: Option<[usize; 2]>,
+    known_ms: Vec<f64>,
+    reserved_ms: Vec<f64>,
+    late_meanwhile: Interval,
+    jobs_meanwhile: f64,
+    late_after: Interval,
+    jobs_after: f64,
+}
+
+/// Runs everything, and publishes table and JSON.
+pub(crate) fn run(machine: &Machine, args: &Args) -> anyhow::Result<()> {
+    if args.live {
+        return live::run(machine, args.runs.unwrap_or(5));
+    }
+    let count = args.runs.unwrap_or(20);
+    let mut rows = Vec::new();
+    for kind in Kind::ALL {
+        machine.go_on()?;
+        eprintln!("{}", kind.name());
+        let seeds: Vec<u64> = (1..=count).collect();
+        let runs: Vec<_> = seeds.par_iter().map(|&seed| of_seed(kind, seed)).collect();
+        let of_method = |(place, method)| {
+            let of_runs: Vec<_> = runs
+                .iter()
+                .filter_map(|run| run.get(place).copied())
+                .collect();
+            Row::of(kind, method, &of_runs)
+        };
+        rows.extend(Method::ALL.into_iter().enumerate().map(of_method));
+    }
+    let ran = Ran::Computed(format!(
+        "the simulated machine: one CPU, 4 hogs from 3 s on, {count} runs of 20 s for each figure"
+    ));
+    let table = table(&rows, AFTER);
+    publish(machine.out(), &ran, NAME, &table, &rows, json!({}))
+}
+
+/// A run of the program under each method: how its reservation followed, and which jobs were late
+/// until then and after it. Where no loop follows, the time is that of onbeat.
+fn of_seed(kind: Kind, seed: u64) -> Vec<(Following, [Late; 2])> {
+    let program = kind.program(seed);
+    let runs = Method::ALL.map(|method| run_one(&program, method));
+    let of_onbeat = runs.last().and_then(|(following, _)| following.reserved);
+    let late_jobs = |(following, jobs): &(Following, Jobs)| {
+        let followed = following.reserved.or(of_onbeat).unwrap_or(Span::MAX);
+        let judged = jobs.judged(&program);
+        let late = Late::around(&judged, program.changed, followed, AFTER);
+        (*following, late)
+    };
+    runs.iter().map(late_jobs).collect()
+}
+
+impl Row {
+    fn of(kind: Kind, method: Method, runs: &[(Following, [Late; 2])]) -> Self {
+        let ms = |of: fn(&Following) -> Option<Span>| -> Vec<f64> {
+            let found = runs.iter().filter_map(|(following, _)| of(following));
+            found.map(Span::as_ms_f64).collect()
+        };
+        let reserved_ms = ms(|following| following.reserved);
+        let of = |figure: fn(&[Late; 2]) -> u32| {
+            let figures: Vec<f64> = runs.iter().map(|(_, late)| figure(late).into()).collect();
+            Interval::of(&figures)
+        };
+        let strayed = runs.iter().filter(|(following, _)| following.strayed);
+        let kept = reserved_ms.len() - strayed.count();
+        Self {
+            program: kind.name(),
+            method: method.name(),
+            followed: method.is_onbeat().then_some([reserved_ms.len(), kept]),
+            known_ms: ms(|following| following.known),
+            reserved_ms,
+            late_meanwhile: of(|late| late[0].late),
+            jobs_meanwhile: of(|late| late[0].jobs).mean,
+            late_after: of(|late| late[1].late),
+            jobs_after: of(|late| late[1].jobs).mean,
+        }
+    }
+}
+
+fn table(rows: &[Row], after: Span) -> Table {
+    let late_after = format!("late in the {} s after", after.as_secs_f64());
+    let mut table = Table::new([
+        "program",
+        "scheduled by",
+        "followed, kept",
+        "known: p50",
+        "max",
+        "reserved: p50",
+        "max",
+        "late meanwhile",
+        "of",
+        &late_after,
+        "of",
+    ]);
+    for row in rows {
+        let none = || "-".to_owned();
+        let times = |ms: &[f64], p: f64| match ms {
+            [] => none(),
+            _ => format!("{:.0} ms", quantile(ms, p)),
+        };
+        let late = |late: Interval| format!("{:.1} ± {:.1}", late.mean, late.half);
+        table.row([
+            row.program.to_owned(),
+            row.method.to_owned(),
+            row.followed
+                .map_or_else(none, |[all, kept]| format!("{all}, {kept}")),
+            times(&row.known_ms, 0.5),
+            times(&row.known_ms, 1.0),
+            times(&row.reserved_ms, 0.5),
+            times(&row.reserved_ms, 1.0),
+            late(row.late_meanwhile),
+            format!("{:.0}", row.jobs_meanwhile),
+            late(row.late_after),
+            format!("{:.0}", row.jobs_after),
+        ]);
+    }
+    table
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reservation_follows_each_change_within_two_seconds_and_helps() {
+        for kind in Kind::ALL {
+            let runs = of_seed(kind, 1);
+            let [default, by_hand, _, (following, onbeat)] = runs[..] else {
+                unreachable!("a run for each method");
+            };
+            let reserved = following.reserved.map(Span::as_ms_f64);
+            assert!(
+                reserved.is_some_and(|ms| ms < 2000.0),
+                "{kind:?}: {reserved:?}"
+            );
+            assert!(following.known <= following.reserved, "{kind:?}");
+            let share = |late: Late| f64::from(late.late) / f64::from(late.jobs.max(1));
+            let after = [default, by_hand, (following, onbeat)].map(|(_, late)| share(late[1]));
+            assert!(
+                after[0] > 0.5,
+                "{kind:?}: the default scheduler fails: {after:?}"
+            );
+            assert!(after[1] < 0.1 && after[2] < 0.1, "{kind:?}: {after:?}");
+        }
+    }
+}

@@ -1,0 +1,184 @@
+//! One run of a program beside hogs in the simulated machine.
+
+use std::collections::BTreeMap;
+
+use onbeat_control::{Controller, Next, Settings, drive};
+use onbeat_model::{Follow, Instant, Ladder, Name, Reservation, Sensor, Span, Speed, Task, TaskId};
+use onbeat_sim::observe::Completion;
+use onbeat_sim::policy::linux::{Class, Config, Deadline, Fair, Linux};
+use onbeat_sim::seam::{FIRST_TID, Heard, seams};
+use onbeat_sim::workload::{Arrival, Demand};
+use onbeat_sim::{Costs, Cpus, Machine, Observer, Work, Workload};
+
+use super::following::{Following, is_same};
+use super::programs::{DURATION, Program};
+
+/// When the hogs come. By then the program has its reservation.
+const HOGS_FROM: Span = Span::from_secs(3);
+/// How many there are. With the program beside them its fair share is a fifth of the CPU.
+const HOGS: usize = 4;
+/// The share of jobs that a reservation by hand provides for.
+const RHO: f64 = 0.99;
+/// By how much a reservation by hand changes before the first job at the new rate.
+const JUST_BEFORE: Span = Span::from_us(1);
+
+/// How the program is scheduled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Method {
+    /// As any program.
+    Default,
+    /// A budget for 99% of its jobs, known beforehand, that changes just before the first job at
+    /// the new rate. A ceiling.
+    ByHand,
+    /// onbeat's loop.
+    Onbeat,
+    /// The same with reservations that are ceilings.
+    OnbeatHard,
+}
+
+impl Method {
+    pub(super) const ALL: [Self; 4] = [Self::Default, Self::ByHand, Self::OnbeatHard, Self::Onbeat];
+
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::Default => "default",
+            Self::ByHand => "by hand",
+            Self::Onbeat => "onbeat",
+            Self::OnbeatHard => "onbeat --hard",
+        }
+    }
+
+    /// Whether a loop follows the change.
+    pub(super) const fn is_onbeat(self) -> bool {
+        matches!(self, Self::Onbeat | Self::OnbeatHard)
+    }
+}
+
+/// Runs the program. Tells how its reservation followed, and when each job ended.
+pub(super) fn run(program: &Program, method: Method) -> (Following, Jobs) {
+    match method {
+        Method::Default => alone(program, [Class::Fair(Fair::nice(0)); 2]),
+        Method::ByHand => alone(
+            program,
+            [false, true].map(|is_after| by_hand(program, is_after)),
+        ),
+        Method::Onbeat => under_onbeat(program, false),
+        Method::OnbeatHard => under_onbeat(program, true),
+    }
+}
+
+fn by_hand(program: &Program, is_after: bool) -> Class {
+    let [before, after] = program.periods;
+    let period = if is_after { after } else { before };
+    let runtime = program.quantile(RHO, is_after).min(period);
+    let reservation = Reservation::implicit(runtime, period).expect("a budget above zero");
+    Class::Deadline(Deadline::hard(reservation))
+}
+
+fn alone(program: &Program, [before, after]: [Class; 2]) -> (Following, Jobs) {
+    let mut machine = machine(program, before, Jobs::default());
+    machine.run_until(program.changed - JUST_BEFORE);
+    machine.change(|policy, desk| policy.set_class(0, after, desk));
+    machine.run_until(ends());
+    (Following::default(), machine.finish().1)
+}
+
+fn under_onbeat(program: &Program, is_hard: bool) -> (Following, Jobs) {
+    let tasks: Vec<Task> = (FIRST_TID..)
+        .take(1 + HOGS)
+        .map(|tid| Task {
+            id: TaskId::recorded(tid),
+            pid: tid,
+            comm: Name::from("program"),
+        })
+        .collect();
+    let observer = (Heard::new(tasks), Jobs::default());
+    let machine = machine(program, Class::Fair(Fair::nice(0)), observer);
+    let (mut sensor, actuator) = seams(machine, 1, None, ends());
+    let actuator = if is_hard { actuator.hard() } else { actuator };
+    // The loop is pointed at the program, not at the hogs.
+    let Ok(()) = sensor.track(FIRST_TID, Follow::Threads);
+    let mut controller = Controller::new(Settings::default(), actuator);
+    let mut following = Following::default();
+    let Ok(()) = drive(&mut sensor, &mut controller, |sensor, controller| {
+        let now = sensor.now();
+        if now >= program.changed
+            && let Some(view) = controller.view().next()
+        {
+            let since = now.since(program.changed);
+            let known = view
+                .rhythm
+                .filter(|_| view.kept)
+                .map(|rhythm| rhythm.period);
+            if known.is_some_and(|period| is_same(period, program.periods[1])) {
+                following.known.get_or_insert(since);
+            }
+            following.holds(
+                view.held.map(|held| held.period()),
+                program.periods[1],
+                since,
+            );
+        }
+        Next::Continue
+    });
+    drop(controller);
+    let machine = sensor.into_machine().expect("the actuator is gone");
+    let (_, jobs) = machine.finish().1;
+    (following, jobs)
+}
+
+/// One CPU, the program and the hogs.
+fn machine<O: Observer>(program: &Program, class: Class, observer: O) -> Machine<Linux, O> {
+    let hogs = std::iter::repeat_n(Class::Fair(Fair::nice(0)), HOGS);
+    let classes = std::iter::once(class).chain(hogs).map(|class| (class, 0));
+    let speed = Speed::from_khz(1_000_000).expect("above zero");
+    let cpus = Cpus {
+        count: 1,
+        speeds: Ladder::new(vec![speed]).expect("one speed"),
+        continuous: false,
+        limit: None,
+        costs: Costs::default(),
+    };
+    let mut machine = Machine::new(&cpus, Linux::new(Config::global(1), classes), observer);
+    let workload = Workload::listed(program.jobs.clone().into(), Some(program.periods[0]));
+    let hog = || {
+        let arrival = Arrival::After {
+            pause: Span::ZERO,
+            first: Some(Instant::ZERO + HOGS_FROM),
+        };
+        Workload::new(arrival, Demand::Constant(Work::ENDLESS))
+    };
+    let workloads = std::iter::once(workload).chain(std::iter::repeat_with(hog).take(HOGS));
+    for (tid, workload) in (FIRST_TID..).zip(workloads) {
+        machine.add(TaskId::recorded(tid), workload);
+    }
+    machine
+}
+
+fn ends() -> Instant {
+    Instant::ZERO + DURATION
+}
+
+/// When the program's jobs ended, by their release.
+#[derive(Debug, Default)]
+pub(super) struct Jobs(BTreeMap<Instant, Instant>);
+
+impl Jobs {
+    /// Each job of the program that is due in the run: its release, and whether it was in time.
+    pub(super) fn judged(&self, program: &Program) -> Vec<(Instant, bool)> {
+        let due = program.jobs.iter().filter(|job| job.deadline <= ends());
+        due.map(|job| {
+            let ended = self.0.get(&job.release);
+            (job.release, ended.is_some_and(|&at| at <= job.deadline))
+        })
+        .collect()
+    }
+}
+
+impl Observer for Jobs {
+    fn job(&mut self, job: &Completion) {
+        if job.task == 0 {
+            self.0.insert(job.release, job.ended);
+        }
+    }
+}
