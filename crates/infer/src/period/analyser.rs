@@ -127,14 +127,6 @@ impl Analyser {
         let Some(first) = look.strongest() else {
             return Vec::new();
         };
-        if std::env::var("DBG").is_ok() {
-            eprintln!(
-                "  FOUND {:.2} strength {:.1} work {}",
-                first.found.line.period / 1e6,
-                first.found.evidence.strength,
-                first.of_work
-            );
-        }
         let first = look.over_all_wakeups(first);
         let claim = Claim {
             at: &first.at,
