@@ -12,7 +12,7 @@ use super::fit::Line;
 use super::view::Train;
 
 /// The logarithm of the range of periods, ln(1 s / 0.5 ms).
-const RANGE: f64 = 7.6;
+pub(super) const RANGE: f64 = 7.6;
 /// Trains and candidates looked at.
 const LOOKS: f64 = 8.0;
 /// Deviations of less than this, in nanoseconds, are not taken for more exact: the clock of a

@@ -17,12 +17,10 @@
 use onbeat_model::Span;
 
 use super::compact::Compact;
-use super::evidence::divergence;
+use super::evidence::{RANGE, divergence};
 use super::fit::{self, Line};
 use super::fold::Fold;
 
-/// The logarithm of the range of periods, ln(1 s / 0.5 ms).
-const RANGE: f64 = 7.6;
 /// The evidence for a clock, in each wakeup: a phase is by a third likelier where it was than
 /// anywhere. With many wakeups less would be past any doubt, and of no use.
 const CROWDED: f64 = 0.3;
@@ -33,7 +31,7 @@ const GROUP: f64 = 4.0;
 /// at 1 both are as likely.
 const HELD: f64 = 1.0;
 /// Steps are alike if this share of them differs from their median by at most that: of normal ones
-/// with a standard deviation below 1.8% and 3.5% of the step.
+/// with a standard deviation below 2.2% and 3.5% of the step.
 const ALIKE: [(f64, f64); 2] = [(0.5, 0.015), (0.85, 0.05)];
 /// The steps of a thread without rhythm are anywhere within this share of some mean, at best.
 const SPREAD: f64 = 0.2;
@@ -46,9 +44,7 @@ const STEP: f64 = 0.1;
 const POLL: f64 = 0.4;
 /// Of steps that are distributed exponentially, this share is within `POLL` of their mean.
 const BY_CHANCE: f64 = 0.3;
-/// Half of the sleeps are of one size, within this; the others were cut short or went on.
-const SLEEPS: (f64, f64) = (0.5, 0.015);
-/// The mean step of such a thread is the period, within this.
+/// The mean step of a thread whose sleeps are alike is the period, within this.
 const MEAN: f64 = 0.05;
 
 /// The share of right answers with one, two, and more proofs, in the development part of the
@@ -171,9 +167,10 @@ impl Claim<'_> {
             return false;
         };
         let mean = ns(last.woke().since(first.woke())) / sleeps.len() as f64;
+        let (share, within) = ALIKE[0];
         (mean / self.line.period - 1.0).abs() < MEAN
-            && most_alike(&sleeps, SLEEPS.1)
-                .is_some_and(|alike| alike.share() >= SLEEPS.0 && alike.strength() >= self.enough)
+            && most_alike(&sleeps, within)
+                .is_some_and(|alike| alike.share() >= share && alike.strength() >= self.enough)
     }
 }
 
