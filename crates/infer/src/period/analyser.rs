@@ -127,7 +127,8 @@ impl Analyser {
         let Some(first) = look.strongest() else {
             return Vec::new();
         };
-        let first = look.over_all_wakeups(first);
+        let mut fold = Fold::default();
+        let first = look.over_all_wakeups(first, &mut fold);
         let claim = Claim {
             at: &first.at,
             bursts,
@@ -136,7 +137,7 @@ impl Analyser {
             origin,
             enough,
         };
-        let Some(proofs) = claim.proofs() else {
+        let Some(proofs) = claim.proofs(&mut fold) else {
             return Vec::new();
         };
         let Seen {
@@ -250,11 +251,11 @@ impl Look<'_> {
 
     /// What was found, along the line nearest to all wakeups; or the fraction of its period in
     /// which these keep their phase better.
-    fn over_all_wakeups(&mut self, seen: Seen) -> Seen {
+    fn over_all_wakeups(&mut self, seen: Seen, fold: &mut Fold) -> Seen {
         self.train.wakeups(self.bursts, self.origin, &Choice::All);
         let at = &self.train.at;
         let found = seen.found.line;
-        if let Some(line) = Fold::default().fraction(at, found.period, SHORTEST_NS) {
+        if let Some(line) = fold.fraction(at, found.period, SHORTEST_NS) {
             return Seen::of(seen.found, self.train).along(line);
         }
         if !seen.of_work

@@ -90,8 +90,7 @@ impl Fold {
 
     /// The line through the releases of a grid of `period`, if most of its beats are met.
     fn line(&mut self, at: &[f64], period: f64) -> Option<Line> {
-        let releases = self.releases(at, period);
-        let times: Vec<f64> = releases.iter().map(|release| release.1).collect();
+        let times = self.releases(at, period);
         let bins = 2 * FINEST;
         self.fill(&times, period, bins);
         let both = |i: usize| self.half_bins[i] + self.half_bins[(i + 1) % bins];
@@ -182,10 +181,9 @@ impl Fold {
         best.1
     }
 
-    /// The releases of a grid of `period`, with their numbers: the first wakeup of each turn, where
-    /// a turn begins after the quarter of the period with the fewest wakeups. Of several, it is the
+    /// The releases of a grid of `period`: the first wakeup of each turn, where a turn begins after the quarter of the period with the fewest wakeups. Of several, it is the
     /// quarter that ends a half with the fewest.
-    fn releases(&mut self, at: &[f64], period: f64) -> Vec<(i64, f64)> {
+    fn releases(&mut self, at: &[f64], period: f64) -> Vec<f64> {
         self.fill(at, period, FINEST);
         let before = |end: usize, bins: usize| -> u32 {
             (1..=bins)
@@ -195,13 +193,9 @@ impl Fold {
         let quiet = |&end: &usize| (before(end, FINEST / 4), before(end, FINEST / 2));
         let end = (0..FINEST).min_by_key(quiet).unwrap_or(0);
         let begin = end as f64 / FINEST as f64 * period;
-        let mut releases: Vec<(i64, f64)> = Vec::new();
-        for &time in at {
-            let turn = ((time - begin) / period).floor() as i64;
-            if releases.last().is_none_or(|last| last.0 < turn) {
-                releases.push((turn, time));
-            }
-        }
+        let turn = |time: f64| ((time - begin) / period).floor() as i64;
+        let mut releases = at.to_vec();
+        releases.dedup_by_key(|time| turn(*time));
         releases
     }
 }

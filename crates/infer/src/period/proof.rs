@@ -80,11 +80,11 @@ pub(super) struct Claim<'a> {
 
 impl Claim<'_> {
     /// How many proofs the period has; none if it has none.
-    pub(super) fn proofs(&self) -> Option<Proofs> {
+    pub(super) fn proofs(&self, fold: &mut Fold) -> Option<Proofs> {
         let groups = self.groups();
         let proofs = [
-            self.is_a_clock(&groups),
-            self.are_alike(groups.windows(2).map(|w| w[1] - w[0])),
+            self.is_a_clock(&groups, fold),
+            self.steps_are_alike(&groups),
             self.sleeps_are_alike(),
             self.of_work && self.polls_are_in_time(&groups),
         ];
@@ -93,12 +93,12 @@ impl Claim<'_> {
     }
 
     /// The phases are evidence for a grid, and lateness does not add up.
-    fn is_a_clock(&self, groups: &[f64]) -> bool {
+    fn is_a_clock(&self, groups: &[f64], fold: &mut Fold) -> bool {
         let [first, _, .., last] = groups else {
             return false;
         };
         let hypotheses = ((last - first) / self.line.period * RANGE).ln();
-        let evidence = Fold::default().at(groups, self.line.period).evidence;
+        let evidence = fold.at(groups, self.line.period).evidence;
         evidence > CROWDED * groups.len() as f64
             && evidence > self.enough + hypotheses
             && self.keeps_time()
@@ -127,14 +127,11 @@ impl Claim<'_> {
         })
     }
 
-    fn are_alike(&self, steps: impl Iterator<Item = f64>) -> bool {
-        let steps: Vec<f64> = steps.collect();
-        ALIKE.iter().any(|&(share, within)| {
-            most_alike(&steps, within).is_some_and(|alike| {
-                alike.share() >= share
-                    && alike.strength() >= self.enough
-                    && (alike.median / self.line.period - 1.0).abs() < STEP
-            })
+    fn steps_are_alike(&self, groups: &[f64]) -> bool {
+        let steps = Steps::new(groups.windows(2).map(|w| w[1] - w[0]).collect());
+        steps.is_some_and(|steps| {
+            (steps.median / self.line.period - 1.0).abs() < STEP
+                && ALIKE.iter().any(|&kind| steps.are_alike(kind, self.enough))
         })
     }
 
@@ -167,53 +164,38 @@ impl Claim<'_> {
             return false;
         };
         let mean = ns(last.woke().since(first.woke())) / sleeps.len() as f64;
-        let (share, within) = ALIKE[0];
         (mean / self.line.period - 1.0).abs() < MEAN
-            && most_alike(&sleeps, within)
-                .is_some_and(|alike| alike.share() >= share && alike.strength() >= self.enough)
+            && Steps::new(sleeps).is_some_and(|sleeps| sleeps.are_alike(ALIKE[0], self.enough))
     }
 }
 
-/// How many of some steps are alike.
-struct Alike {
-    count: f64,
-    of: f64,
+/// Steps or sleeps, in nanoseconds, and their median.
+struct Steps {
+    all: Vec<f64>,
     median: f64,
-    reach: f64,
 }
 
-impl Alike {
-    fn share(&self) -> f64 {
-        self.count / self.of
+impl Steps {
+    /// None of no steps.
+    fn new(mut all: Vec<f64>) -> Option<Self> {
+        all.sort_unstable_by(f64::total_cmp);
+        let median = *all.get(all.len() / 2)?;
+        Some(Self { all, median })
     }
 
-    /// Minus the logarithm of the probability that of as many steps, anywhere within `SPREAD` of
-    /// the median, so many are alike (Chernoff's bound).
-    fn strength(&self) -> f64 {
-        divergence(self.of, self.count, self.reach / (SPREAD * self.median))
+    /// Whether this share of the steps is within so much of their median, or of a multiple of it,
+    /// where a job was left out; and so many are, by more than chance. The chance is that of steps
+    /// anywhere within `SPREAD` of the median (Chernoff's bound).
+    fn are_alike(&self, (share, within): (f64, f64), enough: f64) -> bool {
+        let limit = (within * self.median).max(EXACT_NS);
+        let deviation = |&step: &f64| {
+            let beats = (step / self.median).round().max(1.0);
+            (step - beats * self.median).abs()
+        };
+        let deviations = self.all.iter().map(deviation);
+        let alike: Vec<f64> = deviations.filter(|&by| by <= limit).collect();
+        let reach = alike.iter().copied().fold(0.0, f64::max);
+        let (met, of) = (alike.len() as f64, self.all.len() as f64);
+        met / of >= share && divergence(of, met, reach / (SPREAD * self.median)) >= enough
     }
-}
-
-/// How many of `steps` are within `within` of their median, or of a multiple of it, where a job was
-/// left out; none of no steps.
-fn most_alike(steps: &[f64], within: f64) -> Option<Alike> {
-    let mut sorted = steps.to_vec();
-    sorted.sort_unstable_by(f64::total_cmp);
-    let median = *sorted.get(sorted.len() / 2)?;
-    let reach = (within * median).max(EXACT_NS);
-    let deviation = |&step: &f64| {
-        let beats = (step / median).round().max(1.0);
-        (step - beats * median).abs()
-    };
-    let alike: Vec<f64> = sorted
-        .iter()
-        .map(deviation)
-        .filter(|&d| d <= reach)
-        .collect();
-    Some(Alike {
-        count: alike.len() as f64,
-        of: sorted.len() as f64,
-        median,
-        reach: alike.into_iter().fold(0.0, f64::max),
-    })
 }
