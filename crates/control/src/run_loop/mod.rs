@@ -463,9 +463,11 @@ impl<A: Actuator> Controller<A> {
         let Some(mut found) = thread.analyse(now, &self.settings) else {
             return;
         };
-        // A locked thread may be late at each expiry of its timer, which is no reason for doubt.
-        let is_armed = thread.armed(&self.settings).is_some();
-        if !thread.is_locked() && !is_armed && self.settings.method == Method::Default {
+        // A thread whose timers tell its period needs no other clock.
+        if !thread.is_locked()
+            && self.settings.method == Method::Default
+            && thread.armed(&self.settings).is_none()
+        {
             found = found.filter(|rhythm| clock::has_clock(&self.tasks, slot, rhythm.period, now));
         }
         let Some(thread) = self.tasks.get_mut(slot) else {
