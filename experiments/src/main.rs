@@ -34,6 +34,7 @@ mod results;
 mod rt_app;
 mod server_period;
 mod several_cpus;
+mod simulated;
 mod soak;
 mod srtgen;
 mod three_rt_apps;

@@ -3,18 +3,15 @@
 use onbeat_control::{Controller, Next, Settings, drive};
 use onbeat_decide::hysteresis::Thresholds;
 use onbeat_decide::predictor::{Kind, Parameters};
-use onbeat_model::{
-    Bandwidth, Follow, Instant, Ladder, Name, Reservation, Sensor, Span, Speed, Task, TaskId,
-};
-use onbeat_sim::observe::Completion;
+use onbeat_model::{Bandwidth, Follow, Instant, Reservation, Sensor, Span, TaskId};
 use onbeat_sim::policy::linux::{Class, Config, Deadline, Fair, Fixed, Linux, Order};
 use onbeat_sim::seam::{FIRST_TID, Heard, SimulatedActuator, SimulatedSensor, seams};
-use onbeat_sim::workload::{Arrival, Demand};
 use onbeat_sim::written::{self, Method as Written};
-use onbeat_sim::{Costs, Cpus, Machine, Observer, Work, Workload};
+use onbeat_sim::{Machine, Observer, Workload};
 
 use super::beds::{Bed, DURATION, HOGS, HOGS_FROM, Program};
 use super::margin::{Margin, Reserved};
+use crate::simulated::{Ends, hog, one_cpu, tasks};
 
 /// The share of jobs that are to be in time, by all methods that can be told one.
 pub(super) const RHO: f64 = 0.99;
@@ -140,7 +137,7 @@ struct Run {
     programs: Vec<Program>,
 }
 
-type Watched = (Heard, Jobs);
+type Watched = (Heard, Ends);
 
 impl Run {
     fn by_hand(&self, margin: f64) -> Outcome {
@@ -169,7 +166,7 @@ impl Run {
     }
 
     fn alone(&self, class: impl Fn(&Program) -> Class, reserved: Option<f64>) -> Outcome {
-        let mut machine = self.machine(class, Jobs::default(), false);
+        let mut machine = self.machine(class, Ends::default(), false);
         machine.run_until(ends());
         self.outcome(&machine.finish().1, reserved)
     }
@@ -204,7 +201,7 @@ impl Run {
         self.close(sensor, sum)
     }
 
-    fn close(&self, sensor: SimulatedSensor<Jobs>, sum: Sum) -> Outcome {
+    fn close(&self, sensor: SimulatedSensor<Ends>, sum: Sum) -> Outcome {
         let machine = sensor.into_machine().expect("the actuator is gone");
         let (_, jobs) = machine.finish().1;
         self.outcome(&jobs, Some(sum.mean()))
@@ -217,10 +214,10 @@ impl Run {
         marks: bool,
     ) -> Machine<Linux, O> {
         let classes = self.programs.iter().map(|program| (class(program), 0));
-        let hog = (Class::Fair(Fair::nice(0)), 0);
+        let as_any = (Class::Fair(Fair::nice(0)), 0);
         let linux = Linux::new(
             Config::global(1),
-            classes.chain(std::iter::repeat_n(hog, HOGS)),
+            classes.chain(std::iter::repeat_n(as_any, HOGS)),
         );
         let mut machine = Machine::new(&one_cpu(), linux, observer);
         let programs = self.programs.iter().map(|program| {
@@ -231,13 +228,7 @@ impl Run {
                 workload
             }
         });
-        let hogs = std::iter::repeat_with(|| {
-            let arrival = Arrival::After {
-                pause: Span::ZERO,
-                first: Some(Instant::ZERO + HOGS_FROM),
-            };
-            Workload::new(arrival, Demand::Constant(Work::ENDLESS))
-        });
+        let hogs = std::iter::repeat_with(|| hog(HOGS_FROM));
         for (tid, workload) in (FIRST_TID..).zip(programs.chain(hogs.take(HOGS))) {
             machine.add(TaskId::recorded(tid), workload);
         }
@@ -245,16 +236,9 @@ impl Run {
     }
 
     /// The loop is pointed at the programs, not at the hogs.
-    fn seams(&self, marks: bool) -> (SimulatedSensor<Jobs>, SimulatedActuator<Jobs>) {
-        let tasks = (FIRST_TID..).take(self.programs.len() + HOGS);
-        let tasks: Vec<Task> = tasks
-            .map(|tid| Task {
-                id: TaskId::recorded(tid),
-                pid: tid,
-                comm: Name::from("program"),
-            })
-            .collect();
-        let watched: Watched = (Heard::new(tasks.clone()), Jobs::default());
+    fn seams(&self, marks: bool) -> (SimulatedSensor<Ends>, SimulatedActuator<Ends>) {
+        let tasks = tasks(self.programs.len() + HOGS);
+        let watched: Watched = (Heard::new(tasks.clone()), Ends::default());
         let machine = self.machine(|_| Class::Fair(Fair::nice(0)), watched, marks);
         let (mut sensor, actuator) = seams(machine, 1, None, ends());
         for task in tasks.iter().take(self.programs.len()) {
@@ -263,7 +247,7 @@ impl Run {
         (sensor, actuator)
     }
 
-    fn outcome(&self, jobs: &Jobs, reserved: Option<f64>) -> Outcome {
+    fn outcome(&self, jobs: &Ends, reserved: Option<f64>) -> Outcome {
         let from = self.bed.counts_from();
         let Some(first) = self.programs.first() else {
             return Outcome::default();
@@ -274,9 +258,9 @@ impl Run {
             .filter(|job| job.release >= from && job.deadline <= ends());
         let (mut count, mut late, mut latest) = (0_u32, 0_u32, Span::ZERO);
         for job in due {
-            let ended = jobs.ended.get(&job.release).copied().unwrap_or(ends());
+            let ended = jobs.0.get(&job.release).copied().unwrap_or(ends());
             count += 1;
-            late += u32::from(ended > job.deadline || !jobs.ended.contains_key(&job.release));
+            late += u32::from(ended > job.deadline || !jobs.0.contains_key(&job.release));
             latest = latest.max(ended.since(job.deadline));
         }
         let needed: f64 = self
@@ -294,20 +278,6 @@ impl Run {
 
 fn ends() -> Instant {
     Instant::ZERO + DURATION
-}
-
-/// When the jobs of the first program ended, by their release.
-#[derive(Debug, Default)]
-struct Jobs {
-    ended: std::collections::BTreeMap<Instant, Instant>,
-}
-
-impl Observer for Jobs {
-    fn job(&mut self, job: &Completion) {
-        if job.task == 0 {
-            self.ended.insert(job.release, job.ended);
-        }
-    }
 }
 
 /// What is reserved, over the time that counts.
@@ -341,16 +311,5 @@ impl Sum {
     fn mean(mut self) -> f64 {
         self.until(ends());
         self.cpu_seconds / ends().since(self.from).as_secs_f64()
-    }
-}
-
-fn one_cpu() -> Cpus {
-    let speed = Speed::from_khz(1_000_000).expect("above zero");
-    Cpus {
-        count: 1,
-        speeds: Ladder::new(vec![speed]).expect("one speed"),
-        continuous: false,
-        limit: None,
-        costs: Costs::default(),
     }
 }

@@ -1,18 +1,19 @@
 //! Programs side by side on one simulated CPU, under each scheduler.
 
 use onbeat_control::{Controller, Next, Settings, drive};
-use onbeat_model::{Follow, Instant, Ladder, Name, Sensor, Span, Speed, Task, TaskId};
+use onbeat_model::{Follow, Instant, Name, Sensor, Span, Task, TaskId};
 use onbeat_policies::{Best, Rules, best};
 use onbeat_sim::observe::{Completion, Stretch};
 use onbeat_sim::policy::linux::{Class, Config, Fair, Linux};
 use onbeat_sim::policy::ruled::Ruled;
 use onbeat_sim::seam::{FIRST_TID, Heard, seams};
 use onbeat_sim::workload::{Arrival, Demand, Film, Notifies};
-use onbeat_sim::{Costs, Cpus, Machine, Observer, Policy, Workload};
+use onbeat_sim::{Machine, Observer, Policy, Workload};
 
 use super::knobs::Knobs;
 use super::paper::Program;
 use super::{Outcome, SAMPLE, Scheduler, VARIATION};
+use crate::simulated::one_cpu;
 
 /// How the programs differ from run to run.
 #[derive(Clone, Copy, Debug)]
@@ -211,16 +212,5 @@ impl Observer for Outcomes {
             }
             from = to;
         }
-    }
-}
-
-fn one_cpu() -> Cpus {
-    let speed = Speed::from_khz(1_000_000).expect("above zero");
-    Cpus {
-        count: 1,
-        speeds: Ladder::new(vec![speed]).expect("one speed"),
-        continuous: false,
-        limit: None,
-        costs: Costs::default(),
     }
 }

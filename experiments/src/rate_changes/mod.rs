@@ -14,9 +14,10 @@ use serde_json::json;
 use crate::bandwidth::Interval;
 use crate::machine::Machine;
 use crate::results::{Ran, Table, publish, quantile};
+use crate::simulated::Ends;
 use following::{Following, Late};
 use programs::Kind;
-use run::{Jobs, Method, run as run_one};
+use run::{Method, judged, run as run_one};
 
 const NAME: &str = "rate-changes";
 /// For how long jobs count after the reservation has followed.
@@ -84,9 +85,9 @@ fn of_seed(kind: Kind, seed: u64) -> Vec<(Following, [Late; 2])> {
     let program = kind.program(seed);
     let runs = Method::ALL.map(|method| run_one(&program, method));
     let of_onbeat = runs.last().and_then(|(following, _)| following.reserved);
-    let late_jobs = |(following, jobs): &(Following, Jobs)| {
+    let late_jobs = |(following, jobs): &(Following, Ends)| {
         let followed = following.reserved.or(of_onbeat).unwrap_or(Span::MAX);
-        let judged = jobs.judged(&program);
+        let judged = judged(&jobs, &program);
         let late = Late::around(&judged, program.changed, followed, AFTER);
         (*following, late)
     };

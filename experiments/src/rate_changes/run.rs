@@ -1,17 +1,14 @@
 //! One run of a program beside hogs in the simulated machine.
 
-use std::collections::BTreeMap;
-
 use onbeat_control::{Controller, Next, Settings, drive};
-use onbeat_model::{Follow, Instant, Ladder, Name, Reservation, Sensor, Span, Speed, Task, TaskId};
-use onbeat_sim::observe::Completion;
+use onbeat_model::{Follow, Instant, Reservation, Sensor, Span, TaskId};
 use onbeat_sim::policy::linux::{Class, Config, Deadline, Fair, Linux};
 use onbeat_sim::seam::{FIRST_TID, Heard, seams};
-use onbeat_sim::workload::{Arrival, Demand};
-use onbeat_sim::{Costs, Cpus, Machine, Observer, Work, Workload};
+use onbeat_sim::{Machine, Observer, Workload};
 
 use super::following::{Following, is_same};
 use super::programs::{DURATION, Program};
+use crate::simulated::{Ends, hog, one_cpu, tasks};
 
 /// When the hogs come. By then the program has its reservation.
 const HOGS_FROM: Span = Span::from_secs(3);
@@ -55,7 +52,7 @@ impl Method {
 }
 
 /// Runs the program. Tells how its reservation followed, and when each job ended.
-pub(super) fn run(program: &Program, method: Method) -> (Following, Jobs) {
+pub(super) fn run(program: &Program, method: Method) -> (Following, Ends) {
     match method {
         Method::Default => alone(program, [Class::Fair(Fair::nice(0)); 2]),
         Method::ByHand => alone(
@@ -75,24 +72,16 @@ fn by_hand(program: &Program, is_after: bool) -> Class {
     Class::Deadline(Deadline::hard(reservation))
 }
 
-fn alone(program: &Program, [before, after]: [Class; 2]) -> (Following, Jobs) {
-    let mut machine = machine(program, before, Jobs::default());
+fn alone(program: &Program, [before, after]: [Class; 2]) -> (Following, Ends) {
+    let mut machine = machine(program, before, Ends::default());
     machine.run_until(program.changed - JUST_BEFORE);
     machine.change(|policy, desk| policy.set_class(0, after, desk));
     machine.run_until(ends());
     (Following::default(), machine.finish().1)
 }
 
-fn under_onbeat(program: &Program, is_hard: bool) -> (Following, Jobs) {
-    let tasks: Vec<Task> = (FIRST_TID..)
-        .take(1 + HOGS)
-        .map(|tid| Task {
-            id: TaskId::recorded(tid),
-            pid: tid,
-            comm: Name::from("program"),
-        })
-        .collect();
-    let observer = (Heard::new(tasks), Jobs::default());
+fn under_onbeat(program: &Program, is_hard: bool) -> (Following, Ends) {
+    let observer = (Heard::new(tasks(1 + HOGS)), Ends::default());
     let machine = machine(program, Class::Fair(Fair::nice(0)), observer);
     let (mut sensor, actuator) = seams(machine, 1, None, ends());
     let actuator = if is_hard { actuator.hard() } else { actuator };
@@ -131,24 +120,10 @@ fn under_onbeat(program: &Program, is_hard: bool) -> (Following, Jobs) {
 fn machine<O: Observer>(program: &Program, class: Class, observer: O) -> Machine<Linux, O> {
     let hogs = std::iter::repeat_n(Class::Fair(Fair::nice(0)), HOGS);
     let classes = std::iter::once(class).chain(hogs).map(|class| (class, 0));
-    let speed = Speed::from_khz(1_000_000).expect("above zero");
-    let cpus = Cpus {
-        count: 1,
-        speeds: Ladder::new(vec![speed]).expect("one speed"),
-        continuous: false,
-        limit: None,
-        costs: Costs::default(),
-    };
-    let mut machine = Machine::new(&cpus, Linux::new(Config::global(1), classes), observer);
+    let mut machine = Machine::new(&one_cpu(), Linux::new(Config::global(1), classes), observer);
     let workload = Workload::listed(program.jobs.clone().into(), Some(program.periods[0]));
-    let hog = || {
-        let arrival = Arrival::After {
-            pause: Span::ZERO,
-            first: Some(Instant::ZERO + HOGS_FROM),
-        };
-        Workload::new(arrival, Demand::Constant(Work::ENDLESS))
-    };
-    let workloads = std::iter::once(workload).chain(std::iter::repeat_with(hog).take(HOGS));
+    let workloads =
+        std::iter::once(workload).chain(std::iter::repeat_with(|| hog(HOGS_FROM)).take(HOGS));
     for (tid, workload) in (FIRST_TID..).zip(workloads) {
         machine.add(TaskId::recorded(tid), workload);
     }
@@ -159,26 +134,12 @@ fn ends() -> Instant {
     Instant::ZERO + DURATION
 }
 
-/// When the program's jobs ended, by their release.
-#[derive(Debug, Default)]
-pub(super) struct Jobs(BTreeMap<Instant, Instant>);
-
-impl Jobs {
-    /// Each job of the program that is due in the run: its release, and whether it was in time.
-    pub(super) fn judged(&self, program: &Program) -> Vec<(Instant, bool)> {
-        let due = program.jobs.iter().filter(|job| job.deadline <= ends());
-        due.map(|job| {
-            let ended = self.0.get(&job.release);
-            (job.release, ended.is_some_and(|&at| at <= job.deadline))
-        })
-        .collect()
-    }
-}
-
-impl Observer for Jobs {
-    fn job(&mut self, job: &Completion) {
-        if job.task == 0 {
-            self.0.insert(job.release, job.ended);
-        }
-    }
+/// Each job of the program that is due in the run: its release, and whether it was in time.
+pub(super) fn judged(ends_of: &Ends, program: &Program) -> Vec<(Instant, bool)> {
+    let due = program.jobs.iter().filter(|job| job.deadline <= ends());
+    due.map(|job| {
+        let ended = ends_of.0.get(&job.release);
+        (job.release, ended.is_some_and(|&at| at <= job.deadline))
+    })
+    .collect()
 }
