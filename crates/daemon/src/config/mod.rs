@@ -227,20 +227,23 @@ pub fn read(sources: &Sources) -> Result<Config, ConfigError> {
     Ok(config)
 }
 
-/// The files of a folder whose names end in `.extension`, in the order of their names. A folder
-/// that is not there has none.
-fn texts_in(folder: &Path, extension: &str) -> Result<Vec<(PathBuf, String)>, ConfigError> {
+/// What is in a folder; nothing if it is not there.
+fn entries_in(folder: &Path) -> Result<Vec<PathBuf>, ConfigError> {
     let entries = match fs::read_dir(folder) {
-        Ok(entries) => entries.collect::<io::Result<Vec<_>>>(),
+        Ok(entries) => entries
+            .map(|entry| entry.map(|entry| entry.path()))
+            .collect(),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
         Err(error) => Err(error),
     };
-    let mut parts: Vec<PathBuf> = entries
-        .map_err(unreadable(folder))?
-        .into_iter()
-        .map(|entry| entry.path())
-        .filter(|path| path.extension().is_some_and(|own| own == extension))
-        .collect();
+    entries.map_err(unreadable(folder))
+}
+
+/// The files of a folder whose names end in `.extension`, in the order of their names. A folder
+/// that is not there has none.
+fn texts_in(folder: &Path, extension: &str) -> Result<Vec<(PathBuf, String)>, ConfigError> {
+    let mut parts = entries_in(folder)?;
+    parts.retain(|path| path.extension().is_some_and(|own| own == extension));
     parts.sort_unstable();
     let read = |part: PathBuf| {
         let text = fs::read_to_string(&part).map_err(unreadable(&part))?;

@@ -5,14 +5,12 @@
 //! when it reads its configuration, and only from folders that root alone can write.
 
 use std::collections::BTreeMap;
-use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
 
 use toml::{Table, Value};
 
 use super::file::RuleTable;
-use super::{ConfigError, Place, texts_in, unreadable};
+use super::{ConfigError, Place, entries_in, texts_in};
 use crate::rules::Rule;
 
 /// The section's name, with its brackets.
@@ -42,19 +40,16 @@ pub(super) fn rules(folders: &[PathBuf]) -> Result<Vec<Rule>, ConfigError> {
 
 /// The units that have a folder of drop-ins in `folder`, and these.
 fn units_with_drop_ins(folder: &Path) -> Result<Vec<(String, PathBuf)>, ConfigError> {
-    let entries = match fs::read_dir(folder) {
-        Ok(entries) => entries.collect::<io::Result<Vec<_>>>(),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
-        Err(error) => Err(error),
-    };
     let unit_of = |path: PathBuf| {
         let unit = path.file_name()?.to_str()?.strip_suffix(".d")?;
         // `service.d` is for all services.
         let is_unit = unit.contains('.') && path.is_dir();
         is_unit.then(|| (unit.to_owned(), path.clone()))
     };
-    let entries = entries.map_err(unreadable(folder))?.into_iter();
-    Ok(entries.filter_map(|entry| unit_of(entry.path())).collect())
+    Ok(entries_in(folder)?
+        .into_iter()
+        .filter_map(unit_of)
+        .collect())
 }
 
 /// The rule of `unit`, if one of its drop-ins has the section; what a later one says counts.
@@ -146,6 +141,8 @@ fn read_setting(setting: &str) -> Result<(String, Value), String> {
 mod tests {
     use onbeat_decide::predictor::Kind;
     use onbeat_model::Bandwidth;
+
+    use std::fs;
 
     use super::*;
 
