@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use onbeat_act::attributes::{Attributes, Policy};
 
 use crate::common::{Mortal, can_run, eventually};
-use crate::machine::{ALICE, Machine, ROOT, as_itself, is_reserved, tids};
+use crate::machine::{ALICE, Machine, ROOT, is_reserved, tids};
 use crate::realtimekit::listed;
 use crate::sound::{PIPEWIRE, silence};
 
@@ -176,20 +176,7 @@ fn a_rule_that_adopts_takes_over_a_thread_with_a_priority_and_gives_it_back() {
     );
     machine.configure(&rule);
     machine.start();
-    let alice = ALICE.to_string();
-    let mut command = Command::new("setpriv");
-    command
-        .args(["--inh-caps=+sys_nice", "--ambient-caps=+sys_nice"])
-        .args(["--clear-groups", "--reuid", &alice, "--regid", &alice])
-        .args(["chrt", "--fifo", "7"])
-        .arg(machine.path("workload"))
-        .arg("beat:20000/1000")
-        .stdout(Stdio::null());
-    let process = as_itself(Mortal::spawn(&mut command), "workload");
-    let tid = eventually("its thread", || {
-        let mut threads = tids(process.id()).into_iter();
-        threads.find(|&tid| tid != process.id())
-    });
+    let (_process, tid) = machine.beat_under_fifo(ALICE);
     let mut alice = machine.client(ALICE);
     eventually("a reservation that follows its rhythm", || {
         (is_reserved(tid) && listed(&mut alice, tid)?["state"] == "kept").then_some(())

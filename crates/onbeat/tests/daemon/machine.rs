@@ -205,6 +205,27 @@ impl Machine {
         command
     }
 
+    /// A process of the user's with a thread that works 1 ms every 20 ms, both under SCHED_FIFO 7,
+    /// and that thread. It may take a priority by itself, as PipeWire may where RLIMIT_RTPRIO lets
+    /// it.
+    pub(crate) fn beat_under_fifo(&self, uid: u32) -> (Mortal, u32) {
+        let uid = uid.to_string();
+        let mut command = Command::new("setpriv");
+        command
+            .args(["--inh-caps=+sys_nice", "--ambient-caps=+sys_nice"])
+            .args(["--clear-groups", "--reuid", &uid, "--regid", &uid])
+            .args(["chrt", "--fifo", "7"])
+            .arg(self.path("workload"))
+            .arg("beat:20000/1000")
+            .stdout(Stdio::null());
+        let process = as_itself(Mortal::spawn(&mut command), "workload");
+        let tid = eventually("its thread", || {
+            let mut threads = tids(process.id()).into_iter();
+            threads.find(|&tid| tid != process.id())
+        });
+        (process, tid)
+    }
+
     /// Somebody with a connection to the bus.
     pub(crate) fn client(&self, uid: u32) -> Client {
         self.speaker(&mut self.command(uid, &self.path("asking")))

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::common::{Mortal, can_run, eventually};
 use crate::copied::copy_program;
-use crate::machine::{ALICE, Machine, ROOT, as_itself, is_reserved, tids};
+use crate::machine::{ALICE, Machine, ROOT, as_itself, is_reserved};
 use crate::own_state::onbeat;
 use crate::realtimekit::audio;
 use crate::sound::home;
@@ -77,22 +77,7 @@ fn a_thread_that_has_a_real_time_priority_of_its_own_is_left_alone() {
         return;
     }
     let machine = Machine::new();
-    let alice = ALICE.to_string();
-    let mut command = Command::new("setpriv");
-    // It may take a priority by itself, as PipeWire may where RLIMIT_RTPRIO lets it.
-    command
-        .args(["--inh-caps=+sys_nice", "--ambient-caps=+sys_nice"])
-        .args(["--clear-groups", "--reuid", &alice, "--regid", &alice])
-        .args(["chrt", "--fifo", "7"])
-        .arg(machine.path("workload"))
-        .arg("beat:20000/1000")
-        .stdout(Stdio::null());
-    let process = as_itself(Mortal::spawn(&mut command), "workload");
-    let tid = eventually("its thread", || {
-        tids(process.id())
-            .into_iter()
-            .find(|&tid| tid != process.id())
-    });
+    let (process, tid) = machine.beat_under_fifo(ALICE);
     let own = Attributes::get(tid).unwrap();
     assert!(matches!(own.policy, Policy::Fifo(_)), "{own}");
     let mut alice = machine.client(ALICE);
