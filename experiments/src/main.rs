@@ -36,6 +36,7 @@ mod server_period;
 mod several_cpus;
 mod simulated;
 mod soak;
+mod spread;
 mod srtgen;
 mod three_rt_apps;
 mod tracking_cost;

@@ -2,6 +2,8 @@
 
 use serde::Serialize;
 
+use crate::spread::Spread;
+
 /// The mean of a figure over several runs, and half of its 95% confidence interval.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub(crate) struct Interval {
@@ -15,14 +17,14 @@ const STUDENT: [f64; 10] = [
 ];
 
 impl Interval {
-    /// Of the figure of each run; zero if there was none.
+    /// The interval of a figure of each run; zero if there was no run.
     pub(crate) fn of(figures: &[f64]) -> Self {
-        let count = figures.len().max(1) as f64;
-        let mean = figures.iter().sum::<f64>() / count;
-        let squares: f64 = figures.iter().map(|figure| (figure - mean).powi(2)).sum();
+        let Spread {
+            mean, deviation, ..
+        } = Spread::of(figures);
         let freedom = figures.len().saturating_sub(1);
         let student = STUDENT.get(freedom.wrapping_sub(1)).copied().unwrap_or(2.0);
-        let deviation = (squares / (freedom.max(1) as f64)).sqrt();
+        let count = figures.len().max(1) as f64;
         Self {
             mean,
             half: student * deviation / count.sqrt(),

@@ -12,11 +12,11 @@ use super::knobs::Knobs;
 use super::paper::Program;
 use super::progress::{misses, progress};
 use super::simulated::{Setting, run as simulate, workload};
-use super::spread::Spread;
 use super::{Outcome, Scheduler, naps};
 use crate::machine::Machine;
 use crate::plot::{Axis, Corner, Figure, Line, Look};
 use crate::results::{Ran, Table, publish};
+use crate::spread::Spread;
 
 const NAME: &str = "mdn-cheaters";
 

@@ -11,10 +11,10 @@ use super::guest::{self, Guested, Run};
 use super::knobs::Knobs;
 use super::paper::{Line, MIXES, Mix, TABLES};
 use super::simulated::{Setting, run as simulate, workload};
-use super::spread::Spread;
 use super::{Outcome, Scheduler, VARIATION, sensitivity};
 use crate::machine::Machine;
 use crate::results::{Ran, Table, publish};
+use crate::spread::Spread;
 
 const NAME: &str = "mdn-deadlines";
 const SECONDS: u64 = 100;

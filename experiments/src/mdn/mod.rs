@@ -10,7 +10,6 @@ mod paper;
 mod progress;
 mod sensitivity;
 mod simulated;
-mod spread;
 
 use onbeat_model::{Instant, Span};
 use serde::Serialize;

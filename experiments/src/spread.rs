@@ -4,17 +4,17 @@ use serde::Serialize;
 
 /// A figure over many runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
-pub(super) struct Spread {
-    pub(super) mean: f64,
+pub(crate) struct Spread {
+    pub(crate) mean: f64,
     /// The standard deviation from run to run; zero where there was one run.
-    pub(super) deviation: f64,
+    pub(crate) deviation: f64,
     /// The figure of the first run, which a test can make again.
-    pub(super) first: f64,
+    pub(crate) first: f64,
 }
 
 impl Spread {
-    /// Of the figure of each run; zero if there was none.
-    pub(super) fn of(figures: &[f64]) -> Self {
+    /// The spread of a figure of each run; zero if there was no run.
+    pub(crate) fn of(figures: &[f64]) -> Self {
         let count = figures.len().max(1) as f64;
         let mean = figures.iter().sum::<f64>() / count;
         let squares: f64 = figures.iter().map(|figure| (figure - mean).powi(2)).sum();
