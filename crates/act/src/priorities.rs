@@ -112,8 +112,8 @@ impl Priorities {
         true
     }
 
-    /// From now on, what is in force when this is dropped stays in force, for the next service to
-    /// take over.
+    /// From now on the priorities that are in force when this is dropped stay in force, so that the
+    /// next service can take them over.
     pub fn leave_in_force(&mut self) {
         self.are_left = true;
     }

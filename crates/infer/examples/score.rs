@@ -10,8 +10,9 @@
 //! thread, its period and none are both right. A recording under `lime/` counts as one window.
 //! Each share has its 95% confidence interval (Wilson), as if windows were independent; those of
 //! one recording are alike, so the true interval is wider. Then, how often answers of a confidence
-//! were right. `--verbose` prints every answer that was not right. What follows for the default
-//! analyser is the tracker's: how often it called the rhythm of a periodic thread changed or lost.
+//! were right. `--verbose` prints every answer that was not right. The last table is the tracker's:
+//! how often it called the rhythm of a periodic thread, found by the default analyser, changed or
+//! lost.
 
 // The tests count with a tally of their own.
 #[allow(dead_code)]

@@ -1,9 +1,9 @@
 //! The HTTP endpoint: one thread that listens on loopback, reads who asks for what, and has the
 //! loop make the page.
 //!
-//! Callers are heard side by side, each for at most a second. Where there are too many, the one
-//! that came first goes: nobody keeps others out by connections that say nothing. What callers say
-//! is untrusted: httparse reads it.
+//! The endpoint hears callers side by side, each for at most a second. If there are more than 64,
+//! it drops the one that came first, so that connections that say nothing keep no caller out.
+//! Requests are untrusted: httparse reads them.
 //!
 //! A web page that has its own name lead to this machine (DNS rebinding) would be read here by a
 //! person's browser. Its requests say that name, so only who asks for an address or for localhost
@@ -140,7 +140,7 @@ fn wait(files: &mut [libc::pollfd], until: Option<Instant>) {
     unsafe { libc::poll(files.as_mut_ptr(), files.len() as libc::nfds_t, ms) };
 }
 
-/// Somebody who is connected.
+/// A connection.
 struct Caller {
     stream: TcpStream,
     until: Instant,
@@ -148,9 +148,9 @@ struct Caller {
 }
 
 enum Talk {
-    /// What was said so far.
+    /// The request so far.
     Hears(Vec<u8>),
-    /// What is still to be told.
+    /// The rest of the answer.
     Tells(Vec<u8>),
 }
 

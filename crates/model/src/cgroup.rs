@@ -20,8 +20,8 @@ pub struct Cgroup {
 }
 
 impl Cgroup {
-    /// Of `/proc/PID/cgroup`: by the unified hierarchy, or systemd's own, or the first one in which
-    /// the task is in a group.
+    /// The group in the text of `/proc/PID/cgroup`: by the unified hierarchy, or systemd's own, or
+    /// the first one in which the task is in a group.
     #[must_use]
     pub fn of_process(text: &str) -> Self {
         let paths = || {
@@ -36,10 +36,10 @@ impl Cgroup {
         found.map_or_else(Self::default, |(_, path)| Self::of_path(path))
     }
 
-    /// Of a path, as `/system.slice/docker-0123...scope`.
+    /// The group of this path, as `/system.slice/docker-0123...scope`.
     #[must_use]
     pub fn of_path(path: &str) -> Self {
-        // Of a group that was removed, the kernel says so.
+        // The kernel says so if the group was removed.
         let path = path.strip_suffix(" (deleted)").unwrap_or(path);
         let mut found = Self::default();
         let mut before = "";

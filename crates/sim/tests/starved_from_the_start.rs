@@ -60,8 +60,8 @@ demand = {{ normal = {{ mean = "{mean}us", deviation = "{deviation}us", most = "
     text
 }
 
-/// Of the jobs of each task that are released from 2 s on: how many there were, and how many missed
-/// their deadline.
+/// How many jobs of each task were released from 2 s on, and how many of them missed their
+/// deadline.
 fn from_two_seconds_on(text: &str, seed: u64) -> BTreeMap<String, (u64, u64)> {
     let scenario = parse(text, Path::new("test.toml")).unwrap();
     let jobs = Jobs::default();

@@ -41,7 +41,7 @@ pub(super) struct Late {
 }
 
 impl Late {
-    /// Of `jobs`, each a release and whether it was in time: those until the reservation had
+    /// Those of `jobs` (each a release and whether it was in time) until the reservation had
     /// followed the change, and those in the time `after` it.
     pub(super) fn around(
         jobs: &[(Instant, bool)],

@@ -23,7 +23,7 @@ const SPREAD_NS: f64 = 1_000.0;
 const BY_CHANCE: f64 = (2 * ROUNDING_NS + 1) as f64 / SPREAD_NS;
 /// Two expiries lie on every grid of their distance; the third one is evidence.
 const FEWEST: usize = 3;
-/// Of so many expiries four gaps may be too long: a late thread leaves beats out, and still shows
+/// Among seven expiries four gaps may be too long: a late thread leaves beats out, and still shows
 /// its grid and not a multiple of it.
 const MOST: usize = 7;
 

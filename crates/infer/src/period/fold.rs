@@ -181,8 +181,9 @@ impl Fold {
         best.1
     }
 
-    /// The releases of a grid of `period`: the first wakeup of each turn, where a turn begins after the quarter of the period with the fewest wakeups. Of several, it is the
-    /// quarter that ends a half with the fewest.
+    /// The releases of a grid of `period`: the first wakeup of each turn. A turn begins after the
+    /// quarter of the period with the fewest wakeups; if several have as few, after the one that
+    /// ends a half with the fewest.
     fn releases(&mut self, at: &[f64], period: f64) -> Vec<f64> {
         self.fill(at, period, FINEST);
         let before = |end: usize, bins: usize| -> u32 {

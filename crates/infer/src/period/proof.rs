@@ -42,7 +42,7 @@ const EXACT_NS: f64 = 100_000.0;
 const STEP: f64 = 0.1;
 /// A poll comes after at most this share of the period.
 const POLL: f64 = 0.4;
-/// Of steps that are distributed exponentially, this share is within `POLL` of their mean.
+/// This share of steps that are distributed exponentially is within `POLL` of their mean.
 const BY_CHANCE: f64 = 0.3;
 /// The mean step of a thread whose sleeps are alike is the period, within this.
 const MEAN: f64 = 0.05;
