@@ -87,7 +87,7 @@ fn of_seed(kind: Kind, seed: u64) -> Vec<(Following, [Late; 2])> {
     let of_onbeat = runs.last().and_then(|(following, _)| following.reserved);
     let late_jobs = |(following, jobs): &(Following, Ends)| {
         let followed = following.reserved.or(of_onbeat).unwrap_or(Span::MAX);
-        let judged = judged(&jobs, &program);
+        let judged = judged(jobs, &program);
         let late = Late::around(&judged, program.changed, followed, AFTER);
         (*following, late)
     };
