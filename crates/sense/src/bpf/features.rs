@@ -83,7 +83,7 @@ fn task_storage() -> Feature {
 /// interrupt.
 #[must_use]
 pub fn tells_wakers() -> bool {
-    interrupts::preempt_count_from_rq().is_some()
+    interrupts::places().preempt_count.is_some()
 }
 
 fn wakers() -> Feature {
@@ -102,7 +102,7 @@ fn wakers() -> Feature {
 /// Whether the expiry of the timer that woke a thread is told.
 #[must_use]
 pub fn tells_expiries() -> bool {
-    tells_wakers() && interrupts::timers_from_rq().is_some()
+    tells_wakers() && interrupts::places().timers.is_some()
 }
 
 fn timers() -> Feature {

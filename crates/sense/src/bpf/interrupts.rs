@@ -5,25 +5,27 @@
 //! in the kernel's BTF, or in its list of symbols where that leaves out the variables of CPUs (5.10
 //! of Debian). It is a variable of its own, or (6.2 to 6.14) a member of `pcpu_hot`.
 
+use std::collections::HashMap;
 use std::fs;
+use std::sync::OnceLock;
 
 use libbpf_rs::btf::types::{Composite, DataSec, MemberAttr, Struct, Var};
 use libbpf_rs::btf::{Btf, TypeId};
 
 const RUN_QUEUE: &str = "runqueues";
 const COUNT: &str = "__preempt_count";
+/// On the kernels that keep the count in one of its members.
+const HOT: &str = "pcpu_hot";
+const TIMERS: &str = "hrtimer_bases";
+const TICK: &str = "tick_cpu_sched";
 
-/// How many bytes after a CPU's run queue its `preempt_count` lies; none if the kernel keeps it
-/// elsewhere.
-pub(super) fn preempt_count_from_rq() -> Option<i64> {
-    let by_types = || {
-        let btf = Btf::from_vmlinux().ok()?;
-        from_rq(&btf, COUNT).or_else(|| {
-            let hot = btf.type_by_name::<Struct<'_>>("pcpu_hot")?;
-            Some(from_rq(&btf, "pcpu_hot")? + member(&btf, hot.into(), "preempt_count")?)
-        })
-    };
-    by_types().or_else(|| by_symbols(&symbols()?, COUNT))
+/// What the running kernel keeps for each CPU, in bytes after the CPU's run queue.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Places {
+    /// The `preempt_count`; none if the kernel keeps it elsewhere.
+    pub(super) preempt_count: Option<i64>,
+    /// The timers; none if the kernel keeps them elsewhere.
+    pub(super) timers: Option<Timers>,
 }
 
 /// How many bytes after a CPU's run queue its timers lie.
@@ -35,33 +37,53 @@ pub(super) struct Timers {
     pub(super) tick: i64,
 }
 
-/// See [`Timers`]; none if the kernel keeps them elsewhere.
-pub(super) fn timers_from_rq() -> Option<Timers> {
-    let btf = Btf::from_vmlinux().ok()?;
-    let ticks = btf.type_by_name::<Struct<'_>>("tick_sched")?;
-    let in_tick = member(&btf, ticks.into(), "sched_timer")?;
-    let timers = |place: &dyn Fn(&str) -> Option<i64>| {
-        Some(Timers {
-            all: place("hrtimer_bases")?,
-            tick: place("tick_cpu_sched")? + in_tick,
-        })
-    };
-    timers(&|name| from_rq(&btf, name)).or_else(|| {
-        let symbols = symbols()?;
-        timers(&|name| by_symbols(&symbols, name))
+/// The places, looked up once: reading the kernel's types takes 10 ms, in which a program that
+/// `run` is to start waits.
+pub(super) fn places() -> Places {
+    static PLACES: OnceLock<Places> = OnceLock::new();
+    *PLACES.get_or_init(|| {
+        let Ok(btf) = Btf::from_vmlinux() else {
+            return Places::default();
+        };
+        let found = by_types(&btf);
+        if found.preempt_count.is_some() && found.timers.is_some() {
+            return found;
+        }
+        let symbols = fs::read_to_string("/proc/kallsyms").unwrap_or_default();
+        Places {
+            preempt_count: found.preempt_count.or_else(|| by_symbols(&symbols, COUNT)),
+            timers: found
+                .timers
+                .or_else(|| timers(&btf, |name| by_symbols(&symbols, name))),
+        }
     })
 }
 
-fn symbols() -> Option<String> {
-    fs::read_to_string("/proc/kallsyms").ok()
+/// The places by the kernel's types.
+fn by_types(btf: &Btf<'_>) -> Places {
+    let variables = variables(btf, &[RUN_QUEUE, COUNT, HOT, TIMERS, TICK]);
+    let from_rq = |name: &str| Some(variables.get(name)? - variables.get(RUN_QUEUE)?);
+    let in_hot = || {
+        let hot = btf.type_by_name::<Struct<'_>>(HOT)?;
+        Some(from_rq(HOT)? + member(btf, hot.into(), "preempt_count")?)
+    };
+    Places {
+        preempt_count: from_rq(COUNT).or_else(in_hot),
+        timers: timers(btf, from_rq),
+    }
 }
 
-/// How many bytes after a CPU's run queue its variable of this name lies, by the kernel's types.
-fn from_rq(btf: &Btf<'_>, name: &str) -> Option<i64> {
-    Some(variable(btf, name)? - variable(btf, RUN_QUEUE)?)
+/// The timers, where `from_rq` tells the place of a CPU's variable.
+fn timers(btf: &Btf<'_>, from_rq: impl Fn(&str) -> Option<i64>) -> Option<Timers> {
+    let ticks = btf.type_by_name::<Struct<'_>>("tick_sched")?;
+    Some(Timers {
+        all: from_rq(TIMERS)?,
+        tick: from_rq(TICK)? + member(btf, ticks.into(), "sched_timer")?,
+    })
 }
 
-/// The same by the lines of `/proc/kallsyms`, where all are at 0 for who may not know.
+/// How many bytes after a CPU's run queue its variable of this name lies, by the lines of
+/// `/proc/kallsyms`, where all are at 0 for who may not know.
 fn by_symbols(symbols: &str, name: &str) -> Option<i64> {
     let place = |name: &str| {
         let mut lines = symbols.lines().map(str::split_ascii_whitespace);
@@ -74,16 +96,20 @@ fn by_symbols(symbols: &str, name: &str) -> Option<i64> {
     (from_rq != 0).then_some(from_rq)
 }
 
-/// The offset of a variable of each CPU.
-fn variable(btf: &Btf<'_>, name: &str) -> Option<i64> {
-    let is_named = |ty: TypeId| {
-        btf.type_by_id::<Var<'_>>(ty)
-            .is_some_and(|var| var.name().is_some_and(|n| n == name))
+/// The offsets of those of these variables of each CPU that the kernel has.
+fn variables<'a>(btf: &Btf<'_>, names: &[&'a str]) -> HashMap<&'a str, i64> {
+    let is_of_cpus = |section: &DataSec<'_>| section.name().is_some_and(|n| n == ".data..percpu");
+    let named = |ty: TypeId| {
+        let var = btf.type_by_id::<Var<'_>>(ty)?;
+        let name = var.name()?;
+        names.iter().copied().find(|&wanted| name == wanted)
     };
     btf.type_by_kind::<DataSec<'_>>()
-        .filter(|section| section.name().is_some_and(|n| n == ".data..percpu"))
-        .find_map(|section| section.iter().find(|var| is_named(var.ty)))
-        .map(|var| i64::from(var.offset))
+        .find(is_of_cpus)
+        .iter()
+        .flat_map(|section| section.iter())
+        .filter_map(|var| Some((named(var.ty)?, i64::from(var.offset))))
+        .collect()
 }
 
 /// The offset, in bytes, of a member, which may be one of a member without a name.

@@ -80,8 +80,9 @@ fn load_on(hooks: Hooks, options: &Options) -> Result<Loaded, Error> {
         rodata.tell_partners = options.partners;
         rodata.tells_calls = !options.calls.is_empty();
         rodata.calls = options.calls.words();
-        rodata.preempt_count_from_rq = interrupts::preempt_count_from_rq().unwrap_or(0);
-        if let Some(timers) = interrupts::timers_from_rq() {
+        let places = interrupts::places();
+        rodata.preempt_count_from_rq = places.preempt_count.unwrap_or(0);
+        if let Some(timers) = places.timers {
             rodata.timers_from_rq = timers.all;
             rodata.tick_from_rq = timers.tick;
         }
