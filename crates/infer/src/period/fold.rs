@@ -25,8 +25,8 @@ const MASS: f64 = 2.0;
 /// Bins are no shorter than this, in nanoseconds: timers fire some microseconds late.
 const SHORTEST_BIN_NS: f64 = 10_000.0;
 /// A period is sought this many steps to each side. A step turns the last wakeup against the first
-/// by a quarter of a period.
-const STEPS: i32 = 8;
+/// by a quarter of a period, so two turn it by half a period: more than the fit leaves open.
+const STEPS: i32 = 2;
 /// The smallest fraction that is compared: a fifth.
 const PARTS: i32 = 5;
 /// A rhythm has releases at this share of its beats. A half of the period would meet half of them,
@@ -134,9 +134,10 @@ impl Fold {
         let mut bins = FINEST;
         for weights in &mut self.weights {
             if period / bins as f64 >= SHORTEST_BIN_NS {
-                extend(weights, MASS / bins as f64, at.len());
-                let weight = |pair: &[u32]| weights[(pair[0] + pair[1]) as usize];
                 let halves = &self.half_bins[..2 * bins];
+                let fullest = halves.iter().max().copied().unwrap_or(0) as usize;
+                extend(weights, MASS / bins as f64, (2 * fullest).min(at.len()));
+                let weight = |pair: &[u32]| weights[(pair[0] + pair[1]) as usize];
                 let even: f64 = halves.chunks_exact(2).map(weight).sum();
                 let inner: f64 = halves[1..2 * bins - 1].chunks_exact(2).map(weight).sum();
                 let odd = inner + weight(&[halves[0], halves[2 * bins - 1]]);
@@ -154,9 +155,11 @@ impl Fold {
     fn fill(&mut self, at: &[f64], period: f64, bins: usize) {
         self.half_bins.clear();
         self.half_bins.resize(bins, 0);
+        let (frequency, count) = (1.0 / period, bins as f64);
         for &time in at {
-            let turns = time / period;
-            let bin = (turns - turns.floor()) * bins as f64;
+            // Times are not negative, so cutting the fraction off rounds down.
+            let turns = time * frequency;
+            let bin = (turns - (turns as i64) as f64) * count;
             self.half_bins[(bin as usize).min(bins - 1)] += 1;
         }
     }
