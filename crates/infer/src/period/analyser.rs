@@ -9,16 +9,14 @@ use super::compact::Compact;
 use super::fit::{self, Line};
 use super::fold::Fold;
 use super::proof::Claim;
-use super::search::{Found, Search};
+use super::search::{Found, RECENT, Search};
 use super::view::{Choice, Train};
 
 /// Fewer bursts than this are never called periodic.
 const FEWEST: usize = 6;
 /// A second rhythm has at least one in so many of the bursts.
 const OWN: usize = 6;
-/// It is looked for among so many of the last that the first leaves over.
-const REST: usize = 256;
-/// Evidence this strong for a rhythm in all bursts ends the search: it is past any doubt.
+/// Evidence this strong, at least, is there for it: there are many pairs of periods.
 const CERTAIN: f64 = 20.0;
 
 /// What an [`Analyser`] keeps and how sure it must be.
@@ -232,10 +230,7 @@ impl Look<'_> {
     /// The strongest rhythm of the bursts.
     fn strongest(&mut self) -> Option<Seen> {
         let best = self.at(&Choice::All);
-        if best
-            .as_ref()
-            .is_some_and(|s| s.found.line_holds || s.found.evidence.strength > CERTAIN)
-        {
+        if best.as_ref().is_some_and(|s| s.found.line_holds) {
             return best;
         }
         let choices = Choice::beside_all(self.bursts);
@@ -287,7 +282,7 @@ impl Look<'_> {
             return None;
         }
         let mut look = Look {
-            bursts: &rest[rest.len().saturating_sub(REST)..],
+            bursts: &rest[rest.len().saturating_sub(RECENT)..],
             origin: self.origin,
             enough: self.enough,
             train: self.train,

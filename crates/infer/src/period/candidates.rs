@@ -12,6 +12,9 @@ pub(super) const SHORTEST_NS: f64 = 0.495e6;
 /// The longest, 1 s.
 pub(super) const LONGEST_NS: f64 = 1.01e9;
 
+/// The differences of a wakeup to so many after it are counted: each of a job's wakeups has one to
+/// the next job, where a job has at most as many.
+const LAGS: usize = 8;
 /// 32 bins an octave.
 const SHIFT: u32 = 23 - 5;
 const BINS: usize = 32 * 13;
@@ -46,13 +49,12 @@ impl Candidates {
     pub(super) fn propose(&mut self, train: &Train, most: usize) {
         self.scored.clear();
         self.counts.fill(0);
-        let lags = if train.at.len() <= 128 { 16 } else { 8 };
         let longest = LONGEST_NS.min(train.length() / 3.5);
         let base = (SHORTEST_NS as f32 * 0.7).to_bits();
         for (i, &from) in train.at.iter().enumerate() {
-            for &to in train.at.iter().skip(i + 1).take(lags) {
+            for &to in train.at.iter().skip(i + 1).take(LAGS) {
                 let difference = to - from;
-                if difference > longest * 1.3 {
+                if difference > longest {
                     break;
                 }
                 let bin = ((difference as f32).to_bits().saturating_sub(base) >> SHIFT) as usize;

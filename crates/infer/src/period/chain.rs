@@ -14,13 +14,11 @@ const LEAP: usize = 3;
 const MISSED: f64 = 0.6;
 /// The largest deviation followed, as a fraction of the period.
 const TOLERANCE: f64 = 0.35;
-/// What the largest deviation costs.
-const DEVIATION: f64 = 1.0;
 
 /// Of the points around a beat that was due, at most so many to each side are considered, the
 /// nearest: where there are more, they are noise to a rhythm so slow, and all of them would cost
 /// the square of the train's length.
-const NEAREST: usize = 48;
+const NEAREST: usize = 8;
 
 /// A pause is taken for no more beats than this.
 const PAUSE: f64 = 1e6;
@@ -79,8 +77,7 @@ impl Chain {
                     if deviation > 1.0 {
                         break;
                     }
-                    let reached =
-                        1.0 + so_far - MISSED * leap as f64 - DEVIATION * deviation * deviation;
+                    let reached = 1.0 + so_far - MISSED * leap as f64 - deviation * deviation;
                     if reached > score {
                         score = reached;
                         from = (i as u32, leap as u8 + 1);

@@ -8,27 +8,20 @@
 //! phases each, and a number of widths and trains; the chance is multiplied by as much
 //! (Bonferroni).
 
-use super::fit::Line;
+use super::fit::{EXACT_NS, Line};
 use super::view::Train;
 
 /// The logarithm of the range of periods, ln(1 s / 0.5 ms).
 pub(super) const RANGE: f64 = 7.6;
 /// Trains and candidates looked at.
 const LOOKS: f64 = 8.0;
-/// Deviations of less than this, in nanoseconds, are not taken for more exact: the clock of a
-/// recording may be this coarse.
-const EXACT_NS: f64 = 2_000.0;
-
 /// The steps of a thread that sleeps more or less evenly are spread over this much of their mean.
-const SPREAD: f64 = 0.4;
+pub(super) const SPREAD: f64 = 0.4;
 
 /// So many widths are tried.
 const WIDTHS: usize = 48;
 /// A rhythm meets at least this share of its beats.
 const FEWEST: f64 = 0.4;
-
-/// And they are not alike at all if they are spread over more than this share of that.
-const ALIKE: f64 = 0.15;
 
 /// `beats * D(met/beats || chance)`, zero if no more were met than by chance.
 pub(super) fn divergence(beats: f64, met: f64, chance: f64) -> f64 {
@@ -147,12 +140,7 @@ impl Judge {
         tries: impl Fn(f64) -> f64,
     ) -> Option<Evidence> {
         // Nothing to sort where too few could do.
-        let widest = claim.period / 2.0
-            * if claim.floor > 0.0 {
-                ALIKE / claim.floor
-            } else {
-                1.0
-            };
+        let widest = claim.period / 2.0;
         let near = self.deviations.iter().filter(|&&d| d <= widest).count();
         if (near as f64) < FEWEST * claim.beats {
             return None;
@@ -171,9 +159,6 @@ impl Judge {
             let met = met as f64;
             let reach = deviation.max(EXACT_NS).max(claim.period * 1e-3);
             let width = (2.0 * reach / claim.period).min(1.0);
-            if claim.floor * width > ALIKE {
-                break;
-            }
             let chance = train.coverage(2.0 * reach).max(claim.floor * width);
             let strength = divergence(claim.beats, met, chance) - tries(width).ln();
             if best.is_none_or(|b| strength > b.strength) {

@@ -1,8 +1,9 @@
 //! The straight line from beat number to time, by least squares: its slope is the period, its start
 //! the phase, the scatter around it the jitter.
 
-/// Points this near to a line, in nanoseconds, are on it.
-const EXACT_NS: f64 = 1_000.0;
+/// Points this near to a line, in nanoseconds, are on it: the clock of a recording may be this
+/// coarse.
+pub(super) const EXACT_NS: f64 = 1_000.0;
 
 /// A point further from its line than so many standard deviations is not of it.
 pub(super) const FAR: f64 = 3.5;

@@ -20,10 +20,8 @@ const FINEST: usize = 64;
 const COARSEST: usize = 4;
 /// How many widths are tried, each at two places of its bins.
 const WIDTHS: usize = (FINEST / COARSEST).ilog2() as usize + 1;
-/// The weight of the prior in wakeups: one or two peaks are expected.
-const MASS: f64 = 2.0;
-/// Bins are no shorter than this, in nanoseconds: timers fire some microseconds late.
-const SHORTEST_BIN_NS: f64 = 10_000.0;
+/// The weight of the prior in wakeups: one peak is expected.
+const MASS: f64 = 1.0;
 /// A period is sought this many steps to each side. A step turns the last wakeup against the first
 /// by a quarter of a period, so two turn it by half a period: more than the fit leaves open.
 const STEPS: i32 = 2;
@@ -133,17 +131,15 @@ impl Fold {
         let mut best = 0.0_f64;
         let mut bins = FINEST;
         for weights in &mut self.weights {
-            if period / bins as f64 >= SHORTEST_BIN_NS {
-                let halves = &self.half_bins[..2 * bins];
-                let fullest = halves.iter().max().copied().unwrap_or(0) as usize;
-                extend(weights, MASS / bins as f64, (2 * fullest).min(at.len()));
-                let weight = |pair: &[u32]| weights[(pair[0] + pair[1]) as usize];
-                let even: f64 = halves.chunks_exact(2).map(weight).sum();
-                let inner: f64 = halves[1..2 * bins - 1].chunks_exact(2).map(weight).sum();
-                let odd = inner + weight(&[halves[0], halves[2 * bins - 1]]);
-                let uniform = at.len() as f64 * (bins as f64).ln();
-                best = best.max(even.max(odd) - self.totals[at.len()] + uniform);
-            }
+            let halves = &self.half_bins[..2 * bins];
+            let fullest = halves.iter().max().copied().unwrap_or(0) as usize;
+            extend(weights, MASS / bins as f64, (2 * fullest).min(at.len()));
+            let weight = |pair: &[u32]| weights[(pair[0] + pair[1]) as usize];
+            let even: f64 = halves.chunks_exact(2).map(weight).sum();
+            let inner: f64 = halves[1..2 * bins - 1].chunks_exact(2).map(weight).sum();
+            let odd = inner + weight(&[halves[0], halves[2 * bins - 1]]);
+            let uniform = at.len() as f64 * (bins as f64).ln();
+            best = best.max(even.max(odd) - self.totals[at.len()] + uniform);
             for i in 0..bins {
                 self.half_bins[i] = self.half_bins[2 * i] + self.half_bins[2 * i + 1];
             }

@@ -11,7 +11,7 @@ use super::view::Train;
 const CANDIDATES: usize = 6;
 /// Periods are followed through so many points, the last ones: enough to tell, and what it costs to
 /// find nothing is bounded.
-const RECENT: usize = 256;
+pub(super) const RECENT: usize = 256;
 /// Points held to a line have steps whose mean square is twice the variance around it
 /// (von Neumann's ratio), give or take; that of a random walk falls with its length. The limit is
 /// `HELD + HELD_FEW / n`: below it are 5% of held trains of 30 points, above it 1% of walks.
@@ -22,20 +22,15 @@ const HELD_FEW: f64 = 12.0;
 const WHOLE: f64 = 0.9;
 /// Beats of which this share is met are all beats.
 const MOST: f64 = 0.7;
-/// Periods whose logarithms differ less are two views of one rhythm.
-const ALIKE: f64 = 0.15;
 
 /// A beat found in a train.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Found {
     pub(super) line: Line,
     pub(super) evidence: Evidence,
-    /// The strength, times the share of the train that the beats span: a stretch that happens to be
-    /// very regular does not hide the rhythm of the whole.
-    rank: f64,
+    /// The share of the train that the beats span.
     share: f64,
-    /// The beats lie on a line, for nearly all of the train: a stronger claim than steps of one
-    /// size.
+    /// The beats lie on a line: a stronger claim than steps of one size.
     pub(super) line_holds: bool,
 }
 
@@ -51,16 +46,8 @@ impl Found {
     }
 
     pub(super) fn better_than(&self, other: &Self) -> bool {
-        let alike = (self.line.period / other.line.period).ln().abs() < ALIKE;
-        if alike && self.line_holds != other.line_holds {
-            self.line_holds
-        } else if self.contains(other) {
-            false
-        } else if other.contains(self) {
-            true
-        } else {
-            self.rank > other.rank
-        }
+        !self.contains(other)
+            && (other.contains(self) || self.evidence.strength > other.evidence.strength)
     }
 }
 
@@ -82,20 +69,13 @@ impl Search {
         }
         self.chain.each_point_a_beat(train);
         let plain = self.weigh(train, enough);
-        if plain.is_some_and(|found| found.line_holds && found.evidence.met > 0.8) {
+        if plain.is_some_and(|found| found.line_holds && found.evidence.met > MOST) {
             return plain;
         }
         let mut recent = std::mem::take(&mut self.recent);
         let found = if train.at.len() > RECENT {
             recent.last_of(train, RECENT);
-            self.followed(&recent, enough).map(|found| {
-                // What holds for the last points may hold for all.
-                self.chain.follow(train, found.line.period);
-                let of_all = self.weigh(train, enough);
-                of_all
-                    .filter(|all| all.evidence.strength > found.evidence.strength)
-                    .unwrap_or(found)
-            })
+            self.followed(&recent, enough)
         } else {
             self.followed(train, enough)
         };
@@ -164,7 +144,6 @@ impl Search {
                 return Some(Found {
                     line,
                     evidence,
-                    rank: evidence.strength * share,
                     share,
                     line_holds: false,
                 });
@@ -174,9 +153,8 @@ impl Search {
         Some(Found {
             line: band::sharpen(line, &self.chain.beats),
             evidence,
-            rank: evidence.strength * share,
             share,
-            line_holds: share > MOST && evidence.met > MOST,
+            line_holds: true,
         })
     }
 }
