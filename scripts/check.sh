@@ -18,6 +18,9 @@ RUSTDOCFLAGS='-D warnings' step cargo doc --workspace --no-deps
 
 mapfile -t control < <(git ls-files -- 'crates/control/src/*.rs')
 step awk -f scripts/shape.awk crates/control/src "${control[@]}"
+mapfile -t daemon < <(git ls-files -- 'crates/daemon/src/*.rs')
+step awk -f scripts/shape.awk crates/daemon/src "${daemon[@]}"
+step awk -f scripts/imports.awk crates/daemon/src "${daemon[@]}"
 
 mapfile -t commented < <(git ls-files -- '*.rs' 'schedulers/*.[ch]' 'libonbeat/*.[ch]' ':!:*vmlinux.h')
 echo "== awk -f scripts/comments.awk, ${#commented[@]} files"

@@ -9,7 +9,7 @@ use async_channel::{Receiver, Sender};
 use async_io::Timer;
 use futures_lite::future;
 
-use crate::person::Person;
+use crate::account::Account;
 
 /// For how long what was found is not looked up again.
 const FRESH: Duration = Duration::from_secs(60);
@@ -18,7 +18,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// How many look-ups wait at most.
 const MOST_WAITING: usize = 256;
 
-type Known = HashMap<u32, (Instant, Arc<Person>)>;
+type Known = HashMap<u32, (Instant, Arc<Account>)>;
 
 /// What is known, and where to have somebody looked up.
 #[derive(Debug)]
@@ -36,7 +36,7 @@ struct Wanted {
 }
 
 static DIRECTORY: LazyLock<Directory> =
-    LazyLock::new(|| Directory::new(|uid| Person::look_up(uid, &[])));
+    LazyLock::new(|| Directory::new(|uid| Account::look_up(uid, &[])));
 
 /// Starts the thread, with the priority that the caller has now.
 pub(crate) fn begin() {
@@ -45,17 +45,17 @@ pub(crate) fn begin() {
 
 /// The user `uid`, as far as that is known already; it is looked up for the next time if not, or if
 /// it was long ago.
-pub(crate) fn known(uid: u32) -> Option<Arc<Person>> {
+pub(crate) fn known(uid: u32) -> Option<Arc<Account>> {
     DIRECTORY.known(uid)
 }
 
 /// The user `uid`. None if the database does not answer.
-pub(crate) async fn find(uid: u32) -> Option<Arc<Person>> {
+pub(crate) async fn find(uid: u32) -> Option<Arc<Account>> {
     DIRECTORY.find(uid, PATIENCE).await
 }
 
 impl Directory {
-    fn new(look_up: impl Fn(u32) -> Person + Send + 'static) -> Self {
+    fn new(look_up: impl Fn(u32) -> Account + Send + 'static) -> Self {
         let known: Arc<Mutex<Known>> = Arc::default();
         let (wanted, requests) = async_channel::bounded(MOST_WAITING);
         let answer = {
@@ -70,21 +70,21 @@ impl Directory {
         Self { known, wanted }
     }
 
-    fn look(&self, uid: u32) -> Option<(Instant, Arc<Person>)> {
+    fn look(&self, uid: u32) -> Option<(Instant, Arc<Account>)> {
         let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         known.get(&uid).cloned()
     }
 
-    fn known(&self, uid: u32) -> Option<Arc<Person>> {
+    fn known(&self, uid: u32) -> Option<Arc<Account>> {
         let known = self.look(uid);
         if !known.as_ref().is_some_and(is_fresh) {
             // Where too many wait, it is asked for again.
             let _ = self.wanted.try_send(Wanted { uid, done: None });
         }
-        known.map(|(_, person)| person)
+        known.map(|(_, account)| account)
     }
 
-    async fn find(&self, uid: u32, patience: Duration) -> Option<Arc<Person>> {
+    async fn find(&self, uid: u32, patience: Duration) -> Option<Arc<Account>> {
         let known = self.look(uid);
         if !known.as_ref().is_some_and(is_fresh) {
             let (done, told) = async_channel::bounded(1);
@@ -102,21 +102,21 @@ impl Directory {
             }
         }
         // What was known before is better than nothing.
-        self.look(uid).map(|(_, person)| person)
+        self.look(uid).map(|(_, account)| account)
     }
 }
 
-fn is_fresh((at, _): &(Instant, Arc<Person>)) -> bool {
+fn is_fresh((at, _): &(Instant, Arc<Account>)) -> bool {
     at.elapsed() < FRESH
 }
 
-fn answer(known: &Mutex<Known>, requests: &Receiver<Wanted>, look_up: impl Fn(u32) -> Person) {
+fn answer(known: &Mutex<Known>, requests: &Receiver<Wanted>, look_up: impl Fn(u32) -> Account) {
     while let Ok(Wanted { uid, done }) = requests.recv_blocking() {
         let lock = || known.lock().unwrap_or_else(PoisonError::into_inner);
         let is_known = lock().get(&uid).is_some_and(is_fresh);
         if !is_known {
-            let person = Arc::new(look_up(uid));
-            lock().insert(uid, (Instant::now(), person));
+            let account = Arc::new(look_up(uid));
+            lock().insert(uid, (Instant::now(), account));
         }
         if let Some(done) = done {
             // Whoever waited may have given up.
@@ -139,7 +139,7 @@ mod tests {
                 // Until the test ends.
                 let _ = held.recv();
             }
-            Person::named_by_a_rule(uid)
+            Account::named_by_a_rule(uid)
         });
         let find = |uid, patience| zbus::block_on(directory.find(uid, patience));
         assert_eq!(directory.known(1), None);

@@ -1,38 +1,41 @@
 //! The system service: reservations for ordinary users, within quotas, asked for over D-Bus.
 //!
 //! ```text
-//!  bus ──calls──▶ bus::{manager, realtimekit}: who calls, may he, whom does he mean
+//!  bus ──calls──▶ bus::{manager, realtimekit}: who calls, is it permitted, which task is meant
 //!                        │ Request                         ▲ answer, Changed
 //!                        ▼                                 │
-//!  keeper ──▶ control::Controller, the same loop as `onbeat run`'s
-//!               │ Gate: what is tracked        │ Bounded: what is reserved
-//!               ▼                              ▼
-//!            sense::BpfSensor              act::DeadlineActuator
+//!  service ──▶ control::Controller, the same loop as `onbeat run`'s
+//!               │ FilteredSensor: what is tracked     │ QuotaActuator: what is reserved
+//!               ▼                                     ▼
+//!            sense::BpfSensor                      act::DeadlineActuator
 //! ```
 //!
-//! One thread turns the loop and owns all state; the threads that talk to the bus find out who
-//! calls and pass requests on. Everything that is reserved goes through [`bounded::Bounded`],
-//! everything that is tracked through [`gate::Gate`], and both ask one [`book::Book`] for whom.
+//! One thread turns the loop and owns all state. The threads that talk to the bus identify callers
+//! and pass requests on. Every reservation goes through [`quota_actuator::QuotaActuator`], every
+//! tracked thread through [`filtered_sensor::FilteredSensor`], and both ask one
+//! [`registry::Registry`] at whose charge.
 
-pub mod book;
-pub mod bounded;
+pub mod account;
 pub mod bus;
+pub mod call_limit;
 pub mod config;
 mod directory;
 pub mod fault;
-pub mod flood;
-pub mod gate;
-pub mod keeper;
+pub mod filtered_sensor;
+mod line_limit;
 pub mod logs;
-pub mod looking;
-pub mod person;
+pub mod managers;
+pub mod monitor;
+pub mod publisher;
 pub mod quota;
+pub mod quota_actuator;
+pub mod registry;
 pub mod request;
 pub mod rules;
-mod service;
+mod run;
+pub mod service;
 pub mod target;
-
 mod watchdog;
 
 pub use config::Sources;
-pub use service::{Options, Told, read, run};
+pub use run::{Options, Signal, read, run};

@@ -13,12 +13,12 @@ use std::sync::Arc;
 
 use onbeat_model::{Bandwidth, Instant, Reservation, Span, TaskId};
 
-use crate::person::Person;
+use crate::account::Account;
 
-mod objection;
+mod error;
 mod spending;
 
-pub use objection::{Objection, Whose};
+pub use error::{QuotaError, Whose};
 use spending::{LONGEST_SOFT_PERIOD, Spending};
 
 /// What somebody may have at most.
@@ -62,7 +62,7 @@ impl Default for Quota {
 impl Quota {
     /// Why `reservation` is not within the quota beside what `others` of the same user or group
     /// use.
-    fn objection(&self, whose: Whose, reservation: Reservation, others: Used) -> Option<Objection> {
+    fn error(&self, whose: Whose, reservation: Reservation, others: Used) -> Option<QuotaError> {
         let times = [
             ("period", reservation.period(), self.shortest_period),
             ("deadline", reservation.deadline(), self.shortest_deadline),
@@ -70,7 +70,7 @@ impl Quota {
         ];
         let too_short = times.into_iter().find(|(_, given, least)| given < least);
         if let Some((what, given, shortest)) = too_short {
-            return Some(Objection::TooShort {
+            return Some(QuotaError::TooShort {
                 whose,
                 what,
                 given,
@@ -80,10 +80,10 @@ impl Quota {
         let left = self.bandwidth - others.bandwidth;
         if density(reservation) > left {
             let most = self.bandwidth;
-            return Some(Objection::Bandwidth { whose, most, left });
+            return Some(QuotaError::Bandwidth { whose, most, left });
         }
         let left = self.longest_runtime - others.runtime;
-        (reservation.runtime() > left).then_some(Objection::TooLong {
+        (reservation.runtime() > left).then_some(QuotaError::TooLong {
             whose,
             most: self.longest_runtime,
             left,
@@ -161,7 +161,7 @@ const ONE_TASK: Used = Used {
 
 #[derive(Clone, Debug)]
 struct Charge {
-    person: Arc<Person>,
+    account: Arc<Account>,
     held: Option<Reservation>,
     /// What it has used since it last blocked, as far as that is counted.
     counted: Span,
@@ -179,7 +179,7 @@ impl Charge {
 /// for good.
 #[derive(Clone, Debug)]
 struct Leak {
-    person: Arc<Person>,
+    account: Arc<Account>,
     charged: Bandwidth,
 }
 
@@ -218,34 +218,34 @@ impl Ledger {
         self.quotas = quotas;
     }
 
-    /// Enters `task` of `person` for one more reason. The first one counts it.
+    /// Enters `task` of `account` for one more reason. The first one counts it.
     ///
     /// # Errors
     /// If it is one task too many, or what it has is charged to somebody else who has left it.
-    pub fn enter(&mut self, task: TaskId, person: &Arc<Person>) -> Result<(), Objection> {
+    pub fn enter(&mut self, task: TaskId, account: &Arc<Account>) -> Result<(), QuotaError> {
         if let Some(charge) = self.tasks.get_mut(&task) {
-            if charge.reasons == 0 && charge.person != *person {
-                return Err(Objection::Unsettled);
+            if charge.reasons == 0 && charge.account != *account {
+                return Err(QuotaError::Unsettled);
             }
             charge.reasons += 1;
             return Ok(());
         }
-        for (whose, quota) in self.quotas_of(person) {
+        for (whose, quota) in self.quotas_of(account) {
             if self.used(whose).tasks >= quota.tasks {
-                return Err(Objection::Tasks {
+                return Err(QuotaError::Tasks {
                     whose,
                     most: quota.tasks,
                 });
             }
         }
         let charge = Charge {
-            person: Arc::clone(person),
+            account: Arc::clone(account),
             held: None,
             counted: Span::ZERO,
             reasons: 1,
         };
         self.tasks.insert(task, charge);
-        self.count(person, |used| used.add(ONE_TASK));
+        self.count(account, |used| used.add(ONE_TASK));
         Ok(())
     }
 
@@ -265,7 +265,7 @@ impl Ledger {
         if self.tasks.get(&task).is_some_and(over)
             && let Some(charge) = self.tasks.remove(&task)
         {
-            self.count(&charge.person, |used| used.take(ONE_TASK));
+            self.count(&charge.account, |used| used.take(ONE_TASK));
         }
     }
 
@@ -281,20 +281,20 @@ impl Ledger {
     ///
     /// # Errors
     /// The first quota that it is not within.
-    pub fn admits(&self, task: TaskId, reservation: Reservation) -> Result<(), Objection> {
-        let charge = self.tasks.get(&task).ok_or(Objection::Unknown)?;
-        let mut quotas = self.quotas_of(&charge.person);
-        let objection = quotas.find_map(|(whose, quota)| {
+    pub fn admits(&self, task: TaskId, reservation: Reservation) -> Result<(), QuotaError> {
+        let charge = self.tasks.get(&task).ok_or(QuotaError::Unknown)?;
+        let mut quotas = self.quotas_of(&charge.account);
+        let error = quotas.find_map(|(whose, quota)| {
             let others = self.used(whose).without(charge.used());
-            quota.objection(whose, reservation, others)
+            quota.error(whose, reservation, others)
         });
-        match objection {
+        match error {
             // All quotas count, not the first that objects.
-            Some(Objection::Bandwidth { whose, most, .. }) => {
+            Some(QuotaError::Bandwidth { whose, most, .. }) => {
                 let left = self.left(task);
-                Err(Objection::Bandwidth { whose, most, left })
+                Err(QuotaError::Bandwidth { whose, most, left })
             }
-            Some(objection) => Err(objection),
+            Some(error) => Err(error),
             None => Ok(()),
         }
     }
@@ -305,46 +305,46 @@ impl Ledger {
         let Some(charge) = self.tasks.get(&task) else {
             return Bandwidth::ZERO;
         };
-        let left = self.quotas_of(&charge.person).map(|(whose, quota)| {
+        let left = self.quotas_of(&charge.account).map(|(whose, quota)| {
             quota.bandwidth - self.used(whose).without(charge.used()).bandwidth
         });
         left.min()
             .unwrap_or(Bandwidth::from_cpus(f64::from(u16::MAX)))
     }
 
-    /// `task`, with all that it has, is charged to `person` from now on.
+    /// `task`, with all that it has, is charged to `account` from now on.
     ///
     /// # Errors
     /// If it is one task too many for him, has more than he has left, or a shorter period than he
     /// may have. It is then charged as before.
-    pub fn hand_over(&mut self, task: TaskId, person: &Arc<Person>) -> Result<(), Objection> {
+    pub fn hand_over(&mut self, task: TaskId, account: &Arc<Account>) -> Result<(), QuotaError> {
         let Some(charge) = self.tasks.get(&task) else {
-            return Err(Objection::Unknown);
+            return Err(QuotaError::Unknown);
         };
-        let (former, held) = (Arc::clone(&charge.person), charge.held);
+        let (former, held) = (Arc::clone(&charge.account), charge.held);
         let mut used = charge.used();
         used.add(ONE_TASK);
-        if former == *person {
+        if former == *account {
             return Ok(());
         }
         self.count(&former, |of_former| of_former.take(used));
-        let mut quotas = self.quotas_of(person);
-        let objection = quotas.find_map(|(whose, quota)| {
+        let mut quotas = self.quotas_of(account);
+        let error = quotas.find_map(|(whose, quota)| {
             let others = self.used(whose);
             if others.tasks >= quota.tasks {
                 let most = quota.tasks;
-                return Some(Objection::Tasks { whose, most });
+                return Some(QuotaError::Tasks { whose, most });
             }
-            quota.objection(whose, held?, others)
+            quota.error(whose, held?, others)
         });
         drop(quotas);
-        let (payer, outcome) = match objection {
-            Some(objection) => (&former, Err(objection)),
-            None => (person, Ok(())),
+        let (payer, outcome) = match error {
+            Some(error) => (&former, Err(error)),
+            None => (account, Ok(())),
         };
         self.count(payer, |of_payer| of_payer.add(used));
         if let Some(charge) = self.tasks.get_mut(&task) {
-            charge.person = Arc::clone(payer);
+            charge.account = Arc::clone(payer);
         }
         outcome
     }
@@ -357,8 +357,8 @@ impl Ledger {
         let before = charge.used();
         charge.held = held;
         let after = charge.used();
-        let person = Arc::clone(&charge.person);
-        self.count(&person, |used| {
+        let account = Arc::clone(&charge.account);
+        self.count(&account, |used| {
             used.take(before);
             used.add(after);
         });
@@ -372,12 +372,12 @@ impl Ledger {
     pub fn taken_over(&mut self, task: TaskId) {
         let leak = self.tasks.get(&task).and_then(|charge| {
             let charged = density(charge.held?);
-            let person = Arc::clone(&charge.person);
-            Some(Leak { person, charged })
+            let account = Arc::clone(&charge.account);
+            Some(Leak { account, charged })
         });
         self.charge(task, None);
         if let Some(leak) = leak {
-            self.count(&leak.person, |used| used.bandwidth += leak.charged);
+            self.count(&leak.account, |used| used.bandwidth += leak.charged);
             self.leaks.push(leak);
         }
     }
@@ -385,7 +385,7 @@ impl Ledger {
     /// The kernel has recounted, and counts nothing any more that is not there.
     pub fn recounted(&mut self) {
         for leak in std::mem::take(&mut self.leaks) {
-            self.count(&leak.person, |used| {
+            self.count(&leak.account, |used| {
                 used.bandwidth = used.bandwidth - leak.charged;
             });
         }
@@ -419,10 +419,10 @@ impl Ledger {
     }
 
     fn spend(&mut self, task: TaskId, used: Span, now: Instant) {
-        let Some(person) = self.person(task).map(Arc::clone) else {
+        let Some(account) = self.account(task).map(Arc::clone) else {
             return;
         };
-        let quotas: Vec<(Whose, Quota)> = self.quotas_of(&person).collect();
+        let quotas: Vec<(Whose, Quota)> = self.quotas_of(&account).collect();
         for (whose, quota) in quotas {
             let full = Spending::new(quota.bandwidth, now);
             let spending = self.spending.entry(whose).or_insert(full);
@@ -435,8 +435,8 @@ impl Ledger {
     fn reconsider(&mut self, whose: Whose) {
         let held = self.tasks.iter().filter(|(_, charge)| {
             let is_theirs = match whose {
-                Whose::User(uid) => charge.person.uid == uid,
-                Whose::Group(gid) => charge.person.groups.contains(&gid),
+                Whose::User(uid) => charge.account.uid == uid,
+                Whose::Group(gid) => charge.account.groups.contains(&gid),
             };
             is_theirs && charge.held.is_some()
         });
@@ -476,7 +476,7 @@ impl Ledger {
         let Some(charge) = self.tasks.get(&task) else {
             return false;
         };
-        self.quotas_of(&charge.person).any(|(whose, _)| {
+        self.quotas_of(&charge.account).any(|(whose, _)| {
             !hears
                 || reservation.period() > LONGEST_SOFT_PERIOD
                 || self.spending.get(&whose).is_some_and(Spending::is_over)
@@ -507,8 +507,8 @@ impl Ledger {
 
     /// Whose `task` is, if it is in the ledger.
     #[must_use]
-    pub fn person(&self, task: TaskId) -> Option<&Arc<Person>> {
-        self.tasks.get(&task).map(|charge| &charge.person)
+    pub fn account(&self, task: TaskId) -> Option<&Arc<Account>> {
+        self.tasks.get(&task).map(|charge| &charge.account)
     }
 
     /// What is charged to the user: bandwidth and tasks.
@@ -530,15 +530,15 @@ impl Ledger {
         self.tasks.is_empty()
     }
 
-    fn quotas_of<'a>(&'a self, person: &'a Person) -> impl Iterator<Item = (Whose, Quota)> + 'a {
+    fn quotas_of<'a>(&'a self, account: &'a Account) -> impl Iterator<Item = (Whose, Quota)> + 'a {
         let own = self
             .quotas
-            .of_user(person.uid)
-            .filter(|_| !person.is_exempt);
-        let groups = person.groups.iter().filter(|_| !person.is_exempt);
+            .of_user(account.uid)
+            .filter(|_| !account.is_exempt);
+        let groups = account.groups.iter().filter(|_| !account.is_exempt);
         let shared =
             groups.filter_map(|gid| Some((Whose::Group(*gid), *self.quotas.groups.get(gid)?)));
-        own.map(|quota| (Whose::User(person.uid), quota))
+        own.map(|quota| (Whose::User(account.uid), quota))
             .into_iter()
             .chain(shared)
     }
@@ -552,12 +552,12 @@ impl Ledger {
     }
 
     /// Counts for the user and for every group of his, whether or not it has a quota today.
-    fn count(&mut self, person: &Person, change: impl Fn(&mut Used)) {
-        if person.is_exempt {
+    fn count(&mut self, account: &Account, change: impl Fn(&mut Used)) {
+        if account.is_exempt {
             return;
         }
-        apply(&mut self.users, person.uid, &change);
-        for &gid in &person.groups {
+        apply(&mut self.users, account.uid, &change);
+        for &gid in &account.groups {
             apply(&mut self.groups, gid, &change);
         }
     }

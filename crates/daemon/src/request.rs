@@ -5,14 +5,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use async_channel::{Receiver, Sender};
 use onbeat_act::Priority;
-use onbeat_control::View;
-use onbeat_model::{Bandwidth, Reservation, Span};
+use onbeat_model::Reservation;
 use onbeat_sense::bpf::Waker;
 
+use crate::account::Account;
 use crate::fault::Fault;
-use crate::looking::{Glance, Seen};
-use crate::person::Person;
-use crate::quota::Quota;
+use crate::monitor::{Figures, Item, MonitorQuery, MonitorReply};
 use crate::target::Target;
 
 /// How many requests wait for the loop at most. Further ones are refused.
@@ -54,7 +52,7 @@ pub struct Caller {
     /// From which connection.
     pub client: Arc<Client>,
     /// Whose that is.
-    pub person: Arc<Person>,
+    pub account: Arc<Account>,
     /// The call's number, by which the connection's calls are in order.
     pub serial: u32,
 }
@@ -65,7 +63,7 @@ pub type Reply<T> = Sender<Result<T, Fault>>;
 /// What is asked.
 #[derive(Debug)]
 pub enum Request {
-    /// Keep a process, or one thread, on the beat.
+    /// Track a process, or one thread.
     Track {
         /// Who asks.
         caller: Caller,
@@ -133,9 +131,9 @@ pub enum Request {
         /// Who asks: he sees his own, root all.
         caller: Caller,
         /// What is wanted.
-        glance: Glance,
+        query: MonitorQuery,
         /// The answer.
-        reply: Reply<Seen>,
+        reply: Reply<MonitorReply>,
     },
     /// How much there is of everything.
     Count {
@@ -155,53 +153,20 @@ pub enum Request {
     BusGone,
 }
 
-/// One thread.
-#[derive(Clone, Debug)]
-pub struct Item {
-    /// How things stand with it.
-    pub view: View,
-    /// To whom it is charged.
-    pub uid: u32,
+/// Answers, unless the caller waits no longer.
+pub(crate) fn answer<T>(reply: &Reply<T>, what: Result<T, Fault>) {
+    let _ = reply.try_send(what);
 }
 
-/// How much there is of everything.
-#[derive(Clone, Debug, Default)]
-pub struct Figures {
-    /// Threads that are tracked or reserved for.
-    pub threads: u64,
-    /// Threads that hold a reservation.
-    pub reserved: u64,
-    /// What they hold together.
-    pub bandwidth: Bandwidth,
-    /// What all may hold together.
-    pub total: Bandwidth,
-    /// Who wants something: connections and rules.
-    pub holders: u64,
-    /// Threads that were one too many for their owner.
-    pub turned_away: u64,
-    /// Changes made since the start.
-    pub changes: u64,
-    /// Refusals since the start.
-    pub refusals: u64,
-    /// Who else on this machine changes the scheduling of tasks.
-    pub others: Vec<&'static str>,
-    /// For how long the service has been running.
-    pub uptime: Span,
-    /// The caller's own quota, if he is under one.
-    pub quota: Option<Quota>,
-    /// What is charged to the caller.
-    pub charged: (Bandwidth, u32),
-}
-
-/// The loop's door, for the threads that talk to the bus.
+/// Sends requests to the loop's thread.
 #[derive(Clone, Debug)]
-pub struct Door {
+pub struct RequestSender {
     requests: Sender<Request>,
     waker: Waker,
 }
 
-impl Door {
-    /// A door, and what comes through it.
+impl RequestSender {
+    /// A sender, and the receiver of its requests.
     #[must_use]
     pub fn new(waker: Waker) -> (Self, Receiver<Request>) {
         let (requests, receiver) = async_channel::bounded(MOST_WAITING);

@@ -1,4 +1,4 @@
-//! Which programs are kept on the beat by themselves, without anybody's asking: by program, unit or
+//! Which programs are tracked without a request: by program, unit or
 //! cgroup.
 //!
 //! Pure: what is known of a process arrives as data.

@@ -9,46 +9,35 @@ use zbus::fdo::ConnectionCredentials;
 use zbus::message::Header;
 
 use super::clients::Clients;
-use super::polkit::{self, Polkit};
-use super::realtimekit::InForce;
+use super::limits::InForce;
+use super::polkit::{self, Action, Polkit};
+use crate::account::Account;
+use crate::call_limit::CallLimit;
 use crate::directory;
 use crate::fault::Fault;
-use crate::flood::Flood;
-use crate::person::Person;
-use crate::request::{Caller, Door, Request};
+use crate::request::{Caller, Request, RequestSender};
 use crate::target::Target;
-
-/// What is to be permitted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Action {
-    /// To have one's own tasks tracked and reserved for, within quotas.
-    ManageOwnTasks,
-    /// To have one's own tasks given a real-time priority, which no quota bounds but their number.
-    MakeRealTime,
-    /// The same of a nice level.
-    MakeHighPriority,
-    /// The same of other users' tasks.
-    ManageOtherTasks,
-    /// To have the configuration read anew.
-    Reload,
-}
 
 /// Finds out who calls.
 #[derive(Clone, Debug)]
 pub(crate) struct Callers {
     clients: Arc<Clients>,
-    door: Door,
-    flood: Arc<Mutex<Flood>>,
+    requests: RequestSender,
+    calls: Arc<Mutex<CallLimit>>,
     polkit: Arc<Polkit>,
     realtimekit: InForce,
 }
 
 impl Callers {
-    pub(super) fn new(clients: Arc<Clients>, door: Door, realtimekit: InForce) -> Self {
+    pub(super) fn new(
+        clients: Arc<Clients>,
+        requests: RequestSender,
+        realtimekit: InForce,
+    ) -> Self {
         Self {
             clients,
-            door,
-            flood: Arc::default(),
+            requests,
+            calls: Arc::default(),
             polkit: Arc::default(),
             realtimekit,
         }
@@ -64,11 +53,11 @@ impl Callers {
             .sender()
             .ok_or_else(|| Fault::NotPermitted("a call without a sender".to_owned()))?;
         let entry = self.clients.enter(sender.as_str());
-        let person = match entry.person {
-            Some(person) => person,
+        let account = match entry.account {
+            Some(account) => account,
             None => {
-                let person = match ask(connection, sender.as_str()).await {
-                    Ok(person) => Arc::new(person),
+                let account = match ask(connection, sender.as_str()).await {
+                    Ok(account) => Arc::new(account),
                     Err(unknown) => {
                         if unknown.is_gone {
                             self.gone(sender.as_str()).await;
@@ -76,15 +65,15 @@ impl Callers {
                         return Err(unknown.fault);
                     }
                 };
-                self.clients.know(sender.as_str(), &person);
-                person
+                self.clients.know(sender.as_str(), &account);
+                account
             }
         };
-        let mut flood = self.flood.lock().unwrap_or_else(PoisonError::into_inner);
-        if flood.admits(person.uid, now()) {
+        let mut calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
+        if calls.admits(account.uid, now()) {
             Ok(Caller {
                 client: entry.client,
-                person,
+                account,
                 serial: header.primary().serial_num().get(),
             })
         } else {
@@ -99,7 +88,7 @@ impl Callers {
     async fn gone(&self, name: &str) {
         if let Some(client) = self.clients.leave(name) {
             let left = Request::Left(Arc::clone(&client.name));
-            self.door.tell(left).await;
+            self.requests.tell(left).await;
         }
     }
 
@@ -115,7 +104,7 @@ impl Callers {
         let (id, uid) = (target.task.id, target.uid);
         // polkit may ask somebody for a password: nothing is held open for that long.
         drop(target);
-        let action = if uid == caller.person.uid {
+        let action = if uid == caller.account.uid {
             Action::ManageOwnTasks
         } else {
             Action::ManageOtherTasks
@@ -150,10 +139,10 @@ impl Callers {
         header: &Header<'_>,
         connection: &Connection,
     ) -> Result<(), Fault> {
-        if caller.person.is_root() {
+        if caller.account.is_root() {
             return Ok(());
         }
-        let uid = caller.person.uid;
+        let uid = caller.account.uid;
         let answer = self.polkit.permits(connection, header, uid, action).await?;
         let permitted = match (answer, action) {
             (Some(verdict), _) => verdict.permitted,
@@ -207,7 +196,7 @@ impl From<zbus::Error> for Unknown {
 /// What the bus says of a connection that is gone.
 const GONE: &str = "org.freedesktop.DBus.Error.NameHasNoOwner";
 
-async fn ask(connection: &Connection, name: &str) -> Result<Person, Unknown> {
+async fn ask(connection: &Connection, name: &str) -> Result<Account, Unknown> {
     let answer = connection
         .call_method(
             Some("org.freedesktop.DBus"),
@@ -226,7 +215,7 @@ async fn ask(connection: &Connection, name: &str) -> Result<Person, Unknown> {
         fault: Fault::Failed("the database of users does not answer: ask again later".to_owned()),
         is_gone: false,
     })?;
-    if !known.has_account() {
+    if !known.is_known() {
         return Err(Unknown {
             fault: Fault::NotPermitted(format!(
                 "user {uid} has no account on this machine: ask as one that has"
@@ -234,12 +223,12 @@ async fn ask(connection: &Connection, name: &str) -> Result<Person, Unknown> {
             is_gone: false,
         });
     }
-    let mut person = Person::clone(&known);
+    let mut account = Account::clone(&known);
     // Those that the process has beside the database's.
-    person
+    account
         .groups
         .extend(credentials.unix_group_ids().into_iter().flatten());
-    Ok(person)
+    Ok(account)
 }
 
 /// CLOCK_MONOTONIC.

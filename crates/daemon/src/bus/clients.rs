@@ -12,15 +12,15 @@ use zbus::blocking::Connection;
 use zbus::names::BusName;
 use zbus::zvariant::Optional;
 
-use super::name_changes;
-use crate::person::Person;
-use crate::request::{Client, Door, Request};
+use super::names;
+use crate::account::Account;
+use crate::request::{Client, Request, RequestSender};
 
 /// A connection, and whose it is as soon as that is known.
 #[derive(Clone, Debug)]
 pub(super) struct Entry {
     pub(super) client: Arc<Client>,
-    pub(super) person: Option<Arc<Person>>,
+    pub(super) account: Option<Arc<Account>>,
 }
 
 /// See the file's head.
@@ -33,16 +33,16 @@ impl Clients {
         let mut clients = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let new = || Entry {
             client: Arc::new(Client::new(name)),
-            person: None,
+            account: None,
         };
         clients.entry(name.to_owned()).or_insert_with(new).clone()
     }
 
-    /// It is this person's.
-    pub(super) fn know(&self, name: &str, person: &Arc<Person>) {
+    /// The client is this account's.
+    pub(super) fn know(&self, name: &str, account: &Arc<Account>) {
         let mut clients = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(entry) = clients.get_mut(name) {
-            entry.person = Some(Arc::clone(person));
+            entry.account = Some(Arc::clone(account));
         }
     }
 
@@ -60,9 +60,9 @@ impl Clients {
 pub(super) fn watch(
     connection: &Connection,
     clients: Arc<Clients>,
-    door: Door,
+    requests: RequestSender,
 ) -> anyhow::Result<()> {
-    let changes = name_changes(connection).context("cannot watch the bus")?;
+    let changes = names::changes(connection).context("cannot watch the bus")?;
     let watch = move || {
         for message in changes.flatten() {
             let body = message.body();
@@ -73,11 +73,11 @@ pub(super) fn watch(
             if new.is_none()
                 && let Some(client) = clients.leave(name.as_str())
             {
-                zbus::block_on(door.tell(Request::Left(Arc::clone(&client.name))));
+                zbus::block_on(requests.tell(Request::Left(Arc::clone(&client.name))));
             }
         }
         // The messages end with our own connection.
-        zbus::block_on(door.tell(Request::BusGone));
+        zbus::block_on(requests.tell(Request::BusGone));
     };
     std::thread::Builder::new()
         .name("bus-clients".to_owned())

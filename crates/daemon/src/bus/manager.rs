@@ -10,12 +10,14 @@ use zbus::message::Header;
 use zbus::zvariant::OwnedValue;
 use zbus::{Connection, interface};
 
-use super::caller::Action;
-use super::words::{Error, Properties, Times, body, children, counted, described};
-use super::{Callers, NAME};
+use super::caller::Callers;
+use super::names::NAME;
+use super::polkit::Action;
+use super::wire::{Error, Properties, Times, body, children, counted, described};
 use crate::fault::Fault;
-use crate::keeper::Change;
-use crate::request::{Caller, Door, Figures, Request};
+use crate::monitor::Figures;
+use crate::publisher::Change;
+use crate::request::{Caller, Request, RequestSender};
 use crate::target::Target;
 
 /// Where the object is.
@@ -30,15 +32,15 @@ const MOST_SUBSCRIBERS: usize = 32;
 
 /// The object.
 pub(super) struct Manager {
-    door: Door,
+    requests: RequestSender,
     callers: Callers,
     subscribers: Subscribers,
 }
 
 impl Manager {
-    pub(super) fn new(door: Door, callers: Callers) -> Self {
+    pub(super) fn new(requests: RequestSender, callers: Callers) -> Self {
         Self {
-            door,
+            requests,
             callers,
             subscribers: Subscribers::default(),
         }
@@ -52,7 +54,7 @@ impl Manager {
 /// Everything here is documented where it is introspected.
 #[interface(name = "org.onbeat.Manager1")]
 impl Manager {
-    /// Keeps a process on the beat with all its threads, or one thread of a process: those that
+    /// Tracks a process with all its threads, or one thread of a process: those that
     /// have a rhythm get a reservation that follows it. Option "children" (b): the processes that
     /// it starts, too. Holds until Untrack, or until the caller leaves the bus.
     async fn track(
@@ -75,10 +77,10 @@ impl Manager {
             children,
             reply,
         };
-        Ok(self.door.ask(request).await?)
+        Ok(self.requests.ask(request).await?)
     }
 
-    /// No longer keeps on the beat what this connection had tracked, nor the processes that it
+    /// No longer tracks what this connection had tracked, nor the processes that it
     /// started, but for those that it has tracked by themselves: they get back what they had
     /// before.
     async fn untrack(
@@ -93,7 +95,7 @@ impl Manager {
             target,
             reply,
         };
-        Ok(self.door.ask(request).await?)
+        Ok(self.requests.ask(request).await?)
     }
 
     /// Gives a thread a reservation of just this size, in nanoseconds: runtime in each period,
@@ -118,11 +120,11 @@ impl Manager {
             reservation,
             reply,
         };
-        Ok(self.door.ask(request).await?)
+        Ok(self.requests.ask(request).await?)
     }
 
-    /// Takes back what Reserve gave: the thread gets back what it had before, or, if it is kept on
-    /// the beat, what its rhythm asks for.
+    /// Takes back what Reserve gave: the thread gets back what it had before, or, if it is
+    /// tracked, what its rhythm asks for.
     async fn release(
         &self,
         thread: u32,
@@ -135,7 +137,7 @@ impl Manager {
             target,
             reply,
         };
-        Ok(self.door.ask(request).await?)
+        Ok(self.requests.ask(request).await?)
     }
 
     /// The caller's threads that are tracked or reserved for; root is told of everybody's.
@@ -147,7 +149,7 @@ impl Manager {
     ) -> Result<Vec<Properties>, Error> {
         let caller = self.callers.of(&header, connection).await?;
         let items = self
-            .door
+            .requests
             .ask(|reply| Request::List { caller, reply })
             .await?;
         Ok(items.iter().map(described).collect())
@@ -180,7 +182,7 @@ impl Manager {
         subscribers.retain(|_, other| !other.client.is_gone());
         let his = subscribers
             .values()
-            .filter(|other| other.person.uid == caller.person.uid);
+            .filter(|other| other.account.uid == caller.account.uid);
         if his.count() >= MOST_SUBSCRIBERS {
             return Err(Error::OverQuota(
                 "too many connections are told of changes: unsubscribe one".to_owned(),
@@ -217,7 +219,7 @@ impl Manager {
         self.callers
             .permit(&caller, Action::Reload, &header, connection)
             .await?;
-        Ok(self.door.ask(|reply| Request::Reload { reply }).await?)
+        Ok(self.requests.ask(|reply| Request::Reload { reply }).await?)
     }
 
     /// Something was done to a thread: "reserved", "changed", "released", "refused" or
@@ -259,7 +261,7 @@ impl Manager {
     }
 
     async fn figures(&self, caller: Caller) -> Result<Figures, Fault> {
-        self.door
+        self.requests
             .ask(|reply| Request::Count { caller, reply })
             .await
     }
@@ -279,7 +281,7 @@ pub(super) fn tell(
             all.retain(|_, one| !one.client.is_gone());
             let to: Vec<Arc<str>> = all
                 .values()
-                .filter(|one| one.person.is_root() || one.person.uid == change.uid)
+                .filter(|one| one.account.is_root() || one.account.uid == change.uid)
                 .map(|one| Arc::clone(&one.client.name))
                 .collect();
             drop(all);

@@ -5,24 +5,24 @@ use onbeat_model::Instant;
 use zbus::message::Header;
 use zbus::{Connection, interface};
 
-use super::Callers;
-use super::words::{Error, Properties, described};
+use super::caller::Callers;
+use super::wire::{Error, Properties, described};
 use crate::fault::Fault;
-use crate::looking::{Glance, MOST_THREADS};
-use crate::request::{Door, Request};
+use crate::monitor::{MOST_THREADS, MonitorQuery};
+use crate::request::{Request, RequestSender};
 
 /// When it ended, its response time, its execution time, and whether it missed its deadline.
 type Job = (u64, u64, u64, bool);
 
 /// The object.
 pub(super) struct Monitor {
-    door: Door,
+    requests: RequestSender,
     callers: Callers,
 }
 
 impl Monitor {
-    pub(super) const fn new(door: Door, callers: Callers) -> Self {
-        Self { door, callers }
+    pub(super) const fn new(requests: RequestSender, callers: Callers) -> Self {
+        Self { requests, callers }
     }
 }
 
@@ -59,16 +59,16 @@ impl Monitor {
                 jobs_of.len()
             ))));
         }
-        let glance = Glance {
+        let query = MonitorQuery {
             since: Instant::from_ns(since_ns),
             jobs_of: jobs_of.into_iter().collect(),
             wakeups_of: (wakeups_of != 0).then_some(wakeups_of),
         };
         let seen = self
-            .door
+            .requests
             .ask(|reply| Request::Look {
                 caller,
-                glance,
+                query,
                 reply,
             })
             .await?;

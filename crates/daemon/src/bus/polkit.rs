@@ -1,8 +1,8 @@
 //! Asks polkit whether somebody may do something.
 //!
 //! A question may stay open for long: polkit lets an agent of the caller's ask for a password, and
-//! the agent is the caller's program. So few are open at a time ([`Questions`]), and each is given
-//! up after a while: polkit is told so, as the bus counts a question until it is answered.
+//! the agent is the caller's program. So few are open at a time ([`QuestionLimit`]), and each is
+//! given up after a while: polkit is told so, as the bus counts a question until it is answered.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -14,8 +14,7 @@ use zbus::message::{Flags, Header};
 use zbus::zvariant::Value;
 use zbus::{Connection, Message};
 
-use super::caller::Action;
-use super::questions::Questions;
+use super::question_limit::QuestionLimit;
 use crate::fault::Fault;
 
 /// The action's name, as in packaging/polkit/org.onbeat.policy.
@@ -42,7 +41,7 @@ const SERVICE: &str = "org.freedesktop.PolicyKit1";
 const PATH: &str = "/org/freedesktop/PolicyKit1/Authority";
 const INTERFACE: &str = "org.freedesktop.PolicyKit1.Authority";
 
-/// Lets polkit ask the person for a password.
+/// Lets polkit ask the user for a password.
 const ALLOW_INTERACTION: u32 = 1;
 
 /// What the bus answers where there is no polkit.
@@ -57,6 +56,21 @@ const NOT_NOW: [&str; 3] = [
     "org.freedesktop.DBus.Error.TimedOut",
 ];
 
+/// What is to be permitted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Action {
+    /// To have one's own tasks tracked and reserved for, within quotas.
+    ManageOwnTasks,
+    /// To have one's own tasks given a real-time priority, which no quota bounds but their number.
+    MakeRealTime,
+    /// The same of a nice level.
+    MakeHighPriority,
+    /// The same of other users' tasks.
+    ManageOtherTasks,
+    /// To have the configuration read anew.
+    Reload,
+}
+
 /// How long is waited for answers.
 #[derive(Clone, Copy, Debug)]
 struct Patience {
@@ -69,8 +83,8 @@ struct Patience {
 /// See the file's head.
 #[derive(Debug)]
 pub(super) struct Polkit {
-    quick: Questions,
-    with_password: Questions,
+    quick: QuestionLimit,
+    with_password: QuestionLimit,
     patience: Patience,
     asked: AtomicU64,
 }
@@ -79,8 +93,8 @@ impl Default for Polkit {
     /// Together fewer than a connection may have open.
     fn default() -> Self {
         Self {
-            quick: Questions::new(8, 64),
-            with_password: Questions::new(2, 32),
+            quick: QuestionLimit::new(8, 64),
+            with_password: QuestionLimit::new(2, 32),
             patience: Patience {
                 quick: Duration::from_secs(25),
                 with_password: Duration::from_secs(120),

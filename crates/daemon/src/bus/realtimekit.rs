@@ -3,68 +3,31 @@
 //! Methods, properties, limits and errors are RealtimeKit's. What a client gets is more: see
 //! `docs/realtimekit.md`.
 
-use std::sync::{Arc, Mutex, PoisonError};
-
 use onbeat_act::Priority;
 use onbeat_model::Span;
 use zbus::message::Header;
 use zbus::{Connection, fdo, interface};
 
-use super::Callers;
-use super::caller::Action;
+use super::caller::Callers;
+use super::limits::{InForce, Limits};
+use super::polkit::Action;
 use crate::fault::Fault;
-use crate::request::{Door, Request};
+use crate::request::{Request, RequestSender};
 
-/// What is granted at most.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
-    /// The highest real-time priority.
-    pub priority: u32,
-    /// The lowest nice level.
-    pub nice: i32,
-    /// The longest RLIMIT_RTTIME that a client may have.
-    pub rttime: Span,
-    /// Whether somebody gets it where there is no polkit to ask whether he may.
-    pub without_polkit: bool,
-}
-
-impl Default for Limits {
-    /// RealtimeKit's own.
-    fn default() -> Self {
-        Self {
-            priority: 20,
-            nice: -15,
-            rttime: Span::from_ms(200),
-            without_polkit: false,
-        }
-    }
-}
-
-/// The limits in force, for all who go by them; none if clients are not served.
-#[derive(Clone, Debug, Default)]
-pub(super) struct InForce(Arc<Mutex<Option<Limits>>>);
-
-impl InForce {
-    pub(super) fn get(&self) -> Option<Limits> {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    pub(super) fn set(&self, limits: Option<Limits>) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = limits;
-    }
-}
+/// Where the object is.
+pub(super) const PATH: &str = "/org/freedesktop/RealtimeKit1";
 
 /// The object.
 pub(super) struct RealtimeKit {
-    door: Door,
+    requests: RequestSender,
     callers: Callers,
     limits: InForce,
 }
 
 impl RealtimeKit {
-    pub(super) const fn new(door: Door, callers: Callers, limits: InForce) -> Self {
+    pub(super) const fn new(requests: RequestSender, callers: Callers, limits: InForce) -> Self {
         Self {
-            door,
+            requests,
             callers,
             limits,
         }
@@ -112,7 +75,7 @@ impl RealtimeKit {
             priority,
             reply,
         };
-        self.door.ask(request).await.map_err(error)
+        self.requests.ask(request).await.map_err(error)
     }
 
     fn priority(&self, priority: u32) -> fdo::Result<Priority> {
@@ -207,11 +170,11 @@ impl RealtimeKit {
         #[zbus(connection)] connection: &Connection,
     ) -> fdo::Result<()> {
         let caller = self.callers.of(&header, connection).await.map_err(error)?;
-        if !caller.person.is_root() {
+        if !caller.account.is_root() {
             let text = "only root may reset the threads of others".to_owned();
             return Err(fdo::Error::AccessDenied(text));
         }
-        let reset = self.door.ask(|reply| Request::Reset { reply }).await;
+        let reset = self.requests.ask(|reply| Request::Reset { reply }).await;
         reset.map_err(error)
     }
 

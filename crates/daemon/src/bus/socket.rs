@@ -57,7 +57,7 @@ pub(super) fn connect() -> anyhow::Result<(BoxedSplit, Receiver<TooLong>)> {
     };
     let (read, write) = Async::new(stream?)?.split().take();
     let (told, untold) = async_channel::bounded(MOST_UNTOLD);
-    let read = Bounded { inner: read, told };
+    let read = BoundedRead { inner: read, told };
     Ok((Split::new(Box::new(read), Box::new(write)), untold))
 }
 
@@ -86,7 +86,7 @@ pub(super) fn answer(
 /// A connection that skips what is too long. It takes no descriptors: the bus keeps messages with
 /// some back.
 #[derive(Debug)]
-struct Bounded<R> {
+struct BoundedRead<R> {
     inner: R,
     told: Sender<TooLong>,
 }
@@ -143,7 +143,7 @@ impl Beginning {
     }
 }
 
-impl<R: ReadHalf> Bounded<R> {
+impl<R: ReadHalf> BoundedRead<R> {
     /// Reads until there are `count` bytes.
     async fn fill(
         &mut self,
@@ -208,7 +208,7 @@ fn without_body(mut head: Vec<u8>, endian: Endian) -> Option<Message> {
 }
 
 #[async_trait]
-impl<R: ReadHalf> ReadHalf for Bounded<R> {
+impl<R: ReadHalf> ReadHalf for BoundedRead<R> {
     async fn receive_message(
         &mut self,
         number: u64,

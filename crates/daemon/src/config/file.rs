@@ -8,8 +8,9 @@ use onbeat_model::Bandwidth;
 use serde::Deserialize;
 use toml::Spanned;
 
+use super::error::{ConfigError, Place, line_of};
+use super::settings::Config;
 use super::values::{Predictor, Share, Time};
-use super::{Config, ConfigError, Place, line_of};
 use crate::quota::Quota;
 use crate::rules::Rule;
 

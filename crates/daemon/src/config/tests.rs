@@ -1,3 +1,6 @@
+use onbeat_decide::predictor::Kind;
+use onbeat_model::{Bandwidth, Span};
+
 use super::*;
 
 fn one(text: &str) -> Result<Config, String> {

@@ -9,8 +9,9 @@ use std::path::{Path, PathBuf};
 
 use toml::{Table, Value};
 
+use super::error::{ConfigError, Place};
 use super::file::RuleTable;
-use super::{ConfigError, Place, entries_in, texts_in};
+use super::texts::{entries_in, texts_in};
 use crate::rules::Rule;
 
 /// The section's name, with its brackets.

@@ -4,8 +4,8 @@ use proptest::prelude::*;
 
 use super::*;
 
-fn person(uid: u32, groups: &[u32]) -> Arc<Person> {
-    Arc::new(Person {
+fn account(uid: u32, groups: &[u32]) -> Arc<Account> {
+    Arc::new(Account {
         uid,
         is_exempt: uid == 0,
         groups: groups.iter().copied().collect::<BTreeSet<u32>>(),
@@ -35,16 +35,16 @@ fn a_users_tasks_share_his_quota_whichever_connection_asks() {
         default: quota(500, 9),
         ..Quotas::default()
     });
-    let alice = person(1000, &[]);
+    let alice = account(1000, &[]);
     ledger.enter(task(1), &alice).unwrap();
     ledger.enter(task(2), &alice).unwrap();
     ledger.admits(task(1), of(300)).unwrap();
     ledger.charge(task(1), Some(of(300)));
-    let objection = ledger.admits(task(2), of(201)).unwrap_err();
+    let error = ledger.admits(task(2), of(201)).unwrap_err();
     assert!(
-        matches!(objection, Objection::Bandwidth { whose: Whose::User(1000), left, .. }
+        matches!(error, QuotaError::Bandwidth { whose: Whose::User(1000), left, .. }
             if left == of(200).bandwidth()),
-        "{objection}"
+        "{error}"
     );
     ledger.admits(task(2), of(200)).unwrap();
     assert_eq!(
@@ -61,16 +61,16 @@ fn a_groups_quota_is_for_its_members_together_and_root_is_under_none() {
         users: HashMap::new(),
         groups: HashMap::from([(29, quota(600, 3))]),
     });
-    let (alice, bob) = (person(1000, &[29, 7]), person(1001, &[29]));
-    let root = person(0, &[29]);
+    let (alice, bob) = (account(1000, &[29, 7]), account(1001, &[29]));
+    let root = account(0, &[29]);
     for (tid, whose) in [(1, &alice), (2, &bob), (3, &root)] {
         ledger.enter(task(tid), whose).unwrap();
     }
     ledger.charge(task(1), Some(of(450)));
-    let objection = ledger.admits(task(2), of(151)).unwrap_err();
+    let error = ledger.admits(task(2), of(151)).unwrap_err();
     assert!(
-        objection.to_string().starts_with("group 29 may reserve"),
-        "{objection}"
+        error.to_string().starts_with("group 29 may reserve"),
+        "{error}"
     );
     ledger.admits(task(2), of(150)).unwrap();
     ledger.admits(task(3), of(999)).unwrap();
@@ -83,14 +83,14 @@ fn a_task_counts_once_however_many_reasons_it_is_here_for() {
         default: quota(500, 2),
         ..Quotas::default()
     });
-    let alice = person(1000, &[]);
+    let alice = account(1000, &[]);
     ledger.enter(task(1), &alice).unwrap();
     ledger.enter(task(1), &alice).unwrap();
     ledger.enter(task(2), &alice).unwrap();
-    let objection = ledger.enter(task(3), &alice).unwrap_err();
+    let error = ledger.enter(task(3), &alice).unwrap_err();
     assert_eq!(
-        objection,
-        Objection::Tasks {
+        error,
+        QuotaError::Tasks {
             whose: Whose::User(1000),
             most: 2
         }
@@ -108,14 +108,14 @@ fn what_the_kernel_still_holds_is_charged_after_its_owner_let_go() {
         default: quota(500, 2),
         ..Quotas::default()
     });
-    let (alice, bob) = (person(1000, &[]), person(1001, &[]));
+    let (alice, bob) = (account(1000, &[]), account(1001, &[]));
     ledger.enter(task(1), &alice).unwrap();
     ledger.charge(task(1), Some(of(400)));
     ledger.leave(task(1));
     assert_eq!(ledger.charged_to(1000), (of(400).bandwidth(), 1));
     ledger.enter(task(2), &alice).unwrap();
     assert!(ledger.admits(task(2), of(101)).is_err());
-    assert_eq!(ledger.enter(task(1), &bob), Err(Objection::Unsettled));
+    assert_eq!(ledger.enter(task(1), &bob), Err(QuotaError::Unsettled));
     ledger.charge(task(1), None);
     assert_eq!(ledger.charged_to(1000), (Bandwidth::ZERO, 1));
     ledger.admits(task(2), of(500)).unwrap();
@@ -125,7 +125,7 @@ fn what_the_kernel_still_holds_is_charged_after_its_owner_let_go() {
 #[test]
 fn a_task_that_nobody_answers_for_gets_nothing() {
     let ledger = Ledger::default();
-    assert_eq!(ledger.admits(task(1), of(1)), Err(Objection::Unknown));
+    assert_eq!(ledger.admits(task(1), of(1)), Err(QuotaError::Unknown));
     assert_eq!(ledger.left(task(1)), Bandwidth::ZERO);
 }
 
@@ -135,13 +135,10 @@ fn too_short_a_period_is_refused_with_the_shortest_one() {
         default: quota(500, 2),
         ..Quotas::default()
     });
-    ledger.enter(task(1), &person(1000, &[])).unwrap();
+    ledger.enter(task(1), &account(1000, &[])).unwrap();
     let short = Reservation::implicit(Span::from_us(10), Span::from_ms(1)).unwrap();
-    let objection = ledger.admits(task(1), short).unwrap_err();
-    assert!(
-        objection.to_string().ends_with("at least 2 ms"),
-        "{objection}"
-    );
+    let error = ledger.admits(task(1), short).unwrap_err();
+    assert!(error.to_string().ends_with("at least 2 ms"), "{error}");
 }
 
 #[test]
@@ -150,15 +147,12 @@ fn a_task_with_too_short_a_period_is_not_handed_over() {
         default: quota(500, 2),
         ..Quotas::default()
     });
-    let (root, alice) = (person(0, &[]), person(1000, &[]));
+    let (root, alice) = (account(0, &[]), account(1000, &[]));
     ledger.enter(task(1), &root).unwrap();
     let short = Reservation::implicit(Span::from_us(100), Span::from_ms(1)).unwrap();
     ledger.charge(task(1), Some(short));
-    let objection = ledger.hand_over(task(1), &alice).unwrap_err();
-    assert!(
-        objection.to_string().ends_with("at least 2 ms"),
-        "{objection}"
-    );
+    let error = ledger.hand_over(task(1), &alice).unwrap_err();
+    assert!(error.to_string().ends_with("at least 2 ms"), "{error}");
     assert_eq!(ledger.charged_to(1000), (Bandwidth::ZERO, 0));
     ledger.charge(task(1), Some(of(100)));
     ledger.hand_over(task(1), &alice).unwrap();
@@ -168,12 +162,12 @@ fn a_task_with_too_short_a_period_is_not_handed_over() {
 #[test]
 fn a_deadline_or_a_runtime_that_is_too_short_is_refused_with_the_shortest_one() {
     let mut ledger = Ledger::new(Quotas::default());
-    ledger.enter(task(1), &person(1000, &[])).unwrap();
+    ledger.enter(task(1), &account(1000, &[])).unwrap();
     let says = |[runtime, deadline, period]: [u64; 3], what: &str| {
         let times = [runtime, deadline, period].map(Span::from_us);
         let wanted = Reservation::new(times[0], times[1], times[2]).unwrap();
-        let objection = ledger.admits(task(1), wanted).unwrap_err().to_string();
-        assert!(objection.contains(what), "{objection}");
+        let error = ledger.admits(task(1), wanted).unwrap_err().to_string();
+        assert!(error.contains(what), "{error}");
     };
     says([100, 999, 10_000], "a deadline of 999 us is shorter");
     says([9, 1_000, 1_000], "a runtime of 9 us is shorter");
@@ -182,7 +176,7 @@ fn a_deadline_or_a_runtime_that_is_too_short_is_refused_with_the_shortest_one() 
 #[test]
 fn a_reservation_is_charged_by_its_deadline() {
     let mut ledger = Ledger::new(Quotas::default());
-    let alice = person(1000, &[]);
+    let alice = account(1000, &[]);
     let urgent = [400, 1_000, 100_000].map(Span::from_us);
     let urgent = Reservation::new(urgent[0], urgent[1], urgent[2]).unwrap();
     for tid in [1, 2] {
@@ -191,17 +185,14 @@ fn a_reservation_is_charged_by_its_deadline() {
     ledger.admits(task(1), urgent).unwrap();
     ledger.charge(task(1), Some(urgent));
     assert_eq!(ledger.charged_to(1000).0, Bandwidth::from_cpus(0.4));
-    let objection = ledger.admits(task(2), urgent).unwrap_err();
-    assert!(
-        matches!(objection, Objection::Bandwidth { .. }),
-        "{objection}"
-    );
+    let error = ledger.admits(task(2), urgent).unwrap_err();
+    assert!(matches!(error, QuotaError::Bandwidth { .. }), "{error}");
 }
 
 #[test]
 fn all_runtimes_of_a_user_together_are_bounded() {
     let mut ledger = Ledger::new(Quotas::default());
-    let alice = person(1000, &[]);
+    let alice = account(1000, &[]);
     let long = |ms| Reservation::implicit(Span::from_ms(ms), Span::from_secs(1)).unwrap();
     for tid in [1, 2] {
         ledger.enter(task(tid), &alice).unwrap();
@@ -209,10 +200,10 @@ fn all_runtimes_of_a_user_together_are_bounded() {
     ledger.admits(task(1), long(60)).unwrap();
     ledger.charge(task(1), Some(long(60)));
     ledger.admits(task(1), long(100)).unwrap();
-    let objection = ledger.admits(task(2), long(41)).unwrap_err();
+    let error = ledger.admits(task(2), long(41)).unwrap_err();
     assert!(
-        matches!(objection, Objection::TooLong { left, .. } if left == Span::from_ms(40)),
-        "{objection}"
+        matches!(error, QuotaError::TooLong { left, .. } if left == Span::from_ms(40)),
+        "{error}"
     );
     ledger.admits(task(2), long(40)).unwrap();
     ledger.charge(task(1), None);
@@ -225,7 +216,7 @@ fn what_a_task_left_by_itself_stays_charged_until_the_kernel_has_recounted() {
         default: quota(500, 2),
         ..Quotas::default()
     });
-    let alice = person(1000, &[]);
+    let alice = account(1000, &[]);
     ledger.enter(task(1), &alice).unwrap();
     ledger.charge(task(1), Some(of(300)));
     ledger.taken_over(task(1));
@@ -246,7 +237,7 @@ fn lower_quotas_take_nothing_away_but_let_nothing_be_added() {
         default: quota(500, 2),
         ..Quotas::default()
     });
-    ledger.enter(task(1), &person(1000, &[])).unwrap();
+    ledger.enter(task(1), &account(1000, &[])).unwrap();
     ledger.charge(task(1), Some(of(400)));
     ledger.set_quotas(Quotas {
         default: quota(300, 1),
@@ -269,7 +260,7 @@ enum Step {
 
 fn step() -> impl Strategy<Value = Step> {
     prop_oneof![
-        (0..12_u32, 0..4_usize).prop_map(|(task, person)| Step::Enter(task, person)),
+        (0..12_u32, 0..4_usize).prop_map(|(task, account)| Step::Enter(task, account)),
         (0..12_u32).prop_map(Step::Leave),
         (0..12_u32).prop_map(Step::Remove),
         (0..12_u32, 1..1000_u64).prop_map(|(task, share)| Step::Reserve(task, share)),
@@ -286,7 +277,7 @@ proptest! {
             users: HashMap::from([(1002, quota(900, 6))]),
             groups: HashMap::from([(29, quota(700, 5)), (30, quota(100, 1))]),
         };
-        let people = [person(1000, &[29]), person(1001, &[29, 30]), person(1002, &[7]), person(1000, &[])];
+        let people = [account(1000, &[29]), account(1001, &[29, 30]), account(1002, &[7]), account(1000, &[])];
         let mut ledger = Ledger::new(quotas.clone());
         let mut twin: HashMap<u32, (usize, u32, Bandwidth)> = HashMap::new();
         for step in steps {
@@ -345,7 +336,7 @@ fn at(ms: u64) -> Instant {
 }
 
 /// A ledger in which `alice` has a quota of half a CPU, and one task with a reservation of 30%.
-fn reserved(alice: &Arc<Person>) -> Ledger {
+fn reserved(alice: &Arc<Account>) -> Ledger {
     let mut ledger = Ledger::new(Quotas {
         default: quota(500, 9),
         ..Quotas::default()
@@ -357,7 +348,7 @@ fn reserved(alice: &Arc<Person>) -> Ledger {
 
 #[test]
 fn a_reservation_is_soft_until_its_owner_has_used_more_than_the_quota_gives() {
-    let mut ledger = reserved(&person(1000, &[]));
+    let mut ledger = reserved(&account(1000, &[]));
     // 45% of a CPU for ten seconds.
     for period in 0..1000 {
         ledger.blocked(task(1), Span::from_us(4500), at(10 * period));
@@ -379,7 +370,7 @@ fn a_reservation_is_soft_until_its_owner_has_used_more_than_the_quota_gives() {
 
 #[test]
 fn who_stays_within_the_quota_again_has_soft_reservations_again() {
-    let mut ledger = reserved(&person(1000, &[]));
+    let mut ledger = reserved(&account(1000, &[]));
     ledger.blocked(task(1), Span::from_secs(9), at(0));
     assert!(ledger.is_ceiling(task(1), of(300), true));
     ledger.take_to_reconsider();
@@ -392,7 +383,7 @@ fn who_stays_within_the_quota_again_has_soft_reservations_again() {
 
 #[test]
 fn a_task_that_never_blocks_is_charged_each_time_that_its_runtime_is_used_up_and_only_once() {
-    let mut ledger = reserved(&person(1000, &[]));
+    let mut ledger = reserved(&account(1000, &[]));
     for period in 1..=40 {
         ledger.ran_out(task(1), at(10 * period));
     }
@@ -401,7 +392,7 @@ fn a_task_that_never_blocks_is_charged_each_time_that_its_runtime_is_used_up_and
         ledger.ran_out(task(1), at(10 * period));
     }
     assert!(ledger.is_ceiling(task(1), of(300), true));
-    let mut other = reserved(&person(1000, &[]));
+    let mut other = reserved(&account(1000, &[]));
     for period in 1..=40 {
         other.ran_out(task(1), at(10 * period));
     }
@@ -411,18 +402,18 @@ fn a_task_that_never_blocks_is_charged_each_time_that_its_runtime_is_used_up_and
 
 #[test]
 fn what_a_quota_could_not_notice_in_time_is_a_ceiling_and_root_has_none() {
-    let ledger = reserved(&person(1000, &[]));
+    let ledger = reserved(&account(1000, &[]));
     let slow = Reservation::implicit(Span::from_ms(30), Span::from_secs(1)).unwrap();
     assert!(ledger.is_ceiling(task(1), slow, true));
     assert!(ledger.is_ceiling(task(1), of(300), false));
-    let mut roots = reserved(&person(0, &[]));
+    let mut roots = reserved(&account(0, &[]));
     roots.blocked(task(1), Span::from_secs(9), at(0));
     assert!(!roots.is_ceiling(task(1), slow, false));
 }
 
 #[test]
 fn a_task_without_a_reservation_is_not_charged() {
-    let mut ledger = reserved(&person(1000, &[]));
+    let mut ledger = reserved(&account(1000, &[]));
     ledger.charge(task(1), None);
     ledger.blocked(task(1), Span::from_secs(9), at(0));
     ledger.ran_out(task(1), at(1));

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use anyhow::Context;
-use onbeat_daemon::{Options, Sources, Told};
+use onbeat_daemon::{Options, Signal, Sources};
 
 use crate::cli::DaemonArgs;
 use crate::signals::Signals;
@@ -27,11 +27,11 @@ pub(crate) fn run(args: &DaemonArgs) -> anyhow::Result<ExitCode> {
 }
 
 /// The next signal that means something to a service.
-fn next(signals: &Signals) -> Option<Told> {
+fn next(signals: &Signals) -> Option<Signal> {
     loop {
         match signals.next()?.number {
-            libc::SIGHUP => return Some(Told::Reload),
-            libc::SIGINT | libc::SIGTERM | libc::SIGQUIT => return Some(Told::End),
+            libc::SIGHUP => return Some(Signal::Reload),
+            libc::SIGINT | libc::SIGTERM | libc::SIGQUIT => return Some(Signal::End),
             _ => {}
         }
     }

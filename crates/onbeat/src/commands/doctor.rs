@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::process::ExitCode;
 
-use onbeat_daemon::keeper::Manager;
+use onbeat_daemon::managers::Manager;
 use onbeat_model::{Feature, Support};
 use onbeat_sense::{energy, tracer};
 use serde::Serialize;
@@ -35,7 +35,7 @@ pub(crate) fn run(args: &DoctorArgs) -> anyhow::Result<ExitCode> {
     features.extend(onbeat_act::kernel::probe());
     features.push(energy::probe(Path::new(energy::POWERCAP)));
     features.push(onbeat_schedulers::kernel::probe());
-    features.extend(onbeat_daemon::keeper::managers().into_iter().map(manager));
+    features.extend(onbeat_daemon::managers::managers().into_iter().map(manager));
     let tracers = tracer::probe();
     let works = |feature: &Feature| feature.standing != Support::None;
     let ready = features.iter().all(works) && tracers.iter().any(works);
@@ -63,7 +63,7 @@ fn manager(found: Manager) -> Feature {
     } else {
         Support::Partial
     };
-    let detail = format!("it runs: {}", found.peace);
+    let detail = format!("it runs: {}", found.effect);
     Feature::new(found.name, standing, &detail, found.remedy)
 }
 

@@ -59,15 +59,15 @@ async fn two_calls(then: Then) -> (bool, bool) {
     let (server, connection) = future::zip(server, client).await;
     let (_server, connection) = (server.unwrap(), connection.unwrap());
 
-    let (door, requests) = Door::new(Waker::new().unwrap());
+    let (sender, requests) = RequestSender::new(Waker::new().unwrap());
     let clients = Arc::<Clients>::default();
-    let callers = Callers::new(Arc::clone(&clients), door, InForce::default());
+    let callers = Callers::new(Arc::clone(&clients), sender, InForce::default());
     let message = Message::method_call("/", "Reserve").unwrap();
     let message = message.sender(":1.7").unwrap().build(&()).unwrap();
     let header = message.header();
     let of = || callers.of(&header, &connection);
     let (first, second) = future::zip(of(), of()).await;
-    assert_eq!(first.unwrap().person.uid, 5);
+    assert_eq!(first.unwrap().account.uid, 5);
     assert!(second.is_err());
     let left = requests.try_recv();
     let is_left = matches!(left, Ok(Request::Left(name)) if &*name == ":1.7");

@@ -31,17 +31,17 @@ fn call<B: serde::Serialize + zbus::zvariant::DynamicType>(member: &str, body: &
     call.sender(":1.7").unwrap().build(body).unwrap()
 }
 
-fn socket(messages: &[&Message]) -> (Bounded<Prepared>, Receiver<TooLong>) {
+fn socket(messages: &[&Message]) -> (BoundedRead<Prepared>, Receiver<TooLong>) {
     let bytes = messages.iter().flat_map(|message| message.data().to_vec());
     let inner = Prepared {
         bytes: bytes.collect(),
         ..Prepared::default()
     };
     let (told, untold) = async_channel::bounded(MOST_UNTOLD);
-    (Bounded { inner, told }, untold)
+    (BoundedRead { inner, told }, untold)
 }
 
-fn next(socket: &mut Bounded<Prepared>, already: &mut Vec<u8>) -> zbus::Result<Message> {
+fn next(socket: &mut BoundedRead<Prepared>, already: &mut Vec<u8>) -> zbus::Result<Message> {
     zbus::block_on(socket.receive_message(1, already, &mut Vec::new()))
 }
 

@@ -1,0 +1,179 @@
+//! Whom a task belongs to, and which groups he is in, as far as quotas go by it.
+
+use std::collections::BTreeSet;
+use std::ffi::CString;
+
+/// A user, to whom tasks are charged.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Account {
+    /// His number.
+    pub uid: u32,
+    /// What is charged here counts for no quota but the total: it is root's, or an administrator's
+    /// rule names it.
+    pub is_exempt: bool,
+    /// The groups he is in: by the database, and those that his process had.
+    pub groups: BTreeSet<u32>,
+}
+
+impl Account {
+    /// The user `uid`, whose process is in `groups`. The database's groups are his, too: a process
+    /// that left one is still the same account's.
+    #[must_use]
+    pub fn look_up(uid: u32, groups: &[u32]) -> Self {
+        let mut all: BTreeSet<u32> = groups.iter().copied().collect();
+        all.extend(groups_of(uid, 64));
+        Self {
+            uid,
+            is_exempt: uid == 0,
+            groups: all,
+        }
+    }
+
+    /// The user `uid`, whose groups are not known.
+    #[must_use]
+    pub const fn of_no_group(uid: u32) -> Self {
+        Self {
+            uid,
+            is_exempt: uid == 0,
+            groups: BTreeSet::new(),
+        }
+    }
+
+    /// The user `uid`, for what an administrator's rule names.
+    #[must_use]
+    pub const fn named_by_a_rule(uid: u32) -> Self {
+        Self {
+            uid,
+            is_exempt: true,
+            groups: BTreeSet::new(),
+        }
+    }
+
+    /// Whether the database knows them, as far as the database alone was asked: it has everybody in
+    /// at least one group. One person may have thousands of other numbers (newuidmap), and would
+    /// have as many quotas.
+    #[must_use]
+    pub fn is_known(&self) -> bool {
+        self.is_root() || !self.groups.is_empty()
+    }
+
+    /// Whether he may do what he likes.
+    #[must_use]
+    pub const fn is_root(&self) -> bool {
+        self.uid == 0
+    }
+}
+
+const ENTRY_BYTES: usize = 16 * 1024;
+
+/// What `read` makes of the database's entry of the user `uid`; none if it does not know him.
+fn with_entry<T>(uid: u32, read: impl FnOnce(&libc::passwd) -> T) -> Option<T> {
+    let mut buffer = vec![0_u8; ENTRY_BYTES];
+    // SAFETY: all zeroes is a valid passwd, whose pointers are then null.
+    let mut entry = unsafe { std::mem::zeroed::<libc::passwd>() };
+    let mut found = std::ptr::null_mut();
+    // SAFETY: `entry` and `found` are live, and `buffer` has the length that is told.
+    let error = unsafe {
+        libc::getpwuid_r(
+            uid,
+            &raw mut entry,
+            buffer.as_mut_ptr().cast(),
+            buffer.len(),
+            &raw mut found,
+        )
+    };
+    (error == 0 && !found.is_null()).then(|| read(&entry))
+}
+
+/// The most groups that Linux lets a process be in, and so anybody.
+const MOST_GROUPS: usize = 65_536;
+
+/// The groups that the database has the user in; none if it does not know him. Room is made for
+/// more than `room` if there are more.
+fn groups_of(uid: u32, mut room: usize) -> Vec<u32> {
+    let read = |entry: &libc::passwd, room: usize| {
+        let mut groups = vec![0; room];
+        let mut count = groups.len() as libc::c_int;
+        // SAFETY: the name is a string as long as the entry is there; `groups` has room for
+        // `count`.
+        let told = unsafe {
+            libc::getgrouplist(
+                entry.pw_name,
+                entry.pw_gid,
+                groups.as_mut_ptr(),
+                &raw mut count,
+            )
+        };
+        // -1 if there was too little room.
+        let told = usize::try_from(told).ok()?;
+        groups.truncate(told);
+        Some(groups)
+    };
+    loop {
+        match with_entry(uid, |entry| read(entry, room)) {
+            None => return Vec::new(),
+            Some(Some(groups)) => return groups,
+            Some(None) if room >= MOST_GROUPS => return Vec::new(),
+            Some(None) => room = (2 * room).clamp(1, MOST_GROUPS),
+        }
+    }
+}
+
+/// The number of the user called `name`, which may be a number itself.
+#[must_use]
+pub fn user_named(name: &str) -> Option<u32> {
+    if let Ok(number) = name.parse() {
+        return Some(number);
+    }
+    let name = CString::new(name).ok()?;
+    // SAFETY: a live string; the entry is read at once, before any other call could replace it, by
+    // the one thread that reads configuration.
+    unsafe { libc::getpwnam(name.as_ptr()).as_ref() }.map(|entry| entry.pw_uid)
+}
+
+/// The number of the group called `name`, which may be a number itself.
+#[must_use]
+pub fn group_named(name: &str) -> Option<u32> {
+    if let Ok(number) = name.parse() {
+        return Some(number);
+    }
+    let name = CString::new(name).ok()?;
+    // SAFETY: as for users.
+    unsafe { libc::getgrnam(name.as_ptr()).as_ref() }.map(|entry| entry.gr_gid)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn root_is_known_by_name_and_number() {
+        assert_eq!(user_named("root"), Some(0));
+        assert_eq!(user_named("12"), Some(12));
+        assert_eq!(group_named("root"), Some(0));
+        assert_eq!(user_named("nobody of this name"), None);
+        assert_eq!(group_named("a\0b"), None);
+    }
+
+    #[test]
+    fn a_person_is_in_the_databases_groups_whatever_his_process_says() {
+        let account = Account::look_up(0, &[4711]);
+        assert!(account.groups.contains(&0));
+        assert!(account.groups.contains(&4711));
+        assert!(Account::look_up(u32::MAX - 5, &[]).groups.is_empty());
+    }
+
+    #[test]
+    fn a_number_that_the_database_does_not_know_has_no_account() {
+        for (uid, has_one) in [(0, true), (5, true), (u32::MAX - 5, false)] {
+            assert_eq!(Account::look_up(uid, &[]).is_known(), has_one, "{uid}");
+        }
+    }
+
+    #[test]
+    fn no_group_is_dropped_because_there_are_more_than_was_reckoned_with() {
+        let all = groups_of(0, 1024);
+        assert!(!all.is_empty());
+        assert_eq!(groups_of(0, 0), all);
+    }
+}

@@ -1,0 +1,44 @@
+//! What clients of RealtimeKit may have.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use onbeat_model::Span;
+
+/// What is granted at most.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// The highest real-time priority.
+    pub priority: u32,
+    /// The lowest nice level.
+    pub nice: i32,
+    /// The longest RLIMIT_RTTIME that a client may have.
+    pub rttime: Span,
+    /// Whether somebody gets it where there is no polkit to ask whether he may.
+    pub without_polkit: bool,
+}
+
+impl Default for Limits {
+    /// RealtimeKit's own.
+    fn default() -> Self {
+        Self {
+            priority: 20,
+            nice: -15,
+            rttime: Span::from_ms(200),
+            without_polkit: false,
+        }
+    }
+}
+
+/// The limits in force, for all who go by them; none if clients are not served.
+#[derive(Clone, Debug, Default)]
+pub(super) struct InForce(Arc<Mutex<Option<Limits>>>);
+
+impl InForce {
+    pub(super) fn get(&self) -> Option<Limits> {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn set(&self, limits: Option<Limits>) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = limits;
+    }
+}

@@ -1,0 +1,77 @@
+//! RealtimeKit's name on the bus: had as long as its clients are to be served, and whoever has it
+//! before is gone.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use zbus::blocking::Connection;
+use zbus::fdo::{RequestNameFlags, RequestNameReply};
+
+use super::limits::{InForce, Limits};
+use super::names::REALTIMEKIT;
+
+/// See the file's head.
+#[derive(Clone, Debug)]
+pub(super) struct NameOwner {
+    connection: Connection,
+    limits: InForce,
+    is_asked_for: Arc<Mutex<bool>>,
+}
+
+impl NameOwner {
+    /// Not asked for yet.
+    pub(super) fn new(connection: &Connection, limits: InForce) -> Self {
+        Self {
+            connection: connection.clone(),
+            limits,
+            is_asked_for: Arc::default(),
+        }
+    }
+
+    /// Clients get this from now on, if anything. The bus is told on a thread of its own: whoever
+    /// calls this is not to wait for it.
+    pub(super) fn change(&self, limits: Option<Limits>) {
+        self.limits.set(limits);
+        let name = self.clone();
+        let settle = move || name.settle();
+        let started = std::thread::Builder::new().name("bus-kit-name".to_owned());
+        if let Err(error) = started.spawn(settle) {
+            tracing::error!("cannot start a thread ({error}): RealtimeKit's name stays as it is");
+        }
+    }
+
+    /// Asks for the name or gives it up, as the limits say by now, and tells if it is not ours.
+    pub(super) fn settle(&self) {
+        let asked = self.is_asked_for.lock();
+        let mut asked = asked.unwrap_or_else(PoisonError::into_inner);
+        let wanted = self.limits.get().is_some();
+        if wanted && !*asked {
+            match self.ask() {
+                Ok(None) => {}
+                Ok(Some(why)) => tracing::warn!("clients of RealtimeKit are not served: {why}"),
+                Err(error) => {
+                    tracing::warn!("clients of RealtimeKit are not served: {error}");
+                    return;
+                }
+            }
+        } else if !wanted {
+            if *asked && let Err(error) = self.connection.release_name(REALTIMEKIT) {
+                tracing::warn!("cannot give up the name {REALTIMEKIT}: {error}");
+            }
+            tracing::warn!("clients of RealtimeKit are not served: the configuration says not to");
+        }
+        *asked = wanted;
+    }
+
+    /// Without any flag: whoever has it is not replaced, and once he is gone it is ours. Until
+    /// then, why it is not.
+    fn ask(&self) -> zbus::Result<Option<&'static str>> {
+        let flags = std::iter::empty::<RequestNameFlags>().collect();
+        let reply = self.connection.request_name_with_flags(REALTIMEKIT, flags);
+        Ok(match reply? {
+            RequestNameReply::InQueue => {
+                Some("RealtimeKit itself serves them; once it is gone, onbeat does")
+            }
+            _ => None,
+        })
+    }
+}

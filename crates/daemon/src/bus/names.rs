@@ -1,0 +1,18 @@
+//! The service's names on the bus, and who has which name.
+
+use zbus::blocking::{Connection, MessageIterator};
+
+/// The name of the service.
+pub const NAME: &str = "org.onbeat.Manager1";
+pub(super) const REALTIMEKIT: &str = "org.freedesktop.RealtimeKit1";
+
+/// Every change of a name's owner.
+pub(super) fn changes(connection: &Connection) -> zbus::Result<MessageIterator> {
+    let rule = zbus::MatchRule::builder()
+        .msg_type(zbus::message::Type::Signal)
+        .sender("org.freedesktop.DBus")?
+        .interface("org.freedesktop.DBus")?
+        .member("NameOwnerChanged")?
+        .build();
+    MessageIterator::for_match_rule(rule, connection, Some(4096))
+}

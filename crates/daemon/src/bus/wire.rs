@@ -1,0 +1,201 @@
+//! What is said on the bus, in its types.
+
+use std::collections::HashMap;
+
+use onbeat_model::Reservation;
+use zbus::DBusError;
+use zbus::zvariant::OwnedValue;
+
+use crate::fault::Fault;
+use crate::monitor::{Figures, Item};
+use crate::publisher::Change;
+
+/// Runtime, deadline and period in nanoseconds; three zeroes are no reservation.
+pub(super) type Times = (u64, u64, u64);
+/// Properties by name.
+pub(super) type Properties = HashMap<&'static str, OwnedValue>;
+
+/// What is answered on the bus when something is not done.
+#[derive(Debug, DBusError)]
+#[zbus(prefix = "org.onbeat.Error")]
+pub(super) enum Error {
+    /// The bus itself.
+    #[zbus(error)]
+    ZBus(zbus::Error),
+    /// There is no such task, or no longer.
+    NoSuchTask(String),
+    /// The caller may not do that.
+    NotPermitted(String),
+    /// A quota is used up.
+    OverQuota(String),
+    /// The machine has no room.
+    NoRoom(String),
+    /// Somebody else decides about the task.
+    TakenOver(String),
+    /// The caller does not hold it.
+    NotHeld(String),
+    /// It makes no sense.
+    Invalid(String),
+    /// The caller asks too often.
+    TooManyCalls(String),
+    /// Anything else.
+    Failed(String),
+}
+
+impl From<Fault> for Error {
+    fn from(fault: Fault) -> Self {
+        match fault {
+            Fault::NoSuchTask(text) => Self::NoSuchTask(text),
+            Fault::NotPermitted(text) => Self::NotPermitted(text),
+            Fault::OverQuota(text) => Self::OverQuota(text),
+            Fault::NoRoom(text) => Self::NoRoom(text),
+            Fault::TakenOver(text) => Self::TakenOver(text),
+            Fault::NotHeld(text) => Self::NotHeld(text),
+            Fault::Invalid(text) => Self::Invalid(text),
+            Fault::TooManyCalls(text) => Self::TooManyCalls(text),
+            Fault::Failed(text) => Self::Failed(text),
+        }
+    }
+}
+
+/// The one option of Track.
+pub(super) fn children(options: HashMap<String, OwnedValue>) -> Result<bool, Fault> {
+    let mut children = false;
+    for (name, value) in options {
+        match (name.as_str(), bool::try_from(&value)) {
+            ("children", Ok(value)) => children = value,
+            ("children", Err(_)) => {
+                return Err(Fault::Invalid("option children: true or false".to_owned()));
+            }
+            _ => {
+                return Err(Fault::Invalid(format!(
+                    "there is no option {name}: there is children"
+                )));
+            }
+        }
+    }
+    Ok(children)
+}
+
+pub(super) fn described(item: &Item) -> Properties {
+    let view = &item.view;
+    let times = |r: Reservation| {
+        (
+            r.runtime().as_ns(),
+            r.deadline().as_ns(),
+            r.period().as_ns(),
+        )
+    };
+    let held = view.held.map_or((0, 0, 0), times);
+    let last = view.last.as_ref();
+    let place = onbeat_metrics::cgroup_of(view.task.id);
+    let name = |name: Option<String>| text(&name.unwrap_or_default());
+    HashMap::from([
+        ("unit", name(place.unit)),
+        ("container", name(place.container)),
+        ("pod", name(place.pod)),
+        ("namespace", name(place.namespace)),
+        ("thread", view.task.id.tid.into()),
+        ("process", view.task.pid.into()),
+        ("started-ticks", view.task.id.started_ticks.into()),
+        ("name", text(&view.task.comm.to_text())),
+        ("user", item.uid.into()),
+        ("state", text(view.state.name())),
+        (
+            "period-ns",
+            view.rhythm.map_or(0, |rhythm| rhythm.period.as_ns()).into(),
+        ),
+        (
+            "confidence",
+            view.rhythm.map_or(0.0, |rhythm| rhythm.confidence).into(),
+        ),
+        ("runtime-ns", held.0.into()),
+        ("deadline-ns", held.1.into()),
+        ("reserved-period-ns", held.2.into()),
+        ("jobs", view.jobs.into()),
+        ("missed", view.missed.into()),
+        ("exhaustions", view.exhaustions.into()),
+        ("bursts", view.bursts.into()),
+        ("executed-ns", view.executed.as_ns().into()),
+        ("last", text(last.map_or("", |(what, _)| what.name()))),
+        (
+            "path",
+            text(
+                &view
+                    .stage
+                    .map_or_else(String::new, |stage| stage.to_string()),
+            ),
+        ),
+        (
+            "why",
+            text(&last.map_or_else(String::new, |(_, why)| why.to_string())),
+        ),
+    ])
+}
+
+pub(super) fn counted(figures: &Figures) -> Properties {
+    let mut all: Properties = HashMap::from([
+        ("threads", figures.threads.into()),
+        ("reserved", figures.reserved.into()),
+        ("bandwidth", figures.bandwidth.as_cpus().into()),
+        ("total-bandwidth", figures.total.as_cpus().into()),
+        ("holders", figures.holders.into()),
+        ("turned-away", figures.turned_away.into()),
+        ("changes", figures.changes.into()),
+        ("refusals", figures.refusals.into()),
+        ("other-managers", text(&figures.others.join(" "))),
+        ("uptime-ns", figures.uptime.as_ns().into()),
+        ("own-bandwidth", figures.charged.0.as_cpus().into()),
+        ("own-tasks", figures.charged.1.into()),
+    ]);
+    if let Some(quota) = figures.quota {
+        all.extend([
+            ("quota-bandwidth", quota.bandwidth.as_cpus().into()),
+            ("quota-tasks", quota.tasks.into()),
+            (
+                "quota-shortest-period-ns",
+                quota.shortest_period.as_ns().into(),
+            ),
+            (
+                "quota-shortest-deadline-ns",
+                quota.shortest_deadline.as_ns().into(),
+            ),
+            (
+                "quota-shortest-runtime-ns",
+                quota.shortest_runtime.as_ns().into(),
+            ),
+            (
+                "quota-longest-runtime-ns",
+                quota.longest_runtime.as_ns().into(),
+            ),
+        ]);
+    }
+    all
+}
+
+fn text(text: &str) -> OwnedValue {
+    zbus::zvariant::Str::from(text.to_owned()).into()
+}
+
+pub(super) type Body = (u32, u32, String, &'static str, String, (Times, Times));
+
+pub(super) fn body(change: &Change) -> Body {
+    let entry = &change.entry;
+    let times = |r: Option<Reservation>| {
+        r.map_or((0, 0, 0), |r| {
+            (
+                r.runtime().as_ns(),
+                r.deadline().as_ns(),
+                r.period().as_ns(),
+            )
+        })
+    };
+    (
+        entry.task.id.tid,
+        entry.task.pid,
+        entry.task.comm.to_text(),
+        entry.what.name(),
+        entry.why.to_string(),
+        (times(entry.old), times(entry.new)),
+    )
+}

@@ -1,0 +1,74 @@
+//! What is wrong with a configuration, and in which line.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// What is wrong with a configuration: where, what, and what to do.
+#[derive(Debug, thiserror::Error)]
+pub enum ConfigError {
+    /// A file cannot be read.
+    #[error("cannot read {path}: {source}; name another file with --config")]
+    Unreadable {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// Something in it is not right.
+    #[error("{path}:{line}: {problem}")]
+    Wrong {
+        /// The file.
+        path: PathBuf,
+        /// The line in it, from 1.
+        line: usize,
+        /// What is wrong, and what to write instead.
+        problem: String,
+    },
+}
+
+/// A place in a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Place {
+    pub(super) path: PathBuf,
+    pub(super) line: usize,
+}
+
+impl Place {
+    pub(super) fn wrong(&self, problem: String) -> ConfigError {
+        ConfigError::Wrong {
+            path: self.path.clone(),
+            line: self.line,
+            problem,
+        }
+    }
+}
+
+pub(super) fn unreadable(path: &Path) -> impl FnOnce(io::Error) -> ConfigError {
+    let path = path.to_owned();
+    move |source| ConfigError::Unreadable { path, source }
+}
+
+/// The parser's word, with the line, and what to do where it does not say that itself.
+pub(super) fn wrong(path: &Path, text: &str, error: &toml::de::Error) -> ConfigError {
+    let start = error.span().map_or(0, |span| span.start);
+    let message = error.message().trim().replace('\n', ", ");
+    let says_what_to_do = message.contains("expected") || message.contains(": write");
+    let problem = if says_what_to_do {
+        message
+    } else {
+        format!(
+            "{message}: mend this line, or see the example in /usr/share/doc/onbeat/onbeat.toml"
+        )
+    };
+    ConfigError::Wrong {
+        path: path.to_owned(),
+        line: line_of(text, start),
+        problem,
+    }
+}
+
+/// The number of the line in which the byte at `offset` is, from 1.
+pub(super) fn line_of(text: &str, offset: usize) -> usize {
+    let before = text.as_bytes().iter().take(offset);
+    before.filter(|&&byte| byte == b'\n').count() + 1
+}

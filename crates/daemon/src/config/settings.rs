@@ -1,0 +1,107 @@
+//! Everything that is configured.
+
+use std::collections::HashMap;
+
+use onbeat_decide::predictor::{Kind, Parameters};
+use onbeat_decide::supervisor::Limits as Shares;
+use onbeat_model::{Bandwidth, Span};
+
+use super::error::{ConfigError, Place};
+use crate::account;
+use crate::bus::Limits;
+use crate::quota::{Quota, Quotas};
+use crate::rules::Rules;
+
+/// What a thread that asked for real-time priority gets at first.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Trial {
+    /// The share of a CPU.
+    pub share: Bandwidth,
+    /// In which period.
+    pub period: Span,
+}
+
+/// Everything that is configured.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Config {
+    /// The most that all reservations together may take, as a share of all CPUs.
+    pub total: f64,
+    /// The most that one thread may take.
+    pub per_task: Bandwidth,
+    /// What each thread with a rhythm gets even if not everything fits.
+    pub minimum: Bandwidth,
+    /// How a thread's next budget is predicted.
+    pub predictor: Kind,
+    /// With which parameters.
+    pub parameters: Parameters,
+    /// Quotas, as far as they need no look at the database of users.
+    pub(super) quota: Quota,
+    pub(super) users: Vec<(Place, String, Quota)>,
+    pub(super) groups: Vec<(Place, String, Quota)>,
+    /// What clients of RealtimeKit get; none if they are not served.
+    pub realtimekit: Option<Limits>,
+    /// What a thread that asked for real-time priority gets at first.
+    pub trial: Trial,
+    /// Which programs are tracked by themselves.
+    pub rules: Rules,
+    /// Whether threads of the same user that work for tracked ones are found and tracked with
+    /// them.
+    pub pipelines: bool,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            total: Shares::DEFAULT_TOTAL,
+            per_task: Bandwidth::from_cpus(Shares::DEFAULT_PER_TASK),
+            minimum: Bandwidth::from_cpus(0.01),
+            predictor: Kind::default(),
+            parameters: Parameters::default(),
+            quota: Quota::default(),
+            users: Vec::new(),
+            groups: Vec::new(),
+            realtimekit: Some(Limits::default()),
+            trial: Trial {
+                share: Bandwidth::from_cpus(0.5),
+                period: Span::from_ms(10),
+            },
+            rules: Rules::default(),
+            pipelines: true,
+        }
+    }
+}
+
+impl Config {
+    /// The keys that are others than in `started`, with which the service was started, and take
+    /// effect when it is started again.
+    #[must_use]
+    pub fn later_than(&self, started: &Self) -> Vec<&'static str> {
+        let pipelines = (self.pipelines != started.pipelines).then_some("pipelines");
+        pipelines.into_iter().collect()
+    }
+
+    /// The quotas, with users and groups looked up.
+    ///
+    /// # Errors
+    /// If one of them does not exist.
+    pub fn quotas(&self) -> Result<Quotas, ConfigError> {
+        let look_up =
+            |all: &[(Place, String, Quota)], kind: &str, find: fn(&str) -> Option<u32>| {
+                all.iter()
+                    .map(|(place, name, quota)| {
+                        let number = find(name).ok_or_else(|| {
+                            place.wrong(format!(
+                                "there is no {kind} {name}: mend the name, or remove the quota"
+                            ))
+                        })?;
+                        Ok((number, *quota))
+                    })
+                    .collect::<Result<HashMap<u32, Quota>, ConfigError>>()
+            };
+        Ok(Quotas {
+            default: self.quota,
+            users: look_up(&self.users, "user", account::user_named)?,
+            groups: look_up(&self.groups, "group", account::group_named)?,
+        })
+    }
+}

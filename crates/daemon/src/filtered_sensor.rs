@@ -1,0 +1,276 @@
+//! A sensor that lets through to the loop only what somebody asked for and may have: a program that
+//! starts a thousand threads is tracked as far as its owner's quota goes, and the rest is let go at
+//! once.
+
+use std::collections::BTreeSet;
+
+use onbeat_model::{Event, Flow, Follow, Instant, Sensor, Span, Task, TaskId};
+
+use crate::fault::Fault;
+use crate::registry::{Registry, Shared, TrackedProcess};
+use crate::target::{Status, Target};
+
+/// See the file's head.
+#[derive(Debug)]
+pub struct FilteredSensor<S> {
+    inner: S,
+    registry: Shared,
+    /// Processes in which another user's program runs now.
+    changed_owners: BTreeSet<u32>,
+    /// Events were lost: threads of tracked processes may have started that are not tracked.
+    has_missed_starts: bool,
+    /// Threads that work for a tracked one, and are not tracked with it.
+    left_out: Vec<LeftOut>,
+}
+
+/// A thread that is not tracked with the one that it works for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LeftOut {
+    /// Its number.
+    pub tid: u32,
+    /// The thread that it works for.
+    pub of: TaskId,
+    /// To whom that one is charged.
+    pub payer: u32,
+    /// Why not, if that is worth a line in the journal.
+    pub why: Option<String>,
+}
+
+impl<S: Sensor> FilteredSensor<S> {
+    /// `inner`, as far as the registry says.
+    pub const fn new(inner: S, registry: Shared) -> Self {
+        Self {
+            inner,
+            registry,
+            changed_owners: BTreeSet::new(),
+            has_missed_starts: false,
+            left_out: Vec::new(),
+        }
+    }
+
+    /// The processes in which another user's program runs since this was last called.
+    pub(crate) fn take_changed_owners(&mut self) -> BTreeSet<u32> {
+        std::mem::take(&mut self.changed_owners)
+    }
+
+    /// Whether threads may have started, since this was last called, that are not tracked.
+    pub(crate) const fn take_missed_starts(&mut self) -> bool {
+        std::mem::replace(&mut self.has_missed_starts, false)
+    }
+
+    /// The threads that were left out since this was last called.
+    pub(crate) fn take_left_out(&mut self) -> Vec<LeftOut> {
+        std::mem::take(&mut self.left_out)
+    }
+
+    /// The sensor itself.
+    pub const fn inner(&self) -> &S {
+        &self.inner
+    }
+
+    /// Lets go of the threads among `events` that are not to be tracked, and of what they did.
+    fn filter(&mut self, events: &mut Vec<Event>, from: usize) -> Result<(), S::Error> {
+        let mut refused = BTreeSet::new();
+        let mut lost = None;
+        let mut registry = self.registry.borrow_mut();
+        for event in events.iter().skip(from) {
+            match event {
+                Event::Tracked { task, .. } if !is_wanted(&mut registry, task) => {
+                    refused.insert(task.id);
+                }
+                Event::Renamed { task, .. }
+                    if task.id.tid == task.pid && has_changed_owner(&registry, task.pid) =>
+                {
+                    self.changed_owners.insert(task.pid);
+                }
+                Event::Burst(burst) => {
+                    registry
+                        .ledger
+                        .blocked(burst.task, burst.executed, burst.blocked);
+                }
+                Event::Exhausted { at, task } => registry.ledger.ran_out(*task, *at),
+                Event::Exited { task, .. } => registry.ended(*task),
+                Event::Lost { at, .. } => lost = Some(*at),
+                _ => {}
+            }
+        }
+        if let Some(at) = lost {
+            // That somebody began, too.
+            self.has_missed_starts = true;
+            // And that another user's program was executed.
+            let processes = registry.processes.values().map(|process| process.pid);
+            let partners = registry.partners.all.values().map(|partner| partner.pid);
+            let pids: BTreeSet<u32> = processes.chain(partners).collect();
+            let strangers = pids
+                .into_iter()
+                .filter(|pid| has_changed_owner(&registry, *pid));
+            let strangers: Vec<u32> = strangers.collect();
+            self.changed_owners.extend(strangers);
+            // That somebody ended may be among what was lost.
+            let threads = registry
+                .processes
+                .values()
+                .flat_map(|process| &process.threads);
+            let threads = threads.chain(registry.partners.all.keys());
+            let gone = threads.filter(|task| !onbeat_act::task::is_alive(**task));
+            for task in gone.copied().collect::<BTreeSet<TaskId>>() {
+                registry.ended(task);
+                events.push(Event::Exited { at, task });
+            }
+        }
+        drop(registry);
+        if refused.is_empty() {
+            return Ok(());
+        }
+        let mut place = 0;
+        events.retain(|event| {
+            place += 1;
+            place <= from || !event.task().is_some_and(|task| refused.contains(&task))
+        });
+        let refused: Vec<TaskId> = refused.into_iter().collect();
+        self.inner.untrack_all(&refused)
+    }
+}
+
+/// Whether somebody asked for this thread and may have it.
+fn is_wanted(registry: &mut Registry, task: &Task) -> bool {
+    let is_known = registry
+        .processes
+        .values()
+        .any(|process| process.pid == task.pid);
+    let adopted = (!is_known).then(|| adopt(registry, task.pid)).flatten();
+    let admitted = registry.admit(task).is_ok();
+    if let Some(process) = adopted.filter(|_| !admitted) {
+        // One that its owner's quota has no room for is not remembered either: however many are
+        // started, no more is kept and looked at than quotas give.
+        registry.processes.remove(&process);
+    }
+    admitted
+}
+
+/// A process that one started whose children are wanted, too, is wanted by the same, and charged to
+/// one of them.
+fn adopt(registry: &mut Registry, pid: u32) -> Option<TaskId> {
+    let status = Status::read(pid)?;
+    let mut processes = registry.processes.values();
+    let parent =
+        processes.find(|process| process.pid == status.parent && process.wants_children())?;
+    let leases = parent.leases_of_children();
+    let account = parent.payer_of(&leases);
+    if !account.is_root() && status.uid != Some(account.uid) {
+        return None;
+    }
+    let task = onbeat_act::task::identify(pid).ok()?;
+    let process = TrackedProcess {
+        pid,
+        origin: parent.origin.or(Some(parent.task)),
+        task,
+        whole: true,
+        account,
+        owner: status.uid,
+        payers: parent.payers.clone(),
+        leases,
+        treatment: parent.treatment,
+        adopts: parent.adopts,
+        threads: BTreeSet::new(),
+    };
+    registry.processes.insert(task, process);
+    Some(task)
+}
+
+/// Whether another user's program runs there now: a set-user-ID one was executed.
+fn has_changed_owner(registry: &Registry, pid: u32) -> bool {
+    let process = registry
+        .processes
+        .values()
+        .find(|process| process.pid == pid);
+    let process = process.filter(|process| !process.account.is_root());
+    let mut partners = registry.partners.all.values();
+    let partner = partners.find(|partner| partner.pid == pid);
+    let owners = [
+        process.and_then(|process| process.owner),
+        partner.map(|partner| partner.owner),
+    ];
+    let mut owners = owners.into_iter().flatten().peekable();
+    owners.peek().is_some()
+        && Status::read(pid).is_some_and(|now| owners.any(|owner| now.uid != Some(owner)))
+}
+
+impl<S: Sensor> Sensor for FilteredSensor<S> {
+    type Error = S::Error;
+
+    fn track(&mut self, tid: u32, follow: Follow) -> Result<(), Self::Error> {
+        self.inner.track(tid, follow)
+    }
+
+    /// As far as it is of the same user as `of`, and within the quota of whoever that one is
+    /// charged to; if not, it is left out, with the reason. A thread of the kernel works for
+    /// everybody, and is nobody's.
+    fn track_partner(&mut self, tid: u32, of: TaskId) -> Result<(), Self::Error> {
+        let target = Target::find(tid, None);
+        let is_nobodys = onbeat_act::task::is_of_kernel(tid);
+        let mut registry = self.registry.borrow_mut();
+        let admitted = match target {
+            Ok(target) if !is_nobodys => registry
+                .admit_partner(&target.task, target.uid, of)
+                .map(|()| target.task.id),
+            Ok(_) | Err(Fault::NoSuchTask(_)) => Err(None),
+            Err(fault) => Err(Some(fault.to_string())),
+        };
+        match admitted {
+            Ok(task) => self.inner.track_partner(tid, of).inspect_err(|_| {
+                registry.drop_partner(task);
+            }),
+            Err(why) => {
+                let payer = registry.party(of).payer;
+                let left_out = LeftOut {
+                    tid,
+                    of,
+                    payer,
+                    why,
+                };
+                self.left_out.push(left_out);
+                Ok(())
+            }
+        }
+    }
+
+    fn untrack(&mut self, task: TaskId) -> Result<(), Self::Error> {
+        self.untrack_all(&[task])
+    }
+
+    fn untrack_all(&mut self, tasks: &[TaskId]) -> Result<(), Self::Error> {
+        let mut registry = self.registry.borrow_mut();
+        for task in tasks {
+            registry.dismiss_partner(*task);
+        }
+        drop(registry);
+        self.inner.untrack_all(tasks)
+    }
+
+    fn poll(&mut self, timeout: Span, events: &mut Vec<Event>) -> Result<Flow, Self::Error> {
+        let from = events.len();
+        let flow = self.inner.poll(timeout, events)?;
+        self.filter(events, from)?;
+        Ok(flow)
+    }
+
+    fn let_wait(&mut self, may_wait: bool) {
+        self.inner.let_wait(may_wait);
+    }
+
+    fn now(&self) -> Instant {
+        self.inner.now()
+    }
+
+    fn executed(&mut self, task: TaskId) -> Option<Span> {
+        self.inner.executed(task)
+    }
+
+    fn idle(&mut self) -> Option<Vec<Span>> {
+        self.inner.idle()
+    }
+}
+
+#[cfg(test)]
+mod tests;

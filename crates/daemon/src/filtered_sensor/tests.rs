@@ -1,0 +1,266 @@
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::convert::Infallible;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use onbeat_control::Treatment;
+use onbeat_model::Name;
+
+use super::*;
+use crate::account::Account;
+use crate::quota::{Ledger, Quotas};
+use crate::registry::Holder;
+
+/// A sensor that tells what it was given.
+struct Told(Vec<Event>);
+
+impl Sensor for Told {
+    type Error = Infallible;
+
+    fn track(&mut self, _: u32, _: Follow) -> Result<(), Infallible> {
+        Ok(())
+    }
+
+    fn untrack(&mut self, _: TaskId) -> Result<(), Infallible> {
+        Ok(())
+    }
+
+    fn poll(&mut self, _: Span, events: &mut Vec<Event>) -> Result<Flow, Infallible> {
+        events.append(&mut self.0);
+        Ok(Flow::Open)
+    }
+
+    fn now(&self) -> Instant {
+        Instant::ZERO
+    }
+
+    fn executed(&mut self, _: TaskId) -> Option<Span> {
+        None
+    }
+}
+
+fn account(uid: u32) -> Arc<Account> {
+    Arc::new(Account {
+        uid,
+        is_exempt: false,
+        groups: BTreeSet::new(),
+    })
+}
+
+/// A sensor, and a tracked thread that `uid` asked for.
+fn tracking(uid: u32, quotas: Quotas) -> (FilteredSensor<Told>, TaskId) {
+    let pid = u32::MAX;
+    let task = TaskId {
+        tid: pid,
+        started_ticks: 1,
+    };
+    let mut registry = Registry::new(Ledger::new(quotas));
+    let process = TrackedProcess {
+        pid,
+        origin: None,
+        task,
+        whole: true,
+        account: account(uid),
+        owner: Some(uid),
+        payers: BTreeMap::new(),
+        leases: BTreeMap::new(),
+        treatment: Treatment::default(),
+        adopts: false,
+        threads: BTreeSet::new(),
+    };
+    registry.processes.insert(task, process);
+    let comm = Name::default();
+    registry
+        .admit(&Task {
+            id: task,
+            pid,
+            comm,
+        })
+        .unwrap();
+    let sensor = FilteredSensor::new(Told(Vec::new()), Rc::new(RefCell::new(registry)));
+    (sensor, task)
+}
+
+/// What the process of this test is, to the sensor.
+fn own() -> Target {
+    Target::find(std::process::id(), None).unwrap()
+}
+
+#[test]
+fn a_partner_of_the_same_user_is_charged_to_him_until_it_is_let_go() {
+    let (own, uid) = (own().task.id, own().uid);
+    let (mut sensor, of) = tracking(uid, Quotas::default());
+    sensor.track_partner(own.tid, of).unwrap();
+    let registry = Rc::clone(&sensor.registry);
+    assert_eq!(sensor.left_out, []);
+    assert_eq!(registry.borrow().ledger.charged_to(uid).1, 2);
+    assert_eq!(registry.borrow().partners.all[&own].of, of);
+    sensor.untrack(own).unwrap();
+    assert_eq!(registry.borrow().partners.dismissed, [own]);
+    assert_eq!(registry.borrow().ledger.charged_to(uid).1, 2);
+    registry.borrow_mut().drop_partner(own);
+    assert_eq!(registry.borrow().ledger.charged_to(uid).1, 1);
+    assert!(!registry.borrow().partners.all.contains_key(&own));
+}
+
+#[test]
+fn another_users_partner_is_left_out_and_the_book_says_why() {
+    let (tid, uid) = (own().task.id.tid, own().uid);
+    let (mut sensor, of) = tracking(uid + 1, Quotas::default());
+    sensor.track_partner(tid, of).unwrap();
+    let registry = sensor.registry.borrow();
+    let left_out = LeftOut {
+        tid,
+        of,
+        payer: uid + 1,
+        why: Some(format!("it is not yours, but of user {uid}")),
+    };
+    assert_eq!(sensor.left_out, [left_out]);
+    assert_eq!((registry.ledger.len(), registry.processes.len()), (1, 1));
+}
+
+#[test]
+fn a_thread_of_the_kernel_and_one_that_is_gone_are_left_out_without_a_word() {
+    let mut tids = onbeat_act::task::processes().into_iter();
+    let Some(tid) = tids.find(|tid| onbeat_act::task::is_of_kernel(*tid)) else {
+        println!("skipped: a_thread_of_the_kernel_is_left_out: none is to be seen here");
+        return;
+    };
+    let (mut sensor, of) = tracking(0, Quotas::default());
+    for tid in [tid, u32::MAX >> 1] {
+        sensor.track_partner(tid, of).unwrap();
+        let left_out = sensor.left_out.pop().unwrap();
+        assert_eq!((left_out.tid, left_out.why), (tid, None));
+    }
+    assert_eq!(sensor.registry.borrow().ledger.len(), 1);
+}
+
+#[test]
+fn a_partner_beyond_the_quota_is_left_out() {
+    // Root is under no quota, so the partner is taken for somebody else's whose it is.
+    let quotas = Quotas {
+        default: crate::quota::Quota {
+            tasks: 1,
+            ..crate::quota::Quota::default()
+        },
+        ..Quotas::default()
+    };
+    let (sensor, of) = tracking(1000, quotas);
+    let task = own().task;
+    let refused = sensor.registry.borrow_mut().admit_partner(&task, 1000, of);
+    assert!(refused.is_err_and(|why| why.is_some_and(|why| why.contains('1'))));
+    assert_eq!(sensor.registry.borrow().ledger.len(), 1);
+}
+
+#[test]
+fn a_thread_whose_end_was_lost_is_charged_no_more_and_one_that_lives_is() {
+    let alive = onbeat_act::task::own().unwrap();
+    let gone = TaskId {
+        started_ticks: alive.started_ticks + 1,
+        ..alive
+    };
+    let pid = std::process::id();
+    let account = Arc::new(Account {
+        uid: 1000,
+        is_exempt: false,
+        groups: BTreeSet::new(),
+    });
+    let mut registry = Registry::new(Ledger::new(Quotas::default()));
+    let process = TrackedProcess {
+        pid,
+        origin: None,
+        task: alive,
+        whole: true,
+        account,
+        owner: Some(1000),
+        payers: BTreeMap::new(),
+        leases: BTreeMap::new(),
+        treatment: Treatment::default(),
+        adopts: false,
+        threads: BTreeSet::new(),
+    };
+    registry.processes.insert(alive, process);
+    for id in [alive, gone] {
+        let comm = Name::default();
+        registry.admit(&Task { id, pid, comm }).unwrap();
+    }
+    let registry = Rc::new(RefCell::new(registry));
+    let at = Instant::ZERO + Span::from_ms(7);
+    let lost = Event::Lost { at, count: 3 };
+    let mut sensor = FilteredSensor::new(Told(vec![lost]), Rc::clone(&registry));
+
+    let mut events = Vec::new();
+    sensor.poll(Span::ZERO, &mut events).unwrap();
+
+    assert_eq!(events, [lost, Event::Exited { at, task: gone }]);
+    assert!(sensor.take_missed_starts(), "others may have begun");
+    assert_eq!(registry.borrow().ledger.charged_to(1000).1, 1);
+    let threads = &registry.borrow().processes[&alive].threads;
+    assert_eq!(*threads, BTreeSet::from([alive]));
+}
+
+/// A sensor with which the process of this test is tracked, with the processes that it starts, by
+/// `payer`.
+fn with_own(payer: &Arc<Account>, owner: u32, quotas: Quotas) -> (FilteredSensor<Told>, Task) {
+    let own = own().task;
+    let mut registry = Registry::new(Ledger::new(quotas));
+    let mut process = TrackedProcess {
+        pid: own.pid,
+        origin: None,
+        task: own.id,
+        whole: true,
+        account: Arc::clone(payer),
+        owner: Some(owner),
+        payers: BTreeMap::new(),
+        leases: BTreeMap::new(),
+        treatment: Treatment::default(),
+        adopts: false,
+        threads: BTreeSet::new(),
+    };
+    process.want(Holder::Client(":1.1".into()), payer, Follow::Children);
+    registry.processes.insert(own.id, process);
+    registry.admit(&own).unwrap();
+    let sensor = FilteredSensor::new(Told(Vec::new()), Rc::new(RefCell::new(registry)));
+    (sensor, own)
+}
+
+#[test]
+fn of_a_child_that_the_quota_has_no_room_for_nothing_is_kept() {
+    let mut child = std::process::Command::new("sleep");
+    let mut child = child.arg("100").spawn().unwrap();
+    let task = Target::find(child.id(), None).unwrap().task;
+    for most in [1, 2] {
+        // Root is under no quota of its own.
+        let quota = crate::quota::Quota {
+            tasks: most,
+            ..Default::default()
+        };
+        let quotas = Quotas {
+            groups: [(29, quota)].into(),
+            ..Quotas::default()
+        };
+        let payer = Arc::new(Account {
+            uid: own().uid,
+            is_exempt: false,
+            groups: BTreeSet::from([29]),
+        });
+        let (mut sensor, _) = with_own(&payer, own().uid, quotas);
+        let at = Instant::ZERO;
+        sensor.inner.0.push(Event::Tracked { at, task });
+        sensor.poll(Span::ZERO, &mut Vec::new()).unwrap();
+        assert_eq!(sensor.registry.borrow().processes.len(), most as usize);
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+}
+
+#[test]
+fn where_events_were_lost_another_users_program_is_looked_for() {
+    let stranger = own().uid + 1;
+    let (mut sensor, own) = with_own(&account(stranger), stranger, Quotas::default());
+    let at = Instant::ZERO;
+    sensor.inner.0.push(Event::Lost { at, count: 1 });
+    sensor.poll(Span::ZERO, &mut Vec::new()).unwrap();
+    assert_eq!(sensor.take_changed_owners(), BTreeSet::from([own.pid]));
+}

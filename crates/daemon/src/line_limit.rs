@@ -1,0 +1,91 @@
+//! How much is written to the journal about one user's tasks: who has ever new things done would
+//! have as many lines written, and journald drops others' lines of a service that writes too many.
+//! Of each user so many are written in a minute, and the others counted.
+
+use std::collections::BTreeMap;
+
+use onbeat_model::{Instant, Span};
+
+/// For so long each count goes.
+const EACH: Span = Span::from_secs(60);
+
+/// See the file's head.
+#[derive(Debug)]
+pub(super) struct LineLimit {
+    most: u32,
+    by_user: BTreeMap<u32, Written>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Written {
+    since: Instant,
+    lines: u32,
+    left_out: u64,
+}
+
+impl LineLimit {
+    /// So many are written about each user's.
+    pub(super) const fn new(most: u32) -> Self {
+        Self {
+            most,
+            by_user: BTreeMap::new(),
+        }
+    }
+
+    /// Whether one more may be written about what is charged to the user `uid`; if not, it is
+    /// counted.
+    pub(super) fn admits(&mut self, uid: u32, now: Instant) -> bool {
+        let written = self.by_user.entry(uid).or_insert(Written {
+            since: now,
+            lines: 0,
+            left_out: 0,
+        });
+        let admitted = written.lines < self.most;
+        if admitted {
+            written.lines += 1;
+        } else {
+            written.left_out += 1;
+        }
+        admitted
+    }
+
+    /// Of which users how many were left out in the time that is over now.
+    pub(super) fn left_out(&mut self, now: Instant) -> Vec<(u32, u64)> {
+        let is_over = |written: &Written| now.since(written.since) >= EACH;
+        let over = self.by_user.iter().filter(|(_, written)| is_over(written));
+        let left_out = over.map(|(uid, written)| (*uid, written.left_out));
+        let left_out: Vec<_> = left_out.filter(|(_, count)| *count > 0).collect();
+        self.by_user.retain(|_, written| !is_over(written));
+        left_out
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(ms: u64) -> Instant {
+        Instant::ZERO + Span::from_ms(ms)
+    }
+
+    #[test]
+    fn about_one_users_tasks_few_lines_are_written_a_minute_and_the_others_are_counted() {
+        let mut lines = LineLimit::new(8);
+        let written = (0..1000).filter(|&n| lines.admits(1000, at(n))).count();
+        assert_eq!(written, 8);
+        assert!(lines.admits(1001, at(999)), "another user");
+        assert_eq!(lines.left_out(at(59_999)), []);
+        assert_eq!(lines.left_out(at(60_000)), [(1000, 992)]);
+        assert!(lines.admits(1000, at(60_001)));
+    }
+
+    #[test]
+    fn nothing_is_kept_of_who_has_been_quiet_for_a_minute() {
+        let mut lines = LineLimit::new(8);
+        for uid in 0..100 {
+            lines.admits(uid, at(0));
+        }
+        assert_eq!(lines.left_out(at(60_000)), []);
+        assert!(lines.by_user.is_empty());
+    }
+}

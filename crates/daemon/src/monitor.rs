@@ -1,0 +1,121 @@
+//! What a client that monitors the service asks for, and what it is answered: the state of the
+//! threads that it may see, and what happened since its last call.
+
+use std::collections::BTreeSet;
+
+use onbeat_control::{Controller, Done, View};
+use onbeat_model::{Actuator, Bandwidth, Instant, Span, TaskId};
+
+use crate::account::Account;
+use crate::quota::Quota;
+use crate::registry::Shared;
+
+/// The jobs of so many threads are told at a time at most: more than a screen has lines.
+pub const MOST_THREADS: usize = 256;
+
+/// What is wanted.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct MonitorQuery {
+    /// Jobs that ended after this.
+    pub since: Instant,
+    /// Of these threads.
+    pub jobs_of: BTreeSet<u32>,
+    /// The wakeups of this thread.
+    pub wakeups_of: Option<u32>,
+}
+
+/// What is told.
+#[derive(Clone, Debug)]
+pub struct MonitorReply {
+    /// When, on the clock of all times here (CLOCK_MONOTONIC).
+    pub now: Instant,
+    /// What all reservations together take, everybody's.
+    pub reserved: Bandwidth,
+    /// What they may take.
+    pub total: Bandwidth,
+    /// The threads that the caller may see.
+    pub items: Vec<Item>,
+    /// Jobs by thread, as far as they are wanted, and the thread may be seen.
+    pub jobs: Vec<(u32, Vec<Done>)>,
+    /// The wakeups of the last seconds.
+    pub wakeups: Vec<Instant>,
+}
+
+impl MonitorReply {
+    /// What the user of `account` sees at `now`.
+    pub(crate) fn of<A: Actuator>(
+        account: &Account,
+        query: &MonitorQuery,
+        registry: &Shared,
+        controller: &Controller<A>,
+        now: Instant,
+    ) -> Self {
+        let items = list(account, registry, controller);
+        let held = controller.held().map(|(_, held)| held.bandwidth());
+        let ids = items.iter().map(|item| item.view.task.id);
+        let ids: Vec<TaskId> = ids.collect();
+        let wanted = ids.iter().filter(|id| query.jobs_of.contains(&id.tid));
+        let jobs = wanted.map(|&id| (id.tid, controller.recent_jobs(id, query.since).collect()));
+        let woken = ids.iter().filter(|id| query.wakeups_of == Some(id.tid));
+        Self {
+            now,
+            reserved: held.sum(),
+            total: controller.total(),
+            jobs: jobs.collect(),
+            wakeups: woken.flat_map(|&id| controller.wakeups(id)).collect(),
+            items,
+        }
+    }
+}
+
+/// One thread.
+#[derive(Clone, Debug)]
+pub struct Item {
+    /// How things stand with it.
+    pub view: View,
+    /// To whom it is charged.
+    pub uid: u32,
+}
+
+/// How much there is of everything.
+#[derive(Clone, Debug, Default)]
+pub struct Figures {
+    /// Threads that are tracked or reserved for.
+    pub threads: u64,
+    /// Threads that hold a reservation.
+    pub reserved: u64,
+    /// What they hold together.
+    pub bandwidth: Bandwidth,
+    /// What all may hold together.
+    pub total: Bandwidth,
+    /// Who wants something: connections and rules.
+    pub holders: u64,
+    /// Threads that were one too many for their owner.
+    pub turned_away: u64,
+    /// Changes made since the start.
+    pub changes: u64,
+    /// Refusals since the start.
+    pub refusals: u64,
+    /// Who else on this machine changes the scheduling of tasks.
+    pub others: Vec<&'static str>,
+    /// For how long the service has been running.
+    pub uptime: Span,
+    /// The caller's own quota, if he is under one.
+    pub quota: Option<Quota>,
+    /// What is charged to the caller.
+    pub charged: (Bandwidth, u32),
+}
+
+/// The threads that the user of `account` may see: its own, root all.
+pub(crate) fn list<A: Actuator>(
+    account: &Account,
+    registry: &Shared,
+    controller: &Controller<A>,
+) -> Vec<Item> {
+    let registry = registry.borrow();
+    let items = controller.view().filter_map(|view| {
+        let uid = registry.ledger.account(view.task.id)?.uid;
+        (account.is_root() || account.uid == uid).then_some(Item { view, uid })
+    });
+    items.collect()
+}

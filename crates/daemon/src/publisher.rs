@@ -1,0 +1,166 @@
+//! Publishes every change: to the journal, to subscribers on the bus, and to the metrics.
+
+use std::collections::BTreeSet;
+
+use async_channel::Sender;
+use onbeat_control::{Controller, Entry, What};
+use onbeat_metrics::Metrics;
+use onbeat_model::{Actuator, Bandwidth, Instant};
+
+use crate::account::Account;
+use crate::line_limit::LineLimit;
+use crate::monitor::Figures;
+use crate::quota_actuator::{QuotaActuator, Reniced};
+use crate::registry::Shared;
+use crate::target::Status;
+
+/// So many changes of one user's tasks are written to the log in a minute: 64 tasks may each change
+/// four times, and forty users do not come near what journald takes of a service (10,000 lines in
+/// 30 s).
+const LINES: u32 = 256;
+
+/// A change, for subscribers.
+#[derive(Clone, Debug)]
+pub struct Change {
+    /// What was done, and why.
+    pub entry: Entry,
+    /// To whom the thread is charged.
+    pub uid: u32,
+}
+
+/// Publishes changes, and counts them.
+#[derive(Debug)]
+pub struct Publisher {
+    changes: Sender<Change>,
+    started: Instant,
+    made: u64,
+    refused: u64,
+    metrics: Option<Metrics>,
+    lines: LineLimit,
+    /// Other programs on this machine that change the scheduling of tasks.
+    pub(crate) others: BTreeSet<&'static str>,
+}
+
+impl Publisher {
+    /// A publisher into `changes`, as far as there is room: a slow subscriber misses some.
+    #[must_use]
+    pub const fn new(changes: Sender<Change>, started: Instant, metrics: Option<Metrics>) -> Self {
+        Self {
+            changes,
+            started,
+            made: 0,
+            refused: 0,
+            metrics,
+            lines: LineLimit::new(LINES),
+            others: BTreeSet::new(),
+        }
+    }
+
+    /// Publishes everything that the loop did since this was last called.
+    pub(crate) fn publish<A: Actuator>(
+        &mut self,
+        controller: &mut Controller<A>,
+        registry: &Shared,
+    ) {
+        for entry in controller.journal() {
+            match entry.what {
+                What::Reserved | What::Changed | What::Released => self.made += 1,
+                What::Refused | What::TakenOver => self.refused += 1,
+            }
+            if let Some(metrics) = &mut self.metrics {
+                metrics.decided(&entry);
+            }
+            let uid = registry
+                .borrow()
+                .ledger
+                .account(entry.task.id)
+                .map(|p| p.uid);
+            if self.may_write(uid.unwrap_or(0), entry.at) {
+                crate::logs::entry(&entry, &self.others);
+            }
+            let _ = self.changes.try_send(Change {
+                uid: uid.unwrap_or(0),
+                entry,
+            });
+        }
+    }
+
+    /// Whether a line is written about a task that is charged to the user `uid`; if not, it is
+    /// counted. Root is believed to mean no harm.
+    pub(crate) fn may_write(&mut self, uid: u32, now: Instant) -> bool {
+        uid == 0 || self.lines.admits(uid, now)
+    }
+
+    /// Writes one line for each user about the changes that were left out.
+    pub(crate) fn log_left_out(&mut self, now: Instant) {
+        for (uid, count) in self.lines.left_out(now) {
+            tracing::info!(
+                uid,
+                "{count} more changes of tasks that are charged to user {uid} are not written here: more than {LINES} in a \
+                 minute"
+            );
+        }
+    }
+
+    /// Logs the nice levels that another program gave tasks with reservations, which are left as
+    /// they are.
+    pub(crate) fn log_reniced<A: Actuator>(
+        &mut self,
+        actuator: &mut QuotaActuator<A>,
+        registry: &Shared,
+        at: Instant,
+    ) {
+        for Reniced { task, before, now } in actuator.take_reniced() {
+            let account = registry.borrow().ledger.account(task).cloned();
+            let uid = account.map_or(0, |account| account.uid);
+            if !self.may_write(uid, at) {
+                continue;
+            }
+            let name = Status::read(task.tid).map(|status| status.name);
+            let name = name.unwrap_or_default();
+            tracing::info!(
+                tid = task.tid,
+                comm = %name,
+                "{name} ({}): somebody else changed its nice level from {before} to {now}; that stays, and is in force \
+                 whenever it has no reservation",
+                task.tid
+            );
+        }
+    }
+
+    /// Updates the metrics.
+    pub(crate) fn measure<A: Actuator>(&mut self, controller: &mut Controller<A>, now: Instant) {
+        let outcome = self.metrics.as_mut().map(|m| m.attend(controller, now));
+        if let Some(Err(error)) = outcome {
+            tracing::error!("{error}");
+        }
+    }
+
+    pub(crate) fn count<A: Actuator>(
+        &self,
+        account: &Account,
+        registry: &Shared,
+        controller: &Controller<A>,
+        now: Instant,
+    ) -> Figures {
+        let registry = registry.borrow();
+        let held = controller.view().filter_map(|view| view.held);
+        let (reserved, bandwidth) = held.fold((0, Bandwidth::ZERO), |(count, sum), held| {
+            (count + 1, sum + held.bandwidth())
+        });
+        Figures {
+            threads: registry.ledger.len() as u64,
+            reserved,
+            bandwidth,
+            total: controller.total(),
+            holders: registry.holders() as u64,
+            turned_away: registry.turned_away,
+            changes: self.made,
+            refusals: self.refused,
+            others: self.others.iter().copied().collect(),
+            uptime: now.since(self.started),
+            quota: registry.ledger.quotas().of_user(account.uid),
+            charged: registry.ledger.charged_to(account.uid),
+        }
+    }
+}

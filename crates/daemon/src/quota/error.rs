@@ -1,0 +1,98 @@
+//! Why something is not to be charged to somebody, in words that tell what to do.
+
+use onbeat_model::{Bandwidth, Refusal, Reservation, Span};
+
+/// Whose quota does not suffice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Whose {
+    /// The user's own.
+    User(u32),
+    /// That of a group of his.
+    Group(u32),
+}
+
+impl std::fmt::Display for Whose {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::User(uid) => write!(f, "user {uid}"),
+            Self::Group(gid) => write!(f, "group {gid}"),
+        }
+    }
+}
+
+/// Why something is not to be charged.
+#[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
+pub enum QuotaError {
+    /// It is too much.
+    #[error(
+        "{whose} may reserve {most}, of which {left} is left for this task: ask for less, end another \
+             reservation, or have the quota raised in onbeat.toml"
+    )]
+    Bandwidth {
+        /// Whose quota it is.
+        whose: Whose,
+        /// The quota.
+        most: Bandwidth,
+        /// What is left of it for this task.
+        left: Bandwidth,
+    },
+    /// It is one task too many.
+    #[error(
+        "{whose} may have {most} tasks, and has them: give one back, or have the quota raised in onbeat.toml"
+    )]
+    Tasks {
+        /// Whose quota it is.
+        whose: Whose,
+        /// The quota.
+        most: u32,
+    },
+    /// A period, a deadline or a runtime is too short.
+    #[error("a {what} of {given} is shorter than {whose} may have: ask for at least {shortest}")]
+    TooShort {
+        /// Whose quota it is.
+        whose: Whose,
+        /// What is too short.
+        what: &'static str,
+        /// What was asked for.
+        given: Span,
+        /// The quota.
+        shortest: Span,
+    },
+    /// The runtime is too long, with those of the others.
+    #[error(
+        "all runtimes of {whose} together may be {most}, of which {left} is left for this task: ask for a shorter \
+             period with a shorter runtime, end another reservation, or have longest-runtime raised in onbeat.toml"
+    )]
+    TooLong {
+        /// Whose quota it is.
+        whose: Whose,
+        /// The quota.
+        most: Span,
+        /// What is left of it for this task.
+        left: Span,
+    },
+    /// The kernel holds yet what somebody else reserved for the task.
+    #[error(
+        "what somebody else reserved for the task is not given back yet: ask again when its period is over"
+    )]
+    Unsettled,
+    /// Nobody answers for the task.
+    #[error("the task belongs to nobody who asked for it")]
+    Unknown,
+}
+
+impl QuotaError {
+    /// The same as the actuator's refusal of `wanted`, with how much there may be instead.
+    #[must_use]
+    pub fn to_refusal(self, wanted: Reservation) -> Refusal {
+        let left = match self {
+            Self::Bandwidth { left, .. } => left,
+            Self::TooLong { left, .. } => Bandwidth::of(left, wanted.period()),
+            _ => Bandwidth::ZERO,
+        };
+        Refusal::OverQuota {
+            left,
+            advice: self.to_string(),
+        }
+    }
+}

@@ -1,0 +1,198 @@
+//! An actuator that keeps everybody within his quotas: the one place through which every
+//! reservation goes, whoever asked for it and whatever the loop makes of it. It notices, too, when
+//! somebody else gives a task under a reservation another nice level, which shows nowhere until the
+//! reservation is over.
+
+use std::collections::HashMap;
+
+use onbeat_act::attributes::{Attributes, Policy, kept_nice};
+use onbeat_model::{
+    Actuator, Bandwidth, Capacity, Refusal, Reservation, Speed, Speeds, Standing, TaskId,
+};
+
+use crate::registry::{Registry, Shared};
+
+/// See the file's head.
+#[derive(Debug)]
+pub struct QuotaActuator<A> {
+    inner: A,
+    registry: Shared,
+    /// The nice level that each task with a reservation has under it.
+    nice: HashMap<TaskId, i32>,
+    /// The nice levels that other programs changed, to be logged.
+    reniced: Vec<Reniced>,
+}
+
+/// A task to which another program gave another nice level while it had a reservation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Reniced {
+    /// The task.
+    pub task: TaskId,
+    /// Its nice level until then.
+    pub before: i32,
+    /// The other one.
+    pub now: i32,
+}
+
+impl<A: Actuator> QuotaActuator<A> {
+    /// `inner`, as far as the registry's quotas go.
+    pub fn new(inner: A, registry: Shared) -> Self {
+        Self {
+            inner,
+            registry,
+            nice: HashMap::new(),
+            reniced: Vec::new(),
+        }
+    }
+
+    /// The tasks that were given another nice level since this was last called.
+    pub(crate) fn take_reniced(&mut self) -> Vec<Reniced> {
+        std::mem::take(&mut self.reniced)
+    }
+
+    /// The task has a reservation: if it has another nice level than it had, this is noted.
+    fn look_at_nice(&mut self, task: TaskId) {
+        let Ok(now) = kept_nice(task.tid) else {
+            return;
+        };
+        let before = self.nice.insert(task, now).unwrap_or(now);
+        if before != now {
+            self.reniced.push(Reniced { task, before, now });
+        }
+    }
+
+    fn charge(&self, task: TaskId, held: Option<Reservation>) {
+        self.registry.borrow_mut().ledger.charge(task, held);
+    }
+
+    /// The task has another policy by other hands than ours.
+    fn taken_over(&mut self, task: TaskId) {
+        self.nice.remove(&task);
+        self.registry.borrow_mut().ledger.taken_over(task);
+    }
+
+    fn noticed(&mut self, task: TaskId, standing: Standing) -> Standing {
+        match standing {
+            Standing::Held(_) => self.look_at_nice(task),
+            Standing::TakenOver => self.taken_over(task),
+            Standing::Own | Standing::Gone => {
+                self.nice.remove(&task);
+                self.charge(task, None);
+            }
+        }
+        standing
+    }
+}
+
+/// What somebody else gave the task, if it has a real-time priority and neither a request nor a
+/// rule with `adopt` wants a reservation for it: PipeWire, RealtimeKit or an administrator decides
+/// about it.
+fn others(registry: &Registry, task: TaskId) -> Option<Attributes> {
+    if registry.explicit.contains_key(&task)
+        || registry.raised.contains(&task)
+        || registry.adopts(task)
+    {
+        return None;
+    }
+    let now = Attributes::get(task.tid).ok()?;
+    matches!(now.policy, Policy::Fifo(_) | Policy::RoundRobin(_)).then_some(now)
+}
+
+impl<A: Actuator> Actuator for QuotaActuator<A> {
+    fn reserve(&mut self, task: TaskId, reservation: Reservation) -> Result<(), Refusal> {
+        self.admits(task, reservation)?;
+        if let Some(now) = others(&self.registry.borrow(), task) {
+            return Err(Refusal::TakenOver {
+                now: now.to_string(),
+            });
+        }
+        let is_ceiling = self.registry.borrow().is_ceiling(task, reservation);
+        self.inner.set_hard(task, is_ceiling)?;
+        let answer = self.inner.reserve(task, reservation);
+        match &answer {
+            Ok(()) => {
+                self.charge(task, Some(reservation));
+                self.look_at_nice(task);
+            }
+            Err(Refusal::TakenOver { .. }) => self.taken_over(task),
+            Err(Refusal::Gone) => {
+                self.nice.remove(&task);
+                self.charge(task, None);
+            }
+            Err(_) => {}
+        }
+        answer
+    }
+
+    fn admits(&self, task: TaskId, reservation: Reservation) -> Result<(), Refusal> {
+        let admitted = self.registry.borrow().ledger.admits(task, reservation);
+        admitted.map_err(|error| error.to_refusal(reservation))
+    }
+
+    fn release(&mut self, task: TaskId) -> Result<(), Refusal> {
+        let answer = self.inner.release(task);
+        match &answer {
+            Ok(()) | Err(Refusal::Gone) => {
+                if answer.is_ok() && self.nice.contains_key(&task) {
+                    self.look_at_nice(task);
+                }
+                self.nice.remove(&task);
+                self.charge(task, None);
+            }
+            Err(Refusal::TakenOver { .. }) => self.taken_over(task),
+            Err(_) => {}
+        }
+        answer
+    }
+
+    fn standing(&mut self, task: TaskId) -> Standing {
+        let standing = self.inner.standing(task);
+        self.noticed(task, standing)
+    }
+
+    fn standing_of_running(&mut self, task: TaskId) -> Standing {
+        let standing = self.inner.standing_of_running(task);
+        self.noticed(task, standing)
+    }
+
+    fn set_hard(&mut self, task: TaskId, is_hard: bool) -> Result<(), Refusal> {
+        self.inner.set_hard(task, is_hard)
+    }
+
+    fn ended(&mut self, task: TaskId) {
+        self.inner.ended(task);
+        self.nice.remove(&task);
+        self.charge(task, None);
+    }
+
+    fn capacity(&self) -> Capacity {
+        self.inner.capacity()
+    }
+
+    fn measure(&mut self) {
+        self.inner.measure();
+        if self.registry.borrow().ledger.has_leaks() && self.inner.recount() {
+            self.registry.borrow_mut().ledger.recounted();
+        }
+    }
+
+    fn partitions(&self) -> Vec<Bandwidth> {
+        self.inner.partitions()
+    }
+
+    fn place(&mut self, process: u32, partition: usize) -> Result<(), Refusal> {
+        self.inner.place(process, partition)
+    }
+
+    fn speeds(&self) -> Option<Speeds> {
+        self.inner.speeds()
+    }
+
+    fn set_speed(&mut self, speed: Speed) -> Result<(), Refusal> {
+        self.inner.set_speed(speed)
+    }
+
+    fn release_speed(&mut self) -> Result<(), Refusal> {
+        self.inner.release_speed()
+    }
+}

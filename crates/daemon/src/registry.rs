@@ -1,0 +1,373 @@
+//! Which tasks are tracked or reserved for, for which holders, and at whose charge.
+//!
+//! The sensor asks it which threads to track, the actuator how much each may have, and requests
+//! change it. So it is shared, because neither seam of the loop passes it along. The loop's thread
+//! alone uses it.
+
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
+use std::sync::Arc;
+
+use onbeat_control::{Party, Treatment};
+use onbeat_model::{Reservation, Task, TaskId};
+
+use crate::account::Account;
+use crate::directory;
+use crate::quota::{Ledger, QuotaError};
+pub use partners::{Partner, Partners};
+pub use tracked::{Holder, Lease, TrackedProcess};
+
+mod partners;
+mod tracked;
+
+/// The one registry, shared by the sensor, the actuator, the loop's settings and the service.
+pub type Shared = Rc<RefCell<Registry>>;
+
+/// A reservation that was asked for.
+#[derive(Clone, Debug)]
+pub struct ExplicitReservation {
+    /// Who holds it.
+    pub holder: Holder,
+    /// The thread.
+    pub task: Task,
+    /// Whose it was when it was asked for.
+    pub uid: u32,
+}
+
+/// See the file's head.
+#[derive(Debug, Default)]
+pub struct Registry {
+    /// What is charged to whom.
+    pub ledger: Ledger,
+    /// What is tracked, by the thread that was asked for.
+    pub processes: BTreeMap<TaskId, TrackedProcess>,
+    /// Reservations that were asked for, by thread.
+    pub explicit: BTreeMap<TaskId, ExplicitReservation>,
+    /// Threads that have a real-time priority from here.
+    pub raised: BTreeSet<TaskId>,
+    /// Threads that were not tracked, because it was one too many for their owner.
+    pub turned_away: u64,
+    /// Threads that nobody asked for, that may work for those that were.
+    pub partners: Partners,
+}
+
+impl Registry {
+    /// A registry with this ledger, and nothing else in it.
+    #[must_use]
+    pub fn new(ledger: Ledger) -> Self {
+        Self {
+            ledger,
+            ..Self::default()
+        }
+    }
+
+    /// A thread came to be tracked: to whom it is charged, if anybody asked for it and may have it.
+    ///
+    /// # Errors
+    /// If it is one too many, or nobody asked for it.
+    pub fn admit(&mut self, task: &Task) -> Result<(), QuotaError> {
+        if self.partners.all.contains_key(&task.id) {
+            return Ok(());
+        }
+        let of_process = |process: &&mut TrackedProcess| process.pid == task.pid && process.whole;
+        let by_itself = |process: &&mut TrackedProcess| process.pid == task.pid;
+        let found = match self.processes.values_mut().find(of_process) {
+            None => self.processes.values_mut().find(by_itself),
+            found => found,
+        };
+        let Some(process) = found else {
+            return Err(QuotaError::Unknown);
+        };
+        if process.threads.contains(&task.id) {
+            return Ok(());
+        }
+        if let Err(error) = self.ledger.enter(task.id, &process.account) {
+            self.turned_away += 1;
+            return Err(error);
+        }
+        process.threads.insert(task.id);
+        Ok(())
+    }
+
+    /// Whether `reservation` is to be a ceiling for `task`, too.
+    #[must_use]
+    pub fn is_ceiling(&self, task: TaskId, reservation: Reservation) -> bool {
+        // A thread that holds just what was asked for is heard only if it is tracked as well.
+        let hears = !self.explicit.contains_key(&task)
+            || (self.processes.values()).any(|process| process.threads.contains(&task));
+        self.ledger.is_ceiling(task, reservation, hears)
+    }
+
+    /// How a thread is treated.
+    #[must_use]
+    pub fn treatment(&self, task: &Task) -> Treatment {
+        let mut processes = self.processes.values();
+        let process = processes.find(|process| process.pid == task.pid);
+        process.map(|process| process.treatment).unwrap_or_default()
+    }
+
+    /// Whether the thread gets a reservation although it gave itself a real-time priority.
+    #[must_use]
+    pub fn adopts(&self, task: TaskId) -> bool {
+        let mut processes = self.processes.values();
+        processes.any(|process| process.adopts && process.threads.contains(&task))
+    }
+
+    /// The thread is gone.
+    pub fn ended(&mut self, task: TaskId) {
+        self.ledger.remove(task);
+        self.explicit.remove(&task);
+        self.raised.remove(&task);
+        self.partners.all.remove(&task);
+        self.partners.in_doubt = true;
+        for process in self.processes.values_mut() {
+            process.threads.remove(&task);
+        }
+        // A process whose first thread has ended may go on without it.
+        self.processes
+            .retain(|id, process| *id != task || (process.whole && !process.threads.is_empty()));
+    }
+
+    /// `holder` no longer wants anything: what nobody else wants either.
+    pub fn drop_holder(&mut self, holder: &Holder) -> Dropped {
+        let mut dropped = Dropped::default();
+        for (id, process) in &mut self.processes {
+            process.leases.retain(|lease, _| lease.holder != *holder);
+            if process.leases.is_empty() {
+                dropped.processes.push(*id);
+            }
+        }
+        let held = self
+            .explicit
+            .iter()
+            .filter(|(_, grant)| grant.holder == *holder);
+        dropped.explicit.extend(held.map(|(id, _)| *id));
+        dropped
+    }
+
+    /// `holder` no longer wants `task`, nor what he has because he asked for it: what nobody else
+    /// wants either, and he did not ask for by itself. None if he does not want it anyway.
+    pub fn drop_lease(&mut self, holder: &Holder, task: TaskId) -> Option<Vec<TaskId>> {
+        let process = self.processes.get(&task)?;
+        process.holders().find(|own| *own == holder)?;
+        for (id, process) in &mut self.processes {
+            process.leases.retain(|lease, _| {
+                lease.holder != *holder || (lease.asked_for != task && *id != task)
+            });
+        }
+        let unwanted = self
+            .processes
+            .iter()
+            .filter(|(_, process)| process.leases.is_empty());
+        Some(unwanted.map(|(id, _)| *id).collect())
+    }
+
+    /// Takes `process` out. Returns its threads that nothing else has tracked. The others are
+    /// charged as before.
+    pub fn take_out(&mut self, process: TaskId) -> Vec<TaskId> {
+        let Some(process) = self.processes.remove(&process) else {
+            return Vec::new();
+        };
+        self.partners.in_doubt = true;
+        let mut gone = Vec::new();
+        for thread in process.threads {
+            let mut others = self.processes.values_mut();
+            let other = others
+                .find(|other| other.pid == process.pid && (other.whole || other.task == thread));
+            let Some(other) = other else {
+                gone.push(thread);
+                continue;
+            };
+            if !other.threads.insert(thread) {
+                // It was here for both.
+                self.ledger.leave(thread);
+            }
+        }
+        gone
+    }
+
+    /// Who paid for something may want it no longer, while somebody else does: that one pays from
+    /// here on. Answers the threads that he may not have, which belong to nothing any more.
+    pub fn settle_payers(&mut self) -> Vec<TaskId> {
+        let mut beyond = Vec::new();
+        let mut passed_on = Vec::new();
+        for (id, process) in &mut self.processes {
+            let leases = &process.leases;
+            let wants = |holder: &Holder| leases.keys().any(|lease| lease.holder == *holder);
+            process.payers.retain(|holder, _| wants(holder));
+            let payer = process.payer_of(&process.leases);
+            if payer != process.account {
+                passed_on.push((*id, payer));
+            }
+        }
+        for (id, payer) in passed_on {
+            let Some(process) = self.processes.get_mut(&id) else {
+                continue;
+            };
+            let former = std::mem::replace(&mut process.account, Arc::clone(&payer));
+            let threads: Vec<TaskId> = process.threads.iter().copied().collect();
+            for thread in threads {
+                let mut others = self.processes.values();
+                let is_paid = others.any(|other| {
+                    other.task != id && other.account == former && other.threads.contains(&thread)
+                });
+                // Who reserved for it himself pays for it himself.
+                if is_paid || self.explicit.contains_key(&thread) {
+                    continue;
+                }
+                if self.ledger.hand_over(thread, &payer).is_err() {
+                    beyond.push(thread);
+                }
+            }
+        }
+        self.partners.in_doubt |= !beyond.is_empty();
+        for process in self.processes.values_mut() {
+            process.threads.retain(|thread| !beyond.contains(thread));
+        }
+        beyond
+    }
+
+    /// The thread `task` of the user `uid` may work for the tracked thread `of`, and is to be
+    /// tracked for that: it is charged to whoever that one is charged to. A rule that frees `of` of
+    /// quotas does not mean who comes to work with it: that is charged to its user.
+    ///
+    /// # Errors
+    /// Why not, if that is worth telling: it is somebody else's, or one too many. Else it is
+    /// tracked already, or nobody asked for `of`.
+    pub fn admit_partner(
+        &mut self,
+        task: &Task,
+        uid: u32,
+        of: TaskId,
+    ) -> Result<(), Option<String>> {
+        let Some((owner, account)) = self.behind(of) else {
+            return Err(None);
+        };
+        if owner != Some(uid) {
+            let whose = match owner {
+                Some(owner) if owner == account.uid => "it is not yours".to_owned(),
+                Some(owner) => format!("it is not user {owner}'s, as that one is"),
+                None => "that one runs with the rights of more than one user".to_owned(),
+            };
+            return Err(Some(format!("{whose}, but of user {uid}")));
+        }
+        let mut processes = self.processes.values();
+        let is_known = processes.any(|process| process.threads.contains(&task.id));
+        if is_known || self.partners.all.contains_key(&task.id) {
+            return Err(None);
+        }
+        let entered = self.ledger.enter(task.id, &account);
+        entered.map_err(|error| Some(error.to_string()))?;
+        let partner = Partner {
+            pid: task.pid,
+            owner: uid,
+            of,
+            account,
+        };
+        self.partners.all.insert(task.id, partner);
+        Ok(())
+    }
+
+    /// Whose the tracked thread is, and to whom a partner of it is charged.
+    fn behind(&self, of: TaskId) -> Option<(Option<u32>, Arc<Account>)> {
+        if let Some(partner) = self.partners.all.get(&of) {
+            return Some((Some(partner.owner), Arc::clone(&partner.account)));
+        }
+        let mut processes = self.processes.values();
+        let process = processes.find(|process| process.threads.contains(&of))?;
+        let account = match process.owner {
+            Some(owner) if process.account.is_exempt && !process.account.is_root() => {
+                // Known since the rule was applied, or soon: the loop does not wait for it.
+                directory::known(owner).unwrap_or_else(|| Arc::new(Account::of_no_group(owner)))
+            }
+            _ => Arc::clone(&process.account),
+        };
+        Some((process.owner, account))
+    }
+
+    /// Something is tracked no longer. The partner `task` works for these tracked threads by now:
+    /// from here on it is charged for one of them, unless the one that it is charged for is still
+    /// there. Whether there is one.
+    ///
+    /// # Errors
+    /// If it is more than that one's owner may have.
+    pub fn follow(&mut self, task: TaskId, users: &[TaskId]) -> Result<bool, QuotaError> {
+        let Some(partner) = self.partners.all.get(&task) else {
+            return Ok(false);
+        };
+        let (owner, former) = (partner.owner, partner.of);
+        let users = std::iter::once(former).chain(users.iter().copied());
+        let mut users = users.filter_map(|user| Some((user, self.behind(user)?)));
+        let Some((of, (_, account))) = users.find(|(_, (whose, _))| *whose == Some(owner)) else {
+            return Ok(false);
+        };
+        // Who reserved for it himself pays for it himself.
+        if of != former && !self.explicit.contains_key(&task) {
+            self.ledger.hand_over(task, &account)?;
+            if let Some(partner) = self.partners.all.get_mut(&task) {
+                (partner.of, partner.account) = (of, account);
+            }
+        }
+        Ok(true)
+    }
+
+    /// The thread is tracked no longer, and charged to its user until it is dropped.
+    pub fn dismiss_partner(&mut self, task: TaskId) {
+        if self.partners.all.contains_key(&task) {
+            self.partners.dismissed.push(task);
+        }
+    }
+
+    /// The thread is not to be tracked for another one any more. Of one that was asked for, nothing
+    /// happens. Whether it was a partner.
+    pub fn drop_partner(&mut self, task: TaskId) -> bool {
+        let was = self.partners.all.remove(&task).is_some();
+        self.partners.dismissed.retain(|other| *other != task);
+        if was {
+            self.partners.in_doubt = true;
+            self.ledger.leave(task);
+        }
+        was
+    }
+
+    /// Who is behind a thread, as far as paths go by it.
+    #[must_use]
+    pub fn party(&self, task: TaskId) -> Party {
+        let payer = self.ledger.account(task).map_or(0, |account| account.uid);
+        let mut processes = self.processes.values();
+        let process = processes.find(|process| process.threads.contains(&task));
+        let owner = match (self.partners.all.get(&task), process) {
+            (Some(partner), _) => Some(partner.owner),
+            (None, process) => process.and_then(|process| process.owner),
+        };
+        // The machine's own, which an administrator has kept: an X server, say.
+        let is_everybodys =
+            process.is_some_and(|process| process.owner == Some(0) && process.account.is_exempt);
+        Party {
+            payer,
+            owner,
+            is_everybodys,
+        }
+    }
+
+    /// How many holders want something.
+    #[must_use]
+    pub fn holders(&self) -> usize {
+        let processes = self.processes.values().flat_map(TrackedProcess::holders);
+        let explicit = self.explicit.values().map(|grant| &grant.holder);
+        processes.chain(explicit).collect::<BTreeSet<_>>().len()
+    }
+}
+
+/// What is to be let go.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Dropped {
+    /// No longer tracked.
+    pub processes: Vec<TaskId>,
+    /// Reservations to be given back.
+    pub explicit: Vec<TaskId>,
+}
+
+#[cfg(test)]
+mod tests;

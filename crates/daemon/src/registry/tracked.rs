@@ -1,0 +1,115 @@
+//! A tracked process or thread: its holders, who pays for it, and which of its threads are tracked.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use onbeat_control::Treatment;
+use onbeat_model::{Follow, TaskId};
+
+use crate::account::Account;
+
+/// Who wants something.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Holder {
+    /// A connection to the bus, by its unique name: until it is gone.
+    Client(Arc<str>),
+    /// A rule of the configuration, by its name: until it is changed.
+    Rule(Arc<str>),
+    /// A client of RealtimeKit: for the rest of the thread's life, as it was there.
+    RealtimeKit,
+}
+
+impl Holder {
+    /// The rule's name, if it is one.
+    #[must_use]
+    pub const fn rule(&self) -> Option<&Arc<str>> {
+        match self {
+            Self::Rule(name) => Some(name),
+            _ => None,
+        }
+    }
+}
+
+/// One reason for which something is tracked.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Lease {
+    /// Who wants it.
+    pub holder: Holder,
+    /// What he asked for: this, or a process from which it comes.
+    pub asked_for: TaskId,
+}
+
+/// A process, or one thread, that is tracked.
+#[derive(Clone, Debug)]
+pub struct TrackedProcess {
+    /// Its number.
+    pub pid: u32,
+    /// What it comes from, if it is tracked because a process with `children` started it, or one of
+    /// those did.
+    pub origin: Option<TaskId>,
+    /// The thread that was asked for; the first one stands for the whole process.
+    pub task: TaskId,
+    /// Whether it is the whole process.
+    pub whole: bool,
+    /// To whom its threads are charged.
+    pub account: Arc<Account>,
+    /// Whose it is; none of one that runs with the rights of two users.
+    pub owner: Option<u32>,
+    /// Who pays for what each of those who want it wants.
+    pub payers: BTreeMap<Holder, Arc<Account>>,
+    /// Why it is tracked, and whether the processes that it starts are to be, too. Without a lease
+    /// it is let go.
+    pub leases: BTreeMap<Lease, Follow>,
+    /// How its threads are treated.
+    pub treatment: Treatment,
+    /// Whether those of them that gave themselves a real-time priority get reservations, too.
+    pub adopts: bool,
+    /// Its threads that are tracked.
+    pub threads: BTreeSet<TaskId>,
+}
+
+impl TrackedProcess {
+    /// `holder` asks for this itself, and `payer` pays for it. What he wanted before stays.
+    pub fn want(&mut self, holder: Holder, payer: &Arc<Account>, follow: Follow) {
+        let asked_for = self.task;
+        self.payers.insert(holder.clone(), Arc::clone(payer));
+        let lease = Lease { holder, asked_for };
+        let wanted = self.leases.entry(lease).or_insert(follow);
+        if follow == Follow::Children {
+            *wanted = follow;
+        }
+    }
+
+    /// Who wants it.
+    pub fn holders(&self) -> impl Iterator<Item = &Holder> {
+        self.leases.keys().map(|lease| &lease.holder)
+    }
+
+    /// Whether anybody wants the processes that it starts, too.
+    #[must_use]
+    pub fn wants_children(&self) -> bool {
+        self.leases
+            .values()
+            .any(|&follow| follow == Follow::Children)
+    }
+
+    /// Who pays for what comes under these of its leases: whoever pays now, if one of them is his.
+    #[must_use]
+    pub fn payer_of(&self, leases: &BTreeMap<Lease, Follow>) -> Arc<Account> {
+        let payers = leases.keys();
+        let mut payers = payers.filter_map(|lease| self.payers.get(&lease.holder));
+        let is_his = payers.clone().any(|payer| *payer == self.account);
+        let other = payers.next().filter(|_| !is_his);
+        Arc::clone(other.unwrap_or(&self.account))
+    }
+
+    /// The leases that the processes that it starts come under.
+    #[must_use]
+    pub fn leases_of_children(&self) -> BTreeMap<Lease, Follow> {
+        let theirs = self.leases.iter();
+        let theirs = theirs.filter(|&(_, &follow)| follow == Follow::Children);
+        theirs
+            .map(|(lease, &follow)| (lease.clone(), follow))
+            .collect()
+    }
+}

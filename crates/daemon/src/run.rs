@@ -1,0 +1,252 @@
+//! The service from its start to its end.
+
+use std::cell::RefCell;
+use std::path::PathBuf;
+use std::rc::Rc;
+use std::time::Instant;
+
+use anyhow::{Context, bail};
+use onbeat_act::restore::{self, StateFile};
+use onbeat_act::{DeadlineActuator, Priorities, own};
+use onbeat_control::{Controller, Next, PipelineSettings, Settings, drive};
+use onbeat_metrics::{Metrics, Target};
+use onbeat_model::Sensor;
+use onbeat_sense::bpf::{self, BpfSensor};
+
+use crate::bus;
+use crate::config::{self, Config, ConfigError, Sources};
+use crate::directory;
+use crate::filtered_sensor::FilteredSensor;
+use crate::logs;
+use crate::publisher::Publisher;
+use crate::quota::{Ledger, Quotas};
+use crate::quota_actuator::QuotaActuator;
+use crate::registry::{Registry, Shared};
+use crate::request::RequestSender;
+use crate::service::Service;
+use crate::watchdog::{self, Watchdog};
+
+/// How many changes wait to be told on the bus at most.
+const MOST_UNTOLD: usize = 1024;
+
+/// How the service is started.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// What is configured, and where.
+    pub sources: Sources,
+    /// Where it is noted what has to be put back.
+    pub state: PathBuf,
+    /// Where Prometheus is told how things stand, if anywhere.
+    pub metrics: Option<Target>,
+    /// At the end, priorities of RealtimeKit's clients stay, for the next service to take over.
+    pub hand_over: bool,
+}
+
+/// Reads the configuration, and looks up users and groups in it.
+///
+/// # Errors
+/// If something in it is not right: where, and what to do.
+pub fn read(sources: &Sources) -> Result<(Config, Quotas), ConfigError> {
+    let config = config::read(sources)?;
+    let quotas = config.quotas()?;
+    Ok((config, quotas))
+}
+
+/// A signal from outside.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Signal {
+    /// To end.
+    End,
+    /// To read the configuration anew.
+    Reload,
+}
+
+/// Serves until told to end; then everybody gets back what he had. `told` is asked each turn for a
+/// signal that came.
+///
+/// # Errors
+/// If something that it needs is not there, or is no more: the bus, BPF, a place for the state
+/// file.
+pub fn run(options: &Options, mut told: impl FnMut() -> Option<Signal>) -> anyhow::Result<()> {
+    let began = Instant::now();
+    logs::begin();
+    // Before this thread goes ahead of others: that one is to have an ordinary priority.
+    directory::begin();
+    let (mut config, quotas) = read(&options.sources)?;
+    let started = config.clone();
+    let state_file = || {
+        StateFile::create(&options.state)
+            .with_context(|| format!("cannot write to {}", options.state.display()))
+    };
+    let actuator = DeadlineActuator::new(state_file()?, onbeat_act::Options::default());
+    // Made after the other's state file, for it is to be undone after it.
+    let mut priorities = Priorities::new(state_file()?);
+    if options.hand_over {
+        priorities.leave_in_force();
+    }
+    put_back_the_past(options, config.realtimekit.and(Some(&mut priorities)))?;
+    let registry = Rc::new(RefCell::new(Registry::new(Ledger::new(quotas))));
+    let sensor = BpfSensor::new(bpf::Options {
+        endless: true,
+        partners: config.pipelines,
+        bound_bursts: true,
+        ..bpf::Options::default()
+    })
+    .context("cannot trace")?;
+    let (sender, requests) = RequestSender::new(sensor.waker());
+    let (changes, untold) = async_channel::bounded(MOST_UNTOLD);
+    let metrics = options.metrics.as_ref().map(Metrics::open).transpose()?;
+    if let Some(metrics) = &metrics {
+        tracing::info!("metrics are at {}", metrics.place());
+    }
+    let publisher = Publisher::new(changes, sensor.now(), metrics);
+    let mut sensor = FilteredSensor::new(sensor, Rc::clone(&registry));
+    let bounded = QuotaActuator::new(actuator, Rc::clone(&registry));
+    let mut controller = Controller::new(settings(&config, &registry), bounded);
+    let mut service = Service::new(
+        Rc::clone(&registry),
+        priorities,
+        requests,
+        publisher,
+        &config,
+    );
+    let served = bus::serve(&sender, untold, config.realtimekit)?;
+    service.adopt(&mut sensor, &mut controller);
+    let mut greatest = granted(&config);
+    go_first(greatest);
+    tracing::info!(
+        "serving {}, {} ms after it was started",
+        bus::NAME,
+        began.elapsed().as_millis()
+    );
+    let mut watchdog = Watchdog::new();
+    watchdog::ready();
+    let mut is_told_deaf = false;
+    let outcome = drive(&mut sensor, &mut controller, |sensor, controller| {
+        watchdog.turned(sensor.now());
+        if !is_told_deaf && let Some(error) = sensor.inner().deaf() {
+            is_told_deaf = true;
+            tracing::warn!(
+                "marks of some programs are not heard ({error}): the service hears programs and \
+                 libraries that every user may read"
+            );
+        }
+        let mut reload = service.wants_reload();
+        while let Some(told) = told() {
+            match told {
+                Signal::End => return Next::Stop,
+                Signal::Reload => reload = true,
+            }
+        }
+        if reload {
+            let how = read(&options.sources).map(|(new, quotas)| {
+                registry.borrow_mut().ledger.set_quotas(quotas);
+                controller.set_settings(settings(&new, &registry));
+                service.configure(&new, sensor, controller);
+                if config.realtimekit != new.realtimekit {
+                    served.serve_realtimekit(new.realtimekit);
+                    // Who was given more before has it yet.
+                    greatest = greatest.max(granted(&new));
+                    go_first(greatest);
+                }
+                config = new;
+            });
+            let later = config.later_than(&started);
+            service.reloaded(&told_how(how, &config, later));
+        }
+        service.attend(sensor, controller)
+    });
+    watchdog::stopping();
+    controller.finish(sensor.now());
+    service.finish(&mut controller, sensor.now());
+    let is_cut_off = service.is_cut_off();
+    // The order matters: what a reservation lay above is put back after it, and both before a bus
+    // that may not answer is waited for.
+    drop(controller);
+    service.end();
+    served.end();
+    if options.hand_over {
+        tracing::info!(
+            "ended: clients of RealtimeKit keep their priorities, others have back what they had"
+        );
+    } else {
+        tracing::info!("ended: everybody has back what he had");
+    }
+    outcome.context("tracing broke off")?;
+    if is_cut_off {
+        bail!("the system bus is gone: start the service again when it is back (systemd does)");
+    }
+    Ok(())
+}
+
+/// The greatest priority that clients of RealtimeKit may have; 0 if they have none.
+fn granted(config: &Config) -> u32 {
+    config.realtimekit.map_or(0, |limits| limits.priority)
+}
+
+/// Ahead of all that have been `granted` a priority: threads that take whole CPUs would keep the
+/// loop from answering, and systemd would end it.
+fn go_first(granted: u32) {
+    if let Err(error) = own::go_first(own::LOWEST.max(granted + 1)) {
+        tracing::warn!("cannot run ahead of other programs ({error}): may answer late");
+    }
+}
+
+/// The loop's settings that the configuration describes.
+fn settings(config: &Config, registry: &Shared) -> Settings {
+    let [registry, parties] = [registry, registry].map(Rc::clone);
+    Settings {
+        total: config.total,
+        per_task: config.per_task,
+        minimum: config.minimum,
+        predictor: config.predictor,
+        parameters: config.parameters,
+        pipelines: config.pipelines.then(|| PipelineSettings {
+            outsiders: vec![std::process::id()],
+        }),
+        parties: Box::new(move |task| parties.borrow().party(task)),
+        treat: Box::new(move |task| registry.borrow().treatment(task)),
+        ..Settings::default()
+    }
+}
+
+/// How reading the configuration anew went, in the log and for those who asked for it.
+fn told_how(
+    how: Result<(), ConfigError>,
+    config: &Config,
+    later: Vec<&'static str>,
+) -> Result<Vec<&'static str>, String> {
+    match how {
+        Ok(()) => {
+            tracing::info!("configuration read anew: {} rules", config.rules.list.len());
+            if !later.is_empty() {
+                tracing::warn!(
+                    "{} stays as it was until the service is started anew (systemctl restart onbeat)",
+                    later.join(", ")
+                );
+            }
+            Ok(later)
+        }
+        Err(error) => {
+            tracing::error!("{error}; the former configuration stays in force");
+            Err(error.to_string())
+        }
+    }
+}
+
+/// What an earlier service has left changed. Priorities of RealtimeKit's clients are taken over, if
+/// these are served.
+fn put_back_the_past(options: &Options, priorities: Option<&mut Priorities>) -> anyhow::Result<()> {
+    let report = match priorities {
+        Some(priorities) => priorities.adopt(&options.state),
+        None => restore::restore(&options.state, false),
+    };
+    let report = report.with_context(|| format!("cannot read {}", options.state.display()))?;
+    for (task, outcome) in &report.tasks {
+        tracing::warn!(
+            tid = task.tid,
+            "left by an onbeat that was killed: thread {task}: {outcome}"
+        );
+    }
+    Ok(())
+}

@@ -1,0 +1,240 @@
+//! Carries out requests, and ends what is over.
+
+use onbeat_act::Priorities;
+use onbeat_model::{Actuator, Sensor, TaskId};
+
+use super::partners::{self, PartnerUpkeep};
+use super::priorities::RealTimePriorities;
+use super::reservations::{self, Reservations};
+use super::rule_scan::RuleScan;
+use super::tracking::{self, MissedStarts};
+use super::turn::Turn;
+use crate::config::Config;
+use crate::fault::Fault;
+use crate::monitor::{self, MonitorReply};
+use crate::registry::{Holder, Shared};
+use crate::request::{Reply, Request, answer};
+
+/// The parts of the service, each with what it still has to do.
+pub(super) struct Handler {
+    missed_starts: MissedStarts,
+    reservations: Reservations,
+    priorities: RealTimePriorities,
+    partners: PartnerUpkeep,
+    rule_scan: RuleScan,
+    reloads: Vec<Reply<Vec<&'static str>>>,
+    is_cut_off: bool,
+}
+
+impl Handler {
+    pub(super) fn new(priorities: Priorities, config: &Config) -> Self {
+        Self {
+            missed_starts: MissedStarts::default(),
+            reservations: Reservations::default(),
+            priorities: RealTimePriorities::new(priorities, config.trial),
+            partners: PartnerUpkeep::new(),
+            rule_scan: RuleScan::new(config),
+            reloads: Vec::new(),
+            is_cut_off: false,
+        }
+    }
+
+    pub(super) const fn is_cut_off(&self) -> bool {
+        self.is_cut_off
+    }
+
+    pub(super) const fn wants_reload(&self) -> bool {
+        !self.reloads.is_empty()
+    }
+
+    pub(super) fn reloaded(&mut self, how: &Result<Vec<&'static str>, String>) {
+        for reply in self.reloads.drain(..) {
+            answer(&reply, how.clone().map_err(Fault::Invalid));
+        }
+    }
+
+    pub(super) fn configure<S: Sensor, A: Actuator>(
+        &mut self,
+        config: &Config,
+        turn: &mut Turn<'_, S, A>,
+    ) {
+        self.priorities.set_trial(config.trial);
+        self.rule_scan.configure(config, turn);
+    }
+
+    pub(super) fn adopt<S: Sensor, A: Actuator>(&mut self, turn: &mut Turn<'_, S, A>) {
+        self.priorities.adopt(turn);
+    }
+
+    pub(super) fn end(&mut self, registry: &Shared) {
+        self.priorities.retry_lowering(registry);
+    }
+
+    /// Retries the reservations whose time has come.
+    pub(super) fn retry<S: Sensor, A: Actuator>(&mut self, turn: &mut Turn<'_, S, A>) {
+        self.reservations.retry(turn);
+    }
+
+    /// What every turn does after the requests.
+    pub(super) fn update<S: Sensor, A: Actuator>(&mut self, turn: &mut Turn<'_, S, A>) {
+        self.partners.settle(turn);
+        self.rule_scan.scan(turn);
+        self.priorities.raise_after_reservation(turn);
+    }
+
+    pub(super) fn carry_out<S: Sensor, A: Actuator>(
+        &mut self,
+        request: Request,
+        turn: &mut Turn<'_, S, A>,
+    ) {
+        match request {
+            Request::Track {
+                caller,
+                target,
+                children,
+                reply,
+            } => answer(&reply, tracking::track(&caller, &target, children, turn)),
+            Request::Untrack {
+                caller,
+                target,
+                reply,
+            } => answer(&reply, tracking::untrack(&caller, &target, turn)),
+            Request::Reserve {
+                caller,
+                target,
+                reservation,
+                reply,
+            } => self
+                .reservations
+                .reserve(caller, target, reservation, reply, turn),
+            Request::Release {
+                caller,
+                target,
+                reply,
+            } => answer(&reply, self.reservations.release(&caller, &target, turn)),
+            Request::Prioritise {
+                caller,
+                target,
+                priority,
+                reply,
+            } => {
+                let prioritised = self.priorities.prioritise(&caller, &target, priority, turn);
+                answer(&reply, prioritised);
+            }
+            Request::Reset { reply } => {
+                forget_holder(&Holder::RealtimeKit, turn);
+                self.priorities.lower_all(turn.registry);
+                answer(&reply, Ok(()));
+            }
+            Request::List { caller, reply } => {
+                turn.controller.hear_all(turn.now);
+                let items = monitor::list(&caller.account, turn.registry, turn.controller);
+                answer(&reply, Ok(items));
+            }
+            Request::Look {
+                caller,
+                query,
+                reply,
+            } => {
+                turn.controller.hear_all(turn.now);
+                let (registry, controller) = (turn.registry, &*turn.controller);
+                let seen =
+                    MonitorReply::of(&caller.account, &query, registry, controller, turn.now);
+                answer(&reply, Ok(seen));
+            }
+            Request::Count { caller, reply } => {
+                turn.publish();
+                let (registry, controller) = (turn.registry, &*turn.controller);
+                let figures = turn
+                    .publisher
+                    .count(&caller.account, registry, controller, turn.now);
+                answer(&reply, Ok(figures));
+            }
+            Request::Reload { reply } => self.reloads.push(reply),
+            Request::Left(name) => forget_holder(&Holder::Client(name), turn),
+            Request::BusGone => self.is_cut_off = true,
+        }
+    }
+
+    /// Where another user's program runs now, nobody who asked before has a say.
+    pub(super) fn release_changed_owners<S: Sensor, A: Actuator>(
+        &mut self,
+        turn: &mut Turn<'_, S, A>,
+    ) {
+        for pid in turn.sensor.take_changed_owners() {
+            let registry = turn.registry.borrow();
+            let processes = registry.processes.iter();
+            let processes = processes.filter(|(_, process)| process.pid == pid);
+            let processes: Vec<TaskId> = processes.map(|(id, _)| *id).collect();
+            let explicit = registry.explicit.iter();
+            let explicit = explicit.filter(|(_, explicit)| explicit.task.pid == pid);
+            let explicit: Vec<TaskId> = explicit.map(|(id, _)| *id).collect();
+            let partners = registry.partners.all.iter();
+            let partners = partners.filter(|(_, partner)| partner.pid == pid);
+            let partners: Vec<TaskId> = partners.map(|(task, _)| *task).collect();
+            drop(registry);
+            for partner in partners {
+                partners::untrack(partner, turn);
+            }
+            for task in explicit {
+                reservations::take_back(task, turn);
+            }
+            for process in processes {
+                tracking::untrack_process(process, turn);
+            }
+            self.priorities.lower_all_of(pid, turn.registry);
+        }
+    }
+
+    /// Forgets what has ended without an event of the sensor's, and what has changed its owner.
+    pub(super) fn keep_house<S: Sensor, A: Actuator>(&mut self, turn: &mut Turn<'_, S, A>) {
+        turn.controller.measure();
+        turn.registry.borrow_mut().ledger.refill(turn.now);
+        let gone = |task: &TaskId| !onbeat_act::task::is_alive(*task);
+        let registry = turn.registry.borrow();
+        let explicit: Vec<_> = registry.explicit.keys().copied().filter(gone).collect();
+        let processes: Vec<_> = registry
+            .processes
+            .iter()
+            .filter(|(id, process)| process.threads.is_empty() && gone(id))
+            .map(|(id, _)| *id)
+            .collect();
+        let partners = registry.partners.all.keys().copied();
+        let partners: Vec<_> = partners.filter(gone).collect();
+        let unsettled: Vec<_> = registry.ledger.unsettled().filter(gone).collect();
+        drop(registry);
+        for task in unsettled {
+            turn.registry.borrow_mut().ledger.remove(task);
+        }
+        for task in explicit {
+            reservations::take_back(task, turn);
+        }
+        for process in processes {
+            tracking::untrack_process(process, turn);
+        }
+        for partner in partners {
+            partners::untrack(partner, turn);
+        }
+        self.reservations.forget_old_calls(turn.now);
+        self.partners.log_left_out(turn.now);
+        turn.publisher.log_left_out(turn.now);
+        self.rule_scan.log_left_out(turn.now);
+        self.priorities.forget(gone, turn.registry);
+        self.priorities.retry_lowering(turn.registry);
+        self.missed_starts.track_some(turn);
+        reservations::take_back_from_other_owners(turn);
+        self.priorities.lower_other_owners(turn.registry);
+    }
+}
+
+/// A holder wants nothing any more.
+fn forget_holder<S: Sensor, A: Actuator>(holder: &Holder, turn: &mut Turn<'_, S, A>) {
+    let dropped = turn.registry.borrow_mut().drop_holder(holder);
+    for task in dropped.explicit {
+        reservations::take_back(task, turn);
+    }
+    for process in dropped.processes {
+        tracking::untrack_process(process, turn);
+    }
+    tracking::settle_payers(turn);
+}

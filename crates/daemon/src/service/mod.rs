@@ -1,0 +1,184 @@
+//! The service between two turns of the loop: it receives requests, and says what has changed.
+//!
+//! `handler` carries the requests out. Each part of it owns one kind of thing that a client can
+//! hold, with what is still to be done about it: `tracking`, `reservations` and `priorities`.
+//! `partners` has the threads that nobody asked for, `rule_scan` what is tracked by the rules, and
+//! `call_order` which calls may take effect yet. All of them work on a `turn`.
+
+mod call_order;
+mod handler;
+mod partners;
+mod priorities;
+mod reservations;
+mod rule_scan;
+mod tracking;
+mod turn;
+
+use async_channel::Receiver;
+use onbeat_act::Priorities;
+use onbeat_control::{Controller, Next};
+use onbeat_model::{Actuator, Instant, Sensor, Span};
+
+use crate::config::Config;
+use crate::filtered_sensor::FilteredSensor;
+use crate::publisher::Publisher;
+use crate::quota_actuator::QuotaActuator;
+use crate::registry::Shared;
+use crate::request::Request;
+use handler::Handler;
+use turn::Turn;
+
+/// How often the service looks whether what is held is still there.
+const HOUSEKEEPING: Span = Span::from_secs(1);
+/// How many requests are carried out between two turns. The rest waits, and the loop goes on.
+const REQUESTS_PER_TURN: usize = 64;
+
+/// See the file's head.
+pub struct Service {
+    registry: Shared,
+    publisher: Publisher,
+    requests: Receiver<Request>,
+    handler: Handler,
+    housekept: Instant,
+}
+
+impl Service {
+    /// A service that has received no request yet.
+    #[must_use]
+    pub fn new(
+        registry: Shared,
+        priorities: Priorities,
+        requests: Receiver<Request>,
+        publisher: Publisher,
+        config: &Config,
+    ) -> Self {
+        Self {
+            registry,
+            publisher,
+            requests,
+            handler: Handler::new(priorities, config),
+            housekept: Instant::ZERO,
+        }
+    }
+
+    /// Does what is due between two turns. Stops when the bus is gone.
+    pub fn attend<S: Sensor, A: Actuator>(
+        &mut self,
+        sensor: &mut FilteredSensor<S>,
+        controller: &mut Controller<QuotaActuator<A>>,
+    ) -> Next {
+        let now = sensor.now();
+        let mut turn = Turn {
+            sensor,
+            controller,
+            registry: &self.registry,
+            publisher: &mut self.publisher,
+            now,
+        };
+        let handler = &mut self.handler;
+        handler.retry(&mut turn);
+        for _ in 0..REQUESTS_PER_TURN {
+            let Ok(request) = self.requests.try_recv() else {
+                break;
+            };
+            handler.carry_out(request, &mut turn);
+        }
+        handler.release_changed_owners(&mut turn);
+        if now.since(self.housekept) >= HOUSEKEEPING {
+            self.housekept = now;
+            handler.keep_house(&mut turn);
+        }
+        handler.update(&mut turn);
+        update_ceilings(&mut turn);
+        turn.publish();
+        self.publisher
+            .log_reniced(controller.actuator(), &self.registry, now);
+        self.publisher.measure(controller, now);
+        if self.is_cut_off() {
+            Next::Stop
+        } else {
+            Next::Continue
+        }
+    }
+
+    /// Whether the bus is gone.
+    #[must_use]
+    pub const fn is_cut_off(&self) -> bool {
+        self.handler.is_cut_off()
+    }
+
+    /// Whether a client waits for the configuration to be read anew.
+    #[must_use]
+    pub const fn wants_reload(&self) -> bool {
+        self.handler.wants_reload()
+    }
+
+    /// The configuration was read anew, but for these keys, or was not: the clients that asked for
+    /// it are answered.
+    pub fn reloaded(&mut self, how: &Result<Vec<&'static str>, String>) {
+        self.handler.reloaded(how);
+    }
+
+    /// Puts `config` in force. What is held stays, but for what only a rule wanted that is no more.
+    pub fn configure<S: Sensor, A: Actuator>(
+        &mut self,
+        config: &Config,
+        sensor: &mut FilteredSensor<S>,
+        controller: &mut Controller<QuotaActuator<A>>,
+    ) {
+        let now = sensor.now();
+        self.handler.configure(
+            config,
+            &mut Turn {
+                sensor,
+                controller,
+                registry: &self.registry,
+                publisher: &mut self.publisher,
+                now,
+            },
+        );
+    }
+
+    /// The tasks that an earlier service gave a priority are tracked as if they had just asked.
+    pub fn adopt<S: Sensor, A: Actuator>(
+        &mut self,
+        sensor: &mut FilteredSensor<S>,
+        controller: &mut Controller<QuotaActuator<A>>,
+    ) {
+        let now = sensor.now();
+        self.handler.adopt(&mut Turn {
+            sensor,
+            controller,
+            registry: &self.registry,
+            publisher: &mut self.publisher,
+            now,
+        });
+    }
+
+    /// Publishes the last changes, when everything has been given back.
+    pub fn finish<A: Actuator>(
+        &mut self,
+        controller: &mut Controller<QuotaActuator<A>>,
+        now: Instant,
+    ) {
+        self.publisher.publish(controller, &self.registry);
+        self.publisher
+            .log_reniced(controller.actuator(), &self.registry, now);
+    }
+
+    /// Ends: a task whose reservation is over by now loses its priority, too, if it was to. Others
+    /// keep theirs, or get back what they had, as [`Priorities`] was told.
+    pub fn end(mut self) {
+        self.handler.end(&self.registry);
+    }
+}
+
+/// A user who has used more than a quota gives has ceilings, until that is made up for.
+fn update_ceilings<S: Sensor, A: Actuator>(turn: &mut Turn<'_, S, A>) {
+    let reservations = turn.registry.borrow_mut().ledger.take_to_reconsider();
+    for (task, reservation) in reservations {
+        let is_hard = turn.registry.borrow().is_ceiling(task, reservation);
+        // A task that is gone, or another's now, is noticed when it is next looked at.
+        let _ = turn.controller.actuator().set_hard(task, is_hard);
+    }
+}

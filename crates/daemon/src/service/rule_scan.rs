@@ -1,0 +1,374 @@
+//! Looks through the machine's processes for programs that a rule names, and for other managers of
+//! scheduling.
+//!
+//! A new process is looked at for 30 s, because it may execute the program only later. An old one
+//! is not looked at again.
+
+use std::collections::{BTreeSet, HashMap};
+use std::fs;
+use std::sync::Arc;
+
+use onbeat_model::{Actuator, Cgroup, Follow, Instant, Sensor, Span, TaskId};
+
+use super::tracking;
+use super::turn::Turn;
+use crate::account::{Account, user_named};
+use crate::config::Config;
+use crate::directory;
+use crate::line_limit::LineLimit;
+use crate::managers::{Managers, processes};
+use crate::registry::{Holder, Shared};
+use crate::rules::{Facts, Rule};
+use crate::target::{Status, Target};
+
+/// For how long a process is looked at.
+const YOUNG: Span = Span::from_secs(30);
+/// How often processes are looked for, if there is no rule.
+const SELDOM: Span = Span::from_secs(10);
+/// So many processes are looked at in one turn of the loop: of each, up to four files are read,
+/// some 40 us, and the loop is to turn again after 10 ms. How many there are, users decide.
+const AT_A_TIME: usize = 256;
+/// So many processes of one user's are looked at again and again, because a rule names some of
+/// their threads, which start and are named at any time: a browser has one for each page.
+const THREADED: usize = 64;
+/// So many threads of such a process are looked at, the oldest ones.
+const THREADS: usize = 512;
+/// So many lines are written in a minute about processes of one user's that rules name.
+const LINES: u32 = 64;
+
+/// What is looked for, and what was seen.
+#[derive(Debug)]
+pub(super) struct RuleScan {
+    rules: Vec<Rule>,
+    every: Span,
+    next: Instant,
+    /// Processes that are yet to be looked at.
+    due: Vec<u32>,
+    /// Processes of which a rule names some threads, and whose they are.
+    threaded: HashMap<u32, u32>,
+    /// Since when each process is known.
+    seen: HashMap<u32, Instant>,
+    /// Those of them of which it was said that they cannot be tracked.
+    refused: BTreeSet<u32>,
+    /// What was written about each user's.
+    lines: LineLimit,
+    /// Other programs that change the scheduling of tasks.
+    managers: Managers,
+}
+
+impl RuleScan {
+    pub(super) fn new(config: &Config) -> Self {
+        Self {
+            every: if config.rules.list.is_empty() {
+                SELDOM
+            } else {
+                config.rules.scan
+            },
+            rules: config.rules.list.iter().map(by_number).collect(),
+            next: Instant::ZERO,
+            due: Vec::new(),
+            threaded: HashMap::new(),
+            seen: HashMap::new(),
+            refused: BTreeSet::new(),
+            lines: LineLimit::new(LINES),
+            managers: Managers::default(),
+        }
+    }
+
+    /// From the next time on, the threads of the process are looked at, unless its user has too
+    /// many such processes.
+    fn look_again(&mut self, pid: u32, status: &Status) {
+        let uid = status.uid.unwrap_or(0);
+        let own = self.threaded.values().filter(|other| **other == uid);
+        if own.count() < THREADED {
+            self.threaded.insert(pid, uid);
+        }
+    }
+
+    /// Puts `config` in force: what none of its rules names is untracked, unless a client wants it,
+    /// too. The rest stays as it was.
+    pub(super) fn configure<S: Sensor, A: Actuator>(
+        &mut self,
+        config: &Config,
+        turn: &mut Turn<'_, S, A>,
+    ) {
+        *self = Self {
+            managers: std::mem::take(&mut self.managers),
+            ..Self::new(config)
+        };
+        self.apply_again(turn);
+    }
+
+    /// Looks at processes that are new, if it is time to.
+    pub(super) fn scan<S: Sensor, A: Actuator>(&mut self, turn: &mut Turn<'_, S, A>) {
+        if self.due.is_empty() {
+            if turn.now < self.next {
+                return;
+            }
+            self.next = turn.now + self.every;
+            self.list_young(turn.now);
+        }
+        let next = self.due.last();
+        let is_threaded = next.is_some_and(|pid| self.threaded.contains_key(pid));
+        let at_a_time = if is_threaded { 1 } else { AT_A_TIME };
+        let rest = self.due.len().saturating_sub(at_a_time);
+        for pid in self.due.split_off(rest) {
+            let Some(status) = Status::read(pid) else {
+                continue;
+            };
+            self.managers.notice(pid, &status);
+            match self.rule_for(pid, &status) {
+                Some(rule) if rule.threads.is_empty() => self.track_by(&rule, pid, turn),
+                Some(rule) if self.threaded.contains_key(&pid) => {
+                    for thread in named_threads(&rule, pid) {
+                        self.track_by(&rule, thread, turn);
+                    }
+                }
+                Some(_) => self.look_again(pid, &status),
+                None => {}
+            }
+        }
+        turn.publisher.others = self.managers.names();
+    }
+
+    fn list_young(&mut self, now: Instant) {
+        let pids = processes();
+        self.seen.retain(|pid, _| pids.contains(pid));
+        self.refused.retain(|pid| pids.contains(pid));
+        self.threaded.retain(|pid, _| pids.contains(pid));
+        self.managers.forget_all_but(&pids);
+        let seen = &mut self.seen;
+        let threaded = &self.threaded;
+        let is_young = |pid: &u32| {
+            let since = seen.entry(*pid).or_insert(now);
+            now.since(*since) < YOUNG && !threaded.contains_key(pid)
+        };
+        self.due = pids.into_iter().filter(is_young).collect();
+        self.due.extend(threaded.keys());
+    }
+
+    /// How many lines were not written about whose processes.
+    pub(super) fn log_left_out(&mut self, now: Instant) {
+        for (uid, count) in self.lines.left_out(now) {
+            tracing::info!(
+                uid,
+                "{count} more lines about processes of user {uid} that rules name are not written: more than {LINES} in a \
+                 minute"
+            );
+        }
+    }
+
+    fn rule_for(&self, pid: u32, status: &Status) -> Option<Rule> {
+        if self.rules.is_empty() || pid == std::process::id() {
+            return None;
+        }
+        let facts = facts(pid, status)?;
+        let rule = self.rules.iter().find(|rule| rule.holds_for(&facts));
+        rule.cloned()
+    }
+
+    /// Tracks the process `tid`, or that thread of one alone.
+    fn track_by<S: Sensor, A: Actuator>(
+        &mut self,
+        rule: &Rule,
+        tid: u32,
+        turn: &mut Turn<'_, S, A>,
+    ) {
+        let Ok(target) = Target::find(tid, None) else {
+            return;
+        };
+        let holder = Holder::Rule(Arc::clone(&rule.name));
+        let (process, pid) = (target.task.id, target.task.pid);
+        let known = turn
+            .registry
+            .borrow()
+            .processes
+            .get(&process)
+            .map(|process| process.holders().any(|own| *own == holder));
+        if known == Some(true) {
+            return;
+        }
+        // It is looked up until the next time.
+        let Some(known) = directory::known(target.uid) else {
+            return;
+        };
+        let account = payer(rule, &known);
+        if !account.is_exempt && !known.is_known() {
+            return;
+        }
+        let uid = account.uid;
+        let is_tracked = tracking::track_for(holder, &account, &target, followed(rule), turn);
+        if is_tracked.is_ok()
+            && let Some(process) = turn.registry.borrow_mut().processes.get_mut(&process)
+        {
+            process.treatment = rule.treatment;
+            process.adopts = rule.adopt;
+        }
+        // One that cannot be tracked is tried again as long as it is new, and said of once.
+        let is_said = is_tracked.is_err() && !self.refused.insert(pid);
+        if is_said || (uid != 0 && !self.lines.admits(uid, turn.now)) {
+            return;
+        }
+        match is_tracked {
+            Ok(()) => {
+                tracing::info!(
+                    pid,
+                    rule = &*rule.name,
+                    "{} ({pid}): tracked by rule {}",
+                    target.task.comm,
+                    rule.name
+                );
+            }
+            Err(fault) => tracing::warn!(
+                pid,
+                rule = &*rule.name,
+                "{} ({pid}) cannot be tracked by rule {}: {fault}",
+                target.task.comm,
+                rule.name
+            ),
+        }
+    }
+
+    /// Has each process that a rule wanted wanted by the rule that names it now. A process that is
+    /// tracked because another one started it comes after that one.
+    fn apply_again<S: Sensor, A: Actuator>(&mut self, turn: &mut Turn<'_, S, A>) {
+        let registry = turn.registry.borrow();
+        let by_rule = registry.processes.values().filter_map(|process| {
+            let mut names = process.holders().filter_map(Holder::rule);
+            let name = names.next().cloned()?;
+            Some((
+                process.origin,
+                process.task,
+                (process.pid, process.whole),
+                name,
+            ))
+        });
+        let mut by_rule: Vec<_> = by_rule.collect();
+        drop(registry);
+        by_rule.sort_unstable();
+        let mut unnamed = BTreeSet::new();
+        for (origin, id, (pid, is_whole), former) in by_rule {
+            let status = Status::read(pid);
+            let own = status.and_then(|status| self.rule_for(pid, &status));
+            let own = own.filter(|rule| means(rule, id, is_whole));
+            let origin = origin.filter(|origin| !unnamed.contains(origin));
+            let rule = own.or_else(|| self.rule_of_origin(origin?, &former, turn.registry));
+            if rule.is_none() {
+                unnamed.insert(id);
+            }
+            let mut registry = turn.registry.borrow_mut();
+            let Some(process) = registry.processes.get_mut(&id) else {
+                continue;
+            };
+            let heard = process.wants_children();
+            process
+                .leases
+                .retain(|lease, _| lease.holder.rule().is_none());
+            if let Some(rule) = rule {
+                let owner = process.owner.and_then(directory::known);
+                let payer =
+                    owner.map_or_else(|| Arc::clone(&process.account), |one| payer(&rule, &one));
+                process.treatment = rule.treatment;
+                process.adopts = rule.adopt;
+                let follow = followed(&rule);
+                process.want(Holder::Rule(rule.name), &payer, follow);
+            }
+            let unwanted = process.leases.is_empty();
+            let unheard = process.wants_children() && !heard;
+            drop(registry);
+            if unheard && let Err(error) = turn.sensor.track(pid, Follow::Children) {
+                tracing::warn!(pid, "what process {pid} starts cannot be tracked: {error}");
+            }
+            if unwanted {
+                tracking::untrack_process(id, turn);
+            }
+        }
+        tracking::settle_payers(turn);
+    }
+
+    /// The rule that means what `origin` started, too: the one that names it now, or, if it has
+    /// ended, the one of the `former` name.
+    fn rule_of_origin(&self, origin: TaskId, former: &str, registry: &Shared) -> Option<Rule> {
+        let registry = registry.borrow();
+        let name = match registry.processes.get(&origin) {
+            Some(process) => process.holders().find_map(Holder::rule)?,
+            None => former,
+        };
+        let mut rules = self.rules.iter();
+        rules
+            .find(|rule| rule.children && *rule.name == *name)
+            .cloned()
+    }
+}
+
+/// What is followed beside what `rule` names.
+fn followed(rule: &Rule) -> Follow {
+    if rule.threads.is_empty() {
+        tracking::follow(rule.children)
+    } else {
+        Follow::Alone
+    }
+}
+
+/// Whether `rule`, which holds for its process, means the thread alone, or the whole process.
+fn means(rule: &Rule, thread: TaskId, is_whole: bool) -> bool {
+    let is_named =
+        || Status::read(thread.tid).is_some_and(|now| rule.means_thread(&now.name.to_text()));
+    rule.threads.is_empty() == is_whole && (is_whole || is_named())
+}
+
+/// The threads of the process that `rule` names, among its oldest ones.
+fn named_threads(rule: &Rule, pid: u32) -> Vec<u32> {
+    let entries = fs::read_dir(format!("/proc/{pid}/task"));
+    let entries = entries.into_iter().flatten().flatten().take(THREADS);
+    let tids = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    let is_named = |tid: &u32| {
+        let comm = fs::read_to_string(format!("/proc/{pid}/task/{tid}/comm"));
+        comm.is_ok_and(|comm| rule.means_thread(comm.trim_end_matches('\n')))
+    };
+    tids.filter(is_named).collect()
+}
+
+/// To whom it is charged what `rule` names of `owner`'s. Where the rule names the user, too, an
+/// administrator answers for it. Any program can be made to look like another one by the user who
+/// runs it (a library that is loaded before others, a mount of his own): one that is named by its
+/// path alone is under his quotas.
+fn payer(rule: &Rule, owner: &Arc<Account>) -> Arc<Account> {
+    if rule.user.is_some() {
+        Arc::new(Account::named_by_a_rule(owner.uid))
+    } else {
+        Arc::clone(owner)
+    }
+}
+
+/// The rule, with its user's number in place of the name. Who asks the database of users may wait
+/// long for it, and the loop must not: so that is done when the configuration is read.
+fn by_number(rule: &Rule) -> Rule {
+    let number = rule.user.as_deref().and_then(user_named);
+    let number = number.map(|uid| uid.to_string());
+    Rule {
+        user: number.or_else(|| rule.user.clone()),
+        ..rule.clone()
+    }
+}
+
+/// What a rule may name of a process; none of one that runs with the rights of two users.
+fn facts(pid: u32, status: &Status) -> Option<Facts> {
+    let program = fs::read_link(format!("/proc/{pid}/exe")).ok();
+    let program = program.map(|path| {
+        let path = path.to_string_lossy().into_owned();
+        path.trim_end_matches(" (deleted)").to_owned()
+    });
+    let cgroups = fs::read_to_string(format!("/proc/{pid}/cgroup")).unwrap_or_default();
+    let uid = status.uid?;
+    Some(Facts {
+        program,
+        comm: status.name.to_text(),
+        container: Cgroup::of_process(&cgroups).container,
+        cgroups: cgroups
+            .lines()
+            .filter_map(|line| line.splitn(3, ':').nth(2).map(str::to_owned))
+            .collect(),
+        uid,
+    })
+}

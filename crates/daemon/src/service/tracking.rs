@@ -1,0 +1,218 @@
+//! Processes and threads that are tracked.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use onbeat_act::task;
+use onbeat_control::Treatment;
+use onbeat_model::{Actuator, Follow, Sensor, TaskId};
+
+use super::partners;
+use super::turn::Turn;
+use crate::account::Account;
+use crate::fault::Fault;
+use crate::registry::{Holder, Registry, TrackedProcess};
+use crate::request::Caller;
+use crate::target::Target;
+
+/// What is followed beside a process whose children are wanted, or not.
+pub(super) const fn follow(children: bool) -> Follow {
+    if children {
+        Follow::Children
+    } else {
+        Follow::Threads
+    }
+}
+
+/// Whether the whole process is meant, not one thread of it.
+fn is_whole(target: &Target, follow: Follow) -> bool {
+    target.is_process() && follow != Follow::Alone
+}
+
+/// How many processes are searched at a time for threads whose start was lost.
+const PROCESSES_AT_A_TIME: usize = 16;
+
+pub(super) fn track<S: Sensor, A: Actuator>(
+    caller: &Caller,
+    target: &Target,
+    children: bool,
+    turn: &mut Turn<'_, S, A>,
+) -> Result<(), Fault> {
+    if caller.client.is_gone() {
+        return Err(Fault::NotHeld("the caller has left the bus".to_owned()));
+    }
+    let holder = Holder::Client(Arc::clone(&caller.client.name));
+    track_for(holder, &caller.account, target, follow(children), turn)
+}
+
+/// Tracks `target`, charged to `account`, for as long as `holder` is there.
+pub(super) fn track_for<S: Sensor, A: Actuator>(
+    holder: Holder,
+    account: &Arc<Account>,
+    target: &Target,
+    follow: Follow,
+    turn: &mut Turn<'_, S, A>,
+) -> Result<(), Fault> {
+    let (tid, id) = (target.task.id.tid, target.task.id);
+    untrack_partners_of(target, turn);
+    if let Some(process) = turn.registry.borrow_mut().processes.get_mut(&id) {
+        let heard = process.wants_children() || follow != Follow::Children;
+        // A rule may have wanted its first thread alone.
+        let was_whole = process.whole;
+        process.whole |= is_whole(target, follow);
+        process.want(holder, account, follow);
+        if heard && process.whole == was_whole {
+            return Ok(());
+        }
+    } else {
+        enter(
+            holder,
+            account,
+            target,
+            follow,
+            &mut turn.registry.borrow_mut(),
+        )?;
+    }
+    let tracked = turn.sensor.track(tid, follow);
+    if tracked.is_ok() && target.is_alive() {
+        return Ok(());
+    }
+    untrack_process(id, turn);
+    Err(match tracked {
+        Ok(()) => Fault::NoSuchTask(format!("there is no task {tid} any more")),
+        Err(error) => Fault::Failed(error.to_string()),
+    })
+}
+
+/// What was tracked because it may work for another thread is from now on tracked for its own
+/// sake.
+fn untrack_partners_of<S: Sensor, A: Actuator>(target: &Target, turn: &mut Turn<'_, S, A>) {
+    let is_meant = |task: &TaskId, pid: u32| {
+        (target.is_process() && pid == target.task.pid) || *task == target.task.id
+    };
+    let registry = turn.registry.borrow();
+    let partners = registry.partners.all.iter();
+    let partners = partners.filter(|(task, partner)| is_meant(task, partner.pid));
+    let partners: Vec<TaskId> = partners.map(|(task, _)| *task).collect();
+    drop(registry);
+    for partner in partners {
+        partners::untrack(partner, turn);
+    }
+}
+
+/// Registers the target with its first thread.
+///
+/// # Errors
+/// If not even that thread is within the quota.
+fn enter(
+    holder: Holder,
+    account: &Arc<Account>,
+    target: &Target,
+    follow: Follow,
+    registry: &mut Registry,
+) -> Result<(), Fault> {
+    let mut process = TrackedProcess {
+        pid: target.task.pid,
+        origin: None,
+        task: target.task.id,
+        whole: is_whole(target, follow),
+        account: Arc::clone(account),
+        owner: Some(target.uid),
+        payers: BTreeMap::new(),
+        leases: BTreeMap::new(),
+        treatment: Treatment::default(),
+        adopts: false,
+        threads: BTreeSet::new(),
+    };
+    process.want(holder, account, follow);
+    registry.processes.insert(target.task.id, process);
+    registry.admit(&target.task).map_err(|error| {
+        registry.processes.remove(&target.task.id);
+        Fault::OverQuota(error.to_string())
+    })
+}
+
+pub(super) fn untrack<S: Sensor, A: Actuator>(
+    caller: &Caller,
+    target: &Target,
+    turn: &mut Turn<'_, S, A>,
+) -> Result<(), Fault> {
+    let (tid, id) = (target.task.id.tid, target.task.id);
+    let holder = Holder::Client(Arc::clone(&caller.client.name));
+    let unwanted = turn.registry.borrow_mut().drop_lease(&holder, id);
+    let unwanted = unwanted.ok_or_else(|| {
+        Fault::NotHeld(format!("task {tid} was not tracked from this connection"))
+    })?;
+    for process in unwanted {
+        untrack_process(process, turn);
+    }
+    settle_payers(turn);
+    Ok(())
+}
+
+/// Has what its payer wants no longer paid by another holder, and untracks the threads that this
+/// one's quota has no room for.
+pub(super) fn settle_payers<S: Sensor, A: Actuator>(turn: &mut Turn<'_, S, A>) {
+    let beyond = turn.registry.borrow_mut().settle_payers();
+    untrack_threads(&beyond, turn);
+}
+
+/// No holder wants `process` any more: its threads get back what they had.
+pub(super) fn untrack_process<S: Sensor, A: Actuator>(process: TaskId, turn: &mut Turn<'_, S, A>) {
+    let threads = turn.registry.borrow_mut().take_out(process);
+    untrack_threads(&threads, turn);
+}
+
+fn untrack_threads<S: Sensor, A: Actuator>(threads: &[TaskId], turn: &mut Turn<'_, S, A>) {
+    // If the kernel refuses, events of it still come, and are ignored.
+    let _ = turn.sensor.untrack_all(threads);
+    for &thread in threads {
+        turn.controller.forget(thread, turn.now);
+        turn.publish();
+        turn.registry.borrow_mut().ledger.leave(thread);
+    }
+}
+
+/// The processes that are still to be searched for threads whose start was lost.
+#[derive(Debug, Default)]
+pub(super) struct MissedStarts {
+    to_search: Vec<TaskId>,
+}
+
+impl MissedStarts {
+    /// Tracks the threads that started while events were lost, or while there was no room for one
+    /// more. A few processes at a time, because each search goes through all tasks of the machine.
+    pub(super) fn track_some<S: Sensor, A: Actuator>(&mut self, turn: &mut Turn<'_, S, A>) {
+        if self.to_search.is_empty() {
+            if !turn.sensor.take_missed_starts() {
+                return;
+            }
+            let registry = turn.registry.borrow();
+            let whole = registry
+                .processes
+                .iter()
+                .filter(|(_, process)| process.whole);
+            self.to_search.extend(whole.map(|(id, _)| *id));
+        }
+        let rest = self.to_search.len().saturating_sub(PROCESSES_AT_A_TIME);
+        let mut some = self.to_search.split_off(rest);
+        while let Some(id) = some.pop() {
+            let registry = turn.registry.borrow();
+            let follow = registry
+                .processes
+                .get(&id)
+                .map(|process| follow(process.wants_children()));
+            drop(registry);
+            let Some(follow) = follow else {
+                continue;
+            };
+            // One that is gone is heard of by other ways. For one that is not there is no room yet:
+            // the others go first.
+            if turn.sensor.track(id.tid, follow).is_err() && task::is_alive(id) {
+                self.to_search.insert(0, id);
+                self.to_search.append(&mut some);
+                return;
+            }
+        }
+    }
+}

@@ -1,0 +1,26 @@
+//! One turn of the loop, for what is done at its end.
+
+use onbeat_control::Controller;
+use onbeat_model::{Actuator, Instant, Sensor};
+
+use crate::filtered_sensor::FilteredSensor;
+use crate::publisher::Publisher;
+use crate::quota_actuator::QuotaActuator;
+use crate::registry::Shared;
+
+/// The loop with its two ends, the registry on which these agree, and the time.
+pub(super) struct Turn<'a, S: Sensor, A: Actuator> {
+    pub(super) sensor: &'a mut FilteredSensor<S>,
+    pub(super) controller: &'a mut Controller<QuotaActuator<A>>,
+    pub(super) registry: &'a Shared,
+    pub(super) publisher: &'a mut Publisher,
+    pub(super) now: Instant,
+}
+
+impl<S: Sensor, A: Actuator> Turn<'_, S, A> {
+    /// Publishes what the controller has done. Called before a task leaves the ledger, which knows
+    /// whose it is.
+    pub(super) fn publish(&mut self) {
+        self.publisher.publish(self.controller, self.registry);
+    }
+}
