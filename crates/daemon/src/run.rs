@@ -11,7 +11,7 @@ use onbeat_act::{DeadlineActuator, Priorities, own};
 use onbeat_control::{Controller, Next, PipelineSettings, Settings, drive};
 use onbeat_metrics::{Metrics, Target};
 use onbeat_model::Sensor;
-use onbeat_sense::bpf::{self, BpfSensor};
+use onbeat_sense::bpf::{self, BpfSensor, Parser};
 
 use crate::bus;
 use crate::config::{self, Config, ConfigError, Sources};
@@ -69,6 +69,8 @@ pub enum Signal {
 /// file.
 pub fn run(options: &Options, mut told: impl FnMut() -> Option<Signal>) -> anyhow::Result<()> {
     let began = Instant::now();
+    // A copy of this process as it is now, with one thread.
+    let parser = Parser::start().context("cannot start the process that parses programs' files")?;
     logs::begin();
     // Before this thread goes ahead of others: that one is to have an ordinary priority.
     directory::begin();
@@ -86,13 +88,13 @@ pub fn run(options: &Options, mut told: impl FnMut() -> Option<Signal>) -> anyho
     }
     put_back_the_past(options, config.realtimekit.and(Some(&mut priorities)))?;
     let registry = Rc::new(RefCell::new(Registry::new(Ledger::new(quotas))));
-    let sensor = BpfSensor::new(bpf::Options {
+    let tracing = bpf::Options {
         endless: true,
         partners: config.pipelines,
         bound_bursts: true,
         ..bpf::Options::default()
-    })
-    .context("cannot trace")?;
+    };
+    let sensor = BpfSensor::with_parser(tracing, parser).context("cannot trace")?;
     let (sender, requests) = RequestSender::new(sensor.waker());
     let (changes, untold) = async_channel::bounded(MOST_UNTOLD);
     let metrics = options.metrics.as_ref().map(Metrics::open).transpose()?;

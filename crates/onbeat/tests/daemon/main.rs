@@ -19,6 +19,7 @@ mod cut_off;
 mod documented;
 mod holding;
 mod hostile;
+mod killed;
 mod known;
 mod library;
 mod looking;
@@ -28,6 +29,7 @@ mod others;
 mod own_state;
 #[path = "../pair/mod.rs"]
 mod pair;
+mod parsing;
 mod paths;
 mod polkit;
 mod quotas;

@@ -8,13 +8,16 @@
 //! map the same file pay nothing.
 //!
 //! The processes decide how many mappings there are, and what the files hold. So a thread without
-//! real-time priority does all of it, with limits (`ear`). The loop only tells this thread which
+//! real-time priority does all of it, with limits (`ear`), and in the service a process without
+//! rights does the parsing (`parser`). The loop only tells this thread which
 //! processes there are, in whole messages over a socket for some hundreds, without waiting. A
 //! message without room is sent in the next turn.
 
 pub(super) mod attach;
 mod ear;
+mod helper;
 mod maps;
+mod parser;
 
 use std::collections::{BTreeMap, HashMap};
 use std::io::{self, Write};
@@ -32,6 +35,7 @@ use super::Error;
 use crate::probes::Probe;
 use crate::workload::started_ticks;
 use ear::{Ear, Expected};
+pub use parser::Parser;
 
 /// How long the start of a program waits until its files are listened to: a hundred libraries take
 /// some 20 ms.
@@ -126,26 +130,35 @@ impl Listener {
     ///
     /// # Errors
     /// If the thread cannot be started.
-    pub fn new(cookie: fn(Probe) -> Option<u32>, program: OwnedFd) -> io::Result<Self> {
-        Self::start(cookie, program, Ear::listen)
+    pub fn new(
+        cookie: fn(Probe) -> Option<u32>,
+        program: OwnedFd,
+        parser: Parser,
+    ) -> io::Result<Self> {
+        Self::start(cookie, program, parser, Ear::listen)
     }
 
     /// The same with nice -20, for a program that onbeat was started for: its probes do not wait
     /// behind hogs.
-    pub(super) fn ahead(cookie: fn(Probe) -> Option<u32>, program: OwnedFd) -> io::Result<Self> {
-        Self::start(cookie, program, Ear::listen_ahead)
+    pub(super) fn ahead(
+        cookie: fn(Probe) -> Option<u32>,
+        program: OwnedFd,
+        parser: Parser,
+    ) -> io::Result<Self> {
+        Self::start(cookie, program, parser, Ear::listen_ahead)
     }
 
     fn start(
         cookie: fn(Probe) -> Option<u32>,
         program: OwnedFd,
+        parser: Parser,
         listen: fn(Ear, &UnixStream, &mpsc::Receiver<Expected>),
     ) -> io::Result<Self> {
         let (ear, commands) = UnixStream::pair()?;
         ear.set_nonblocking(true)?;
         let (expected, expectations) = mpsc::channel();
         let told = Arc::new(Told::default());
-        let listening = Ear::new(cookie, program, Arc::clone(&told));
+        let listening = Ear::new(cookie, program, parser, Arc::clone(&told));
         thread::Builder::new()
             .name("onbeat-ear".into())
             .spawn(move || listen(listening, &commands, &expectations))?;

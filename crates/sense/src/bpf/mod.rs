@@ -31,6 +31,7 @@ pub use error::Error;
 pub use features::{probe, probe_calls, probe_tracer, tells_expiries, tells_wakers};
 use inbox::Inbox;
 use listener::Listener;
+pub use listener::Parser;
 use load::Attached;
 use partners::Partners;
 use shared::{Request, Shared, UNWANTED};
@@ -125,6 +126,14 @@ impl BpfSensor {
     /// # Errors
     /// Without privilege, or on a kernel that lacks what they need (see [`probe`]).
     pub fn new(options: Options) -> Result<Self, Error> {
+        Self::with_parser(options, Parser::here())
+    }
+
+    /// The same, with a parser of programs' files that was started before.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    pub fn with_parser(options: Options, parser: Parser) -> Result<Self, Error> {
         let loaded = load::load(&options)?;
         let inbox = Arc::new(Mutex::new(Inbox::default()));
         let ring = load::ring(&loaded.records, Arc::clone(&inbox))?;
@@ -133,7 +142,7 @@ impl BpfSensor {
         } else {
             Listener::ahead
         };
-        let listener = listen(wire::of_probe, loaded.attached.marked()?)
+        let listener = listen(wire::of_probe, loaded.attached.marked()?, parser)
             .map_err(|e| Error::kernel("start a thread")(e.into()))?;
         Ok(Self {
             chooser: loaded.chooser,

@@ -22,6 +22,11 @@ pub enum Argument {
 }
 
 impl Argument {
+    /// Whether there is such a register.
+    pub(crate) const fn is_register(place: u8, size_log2: u8) -> bool {
+        place <= ARM_STACK && size_log2 <= 3
+    }
+
     /// In so many bits: the lowest says whether it is a register (cookie.h). None if it does not
     /// fit.
     pub(super) fn packed(self, bits: u32) -> Option<u64> {

@@ -13,14 +13,14 @@ use crate::calls::Call;
 pub struct Filter(Vec<libc::sock_filter>);
 
 /// Where `struct seccomp_data` has the call's number, and the architecture that it is a number of.
-const NUMBER_AT: u32 = std::mem::offset_of!(libc::seccomp_data, nr) as u32;
-const ARCHITECTURE_AT: u32 = std::mem::offset_of!(libc::seccomp_data, arch) as u32;
+pub(crate) const NUMBER_AT: u32 = std::mem::offset_of!(libc::seccomp_data, nr) as u32;
+pub(crate) const ARCHITECTURE_AT: u32 = std::mem::offset_of!(libc::seccomp_data, arch) as u32;
 
 /// Of `linux/audit.h`: the ELF machine, 64 bit, little endian.
 #[cfg(target_arch = "x86_64")]
-const ARCHITECTURE: u32 = libc::EM_X86_64 as u32 | 0xc000_0000;
+pub(crate) const ARCHITECTURE: u32 = libc::EM_X86_64 as u32 | 0xc000_0000;
 #[cfg(target_arch = "aarch64")]
-const ARCHITECTURE: u32 = libc::EM_AARCH64 as u32 | 0xc000_0000;
+pub(crate) const ARCHITECTURE: u32 = libc::EM_AARCH64 as u32 | 0xc000_0000;
 
 impl Filter {
     /// Stops at these.
@@ -79,7 +79,7 @@ impl Filter {
     }
 }
 
-fn instruction(code: u32, k: u32, jt: u8, jf: u8) -> libc::sock_filter {
+pub(crate) fn instruction(code: u32, k: u32, jt: u8, jf: u8) -> libc::sock_filter {
     libc::sock_filter {
         code: code as u16,
         jt,

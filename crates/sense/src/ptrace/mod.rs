@@ -10,7 +10,7 @@
 //! unless onbeat has CAP_SYS_ADMIN and CAP_SYS_PTRACE. No debugger can attach to what is traced.
 
 mod course;
-mod filter;
+pub(crate) mod filter;
 mod tracer;
 mod trial;
 

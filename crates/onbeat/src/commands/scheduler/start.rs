@@ -8,6 +8,7 @@ use anyhow::Context;
 use onbeat_act::extensible::Chooser;
 use onbeat_schedulers::reserve::Reservations;
 use onbeat_schedulers::{ALL, Extent, Opened, Outcome, Running, find};
+use onbeat_sense::bpf::Parser;
 use onbeat_sense::bpf::listener::Listener;
 use onbeat_sense::probes::Probe;
 
@@ -87,7 +88,7 @@ pub(crate) fn run(args: &StartArgs) -> anyhow::Result<ExitCode> {
     };
     let listener = running.listener().map(|program| {
         let program = program.as_fd().try_clone_to_owned()?;
-        Listener::new(cookie, program)
+        Listener::new(cookie, program, Parser::here())
     });
     Session {
         running,

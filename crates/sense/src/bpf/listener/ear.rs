@@ -21,6 +21,7 @@ use onbeat_model::{Instant, Span};
 
 use super::attach::Attacher;
 use super::maps::{self, Mapped};
+use super::parser::Parser;
 use super::{Error, Message, Told};
 use crate::clock;
 use crate::identity;
@@ -71,6 +72,7 @@ struct Process {
 pub(super) struct Ear {
     cookie: fn(Probe) -> Option<u32>,
     attacher: Attacher,
+    parser: Parser,
     told: Arc<Told>,
     processes: HashMap<u32, Process>,
     known: HashMap<FileId, Vec<Site>>,
@@ -84,10 +86,16 @@ pub(super) struct Ear {
 }
 
 impl Ear {
-    pub(super) fn new(cookie: fn(Probe) -> Option<u32>, program: OwnedFd, told: Arc<Told>) -> Self {
+    pub(super) fn new(
+        cookie: fn(Probe) -> Option<u32>,
+        program: OwnedFd,
+        parser: Parser,
+        told: Arc<Told>,
+    ) -> Self {
         Self {
             cookie,
             attacher: Attacher::new(program),
+            parser,
             told,
             processes: HashMap::new(),
             known: HashMap::new(),
@@ -154,7 +162,8 @@ impl Ear {
                 for expected in expected.try_iter() {
                     for path in &expected.files {
                         if let Some((file, id)) = as_mapped(path) {
-                            self.listen_to(expected.pid, &file, id);
+                            // A file that is not parsed now is tried again once it is mapped.
+                            let _ = self.listen_to(expected.pid, &file, id);
                         }
                     }
                     // The waiting side may have given up.
@@ -198,9 +207,12 @@ impl Ear {
         let Some(process) = self.processes.get_mut(&pid) else {
             return;
         };
-        let found = File::open(format!("/proc/{pid}/maps")).map(maps::executable);
+        let maps = File::open(format!("/proc/{pid}/maps"));
+        // The parser may not answer, and a process that executes a program maps nothing for a
+        // moment: later.
+        let found = maps.and_then(|maps| self.parser.maps(maps));
         let found = found.unwrap_or_default();
-        if found.is_empty() || started_ticks(pid) != Some(process.started_ticks) {
+        if started_ticks(pid) != Some(process.started_ticks) {
             self.forget(pid);
             return;
         }
@@ -209,43 +221,53 @@ impl Ear {
         let new = found.into_iter().filter(is_new);
         let new: Vec<_> = new.take(MOST_OPENED.min(left)).collect();
         for (mapped, path) in &new {
-            self.look_into(pid, *mapped, path);
+            if !self.look_into(pid, *mapped, path) {
+                break;
+            }
         }
-        let now = clock::now();
         if let Some(process) = self.processes.get_mut(&pid) {
-            let took = now.since(began) * PAUSE_PER_LOOK;
-            process.next = now + process.pause.max(took);
-            // There may be more.
-            if new.len() < MOST_OPENED {
-                process.pause = (process.pause * 2).min(LONGEST_PAUSE);
+            let pause = process.pause;
+            Self::rest(process, began);
+            if new.len() >= MOST_OPENED {
+                // There may be more.
+                process.pause = pause;
             }
         }
     }
 
-    /// Listens to the file of a new mapping.
-    fn look_into(&mut self, pid: u32, mapped: Mapped, path: &Path) {
+    /// The process is looked at again after a pause, which is longer each time.
+    fn rest(process: &mut Process, began: Instant) {
+        let now = clock::now();
+        let took = now.since(began) * PAUSE_PER_LOOK;
+        process.next = now + process.pause.max(took);
+        process.pause = (process.pause * 2).min(LONGEST_PAUSE);
+    }
+
+    /// Listens to the file of a new mapping. False if the parser does not answer: others wait, too.
+    fn look_into(&mut self, pid: u32, mapped: Mapped, path: &Path) -> bool {
         let listened = file_of(pid, mapped, path).and_then(|file| {
             let Some(id) = id(&file)? else {
                 return Ok(());
             };
             if self.known.contains_key(&id) {
-                self.listen_to(pid, &file, id);
-                return Ok(());
+                return self.listen_to(pid, &file, id);
             }
             let readable = format!("/proc/self/fd/{}", file.as_raw_fd());
             let readable = open(Path::new(&readable), libc::O_RDONLY)?;
-            self.listen_to(pid, &readable, id);
-            Ok(())
+            self.listen_to(pid, &readable, id)
         });
+        let is_waited_for =
+            |kind| matches!(kind, io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut);
         match listened {
             // Another process has a lease on it, or one of its folders is not in the kernel's
-            // memory, or may not be entered.
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+            // memory, or may not be entered. Or the parser does not answer.
+            Err(error) if is_waited_for(error.kind()) => {
+                let is_answered = error.kind() != io::ErrorKind::TimedOut;
                 let process = self.processes.get(&pid);
                 if process.is_some_and(|process| process.pause == LONGEST_PAUSE) {
                     self.refuse(error);
                 }
-                return;
+                return is_answered;
             }
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied => self.refuse(error),
             _ => {}
@@ -253,6 +275,7 @@ impl Ear {
         if let Some(process) = self.processes.get_mut(&pid) {
             process.seen.insert(mapped);
         }
+        true
     }
 
     /// Keeps the reason why a mapping cannot be looked into, if it is the first one.
@@ -262,22 +285,26 @@ impl Ear {
     }
 
     /// Attaches to the probes in a file, in the known process `pid`, once.
-    fn listen_to(&mut self, pid: u32, file: &File, id: FileId) {
+    ///
+    /// # Errors
+    /// If the file cannot be parsed now.
+    fn listen_to(&mut self, pid: u32, file: &File, id: FileId) -> io::Result<()> {
         let Some(process) = self.processes.get_mut(&pid) else {
-            return;
+            return Ok(());
         };
-        if process.heard.len() >= MOST_SEEN || !process.heard.insert(id) {
-            return;
+        if process.heard.len() >= MOST_SEEN || process.heard.contains(&id) {
+            return Ok(());
         }
+        let sites = match self.known.get(&id) {
+            Some(sites) => sites.clone(),
+            None => self.parser.probes(file)?,
+        };
+        process.heard.insert(id);
+        let (user, started) = (process.user, process.started_ticks);
         if self.known.len() >= MOST_FILES {
             self.known.clear();
         }
-        let (user, started) = (process.user, process.started_ticks);
-        let read = || {
-            file.try_clone()
-                .map_or_else(|_| Vec::new(), probes::in_file)
-        };
-        let sites = self.known.entry(id).or_insert_with(read).clone();
+        self.known.insert(id, sites.clone());
         for site in sites {
             let cookie = (self.cookie)(site.probe).and_then(|kind| site.cookie(kind));
             let (Some(cookie), true) = (cookie, self.has_room(pid, user)) else {
@@ -286,7 +313,7 @@ impl Ear {
             let attached = (self.attacher).attach(pid, file.as_fd(), site.offset, cookie);
             // The process may have ended, and its number may be another process's.
             if started_ticks(pid) != Some(started) {
-                return;
+                return Ok(());
             }
             match attached {
                 Ok(link) => {
@@ -303,6 +330,7 @@ impl Ear {
                 }
             }
         }
+        Ok(())
     }
 
     fn has_room(&self, pid: u32, user: u32) -> bool {

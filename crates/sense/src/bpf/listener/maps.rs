@@ -28,6 +28,21 @@ impl Mapped {
         format!("{:x}-{:x}", self.begin, self.end)
     }
 
+    pub(super) fn numbers(&self) -> [u64; 5] {
+        let (major, minor) = self.device;
+        [self.begin, self.end, major.into(), minor.into(), self.inode]
+    }
+
+    /// The mapping with these [`numbers`](Self::numbers).
+    pub(super) fn of_numbers([begin, end, major, minor, inode]: [u64; 5]) -> Option<Self> {
+        Some(Self {
+            begin,
+            end,
+            device: (major.try_into().ok()?, minor.try_into().ok()?),
+            inode,
+        })
+    }
+
     /// True if it maps the file with these numbers.
     pub(super) fn is_of(&self, device: (u32, u32), inode: u64) -> bool {
         (self.device, self.inode) == (device, inode)
