@@ -6,7 +6,7 @@ use std::path::Path;
 use onbeat_model::{Bandwidth, Span};
 
 use crate::attributes::{Attributes, Policy};
-use crate::task::{Stat, numbers};
+use crate::task::{numbers, stat};
 
 /// Every thread on the machine that has a reservation, and its bandwidth.
 pub(crate) fn reserved_tasks() -> impl Iterator<Item = (u32, Bandwidth)> {
@@ -26,5 +26,5 @@ pub(crate) fn reserved_tasks() -> impl Iterator<Item = (u32, Bandwidth)> {
 pub(crate) fn tasks_of_policy(policy: u32) -> impl Iterator<Item = u32> {
     numbers(Path::new("/proc"))
         .flat_map(|pid| numbers(&Path::new("/proc").join(pid.to_string()).join("task")))
-        .filter(move |&tid| Stat::read(tid).is_some_and(|stat| stat.policy == policy))
+        .filter(move |&tid| stat(tid).is_some_and(|stat| stat.policy == policy))
 }

@@ -3,7 +3,7 @@
 use std::fs::{self, File};
 use std::io::Read;
 
-use onbeat_model::{Cgroup, TaskId};
+use onbeat_model::{Cgroup, Stat, TaskId};
 
 /// So much of `/proc/TID/cgroup` is read: a path has at most 4096 bytes, and there are at most 14
 /// hierarchies, of which the last two lines tell. Users choose the paths.
@@ -22,13 +22,10 @@ pub fn cgroup_of(task: TaskId) -> Cgroup {
     Cgroup::of_process(&String::from_utf8_lossy(&text))
 }
 
-/// When the thread started: field 22 of `/proc/TID/stat`.
+/// When the thread started.
 fn started(tid: u32) -> Option<u64> {
-    let stat = fs::read(format!("/proc/{tid}/stat")).ok()?;
-    let stat = String::from_utf8_lossy(&stat);
-    // Behind the name, which may have spaces, comes field 3.
-    let (_, fields) = stat.rsplit_once(')')?;
-    fields.split_ascii_whitespace().nth(19)?.parse().ok()
+    let stat = fs::read(format!("/proc/{tid}/task/{tid}/stat")).ok()?;
+    Some(Stat::parse(&stat)?.started_ticks)
 }
 
 #[cfg(test)]

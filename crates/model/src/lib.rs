@@ -21,6 +21,7 @@ mod reservation;
 mod rhythm;
 mod sensor;
 mod speed;
+mod stat;
 mod task;
 mod time;
 
@@ -38,5 +39,6 @@ pub use reservation::{Reservation, ReservationError};
 pub use rhythm::Rhythm;
 pub use sensor::{Flow, Sensor};
 pub use speed::{Ladder, NoSpeed, Speed};
+pub use stat::Stat;
 pub use task::{Follow, Name, Task, TaskId};
 pub use time::{Instant, ParseSpanError, Span};

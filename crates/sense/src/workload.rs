@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
 
-use onbeat_model::{Event, Span, TaskId};
+use onbeat_model::{Event, Span, Stat, TaskId};
 
 /// Reads threads' CPU time.
 #[derive(Debug)]
@@ -104,10 +104,9 @@ fn read(account: &File) -> Option<Span> {
 /// ([`TaskId`]). None if there is no such thread.
 #[must_use]
 pub fn started_ticks(tid: u32) -> Option<u64> {
-    let stat = fs::read_to_string(format!("/proc/{tid}/stat")).ok()?;
-    // Field 22; the second is the name, in parentheses, and may hold anything, also a parenthesis.
-    let after_name = stat.rsplit_once(')')?.1;
-    after_name.split_ascii_whitespace().nth(19)?.parse().ok()
+    // Not /proc/TID/stat, which adds up the times of all threads of the process.
+    let stat = fs::read(format!("/proc/{tid}/task/{tid}/stat")).ok()?;
+    Some(Stat::parse(&stat)?.started_ticks)
 }
 
 #[cfg(test)]

@@ -72,7 +72,7 @@ impl Process {
     pub(crate) fn asleep() -> Self {
         let (process, _) = Self::talking(Command::new("sh").args(["-c", "echo; read _"]));
         eventually("a process that waits for input", || {
-            let stat = task::Stat::read(process.pid()).unwrap();
+            let stat = task::stat(process.pid()).unwrap();
             (stat.state == 'S').then_some(())
         });
         process

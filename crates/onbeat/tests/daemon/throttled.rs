@@ -4,7 +4,7 @@
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use onbeat_act::task::Stat;
+use onbeat_act::task;
 
 use crate::common::{Mortal, can_run, eventually};
 use crate::library::reserving;
@@ -76,7 +76,7 @@ fn executed_ns(tid: u32) -> u64 {
 fn is_held_up(tids: [u32; 2]) -> bool {
     let want_to = || {
         tids.map(|tid| {
-            let state = Stat::read(tid).map(|stat| stat.state);
+            let state = task::stat(tid).map(|stat| stat.state);
             is_reserved(tid).then_some((state? == 'R').then(|| executed_ns(tid))?)
         })
     };
