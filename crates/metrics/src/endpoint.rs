@@ -232,6 +232,12 @@ enum Wanted {
     Malformed,
 }
 
+/// Whether these bytes ask for the page of metrics; none until the request is whole.
+#[must_use]
+pub fn asks_for_metrics(request: &[u8]) -> Option<bool> {
+    understood(request).map(|wanted| wanted == Wanted::Metrics)
+}
+
 /// What is wanted, once enough of it is there.
 fn understood(request: &[u8]) -> Option<Wanted> {
     let mut headers = [httparse::EMPTY_HEADER; HEADERS];

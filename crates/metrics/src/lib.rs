@@ -24,6 +24,7 @@ use onbeat_control::{Controller, Entry, What};
 use onbeat_model::{Actuator, Instant};
 
 use endpoint::Endpoint;
+pub use endpoint::asks_for_metrics;
 use file::File;
 pub use place::cgroup_of;
 pub use table::{ALL, Kind, Metric};

@@ -17,7 +17,7 @@ pub(super) mod attach;
 mod ear;
 mod helper;
 mod maps;
-mod parser;
+pub mod parser;
 
 use std::collections::{BTreeMap, HashMap};
 use std::io::{self, Write};

@@ -24,7 +24,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use libbpf_rs::{Iter, Link, RingBuffer};
-use onbeat_model::{Event, Flow, Follow, Sensor, Span, TaskId};
+use onbeat_model::{Event, Flow, Follow, Instant, Sensor, Span, TaskId};
 
 pub use calls::CallSet;
 pub use error::Error;
@@ -40,6 +40,18 @@ pub use waker::Waker;
 use crate::executable;
 use crate::wait;
 use crate::workload::{Workload, of_this_machine};
+
+/// The event in a record of the tracer's programs; none if the bytes are no record.
+#[must_use]
+pub fn event_of_record(bytes: &[u8]) -> Option<Event> {
+    wire::event(bytes)
+}
+
+/// The event in an entry of the map of wakeups, read at `now`; none if the bytes are no entry.
+#[must_use]
+pub fn event_of_wakeups(key: &[u8], value: &[u8], now: Instant) -> Option<Event> {
+    partners::woke(key, value, now)
+}
 
 /// How to trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

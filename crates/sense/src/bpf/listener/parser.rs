@@ -96,6 +96,22 @@ pub(super) fn answer(kind: Kind, file: File) -> Vec<u8> {
     }
 }
 
+/// The names of the executable mappings in a helper's answer, and the sites of probes in one; none
+/// if the bytes are no such answer.
+#[must_use]
+pub fn in_answer(bytes: &[u8]) -> (Option<Vec<PathBuf>>, Option<Vec<Site>>) {
+    let maps = maps_in(&mut &*bytes);
+    let names = maps.map(|maps| maps.into_iter().map(|(_, path)| path).collect());
+    (names, sites_in(&mut &*bytes))
+}
+
+/// The names of the executable mappings in the text of `/proc/PID/maps`.
+#[must_use]
+pub fn in_maps(text: &[u8]) -> Vec<PathBuf> {
+    let maps = maps::executable(text);
+    maps.into_iter().map(|(_, path)| path).collect()
+}
+
 /// The file cannot be parsed now: the caller tries again later.
 fn damaged() -> io::Error {
     io::Error::new(io::ErrorKind::TimedOut, "no whole answer about a file")
