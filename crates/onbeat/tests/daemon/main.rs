@@ -39,6 +39,7 @@ mod served;
 mod serving;
 mod soak;
 mod sound;
+mod storms;
 #[path = "../terminal/mod.rs"]
 mod terminal;
 mod throttled;

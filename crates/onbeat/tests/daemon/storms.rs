@@ -1,0 +1,90 @@
+//! Forks, names and executed programs that come faster than the service hears them: it loses
+//! events, and no right or charge stays where it no longer belongs.
+
+use std::fs::Permissions;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::Stdio;
+
+use crate::common::{Mortal, can_run, eventually};
+use crate::copied::copy_program;
+use crate::machine::{ALICE, BOB, Machine, ROOT, as_itself, is_ordinary, is_reserved};
+
+/// A tenth of a CPU.
+const TENTH: &str = "1000000 10000000 10000000";
+/// Programs that are started while the service stands still. Each is three records at least: it is
+/// tracked, has another name, and ends. The ring has room for 16,384.
+const PROGRAMS: u32 = 6_000;
+
+fn lost(port: u16) -> Option<u64> {
+    let mut stream = TcpStream::connect(("127.0.0.1", port)).ok()?;
+    stream.write_all(b"GET /metrics HTTP/1.1\r\n\r\n").ok()?;
+    let mut page = String::new();
+    stream.read_to_string(&mut page).ok()?;
+    let line = page
+        .lines()
+        .find_map(|line| line.strip_prefix("onbeat_events_lost_total "));
+    line?.parse().ok()
+}
+
+#[test]
+fn a_storm_of_programs_hides_neither_an_end_nor_a_set_user_id_program() {
+    if !can_run("a_storm_of_programs_hides_neither_an_end_nor_a_set_user_id_program") {
+        return;
+    }
+    let mut machine = Machine::bus();
+    machine.configure("");
+    machine.flags = vec!["--metrics", "127.0.0.1:0"];
+    machine.start();
+    let log = machine.log();
+    let (_, place) = log.split_once("http://127.0.0.1:").unwrap();
+    let port = place.split('/').next().unwrap().parse().unwrap();
+    let becomes = machine.path("set-user-id");
+    copy_program("/bin/sleep", &becomes);
+    let mode = Permissions::from_mode(0o4755);
+    std::fs::set_permissions(&becomes, mode).unwrap();
+
+    let bobs = machine.sleeper(BOB);
+    let mut bob = machine.client(BOB);
+    bob.done(&format!("reserve {} {TENTH}", bobs.id()));
+    let script = format!(
+        "read go; i=0; while [ $i -lt {PROGRAMS} ]; do /bin/true; i=$((i+1)); done; echo over; \
+         read go; exec \"$0\" 1000"
+    );
+    let mut storm = machine.command(ALICE, Path::new("/bin/sh"));
+    storm.arg("-c").arg(script).arg(&becomes);
+    let mut storm = Mortal::spawn(storm.stdin(Stdio::piped()).stdout(Stdio::piped()));
+    let mut input = storm.0.stdin.take().expect("it is piped");
+    let mut output = BufReader::new(storm.0.stdout.take().expect("it is piped"));
+    let storm = as_itself(storm, "sh");
+    let mut alice = machine.client(ALICE);
+    alice.done(&format!("track {} children", storm.id()));
+    assert_eq!(alice.told("statistics")["own-tasks"], 1);
+
+    machine.signal(libc::SIGSTOP);
+    writeln!(input, "go").unwrap();
+    let mut line = String::new();
+    output.read_line(&mut line).unwrap();
+    assert_eq!(line, "over\n");
+    writeln!(input, "go").unwrap();
+    eventually("the set-user-ID program", || {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", storm.id())).ok()?;
+        let is_roots = status.contains(&format!("\nUid:\t{ALICE}\t0\t"));
+        is_roots.then_some(())
+    });
+    machine.signal(libc::SIGCONT);
+
+    eventually("lost events", || (lost(port)? > 0).then_some(()));
+    eventually("a ledger without hers", || {
+        (alice.told("statistics")["own-tasks"] == 0).then_some(())
+    });
+    assert!(is_ordinary(storm.id()));
+    let mut root = machine.client(ROOT);
+    assert_eq!(root.told("statistics")["threads"], 1);
+    assert!(is_reserved(bobs.id()));
+    // It goes on.
+    let later = machine.sleeper(ALICE);
+    alice.done(&format!("reserve {} {TENTH}", later.id()));
+}
