@@ -16,6 +16,8 @@ pub struct Treatment {
     pub cap: Option<Bandwidth>,
     /// How its next budget is predicted, if not as everybody's.
     pub predictor: Option<Kind>,
+    /// The period that it is expected to have: that of its reservation on probation.
+    pub period: Option<Span>,
 }
 
 impl Default for Treatment {
@@ -24,6 +26,7 @@ impl Default for Treatment {
             weight: 1.0,
             cap: None,
             predictor: None,
+            period: None,
         }
     }
 }

@@ -2,6 +2,18 @@
 
 use std::collections::BTreeSet;
 use std::ffi::CString;
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use onbeat_model::Bandwidth;
+
+/// What the tasks of one rule may reserve together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Allotment {
+    /// The rule, by a hash of its name.
+    pub rule: u64,
+    /// How much.
+    pub bandwidth: Bandwidth,
+}
 
 /// A user, to whom tasks are charged.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -11,6 +23,8 @@ pub struct Account {
     /// What is charged here counts for no quota but the total: it is root's, or an administrator's
     /// rule names it.
     pub is_exempt: bool,
+    /// A rule's own account, which is charged in place of the user's.
+    pub allotment: Option<Allotment>,
     /// The groups he is in: by the database, and those that his process had.
     pub groups: BTreeSet<u32>,
 }
@@ -25,6 +39,7 @@ impl Account {
         Self {
             uid,
             is_exempt: uid == 0,
+            allotment: None,
             groups: all,
         }
     }
@@ -35,6 +50,7 @@ impl Account {
         Self {
             uid,
             is_exempt: uid == 0,
+            allotment: None,
             groups: BTreeSet::new(),
         }
     }
@@ -45,8 +61,28 @@ impl Account {
         Self {
             uid,
             is_exempt: true,
+            allotment: None,
             groups: BTreeSet::new(),
         }
+    }
+
+    /// The user `uid`, for what the rule of this name may reserve.
+    #[must_use]
+    pub fn under_a_rule(uid: u32, rule: &str, bandwidth: Bandwidth) -> Self {
+        let mut hasher = DefaultHasher::new();
+        rule.hash(&mut hasher);
+        let rule = hasher.finish();
+        Self {
+            is_exempt: false,
+            allotment: Some(Allotment { rule, bandwidth }),
+            ..Self::of_no_group(uid)
+        }
+    }
+
+    /// Whether something may be charged here: to a rule, to root, or to a user with an account.
+    #[must_use]
+    pub fn can_pay(&self) -> bool {
+        self.is_exempt || self.allotment.is_some() || self.is_known()
     }
 
     /// Whether the database knows them, as far as the database alone was asked: it has everybody in

@@ -9,11 +9,12 @@
 //! Pure: it knows tasks and numbers of users, and no kernel.
 
 use std::collections::HashMap;
+use std::hash::Hash;
 use std::sync::Arc;
 
 use onbeat_model::{Bandwidth, Instant, Reservation, Span, TaskId};
 
-use crate::account::Account;
+use crate::account::{Account, Allotment};
 
 mod error;
 mod spending;
@@ -116,6 +117,14 @@ impl Quotas {
     pub fn of_user(&self, uid: u32) -> Option<Quota> {
         (uid != 0).then(|| self.users.get(&uid).copied().unwrap_or(self.default))
     }
+
+    /// What holds for a rule with a bandwidth of its own.
+    const fn of_rule(&self, own: Allotment) -> Quota {
+        Quota {
+            bandwidth: own.bandwidth,
+            ..self.default
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -190,6 +199,7 @@ pub struct Ledger {
     tasks: HashMap<TaskId, Charge>,
     users: HashMap<u32, Used>,
     groups: HashMap<u32, Used>,
+    rules: HashMap<u64, Used>,
     spending: HashMap<Whose, Spending>,
     leaks: Vec<Leak>,
     /// Tasks whose reservations may have become ceilings, or no longer be.
@@ -437,6 +447,7 @@ impl Ledger {
             let is_theirs = match whose {
                 Whose::User(uid) => charge.account.uid == uid,
                 Whose::Group(gid) => charge.account.groups.contains(&gid),
+                Whose::Rule(rule) => charge.account.allotment.is_some_and(|own| own.rule == rule),
             };
             is_theirs && charge.held.is_some()
         });
@@ -451,6 +462,11 @@ impl Ledger {
             let quota = match whose {
                 Whose::User(uid) => self.quotas.of_user(uid),
                 Whose::Group(gid) => self.quotas.groups.get(&gid).copied(),
+                Whose::Rule(rule) => {
+                    let mut allotments = self.tasks.values().map(|charge| charge.account.allotment);
+                    let own = allotments.find_map(|own| own.filter(|own| own.rule == rule));
+                    own.map(|own| self.quotas.of_rule(own))
+                }
             };
             let spending = self.spending.get_mut(&whose).zip(quota);
             let Some((spending, quota)) = spending else {
@@ -531,28 +547,34 @@ impl Ledger {
     }
 
     fn quotas_of<'a>(&'a self, account: &'a Account) -> impl Iterator<Item = (Whose, Quota)> + 'a {
-        let own = self
-            .quotas
-            .of_user(account.uid)
-            .filter(|_| !account.is_exempt);
+        let own = match account.allotment {
+            Some(own) => Some((Whose::Rule(own.rule), self.quotas.of_rule(own))),
+            None => self
+                .quotas
+                .of_user(account.uid)
+                .filter(|_| !account.is_exempt)
+                .map(|quota| (Whose::User(account.uid), quota)),
+        };
         let groups = account.groups.iter().filter(|_| !account.is_exempt);
         let shared =
             groups.filter_map(|gid| Some((Whose::Group(*gid), *self.quotas.groups.get(gid)?)));
-        own.map(|quota| (Whose::User(account.uid), quota))
-            .into_iter()
-            .chain(shared)
+        own.into_iter().chain(shared)
     }
 
     fn used(&self, whose: Whose) -> Used {
         let used = match whose {
             Whose::User(uid) => self.users.get(&uid),
             Whose::Group(gid) => self.groups.get(&gid),
+            Whose::Rule(rule) => self.rules.get(&rule),
         };
         used.copied().unwrap_or_default()
     }
 
     /// Counts for the user and for every group of his, whether or not it has a quota today.
     fn count(&mut self, account: &Account, change: impl Fn(&mut Used)) {
+        if let Some(allotment) = account.allotment {
+            return apply(&mut self.rules, allotment.rule, &change);
+        }
         if account.is_exempt {
             return;
         }
@@ -564,7 +586,7 @@ impl Ledger {
 }
 
 /// Of whom nothing is charged any more, nothing is kept.
-fn apply(all: &mut HashMap<u32, Used>, number: u32, change: &impl Fn(&mut Used)) {
+fn apply<N: Copy + Eq + Hash>(all: &mut HashMap<N, Used>, number: N, change: &impl Fn(&mut Used)) {
     let used = all.entry(number).or_default();
     change(used);
     if *used == Used::default() {

@@ -252,6 +252,10 @@ impl Registry {
             };
             return Err(Some(format!("{whose}, but of user {uid}")));
         }
+        // The bandwidth of a rule is for what the rule names: a container, not what serves it.
+        if account.allotment.is_some() {
+            return Err(None);
+        }
         let mut processes = self.processes.values();
         let is_known = processes.any(|process| process.threads.contains(&task.id));
         if is_known || self.partners.all.contains_key(&task.id) {

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use onbeat_control::Treatment;
-use onbeat_model::Span;
+use onbeat_model::{Bandwidth, Span};
 
 /// All rules, and how processes are found that they name.
 #[derive(Clone, Debug, PartialEq)]
@@ -54,6 +54,9 @@ pub struct Rule {
     pub children: bool,
     /// How its threads are treated.
     pub treatment: Treatment,
+    /// The most that all reservations by the rule may take together. They are then charged to the
+    /// rule, and to no user.
+    pub bandwidth: Option<Bandwidth>,
     /// Whether threads that gave themselves SCHED_FIFO or SCHED_RR get reservations, too.
     pub adopt: bool,
 }
@@ -167,6 +170,7 @@ mod tests {
             threads: Vec::new(),
             children: false,
             treatment: Treatment::default(),
+            bandwidth: None,
             adopt: false,
         }
     }

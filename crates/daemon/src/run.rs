@@ -74,6 +74,7 @@ pub fn run(options: &Options, mut told: impl FnMut() -> Option<Signal>) -> anyho
     logs::begin();
     // Before this thread goes ahead of others: that one is to have an ordinary priority.
     directory::begin();
+    let given = options.sources.given_now();
     let (mut config, quotas) = read(&options.sources)?;
     let started = config.clone();
     let state_file = || {
@@ -124,6 +125,7 @@ pub fn run(options: &Options, mut told: impl FnMut() -> Option<Signal>) -> anyho
     let mut watchdog = Watchdog::new();
     watchdog::ready();
     let mut is_told_deaf = false;
+    let (mut given, mut looked) = (given, sensor.now());
     let outcome = drive(&mut sensor, &mut controller, |sensor, controller| {
         watchdog.turned(sensor.now());
         if !is_told_deaf && let Some(error) = sensor.inner().deaf() {
@@ -134,6 +136,11 @@ pub fn run(options: &Options, mut told: impl FnMut() -> Option<Signal>) -> anyho
             );
         }
         let mut reload = service.wants_reload();
+        if sensor.now().since(looked) >= config.rules.scan {
+            looked = sensor.now();
+            let before = std::mem::replace(&mut given, options.sources.given_now());
+            reload |= before != given;
+        }
         while let Some(told) = told() {
             match told {
                 Signal::End => return Next::Stop,

@@ -64,7 +64,8 @@ impl Thread {
                 (raised.scale(stretch), period)
             }
             Estimation::Probation(probation) if !self.protection.helps() => {
-                let terms = probation.terms.unwrap_or(Terms::of(settings));
+                let expected = self.treatment.and_then(|treatment| treatment.period);
+                let terms = probation.terms.unwrap_or(Terms::of(settings, expected));
                 (terms.share.runtime_in(terms.period), terms.period)
             }
             _ => return None,

@@ -36,11 +36,11 @@ pub(crate) struct Terms {
 }
 
 impl Terms {
-    /// The terms for a starving thread.
-    pub(crate) const fn of(settings: &Settings) -> Self {
+    /// The terms for a starving thread, of which a period may be expected.
+    pub(crate) fn of(settings: &Settings, expected: Option<Span>) -> Self {
         Self {
             share: settings.trial_share,
-            period: settings.trial_period,
+            period: expected.unwrap_or(settings.trial_period),
         }
     }
 }

@@ -151,6 +151,8 @@ pub(super) struct RuleTable {
     adopt: bool,
     weight: Option<f64>,
     cap: Option<Share>,
+    bandwidth: Option<Share>,
+    period: Option<Time>,
     predictor: Option<Predictor>,
 }
 
@@ -340,7 +342,9 @@ impl RuleTable {
                 weight,
                 cap: self.cap.map(|share| share.0),
                 predictor: self.predictor.map(|predictor| predictor.0),
+                period: self.period.map(|period| period.0),
             },
+            bandwidth: self.bandwidth.map(|share| share.0),
             adopt: self.adopt,
         })
     }

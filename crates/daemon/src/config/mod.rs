@@ -12,8 +12,11 @@ mod texts;
 mod units;
 mod values;
 
+use std::collections::BTreeSet;
+use std::ffi::OsString;
 use std::fs;
 use std::io;
+use std::os::unix::fs::DirEntryExt;
 use std::path::{Path, PathBuf};
 
 use crate::rules::Rule;
@@ -36,13 +39,16 @@ pub struct Sources {
     /// The folders of systemd's files, each with one for `system` and one for `user`: what a later
     /// one has replaces a file of the same name in an earlier one.
     pub units: Vec<PathBuf>,
+    /// The folder in which other programs of root's, such as `onbeat-node`, keep rules. It is read
+    /// again when it has changed.
+    pub given: PathBuf,
 }
 
 impl Sources {
     /// These, or what stands for them: a file at its usual place, and rules where `make install`
     /// has put them with the binary that runs.
     #[must_use]
-    pub fn new(config: Option<PathBuf>, rules: Option<PathBuf>) -> Self {
+    pub fn new(config: Option<PathBuf>, rules: Option<PathBuf>, state: &Path) -> Self {
         let beside = || {
             let binary = std::env::current_exe().unwrap_or_default();
             let prefix = binary.parent().and_then(Path::parent);
@@ -54,7 +60,16 @@ impl Sources {
             config,
             rules: rules.unwrap_or_else(beside),
             units: UNITS.map(PathBuf::from).to_vec(),
+            given: state.join("rules.d"),
         }
+    }
+
+    /// What tells whether the folder of given rules is as it was: the names of its files, and which
+    /// files these are. Whoever changes one puts another file in its place.
+    pub(crate) fn given_now(&self) -> BTreeSet<(OsString, u64)> {
+        let entries = fs::read_dir(&self.given).into_iter().flatten().flatten();
+        let files = entries.map(|entry| (entry.file_name(), entry.ino()));
+        files.take(MOST_GIVEN).collect()
     }
 }
 
@@ -68,8 +83,8 @@ const UNITS: [&str; 4] = [
 ];
 
 /// Reads the file and what is in the folder beside it that is called like it, ending in `.d`; then
-/// what drop-ins of units say; then the rules for well-known programs, unless they are switched
-/// off.
+/// the rules that other programs have given; then what drop-ins of units say; then the rules for
+/// well-known programs, unless they are switched off.
 ///
 /// # Errors
 /// If something cannot be read or is not right.
@@ -86,6 +101,7 @@ pub fn read(sources: &Sources) -> Result<Config, ConfigError> {
     }
     files.extend(texts_in(&path.with_extension("d"), "toml")?);
     let mut config = parse(&files)?;
+    config.rules.list.extend(given_rules(&sources.given)?);
     config.rules.list.extend(units::rules(&sources.units)?);
     if config.rules.shipped {
         for (path, text) in texts_in(&sources.rules, "toml")? {
@@ -94,6 +110,24 @@ pub fn read(sources: &Sources) -> Result<Config, ConfigError> {
     }
     Ok(config)
 }
+
+/// The rules in the folder of given ones. A file that is wrong is told and left out: it is another
+/// program's, and must not keep the administrator's files from being read.
+fn given_rules(folder: &Path) -> Result<Vec<Rule>, ConfigError> {
+    let mut rules = Vec::new();
+    for (path, text) in texts_in(folder, "toml")?.into_iter().take(MOST_GIVEN) {
+        let file = toml::from_str::<RulesFile>(&text).map_err(|error| wrong(&path, &text, &error));
+        match file.and_then(|file| file.read(&path, &text)) {
+            Ok(of_file) => rules.extend(of_file),
+            Err(error) => tracing::warn!("{error}; the file is left out"),
+        }
+    }
+    Ok(rules)
+}
+
+/// The most files of given rules that are read, more than a node of Kubernetes has containers. A
+/// higher number lets a reload take longer.
+const MOST_GIVEN: usize = 1024;
 
 /// The rules for well-known programs in a file that is installed with onbeat: they hold for users'
 /// own programs, never for root's.

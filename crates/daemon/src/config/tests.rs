@@ -149,6 +149,7 @@ fn a_file_that_was_named_must_be_there_and_those_beside_it_are_read_in_their_ord
         config: Some(path.clone()),
         rules: folder.path().join("rules.d"),
         units: Vec::new(),
+        given: PathBuf::from("none"),
     };
     let error = read(&sources).unwrap_err().to_string();
     assert!(error.contains("--config"), "{error}");
@@ -191,6 +192,7 @@ fn shipped_rules_come_last_hold_for_users_alone_and_go_by_one_line() {
         config: Some(path.clone()),
         rules: folder.path().join("rules.d"),
         units: Vec::new(),
+        given: PathBuf::from("none"),
     };
     let names = || {
         let config = read(&sources).unwrap();
@@ -224,6 +226,7 @@ fn every_rule_that_is_shipped_can_be_read_and_has_a_name_of_its_own() {
         config: None,
         rules: folder.clone(),
         units: Vec::new(),
+        given: PathBuf::from("none"),
     };
     let files = texts_in(&sources.rules, "toml").unwrap();
     let rules = files
@@ -234,4 +237,35 @@ fn every_rule_that_is_shipped_can_be_read_and_has_a_name_of_its_own() {
     assert!(names.len() > 20, "{names:?}");
     assert_eq!(unique.len(), names.len(), "{names:?}");
     assert!(names.iter().all(|name| !name.contains('/')), "{names:?}");
+}
+
+#[test]
+fn given_rules_come_before_shipped_ones_and_a_wrong_file_is_left_out() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("onbeat.toml");
+    let sources = Sources {
+        config: Some(path.clone()),
+        rules: folder.path().join("none"),
+        units: Vec::new(),
+        given: folder.path().join("given"),
+    };
+    fs::write(&path, "[[rule]]\nprogram = \"mpv\"\n").unwrap();
+    let none = sources.given_now();
+    fs::create_dir(&sources.given).unwrap();
+    assert_eq!(sources.given_now(), none);
+    let rule = "[[rule]]\nname = \"one\"\ncontainer = \"0123456789ab\"\nbandwidth = \"25%\"\nperiod = \"5ms\"\n";
+    fs::write(sources.given.join("a.toml"), "scan = \"1s\"\n").unwrap();
+    fs::write(sources.given.join("b.toml"), rule).unwrap();
+    let config = read(&sources).unwrap();
+    let [_, given] = &config.rules.list[..] else {
+        panic!("{:?}", config.rules.list);
+    };
+    assert_eq!((&*given.name, given.but_root), ("one", false));
+    assert_eq!(given.bandwidth, Some(Bandwidth::from_cpus(0.25)));
+    assert_eq!(given.treatment.period, Some(Span::from_ms(5)));
+    // A file in the place of another one is a change, whatever is in it.
+    let two = sources.given_now();
+    fs::write(sources.given.join("new"), rule).unwrap();
+    fs::rename(sources.given.join("new"), sources.given.join("b.toml")).unwrap();
+    assert_ne!(sources.given_now(), two);
 }

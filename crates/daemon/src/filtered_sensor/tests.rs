@@ -44,6 +44,7 @@ fn account(uid: u32) -> Arc<Account> {
     Arc::new(Account {
         uid,
         is_exempt: false,
+        allotment: None,
         groups: BTreeSet::new(),
     })
 }
@@ -164,6 +165,7 @@ fn a_thread_whose_end_was_lost_is_charged_no_more_and_one_that_lives_is() {
     let account = Arc::new(Account {
         uid: 1000,
         is_exempt: false,
+        allotment: None,
         groups: BTreeSet::new(),
     });
     let mut registry = Registry::new(Ledger::new(Quotas::default()));
@@ -243,6 +245,7 @@ fn of_a_child_that_the_quota_has_no_room_for_nothing_is_kept() {
         let payer = Arc::new(Account {
             uid: own().uid,
             is_exempt: false,
+            allotment: None,
             groups: BTreeSet::from([29]),
         });
         let (mut sensor, _) = with_own(&payer, own().uid, quotas);

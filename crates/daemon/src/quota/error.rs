@@ -9,6 +9,8 @@ pub enum Whose {
     User(u32),
     /// That of a group of his.
     Group(u32),
+    /// That of a rule with a bandwidth of its own, by a hash of its name.
+    Rule(u64),
 }
 
 impl std::fmt::Display for Whose {
@@ -16,6 +18,7 @@ impl std::fmt::Display for Whose {
         match self {
             Self::User(uid) => write!(f, "user {uid}"),
             Self::Group(gid) => write!(f, "group {gid}"),
+            Self::Rule(_) => f.write_str("its rule"),
         }
     }
 }

@@ -8,6 +8,7 @@ fn account(uid: u32, groups: &[u32]) -> Arc<Account> {
     Arc::new(Account {
         uid,
         is_exempt: uid == 0,
+        allotment: None,
         groups: groups.iter().copied().collect::<BTreeSet<u32>>(),
     })
 }
@@ -418,4 +419,40 @@ fn a_task_without_a_reservation_is_not_charged() {
     ledger.blocked(task(1), Span::from_secs(9), at(0));
     ledger.ran_out(task(1), at(1));
     assert!(!ledger.is_ceiling(task(1), of(300), true));
+}
+
+#[test]
+fn tasks_of_a_rule_with_a_bandwidth_share_it_whoever_they_are_and_cost_no_user() {
+    let mut ledger = Ledger::new(Quotas {
+        default: quota(500, 2),
+        ..Quotas::default()
+    });
+    let share = Bandwidth::from_cpus(0.3);
+    let of_rule = |uid, rule| Arc::new(Account::under_a_rule(uid, rule, share));
+    ledger.enter(task(1), &of_rule(0, "film")).unwrap();
+    ledger.enter(task(2), &of_rule(65_532, "film")).unwrap();
+    ledger.enter(task(3), &of_rule(0, "other")).unwrap();
+    ledger.charge(task(1), Some(of(200)));
+    let objection = ledger.admits(task(2), of(101)).unwrap_err();
+    assert!(
+        matches!(objection, QuotaError::Bandwidth { whose: Whose::Rule(_), left, .. }
+            if left == of(100).bandwidth()),
+        "{objection}"
+    );
+    ledger.admits(task(2), of(100)).unwrap();
+    ledger.admits(task(3), of(300)).unwrap();
+    let (used, tasks) = ledger.charged_to(65_532);
+    assert_eq!((used, tasks), (Bandwidth::ZERO, 0));
+    ledger.enter(task(4), &of_rule(1, "film")).unwrap_err();
+    // A soft reservation uses more than the rule's bandwidth: it becomes a ceiling, until that is
+    // made up for.
+    ledger.blocked(task(1), Span::from_ms(400), Instant::ZERO);
+    assert!(ledger.is_ceiling(task(1), of(200), true));
+    assert!(!ledger.is_ceiling(task(3), of(200), true));
+    ledger.refill(Instant::ZERO + Span::from_secs(10));
+    assert!(!ledger.is_ceiling(task(1), of(200), true));
+    for tid in [1, 2] {
+        ledger.remove(task(tid));
+    }
+    assert!(ledger.rules.len() == 1 && ledger.users.is_empty());
 }

@@ -30,6 +30,7 @@ fn process(task: TaskId, pid: u32) -> TrackedProcess {
         account: Arc::new(Account {
             uid: 1000,
             is_exempt: false,
+            allotment: None,
             groups: BTreeSet::new(),
         }),
         owner: Some(1000),
@@ -195,6 +196,7 @@ fn what_its_payer_no_longer_wants_is_charged_to_another_holder_as_far_as_that_on
     let administrator = Arc::new(Account {
         uid: 0,
         is_exempt: true,
+        allotment: None,
         groups: BTreeSet::new(),
     });
     let alice = Arc::clone(&process_of(PARENT).account);

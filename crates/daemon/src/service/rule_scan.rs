@@ -193,7 +193,7 @@ impl RuleScan {
             return;
         };
         let account = payer(rule, &known);
-        if !account.is_exempt && !known.is_known() {
+        if !account.can_pay() {
             return;
         }
         let uid = account.uid;
@@ -332,9 +332,11 @@ fn named_threads(rule: &Rule, pid: u32) -> Vec<u32> {
 /// To whom it is charged what `rule` names of `owner`'s. Where the rule names the user, too, an
 /// administrator answers for it. Any program can be made to look like another one by the user who
 /// runs it (a library that is loaded before others, a mount of his own): one that is named by its
-/// path alone is under his quotas.
+/// path alone is under his quotas. A rule with a bandwidth pays for itself.
 fn payer(rule: &Rule, owner: &Arc<Account>) -> Arc<Account> {
-    if rule.user.is_some() {
+    if let Some(bandwidth) = rule.bandwidth {
+        Arc::new(Account::under_a_rule(owner.uid, &rule.name, bandwidth))
+    } else if rule.user.is_some() {
         Arc::new(Account::named_by_a_rule(owner.uid))
     } else {
         Arc::clone(owner)

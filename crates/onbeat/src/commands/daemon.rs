@@ -10,14 +10,15 @@ use crate::signals::Signals;
 
 /// Serves until told to end.
 pub(crate) fn run(args: &DaemonArgs) -> anyhow::Result<ExitCode> {
-    let sources = Sources::new(args.config.clone(), args.rules.clone());
+    let state = args.state.path()?;
+    let sources = Sources::new(args.config.clone(), args.rules.clone(), &state);
     if args.check {
         onbeat_daemon::read(&sources)?;
         return Ok(ExitCode::SUCCESS);
     }
     let options = Options {
         sources,
-        state: args.state.path()?,
+        state,
         metrics: args.metrics.clone(),
         hand_over: args.hand_over,
     };

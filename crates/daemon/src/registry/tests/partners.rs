@@ -11,6 +11,7 @@ fn account(uid: u32) -> Arc<Account> {
     Arc::new(Account {
         uid,
         is_exempt: uid == 0,
+        allotment: None,
         groups: BTreeSet::new(),
     })
 }
