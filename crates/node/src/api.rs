@@ -1,0 +1,284 @@
+//! The messages of NRI's `api.proto` (package `nri.pkg.api.v1alpha1`), as far as the plugin needs
+//! them. `proto/api.proto` is the published file, under Apache-2.0; a test compares the fields here
+//! with it.
+
+use std::collections::BTreeMap;
+
+/// The service that runtimes have for plugins.
+pub const RUNTIME: &str = "nri.pkg.api.v1alpha1.Runtime";
+
+/// The service that plugins have for runtimes.
+pub const PLUGIN: &str = "nri.pkg.api.v1alpha1.Plugin";
+
+/// The first call, from the plugin.
+#[derive(Clone, PartialEq, Eq, prost::Message)]
+pub struct RegisterPluginRequest {
+    /// The plugin's name.
+    #[prost(string, tag = "1")]
+    pub plugin_name: String,
+    /// Two digits: where it stands in the order of all plugins.
+    #[prost(string, tag = "2")]
+    pub plugin_idx: String,
+}
+
+/// The runtime introduces itself.
+#[derive(Clone, PartialEq, Eq, prost::Message)]
+pub struct ConfigureRequest {
+    /// Its name.
+    #[prost(string, tag = "2")]
+    pub runtime_name: String,
+    /// Its version.
+    #[prost(string, tag = "3")]
+    pub runtime_version: String,
+}
+
+/// What the plugin wants to hear.
+#[derive(Clone, PartialEq, Eq, prost::Message)]
+pub struct ConfigureResponse {
+    /// One bit for each [`Event`], from the lowest for the first one.
+    #[prost(int32, tag = "2")]
+    pub events: i32,
+}
+
+/// All that the runtime has.
+#[derive(Clone, PartialEq, Eq, prost::Message)]
+pub struct SynchronizeRequest {
+    /// Pods.
+    #[prost(message, repeated, tag = "1")]
+    pub pods: Vec<PodSandbox>,
+    /// Containers.
+    #[prost(message, repeated, tag = "2")]
+    pub containers: Vec<Container>,
+    /// Another such message follows.
+    #[prost(bool, tag = "3")]
+    pub more: bool,
+}
+
+/// The answer to it.
+#[derive(Clone, PartialEq, Eq, prost::Message)]
+pub struct SynchronizeResponse {
+    /// The plugin waits for the next message.
+    #[prost(bool, tag = "2")]
+    pub more: bool,
+}
+
+/// Something has happened, or is about to.
+#[derive(Clone, PartialEq, Eq, prost::Message)]
+pub struct StateChangeEvent {
+    /// An [`Event`].
+    #[prost(enumeration = "Event", tag = "1")]
+    pub event: i32,
+    /// The pod.
+    #[prost(message, optional, tag = "2")]
+    pub pod: Option<PodSandbox>,
+    /// The container.
+    #[prost(message, optional, tag = "3")]
+    pub container: Option<Container>,
+}
+
+/// The same, where the event is a method of its own.
+#[derive(Clone, PartialEq, Eq, prost::Message)]
+pub struct StopContainerRequest {
+    /// The pod.
+    #[prost(message, optional, tag = "1")]
+    pub pod: Option<PodSandbox>,
+    /// The container.
+    #[prost(message, optional, tag = "2")]
+    pub container: Option<Container>,
+}
+
+/// A pod.
+#[derive(Clone, PartialEq, Eq, prost::Message)]
+pub struct PodSandbox {
+    /// Its id with the runtime.
+    #[prost(string, tag = "1")]
+    pub id: String,
+    /// Its name.
+    #[prost(string, tag = "2")]
+    pub name: String,
+    /// Its namespace.
+    #[prost(string, tag = "4")]
+    pub namespace: String,
+    /// Its annotations.
+    #[prost(btree_map = "string, string", tag = "6")]
+    pub annotations: BTreeMap<String, String>,
+}
+
+/// A container.
+#[derive(Clone, PartialEq, Eq, prost::Message)]
+pub struct Container {
+    /// Its id.
+    #[prost(string, tag = "1")]
+    pub id: String,
+    /// The id of its pod.
+    #[prost(string, tag = "2")]
+    pub pod_sandbox_id: String,
+    /// Its name in the pod.
+    #[prost(string, tag = "3")]
+    pub name: String,
+    /// A [`ContainerState`].
+    #[prost(enumeration = "ContainerState", tag = "4")]
+    pub state: i32,
+    /// What Linux knows of it.
+    #[prost(message, optional, tag = "11")]
+    pub linux: Option<LinuxContainer>,
+}
+
+/// What Linux knows of a container.
+#[derive(Clone, PartialEq, Eq, prost::Message)]
+pub struct LinuxContainer {
+    /// What it may use.
+    #[prost(message, optional, tag = "3")]
+    pub resources: Option<LinuxResources>,
+}
+
+/// What a container may use.
+#[derive(Clone, PartialEq, Eq, prost::Message)]
+pub struct LinuxResources {
+    /// CPU time.
+    #[prost(message, optional, tag = "2")]
+    pub cpu: Option<LinuxCpu>,
+}
+
+/// CPU time.
+#[derive(Clone, PartialEq, Eq, prost::Message)]
+pub struct LinuxCpu {
+    /// Its weight, 1024 for each CPU that was requested.
+    #[prost(message, optional, tag = "1")]
+    pub shares: Option<OptionalUInt64>,
+    /// Its limit, in microseconds of each period; none if it is not above 0.
+    #[prost(message, optional, tag = "2")]
+    pub quota: Option<OptionalInt64>,
+    /// That period, in microseconds.
+    #[prost(message, optional, tag = "3")]
+    pub period: Option<OptionalUInt64>,
+}
+
+/// A number that may be missing.
+#[derive(Clone, Copy, PartialEq, Eq, prost::Message)]
+pub struct OptionalUInt64 {
+    /// The number.
+    #[prost(uint64, tag = "1")]
+    pub value: u64,
+}
+
+/// A number that may be missing.
+#[derive(Clone, Copy, PartialEq, Eq, prost::Message)]
+pub struct OptionalInt64 {
+    /// The number.
+    #[prost(int64, tag = "1")]
+    pub value: i64,
+}
+
+/// What a plugin may hear of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, prost::Enumeration)]
+#[repr(i32)]
+pub enum Event {
+    /// None.
+    Unknown = 0,
+    /// A container is about to start.
+    StartContainer = 6,
+    /// A container has other resources now.
+    PostUpdateContainer = 9,
+    /// A container was stopped, or has ended.
+    StopContainer = 10,
+    /// A container was removed.
+    RemoveContainer = 11,
+}
+
+impl Event {
+    /// The events that the plugin asks for.
+    pub const HEARD: [Self; 4] = [
+        Self::StartContainer,
+        Self::PostUpdateContainer,
+        Self::StopContainer,
+        Self::RemoveContainer,
+    ];
+
+    /// The name of the method that some runtimes call for it.
+    pub(crate) const fn method(self) -> &'static str {
+        match self {
+            Self::Unknown => "",
+            Self::StartContainer => "StartContainer",
+            Self::PostUpdateContainer => "PostUpdateContainer",
+            Self::StopContainer => "StopContainer",
+            Self::RemoveContainer => "RemoveContainer",
+        }
+    }
+}
+
+/// What a container does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, prost::Enumeration)]
+#[repr(i32)]
+pub enum ContainerState {
+    /// It is not known.
+    ContainerUnknown = 0,
+    /// It was made, and has not started.
+    ContainerCreated = 1,
+    /// It is paused.
+    ContainerPaused = 2,
+    /// It runs.
+    ContainerRunning = 3,
+    /// It has ended.
+    ContainerStopped = 4,
+}
+
+#[cfg(test)]
+mod tests {
+    /// The fields of each message and the numbers of each enumeration, as `NAME.field` and number,
+    /// in lower case and without underscores.
+    fn numbers(text: &str, block: &str, is_end: &str) -> Vec<(String, String)> {
+        let mut found = Vec::new();
+        let mut name = String::new();
+        let mut tag = None;
+        for line in text.lines().map(str::trim) {
+            let words: Vec<&str> = line.split_whitespace().collect();
+            if let Some(at) = words
+                .iter()
+                .position(|word| block.split(' ').any(|one| one == *word))
+                && let Some(own) = words.get(at + 1).filter(|_| line.contains('{'))
+            {
+                name = own.trim_end_matches("{}").to_lowercase();
+            } else if line == is_end {
+                name.clear();
+            } else if let Some((_, rest)) = line.split_once("tag = \"") {
+                tag = rest.split('"').next().map(str::to_owned);
+            } else if let Some((_, number)) = line.split_once("] = ") {
+                found.push((name.clone(), number.to_owned()));
+            } else if let Some(tag) = tag.take() {
+                let field = words.get(1).copied().unwrap_or_default();
+                found.push((field_of(&name, field), tag));
+            } else if let Some((left, right)) = line.split_once(" = ").filter(|_| !name.is_empty())
+            {
+                let field = left.split_whitespace().last().unwrap_or_default();
+                let number = right.split([';', ',']).next().unwrap_or_default();
+                found.push((field_of(&name, field), number.trim().to_owned()));
+            }
+        }
+        found
+    }
+
+    fn field_of(name: &str, field: &str) -> String {
+        let field = field.trim_end_matches(':').replace('_', "");
+        format!("{name}.{}", field.to_lowercase())
+    }
+
+    /// Fields that came after version 0.6.1 of the file, which is Debian 13's.
+    const LATER: [(&str, &str); 2] = [
+        ("synchronizerequest.more", "3"),
+        ("synchronizeresponse.more", "2"),
+    ];
+
+    #[test]
+    fn every_field_and_event_has_the_published_number() {
+        let published = numbers(include_str!("../proto/api.proto"), "message enum", "}");
+        let own = include_str!("api.rs").split("#[cfg(test)]").next().unwrap();
+        let own = numbers(own, "struct enum", "}");
+        assert!(own.len() > 35, "{own:?}");
+        for (field, number) in own {
+            let is_later = LATER.contains(&(field.as_str(), number.as_str()));
+            let is_published = published.contains(&(field.clone(), number.clone()));
+            assert!(is_published || is_later, "{field} = {number}");
+        }
+    }
+}

@@ -1,0 +1,220 @@
+//! The plugin's answers to the runtime's calls.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+
+use prost::Message as _;
+
+use crate::api::{
+    ConfigureRequest, ConfigureResponse, Container, ContainerState, Event, PLUGIN, PodSandbox,
+    StateChangeEvent, StopContainerRequest, SynchronizeRequest, SynchronizeResponse,
+};
+use crate::rules::{ContainerId, Folder, plain};
+use crate::ttrpc::{Request, Status};
+use crate::wish::Wish;
+
+/// See the file's head.
+#[derive(Debug)]
+pub struct Plugin {
+    folder: Folder,
+    /// Pods and containers of a synchronisation that has not ended.
+    pods: BTreeMap<String, PodSandbox>,
+    containers: Vec<Container>,
+    /// The runtime has synchronised the plugin since it connected.
+    is_synchronized: bool,
+}
+
+impl Plugin {
+    /// One that keeps its rules in `folder`.
+    #[must_use]
+    pub const fn new(folder: Folder) -> Self {
+        Self {
+            folder,
+            pods: BTreeMap::new(),
+            containers: Vec::new(),
+            is_synchronized: false,
+        }
+    }
+
+    /// A connection begins. Rules stay until the runtime has told which containers live.
+    pub fn begin(&mut self) {
+        self.pods.clear();
+        self.containers.clear();
+        self.is_synchronized = false;
+    }
+
+    /// Whether the runtime has told all its containers since [`begin`](Self::begin).
+    #[must_use]
+    pub const fn is_synchronized(&self) -> bool {
+        self.is_synchronized
+    }
+
+    /// Removes all rules.
+    ///
+    /// # Errors
+    /// If one cannot be removed.
+    pub fn end(&self) -> io::Result<()> {
+        self.folder.remove_all_but(&BTreeSet::new()).map(|_| ())
+    }
+
+    /// The answer to a call.
+    ///
+    /// # Errors
+    /// If there is no such method, or its argument cannot be read. A mistake of a pod is no error:
+    /// its containers start without rules.
+    pub fn answer(&mut self, call: &Request) -> Result<Vec<u8>, Status> {
+        if call.service != PLUGIN {
+            return Err(Status::unimplemented(&plain(&call.service)));
+        }
+        let payload = call.payload.as_slice();
+        let invalid = |error| Status::invalid(&error);
+        match call.method.as_str() {
+            "Configure" => {
+                let runtime = ConfigureRequest::decode(payload).map_err(invalid)?;
+                eprintln!(
+                    "onbeat-node: connected to {} {}",
+                    plain(&runtime.runtime_name),
+                    plain(&runtime.runtime_version)
+                );
+                let bits = Event::HEARD.map(|event| 1 << (event as i32 - 1));
+                let events = bits.iter().sum();
+                return Ok(ConfigureResponse { events }.encode_to_vec());
+            }
+            "Synchronize" => {
+                let told = SynchronizeRequest::decode(payload).map_err(invalid)?;
+                let more = told.more;
+                self.synchronize(told);
+                return Ok(SynchronizeResponse { more }.encode_to_vec());
+            }
+            "StateChange" => {
+                let change = StateChangeEvent::decode(payload).map_err(invalid)?;
+                if let (Some(pod), Some(container)) = (&change.pod, &change.container) {
+                    self.hear(change.event(), pod, container);
+                }
+            }
+            "Shutdown" => {}
+            method => {
+                let mut events = Event::HEARD.into_iter();
+                let event = events.find(|event| event.method() == method);
+                let event = event.ok_or_else(|| Status::unimplemented(&plain(method)))?;
+                let told = StopContainerRequest::decode(payload).map_err(invalid)?;
+                if let (Some(pod), Some(container)) = (&told.pod, &told.container) {
+                    self.hear(event, pod, container);
+                }
+            }
+        }
+        // All other answers are messages without a field that is set.
+        Ok(Vec::new())
+    }
+
+    /// Makes the rules those of the containers that live, once the last part has come.
+    fn synchronize(&mut self, told: SynchronizeRequest) {
+        let pods = told.pods.into_iter();
+        self.pods.extend(pods.map(|pod| (pod.id.clone(), pod)));
+        self.containers.extend(told.containers);
+        if told.more {
+            return;
+        }
+        let (pods, containers) = (
+            std::mem::take(&mut self.pods),
+            std::mem::take(&mut self.containers),
+        );
+        let mut kept = BTreeSet::new();
+        for container in &containers {
+            let pod = pods.get(&container.pod_sandbox_id);
+            if container.state() != ContainerState::ContainerStopped
+                && let Some(pod) = pod
+                && let Some(id) = self.keep(pod, container)
+            {
+                kept.insert(id);
+            }
+        }
+        match self.folder.remove_all_but(&kept) {
+            Ok(0) => {}
+            Ok(count) => eprintln!(
+                "onbeat-node: removed {count} rules of containers that are gone or no longer ask"
+            ),
+            Err(error) => eprintln!(
+                "onbeat-node: cannot remove the rules of containers that are gone: {error}"
+            ),
+        }
+        self.is_synchronized = true;
+        eprintln!(
+            "onbeat-node: {} containers live, {} of them are kept",
+            containers.len(),
+            kept.len()
+        );
+    }
+
+    fn hear(&self, event: Event, pod: &PodSandbox, container: &Container) {
+        match event {
+            Event::StartContainer => {
+                self.keep(pod, container);
+            }
+            // A container that no longer asks, or asks for too much, has no rule.
+            Event::PostUpdateContainer => {
+                if self.keep(pod, container).is_none() {
+                    self.forget(pod, container);
+                }
+            }
+            Event::StopContainer | Event::RemoveContainer => self.forget(pod, container),
+            Event::Unknown => {}
+        }
+    }
+
+    /// Writes the container's rule, if its pod asks for one. Returns its id if it has one.
+    fn keep(&self, pod: &PodSandbox, container: &Container) -> Option<ContainerId> {
+        let name = name(pod, container);
+        let not_kept = |why: String| {
+            eprintln!("onbeat-node: {name} is not kept, and starts as usual: {why}");
+        };
+        let wish = match Wish::of(&pod.annotations, container) {
+            Ok(wish) => wish?,
+            Err(mistake) => {
+                not_kept(mistake.to_string());
+                return None;
+            }
+        };
+        let Some(id) = ContainerId::new(&container.id) else {
+            not_kept(format!(
+                "its id '{}' has not 64 hexadecimal digits",
+                plain(&container.id)
+            ));
+            return None;
+        };
+        // Two containers of one name may live for a moment, and rules are told apart by name.
+        let digits = container.id.get(..12).unwrap_or_default();
+        match self.folder.put(&id, &format!("{name} {digits}"), &wish) {
+            Ok(()) => {
+                eprintln!("onbeat-node: {name} is kept: at most {}", wish.bandwidth);
+                Some(id)
+            }
+            Err(error) => {
+                not_kept(format!("cannot write its rule: {error}"));
+                None
+            }
+        }
+    }
+
+    fn forget(&self, pod: &PodSandbox, container: &Container) {
+        let Some(id) = ContainerId::new(&container.id) else {
+            return;
+        };
+        match self.folder.remove(&id) {
+            Ok(false) => {}
+            Ok(true) => eprintln!("onbeat-node: {} is no longer kept", name(pod, container)),
+            Err(error) => eprintln!(
+                "onbeat-node: cannot remove the rule of {}: {error}",
+                name(pod, container)
+            ),
+        }
+    }
+}
+
+/// The container as people know it. All parts come from outside.
+fn name(pod: &PodSandbox, container: &Container) -> String {
+    plain(&format!(
+        "{}/{}/{}",
+        pod.namespace, pod.name, container.name
+    ))
+}

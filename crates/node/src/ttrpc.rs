@@ -1,0 +1,184 @@
+//! Calls of ttrpc, as far as NRI makes them: one request, one response.
+//!
+//! A message has a header of ten bytes: the payload's length and the stream's number, each of 4
+//! bytes, the highest first; its kind; and flags, of which these calls use none. The payload is in
+//! Protocol Buffers.
+
+use prost::Message as _;
+
+use crate::mux::{ProtocolError, word};
+
+const HEADER: usize = 10;
+
+/// The longest payload, 4 MiB.
+pub const LONGEST_PAYLOAD: usize = 4 << 20;
+
+/// The longest message.
+pub const LONGEST: usize = HEADER + LONGEST_PAYLOAD;
+
+/// What a message is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A call.
+    Request,
+    /// The answer to one.
+    Response,
+    /// Something else, such as a part of a stream. NRI has none.
+    Other(u8),
+}
+
+impl Kind {
+    const fn number(self) -> u8 {
+        match self {
+            Self::Request => 1,
+            Self::Response => 2,
+            Self::Other(number) => number,
+        }
+    }
+}
+
+impl From<u8> for Kind {
+    fn from(number: u8) -> Self {
+        match number {
+            1 => Self::Request,
+            2 => Self::Response,
+            other => Self::Other(other),
+        }
+    }
+}
+
+/// One message.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Message {
+    /// Which call it belongs to.
+    pub stream: u32,
+    /// What it is.
+    pub kind: Kind,
+    /// A [`Request`] or a [`Response`].
+    pub payload: Vec<u8>,
+}
+
+impl Message {
+    /// Takes the first message from `bytes`, if it is there whole.
+    pub(crate) fn take(bytes: &mut Vec<u8>) -> Result<Option<Self>, ProtocolError> {
+        let Some((header, rest)) = bytes.split_at_checked(HEADER) else {
+            return Ok(None);
+        };
+        let length = word(header, 0);
+        if length as usize > LONGEST_PAYLOAD {
+            return Err(ProtocolError::LongMessage { length });
+        }
+        let Some(payload) = rest.get(..length as usize) else {
+            return Ok(None);
+        };
+        let message = Self {
+            stream: word(header, 4),
+            kind: header.get(8).copied().unwrap_or_default().into(),
+            payload: payload.to_vec(),
+        };
+        bytes.drain(..HEADER + length as usize);
+        Ok(Some(message))
+    }
+
+    pub(crate) fn to_bytes(&self) -> Vec<u8> {
+        let mut bytes = (self.payload.len() as u32).to_be_bytes().to_vec();
+        bytes.extend(self.stream.to_be_bytes());
+        bytes.extend([self.kind.number(), 0]);
+        bytes.extend(&self.payload);
+        bytes
+    }
+
+    /// A call of `method` with `argument`.
+    #[must_use]
+    pub fn request(
+        stream: u32,
+        service: &str,
+        method: &str,
+        argument: &impl prost::Message,
+    ) -> Self {
+        let request = Request {
+            service: service.to_owned(),
+            method: method.to_owned(),
+            payload: argument.encode_to_vec(),
+        };
+        Self {
+            stream,
+            kind: Kind::Request,
+            payload: request.encode_to_vec(),
+        }
+    }
+
+    /// The answer to the call of this stream.
+    #[must_use]
+    pub fn response(stream: u32, answer: Result<Vec<u8>, Status>) -> Self {
+        let response = match answer {
+            Ok(payload) => Response {
+                status: None,
+                payload,
+            },
+            Err(status) => Response {
+                status: Some(status),
+                payload: Vec::new(),
+            },
+        };
+        Self {
+            stream,
+            kind: Kind::Response,
+            payload: response.encode_to_vec(),
+        }
+    }
+}
+
+/// A call's payload. Its time limit and metadata are not read.
+#[derive(Clone, PartialEq, Eq, prost::Message)]
+pub struct Request {
+    /// The service's full name.
+    #[prost(string, tag = "1")]
+    pub service: String,
+    /// The method's name.
+    #[prost(string, tag = "2")]
+    pub method: String,
+    /// The argument.
+    #[prost(bytes = "vec", tag = "3")]
+    pub payload: Vec<u8>,
+}
+
+/// An answer's payload.
+#[derive(Clone, PartialEq, Eq, prost::Message)]
+pub struct Response {
+    /// Why the call failed, if its code is not 0.
+    #[prost(message, optional, tag = "1")]
+    pub status: Option<Status>,
+    /// What it returned.
+    #[prost(bytes = "vec", tag = "2")]
+    pub payload: Vec<u8>,
+}
+
+/// The outcome of a call, with gRPC's codes.
+#[derive(Clone, PartialEq, Eq, prost::Message)]
+pub struct Status {
+    /// 0: it went well.
+    #[prost(int32, tag = "1")]
+    pub code: i32,
+    /// What went wrong.
+    #[prost(string, tag = "2")]
+    pub message: String,
+}
+
+impl Status {
+    /// The argument could not be read.
+    pub(crate) fn invalid(error: &prost::DecodeError) -> Self {
+        Self {
+            code: 3,
+            message: format!("onbeat-node cannot read the message: {error}"),
+        }
+    }
+
+    /// There is no such method.
+    pub(crate) fn unimplemented(method: &str) -> Self {
+        Self {
+            code: 12,
+            message: format!("onbeat-node has no method {method}"),
+        }
+    }
+}
