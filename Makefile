@@ -56,6 +56,7 @@ test-vm-nightly:
 test-packages:
 	scripts/setup.sh packages
 	scripts/setup.sh release
+	cargo build --release -p onbeat -p onbeat-node
 	scripts/as-root.sh env TARGET_DIR='$(abspath $(TARGET_DIR))' PATH="$$PATH" tests/packages/run.sh
 
 check:

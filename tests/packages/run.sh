@@ -41,6 +41,7 @@ if [ "${1-}" != --lint ]; then
     check a_fresh_debian_12_installs_serves_and_purges_them tests/packages/fresh.sh bookworm "$deb"
     check a_fresh_debian_13_installs_serves_and_purges_them tests/packages/fresh.sh trixie "$deb"
     check the_unit_tracks_a_program_in_its_sandbox tests/packages/sandbox.sh "$deb"
+    check annotated_pods_of_containerd_are_kept_and_leave_nothing_behind tests/node/run.sh "$TARGET_DIR/release"
     check two_builds_are_the_same_bytes tests/packages/twice.sh "$deb"
     check a_release_is_the_same_bytes_twice tests/packages/release.sh
 fi

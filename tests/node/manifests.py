@@ -1,0 +1,31 @@
+"""The DaemonSet is the chart's with its default values, and gives no container more than it needs.
+
+usage: manifests.py FOLDER    # packaging/kubernetes
+"""
+
+import pathlib
+import re
+import sys
+
+import yaml
+
+folder = pathlib.Path(sys.argv[1])
+chart = (folder / "chart/templates/daemonset.yaml").read_text()
+for name, value in yaml.safe_load((folder / "chart/values.yaml").read_text()).items():
+    chart = chart.replace("{{ .Values.%s }}" % name, str(value))
+chart = yaml.safe_load(chart.replace("{{ .Release.Namespace }}", "onbeat"))
+namespace, plain = yaml.safe_load_all((folder / "daemonset.yaml").read_text())
+assert plain == chart, "daemonset.yaml is not what the chart gives"
+assert namespace["metadata"]["name"] == plain["metadata"]["namespace"]
+
+unit = (folder / "onbeat.service").read_text()
+needed = re.search(r"^CapabilityBoundingSet=(.*)$", unit, re.M).group(1)
+spec = plain["spec"]["template"]["spec"]
+for container in spec["initContainers"] + spec["containers"]:
+    context = container["securityContext"]
+    added = context["capabilities"].get("add", [])
+    expected = needed.replace("CAP_", "").split() if container["name"] == "service" else []
+    assert added == expected, (container["name"], added, expected)
+    assert context["capabilities"]["drop"] == ["ALL"]
+    assert context["readOnlyRootFilesystem"] and not context["allowPrivilegeEscalation"]
+print("the manifests agree")
