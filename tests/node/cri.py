@@ -15,6 +15,9 @@ import grpc
 
 IMAGE = "docker.io/onbeat/test:1"
 
+# A user without an account on the node, as most containers have one.
+NOBODY = api.LinuxContainerSecurityContext(run_as_user=api.Int64Value(value=65532))
+
 
 def pod_config(name, parent, annotations=()):
     """The host's network needs no CNI plugin, and its process numbers none of its own."""
@@ -45,7 +48,7 @@ def main(command, *rest):
             command=["/beat"],
             args=args,
             log_path=f"{name}.log",
-            linux=api.LinuxContainerConfig(resources=resources),
+            linux=api.LinuxContainerConfig(resources=resources, security_context=NOBODY),
         )
         status = service.PodSandboxStatus(api.PodSandboxStatusRequest(pod_sandbox_id=pod)).status
         request = api.CreateContainerRequest(

@@ -1,4 +1,5 @@
-"""The DaemonSet is the chart's with its default values, and gives no container more than it needs.
+"""The DaemonSet is the chart's with its default values, and gives no container more than it needs. The dashboard asks
+for nothing that is not there.
 
 usage: manifests.py FOLDER    # packaging/kubernetes
 """
@@ -28,4 +29,10 @@ for container in spec["initContainers"] + spec["containers"]:
     assert added == expected, (container["name"], added, expected)
     assert context["capabilities"]["drop"] == ["ALL"]
     assert context["readOnlyRootFilesystem"] and not context["allowPrivilegeEscalation"]
-print("the manifests agree")
+
+recorded = set(re.findall(r"record: (\S+)", (folder / "chart/rules.yaml").read_text()))
+metrics = set(re.findall(r"^\| `(\w+)`", (folder / "metrics.md").read_text(), re.M))
+dashboard = (folder / "kubernetes.json").read_text()
+asked = set(re.findall(r"onbeat[:_][\w:]+", dashboard)) - {"onbeat-kubernetes"}
+assert len(asked) > 4 and asked <= recorded | metrics, asked - recorded - metrics
+print("manifests, rules and dashboard agree")

@@ -35,7 +35,8 @@ if [ "${1-}" != --inside ]; then
     cp "$here"/inside.sh "$here"/cri.py "$here"/beat.c "$root/root"
     cp /etc/resolv.conf "$root/etc/resolv.conf"
     cp -r "$here/../../packaging/kubernetes" "$root/root"
-    cp "$here/../../packaging/systemd/onbeat.service" "$root/root/kubernetes"
+    (cd "$here/../.." && cp packaging/systemd/onbeat.service docs/metrics.md docs/dashboards/kubernetes.json \
+        "$root/root/kubernetes")
     # The interface of containers is in a package for Go whose dependencies nothing here needs.
     chroot "$root" sh -c 'apt-get update -qq && DEBIAN_FRONTEND=noninteractive \
         apt-get install -y -qq --no-install-recommends containerd runc python3-grpcio python3-grpc-tools libelf1t64 \

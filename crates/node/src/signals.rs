@@ -54,7 +54,12 @@ impl Signals {
         // SAFETY: the array has two entries and lives until the call returns.
         let count = unsafe { libc::poll(ready.as_mut_ptr(), 2, timeout) };
         if count < 0 {
-            return Err(io::Error::last_os_error());
+            let error = io::Error::last_os_error();
+            // A process that was stopped goes on here.
+            return match error.kind() {
+                io::ErrorKind::Interrupted => Ok(Woken::ByTime),
+                _ => Err(error),
+            };
         }
         let [signal, other] = ready.map(|one| one.revents != 0);
         Ok(match (signal, other) {
