@@ -3,7 +3,7 @@
 
 use crate::kernel::{Asked, Kernel};
 use crate::world::{BUSY, Noise, Script, at_ms, ms, play};
-use onbeat_control::{Settings, State, What, Why};
+use onbeat_control::{Settings, State, Treatment, What, Why};
 use onbeat_model::{Event, Instant, Said, Span, TaskId};
 
 fn film() -> Script {
@@ -301,6 +301,25 @@ fn a_starved_thread_is_given_a_trial_and_is_kept_if_it_shows_a_rhythm_then() {
     assert!(of[0].at <= at_ms(500), "{:?}", of[0]);
     assert!(matches!(of[1].why, Why::Found { .. }), "{:?}", of[1]);
     assert_eq!(ran.report.threads[0].state, State::Kept);
+}
+
+#[test]
+fn a_starved_thread_of_which_a_period_is_expected_has_that_period_on_trial() {
+    for expected in [None, Some(ms(5))] {
+        let mut script = Script::default();
+        script.starved(7, (at_ms(0), at_ms(1000)));
+        let settings = Settings {
+            treat: Box::new(move |_| Treatment {
+                period: expected,
+                ..Treatment::default()
+            }),
+            ..Settings::default()
+        };
+        let usual = settings.trial_period;
+        let ran = play(script, Kernel::with_cpus(2), settings);
+        let given = ran.of(7)[0].new.unwrap();
+        assert_eq!(given.period(), expected.unwrap_or(usual), "{given}");
+    }
 }
 
 #[test]
