@@ -15,7 +15,7 @@ pub(crate) fn readable(sources: &[BorrowedFd<'_>], longest: Span) -> io::Result<
         })
         .collect();
     let timeout = libc::timespec {
-        tv_sec: (longest.as_ns() / 1_000_000_000) as libc::time_t,
+        tv_sec: (longest.as_ns() / 1_000_000_000) as _,
         tv_nsec: (longest.as_ns() % 1_000_000_000) as libc::c_long,
     };
     let count = polls.len() as libc::nfds_t;

@@ -220,7 +220,7 @@ impl PreloadSensor {
             })
             .collect();
         let timeout = libc::timespec {
-            tv_sec: (timeout.as_ns() / 1_000_000_000) as libc::time_t,
+            tv_sec: (timeout.as_ns() / 1_000_000_000) as _,
             tv_nsec: (timeout.as_ns() % 1_000_000_000) as libc::c_long,
         };
         let count = polls.len() as libc::nfds_t;

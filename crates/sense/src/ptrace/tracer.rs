@@ -24,6 +24,12 @@ pub(super) const OPTIONS: i32 = libc::PTRACE_O_TRACESECCOMP
     | libc::PTRACE_O_TRACEEXEC
     | libc::PTRACE_O_EXITKILL;
 
+/// The type of ptrace(2)'s requests differs between C libraries.
+#[cfg(target_env = "musl")]
+type Request = libc::c_int;
+#[cfg(not(target_env = "musl"))]
+type Request = libc::c_uint;
+
 /// How often a thread's name is looked at.
 const NAMES_EVERY: Span = Span::from_secs(1);
 
@@ -281,7 +287,7 @@ fn wait() -> Option<Told> {
 }
 
 /// Lets it go on. If it was killed meanwhile, that will be told.
-fn resume(how: libc::c_uint, tid: u32, signal: i32) {
+fn resume(how: Request, tid: u32, signal: i32) {
     // SAFETY: numbers only, about a thread that this one traces.
     unsafe { libc::ptrace(how, tid, ptr::null_mut::<libc::c_void>(), signal as usize) };
 }
