@@ -3,11 +3,13 @@
 # install on this Debian and newer ones.
 #
 # ONBEAT is a binary to package in place of building one.
+#
+# usage: scripts/deb.sh [ARCHITECTURE]    # arm64: those for another architecture, cross-built, in $TARGET_DIR/deb-arm64
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 target=$(realpath -m "${TARGET_DIR:-target}")
-deb=$target/deb
+deb=$target/deb${1:+-$1}
 version=$(scripts/version.sh)
 SOURCE_DATE_EPOCH=$(git log -1 --format=%ct)
 CARGO_HOME=${CARGO_HOME:-$HOME/.cargo}
@@ -33,6 +35,10 @@ onbeat ($version-1) unstable; urgency=medium
 END
 
 cd "$deb/onbeat"
-dpkg-buildpackage --no-sign --build=source,binary
+if [ -n "${1-}" ]; then
+    dpkg-buildpackage --no-sign --host-arch "$1" --build=any
+else
+    dpkg-buildpackage --no-sign --build=source,binary
+fi
 echo
 ls -l "$deb"/*.deb

@@ -5,8 +5,8 @@
 # The service is installed where the system looks for it, so only with a PREFIX of the system's own, /usr or
 # /usr/local; SERVICE=yes or SERVICE=no says otherwise.
 #
-# ONBEAT is the binary, if it is not the one that `cargo build --release` makes. LIBDIR and ZSHDIR are for
-# distributions that have a place of their own for libraries and completions.
+# ONBEAT is the binary, if it is not the one that `cargo build --release` makes. EMULATOR runs it, if it is of another
+# architecture. LIBDIR and ZSHDIR are for distributions that have a place of their own for libraries and completions.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -102,8 +102,11 @@ fi
 
 generated=$(mktemp -d)
 trap 'rm -rf "$generated"' EXIT
-"$binary" generate man "$generated/man"
-"$binary" generate completions "$generated/completions"
+# Word splitting is meant: without an emulator there is none.
+# shellcheck disable=SC2086
+for what in man completions; do
+    ${EMULATOR-} "$binary" generate $what "$generated/$what"
+done
 
 put 755 "$binary" "$root/bin/onbeat"
 for page in "$generated"/man/*; do
