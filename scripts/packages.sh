@@ -1,0 +1,144 @@
+#!/usr/bin/env bash
+# Makes the packages of the commit that is checked out, for each distribution, in $TARGET_DIR/packages. All of them
+# have what scripts/install.sh installs. A package that this machine cannot make is skipped with the reason; with CI set it
+# fails.
+#
+# ONBEAT is a binary to package in place of building one.
+#
+# usage: scripts/packages.sh [deb|deb-arm64|arch|rpm|tarball|tarball-arm64]...    # without any: all
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+target=$(realpath -m "${TARGET_DIR:-target}")
+packages=$target/packages
+version=$(scripts/version.sh)
+SOURCE_DATE_EPOCH=$(git log -1 --format=%ct)
+export SOURCE_DATE_EPOCH TARGET_DIR=$target
+export PATH="$PATH:${CARGO_HOME:-$HOME/.cargo}/bin"
+mkdir -p "$packages"
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+chmod 755 "$work"
+
+# Says what is missing of some commands, and fails then.
+has() { # COMMAND...
+    local command
+    for command; do
+        command -v "$command" >/dev/null || {
+            echo "there is no $command"
+            return 1
+        }
+    done
+}
+cross() { # RUST-TARGET COMMAND...
+    local installed
+    installed=$(rustc --print sysroot)/lib/rustlib/$1
+    shift
+    [ -d "$installed" ] || {
+        echo "rustc has no library for $(basename "$installed")"
+        return 1
+    }
+    has "$@"
+}
+reason() { # PACKAGE
+    case "$1" in
+    deb) has dpkg-buildpackage clang ;;
+    deb-arm64) cross aarch64-unknown-linux-gnu dpkg-buildpackage clang aarch64-linux-gnu-gcc qemu-aarch64-static ;;
+    arch) has makepkg setpriv ;;
+    rpm) has rpmbuild ;;
+    tarball) cross x86_64-unknown-linux-musl clang x86_64-linux-musl-gcc ;;
+    tarball-arm64) cross aarch64-unknown-linux-musl clang aarch64-linux-musl-gcc qemu-aarch64-static ;;
+    *) echo "no such package; usage: scripts/packages.sh [deb|deb-arm64|arch|rpm|tarball|tarball-arm64]..." && return 1 ;;
+    esac
+}
+
+# The binary of the Debian package serves the others with glibc, too.
+binary() {
+    local built=$target/deb/cargo/release/onbeat
+    if [ -n "${ONBEAT-}" ]; then
+        echo "$ONBEAT"
+    elif [ -x "$built" ]; then
+        echo "$built"
+    else
+        CARGO_TARGET_DIR=$target cargo build --release --locked -p onbeat >&2
+        echo "$target/release/onbeat"
+    fi
+}
+
+# A recipe with the version and the tarball's checksum filled in. pacman sorts letters at a version's end before
+# it, and after a point behind it.
+fill_in() { # FILE
+    local arch_version=${version/\~/}
+    sed "s|@VERSION@|$version|; s|@ARCH_VERSION@|${arch_version/+/.}|; s|@SHA256@|$(sha256sum <"$tarball" | cut -d ' ' -f 1)|" "$1"
+}
+
+make_deb() {
+    scripts/deb.sh
+    cp "$target"/deb/*.deb "$packages"
+}
+make_deb-arm64() {
+    ONBEAT='' scripts/deb.sh arm64
+    cp "$target"/deb-arm64/*.deb "$packages"
+}
+
+make_arch() {
+    local folder=$work/arch run=()
+    mkdir "$folder"
+    fill_in packaging/arch/PKGBUILD >"$folder/PKGBUILD"
+    cp packaging/arch/onbeat.install "$tarball" "$folder"
+    cp "$folder/PKGBUILD" "$packages"
+    cp packaging/arch/onbeat.install "$packages"
+    cp "$(binary)" "$work/onbeat"
+    # makepkg refuses to run as root.
+    if [ "$(id -u)" -eq 0 ]; then
+        chown -R nobody "$folder"
+        run=(setpriv --reuid=nobody --regid=nogroup --clear-groups)
+    fi
+    (cd "$folder" && PACKAGER='The onbeat authors <onbeat@onbeat.invalid>' ONBEAT=$work/onbeat HOME=$folder \
+        "${run[@]}" makepkg --nodeps --nocheck --noconfirm)
+    cp "$folder"/onbeat-*.pkg.tar.* "$packages"
+}
+
+make_rpm() {
+    local folder=$work/rpm
+    mkdir -p "$folder/SOURCES"
+    cp "$tarball" "$folder/SOURCES"
+    fill_in packaging/fedora/onbeat.spec >"$packages/onbeat.spec"
+    # Where Fedora keeps libraries; its dependencies cannot be looked up on a Debian.
+    rpmbuild -ba --nodeps --define "_topdir $folder" --define "onbeat $(realpath "$(binary)")" \
+        --define '_libdir /usr/lib64' --define 'use_source_date_epoch_as_buildtime 1' --define '_buildhost localhost' \
+        "$packages/onbeat.spec"
+    find "$folder" -name '*.rpm' -exec cp {} "$packages" \;
+}
+
+make_static() { # ARCH EMULATOR
+    local name=onbeat-$version-linux-$1 static
+    local root=$work/$name/root
+    static=$(scripts/static.sh "$1")
+    mkdir -p "$root"
+    "$1-linux-gnu-strip" -o "$work/static-$1" "$static"
+    # A shared library would be bound to one C library.
+    CC=$1-linux-musl-gcc AR=$1-linux-gnu-ar EXTRA="-fPIC -idirafter /usr/include" TARGET_DIR=$work/$1 \
+        ONBEAT=$work/static-$1 EMULATOR=$2 PREFIX=/usr/local DESTDIR=$root scripts/install.sh
+    rm "$root"/usr/local/lib/libonbeat.so*
+    cp packaging/tarball/install.sh README.md CHANGELOG.md LICENSE-* "$work/$name"
+    cp -r docs "$work/$name"
+    tar -C "$work" --sort=name --mtime="@$SOURCE_DATE_EPOCH" --owner=0 --group=0 --numeric-owner --mode=go=rX,u+rw \
+        -cf - "$name" | gzip -9n >"$packages/$name.tar.gz"
+}
+make_tarball() { make_static x86_64 ''; }
+make_tarball-arm64() { make_static aarch64 qemu-aarch64-static; }
+
+if [ $# -eq 0 ]; then
+    set -- deb deb-arm64 arch rpm tarball tarball-arm64
+fi
+tarball=$(scripts/source.sh "$packages" "$version")
+for package; do
+    if ! why=$(reason "$package"); then
+        echo "skipped: $package: $why"
+        [ -z "${CI-}" ] || exit 1
+        continue
+    fi
+    "make_$package"
+done
+ls -l "$packages"
