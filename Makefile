@@ -11,7 +11,7 @@ TARGET_DIR := $(or $(CARGO_TARGET_DIR),target)
 export PATH := $(PATH):$(HOME)/.cargo/bin
 
 .PHONY: help build demo test test-vm test-vm-nightly test-packages check bench experiments programs fuzz install uninstall deb \
-	release clean
+	packages release clean
 
 help:
 	@echo 'make build        the onbeat binary, in $(TARGET_DIR)/release'
@@ -26,7 +26,8 @@ help:
 	@echo 'make fuzz         every fuzz target for FUZZ_SECONDS=$(FUZZ_SECONDS) seconds'
 	@echo 'make install      the binary, the service and libonbeat, man pages, completions under PREFIX=$(PREFIX)'
 	@echo 'make deb          Debian packages, in $(TARGET_DIR)/deb'
-	@echo 'make test-packages  these on fresh Debians, and that builds and releases are reproducible'
+	@echo 'make packages     these for arm64, too, and for Arch, Fedora and all others, in $(TARGET_DIR)/packages; ONLY=arch: one'
+	@echo 'make test-packages  all of these in fresh roots, and that builds and releases are reproducible'
 	@echo 'make release      source tarball, SBOM and checksums of a version, in $(TARGET_DIR)/release-VERSION'
 
 build:
@@ -54,7 +55,7 @@ test-vm-nightly:
 	ONBEAT_VM_PATH='$(abspath $(TARGET_DIR))/release' tests/vm/nightly.sh $(KERNEL)
 
 test-packages:
-	scripts/setup.sh packages
+	scripts/setup.sh cross
 	scripts/setup.sh release
 	cargo build --release -p onbeat -p onbeat-node
 	scripts/as-root.sh env TARGET_DIR='$(abspath $(TARGET_DIR))' PATH="$$PATH" tests/packages/run.sh
@@ -90,6 +91,10 @@ uninstall:
 deb:
 	scripts/setup.sh packages
 	TARGET_DIR='$(TARGET_DIR)' scripts/deb.sh
+
+packages:
+	scripts/setup.sh cross
+	TARGET_DIR='$(TARGET_DIR)' scripts/packages.sh $(ONLY)
 
 release:
 	scripts/setup.sh release

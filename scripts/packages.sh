@@ -11,9 +11,10 @@ cd "$(dirname "$0")/.."
 
 target=$(realpath -m "${TARGET_DIR:-target}")
 packages=$target/packages
+unset TARGET_DIR
 version=$(scripts/version.sh)
 SOURCE_DATE_EPOCH=$(git log -1 --format=%ct)
-export SOURCE_DATE_EPOCH TARGET_DIR=$target
+export SOURCE_DATE_EPOCH
 export PATH="$PATH:${CARGO_HOME:-$HOME/.cargo}/bin"
 mkdir -p "$packages"
 work=$(mktemp -d)
@@ -73,11 +74,11 @@ fill_in() { # FILE
 }
 
 make_deb() {
-    scripts/deb.sh
+    TARGET_DIR="$target" scripts/deb.sh
     cp "$target"/deb/*.deb "$packages"
 }
 make_deb-arm64() {
-    ONBEAT='' scripts/deb.sh arm64
+    env -u ONBEAT TARGET_DIR="$target" scripts/deb.sh arm64
     cp "$target"/deb-arm64/*.deb "$packages"
 }
 
@@ -114,11 +115,11 @@ make_rpm() {
 make_static() { # ARCH EMULATOR
     local name=onbeat-$version-linux-$1 static
     local root=$work/$name/root
-    static=$(scripts/static.sh "$1")
+    static=$(TARGET_DIR=$target scripts/static.sh "$1")
     mkdir -p "$root"
     "$1-linux-gnu-strip" -o "$work/static-$1" "$static"
     # A shared library would be bound to one C library.
-    CC=$1-linux-musl-gcc AR=$1-linux-gnu-ar EXTRA="-fPIC -idirafter /usr/include" TARGET_DIR=$work/$1 \
+    CC=$1-linux-musl-gcc AR=$1-linux-gnu-ar EXTRA="-idirafter /usr/include/$1-linux-gnu -idirafter /usr/include" TARGET_DIR=$work/$1 \
         ONBEAT=$work/static-$1 EMULATOR=$2 PREFIX=/usr/local DESTDIR=$root scripts/install.sh
     rm "$root"/usr/local/lib/libonbeat.so*
     cp packaging/tarball/install.sh README.md CHANGELOG.md LICENSE-* "$work/$name"
@@ -131,6 +132,7 @@ make_tarball-arm64() { make_static aarch64 qemu-aarch64-static; }
 
 if [ $# -eq 0 ]; then
     set -- deb deb-arm64 arch rpm tarball tarball-arm64
+    find "$packages" -maxdepth 1 -type f -delete
 fi
 tarball=$(scripts/source.sh "$packages" "$version")
 for package; do

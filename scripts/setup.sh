@@ -4,7 +4,7 @@
 # What is there already is left alone, so a second run does nothing. Without apt it names what it
 # would have installed and goes on if the commands are there under other packages' names.
 #
-# usage: scripts/setup.sh build|test|check|demo|experiments|fuzz|vm|packages|release
+# usage: scripts/setup.sh build|test|check|demo|experiments|fuzz|vm|packages|cross|release
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -35,7 +35,11 @@ programs=(mpv gstreamer1.0-tools gstreamer1.0-libav gstreamer1.0-plugins-base gs
 experiments=("${demo[@]}" "${player[@]}" "${sound[@]}" "${programs[@]}" strace linux-perf madplay libgsm-tools "${emulated[@]}")
 fuzz=("${build[@]}")
 vm=("${build[@]}" "${emulated[@]}" ffmpeg mplayer util-linux)
-packages=("${build[@]}" dpkg-dev debhelper lintian fakeroot debootstrap debian-archive-keyring util-linux)
+packages=("${build[@]}" dpkg-dev debhelper dh-python pybuild-plugin-pyproject python3-all python3-setuptools lintian fakeroot
+    debootstrap debian-archive-keyring util-linux)
+# Packages for other distributions and for arm64, whose libraries come from Debian's own packages for it.
+cross=("${packages[@]}" makepkg pacman-package-manager rpm python3 musl-tools gcc-aarch64-linux-gnu musl-dev:arm64 libc6-dev:arm64
+    libelf-dev:arm64 systemtap-sdt-dev:arm64 zlib1g-dev:arm64 qemu-user-static)
 release=("${build[@]}" python3)
 
 packages_for() {
@@ -48,16 +52,22 @@ packages_for() {
     fuzz) echo "${fuzz[@]}" ;;
     vm) echo "${vm[@]}" ;;
     packages) echo "${packages[@]}" ;;
+    cross) echo "${cross[@]}" ;;
     release) echo "${release[@]}" ;;
     *)
-        echo "usage: scripts/setup.sh build|test|check|demo|experiments|fuzz|vm|packages|release" >&2
+        echo "usage: scripts/setup.sh build|test|check|demo|experiments|fuzz|vm|packages|cross|release" >&2
         exit 2
         ;;
     esac
 }
 
-installed() {
-    [ "$(dpkg-query -W -f='${db:Status-Status}' "$1" 2>/dev/null)" = installed ]
+# A library may be installed for two architectures.
+installed() { # PACKAGE[:ARCHITECTURE]
+    local architecture
+    architecture=$(dpkg --print-architecture)
+    case "$1" in *:*) architecture=${1#*:} ;; esac
+    dpkg-query -W -f='${Architecture} ${db:Status-Status}\n' "$1" 2>/dev/null |
+        grep -qxE "($architecture|all) installed"
 }
 
 # Ubuntu has perf under another name, bound to its kernel's version. In Debian 12 jackd2 had jackd's clients, too.
@@ -125,12 +135,22 @@ install_cargo_cyclonedx() {
     cargo install --quiet --locked cargo-cyclonedx
 }
 
+# The libraries of other targets of rustc, if rustup installed it. scripts/packages.sh skips a package without its library.
+install_targets() { # TARGET...
+    command -v rustup >/dev/null || return 0
+    rustup --quiet target add "$@"
+}
+
 kind=${1-}
 # Word splitting is meant: package names hold no spaces.
 # shellcheck disable=SC2046
 set -- $(packages_for "$kind")
 [ $# -gt 0 ] || exit 2
 if command -v dpkg-query >/dev/null; then
+    if [ "$kind" = cross ] && ! dpkg --print-foreign-architectures | grep -qx arm64; then
+        echo "adding Debian's packages for arm64 to those that can be installed: dpkg --add-architecture arm64"
+        scripts/as-root.sh dpkg --add-architecture arm64
+    fi
     install_packages "$@"
 else
     echo "no apt here: if something is missing below, install what Debian calls: $*" >&2
@@ -144,5 +164,6 @@ check)
     install_component clippy clippy
     ;;
 fuzz) install_cargo_fuzz ;;
+cross) install_targets aarch64-unknown-linux-gnu aarch64-unknown-linux-musl x86_64-unknown-linux-musl ;;
 release) install_cargo_cyclonedx ;;
 esac
