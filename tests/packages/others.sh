@@ -91,7 +91,7 @@ esac
 
 # Manual pages may be compressed; a static tarball has no shared library.
 files() { (cd "$1" && find ./usr ./etc ! -type d) | sed 's|^\.||; s|\.gz$||' | sort; }
-extra='/licenses/|/.build-id/|/share/doc/'
+extra='/licenses/|/.build-id/|/share/doc/|/share/lintian/'
 [ "$libdir" != /usr/local/lib ] || extra+='|libonbeat\.so'
 ONBEAT=${ONBEAT:-$(command -v "$root$prefix/bin/onbeat")} EMULATOR=${emulator+qemu-aarch64-static} TARGET_DIR=$work/build PREFIX=$prefix LIBDIR=$libdir \
     DESTDIR=$work/expected scripts/install.sh >/dev/null
