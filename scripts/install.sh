@@ -3,7 +3,8 @@
 # the service; --remove takes all of it away again. Says each file.
 #
 # The service is installed where the system looks for it, so only with a PREFIX of the system's own, /usr or
-# /usr/local; SERVICE=yes or SERVICE=no says otherwise.
+# /usr/local; SERVICE=yes or SERVICE=no says otherwise. With SERVICE=prefix all of it is below PREFIX, for distributions
+# that look there.
 #
 # ONBEAT is the binary, if it is not the one that `cargo build --release` makes. EMULATOR runs it, if it is of another
 # architecture. LIBDIR and ZSHDIR are for distributions that have a place of their own for libraries and completions.
@@ -19,6 +20,10 @@ case "$prefix" in
 /usr | /usr/local) service=${SERVICE:-yes} ;;
 *) service=${SERVICE:-no} ;;
 esac
+outside=/usr etc=/etc
+if [ "$service" = prefix ]; then
+    service=yes outside=$prefix etc=$prefix/etc
+fi
 
 # What is installed where: SOURCE in a folder of generated files, then its place.
 completions() {
@@ -31,15 +36,15 @@ completions() {
 # /usr/share.
 service_files() {
     local policies=/etc/dbus-1
-    [ "$prefix" != /usr ] || policies=/usr/share/dbus-1
+    [ "$prefix" != "$outside" ] || policies=$prefix/share/dbus-1
     echo "systemd/onbeat.service $prefix/lib/systemd/system/onbeat.service"
     echo "systemd/onbeat-guard.service $prefix/lib/systemd/system/onbeat-guard.service"
     echo "dbus/org.onbeat.Manager1.conf $policies/system.d/org.onbeat.Manager1.conf"
     echo "dbus/org.onbeat.Manager1.service $prefix/share/dbus-1/system-services/org.onbeat.Manager1.service"
-    echo "polkit/org.onbeat.policy /usr/share/polkit-1/actions/org.onbeat.policy"
+    echo "polkit/org.onbeat.policy $outside/share/polkit-1/actions/org.onbeat.policy"
     echo "onbeat.toml $prefix/share/doc/onbeat/onbeat.toml"
 }
-configuration=$image/etc/onbeat/onbeat.toml
+configuration=$image$etc/onbeat/onbeat.toml
 rules() {
     for file in packaging/rules.d/*.toml; do
         echo "$file $prefix/share/onbeat/rules.d/$(basename "$file")"
@@ -86,7 +91,7 @@ if [ "${1-}" = --remove ]; then
         rmdir --ignore-fail-on-non-empty "$root/share/onbeat/rules.d" "$root/share/onbeat" 2>/dev/null || true
         if cmp -s packaging/onbeat.toml "$configuration"; then
             rm -fv "$configuration"
-            rmdir --ignore-fail-on-non-empty "$image/etc/onbeat/onbeat.d" "$image/etc/onbeat" 2>/dev/null || true
+            rmdir --ignore-fail-on-non-empty "$image$etc/onbeat/onbeat.d" "$image$etc/onbeat" 2>/dev/null || true
         elif [ -e "$configuration" ]; then
             echo "$configuration stays: it was changed"
         fi
@@ -122,7 +127,7 @@ if [ "$service" = yes ]; then
     rules | while read -r source place; do
         put 644 "$source" "$image$place"
     done
-    install -d "$image/etc/onbeat/onbeat.d"
+    install -d "$image$etc/onbeat/onbeat.d"
     if [ -e "$configuration" ]; then
         echo "$configuration stays as it is"
     else

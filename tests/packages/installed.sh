@@ -16,7 +16,7 @@ export ONBEAT=${ONBEAT:-$target/debug/onbeat} TARGET_DIR=$work/build
 files() { (cd "$work/image" && find . ! -type d | sed 's|^\.||' | sort); }
 
 # What belongs to it below a prefix, and outside of it; commands and pages are as many as there are.
-expected() { # PREFIX POLICIES SERVICE
+expected() { # PREFIX POLICIES SERVICE [OUTSIDE]
     for command in '' $("$ONBEAT" --help | sed -n '/^Commands:/,/^$/s/^  \([a-z][a-z]*\) .*/-\1/p'); do
         [ "$command" = -help ] || echo "$1/share/man/man1/onbeat$command.1"
     done
@@ -33,14 +33,14 @@ expected() { # PREFIX POLICIES SERVICE
         echo "$1/lib/systemd/system/onbeat-guard.service"
         echo "$2/system.d/org.onbeat.Manager1.conf"
         echo "$1/share/dbus-1/system-services/org.onbeat.Manager1.service"
-        echo /usr/share/polkit-1/actions/org.onbeat.policy
+        echo "${4-/usr}/share/polkit-1/actions/org.onbeat.policy"
         echo "$1/share/doc/onbeat/onbeat.toml"
         (cd packaging && ls rules.d/*.toml) | sed "s|^|$1/share/onbeat/|"
-        echo /etc/onbeat/onbeat.toml
+        echo "${4-}/etc/onbeat/onbeat.toml"
     fi
 }
 
-try() { # PREFIX POLICIES SERVICE
+try() { # PREFIX POLICIES SERVICE [OUTSIDE]
     export PREFIX=$1 DESTDIR=$work/image
     rm -rf "$work/image"
     scripts/install.sh >/dev/null
@@ -51,12 +51,12 @@ try() { # PREFIX POLICIES SERVICE
     fi
     # What the administrator wrote is his.
     if [ "$3" = yes ]; then
-        echo '# by hand' >>"$work/image/etc/onbeat/onbeat.toml"
+        echo '# by hand' >>"$work/image${4-}/etc/onbeat/onbeat.toml"
         scripts/install.sh >/dev/null
-        grep -q 'by hand' "$work/image/etc/onbeat/onbeat.toml"
+        grep -q 'by hand' "$work/image${4-}/etc/onbeat/onbeat.toml"
         scripts/install.sh --remove >/dev/null
-        echo /etc/onbeat/onbeat.toml | diff - <(files)
-        rm "$work/image/etc/onbeat/onbeat.toml"
+        echo "${4-}/etc/onbeat/onbeat.toml" | diff - <(files)
+        rm "$work/image${4-}/etc/onbeat/onbeat.toml"
         scripts/install.sh >/dev/null
     fi
     scripts/install.sh --remove >/dev/null
@@ -66,3 +66,4 @@ try() { # PREFIX POLICIES SERVICE
 try /usr /usr/share/dbus-1 yes
 try /usr/local /etc/dbus-1 yes
 try /home/alice/.local - no
+SERVICE=prefix try /nix/store/onbeat /nix/store/onbeat/share/dbus-1 yes /nix/store/onbeat
