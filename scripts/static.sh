@@ -47,7 +47,8 @@ shell_name=${triple//-/_}
 export "CC_$shell_name=$CC"
 export "CARGO_TARGET_${shell_name^^}_LINKER=$arch-linux-gnu-gcc"
 export "CARGO_TARGET_${shell_name^^}_RUSTFLAGS=--remap-path-prefix=$PWD=/usr/src/onbeat --remap-path-prefix=$CARGO_HOME=/usr/share/cargo"
-export LIBBPF_SYS_LIBRARY_PATH="$made"
+# The same crate is built for the build scripts, too, with glibc.
+export "LIBBPF_SYS_LIBRARY_PATH_$shell_name=$made"
 export LIBBPF_SYS_EXTRA_CFLAGS="$headers -I$sources/elfutils/libelf -I$sources/zlib"
 CARGO_TARGET_DIR=$target cargo build --release --locked -p onbeat --target "$triple" >&2
 echo "$target/$triple/release/onbeat"

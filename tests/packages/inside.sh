@@ -53,7 +53,7 @@ apt-get install -y -qq --no-install-recommends /root/packages/*.deb >/tmp/apt 2>
 # A fresh Debian says "dpkg-preconfigure: unable to re-open stdin" and the like; a script that fails says more.
 ! grep -iE 'onbeat.*(error|fail)' /tmp/apt || fail 'the installation complains'
 dpkg --audit | grep . && fail 'dpkg finds something wrong'
-dpkg --verify onbeat libonbeat0 libonbeat-dev | grep . && fail 'files differ from the package'
+dpkg --verify onbeat libonbeat0 libonbeat-dev python3-onbeat | grep . && fail 'files differ from the package'
 
 step 'the service runs, and is started with the machine'
 eventually systemctl --quiet is-active onbeat || fail 'it does not run'
@@ -144,6 +144,16 @@ done
 onbeat --version
 onbeat doctor || true
 
+step 'a Python program marks its jobs, and asks the service'
+python3 -W error -c 'import onbeat
+with onbeat.job():
+    pass
+onbeat.mdn()' || fail 'a Python program cannot mark its jobs'
+[ "$(python3 -c 'import importlib.metadata as m; print(m.version("onbeat"))')" = "$(onbeat --version | cut -d " " -f 2)" ] ||
+    fail 'the Python package has another version'
+as_alice python3 -c 'import onbeat; assert onbeat.list() == []' ||
+    fail 'a Python program gets no answer of the service'
+
 step 'what a killed onbeat and guard left is put back when the package goes'
 # shellcheck disable=SC2016 # the shell that it starts fills in its own number
 onbeat reserve --runtime 1ms --period 20ms -- sh -c 'echo $$ >/tmp/reserved; exec sleep 1000' &
@@ -169,7 +179,7 @@ kill "$reserved"
 step 'purge'
 # As if an onbeat from elsewhere, of root's own, were at work.
 install -D -m 600 /dev/null /run/onbeat/another.jsonl
-apt-get purge -y -qq onbeat libonbeat0 libonbeat-dev >/tmp/apt 2>&1 || {
+apt-get purge -y -qq onbeat libonbeat0 libonbeat-dev python3-onbeat >/tmp/apt 2>&1 || {
     cat /tmp/apt
     fail 'they cannot be purged'
 }
