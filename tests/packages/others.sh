@@ -120,6 +120,17 @@ answers ' 2269 +mplayer +reserved ' replay "$there/tmp/mplayer25.reserved.gz"
 mkdir -p "$root/proc"
 answers '^onbeat .* on Linux ' doctor || true
 
+# The static library is for programs of either C library.
+if [ "$kind" = tarball ]; then
+    for compiler in cc musl-gcc; do
+        for example in libonbeat/examples/{decode_in_time,own_exceptions}.c; do
+            "$compiler" -std=gnu11 -o "$work/example" -I"$root/usr/local/include" "$example" \
+                "$root/usr/local/lib/libonbeat.a" -pthread
+            "$work/example" >/dev/null
+        done
+    done
+fi
+
 # What systemd brings.
 needs systemd-analyze
 mkdir -p "$root/usr/bin"

@@ -36,3 +36,10 @@ says "0\\.2\\.0~$commit" '## [Unreleased]\n\n- One.\n'
 says "0\\.2\\.0~$commit" '## [Unreleased]\n\n- One.\n\n## [0.1.0] - 2026-01-01\n'
 says "0\\.2\\.0~$commit" '## [Unreleased]\n\n## [0.1.0] - 2026-01-01\n\n- One.\n'
 says "0\\.2\\.0\\+$commit" '## [Unreleased]\n\n- Two.\n\n## [0.2.0] - 2026-01-01\n\n- One.\n'
+
+# The Python package has a version of its own file, because it is built alone.
+python=$(sed -n 's/^version = "\(.*\)"/\1/p' python/pyproject.toml)
+[ "$python" = "$(sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml)" ] || {
+    echo "python/pyproject.toml has version $python, Cargo.toml another"
+    exit 1
+}
