@@ -14,6 +14,9 @@ target=$(realpath -m "${TARGET_DIR:-target}")
 made=$target/static-libraries/$arch
 CARGO_HOME=${CARGO_HOME:-$HOME/.cargo}
 CC=$arch-linux-musl-gcc
+# gcc would call functions of its own library for atomic operations, which rustc does not link.
+atomics=
+[ "$arch" != aarch64 ] || atomics=-mno-outline-atomics
 sources=$(cargo metadata --locked --format-version 1 --filter-platform "$triple" |
     python3 -c 'import json, os, sys
 print(*(os.path.dirname(p["manifest_path"]) for p in json.load(sys.stdin)["packages"] if p["name"] == "libbpf-sys"))')
@@ -28,9 +31,9 @@ library() { # NAME FLAGS SOURCE...
     shift 2
     mkdir "$made/$name"
     for source; do
-        # Word splitting is meant: flags hold no spaces.
+        # Word splitting is meant: no flag holds a space.
         # shellcheck disable=SC2086
-        "$CC" -O2 -fPIC -w -D_GNU_SOURCE -ffile-prefix-map="$sources=/usr/share/cargo" $flags -c "$source" \
+        "$CC" -O2 -fPIC -w -D_GNU_SOURCE -ffile-prefix-map="$sources=/usr/share/cargo" $atomics $flags -c "$source" \
             -o "$made/$name/$(basename "$source" .c).o"
     done
     ar rcs "$made/lib$name.a" "$made/$name"/*.o
@@ -44,7 +47,7 @@ library elf "-std=gnu11 -DHAVE_ERR_H -DHAVE_DECL_MEMRCHR=1 -DHAVE_DECL_RAWMEMCHR
     "$sources"/elfutils/libelf/*.c "$sources"/elfutils/lib/{crc32,crc32_file,next_prime}.c
 
 shell_name=${triple//-/_}
-export "CC_$shell_name=$CC"
+export "CC_$shell_name=$CC" "CFLAGS_$shell_name=$atomics"
 export "CARGO_TARGET_${shell_name^^}_LINKER=$arch-linux-gnu-gcc"
 export "CARGO_TARGET_${shell_name^^}_RUSTFLAGS=--remap-path-prefix=$PWD=/usr/src/onbeat --remap-path-prefix=$CARGO_HOME=/usr/share/cargo"
 # The same crate is built for the build scripts, too, with glibc.
