@@ -23,8 +23,8 @@ fn main() {
 }
 
 /// The library that is preloaded becomes part of this one, so that there is nothing to be installed
-/// or found. It is loaded by the system's programs: a static onbeat, which is built with musl, brings
-/// one for glibc.
+/// or found. The system's programs load it: a static onbeat, which is built with musl, brings one
+/// for glibc.
 fn preloaded_library(out: &Path) {
     let target = env::var("TARGET").expect("cargo sets TARGET");
     let compiler = cc::Build::new()
