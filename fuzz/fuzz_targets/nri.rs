@@ -5,7 +5,7 @@ use onbeat_node::api::StateChangeEvent;
 use onbeat_node::mux::Incoming;
 use onbeat_node::rules::plain;
 use onbeat_node::ttrpc::Request;
-use onbeat_node::wish::Wish;
+use onbeat_node::annotations::Entitlement;
 use prost::Message as _;
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
@@ -32,8 +32,8 @@ fn look(payload: &[u8]) {
         change.pod.unwrap_or_default(),
         change.container.unwrap_or_default(),
     );
-    match Wish::of(&pod.annotations, &container) {
-        Ok(Some(wish)) => assert!((0.0..=100.0).contains(&wish.bandwidth.as_cpus())),
+    match Entitlement::of(&pod.annotations, &container) {
+        Ok(Some(entitlement)) => assert!((0.0..=100.0).contains(&entitlement.bandwidth.as_cpus())),
         Ok(None) => {}
         Err(mistake) => {
             assert!(mistake.to_string().len() < 65_536 + pod.name.len() + payload.len())

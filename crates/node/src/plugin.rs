@@ -5,13 +5,13 @@ use std::io;
 
 use prost::Message as _;
 
+use crate::annotations::Entitlement;
 use crate::api::{
     ConfigureRequest, ConfigureResponse, Container, ContainerState, Event, PLUGIN, PodSandbox,
     StateChangeEvent, StopContainerRequest, SynchronizeRequest, SynchronizeResponse,
 };
 use crate::rules::{ContainerId, Folder, plain};
 use crate::ttrpc::{Request, Status};
-use crate::wish::Wish;
 
 /// See the file's head.
 #[derive(Debug)]
@@ -168,8 +168,8 @@ impl Plugin {
         let not_kept = |why: String| {
             eprintln!("onbeat-node: {name} is not kept, and starts as usual: {why}");
         };
-        let wish = match Wish::of(&pod.annotations, container) {
-            Ok(wish) => wish?,
+        let entitlement = match Entitlement::of(&pod.annotations, container) {
+            Ok(entitlement) => entitlement?,
             Err(mistake) => {
                 not_kept(mistake.to_string());
                 return None;
@@ -184,9 +184,15 @@ impl Plugin {
         };
         // Two containers of one name may live for a moment, and rules are told apart by name.
         let digits = container.id.get(..12).unwrap_or_default();
-        match self.folder.put(&id, &format!("{name} {digits}"), &wish) {
+        match self
+            .folder
+            .put(&id, &format!("{name} {digits}"), &entitlement)
+        {
             Ok(()) => {
-                eprintln!("onbeat-node: {name} is kept: at most {}", wish.bandwidth);
+                eprintln!(
+                    "onbeat-node: {name} is kept: at most {}",
+                    entitlement.bandwidth
+                );
                 Some(id)
             }
             Err(error) => {

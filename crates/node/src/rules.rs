@@ -10,7 +10,7 @@ use std::io;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::PathBuf;
 
-use crate::wish::Wish;
+use crate::annotations::Entitlement;
 
 /// The id of a container: 64 hexadecimal digits.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -54,13 +54,13 @@ impl Folder {
     ///
     /// # Errors
     /// If the file cannot be written. A former one is then still there.
-    pub fn put(&self, id: &ContainerId, name: &str, wish: &Wish) -> io::Result<()> {
+    pub fn put(&self, id: &ContainerId, name: &str, entitlement: &Entitlement) -> io::Result<()> {
         DirBuilder::new()
             .recursive(true)
             .mode(0o700)
             .create(&self.0)?;
         let unfinished = self.0.join(UNFINISHED);
-        fs::write(&unfinished, text(id, name, wish))?;
+        fs::write(&unfinished, text(id, name, entitlement))?;
         fs::rename(unfinished, self.0.join(id.file_name()))
     }
 
@@ -98,8 +98,8 @@ impl Folder {
     }
 }
 
-fn text(id: &ContainerId, name: &str, wish: &Wish) -> String {
-    let share = format!("{:.3}%", wish.bandwidth.as_cpus() * 100.0);
+fn text(id: &ContainerId, name: &str, entitlement: &Entitlement) -> String {
+    let share = format!("{:.3}%", entitlement.bandwidth.as_cpus() * 100.0);
     let mut text = format!(
         "# Written by onbeat-node, and removed with the container.\n\
          [[rule]]\n\
@@ -110,7 +110,7 @@ fn text(id: &ContainerId, name: &str, wish: &Wish) -> String {
         plain(name),
         id.0
     );
-    if let Some(period) = wish.period {
+    if let Some(period) = entitlement.period {
         // Writing to a string does not fail.
         let _ = writeln!(text, "period = \"{}ns\"", period.as_ns());
     }
@@ -138,7 +138,7 @@ mod tests {
 
     use super::*;
 
-    const WISH: Wish = Wish {
+    const ENTITLEMENT: Entitlement = Entitlement {
         bandwidth: Bandwidth::ONE,
         period: None,
     };
@@ -180,7 +180,7 @@ mod tests {
         let rules = Folder::new(folder.path().to_owned());
         fs::write(folder.path().join("other.toml"), "").unwrap();
         for digit in ['a', 'b', 'c', 'a'] {
-            rules.put(&id(digit), "default/film", &WISH).unwrap();
+            rules.put(&id(digit), "default/film", &ENTITLEMENT).unwrap();
         }
         assert_eq!(names(&folder).len(), 4);
         assert!(rules.remove(&id('b')).unwrap());
@@ -195,15 +195,15 @@ mod tests {
     fn the_service_reads_what_is_written_whatever_the_names_are() {
         let folder = tempfile::tempdir().unwrap();
         let rules = Folder::new(folder.path().join("rules.d"));
-        let wish = Wish {
+        let entitlement = Entitlement {
             bandwidth: Bandwidth::from_cpus(0.001),
             period: Some(Span::from_us(16_667)),
         };
         let name = format!("a\"]\n[[rule]]\nprogram = \"x{}", "é".repeat(9000));
-        rules.put(&id('a'), &name, &wish).unwrap();
-        let most = Wish {
+        rules.put(&id('a'), &name, &entitlement).unwrap();
+        let most = Entitlement {
             bandwidth: Bandwidth::from_cpus(100.0),
-            ..wish
+            ..entitlement
         };
         rules.put(&id('b'), "default/film/app", &most).unwrap();
         let config = folder.path().join("onbeat.toml");
@@ -219,8 +219,8 @@ mod tests {
             panic!("{:?}", config.rules.list);
         };
         assert_eq!(first.container.as_deref(), Some(&*id('a').0));
-        assert_eq!(first.bandwidth, Some(wish.bandwidth));
-        assert_eq!(first.treatment.period, wish.period);
+        assert_eq!(first.bandwidth, Some(entitlement.bandwidth));
+        assert_eq!(first.treatment.period, entitlement.period);
         assert_eq!(&*second.name, "default/film/app");
         assert_eq!(second.bandwidth, Some(most.bandwidth));
     }

@@ -16,7 +16,7 @@ const LONGEST: usize = 32;
 
 /// What a container is kept with.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Wish {
+pub struct Entitlement {
     /// The most that its reservations may take together, in CPUs.
     pub bandwidth: Bandwidth,
     /// The period that its threads are expected to have.
@@ -44,7 +44,7 @@ pub enum Mistake {
     NoRequest,
 }
 
-impl Wish {
+impl Entitlement {
     /// What the annotations of its pod ask for the container; none if it is not to be kept. Those
     /// for this container alone (`onbeat.dev/cap.container.NAME`) come before those for all
     /// (`onbeat.dev/cap`, or `onbeat.dev/cap.pod`).
@@ -179,15 +179,18 @@ mod tests {
         }
     }
 
-    fn of(annotations: &[(&str, &str)], container: &Container) -> Result<Option<Wish>, Mistake> {
+    fn of(
+        annotations: &[(&str, &str)],
+        container: &Container,
+    ) -> Result<Option<Entitlement>, Mistake> {
         let annotations = annotations.iter();
         let annotations = annotations.map(|(key, value)| ((*key).to_owned(), (*value).to_owned()));
-        Wish::of(&annotations.collect(), container)
+        Entitlement::of(&annotations.collect(), container)
     }
 
     fn cpus(annotations: &[(&str, &str)], container: &Container) -> f64 {
-        let wish = of(annotations, container).unwrap().unwrap();
-        wish.bandwidth.as_cpus()
+        let entitlement = of(annotations, container).unwrap().unwrap();
+        entitlement.bandwidth.as_cpus()
     }
 
     const KEEP: (&str, &str) = ("onbeat.dev/keep", "true");
@@ -198,12 +201,12 @@ mod tests {
         assert_eq!(of(&[], &one), Ok(None));
         assert_eq!(of(&[("onbeat.dev/keep", "false")], &one), Ok(None));
         assert_eq!(of(&[("onbeat.dev/cap", "nonsense")], &one), Ok(None));
-        let wish = of(&[KEEP, ("onbeat.dev/period", "20ms")], &one).unwrap();
-        let expected = Wish {
+        let entitlement = of(&[KEEP, ("onbeat.dev/period", "20ms")], &one).unwrap();
+        let expected = Entitlement {
             bandwidth: Bandwidth::from_cpus(0.5),
             period: Some(Span::from_ms(20)),
         };
-        assert_eq!(wish, Some(expected));
+        assert_eq!(entitlement, Some(expected));
     }
 
     #[test]
@@ -211,8 +214,8 @@ mod tests {
         let one = container(512, 0);
         for (own, is_kept) in [("true", true), ("false", false)] {
             let key = "onbeat.dev/keep.container.film";
-            let wish = of(&[("onbeat.dev/keep", "false"), (key, own)], &one).unwrap();
-            assert_eq!(wish.is_some(), is_kept);
+            let entitlement = of(&[("onbeat.dev/keep", "false"), (key, own)], &one).unwrap();
+            assert_eq!(entitlement.is_some(), is_kept);
         }
         let other = of(&[("onbeat.dev/keep.container.other", "true")], &one);
         assert_eq!(other, Ok(None));
@@ -265,11 +268,11 @@ mod tests {
 
     proptest! {
         #[test]
-        fn whatever_the_values_are_a_wish_is_within_the_request(keep in ".{0,40}", cap in ".{0,40}", period in ".{0,40}") {
+        fn whatever_the_values_are_an_entitlement_is_within_the_request(keep in ".{0,40}", cap in ".{0,40}", period in ".{0,40}") {
             let annotations = [KEEP, ("onbeat.dev/keep.pod", &keep), ("onbeat.dev/cap", &cap), ("onbeat.dev/period", &period)];
             for annotations in [&annotations[..], &[annotations[0], annotations[2], annotations[3]]] {
-                if let Ok(Some(wish)) = of(annotations, &container(512, 0)) {
-                    prop_assert!(wish.bandwidth.as_cpus() <= 0.5);
+                if let Ok(Some(entitlement)) = of(annotations, &container(512, 0)) {
+                    prop_assert!(entitlement.bandwidth.as_cpus() <= 0.5);
                 }
             }
         }
