@@ -69,8 +69,8 @@ impl Train {
         self.measure();
     }
 
-    /// Becomes the points of `train` that carry the work, if there are two kinds of points, heavy and
-    /// light ones. Says whether it did.
+    /// Becomes the points of `train` that carry the work, if the others are negligible: two kinds
+    /// of points, and the light ones together take less than half of the time. Says whether it did.
     pub(super) fn workers_of(&mut self, train: &Self) -> bool {
         let sorted = &mut self.gaps;
         sorted.clear();
@@ -79,6 +79,10 @@ impl Train {
         let Some(limit) = valley(sorted, WIDE_WORK) else {
             return false;
         };
+        let light: f64 = sorted.iter().take_while(|&&e| e <= limit).sum();
+        if light * 2.0 > sorted.iter().sum() {
+            return false;
+        }
         self.at.clear();
         let points = train.at.iter().zip(&train.executed);
         self.at
