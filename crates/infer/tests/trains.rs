@@ -192,7 +192,7 @@ fn a_thread_that_polls_has_the_rhythm_of_its_work() {
 #[test]
 fn jobs_that_sometimes_take_twice_as_long_are_not_the_only_ones() {
     for every in [5, 8, 10] {
-        let work = |job: u32| if job % every == 0 { 18e6 } else { 9e6 };
+        let work = |job: u32| if job.is_multiple_of(every) { 18e6 } else { 9e6 };
         let bursts = (0..50).map(|job| burst(1e9 + f64::from(job) * 40e6, work(job)));
         let rhythms = analysed(bursts.collect());
         assert!(is_period(rhythms.first(), 40e6), "{every}: {rhythms:?}");
