@@ -14,8 +14,6 @@
 //! how often it called the rhythm of a periodic thread, found by the default analyser, changed or
 //! lost.
 
-// The tests count with a tally of their own.
-#[allow(dead_code)]
 #[path = "../tests/scoring/mod.rs"]
 mod scoring;
 

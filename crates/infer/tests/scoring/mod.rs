@@ -57,41 +57,6 @@ impl Method {
     }
 }
 
-/// How many windows were judged right, wrong, or without a period.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Tally {
-    pub(crate) right: u32,
-    pub(crate) wrong: u32,
-    pub(crate) none: u32,
-}
-
-impl Tally {
-    pub(crate) fn windows(self) -> u32 {
-        self.right + self.wrong + self.none
-    }
-
-    /// Right windows per window.
-    pub(crate) fn share(self) -> f64 {
-        f64::from(self.right) / f64::from(self.windows().max(1))
-    }
-
-    pub(crate) fn add(&mut self, other: Self) {
-        self.right += other.right;
-        self.wrong += other.wrong;
-        self.none += other.none;
-    }
-
-    /// Judges one answer: right is a true period, or none where the truth allows it.
-    pub(crate) fn judge(&mut self, found: Option<Rhythm>, truth: &Truth) {
-        match found {
-            None if truth.may_be_none() => self.right += 1,
-            None => self.none += 1,
-            Some(rhythm) if is_right(rhythm, truth) => self.right += 1,
-            Some(_) => self.wrong += 1,
-        }
-    }
-}
-
 /// The rhythm has one of the true periods.
 pub(crate) fn is_right(rhythm: Rhythm, truth: &Truth) -> bool {
     let found = rhythm.period.as_ms_f64();

@@ -1,13 +1,9 @@
 //! The corpus is whole: every entry of its truth has its recording and its thread.
 
-// The tests that score use the rest.
-#[allow(dead_code)]
-mod scoring;
-
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-use scoring::folder;
+use crate::scoring::{self, folder};
 
 /// The programs, recordings, and those recordings of which no thread has a rhythm, of a half.
 struct Half {
