@@ -38,6 +38,8 @@ pub struct Options {
     pub state: PathBuf,
     /// Where Prometheus is told how things stand, if anywhere.
     pub metrics: Option<Target>,
+    /// Whether it serves callers on the system bus. Without one, only rules say what is tracked.
+    pub has_bus: bool,
     /// At the end, priorities of RealtimeKit's clients stay, for the next service to take over.
     pub hand_over: bool,
 }
@@ -113,13 +115,16 @@ pub fn run(options: &Options, mut told: impl FnMut() -> Option<Signal>) -> anyho
         publisher,
         &config,
     );
-    let served = bus::serve(&sender, untold, config.realtimekit)?;
+    let served = options
+        .has_bus
+        .then(|| bus::serve(&sender, untold, config.realtimekit))
+        .transpose()?;
     service.adopt(&mut sensor, &mut controller);
     let mut greatest = granted(&config);
     go_first(greatest);
     tracing::info!(
         "serving {}, {} ms after it was started",
-        bus::NAME,
+        if options.has_bus { bus::NAME } else { "rules" },
         began.elapsed().as_millis()
     );
     let mut watchdog = Watchdog::new();
@@ -153,7 +158,9 @@ pub fn run(options: &Options, mut told: impl FnMut() -> Option<Signal>) -> anyho
                 controller.set_settings(settings(&new, &registry));
                 service.configure(&new, sensor, controller);
                 if config.realtimekit != new.realtimekit {
-                    served.serve_realtimekit(new.realtimekit);
+                    if let Some(served) = &served {
+                        served.serve_realtimekit(new.realtimekit);
+                    }
                     // Who was given more before has it yet.
                     greatest = greatest.max(granted(&new));
                     go_first(greatest);
@@ -173,7 +180,9 @@ pub fn run(options: &Options, mut told: impl FnMut() -> Option<Signal>) -> anyho
     // that may not answer is waited for.
     drop(controller);
     service.end();
-    served.end();
+    if let Some(served) = served {
+        served.end();
+    }
     if options.hand_over {
         tracing::info!(
             "ended: clients of RealtimeKit keep their priorities, others have back what they had"

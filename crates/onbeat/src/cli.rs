@@ -191,6 +191,9 @@ pub(crate) struct DaemonArgs {
     /// removed at the end.
     #[arg(long, value_name = "ADDR|FILE")]
     pub(crate) metrics: Option<onbeat_metrics::Target>,
+    /// Serve rules alone, without D-Bus: for a container that has no bus
+    #[arg(long)]
+    pub(crate) no_bus: bool,
     /// At the end, leave clients of RealtimeKit their priorities, for the next service to take over
     ///
     /// `onbeat restore` takes them back. The unit of systemd does that when it is stopped for good.

@@ -20,6 +20,7 @@ pub(crate) fn run(args: &DaemonArgs) -> anyhow::Result<ExitCode> {
         sources,
         state,
         metrics: args.metrics.clone(),
+        has_bus: !args.no_bus,
         hand_over: args.hand_over,
     };
     let signals = Signals::block().context("cannot listen for signals")?;

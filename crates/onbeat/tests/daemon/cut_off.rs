@@ -1,7 +1,7 @@
 //! The bus goes away: nobody could ask the service any more, nor be heard leaving.
 
 use crate::common::{can_run, eventually};
-use crate::machine::{ALICE, Machine, ROOT, is_ordinary, is_reserved};
+use crate::machine::{ALICE, Machine, ROOT, is_ordinary, is_reserved, tids};
 use crate::own_state::state_files;
 use crate::realtimekit::audio;
 
@@ -37,4 +37,28 @@ fn a_service_that_loses_the_bus_gives_everything_back_and_ends_with_failure() {
         "reserve {} 1000000 10000000 10000000",
         sleeper.id()
     ));
+}
+
+#[test]
+fn without_a_bus_the_service_keeps_what_its_rules_name() {
+    if !can_run("without_a_bus_the_service_keeps_what_its_rules_name") {
+        return;
+    }
+    let mut machine = Machine::bus();
+    machine.end_bus();
+    machine.flags = vec!["--no-bus"];
+    let program = machine.path("workload");
+    machine.configure(&format!(
+        "scan = \"50ms\"\n[[rule]]\nname = \"mine\"\nprogram = \"{}\"\n",
+        program.display()
+    ));
+    machine.start();
+    let workload = machine.workload(ALICE, &["beat:20000/1000"]);
+    let reserved = eventually("a reservation", || {
+        let mut threads = tids(workload.id()).into_iter();
+        threads.find(|&tid| is_reserved(tid))
+    });
+    assert_eq!(machine.end(libc::SIGTERM), Some(0), "{}", machine.log());
+    assert!(is_ordinary(reserved), "{}", machine.log());
+    assert_eq!(state_files(&machine.state()), 0);
 }
