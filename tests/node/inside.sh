@@ -64,7 +64,7 @@ printf '{"architecture":"%s","os":"linux","config":{"Entrypoint":["/beat"],"Cmd"
 printf '[{"Config":"config.json","RepoTags":["docker.io/onbeat/test:1"],"Layers":["layer.tar"]}]' >image/manifest.json
 tar -C image -cf image.tar .
 
-mkdir -p /etc/containerd /etc/onbeat /run/dbus /run/onbeat
+mkdir -p /etc/containerd /etc/onbeat /run/onbeat
 cat >/etc/containerd/config.toml <<END
 version = 2
 [plugins."io.containerd.grpc.v1.cri"]
@@ -79,13 +79,11 @@ version = 2
 END
 printf 'scan = "100ms"\n' >/etc/onbeat/onbeat.toml
 
-# The bus and the programs as in the DaemonSet, with its capabilities. The plugin comes before the runtime, and waits
-# for it.
+# The programs as in the DaemonSet, with its capabilities. The plugin comes before the runtime, and waits for it.
 start_node() { start node setpriv --bounding-set=-all onbeat-node; }
-start bus setpriv --bounding-set=-all dbus-daemon --config-file=kubernetes/bus.conf --nofork --nopidfile
-eventually test -S /run/dbus/system_bus_socket
 start_node
-start service setpriv --bounding-set=-all,+sys_nice,+bpf,+perfmon,+sys_ptrace onbeat daemon --state-dir /run/onbeat
+start service setpriv --bounding-set=-all,+sys_nice,+bpf,+perfmon,+sys_ptrace onbeat daemon --no-bus --state-dir /run/onbeat \
+    --metrics /run/onbeat.prom
 start containerd containerd
 eventually has_said 'connected to containerd' 1
 is_there() { ctr version >/dev/null 2>&1; }
@@ -163,8 +161,7 @@ eventually has_rules 1
 eventually is_reserved "$(pid_of "$lately")"
 for pod in "$late" "$other" "$wrong" "$none" "$hogs"; do cri remove "$pod"; done
 eventually has_rules 0
-listed() { busctl call org.onbeat.Manager1 /org/onbeat/Manager1 org.onbeat.Manager1 List; }
-is_empty() { [ "$(listed)" = 'aa{sv} 0' ]; }
+is_empty() { grep -q '^onbeat_build_info' /run/onbeat.prom && ! grep -q '^onbeat_thread_info' /run/onbeat.prom; }
 eventually is_empty
 kill -TERM "${pids[node]}" "${pids[service]}"
 wait "${pids[node]}" "${pids[service]}" || fail 'not all end well'

@@ -37,6 +37,14 @@ if [ "${1-}" != --inside ]; then
     cp -r "$here/../../packaging/kubernetes" "$root/root"
     (cd "$here/../.." && cp packaging/systemd/onbeat.service docs/metrics.md docs/dashboards/kubernetes.json \
         "$root/root/kubernetes")
+    chart=$here/../../packaging/kubernetes/chart
+    if command -v helm >/dev/null; then
+        helm lint --quiet --strict "$chart"
+        helm template onbeat "$chart" --namespace onbeat >"$root/root/kubernetes/rendered.yaml"
+        helm template onbeat "$chart" --namespace onbeat --set prometheusRule=true >"$root/root/kubernetes/rendered-rules.yaml"
+    else
+        echo "no helm here (go install helm.sh/helm/v3/cmd/helm@latest): the chart's values are filled in without it"
+    fi
     # The interface of containers is in a package for Go whose dependencies nothing here needs.
     chroot "$root" sh -c 'apt-get update -qq && DEBIAN_FRONTEND=noninteractive \
         apt-get install -y -qq --no-install-recommends containerd runc python3-grpcio python3-grpc-tools libelf1t64 \
