@@ -6,8 +6,8 @@
 # /usr/local; SERVICE=yes or SERVICE=no says otherwise. With SERVICE=prefix all of it is below PREFIX, for distributions
 # that look there.
 #
-# ONBEAT is the binary, if it is not the one that `cargo build --release` makes. EMULATOR runs it, if it is of another
-# architecture. LIBDIR and ZSHDIR are for distributions that have a place of their own for libraries and completions.
+# ONBEAT is the binary, if it is not the one that `cargo build --release` makes; NODE the binary of onbeat-node, if that is
+# installed, too. EMULATOR runs them, if they are of another architecture. LIBDIR and ZSHDIR are for distributions that have a place of their own for libraries and completions.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -26,11 +26,12 @@ if [ "$service" = prefix ]; then
 fi
 
 # What is installed where: SOURCE in a folder of generated files, then its place.
-completions() {
-    echo "onbeat.bash $prefix/share/bash-completion/completions/onbeat"
-    echo "_onbeat ${ZSHDIR:-$prefix/share/zsh/site-functions}/_onbeat"
-    echo "onbeat.fish $prefix/share/fish/vendor_completions.d/onbeat.fish"
+completions() { # PROGRAM
+    echo "$1.bash $prefix/share/bash-completion/completions/$1"
+    echo "_$1 ${ZSHDIR:-$prefix/share/zsh/site-functions}/_$1"
+    echo "$1.fish $prefix/share/fish/vendor_completions.d/$1.fish"
 }
+node_unit="systemd/onbeat-node.service $prefix/lib/systemd/system/onbeat-node.service"
 
 # SOURCE in packaging, then its place. The bus reads policies of /usr/share and /etc alone, and polkit actions of
 # /usr/share.
@@ -75,6 +76,7 @@ put_here() { # SOURCE PLACE
 end_service() {
     [ -z "$image" ] && [ "$service" = yes ] || return 0
     if command -v systemctl >/dev/null && systemctl cat onbeat.service >/dev/null 2>&1; then
+        ! systemctl cat onbeat-node.service >/dev/null 2>&1 || systemctl disable --now onbeat-node.service
         systemctl disable --now onbeat.service
         systemctl stop onbeat-guard.service
     fi
@@ -84,10 +86,11 @@ end_service() {
 
 if [ "${1-}" = --remove ]; then
     end_service
-    rm -fv "$root/bin/onbeat" "$root"/share/man/man1/onbeat.1 "$root"/share/man/man1/onbeat-*.1 "$root/share/man/man5/onbeat.toml.5"
-    completions | while read -r _ place; do rm -fv "$image$place"; done
+    rm -fv "$root"/bin/onbeat "$root"/bin/onbeat-node "$root"/share/man/man1/onbeat.1 "$root"/share/man/man1/onbeat-*.1 \
+        "$root/share/man/man5/onbeat.toml.5" "$root/share/man/man8/onbeat-node.8"
+    { completions onbeat && completions onbeat-node; } | while read -r _ place; do rm -fv "$image$place"; done
     if [ "$service" = yes ]; then
-        { service_files && rules; } | while read -r _ place; do rm -fv "$image$place"; done
+        { service_files && rules && echo "$node_unit"; } | while read -r _ place; do rm -fv "$image$place"; done
         rmdir --ignore-fail-on-non-empty "$root/share/onbeat/rules.d" "$root/share/onbeat" 2>/dev/null || true
         if cmp -s packaging/onbeat.toml "$configuration"; then
             rm -fv "$configuration"
@@ -107,23 +110,30 @@ fi
 
 generated=$(mktemp -d)
 trap 'rm -rf "$generated"' EXIT
-# Word splitting is meant: without an emulator there is none.
-# shellcheck disable=SC2086
-for what in man completions; do
-    ${EMULATOR-} "$binary" generate $what "$generated/$what"
-done
-
-put 755 "$binary" "$root/bin/onbeat"
-for page in "$generated"/man/*; do
-    put 644 "$page" "$root/share/man/man${page##*.}/$(basename "$page")"
-done
-completions | while read -r source place; do
-    put 644 "$generated/completions/$source" "$image$place"
-done
+program() { # BINARY NAME
+    local what page
+    # Word splitting is meant: without an emulator there is none.
+    # shellcheck disable=SC2086
+    for what in man completions; do
+        ${EMULATOR-} "$1" generate $what "$generated/$2/$what"
+    done
+    put 755 "$1" "$root/bin/$2"
+    for page in "$generated/$2"/man/*; do
+        put 644 "$page" "$root/share/man/man${page##*.}/$(basename "$page")"
+    done
+    completions "$2" | while read -r source place; do
+        put 644 "$generated/$2/completions/$source" "$image$place"
+    done
+}
+program "$binary" onbeat
+[ -z "${NODE-}" ] || program "$NODE" onbeat-node
 if [ "$service" = yes ]; then
     service_files | while read -r source place; do
         put_here "packaging/$source" "$image$place"
     done
+    # Word splitting is meant: source and place.
+    # shellcheck disable=SC2086
+    [ -z "${NODE-}" ] || put_here packaging/${node_unit% *} "$image${node_unit#* }"
     rules | while read -r source place; do
         put 644 "$source" "$image$place"
     done

@@ -113,19 +113,22 @@ make_rpm() {
 }
 
 make_static() { # ARCH EMULATOR
-    local name=onbeat-$version-linux-$1 static
-    local root=$work/$name/root
+    local folder=onbeat-$version-linux-$1 static name
+    local root=$work/$folder/root
     static=$(TARGET_DIR=$target scripts/static.sh "$1")
     mkdir -p "$root"
-    "$1-linux-gnu-strip" -o "$work/static-$1" "$static"
+    mkdir "$work/static-$1"
+    for name in onbeat onbeat-node; do
+        "$1-linux-gnu-strip" -o "$work/static-$1/$name" "$static/$name"
+    done
     # A shared library would be bound to one C library.
     CC=$1-linux-musl-gcc AR=$1-linux-gnu-ar EXTRA="-idirafter /usr/include/$1-linux-gnu -idirafter /usr/include" TARGET_DIR=$work/$1 \
-        ONBEAT=$work/static-$1 EMULATOR=$2 PREFIX=/usr/local DESTDIR=$root scripts/install.sh
+        ONBEAT=$work/static-$1/onbeat NODE=$work/static-$1/onbeat-node EMULATOR=$2 PREFIX=/usr/local DESTDIR=$root scripts/install.sh
     rm "$root"/usr/local/lib/libonbeat.so*
-    cp packaging/tarball/install.sh README.md CHANGELOG.md LICENSE-* "$work/$name"
-    cp -r docs "$work/$name"
+    cp packaging/tarball/install.sh README.md CHANGELOG.md LICENSE-* "$work/$folder"
+    cp -r docs "$work/$folder"
     tar -C "$work" --sort=name --mtime="@$SOURCE_DATE_EPOCH" --owner=0 --group=0 --numeric-owner --mode=go=rX,u+rw \
-        -cf - "$name" | gzip -9n >"$packages/$name.tar.gz"
+        -cf - "$folder" | gzip -9n >"$packages/$folder.tar.gz"
 }
 make_tarball() { make_static x86_64 ''; }
 make_tarball-arm64() { make_static aarch64 qemu-aarch64-static; }

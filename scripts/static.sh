@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Builds onbeat as a static program, with musl in place of the system's C library, and prints its path. It runs on any
-# Linux of its architecture.
+# Builds onbeat and onbeat-node as static programs, with musl in place of the system's C library, and prints the folder that
+# they are in. They run on any Linux of their architecture.
 #
 # libelf and zlib come from the sources in the crate libbpf-sys, because Debian's are compiled for glibc.
 #
@@ -53,5 +53,5 @@ export "CARGO_TARGET_${shell_name^^}_RUSTFLAGS=--remap-path-prefix=$PWD=/usr/src
 # The same crate is built for the build scripts, too, with glibc.
 export "LIBBPF_SYS_LIBRARY_PATH_$shell_name=$made"
 export LIBBPF_SYS_EXTRA_CFLAGS="$headers -I$sources/elfutils/libelf -I$sources/zlib"
-CARGO_TARGET_DIR=$target cargo build --release --locked -p onbeat --target "$triple" >&2
-echo "$target/$triple/release/onbeat"
+CARGO_TARGET_DIR=$target cargo build --release --locked -p onbeat -p onbeat-node --target "$triple" >&2
+echo "$target/$triple/release"

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Installs what lies in the folder `root` beside this: onbeat below /usr/local, with the service where the system looks
-# for it; --remove takes it away. DESTDIR is another root.
+# Installs what lies in the folder `root` beside this: onbeat and onbeat-node below /usr/local, with their services where the
+# system looks for them; --remove takes it away. DESTDIR is another root.
 set -eu
 cd "$(dirname "$0")/root"
 image=${DESTDIR-}
@@ -8,7 +8,7 @@ configuration=./etc/onbeat/onbeat.toml
 
 if [ "${1-}" = --remove ]; then
     if [ -z "$image" ] && [ -d /run/systemd/system ]; then
-        systemctl disable --now onbeat.service
+        systemctl disable --now onbeat-node.service onbeat.service
         systemctl stop onbeat-guard.service
     fi
     [ -n "$image" ] || /usr/local/bin/onbeat restore --quiet ||
@@ -40,4 +40,5 @@ done
 if [ -z "$image" ] && [ -d /run/systemd/system ]; then
     systemctl daemon-reload
     echo "the service for ordinary users: systemctl enable --now onbeat"
+    echo "rules for annotated pods, on a node of Kubernetes: systemctl enable --now onbeat-node"
 fi

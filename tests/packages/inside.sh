@@ -53,7 +53,7 @@ apt-get install -y -qq --no-install-recommends /root/packages/*.deb >/tmp/apt 2>
 # A fresh Debian says "dpkg-preconfigure: unable to re-open stdin" and the like; a script that fails says more.
 ! grep -iE 'onbeat.*(error|fail)' /tmp/apt || fail 'the installation complains'
 dpkg --audit | grep . && fail 'dpkg finds something wrong'
-dpkg --verify onbeat libonbeat0 libonbeat-dev python3-onbeat | grep . && fail 'files differ from the package'
+dpkg --verify onbeat onbeat-node libonbeat0 libonbeat-dev python3-onbeat | grep . && fail 'files differ from the package'
 
 step 'the service runs, and is started with the machine'
 eventually systemctl --quiet is-active onbeat || fail 'it does not run'
@@ -66,6 +66,10 @@ eventually systemctl --quiet is-active onbeat || fail 'it does not run'
 systemd-analyze verify onbeat.service 2>&1 | grep onbeat | grep -v "'man " && fail 'systemd finds something wrong with its unit'
 onbeat daemon --check || fail 'its configuration is wrong'
 [ -e /usr/share/onbeat/rules.d/players.toml ] || fail 'the rules for well-known programs are missing'
+
+step 'onbeat-node waits for a container runtime'
+eventually systemctl --quiet is-active onbeat-node || fail 'onbeat-node does not run'
+eventually sh -c 'journalctl --unit=onbeat-node | grep "trying again"' || fail 'it does not say what it waits for'
 
 step 'ordinary users are served'
 as_alice busctl call "${manager[@]}" GetStatistics >/tmp/said || fail 'alice gets no answer'
@@ -173,13 +177,14 @@ apt-get remove -y -qq onbeat >/tmp/apt 2>&1 || {
 ! is_reserved || fail 'what it reserved is not put back'
 kill "$reserved"
 ! systemctl --quiet is-active onbeat || fail 'the service runs without its package'
+! systemctl --quiet is-active onbeat-node || fail 'onbeat-node runs without the service'
 [ -e /etc/onbeat/onbeat.toml ] || fail 'the configuration went before it was purged'
 [ ! -L /etc/systemd/system/rtkit-daemon.service ] || fail 'the alias hides the unit of RealtimeKit'
 
 step 'purge'
 # As if an onbeat from elsewhere, of root's own, were at work.
 install -D -m 600 /dev/null /run/onbeat/another.jsonl
-apt-get purge -y -qq onbeat libonbeat0 libonbeat-dev python3-onbeat >/tmp/apt 2>&1 || {
+apt-get purge -y -qq onbeat onbeat-node libonbeat0 libonbeat-dev python3-onbeat >/tmp/apt 2>&1 || {
     cat /tmp/apt
     fail 'they cannot be purged'
 }

@@ -90,15 +90,27 @@ tarball | tarball-arm64)
 esac
 
 # Manual pages may be compressed; a static tarball has no shared library.
+node=$(command -v "$root$prefix/bin/onbeat-node" || true)
+case "$kind" in
+deb-arm64 | tarball*)
+    [ -n "$node" ] && [ -e "$root$prefix/lib/systemd/system/onbeat-node.service" ] || {
+        echo "there is no onbeat-node, or no unit for it"
+        exit 1
+    }
+    ;;
+esac
 files() { (cd "$1" && find ./usr ./etc ! -type d) | sed 's|^\.||; s|\.gz$||' | sort; }
 extra='/licenses/|/.build-id/|/share/doc/|/share/lintian/'
 [ "$libdir" != /usr/local/lib ] || extra+='|libonbeat\.so'
-ONBEAT=${ONBEAT:-$(command -v "$root$prefix/bin/onbeat")} EMULATOR=${emulator+qemu-aarch64-static} TARGET_DIR=$work/build PREFIX=$prefix LIBDIR=$libdir \
+ONBEAT=${ONBEAT:-$(command -v "$root$prefix/bin/onbeat")} NODE=$node EMULATOR=${emulator+qemu-aarch64-static} TARGET_DIR=$work/build PREFIX=$prefix LIBDIR=$libdir \
     DESTDIR=$work/expected scripts/install.sh >/dev/null
 files "$work/expected" | grep -vE "$extra" | diff - <(files "$root" | grep -vE "$extra")
 find "$root" -name onbeat.toml -path '*/share/doc/*' | grep -q .
 
 is answer "$("${program[@]}" --version)" "onbeat $(sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml)"
+if [ -n "$node" ]; then
+    is answer "$("${program[@]}-node" --version)" "onbeat-node $(sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml)"
+fi
 there=$root
 [ "${program[0]}" != chroot ] || there=
 mkdir -p "$root/tmp"
@@ -129,6 +141,23 @@ if [ "$kind" = tarball ]; then
             "$work/example" >/dev/null
         done
     done
+fi
+
+# The image of the DaemonSet holds the two static programs, and they run there.
+if [ "$kind" = tarball ] && command -v podman >/dev/null; then
+    podman=(podman --root "$work/storage" --runroot "$work/run" --storage-driver=vfs)
+    "${podman[@]}" build --quiet --tag onbeat:test --file packaging/kubernetes/Containerfile "$unpacked/root/usr/local/bin" >/dev/null
+    container=$("${podman[@]}" create onbeat:test onbeat --version)
+    is image "$("${podman[@]}" export "$container" | tar -t | grep -v '/$' | grep '^usr' | sort | xargs)" \
+        'usr/bin/onbeat usr/bin/onbeat-node'
+    for name in onbeat onbeat-node; do
+        # It wants one version of cgroups, and no more files than this machine may open.
+        # shellcheck disable=SC2016 # the shell that it starts fills in its own words
+        said=$(unshare --mount sh -c 'umount /sys/fs/cgroup/unified 2>/dev/null; exec "$@"' sh "${podman[@]}" run --rm --network=none \
+            --ulimit=nofile=512:512 --ulimit=nproc=500:500 --read-only --cap-drop=all onbeat:test "$name" --version)
+        is "program in the image" "$said" "$name $(sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml)"
+    done
+    "${podman[@]}" rm --force --all >/dev/null
 fi
 
 # What systemd brings.
