@@ -23,4 +23,4 @@ pub mod restore;
 pub mod task;
 
 pub use deadline::{DeadlineActuator, Options, may_reserve};
-pub use priorities::{Given, Priorities, Priority};
+pub use priorities::{Effect, Given, Priorities, Priority};

@@ -18,6 +18,7 @@ use serde::{Deserialize, Serialize};
 use crate::attributes::{Attributes, Policy, RealTime, with_kept_nice};
 use crate::clock;
 use crate::cpufreq::Tree;
+use crate::deadline::may_reserve;
 use crate::restore::{self, Left, Report, StateFile};
 use crate::task;
 
@@ -32,6 +33,16 @@ pub enum Priority {
     RealTime(u32),
     /// SCHED_OTHER of this nice level, from -20 to 19.
     Nice(i32),
+}
+
+/// What became of a priority that was to be given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Effect {
+    /// The task has it.
+    InForce,
+    /// The kernel gives no real-time priority in the task's control group (CONFIG_RT_GROUP_SCHED).
+    /// The task has what it had, and the priority is noted for the next service.
+    Withheld,
 }
 
 /// A priority that a task was asked for.
@@ -138,7 +149,7 @@ impl Priorities {
     ///
     /// # Errors
     /// See [`Refusal`]; the task then has what it had before.
-    pub fn raise(&mut self, task: TaskId, given: Given) -> Result<(), Refusal> {
+    pub fn raise(&mut self, task: TaskId, given: Given) -> Result<Effect, Refusal> {
         let raised = self.try_to_raise(task, given);
         if raised.is_err() && !self.tasks.contains_key(&task) {
             self.forget(task);
@@ -146,7 +157,7 @@ impl Priorities {
         raised
     }
 
-    fn try_to_raise(&mut self, task: TaskId, given: Given) -> Result<(), Refusal> {
+    fn try_to_raise(&mut self, task: TaskId, given: Given) -> Result<Effect, Refusal> {
         let now = look(task)?;
         let raised = self.tasks.get(&task).copied();
         let before = match raised {
@@ -162,7 +173,7 @@ impl Priorities {
         };
         let set = wanted(before, given.priority);
         if set == now {
-            return Ok(());
+            return Ok(Effect::InForce);
         }
         let leader = task::leader(task);
         let written = self.note(task, given);
@@ -177,7 +188,12 @@ impl Priorities {
         if let Err(error) = set.set(task.tid) {
             // A record that stays says that the task may have one setting more than it can have.
             let _ = self.state_file.refused(task);
-            return Err(refusal(task, &error));
+            let is_withheld = matches!(given.priority, Priority::RealTime(_))
+                && error.raw_os_error() == Some(libc::EPERM)
+                && may_reserve();
+            return is_withheld
+                .then_some(Effect::Withheld)
+                .ok_or_else(|| refusal(task, &error));
         }
         if !task::is_alive(task) {
             // The number went to another task in between, which is made ordinary again.
@@ -188,7 +204,7 @@ impl Priorities {
             return Err(Refusal::Gone);
         }
         self.tasks.insert(task, Raised { before, set });
-        Ok(())
+        Ok(Effect::InForce)
     }
 
     /// Gives `task` back what it had before. Of a task that was not raised, or that somebody else
@@ -234,10 +250,9 @@ impl Priorities {
         self.tasks.keys().copied()
     }
 
-    /// The same, with what each was asked for.
+    /// What each task was asked for, also those whose priority is withheld or still to come.
     pub fn given(&self) -> impl Iterator<Item = (TaskId, Given)> {
-        let tasks = self.tasks.keys();
-        tasks.filter_map(|task| Some((*task, *self.given.get(task)?)))
+        self.given.iter().map(|(task, given)| (*task, *given))
     }
 
     /// Puts every task back; which could not be, and why.
@@ -286,8 +301,7 @@ fn refusal(task: TaskId, error: &io::Error) -> Refusal {
         Some(libc::ESRCH) => Refusal::Gone,
         Some(libc::EPERM) => Refusal::NotPermitted {
             advice: format!(
-                "the priority of task {task} cannot be changed: onbeat needs CAP_SYS_NICE, and, where real-time \
-                 groups are compiled in, the task's cgroup some cpu.rt_runtime_us"
+                "the priority of task {task} cannot be changed: onbeat needs CAP_SYS_NICE"
             ),
         },
         _ => Refusal::Other(format!("task {task}: {error}")),

@@ -2,7 +2,7 @@
 
 use onbeat_act::attributes::{Attributes, Fair, Policy, RealTime};
 use onbeat_act::restore::StateFile;
-use onbeat_act::{Given, Priorities, Priority};
+use onbeat_act::{Effect, Given, Priorities, Priority};
 use onbeat_model::Refusal;
 
 use crate::common::{Bandwidth, Process, actuator, can_run, release, reserve, scheduling, small};
@@ -35,7 +35,7 @@ fn a_priority_below_a_reservation_is_taken_back_once_that_is_gone() {
     let process = Process::asleep();
     let task = process.task();
     DEFAULT.set(task.tid).unwrap();
-    assert_eq!(priorities.raise(task, real_time(5)), Ok(()));
+    assert_eq!(priorities.raise(task, real_time(5)), Ok(Effect::InForce));
     reserve(&mut actuator, task, small());
     let answer = priorities.put_back(task);
     assert!(
@@ -63,7 +63,7 @@ fn a_nice_level_that_somebody_gave_below_a_priority_stays() {
     let process = Process::asleep();
     let task = process.task();
     DEFAULT.set(task.tid).unwrap();
-    assert_eq!(priorities.raise(task, real_time(5)), Ok(()));
+    assert_eq!(priorities.raise(task, real_time(5)), Ok(Effect::InForce));
     // SAFETY: setpriority takes numbers and touches no memory.
     let reniced = unsafe { libc::setpriority(libc::PRIO_PROCESS, task.tid, -5) };
     assert_eq!(reniced, 0);

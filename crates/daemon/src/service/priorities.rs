@@ -1,7 +1,7 @@
 //! What clients of RealtimeKit ask for. A thread gets at once what RealtimeKit would have given it,
 //! which stays under all that follows; is tracked; and gets a reservation on trial, in which its
 //! rhythm can show. If it has none, or the kernel refuses, it has what RealtimeKit would have given
-//! it.
+//! it. Where the kernel withholds real-time priorities, the reservation is all that it gets.
 //!
 //! One that has a reservation when it asks gets its priority when that is over: nobody can say what
 //! lies below one.
@@ -11,7 +11,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use onbeat_act::{Given, Priorities, Priority};
+use onbeat_act::{Effect, Given, Priorities, Priority};
 use onbeat_model::{Actuator, Follow, Refusal, Sensor, TaskId};
 
 use super::partners;
@@ -89,11 +89,17 @@ impl RealTimePriorities {
         if held {
             self.rising.insert(task, given);
             self.priorities.promise(task, given);
-        } else if let Err(refusal) = self.priorities.raise(task, given) {
-            if !known {
-                turn.registry.borrow_mut().ledger.leave(task);
+        } else {
+            match self.priorities.raise(task, given) {
+                Ok(Effect::InForce) => {}
+                Ok(Effect::Withheld) => tell_withheld(task, caller.account.uid, turn),
+                Err(refusal) => {
+                    if !known {
+                        turn.registry.borrow_mut().ledger.leave(task);
+                    }
+                    return Err(Fault::of_refusal(task.tid, &refusal));
+                }
             }
-            return Err(Fault::of_refusal(task.tid, &refusal));
         }
         self.start_trial(given, target, &caller.account, turn)
     }
@@ -295,5 +301,15 @@ impl RealTimePriorities {
             registry.raised.remove(&task);
             registry.ledger.leave(task);
         }
+    }
+}
+
+fn tell_withheld<S: Sensor, A: Actuator>(task: TaskId, payer: u32, turn: &mut Turn<'_, S, A>) {
+    if turn.publisher.may_write(payer, turn.now) {
+        tracing::info!(
+            tid = task.tid,
+            "thread {task}: the kernel gives no real-time priority in its control group; it has a \
+             reservation alone"
+        );
     }
 }

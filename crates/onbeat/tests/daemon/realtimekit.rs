@@ -2,10 +2,10 @@
 //! rhythm.
 
 use std::io::{BufRead, BufReader};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use onbeat_act::attributes::{Attributes, Policy};
+use onbeat_act::attributes::{Attributes, Policy, RealTime};
 use serde_json::json;
 
 use crate::common::{Mortal, can_run, eventually};
@@ -92,6 +92,91 @@ fn follows_its_rhythm_and_gets_back_what_it_had(mut machine: Machine, tid: u32) 
     });
     assert_eq!(machine.end(libc::SIGTERM), Some(0));
     assert!(is_ordinary(tid), "{:?}", policy(tid));
+}
+
+/// A control group whose tasks the kernel refuses SCHED_FIFO and SCHED_RR, also to root
+/// (CONFIG_RT_GROUP_SCHED). Processes of the test are gone when it goes.
+struct WithoutRealTime(PathBuf);
+
+impl WithoutRealTime {
+    fn make() -> Option<Self> {
+        let group = Path::new("/sys/fs/cgroup/cpu").join(format!("onbeat-{}", std::process::id()));
+        std::fs::create_dir(&group).ok()?;
+        let group = Self(group);
+        let runtime = std::fs::read_to_string(group.0.join("cpu.rt_runtime_us")).ok()?;
+        (runtime.trim() == "0").then_some(group)
+    }
+
+    /// The program, started in the group.
+    fn command(&self, program: &Command) -> Command {
+        let mut command = Command::new("sh");
+        command
+            .args(["-c", "echo $$ >\"$0\" && exec \"$@\""])
+            .arg(self.0.join("cgroup.procs"))
+            .arg(program.get_program())
+            .args(program.get_args());
+        for (name, value) in program.get_envs() {
+            if let Some(value) = value {
+                command.env(name, value);
+            }
+        }
+        command
+    }
+}
+
+impl Drop for WithoutRealTime {
+    fn drop(&mut self) {
+        eventually("the end of the group's tasks", || {
+            std::fs::remove_dir(&self.0).ok()
+        });
+    }
+}
+
+#[test]
+fn where_the_kernel_refuses_round_robin_a_client_gets_a_reservation_that_follows_its_rhythm() {
+    let name = "where_the_kernel_refuses_round_robin_a_client_gets_a_reservation";
+    if !can_run(name) {
+        return;
+    }
+    let Some(group) = WithoutRealTime::make() else {
+        assert!(
+            std::env::var_os("CI").is_none(),
+            "{name} needs CONFIG_RT_GROUP_SCHED and cgroup v1's cpu controller, in CI too"
+        );
+        println!("skipped: {name}: the kernel refuses no group a real-time priority");
+        return;
+    };
+    let mut machine = Machine::new();
+    let mut command = machine.command(ALICE, &machine.path("audio"));
+    let mut command = group.command(command.arg("beat"));
+    let (process, tid) = that_asks(&machine, &mut command);
+    let refused = Attributes {
+        policy: Policy::RoundRobin(RealTime { priority: 1 }),
+        reset_on_fork: true,
+    };
+    let error = refused.set(process.id()).err();
+    assert_eq!(
+        error.and_then(|error| error.raw_os_error()),
+        Some(libc::EPERM)
+    );
+    let mut alice = machine.client(ALICE);
+    eventually("a reservation", || is_reserved(tid).then_some(()));
+    // A client asks once: the next service keeps it, too.
+    machine.end(libc::SIGKILL);
+    machine.start();
+    eventually("a lock again", || {
+        let one = listed(&mut alice, tid)?;
+        (one["state"] == "kept" && is_reserved(tid)).then_some(())
+    });
+    assert!(
+        machine
+            .log()
+            .contains("keeps the priority that an earlier onbeat gave it"),
+        "{}",
+        machine.log()
+    );
+    follows_its_rhythm_and_gets_back_what_it_had(machine, tid);
+    drop(process);
 }
 
 #[test]
