@@ -18,11 +18,12 @@ emulated=(qemu-system-x86 acpica-tools busybox-static cpio lz4 zstd python3 rt-a
 # PipeWire and who links players to it.
 sound=(pipewire pipewire-bin wireplumber dbus-daemon)
 # The service's tests have a bus of their own, with clients of RealtimeKit, polkit and other managers on it.
-bus=(dbus-bin rtkit "${sound[@]}" pulseaudio polkitd gamemode-daemon systemd libsystemd0)
+bus=(dbus-bin rtkit "${sound[@]}" pulseaudio polkitd gamemode-daemon systemd libsystemd0 xdg-desktop-portal)
 # What the Python package needs, if all of it is used.
 python=(python3 python3-jeepney python3-pandas)
 # Programs that the shipped rules name, and what starts containers.
-known=(podman crun mplayer mpv gstreamer1.0-tools gstreamer1.0-plugins-base jackd2 pipewire-pulse fluidsynth sway)
+known=(podman crun mplayer mpv gstreamer1.0-tools gstreamer1.0-plugins-base jackd2 pipewire-pulse fluidsynth sway xwayland weston
+    vlc-bin vlc-plugin-base dosbox)
 # On the live kernel, the tests run real programs: rt-app, ffmpeg, setpriv and taskset. Plots need a font.
 test=("${build[@]}" "${hogs[@]}" "${bus[@]}" "${known[@]}" "${player[@]}" "${python[@]}" ffmpeg util-linux mandoc musl-tools valgrind
     fonts-dejavu-core "${emulated[@]}")

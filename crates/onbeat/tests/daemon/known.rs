@@ -1,6 +1,7 @@
 //! The rules for well-known programs that are installed with onbeat, on the real programs; and what
 //! a rule may say of their threads.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -13,6 +14,72 @@ use crate::sound::{PIPEWIRE, silence};
 
 /// A user whose programs no other test has: `uucp`.
 const CAROL: u32 = 10;
+
+/// Programs of shipped rules that Debian has not. `tests/packages/rules.sh` checks that, and that
+/// Debian has each other one, as a program and not as a script.
+const LACKING: [&str; 25] = [
+    "firefox",
+    "firefox-bin",
+    "chrome",
+    "brave",
+    "vivaldi-bin",
+    "msedge",
+    "Hyprland",
+    "niri",
+    "cosmic-comp",
+    "gamescope",
+    "ros2_control_node",
+    "pcsx2-qt",
+    "rpcs3",
+    "PPSSPPSDL",
+    "PPSSPPQt",
+    "86Box",
+    "duckstation-qt",
+    "melonDS",
+    "snes9x-gtk",
+    "xemu",
+    "Cemu",
+    "kodi-gbm",
+    "kodi-wayland",
+    "kodi-x11",
+    "sunshine",
+];
+/// Those that Debian has and that are not started here: they want a desktop, its session, a GPU or
+/// a game, and hundreds of megabytes of packages.
+const WANTING: [&str; 32] = [
+    "firefox-esr",
+    "chromium",
+    "kwin_wayland",
+    "kwin_x11",
+    "gnome-shell",
+    "mutter",
+    "labwc",
+    "wayfire",
+    "cinnamon",
+    "xfwm4",
+    "retroarch",
+    "dolphin-emu",
+    "mgba-qt",
+    "mednafen",
+    "mupen64plus",
+    "mame",
+    "scummvm",
+    "dosbox-x",
+    "stella",
+    "totem",
+    "celluloid",
+    "haruna",
+    "kodi.bin",
+    "audacious",
+    "rhythmbox",
+    "strawberry",
+    "obs",
+    "audacity",
+    "hydrogen",
+    "guitarix",
+    "freedv",
+    "easyeffects",
+];
 
 /// The rules that are shipped, for Carol's programs alone: other tests start such programs, too.
 fn for_carol(machine: &Machine) -> PathBuf {
@@ -27,6 +94,19 @@ fn for_carol(machine: &Machine) -> PathBuf {
         std::fs::write(folder.join(name), text).expect("there is room for a file");
     }
     folder
+}
+
+/// The programs that the shipped rules name.
+fn shipped_programs() -> Vec<String> {
+    let shipped = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../packaging/rules.d");
+    let files = std::fs::read_dir(shipped).expect("it is in the checkout");
+    let texts = files.map(|file| std::fs::read_to_string(file.expect("it is there").path()));
+    let texts: Vec<String> = texts.map(|text| text.expect("it is text")).collect();
+    let lines = texts.iter().flat_map(|text| text.lines());
+    lines
+        .filter_map(|line| line.strip_prefix("program = \"")?.strip_suffix('"'))
+        .map(str::to_owned)
+        .collect()
 }
 
 /// Whether the program is installed; says so otherwise, which is a failure in CI.
@@ -76,8 +156,27 @@ fn each_real_program_is_found_by_its_shipped_rule() {
             "fluidsynth",
             "fluidsynth --server --no-shell --audio-driver=file --fast-render=/dev/null".to_owned(),
         ),
+        ("jackdbus", "jackdbus auto".to_owned()),
+        ("vlc", format!("vlc --intf=dummy --aout=dummy {sound}")),
+        ("dosbox", "dosbox -noconsole".to_owned()),
         ("sway", "sway --config /dev/null".to_owned()),
+        // Sway's client.
+        ("Xwayland", "Xwayland :117 -nolisten tcp".to_owned()),
+        (
+            "weston",
+            "weston --backend=headless-backend.so --no-config --socket=onbeat".to_owned(),
+        ),
     ];
+    let started: BTreeSet<&str> = programs.iter().map(|(rule, _)| *rule).collect();
+    let covered: BTreeSet<&str> = started
+        .iter()
+        .copied()
+        .chain(LACKING)
+        .chain(WANTING)
+        .collect();
+    let shipped = shipped_programs();
+    let shipped: BTreeSet<&str> = shipped.iter().map(String::as_str).collect();
+    assert_eq!(covered, shipped, "each rule is started, or said why not");
     let folder = for_carol(&machine);
     let folder: &'static str = folder.to_string_lossy().into_owned().leak();
     machine.flags = vec!["--rules", folder];
@@ -99,6 +198,8 @@ fn each_real_program_is_found_by_its_shipped_rule() {
             .env("HOME", &home)
             .env("XDG_RUNTIME_DIR", &home)
             .env("SDL_AUDIODRIVER", "dummy")
+            .env("SDL_VIDEODRIVER", "dummy")
+            .env("WAYLAND_DISPLAY", "wayland-1")
             .env("WLR_BACKENDS", "headless")
             .env("WLR_RENDERER", "pixman")
             .env_remove("DISPLAY")

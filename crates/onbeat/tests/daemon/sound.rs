@@ -45,6 +45,84 @@ fn a_thread_that_a_portal_asks_for_is_kept_also_when_the_portal_is_gone() {
     eventually("the same", || kept(&mut root, process.id()));
 }
 
+/// The desktop portal as Debian has it.
+const PORTAL: &str = "/usr/libexec/xdg-desktop-portal";
+
+#[test]
+fn the_real_desktop_portal_tells_the_limits_and_has_a_clients_thread_kept() {
+    let name = "the_real_desktop_portal_tells_the_limits_and_has_a_clients_thread_kept";
+    if !can_run(name) {
+        return;
+    }
+    let is_there = Path::new(PORTAL).exists();
+    assert!(
+        is_there || std::env::var_os("CI").is_none(),
+        "{name} needs {PORTAL}, in CI too"
+    );
+    if !is_there {
+        println!("skipped: {name}: there is no {PORTAL}");
+        return;
+    }
+    let machine = Machine::new();
+    let home = home(&machine);
+    let errors = machine.path("errors");
+    // The session's bus is the system's here.
+    let as_alice = |program: &str| {
+        let mut command = machine.command(ALICE, Path::new(program));
+        command
+            .env("DBUS_SESSION_BUS_ADDRESS", machine.address())
+            .env("HOME", &home)
+            .env("XDG_RUNTIME_DIR", &home);
+        command
+    };
+    let mut command = as_alice(PORTAL);
+    command
+        .stdout(Stdio::null())
+        .stderr(std::fs::File::create(&errors).expect("there is room for a file"));
+    let _portal = Mortal::spawn(&mut command);
+    let ask = |words: &[&str]| {
+        let output = as_alice("busctl")
+            .arg(format!("--address={}", machine.address()))
+            .args(words)
+            .output()
+            .expect("busctl is a part of systemd");
+        let said = String::from_utf8_lossy(&output.stdout).trim().to_owned();
+        let error = String::from_utf8_lossy(&output.stderr).into_owned();
+        output.status.success().then_some(said).ok_or(error)
+    };
+    let place = [
+        "org.freedesktop.portal.Desktop",
+        "/org/freedesktop/portal/desktop",
+        "org.freedesktop.portal.Realtime",
+    ];
+    let property = |name: &str| ask(&[&["get-property"], &place[..], &[name]].concat());
+    // It reads them once, when it starts.
+    let limit = eventually("the portal", || property("RTTimeUSecMax").ok());
+    assert_eq!(limit, "x 200000", "{}", machine.log());
+    assert_eq!(property("MaxRealtimePriority").as_deref(), Ok("i 20"));
+
+    let mut command = Command::new("prlimit");
+    let program = machine.command(ALICE, &machine.path("workload"));
+    command
+        .arg("--rttime=150000:150000")
+        .arg(program.get_program())
+        .args(program.get_args())
+        .arg("beat:20000/1000")
+        .stdout(Stdio::null());
+    let process = as_itself(Mortal::spawn(&mut command), "workload");
+    let tid = eventually("its thread", || tids(process.id()).get(1).copied());
+    let numbers = [process.id(), tid, 15].map(|number| number.to_string());
+    let numbers = numbers.each_ref().map(String::as_str);
+    let method = ["MakeThreadRealtimeWithPID", "ttu"];
+    let asked = ask(&[&["call"], &place[..], &method, &numbers].concat());
+    let told = std::fs::read_to_string(&errors).unwrap_or_default();
+    assert_eq!(asked.as_deref(), Ok(""), "{told}{}", machine.log());
+    let mut root = machine.client(ROOT);
+    eventually("a reservation that follows its rhythm", || {
+        kept(&mut root, process.id())
+    });
+}
+
 /// Some thread of the process that RealtimeKit's protocol got something for, as soon as there is
 /// one.
 fn raised_thread(machine: &Machine, process: &mut Mortal, errors: &Path) -> u32 {
