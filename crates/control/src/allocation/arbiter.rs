@@ -7,22 +7,21 @@
 use std::collections::HashMap;
 use std::vec::IntoIter;
 
-use onbeat_decide::supervisor::{self, Grant, Level, Limits, Outcome, Request};
+use onbeat_decide::supervisor::{self, Level, Limits, Outcome, Request};
 use onbeat_model::{Bandwidth, Instant, Refusal, Reservation, TaskId};
 
 use super::bandwidth;
-use super::overload::{self, MANY, OF_MANY, Overload, is_another};
-use super::request::same_server;
+use super::filter::{is_another, is_small, is_worth_raising};
+use super::overload::{self, MANY, OF_MANY, Overload};
+use super::request::Claim;
 use super::requests::{Place, RequestTable};
 use crate::Why;
-use crate::task::table::{Slot, TaskTable};
-
-/// The least raise that is worth a system call if the thread's own request has not changed.
-const WORTH_RAISING: f64 = 0.05;
+use crate::slots::{BySlot, Slot};
 
 /// All requests, and what has changed about them since the last arbitration.
 pub(crate) struct Arbiter {
     pub(super) requests: RequestTable,
+    pub(super) claims: BySlot<Claim>,
     limits: Limits,
     changed: Vec<Slot>,
     pub(super) overload: Overload,
@@ -80,6 +79,7 @@ impl Arbiter {
     pub(crate) fn new(limits: Limits) -> Self {
         Self {
             requests: RequestTable::default(),
+            claims: BySlot::default(),
             limits,
             changed: Vec::new(),
             overload: Overload::default(),
@@ -125,29 +125,22 @@ impl Arbiter {
         self.requests.slot(place)
     }
 
-    pub(crate) fn request(&self, place: Place) -> Option<&Request> {
-        self.requests.request(place)
-    }
-
     /// Settles the thread's request in this turn. If there are several reasons, the last one
     /// counts, but a change of demand counts only alone.
-    pub(crate) fn ask(&mut self, tasks: &mut TaskTable, slot: Slot, why: Why) {
-        let Some(thread) = tasks.get_mut(slot) else {
-            return;
-        };
-        if thread.asked.is_none() || thread.waits {
+    pub(crate) fn ask(&mut self, slot: Slot, why: Why) {
+        let claim = self.claims.get_mut(slot);
+        if claim.asked.is_none() || claim.waits {
             self.changed.push(slot);
         }
-        thread.waits = false;
-        match &thread.asked {
-            None => thread.asked = Some(why),
-            Some(_) if matches!(why, Why::Demand { .. }) => {}
-            Some(_) => thread.asked = Some(why),
+        claim.waits = false;
+        if claim.asked.is_none() || !matches!(why, Why::Demand { .. }) {
+            claim.asked = Some(why);
         }
     }
 
     /// Forgets the thread in `slot`.
     pub(crate) fn forget(&mut self, slot: Slot) {
+        self.claims.take(slot);
         self.changed.retain(|&other| other != slot);
         self.overload.forget(slot);
     }
@@ -184,7 +177,7 @@ impl Arbiter {
     /// has admitted no more.
     pub(crate) fn begin(
         &mut self,
-        tasks: &TaskTable,
+        held: &dyn Fn(Slot) -> Option<Reservation>,
         admitted: Option<Bandwidth>,
         now: Instant,
     ) -> Option<Arbitration> {
@@ -205,7 +198,7 @@ impl Arbiter {
             None => {
                 // Reservations that shrink come first, so that there is room for the others at any
                 // moment.
-                changed.sort_by_key(|&slot| self.raises(tasks, slot));
+                changed.sort_by_key(|&slot| bandwidth(self.wanted(slot)) > bandwidth(held(slot)));
                 Stage::Each
             }
         };
@@ -221,7 +214,7 @@ impl Arbiter {
     pub(crate) fn next(
         &mut self,
         arbitration: &mut Arbitration,
-        tasks: &mut TaskTable,
+        held: &dyn Fn(Slot) -> Option<Reservation>,
         in_force: Bandwidth,
         now: Instant,
     ) -> Option<Adjustment> {
@@ -229,7 +222,7 @@ impl Arbiter {
             match &mut arbitration.stage {
                 Stage::Each => {
                     let slot = arbitration.next_changed()?;
-                    let adjustment = self.grant(tasks, slot, &arbitration.limits);
+                    let adjustment = self.grant(slot, held(slot), &arbitration.limits);
                     if adjustment.is_some() {
                         return adjustment;
                     }
@@ -237,19 +230,17 @@ impl Arbiter {
                 Stage::AtLevel(level) => {
                     let level = *level;
                     let slot = arbitration.next_changed()?;
-                    let answer = self.answer(tasks, slot, level, (&arbitration.limits, in_force));
-                    let Some(thread) = tasks.get_mut(slot) else {
-                        continue;
-                    };
-                    let held = thread.held();
+                    let held = held(slot);
+                    let answer = self.answer(slot, held, level, (&arbitration.limits, in_force));
+                    let claim = self.claims.get_mut(slot);
                     match answer {
-                        Answer::Nothing => thread.asked = None,
+                        Answer::Nothing => claim.asked = None,
                         Answer::Wait => {
-                            thread.waits = true;
+                            claim.waits = true;
                             self.overload.wait(slot);
                         }
                         Answer::Now(target) => {
-                            if let Some(why) = thread.asked.take() {
+                            if let Some(why) = claim.asked.take() {
                                 return Some(Adjustment {
                                     slot,
                                     held,
@@ -262,7 +253,7 @@ impl Arbiter {
                     }
                 }
                 Stage::All => {
-                    arbitration.stage = self.all(tasks, &arbitration.limits, in_force, now);
+                    arbitration.stage = self.all(held, &arbitration.limits, in_force, now);
                 }
                 Stage::Adjusting { adjustments, .. } => return adjustments.next(),
             }
@@ -270,37 +261,33 @@ impl Arbiter {
     }
 
     /// Ends the arbitration.
-    pub(crate) fn end(&mut self, arbitration: Arbitration, tasks: &mut TaskTable) {
+    pub(crate) fn end(&mut self, arbitration: Arbitration) {
         let Stage::Adjusting { is_compressed, .. } = arbitration.stage else {
             return;
         };
         self.is_compressed = is_compressed;
         let waited = self.overload.take_waiting();
         for slot in arbitration.changed.into_iter().chain(waited) {
-            if let Some(thread) = tasks.get_mut(slot) {
-                thread.waits = false;
-                thread.asked = None;
-            }
+            let claim = self.claims.get_mut(slot);
+            claim.waits = false;
+            claim.asked = None;
         }
     }
 
-    fn raises(&self, tasks: &TaskTable, slot: Slot) -> bool {
-        tasks.get(slot).is_some_and(|thread| {
-            let request = thread.place.and_then(|place| self.requests.request(place));
-            bandwidth(request.map(|request| request.wanted)) > bandwidth(thread.held())
-        })
-    }
-
     /// Grants the thread's request whole.
-    fn grant(&self, tasks: &mut TaskTable, slot: Slot, limits: &Limits) -> Option<Adjustment> {
-        let thread = tasks.get_mut(slot)?;
-        let (place, why) = (thread.place, thread.asked.take());
-        let request = self.requests.request(place?)?;
+    fn grant(
+        &mut self,
+        slot: Slot,
+        held: Option<Reservation>,
+        limits: &Limits,
+    ) -> Option<Adjustment> {
+        let why = self.claims.get_mut(slot).asked.take();
+        let request = self.request(slot)?;
         let outcome = supervisor::arbitrate(std::slice::from_ref(request), limits);
         let grant = outcome.grants.first()?;
         Some(Adjustment {
             slot,
-            held: thread.held(),
+            held,
             target: grant.reservation,
             why: why?,
         })
@@ -308,17 +295,15 @@ impl Arbiter {
 
     fn answer(
         &self,
-        tasks: &TaskTable,
         slot: Slot,
+        held: Option<Reservation>,
         level: Level,
         (limits, in_force): (&Limits, Bandwidth),
     ) -> Answer {
-        let thread = tasks.get(slot);
-        let request = thread.and_then(|thread| self.requests.request(thread.place?));
-        let (Some(thread), Some(request)) = (thread, request) else {
+        let Some(request) = self.request(slot) else {
             return Answer::Nothing;
         };
-        let (held, grant) = (thread.held(), level.grant(request, limits).reservation);
+        let grant = level.grant(request, limits).reservation;
         let Some(target) = grant else {
             return Answer::Wait;
         };
@@ -339,7 +324,7 @@ impl Arbiter {
     /// come first, so that there is room for the others. Among many, only as many shrink as needed.
     fn all(
         &mut self,
-        tasks: &TaskTable,
+        held: &dyn Fn(Slot) -> Option<Reservation>,
         limits: &Limits,
         in_force: Bandwidth,
         now: Instant,
@@ -366,7 +351,7 @@ impl Arbiter {
             .any(|how| how.why != supervisor::Why::TaskCap);
         self.overload
             .held(is_overload.then_some(outcome.level), now);
-        let mut adjustments = self.adjustments(tasks, &outcome, is_compressed);
+        let mut adjustments = self.adjustments(held, &outcome, is_compressed);
         adjustments.sort_by_key(Adjustment::raises);
         if is_overload {
             let totals = (total, limits.total);
@@ -380,7 +365,7 @@ impl Arbiter {
 
     fn adjustments(
         &self,
-        tasks: &TaskTable,
+        held: &dyn Fn(Slot) -> Option<Reservation>,
         outcome: &Outcome,
         is_compressed: bool,
     ) -> Vec<Adjustment> {
@@ -394,17 +379,15 @@ impl Arbiter {
             .map(|(how, turn)| (how.task, turn))
             .collect();
         for (place, grant) in outcome.grants.iter().enumerate() {
-            let slot = self.requests.slot(place);
-            let thread = slot.and_then(|slot| tasks.get(slot));
-            let (Some(slot), Some(thread)) = (slot, thread) else {
+            let Some(slot) = self.requests.slot(place) else {
                 continue;
             };
-            let (held, asked) = (thread.held(), thread.asked.clone());
+            let (held, asked) = (held(slot), self.claims.get(slot).asked.clone());
             if held == grant.reservation {
                 continue;
             }
             let raises = bandwidth(grant.reservation) > bandwidth(held);
-            if asked.is_none() && raises && !worth_raising(held, grant) {
+            if asked.is_none() && raises && !is_worth_raising(held, grant.reservation) {
                 continue;
             }
             let turn = turns.get(&grant.task).copied();
@@ -441,61 +424,33 @@ impl Adjustment {
     }
 }
 
-/// True if both have the same period and differ by less than the least raise.
-pub(crate) fn is_small(held: Option<Reservation>, target: Option<Reservation>) -> bool {
-    let (Some(held), Some(target)) = (held, target) else {
-        return false;
-    };
-    let (before, after) = (held.bandwidth().as_cpus(), target.bandwidth().as_cpus());
-    same_server(held, target) && (after - before).abs() < before * WORTH_RAISING
-}
-
-fn worth_raising(held: Option<Reservation>, grant: &Grant) -> bool {
-    let held = bandwidth(held).as_cpus();
-    bandwidth(grant.reservation).as_cpus() > held * (1.0 + WORTH_RAISING)
-}
-
 #[cfg(test)]
 mod tests {
-    use onbeat_model::{Name, Span, Task};
+    use onbeat_model::Span;
 
     use super::*;
-    use crate::Settings;
-    use crate::task::Thread;
 
     fn of_ms(runtime: u64) -> Reservation {
         Reservation::implicit(Span::from_ms(runtime), Span::from_ms(100)).unwrap()
     }
 
-    fn thread(tid: u32) -> Thread {
-        let task = Task {
-            id: TaskId::recorded(tid),
-            pid: tid,
-            comm: Name::default(),
-        };
-        Thread::new(task, Instant::ZERO, &Settings::default())
-    }
-
     #[test]
     fn reservations_that_shrink_come_before_those_that_grow() {
-        let mut tasks = TaskTable::default();
         let mut arbiter = Arbiter::new(Limits {
             total: Bandwidth::from_cpus(0.9),
             per_task: Bandwidth::ONE,
             shortest_runtime: Span::from_us(1),
         });
-        let [grows, shrinks] = [1, 2].map(|tid| tasks.enter(thread(tid)));
-        let held = tasks.get_mut(shrinks).unwrap();
-        held.enforcement.reserve(of_ms(50));
+        let [grows, shrinks] = [0, 1];
+        let held = |slot| (slot == shrinks).then(|| of_ms(50));
         for (slot, wanted) in [(grows, 60), (shrinks, 20)] {
-            arbiter.put_fixed(&mut tasks, slot, of_ms(wanted));
-            arbiter.ask(&mut tasks, slot, Why::AskedFor);
+            arbiter.put_fixed(slot, TaskId::recorded(slot as u32), of_ms(wanted));
+            arbiter.ask(slot, Why::AskedFor);
         }
         let in_force = of_ms(50).bandwidth();
-        let mut arbitration = arbiter.begin(&tasks, None, Instant::ZERO).unwrap();
-        let adjustments = std::iter::from_fn(|| {
-            arbiter.next(&mut arbitration, &mut tasks, in_force, Instant::ZERO)
-        });
+        let mut arbitration = arbiter.begin(&held, None, Instant::ZERO).unwrap();
+        let adjustments =
+            std::iter::from_fn(|| arbiter.next(&mut arbitration, &held, in_force, Instant::ZERO));
         let order: Vec<_> = adjustments.map(|a| (a.slot, a.held, a.target)).collect();
         assert_eq!(
             order,

@@ -8,12 +8,12 @@
 //! comes at once when the room is used up, otherwise after 500 ms if a thread waits.
 
 use onbeat_decide::supervisor::Level;
-use onbeat_model::{Bandwidth, Instant, Reservation, Span};
+use onbeat_model::{Bandwidth, Instant, Span};
 
-use super::arbiter::{Adjustment, is_small};
+use super::arbiter::Adjustment;
 use super::bandwidth;
-use super::request::same_server;
-use crate::task::table::Slot;
+use super::filter::{is_another, is_small};
+use crate::slots::Slot;
 
 /// So many threads that do not all fit are a crowd.
 pub(crate) const MANY: usize = 100;
@@ -107,17 +107,11 @@ pub(crate) fn no_more_than_it_takes(
     falling
 }
 
-/// The thread has another period, or gets its first reservation or none.
-pub(super) fn is_another(held: Option<Reservation>, target: Option<Reservation>) -> bool {
-    match (held, target) {
-        (Some(held), Some(target)) => !same_server(held, target),
-        _ => true,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use onbeat_decide::supervisor::Limits;
+
+    use onbeat_model::Reservation;
 
     use super::*;
     use crate::Why;

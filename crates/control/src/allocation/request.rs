@@ -1,109 +1,100 @@
-//! A thread's request: put in, changed and taken back.
+//! A thread's request: put in, changed and withdrawn.
 
+use onbeat_decide::hysteresis::{Hysteresis, Thresholds};
 use onbeat_decide::supervisor::Request;
-use onbeat_model::{Bandwidth, Reservation};
+use onbeat_model::{Reservation, TaskId};
 
 use super::arbiter::Arbiter;
+use super::filter;
 use super::requests::Place;
-use super::{Conditions, server};
-use crate::task::table::{Slot, TaskTable};
-use crate::{Settings, Why};
+use crate::Why;
+use crate::slots::Slot;
 
-/// The least difference, in CPUs, that is worth a system call while the job fits.
-const TRIFLE_CPUS: f64 = 0.001;
 /// The weight of a thread on probation, relative to others.
 const WEIGHT_ON_PROBATION: f64 = 0.1;
 
+/// By which factor a request counts less when not everything fits.
+pub(crate) const fn weight_factor(is_on_probation: bool) -> f64 {
+    if is_on_probation {
+        WEIGHT_ON_PROBATION
+    } else {
+        1.0
+    }
+}
+
+/// What is known of a thread's request.
+#[derive(Debug, Default)]
+pub(super) struct Claim {
+    place: Option<Place>,
+    hysteresis: Hysteresis,
+    /// Why it is to be settled in the next arbitration.
+    pub(super) asked: Option<Why>,
+    /// It waits for the next round.
+    pub(super) waits: bool,
+}
+
 impl Arbiter {
-    /// Changes the thread's request if its demand differs enough.
-    pub(crate) fn consider(
-        &mut self,
-        tasks: &mut TaskTable,
-        slot: Slot,
-        why: Option<Why>,
-        conditions: &Conditions<'_>,
-    ) {
-        let Some(thread) = tasks.get_mut(slot) else {
-            return;
+    /// A new thread is in `slot`, whose request changes at these `thresholds`.
+    pub(crate) fn enter(&mut self, slot: Slot, thresholds: Thresholds) {
+        *self.claims.get_mut(slot) = Claim {
+            hysteresis: Hysteresis::new(thresholds),
+            ..Claim::default()
         };
-        if thread.enforcement.is_over()
-            || (thread.enforcement.is_backed_off() && thread.place.is_none())
-        {
-            return;
-        }
-        thread.treatment(conditions.settings);
-        let Some((wanted, job)) = thread.wanted(conditions) else {
-            return;
-        };
-        let former = thread
-            .place
-            .and_then(|place| self.requests.request(place))
-            .map(|request| request.wanted);
-        if former.is_some_and(|former| is_trifle(former, wanted)) {
-            return;
-        }
-        let Some(wanted) = thread.hysteresis.consider(former, wanted) else {
-            return;
-        };
-        let why = why.unwrap_or(Why::Demand { job });
-        self.put_in(tasks, slot, wanted, why, conditions.settings);
     }
 
-    /// Requests `wanted` for the thread, in place of its former request.
-    fn put_in(
-        &mut self,
-        tasks: &mut TaskTable,
-        slot: Slot,
-        wanted: Reservation,
-        why: Why,
-        settings: &Settings,
-    ) {
-        let weight = weight(tasks, slot, settings);
-        let Some(thread) = tasks.get_mut(slot) else {
-            return;
-        };
-        let least = if thread.is_on_probation() {
-            Bandwidth::ZERO
-        } else {
-            settings.minimum.min(wanted.bandwidth())
-        };
-        let request = Request {
-            task: thread.task.id,
-            wanted,
-            least,
-            weight,
-        };
-        self.put(tasks, slot, request);
-        self.ask(tasks, slot, why);
+    /// The request of the thread in `slot`.
+    pub(super) fn request(&self, slot: Slot) -> Option<&Request> {
+        self.requests.request(self.claims.get(slot).place?)
     }
 
-    /// Requests `wanted` for a thread without a request, never to be compressed.
-    pub(crate) fn put_fixed(&mut self, tasks: &mut TaskTable, slot: Slot, wanted: Reservation) {
-        let Some(thread) = tasks.get(slot) else {
-            return;
-        };
+    pub(crate) fn has_request(&self, slot: Slot) -> bool {
+        self.claims.get(slot).place.is_some()
+    }
+
+    /// What the thread wants.
+    pub(crate) fn wanted(&self, slot: Slot) -> Option<Reservation> {
+        self.request(slot).map(|request| request.wanted)
+    }
+
+    /// The thread's demand has changed, to what `wanted` would serve: what it is to request now, if
+    /// the difference from its present request is worth it.
+    pub(crate) fn consider(&mut self, slot: Slot, wanted: Reservation) -> Option<Reservation> {
+        let former = self.wanted(slot);
+        if former.is_some_and(|former| filter::is_trifle(former, wanted)) {
+            return None;
+        }
+        let claim = self.claims.get_mut(slot);
+        claim.hysteresis.consider(former, wanted)
+    }
+
+    /// Has the next change of the thread's demand count from the beginning.
+    pub(crate) fn forget_changes(&mut self, slot: Slot) {
+        self.claims.get_mut(slot).hysteresis.forget();
+    }
+
+    /// Puts the thread's request in, in place of its former one.
+    pub(crate) fn put(&mut self, slot: Slot, request: Request) {
+        let claim = self.claims.get_mut(slot);
+        match claim.place {
+            Some(place) => self.requests.change(place, request),
+            None => claim.place = Some(self.requests.put(request, slot)),
+        }
+    }
+
+    /// Requests `wanted` for the thread, never to be compressed.
+    pub(crate) fn put_fixed(&mut self, slot: Slot, task: TaskId, wanted: Reservation) {
         let request = Request {
-            task: thread.task.id,
+            task,
             wanted,
             least: wanted.bandwidth(),
             weight: 1.0,
         };
-        self.put(tasks, slot, request);
+        self.put(slot, request);
     }
 
-    fn put(&mut self, tasks: &mut TaskTable, slot: Slot, request: Request) {
-        let Some(thread) = tasks.get_mut(slot) else {
-            return;
-        };
-        match thread.place {
-            Some(place) => self.requests.change(place, request),
-            None => thread.place = Some(self.requests.put(request, slot)),
-        }
-    }
-
-    /// Lowers the request at `place` to `wanted`. False if there is none.
-    pub(crate) fn lower(&mut self, place: Place, wanted: Reservation) -> bool {
-        let Some(request) = self.requests.request(place) else {
+    /// Lowers the thread's request to `wanted`. False if there is none.
+    pub(crate) fn lower(&mut self, slot: Slot, wanted: Reservation) -> bool {
+        let Some(request) = self.request(slot) else {
             return false;
         };
         let request = Request {
@@ -111,101 +102,37 @@ impl Arbiter {
             least: request.least.min(wanted.bandwidth()),
             ..*request
         };
-        self.requests.change(place, request);
+        self.put(slot, request);
         true
     }
 
-    /// Updates the thread's weight: it works for other threads, or their weight has changed.
-    pub(crate) fn weigh_anew(&mut self, tasks: &mut TaskTable, slot: Slot, settings: &Settings) {
-        let weight = weight(tasks, slot, settings);
-        let place = tasks.get(slot).and_then(|thread| {
-            let follows_rhythm = thread.fixed.is_none();
-            thread.place.filter(|_| follows_rhythm)
-        });
-        let request = place.and_then(|at| Some((at, *self.requests.request(at)?)));
-        let Some((place, request)) = request else {
-            return;
-        };
-        if request.weight != weight {
-            self.requests.change(place, Request { weight, ..request });
+    /// Updates the weight of the thread's request.
+    pub(crate) fn weigh(&mut self, slot: Slot, weight: f64) {
+        let request = self.request(slot).copied();
+        if let Some(request) = request.filter(|request| request.weight != weight) {
+            self.put(slot, Request { weight, ..request });
             self.is_stale |= self.is_compressed;
         }
     }
 
-    /// Renews all requests, for the speed at which budgets must suffice now, and settles them in
-    /// this turn.
-    pub(crate) fn put_all_in(
-        &mut self,
-        tasks: &mut TaskTable,
-        why: &Why,
-        conditions: &Conditions<'_>,
-    ) {
-        self.is_stale |= self.overload.level().is_some();
-        for slot in tasks.slots() {
-            let Some(thread) = tasks.get_mut(slot).filter(|thread| thread.place.is_some()) else {
-                continue;
-            };
-            thread.hysteresis.forget();
-            if let Some((wanted, _)) = thread.wanted(conditions) {
-                self.put_in(tasks, slot, wanted, why.clone(), conditions.settings);
-            }
+    /// Has all requests renewed, and looked at again if many do not fit. Returns their threads.
+    pub(crate) fn renew_all(&mut self, slots: impl Iterator<Item = Slot>) -> Vec<Slot> {
+        self.is_stale |= self.is_overloaded();
+        let slots: Vec<Slot> = slots.filter(|&slot| self.has_request(slot)).collect();
+        for &slot in &slots {
+            self.forget_changes(slot);
         }
+        slots
     }
 
     /// Withdraws the thread's request.
-    pub(crate) fn withdraw(&mut self, tasks: &mut TaskTable, slot: Slot) {
-        let place = tasks.get_mut(slot).and_then(|thread| thread.place.take());
-        let Some(place) = place else {
+    pub(crate) fn withdraw(&mut self, slot: Slot) {
+        let Some(place) = self.claims.get_mut(slot).place.take() else {
             return;
         };
-        if let Some(moved) = self.requests.take(place)
-            && let Some(thread) = tasks.get_mut(moved)
-        {
-            thread.place = Some(place);
+        if let Some(moved) = self.requests.take(place) {
+            self.claims.get_mut(moved).place = Some(place);
         }
         self.is_stale |= self.is_compressed && !self.overload.leave_room();
     }
-}
-
-/// The weight of the thread's request. A thread that works for others has their weight.
-fn weight(tasks: &mut TaskTable, slot: Slot, settings: &Settings) -> f64 {
-    let of_users = weight_of_partner(tasks, slot, settings);
-    let Some(thread) = tasks.get_mut(slot) else {
-        return 0.0;
-    };
-    let weight = of_users.unwrap_or_else(|| thread.treatment(settings).weight);
-    if thread.is_on_probation() {
-        weight * WEIGHT_ON_PROBATION
-    } else {
-        weight
-    }
-}
-
-/// The weight of a thread that works for others: the greatest of theirs. None for other threads.
-fn weight_of_partner(tasks: &mut TaskTable, slot: Slot, settings: &Settings) -> Option<f64> {
-    let users = tasks.get(slot)?.path.partner()?.of.len();
-    let mut most = None;
-    for place in 0..users {
-        let partner = tasks.get(slot)?.path.partner()?;
-        let user = tasks.find(*partner.of.get(place)?);
-        let user = user.and_then(|user| tasks.get_mut(user));
-        let Some(user) = user.filter(|user| !user.path.is_partner()) else {
-            continue;
-        };
-        let weight = user.treatment(settings).weight;
-        most = Some(most.map_or(weight, |most: f64| most.max(weight)));
-    }
-    most
-}
-
-/// True if both serve a job equally well, and cost about the same.
-fn is_trifle(former: Reservation, wanted: Reservation) -> bool {
-    let (a, b) = (former.bandwidth(), wanted.bandwidth());
-    same_server(former, wanted)
-        && wanted.runtime() <= former.runtime() + server::MARGIN
-        && (a - b).max(b - a).as_cpus() < TRIFLE_CPUS
-}
-
-pub(super) fn same_server(former: Reservation, wanted: Reservation) -> bool {
-    former.period().abs_diff(wanted.period()) * 100 <= former.period()
 }

@@ -7,22 +7,22 @@
 use onbeat_decide::supervisor::Request;
 use onbeat_model::Bandwidth;
 
-use crate::task::table::Slot;
+use crate::slots::Slot;
 
 /// The requests in force, in the order in which they were first made, gaps filled from the end.
 #[derive(Debug, Default)]
-pub(crate) struct RequestTable {
+pub(super) struct RequestTable {
     requests: Vec<Request>,
     slots: Vec<Slot>,
     sum: Bandwidth,
 }
 
 /// Where a thread's request is in the list.
-pub(crate) type Place = usize;
+pub(super) type Place = usize;
 
 impl RequestTable {
     /// Puts in a request of the thread in `slot`, and says where it is.
-    pub(crate) fn put(&mut self, request: Request, slot: Slot) -> Place {
+    pub(super) fn put(&mut self, request: Request, slot: Slot) -> Place {
         self.sum += request.wanted.bandwidth();
         self.requests.push(request);
         self.slots.push(slot);
@@ -30,7 +30,7 @@ impl RequestTable {
     }
 
     /// Replaces the request at `place`.
-    pub(crate) fn change(&mut self, place: Place, request: Request) {
+    pub(super) fn change(&mut self, place: Place, request: Request) {
         if let Some(old) = self.requests.get_mut(place) {
             self.sum = self.sum - old.wanted.bandwidth() + request.wanted.bandwidth();
             *old = request;
@@ -39,7 +39,7 @@ impl RequestTable {
 
     /// Takes the request at `place` out. Another thread's request may have been moved there: that
     /// thread's slot is returned.
-    pub(crate) fn take(&mut self, place: Place) -> Option<Slot> {
+    pub(super) fn take(&mut self, place: Place) -> Option<Slot> {
         if place >= self.requests.len() {
             return None;
         }
@@ -49,21 +49,21 @@ impl RequestTable {
         self.slots.get(place).copied()
     }
 
-    pub(crate) fn requests(&self) -> &[Request] {
+    pub(super) fn requests(&self) -> &[Request] {
         &self.requests
     }
 
     /// Which thread's request is at `place`.
-    pub(crate) fn slot(&self, place: Place) -> Option<Slot> {
+    pub(super) fn slot(&self, place: Place) -> Option<Slot> {
         self.slots.get(place).copied()
     }
 
-    pub(crate) fn request(&self, place: Place) -> Option<&Request> {
+    pub(super) fn request(&self, place: Place) -> Option<&Request> {
         self.requests.get(place)
     }
 
     /// The sum of all that is wanted.
-    pub(crate) const fn sum(&self) -> Bandwidth {
+    pub(super) const fn sum(&self) -> Bandwidth {
         self.sum
     }
 }

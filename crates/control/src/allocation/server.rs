@@ -4,11 +4,17 @@
 //! (LFS++, section 4 and Fig. 1). Where the kernel does not take that period, a whole part or a
 //! whole multiple of it comes next.
 
-use onbeat_model::{Capacity, Reservation, Span};
+use onbeat_model::{Bandwidth, Capacity, Reservation, Span};
+
+use crate::estimation::Demand;
 
 /// What each period of a server gets beyond the job's own runtime: the kernel charges what it does
 /// around a job, and on a busy machine that differs from job to job.
-pub(crate) const MARGIN: Span = Span::from_us(20);
+pub(super) const MARGIN: Span = Span::from_us(20);
+/// A stage has other work, too, for which nobody asked to hold it up: a budget is enforced at the
+/// scheduler's tick, and of less than this it would take too many periods to pay for one that it
+/// overran by.
+const LEAST_OF_STAGE: f64 = 0.05;
 
 /// The server period for a task's period, and how the job's runtime changes with it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,7 +44,7 @@ fn fit(period: Span, capacity: &Capacity) -> Fit {
 
 /// The reservation that gives `runtime` to each job of a task with this `period`, at least
 /// `floor` in each period of the server and at most the whole of it.
-pub(crate) fn reservation(
+fn reservation(
     runtime: Span,
     period: Span,
     floor: Span,
@@ -56,6 +62,37 @@ pub(crate) fn reservation(
         .max(capacity.shortest_runtime)
         .min(fit.period);
     Reservation::implicit(runtime, fit.period).ok()
+}
+
+/// The reservation that serves a thread's `demand`, within the `ceiling` that its owner may have
+/// for it; none if that is too little.
+pub(crate) fn wanted(
+    demand: &Demand,
+    ceiling: Option<Bandwidth>,
+    shortest_runtime: Span,
+    capacity: &Capacity,
+) -> Option<Reservation> {
+    let floor = if demand.is_derived {
+        shortest_runtime.max(demand.period.scale(LEAST_OF_STAGE))
+    } else {
+        shortest_runtime
+    };
+    let wanted = reservation(demand.job, demand.period, floor, capacity)?;
+    within(wanted, ceiling, capacity)
+}
+
+/// `wanted` within the `ceiling`; none if that is too little for a reservation.
+pub(crate) fn within(
+    wanted: Reservation,
+    ceiling: Option<Bandwidth>,
+    capacity: &Capacity,
+) -> Option<Reservation> {
+    let Some(ceiling) = ceiling.filter(|&ceiling| ceiling < wanted.bandwidth()) else {
+        return Some(wanted);
+    };
+    let runtime = ceiling.runtime_in(wanted.period());
+    (runtime >= capacity.shortest_runtime)
+        .then(|| Reservation::new(runtime, wanted.deadline(), wanted.period()).ok())?
 }
 
 #[cfg(test)]

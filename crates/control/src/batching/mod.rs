@@ -9,16 +9,16 @@
 //! An exhausted budget is answered at once. If not all threads fit, it is answered only if it is
 //! news: a thread with less than it wants exhausts its budget again and again.
 
-pub(crate) mod pace;
+mod pace;
+
+use std::ops::Range;
 
 use onbeat_infer::period::Compact;
-use onbeat_model::{Actuator, Burst, Instant, Span, TaskId};
+use onbeat_model::{Burst, Instant, Span};
 
 use crate::allocation::MANY;
-use crate::allocation::arbiter::is_small;
-use crate::run_loop::Controller;
-use crate::task::table::Slot;
-use pace::Pace;
+use crate::slots::Slot;
+pub(crate) use pace::{Pace, crowd};
 
 /// The time between two visits, for each thread.
 const EACH: Span = Span::from_ms(1);
@@ -28,19 +28,21 @@ const LONGEST: Span = Span::from_secs(1);
 const MOST: usize = 32;
 /// A longer burst is taken in at once.
 const LONGEST_BURST: Span = Span::from_ms(500);
+/// The number of jobs after which a thread may be settled: its demand is known, because the jobs of
+/// its start leave no excess behind by then.
+pub(crate) const SETTLED: u64 = 32;
 /// The number of visits for which another exhausted budget is no news.
 const NEWS_AFTER: u8 = 2;
 
-/// The pace of the loop, and the events that it holds back.
-#[derive(Debug, Default)]
-pub(crate) struct Batching {
-    pub(crate) pace: Pace,
-    pub(crate) backlog: Backlog,
+/// Whether the bursts of settled threads are held back, of so many `threads`.
+pub(crate) const fn holds_back(threads: usize) -> bool {
+    threads >= MANY
 }
 
-/// The held events, and the thread to visit next.
+/// The pace of the loop, the events that it holds back, and the thread to visit next.
 #[derive(Debug, Default)]
-pub(crate) struct Backlog {
+pub(crate) struct Batcher {
+    pub(crate) pace: Pace,
     threads: Vec<Waiting>,
     next: Slot,
     /// The time of the last visit.
@@ -50,7 +52,7 @@ pub(crate) struct Backlog {
 /// A thread's state without its record.
 #[derive(Debug, Default)]
 struct Waiting {
-    put_by: Vec<Did>,
+    put_by: Vec<Held>,
     is_settled: bool,
     /// It wants more than it has.
     is_short: bool,
@@ -62,13 +64,14 @@ struct Waiting {
 
 /// A held event.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Did {
+pub(crate) enum Held {
     Burst(Compact),
     RanOut(Instant),
 }
 
-impl Backlog {
-    fn settled(&mut self, slot: Slot, is_short: bool) {
+impl Batcher {
+    /// The thread is settled: its next events are held back.
+    pub(crate) fn settled(&mut self, slot: Slot, is_short: bool) {
         if slot >= self.threads.len() {
             self.threads.resize_with(slot + 1, Waiting::default);
         }
@@ -98,28 +101,29 @@ impl Backlog {
     }
 
     /// Holds the burst back; false if it is to be taken in now.
-    fn put(&mut self, slot: Slot, burst: &Burst) -> bool {
+    pub(crate) fn put(&mut self, slot: Slot, burst: &Burst) -> bool {
         let is_long = burst.response().max(burst.executed) > LONGEST_BURST;
         let Some(thread) = self.with_room(slot).filter(|_| !is_long) else {
             return false;
         };
-        thread.put_by.push(Did::Burst(Compact::of(burst)));
+        thread.put_by.push(Held::Burst(Compact::of(burst)));
         true
     }
 
     /// Holds an exhausted budget back; false if it is news.
-    fn put_run_out(&mut self, slot: Slot, at: Instant) -> bool {
+    pub(crate) fn put_run_out(&mut self, slot: Slot, at: Instant) -> bool {
         let Some(thread) = self.with_room(slot) else {
             return false;
         };
         let is_news = !thread.is_short && thread.ran_out == 0;
         if !is_news {
-            thread.put_by.push(Did::RanOut(at));
+            thread.put_by.push(Held::RanOut(at));
         }
         !is_news
     }
 
-    fn ran_out(&mut self, slot: Slot) {
+    /// For a while another exhausted budget of the thread is no news.
+    pub(crate) fn ran_out(&mut self, slot: Slot) {
         if let Some(thread) = self.threads.get_mut(slot) {
             thread.ran_out = NEWS_AFTER;
         }
@@ -136,18 +140,42 @@ impl Backlog {
     }
 
     /// Its held events, and whether a timer is due.
-    fn take(&mut self, slot: Slot) -> Option<(Vec<Did>, bool)> {
+    pub(crate) fn take(&mut self, slot: Slot) -> Option<(Vec<Held>, bool)> {
         let thread = self.threads.get_mut(slot)?;
         let put_by = std::mem::take(&mut thread.put_by);
         (!put_by.is_empty()).then(|| (put_by, std::mem::take(&mut thread.look)))
     }
 
     /// The memory that [`take`](Self::take) gave, for what comes next.
-    fn reuse(&mut self, slot: Slot, mut memory: Vec<Did>) {
+    pub(crate) fn reuse(&mut self, slot: Slot, mut memory: Vec<Held>) {
         memory.clear();
         if let Some(thread) = self.threads.get_mut(slot) {
             thread.put_by = memory;
         }
+    }
+
+    /// All slots of which events may be held.
+    pub(crate) fn slots(&self) -> Range<Slot> {
+        0..self.threads.len()
+    }
+
+    /// No more events are held back, once all have been taken.
+    pub(crate) fn forget_all(&mut self) {
+        self.threads = Vec::new();
+        (self.next, self.since) = (0, Instant::ZERO);
+    }
+
+    /// The threads to visit by `now`.
+    pub(crate) fn visits(&mut self, now: Instant) -> impl Iterator<Item = Slot> + use<> {
+        let (first, due) = self.turns(now);
+        let threads = self.threads.len().max(1);
+        let visits = (first..first + due).map(move |turn| turn % threads);
+        for slot in visits.clone() {
+            if let Some(thread) = self.threads.get_mut(slot) {
+                thread.ran_out = thread.ran_out.saturating_sub(1);
+            }
+        }
+        visits
     }
 
     /// The threads to visit by `now`: the first one, and their number.
@@ -167,129 +195,6 @@ impl Backlog {
     }
 }
 
-impl<A: Actuator> Controller<A> {
-    /// How long to wait for events at most.
-    #[must_use]
-    pub fn pace(&self) -> Span {
-        let calm = self.batching.pace.is_calm() && self.power.is_none();
-        self.settings.pace * if calm { self.crowd() } else { 1 }
-    }
-
-    /// How many rhythms this turn may verify. Among many threads some always wait, and none needs
-    /// it soon.
-    pub(crate) fn verifications(&self) -> usize {
-        let most = self.settings.analyses_per_turn;
-        if self.crowd() > 1 {
-            most.min(pace::OF_A_CROWD)
-        } else {
-            most
-        }
-    }
-
-    /// The factor by which the pauses grow with the number of threads.
-    pub(crate) fn crowd(&self) -> u64 {
-        (self.tasks.len() as u64 / pace::FEW_THREADS).clamp(1, pace::LONGEST)
-    }
-
-    fn may_put_by(&self) -> bool {
-        self.tasks.len() >= MANY && self.power.is_none()
-    }
-
-    /// True if an exhausted budget waits for the next turn. If 100 threads or more do not fit,
-    /// there would be thousands a second.
-    #[must_use]
-    pub fn lets_wait(&self) -> bool {
-        self.arbiter.is_overloaded() && self.may_put_by()
-    }
-
-    pub(crate) fn burst(&mut self, burst: &Burst, now: Instant) {
-        let slot = self.slot_of(burst.task, burst.woke);
-        if let Some(pipelines) = &mut self.pipelines {
-            pipelines.woken(burst);
-        }
-        if self.batching.backlog.put(slot, burst) {
-            return;
-        }
-        self.hear_of(slot, now);
-        self.hear_burst(slot, burst);
-        self.may_settle(slot);
-    }
-
-    pub(crate) fn exhausted(&mut self, task: TaskId, at: Instant, now: Instant) {
-        let Some(slot) = self.tasks.find(task) else {
-            return;
-        };
-        if !self.arbiter.is_overloaded() || !self.batching.backlog.put_run_out(slot, at) {
-            self.hear_of(slot, now);
-            self.hear_run_out(slot, at);
-        }
-        self.batching.backlog.ran_out(slot);
-    }
-
-    /// Visits the threads that are due.
-    pub(crate) fn hear_in_turn(&mut self, now: Instant) {
-        if !self.may_put_by() {
-            self.hear_all(now);
-            self.batching.backlog = Backlog::default();
-            return;
-        }
-        let (first, due) = self.batching.backlog.turns(now);
-        let threads = self.batching.backlog.threads.len();
-        for slot in (first..first + due).map(|turn| turn % threads.max(1)) {
-            if let Some(thread) = self.batching.backlog.threads.get_mut(slot) {
-                thread.ran_out = thread.ran_out.saturating_sub(1);
-            }
-            self.hear_of(slot, now);
-        }
-    }
-
-    /// Takes in all held events, before a question about `now` is answered.
-    pub fn hear_all(&mut self, now: Instant) {
-        for slot in 0..self.batching.backlog.threads.len() {
-            self.hear_of(slot, now);
-        }
-    }
-
-    /// Takes in the held events of the thread in `slot`.
-    pub(crate) fn hear_of(&mut self, slot: Slot, now: Instant) {
-        let Some((put_by, look)) = self.batching.backlog.take(slot) else {
-            return;
-        };
-        let Some(task) = self.tasks.get_mut(slot).map(|thread| thread.task.id) else {
-            return;
-        };
-        for did in &put_by {
-            match did {
-                Did::Burst(burst) => self.hear_burst(slot, &burst.burst(task)),
-                Did::RanOut(at) => self.hear_run_out(slot, *at),
-            }
-        }
-        self.batching.backlog.reuse(slot, put_by);
-        self.may_settle(slot);
-        if look {
-            self.look_at(task, now);
-        }
-    }
-
-    /// Holds the thread's next events back if it is settled.
-    fn may_settle(&mut self, slot: Slot) {
-        if !self.may_put_by() {
-            return;
-        }
-        let thread = self.tasks.get(slot);
-        let Some(thread) = thread.filter(|thread| thread.is_settled()) else {
-            self.batching.backlog.hurry(slot);
-            return;
-        };
-        let wanted = thread.place.and_then(|place| self.arbiter.request(place));
-        let wanted = wanted.map(|request| request.wanted);
-        let wants_more =
-            wanted.map(|wanted| wanted.bandwidth()) > thread.held().map(|held| held.bandwidth());
-        let is_short = wants_more && !is_small(thread.held(), wanted);
-        self.batching.backlog.settled(slot, is_short);
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -298,8 +203,8 @@ mod tests {
         Instant::ZERO + Span::from_ms(ms)
     }
 
-    fn settled(threads: usize) -> Backlog {
-        let mut backlog = Backlog::default();
+    fn settled(threads: usize) -> Batcher {
+        let mut backlog = Batcher::default();
         for slot in 0..threads {
             backlog.settled(slot, false);
         }
@@ -339,7 +244,7 @@ mod tests {
         }
         assert!(!backlog.put(1, &burst));
         let (put_by, _) = backlog.take(1).unwrap();
-        assert_eq!(put_by, [Did::Burst(Compact::of(&burst)); MOST]);
+        assert_eq!(put_by, [Held::Burst(Compact::of(&burst)); MOST]);
         assert!(backlog.take(1).is_none());
         let long = Burst {
             blocked: burst.woke + LONGEST_BURST * 2,

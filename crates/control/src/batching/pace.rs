@@ -8,13 +8,18 @@
 use onbeat_model::{Instant, Span};
 
 /// The number of threads from which the pauses grow.
-pub(super) const FEW_THREADS: u64 = 200;
+const FEW_THREADS: u64 = 200;
 /// The most that they grow.
-pub(super) const LONGEST: u64 = 5;
+const LONGEST: u64 = 5;
 /// Then a turn verifies no more rhythms than that: forty a second of a thousand threads.
-pub(super) const OF_A_CROWD: usize = 4;
+const OF_A_CROWD: usize = 4;
 /// How long a thread is new.
 const NEW: Span = Span::from_secs(3);
+
+/// The factor by which pauses grow with the number of threads.
+pub(crate) fn crowd(threads: usize) -> u64 {
+    (threads as u64 / FEW_THREADS).clamp(1, LONGEST)
+}
 
 /// The time since which no thread is new.
 #[derive(Clone, Copy, Debug, Default)]
@@ -33,8 +38,23 @@ impl Pace {
         self.turned = now;
     }
 
-    pub(super) fn is_calm(&self) -> bool {
-        self.turned >= self.calm_from
+    /// How many times as long as usual the loop may wait for events, with so many `threads`.
+    pub(crate) fn pauses(&self, threads: usize) -> u64 {
+        if self.turned >= self.calm_from {
+            crowd(threads)
+        } else {
+            1
+        }
+    }
+
+    /// How many rhythms a turn may verify, `most` with few threads. Among many some always wait, and
+    /// none needs it soon.
+    pub(crate) fn verifications(most: usize, threads: usize) -> usize {
+        if crowd(threads) > 1 {
+            most.min(OF_A_CROWD)
+        } else {
+            most
+        }
     }
 }
 

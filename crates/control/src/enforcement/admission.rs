@@ -5,9 +5,9 @@ use onbeat_model::{Actuator, Bandwidth, Instant, Refusal, Reservation};
 
 use super::{Books, Effects, Enforcer, FIRST_RETRY, LONGEST_RETRY, as_counted};
 use crate::Why;
-use crate::allocation::bandwidth;
+use crate::allocation::{self, bandwidth};
 use crate::report::decision::What;
-use crate::task::table::Slot;
+use crate::slots::Slot;
 use crate::timer::TimerEvent;
 
 /// The shares of a reservation to try in turn if the kernel has no room for it.
@@ -54,10 +54,10 @@ impl<A: Actuator> Enforcer<A> {
         why: Why,
         now: Instant,
     ) {
-        let Some(thread) = books.tasks.get(slot) else {
+        let Some(task) = books.task(slot) else {
             return;
         };
-        let (task, held) = (thread.task, thread.held());
+        let held = self.held(slot);
         for step in STEPS_DOWN {
             let runtime = target
                 .runtime()
@@ -92,15 +92,13 @@ impl<A: Actuator> Enforcer<A> {
     ) -> Vec<(Slot, Effects)> {
         let mut withdrawn = Vec::new();
         for slot in books.arbiter.changed().to_vec() {
-            let Some(thread) = books.tasks.get(slot) else {
+            let server = self.servers.get(slot);
+            let (held, is_first) = (server.held(), server.ceiling.is_none());
+            let wanted = books.arbiter.wanted(slot);
+            let wanted = wanted.filter(|_| server.fixed.is_none());
+            let Some((wanted, task)) = wanted.zip(books.task(slot)) else {
                 continue;
             };
-            let (task, held, is_first) = (thread.task, thread.held(), thread.ceiling.is_none());
-            let place = thread.place.filter(|_| thread.fixed.is_none());
-            let Some(request) = place.and_then(|place| books.arbiter.request(place)) else {
-                continue;
-            };
-            let wanted = request.wanted;
             let counted = as_counted(wanted, books.scale, &self.capacity);
             let Err(refusal) = self.actuator.admits(task.id, counted) else {
                 continue;
@@ -110,9 +108,7 @@ impl<A: Actuator> Enforcer<A> {
             };
             if is_first {
                 let told = (What::Refused, Why::Refused(refusal));
-                books
-                    .log
-                    .enter(books.tasks, task, told, (held, Some(wanted)), now);
+                books.enter(slot, told, (held, Some(wanted)), now);
             }
             let (_, effects) = self.ask_for_less(books, slot, (wanted, left), now);
             withdrawn.push((slot, effects));
@@ -131,17 +127,15 @@ impl<A: Actuator> Enforcer<A> {
         now: Instant,
     ) -> Effects {
         let (less, effects) = self.ask_for_less(books, slot, target, now);
-        let Some((less, thread)) = less.zip(books.tasks.get(slot)) else {
+        let Some(less) = less else {
             return effects;
         };
-        let refusals = thread.refusals;
-        let raises = less.bandwidth() > bandwidth(thread.held());
+        let refusals = self.servers.get(slot).refusals;
+        let raises = less.bandwidth() > bandwidth(self.held(slot));
         if raises && self.put_in_force(books, slot, less).is_ok() {
             self.reserved(books, slot, less, why, now);
             // It is refused more than that.
-            if let Some(thread) = books.tasks.get_mut(slot) {
-                thread.refusals = refusals;
-            }
+            self.servers.get_mut(slot).refusals = refusals;
         }
         effects
     }
@@ -149,28 +143,27 @@ impl<A: Actuator> Enforcer<A> {
     /// The thread asks for what is within `left` from now on, or else for what it has. Returns that
     /// reservation; the request of a thread that may have none is taken back.
     fn ask_for_less(
-        &self,
+        &mut self,
         books: &mut Books<'_>,
         slot: Slot,
         (target, left): (Reservation, Bandwidth),
         now: Instant,
     ) -> (Option<Reservation>, Effects) {
-        let Some(thread) = books.tasks.get_mut(slot) else {
+        let Some(thread) = books.tasks.get(slot) else {
             return (None, Effects::default());
         };
-        thread.ceiling = Some(left);
-        let until = now + FIRST_RETRY.doubled(thread.refusals, LONGEST_RETRY);
-        thread.refusals += 1;
+        let server = self.servers.get_mut(slot);
+        server.ceiling = Some(left);
+        let until = now + FIRST_RETRY.doubled(server.refusals, LONGEST_RETRY);
+        server.refusals += 1;
         books.timers.set(until, TimerEvent::Retry(thread.task.id));
-        let less = thread
-            .under_ceiling(target, &self.capacity)
-            .or(thread.held());
+        let ceiling = thread.ceiling(server.ceiling);
+        let less = allocation::within(target, ceiling, &self.capacity).or(server.held());
         if less.is_none() {
-            thread.enforcement.back_off(until, None);
+            server.state.back_off(until, None);
             return (None, books.withdraw(slot));
         }
-        let place = thread.place;
-        let less = less.filter(|&less| place.is_some_and(|place| books.arbiter.lower(place, less)));
+        let less = less.filter(|&less| books.arbiter.lower(slot, less));
         (less, Effects::default())
     }
 }

@@ -6,21 +6,23 @@
 mod admission;
 mod partition;
 mod release;
+mod state;
 
 use onbeat_model::{
     Actuator, Bandwidth, Boost, Capacity, Instant, Refusal, Reservation, Span, Speed, Standing,
-    TaskId,
+    Task, TaskId,
 };
 
 use crate::Why;
 use crate::allocation::arbiter::{Adjustment, Arbiter};
 use crate::allocation::bandwidth;
-use crate::report::decision::{Log, What};
-use crate::task::state::Enforcement;
-use crate::task::table::{Slot, TaskTable};
+use crate::report::decision::{Entry, Log, What};
+use crate::slots::{BySlot, Slot};
+use crate::task::table::TaskTable;
 use crate::timer::{TimerEvent, Timers};
 use admission::Admission;
 use partition::Partitions;
+use state::Enforcement;
 
 const FIRST_RETRY: Span = Span::from_secs(1);
 const LONGEST_RETRY: Span = Span::from_secs(30);
@@ -29,9 +31,69 @@ const LONGEST_RETRY: Span = Span::from_secs(30);
 pub(crate) struct Enforcer<A> {
     actuator: A,
     capacity: Capacity,
+    servers: BySlot<Server>,
     in_force: Bandwidth,
     admission: Admission,
     partitions: Partitions,
+}
+
+/// What is in force for a thread, and what stands in the way of more.
+#[derive(Debug, Default)]
+pub(crate) struct Server {
+    state: Enforcement,
+    /// How often in a row the actuator refused.
+    refusals: u32,
+    /// The most that the thread's owner may have for it, for now.
+    ceiling: Option<Bandwidth>,
+    /// A requested reservation, whatever the thread's rhythm.
+    fixed: Option<Reservation>,
+    /// When it was last checked whether the reservation is still there.
+    checked: Instant,
+}
+
+impl Server {
+    /// The reservation in force.
+    pub(crate) const fn held(&self) -> Option<Reservation> {
+        self.state.held()
+    }
+
+    /// The requested reservation.
+    pub(crate) const fn fixed(&self) -> Option<Reservation> {
+        self.fixed
+    }
+
+    /// The most that the thread's owner may have for it, for now.
+    pub(crate) const fn ceiling(&self) -> Option<Bandwidth> {
+        self.ceiling
+    }
+
+    /// The actuator can be asked.
+    pub(crate) const fn is_open(&self) -> bool {
+        self.state.is_open()
+    }
+
+    pub(crate) const fn is_backed_off(&self) -> bool {
+        self.state.is_backed_off()
+    }
+
+    /// Nothing can be put in force any more.
+    pub(crate) const fn is_over(&self) -> bool {
+        self.state.is_over()
+    }
+
+    /// The thread has no reservation and all that it had before.
+    pub(crate) const fn is_clean(&self) -> bool {
+        self.state.is_clean()
+    }
+
+    /// Another program decides about the thread.
+    pub(crate) const fn is_yielded(&self) -> bool {
+        matches!(self.state, Enforcement::Yielded)
+    }
+
+    pub(crate) const fn is_gone(&self) -> bool {
+        matches!(self.state, Enforcement::Gone)
+    }
 }
 
 /// The parts of the loop that an enforcement writes to.
@@ -67,12 +129,37 @@ impl Effects {
 }
 
 impl Books<'_> {
-    /// Takes the thread's request back.
+    fn task(&self, slot: Slot) -> Option<Task> {
+        self.tasks.get(slot).map(|thread| thread.task)
+    }
+
+    /// Withdraws the thread's request.
     fn withdraw(&mut self, slot: Slot) -> Effects {
-        self.arbiter.withdraw(self.tasks, slot);
+        self.arbiter.withdraw(slot);
         Effects {
             is_withdrawn: true,
             ..Effects::default()
+        }
+    }
+
+    /// Writes a decision down.
+    fn enter(
+        &mut self,
+        slot: Slot,
+        (what, why): (What, Why),
+        (old, new): (Option<Reservation>, Option<Reservation>),
+        at: Instant,
+    ) {
+        if let Some(thread) = self.tasks.get_mut(slot) {
+            let entry = Entry {
+                at,
+                task: thread.task,
+                what,
+                why,
+                old,
+                new,
+            };
+            self.log.enter(&mut thread.account, entry);
         }
     }
 }
@@ -83,10 +170,65 @@ impl<A: Actuator> Enforcer<A> {
         Self {
             capacity: actuator.capacity(),
             actuator,
+            servers: BySlot::default(),
             in_force: Bandwidth::ZERO,
             admission: Admission::default(),
             partitions: Partitions::new(rooms),
         }
+    }
+
+    /// A new thread is in `slot`.
+    pub(crate) fn enter(&mut self, slot: Slot, at: Instant) {
+        *self.servers.get_mut(slot) = Server {
+            checked: at,
+            ..Server::default()
+        };
+    }
+
+    /// The thread in `slot` is no more.
+    pub(crate) fn forget(&mut self, slot: Slot) {
+        self.servers.take(slot);
+    }
+
+    pub(crate) fn server(&self, slot: Slot) -> &Server {
+        self.servers.get(slot)
+    }
+
+    /// The reservation in force for the thread in `slot`.
+    pub(crate) fn held(&self, slot: Slot) -> Option<Reservation> {
+        self.servers.get(slot).held()
+    }
+
+    /// The thread is to have this reservation, whatever its rhythm. Returns the former one.
+    pub(crate) fn fix(&mut self, slot: Slot, wanted: Option<Reservation>) -> Option<Reservation> {
+        std::mem::replace(&mut self.servers.get_mut(slot).fixed, wanted)
+    }
+
+    /// The actuator is not asked for the thread before `until`.
+    pub(crate) fn back_off(&mut self, slot: Slot, until: Instant) {
+        self.servers.get_mut(slot).state.back_off(until, None);
+    }
+
+    /// Whether the thread's back-off is over at `now`, and for which reason the actuator is to be
+    /// asked then.
+    pub(crate) fn retry(&mut self, slot: Slot, now: Instant) -> Option<Option<Why>> {
+        self.servers.get_mut(slot).state.retry(now)
+    }
+
+    /// Forgets the thread's ceiling. True if its request may be higher now.
+    pub(crate) fn lift_ceiling(&mut self, slot: Slot) -> bool {
+        let server = self.servers.get_mut(slot);
+        server.ceiling.take().is_some() && server.is_open()
+    }
+
+    /// True once in each such time, if the thread has a reservation to be checked.
+    pub(crate) fn take_check_due(&mut self, slot: Slot, every: Span, now: Instant) -> bool {
+        let server = self.servers.get_mut(slot);
+        let due = server.held().is_some() && now.since(server.checked) >= every;
+        if due {
+            server.checked = now;
+        }
+        due
     }
 
     pub(crate) const fn capacity(&self) -> &Capacity {
@@ -143,10 +285,8 @@ impl<A: Actuator> Enforcer<A> {
         let Adjustment {
             slot, target, why, ..
         } = adjustment;
-        let Some(thread) = books.tasks.get(slot) else {
-            return Effects::default();
-        };
-        if thread.held() == target || !thread.enforcement.is_open() {
+        let server = self.servers.get(slot);
+        if server.held() == target || !server.is_open() {
             return Effects::default();
         }
         let Some(target) = target else {
@@ -174,20 +314,19 @@ impl<A: Actuator> Enforcer<A> {
         why: Why,
         now: Instant,
     ) {
-        let Some(thread) = books.tasks.get_mut(slot) else {
-            return;
-        };
-        let (task, old) = (thread.task, thread.held());
-        thread.refusals = 0;
-        thread.figures.changes += 1;
+        let server = self.servers.get_mut(slot);
+        let old = server.held();
+        server.refusals = 0;
+        if let Some(thread) = books.tasks.get_mut(slot) {
+            thread.account.holding.changes += 1;
+        }
         let what = if old.is_some() {
             What::Changed
         } else {
             What::Reserved
         };
         self.change(books, slot, now, |state| state.reserve(target));
-        let change = (old, Some(target));
-        books.log.enter(books.tasks, task, (what, why), change, now);
+        books.enter(slot, (what, why), (old, Some(target)), now);
     }
 
     fn refused(
@@ -198,39 +337,40 @@ impl<A: Actuator> Enforcer<A> {
         (why, refusal): (Why, Refusal),
         now: Instant,
     ) -> Effects {
-        let Some(thread) = books.tasks.get_mut(slot) else {
+        let Some(task) = books.task(slot) else {
             return Effects::default();
         };
-        let (task, held) = (thread.task, thread.held());
+        let server = self.servers.get_mut(slot);
+        let held = server.held();
         let change = (held, Some(target));
         match refusal {
             Refusal::Settling { until } => {
-                thread.enforcement.back_off(until, Some(why));
+                server.state.back_off(until, Some(why));
                 books.timers.set(until, TimerEvent::Retry(task.id));
                 Effects::default()
             }
             Refusal::NoRoom { .. } => {
                 if self.admission.tries == 0 {
                     let told = (What::Refused, Why::Refused(refusal));
-                    books.log.enter(books.tasks, task, told, change, now);
+                    books.enter(slot, told, change, now);
                 }
                 self.step_down(books, slot, target, why, now);
                 Effects::default()
             }
             Refusal::OverQuota { left, .. } => {
-                if thread.ceiling.is_none() {
+                if server.ceiling.is_none() {
                     let told = (What::Refused, Why::Refused(refusal));
-                    books.log.enter(books.tasks, task, told, change, now);
+                    books.enter(slot, told, change, now);
                 }
                 self.cap(books, slot, (target, left), why, now)
             }
             Refusal::TakenOver { .. } => self.yield_to_other(books, slot, Some(refusal), now),
             Refusal::Gone => self.let_go(books, slot, now),
             _ => {
-                let first = thread.refusals == 0;
-                let until = now + FIRST_RETRY.doubled(thread.refusals, LONGEST_RETRY);
-                thread.refusals += 1;
-                thread.enforcement.back_off(until, None);
+                let first = server.refusals == 0;
+                let until = now + FIRST_RETRY.doubled(server.refusals, LONGEST_RETRY);
+                server.refusals += 1;
+                server.state.back_off(until, None);
                 let effects = if held.is_none() {
                     books.withdraw(slot)
                 } else {
@@ -239,7 +379,7 @@ impl<A: Actuator> Enforcer<A> {
                 books.timers.set(until, TimerEvent::Retry(task.id));
                 if first {
                     let told = (What::Refused, Why::Refused(refusal));
-                    books.log.enter(books.tasks, task, told, change, now);
+                    books.enter(slot, told, change, now);
                 }
                 effects
             }
@@ -265,16 +405,13 @@ impl<A: Actuator> Enforcer<A> {
         now: Instant,
     ) -> Effects {
         let effects = books.withdraw(slot);
-        let Some(thread) = books.tasks.get(slot) else {
-            return effects;
-        };
-        let (task, old) = (thread.task, thread.held());
+        let old = self.held(slot);
         self.change(books, slot, now, Enforcement::yield_to_other);
         let refusal = refusal.unwrap_or(Refusal::TakenOver {
             now: "noticed by itself".to_owned(),
         });
         let told = (What::TakenOver, Why::Refused(refusal));
-        books.log.enter(books.tasks, task, told, (old, None), now);
+        books.enter(slot, told, (old, None), now);
         effects
     }
 
@@ -298,7 +435,7 @@ impl<A: Actuator> Enforcer<A> {
             Standing::Gone => self.let_go(books, slot, now),
             Standing::Own => {
                 self.change(books, slot, now, Enforcement::released);
-                books.arbiter.ask(books.tasks, slot, Why::GivenBackByKernel);
+                books.arbiter.ask(slot, Why::GivenBackByKernel);
                 Effects::default()
             }
         }
@@ -312,14 +449,15 @@ impl<A: Actuator> Enforcer<A> {
         now: Instant,
         change: impl FnOnce(&mut Enforcement),
     ) {
-        let Some(thread) = books.tasks.get_mut(slot) else {
-            return;
-        };
-        let before = thread.held();
-        change(&mut thread.enforcement);
-        let held = thread.held();
+        let server = self.servers.get_mut(slot);
+        let before = server.held();
+        change(&mut server.state);
+        let held = server.held();
         self.in_force = self.in_force - bandwidth(before) + bandwidth(held);
-        thread.figures.holds(held.map(|held| held.bandwidth()), now);
+        if let Some(thread) = books.tasks.get_mut(slot) {
+            let held = held.map(|held| held.bandwidth());
+            thread.account.holding.holds(held, now);
+        }
     }
 
     /// Reserves `target` for the thread, on a CPU that has room for its process.
@@ -332,15 +470,17 @@ impl<A: Actuator> Enforcer<A> {
         slot: Slot,
         target: Reservation,
     ) -> Result<(), Refusal> {
-        let Some(thread) = books.tasks.get(slot) else {
+        let Some(task) = books.task(slot) else {
             return Err(Refusal::Gone);
         };
         let (scale, capacity) = (books.scale, &self.capacity);
         let counted = |reservation| as_counted(reservation, scale, capacity);
         let mover = |process, partition| self.actuator.place(process, partition);
+        let servers = &self.servers;
+        let held = |slot| servers.get(slot).held().map(counted);
         self.partitions
-            .make_room(books.tasks, (slot, counted(target)), counted, mover)?;
-        self.actuator.reserve(thread.task.id, counted(target))
+            .make_room(books.tasks, (slot, counted(target)), held, mover)?;
+        self.actuator.reserve(task.id, counted(target))
     }
 }
 

@@ -4,7 +4,8 @@
 use onbeat_decide::supervisor::packing::Packing;
 use onbeat_model::{Bandwidth, Refusal, Reservation};
 
-use crate::task::table::{Slot, TaskTable};
+use crate::slots::Slot;
+use crate::task::table::TaskTable;
 
 /// Which process is in which partition, if there are any.
 pub(super) struct Partitions(Packing);
@@ -15,13 +16,13 @@ impl Partitions {
     }
 
     /// Makes room for what the thread in `slot` is to have, beside what its process has otherwise.
-    /// `counted` is a reservation as the scheduler counts it; `place` puts a process into a
+    /// `held` tells what a thread has, as the scheduler counts it; `place` puts a process into a
     /// partition.
     pub(super) fn make_room(
         &mut self,
         tasks: &TaskTable,
         (slot, wanted): (Slot, Reservation),
-        counted: impl Fn(Reservation) -> Reservation,
+        held: impl Fn(Slot) -> Option<Reservation>,
         mut place: impl FnMut(u32, usize) -> Result<(), Refusal>,
     ) -> Result<(), Refusal> {
         let Self(packing) = self;
@@ -33,13 +34,9 @@ impl Partitions {
         };
         let process = thread.task.pid;
         let held_by = |process: u32, but: Option<Slot>| -> Bandwidth {
-            let others = tasks.slots().filter(|&slot| Some(slot) != but);
-            others
-                .filter_map(|slot| tasks.get(slot))
-                .filter(|thread| thread.task.pid == process)
-                .filter_map(|thread| thread.held())
-                .map(|held| counted(held).bandwidth())
-                .sum()
+            let threads = tasks.of_process(process).map(|(slot, _)| slot);
+            let others = threads.filter(|&slot| Some(slot) != but);
+            others.filter_map(&held).map(|held| held.bandwidth()).sum()
         };
         // Threads have let go, and ended, since.
         for process in packing.processes() {

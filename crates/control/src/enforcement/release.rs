@@ -4,11 +4,11 @@
 
 use onbeat_model::{Actuator, Instant, Refusal, Reservation};
 
+use super::state::{Enforcement, PendingRelease};
 use super::{Books, Effects, Enforcer, FIRST_RETRY, LONGEST_RETRY};
 use crate::Why;
 use crate::report::decision::What;
-use crate::task::state::{Enforcement, PendingRelease};
-use crate::task::table::Slot;
+use crate::slots::Slot;
 use crate::timer::TimerEvent;
 
 impl<A: Actuator> Enforcer<A> {
@@ -20,13 +20,11 @@ impl<A: Actuator> Enforcer<A> {
         why: Why,
         now: Instant,
     ) -> Effects {
-        let Some(thread) = books.tasks.get(slot) else {
-            return Effects::default();
-        };
-        if thread.fixed.is_some() && why != Why::Finished {
+        let server = self.servers.get(slot);
+        if server.fixed.is_some() && why != Why::Finished {
             return Effects::default();
         }
-        let is_held = thread.held().is_some();
+        let is_held = server.held().is_some();
         let withdrawn = books.withdraw(slot);
         if is_held {
             withdrawn.and(self.release(books, slot, why, now))
@@ -42,14 +40,15 @@ impl<A: Actuator> Enforcer<A> {
         why: Why,
         now: Instant,
     ) -> Effects {
-        let Some(thread) = books.tasks.get_mut(slot) else {
+        let Some(task) = books.task(slot) else {
             return Effects::default();
         };
-        let (task, old) = (thread.task, thread.held());
-        thread.hysteresis.forget();
+        books.arbiter.forget_changes(slot);
+        let server = self.servers.get_mut(slot);
+        let old = server.held();
         match self.actuator.release(task.id) {
             Err(Refusal::Settling { until }) if why != Why::Finished => {
-                thread.enforcement.back_off(until, Some(why));
+                server.state.back_off(until, Some(why));
                 books.timers.set(until, TimerEvent::Retry(task.id));
                 Effects::default()
             }
@@ -58,7 +57,7 @@ impl<A: Actuator> Enforcer<A> {
                 let pending = PendingRelease::new(why.clone(), old, now);
                 self.change(books, slot, now, |state| state.release_failed(pending));
                 let told = (What::Released, why);
-                books.log.enter(books.tasks, task, told, (old, None), now);
+                books.enter(slot, told, (old, None), now);
                 Effects::default()
             }
             Ok(()) | Err(Refusal::Gone) => self.gave_back(books, slot, why, old, now),
@@ -68,7 +67,7 @@ impl<A: Actuator> Enforcer<A> {
                 let pending = PendingRelease::new(why, old, due);
                 self.change(books, slot, now, |state| state.release_failed(pending));
                 let told = (What::Refused, Why::Refused(refusal));
-                books.log.enter(books.tasks, task, told, (old, None), now);
+                books.enter(slot, told, (old, None), now);
                 books.timers.set(due, TimerEvent::GiveBack(task.id));
                 Effects::default()
             }
@@ -82,11 +81,10 @@ impl<A: Actuator> Enforcer<A> {
         slot: Slot,
         now: Instant,
     ) -> Effects {
-        let Some(thread) = books.tasks.get_mut(slot) else {
+        let Some(task) = books.task(slot).map(|task| task.id) else {
             return Effects::default();
         };
-        let task = thread.task.id;
-        let pending = thread.enforcement.pending_release();
+        let pending = self.servers.get_mut(slot).state.pending_release();
         let Some(pending) = pending.filter(|pending| pending.due <= now) else {
             return Effects::default();
         };
@@ -128,13 +126,9 @@ impl<A: Actuator> Enforcer<A> {
         old: Option<Reservation>,
         now: Instant,
     ) -> Effects {
-        let Some(thread) = books.tasks.get(slot) else {
-            return Effects::default();
-        };
-        let task = thread.task;
         self.change(books, slot, now, Enforcement::released);
         let told = (What::Released, why);
-        books.log.enter(books.tasks, task, told, (old, None), now);
+        books.enter(slot, told, (old, None), now);
         Effects {
             may_end: true,
             ..Effects::default()

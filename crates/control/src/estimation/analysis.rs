@@ -1,28 +1,92 @@
-//! Which rhythm is heard in a thread's bursts: by the expiries of its timers and the default
-//! analyser, or by the LFS++ paper's.
+//! Which rhythm is in a thread's bursts, by the expiries of its timers and the default analyser or
+//! by the LFS++ paper's; and when the next analysis is due.
 
-use onbeat_infer::period::{armed, lfspp};
+use onbeat_infer::period::{Analyser, armed, lfspp};
 use onbeat_model::{Burst, Instant, Rhythm};
 
-use super::lock::Lock;
+use super::schedule::Attempts;
 use crate::Settings;
 use crate::settings::Method;
-use crate::task::Thread;
 
-impl Thread {
-    /// The last rhythm it had, if ever any.
-    pub(crate) fn rhythm(&self) -> Option<Rhythm> {
-        let now = self.estimation.lock().map(Lock::rhythm);
-        now.or(self.last_rhythm)
+/// The fewest bursts that are analysed after a thread went astray.
+const NEWS_BURSTS: usize = 6;
+
+/// The bursts of the last seconds, and when they are to be analysed.
+pub(super) struct Analysis {
+    pub(super) analyser: Analyser,
+    pub(super) attempts: Attempts,
+    due: Due,
+}
+
+/// Whether the thread is worth an analysis.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Due {
+    No,
+    Now,
+    Queued,
+}
+
+impl Analysis {
+    pub(super) fn new(settings: &Settings) -> Self {
+        Self {
+            analyser: Analyser::new(settings.analysis),
+            attempts: Attempts::new(),
+            due: Due::No,
+        }
     }
 
-    /// Its bursts of the last seconds, as far as anything is made of them.
-    pub(crate) fn bursts(&self) -> impl DoubleEndedIterator<Item = Burst> {
-        self.analyser.bursts()
+    /// Takes in a burst. A thread that shows its rhythm by its timers is worth an analysis at once,
+    /// unless it `has_rhythm`, and none is if it `follows_others`.
+    pub(super) fn burst(
+        &mut self,
+        burst: &Burst,
+        settings: &Settings,
+        has_rhythm: bool,
+        follows_others: bool,
+    ) {
+        self.analyser.hear(burst);
+        let is_worth_it = self.attempts.heard(burst.blocked)
+            || burst.expiry.is_some() && !has_rhythm && self.armed(settings).is_some();
+        if is_worth_it && self.due == Due::No && !follows_others {
+            self.due = Due::Now;
+        }
     }
 
-    /// The rhythm of its timers' expiries, if it is beyond doubt.
-    pub(crate) fn armed(&self, settings: &Settings) -> Option<Rhythm> {
+    /// True once each time that the thread has become worth an analysis.
+    pub(super) fn take_due(&mut self) -> bool {
+        let due = self.due == Due::Now;
+        if due {
+            self.due = Due::Queued;
+        }
+        due
+    }
+
+    /// The queued analysis begins.
+    pub(super) fn begin(&mut self) {
+        self.due = Due::No;
+    }
+
+    /// Begins anew with what comes next.
+    pub(super) fn clear(&mut self) {
+        self.analyser.clear();
+        self.attempts = Attempts::new();
+    }
+
+    /// Forgets the bursts before `since`, but not the last few.
+    pub(super) fn forget_before(&mut self, since: Instant) {
+        self.analyser.forget_before(since, NEWS_BURSTS);
+    }
+
+    /// Forgets the bursts before `since`, and analyses the last few at once: what was before is
+    /// another rhythm.
+    pub(super) fn listen_to_news(&mut self, since: Instant) {
+        self.forget_before(since);
+        self.attempts = Attempts::at_once();
+        self.due = Due::Now;
+    }
+
+    /// The rhythm of the timers' expiries, if it is beyond doubt.
+    pub(super) fn armed(&self, settings: &Settings) -> Option<Rhythm> {
         let rate = self.false_alarm_rate(settings);
         let asked = settings.method == Method::Default;
         let found = asked.then(|| armed::rhythm(self.analyser.bursts()))?;
@@ -35,8 +99,8 @@ impl Thread {
             .false_alarm_rate(settings.analysis.false_alarm_rate)
     }
 
-    /// The strongest rhythm in the bursts heard up to `now`, if one is beyond doubt.
-    pub(crate) fn strongest(&mut self, now: Instant, settings: &Settings) -> Option<Rhythm> {
+    /// The strongest rhythm in the bursts up to `now`, if one is beyond doubt.
+    pub(super) fn strongest(&mut self, now: Instant, settings: &Settings) -> Option<Rhythm> {
         match settings.method {
             Method::Default => self.armed(settings).or_else(|| {
                 let rate = self.false_alarm_rate(settings);

@@ -5,10 +5,10 @@
 //! gets, and a reservation would only give it more. A program with deadlines waits for time to pass
 //! somewhere: in the thread itself, or in one that wakes it, directly or through others.
 
-use onbeat_model::{Burst, Instant, Span};
+use onbeat_model::{Instant, Span};
 
-use crate::task::Thread;
-use crate::task::table::{Slot, TaskTable};
+use super::Estimator;
+use crate::slots::Slot;
 
 /// A clock's wakeup counts in one period of this many: a thread that is late is awake when its
 /// timer expires, and half of a starved player's jobs are.
@@ -81,34 +81,11 @@ fn is_steady(counts: [u32; 2]) -> bool {
     counts.iter().all(|&count| count >= IN_EACH_QUARTER)
 }
 
-/// Takes in the waker of the thread in `slot`, until the thread is locked.
-pub(crate) fn hear_waker(tasks: &mut TaskTable, slot: Slot, burst: &Burst) {
-    let Some(thread) = tasks.get(slot) else {
-        return;
-    };
-    if !thread.is_locked()
-        && !is_of_process(tasks, burst.waker, thread.task.pid)
-        && let Some(thread) = tasks.get_mut(slot)
-    {
-        thread.outside.heard(burst.woke);
-    }
-}
-
-fn is_of_process(tasks: &TaskTable, waker: u32, pid: u32) -> bool {
-    let slot = tasks.find_number(waker).filter(|_| waker != 0);
-    slot.and_then(|slot| tasks.get(slot))
-        .is_some_and(|waker| waker.task.pid == pid)
-}
-
-/// True if the process of the thread in `slot` hears a clock: one of its threads is locked, or
-/// interrupts and other processes have woken its threads all through the last half second.
-pub(crate) fn is_clocked(tasks: &TaskTable, slot: Slot, now: Instant) -> bool {
-    let Some(thread) = tasks.get(slot) else {
-        return false;
-    };
-    let pid = thread.task.pid;
+/// True if a process hears a clock: one of its threads is locked, or interrupts and other processes
+/// have woken its threads all through the last half second.
+pub(crate) fn is_clocked<'a>(process: impl Iterator<Item = &'a Estimator>, now: Instant) -> bool {
     let mut woken = [0; 2];
-    for thread in tasks.iter().filter(|thread| thread.task.pid == pid) {
+    for thread in process {
         if thread.is_locked() {
             return true;
         }
@@ -119,25 +96,43 @@ pub(crate) fn is_clocked(tasks: &TaskTable, slot: Slot, now: Instant) -> bool {
     is_steady(woken)
 }
 
+/// What woke a thread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Waker {
+    /// An interrupt, or a thread that is not tracked.
+    Clock,
+    /// Another tracked thread.
+    Thread(Slot),
+    /// A thread that has ended in the meantime, which is no clock.
+    Gone,
+}
+
+/// Who woke whom among all threads.
+pub(crate) trait Wakers {
+    fn estimator(&self, slot: Slot) -> Option<&Estimator>;
+    /// What the number of a waker stands for.
+    fn waker(&self, tid: u32) -> Waker;
+}
+
 /// True if a clock wakes the thread in `slot` about once per `period`, or wakes the thread that
 /// wakes it. True where the sensor tells no wakers, because all wakeups seem to come from
 /// interrupts.
-pub(crate) fn has_clock(tasks: &TaskTable, slot: Slot, period: Span, now: Instant) -> bool {
+pub(crate) fn has_clock(wakers: &impl Wakers, slot: Slot, period: Span, now: Instant) -> bool {
     let span = (period * PERIODS).max(AT_LEAST);
     let mut reached = vec![slot];
     let mut next = 0;
     while let Some(&slot) = reached.get(next) {
         next += 1;
-        let Some(thread) = tasks.get(slot) else {
+        let Some(thread) = wakers.estimator(slot) else {
             continue;
         };
-        let (by_clock, wakers) = wakeups_since(tasks, thread, now - span);
+        let (by_clock, by_threads) = wakeups_since(wakers, thread, now - span);
         // A young thread has no history of that length.
-        let span = span.min(now.since(thread.first_heard));
+        let span = span.min(now.since(thread.first_heard()));
         if period * CLOCK_PERIODS * by_clock >= span {
             return true;
         }
-        for (waker, count) in wakers {
+        for (waker, count) in by_threads {
             let often = period * WAKER_PERIODS * count >= span;
             if often && reached.len() < THREADS && !reached.contains(&waker) {
                 reached.push(waker);
@@ -147,21 +142,23 @@ pub(crate) fn has_clock(tasks: &TaskTable, slot: Slot, period: Span, now: Instan
     false
 }
 
-/// How often a clock woke the thread since then, and how often each other thread of the
-/// application.
-fn wakeups_since(tasks: &TaskTable, thread: &Thread, since: Instant) -> (u64, Vec<(Slot, u64)>) {
+/// How often a clock woke the thread since then, and how often each other thread did.
+fn wakeups_since(
+    wakers: &impl Wakers,
+    thread: &Estimator,
+    since: Instant,
+) -> (u64, Vec<(Slot, u64)>) {
     let mut by_clock = 0;
-    let mut wakers: Vec<(Slot, u64)> = Vec::new();
+    let mut by_threads: Vec<(Slot, u64)> = Vec::new();
     for burst in thread.bursts().rev().take_while(|b| b.woke >= since) {
-        match tasks.find_number(burst.waker) {
-            // A child that has ended in the meantime is no clock.
-            None if tasks.has_left(burst.waker) => {}
-            None => by_clock += 1,
-            Some(waker) => match wakers.iter_mut().find(|(slot, _)| *slot == waker) {
+        match wakers.waker(burst.waker) {
+            Waker::Gone => {}
+            Waker::Clock => by_clock += 1,
+            Waker::Thread(waker) => match by_threads.iter_mut().find(|(slot, _)| *slot == waker) {
                 Some((_, count)) => *count += 1,
-                None => wakers.push((waker, 1)),
+                None => by_threads.push((waker, 1)),
             },
         }
     }
-    (by_clock, wakers)
+    (by_clock, by_threads)
 }

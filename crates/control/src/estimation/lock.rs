@@ -26,7 +26,7 @@ const LATE_MOST: u32 = 4;
 const UNEVEN: u64 = 4;
 
 /// What is known about such a thread.
-pub(crate) struct Lock {
+pub(super) struct Lock {
     tracker: Tracker,
     separator: Separator,
     substitutes: Substitutes,
@@ -61,16 +61,16 @@ enum Source {
 
 /// What a burst meant.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Heard {
+pub(super) struct Heard {
     /// The job that it ended.
-    pub(crate) job: Option<Job>,
+    pub(super) job: Option<Job>,
     /// From this burst on the thread no longer keeps its beat: look for another one.
-    pub(crate) went_astray: bool,
+    pub(super) went_astray: bool,
 }
 
 impl Lock {
     /// Starts from the bursts in which `rhythm` was found, for the jobs in them say what it needs.
-    pub(crate) fn new(
+    pub(super) fn new(
         rhythm: Rhythm,
         bursts: impl Iterator<Item = Burst>,
         now: Instant,
@@ -106,7 +106,7 @@ impl Lock {
 
     /// Starts from what the thread says itself: its rhythm, and what share of its jobs may overrun,
     /// if it said that.
-    pub(crate) fn declared(
+    pub(super) fn declared(
         rhythm: Rhythm,
         overruns: Option<f64>,
         now: Instant,
@@ -125,7 +125,7 @@ impl Lock {
     }
 
     /// Starts from the bursts of a thread that works on the path of another one, in whose `rhythm`.
-    pub(crate) fn derived(
+    pub(super) fn derived(
         rhythm: Rhythm,
         bursts: impl Iterator<Item = Burst>,
         now: Instant,
@@ -138,17 +138,17 @@ impl Lock {
         }
     }
 
-    pub(crate) const fn is_declared(&self) -> bool {
+    pub(super) const fn is_declared(&self) -> bool {
         matches!(self.from, Some(Source::Declared(_)))
     }
 
-    pub(crate) const fn is_derived(&self) -> bool {
+    pub(super) const fn is_derived(&self) -> bool {
         matches!(self.from, Some(Source::Derived(_)))
     }
 
     /// The path that it works on has this rhythm now. What its jobs took at another rate tells
     /// nothing.
-    pub(crate) fn lead(&mut self, rhythm: Rhythm) {
+    pub(super) fn lead(&mut self, rhythm: Rhythm) {
         let former = self.rhythm();
         self.from = Some(Source::Derived(rhythm));
         self.separator.retune(rhythm);
@@ -160,7 +160,7 @@ impl Lock {
 
     /// Takes in a job that the thread told, and the rhythm that it is part of. What jobs took at
     /// another rate tells nothing: true if it is another one.
-    pub(crate) fn job_declared(&mut self, job: &Job, rhythm: Rhythm) -> bool {
+    pub(super) fn job_declared(&mut self, job: &Job, rhythm: Rhythm) -> bool {
         let former = self.rhythm().period;
         self.from = Some(Source::Declared(rhythm));
         let is_other = !same_period(former, rhythm.period);
@@ -174,7 +174,7 @@ impl Lock {
 
     /// The thread says that it missed a deadline: which one, as far as can be known. If nobody
     /// tells its jobs, the burst under way is cut there.
-    pub(crate) fn missed(&mut self, at: Instant, woke: Instant) -> Instant {
+    pub(super) fn missed(&mut self, at: Instant, woke: Instant) -> Instant {
         let rhythm = self.rhythm();
         if self.is_declared() {
             return rhythm.phase + rhythm.period;
@@ -185,14 +185,14 @@ impl Lock {
     }
 
     /// The pieces of a burst in which the thread said where jobs ended; none if it said nothing.
-    pub(crate) fn cut(&mut self, burst: &Burst) -> Option<Vec<Burst>> {
+    pub(super) fn cut(&mut self, burst: &Burst) -> Option<Vec<Burst>> {
         (!self.substitutes.is_empty()).then(|| self.substitutes.pieces(burst))
     }
 
     /// In how many of how many of its last jobs the thread ran out of budget and was late, if they
     /// are so many, and its jobs so uneven, that it is better off without; and how often that was
     /// so before. Counts from the beginning then.
-    pub(crate) fn take_held_back(&mut self) -> Option<(u32, u32, u32)> {
+    pub(super) fn take_held_back(&mut self) -> Option<(u32, u32, u32)> {
         let HeldBack { late, jobs, times } = self.held_back;
         let late = late.count_ones();
         // After each job: what is dearer comes last.
@@ -220,14 +220,14 @@ impl Lock {
         self.predictor.job(job, self.profiler.demand());
     }
 
-    pub(crate) fn rhythm(&self) -> Rhythm {
+    pub(super) fn rhythm(&self) -> Rhythm {
         match self.from {
             Some(Source::Declared(rhythm) | Source::Derived(rhythm)) => rhythm,
             None => self.tracker.rhythm(),
         }
     }
 
-    pub(crate) fn burst(&mut self, burst: &Burst) -> Heard {
+    pub(super) fn burst(&mut self, burst: &Burst) -> Heard {
         let went_astray = !self.is_derived() && {
             let beat = self.tracker.hear(burst);
             self.follow(beat, burst.woke)
@@ -257,21 +257,21 @@ impl Lock {
     }
 
     /// Since when the thread no longer keeps its beat.
-    pub(crate) const fn astray(&self) -> Option<Instant> {
+    pub(super) const fn astray(&self) -> Option<Instant> {
         self.astray
     }
 
-    pub(crate) fn exhausted(&mut self, at: Instant, held: Reservation) {
+    pub(super) fn exhausted(&mut self, at: Instant, held: Reservation) {
         self.predictor.exhausted(at, held);
     }
 
-    pub(crate) fn sampled(&mut self, executed: Span, over: Span) {
+    pub(super) fn sampled(&mut self, executed: Span, over: Span) {
         self.predictor.sampled(executed, over);
     }
 
     /// The rhythm heard anew is still the one that it had. Where that was a first guess, found
     /// while the thread caught up or changed its rate, it is put right.
-    pub(crate) fn confirm(&mut self, rhythm: Rhythm) {
+    pub(super) fn confirm(&mut self, rhythm: Rhythm) {
         let guess = self.rhythm();
         let off = guess.period.abs_diff(rhythm.period) * GUESS > rhythm.period;
         if self.lost || (off && rhythm.jitter * 2 < guess.jitter) {
@@ -283,7 +283,7 @@ impl Lock {
     }
 
     /// The thread keeps this rhythm now. What its jobs took at another rate tells nothing.
-    pub(crate) fn adopt(&mut self, rhythm: Rhythm) {
+    pub(super) fn adopt(&mut self, rhythm: Rhythm) {
         let former = self.rhythm();
         self.tracker = Tracker::new(rhythm);
         self.separator.retune(rhythm);
@@ -296,31 +296,31 @@ impl Lock {
     }
 
     /// The thread rested and goes on: its demand is remembered.
-    pub(crate) fn resume(&mut self, rhythm: Rhythm, now: Instant) {
+    pub(super) fn resume(&mut self, rhythm: Rhythm, now: Instant) {
         self.adopt(rhythm);
         self.separator = Separator::new(rhythm);
         self.since = now;
     }
 
     /// The CPUs have another speed now, at which what was learnt takes `factor` times as long.
-    pub(crate) fn speed_changed(&mut self, factor: f64) {
+    pub(super) fn speed_changed(&mut self, factor: f64) {
         self.separator.speed_changed(factor);
         self.profiler.speed_changed(factor);
         self.predictor.speed_changed(factor);
     }
 
     /// The runtime that each job needs.
-    pub(crate) fn runtime(&self) -> Option<Span> {
+    pub(super) fn runtime(&self) -> Option<Span> {
         self.predictor.runtime(self.rhythm().period)
     }
 
     /// Of that, what is not only to catch up after an overrun.
-    pub(crate) fn lasting(&self) -> Option<Span> {
+    pub(super) fn lasting(&self) -> Option<Span> {
         self.predictor.lasting(self.rhythm().period)
     }
 
     /// The job at hand, when nothing more will come.
-    pub(crate) fn finish(&mut self) -> Option<Job> {
+    pub(super) fn finish(&mut self) -> Option<Job> {
         let since = self.since;
         self.separator.finish().filter(|job| job.woke >= since)
     }

@@ -1,26 +1,515 @@
 //! From what is heard of a thread to its period: whether it has one, how sure that is, and for how
 //! long it is believed.
+//!
+//! [`Estimator`] is this folder's state of one thread: bursts, marks and CPU times go in, and what
+//! follows comes out. `state` has its states and all transitions.
 
-pub(crate) mod analysis;
+mod analysis;
 pub(crate) mod clock;
 pub(crate) mod declared;
-pub(crate) mod lock;
+mod lock;
 pub(crate) mod probation;
-pub(crate) mod schedule;
-pub(crate) mod starvation;
-pub(crate) mod timeouts;
-pub(crate) mod verification;
+mod schedule;
+mod starvation;
+mod state;
+mod timeouts;
+mod verification;
 
-use std::collections::VecDeque;
+use onbeat_decide::notification::Notification;
+use onbeat_decide::predictor::Kind;
+use onbeat_infer::pipeline;
+use onbeat_model::{Burst, Instant, Reservation, Rhythm, Span};
 
-use onbeat_model::TaskId;
+use crate::report::account::Account;
+use crate::{Settings, Why};
+use analysis::Analysis;
+use clock::Outside;
+use declared::Declared;
+use lock::Lock;
+pub(crate) use lock::same_period;
+use probation::{ProbationEnd, Terms};
+pub(crate) use schedule::AnalysisQueue;
+use starvation::Starving;
+pub(crate) use starvation::{AWAKE, FED, FIRST_PAUSE, LOOK_RARELY, PROBATION};
+use state::Estimation;
+use timeouts::{longest_job, patience};
+use verification::Verification;
 
-use probation::Probations;
+/// The number of last periods whose bursts are analysed after a thread went astray.
+const NEWS_PERIODS: u64 = 4;
 
-/// The analyses that wait for their turn, and the probations under way.
-#[derive(Debug, Default)]
-pub(crate) struct Estimating {
-    pub(crate) analyses: VecDeque<TaskId>,
-    pub(crate) verifications: VecDeque<TaskId>,
-    pub(crate) probations: Probations,
+/// See the file's head.
+pub(crate) struct Estimator {
+    state: Estimation,
+    analysis: Analysis,
+    verification: Verification,
+    starving: Starving,
+    declared: Option<Box<Declared>>,
+    notification: Notification,
+    /// Its wakeups from outside of its process.
+    outside: Outside,
+    heard: Times,
+    /// Its last sample of CPU time.
+    sampled: Option<(Instant, Span)>,
+    /// A timer is set to sample it.
+    is_sampled: bool,
+    last_rhythm: Option<Rhythm>,
+}
+
+/// When the thread was heard of.
+struct Times {
+    first: Instant,
+    last: Instant,
+    /// End of its last burst.
+    blocked: Option<Instant>,
+}
+
+/// The effect of a burst.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Heard {
+    /// Nothing for now.
+    Nothing,
+    /// The thread has no rhythm yet.
+    Unlocked,
+    /// A job ended.
+    Job,
+    /// It has no rhythm any more.
+    Lost(Why),
+}
+
+/// The outcome of an analysis.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Outcome {
+    /// Nothing new.
+    Same,
+    /// The thread is to have a reservation, for this reason.
+    Plan(Why),
+    /// The thread lost the rhythm that it showed on probation: it is on probation again.
+    TryAgain(Why),
+    /// The thread has no rhythm any more.
+    Released(Why),
+}
+
+/// What a thread needs for each job, or is to have on probation.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Demand {
+    pub(crate) job: Span,
+    pub(crate) period: Span,
+    /// The period is that of the pipeline in which the thread works.
+    pub(crate) is_derived: bool,
+}
+
+/// Which part of a demand is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Part {
+    Whole,
+    /// What is not only to catch up after an overrun.
+    Lasting,
+}
+
+impl Estimator {
+    pub(crate) fn new(at: Instant, settings: &Settings) -> Self {
+        Self {
+            state: Estimation::default(),
+            analysis: Analysis::new(settings),
+            verification: Verification::default(),
+            starving: Starving::default(),
+            declared: None,
+            notification: Notification::default(),
+            outside: Outside::default(),
+            heard: Times {
+                first: at,
+                last: at,
+                blocked: None,
+            },
+            sampled: None,
+            is_sampled: false,
+            last_rhythm: None,
+        }
+    }
+
+    pub(crate) const fn is_locked(&self) -> bool {
+        self.state.is_locked()
+    }
+
+    pub(crate) const fn is_on_probation(&self) -> bool {
+        self.state.probation().is_some()
+    }
+
+    pub(crate) const fn first_heard(&self) -> Instant {
+        self.heard.first
+    }
+
+    pub(crate) const fn last_heard(&self) -> Instant {
+        self.heard.last
+    }
+
+    /// The last rhythm it had, if ever any.
+    pub(crate) fn rhythm(&self) -> Option<Rhythm> {
+        let now = self.state.lock().map(Lock::rhythm);
+        now.or(self.last_rhythm)
+    }
+
+    /// The rhythm of its own that it has now, and not a pipeline's.
+    pub(crate) fn own_rhythm(&self) -> Option<Rhythm> {
+        let lock = self.state.lock().filter(|lock| !lock.is_derived())?;
+        Some(lock.rhythm())
+    }
+
+    /// Its bursts of the last seconds, as far as anything is made of them.
+    pub(crate) fn bursts(&self) -> impl DoubleEndedIterator<Item = Burst> {
+        self.analysis.analyser.bursts()
+    }
+
+    /// True once each time that the thread has become worth an analysis.
+    pub(crate) fn take_analysis_due(&mut self) -> bool {
+        self.analysis.take_due()
+    }
+
+    /// Takes in a burst of a thread that may `follow_others` in their pipelines.
+    pub(crate) fn burst(
+        &mut self,
+        burst: &Burst,
+        account: &mut Account,
+        settings: &Settings,
+        follows_others: bool,
+    ) -> Heard {
+        if let Some(blocked) = self.heard.blocked.replace(burst.blocked) {
+            self.notification
+                .blocked(burst.woke.since(blocked), burst.response());
+        }
+        self.heard.last = burst.blocked;
+        account.burst(burst);
+        if let Some(heard) = self.burst_declared(burst) {
+            return heard;
+        }
+        let has_rhythm = self.is_locked();
+        self.analysis
+            .burst(burst, settings, has_rhythm, follows_others);
+        let Some(lock) = self.state.lock_mut() else {
+            return Heard::Unlocked;
+        };
+        match lock.cut(burst) {
+            None => self.piece(burst, account),
+            Some(pieces) => pieces.iter().fold(Heard::Nothing, |heard, piece| {
+                match self.piece(piece, account) {
+                    Heard::Nothing => heard,
+                    news => news,
+                }
+            }),
+        }
+    }
+
+    /// Takes in a burst of a locked thread, or the pieces of one that its marks make.
+    fn piece(&mut self, burst: &Burst, account: &mut Account) -> Heard {
+        let Some(lock) = self.state.lock_mut() else {
+            return Heard::Nothing;
+        };
+        let planned = self.notification.is_in_appeal().then(|| lock.runtime());
+        let heard = lock.burst(burst);
+        if heard.went_astray {
+            let period = lock.rhythm().period;
+            self.analysis
+                .listen_to_news(self.heard.last - period * NEWS_PERIODS);
+        }
+        let Some(job) = &heard.job else {
+            return Heard::Nothing;
+        };
+        if let Some(planned) = planned.flatten() {
+            self.notification.job(job.ended, job.executed, planned);
+        }
+        account.job(job);
+        Heard::Job
+    }
+
+    /// Takes in a wakeup from outside of the thread's process.
+    pub(crate) fn woken_from_outside(&mut self, at: Instant) {
+        self.outside.heard(at);
+    }
+
+    /// Takes in a budget that was exhausted at `at`, and was `stretch` times the necessary one.
+    /// True if that is news for the predictor.
+    pub(crate) fn exhausted(
+        &mut self,
+        at: Instant,
+        held: Option<Reservation>,
+        stretch: f64,
+    ) -> bool {
+        self.heard.last = self.heard.last.max(at);
+        if let Some(declared) = &mut self.declared {
+            declared.exhausted();
+        }
+        let (Some(held), Some(lock)) = (held, self.state.lock_mut()) else {
+            return false;
+        };
+        let period = lock.rhythm().period;
+        let per_job = held.bandwidth().runtime_in(period).scale(stretch.recip());
+        if let Ok(held) = Reservation::implicit(per_job, period) {
+            lock.exhausted(at, held);
+        }
+        true
+    }
+
+    /// Begins to sample its CPU time; false if that is done already.
+    pub(crate) fn begin_sampling(&mut self) -> bool {
+        let begins = !std::mem::replace(&mut self.is_sampled, true);
+        if begins {
+            self.sampled = None;
+        }
+        begins
+    }
+
+    /// Takes in a sample of its CPU time. True if it is to be sampled again.
+    pub(crate) fn sample(&mut self, now: Instant, executed: Option<Span>) -> bool {
+        self.is_sampled = match (self.state.lock_mut(), executed) {
+            (Some(lock), Some(executed)) => {
+                if let Some((at, before)) = self.sampled.replace((now, executed)) {
+                    lock.sampled(executed - before, now.since(at));
+                }
+                true
+            }
+            _ => {
+                self.sampled = None;
+                self.state.is_locked()
+            }
+        };
+        self.is_sampled
+    }
+
+    /// Analyses the bursts heard up to `now`: the rhythm found, if any; none if it is not to be
+    /// analysed.
+    pub(crate) fn analyse(
+        &mut self,
+        now: Instant,
+        settings: &Settings,
+        follows_others: bool,
+    ) -> Option<Option<Rhythm>> {
+        self.analysis.begin();
+        let lock = self.state.lock();
+        if lock.is_some_and(Lock::is_declared) || follows_others {
+            return None;
+        }
+        if let Some(since) = lock.and_then(Lock::astray) {
+            self.analysis.forget_before(since);
+        }
+        Some(self.analysis.strongest(now, settings))
+    }
+
+    /// True if its timers tell its rhythm.
+    pub(crate) fn is_armed(&self, settings: &Settings) -> bool {
+        self.analysis.armed(settings).is_some()
+    }
+
+    /// Acts on the result of an analysis. `kind` tells how the thread's demand is to be predicted.
+    pub(crate) fn conclude(
+        &mut self,
+        found: Option<Rhythm>,
+        now: Instant,
+        settings: &Settings,
+        kind: impl FnOnce() -> Kind,
+    ) -> Outcome {
+        match (self.is_locked(), found) {
+            (false, Some(rhythm)) => self.believe(rhythm, now, settings, kind),
+            (false, None) => {
+                self.analysis.attempts.failed(now);
+                Outcome::Same
+            }
+            (true, found) => self.verify(found, now),
+        }
+    }
+
+    /// What the thread needs, if jobs took `stretch` times as long as they do. On probation it is
+    /// to have what was agreed on, or else what is usual for a thread of which this period may be
+    /// `expected`; nothing if its protection `helps`.
+    pub(crate) fn demand(
+        &self,
+        part: Part,
+        stretch: f64,
+        settings: &Settings,
+        (helps, expected): (bool, Option<Span>),
+    ) -> Option<Demand> {
+        match &self.state {
+            Estimation::Locked(_) => {
+                let lock = self.state.lock()?;
+                let runtime = match part {
+                    Part::Whole => lock.runtime(),
+                    Part::Lasting => lock.lasting(),
+                };
+                let raised = runtime?.scale(self.notification.factor());
+                Some(Demand {
+                    job: raised.scale(stretch),
+                    period: lock.rhythm().period,
+                    is_derived: lock.is_derived(),
+                })
+            }
+            Estimation::Probation(probation) if !helps => {
+                let terms = probation.terms.unwrap_or(Terms::of(settings, expected));
+                Some(Demand {
+                    job: terms.share.runtime_in(terms.period),
+                    period: terms.period,
+                    is_derived: false,
+                })
+            }
+            _ => None,
+        }
+    }
+
+    /// In how many of how many of its last jobs its budget made the thread late, if it is better
+    /// off without, and how often that was so before. Only for a rhythm of its own, that it does
+    /// not declare.
+    pub(crate) fn take_held_back(&mut self) -> Option<(u32, u32, u32)> {
+        let lock = self.state.lock_mut()?;
+        if lock.is_declared() || lock.is_derived() {
+            return None;
+        }
+        lock.take_held_back()
+    }
+
+    /// It has not run for so long that it rests: a film is paused. What it needed is remembered. Or
+    /// it has not blocked for so long that it has no rhythm any more.
+    pub(crate) fn rest(&mut self, now: Instant) -> Option<Why> {
+        let period = self.state.lock()?.rhythm().period;
+        let since = now.since(self.heard.last);
+        if since >= patience(period) {
+            self.last_rhythm = self.rhythm();
+            self.state.rest();
+            self.analysis.clear();
+            return Some(Why::Idle { since });
+        }
+        if now < self.computes_at()? {
+            return None;
+        }
+        self.forget_rhythm();
+        self.analysis.clear();
+        // Its reservation was as good as a probation, and it showed no rhythm.
+        self.starving.tried(now);
+        self.heard.blocked.map(|blocked| Why::NoLongerBlocks {
+            since: now.since(blocked),
+        })
+    }
+
+    /// When to look whether it rests, or computes without a pause: it may block right now for the
+    /// last time.
+    pub(crate) fn rests_at(&self, now: Instant) -> Option<Instant> {
+        let period = self.state.lock()?.rhythm().period;
+        let computes = self.computes_at().unwrap_or(now + longest_job(period));
+        Some(computes.min(self.heard.last + patience(period)))
+    }
+
+    /// When it will have lost its rhythm by computing without a pause, unless it says itself where
+    /// its jobs are. A thread without an event since it blocked is not known to compute.
+    fn computes_at(&self) -> Option<Instant> {
+        let lock = self.state.lock().filter(|lock| !lock.is_declared())?;
+        let blocked = self.heard.blocked;
+        let blocked = blocked.filter(|&blocked| self.heard.last > blocked)?;
+        Some(blocked + longest_job(lock.rhythm().period))
+    }
+
+    /// True if its last event is recent compared with the time after which it counts as silent.
+    pub(crate) fn ran_lately(&self, now: Instant) -> bool {
+        let lock = self.state.lock();
+        lock.is_some_and(|lock| now.since(self.heard.last) < patience(lock.rhythm().period) / 2)
+    }
+
+    /// The CPUs have another speed now, at which what it did takes `factor` times as long.
+    pub(crate) fn speed_changed(&mut self, factor: f64) {
+        if let Some(lock) = self.state.any_lock_mut() {
+            lock.speed_changed(factor);
+        }
+    }
+
+    /// Counts the present job, because no event follows.
+    pub(crate) fn finish_job(&mut self, account: &mut Account) {
+        if let Some(job) = self.state.lock_mut().and_then(Lock::finish) {
+            account.job(&job);
+        }
+    }
+
+    /// Forgets the thread's work, because it is no longer tracked.
+    pub(crate) fn forget(&mut self) {
+        self.last_rhythm = self.rhythm();
+        self.state.forget();
+    }
+
+    /// The thread works in a pipeline whose head has this rhythm: its own work begins when the
+    /// longest rest in each period ends. True if it had no rhythm before.
+    pub(crate) fn lead(
+        &mut self,
+        head: Rhythm,
+        now: Instant,
+        settings: &Settings,
+        kind: impl FnOnce() -> Kind,
+    ) -> bool {
+        let wakeups = self.bursts().map(|burst| burst.woke);
+        let begin = pipeline::begin_of_work(wakeups, head.period);
+        let from_then = Rhythm {
+            phase: begin,
+            ..head
+        };
+        let rhythm = Rhythm {
+            phase: from_then.release_before(now),
+            ..head
+        };
+        if let Some(lock) = self.state.lock_mut() {
+            lock.lead(rhythm);
+            return false;
+        }
+        let lock = Lock::derived(rhythm, self.bursts(), now, kind(), settings);
+        self.state.lock_on(|_| Box::new(lock));
+        true
+    }
+
+    /// The thread works in no pipeline any more, whose rhythm it had.
+    pub(crate) fn leave_pipeline(&mut self) {
+        self.last_rhythm = self.rhythm();
+        self.state.leave_pipeline();
+    }
+
+    /// Begins a probation.
+    pub(crate) fn begin_probation(&mut self, terms: Option<Terms>, now: Instant) {
+        self.starving.tried(now);
+        self.state.begin_probation(now, terms);
+        self.analysis.clear();
+    }
+
+    /// Ends its probation if it is over at `now`. Probations end together at `until`, but none
+    /// lasts longer than twice [`PROBATION`].
+    pub(crate) fn end_probation(&mut self, now: Instant, until: Instant) -> ProbationEnd {
+        let Some(probation) = self.state.probation() else {
+            return ProbationEnd::NotOnProbation;
+        };
+        let end = until.min(probation.since + PROBATION * 2);
+        if now < end {
+            return ProbationEnd::NotYet(end);
+        }
+        self.state.end_probation();
+        ProbationEnd::InVain
+    }
+
+    /// Puts off its probation to `until`.
+    pub(crate) fn postpone_probation(&mut self, until: Instant) {
+        self.starving.postpone(until);
+    }
+
+    /// The reason for a probation, if the thread starves as its bursts up to this one tell.
+    pub(crate) fn starves(&mut self, burst: &Burst) -> Option<Why> {
+        let starves = self.starving.heard(burst);
+        starves.then(|| self.starving.why(burst.blocked))
+    }
+
+    /// The reason why the thread joins another one on probation, if it starves as well.
+    pub(crate) fn starves_too(&self, now: Instant) -> Option<Why> {
+        let starves = self.starving.starves_too(now);
+        starves.then(|| self.starving.why(now))
+    }
+
+    /// Looks at its CPU time. Returns when to look again, and the reason for a probation, if there
+    /// is one.
+    pub(crate) fn look(&mut self, now: Instant, executed: Span) -> (Instant, Option<Why>) {
+        // Not its last mark: a thread that is late notifies again and again, and does not block.
+        let blocked = self.heard.blocked.unwrap_or(self.heard.first);
+        let over = now.since(blocked);
+        let (next, starves) = self.starving.look(now, executed, blocked);
+        (next, starves.then_some(Why::NeverBlocks { over }))
+    }
 }

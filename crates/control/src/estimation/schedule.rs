@@ -4,7 +4,9 @@
 //! analysed soon, because the lock is to come within ten jobs. The distances grow while it shows no
 //! rhythm, and again while its rhythm is verified.
 
-use onbeat_model::{Instant, Span};
+use std::collections::VecDeque;
+
+use onbeat_model::{Instant, Span, TaskId};
 
 /// The fewest bursts that are worth an analysis.
 const FEWEST: u32 = 6;
@@ -16,6 +18,32 @@ const FIRST_VERIFICATION: Span = Span::from_ms(250);
 /// With hundreds of threads, verifications every few seconds would cost more than all tracking. The
 /// tracker notices a change of rate.
 const LONGEST_VERIFICATION: Span = Span::from_secs(64);
+
+/// The analyses that wait for their turn. Those of threads without a rhythm come first.
+#[derive(Debug, Default)]
+pub(crate) struct AnalysisQueue {
+    first: VecDeque<TaskId>,
+    verifications: VecDeque<TaskId>,
+}
+
+impl AnalysisQueue {
+    pub(crate) fn put(&mut self, task: TaskId, verifies: bool) {
+        let queue = if verifies {
+            &mut self.verifications
+        } else {
+            &mut self.first
+        };
+        queue.push_back(task);
+    }
+
+    /// The next thread to analyse, if it needs no verification or `verifications` are left.
+    pub(crate) fn next(&mut self, verifications: &mut usize) -> Option<TaskId> {
+        self.first.pop_front().or_else(|| {
+            *verifications = verifications.checked_sub(1)?;
+            self.verifications.pop_front()
+        })
+    }
+}
 
 /// A thread's state since its last analysis.
 #[derive(Clone, Copy, Debug)]

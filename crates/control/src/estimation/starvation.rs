@@ -11,6 +11,8 @@
 
 use onbeat_model::{Burst, Instant, Span};
 
+use crate::Why;
+
 /// The shortest time of starving that counts.
 const LONG_ENOUGH: Span = Span::from_ms(300);
 /// Bursts count in full for this long.
@@ -25,8 +27,8 @@ const WAITING_TOO: f64 = 0.15;
 const FEWEST_BURSTS_TOO: u32 = 3;
 /// A thread without events is a sleeper below the first share of a CPU, and not starving above the
 /// second.
-const AWAKE: f64 = 0.002;
-const FED: f64 = 0.7;
+pub(crate) const AWAKE: f64 = 0.002;
+pub(crate) const FED: f64 = 0.7;
 /// The first time between two looks at its CPU time. It doubles each time that the thread slept.
 const LOOK_EVERY: Span = Span::from_ms(120);
 pub(crate) const LOOK_RARELY: Span = Span::from_ms(2400);
@@ -58,28 +60,17 @@ struct Look {
     starved: u32,
 }
 
-/// When to look again, and whether the thread starves.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Seen {
-    pub(crate) next: Instant,
-    pub(crate) starved_for: Option<Span>,
-}
-
 impl Starving {
-    /// When to look at the CPU time of a thread heard of first at `at`.
-    pub(crate) const fn first_look(at: Instant) -> Instant {
-        at
-    }
-
-    /// Looks at the thread's CPU time up to `now`. Its last burst ended at `heard`.
-    pub(crate) fn look(&mut self, now: Instant, executed: Span, heard: Instant) -> Seen {
+    /// Looks at the thread's CPU time up to `now`. Its last burst ended at `heard`. Returns when to
+    /// look again, and whether the thread starves.
+    pub(super) fn look(&mut self, now: Instant, executed: Span, heard: Instant) -> (Instant, bool) {
         let mut look = Look {
             at: now,
             executed,
             every: LOOK_EVERY,
             starved: 0,
         };
-        let mut starved_for = None;
+        let mut starves = false;
         if let Some(last) = self.look.filter(|last| heard < last.at) {
             let over = now.since(last.at);
             let share = (executed - last.executed).ratio(over);
@@ -87,15 +78,11 @@ impl Starving {
                 look.every = (last.every * 2).min(LOOK_RARELY);
             } else if share <= FED {
                 look.starved = last.starved + 1;
-                let long = look.starved >= 2 && now >= self.not_before;
-                starved_for = long.then(|| over - (executed - last.executed));
+                starves = look.starved >= 2 && now >= self.not_before;
             }
         }
         self.look = Some(look);
-        Seen {
-            next: now + look.every,
-            starved_for,
-        }
+        (now + look.every, starves)
     }
 
     /// Takes in a burst. True if the thread starves, and a probation is worth it.
@@ -124,8 +111,14 @@ impl Starving {
     }
 
     /// How long it waited, and over which time.
-    pub(crate) fn waited(&self, now: Instant) -> (Span, Span) {
+    fn waited(&self, now: Instant) -> (Span, Span) {
         (self.waited, now.since(self.since.unwrap_or(now)))
+    }
+
+    /// The reason for a probation.
+    pub(super) fn why(&self, now: Instant) -> Why {
+        let (waited, over) = self.waited(now);
+        Why::Starves { waited, over }
     }
 
     /// Notes that a probation begins. The pause before the next one doubles.
@@ -211,9 +204,9 @@ mod tests {
         let mut found = 0;
         while now < Instant::ZERO + Span::from_secs(10) {
             let executed = now.since(Instant::ZERO).scale(share);
-            let seen = starving.look(now, executed, Instant::ZERO);
-            found += usize::from(seen.starved_for.is_some());
-            now = seen.next;
+            let (next, starves) = starving.look(now, executed, Instant::ZERO);
+            found += usize::from(starves);
+            now = next;
         }
         found
     }
@@ -235,7 +228,7 @@ mod tests {
         let mut now = Instant::ZERO + Span::from_ms(1);
         let mut looks = 0;
         while now < Instant::ZERO + Span::from_secs(60) {
-            now = starving.look(now, Span::ZERO, Instant::ZERO).next;
+            (now, _) = starving.look(now, Span::ZERO, Instant::ZERO);
             looks += 1;
         }
         assert!(looks < 35, "{looks}");

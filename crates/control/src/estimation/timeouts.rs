@@ -9,11 +9,11 @@ const LONGEST_JOB: u64 = 10;
 const SHORTEST_PATIENCE: Span = Span::from_ms(400);
 
 /// The longest time that a thread may compute without a pause.
-pub(crate) fn longest_job(period: Span) -> Span {
+pub(super) fn longest_job(period: Span) -> Span {
     (period * LONGEST_JOB).max(SHORTEST_PATIENCE)
 }
 
 /// The longest time that a thread may be off its beat, or without an event.
-pub(crate) fn patience(period: Span) -> Span {
+pub(super) fn patience(period: Span) -> Span {
     (period * 12).max(Span::from_ms(1500))
 }

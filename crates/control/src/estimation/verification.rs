@@ -5,12 +5,13 @@
 //! that was a chance, or has changed. After a chance, the thread must show the same rhythm several
 //! times before it is locked again.
 
+use onbeat_decide::predictor::Kind;
 use onbeat_model::{Instant, Rhythm};
 
 use super::lock::{Lock, same_period};
 use super::schedule::Attempts;
 use super::timeouts::patience;
-use crate::task::{Outcome, Thread};
+use super::{Estimator, Outcome};
 use crate::{Settings, Why};
 
 /// The number of analyses in a row that must disagree with a verified rhythm.
@@ -18,13 +19,9 @@ const REJECTIONS: u32 = 3;
 /// The most analyses that must agree after a rhythm that was a chance.
 const NEEDED_MOST: u32 = 4;
 
-/// The number of jobs after which a thread's demand is known: the jobs of its start leave no excess
-/// behind by then.
-const SETTLED: u64 = 32;
-
 /// How far a rhythm is trusted.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Verification {
+pub(super) struct Verification {
     passed: u32,
     rejections: u32,
     needed: u32,
@@ -32,28 +29,28 @@ pub(crate) struct Verification {
     suspect: Option<Rhythm>,
 }
 
-impl Thread {
+impl Estimator {
     /// True if the next analysis verifies the rhythm of a thread that keeps its beat.
     pub(crate) fn is_to_be_verified(&self) -> bool {
-        let lock = self.estimation.lock();
+        let lock = self.state.lock();
         lock.is_some_and(|lock| lock.astray().is_none())
     }
 
-    /// True for a reserved thread that has kept its beat for a while and makes no marks. Its bursts
-    /// may be heard late.
-    pub(crate) fn is_settled(&self) -> bool {
-        let lock = self.estimation.lock();
-        self.figures.jobs >= SETTLED
-            && self.verification.rejections == 0
-            && self.held().is_some()
-            && self.fixed.is_none()
-            && self.enforcement.is_open()
-            && self.figures.marks == 0
-            && self.path.is_plain()
+    /// True for a thread that keeps its beat, and does not declare its jobs. Its bursts may be heard
+    /// late.
+    pub(crate) fn is_steady(&self) -> bool {
+        let lock = self.state.lock();
+        self.verification.rejections == 0
             && lock.is_some_and(|lock| lock.astray().is_none() && !lock.is_declared())
     }
 
-    pub(crate) fn believe(&mut self, rhythm: Rhythm, now: Instant, settings: &Settings) -> Outcome {
+    pub(super) fn believe(
+        &mut self,
+        rhythm: Rhythm,
+        now: Instant,
+        settings: &Settings,
+        kind: impl FnOnce() -> Kind,
+    ) -> Outcome {
         let agrees = |other: Rhythm| same_period(other.period, rhythm.period);
         self.verification.confirmations = if self.verification.suspect.is_some_and(agrees) {
             self.verification.confirmations + 1
@@ -61,30 +58,30 @@ impl Thread {
             1
         };
         self.verification.suspect = Some(rhythm);
-        let dormant = self.estimation.dormant();
+        let dormant = self.state.dormant();
         let familiar = dormant.is_some_and(|lock| agrees(lock.rhythm()));
         if self.verification.confirmations <= self.verification.needed && !familiar {
-            self.attempts.again(now);
+            self.analysis.attempts.again(now);
             return Outcome::Same;
         }
-        let bursts = self.analyser.bursts().count();
-        let kind = self.predictor(settings);
-        let heard = self.analyser.bursts();
-        self.estimation.lock_on(|dormant| {
+        let bursts = self.analysis.analyser.bursts().count();
+        let kind = kind();
+        let heard = self.analysis.analyser.bursts();
+        self.state.lock_on(|dormant| {
             let Some(mut lock) = dormant.filter(|lock| !lock.is_declared()) else {
                 return Box::new(Lock::new(rhythm, heard, now, kind, settings));
             };
             lock.resume(rhythm, now);
             lock
         });
-        if self.estimation.is_from_probation() {
+        if self.state.is_from_probation() {
             self.starving.proved();
         }
         self.verification = Verification {
             needed: self.verification.needed,
             ..Verification::default()
         };
-        self.attempts.verify(now, 0, bursts);
+        self.analysis.attempts.verify(now, 0, bursts);
         Outcome::Plan(Why::Found {
             period: rhythm.period,
             bursts,
@@ -92,9 +89,9 @@ impl Thread {
         })
     }
 
-    pub(crate) fn verify(&mut self, found: Option<Rhythm>, now: Instant) -> Outcome {
-        let bursts = self.analyser.bursts().count();
-        let Some(lock) = self.estimation.lock_mut() else {
+    pub(super) fn verify(&mut self, found: Option<Rhythm>, now: Instant) -> Outcome {
+        let bursts = self.analysis.analyser.bursts().count();
+        let Some(lock) = self.state.lock_mut() else {
             return Outcome::Same;
         };
         let former = lock.rhythm();
@@ -104,7 +101,9 @@ impl Thread {
                 lock.confirm(rhythm);
                 self.verification.rejections = 0;
                 self.verification.passed += 1;
-                self.attempts.verify(now, self.verification.passed, bursts);
+                self.analysis
+                    .attempts
+                    .verify(now, self.verification.passed, bursts);
                 Outcome::Same
             }
             Some(rhythm) => {
@@ -118,7 +117,7 @@ impl Thread {
                     }
                 };
                 if too_soon {
-                    self.attempts.again(now);
+                    self.analysis.attempts.again(now);
                     return Outcome::Same;
                 }
                 lock.adopt(rhythm);
@@ -126,7 +125,7 @@ impl Thread {
                     needed: self.verification.needed,
                     ..Verification::default()
                 };
-                self.attempts.verify(now, 0, bursts);
+                self.analysis.attempts.verify(now, 0, bursts);
                 Outcome::Plan(Why::RateChanged {
                     from: former.period,
                     to: rhythm.period,
@@ -135,8 +134,8 @@ impl Thread {
             None => {
                 self.verification.rejections += 1;
                 match astray {
-                    Some(_) => self.attempts.failed(now),
-                    None => self.attempts.again(now),
+                    Some(_) => self.analysis.attempts.failed(now),
+                    None => self.analysis.attempts.again(now),
                 }
                 let sustained = match astray {
                     Some(since) => now.since(since) > patience(former.period),
@@ -154,7 +153,7 @@ impl Thread {
     /// Gives the rhythm up. A rhythm that was just found on probation may have been a wrong one, so
     /// the thread gets another probation before it starves again.
     fn doubted(&mut self) -> Outcome {
-        let again = self.estimation.is_from_probation() && self.verification.passed == 0;
+        let again = self.state.is_from_probation() && self.verification.passed == 0;
         let lost = self.lose(Why::RhythmLost);
         if again {
             Outcome::TryAgain(Why::TriedAgain)
@@ -163,14 +162,14 @@ impl Thread {
         }
     }
 
-    pub(crate) fn lose(&mut self, why: Why) -> Outcome {
+    pub(super) fn lose(&mut self, why: Why) -> Outcome {
         self.forget_rhythm();
         Outcome::Released(why)
     }
 
-    pub(crate) fn forget_rhythm(&mut self) {
+    pub(super) fn forget_rhythm(&mut self) {
         self.last_rhythm = self.rhythm();
-        self.estimation.lose();
+        self.state.lose();
         let needed = if self.verification.passed == 0 {
             (self.verification.needed + 1).min(NEEDED_MOST)
         } else {
@@ -180,7 +179,7 @@ impl Thread {
             needed,
             ..Verification::default()
         };
-        self.attempts = Attempts::new();
+        self.analysis.attempts = Attempts::new();
     }
 }
 

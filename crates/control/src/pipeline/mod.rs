@@ -19,29 +19,26 @@
 //! 6. A path belongs to one user (`Party`), and has no stages of another user's. Each payer has a
 //!    share of the watched threads and stages (`shares`), which others cannot take.
 
-mod known;
 mod partners;
 mod review;
-pub(crate) mod role;
+mod role;
 mod shares;
-mod stage;
+mod strangers;
 
-use onbeat_model::{Actuator, Burst, Instant, Span, Task, TaskId};
+use onbeat_model::{Burst, Instant, Span, Task, TaskId};
 
-use crate::Party;
-use crate::run_loop::Controller;
-use crate::task::table::Slot;
-pub(crate) use known::Pipelines;
-use known::Woken;
+use crate::slots::{BySlot, Slot};
+use crate::task::Thread;
+use crate::task::table::TaskTable;
+use crate::{Party, PipelineSettings};
+pub(crate) use partners::Fate;
+pub(crate) use review::Review;
+pub(crate) use role::Role;
 use role::{HEADS, Watched};
-pub use stage::Stage;
+use strangers::Strangers;
 
 /// The time between two reviews of the paths.
 const EVERY: Span = Span::from_ms(250);
-/// A thread is watched that exchanges so many wakeups...
-const WORTH_WATCHING: f64 = 6.0;
-/// ... of which this share still counts a look later: three a second are enough in the long run.
-const KEPT: f64 = 0.875;
 /// The first process, which brings up all others.
 const FIRST_PROCESS: u32 = 1;
 
@@ -54,131 +51,188 @@ pub struct Partner {
     pub of: TaskId,
 }
 
-impl<A: Actuator> Controller<A> {
+/// See the file's head. It decides which threads are watched and which are stages. What follows for
+/// their reservations is the run loop's.
+pub(crate) struct PipelineFinder {
+    /// None if pipelines are not looked for.
+    settings: Option<PipelineSettings>,
+    roles: BySlot<Role>,
+    strangers: Strangers,
+    /// The wakeups by other threads in this turn.
+    woken: Vec<Woken>,
+    /// When all paths are reviewed next.
+    next: Instant,
+    to_track: Vec<Partner>,
+    to_untrack: Vec<TaskId>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Woken {
+    at: Instant,
+    task: TaskId,
+    waker: u32,
+}
+
+impl PipelineFinder {
+    pub(crate) fn new(settings: Option<PipelineSettings>) -> Self {
+        Self {
+            settings,
+            roles: BySlot::default(),
+            strangers: Strangers::new(),
+            woken: Vec::new(),
+            next: Instant::ZERO,
+            to_track: Vec::new(),
+            to_untrack: Vec::new(),
+        }
+    }
+
+    /// The role of the thread in `slot`.
+    pub(crate) fn role(&self, slot: Slot) -> &Role {
+        self.roles.get(slot)
+    }
+
+    /// The thread in `slot` works for no other one, and has never done.
+    pub(crate) fn forget_role(&mut self, slot: Slot) {
+        self.roles.take(slot);
+    }
+
+    fn is_outsider(&self, pid: u32) -> bool {
+        let settings = self.settings.as_ref();
+        pid == FIRST_PROCESS || settings.is_some_and(|settings| settings.outsiders.contains(&pid))
+    }
+
+    /// The burst's thread was woken, perhaps by another one.
+    pub(crate) fn woken(&mut self, burst: &Burst) {
+        if burst.waker != 0 && self.settings.is_some() {
+            self.woken.push(Woken {
+                at: burst.woke,
+                task: burst.task,
+                waker: burst.waker,
+            });
+        }
+    }
+
     /// The tracked `task` woke another thread `count` times, which was not tracked then.
-    pub(crate) fn woke(&mut self, task: TaskId, wakee: &Task, count: u64) {
-        let slot = self.tasks.find(task);
-        if let Some(slot) = slot.filter(|slot| self.is_on_path(*slot))
-            && self.tasks.find(wakee.id).is_none()
-            && let payer = self.party(slot).payer
-            && let Some(pipelines) = &mut self.pipelines
-            && !pipelines.is_outsider(wakee.pid)
+    pub(crate) fn woke(&mut self, tasks: &TaskTable, task: TaskId, wakee: &Task, count: u64) {
+        let slot = tasks.find(task);
+        if self.settings.is_some()
+            && let Some(slot) = slot.filter(|slot| self.is_on_path(*slot))
+            && tasks.find(wakee.id).is_none()
+            && !self.is_outsider(wakee.pid)
         {
-            pipelines.exchanged(wakee.id.tid, (task, payer), count);
+            let with = (task, party(tasks, slot).payer);
+            self.strangers.exchanged(wakee.id.tid, with, count);
         }
     }
 
     /// Takes in the contacts of this turn, in the order of their times: sensors tell of one thread
     /// after the other, and of a burst when it ends.
-    pub(crate) fn hear_contacts(&mut self) {
-        let Some(pipelines) = &mut self.pipelines else {
-            return;
-        };
-        let mut woken = std::mem::take(&mut pipelines.woken);
+    pub(crate) fn hear_contacts(&mut self, tasks: &TaskTable) {
+        let mut woken = std::mem::take(&mut self.woken);
         woken.sort_by_key(|woken| woken.at);
         for woken in woken.drain(..) {
-            self.contact(woken);
+            self.contact(tasks, woken);
         }
-        if let Some(pipelines) = &mut self.pipelines {
-            pipelines.woken = woken;
-        }
+        self.woken = woken;
     }
 
-    fn contact(&mut self, woken: Woken) {
-        let Some(slot) = self.tasks.find(woken.task) else {
+    fn contact(&mut self, tasks: &TaskTable, woken: Woken) {
+        let Some(slot) = tasks.find(woken.task) else {
             return;
         };
-        let Some(waker) = self.tasks.find_number(woken.waker) else {
-            if self.is_on_path(slot)
-                && let payer = self.party(slot).payer
-                && let Some(pipelines) = &mut self.pipelines
-            {
-                pipelines.exchanged(woken.waker, (woken.task, payer), 1);
+        let Some(waker) = tasks.find_number(woken.waker) else {
+            if self.is_on_path(slot) {
+                let with = (woken.task, party(tasks, slot).payer);
+                self.strangers.exchanged(woken.waker, with, 1);
             }
             return;
         };
         if waker == slot {
             return;
         }
-        self.contact_of(waker, slot, woken.at);
-        self.contact_of(slot, waker, woken.at);
+        self.contact_of(tasks, waker, slot, woken.at);
+        self.contact_of(tasks, slot, waker, woken.at);
         if self.is_on_path(slot)
-            && let Some(partner) = self.tasks.get_mut(waker).and_then(|t| t.path.partner_mut())
+            && let Some(partner) = self.roles.get_mut(waker).partner_mut()
         {
             partner.waited_for = partner.waited_for.saturating_add(1);
         }
     }
 
     /// Notes the waker that begins a watched thread's job, after a rest of half the path's period.
-    pub(crate) fn begin_of_job(&mut self, slot: Slot, burst: &Burst) {
-        let thread = self.tasks.get(slot);
-        let of = thread.and_then(|thread| thread.path.partner()?.of.first().copied());
-        let Some(of) = of else {
+    pub(crate) fn begin_of_job(&mut self, tasks: &TaskTable, slot: Slot, burst: &Burst) {
+        let partner = self.role(slot).partner();
+        let Some(of) = partner.and_then(|partner| partner.of.first().copied()) else {
             return;
         };
-        let user = self.tasks.find(of);
-        let path = user.and_then(|user| self.heads_of(user).into_iter().flatten().next());
-        if let (Some((_, period)), Some(thread)) = (path, self.tasks.get_mut(slot))
-            && let Some(partner) = thread.path.partner_mut()
+        let user = tasks.find(of);
+        let path = user.and_then(|user| self.heads_of(tasks, user).into_iter().flatten().next());
+        if let Some((_, period)) = path
+            && let Some(partner) = self.roles.get_mut(slot).partner_mut()
         {
             partner.woke(burst, period / 2);
         }
     }
 
     /// Notes a contact of the thread in `slot` with `other`, and so with the paths of `other`.
-    fn contact_of(&mut self, slot: Slot, other: Slot, at: Instant) {
-        let heads = self.heads_of(other);
-        let heads = heads.map(|head| head.filter(|(head, _)| self.may_work_for(slot, *head)));
-        let is_head = self.tasks.get(other);
-        let is_head = is_head.is_some_and(|other| other.beats().is_some());
-        let Some(thread) = self.tasks.get_mut(slot) else {
+    fn contact_of(&mut self, tasks: &TaskTable, slot: Slot, other: Slot, at: Instant) {
+        let (Some(thread), Some(other_thread)) = (tasks.get(slot), tasks.get(other)) else {
             return;
         };
+        let is_head = other_thread.estimator.own_rhythm().is_some();
         // Another player at the same rate, which the same server draws for, is no stage of this
         // one's path.
-        let begins = thread.path.partner().is_some_and(Watched::begins_by_itself);
-        if thread.beats().is_some() || (begins && !is_head) {
+        let partner = self.role(slot).partner();
+        let begins = partner.is_some_and(Watched::begins_by_itself);
+        if thread.estimator.own_rhythm().is_some() || (begins && !is_head) {
             return;
         }
         let own = thread.task.id;
-        for (head, period) in heads.into_iter().flatten().filter(|(head, _)| *head != own) {
-            thread.path.contact(head, period, at);
+        for (head, period) in self.heads_of(tasks, other).into_iter().flatten() {
+            if head != own && may_work_for(tasks, slot, head) {
+                self.roles.get_mut(slot).contact(head, period, at);
+            }
         }
     }
 
     /// The heads of the paths on which a thread works, with their periods: itself, if it has a
     /// rhythm of its own.
-    fn heads_of(&self, slot: Slot) -> [Option<(TaskId, Span)>; HEADS] {
+    fn heads_of(&self, tasks: &TaskTable, slot: Slot) -> [Option<(TaskId, Span)>; HEADS] {
         let mut heads = [None; HEADS];
-        let Some(thread) = self.tasks.get(slot) else {
+        let Some(thread) = tasks.get(slot) else {
             return heads;
         };
-        if let (Some(rhythm), Some(first)) = (thread.beats(), heads.first_mut()) {
+        let role = self.role(slot);
+        if let (Some(rhythm), Some(first)) = (thread.estimator.own_rhythm(), heads.first_mut()) {
             *first = Some((thread.task.id, rhythm.period));
-        } else if thread.path.stage().is_some() {
-            let contacts = thread.path.contacts().iter();
-            for (head, (id, contacts)) in heads.iter_mut().zip(contacts) {
+        } else if role.stage().is_some() {
+            for (head, (id, contacts)) in heads.iter_mut().zip(role.contacts()) {
                 *head = Some((*id, contacts.period()));
             }
         }
         heads
     }
 
-    /// True if the path of `head` may lead to the thread in `slot`.
-    fn may_work_for(&self, slot: Slot, head: TaskId) -> bool {
-        let head = self.tasks.find(head);
-        head.is_some_and(|head| self.party(slot).may_work_for(self.party(head)))
-    }
-
-    /// The thread's user and payer.
-    fn party(&self, slot: Slot) -> Party {
-        let thread = self.tasks.get(slot);
-        thread.map(|thread| thread.party).unwrap_or_default()
-    }
-
     /// True if threads that exchange wakeups with it are worth watching.
     fn is_on_path(&self, slot: Slot) -> bool {
-        let thread = self.tasks.get(slot);
-        thread.is_some_and(|thread| !thread.path.is_partner() || thread.path.stage().is_some())
+        let role = self.role(slot);
+        !role.is_partner() || role.stage().is_some()
     }
+
+    /// The thread has a rhythm, or will have another one's.
+    fn is_on_the_beat(&self, slot: Slot, thread: &Thread) -> bool {
+        thread.estimator.own_rhythm().is_some() || self.role(slot).follows_others()
+    }
+}
+
+/// The thread's user and payer.
+fn party(tasks: &TaskTable, slot: Slot) -> Party {
+    let thread = tasks.get(slot);
+    thread.map(|thread| thread.party).unwrap_or_default()
+}
+
+/// True if the path of `head` may lead to the thread in `slot`.
+fn may_work_for(tasks: &TaskTable, slot: Slot, head: TaskId) -> bool {
+    let head = tasks.with_id(head);
+    head.is_some_and(|head| party(tasks, slot).may_work_for(head.party))
 }

@@ -3,11 +3,12 @@
 use std::fmt;
 
 use onbeat_decide::notification::ordinary::{self, Ordinary};
-use onbeat_model::{Actuator, Boost, Instant, Mark, Refusal, Span, Task, TaskId};
-use serde::{Serialize, Serializer};
+use onbeat_model::{Actuator, Boost, Instant, Mark, Refusal, Span, Task};
+use serde::Serialize;
 
-use crate::run_loop::Controller;
-use crate::task::table::Slot;
+use super::{Around, Protector};
+use crate::report::in_words;
+use crate::slots::Slot;
 use crate::timer::TimerEvent;
 
 /// The time between two looks at a thread that notified: its boost decays, and another program may
@@ -104,23 +105,19 @@ pub struct BoostEntry {
     pub new_boost: Option<Boost>,
 }
 
-fn in_words<S: Serializer>(why: &BoostWhy, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.collect_str(why)
-}
-
 /// All threads that have notified.
 #[derive(Debug, Default)]
-pub(crate) struct Boosts {
+pub(super) struct Boosts {
     heard: u32,
     /// The sum of the levels that they deserve.
     deserved: f64,
-    pub(crate) boosted: u64,
-    journal: Vec<BoostEntry>,
+    /// The number of threads that were ever boosted.
+    boosted: u64,
 }
 
 /// A thread that has notified.
 #[derive(Debug, Default)]
-pub(crate) struct Pleading {
+pub(super) struct Pleading {
     judged: Ordinary,
     /// Its levels in the sum of all.
     counted: f64,
@@ -135,8 +132,9 @@ pub(crate) struct Pleading {
 }
 
 impl Boosts {
-    pub(crate) fn enter(&mut self, entry: BoostEntry) {
-        self.journal.push(entry);
+    /// No thread has notified.
+    pub(super) const fn is_empty(&self) -> bool {
+        self.heard == 0
     }
 
     fn count(&mut self, pleading: &mut Pleading, now: Instant) {
@@ -146,12 +144,12 @@ impl Boosts {
 }
 
 impl Pleading {
-    pub(crate) const fn in_force(&self) -> Option<Boost> {
+    pub(super) const fn in_force(&self) -> Option<Boost> {
         self.in_force
     }
 
     /// Takes in a burst from `woke` to `blocked`.
-    pub(crate) fn burst(&mut self, woke: Instant, blocked: Instant) {
+    pub(super) fn burst(&mut self, woke: Instant, blocked: Instant) {
         self.judged.ready(woke, blocked);
         self.heard = true;
     }
@@ -174,111 +172,119 @@ impl Pleading {
     }
 }
 
-impl<A: Actuator> Controller<A> {
-    /// The entries about boosts since this was last called.
-    pub fn boost_journal(&mut self) -> std::vec::Drain<'_, BoostEntry> {
-        self.boosting.boosts.journal.drain(..)
+impl Protector {
+    /// The changes of boosts since this was last called.
+    pub(crate) fn drain(&mut self) -> std::vec::Drain<'_, BoostEntry> {
+        self.log.drain(..)
     }
 
-    /// The thread says that it missed a deadline, and has no reservation that could be raised.
-    pub(crate) fn plead(&mut self, slot: Slot, mark: &Mark) {
-        let Some(thread) = self.tasks.get_mut(slot) else {
-            return;
-        };
-        if thread.held().is_some() || thread.enforcement.is_over() {
-            return;
+    /// The number of threads that were ever boosted because they notified.
+    pub(crate) const fn boosted(&self) -> u64 {
+        self.boosts.boosted
+    }
+
+    /// The thread says that it missed a deadline. If it has no reservation that could be raised, it
+    /// may deserve a boost. Returns the actuator's refusal if another program decides about the
+    /// thread.
+    pub(crate) fn plead<A: Actuator>(
+        &mut self,
+        around: &mut Around<'_, A>,
+        slot: Slot,
+        mark: &Mark,
+    ) -> Option<Refusal> {
+        let server = around.enforcer.server(slot);
+        if server.held().is_some() || server.is_over() {
+            return None;
         }
+        let thread = self.threads.get_mut(slot);
         if thread.pleading.is_none() {
-            self.boosting.boosts.heard += 1;
+            self.boosts.heard += 1;
             let at = mark.at + LOOK_EVERY;
-            self.timers.set(at, TimerEvent::Boost(mark.task));
+            around.timers.set(at, TimerEvent::Boost(mark.task));
         }
         let pleading = thread.pleading.get_or_insert_default();
         pleading.judged.ready(mark.woke, mark.at);
         pleading.heard = true;
         pleading.judged.missed();
         pleading.missed = mark.at;
-        self.boosting.boosts.count(pleading, mark.at);
-        self.deserve(slot, BoostWhy::MissedDeadline, mark.at);
+        self.boosts.count(pleading, mark.at);
+        self.deserve(around, slot, BoostWhy::MissedDeadline, mark.at)
     }
 
-    /// Looks at a thread that has notified.
-    pub(crate) fn look_at_boost(&mut self, task: TaskId, now: Instant, executed: Option<Span>) {
-        let Some(slot) = self.tasks.find(task) else {
-            return;
-        };
-        let Some(thread) = self.tasks.get_mut(slot) else {
-            return;
-        };
-        let Some(pleading) = &mut thread.pleading else {
-            return;
-        };
+    /// Looks at a thread that has notified. Returns a refusal as [`plead`](Self::plead) does.
+    pub(crate) fn look_at_boost<A: Actuator>(
+        &mut self,
+        around: &mut Around<'_, A>,
+        slot: Slot,
+        now: Instant,
+        executed: Option<Span>,
+    ) -> Option<Refusal> {
+        let thread = around.tasks.get(slot)?;
+        let pleading = self.threads.get_mut(slot).pleading.as_mut()?;
         pleading.look(now, executed);
-        self.boosting.boosts.count(pleading, now);
-        if thread.enforcement.held().is_some() {
+        self.boosts.count(pleading, now);
+        if around.enforcer.held(slot).is_some() {
             // The reservation has taken the boost's place.
             let old = pleading.in_force.take();
-            let task = thread.task;
             if old.is_some() {
-                self.tell(
-                    task,
-                    BoostWhat::BoostEnded,
-                    BoostWhy::Reserved,
-                    (old, None),
-                    now,
-                );
+                let (what, why) = (BoostWhat::BoostEnded, BoostWhy::Reserved);
+                self.enter_change(thread.task, what, why, (old, None), now);
             }
             self.stop_pleading(slot);
-            return;
+            return None;
         }
-        self.deserve(slot, BoostWhy::Decayed, now);
-        let pleading = self
-            .tasks
-            .get_mut(slot)
-            .and_then(|thread| thread.pleading.as_ref());
-        let goes_on = pleading.is_some_and(|pleading| {
+        let refusal = self.deserve(around, slot, BoostWhy::Decayed, now);
+        let goes_on = self.of(slot).pleading.as_ref().is_some_and(|pleading| {
             pleading.in_force.is_some()
                 || pleading.seen(now).levels() > NOTHING
                 || now.since(pleading.missed) < REMEMBERED
         });
         if goes_on {
-            self.timers.set(now + LOOK_EVERY, TimerEvent::Boost(task));
+            let event = TimerEvent::Boost(thread.task.id);
+            around.timers.set(now + LOOK_EVERY, event);
         } else {
             self.stop_pleading(slot);
         }
+        refusal
     }
 
     /// Forgets the thread's notifications.
-    pub(crate) fn stop_pleading(&mut self, slot: Slot) {
-        let Some(pleading) = self
-            .tasks
-            .get_mut(slot)
-            .and_then(|thread| thread.pleading.take())
-        else {
+    pub(super) fn stop_pleading(&mut self, slot: Slot) {
+        let Some(pleading) = self.threads.get_mut(slot).pleading.take() else {
             return;
         };
-        self.boosting.boosts.heard -= 1;
-        self.boosting.boosts.deserved -= pleading.counted;
-        if self.boosting.boosts.heard == 0 {
+        self.boosts.heard -= 1;
+        self.boosts.deserved -= pleading.counted;
+        if self.boosts.heard == 0 {
             // Rounding may have left something.
-            self.boosting.boosts.deserved = 0.0;
+            self.boosts.deserved = 0.0;
         }
     }
 
-    /// Ends the thread's boost for good.
-    pub(crate) fn end_boost(&mut self, slot: Slot, why: BoostWhy, now: Instant) {
-        self.put_boost(slot, None, why, now);
+    /// Ends the thread's boost for good. Returns a refusal as [`plead`](Self::plead) does.
+    pub(crate) fn end_boost<A: Actuator>(
+        &mut self,
+        around: &mut Around<'_, A>,
+        slot: Slot,
+        why: BoostWhy,
+        now: Instant,
+    ) -> Option<Refusal> {
+        let refusal = self.put_boost(around, slot, None, why, now);
         self.stop_pleading(slot);
+        refusal
     }
 
     /// Puts the thread's deserved boost in force.
-    fn deserve(&mut self, slot: Slot, why: BoostWhy, now: Instant) {
-        let dilution =
-            ordinary::dilution(self.boosting.boosts.deserved, self.enforcer.capacity().cpus);
-        let thread = self.tasks.get(slot);
-        let Some(pleading) = thread.and_then(|thread| thread.pleading.as_ref()) else {
-            return;
-        };
+    fn deserve<A: Actuator>(
+        &mut self,
+        around: &mut Around<'_, A>,
+        slot: Slot,
+        why: BoostWhy,
+        now: Instant,
+    ) -> Option<Refusal> {
+        let cpus = around.enforcer.capacity().cpus;
+        let dilution = ordinary::dilution(self.boosts.deserved, cpus);
+        let pleading = self.of(slot).pleading.as_ref()?;
         let boost = pleading.seen(now).boost(dilution);
         let why = match why {
             BoostWhy::Decayed if dilution < 1.0 => BoostWhy::Shared,
@@ -286,64 +292,71 @@ impl<A: Actuator> Controller<A> {
         };
         // A flood of notifications asks for nothing new. At a look, others' shares may have
         // changed.
-        if boost != pleading.in_force || why != BoostWhy::MissedDeadline {
-            self.put_boost(slot, boost, why, now);
+        if boost == pleading.in_force && why == BoostWhy::MissedDeadline {
+            return None;
         }
+        self.put_boost(around, slot, boost, why, now)
     }
 
-    fn put_boost(&mut self, slot: Slot, new: Option<Boost>, why: BoostWhy, now: Instant) {
-        let Some(thread) = self.tasks.get_mut(slot) else {
-            return;
-        };
-        let task = thread.task;
-        let Some(pleading) = thread
-            .pleading
-            .as_mut()
-            .filter(|pleading| !pleading.refused)
-        else {
-            return;
-        };
+    fn put_boost<A: Actuator>(
+        &mut self,
+        around: &mut Around<'_, A>,
+        slot: Slot,
+        new: Option<Boost>,
+        why: BoostWhy,
+        now: Instant,
+    ) -> Option<Refusal> {
+        let task = around.tasks.get(slot)?.task;
+        let thread = self.threads.get_mut(slot);
+        let is_protected = thread.is_in_force();
+        let pleading = thread.pleading.as_mut();
+        let pleading = pleading.filter(|pleading| !pleading.refused)?;
         let old = pleading.in_force;
         if (old, new) == (None, None) {
-            return;
+            return None;
         }
-        if thread.protection.is_in_force() {
+        if is_protected {
             // Protection is more. When it ends, this boost is put in force.
             pleading.in_force = new;
-            return;
+            return None;
         }
-        match self.enforcer.boost(task.id, new) {
+        match around.enforcer.boost(task.id, new) {
             Ok(()) => {
                 pleading.in_force = new;
                 let first = new.is_some() && !std::mem::replace(&mut pleading.was_boosted, true);
-                self.boosting.boosts.boosted += u64::from(first);
+                self.boosts.boosted += u64::from(first);
                 let what = match (old, new) {
                     (None, _) => BoostWhat::Boosted,
                     (_, None) => BoostWhat::BoostEnded,
                     _ => BoostWhat::BoostChanged,
                 };
                 if old != new {
-                    self.tell(task, what, why, (old, new), now);
+                    self.enter_change(task, what, why, (old, new), now);
                 }
-            }
-            Err(Refusal::Gone) => pleading.in_force = None,
-            Err(refusal @ Refusal::TakenOver { .. }) => {
-                pleading.in_force = None;
-                self.stop_pleading(slot);
-                self.yield_to_other(slot, Some(refusal), now);
+                None
             }
             Err(refusal) => {
                 pleading.in_force = None;
-                pleading.refused = true;
-                if refusal != Refusal::NoBoosts {
-                    let why = BoostWhy::Refused(refusal);
-                    self.tell(task, BoostWhat::BoostRefused, why, (old, new), now);
+                match refusal {
+                    Refusal::Gone => None,
+                    Refusal::TakenOver { .. } => {
+                        self.stop_pleading(slot);
+                        Some(refusal)
+                    }
+                    refusal => {
+                        pleading.refused = true;
+                        if refusal != Refusal::NoBoosts {
+                            let (what, why) = (BoostWhat::BoostRefused, BoostWhy::Refused(refusal));
+                            self.enter_change(task, what, why, (old, new), now);
+                        }
+                        None
+                    }
                 }
             }
         }
     }
 
-    pub(super) fn tell(
+    pub(super) fn enter_change(
         &mut self,
         task: Task,
         what: BoostWhat,
@@ -351,7 +364,7 @@ impl<A: Actuator> Controller<A> {
         (old_boost, new_boost): (Option<Boost>, Option<Boost>),
         at: Instant,
     ) {
-        self.boosting.boosts.enter(BoostEntry {
+        self.log.push(BoostEntry {
             at,
             task,
             what,

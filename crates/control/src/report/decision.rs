@@ -2,10 +2,11 @@
 //! change, so that every one can be explained afterwards.
 
 use onbeat_model::{Instant, Reservation, Task};
-use serde::{Serialize, Serializer};
+use serde::Serialize;
 
+use super::account::Account;
+use super::in_words;
 use crate::Why;
-use crate::task::table::TaskTable;
 
 /// What was done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -62,36 +63,15 @@ pub struct Entry {
 pub(crate) struct Log(Vec<Entry>);
 
 impl Log {
-    /// Enters what was done to `task`, and tells its thread.
-    pub(crate) fn enter(
-        &mut self,
-        tasks: &mut TaskTable,
-        task: Task,
-        (what, why): (What, Why),
-        (old, new): (Option<Reservation>, Option<Reservation>),
-        at: Instant,
-    ) {
-        let slot = tasks.find(task.id);
-        if let Some(thread) = slot.and_then(|slot| tasks.get_mut(slot)) {
-            thread.last_decision = Some((what, why.clone()));
-        }
-        self.0.push(Entry {
-            at,
-            task,
-            what,
-            why,
-            old,
-            new,
-        });
+    /// Enters a decision, also into the `account` of its thread.
+    pub(crate) fn enter(&mut self, account: &mut Account, entry: Entry) {
+        account.last_decision = Some((entry.what, entry.why.clone()));
+        self.0.push(entry);
     }
 
     pub(crate) fn drain(&mut self) -> std::vec::Drain<'_, Entry> {
         self.0.drain(..)
     }
-}
-
-fn in_words<S: Serializer>(why: &Why, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.collect_str(why)
 }
 
 #[cfg(test)]

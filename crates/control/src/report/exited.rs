@@ -6,7 +6,8 @@ use std::collections::VecDeque;
 use onbeat_model::{Instant, Span};
 use serde::Serialize;
 
-use crate::report::ThreadReport;
+use super::ThreadReport;
+use super::decision::Log;
 
 /// Threads whose figures are no longer kept one by one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
@@ -44,9 +45,10 @@ pub(crate) struct Ended {
     earlier: Sums,
 }
 
-/// What the final report needs besides the threads that are there.
+/// What is written down besides the accounts of the threads that are there.
 #[derive(Debug, Default)]
 pub(crate) struct Records {
+    pub(crate) log: Log,
     pub(crate) ended: Ended,
     /// How many threads ended without ever a rhythm.
     pub(crate) left_alone: u64,

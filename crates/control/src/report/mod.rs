@@ -7,18 +7,16 @@ pub(crate) mod exited;
 pub(crate) mod histogram;
 pub(crate) mod jobs;
 pub(crate) mod reason;
+pub(crate) mod stage;
 pub(crate) mod state;
 pub(crate) mod view;
 
-use onbeat_model::{Actuator, Bandwidth, Instant, Span, Task, TaskId};
-use serde::Serialize;
+use onbeat_model::{Bandwidth, Instant, Rhythm, Span, Task};
+use serde::{Serialize, Serializer};
 
-use crate::report::exited::Sums;
-use crate::run_loop::Controller;
-use crate::task::Thread;
 use crate::{AtSpeed, Stage, State};
-use jobs::Done;
-use view::View;
+use account::Account;
+use exited::Sums;
 
 /// Quantiles of the response times of a thread's jobs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -84,11 +82,15 @@ pub struct ThreadReport {
 }
 
 impl ThreadReport {
-    /// Of a thread that ever had a rhythm.
-    pub(crate) fn of(thread: &Thread, ended: bool, now: Instant) -> Option<Self> {
-        let rhythm = thread.rhythm()?;
-        let figures = &thread.figures;
-        let times = &figures.response_times;
+    /// Of a thread that ever had a rhythm, which was first heard of at `first_heard`.
+    pub(crate) fn of(
+        task: Task,
+        (rhythm, state, stage): (Rhythm, State, Option<Stage>),
+        first_heard: Instant,
+        account: &Account,
+        now: Instant,
+    ) -> Self {
+        let times = &account.response_times;
         let response_time = || {
             Some(ResponseTimes {
                 p50: times.quantile(0.50)?,
@@ -97,32 +99,27 @@ impl ThreadReport {
                 max: times.max()?,
             })
         };
-        Some(Self {
-            task: thread.task,
-            state: if ended {
-                State::Ended
-            } else {
-                State::of(thread)
-            },
-            stage: thread.path.last_stage(),
+        let holding = &account.holding;
+        Self {
+            task,
+            state,
+            stage,
             period: rhythm.period,
             confidence: rhythm.confidence,
-            jobs: figures.jobs,
+            jobs: account.jobs,
             response_time: response_time(),
-            missed: figures.missed,
-            reserved_after: figures
-                .first_reserved
-                .map(|at| at.since(thread.first_heard)),
-            held: figures.held(now),
-            bandwidth_used: figures.used_while_held(now),
-            bandwidth_reserved: figures.reserved(now),
-            changes: figures.changes,
-            exhaustions: figures.exhaustions,
-            marks: figures.marks,
-            marks_suppressed: figures.marks_suppressed,
-            missed_told: figures.missed_told,
-            executed: figures.executed,
-        })
+            missed: account.missed,
+            reserved_after: holding.first.map(|at| at.since(first_heard)),
+            held: holding.held(now),
+            bandwidth_used: holding.used(now),
+            bandwidth_reserved: holding.reserved(now),
+            changes: holding.changes,
+            exhaustions: account.exhaustions,
+            marks: account.marks.heard,
+            marks_suppressed: account.marks.suppressed,
+            missed_told: account.marks.missed,
+            executed: account.executed,
+        }
     }
 }
 
@@ -150,52 +147,10 @@ pub struct Report {
     pub elapsed: Span,
 }
 
-impl<A: Actuator> Controller<A> {
-    /// The figures up to `now` of the threads that ever had a rhythm, and have not ended.
-    pub fn reports(&self, now: Instant) -> impl Iterator<Item = ThreadReport> {
-        let threads = self.tasks.iter();
-        threads.filter_map(move |thread| ThreadReport::of(thread, false, now))
-    }
-
-    /// The sums over all threads that ever had a rhythm, up to `now`.
-    #[must_use]
-    pub fn sums(&self, now: Instant) -> Sums {
-        let mut sums = self.records.ended.sums();
-        self.reports(now).for_each(|report| sums.add(&report));
-        sums
-    }
-
-    /// How many events the sensor has lost.
-    #[must_use]
-    pub const fn lost_events(&self) -> u64 {
-        self.records.lost
-    }
-
-    /// What all reservations together may have.
-    #[must_use]
-    pub const fn total(&self) -> Bandwidth {
-        self.arbiter.limits().total
-    }
-
-    /// Every thread that is known.
-    pub fn view(&self) -> impl Iterator<Item = View> {
-        self.tasks.iter().map(View::of)
-    }
-
-    /// The last jobs of `task` that ended after `since`, in the order in which they were told.
-    pub fn recent_jobs(&self, task: TaskId, since: Instant) -> impl Iterator<Item = Done> {
-        let thread = self.known(task).into_iter();
-        thread.flat_map(move |thread| thread.figures.recent.since(since))
-    }
-
-    /// When `task` woke in the last seconds; of one that says itself where its jobs are, nothing.
-    pub fn wakeups(&self, task: TaskId) -> impl Iterator<Item = Instant> {
-        let bursts = self.known(task).into_iter().flat_map(Thread::bursts);
-        bursts.map(|burst| burst.woke)
-    }
-
-    fn known(&self, task: TaskId) -> Option<&Thread> {
-        let slot = self.tasks.find(task)?;
-        self.tasks.get(slot)
-    }
+/// Writes a reason as the log has it.
+pub(crate) fn in_words<S: Serializer>(
+    why: &impl std::fmt::Display,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(why)
 }

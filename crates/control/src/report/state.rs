@@ -3,9 +3,6 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::task::Thread;
-use crate::task::state::Enforcement;
-
 /// How things stand with a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -39,25 +36,6 @@ impl State {
         Self::Watched,
         Self::Ended,
     ];
-
-    pub(crate) fn of(thread: &Thread) -> Self {
-        if matches!(thread.enforcement, Enforcement::Yielded) {
-            Self::TakenOver
-        } else if thread.fixed.is_some() {
-            Self::AskedFor
-        } else if thread.is_on_probation() {
-            Self::OnTrial
-        } else if !thread.is_locked() {
-            match thread.rhythm() {
-                Some(_) => Self::Released,
-                None => Self::Watched,
-            }
-        } else if thread.held().is_some() {
-            Self::Kept
-        } else {
-            Self::Refused
-        }
-    }
 
     /// The word for it in JSON and on the bus.
     #[must_use]

@@ -2,9 +2,8 @@
 
 use onbeat_model::{Reservation, Rhythm, Span, Task};
 
-use crate::Stage;
-use crate::task::Thread;
-use crate::{State, What, Why};
+use super::account::Account;
+use crate::{Stage, State, What, Why};
 
 /// One thread.
 #[derive(Clone, Debug, PartialEq)]
@@ -36,20 +35,25 @@ pub struct View {
 }
 
 impl View {
-    pub(super) fn of(thread: &Thread) -> Self {
+    pub(crate) fn of(
+        task: Task,
+        (rhythm, kept): (Option<Rhythm>, bool),
+        (state, held, stage): (State, Option<Reservation>, Option<Stage>),
+        account: &Account,
+    ) -> Self {
         Self {
-            task: thread.task,
-            rhythm: thread.rhythm(),
-            kept: thread.is_locked(),
-            state: State::of(thread),
-            held: thread.held(),
-            stage: thread.path.stage(),
-            jobs: thread.figures.jobs,
-            missed: thread.figures.missed,
-            exhaustions: thread.figures.exhaustions,
-            bursts: thread.figures.bursts,
-            executed: thread.figures.executed,
-            last: thread.last_decision.clone(),
+            task,
+            rhythm,
+            kept,
+            state,
+            held,
+            stage,
+            jobs: account.jobs,
+            missed: account.missed,
+            exhaustions: account.exhaustions,
+            bursts: account.bursts,
+            executed: account.executed,
+            last: account.last_decision.clone(),
         }
     }
 }

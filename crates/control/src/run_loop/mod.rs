@@ -1,57 +1,51 @@
-//! The controller: has the parts of the loop, and passes values from one to the next.
+//! The controller: has the parts of the loop, and passes values from one to the next. No part calls
+//! the run loop, and no policy is in it.
 //!
-//! Beside this file: `explicit`, requests from outside; `outcomes`, what follows from an analysis
-//! or a mark; and `probations`, which threads are served on probation.
+//! Beside this file: `outside`, requests and questions from outside; and `reviews`, what timers and
+//! each turn look at.
 
-mod explicit;
-mod outcomes;
-mod probations;
+mod outside;
+mod reviews;
 
+use onbeat_decide::predictor::Kind;
+use onbeat_decide::supervisor::Request;
 use onbeat_model::{
-    Actuator, Bandwidth, Burst, Event, Instant, Name, Refusal, Reservation, Span, Task, TaskId,
+    Actuator, Bandwidth, Burst, Event, Instant, Mark, Name, Refusal, Reservation, Said, Span, Task,
+    TaskId,
 };
 
-use crate::allocation::Conditions;
+use crate::allocation;
 use crate::allocation::arbiter::Arbiter;
-use crate::batching::Batching;
+use crate::batching::{self, Batcher, Held, Pace};
 use crate::enforcement::{Books, Effects, Enforcer};
-use crate::estimation::starvation::Starving;
-use crate::estimation::{Estimating, clock};
-use crate::pipeline::Pipelines;
-use crate::protection::Boosting;
-use crate::protection::boost::BoostWhy;
-use crate::report::decision::Log;
+use crate::estimation::declared::Marked;
+use crate::estimation::probation::Probations;
+use crate::estimation::{AnalysisQueue, Heard, Outcome, Part, clock};
+use crate::pipeline::PipelineFinder;
+use crate::protection::{self, Around, Protector};
 use crate::report::exited::Records;
-use crate::report::{Report, ThreadReport};
-use crate::speed::Power;
-use crate::task::state::Enforcement;
-use crate::task::table::{Slot, TaskTable};
-use crate::task::{Heard, Thread};
+use crate::slots::Slot;
+use crate::speed::{Renewal, SpeedGovernor};
+use crate::task::Thread;
+use crate::task::table::TaskTable;
 use crate::timer::{TimerEvent, Timers};
-use crate::{Entry, Method, Settings, Why};
+use crate::{BoostWhy, Method, Settings, Why};
 
 /// Keeps every tracked thread on its beat, through the actuator `A`. See the crate's head.
 pub struct Controller<A: Actuator> {
-    pub(crate) settings: Settings,
-    pub(crate) tasks: TaskTable,
-    pub(crate) estimating: Estimating,
-    pub(crate) arbiter: Arbiter,
-    pub(crate) enforcer: Enforcer<A>,
-    pub(crate) timers: Timers<TimerEvent>,
-    pub(crate) power: Option<Power>,
-    pub(crate) pipelines: Option<Pipelines>,
-    pub(crate) boosting: Boosting,
-    pub(crate) batching: Batching,
-    pub(crate) log: Log,
-    pub(crate) records: Records,
+    settings: Settings,
+    tasks: TaskTable,
+    analyses: AnalysisQueue,
+    probations: Probations,
+    arbiter: Arbiter,
+    enforcer: Enforcer<A>,
+    timers: Timers<TimerEvent>,
+    governor: Option<SpeedGovernor>,
+    pipelines: PipelineFinder,
+    protector: Protector,
+    batcher: Batcher,
+    records: Records,
 }
-
-/// The time between two checks of a requested reservation.
-pub(crate) const LOOK_AT_FIXED: Span = Span::from_ms(2000);
-
-/// The shortest time between two checks whether a thread still has its reservation. Each check is a
-/// system call, so a crowd is checked more rarely.
-const CHECKED_EVERY: Span = Span::from_ms(1000);
 
 impl<A: Actuator> Controller<A> {
     /// Makes one without threads.
@@ -59,45 +53,31 @@ impl<A: Actuator> Controller<A> {
     pub fn new(settings: Settings, actuator: A) -> Self {
         let power = settings.power.zip(actuator.speeds());
         let cap_of_one = Bandwidth::from_cpus(settings.total);
-        let pipelines = settings.pipelines.clone().map(Pipelines::new);
+        let pipelines = PipelineFinder::new(settings.pipelines.clone());
         let partitions = actuator.partitions().into_iter();
         let rooms: Vec<Bandwidth> = partitions.map(|room| room.min(cap_of_one)).collect();
         let widest = rooms.iter().copied().max();
         let enforcer = Enforcer::new(actuator, rooms);
         let capacity = enforcer.capacity();
+        let governor =
+            power.map(|(settings, speeds)| SpeedGovernor::new(settings, speeds, capacity.cpus));
         Self {
-            arbiter: Arbiter::new(explicit::limits(&settings, capacity)),
-            power: power.map(|(settings, speeds)| Power::new(settings, speeds, capacity.cpus)),
+            arbiter: Arbiter::new(outside::limits(&settings, capacity)),
+            governor,
             settings: match widest {
                 Some(widest) => settings.capped(widest),
                 None => settings,
             },
             enforcer,
             tasks: TaskTable::default(),
-            estimating: Estimating::default(),
+            analyses: AnalysisQueue::default(),
+            probations: Probations::default(),
             timers: Timers::new(),
             pipelines,
-            boosting: Boosting::default(),
-            batching: Batching::default(),
-            log: Log::default(),
+            protector: Protector::default(),
+            batcher: Batcher::default(),
             records: Records::default(),
         }
-    }
-
-    /// The entries written since this was last called.
-    pub fn journal(&mut self) -> std::vec::Drain<'_, Entry> {
-        self.log.drain()
-    }
-
-    /// The actuator.
-    pub const fn actuator(&mut self) -> &mut A {
-        self.enforcer.actuator()
-    }
-
-    /// The actuator, when the loop is over.
-    #[must_use]
-    pub fn into_actuator(self) -> A {
-        self.enforcer.into_actuator()
     }
 
     /// Takes in `events`, which are all up to `now`, and does what follows from them. `executed`
@@ -109,11 +89,11 @@ impl<A: Actuator> Controller<A> {
         executed: &mut dyn FnMut(TaskId) -> Option<Span>,
     ) {
         self.records.started.get_or_insert(now);
-        self.batching.pace.turn(now);
+        self.batcher.pace.turn(now);
         for event in events {
             self.hear(event, now);
         }
-        self.hear_contacts();
+        self.pipelines.hear_contacts(&self.tasks);
         self.hear_in_turn(now);
         while let Some(due) = self.timers.due(now) {
             self.look(due, now, executed);
@@ -138,9 +118,12 @@ impl<A: Actuator> Controller<A> {
                     thread.unheard = false;
                 }
                 self.changed_party(task.id);
-                self.announced(slot, at);
-                if matches!(event, Event::Tracked { .. }) {
-                    self.protect_new(slot, at);
+                if self.pipelines.announced(&self.tasks, slot, at) {
+                    self.let_partner_go(slot, at);
+                }
+                if is_new {
+                    let (protector, mut around) = self.protecting();
+                    protector.enter(&mut around, slot, at);
                     self.join_probation(slot, at);
                 }
             }
@@ -149,303 +132,210 @@ impl<A: Actuator> Controller<A> {
             Event::Wakeup { .. } => {}
             Event::Woke {
                 task, wakee, count, ..
-            } => self.woke(task, &wakee, count),
+            } => self.pipelines.woke(&self.tasks, task, &wakee, count),
             Event::Marked(mark) => {
                 if let Some(slot) = self.tasks.find(mark.task) {
                     self.hear_of(slot, now);
-                    self.batching.backlog.hurry(slot);
+                    self.batcher.hurry(slot);
                 }
                 self.marked(&mark);
             }
-            Event::Suppressed { task, count, .. } => self.suppressed(task, count),
+            Event::Suppressed { task, count, .. } => {
+                if let Some(thread) = self.tasks.with_id_mut(task) {
+                    thread.account.marks.suppressed += u64::from(count);
+                }
+            }
             Event::Exited { task, .. } => {
                 if let Some(slot) = self.tasks.find(task) {
                     self.end(slot, now);
                 }
             }
             Event::Lost { count, .. } => {
-                self.records.lost = self.records.lost.saturating_add(count)
+                self.records.lost = self.records.lost.saturating_add(count);
             }
         }
     }
 
-    pub(crate) fn hear_burst(&mut self, slot: Slot, burst: &Burst) {
-        self.begin_of_job(slot, burst);
-        self.hear_application(slot, burst);
-        clock::hear_waker(&mut self.tasks, slot, burst);
-        let Some(thread) = self.tasks.get_mut(slot) else {
-            return;
-        };
-        let heard = thread.burst(burst, &self.settings);
-        if thread.analysis_due() {
-            let queue = if thread.is_to_be_verified() {
-                &mut self.estimating.verifications
-            } else {
-                &mut self.estimating.analyses
-            };
-            queue.push_back(burst.task);
-        }
-        match heard {
-            Heard::Nothing => self.try_too(slot, burst.blocked),
-            Heard::Job if self.stand_down(slot, burst.blocked) => {}
-            Heard::Job => self.consider(slot, None),
-            Heard::Lost(why) => self.withdraw(slot, why, burst.blocked),
-            Heard::Starves(why) => {
-                self.begin_probation(slot, burst.task, why, burst.blocked);
-            }
-        }
-    }
-
-    /// Takes in an exhausted budget.
-    pub(crate) fn hear_run_out(&mut self, slot: Slot, at: Instant) {
-        let stretch = self.power.as_ref().map_or(1.0, Power::stretch);
-        if let Some(thread) = self.tasks.get_mut(slot)
-            && thread.exhausted(at, stretch)
-        {
-            self.consider(slot, Some(Why::Exhausted));
-        }
-    }
-
-    /// The arbiter, the threads, and what requests depend on besides them.
-    fn requesting(&mut self) -> (&mut Arbiter, &mut TaskTable, Conditions<'_>) {
-        let conditions = Conditions {
-            settings: &self.settings,
-            capacity: self.enforcer.capacity(),
-            stretch: self.power.as_ref().map_or(1.0, Power::stretch),
-        };
-        (&mut self.arbiter, &mut self.tasks, conditions)
-    }
-
-    /// Reconsiders the thread's request, because its demand may have changed.
-    pub(crate) fn consider(&mut self, slot: Slot, why: Option<Why>) {
-        let (arbiter, tasks, conditions) = self.requesting();
-        arbiter.consider(tasks, slot, why, &conditions);
-    }
-
-    /// Settles all requests anew in this turn.
-    pub(crate) fn put_all_in(&mut self, why: &Why) {
-        let (arbiter, tasks, conditions) = self.requesting();
-        arbiter.put_all_in(tasks, why, &conditions);
-    }
-
-    pub(crate) fn withdraw_request(&mut self, slot: Slot) {
-        self.batching.backlog.hurry(slot);
-        self.arbiter.withdraw(&mut self.tasks, slot);
-    }
-
-    pub(crate) fn enforcing(&mut self) -> (&mut Enforcer<A>, Books<'_>) {
-        let books = Books {
-            tasks: &mut self.tasks,
-            arbiter: &mut self.arbiter,
-            timers: &mut self.timers,
-            log: &mut self.log,
-            scale: self.power.as_ref().and_then(Power::scale),
-        };
-        (&mut self.enforcer, books)
-    }
-
-    /// Tells the other parts about an enforcement.
-    fn follow_up(&mut self, slot: Slot, effects: Effects, now: Instant) {
-        if effects.is_withdrawn {
-            self.batching.backlog.hurry(slot);
-        }
-        if effects.may_end {
-            self.dismiss(slot, now);
-        }
-        if effects.is_asked {
-            self.protection_replaced(slot, now);
-        }
-    }
-
-    /// Puts the changed requests in force, except that of the thread in `passed_over`.
-    pub(crate) fn settle(&mut self, now: Instant, passed_over: Option<Slot>) {
-        let (enforcer, mut books) = self.enforcing();
-        for (slot, effects) in enforcer.keep_within_quotas(&mut books, now) {
-            self.follow_up(slot, effects, now);
-        }
-        let admitted = self.enforcer.admitted();
-        let Some(mut arbitration) = self.arbiter.begin(&self.tasks, admitted, now) else {
-            return;
-        };
-        let tries = self.enforcer.tries();
-        loop {
-            let in_force = self.enforcer.in_force();
-            let next = self
-                .arbiter
-                .next(&mut arbitration, &mut self.tasks, in_force, now);
-            let Some(adjustment) = next else {
-                break;
-            };
-            let slot = adjustment.slot;
-            if Some(slot) != passed_over {
-                let (enforcer, mut books) = self.enforcing();
-                let effects = enforcer.apply(&mut books, adjustment, now);
-                self.follow_up(slot, effects, now);
-            }
-        }
-        self.arbiter.end(arbitration, &mut self.tasks);
-        self.enforcer.settled(tries);
-    }
-
-    pub(crate) fn reserved(&mut self, slot: Slot, target: Reservation, why: Why, now: Instant) {
-        let (enforcer, mut books) = self.enforcing();
-        enforcer.reserved(&mut books, slot, target, why, now);
-        self.protection_replaced(slot, now);
-    }
-
-    /// Withdraws the thread's request, and releases its reservation.
-    pub(crate) fn withdraw(&mut self, slot: Slot, why: Why, now: Instant) {
-        let (enforcer, mut books) = self.enforcing();
-        let effects = enforcer.withdraw(&mut books, slot, why, now);
-        self.follow_up(slot, effects, now);
-    }
-
-    /// Yields to another program that changed the thread.
-    pub(crate) fn yield_to_other(&mut self, slot: Slot, refusal: Option<Refusal>, now: Instant) {
-        let (enforcer, mut books) = self.enforcing();
-        let effects = enforcer.yield_to_other(&mut books, slot, refusal, now);
-        self.follow_up(slot, effects, now);
-    }
-
-    /// Notes that the thread is gone. The sensor tells of its end later.
-    pub(crate) fn let_go(&mut self, slot: Slot, now: Instant) {
-        let (enforcer, mut books) = self.enforcing();
-        let effects = enforcer.let_go(&mut books, slot, now);
-        self.follow_up(slot, effects, now);
-    }
-
-    /// Asks the actuator again after a back-off.
-    fn retry(&mut self, slot: Slot, now: Instant) {
-        let Some(thread) = self.tasks.get_mut(slot) else {
-            return;
-        };
-        if thread.ceiling.take().is_some() && thread.enforcement.is_open() {
-            self.consider(slot, None);
+    /// Takes in a burst, or holds it back.
+    fn burst(&mut self, burst: &Burst, now: Instant) {
+        let slot = self.slot_of(burst.task, burst.woke);
+        self.pipelines.woken(burst);
+        if self.batcher.put(slot, burst) {
             return;
         }
-        let Some(why) = thread.enforcement.retry(now) else {
-            return;
-        };
-        if thread.place.is_some() {
-            let why = why.unwrap_or(Why::RoomAgain);
-            self.arbiter.ask(&mut self.tasks, slot, why);
-        } else if thread.held().is_some() {
-            let why = why.unwrap_or(Why::RhythmLost);
-            let (enforcer, mut books) = self.enforcing();
-            let effects = enforcer.release(&mut books, slot, why, now);
-            self.follow_up(slot, effects, now);
-        } else {
-            self.consider(slot, why);
-        }
+        self.hear_of(slot, now);
+        self.hear_burst(slot, burst);
+        self.may_settle(slot);
     }
 
-    fn give_back_again(&mut self, slot: Slot, now: Instant) {
-        let (enforcer, mut books) = self.enforcing();
-        let effects = enforcer.give_back_again(&mut books, slot, now);
-        self.follow_up(slot, effects, now);
-    }
-
-    fn look(
-        &mut self,
-        event: TimerEvent,
-        now: Instant,
-        executed: &mut dyn FnMut(TaskId) -> Option<Span>,
-    ) {
-        match event {
-            TimerEvent::Look(task) => self.look_at(task, now),
-            TimerEvent::Retry(task) => {
-                if let Some(slot) = self.tasks.find(task) {
-                    self.retry(slot, now);
-                }
-            }
-            TimerEvent::GiveBack(task) => {
-                if let Some(slot) = self.tasks.find(task) {
-                    self.give_back_again(slot, now);
-                }
-            }
-            TimerEvent::Sample(task) => {
-                if let Some(slot) = self.tasks.find(task) {
-                    self.hear_of(slot, now);
-                }
-                self.sample(task, now, executed(task));
-            }
-            TimerEvent::Starves(task) => self.starves(task, now, executed),
-            TimerEvent::ProbationOver(task) => self.end_probation(task, now),
-            TimerEvent::Boost(task) => self.look_at_boost(task, now, executed(task)),
-            TimerEvent::Protection => self.review_protection(now, executed),
-            TimerEvent::Widen => {
-                self.enforcer.widen();
-                self.arbiter.look_at_all();
-            }
-        }
-    }
-
-    pub(crate) fn look_at(&mut self, task: TaskId, now: Instant) {
+    /// Takes in an exhausted budget, or holds it back.
+    fn exhausted(&mut self, task: TaskId, at: Instant, now: Instant) {
         let Some(slot) = self.tasks.find(task) else {
             return;
         };
-        if self.batching.backlog.look_later(slot) {
+        if !self.arbiter.is_overloaded() || !self.batcher.put_run_out(slot, at) {
+            self.hear_of(slot, now);
+            self.hear_run_out(slot, at);
+        }
+        self.batcher.ran_out(slot);
+    }
+
+    /// Visits the threads that are due.
+    fn hear_in_turn(&mut self, now: Instant) {
+        if !self.holds_back() {
+            self.hear_all(now);
+            self.batcher.forget_all();
             return;
         }
-        let checked_every = CHECKED_EVERY * self.crowd();
+        for slot in self.batcher.visits(now) {
+            self.hear_of(slot, now);
+        }
+    }
+
+    /// Takes in the held events of the thread in `slot`.
+    fn hear_of(&mut self, slot: Slot, now: Instant) {
+        let Some((held, look)) = self.batcher.take(slot) else {
+            return;
+        };
+        let Some(task) = self.tasks.get(slot).map(|thread| thread.task.id) else {
+            return;
+        };
+        for event in &held {
+            match event {
+                Held::Burst(burst) => self.hear_burst(slot, &burst.burst(task)),
+                Held::RanOut(at) => self.hear_run_out(slot, *at),
+            }
+        }
+        self.batcher.reuse(slot, held);
+        self.may_settle(slot);
+        if look {
+            self.look_at(task, now);
+        }
+    }
+
+    fn holds_back(&self) -> bool {
+        batching::holds_back(self.tasks.len()) && self.governor.is_none()
+    }
+
+    /// Holds the thread's next events back if it is settled: it is reserved, has kept its beat for a
+    /// while, and neither makes marks nor works for others.
+    fn may_settle(&mut self, slot: Slot) {
+        if !self.holds_back() {
+            return;
+        }
+        let server = self.enforcer.server(slot);
+        let held = server.held();
+        let is_settled = self.tasks.get(slot).is_some_and(|thread| {
+            thread.account.jobs >= batching::SETTLED
+                && thread.account.marks.heard == 0
+                && thread.estimator.is_steady()
+                && held.is_some()
+                && server.fixed().is_none()
+                && server.is_open()
+                && !self.pipelines.role(slot).follows_others()
+        });
+        if !is_settled {
+            self.batcher.hurry(slot);
+            return;
+        }
+        let wanted = self.arbiter.wanted(slot);
+        let bandwidth = |reservation: Option<Reservation>| reservation.map(|r| r.bandwidth());
+        let wants_more = bandwidth(wanted) > bandwidth(held);
+        let is_short = wants_more && !allocation::is_small(held, wanted);
+        self.batcher.settled(slot, is_short);
+    }
+
+    fn hear_burst(&mut self, slot: Slot, burst: &Burst) {
+        self.pipelines.begin_of_job(&self.tasks, slot, burst);
+        let Some(thread) = self.tasks.get(slot) else {
+            return;
+        };
+        let (payer, pid) = (thread.party.payer, thread.task.pid);
+        self.protector.burst(slot, payer, burst);
+        let from_outside =
+            !thread.estimator.is_locked() && !self.tasks.is_of_process(burst.waker, pid);
+        let follows = self.pipelines.role(slot).follows_others();
         let Some(thread) = self.tasks.get_mut(slot) else {
             return;
         };
-        thread.looked_after = false;
-        if matches!(thread.enforcement, Enforcement::Gone) {
-            self.end(slot, now);
-            return;
+        if from_outside {
+            thread.estimator.woken_from_outside(burst.woke);
         }
-        if let Some(why) = thread.rest(now) {
-            let computes = matches!(why, Why::NoLongerBlocks { .. });
-            self.withdraw(slot, why, now);
-            if computes {
-                self.no_stage_for_now(slot, now);
+        let heard = thread.burst(burst, &self.settings, follows);
+        if thread.estimator.take_analysis_due() {
+            let verifies = thread.estimator.is_to_be_verified();
+            self.analyses.put(burst.task, verifies);
+        }
+        match heard {
+            Heard::Nothing => self.try_too(slot, burst.blocked),
+            Heard::Unlocked => self.may_starve(slot, burst),
+            Heard::Job if self.stand_down(slot, burst.blocked) => {}
+            Heard::Job => self.consider(slot, None),
+            Heard::Lost(why) => self.withdraw(slot, why, burst.blocked),
+        }
+    }
+
+    fn hear_run_out(&mut self, slot: Slot, at: Instant) {
+        let (held, stretch) = (self.enforcer.held(slot), self.stretch());
+        if let Some(thread) = self.tasks.get_mut(slot) {
+            thread.account.exhaustions += 1;
+            if thread.estimator.exhausted(at, held, stretch) {
+                self.consider(slot, Some(Why::Exhausted));
             }
-            return;
-        }
-        let fixed = thread.fixed.map(|_| now + LOOK_AT_FIXED);
-        let Some(at) = fixed.or_else(|| thread.rests_at(now)) else {
-            return;
-        };
-        thread.looked_after = true;
-        let due = thread.held().is_some() && now.since(thread.checked) >= checked_every;
-        if due {
-            thread.checked = now;
-        }
-        let runs = thread.ran_lately(now);
-        self.timers.set(at, TimerEvent::Look(task));
-        if due {
-            let (enforcer, mut books) = self.enforcing();
-            let effects = enforcer.reconcile(&mut books, slot, (task, runs), now);
-            self.follow_up(slot, effects, now);
         }
     }
 
-    fn sample(&mut self, task: TaskId, now: Instant, executed: Option<Span>) {
-        let every = self.settings.parameters.sampling;
-        let slot = self.tasks.find(task);
-        let Some(thread) = slot.and_then(|slot| self.tasks.get_mut(slot)) else {
+    /// Takes in a thread's mark.
+    fn marked(&mut self, mark: &Mark) {
+        let slot = self.slot_of(mark.task, mark.woke);
+        let Some(thread) = self.tasks.get_mut(slot) else {
             return;
         };
-        thread.is_sampled = thread.sample(now, executed);
-        if thread.is_sampled {
-            self.timers.set(now + every, TimerEvent::Sample(task));
+        match thread.marked(mark, &self.settings) {
+            Marked::Nothing => {}
+            Marked::Consider(why) => self.consider(slot, why),
+            Marked::Led(outcome) => self.follow(slot, mark.task, outcome, mark.at),
         }
-        if let Some(slot) = slot {
-            self.consider(slot, None);
+        if mark.said == Said::MissedDeadline {
+            let (protector, mut around) = self.protecting();
+            let refusal = protector.plead(&mut around, slot, mark);
+            self.yield_if(slot, refusal, mark.at);
         }
     }
 
-    /// Threads without a rhythm come first.
+    /// Requests a reservation for the thread, puts it on probation, or releases it.
+    fn follow(&mut self, slot: Slot, task: TaskId, outcome: Outcome, now: Instant) {
+        match outcome {
+            Outcome::Same => {}
+            Outcome::Plan(why) => {
+                let Some(thread) = self.tasks.get_mut(slot) else {
+                    return;
+                };
+                if let Some(at) = thread.look_due(now) {
+                    self.timers.set(at, TimerEvent::Look(task));
+                }
+                self.probations.proved(thread.party.payer);
+                let samples = thread.predictor(&self.settings) == Kind::Rate;
+                if samples && thread.estimator.begin_sampling() {
+                    self.timers.set(now, TimerEvent::Sample(task));
+                }
+                self.consider(slot, Some(why));
+            }
+            Outcome::TryAgain(why) => {
+                if !self.begin_probation(slot, why, now) {
+                    self.withdraw(slot, Why::RhythmLost, now);
+                }
+            }
+            Outcome::Released(why) => self.withdraw(slot, why, now),
+        }
+    }
+
+    /// Analyses as many threads as a turn may. Those without a rhythm come first.
     fn analyse_some(&mut self, now: Instant) {
-        let mut verifications = self.verifications();
-        for _ in 0..self.settings.analyses_per_turn {
-            let next = self.estimating.analyses.pop_front().or_else(|| {
-                verifications = verifications.checked_sub(1)?;
-                self.estimating.verifications.pop_front()
-            });
-            let Some(task) = next else {
+        let most = self.settings.analyses_per_turn;
+        let mut verifications = Pace::verifications(most, self.tasks.len());
+        for _ in 0..most {
+            let Some(task) = self.analyses.next(&mut verifications) else {
                 break;
             };
             self.analyse(task, now);
@@ -457,16 +347,18 @@ impl<A: Actuator> Controller<A> {
             return;
         };
         self.hear_of(slot, now);
+        let follows = self.pipelines.role(slot).follows_others();
         let Some(thread) = self.tasks.get_mut(slot) else {
             return;
         };
-        let Some(mut found) = thread.analyse(now, &self.settings) else {
+        let estimator = &mut thread.estimator;
+        let Some(mut found) = estimator.analyse(now, &self.settings, follows) else {
             return;
         };
         // A thread whose timers tell its period needs no other clock.
-        if !thread.is_locked()
+        if !estimator.is_locked()
             && self.settings.method == Method::Default
-            && thread.armed(&self.settings).is_none()
+            && !estimator.is_armed(&self.settings)
         {
             found = found.filter(|rhythm| clock::has_clock(&self.tasks, slot, rhythm.period, now));
         }
@@ -477,7 +369,241 @@ impl<A: Actuator> Controller<A> {
         self.follow(slot, task, outcome, now);
     }
 
-    pub(crate) fn slot_of(&mut self, task: TaskId, at: Instant) -> Slot {
+    /// How many times as long as now jobs will take, at the speed at which budgets must suffice.
+    fn stretch(&self) -> f64 {
+        self.governor.as_ref().map_or(1.0, SpeedGovernor::stretch)
+    }
+
+    /// The reservation that would serve the thread, and the execution time of a job that this
+    /// provides for.
+    fn wanted(&self, slot: Slot, part: Part) -> Option<(Reservation, Span)> {
+        let server = self.enforcer.server(slot);
+        if let Some(fixed) = server.fixed() {
+            return Some((fixed, fixed.runtime()));
+        }
+        let thread = self.tasks.get(slot)?;
+        let on_probation = (self.protector.of(slot).helps(), thread.expected_period());
+        let demand = thread
+            .estimator
+            .demand(part, self.stretch(), &self.settings, on_probation)?;
+        let ceiling = thread.ceiling(server.ceiling());
+        let (floor, capacity) = (self.settings.shortest_runtime, self.enforcer.capacity());
+        let wanted = allocation::wanted(&demand, ceiling, floor, capacity)?;
+        Some((wanted, demand.job))
+    }
+
+    /// Reconsiders the thread's request, because its demand may have changed.
+    fn consider(&mut self, slot: Slot, why: Option<Why>) {
+        let server = self.enforcer.server(slot);
+        let waits = server.is_backed_off() && !self.arbiter.has_request(slot);
+        if server.is_over() || waits {
+            return;
+        }
+        if let Some(thread) = self.tasks.get_mut(slot) {
+            thread.treatment(&self.settings);
+        }
+        if let Some((wanted, job)) = self.wanted(slot, Part::Whole)
+            && let Some(wanted) = self.arbiter.consider(slot, wanted)
+        {
+            self.request(slot, wanted, why.unwrap_or(Why::Demand { job }));
+        }
+    }
+
+    /// Requests `wanted` for the thread, in place of its former request.
+    fn request(&mut self, slot: Slot, wanted: Reservation, why: Why) {
+        let weight = self.weight(slot);
+        let Some(thread) = self.tasks.get(slot) else {
+            return;
+        };
+        let least = if thread.estimator.is_on_probation() {
+            Bandwidth::ZERO
+        } else {
+            self.settings.minimum.min(wanted.bandwidth())
+        };
+        let request = Request {
+            task: thread.task.id,
+            wanted,
+            least,
+            weight,
+        };
+        self.arbiter.put(slot, request);
+        self.arbiter.ask(slot, why);
+    }
+
+    /// The weight of the thread's request. A thread that works for others has the greatest of
+    /// theirs.
+    fn weight(&mut self, slot: Slot) -> f64 {
+        let users = self.pipelines.works_for(slot).iter();
+        let users = users.filter_map(|user| self.tasks.find(*user));
+        let users: Vec<Slot> = users
+            .filter(|user| !self.pipelines.role(*user).is_partner())
+            .collect();
+        let mut weight_of = |slot| {
+            let thread = self.tasks.get_mut(slot);
+            thread.map(|thread| thread.treatment(&self.settings).weight)
+        };
+        let of_users = users.into_iter().filter_map(&mut weight_of);
+        let weight = of_users.reduce(f64::max).or_else(|| weight_of(slot));
+        let on_probation = self
+            .tasks
+            .get(slot)
+            .is_some_and(|thread| thread.estimator.is_on_probation());
+        weight.unwrap_or(0.0) * allocation::weight_factor(on_probation)
+    }
+
+    /// Renews all requests, and settles them in this turn.
+    fn request_all(&mut self, why: &Why) {
+        for slot in self.arbiter.renew_all(self.tasks.slots()) {
+            if let Some((wanted, _)) = self.wanted(slot, Part::Whole) {
+                self.request(slot, wanted, why.clone());
+            }
+        }
+    }
+
+    fn withdraw_request(&mut self, slot: Slot) {
+        self.batcher.hurry(slot);
+        self.arbiter.withdraw(slot);
+    }
+
+    /// The enforcer, and what it writes to.
+    fn enforcing(&mut self) -> (&mut Enforcer<A>, Books<'_>) {
+        let books = Books {
+            tasks: &mut self.tasks,
+            arbiter: &mut self.arbiter,
+            timers: &mut self.timers,
+            log: &mut self.records.log,
+            scale: self.governor.as_ref().and_then(SpeedGovernor::scale),
+        };
+        (&mut self.enforcer, books)
+    }
+
+    /// The protector, and what it acts with.
+    fn protecting(&mut self) -> (&mut Protector, Around<'_, A>) {
+        let around = Around {
+            tasks: &self.tasks,
+            enforcer: &mut self.enforcer,
+            pipelines: &self.pipelines,
+            timers: &mut self.timers,
+            protects: self.settings.protects,
+        };
+        (&mut self.protector, around)
+    }
+
+    fn protect(&mut self, slot: Slot, why: BoostWhy, now: Instant) {
+        let (protector, mut around) = self.protecting();
+        protector.protect(&mut around, slot, why, now);
+    }
+
+    /// Ends all that protects or boosts the thread.
+    fn unprotect(&mut self, slot: Slot, why: &BoostWhy, now: Instant) {
+        let (protector, mut around) = self.protecting();
+        protector.unprotect(&mut around, slot, why.clone(), now);
+        let refusal = protector.end_boost(&mut around, slot, why.clone(), now);
+        self.yield_if(slot, refusal, now);
+    }
+
+    /// Tells the other parts about an enforcement.
+    fn follow_up(&mut self, slot: Slot, effects: Effects, now: Instant) {
+        if effects.is_withdrawn {
+            self.batcher.hurry(slot);
+        }
+        if effects.may_end {
+            self.dismiss(slot, now);
+        }
+        if effects.is_asked {
+            let (protector, mut around) = self.protecting();
+            protector.replaced(&mut around, slot, now);
+        }
+    }
+
+    /// Puts the changed requests in force, except that of the thread in `passed_over`.
+    fn settle(&mut self, now: Instant, passed_over: Option<Slot>) {
+        let (enforcer, mut books) = self.enforcing();
+        for (slot, effects) in enforcer.keep_within_quotas(&mut books, now) {
+            self.follow_up(slot, effects, now);
+        }
+        let admitted = self.enforcer.admitted();
+        let held = |slot| self.enforcer.held(slot);
+        let Some(mut arbitration) = self.arbiter.begin(&held, admitted, now) else {
+            return;
+        };
+        let tries = self.enforcer.tries();
+        loop {
+            let in_force = self.enforcer.in_force();
+            let held = |slot| self.enforcer.held(slot);
+            let next = self.arbiter.next(&mut arbitration, &held, in_force, now);
+            let Some(adjustment) = next else {
+                break;
+            };
+            let slot = adjustment.slot;
+            if Some(slot) != passed_over {
+                self.enforce(slot, now, |enforcer, books| {
+                    enforcer.apply(books, adjustment, now)
+                });
+            }
+        }
+        self.arbiter.end(arbitration);
+        self.enforcer.settled(tries);
+    }
+
+    /// Has the enforcer do something, and tells the other parts.
+    fn enforce(
+        &mut self,
+        slot: Slot,
+        now: Instant,
+        then: impl FnOnce(&mut Enforcer<A>, &mut Books<'_>) -> Effects,
+    ) {
+        let (enforcer, mut books) = self.enforcing();
+        let effects = then(enforcer, &mut books);
+        self.follow_up(slot, effects, now);
+    }
+
+    /// Withdraws the thread's request, and releases its reservation.
+    fn withdraw(&mut self, slot: Slot, why: Why, now: Instant) {
+        self.enforce(slot, now, |enforcer, books| {
+            enforcer.withdraw(books, slot, why, now)
+        });
+    }
+
+    /// Yields to another program that changed the thread, if there was such a refusal.
+    fn yield_if(&mut self, slot: Slot, refusal: Option<Refusal>, now: Instant) {
+        if refusal.is_some() {
+            self.enforce(slot, now, |enforcer, books| {
+                enforcer.yield_to_other(books, slot, refusal, now)
+            });
+        }
+    }
+
+    /// Releases the reservation of a thread whose budget makes it late, such as a pool's worker
+    /// with jobs that are nothing or long; true if it does. The application's protection serves it
+    /// meanwhile.
+    fn stand_down(&mut self, slot: Slot, now: Instant) -> bool {
+        let is_served_besides = self.settings.protects
+            && !self.pipelines.role(slot).is_partner()
+            && !self.protector.of(slot).is_in_vain();
+        if !is_served_besides || self.enforcer.held(slot).is_none() {
+            return false;
+        }
+        let thread = self.tasks.get_mut(slot);
+        let held_back = thread.and_then(|thread| thread.estimator.take_held_back());
+        let Some((late, of, times)) = held_back else {
+            return false;
+        };
+        let pause = protection::stands_down_for(times);
+        self.withdraw(slot, Why::HeldBack { late, of, pause }, now);
+        let Some(task) = self.tasks.get(slot).map(|thread| thread.task.id) else {
+            return true;
+        };
+        // A pending release has a back-off of its own, and the thread may ask again after it.
+        if self.enforcer.server(slot).is_clean() {
+            self.enforcer.back_off(slot, now + pause);
+            self.timers.set(now + pause, TimerEvent::Retry(task));
+        }
+        self.protect(slot, BoostWhy::KeepsBeat, now);
+        true
+    }
+
+    fn slot_of(&mut self, task: TaskId, at: Instant) -> Slot {
         if let Some(slot) = self.tasks.find(task) {
             return slot;
         }
@@ -487,74 +613,66 @@ impl<A: Actuator> Controller<A> {
             comm: Name::default(),
         };
         let slot = self.tasks.enter(Thread::new(unnamed, at, &self.settings));
-        self.batching.pace.hurry(at);
+        self.arbiter.enter(slot, self.settings.thresholds);
+        self.enforcer.enter(slot, at);
+        self.batcher.pace.hurry(at);
         if self.settings.trials {
-            self.timers
-                .set(Starving::first_look(at), TimerEvent::Starves(task));
+            self.timers.set(at, TimerEvent::Starves(task));
         }
         slot
     }
 
     /// Keeps only the figures of a thread that is gone.
-    pub(crate) fn end(&mut self, slot: Slot, now: Instant) {
+    fn end(&mut self, slot: Slot, now: Instant) {
         self.hear_of(slot, now);
-        let Some(task) = self.tasks.get_mut(slot).map(|thread| thread.task.id) else {
+        let Some(task) = self.tasks.get(slot).map(|thread| thread.task.id) else {
             return;
         };
         self.withdraw_request(slot);
         let (enforcer, mut books) = self.enforcing();
         enforcer.ended(&mut books, slot, now);
-        self.stop_pleading(slot);
         self.tasks.leave(task);
-        self.review_soon();
-        self.arbiter.forget(slot);
-        self.batching.backlog.forget(slot);
-        if let Some(mut thread) = self.tasks.remove(slot) {
+        if let Some(thread) = self.tasks.get_mut(slot) {
             thread.finish_job();
-            match ThreadReport::of(&thread, !thread.unheard, now) {
+            let ended = !thread.unheard;
+            match self.report_of(slot, ended, now) {
                 Some(report) => self.records.ended.add(report),
-                None => self.records.left_alone += u64::from(!thread.path.is_partner()),
+                None => {
+                    self.records.left_alone += u64::from(!self.pipelines.role(slot).is_partner())
+                }
             }
+        }
+        self.tasks.remove(slot);
+        self.pipelines.forget_role(slot);
+        self.pipelines.review_soon();
+        self.arbiter.forget(slot);
+        self.enforcer.forget(slot);
+        self.protector.forget(slot);
+        self.batcher.forget(slot);
+    }
+
+    /// Forgets an untracked thread once it has its former scheduling back. The actuator must not be
+    /// told of its end, because it would then give nothing back.
+    fn dismiss(&mut self, slot: Slot, now: Instant) {
+        let server = self.enforcer.server(slot);
+        let is_free = server.fixed().is_none() && server.is_clean();
+        if is_free && self.tasks.get(slot).is_some_and(|thread| thread.unheard) {
+            self.end(slot, now);
         }
     }
 
-    /// Gives every thread its former scheduling, and returns the report.
-    pub fn finish(&mut self, now: Instant) -> Report {
-        self.hear_all(now);
-        let (mut reports, earlier) = self.records.ended.take();
-        let mut left_alone = self.records.left_alone;
-        for slot in self.tasks.slots() {
-            let Some(thread) = self.tasks.get_mut(slot) else {
-                continue;
-            };
-            thread.finish_job();
-            let report = ThreadReport::of(thread, false, now);
-            let is_partner = thread.path.is_partner();
-            self.withdraw(slot, Why::Finished, now);
-            self.unprotect(slot, BoostWhy::Finished, now);
-            self.end_boost(slot, BoostWhy::Finished, now);
-            match report {
-                Some(report) => reports.push(report),
-                None => left_alone += u64::from(!is_partner),
+    /// Goes over to another speed of the CPUs.
+    fn renew(&mut self, renewal: Option<Renewal>) {
+        let Some(Renewal { factor, requests }) = renewal else {
+            return;
+        };
+        if let Some(factor) = factor {
+            for (_, thread) in self.tasks.iter_mut() {
+                thread.estimator.speed_changed(factor);
             }
         }
-        reports.sort_by_key(|r| (std::cmp::Reverse(r.executed), r.task.id));
-        Report {
-            threads: reports,
-            earlier,
-            left_alone,
-            lost_events: self.records.lost,
-            boosted: self.boosting.boosts.boosted,
-            protected: self.boosting.applications.protected,
-            speeds: self.finish_speed(now),
-            elapsed: now.since(self.records.started.unwrap_or(now)),
+        if let Some(why) = requests {
+            self.request_all(&why);
         }
-    }
-
-    /// The reservations in force.
-    pub fn held(&self) -> impl Iterator<Item = (Task, Reservation)> {
-        self.tasks
-            .iter()
-            .filter_map(|thread| Some((thread.task, thread.held()?)))
     }
 }

@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use onbeat_model::{Bandwidth, Instant, Refusal, Span, Speed};
-use serde::{Serialize, Serializer};
+use serde::Serialize;
+
+use crate::report::in_words;
 
 /// What was done about the speed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -103,10 +105,6 @@ pub struct SpeedEntry {
     /// The speed from now on; of one that was announced, given up or refused, that one.
     #[serde(rename = "new_khz")]
     pub new: Option<Speed>,
-}
-
-fn in_words<S: Serializer>(why: &SpeedWhy, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.collect_str(why)
 }
 
 /// For how long a speed was set.

@@ -2,7 +2,7 @@
 //! when all budgets are in force for it (`decide`'s `power`; LFS++, section 6.3; GRACE-OS, section
 //! 2.4).
 //!
-//! Everything the loop keeps is in time at the present speed. While a fall is on its way, wishes
+//! Everything the loop keeps is in time at the present speed. While a fall is on its way, requests
 //! are stretched to what they will be; after a change, what was learnt is projected to the new
 //! speed.
 
@@ -12,24 +12,24 @@ use onbeat_decide::power::{PowerManager, Rule, Step, Uniform};
 use onbeat_decide::supervisor::Request;
 use onbeat_model::{Actuator, Bandwidth, Instant, Refusal, Span, Speed, Speeds};
 
-use crate::allocation::Conditions;
-use crate::run_loop::Controller;
-use crate::speed::account::{SpeedAccount, SpeedEntry, SpeedWhat, SpeedWhy};
+use crate::allocation::arbiter::Arbiter;
+use crate::enforcement::Enforcer;
 use crate::{PowerSettings, SpeedRule, Why};
+use account::{AtSpeed, SpeedAccount, SpeedEntry, SpeedWhat, SpeedWhy};
 
 /// After a fall for which the kernel had no room, before the next is tried.
 const PAUSE: Span = Span::from_secs(30);
 
-/// What the loop keeps about the speed.
-pub(crate) struct Power {
+/// See the file's head.
+pub(crate) struct SpeedGovernor {
     manager: PowerManager,
     highest: Speed,
     runtimes_follow_speed: bool,
     every: Span,
     /// When the CPUs' idle times were last looked at, and what they were.
     sampled: Option<(Instant, Vec<Span>)>,
-    pub(crate) account: SpeedAccount,
-    pub(crate) journal: Vec<SpeedEntry>,
+    account: SpeedAccount,
+    log: Vec<SpeedEntry>,
     /// The last entry was a refusal: another one is no news.
     refused: bool,
     /// The actuator's, until somebody else takes the speed over.
@@ -38,7 +38,7 @@ pub(crate) struct Power {
     no_fall_before: Instant,
 }
 
-impl Power {
+impl SpeedGovernor {
     pub(crate) fn new(settings: PowerSettings, speeds: Speeds, cpus: u32) -> Self {
         let highest = speeds.ladder.highest();
         let rule = match settings.rule {
@@ -52,7 +52,7 @@ impl Power {
             every: settings.sampling,
             sampled: None,
             account: SpeedAccount::default(),
-            journal: Vec::new(),
+            log: Vec::new(),
             refused: false,
             ours: true,
             no_fall_before: Instant::ZERO,
@@ -72,7 +72,7 @@ impl Power {
     }
 
     fn enter(&mut self, at: Instant, what: SpeedWhat, why: SpeedWhy, new: Option<Speed>) {
-        self.journal.push(SpeedEntry {
+        self.log.push(SpeedEntry {
             at,
             what,
             why,
@@ -83,7 +83,7 @@ impl Power {
 
     /// The share of the time since the last look that the busiest CPU was in use; none without a
     /// last look, or if CPUs came or went since.
-    fn utilisation(&mut self, idle: Vec<Span>, now: Instant) -> Option<Bandwidth> {
+    pub(crate) fn utilisation(&mut self, idle: Vec<Span>, now: Instant) -> Option<Bandwidth> {
         let (at, before) = self.sampled.replace((now, idle))?;
         let (_, idle) = self.sampled.as_ref()?;
         let over = now.since(at);
@@ -93,59 +93,50 @@ impl Power {
         let idle = idle.iter().zip(&before).map(|(&now, &then)| now - then);
         Some(Bandwidth::ONE - Bandwidth::of(idle.min()?, over))
     }
-}
 
-/// What all these come to.
-fn promised(requests: &[Request]) -> Bandwidth {
-    requests
-        .iter()
-        .map(|request| request.wanted.bandwidth())
-        .sum()
-}
-
-impl<A: Actuator> Controller<A> {
-    /// Whether it is time to tell how long the CPUs have been idle ([`idle`](Self::idle)).
-    #[must_use]
-    pub fn wants_idle(&self, now: Instant) -> bool {
-        self.power.as_ref().is_some_and(|power| {
-            let due = power.sampled.as_ref().map(|(at, _)| *at + power.every);
-            power.ours && due.is_none_or(|due| due <= now)
-        })
+    /// True if the speed follows from what is wanted to last.
+    pub(crate) const fn follows_budgets(&self) -> bool {
+        matches!(self.manager.rule(), Rule::Uniform(_))
     }
 
-    /// Takes in how long each CPU has been idle up to `now`, and decides about the speed. What
-    /// follows for the budgets is put in force in the next [`turn`](Self::turn).
-    pub fn idle(&mut self, idle: Vec<Span>, now: Instant) {
-        let Some(power) = &mut self.power else {
-            return;
-        };
-        if power.sampled.is_none() {
-            let highest = power.highest;
-            self.set_speed(highest, SpeedWhy::Began, now);
+    /// Whether it is time to tell how long the CPUs have been idle.
+    pub(crate) fn wants_idle(&self, now: Instant) -> bool {
+        let due = self.sampled.as_ref().map(|(at, _)| *at + self.every);
+        self.ours && due.is_none_or(|due| due <= now)
+    }
+
+    /// Takes the speed over, before the first look at it.
+    pub(crate) fn begin<A: Actuator>(
+        &mut self,
+        enforcer: &mut Enforcer<A>,
+        now: Instant,
+    ) -> Option<Renewal> {
+        if self.sampled.is_some() {
+            return None;
         }
-        let Some(power) = &mut self.power else {
-            return;
-        };
-        let Some(utilisation) = power.utilisation(idle, now) else {
-            return;
-        };
-        let falling = power.manager.budgets_for();
-        let may_fall = now >= power.no_fall_before;
-        let lasting = self.lasting();
-        let Some(power) = &mut self.power else {
-            return;
-        };
-        let requests = lasting.as_deref().unwrap_or(self.arbiter.requests());
-        let wanted = power
-            .manager
-            .wants(utilisation, requests, self.arbiter.limits());
-        if !may_fall && wanted.is_some_and(|to| to < power.manager.present()) {
-            return;
+        self.set_speed(enforcer, self.highest, SpeedWhy::Began, now)
+    }
+
+    /// Decides about the speed, if the busiest CPU was in use for this share of the time. `lasting`
+    /// is what is wanted to last, if the speed follows from that.
+    pub(crate) fn decide<A: Actuator>(
+        &mut self,
+        enforcer: &mut Enforcer<A>,
+        arbiter: &Arbiter,
+        utilisation: Bandwidth,
+        lasting: Option<&[Request]>,
+        now: Instant,
+    ) -> Option<Renewal> {
+        let falling = self.manager.budgets_for();
+        let requests = lasting.unwrap_or(arbiter.requests());
+        let limits = arbiter.limits();
+        let wanted = self.manager.wants(utilisation, requests, limits);
+        let falls = wanted.is_some_and(|to| to < self.manager.present());
+        if now < self.no_fall_before && falls {
+            return None;
         }
-        let step = power
-            .manager
-            .sampled(utilisation, requests, self.arbiter.limits());
-        let (busy, idle) = match &lasting {
+        let step = self.manager.sampled(utilisation, requests, limits);
+        let (busy, idle) = match lasting {
             None => (
                 SpeedWhy::Busy { utilisation },
                 SpeedWhy::Idle { utilisation },
@@ -156,170 +147,149 @@ impl<A: Actuator> Controller<A> {
             }
         };
         match step {
-            Some(Step::Rise(to)) => self.set_speed(to, busy, now),
+            Some(Step::Rise(to)) => return self.set_speed(enforcer, to, busy, now),
             Some(Step::RaiseBudgets(to)) => {
-                let why = idle;
-                power.enter(now, SpeedWhat::Announced, why, Some(to));
-                let from = power.manager.present();
-                self.put_all_in(&Why::SpeedFalls { from, to });
+                self.enter(now, SpeedWhat::Announced, idle, Some(to));
+                let from = self.manager.present();
+                return Some(Renewal {
+                    factor: None,
+                    requests: Some(Why::SpeedFalls { from, to }),
+                });
             }
             Some(Step::Dismiss(dismissed)) => {
                 let why = SpeedWhy::NoRoom(dismissed.projected);
-                self.refuse_speed(dismissed.to, why, now);
+                self.refuse(dismissed.to, why, now);
             }
-            Some(Step::Fall(_)) => {}
-            None if falling < power.manager.budgets_for() => {
-                power.enter(now, SpeedWhat::GivenUp, busy, Some(falling));
+            None if falling < self.manager.budgets_for() => {
+                self.enter(now, SpeedWhat::GivenUp, busy, Some(falling));
             }
-            None => {}
+            Some(Step::Fall(_)) | None => {}
         }
+        None
     }
 
-    /// What is wanted to last, in time at the speed at which budgets must suffice, if the speed
-    /// follows from it.
-    fn lasting(&self) -> Option<Vec<Request>> {
-        let power = self.power.as_ref()?;
-        let Rule::Uniform(_) = power.manager.rule() else {
+    /// Requests have changed: where the speed follows from them, it rises before they are settled.
+    pub(crate) fn press<A: Actuator>(
+        &mut self,
+        enforcer: &mut Enforcer<A>,
+        arbiter: &Arbiter,
+        lasting: &[Request],
+        now: Instant,
+    ) -> Option<Renewal> {
+        if !self.ours {
+            return None;
+        }
+        let Some(Step::Rise(to)) = self.manager.pressed(lasting, arbiter.limits()) else {
             return None;
         };
-        let conditions = Conditions {
-            settings: &self.settings,
-            capacity: self.enforcer.capacity(),
-            stretch: power.stretch(),
-        };
-        let of_place = |(place, request): (usize, &Request)| {
-            let thread = self.tasks.get(self.arbiter.slot(place)?)?;
-            let wanted = thread.lasting(&conditions)?;
-            Some(Request { wanted, ..*request })
-        };
-        let requests = self.arbiter.requests().iter().enumerate();
-        Some(requests.filter_map(of_place).collect())
+        self.set_speed(enforcer, to, SpeedWhy::Budgets(promised(lasting)), now)
     }
 
-    /// Wishes have changed: where the speed follows from them, it rises before they are settled.
-    pub(crate) fn press_speed(&mut self, now: Instant) {
-        if !self.arbiter.has_changes() {
-            return;
-        }
-        let Some(lasting) = self.lasting() else {
-            return;
-        };
-        let Some(power) = self.power.as_mut().filter(|power| power.ours) else {
-            return;
-        };
-        if let Some(Step::Rise(to)) = power.manager.pressed(&lasting, self.arbiter.limits()) {
-            self.set_speed(to, SpeedWhy::Budgets(promised(&lasting)), now);
-        }
+    /// True if a fall waits for its budgets.
+    pub(crate) fn awaits_budgets(&self) -> bool {
+        self.manager.awaits_budgets()
     }
 
-    /// Goes on with a fall that is on its way, now that all wishes are settled.
-    pub(crate) fn pace_speed(&mut self, now: Instant) {
-        let Some(power) = &mut self.power else {
+    /// All requests are settled. `longest` is the longest period of all, if each is in force as it
+    /// is. If not, the fall is given up.
+    pub(crate) fn settled(&mut self, longest: Option<Span>, now: Instant) {
+        if let Some(longest) = longest {
+            self.manager.budgets_in_force(now, longest);
             return;
-        };
-        let to = power.manager.budgets_for();
-        if power.manager.awaits_budgets() {
-            match self.longest_period_in_force() {
-                Some(longest) => self.budgets_in_force(now, longest),
-                None => self.give_up_fall(to, now),
-            }
         }
-        let lasting = self.lasting();
-        let Some(power) = &mut self.power else {
-            return;
-        };
-        let requests = lasting.as_deref().unwrap_or(self.arbiter.requests());
-        match power.manager.due(now, requests, self.arbiter.limits()) {
-            Some(Step::Fall(to)) => self.set_speed(to, SpeedWhy::BudgetsInForce, now),
+        let to = self.manager.budgets_for();
+        self.manager.give_up();
+        self.no_fall_before = now + PAUSE;
+        self.enter(now, SpeedWhat::GivenUp, SpeedWhy::BudgetRefused, Some(to));
+    }
+
+    /// Goes on with a fall that is on its way.
+    pub(crate) fn pace<A: Actuator>(
+        &mut self,
+        enforcer: &mut Enforcer<A>,
+        arbiter: &Arbiter,
+        lasting: Option<&[Request]>,
+        now: Instant,
+    ) -> Option<Renewal> {
+        let requests = lasting.unwrap_or(arbiter.requests());
+        match self.manager.due(now, requests, arbiter.limits()) {
+            Some(Step::Fall(to)) => self.set_speed(enforcer, to, SpeedWhy::BudgetsInForce, now),
             Some(Step::Dismiss(dismissed)) => {
                 let why = SpeedWhy::NoRoom(dismissed.projected);
-                power.enter(now, SpeedWhat::GivenUp, why, Some(dismissed.to));
+                self.enter(now, SpeedWhat::GivenUp, why, Some(dismissed.to));
+                None
             }
-            _ => {}
+            _ => None,
         }
     }
 
-    /// The longest period of all wishes, if each of them is in force as it is.
-    fn longest_period_in_force(&self) -> Option<Span> {
-        let mut longest = Span::ZERO;
-        for (place, request) in self.arbiter.requests().iter().enumerate() {
-            let thread = self.tasks.get(self.arbiter.slot(place)?)?;
-            if thread.held()? != request.wanted {
-                return None;
-            }
-            longest = longest.max(request.wanted.period());
-        }
-        Some(longest)
-    }
-
-    fn budgets_in_force(&mut self, now: Instant, longest: Span) {
-        if let Some(power) = &mut self.power {
-            power.manager.budgets_in_force(now, longest);
+    fn refuse(&mut self, to: Speed, why: SpeedWhy, now: Instant) {
+        if !std::mem::replace(&mut self.refused, true) {
+            self.enter(now, SpeedWhat::Refused, why, Some(to));
         }
     }
 
-    fn give_up_fall(&mut self, to: Speed, now: Instant) {
-        if let Some(power) = &mut self.power {
-            power.manager.give_up();
-            power.no_fall_before = now + PAUSE;
-            power.enter(now, SpeedWhat::GivenUp, SpeedWhy::BudgetRefused, Some(to));
+    fn set_speed<A: Actuator>(
+        &mut self,
+        enforcer: &mut Enforcer<A>,
+        to: Speed,
+        why: SpeedWhy,
+        now: Instant,
+    ) -> Option<Renewal> {
+        if let Err(refusal) = enforcer.set_speed(to) {
+            self.manager.give_up();
+            self.ours = !matches!(refusal, Refusal::TakenOver { .. });
+            self.refuse(to, SpeedWhy::Refused(refusal), now);
+            return None;
         }
-    }
-
-    fn refuse_speed(&mut self, to: Speed, why: SpeedWhy, now: Instant) {
-        if let Some(power) = &mut self.power
-            && !std::mem::replace(&mut power.refused, true)
-        {
-            power.enter(now, SpeedWhat::Refused, why, Some(to));
-        }
-    }
-
-    fn set_speed(&mut self, to: Speed, why: SpeedWhy, now: Instant) {
-        let Some(power) = &mut self.power else {
-            return;
-        };
-        if let Err(refusal) = self.enforcer.set_speed(to) {
-            power.manager.give_up();
-            power.ours = !matches!(refusal, Refusal::TakenOver { .. });
-            self.refuse_speed(to, SpeedWhy::Refused(refusal), now);
-            return;
-        }
-        power.enter(now, SpeedWhat::Set, why, Some(to));
-        power.refused = false;
-        let from = power.manager.present();
-        power.manager.switched(to);
-        power.account.switched(to, now);
-        let counted_anew = power.runtimes_follow_speed && to > from;
-        for (_, thread) in self.tasks.iter_mut() {
-            thread.speed_changed(from.ratio(to));
-        }
+        self.enter(now, SpeedWhat::Set, why, Some(to));
+        self.refused = false;
+        let from = self.manager.present();
+        self.manager.switched(to);
+        self.account.switched(to, now);
         // The scheduler gives less time by itself: the books are to say so.
-        if counted_anew {
-            self.put_all_in(&Why::SpeedRose { from, to });
-        }
+        let counted_anew = self.runtimes_follow_speed && to > from;
+        Some(Renewal {
+            factor: Some(from.ratio(to)),
+            requests: counted_anew.then_some(Why::SpeedRose { from, to }),
+        })
     }
 
     /// Gives the speed back, and tells for how long the CPUs had which.
-    pub(crate) fn finish_speed(&mut self, now: Instant) -> Vec<crate::AtSpeed> {
-        let Some(power) = &mut self.power else {
-            return Vec::new();
-        };
-        let at_speeds = power.account.at_speeds(now);
-        if power.ours {
-            match self.enforcer.release_speed() {
-                Ok(()) => power.enter(now, SpeedWhat::Released, SpeedWhy::Finished, None),
-                Err(refusal) => {
-                    power.enter(now, SpeedWhat::Refused, SpeedWhy::Refused(refusal), None);
-                }
-            }
+    pub(crate) fn finish<A: Actuator>(
+        &mut self,
+        enforcer: &mut Enforcer<A>,
+        now: Instant,
+    ) -> Vec<AtSpeed> {
+        let at_speeds = self.account.at_speeds(now);
+        if self.ours {
+            let (what, why) = match enforcer.release_speed() {
+                Ok(()) => (SpeedWhat::Released, SpeedWhy::Finished),
+                Err(refusal) => (SpeedWhat::Refused, SpeedWhy::Refused(refusal)),
+            };
+            self.enter(now, what, why, None);
         }
         at_speeds
     }
 
     /// The changes of speed since this was last called.
-    pub fn speed_journal(&mut self) -> impl Iterator<Item = SpeedEntry> + '_ {
-        self.power
-            .iter_mut()
-            .flat_map(|power| power.journal.drain(..))
+    pub(crate) fn drain(&mut self) -> std::vec::Drain<'_, SpeedEntry> {
+        self.log.drain(..)
     }
+}
+
+/// What follows from a change of the speed.
+pub(crate) struct Renewal {
+    /// What was learnt takes so many times as long now.
+    pub(crate) factor: Option<f64>,
+    /// All requests are to be renewed, for this reason.
+    pub(crate) requests: Option<Why>,
+}
+
+/// What all these come to.
+fn promised(requests: &[Request]) -> Bandwidth {
+    requests
+        .iter()
+        .map(|request| request.wanted.bandwidth())
+        .sum()
 }

@@ -11,9 +11,9 @@ use std::ops::Range;
 use onbeat_model::TaskId;
 
 use super::Thread;
-
-/// Where in the table a thread is.
-pub(crate) type Slot = usize;
+use crate::estimation::Estimator;
+use crate::estimation::clock::{Waker, Wakers};
+use crate::slots::Slot;
 
 /// See the file's head.
 #[derive(Default)]
@@ -31,11 +31,6 @@ impl TaskTable {
     /// Where the thread is that has this number now.
     pub(crate) fn find_number(&self, tid: u32) -> Option<Slot> {
         self.index.find_number(tid)
-    }
-
-    /// Whether this was the number of a thread that was here, and ended or was let go not long ago.
-    pub(crate) fn has_left(&self, tid: u32) -> bool {
-        self.index.has_left(tid)
     }
 
     /// Whether the thread is here no more: what is still told of it was on its way when it was let
@@ -62,8 +57,31 @@ impl TaskTable {
         self.threads.get_mut(slot)?.as_deref_mut()
     }
 
-    pub(crate) fn iter(&self) -> impl Iterator<Item = &Thread> {
-        self.threads.iter().filter_map(Option::as_deref)
+    /// The thread with this identity.
+    pub(crate) fn with_id(&self, task: TaskId) -> Option<&Thread> {
+        self.get(self.find(task)?)
+    }
+
+    pub(crate) fn with_id_mut(&mut self, task: TaskId) -> Option<&mut Thread> {
+        self.get_mut(self.find(task)?)
+    }
+
+    /// The threads of this process.
+    pub(crate) fn of_process(&self, pid: u32) -> impl Iterator<Item = (Slot, &Thread)> {
+        self.iter()
+            .filter(move |(_, thread)| thread.task.pid == pid)
+    }
+
+    /// True if this is the number of a thread of the process.
+    pub(crate) fn is_of_process(&self, tid: u32, pid: u32) -> bool {
+        let slot = self.find_number(tid).filter(|_| tid != 0);
+        slot.and_then(|slot| self.get(slot))
+            .is_some_and(|thread| thread.task.pid == pid)
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (Slot, &Thread)> {
+        let threads = self.threads.iter().enumerate();
+        threads.filter_map(|(slot, thread)| Some((slot, thread.as_deref()?)))
     }
 
     pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = (Slot, &mut Thread)> {
@@ -101,6 +119,20 @@ impl TaskTable {
             self.free.push(slot);
         }
         thread
+    }
+}
+
+impl Wakers for TaskTable {
+    fn estimator(&self, slot: Slot) -> Option<&Estimator> {
+        Some(&self.get(slot)?.estimator)
+    }
+
+    fn waker(&self, tid: u32) -> Waker {
+        match self.find_number(tid) {
+            Some(slot) => Waker::Thread(slot),
+            None if self.index.has_left(tid) => Waker::Gone,
+            None => Waker::Clock,
+        }
     }
 }
 

@@ -1,16 +1,23 @@
-//! What is known of threads that are not tracked, and what is wanted of the sensor.
+//! What is known of threads that are not tracked: their wakeups, and which of them are to be watched.
 //!
 //! By payer: one user's threads may wake thousands, and another one's server is to be found all the
 //! same. What is kept takes some 100 KiB at most.
 
 use std::collections::HashMap;
 
-use onbeat_model::{Burst, Instant, Span, TaskId};
+use onbeat_model::{Instant, Span, TaskId};
 
 use super::shares::{Counts, Limits, Shared};
-use super::{FIRST_PROCESS, Partner, WORTH_WATCHING};
-use crate::PipelineSettings;
 
+/// A thread is watched that exchanges so many wakeups...
+const WORTH_WATCHING: f64 = 6.0;
+/// ... of which this share still counts a look later: three a second are enough in the long run.
+const KEPT: f64 = 0.875;
+/// A thread whose wakeups count less is forgotten.
+const FORGOTTEN: f64 = 0.1;
+/// How long a thread is turned away the first time. Each further time is twice as long.
+const FIRST_TURN: Span = Span::from_secs(15);
+const LONGEST_TURN: Span = Span::from_secs(8 * 60);
 /// So many threads are counted, and turned away, at most.
 const KNOWN: Limits = Limits {
     each: 256,
@@ -18,19 +25,13 @@ const KNOWN: Limits = Limits {
 };
 
 /// See the file's head.
-pub(crate) struct Pipelines {
-    settings: PipelineSettings,
-    pub(super) next: Instant,
-    /// Somebody has come to be worth watching since the last look.
-    pub(super) is_worth_a_look: bool,
-    pub(super) exchanges: Shared<Exchange>,
-    /// Who was woken by whom in this turn.
-    pub(super) woken: Vec<Woken>,
+pub(super) struct Strangers {
+    /// One has come to be worth watching since the last look.
+    is_worth_a_look: bool,
+    exchanges: Shared<Exchange>,
     /// They are to be watched.
-    pub(super) requested: HashMap<u32, Requested>,
+    requested: HashMap<u32, Requested>,
     turned_away: Shared<TurnedAway>,
-    pub(super) to_track: Vec<Partner>,
-    pub(super) to_untrack: Vec<TaskId>,
 }
 
 /// Wakeups between a thread that is not tracked and one that is.
@@ -38,13 +39,6 @@ pub(crate) struct Pipelines {
 pub(super) struct Exchange {
     pub(super) with: TaskId,
     pub(super) weight: f64,
-}
-
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Woken {
-    pub(super) at: Instant,
-    pub(super) task: TaskId,
-    pub(super) waker: u32,
 }
 
 /// A thread that is to be watched.
@@ -61,34 +55,19 @@ struct TurnedAway {
     times: u32,
 }
 
-impl Pipelines {
-    pub(crate) fn new(settings: PipelineSettings) -> Self {
+impl Strangers {
+    pub(super) fn new() -> Self {
         Self {
-            settings,
-            next: Instant::ZERO,
             is_worth_a_look: false,
             exchanges: Shared::new(KNOWN),
-            woken: Vec::new(),
             requested: HashMap::new(),
             turned_away: Shared::new(KNOWN),
-            to_track: Vec::new(),
-            to_untrack: Vec::new(),
         }
     }
 
-    /// The burst's thread was woken, perhaps by another one.
-    pub(crate) fn woken(&mut self, burst: &Burst) {
-        if burst.waker != 0 {
-            self.woken.push(Woken {
-                at: burst.woke,
-                task: burst.task,
-                waker: burst.waker,
-            });
-        }
-    }
-
-    pub(super) fn is_outsider(&self, pid: u32) -> bool {
-        pid == FIRST_PROCESS || self.settings.outsiders.contains(&pid)
+    /// True if one has come to be worth watching since this was last asked.
+    pub(super) fn take_worth_a_look(&mut self) -> bool {
+        std::mem::take(&mut self.is_worth_a_look)
     }
 
     /// The thread `tid` exchanged so many wakeups with the tracked one `with` of that `payer`.
@@ -140,9 +119,27 @@ impl Pipelines {
     }
 
     pub(super) fn request(&mut self, tid: u32, requested: Requested) {
-        let of = requested.of;
-        self.to_track.push(Partner { tid, of });
         self.requested.insert(tid, requested);
+    }
+
+    /// The thread with this number is to be watched: why.
+    pub(super) fn requested(&self, tid: u32) -> Option<&Requested> {
+        self.requested.get(&tid)
+    }
+
+    /// The thread is tracked from now on: why, if it was to be watched.
+    pub(super) fn take_request(&mut self, tid: u32) -> Option<Requested> {
+        let requested = self.requested.remove(&tid)?;
+        self.exchanges.remove((requested.payer, tid));
+        Some(requested)
+    }
+
+    /// Wakeups of long ago count ever less.
+    pub(super) fn forget_exchanges(&mut self) {
+        self.exchanges.retain(|_, exchange| {
+            exchange.weight *= KEPT;
+            exchange.weight >= FORGOTTEN
+        });
     }
 
     /// What was to be watched before `since`, and has not come to be tracked.
@@ -154,10 +151,9 @@ impl Pipelines {
         }
     }
 
-    /// Somebody decides about it himself.
-    pub(crate) fn forget(&mut self, tid: u32) {
+    /// Another part decides about the thread.
+    pub(super) fn forget(&mut self, tid: u32) {
         self.requested.remove(&tid);
-        self.to_track.retain(|partner| partner.tid != tid);
     }
 
     /// Of payers who have too many turned away, those whose time is over are not remembered for it.
@@ -171,13 +167,11 @@ impl Pipelines {
 
     /// It is not to be watched again soon for that payer, and ever more rarely.
     pub(super) fn turn_away(&mut self, payer: u32, tid: u32, now: Instant) {
-        const FIRST: Span = Span::from_secs(15);
-        const LONGEST: Span = Span::from_secs(8 * 60);
         self.forgive(now);
         let key = (payer, tid);
         let times = self.turned_away.get(key).map_or(0, |away| away.times);
         let away = TurnedAway {
-            until: now + FIRST.doubled(times, LONGEST),
+            until: now + FIRST_TURN.doubled(times, LONGEST_TURN),
             times: times + 1,
         };
         match self.turned_away.get_mut(key) {

@@ -1,0 +1,46 @@
+//! Which changes are worth a system call: of a request, before `decide`'s hysteresis counts what a
+//! small one would save, and of a reservation that follows from others' requests.
+
+use onbeat_model::Reservation;
+
+use super::{bandwidth, server};
+
+/// The least difference, in CPUs, that is worth a system call while the job fits.
+const TRIFLE_CPUS: f64 = 0.001;
+/// The least raise that is worth a system call if the thread's own request has not changed.
+const WORTH_RAISING: f64 = 0.05;
+
+/// True if both serve a job equally well, and cost about the same.
+pub(super) fn is_trifle(former: Reservation, wanted: Reservation) -> bool {
+    let (a, b) = (former.bandwidth(), wanted.bandwidth());
+    same_server(former, wanted)
+        && wanted.runtime() <= former.runtime() + server::MARGIN
+        && (a - b).max(b - a).as_cpus() < TRIFLE_CPUS
+}
+
+/// True if both have the same period and differ by less than the least raise.
+pub(crate) fn is_small(held: Option<Reservation>, target: Option<Reservation>) -> bool {
+    let (Some(held), Some(target)) = (held, target) else {
+        return false;
+    };
+    let (before, after) = (held.bandwidth().as_cpus(), target.bandwidth().as_cpus());
+    same_server(held, target) && (after - before).abs() < before * WORTH_RAISING
+}
+
+/// True for a raise that nobody asked for and is worth it.
+pub(super) fn is_worth_raising(held: Option<Reservation>, target: Option<Reservation>) -> bool {
+    let held = bandwidth(held).as_cpus();
+    bandwidth(target).as_cpus() > held * (1.0 + WORTH_RAISING)
+}
+
+/// The thread has another period, or gets its first reservation or none.
+pub(super) fn is_another(held: Option<Reservation>, target: Option<Reservation>) -> bool {
+    match (held, target) {
+        (Some(held), Some(target)) => !same_server(held, target),
+        _ => true,
+    }
+}
+
+fn same_server(former: Reservation, wanted: Reservation) -> bool {
+    former.period().abs_diff(wanted.period()) * 100 <= former.period()
+}

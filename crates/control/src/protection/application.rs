@@ -1,0 +1,176 @@
+//! Applications: the threads that are charged to one payer, which are protected together.
+
+use std::collections::HashMap;
+
+use onbeat_model::{Burst, Instant, Span};
+
+use super::boost::BoostWhy;
+use crate::estimation::clock::{Outside, QUARTER};
+
+/// A program loads, and shows its first frame, in less: mpv and Chromium in 0.5 to 0.9 s.
+const STARTS: Span = Span::from_ms(1000);
+/// A program that has used this much CPU time and heard no clock counts as a batch program.
+const STARTS_WITH: Span = Span::from_ms(800);
+/// The limit for a program that devices or timers wake meanwhile.
+const STARTS_WAITING: Span = Span::from_secs(3);
+/// An application keeps a beat for this long after its last rhythm or clock: a late player does not
+/// sleep until it has caught up.
+const KEEPS: Span = Span::from_secs(2);
+/// A program with a rhythm shows it in less. Without one, and with `CAPACITY` of a CPU in use, the
+/// clock that it hears does not count: build tools and copiers hear one.
+const UNPROVED: Span = Span::from_secs(20);
+const CAPACITY: f64 = 0.9;
+/// Protection at the beginning is as good a chance as a probation. A thread's first probation comes
+/// when its application has this age.
+const TRIED_BY_THEN: Span = Span::from_secs(20);
+/// Protection is in vain where, twice in a row, the application's threads wait for at least `WAITS`
+/// of the time in all and use less than `BUSY` of the CPUs.
+const WAITS: f64 = 0.5;
+const BUSY: f64 = 0.6;
+/// How long protection counts as being in vain.
+const IN_VAIN: Span = Span::from_secs(5);
+
+/// All applications, by payer.
+#[derive(Debug, Default)]
+pub(super) struct Applications {
+    by_payer: HashMap<u32, Application>,
+}
+
+impl Applications {
+    pub(super) fn is_empty(&self) -> bool {
+        self.by_payer.is_empty()
+    }
+
+    /// The application of `payer`, which begins at `now` if it is new.
+    pub(super) fn enter(&mut self, payer: u32, now: Instant) -> &Application {
+        self.by_payer
+            .entry(payer)
+            .or_insert_with(|| Application::new(now))
+    }
+
+    pub(super) fn get(&self, payer: u32) -> Option<&Application> {
+        self.by_payer.get(&payer)
+    }
+
+    pub(super) fn get_mut(&mut self, payer: u32) -> Option<&mut Application> {
+        self.by_payer.get_mut(&payer)
+    }
+
+    pub(super) fn any_begins(&self, now: Instant) -> bool {
+        self.by_payer
+            .values()
+            .any(|application| application.begins(now))
+    }
+
+    /// Reviews each, by what it did in the last `over` on `cpus` CPUs.
+    pub(super) fn review(&mut self, now: Instant, over: Span, cpus: u32) {
+        for application in self.by_payer.values_mut() {
+            application.review(now, over, cpus);
+        }
+    }
+}
+
+/// Threads that are charged to one payer.
+#[derive(Debug)]
+pub(super) struct Application {
+    began: Instant,
+    /// CPU time of its threads.
+    used: Span,
+    /// Wakeups of its threads by interrupts.
+    clock: Outside,
+    /// Time of the last rhythm of one of its threads, or of its beginning.
+    proved: Instant,
+    keeps_until: Instant,
+    recent: Recent,
+    /// It waited for others at the last review.
+    waited: bool,
+    /// Until then, its protection counts as being in vain.
+    in_vain_until: Instant,
+}
+
+/// An application's CPU time and waiting since the last review.
+#[derive(Clone, Copy, Debug, Default)]
+struct Recent {
+    used: Span,
+    /// Time in which protected threads were ready and did not run.
+    waited: Span,
+}
+
+impl Application {
+    fn new(began: Instant) -> Self {
+        Self {
+            began,
+            used: Span::ZERO,
+            clock: Outside::default(),
+            proved: began,
+            keeps_until: Instant::ZERO,
+            recent: Recent::default(),
+            waited: false,
+            in_vain_until: Instant::ZERO,
+        }
+    }
+
+    pub(super) fn charge(&mut self, used: Span) {
+        self.used += used;
+        self.recent.used += used;
+    }
+
+    pub(super) fn wait(&mut self, waited: Span) {
+        self.recent.waited += waited.min(QUARTER);
+    }
+
+    /// One of its threads has a rhythm.
+    pub(super) fn prove(&mut self, now: Instant) {
+        self.proved = now;
+        self.keeps_until = now + KEEPS;
+    }
+
+    /// Finds out whether the application has a clock, and whether its protection is in vain, from
+    /// what it did in the last `over` on `cpus` CPUs. A program that begins is never in vain,
+    /// because its threads wait for each other. Probations of a dozen of them at once delayed
+    /// Chromium's first frame by 0.15 s.
+    fn review(&mut self, now: Instant, over: Span, cpus: u32) {
+        let Recent { used, waited } = std::mem::take(&mut self.recent);
+        let is_batch = now.since(self.proved) >= UNPROVED && used.ratio(over) >= CAPACITY;
+        if self.clock.is_steady(now) && !is_batch {
+            self.keeps_until = now + KEEPS;
+        }
+        let waits = waited.ratio(over) >= WAITS && used.ratio(over) < f64::from(cpus) * BUSY;
+        if waits && self.waited && now.since(self.began) >= STARTS_WAITING {
+            self.in_vain_until = now + IN_VAIN;
+        }
+        self.waited = waits;
+    }
+
+    pub(super) fn is_in_vain(&self, now: Instant) -> bool {
+        now < self.in_vain_until
+    }
+
+    /// Counts the wakeup of a burst, if it is by an interrupt.
+    pub(super) fn woken(&mut self, burst: &Burst) {
+        if burst.waker == 0 {
+            self.clock.heard(burst.woke);
+        }
+    }
+
+    /// True if it is too young for a probation of a thread that its protection helps.
+    pub(super) fn is_young(&self, now: Instant) -> bool {
+        now.since(self.began) < TRIED_BY_THEN
+    }
+
+    /// True if it is protected because it has just begun.
+    fn begins(&self, now: Instant) -> bool {
+        let age = now.since(self.began);
+        (age < STARTS && self.used < STARTS_WITH)
+            || (age < STARTS_WAITING && self.clock.heard_lately(now))
+    }
+
+    /// The reason why its threads are protected at `now`.
+    pub(super) fn protects(&self, now: Instant) -> Option<BoostWhy> {
+        if self.begins(now) {
+            Some(BoostWhy::Starts)
+        } else {
+            (now < self.keeps_until).then_some(BoostWhy::KeepsBeat)
+        }
+    }
+}

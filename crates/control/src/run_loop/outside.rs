@@ -1,0 +1,399 @@
+//! Requests and questions from outside while the loop runs: a reservation of a given size and its
+//! end, a probation, the end of interest in a thread, a look at the capacity, other settings; and
+//! how things stand.
+//!
+//! A requested reservation is granted whole or not at all, and never compressed. Reservations that
+//! follow a rhythm give way to it, down to their minima.
+
+use onbeat_decide::supervisor::Limits;
+use onbeat_model::{
+    Actuator, Bandwidth, Capacity, Instant, Refusal, Reservation, Span, Task, TaskId,
+};
+
+use super::Controller;
+use super::reviews::LOOK_AT_FIXED;
+use crate::estimation::probation::Terms;
+use crate::pipeline::Partner;
+use crate::report::exited::Sums;
+use crate::report::jobs::Done;
+use crate::report::{Report, ThreadReport};
+use crate::slots::Slot;
+use crate::timer::TimerEvent;
+use crate::{BoostEntry, BoostWhy, Entry, Settings, SpeedEntry, State, View, Why};
+
+impl<A: Actuator> Controller<A> {
+    /// The entries written since this was last called.
+    pub fn journal(&mut self) -> std::vec::Drain<'_, Entry> {
+        self.records.log.drain()
+    }
+
+    /// The entries about boosts since this was last called.
+    pub fn boost_journal(&mut self) -> std::vec::Drain<'_, BoostEntry> {
+        self.protector.drain()
+    }
+
+    /// The changes of speed since this was last called.
+    pub fn speed_journal(&mut self) -> impl Iterator<Item = SpeedEntry> + '_ {
+        self.governor
+            .iter_mut()
+            .flat_map(|governor| governor.drain())
+    }
+
+    /// The actuator.
+    pub const fn actuator(&mut self) -> &mut A {
+        self.enforcer.actuator()
+    }
+
+    /// The actuator, when the loop is over.
+    #[must_use]
+    pub fn into_actuator(self) -> A {
+        self.enforcer.into_actuator()
+    }
+
+    /// How long to wait for events at most.
+    #[must_use]
+    pub fn pace(&self) -> Span {
+        let pauses = self.batcher.pace.pauses(self.tasks.len());
+        let is_usual = self.governor.is_some();
+        self.settings.pace * if is_usual { 1 } else { pauses }
+    }
+
+    /// True if an exhausted budget waits for the next turn. If 100 threads or more do not fit,
+    /// there would be thousands a second.
+    #[must_use]
+    pub fn lets_wait(&self) -> bool {
+        self.arbiter.is_overloaded() && self.holds_back()
+    }
+
+    /// Takes in all held events, before a question about `now` is answered.
+    pub fn hear_all(&mut self, now: Instant) {
+        for slot in self.batcher.slots() {
+            self.hear_of(slot, now);
+        }
+    }
+
+    /// The threads that the sensor is to track alone since this was last asked; it may refuse.
+    pub fn partners_to_track(&mut self) -> Vec<Partner> {
+        self.pipelines.take_to_track()
+    }
+
+    /// The sensor did not track this one: another may be watched in its place.
+    pub fn partner_refused(&mut self, partner: Partner, now: Instant) {
+        let user = self.tasks.with_id(partner.of);
+        let payer = || {
+            let party = user.map_or_else(|| (self.settings.parties)(partner.of), |t| t.party);
+            party.payer
+        };
+        self.pipelines.refused(partner, payer, now);
+    }
+
+    /// The threads that the sensor is to track no longer since this was last asked.
+    pub fn partners_to_untrack(&mut self) -> Vec<TaskId> {
+        self.pipelines.take_to_untrack()
+    }
+
+    /// The tracked threads for whose sake the partner `task` is tracked; none of a thread that is
+    /// no partner.
+    pub fn works_for(&self, task: TaskId) -> &[TaskId] {
+        let slot = self.tasks.find(task);
+        slot.map_or(&[], |slot| self.pipelines.works_for(slot))
+    }
+
+    /// Another user or payer is behind the thread from now on.
+    pub fn changed_party(&mut self, task: TaskId) {
+        let party = (self.settings.parties)(task);
+        if let Some(thread) = self.tasks.with_id_mut(task) {
+            thread.party = party;
+        }
+    }
+
+    /// Gives `task` this reservation, until it is [taken back](Self::take_back). Its rhythm does
+    /// not count meanwhile.
+    ///
+    /// # Errors
+    /// See [`Refusal`]; the task then keeps its former reservation.
+    pub fn grant(&mut self, task: Task, wanted: Reservation, now: Instant) -> Result<(), Refusal> {
+        let known = self.tasks.find(task.id).is_some();
+        let slot = self.slot_of(task.id, now);
+        if let Some(thread) = self.tasks.get_mut(slot).filter(|_| !known) {
+            thread.task = task;
+            thread.unheard = true;
+        }
+        let answer = self.admit(slot, task.id, wanted, now);
+        if answer.is_err() {
+            self.dismiss(slot, now);
+        }
+        answer
+    }
+
+    fn admit(
+        &mut self,
+        slot: Slot,
+        task: TaskId,
+        wanted: Reservation,
+        now: Instant,
+    ) -> Result<(), Refusal> {
+        self.arbiter.admits(slot, wanted)?;
+        if self.enforcer.server(slot).is_yielded() {
+            return Err(Refusal::TakenOver {
+                now: "noticed before".to_owned(),
+            });
+        }
+        // The others make room first, so this one is left out of the turn.
+        let fixed_before = self.enforcer.fix(slot, Some(wanted));
+        self.arbiter.put_fixed(slot, task, wanted);
+        self.arbiter.look_at_all();
+        self.settle(now, Some(slot));
+        let (enforcer, mut books) = self.enforcing();
+        if let Err(refusal) = enforcer.put_in_force(&books, slot, wanted) {
+            self.enforcer.fix(slot, fixed_before);
+            match (fixed_before, &refusal) {
+                (_, Refusal::TakenOver { .. }) => {
+                    self.yield_if(slot, Some(refusal.clone()), now);
+                }
+                (_, Refusal::Gone) => {
+                    self.enforce(slot, now, |enforcer, books| {
+                        enforcer.let_go(books, slot, now)
+                    });
+                }
+                (Some(before), _) => self.arbiter.put_fixed(slot, task, before),
+                (None, _) => self.back_to_rhythm(slot),
+            }
+            return Err(refusal);
+        }
+        enforcer.reserved(&mut books, slot, wanted, Why::AskedFor, now);
+        if let Some(thread) = self.tasks.get_mut(slot)
+            && !std::mem::replace(&mut thread.looked_after, true)
+        {
+            self.timers.set(now + LOOK_AT_FIXED, TimerEvent::Look(task));
+        }
+        let (protector, mut around) = self.protecting();
+        protector.replaced(&mut around, slot, now);
+        Ok(())
+    }
+
+    /// Has the task's rhythm decide again.
+    fn back_to_rhythm(&mut self, slot: Slot) {
+        self.withdraw_request(slot);
+        self.arbiter.forget_changes(slot);
+        self.consider(slot, Some(Why::TakenBack));
+    }
+
+    /// Takes back the reservation that `task` was [granted](Self::grant). If the task is tracked,
+    /// it gets the reservation for its rhythm instead.
+    pub fn take_back(&mut self, task: TaskId, now: Instant) {
+        let Some(slot) = self.tasks.find(task) else {
+            return;
+        };
+        if self.enforcer.fix(slot, None).is_none() {
+            return;
+        }
+        self.back_to_rhythm(slot);
+        if !self.arbiter.has_request(slot) {
+            self.withdraw(slot, Why::TakenBack, now);
+        }
+        self.dismiss(slot, now);
+    }
+
+    /// Ends the tracking of `task`, which keeps a reservation that it was [granted](Self::grant).
+    /// The sensor must not tell of it any more.
+    pub fn forget(&mut self, task: TaskId, now: Instant) {
+        // The sensor may tell of it later.
+        self.pipelines.forget_number(task.tid);
+        let Some(slot) = self.tasks.find(task) else {
+            return;
+        };
+        self.hear_of(slot, now);
+        if let Some(thread) = self.tasks.get_mut(slot) {
+            thread.finish_job();
+            thread.stop_listening();
+        }
+        self.withdraw(slot, Why::Untracked, now);
+        self.unprotect(slot, &BoostWhy::Untracked, now);
+        self.dismiss(slot, now);
+        // What settles yet may be tracked again, and then is nobody's partner.
+        if let Some(slot) = self.tasks.find(task) {
+            self.pipelines.forget_role(slot);
+        }
+    }
+
+    /// Gives `task` a reservation of this `share` of a CPU in each `period` on trial, so that it
+    /// can show its rhythm; if it shows none, it is given back.
+    pub fn try_out(&mut self, task: Task, share: Bandwidth, period: Span, now: Instant) {
+        let slot = self.slot_of(task.id, now);
+        if let Some(thread) = self.tasks.get_mut(slot) {
+            thread.task = task;
+        }
+        if self.needs_probation(slot) {
+            let terms = Terms { share, period };
+            self.put_on_probation(slot, Some(terms), Why::WantsPriority, now);
+        }
+    }
+
+    /// Reads the capacity again: CPUs may have come or gone.
+    pub fn measure(&mut self) {
+        if self.enforcer.measure() {
+            let limits = limits(&self.settings, self.enforcer.capacity());
+            self.arbiter.set_limits(limits);
+        }
+    }
+
+    /// Takes over other settings. Reservations stay as they are until there is a reason to change
+    /// them.
+    pub fn set_settings(&mut self, settings: Settings) {
+        let limits = limits(&settings, self.enforcer.capacity());
+        self.arbiter.set_limits(limits);
+        self.settings = settings;
+        for (_, thread) in self.tasks.iter_mut() {
+            thread.forget_treatment();
+        }
+    }
+
+    /// Gives every thread its former scheduling, and returns the report.
+    pub fn finish(&mut self, now: Instant) -> Report {
+        self.hear_all(now);
+        let (mut threads, earlier) = self.records.ended.take();
+        let mut left_alone = self.records.left_alone;
+        for slot in self.tasks.slots() {
+            let Some(thread) = self.tasks.get_mut(slot) else {
+                continue;
+            };
+            thread.finish_job();
+            let report = self.report_of(slot, false, now);
+            let is_partner = self.pipelines.role(slot).is_partner();
+            self.withdraw(slot, Why::Finished, now);
+            self.unprotect(slot, &BoostWhy::Finished, now);
+            match report {
+                Some(report) => threads.push(report),
+                None => left_alone += u64::from(!is_partner),
+            }
+        }
+        threads.sort_by_key(|r| (std::cmp::Reverse(r.executed), r.task.id));
+        let governor = self.governor.as_mut();
+        Report {
+            threads,
+            earlier,
+            left_alone,
+            lost_events: self.records.lost,
+            boosted: self.protector.boosted(),
+            protected: self.protector.protected(),
+            speeds: governor.map_or_else(Vec::new, |governor| {
+                governor.finish(&mut self.enforcer, now)
+            }),
+            elapsed: now.since(self.records.started.unwrap_or(now)),
+        }
+    }
+
+    /// The reservations in force.
+    pub fn held(&self) -> impl Iterator<Item = (Task, Reservation)> {
+        self.tasks
+            .iter()
+            .filter_map(|(slot, thread)| Some((thread.task, self.enforcer.held(slot)?)))
+    }
+
+    /// The figures up to `now` of the threads that ever had a rhythm, and have not ended.
+    pub fn reports(&self, now: Instant) -> impl Iterator<Item = ThreadReport> {
+        let slots = self.tasks.iter().map(|(slot, _)| slot);
+        slots.filter_map(move |slot| self.report_of(slot, false, now))
+    }
+
+    /// The figures of a thread that ever had a rhythm.
+    pub(super) fn report_of(&self, slot: Slot, ended: bool, now: Instant) -> Option<ThreadReport> {
+        let thread = self.tasks.get(slot)?;
+        let rhythm = thread.estimator.rhythm()?;
+        let state = if ended {
+            State::Ended
+        } else {
+            self.state_of(slot)
+        };
+        let stage = self.pipelines.role(slot).last_stage();
+        let first_heard = thread.estimator.first_heard();
+        let what = (rhythm, state, stage);
+        Some(ThreadReport::of(
+            thread.task,
+            what,
+            first_heard,
+            &thread.account,
+            now,
+        ))
+    }
+
+    /// How things stand with the thread in `slot`.
+    fn state_of(&self, slot: Slot) -> State {
+        let server = self.enforcer.server(slot);
+        let Some(thread) = self.tasks.get(slot) else {
+            return State::Ended;
+        };
+        let estimator = &thread.estimator;
+        if server.is_yielded() {
+            State::TakenOver
+        } else if server.fixed().is_some() {
+            State::AskedFor
+        } else if estimator.is_on_probation() {
+            State::OnTrial
+        } else if !estimator.is_locked() {
+            match estimator.rhythm() {
+                Some(_) => State::Released,
+                None => State::Watched,
+            }
+        } else if server.held().is_some() {
+            State::Kept
+        } else {
+            State::Refused
+        }
+    }
+
+    /// The sums over all threads that ever had a rhythm, up to `now`.
+    #[must_use]
+    pub fn sums(&self, now: Instant) -> Sums {
+        let mut sums = self.records.ended.sums();
+        self.reports(now).for_each(|report| sums.add(&report));
+        sums
+    }
+
+    /// How many events the sensor has lost.
+    #[must_use]
+    pub const fn lost_events(&self) -> u64 {
+        self.records.lost
+    }
+
+    /// What all reservations together may have.
+    #[must_use]
+    pub const fn total(&self) -> Bandwidth {
+        self.arbiter.limits().total
+    }
+
+    /// Every thread that is known.
+    pub fn view(&self) -> impl Iterator<Item = View> {
+        self.tasks.iter().map(|(slot, thread)| {
+            let estimator = &thread.estimator;
+            let rhythm = (estimator.rhythm(), estimator.is_locked());
+            let (held, stage) = (self.enforcer.held(slot), self.pipelines.role(slot).stage());
+            let stands = (self.state_of(slot), held, stage);
+            View::of(thread.task, rhythm, stands, &thread.account)
+        })
+    }
+
+    /// The last jobs of `task` that ended after `since`, in the order in which they were told.
+    pub fn recent_jobs(&self, task: TaskId, since: Instant) -> impl Iterator<Item = Done> {
+        let thread = self.tasks.with_id(task).into_iter();
+        thread.flat_map(move |thread| thread.account.recent.since(since))
+    }
+
+    /// When `task` woke in the last seconds; of one that says itself where its jobs are, nothing.
+    pub fn wakeups(&self, task: TaskId) -> impl Iterator<Item = Instant> {
+        let thread = self.tasks.with_id(task).into_iter();
+        let bursts = thread.flat_map(|thread| thread.estimator.bursts());
+        bursts.map(|burst| burst.woke)
+    }
+}
+
+/// The bandwidth that the supervisor may hand out.
+pub(super) fn limits(settings: &Settings, capacity: &Capacity) -> Limits {
+    let cap = Bandwidth::from_cpus(f64::from(capacity.cpus) * settings.total);
+    Limits {
+        total: cap.min(capacity.admissible),
+        per_task: settings.per_task,
+        shortest_runtime: capacity.shortest_runtime,
+    }
+}

@@ -1,0 +1,490 @@
+//! What timers and each turn look at: silent threads and their reservations, starving threads and
+//! probations, pipelines, and the speed of the CPUs.
+
+use onbeat_decide::supervisor::Request;
+use onbeat_model::{Actuator, Burst, Instant, Span, TaskId};
+
+use super::Controller;
+use crate::batching::crowd;
+use crate::estimation::clock::is_clocked;
+use crate::estimation::probation::{ProbationEnd, Terms};
+use crate::estimation::{LOOK_RARELY, PROBATION, Part};
+use crate::pipeline::{Fate, Review};
+use crate::slots::Slot;
+use crate::speed::SpeedGovernor;
+use crate::timer::TimerEvent;
+use crate::{BoostWhy, Why};
+
+/// The time between two checks of a requested reservation.
+pub(super) const LOOK_AT_FIXED: Span = Span::from_ms(2000);
+/// The shortest time between two checks whether a thread still has its reservation. Each check is a
+/// system call, so a crowd is checked more rarely.
+const CHECKED_EVERY: Span = Span::from_ms(1000);
+/// The pause before the next attempt if a probation is put off.
+const PUT_OFF: Span = Span::from_ms(500);
+
+impl<A: Actuator> Controller<A> {
+    /// Does what is due at a timer.
+    pub(super) fn look(
+        &mut self,
+        event: TimerEvent,
+        now: Instant,
+        executed: &mut dyn FnMut(TaskId) -> Option<Span>,
+    ) {
+        match event {
+            TimerEvent::Look(task) => self.look_at(task, now),
+            TimerEvent::Retry(task) => {
+                if let Some(slot) = self.tasks.find(task) {
+                    self.retry(slot, now);
+                }
+            }
+            TimerEvent::GiveBack(task) => {
+                if let Some(slot) = self.tasks.find(task) {
+                    self.enforce(slot, now, |enforcer, books| {
+                        enforcer.give_back_again(books, slot, now)
+                    });
+                }
+            }
+            TimerEvent::Sample(task) => {
+                if let Some(slot) = self.tasks.find(task) {
+                    self.hear_of(slot, now);
+                }
+                self.sample(task, now, executed(task));
+            }
+            TimerEvent::Starves(task) => self.look_whether_it_starves(task, now, executed),
+            TimerEvent::ProbationOver(task) => self.end_probation(task, now),
+            TimerEvent::Boost(task) => {
+                let executed = executed(task);
+                if let Some(slot) = self.tasks.find(task) {
+                    let (protector, mut around) = self.protecting();
+                    let refusal = protector.look_at_boost(&mut around, slot, now, executed);
+                    self.yield_if(slot, refusal, now);
+                }
+            }
+            TimerEvent::Protection => {
+                let crowd = crowd(self.tasks.len());
+                let (protector, mut around) = self.protecting();
+                protector.review(&mut around, crowd, now, executed);
+            }
+            TimerEvent::Widen => {
+                self.enforcer.widen();
+                self.arbiter.look_at_all();
+            }
+        }
+    }
+
+    /// Looks whether the thread is silent, and still has its reservation.
+    pub(super) fn look_at(&mut self, task: TaskId, now: Instant) {
+        let Some(slot) = self.tasks.find(task) else {
+            return;
+        };
+        if self.batcher.look_later(slot) {
+            return;
+        }
+        let checked_every = CHECKED_EVERY * crowd(self.tasks.len());
+        let server = self.enforcer.server(slot);
+        let (is_gone, is_fixed) = (server.is_gone(), server.fixed().is_some());
+        let Some(thread) = self.tasks.get_mut(slot) else {
+            return;
+        };
+        thread.looked_after = false;
+        if is_gone {
+            self.end(slot, now);
+            return;
+        }
+        if let Some(why) = thread.estimator.rest(now) {
+            let computes = matches!(why, Why::NoLongerBlocks { .. });
+            self.withdraw(slot, why, now);
+            if computes {
+                self.no_stage_for_now(slot, now);
+            }
+            return;
+        }
+        let fixed = is_fixed.then(|| now + LOOK_AT_FIXED);
+        let Some(at) = fixed.or_else(|| thread.estimator.rests_at(now)) else {
+            return;
+        };
+        thread.looked_after = true;
+        let runs = thread.estimator.ran_lately(now);
+        self.timers.set(at, TimerEvent::Look(task));
+        if self.enforcer.take_check_due(slot, checked_every, now) {
+            self.enforce(slot, now, |enforcer, books| {
+                enforcer.reconcile(books, slot, (task, runs), now)
+            });
+        }
+    }
+
+    /// Asks the actuator again after a back-off.
+    fn retry(&mut self, slot: Slot, now: Instant) {
+        if self.enforcer.lift_ceiling(slot) {
+            self.consider(slot, None);
+            return;
+        }
+        let Some(why) = self.enforcer.retry(slot, now) else {
+            return;
+        };
+        if self.arbiter.has_request(slot) {
+            self.arbiter.ask(slot, why.unwrap_or(Why::RoomAgain));
+        } else if self.enforcer.held(slot).is_some() {
+            let why = why.unwrap_or(Why::RhythmLost);
+            self.enforce(slot, now, |enforcer, books| {
+                enforcer.release(books, slot, why, now)
+            });
+        } else {
+            self.consider(slot, why);
+        }
+    }
+
+    fn sample(&mut self, task: TaskId, now: Instant, executed: Option<Span>) {
+        let Some(slot) = self.tasks.find(task) else {
+            return;
+        };
+        let thread = self.tasks.get_mut(slot);
+        if thread.is_some_and(|thread| thread.estimator.sample(now, executed)) {
+            let every = self.settings.parameters.sampling;
+            self.timers.set(now + every, TimerEvent::Sample(task));
+        }
+        self.consider(slot, None);
+    }
+
+    /// True without a rhythm, a probation and a fixed reservation.
+    pub(super) fn needs_probation(&self, slot: Slot) -> bool {
+        let server = self.enforcer.server(slot);
+        self.tasks.get(slot).is_some_and(|thread| {
+            !thread.estimator.is_locked()
+                && !thread.estimator.is_on_probation()
+                && server.fixed().is_none()
+                && server.is_open()
+        })
+    }
+
+    /// True if nothing about the thread itself speaks against a probation.
+    fn may_be_tried(&self, slot: Slot) -> bool {
+        let protection = self.protector.of(slot);
+        self.settings.trials
+            && self.needs_probation(slot)
+            && !protection.helps()
+            && !protection.is_declined()
+            && self.pipelines.role(slot).may_be_tried()
+    }
+
+    /// Puts a thread without a rhythm on probation, if its bursts up to this one tell that it
+    /// starves.
+    pub(super) fn may_starve(&mut self, slot: Slot, burst: &Burst) {
+        let may = self.may_be_tried(slot);
+        let thread = self.tasks.get_mut(slot).filter(|_| may);
+        match thread.and_then(|thread| thread.estimator.starves(burst)) {
+            Some(why) => {
+                self.begin_probation(slot, why, burst.blocked);
+            }
+            None => self.try_too(slot, burst.blocked),
+        }
+    }
+
+    /// Puts the thread on probation, and those that starve beside it; false if it may not be now.
+    pub(super) fn begin_probation(&mut self, slot: Slot, why: Why, now: Instant) -> bool {
+        let thread = self.tasks.get(slot);
+        let payer = thread.map_or(0, |thread| thread.party.payer);
+        let may = self.tries_together(slot, now)
+            || !self.protector.is_tried(slot, payer, now)
+                && self.probations.admits_alone(payer, now);
+        if !may {
+            if let Some(thread) = self.tasks.get_mut(slot) {
+                thread.estimator.postpone_probation(now + PUT_OFF);
+            }
+            return false;
+        }
+        self.put_on_probation(slot, None, why, now);
+        for slot in self.tasks.slots() {
+            self.try_too(slot, now);
+        }
+        true
+    }
+
+    /// Puts the thread on probation, on these `terms` if they are not the usual ones.
+    pub(super) fn put_on_probation(
+        &mut self,
+        slot: Slot,
+        terms: Option<Terms>,
+        why: Why,
+        now: Instant,
+    ) {
+        let Some(thread) = self.tasks.get_mut(slot) else {
+            return;
+        };
+        thread.estimator.begin_probation(terms, now);
+        let over = TimerEvent::ProbationOver(thread.task.id);
+        let until = self.probations.extend(now + PROBATION);
+        self.timers.set(until, over);
+        self.protect(slot, BoostWhy::OnTrial, now);
+        self.consider(slot, Some(why));
+    }
+
+    /// A player and its display server must both get to run, or neither shows its rhythm: while one
+    /// thread is on probation, others that starve join it, if a clock is heard in their process.
+    pub(super) fn try_too(&mut self, slot: Slot, now: Instant) {
+        if now >= self.probations.until() || !self.may_be_tried(slot) {
+            return;
+        }
+        let thread = self.tasks.get(slot);
+        let why = thread.and_then(|thread| thread.estimator.starves_too(now));
+        if let Some(why) = why.filter(|_| self.tries_together(slot, now)) {
+            self.put_on_probation(slot, None, why, now);
+        }
+    }
+
+    /// True if the threads of its process go on probation together: a clock is heard in it, and its
+    /// threads are not protected or protection does not help.
+    fn tries_together(&self, slot: Slot, now: Instant) -> bool {
+        let needs = !self.settings.protects || self.protector.of(slot).is_in_vain();
+        let Some(thread) = self.tasks.get(slot).filter(|_| needs) else {
+            return false;
+        };
+        let process = self.tasks.of_process(thread.task.pid);
+        is_clocked(process.map(|(_, thread)| &thread.estimator), now)
+    }
+
+    /// Puts a new thread on probation if its process is on probation. A program begins one thread
+    /// after the other, and each would have to starve first.
+    pub(super) fn join_probation(&mut self, slot: Slot, now: Instant) {
+        if now >= self.probations.until() {
+            return;
+        }
+        let Some(pid) = self.tasks.get(slot).map(|thread| thread.task.pid) else {
+            return;
+        };
+        let is_on_probation = || {
+            let mut process = self.tasks.of_process(pid);
+            process.any(|(_, thread)| thread.estimator.is_on_probation())
+        };
+        let may = self.may_be_tried(slot) && is_on_probation() && self.tries_together(slot, now);
+        if may {
+            self.put_on_probation(slot, None, Why::JoinsTrial, now);
+        }
+    }
+
+    /// Looks at the CPU time of a thread without a rhythm: it may starve without a burst.
+    fn look_whether_it_starves(
+        &mut self,
+        task: TaskId,
+        now: Instant,
+        executed: &mut dyn FnMut(TaskId) -> Option<Span>,
+    ) {
+        let Some(slot) = self.tasks.find(task) else {
+            return;
+        };
+        let Some(thread) = self.tasks.get_mut(slot) else {
+            return;
+        };
+        if thread.estimator.is_locked() {
+            self.timers
+                .set(now + LOOK_RARELY, TimerEvent::Starves(task));
+            return;
+        }
+        let Some(executed) = executed(task) else {
+            return;
+        };
+        let (next, why) = thread.estimator.look(now, executed);
+        // A crowd is looked at more rarely, because each look is a system call.
+        let next = now + next.since(now) * crowd(self.tasks.len());
+        self.timers.set(next, TimerEvent::Starves(task));
+        if let Some(why) = why.filter(|_| self.may_be_tried(slot)) {
+            self.begin_probation(slot, why, now);
+        }
+    }
+
+    fn end_probation(&mut self, task: TaskId, now: Instant) {
+        let until = self.probations.until();
+        let Some(slot) = self.tasks.find(task) else {
+            return;
+        };
+        let Some(thread) = self.tasks.get_mut(slot) else {
+            return;
+        };
+        match thread.estimator.end_probation(now, until) {
+            ProbationEnd::NotYet(end) => self.timers.set(end, TimerEvent::ProbationOver(task)),
+            ProbationEnd::InVain => self.withdraw(slot, Why::TrialOver, now),
+            ProbationEnd::NotOnProbation => {}
+        }
+    }
+
+    /// Looks at all pipelines, if it is time to.
+    pub(super) fn review_pipelines(&mut self, now: Instant) {
+        let Some(all) = self.pipelines.review_due(now) else {
+            return;
+        };
+        if all {
+            for slot in self.tasks.slots() {
+                self.review_role(slot, now);
+            }
+        }
+        let mut search = self.pipelines.search(&self.tasks, now);
+        while let Some(slot) = self.pipelines.go_on(&mut search, &self.tasks, now) {
+            self.let_partner_go(slot, now);
+        }
+        if all {
+            self.pipelines.end_review();
+        }
+    }
+
+    fn review_role(&mut self, slot: Slot, now: Instant) {
+        match self.pipelines.review(&self.tasks, slot, now) {
+            Review::Unknown => return,
+            Review::Same => {}
+            Review::Serve {
+                stage,
+                rhythm,
+                seen,
+                in_place_of,
+            } => {
+                if let Some(other) = in_place_of {
+                    self.end_stage(other, now);
+                }
+                let Some(thread) = self.tasks.get_mut(slot) else {
+                    return;
+                };
+                let is_new = thread.lead(rhythm, now, &self.settings);
+                if let Some(at) = thread.look_due(now) {
+                    let look = TimerEvent::Look(thread.task.id);
+                    self.timers.set(at, look);
+                }
+                self.consider(slot, is_new.then_some(Why::OnPath { stage, seen }));
+            }
+            Review::Leave => {
+                self.leave_pipeline(slot);
+                self.withdraw(slot, Why::OffPath, now);
+            }
+        }
+        match self.pipelines.look_at_partner(&self.tasks, slot, now) {
+            Some(Fate::LetGo) => self.let_partner_go(slot, now),
+            Some(Fate::Stays) => {
+                let weight = self.weight(slot);
+                if self.enforcer.server(slot).fixed().is_none() {
+                    self.arbiter.weigh(slot, weight);
+                }
+            }
+            None => {}
+        }
+    }
+
+    /// The thread is a stage no longer. True if it was one.
+    fn leave_pipeline(&mut self, slot: Slot) -> bool {
+        let left = self.pipelines.leave(slot);
+        if let Some(thread) = self.tasks.get_mut(slot).filter(|_| left) {
+            thread.estimator.leave_pipeline();
+        }
+        left
+    }
+
+    fn end_stage(&mut self, slot: Slot, now: Instant) {
+        if self.pipelines.role(slot).is_partner() {
+            self.let_partner_go(slot, now);
+        } else if self.leave_pipeline(slot) {
+            self.withdraw(slot, Why::OffPath, now);
+        }
+    }
+
+    /// The thread computes all the time: it is no stage for a while.
+    fn no_stage_for_now(&mut self, slot: Slot, now: Instant) {
+        if self.pipelines.role(slot).is_partner() {
+            self.let_partner_go(slot, now);
+        } else if self.leave_pipeline(slot) {
+            self.pipelines.stay_off(slot, now);
+        }
+    }
+
+    /// The thread is watched no more, and gets back what it had.
+    pub(super) fn let_partner_go(&mut self, slot: Slot, now: Instant) {
+        self.leave_pipeline(slot);
+        if let Some(thread) = self.tasks.get(slot) {
+            let task = thread.task.id;
+            self.pipelines.let_go(thread.party.payer, task, now);
+            self.forget(task, now);
+        }
+    }
+
+    /// Whether it is time to tell how long the CPUs have been idle ([`idle`](Self::idle)).
+    #[must_use]
+    pub fn wants_idle(&self, now: Instant) -> bool {
+        let governor = self.governor.as_ref();
+        governor.is_some_and(|governor| governor.wants_idle(now))
+    }
+
+    /// Takes in how long each CPU has been idle up to `now`, and decides about the speed. What
+    /// follows for the budgets is put in force in the next [`turn`](Self::turn).
+    pub fn idle(&mut self, idle: Vec<Span>, now: Instant) {
+        let Some(governor) = &mut self.governor else {
+            return;
+        };
+        let renewal = governor.begin(&mut self.enforcer, now);
+        let utilisation = governor.utilisation(idle, now);
+        self.renew(renewal);
+        let lasting = self.lasting();
+        if let Some(governor) = &mut self.governor
+            && let Some(utilisation) = utilisation
+        {
+            let lasting = lasting.as_deref();
+            let (enforcer, arbiter) = (&mut self.enforcer, &self.arbiter);
+            let renewal = governor.decide(enforcer, arbiter, utilisation, lasting, now);
+            self.renew(renewal);
+        }
+    }
+
+    /// What is wanted to last, in time at the speed at which budgets must suffice, if the speed
+    /// follows from it.
+    fn lasting(&self) -> Option<Vec<Request>> {
+        let governor = self.governor.as_ref();
+        governor.filter(|governor| governor.follows_budgets())?;
+        let of_place = |(place, request): (usize, &Request)| {
+            let slot = self.arbiter.slot(place)?;
+            let (wanted, _) = self.wanted(slot, Part::Lasting)?;
+            Some(Request { wanted, ..*request })
+        };
+        let requests = self.arbiter.requests().iter().enumerate();
+        Some(requests.filter_map(of_place).collect())
+    }
+
+    /// Requests have changed: where the speed follows from them, it rises before they are settled.
+    pub(super) fn press_speed(&mut self, now: Instant) {
+        if !self.arbiter.has_changes() {
+            return;
+        }
+        let lasting = self.lasting();
+        if let Some(governor) = &mut self.governor
+            && let Some(lasting) = lasting
+        {
+            let renewal = governor.press(&mut self.enforcer, &self.arbiter, &lasting, now);
+            self.renew(renewal);
+        }
+    }
+
+    /// Goes on with a fall of the speed that is on its way, now that all requests are settled.
+    pub(super) fn pace_speed(&mut self, now: Instant) {
+        let awaits = SpeedGovernor::awaits_budgets;
+        if self.governor.as_ref().is_some_and(awaits) {
+            let longest = self.longest_period_in_force();
+            if let Some(governor) = &mut self.governor {
+                governor.settled(longest, now);
+            }
+        }
+        let lasting = self.lasting();
+        if let Some(governor) = &mut self.governor {
+            let lasting = lasting.as_deref();
+            let renewal = governor.pace(&mut self.enforcer, &self.arbiter, lasting, now);
+            self.renew(renewal);
+        }
+    }
+
+    /// The longest period of all requests, if each of them is in force as it is.
+    fn longest_period_in_force(&self) -> Option<Span> {
+        let mut longest = Span::ZERO;
+        for (place, request) in self.arbiter.requests().iter().enumerate() {
+            let slot = self.arbiter.slot(place)?;
+            if self.enforcer.held(slot)? != request.wanted {
+                return None;
+            }
+            longest = longest.max(request.wanted.period());
+        }
+        Some(longest)
+    }
+}
