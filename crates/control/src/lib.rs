@@ -30,6 +30,7 @@ mod slots;
 mod speed;
 mod task;
 mod timer;
+mod tuning;
 
 pub use drive::{Next, begin, drive};
 pub use dry_run::DryRun;

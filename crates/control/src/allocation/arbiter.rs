@@ -12,11 +12,12 @@ use onbeat_model::{Bandwidth, Instant, Refusal, Reservation, TaskId};
 
 use super::bandwidth;
 use super::filter::{is_another, is_small, is_worth_raising};
-use super::overload::{self, MANY, OF_MANY, Overload};
+use super::overload::{self, Overload};
 use super::request::Claim;
 use super::requests::{Place, RequestTable};
 use crate::Why;
 use crate::slots::{BySlot, Slot};
+use crate::tuning::requests::{MANY, OF_MANY};
 
 /// All requests, and what has changed about them since the last arbitration.
 pub(crate) struct Arbiter {

@@ -3,18 +3,15 @@
 
 use onbeat_model::Reservation;
 
-use super::{bandwidth, server};
+use super::bandwidth;
 
-/// The least difference, in CPUs, that is worth a system call while the job fits.
-const TRIFLE_CPUS: f64 = 0.001;
-/// The least raise that is worth a system call if the thread's own request has not changed.
-const WORTH_RAISING: f64 = 0.05;
+use crate::tuning::requests::{MARGIN, SAME_SERVER, TRIFLE_CPUS, WORTH_RAISING};
 
 /// True if both serve a job equally well, and cost about the same.
 pub(super) fn is_trifle(former: Reservation, wanted: Reservation) -> bool {
     let (a, b) = (former.bandwidth(), wanted.bandwidth());
     same_server(former, wanted)
-        && wanted.runtime() <= former.runtime() + server::MARGIN
+        && wanted.runtime() <= former.runtime() + MARGIN
         && (a - b).max(b - a).as_cpus() < TRIFLE_CPUS
 }
 
@@ -42,5 +39,5 @@ pub(super) fn is_another(held: Option<Reservation>, target: Option<Reservation>)
 }
 
 fn same_server(former: Reservation, wanted: Reservation) -> bool {
-    former.period().abs_diff(wanted.period()) * 100 <= former.period()
+    former.period().abs_diff(wanted.period()) * SAME_SERVER <= former.period()
 }

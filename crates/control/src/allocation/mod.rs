@@ -18,7 +18,6 @@ mod server;
 use onbeat_model::{Bandwidth, Reservation};
 
 pub(crate) use filter::is_small;
-pub(crate) use overload::MANY;
 pub(crate) use request::weight_factor;
 pub(crate) use server::{wanted, within};
 

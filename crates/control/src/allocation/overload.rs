@@ -8,19 +8,13 @@
 //! comes at once when the room is used up, otherwise after 500 ms if a thread waits.
 
 use onbeat_decide::supervisor::Level;
-use onbeat_model::{Bandwidth, Instant, Span};
+use onbeat_model::{Bandwidth, Instant};
 
 use super::arbiter::Adjustment;
 use super::bandwidth;
 use super::filter::{is_another, is_small};
 use crate::slots::Slot;
-
-/// So many threads that do not all fit are a crowd.
-pub(crate) const MANY: usize = 100;
-/// The share of the total that a round hands out: the rest is for those who ask until the next one.
-pub(crate) const OF_MANY: f64 = 0.95;
-/// From one round to the next, if there is room enough for those who ask.
-const EVERY: Span = Span::from_ms(500);
+use crate::tuning::requests::ROUND;
 
 /// The last round, and when the next one is due.
 #[derive(Clone, Debug, Default)]
@@ -36,7 +30,7 @@ impl Overload {
     /// There was a round: `level` is what came of it; none if there is no crowd.
     pub(crate) fn held(&mut self, level: Option<Level>, now: Instant) {
         self.level = level;
-        self.next = now + EVERY;
+        self.next = now + ROUND;
         self.leaves_room = false;
     }
 
@@ -111,7 +105,7 @@ pub(crate) fn no_more_than_it_takes(
 mod tests {
     use onbeat_decide::supervisor::Limits;
 
-    use onbeat_model::Reservation;
+    use onbeat_model::{Reservation, Span};
 
     use super::*;
     use crate::Why;
@@ -166,16 +160,16 @@ mod tests {
         let mut rounds = Overload::default();
         assert!(!rounds.leave_room(), "there is no crowd");
         rounds.held(Some(level), start);
-        assert!(!rounds.is_due(start + EVERY, false));
-        assert!(rounds.is_due(start + EVERY, true));
+        assert!(!rounds.is_due(start + ROUND, false));
+        assert!(rounds.is_due(start + ROUND, true));
         assert!(rounds.leave_room());
         assert!(!rounds.is_due(start, true));
-        assert!(rounds.is_due(start + EVERY, false));
-        rounds.held(Some(level), start + EVERY);
+        assert!(rounds.is_due(start + ROUND, false));
+        rounds.held(Some(level), start + ROUND);
         rounds.waiting.push(7);
-        assert!(rounds.is_due(start + EVERY * 2, false));
+        assert!(rounds.is_due(start + ROUND * 2, false));
         rounds.forget(7);
-        assert!(!rounds.is_due(start + EVERY * 2, false));
+        assert!(!rounds.is_due(start + ROUND * 2, false));
     }
 
     fn supervisor_level() -> Level {

@@ -9,9 +9,7 @@ use super::filter;
 use super::requests::Place;
 use crate::Why;
 use crate::slots::Slot;
-
-/// The weight of a thread on probation, relative to others.
-const WEIGHT_ON_PROBATION: f64 = 0.1;
+use crate::tuning::requests::WEIGHT_ON_PROBATION;
 
 /// By which factor a request counts less when not everything fits.
 pub(crate) const fn weight_factor(is_on_probation: bool) -> f64 {

@@ -7,14 +7,7 @@
 use onbeat_model::{Bandwidth, Capacity, Reservation, Span};
 
 use crate::estimation::Demand;
-
-/// What each period of a server gets beyond the job's own runtime: the kernel charges what it does
-/// around a job, and on a busy machine that differs from job to job.
-pub(super) const MARGIN: Span = Span::from_us(20);
-/// A stage has other work, too, for which nobody asked to hold it up: a budget is enforced at the
-/// scheduler's tick, and of less than this it would take too many periods to pay for one that it
-/// overran by.
-const LEAST_OF_STAGE: f64 = 0.05;
+use crate::tuning::requests::{LEAST_OF_STAGE, MARGIN};
 
 /// The server period for a task's period, and how the job's runtime changes with it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

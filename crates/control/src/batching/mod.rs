@@ -14,25 +14,12 @@ mod pace;
 use std::ops::Range;
 
 use onbeat_infer::period::Compact;
-use onbeat_model::{Burst, Instant, Span};
+use onbeat_model::{Burst, Instant};
 
-use crate::allocation::MANY;
 use crate::slots::Slot;
+use crate::tuning::batching::{EACH, LONGEST_BURST, LONGEST_ROUND, MOST, NEWS_AFTER};
+use crate::tuning::requests::MANY;
 pub(crate) use pace::{Pace, crowd};
-
-/// The time between two visits, for each thread.
-const EACH: Span = Span::from_ms(1);
-/// The longest time between two visits of a thread.
-const LONGEST: Span = Span::from_secs(1);
-/// The number of held events at which a thread is visited out of turn.
-const MOST: usize = 32;
-/// A longer burst is taken in at once.
-const LONGEST_BURST: Span = Span::from_ms(500);
-/// The number of jobs after which a thread may be settled: its demand is known, because the jobs of
-/// its start leave no excess behind by then.
-pub(crate) const SETTLED: u64 = 32;
-/// The number of visits for which another exhausted budget is no news.
-const NEWS_AFTER: u8 = 2;
 
 /// Whether the bursts of settled threads are held back, of so many `threads`.
 pub(crate) const fn holds_back(threads: usize) -> bool {
@@ -181,7 +168,7 @@ impl Batcher {
     /// The threads to visit by `now`: the first one, and their number.
     fn turns(&mut self, now: Instant) -> (Slot, usize) {
         let threads = self.threads.len() as u64;
-        let round = (EACH * threads).min(LONGEST);
+        let round = (EACH * threads).min(LONGEST_ROUND);
         let passed = now.since(self.since).min(round);
         let due = threads * passed.as_ns() / round.as_ns().max(1);
         if passed == round {
@@ -197,6 +184,8 @@ impl Batcher {
 
 #[cfg(test)]
 mod tests {
+    use onbeat_model::{Span, TaskId};
+
     use super::*;
 
     fn at_ms(ms: u64) -> Instant {

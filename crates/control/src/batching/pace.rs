@@ -5,20 +5,13 @@
 //! new, because its period is to be found soon, nor while the CPUs' speed follows the turns. An
 //! exhausted budget ends a pause, unless 100 threads or more do not fit.
 
-use onbeat_model::{Instant, Span};
+use onbeat_model::Instant;
 
-/// The number of threads from which the pauses grow.
-const FEW_THREADS: u64 = 200;
-/// The most that they grow.
-const LONGEST: u64 = 5;
-/// Then a turn verifies no more rhythms than that: forty a second of a thousand threads.
-const OF_A_CROWD: usize = 4;
-/// How long a thread is new.
-const NEW: Span = Span::from_secs(3);
+use crate::tuning::batching::{FEW_THREADS, LONGEST_PAUSE, NEW, OF_A_CROWD};
 
 /// The factor by which pauses grow with the number of threads.
 pub(crate) fn crowd(threads: usize) -> u64 {
-    (threads as u64 / FEW_THREADS).clamp(1, LONGEST)
+    (threads as u64 / FEW_THREADS).clamp(1, LONGEST_PAUSE)
 }
 
 /// The time since which no thread is new.
@@ -47,8 +40,8 @@ impl Pace {
         }
     }
 
-    /// How many rhythms a turn may verify, `most` with few threads. Among many some always wait, and
-    /// none needs it soon.
+    /// How many rhythms a turn may verify, `most` with few threads. Among many some always wait,
+    /// and none needs it soon.
     pub(crate) fn verifications(most: usize, threads: usize) -> usize {
         if crowd(threads) > 1 {
             most.min(OF_A_CROWD)
@@ -60,7 +53,7 @@ impl Pace {
 
 #[cfg(test)]
 mod tests {
-    use onbeat_model::{Bandwidth, Capacity, Event, Name, Task, TaskId};
+    use onbeat_model::{Bandwidth, Capacity, Event, Name, Span, Task, TaskId};
 
     use super::*;
     use crate::{Controller, DryRun, Settings};

@@ -20,12 +20,10 @@ use crate::report::decision::{Entry, Log, What};
 use crate::slots::{BySlot, Slot};
 use crate::task::table::TaskTable;
 use crate::timer::{TimerEvent, Timers};
+use crate::tuning::enforcement::{FIRST_RETRY, LONGEST_RETRY};
 use admission::Admission;
 use partition::Partitions;
 use state::Enforcement;
-
-const FIRST_RETRY: Span = Span::from_secs(1);
-const LONGEST_RETRY: Span = Span::from_secs(30);
 
 /// Owns the actuator and the sum of the reservations in force.
 pub(crate) struct Enforcer<A> {

@@ -11,7 +11,8 @@
 //!   any ── reserve ──▶ Held    any ── yield_to_other ──▶ Yielded    any ── gone ──▶ Gone
 //! ```
 //!
-//! In a back-off, `released` and `release_failed` change what is in force, and the back-off goes on.
+//! In a back-off, `released` and `release_failed` change what is in force, and the back-off goes
+//! on.
 
 use onbeat_model::{Instant, Reservation};
 

@@ -7,9 +7,7 @@ use onbeat_model::{Burst, Instant, Rhythm};
 use super::schedule::Attempts;
 use crate::Settings;
 use crate::settings::Method;
-
-/// The fewest bursts that are analysed after a thread went astray.
-const NEWS_BURSTS: usize = 6;
+use crate::tuning::analysis::NEWS_BURSTS;
 
 /// The bursts of the last seconds, and when they are to be analysed.
 pub(super) struct Analysis {

@@ -9,24 +9,9 @@ use onbeat_model::{Instant, Span};
 
 use super::Estimator;
 use crate::slots::Slot;
-
-/// A clock's wakeup counts in one period of this many: a thread that is late is awake when its
-/// timer expires, and half of a starved player's jobs are.
-const CLOCK_PERIODS: u64 = 2;
-/// The same for wakeups by another thread: the workers of a pool take turns at waking it.
-const WAKER_PERIODS: u64 = 4;
-/// Over how many periods wakeups are counted, and for how long at least. Longer would count those
-/// of a time when the program starved.
-const PERIODS: u64 = 16;
-const AT_LEAST: Span = Span::from_ms(500);
-/// The longest chain of wakers that is followed. The longest one in the recordings has five.
-const THREADS: usize = 64;
-
-/// A process has a clock if it was heard so often in each of the last two quarters of a second. A
-/// transcoder beside hogs hears one in half a second at most, once it has started; a starved player
-/// ten.
-const IN_EACH_QUARTER: u32 = 2;
-pub(crate) const QUARTER: Span = Span::from_ms(250);
+use crate::tuning::clock::{
+    AT_LEAST, CLOCK_PERIODS, IN_EACH_QUARTER, PERIODS, QUARTER, THREADS, WAKER_PERIODS,
+};
 
 /// How often interrupts and other processes woke a thread in the quarter of a second of its last
 /// such wakeup, and in the two before.

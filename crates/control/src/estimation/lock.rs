@@ -8,22 +8,10 @@ use onbeat_infer::period::{Beat, Tracker};
 use onbeat_model::{Burst, Instant, Job, Reservation, Rhythm, Span};
 
 use crate::Settings;
-
-/// A period that is off by one part in so many was a guess.
-const GUESS: u64 = 100;
+use crate::tuning::lock::{GUESS, LATE_MOST, LEARNING, SAME_RATE, UNEVEN};
 
 /// Of so many of its last jobs it is remembered whether their budget made them late.
 const REMEMBERED: u32 = u64::BITS;
-/// A predictor that has heard fewer jobs is still learning. (N, in LFS++'s section 5.3.)
-const LEARNING: u32 = 16;
-/// One job in a hundred is to overrun. More than this many of [`REMEMBERED`] come of that in one
-/// case of 500, by the binomial distribution.
-const LATE_MOST: u32 = 4;
-/// Only where the longest of the last jobs is so many times the usual one does a budget not learn
-/// what is needed: frames of one film differ by 2 to 3 times, and a player that has to catch up is
-/// late whatever it is given. A worker's that is not needed in most periods differ by 100 times and
-/// more.
-const UNEVEN: u64 = 4;
 
 /// What is known about such a thread.
 pub(super) struct Lock {
@@ -328,5 +316,5 @@ impl Lock {
 
 /// Closer to each other than a twentieth: the same rate, told twice.
 pub(crate) fn same_period(a: Span, b: Span) -> bool {
-    a.abs_diff(b) * 20 <= a.max(b)
+    a.abs_diff(b) * SAME_RATE <= a.max(b)
 }

@@ -21,6 +21,8 @@ use onbeat_infer::pipeline;
 use onbeat_model::{Burst, Instant, Reservation, Rhythm, Span};
 
 use crate::report::account::Account;
+use crate::tuning::analysis::NEWS_PERIODS;
+use crate::tuning::starvation::PROBATION;
 use crate::{Settings, Why};
 use analysis::Analysis;
 use clock::Outside;
@@ -30,13 +32,9 @@ pub(crate) use lock::same_period;
 use probation::{ProbationEnd, Terms};
 pub(crate) use schedule::AnalysisQueue;
 use starvation::Starving;
-pub(crate) use starvation::{AWAKE, FED, FIRST_PAUSE, LOOK_RARELY, PROBATION};
 use state::Estimation;
 use timeouts::{longest_job, patience};
 use verification::Verification;
-
-/// The number of last periods whose bursts are analysed after a thread went astray.
-const NEWS_PERIODS: u64 = 4;
 
 /// See the file's head.
 pub(crate) struct Estimator {

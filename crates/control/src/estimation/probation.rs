@@ -1,16 +1,16 @@
 //! Probation: a starving thread's chance to show its period.
 //!
-//! This file says on which terms a thread is on probation, and how long probations last. A probation costs other programs CPU time, and a batch program starves, too. So the
-//! threads of a process go on probation together only if the process hears a clock
-//! (`run_loop/reviews.rs`). Of each payer's other threads, one at a time is on probation, with
-//! pauses that grow to a minute.
+//! This file says on which terms a thread is on probation, and how long probations last. A
+//! probation costs other programs CPU time, and a batch program starves, too. So the threads of a
+//! process go on probation together only if the process hears a clock (`run_loop/reviews.rs`). Of
+//! each payer's other threads, one at a time is on probation, with pauses that grow to a minute.
 
 use std::collections::HashMap;
 
 use onbeat_model::{Bandwidth, Instant, Span};
 
-use super::starvation::{FIRST_PAUSE, PROBATION};
 use crate::Settings;
+use crate::tuning::starvation::{FIRST_PAUSE, LONGEST_PAUSE_ALONE, PROBATION};
 
 /// The answer to whether a probation is over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,10 +41,6 @@ impl Terms {
         }
     }
 }
-
-/// The longest pause between two probations of threads without a clock. With it, they take a
-/// twentieth of one CPU.
-const LONGEST_PAUSE_ALONE: Span = Span::from_secs(60);
 
 /// The present probations, and those of threads without a clock.
 #[derive(Debug, Default)]

@@ -6,18 +6,12 @@
 
 use std::collections::VecDeque;
 
-use onbeat_model::{Instant, Span, TaskId};
+use onbeat_model::{Instant, TaskId};
 
-/// The fewest bursts that are worth an analysis.
-const FEWEST: u32 = 6;
-const FIRST_PAUSE: Span = Span::from_ms(15);
-const LONGEST_PAUSE: Span = Span::from_ms(500);
-/// The number of analyses in vain after which the pauses grow.
-const PATIENCE: u32 = 12;
-const FIRST_VERIFICATION: Span = Span::from_ms(250);
-/// With hundreds of threads, verifications every few seconds would cost more than all tracking. The
-/// tracker notices a change of rate.
-const LONGEST_VERIFICATION: Span = Span::from_secs(64);
+use crate::tuning::analysis::{
+    FEWEST, FIRST_PAUSE, FIRST_VERIFICATION, LEAST_RATE, LONGEST_PAUSE, LONGEST_VERIFICATION,
+    PATIENCE,
+};
 
 /// The analyses that wait for their turn. Those of threads without a rhythm come first.
 #[derive(Debug, Default)]
@@ -79,7 +73,7 @@ impl Attempts {
     /// rate). Stops falling at a ten-thousandth, which every true rhythm passes after a few beats.
     pub(crate) fn false_alarm_rate(&self, rate: f64) -> f64 {
         let analyses = f64::from(self.failed.saturating_add(1));
-        (rate / (analyses * analyses)).max(rate.min(1e-4))
+        (rate / (analyses * analyses)).max(rate.min(LEAST_RATE))
     }
 
     /// Counts a burst that ended at `at`. True if it is time for an analysis.
@@ -116,6 +110,8 @@ impl Attempts {
 
 #[cfg(test)]
 mod tests {
+    use onbeat_model::Span;
+
     use super::*;
 
     fn bursts_until_due(attempts: &mut Attempts, at: Instant) -> usize {

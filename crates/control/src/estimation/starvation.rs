@@ -12,33 +12,10 @@
 use onbeat_model::{Burst, Instant, Span};
 
 use crate::Why;
-
-/// The shortest time of starving that counts.
-const LONG_ENOUGH: Span = Span::from_ms(300);
-/// Bursts count in full for this long.
-const WINDOW: Span = Span::from_ms(1000);
-/// The least number of bursts in that time: a thread that blocks less often has no rhythm to show.
-const FEWEST_BURSTS: u32 = 6;
-/// The share of time for which a starving thread is ready and does not run.
-const WAITING: f64 = 0.4;
-/// The same while another thread is on probation. If two threads work for each other, one of them
-/// seems to sleep while it waits for the other.
-const WAITING_TOO: f64 = 0.15;
-const FEWEST_BURSTS_TOO: u32 = 3;
-/// A thread without events is a sleeper below the first share of a CPU, and not starving above the
-/// second.
-pub(crate) const AWAKE: f64 = 0.002;
-pub(crate) const FED: f64 = 0.7;
-/// The first time between two looks at its CPU time. It doubles each time that the thread slept.
-const LOOK_EVERY: Span = Span::from_ms(120);
-pub(crate) const LOOK_RARELY: Span = Span::from_ms(2400);
-/// The pause after the first probation in vain, and after the first time that a thread lost its
-/// protection because it only computed.
-pub(crate) const FIRST_PAUSE: Span = Span::from_secs(5);
-const LONGEST_PAUSE: Span = Span::from_secs(600);
-
-/// How long a probation lasts: a player that is behind catches up and then plays a few frames.
-pub(crate) const PROBATION: Span = Span::from_ms(3000);
+use crate::tuning::starvation::{
+    AWAKE, FED, FEWEST_BURSTS, FEWEST_BURSTS_TOO, FIRST_PAUSE, LONG_ENOUGH, LONGEST_PAUSE,
+    LOOK_EVERY, LOOK_RARELY, PROBATION, WAITING, WAITING_TOO, WINDOW,
+};
 
 /// A thread's waiting and bursts of late.
 #[derive(Clone, Copy, Debug, Default)]

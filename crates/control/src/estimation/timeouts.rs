@@ -2,18 +2,14 @@
 
 use onbeat_model::Span;
 
-/// A thread that has not blocked for this many periods, and this long, computes all the time. Less
-/// is too little for a thread that catches up. A liar keeps its reservation for this long
-/// (`onbeat-sim`, liars_before_the_loop).
-const LONGEST_JOB: u64 = 10;
-const SHORTEST_PATIENCE: Span = Span::from_ms(400);
+use crate::tuning::lock::{LONGEST_JOB, LONGEST_JOB_AT_LEAST, SILENT_AT_LEAST, SILENT_PERIODS};
 
 /// The longest time that a thread may compute without a pause.
 pub(super) fn longest_job(period: Span) -> Span {
-    (period * LONGEST_JOB).max(SHORTEST_PATIENCE)
+    (period * LONGEST_JOB).max(LONGEST_JOB_AT_LEAST)
 }
 
 /// The longest time that a thread may be off its beat, or without an event.
 pub(super) fn patience(period: Span) -> Span {
-    (period * 12).max(Span::from_ms(1500))
+    (period * SILENT_PERIODS).max(SILENT_AT_LEAST)
 }

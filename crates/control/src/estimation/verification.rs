@@ -12,12 +12,8 @@ use super::lock::{Lock, same_period};
 use super::schedule::Attempts;
 use super::timeouts::patience;
 use super::{Estimator, Outcome};
+use crate::tuning::lock::{NEEDED_MOST, REJECTIONS};
 use crate::{Settings, Why};
-
-/// The number of analyses in a row that must disagree with a verified rhythm.
-const REJECTIONS: u32 = 3;
-/// The most analyses that must agree after a rhythm that was a chance.
-const NEEDED_MOST: u32 = 4;
 
 /// How far a rhythm is trusted.
 #[derive(Clone, Copy, Debug, Default)]
@@ -36,8 +32,8 @@ impl Estimator {
         lock.is_some_and(|lock| lock.astray().is_none())
     }
 
-    /// True for a thread that keeps its beat, and does not declare its jobs. Its bursts may be heard
-    /// late.
+    /// True for a thread that keeps its beat, and does not declare its jobs. Its bursts may be
+    /// heard late.
     pub(crate) fn is_steady(&self) -> bool {
         let lock = self.state.lock();
         self.verification.rejections == 0

@@ -30,15 +30,14 @@ use onbeat_model::{Burst, Instant, Span, Task, TaskId};
 use crate::slots::{BySlot, Slot};
 use crate::task::Thread;
 use crate::task::table::TaskTable;
+use crate::tuning::pipeline::HEADS;
 use crate::{Party, PipelineSettings};
 pub(crate) use partners::Fate;
 pub(crate) use review::Review;
 pub(crate) use role::Role;
-use role::{HEADS, Watched};
+use role::Watched;
 use strangers::Strangers;
 
-/// The time between two reviews of the paths.
-const EVERY: Span = Span::from_ms(250);
 /// The first process, which brings up all others.
 const FIRST_PROCESS: u32 = 1;
 

@@ -5,7 +5,7 @@
 //! with, then the heads of the paths that it comes to work on. It stays as long as one of them is
 //! tracked, and its wishes count as much as theirs.
 
-use onbeat_model::{Instant, Span, TaskId};
+use onbeat_model::{Instant, TaskId};
 
 use super::role::Watched;
 use super::shares::{Counts, Limits, Room};
@@ -14,13 +14,13 @@ use super::{Partner, PipelineFinder, party};
 use crate::slots::Slot;
 use crate::task::Thread;
 use crate::task::table::TaskTable;
+use crate::tuning::pipeline::{WATCHED, WATCHED_ALL, WATCHED_AT_MOST, WATCHED_EACH};
 
-/// So many threads are watched at a time, as long as they are no stages.
-const WATCHED_AT_A_TIME: Limits = Limits { each: 16, all: 64 };
-/// A watched thread that is no stage is let go after so long.
-const WATCHED: Span = Span::from_secs(10);
-/// And after so long if its users show no rhythm.
-const WATCHED_AT_MOST: Span = Span::from_secs(60);
+/// The threads that are watched at a time and are no stages.
+const WATCHED_AT_A_TIME: Limits = Limits {
+    each: WATCHED_EACH,
+    all: WATCHED_ALL,
+};
 
 /// What becomes of a watched thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -164,7 +164,7 @@ impl PipelineFinder {
         tasks: &TaskTable,
         now: Instant,
     ) -> Option<Slot> {
-        while let Some(((payer, tid), exchange)) = search.worth.next() {
+        for ((payer, tid), exchange) in search.worth.by_ref() {
             // Two payers' threads may wait for the same one: one of them asks first.
             if search.found.contains(&tid) || tasks.find_number(tid).is_some() {
                 continue;

@@ -1,24 +1,20 @@
 //! The look at all paths, a few times a second: who is a stage, and who is none any more.
 
 use onbeat_infer::pipeline::Standing;
-use onbeat_model::{Instant, Rhythm, Span, TaskId};
+use onbeat_model::{Instant, Rhythm, TaskId};
 
 use super::shares::{Counts, Limits, Room};
-use super::{EVERY, PipelineFinder, party};
+use super::{PipelineFinder, party};
 use crate::Stage;
 use crate::slots::Slot;
 use crate::task::table::TaskTable;
+use crate::tuning::pipeline::{COMPUTED, DOUBT, EVERY, OWN_RHYTHM_FIRST, STAGES_ALL, STAGES_EACH};
 
-/// A stage that is not sure to be one any more is kept for so long: a player that is behind for a
-/// moment comes back.
-const DOUBT: Span = Span::from_secs(5);
 /// So many threads are stages at most.
-const STAGES: Limits = Limits { each: 32, all: 128 };
-/// A thread that was asked for and computes all the time is no stage for so long.
-const COMPUTED: Span = Span::from_secs(15);
-/// A thread that was asked for may show a rhythm of its own before it is taken for a stage of
-/// another's path.
-const OWN_RHYTHM_FIRST: Span = Span::from_secs(3);
+const STAGES: Limits = Limits {
+    each: STAGES_EACH,
+    all: STAGES_ALL,
+};
 
 /// On whose path a thread is found to work.
 struct Found {

@@ -5,9 +5,7 @@ use onbeat_model::{Burst, Instant, Span, TaskId};
 
 use crate::Stage;
 use crate::estimation::same_period;
-
-/// The most paths of a thread that are known.
-pub(super) const HEADS: usize = 4;
+use crate::tuning::pipeline::{HEADS, JOBS_PER_WAKEUP, WAITED_FOR};
 
 /// See the file's head. It is empty for most threads.
 #[derive(Debug, Default)]
@@ -40,9 +38,6 @@ pub(super) struct Watched {
 }
 
 impl Watched {
-    /// Who woke its user so often is waited for.
-    const WAITED_FOR: u32 = 3;
-
     /// For a thread that is watched for `of` since `since`.
     pub(super) fn new(of: TaskId, beats: bool, since: Instant) -> Self {
         let mut users = Vec::with_capacity(HEADS + 1);
@@ -59,7 +54,7 @@ impl Watched {
 
     /// True if it woke threads of the path for at least a quarter of the path's jobs.
     pub(super) fn is_waited_for(&self, jobs: u64) -> bool {
-        u64::from(self.waited_for) * 4 >= jobs
+        u64::from(self.waited_for) * JOBS_PER_WAKEUP >= jobs
     }
 
     /// Takes in a wakeup; after such a `rest` it begins a job.
@@ -77,7 +72,7 @@ impl Watched {
 
     /// True if the threads that it works for show no rhythm, perhaps because this one starves.
     fn may_be_tried(&self) -> bool {
-        !self.beats && self.waited_for >= Self::WAITED_FOR
+        !self.beats && self.waited_for >= WAITED_FOR
     }
 }
 

@@ -1,27 +1,23 @@
-//! What is known of threads that are not tracked: their wakeups, and which of them are to be watched.
+//! What is known of threads that are not tracked: their wakeups, and which of them are to be
+//! watched.
 //!
 //! By payer: one user's threads may wake thousands, and another one's server is to be found all the
 //! same. What is kept takes some 100 KiB at most.
 
 use std::collections::HashMap;
 
-use onbeat_model::{Instant, Span, TaskId};
+use onbeat_model::{Instant, TaskId};
 
 use super::shares::{Counts, Limits, Shared};
 
-/// A thread is watched that exchanges so many wakeups...
-const WORTH_WATCHING: f64 = 6.0;
-/// ... of which this share still counts a look later: three a second are enough in the long run.
-const KEPT: f64 = 0.875;
-/// A thread whose wakeups count less is forgotten.
-const FORGOTTEN: f64 = 0.1;
-/// How long a thread is turned away the first time. Each further time is twice as long.
-const FIRST_TURN: Span = Span::from_secs(15);
-const LONGEST_TURN: Span = Span::from_secs(8 * 60);
+use crate::tuning::pipeline::{
+    FIRST_TURN, FORGOTTEN, KEPT, KNOWN_ALL, KNOWN_EACH, LONGEST_TURN, WORTH_WATCHING,
+};
+
 /// So many threads are counted, and turned away, at most.
 const KNOWN: Limits = Limits {
-    each: 256,
-    all: 1024,
+    each: KNOWN_EACH,
+    all: KNOWN_ALL,
 };
 
 /// See the file's head.

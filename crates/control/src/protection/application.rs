@@ -5,30 +5,12 @@ use std::collections::HashMap;
 use onbeat_model::{Burst, Instant, Span};
 
 use super::boost::BoostWhy;
-use crate::estimation::clock::{Outside, QUARTER};
-
-/// A program loads, and shows its first frame, in less: mpv and Chromium in 0.5 to 0.9 s.
-const STARTS: Span = Span::from_ms(1000);
-/// A program that has used this much CPU time and heard no clock counts as a batch program.
-const STARTS_WITH: Span = Span::from_ms(800);
-/// The limit for a program that devices or timers wake meanwhile.
-const STARTS_WAITING: Span = Span::from_secs(3);
-/// An application keeps a beat for this long after its last rhythm or clock: a late player does not
-/// sleep until it has caught up.
-const KEEPS: Span = Span::from_secs(2);
-/// A program with a rhythm shows it in less. Without one, and with `CAPACITY` of a CPU in use, the
-/// clock that it hears does not count: build tools and copiers hear one.
-const UNPROVED: Span = Span::from_secs(20);
-const CAPACITY: f64 = 0.9;
-/// Protection at the beginning is as good a chance as a probation. A thread's first probation comes
-/// when its application has this age.
-const TRIED_BY_THEN: Span = Span::from_secs(20);
-/// Protection is in vain where, twice in a row, the application's threads wait for at least `WAITS`
-/// of the time in all and use less than `BUSY` of the CPUs.
-const WAITS: f64 = 0.5;
-const BUSY: f64 = 0.6;
-/// How long protection counts as being in vain.
-const IN_VAIN: Span = Span::from_secs(5);
+use crate::estimation::clock::Outside;
+use crate::tuning::clock::QUARTER;
+use crate::tuning::protection::{
+    BUSY, CAPACITY, IN_VAIN, KEEPS, STARTS, STARTS_WAITING, STARTS_WITH, TRIED_BY_THEN, UNPROVED,
+    WAITS,
+};
 
 /// All applications, by payer.
 #[derive(Debug, Default)]

@@ -10,15 +10,7 @@ use super::{Around, Protector};
 use crate::report::in_words;
 use crate::slots::Slot;
 use crate::timer::TimerEvent;
-
-/// The time between two looks at a thread that notified: its boost decays, and another program may
-/// have changed it.
-const LOOK_EVERY: Span = Span::from_ms(100);
-/// How long a thread's share of sleep is remembered after a notification: honest threads notify now
-/// and then.
-const REMEMBERED: Span = Span::from_secs(30);
-/// The fewest levels that are worth a boost.
-const NOTHING: f64 = 0.01;
+use crate::tuning::protection::{LOOK_EVERY, NOTHING, REMEMBERED};
 
 /// The change of a boost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]

@@ -28,36 +28,21 @@
 mod application;
 pub(crate) mod boost;
 
-use onbeat_model::{Actuator, Boost, Burst, Instant, Span, TaskId};
+use onbeat_model::{Actuator, Burst, Instant, Span, TaskId};
 
 use crate::enforcement::Enforcer;
-use crate::estimation::clock::QUARTER;
-use crate::estimation::{AWAKE, FED, FIRST_PAUSE};
 use crate::pipeline::PipelineFinder;
 use crate::slots::{BySlot, Slot};
 use crate::task::Thread;
 use crate::task::table::TaskTable;
 use crate::timer::{TimerEvent, Timers};
+use crate::tuning::clock::QUARTER;
+use crate::tuning::protection::{
+    COMPUTES, GLANCE, LONGEST_PAUSE, PAUSES, PROTECTED, STANDS_DOWN, STANDS_DOWN_LONGEST,
+};
+use crate::tuning::starvation::{AWAKE, FED, FIRST_PAUSE};
 use application::Applications;
 use boost::{BoostEntry, BoostWhat, BoostWhy, Boosts, Pleading};
-
-/// The largest share of an ordinary thread. The slice is shorter than the kernel's 3 ms, because
-/// only a thread with a shorter slice preempts a hog at its wakeup (PREEMPT_SHORT, Linux 6.12).
-const PROTECTED: Boost = Boost {
-    levels: 20,
-    slice: Span::from_ms(1),
-};
-/// The time between two looks at the nice values of an application that begins. Its threads set
-/// values of their own as they begin, and wait behind all others until they are boosted again.
-const GLANCE: Span = Span::from_ms(50);
-/// A thread that has used this much CPU time without a pause only computes: ten periods of 40 ms.
-const COMPUTES: Span = Span::from_ms(400);
-/// A pause is at least this share of the time: a thread that computes sleeps at locks now and then.
-const PAUSES: f64 = 0.02;
-const LONGEST_PAUSE: Span = Span::from_secs(60);
-/// The first pause of a thread whose reservation made it late. Each further one is twice as long.
-const STANDS_DOWN: Span = Span::from_secs(20);
-const STANDS_DOWN_LONGEST: Span = Span::from_secs(640);
 
 /// How long a thread has no reservation whose budget made it late, if that was so `times` before.
 pub(crate) fn stands_down_for(times: u32) -> Span {

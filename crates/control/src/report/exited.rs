@@ -8,6 +8,7 @@ use serde::Serialize;
 
 use super::ThreadReport;
 use super::decision::Log;
+use crate::tuning::records::ENDED;
 
 /// Threads whose figures are no longer kept one by one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
@@ -58,12 +59,9 @@ pub(crate) struct Records {
 }
 
 impl Ended {
-    /// So many are kept one by one.
-    pub(crate) const KEPT: usize = 1000;
-
     pub(crate) fn add(&mut self, report: ThreadReport) {
         self.last.push_back(report);
-        if self.last.len() > Self::KEPT
+        if self.last.len() > ENDED
             && let Some(oldest) = self.last.pop_front()
         {
             self.earlier.add(&oldest);
@@ -134,7 +132,7 @@ mod tests {
         };
         assert_eq!(ended.sums(), all);
         let (last, earlier) = ended.take();
-        assert_eq!(last.len(), Ended::KEPT);
+        assert_eq!(last.len(), ENDED);
         assert_eq!(last.first().map(|r| r.task.id.tid), Some(8));
         let expected = Sums {
             threads: 7,

@@ -4,8 +4,7 @@ use std::collections::VecDeque;
 
 use onbeat_model::{Instant, Job, Span};
 
-/// So many are kept: a second of a fast thread's, and two kilobytes.
-const MOST: usize = 64;
+use crate::tuning::records::JOBS;
 
 /// A job that is done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,7 +36,7 @@ pub(crate) struct Recent(VecDeque<Done>);
 
 impl Recent {
     pub(crate) fn push(&mut self, job: &Job) {
-        if self.0.len() >= MOST {
+        if self.0.len() >= JOBS {
             self.0.pop_front();
         }
         self.0.push_back(Done::from(job));
@@ -77,7 +76,7 @@ mod tests {
             recent.push(&job(beat));
         }
         let all: Vec<Done> = recent.since(Instant::ZERO).collect();
-        assert_eq!(all.len(), MOST);
+        assert_eq!(all.len(), JOBS);
         assert_eq!(all.last(), Some(&Done::from(&job(99))));
         assert_eq!(all[0].response, Span::from_ms(3));
         assert_eq!(recent.since(job(97).ended).count(), 2);

@@ -29,6 +29,7 @@ use crate::speed::{Renewal, SpeedGovernor};
 use crate::task::Thread;
 use crate::task::table::TaskTable;
 use crate::timer::{TimerEvent, Timers};
+use crate::tuning::batching::SETTLED;
 use crate::{BoostWhy, Method, Settings, Why};
 
 /// Keeps every tracked thread on its beat, through the actuator `A`. See the crate's head.
@@ -217,8 +218,8 @@ impl<A: Actuator> Controller<A> {
         batching::holds_back(self.tasks.len()) && self.governor.is_none()
     }
 
-    /// Holds the thread's next events back if it is settled: it is reserved, has kept its beat for a
-    /// while, and neither makes marks nor works for others.
+    /// Holds the thread's next events back if it is settled: it is reserved, has kept its beat for
+    /// a while, and neither makes marks nor works for others.
     fn may_settle(&mut self, slot: Slot) {
         if !self.holds_back() {
             return;
@@ -226,7 +227,7 @@ impl<A: Actuator> Controller<A> {
         let server = self.enforcer.server(slot);
         let held = server.held();
         let is_settled = self.tasks.get(slot).is_some_and(|thread| {
-            thread.account.jobs >= batching::SETTLED
+            thread.account.jobs >= SETTLED
                 && thread.account.marks.heard == 0
                 && thread.estimator.is_steady()
                 && held.is_some()

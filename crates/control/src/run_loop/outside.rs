@@ -11,7 +11,6 @@ use onbeat_model::{
 };
 
 use super::Controller;
-use super::reviews::LOOK_AT_FIXED;
 use crate::estimation::probation::Terms;
 use crate::pipeline::Partner;
 use crate::report::exited::Sums;
@@ -19,6 +18,7 @@ use crate::report::jobs::Done;
 use crate::report::{Report, ThreadReport};
 use crate::slots::Slot;
 use crate::timer::TimerEvent;
+use crate::tuning::enforcement::LOOK_AT_FIXED;
 use crate::{BoostEntry, BoostWhy, Entry, Settings, SpeedEntry, State, View, Why};
 
 impl<A: Actuator> Controller<A> {

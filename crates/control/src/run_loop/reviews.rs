@@ -6,22 +6,16 @@ use onbeat_model::{Actuator, Burst, Instant, Span, TaskId};
 
 use super::Controller;
 use crate::batching::crowd;
+use crate::estimation::Part;
 use crate::estimation::clock::is_clocked;
 use crate::estimation::probation::{ProbationEnd, Terms};
-use crate::estimation::{LOOK_RARELY, PROBATION, Part};
 use crate::pipeline::{Fate, Review};
 use crate::slots::Slot;
 use crate::speed::SpeedGovernor;
 use crate::timer::TimerEvent;
+use crate::tuning::enforcement::{CHECKED_EVERY, LOOK_AT_FIXED};
+use crate::tuning::starvation::{LOOK_RARELY, PROBATION, PUT_OFF};
 use crate::{BoostWhy, Why};
-
-/// The time between two checks of a requested reservation.
-pub(super) const LOOK_AT_FIXED: Span = Span::from_ms(2000);
-/// The shortest time between two checks whether a thread still has its reservation. Each check is a
-/// system call, so a crowd is checked more rarely.
-const CHECKED_EVERY: Span = Span::from_ms(1000);
-/// The pause before the next attempt if a probation is put off.
-const PUT_OFF: Span = Span::from_ms(500);
 
 impl<A: Actuator> Controller<A> {
     /// Does what is due at a timer.

@@ -14,11 +14,9 @@ use onbeat_model::{Actuator, Bandwidth, Instant, Refusal, Span, Speed, Speeds};
 
 use crate::allocation::arbiter::Arbiter;
 use crate::enforcement::Enforcer;
+use crate::tuning::enforcement::FALL_AGAIN;
 use crate::{PowerSettings, SpeedRule, Why};
 use account::{AtSpeed, SpeedAccount, SpeedEntry, SpeedWhat, SpeedWhy};
-
-/// After a fall for which the kernel had no room, before the next is tried.
-const PAUSE: Span = Span::from_secs(30);
 
 /// See the file's head.
 pub(crate) struct SpeedGovernor {
@@ -199,7 +197,7 @@ impl SpeedGovernor {
         }
         let to = self.manager.budgets_for();
         self.manager.give_up();
-        self.no_fall_before = now + PAUSE;
+        self.no_fall_before = now + FALL_AGAIN;
         self.enter(now, SpeedWhat::GivenUp, SpeedWhy::BudgetRefused, Some(to));
     }
 

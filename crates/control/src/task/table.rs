@@ -14,6 +14,7 @@ use super::Thread;
 use crate::estimation::Estimator;
 use crate::estimation::clock::{Waker, Wakers};
 use crate::slots::Slot;
+use crate::tuning::records::LEFT_MOST;
 
 /// See the file's head.
 #[derive(Default)]
@@ -145,10 +146,6 @@ struct Index {
     /// Those that ended, or were let go, last.
     left: VecDeque<TaskId>,
 }
-
-/// How many ended threads are remembered: those that a shell waits for in the time over which its
-/// wakers are counted.
-const LEFT_MOST: usize = 256;
 
 impl Index {
     fn find(&self, task: TaskId) -> Option<Slot> {

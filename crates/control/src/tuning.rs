@@ -1,0 +1,374 @@
+//! Every constant of the loop: its value, what raising it costs, and where the value comes from.
+//!
+//! "Test" names the test that fails when the value is doubled or halved; "From" is a derivation or
+//! a citation. A constant that only lays out data (the parts of a histogram, bits of a word) is
+//! where it is used.
+
+use onbeat_model::{Boost, Span};
+
+/// When a thread's bursts are analysed.
+pub(crate) mod analysis {
+    use super::Span;
+
+    /// The number of last periods whose bursts are analysed after a thread went astray. Raised,
+    /// bursts of the former rhythm blur the new one for longer.
+    pub(crate) const NEWS_PERIODS: u64 = 4;
+    /// The fewest bursts that are analysed then. Raised, the same.
+    pub(crate) const NEWS_BURSTS: usize = 6;
+    /// The fewest new bursts that are worth an analysis. Raised, a lock comes later.
+    pub(crate) const FEWEST: u32 = 6;
+    /// The time between two analyses of a young thread. Raised, a lock comes later; lowered, each
+    /// analysis costs as much as hundreds of events.
+    pub(crate) const FIRST_PAUSE: Span = Span::from_ms(15);
+    /// The longest time between two analyses in vain. Raised, a late rhythm is found later.
+    pub(crate) const LONGEST_PAUSE: Span = Span::from_ms(500);
+    /// The number of analyses in vain after which the pauses grow. Raised, threads without a rhythm
+    /// cost more.
+    pub(crate) const PATIENCE: u32 = 12;
+    /// The time to the first verification. Raised, a wrong rhythm is kept for longer.
+    pub(crate) const FIRST_VERIFICATION: Span = Span::from_ms(250);
+    /// The longest time between two verifications. Raised, the same; lowered, the verifications of
+    /// hundreds of threads cost more than all tracking. The tracker notices a change of rate.
+    pub(crate) const LONGEST_VERIFICATION: Span = Span::from_secs(64);
+    /// The lowest false-alarm rate of one analysis, which every true rhythm passes after a few
+    /// beats. Raised, more chance rhythms are found by threads that are analysed often.
+    pub(crate) const LEAST_RATE: f64 = 1e-4;
+}
+
+/// Whether a clock is behind a period.
+pub(crate) mod clock {
+    use super::Span;
+
+    /// A clock's wakeup counts in one period of this many: a thread that is late is awake when its
+    /// timer expires, and half of a starved player's jobs are. Raised, chance wakeups make a clock.
+    pub(crate) const CLOCK_PERIODS: u64 = 2;
+    /// The same for wakeups by another thread: the workers of a pool take turns at waking it.
+    pub(crate) const WAKER_PERIODS: u64 = 4;
+    /// Over how many periods wakeups are counted. Raised, those of a time when the program starved
+    /// count.
+    pub(crate) const PERIODS: u64 = 16;
+    /// For how long they are counted at least. Raised, the same.
+    pub(crate) const AT_LEAST: Span = Span::from_ms(500);
+    /// The most threads that a chain of wakers is followed through. Raised, an analysis of a large
+    /// pool costs more. From: the longest chain in the recordings has five; 64 leaves room for
+    /// pools whose workers all wake each other.
+    pub(crate) const THREADS: usize = 64;
+    /// A process has a clock if it was heard so often in each of the last two quarters of a second.
+    /// Raised, a starved player has none. From: a transcoder beside hogs hears one in half a second
+    /// at most, once it has started; a starved player ten.
+    pub(crate) const IN_EACH_QUARTER: u32 = 2;
+    /// The time over which such wakeups are counted, and between two reviews of protection. Raised,
+    /// both answer later.
+    pub(crate) const QUARTER: Span = Span::from_ms(250);
+}
+
+/// A thread whose rhythm is known.
+pub(crate) mod lock {
+    use super::Span;
+
+    /// A period that is off by one part in so many was a guess. Raised, the tracker is set anew for
+    /// a smaller error.
+    pub(crate) const GUESS: u64 = 100;
+    /// Two periods that differ by less than one part in so many are the same rate. Raised, a small
+    /// change of rate makes the demand be forgotten.
+    pub(crate) const SAME_RATE: u64 = 20;
+    /// A predictor with fewer jobs is still learning. Raised, a budget that makes its thread late
+    /// is kept for longer. From: N in LFS++, section 5.3.
+    pub(crate) const LEARNING: u32 = 16;
+    /// The most late jobs of the last 64 that are chance. Raised, the same. From: one job in a
+    /// hundred is to overrun; more than four of 64 come of that in one case of 500 (binomial
+    /// distribution).
+    pub(crate) const LATE_MOST: u32 = 4;
+    /// Only where the longest of the last jobs is so many times the usual one does a budget not
+    /// learn what is needed. Raised, a worker with uneven jobs keeps the budget that makes it late.
+    /// From: frames of one film differ by 2 to 3 times; a worker's that is not needed in most
+    /// periods by 100 times and more.
+    pub(crate) const UNEVEN: u64 = 4;
+    /// A thread that has not blocked for this many periods computes all the time. Raised, a liar
+    /// keeps its reservation for longer (`onbeat-sim`, `liars_before_the_loop`); lowered, a thread
+    /// that catches up loses it.
+    pub(crate) const LONGEST_JOB: u64 = 10;
+    /// The same as a time, for short periods.
+    pub(crate) const LONGEST_JOB_AT_LEAST: Span = Span::from_ms(400);
+    /// A thread may be off its beat, or without an event, for this many periods. Raised, an idle
+    /// reservation is kept for longer; lowered, a player that stumbles loses it.
+    pub(crate) const SILENT_PERIODS: u64 = 12;
+    /// The same as a time, for short periods.
+    pub(crate) const SILENT_AT_LEAST: Span = Span::from_ms(1500);
+    /// The number of analyses in a row that must disagree with a verified rhythm. Raised, a wrong
+    /// rhythm is kept for longer; lowered, one bad window ends a right one.
+    pub(crate) const REJECTIONS: u32 = 3;
+    /// The most analyses that must agree after a rhythm that was a chance. Raised, such a thread is
+    /// locked later.
+    pub(crate) const NEEDED_MOST: u32 = 4;
+}
+
+/// Threads that starve, and their probations.
+pub(crate) mod starvation {
+    use super::Span;
+
+    /// The shortest time of starving that counts. Raised, a starved player waits longer for its
+    /// probation; lowered, a short squeeze counts.
+    pub(crate) const LONG_ENOUGH: Span = Span::from_ms(300);
+    /// Bursts count in full for this long. Raised, a thread is thought to starve for longer.
+    pub(crate) const WINDOW: Span = Span::from_ms(1000);
+    /// The least number of bursts in that time: a thread that blocks less often has no rhythm to
+    /// show. Raised, slow threads get no probation.
+    pub(crate) const FEWEST_BURSTS: u32 = 6;
+    /// The share of time for which a starving thread is ready and does not run. Raised, a player
+    /// that is only somewhat late gets no probation.
+    pub(crate) const WAITING: f64 = 0.4;
+    /// The same while another thread is on probation. Lower, because of two threads that work for
+    /// each other one seems to sleep while it waits for the other.
+    pub(crate) const WAITING_TOO: f64 = 0.15;
+    /// The fewest bursts then.
+    pub(crate) const FEWEST_BURSTS_TOO: u32 = 3;
+    /// A thread without events is a sleeper below this share of a CPU. Raised, a thread that hardly
+    /// gets to run is taken for a sleeper.
+    pub(crate) const AWAKE: f64 = 0.002;
+    /// And not starving above this one. Raised, a hog with a CPU of its own gets probations.
+    pub(crate) const FED: f64 = 0.7;
+    /// The first time between two looks at its CPU time, each a system call. It doubles each time
+    /// that the thread slept. Raised, starving is noticed later.
+    pub(crate) const LOOK_EVERY: Span = Span::from_ms(120);
+    /// The longest time between two looks.
+    pub(crate) const LOOK_RARELY: Span = Span::from_ms(2400);
+    /// How long a probation lasts: a player that is behind catches up and then plays a few frames.
+    /// Raised, a batch program gets more CPU time.
+    pub(crate) const PROBATION: Span = Span::from_ms(3000);
+    /// The pause after the first probation in vain, and after the first time that a thread lost its
+    /// protection because it only computed. Raised, a thread that shows its rhythm later waits.
+    pub(crate) const FIRST_PAUSE: Span = Span::from_secs(5);
+    /// The longest pause between two probations of one thread. Raised, the same.
+    pub(crate) const LONGEST_PAUSE: Span = Span::from_secs(600);
+    /// The longest pause between two probations of threads without a clock. From: with it, they
+    /// take a twentieth of one CPU.
+    pub(crate) const LONGEST_PAUSE_ALONE: Span = Span::from_secs(60);
+    /// The pause before the next attempt if a probation is put off. Raised, it begins later.
+    pub(crate) const PUT_OFF: Span = Span::from_ms(500);
+}
+
+/// Requests, and what they are served with.
+pub(crate) mod requests {
+    use super::Span;
+
+    /// The least difference, in CPUs, that is worth a system call while the job fits. Raised, more
+    /// is reserved than needed.
+    pub(crate) const TRIFLE_CPUS: f64 = 0.001;
+    /// The least raise, as a share, that is worth a system call if the thread's own request has not
+    /// changed. Raised, room that others leave is used later.
+    pub(crate) const WORTH_RAISING: f64 = 0.05;
+    /// Two server periods that differ by less than one part in so many are the same. Raised, a
+    /// smaller drift of the period costs a system call.
+    pub(crate) const SAME_SERVER: u64 = 100;
+    /// The weight of a thread on probation, relative to others. Raised, threads with a rhythm give
+    /// way to it.
+    pub(crate) const WEIGHT_ON_PROBATION: f64 = 0.1;
+    /// What each period of a server gets beyond the job's own runtime: the kernel charges what it
+    /// does around a job, and on a busy machine that differs from job to job. Raised, more is
+    /// reserved than needed.
+    pub(crate) const MARGIN: Span = Span::from_us(20);
+    /// The least share of its period for a stage, which has other work, too: a budget is enforced
+    /// at the scheduler's tick, and of less than this it would take too many periods to pay for one
+    /// that it overran by. Raised, more is reserved than needed. From: one tick of 4 ms (CONFIG_HZ
+    /// 250) in 80 ms, two periods of 25 Hz.
+    pub(crate) const LEAST_OF_STAGE: f64 = 0.05;
+    /// So many requests that do not all fit are looked at in rounds, and from so many threads on
+    /// bursts are held back. Raised, one arbitration of all costs more in each turn.
+    pub(crate) const MANY: usize = 100;
+    /// The share of the total that a round hands out: the rest is for those who ask until the next
+    /// one. Raised, rounds come more often.
+    pub(crate) const OF_MANY: f64 = 0.95;
+    /// From one round to the next, if there is room enough for those who ask. Raised, a thread that
+    /// wants less gives it back later.
+    pub(crate) const ROUND: Span = Span::from_ms(500);
+}
+
+/// Refusals of the actuator, and checks of what is in force.
+pub(crate) mod enforcement {
+    use super::Span;
+
+    /// The first pause after a refusal. Each further one is twice as long. Raised, room that comes
+    /// is used later.
+    pub(crate) const FIRST_RETRY: Span = Span::from_secs(1);
+    /// The longest such pause. Raised, the same.
+    pub(crate) const LONGEST_RETRY: Span = Span::from_secs(30);
+    /// The shares of a reservation to try in turn if the kernel has no room for it. More of them
+    /// cost more system calls.
+    pub(crate) const STEPS_DOWN: [f64; 4] = [0.85, 0.7, 0.5, 0.3];
+    /// The time between two checks of a requested reservation. Raised, a change by an administrator
+    /// is noticed later.
+    pub(crate) const LOOK_AT_FIXED: Span = Span::from_ms(2000);
+    /// The shortest time between two checks whether a thread still has its reservation, each a
+    /// system call. Raised, the same.
+    pub(crate) const CHECKED_EVERY: Span = Span::from_ms(1000);
+    /// After a fall of the speed for which the kernel had no room, before the next is tried.
+    /// Raised, energy is saved later; lowered, budgets are raised in vain more often.
+    pub(crate) const FALL_AGAIN: Span = Span::from_secs(30);
+}
+
+/// Pipelines: which threads are watched, and which are stages.
+pub(crate) mod pipeline {
+    use super::Span;
+
+    /// The time between two reviews of the paths. Raised, a stage is served later.
+    pub(crate) const EVERY: Span = Span::from_ms(250);
+    /// A thread is watched that exchanges so many wakeups. Raised, it is watched later.
+    pub(crate) const WORTH_WATCHING: f64 = 6.0;
+    /// The share of a count that remains a review later. Raised, threads that exchange few are
+    /// watched. From: 3 wakeups a second sum up to 0.75 / (1 - 0.875) = 6.
+    pub(crate) const KEPT: f64 = 0.875;
+    /// A count below this is forgotten. From: one wakeup is remembered for 17 reviews, 4 s.
+    pub(crate) const FORGOTTEN: f64 = 0.1;
+    /// How long a thread is turned away the first time. Each further time is twice as long. Raised,
+    /// a thread that becomes a stage late is served later.
+    pub(crate) const FIRST_TURN: Span = Span::from_secs(15);
+    /// The longest such time.
+    pub(crate) const LONGEST_TURN: Span = Span::from_secs(8 * 60);
+    /// The most threads that are counted, and turned away, for one payer and for all. From: 100
+    /// bytes each, so 100 KiB at most.
+    pub(crate) const KNOWN_EACH: usize = 256;
+    pub(crate) const KNOWN_ALL: usize = 1024;
+    /// The most threads that are watched at a time and are no stages. Raised, one user's threads
+    /// cost more records of bursts.
+    pub(crate) const WATCHED_EACH: usize = 16;
+    pub(crate) const WATCHED_ALL: usize = 64;
+    /// A watched thread that is no stage is let go after so long. Raised, another one waits.
+    pub(crate) const WATCHED: Span = Span::from_secs(10);
+    /// And after so long if its users show no rhythm.
+    pub(crate) const WATCHED_AT_MOST: Span = Span::from_secs(60);
+    /// The most stages. Raised, one user's may take more of what all share.
+    pub(crate) const STAGES_EACH: usize = 32;
+    pub(crate) const STAGES_ALL: usize = 128;
+    /// A stage that is not sure to be one any more is kept for so long: a player that is behind for
+    /// a moment comes back. Raised, its reservation outlives its work for longer.
+    pub(crate) const DOUBT: Span = Span::from_secs(5);
+    /// A thread that was asked for and computes all the time is no stage for so long.
+    pub(crate) const COMPUTED: Span = Span::from_secs(15);
+    /// A thread that was asked for may show a rhythm of its own before it is taken for a stage of
+    /// another's path. Raised, it is served later.
+    pub(crate) const OWN_RHYTHM_FIRST: Span = Span::from_secs(3);
+    /// The most paths of a thread that are known. From: a display server that draws for more
+    /// players has the shortest of their periods anyway.
+    pub(crate) const HEADS: usize = 4;
+    /// A thread that woke its user so often is waited for. Raised, a starving server goes on
+    /// probation later.
+    pub(crate) const WAITED_FOR: u32 = 3;
+    /// A stage wakes threads of the path for at least one of so many jobs. Raised, a thread that
+    /// only listens becomes a stage.
+    pub(crate) const JOBS_PER_WAKEUP: u64 = 4;
+}
+
+/// Protection, and boosts for threads that notify.
+pub(crate) mod protection {
+    use super::{Boost, Span};
+
+    /// The largest share of an ordinary thread. From: nice -20 is the kernel's least. The slice is
+    /// shorter than the kernel's 3 ms, because only a thread with a shorter slice preempts a hog at
+    /// its wakeup (PREEMPT_SHORT, Linux 6.12).
+    pub(crate) const PROTECTED: Boost = Boost {
+        levels: 20,
+        slice: Span::from_ms(1),
+    };
+    /// The time between two looks at the nice values of an application that begins. Its threads set
+    /// values of their own as they begin, and wait behind all others until they are boosted again.
+    /// Raised, they wait longer; lowered, each look costs a system call for each thread.
+    pub(crate) const GLANCE: Span = Span::from_ms(50);
+    /// A thread that has used this much CPU time without a pause only computes. Raised, a batch
+    /// thread holds others up for longer. From: ten periods of 40 ms, as for a reservation.
+    pub(crate) const COMPUTES: Span = Span::from_ms(400);
+    /// A pause is at least this share of the time: a thread that computes sleeps at locks now and
+    /// then. Raised, a decoder's worker counts as computing.
+    pub(crate) const PAUSES: f64 = 0.02;
+    /// The longest pause of a thread that lost its protection. Raised, it comes back later.
+    pub(crate) const LONGEST_PAUSE: Span = Span::from_secs(60);
+    /// The first pause of a thread whose reservation made it late. Each further one is twice as
+    /// long. Raised, it lacks a reservation for longer when its jobs have become even.
+    pub(crate) const STANDS_DOWN: Span = Span::from_secs(20);
+    /// The longest such pause.
+    pub(crate) const STANDS_DOWN_LONGEST: Span = Span::from_secs(640);
+    /// An application begins for this long. Raised, a batch program is protected for longer. From:
+    /// a program loads, and shows its first frame, in less: mpv and Chromium in 0.5 to 0.9 s.
+    pub(crate) const STARTS: Span = Span::from_ms(1000);
+    /// A program that has used this much CPU time and heard no clock counts as a batch program.
+    /// Raised, the same.
+    pub(crate) const STARTS_WITH: Span = Span::from_ms(800);
+    /// The limit for a program that devices or timers wake meanwhile. Raised, the same.
+    pub(crate) const STARTS_WAITING: Span = Span::from_secs(3);
+    /// An application keeps a beat for this long after its last rhythm or clock. Raised, it is
+    /// protected for longer than it needs; lowered, a late player, which does not sleep until it
+    /// has caught up, loses protection.
+    pub(crate) const KEEPS: Span = Span::from_secs(2);
+    /// A program with a rhythm shows it in less. Without one, and with `CAPACITY` of a CPU in use,
+    /// the clock that it hears does not count: build tools and copiers hear one. Raised, these are
+    /// protected for longer.
+    pub(crate) const UNPROVED: Span = Span::from_secs(20);
+    pub(crate) const CAPACITY: f64 = 0.9;
+    /// Protection at the beginning is as good a chance as a probation. A thread's first probation
+    /// comes when its application has this age. Raised, a player that protection does not help
+    /// enough waits longer.
+    pub(crate) const TRIED_BY_THEN: Span = Span::from_secs(20);
+    /// Protection is in vain where, twice in a row, the application's threads wait for at least
+    /// `WAITS` of the time in all and use less than `BUSY` of the CPUs. Raised, `WAITS` keeps a
+    /// starving program from a probation, and `BUSY` gives one to a program that has the CPUs.
+    pub(crate) const WAITS: f64 = 0.5;
+    pub(crate) const BUSY: f64 = 0.6;
+    /// How long protection counts as being in vain. Raised, probations go on for longer where
+    /// protection would do.
+    pub(crate) const IN_VAIN: Span = Span::from_secs(5);
+    /// The time between two looks at a thread that notified: its boost decays, and another program
+    /// may have changed it. Raised, a boost that is not deserved any more lasts longer.
+    pub(crate) const LOOK_EVERY: Span = Span::from_ms(100);
+    /// How long a thread's share of sleep is remembered after a notification: honest threads notify
+    /// now and then. Raised, it is looked at for longer.
+    pub(crate) const REMEMBERED: Span = Span::from_secs(30);
+    /// The fewest levels that are worth a boost. From: a boost is rounded to whole levels, so less
+    /// than half a level is none.
+    pub(crate) const NOTHING: f64 = 0.01;
+}
+
+/// The pace of the loop, and events that are held back.
+pub(crate) mod batching {
+    use super::Span;
+
+    /// The time between two visits, for each thread. Raised, held events are taken in later;
+    /// lowered, more turns fetch a thread's record for one job.
+    pub(crate) const EACH: Span = Span::from_ms(1);
+    /// The longest time between two visits of a thread. Raised, the same.
+    pub(crate) const LONGEST_ROUND: Span = Span::from_secs(1);
+    /// The number of held events at which a thread is visited out of turn. Raised, it takes more
+    /// memory. From: a second of a thread of 32 Hz.
+    pub(crate) const MOST: usize = 32;
+    /// A longer burst is taken in at once. Raised, a thread that begins to compute is noticed
+    /// later.
+    pub(crate) const LONGEST_BURST: Span = Span::from_ms(500);
+    /// The number of jobs after which a thread may be settled: its demand is known, because the
+    /// jobs of its start leave no excess behind by then. Raised, events are held back later. From:
+    /// twice the predictor's window of 16 jobs.
+    pub(crate) const SETTLED: u64 = 32;
+    /// The number of visits for which another exhausted budget is no news. Raised, a thread that
+    /// has become short of budget is answered later.
+    pub(crate) const NEWS_AFTER: u8 = 2;
+    /// The number of threads from which the pauses grow. Raised, a crowd costs more CPU time.
+    pub(crate) const FEW_THREADS: u64 = 200;
+    /// The most that they grow. Raised, the loop answers later.
+    pub(crate) const LONGEST_PAUSE: u64 = 5;
+    /// Then a turn verifies no more rhythms than that. From: forty a second of a thousand threads,
+    /// so each once in 25 s.
+    pub(crate) const OF_A_CROWD: usize = 4;
+    /// How long a thread is new, and pauses are short. Raised, a crowd costs more while it grows.
+    pub(crate) const NEW: Span = Span::from_secs(3);
+}
+
+/// What is remembered.
+pub(crate) mod records {
+    /// How many ended threads are remembered by their numbers. From: those that a shell waits for
+    /// in the time over which its wakers are counted, half a second of 500 commands a second.
+    pub(crate) const LEFT_MOST: usize = 256;
+    /// The last jobs of a thread that are kept. From: a second of a thread of 64 Hz, and two
+    /// kilobytes. Raised, a thread takes more memory.
+    pub(crate) const JOBS: usize = 64;
+    /// The reports of threads that ended that are kept one by one; the others are summed up. From:
+    /// 250 bytes each, a quarter of a megabyte.
+    pub(crate) const ENDED: usize = 1000;
+}
