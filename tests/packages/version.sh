@@ -37,9 +37,16 @@ says "0\\.2\\.0~$commit" '## [Unreleased]\n\n- One.\n\n## [0.1.0] - 2026-01-01\n
 says "0\\.2\\.0~$commit" '## [Unreleased]\n\n## [0.1.0] - 2026-01-01\n\n- One.\n'
 says "0\\.2\\.0\\+$commit" '## [Unreleased]\n\n- Two.\n\n## [0.2.0] - 2026-01-01\n\n- One.\n'
 
-# The Python package has a version of its own file, because it is built alone.
-python=$(sed -n 's/^version = "\(.*\)"/\1/p' python/pyproject.toml)
-[ "$python" = "$(sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml)" ] || {
-    echo "python/pyproject.toml has version $python, Cargo.toml another"
-    exit 1
+# Files that are used alone have the version, too: the Python package, and those of Kubernetes.
+version=$(sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml)
+has() { # FILE LINE TIMES
+    [ "$(grep -cxF -- "$2" "$1")" = "$3" ] || {
+        echo "$1 has not the version of Cargo.toml: '$2' belongs there, $3 times"
+        exit 1
+    }
 }
+has python/pyproject.toml "version = \"$version\"" 1
+has packaging/kubernetes/chart/Chart.yaml "version: $version" 1
+has packaging/kubernetes/chart/Chart.yaml "appVersion: \"$version\"" 1
+has packaging/kubernetes/chart/values.yaml "image: registry.example/onbeat:$version" 1
+has packaging/kubernetes/daemonset.yaml "          image: registry.example/onbeat:$version" 2
