@@ -1,13 +1,35 @@
 //! Starts the tracer that a command hears programs by, and says so where it is not the best.
 
+use std::io;
+
+use anyhow::Context;
+use onbeat_sense::bpf::Parser;
 use onbeat_sense::tracer::{self, Error, Started, Tracer, Wants};
 
 use crate::cli::TracingOptions;
 
+/// What parses programs' files: for root a process without rights, because the files may be
+/// another user's. To be called before this process has a second thread.
+///
+/// # Errors
+/// If that process cannot be started.
+pub(crate) fn parser(start: fn() -> io::Result<Parser>) -> anyhow::Result<Parser> {
+    // SAFETY: takes nothing and always succeeds.
+    if unsafe { libc::geteuid() } != 0 {
+        return Ok(Parser::here());
+    }
+    start().context("cannot start the process that parses programs' files")
+}
+
 /// By what `options` choose. Unless `quiet`, says why it is not a better one that nobody chose
 /// against.
-pub(crate) fn start(options: &TracingOptions, wants: &Wants, quiet: bool) -> Result<Tracer, Error> {
-    let Started { tracer, instead_of } = tracer::start(options.choice(), wants)?;
+pub(crate) fn start(
+    options: &TracingOptions,
+    wants: &Wants,
+    parser: &Parser,
+    quiet: bool,
+) -> Result<Tracer, Error> {
+    let Started { tracer, instead_of } = tracer::start(options.choice(), wants, parser)?;
     if let Some((better, why)) = instead_of.filter(|_| !quiet) {
         let taken = tracer.kind();
         eprintln!("onbeat: using the {taken} tracer because {better} does not work here: {why}");

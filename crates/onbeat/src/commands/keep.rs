@@ -23,7 +23,7 @@ use onbeat_decide::predictor::Kind;
 use onbeat_metrics::Metrics;
 use onbeat_model::{Actuator, Bandwidth, Follow, Sensor, Span, Task};
 use onbeat_schedulers::reserve::GroupActuator;
-use onbeat_sense::bpf;
+use onbeat_sense::bpf::{self, Parser};
 use onbeat_sense::energy::{self, Energy};
 use onbeat_sense::preparation::Preparation;
 use onbeat_sense::tracer::{self, Tracer, Unheard, Wants};
@@ -106,6 +106,7 @@ impl<'a> Keeper<'a> {
     /// Starts the tracer and opens the log. Whether it is going to track processes that run already
     /// is for the caller to say.
     pub(crate) fn new(options: &'a KeepOptions, running: bool) -> anyhow::Result<Self> {
+        let parser = hearing::parser(Parser::start_ahead)?;
         // Who may not goes on as an ordinary program, and says so once it acts. One that is never
         // going to act stays one.
         if !options.dry_run {
@@ -124,8 +125,8 @@ impl<'a> Keeper<'a> {
             partners: options.pipelines == Pipelines::Auto,
             calls: options.tracing.calls.clone(),
         };
-        let sensor =
-            hearing::start(&options.tracing, &wants, options.quiet).context("cannot trace")?;
+        let sensor = hearing::start(&options.tracing, &wants, &parser, options.quiet)
+            .context("cannot trace")?;
         let wants_history = perfetto.is_some() || options.report.is_some();
         Ok(Self {
             options,

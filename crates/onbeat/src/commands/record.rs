@@ -5,6 +5,7 @@ use std::process::ExitCode;
 
 use anyhow::Context;
 use onbeat_model::{Event, Flow, Follow, Instant, Sensor, Span};
+use onbeat_sense::bpf::Parser;
 use onbeat_sense::record::{Facts, Writer};
 use onbeat_sense::tracer::{Unheard, Wants};
 
@@ -26,7 +27,8 @@ pub(crate) fn run(args: &RecordArgs) -> anyhow::Result<ExitCode> {
         partners: false,
         calls: args.tracing.calls.clone(),
     };
-    let mut sensor = hearing::start(&args.tracing, &wants, args.quiet)?;
+    let parser = hearing::parser(Parser::start_ahead)?;
+    let mut sensor = hearing::start(&args.tracing, &wants, &parser, args.quiet)?;
     let follow = if args.children {
         Follow::Children
     } else {

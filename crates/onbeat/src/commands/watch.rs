@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use anyhow::Context;
 use onbeat_control::Next;
 use onbeat_model::{Event, Flow, Follow, Instant, Sensor, Span};
+use onbeat_sense::bpf::Parser;
 use onbeat_sense::tracer::{Kind, Tracer, Unheard, Wants};
 
 use super::keep::{create, write_report};
@@ -30,7 +31,9 @@ pub(crate) fn run(args: &WatchArgs) -> anyhow::Result<ExitCode> {
         calls: args.tracing.calls.clone(),
         ..Wants::default()
     };
-    let mut tracer = hearing::start(&args.tracing, &wants, args.quiet).context("cannot trace")?;
+    let parser = hearing::parser(Parser::start_ahead)?;
+    let mut tracer =
+        hearing::start(&args.tracing, &wants, &parser, args.quiet).context("cannot trace")?;
     let mut perfetto = args.perfetto.as_deref().map(create).transpose()?;
     let follow = if args.children {
         Follow::Children

@@ -2,27 +2,10 @@
 
 use std::fs;
 
-use crate::common::{Mortal, can_run, eventually};
+use crate::common::{Mortal, can_run, eventually, parsers_of, status_field};
 use crate::compiled::compiled;
 use crate::copied::copy_program;
 use crate::machine::{ALICE, Machine, as_itself};
-
-/// A child of the process's first thread, once there is one.
-fn child(pid: u32) -> u32 {
-    eventually("a child", || {
-        let children = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).ok()?;
-        children.split_whitespace().next()?.parse().ok()
-    })
-}
-
-/// A field of the process's status.
-fn field(pid: u32, name: &str) -> Option<String> {
-    let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
-    let field = status
-        .lines()
-        .find_map(|line| line.strip_prefix(name)?.strip_prefix(":\t"))?;
-    Some(field.to_owned())
-}
 
 /// The hard limit of the process that has this name.
 fn hard_limit(pid: u32, name: &str) -> Option<u64> {
@@ -39,20 +22,7 @@ fn programs_files_are_parsed_in_a_process_without_rights_that_is_replaced_when_i
         return;
     }
     let mut machine = Machine::new();
-    let supervisor = child(machine.service_pid());
-    let worker = child(supervisor);
-    eventually("its filter of system calls", || {
-        (field(worker, "Seccomp")? == "2").then_some(())
-    });
-    for process in [supervisor, worker] {
-        for set in ["CapInh", "CapPrm", "CapEff", "CapAmb"] {
-            assert_eq!(field(process, set).as_deref(), Some("0000000000000000"));
-        }
-        assert_eq!(field(process, "NoNewPrivs").as_deref(), Some("1"));
-        let nobody = "65534\t65534\t65534\t65534";
-        assert_eq!(field(process, "Uid").as_deref(), Some(nobody));
-        assert_eq!(field(process, "Gid").as_deref(), Some(nobody));
-    }
+    let (supervisor, worker) = parsers_of(machine.service_pid());
     assert_eq!(hard_limit(worker, "Max cpu time"), Some(5));
     assert!(hard_limit(worker, "Max address space").is_some());
 
@@ -87,10 +57,10 @@ fn programs_files_are_parsed_in_a_process_without_rights_that_is_replaced_when_i
     });
     let _second = track("second");
     heard(2);
-    let worker = child(supervisor);
+    let (_, worker) = parsers_of(machine.service_pid());
     machine.end(libc::SIGKILL);
     eventually("the end of both", || {
-        let is_over = |pid| field(pid, "State").is_none_or(|state| state.starts_with('Z'));
+        let is_over = |pid| status_field(pid, "State").is_none_or(|state| state.starts_with('Z'));
         (is_over(supervisor) && is_over(worker)).then_some(())
     });
 }

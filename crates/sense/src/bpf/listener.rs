@@ -8,10 +8,10 @@
 //! map the same file pay nothing.
 //!
 //! The processes decide how many mappings there are, and what the files hold. So a thread without
-//! real-time priority does all of it, with limits (`ear`), and in the service a process without
-//! rights does the parsing (`parser`). The loop only tells this thread which
-//! processes there are, in whole messages over a socket for some hundreds, without waiting. A
-//! message without room is sent in the next turn.
+//! real-time priority does all of it, with limits (`ear`), and for root a process without rights
+//! does the parsing (`parser`). The loop only tells this thread which processes there are, in whole
+//! messages over a socket for some hundreds, without waiting. A message without room is sent in the
+//! next turn.
 
 pub(super) mod attach;
 mod ear;

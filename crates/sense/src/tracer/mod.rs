@@ -15,7 +15,7 @@ pub use error::Error;
 pub use kind::{Abilities, Kind, Wants};
 pub use unheard::Unheard;
 
-use crate::bpf::{self, BpfSensor};
+use crate::bpf::{self, BpfSensor, Parser};
 use crate::perf::PerfSensor;
 use crate::preload::PreloadSensor;
 use crate::preparation::Preparation;
@@ -60,21 +60,24 @@ pub struct Started {
 }
 
 /// Starts the tracer `choice`, or without one the first that does what is wanted and works here.
-/// Nothing is tracked yet.
+/// Nothing is tracked yet. `parser` reads programs' files where the tracer does.
 ///
 /// # Errors
 /// If it cannot do what is wanted, or does not work here.
-pub fn start(choice: Option<Kind>, wants: &Wants) -> Result<Started, Error> {
+pub fn start(choice: Option<Kind>, wants: &Wants, parser: &Parser) -> Result<Started, Error> {
     if let Some(kind) = choice {
         kind.suits(wants)?;
         return Ok(Started {
-            tracer: Tracer::new(kind, wants)?,
+            tracer: Tracer::new(kind, wants, parser)?,
             instead_of: None,
         });
     }
     let mut reasons = Vec::new();
     for kind in Kind::AUTO {
-        match kind.suits(wants).and_then(|()| Tracer::new(kind, wants)) {
+        match kind
+            .suits(wants)
+            .and_then(|()| Tracer::new(kind, wants, parser))
+        {
             Ok(tracer) => {
                 // SAFETY: takes nothing and always succeeds.
                 let is_root = unsafe { libc::geteuid() } == 0;
@@ -97,17 +100,21 @@ pub fn probe() -> Vec<Feature> {
 }
 
 impl Tracer {
-    fn new(kind: Kind, wants: &Wants) -> Result<Self, Error> {
+    fn new(kind: Kind, wants: &Wants, parser: &Parser) -> Result<Self, Error> {
+        let bpf = |options| -> Result<Self, Error> {
+            let sensor = BpfSensor::with_parser(options, parser.clone())?;
+            Ok(Self::Bpf(Box::new(sensor)))
+        };
         Ok(match kind {
-            Kind::Bpf => Self::Bpf(Box::new(BpfSensor::new(bpf::Options {
+            Kind::Bpf => bpf(bpf::Options {
                 raw_wakeups: wants.wakeups,
                 partners: wants.partners,
                 ..bpf::Options::default()
-            })?)),
-            Kind::BpfSyscalls => Self::Bpf(Box::new(BpfSensor::new(bpf::Options {
+            })?,
+            Kind::BpfSyscalls => bpf(bpf::Options {
                 calls: wants.calls().iter().map(|call| call.number()).collect(),
                 ..bpf::Options::default()
-            })?)),
+            })?,
             Kind::Tracefs => Self::Tracefs(Box::new(TracefsSensor::new(wants.wakeups)?)),
             Kind::Perf => Self::Perf(Box::new(PerfSensor::new()?)),
             Kind::Ptrace => Self::Ptrace(PtraceSensor::new(wants.calls())?),

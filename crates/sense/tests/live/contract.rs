@@ -3,6 +3,7 @@
 use std::thread;
 
 use onbeat_model::{Burst, Event, Follow, Sensor, Span, Task};
+use onbeat_sense::bpf::Parser;
 use onbeat_sense::tracer::{self, Kind, Tracer, Wants};
 
 use crate::following::tracked;
@@ -19,7 +20,7 @@ pub(crate) fn tracers() -> Vec<Tracer> {
         running: true,
         ..Wants::default()
     };
-    let start = |kind| match tracer::start(Some(kind), &wants) {
+    let start = |kind| match tracer::start(Some(kind), &wants, &Parser::here()) {
         Ok(started) => Some(started.tracer),
         Err(error) if std::env::var_os("CI").is_some() => panic!("{kind}: {error}"),
         Err(error) => {

@@ -1,4 +1,4 @@
-//! The process without rights that parses files for the service.
+//! The process without rights that parses files for the service and for commands of root.
 //!
 //! Two processes: a worker parses, and the one above it starts another worker when this one has
 //! ended. Both gave up every capability. The worker may make only the system calls that reading an
@@ -6,7 +6,7 @@
 //! address space, its CPU time and the time of each request have limits. It is replaced after 100
 //! requests, so that what one file did to it does not stay.
 //!
-//! Both end with the service: the socket of requests is closed then.
+//! Both end with the process that started them: the socket of requests is closed then.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -48,8 +48,9 @@ const FILES_BYTES: usize = FILES * size_of::<RawFd>();
 #[repr(C, align(8))]
 struct Control([u8; 64]);
 
-/// Starts both processes. The caller has one thread. Returns where requests go.
-pub(super) fn start() -> io::Result<OwnedFd> {
+/// Starts both processes, with nice -20 if they are to go ahead. The caller has one thread. Returns
+/// where requests go.
+pub(super) fn start(ahead: bool) -> io::Result<OwnedFd> {
     let mut ends = [0; 2];
     let kind = libc::SOCK_SEQPACKET | libc::SOCK_CLOEXEC;
     // SAFETY: the kernel writes two numbers.
@@ -61,6 +62,11 @@ pub(super) fn start() -> io::Result<OwnedFd> {
     match check(unsafe { libc::fork() })? {
         0 => {
             drop(ours);
+            if ahead {
+                // SAFETY: a plain system call about this process. Where it is refused, answers
+                // come later beside hogs.
+                unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, -20) };
+            }
             supervise(&theirs, own)
         }
         _ => Ok(ours),
@@ -140,9 +146,9 @@ fn with_message(
     usize::try_from(call(&mut message)).map_err(|_| io::Error::last_os_error())
 }
 
-/// Starts one worker after the other, until the service has gone.
-fn supervise(requests: &OwnedFd, service: i32) -> ! {
-    let began = give_up_rights().and_then(|()| end_with_parent(service));
+/// Starts one worker after the other, until the process that asks has gone.
+fn supervise(requests: &OwnedFd, asking: i32) -> ! {
+    let began = give_up_rights().and_then(|()| end_with_parent(asking));
     if began.is_err() {
         end(OVER);
     }
@@ -183,7 +189,7 @@ fn work(requests: &OwnedFd, supervisor: i32) -> i32 {
             return OVER;
         };
         alarm(LONGEST_REQUEST_S);
-        // The service may have given up.
+        // The asking process may have given up.
         let _ = answers.write_all(&answer(kind, file));
         alarm(0);
     }
@@ -201,7 +207,7 @@ fn alarm(seconds: i64) {
 }
 
 fn end(status: i32) -> ! {
-    // SAFETY: ends this process, without what the service has registered for its own end.
+    // SAFETY: ends this process, without what its parent has registered for its own end.
     unsafe { libc::_exit(status) }
 }
 
@@ -240,7 +246,7 @@ fn give_up_rights() -> io::Result<()> {
     let none = [[0_u32; 3]; 2];
     // SAFETY: numbers, and structures that the kernel reads, which live until the calls return.
     unsafe {
-        // Signals that the service has blocked end this process.
+        // Signals that its parent has blocked end this process.
         let mut nothing = zeroed::<libc::sigset_t>();
         libc::sigemptyset(&raw mut nothing);
         libc::sigprocmask(libc::SIG_SETMASK, &raw const nothing, std::ptr::null_mut());

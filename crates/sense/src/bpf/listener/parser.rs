@@ -1,8 +1,8 @@
 //! Parses what users choose: the maps of processes, and the notes of their programs' files.
 //!
-//! The service has a process of its own for it, which has no rights (`helper`): a mistake in a
-//! parser then costs an answer, not the machine. It gets each file as a descriptor, with a socket
-//! for the answer. Nothing in an answer is believed: its length and its counts have limits, and a
+//! Root has a process of its own for it, which has no rights (`helper`): a mistake in a parser then
+//! costs an answer, not the machine. It gets each file as a descriptor, with a socket for the
+//! answer. Nothing in an answer is believed: its length and its counts have limits, and a
 //! site that is no instruction of a probe hears nothing.
 
 use std::ffi::OsString;
@@ -12,6 +12,7 @@ use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::helper;
@@ -33,19 +34,20 @@ pub(super) enum Kind {
     Elf,
 }
 
-/// See the file's head.
-#[derive(Debug)]
+/// See the file's head. The helper ends with the last copy of this.
+#[derive(Clone, Debug)]
 pub struct Parser(Place);
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 enum Place {
     Here,
     /// The end of the helper's socket that requests are sent to.
-    Helper(OwnedFd),
+    Helper(Arc<OwnedFd>),
 }
 
 impl Parser {
-    /// A parser in the calling process, for programs that its own user starts.
+    /// A parser in the calling process: for an ordinary user, whose rights are all that a file can
+    /// gain.
     #[must_use]
     pub const fn here() -> Self {
         Self(Place::Here)
@@ -57,12 +59,25 @@ impl Parser {
     /// # Errors
     /// If there is another thread, or the kernel refuses a process.
     pub fn start() -> io::Result<Self> {
+        Self::begin(false)
+    }
+
+    /// The same with nice -20, for a command that was started for one program: that program's
+    /// start does not wait behind hogs.
+    ///
+    /// # Errors
+    /// As [`start`](Self::start).
+    pub fn start_ahead() -> io::Result<Self> {
+        Self::begin(true)
+    }
+
+    fn begin(ahead: bool) -> io::Result<Self> {
         let threads = std::fs::read_dir("/proc/self/task")?.count();
         if threads > 1 {
             let text = "the helper must be started before other threads";
             return Err(io::Error::other(text));
         }
-        Ok(Self(Place::Helper(helper::start()?)))
+        Ok(Self(Place::Helper(Arc::new(helper::start(ahead)?))))
     }
 
     /// The executable mappings of files in `maps`, with the files' names.

@@ -5,7 +5,9 @@ use super::*;
 
 /// A helper of this process, which has several threads. With glibc a copy of it may allocate.
 fn helper() -> Parser {
-    Parser(Place::Helper(helper::start().expect("a process")))
+    Parser(Place::Helper(
+        helper::start(false).expect("a process").into(),
+    ))
 }
 
 fn own_program() -> File {
