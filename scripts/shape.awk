@@ -14,9 +14,6 @@ BEGIN {
     if (of_control) {
         fields["Settings"] = 19
         fields["ThreadReport"] = 18
-    } else {
-        # A field for each key of a rule in the configuration.
-        fields["RuleTable"] = 14
     }
 }
 

@@ -1,11 +1,13 @@
 //! What can be written in a file of the configuration: one structure for each table.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::path::Path;
 
 use onbeat_control::Treatment;
 use onbeat_model::Bandwidth;
-use serde::Deserialize;
+use serde::de::{MapAccess, Visitor};
+use serde::{Deserialize, Deserializer};
 use toml::Spanned;
 
 use super::error::{ConfigError, Place, line_of};
@@ -133,27 +135,99 @@ struct Realtimekit {
     period: Option<Time>,
 }
 
-/// `[[rule]]`.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+/// `[[rule]]`: its name, the processes for which it holds, and how these are served.
+#[derive(Clone, Debug, Default)]
 pub(super) struct RuleTable {
     name: Option<String>,
+    matched: Matched,
+    served: Served,
+}
+
+/// The keys of a rule that name processes and threads.
+#[derive(Clone, Debug, Default)]
+struct Matched {
     program: Option<String>,
     unit: Option<String>,
     cgroup: Option<String>,
     container: Option<String>,
     user: Option<String>,
-    #[serde(default)]
     threads: Vec<String>,
-    #[serde(default)]
     children: bool,
-    #[serde(default)]
+}
+
+/// The keys of a rule that say what its threads get.
+#[derive(Clone, Debug, Default)]
+struct Served {
     adopt: bool,
     weight: Option<f64>,
     cap: Option<Share>,
     bandwidth: Option<Share>,
     period: Option<Time>,
     predictor: Option<Predictor>,
+}
+
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(field_identifier, rename_all = "kebab-case")]
+enum RuleKey {
+    Name,
+    Program,
+    Unit,
+    Cgroup,
+    Container,
+    User,
+    Threads,
+    Children,
+    Adopt,
+    Weight,
+    Cap,
+    Bandwidth,
+    Period,
+    Predictor,
+}
+
+/// By hand, because `serde(flatten)` knows neither unknown keys nor the lines of wrong values.
+impl<'de> Deserialize<'de> for RuleTable {
+    fn deserialize<D: Deserializer<'de>>(table: D) -> Result<Self, D::Error> {
+        struct Keys;
+
+        impl<'de> Visitor<'de> for Keys {
+            type Value = RuleTable;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a rule")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut keys: A) -> Result<RuleTable, A::Error> {
+                let mut rule = RuleTable::default();
+                let RuleTable {
+                    name,
+                    matched,
+                    served,
+                } = &mut rule;
+                while let Some(key) = keys.next_key()? {
+                    match key {
+                        RuleKey::Name => *name = keys.next_value()?,
+                        RuleKey::Program => matched.program = keys.next_value()?,
+                        RuleKey::Unit => matched.unit = keys.next_value()?,
+                        RuleKey::Cgroup => matched.cgroup = keys.next_value()?,
+                        RuleKey::Container => matched.container = keys.next_value()?,
+                        RuleKey::User => matched.user = keys.next_value()?,
+                        RuleKey::Threads => matched.threads = keys.next_value()?,
+                        RuleKey::Children => matched.children = keys.next_value()?,
+                        RuleKey::Adopt => served.adopt = keys.next_value()?,
+                        RuleKey::Weight => served.weight = keys.next_value()?,
+                        RuleKey::Cap => served.cap = keys.next_value()?,
+                        RuleKey::Bandwidth => served.bandwidth = keys.next_value()?,
+                        RuleKey::Period => served.period = keys.next_value()?,
+                        RuleKey::Predictor => served.predictor = keys.next_value()?,
+                    }
+                }
+                Ok(rule)
+            }
+        }
+
+        table.deserialize_map(Keys)
+    }
 }
 
 impl File {
@@ -312,40 +386,50 @@ impl Realtimekit {
 
 impl RuleTable {
     pub(super) fn read(self, name: String, place: &Place) -> Result<Rule, ConfigError> {
-        let named = [&self.program, &self.unit, &self.cgroup, &self.container];
+        let Self {
+            name: own_name,
+            matched,
+            served,
+        } = self;
+        let named = [
+            &matched.program,
+            &matched.unit,
+            &matched.cgroup,
+            &matched.container,
+        ];
         if named.iter().all(|name| name.is_none()) {
             return Err(place.wrong(
                 "a rule that names nothing would hold for everything: write program, unit, cgroup or container"
                     .to_owned(),
             ));
         }
-        if self.children && !self.threads.is_empty() {
+        if matched.children && !matched.threads.is_empty() {
             return Err(place.wrong(
                 "the processes that a thread starts are not known: write threads or children, not both".to_owned(),
             ));
         }
-        let weight = self.weight.unwrap_or(1.0);
+        let weight = served.weight.unwrap_or(1.0);
         if !(weight > 0.0 && weight <= 1e6) {
             return Err(place.wrong("write a weight above 0, as in 2.5".to_owned()));
         }
         Ok(Rule {
-            name: self.name.unwrap_or(name).into(),
-            program: self.program,
-            unit: self.unit,
-            cgroup: self.cgroup,
-            container: self.container,
-            user: self.user,
+            name: own_name.unwrap_or(name).into(),
+            program: matched.program,
+            unit: matched.unit,
+            cgroup: matched.cgroup,
+            container: matched.container,
+            user: matched.user,
             but_root: false,
-            threads: self.threads,
-            children: self.children,
+            threads: matched.threads,
+            children: matched.children,
             treatment: Treatment {
                 weight,
-                cap: self.cap.map(|share| share.0),
-                predictor: self.predictor.map(|predictor| predictor.0),
-                period: self.period.map(|period| period.0),
+                cap: served.cap.map(|share| share.0),
+                predictor: served.predictor.map(|predictor| predictor.0),
+                period: served.period.map(|period| period.0),
             },
-            bandwidth: self.bandwidth.map(|share| share.0),
-            adopt: self.adopt,
+            bandwidth: served.bandwidth.map(|share| share.0),
+            adopt: served.adopt,
         })
     }
 }
