@@ -4,6 +4,8 @@
 //! takes a multiple of that: one call could take all memory that the service may have, whoever sent
 //! it. So a message's length is looked at before anything is made of it. The caller is told.
 
+mod prepared;
+
 use std::io;
 use std::os::fd::OwnedFd;
 use std::os::linux::net::SocketAddrExt;
@@ -21,6 +23,8 @@ use zbus::connection::socket::{BoxedSplit, ReadHalf, Socket, Split};
 use zbus::message::{Flags, Message};
 use zbus::zvariant::Endian;
 use zbus::zvariant::serialized::{Context as Encoding, Data};
+
+pub use prepared::{Heard, heard_in};
 
 /// The longest call or signal that is read, in bytes. The longest call that makes sense, `Look`
 /// with the numbers of 256 threads, has some 1,300.

@@ -4,7 +4,8 @@ use std::collections::HashMap;
 
 use onbeat_model::Reservation;
 use zbus::DBusError;
-use zbus::zvariant::OwnedValue;
+use zbus::zvariant::serialized::{Context as Encoding, Data};
+use zbus::zvariant::{Endian, OwnedValue};
 
 use crate::fault::Fault;
 use crate::monitor::{Figures, Item};
@@ -75,6 +76,19 @@ pub(super) fn children(options: HashMap<String, OwnedValue>) -> Result<bool, Fau
         }
     }
     Ok(children)
+}
+
+/// What the body of a call becomes, whichever method is called: the option of Track, if the body is
+/// one of its.
+#[must_use]
+pub fn track_in_body(body: &[u8], endian: Endian) -> Option<Result<bool, Fault>> {
+    let data = Data::new(body, Encoding::new_dbus(endian, 0));
+    let _ = data.deserialize::<(u32, u64, u64, u64)>();
+    let _ = data.deserialize::<(u64, Vec<u32>, u32)>();
+    let _ = data.deserialize::<(u64, u64, i32)>();
+    let _ = data.deserialize::<(String, String, OwnedValue)>();
+    let track = data.deserialize::<(u32, HashMap<String, OwnedValue>)>();
+    track.ok().map(|((_, options), _)| children(options))
 }
 
 pub(super) fn described(item: &Item) -> Properties {

@@ -1,30 +1,9 @@
-use std::collections::{HashMap, VecDeque};
-use std::sync::{Arc, Mutex};
+use std::collections::HashMap;
 
 use zbus::zvariant::Value;
 
+use super::prepared::Prepared;
 use super::*;
-
-/// A socket with these bytes in it, which gives few at a time.
-#[derive(Debug, Default)]
-struct Prepared {
-    bytes: VecDeque<u8>,
-    /// The largest buffer that was to be filled.
-    widest: Arc<Mutex<usize>>,
-}
-
-#[async_trait]
-impl ReadHalf for Prepared {
-    async fn recvmsg(&mut self, buffer: &mut [u8]) -> io::Result<(usize, Vec<OwnedFd>)> {
-        let mut widest = self.widest.lock().unwrap();
-        *widest = buffer.len().max(*widest);
-        let count = buffer.len().min(self.bytes.len()).min(1000);
-        for (place, byte) in buffer.iter_mut().zip(self.bytes.drain(..count)) {
-            *place = byte;
-        }
-        Ok((count, Vec::new()))
-    }
-}
 
 fn call<B: serde::Serialize + zbus::zvariant::DynamicType>(member: &str, body: &B) -> Message {
     let call = Message::method_call("/org/onbeat/Manager1", member).unwrap();
@@ -33,12 +12,7 @@ fn call<B: serde::Serialize + zbus::zvariant::DynamicType>(member: &str, body: &
 
 fn socket(messages: &[&Message]) -> (BoundedRead<Prepared>, Receiver<TooLong>) {
     let bytes = messages.iter().flat_map(|message| message.data().to_vec());
-    let inner = Prepared {
-        bytes: bytes.collect(),
-        ..Prepared::default()
-    };
-    let (told, untold) = async_channel::bounded(MOST_UNTOLD);
-    (BoundedRead { inner, told }, untold)
+    prepared::socket(bytes.collect(), 1000)
 }
 
 fn next(socket: &mut BoundedRead<Prepared>, already: &mut Vec<u8>) -> zbus::Result<Message> {
@@ -74,7 +48,7 @@ fn a_message_that_is_too_long_is_skipped_told_and_never_held() {
         );
     }
     assert!(untold.is_empty());
-    assert!(*socket.inner.widest.lock().unwrap() <= PIECE);
+    assert!(socket.inner.widest <= PIECE);
 }
 
 #[test]

@@ -1,0 +1,71 @@
+//! A socket with bytes in it that were made before, for tests and for the fuzz target `dbus`.
+
+use std::collections::VecDeque;
+use std::io;
+use std::os::fd::OwnedFd;
+
+use async_channel::Receiver;
+use async_trait::async_trait;
+use zbus::connection::socket::ReadHalf;
+
+use super::{BoundedRead, MOST_UNTOLD, TooLong};
+
+/// Gives at most `piece` of its bytes at a time.
+#[derive(Debug)]
+pub(super) struct Prepared {
+    pub(super) bytes: VecDeque<u8>,
+    piece: usize,
+    /// The largest buffer that was to be filled.
+    pub(super) widest: usize,
+}
+
+#[async_trait]
+impl ReadHalf for Prepared {
+    async fn recvmsg(&mut self, buffer: &mut [u8]) -> io::Result<(usize, Vec<OwnedFd>)> {
+        self.widest = buffer.len().max(self.widest);
+        let count = buffer.len().min(self.bytes.len()).min(self.piece);
+        for (place, byte) in buffer.iter_mut().zip(self.bytes.drain(..count)) {
+            *place = byte;
+        }
+        Ok((count, Vec::new()))
+    }
+}
+
+/// The service's end of a connection on which these bytes come.
+pub(super) fn socket(
+    bytes: VecDeque<u8>,
+    piece: usize,
+) -> (BoundedRead<Prepared>, Receiver<TooLong>) {
+    let inner = Prepared {
+        bytes,
+        piece,
+        widest: 0,
+    };
+    let (told, untold) = async_channel::bounded(MOST_UNTOLD);
+    (BoundedRead { inner, told }, untold)
+}
+
+/// What a connection makes of bytes.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Heard {
+    /// The lengths of the messages that were read.
+    pub messages: Vec<usize>,
+    /// The lengths of the calls that were skipped and are answered so.
+    pub too_long: Vec<u64>,
+}
+
+/// What the service's connection makes of these bytes, which come in such pieces.
+#[must_use]
+pub fn heard_in(bytes: &[u8], piece: usize) -> Heard {
+    let (mut socket, too_long) = socket(bytes.iter().copied().collect(), piece.max(1));
+    let mut heard = Heard::default();
+    let mut already = Vec::new();
+    while let Ok(message) = zbus::block_on(socket.receive_message(1, &mut already, &mut Vec::new()))
+    {
+        heard.messages.push(message.data().len());
+        while let Ok(TooLong { bytes, .. }) = too_long.try_recv() {
+            heard.too_long.push(bytes);
+        }
+    }
+    heard
+}
