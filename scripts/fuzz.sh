@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Runs every fuzz target for the given number of seconds (60 if none is given), one on each CPU.
+# Runs every fuzz target for the given number of seconds (60 if none is given), one on each CPU; with a
+# second number, until it has had so many inputs, if that comes first. Says how many it had.
 #
 # Sanitizers and coverage are behind rustc's unstable flags: with a stable toolchain alone,
 # RUSTC_BOOTSTRAP opens them. In CI every run draws the same inputs, so that a change is judged by
@@ -7,6 +8,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/../fuzz"
 seconds=${1:-60}
+runs=${2:--1}
 
 if cargo +nightly --version >/dev/null 2>&1; then
     toolchain=(+nightly)
@@ -23,13 +25,13 @@ fi
 cargo "${toolchain[@]}" fuzz build --sanitizer none
 
 # What a target says is shown only if it has found a fault; xargs goes on with the others.
-fuzz() { # TARGET SECONDS [TOOLCHAIN]
+fuzz() { # TARGET SECONDS RUNS [TOOLCHAIN]
     local log status=0
     log=$(mktemp)
-    cargo ${3:+"$3"} fuzz run --sanitizer none "$1" -- \
-        -max_total_time="$2" ${CI:+-seed=1} -timeout=60 -rss_limit_mb=4096 >"$log" 2>&1 || status=1
+    cargo ${4:+"$4"} fuzz run --sanitizer none "$1" -- \
+        -max_total_time="$2" -runs="$3" ${CI:+-seed=1} -timeout=60 -rss_limit_mb=4096 >"$log" 2>&1 || status=1
     if [ "$status" -eq 0 ]; then
-        echo "fuzz $1: no fault in $2 s"
+        echo "fuzz $1: no fault, $(sed -n 's/^Done \([0-9]*\) runs in \([0-9]*\) .*/\1 inputs in \2 s/p' "$log")"
     else
         tail -n 60 "$log"
         echo "fuzz $1: a fault; the input that caused it is named above" >&2
@@ -38,4 +40,4 @@ fuzz() { # TARGET SECONDS [TOOLCHAIN]
     return "$status"
 }
 export -f fuzz
-xargs -P "$(nproc)" -I {} bash -c "fuzz {} $seconds ${toolchain[*]}" <<<"$targets"
+xargs -P "$(nproc)" -I {} bash -c "fuzz {} $seconds $runs ${toolchain[*]}" <<<"$targets"
