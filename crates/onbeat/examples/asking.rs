@@ -42,6 +42,7 @@ type Properties = HashMap<String, OwnedValue>;
 fn main() -> zbus::Result<()> {
     let mut bus = Connection::system()?;
     let mut changes = None;
+    let mut crowd = Vec::new();
     println!("here");
     for line in std::io::stdin().lock().lines() {
         let line = line?;
@@ -57,6 +58,11 @@ fn main() -> zbus::Result<()> {
             println!("{}", next(changes.as_mut())?);
             continue;
         }
+        if let ["crowd", count] = words[..] {
+            crowd = subscribers(count.parse().unwrap_or(0))?;
+            println!("{}", crowd.len());
+            continue;
+        }
         if words == ["subscribe"] {
             changes = Some(changes_told(&bus)?);
         }
@@ -68,7 +74,22 @@ fn main() -> zbus::Result<()> {
             Err(error) => println!("error {error}"),
         }
     }
+    drop(crowd);
     Ok(())
+}
+
+/// So many connections of their own, as far as they may subscribe.
+fn subscribers(count: usize) -> zbus::Result<Vec<Connection>> {
+    let mut subscribed = Vec::new();
+    for _ in 0..count {
+        let bus = Connection::system()?;
+        if call(&bus, MANAGER, "Subscribe", &()).is_ok() {
+            subscribed.push(bus);
+        }
+        // At a user's rate of calls.
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    Ok(subscribed)
 }
 
 /// The signal Changed, as it comes from now on.

@@ -62,3 +62,23 @@ fn without_a_bus_the_service_keeps_what_its_rules_name() {
     assert!(is_ordinary(reserved), "{}", machine.log());
     assert_eq!(state_files(&machine.state()), 0);
 }
+
+#[test]
+fn a_service_that_is_ended_while_the_bus_hangs_gives_everything_back() {
+    if !can_run("a_service_that_is_ended_while_the_bus_hangs_gives_everything_back") {
+        return;
+    }
+    let machine = Machine::new();
+    let sleeper = machine.sleeper(ALICE);
+    let mut alice = machine.client(ALICE);
+    alice.done(&format!(
+        "reserve {} 1000000 10000000 10000000",
+        sleeper.id()
+    ));
+    machine.signal_bus(libc::SIGSTOP);
+    machine.signal(libc::SIGTERM);
+    eventually("what it had before", || {
+        is_ordinary(sleeper.id()).then_some(())
+    });
+    machine.signal_bus(libc::SIGCONT);
+}

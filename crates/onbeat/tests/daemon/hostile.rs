@@ -243,6 +243,31 @@ fn one_users_changes_do_not_fill_the_journal() {
     assert_eq!(about(bobs.id()), 1);
 }
 
+#[test]
+fn what_a_user_does_to_a_reserved_thread_does_not_fill_the_journal() {
+    if !can_run("what_a_user_does_to_a_reserved_thread_does_not_fill_the_journal") {
+        return;
+    }
+    let machine = Machine::new();
+    let hers = machine.sleeper(ALICE);
+    let mut alice = machine.client(ALICE);
+    alice.done(&format!("reserve {} {HUNDREDTH}", hers.id()));
+    let lines = || machine.log().lines().count();
+    // For longer than the service lets pass between two looks at reserved threads.
+    let began = std::time::Instant::now();
+    for nice in (1..=19).cycle() {
+        if began.elapsed().as_secs() >= 5 {
+            break;
+        }
+        // SAFETY: a plain system call about a process of this test's.
+        unsafe { libc::setpriority(libc::PRIO_PROCESS, hers.id(), nice) };
+        let kit = format!("realtime {} {} 99", hers.id(), hers.id());
+        assert!(alice.ask(&kit).starts_with("error"));
+    }
+    let minutes = usize::try_from(began.elapsed().as_secs() / 60 + 1).unwrap();
+    assert!(lines() <= minutes * 256 + 20, "{}", lines());
+}
+
 /// Starts a process of `uid`'s with just this number; none if the number is taken.
 fn with_number(pid: u32, uid: u32) -> Option<u32> {
     let wanted = [pid.cast_signed()];

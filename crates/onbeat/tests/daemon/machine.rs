@@ -90,6 +90,11 @@ impl Machine {
         std::fs::remove_file(self.path("bus")).expect("nobody else removes it");
     }
 
+    /// Sends the bus a signal.
+    pub(crate) fn signal_bus(&self, signal: i32) {
+        self.bus.signal(signal);
+    }
+
     /// Another bus in the place of one that was ended.
     pub(crate) fn start_bus(&mut self) {
         self.bus = bus_in(self.folder.path());

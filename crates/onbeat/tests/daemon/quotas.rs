@@ -151,3 +151,20 @@ fn programs_of_a_user_without_an_account_are_not_tracked_by_a_rule() {
     }
     assert!(!is_tracked(nobodys.id()), "{}", machine.log());
 }
+
+/// Users whom every Debian knows, beside those that have names here.
+const OTHERS: [u32; 8] = [1, 2, 3, 6, 8, 10, 13, 33];
+
+#[test]
+fn eight_users_keep_no_ninth_from_being_told_of_changes() {
+    if !can_run("eight_users_keep_no_ninth_from_being_told_of_changes") {
+        return;
+    }
+    let machine = Machine::new();
+    let mut crowds: Vec<_> = OTHERS.map(|uid| machine.client(uid)).into();
+    for crowd in &mut crowds {
+        assert_eq!(crowd.ask("crowd 34"), "32", "each may have 32");
+    }
+    let mut alice = machine.client(ALICE);
+    alice.done("subscribe");
+}
