@@ -21,7 +21,7 @@ mod values;
 
 pub(crate) use keep::KeepOptions;
 pub(crate) use replay::ReplayArgs;
-pub(crate) use scheduler::{PlanOption, SchedulerArgs, SchedulerCommand, StartArgs};
+pub(crate) use scheduler::{Allowed, PlanOption, SchedulerArgs, SchedulerCommand, StartArgs};
 pub(crate) use service::ServiceOption;
 pub(crate) use sim::{ComparisonOptions, Policy, SimArgs};
 pub(crate) use state::StateDirectory;

@@ -38,11 +38,26 @@ pub fn user(pid: u32) -> Option<u32> {
     status_number(pid, "Uid:")
 }
 
+/// The groups that the process or thread `pid` is in: its own one first.
+#[must_use]
+pub fn groups(pid: u32) -> Vec<u32> {
+    let own = status_number(pid, "Gid:");
+    let others = status_numbers(pid, "Groups:").unwrap_or_default();
+    own.into_iter().chain(others).collect()
+}
+
 /// The first number of a field.
 fn status_number(tid: u32, field: &str) -> Option<u32> {
+    status_numbers(tid, field)?.first().copied()
+}
+
+/// The numbers of a field.
+fn status_numbers(tid: u32, field: &str) -> Option<Vec<u32>> {
     let status = fs::read_to_string(format!("/proc/{tid}/status")).ok()?;
-    let mut values = status.lines().filter_map(|line| line.strip_prefix(field));
-    values.next()?.split_whitespace().next()?.parse().ok()
+    let line = status.lines().find_map(|line| line.strip_prefix(field))?;
+    line.split_whitespace()
+        .map(|number| number.parse().ok())
+        .collect()
 }
 
 #[cfg(test)]
@@ -57,5 +72,9 @@ mod tests {
         assert_eq!(name(pid), Some(me.comm));
         assert!(parent(pid).is_some_and(|parent| parent != pid));
         assert_eq!(task(u32::MAX), None);
+        // SAFETY: takes nothing and always succeeds.
+        let group = unsafe { libc::getegid() };
+        assert!(groups(pid).contains(&group));
+        assert!(groups(u32::MAX).is_empty());
     }
 }

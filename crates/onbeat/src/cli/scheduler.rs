@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use clap::{Args, Subcommand};
+use onbeat_daemon::account;
 use onbeat_model::{Bandwidth, Span};
 use onbeat_schedulers::reserve::Group;
 
@@ -70,12 +71,23 @@ pub(crate) struct StartArgs {
     /// speed that the scheduler requests.
     #[arg(long = "plan", value_name = "TID=PERIOD[:FILE]")]
     pub(crate) plans: Vec<PlanOption>,
+    /// User, or group as in @audio, whose programs may request plans themselves (`grace`, without
+    /// --pid or a program); may be given several times [default: root alone]
+    ///
+    /// A program is in the groups that its process is in. Each user whose programs may is one more
+    /// that can take time from all others.
+    #[arg(long, value_name = "WHO")]
+    pub(crate) allow: Vec<Allowed>,
     /// Part of the CPU for all plans that programs of one user requested themselves (`grace`,
     /// without --pid or a program); more lets one user take more from all others
     ///
-    /// Programs of root have no limit but the 95% of all plans. With 0% only these get plans.
-    #[arg(long, value_name = "PERCENT", default_value = "50%", value_parser = values::percent_or_none)]
+    /// Programs of root have no limit but that of all plans, which --best-effort sets.
+    #[arg(long, value_name = "PERCENT", default_value = "50%", value_parser = values::percent)]
     pub(crate) user_share: Bandwidth,
+    /// Part of the CPU that no plan gets, for tasks without one (`grace`); more leaves more of
+    /// those that request a plan without a budget
+    #[arg(long, value_name = "PERCENT", default_value = "5%", value_parser = values::percent)]
+    pub(crate) best_effort: Bandwidth,
     /// Longest wait of a ready task before the kernel ends the scheduler [default: 30s]
     #[arg(long, value_name = "TIME", value_parser = values::positive_span)]
     pub(crate) watchdog: Option<Span>,
@@ -137,6 +149,39 @@ impl FromStr for PlanOption {
     }
 }
 
+/// A user or a group.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Allowed {
+    /// Programs of this user.
+    User(u32),
+    /// Programs in this group.
+    Group(u32),
+}
+
+impl Allowed {
+    /// Whether it is a process of such a user and in such groups.
+    pub(crate) fn includes(self, user: u32, groups: &[u32]) -> bool {
+        match self {
+            Self::User(number) => number == user,
+            Self::Group(number) => groups.contains(&number),
+        }
+    }
+}
+
+impl FromStr for Allowed {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let found = match text.strip_prefix('@') {
+            Some(group) => account::group_named(group).map(Self::Group),
+            None => account::user_named(text).map(Self::User),
+        };
+        found.ok_or_else(|| {
+            format!("there is no {text}: write a user, or a group with @ before it, as in @audio")
+        })
+    }
+}
+
 /// A number of a scheduler's, and what it is to be.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Setting {
@@ -176,6 +221,20 @@ mod tests {
         for wrong in ["12", "12=", "x=30ms:f", "12=0ms:f", "12=30:f", "12=30"] {
             assert!(wrong.parse::<PlanOption>().is_err(), "{wrong}");
         }
+    }
+
+    #[test]
+    fn a_user_or_a_group_is_named_or_numbered() {
+        let read = |text: &str| text.parse::<Allowed>();
+        assert_eq!(read("root"), Ok(Allowed::User(0)));
+        assert_eq!(read("1000"), Ok(Allowed::User(1000)));
+        assert_eq!(read("@root"), Ok(Allowed::Group(0)));
+        assert_eq!(read("@29"), Ok(Allowed::Group(29)));
+        for wrong in ["", "@", "nobody of this name", "@no group of this name"] {
+            assert!(read(wrong).is_err(), "{wrong}");
+        }
+        assert!(Allowed::User(5).includes(5, &[]) && !Allowed::User(5).includes(6, &[5]));
+        assert!(Allowed::Group(5).includes(6, &[4, 5]) && !Allowed::Group(5).includes(5, &[4]));
     }
 
     #[test]

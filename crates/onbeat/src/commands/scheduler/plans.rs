@@ -2,7 +2,7 @@
 //! GRACE-OS has them. The demand is read from a file, or seen while the scheduler runs; then plans
 //! are made anew as jobs go by.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -11,13 +11,13 @@ use anyhow::{Context, bail, ensure};
 use onbeat_act::cpufreq::{Domain, Tree};
 use onbeat_decide::stochastic::Planner;
 use onbeat_decide::stochastic::planner::{Planned, Settings};
-use onbeat_model::{Demand, Ladder, Span};
+use onbeat_model::{Bandwidth, Demand, Ladder, Span};
 use onbeat_schedulers::Running;
 use onbeat_schedulers::grace::{self, NotPlanned, PLANS, Pace, Plan, Told};
 use onbeat_sense::identity;
 use onbeat_sense::probes::Probe;
 
-use crate::cli::{PlanOption, StartArgs};
+use crate::cli::{Allowed, PlanOption, StartArgs};
 
 /// The probability with which a job stays within its budget (GRACE-OS, section 4.1), where a
 /// program does not say.
@@ -28,6 +28,9 @@ const LONGEST_PERIOD: Span = Span::from_secs(10);
 
 /// So many threads of one user can have a plan because they asked for it: a quarter of all.
 const PLANS_OF_USER: usize = PLANS as usize / 4;
+
+/// Refusals of more users are not told: one person can have thousands of user numbers.
+const MOST_REFUSED: usize = 256;
 
 /// Between two looks at the governors.
 const LOOK_EVERY: Duration = Duration::from_secs(2);
@@ -45,9 +48,12 @@ pub(super) const fn cookie(probe: Probe) -> Option<u32> {
 /// Who has which plan.
 pub(super) struct Plans {
     planner: Planner,
-    /// All tasks are scheduled, and any user's program may ask for a plan. Else an administrator
-    /// has chosen them.
-    is_whole: bool,
+    /// All tasks are scheduled, and programs of these may ask for a plan beside root's. None: an
+    /// administrator has chosen the tasks.
+    allowed: Option<Vec<Allowed>>,
+    /// The users of whom a thread was refused a plan: only the first refusal is told, because a
+    /// user's programs can ask without end.
+    refused: HashSet<u32>,
     /// None: the CPUs' speed cannot be set, and budgets are all there is.
     speeds: Option<Ladder>,
     /// The governors still set the speeds that are asked for.
@@ -110,10 +116,12 @@ impl Plans {
             });
         let mut plans = Self {
             planner: Planner::new(Settings {
+                most: (Bandwidth::ONE - args.best_effort).as_cpus(),
                 most_of_user: args.user_share.as_cpus(),
                 ..Settings::default()
             }),
-            is_whole,
+            allowed: is_whole.then(|| args.allow.clone()),
+            refused: HashSet::new(),
             payers: HashMap::new(),
             speeds: known.filter(|_| objection.is_none()),
             is_heeded: true,
@@ -193,15 +201,22 @@ impl Plans {
         period: Span,
         permille: u64,
     ) -> anyhow::Result<bool> {
+        let Some(user) = identity::user(tid) else {
+            return Ok(false);
+        };
         if !(SHORTEST_PERIOD..=LONGEST_PERIOD).contains(&period) || !(1..=1000).contains(&permille)
         {
-            self.tell(&format!(
-                "thread {tid} asks for {permille} of 1000 jobs in time every {period}: a period is {SHORTEST_PERIOD} to {LONGEST_PERIOD}, a share 1 to 1000"
+            self.refuse(user, tid, &format!(
+                "it asks for {permille} of 1000 jobs in time every {period}, where a period is {SHORTEST_PERIOD} to {LONGEST_PERIOD}, a share 1 to 1000"
             ));
             return Ok(false);
         }
-        let Ok(payer) = self.payer(tid) else {
-            return Ok(false);
+        let payer = match self.payer(tid, user) {
+            Ok(payer) => payer,
+            Err(why) => {
+                self.refuse(user, tid, &why);
+                return Ok(false);
+            }
         };
         let plan = self.without_budget(period);
         match self.give(running, tid, plan) {
@@ -214,34 +229,43 @@ impl Plans {
             Err(NotPlanned::System(error)) => Err(error.into()),
             Err(NotPlanned::Gone) => Ok(false),
             Err(refused) => {
-                self.tell(&format!("thread {tid}: {refused}"));
+                self.refuse(user, tid, &refused.to_string());
                 Ok(false)
             }
         }
     }
 
-    /// The user whose share of the CPU the plan of a thread counts for, which asks for it; none if
-    /// the thread may take any part. An error if the user's threads have too many plans already, or
-    /// the thread has ended.
-    fn payer(&mut self, tid: u32) -> Result<Option<u32>, ()> {
-        if !self.is_whole {
+    /// The user whose share of the CPU the plan of this user's thread counts for, which asks for
+    /// it; none if the thread may take any part. An error says why it gets no plan.
+    fn payer(&self, tid: u32, user: u32) -> Result<Option<u32>, String> {
+        let Some(allowed) = self.allowed.as_ref().filter(|_| user != 0) else {
             return Ok(None);
-        }
-        let user = identity::user(tid).ok_or(())?;
-        if user == 0 {
-            return Ok(None);
+        };
+        let groups = identity::groups(tid);
+        if !allowed.iter().any(|one| one.includes(user, &groups)) {
+            return Err(format!(
+                "its user may request no plan: start grace with --allow {user}, or with --plan for one thread"
+            ));
         }
         let others = self
             .payers
             .iter()
             .filter(|(own, payer)| **own != tid && **payer == user);
         if others.count() >= PLANS_OF_USER {
-            self.tell(&format!(
-                "thread {tid}: user {user} has {PLANS_OF_USER} plans already, and can have no more"
+            return Err(format!(
+                "its user has {PLANS_OF_USER} plans already, and can have no more"
             ));
-            return Err(());
         }
         Ok(Some(user))
+    }
+
+    /// Says why a thread of the user gets no plan, if it is the first one of that user.
+    fn refuse(&mut self, user: u32, tid: u32, why: &str) {
+        if self.refused.len() < MOST_REFUSED && self.refused.insert(user) {
+            self.tell(&format!(
+                "thread {tid} of user {user} gets no plan: {why} (told once for each user)"
+            ));
+        }
     }
 
     fn leaves(&mut self, running: &mut Running, tid: u32) -> Result<bool, NotPlanned> {
