@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Who waits looks for another CPU when one is taken, and is looked for once more before one sleeps.
+ * Who waits looks for another CPU when one is taken, and is looked for once more before one sleeps,
+ * and at each tick.
  *
  * Who includes this has a queue for each that comes by its urgency, numbered from 0, and REST_QUEUE
  * behind these for all others; and has defined first_in_line before: the queue, if any, from which
@@ -42,6 +43,36 @@ void BPF_PROG(update_idle, s32 cpu, bool idle)
 		pass_on(cpu);
 	else if (first_in_line(0, &urgency) < REST_QUEUE || scx_bpf_dsq_nr_queued(REST_QUEUE))
 		kick_unless_away(cpu, 0);
+}
+
+/*
+ * A call of a CPU can be lost: between two tasks a CPU seems to run nobody, before it sleeps it is
+ * not idle yet, and the kernel puts a task into its queue only after `enqueue` has called for it.
+ * So a CPU looks again at each tick.
+ */
+SEC("struct_ops/tick")
+void BPF_PROG(tick, struct task_struct *task)
+{
+	s32 cpu = scx_bpf_task_cpu(task);
+	u64 urgency, not_here = 0;
+	struct post *post = post_at(cpu);
+	u32 queue, tries;
+
+	if (!post)
+		return;
+	bpf_for(tries, 0, REST_QUEUE)
+	{
+		queue = first_in_line(not_here, &urgency);
+		if (queue >= REST_QUEUE || urgency >= post->urgency ||
+		    urgency >= URGENCY_BEST_EFFORT)
+			return;
+		if (is_waited_for(queue, cpu, cpu_count)) {
+			set_slice(task, 0);
+			COUNT(preemptions);
+			return;
+		}
+		not_here |= 1ULL << queue;
+	}
 }
 
 #endif

@@ -361,31 +361,33 @@ int missed_deadline(struct pt_regs *ctx)
 }
 
 /*
- * Who loses its CPU where it may not leave it, as a program does that is just heard to say
- * something, stands in line, too: the kernel would leave it at that CPU, before all others.
+ * A task that loses its CPU where it may not leave it, as a program does that is just heard to say
+ * something, stands in line, too, and so does one that ends: the kernel would leave them at that
+ * CPU, before all others. The end of a program with many mappings takes 100 ms and more.
  */
-#define ORDERED_SCHEDULER(scheduler_name)                                            \
-	SEC(".struct_ops.link")                                                      \
-	struct sched_ext_ops scheduler = {                                           \
-		.select_cpu = (void *)select_cpu,                                    \
-		.runnable = (void *)runnable,                                        \
-		.enqueue = (void *)enqueue,                                          \
-		.dispatch = (void *)dispatch,                                        \
-		.running = (void *)running,                                          \
-		.update_idle = (void *)update_idle,                                  \
-		.tick = (void *)tick,                                                \
-		.stopping = (void *)stopping,                                        \
-		.quiescent = (void *)quiescent,                                      \
-		.set_weight = (void *)set_weight,                                    \
-		.init_task = (void *)init_task,                                      \
-		.enable = (void *)enable,                                            \
-		.disable = (void *)disable,                                          \
-		.cpu_online = (void *)cpu_online,                                    \
-		.cpu_offline = (void *)cpu_offline,                                  \
-		.init = (void *)init,                                                \
-		.exit = (void *)ended,                                               \
-		.flags = SCX_OPS_KEEP_BUILTIN_IDLE | SCX_OPS_ENQ_MIGRATION_DISABLED, \
-		.name = scheduler_name,                                              \
+#define ORDERED_SCHEDULER(scheduler_name)                                  \
+	SEC(".struct_ops.link")                                            \
+	struct sched_ext_ops scheduler = {                                 \
+		.select_cpu = (void *)select_cpu,                          \
+		.runnable = (void *)runnable,                              \
+		.enqueue = (void *)enqueue,                                \
+		.dispatch = (void *)dispatch,                              \
+		.running = (void *)running,                                \
+		.update_idle = (void *)update_idle,                        \
+		.tick = (void *)tick,                                      \
+		.stopping = (void *)stopping,                              \
+		.quiescent = (void *)quiescent,                            \
+		.set_weight = (void *)set_weight,                          \
+		.init_task = (void *)init_task,                            \
+		.enable = (void *)enable,                                  \
+		.disable = (void *)disable,                                \
+		.cpu_online = (void *)cpu_online,                          \
+		.cpu_offline = (void *)cpu_offline,                        \
+		.init = (void *)init,                                      \
+		.exit = (void *)ended,                                     \
+		.flags = SCX_OPS_KEEP_BUILTIN_IDLE | SCX_OPS_ENQ_EXITING | \
+			 SCX_OPS_ENQ_MIGRATION_DISABLED,                   \
+		.name = scheduler_name,                                    \
 	}
 
 #endif

@@ -17,6 +17,8 @@ void bpf_rcu_read_unlock(void) __ksym;
 #define MAX_CPUS 256
 /* How many of those who wait in a queue are looked at for the CPUs that they may use. */
 #define MOST_CALLED_FOR 64
+/* From here on no work interrupts other work: best effort, the rest, and nobody. */
+#define URGENCY_BEST_EFFORT (1ULL << 63)
 #define URGENCY_REST (~0ULL - 1)
 #define URGENCY_IDLE (~0ULL)
 
@@ -102,6 +104,28 @@ __noinline int urge_for_waiting(u64 queue, u64 urgency)
 	}
 	bpf_rcu_read_unlock();
 	return 0;
+}
+
+/*
+ * Whether a task waits in the queue that may use this CPU, and so many CPUs at most. Global, so
+ * that the verifier looks at it once and not for each way to it.
+ */
+__noinline int is_waited_for(u64 queue, s32 cpu, s32 most_cpus)
+{
+	struct task_struct *task;
+	u32 looked_at = 0;
+	int found = 0;
+
+	bpf_for_each(scx_dsq, task, queue, 0)
+	{
+		if (task->nr_cpus_allowed <= most_cpus && is_in(cpu, task->cpus_ptr)) {
+			found = 1;
+			break;
+		}
+		if (++looked_at >= MOST_CALLED_FOR)
+			break;
+	}
+	return found;
 }
 
 static __always_inline void forget_cpu(s32 cpu)

@@ -183,6 +183,7 @@ enum scx_public_consts {
 enum scx_ops_flags {
 	SCX_OPS_KEEP_BUILTIN_IDLE = 1 << 0,
 	SCX_OPS_ENQ_LAST = 1 << 1,
+	SCX_OPS_ENQ_EXITING = 1 << 2,
 	SCX_OPS_ENQ_MIGRATION_DISABLED = 1 << 4,
 };
 

@@ -354,6 +354,7 @@ struct sched_ext_ops scheduler = {
 	.enqueue = (void *)enqueue,
 	.dispatch = (void *)dispatch,
 	.update_idle = (void *)update_idle,
+	.tick = (void *)tick,
 	.running = (void *)running,
 	.stopping = (void *)stopping,
 	.quiescent = (void *)quiescent,
@@ -363,6 +364,7 @@ struct sched_ext_ops scheduler = {
 	.cpu_offline = (void *)cpu_offline,
 	.init = (void *)init,
 	.exit = (void *)ended,
-	.flags = SCX_OPS_ENQ_LAST | SCX_OPS_KEEP_BUILTIN_IDLE | SCX_OPS_ENQ_MIGRATION_DISABLED,
+	.flags = SCX_OPS_ENQ_LAST | SCX_OPS_KEEP_BUILTIN_IDLE | SCX_OPS_ENQ_EXITING |
+		 SCX_OPS_ENQ_MIGRATION_DISABLED,
 	.name = "grace",
 };

@@ -48,38 +48,21 @@ struct post {
 /*
  * A task of the rest that may not use all CPUs gets one part of so many of a CPU on which it waits:
  * 5%. Admission leaves as much of all CPUs together, by default, but a group may have one of them
- * whole. A task that may use all CPUs is served by what admission leaves.
+ * whole. A task that may use all CPUs is served by what admission leaves; where a CPU has left
+ * since, that may be nothing until the loader, which is such a task, has made the reservations fit.
  */
 #define PARTS_OF_A_CPU 20
-
-/*
- * Whether such a task waits for this CPU. Global, so that the verifier looks at it once and not for
- * each way to it.
- */
-__noinline int is_waited_for(s32 cpu)
-{
-	struct task_struct *task;
-	u32 looked_at = 0;
-	int found = 0;
-
-	bpf_for_each(scx_dsq, task, REST_QUEUE, 0)
-	{
-		if (task->nr_cpus_allowed < cpu_count && is_in(cpu, task->cpus_ptr)) {
-			found = 1;
-			break;
-		}
-		if (++looked_at >= MOST_CALLED_FOR)
-			break;
-	}
-	return found;
-}
+/* The departures of CPUs for which the loader has made the reservations fit. */
+static u64 fitted_departures;
 
 /* A group ran here for so long. */
 static __always_inline void owe(s32 cpu, struct post *post, u64 ran_ns)
 {
 	u64 owed_ns = post->owed_ns + ran_ns / (PARTS_OF_A_CPU - 1);
 
-	if (is_waited_for(cpu))
+	s32 most_cpus = departures == fitted_departures ? cpu_count - 1 : cpu_count;
+
+	if (is_waited_for(REST_QUEUE, cpu, most_cpus))
 		post->owed_ns = policy_min(owed_ns, params.slice_ns + params.portion_ns);
 }
 

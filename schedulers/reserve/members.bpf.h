@@ -125,8 +125,23 @@ static u32 slot_of_cgroup(struct task_struct *task)
 	return NO_GROUP;
 }
 
-/* The slot is theirs from now on. */
-static int join(struct reserve_call *call)
+/* Whether the slot is that task's. */
+static bool is_holder(u32 kind, u32 number, const struct holder *holder)
+{
+	struct holder *found;
+
+	if (kind == RESERVE_PROCESS)
+		found = bpf_map_lookup_elem(&processes, &number);
+	else
+		found = bpf_map_lookup_elem(&threads, &number);
+	return found && found->slot == holder->slot && found->since_ns == holder->since_ns;
+}
+
+/*
+ * The slot is theirs from now on, if it is `new`; else it is theirs already, and the number may be
+ * another task's by now.
+ */
+static int join(struct reserve_call *call, bool is_new)
 {
 	struct holder holder = { .slot = call->slot };
 	u32 number = call->whom, slot = call->slot;
@@ -147,6 +162,8 @@ static int join(struct reserve_call *call)
 	/* No task would ever be found by it. */
 	if (call->kind == RESERVE_PROCESS && !is_process)
 		return -3; /* ESRCH */
+	if (!is_new)
+		return is_holder(call->kind, number, &holder) ? 0 : -3; /* ESRCH */
 	if (call->kind == RESERVE_PROCESS)
 		return bpf_map_update_elem(&processes, &number, &holder, BPF_ANY);
 	return bpf_map_update_elem(&threads, &number, &holder, BPF_ANY);

@@ -293,13 +293,24 @@ void BPF_PROG(ended, struct scx_exit_info *info)
 	note_outcome(info);
 }
 
+/*
+ * Run by the loader: all reservations fit the CPUs that were online after so many departures.
+ * Returns how many there are now.
+ */
+SEC("syscall")
+int note_fit(u64 *fitted)
+{
+	fitted_departures = *fitted;
+	return departures;
+}
+
 /* Run by the loader: gives a slot's group a reservation, changes it, or takes it away. */
 SEC("syscall")
 int set_group(struct reserve_call *call)
 {
 	struct group *group = group_at(call->slot);
 	u64 now = bpf_ktime_get_ns();
-	bool is_set = call->runtime_ns;
+	bool is_set = call->runtime_ns, is_new = false;
 	u32 number;
 	int error = 0;
 
@@ -311,14 +322,15 @@ int set_group(struct reserve_call *call)
 	if (!is_set) {
 		reserve_clear(&group->server);
 	} else {
-		if (!group->server.runtime_ns)
+		is_new = !group->server.runtime_ns;
+		if (is_new)
 			group->generation++;
 		reserve_set(&group->server, call->runtime_ns, call->deadline_ns, call->period_ns,
 			    now);
 	}
 	bpf_spin_unlock(&group->lock);
 	if (is_set)
-		error = join(call);
+		error = join(call, is_new);
 	/* Those who run are looked at anew. */
 	bpf_for(number, 0, (u32)cpu_count) scx_bpf_kick_cpu(number, SCX_KICK_PREEMPT);
 	return error;
@@ -349,6 +361,7 @@ struct sched_ext_ops scheduler = {
 	.enqueue = (void *)enqueue,
 	.dispatch = (void *)dispatch,
 	.update_idle = (void *)update_idle,
+	.tick = (void *)tick,
 	.running = (void *)running,
 	.stopping = (void *)stopping,
 	.quiescent = (void *)quiescent,
@@ -357,6 +370,7 @@ struct sched_ext_ops scheduler = {
 	.cpu_offline = (void *)cpu_offline,
 	.init = (void *)init,
 	.exit = (void *)ended,
-	.flags = SCX_OPS_ENQ_LAST | SCX_OPS_KEEP_BUILTIN_IDLE | SCX_OPS_ENQ_MIGRATION_DISABLED,
+	.flags = SCX_OPS_ENQ_LAST | SCX_OPS_KEEP_BUILTIN_IDLE | SCX_OPS_ENQ_EXITING |
+		 SCX_OPS_ENQ_MIGRATION_DISABLED,
 	.name = "reserve",
 };

@@ -8,12 +8,14 @@
 mod actuator;
 mod group;
 
-pub use actuator::{GroupActuator, admissible};
+pub use actuator::GroupActuator;
+use actuator::admissible;
 pub use group::{Budget, Group, NoBudget, ParseGroupError, Whom};
 
 use std::mem::size_of;
 
 use libbpf_rs::ProgramInput;
+use onbeat_act::kernel;
 use onbeat_model::{Bandwidth, Span};
 
 use crate::{Error, Extent, Opened, Running, find};
@@ -99,20 +101,30 @@ pub fn start() -> Result<Running, Error> {
 /// Who has what from a running scheduler.
 #[derive(Debug)]
 pub struct Reservations {
+    /// The CPUs that are online, and what all reservations together can have of them.
+    cpus: u32,
     limit: Bandwidth,
+    /// What each reservation gets of its runtime: less than all where CPUs have gone.
+    part: f64,
+    /// How often CPUs had left when that was asked last.
+    departures: u64,
     slots: [Option<(Whom, Budget)>; SLOTS],
 }
 
-impl Reservations {
-    /// None, and room for `limit`.
-    #[must_use]
-    pub fn new(limit: Bandwidth) -> Self {
+impl Default for Reservations {
+    /// None, and room for what the CPUs that are online can give.
+    fn default() -> Self {
         Self {
-            limit,
+            cpus: kernel::capacity().cpus,
+            limit: admissible(),
+            part: 1.0,
+            departures: 0,
             slots: [None; SLOTS],
         }
     }
+}
 
+impl Reservations {
     fn held_beside(&self, slot: Option<usize>) -> Bandwidth {
         let slots = self.slots.iter().enumerate();
         let others = slots.filter(|&(number, _)| Some(number) != slot);
@@ -130,6 +142,52 @@ impl Reservations {
     /// The reservations in force.
     pub fn groups(&self) -> impl Iterator<Item = (Whom, Budget)> + '_ {
         self.slots.iter().flatten().copied()
+    }
+
+    /// Takes in how many CPUs are online now. If the reservations hold more than can be had of
+    /// those, each gets the same part of its runtime. Returns that part if it has changed.
+    ///
+    /// # Errors
+    /// If the kernel has ended the scheduler.
+    pub fn fit(&mut self, running: &mut Running) -> Result<Option<f64>, Refused> {
+        check(running)?;
+        let cpus = kernel::capacity().cpus;
+        if cpus != self.cpus {
+            self.cpus = cpus;
+            self.limit = admissible();
+        }
+        let part = part_of(self.held_beside(None), self.limit);
+        let before = std::mem::replace(&mut self.part, part);
+        if part != before {
+            for slot in 0..SLOTS {
+                if let Some(Some((whom, budget))) = self.slots.get(slot).copied() {
+                    self.put(running, slot, whom, budget)?;
+                }
+            }
+        }
+        // As of the look before: a CPU may have left since they were counted.
+        let mut fitted = self.departures.to_ne_bytes();
+        self.departures = test_run(running, "note_fit", &mut fitted)?.into();
+        Ok((part != before).then_some(part))
+    }
+
+    /// Puts a reservation in force, or none if there is nobody of that number any more.
+    fn put(
+        &mut self,
+        running: &mut Running,
+        slot: usize,
+        whom: Whom,
+        budget: Budget,
+    ) -> Result<(), Refused> {
+        let granted = budget.scaled(self.part);
+        let (_, answer) = call(running, "set_group", slot, whom, Some(granted))?;
+        if answer != 0 {
+            call(running, "set_group", slot, whom, None)?;
+        }
+        if let Some(held) = self.slots.get_mut(slot) {
+            *held = (answer == 0).then_some((whom, budget));
+        }
+        Ok(())
     }
 
     /// Gives `whom` a reservation, or changes the one that it has; a raised runtime counts from the
@@ -163,18 +221,11 @@ impl Reservations {
         }
         let slot = own.or_else(|| self.slots.iter().position(Option::is_none));
         let slot = slot.ok_or(Refused::NoSlot)?;
-        let (_, answer) = call(running, "set_group", slot, whom, Some(budget))?;
-        if answer != 0 {
-            call(running, "set_group", slot, whom, None)?;
-            if let Some(held) = self.slots.get_mut(slot) {
-                *held = None;
-            }
-            return Err(Refused::Nobody(whom));
+        self.put(running, slot, whom, budget)?;
+        match self.slot_of(whom) {
+            Some(_) => Ok(()),
+            None => Err(Refused::Nobody(whom)),
         }
-        if let Some(held) = self.slots.get_mut(slot) {
-            *held = Some((whom, budget));
-        }
-        Ok(())
     }
 
     /// Takes the reservation of `whom` away; of who has none, nothing happens.
@@ -202,6 +253,15 @@ impl Reservations {
             time: Span::from_ns(call.used_ns),
             exhausted: call.exhausted,
         })
+    }
+}
+
+/// What reservations that hold so much together get of their runtimes, where they can have `limit`.
+fn part_of(held: Bandwidth, limit: Bandwidth) -> f64 {
+    if held <= limit {
+        1.0
+    } else {
+        limit.as_cpus() / held.as_cpus()
     }
 }
 
@@ -235,6 +295,16 @@ fn call(
         call.deadline_ns = budget.deadline().as_ns();
         call.period_ns = budget.period().as_ns();
     }
+    // SAFETY: `call` is a plain C structure of whole numbers without padding, exclusively borrowed;
+    // any bytes that the kernel writes to it are valid numbers.
+    let bytes =
+        unsafe { std::slice::from_raw_parts_mut((&raw mut call).cast::<u8>(), size_of::<Call>()) };
+    let answer = test_run(running, name, bytes)?;
+    Ok((call, answer))
+}
+
+/// Runs one of the scheduler's own programs on these bytes. Returns its answer.
+fn test_run(running: &mut Running, name: &'static str, bytes: &mut [u8]) -> Result<u32, Error> {
     let mut programs = running.object().progs_mut();
     let program = programs
         .find(|program| program.name() == name)
@@ -242,17 +312,30 @@ fn call(
             name: "reserve",
             what: name,
         })?;
-    // SAFETY: `call` is a plain C structure of whole numbers without padding, exclusively borrowed;
-    // any bytes that the kernel writes to it are valid numbers.
-    let bytes =
-        unsafe { std::slice::from_raw_parts_mut((&raw mut call).cast::<u8>(), size_of::<Call>()) };
     let input = ProgramInput {
         context_in: Some(bytes),
         ..ProgramInput::default()
     };
-    let answer = program
-        .test_run(input)
+    let run = program.test_run(input);
+    Ok(run
         .map_err(Error::kernel("talk to the scheduler"))?
-        .return_value;
-    Ok((call, answer))
+        .return_value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reservations_that_hold_too_much_get_the_same_part_of_their_runtimes() {
+        let cpus = Bandwidth::from_cpus;
+        assert_eq!(part_of(cpus(0.9), cpus(0.95)), 1.0);
+        let part = part_of(cpus(1.6), cpus(0.8));
+        let ms = Span::from_ms;
+        let budget = Budget::new(ms(12), ms(8), ms(10)).unwrap().scaled(part);
+        assert_eq!(budget, Budget::new(ms(6), ms(8), ms(10)).unwrap());
+        let least = Budget::new(SHORTEST_RUNTIME, ms(10), ms(10)).unwrap();
+        assert_eq!(least.scaled(0.1), least);
+        assert_eq!(part_of(cpus(1.6), Bandwidth::ZERO), 0.0);
+    }
 }

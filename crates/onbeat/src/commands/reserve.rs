@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use anyhow::Context;
 use onbeat_act::{DeadlineActuator, Options, own, task};
 use onbeat_model::{Actuator, Reservation};
-use onbeat_schedulers::reserve::{self, Budget, Reservations, Whom, admissible};
+use onbeat_schedulers::reserve::{self, Budget, Reservations, Whom};
 
 use super::served;
 use crate::child::{Child, Gated, Status};
@@ -54,7 +54,7 @@ fn by_group(args: &ReserveArgs, budget: Budget, signals: &Signals) -> anyhow::Re
         eprintln!("onbeat: cannot raise its own priority ({error}): the program may start late");
     }
     let mut running = reserve::start().context("--through scx")?;
-    Reservations::new(admissible())
+    Reservations::default()
         .set(&mut running, Whom::Process(gated.pid()), budget)
         .with_context(|| format!("cannot reserve {budget}"))?;
     let code = start_and_wait(gated, signals);

@@ -40,7 +40,7 @@ impl GroupActuator {
         };
         Ok(Self {
             running: start()?,
-            reservations: Reservations::new(capacity.admissible),
+            reservations: Reservations::default(),
             capacity,
             held: HashMap::new(),
         })
@@ -64,7 +64,7 @@ impl GroupActuator {
 /// What the scheduler can hand out: what the kernel lets SCHED_DEADLINE have, less what that holds,
 /// for it comes first.
 #[must_use]
-pub fn admissible() -> Bandwidth {
+pub(super) fn admissible() -> Bandwidth {
     kernel::capacity().admissible - kernel::reserved()
 }
 
@@ -137,5 +137,15 @@ impl Actuator for GroupActuator {
 
     fn capacity(&self) -> Capacity {
         self.capacity
+    }
+
+    fn measure(&mut self) {
+        let cpus = kernel::capacity().cpus;
+        if cpus != self.capacity.cpus {
+            self.capacity.cpus = cpus;
+            self.capacity.admissible = admissible();
+        }
+        // Where the kernel has ended the scheduler, the next reservation tells.
+        let _ = self.reservations.fit(&mut self.running);
     }
 }

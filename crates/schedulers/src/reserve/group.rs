@@ -8,6 +8,8 @@ use std::str::FromStr;
 
 use onbeat_model::{Bandwidth, Reservation, Span};
 
+use super::SHORTEST_RUNTIME;
+
 /// Whose threads share a budget.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Whom {
@@ -69,6 +71,17 @@ impl Budget {
     #[must_use]
     pub const fn period(&self) -> Span {
         self.period
+    }
+
+    /// The same with a part of the runtime, and with at least the shortest one.
+    #[must_use]
+    pub(super) fn scaled(self, part: f64) -> Self {
+        let runtime = self.runtime.as_ns() as f64 * part;
+        let runtime = Span::from_ns(runtime as u64).max(SHORTEST_RUNTIME);
+        Self {
+            runtime: runtime.min(self.runtime),
+            ..self
+        }
     }
 
     /// The share of the CPUs.

@@ -4,9 +4,10 @@
 use std::io::{self, Write};
 
 use anyhow::{Context, bail};
+use onbeat_act::kernel;
 use onbeat_model::Span;
 use onbeat_schedulers::Running;
-use onbeat_schedulers::reserve::{Group, Reservations, admissible};
+use onbeat_schedulers::reserve::{Group, Reservations};
 use serde::Serialize;
 
 /// What `start --json` prints of each group; `docs/formats.md` describes it.
@@ -25,13 +26,28 @@ pub(super) fn admit(running: &mut Running, groups: &[Group]) -> anyhow::Result<R
     if !groups.is_empty() && name != "reserve" {
         bail!("--group works with the scheduler reserve, not with {name}");
     }
-    let mut reservations = Reservations::new(admissible());
+    let mut reservations = Reservations::default();
     for group in groups {
         reservations
             .set(running, group.whom, group.budget)
             .with_context(|| format!("cannot reserve {} for {}", group.budget, group.whom))?;
     }
     Ok(reservations)
+}
+
+/// Holds the groups to what all can have now: CPUs may have come or gone.
+pub(super) fn fit(running: &mut Running, reservations: &mut Reservations) {
+    if reservations.groups().next().is_none() {
+        return;
+    }
+    // If the kernel has ended the scheduler, the session ends for it.
+    if let Ok(Some(part)) = reservations.fit(running) {
+        eprintln!(
+            "onbeat: {} CPUs are online, and each group gets {:.0}% of its runtime",
+            kernel::capacity().cpus,
+            100.0 * part
+        );
+    }
 }
 
 /// What each has used up to now.

@@ -18,6 +18,7 @@ use super::show::Show;
 use crate::child::{Child, Gated, Status};
 use crate::cli::StartArgs;
 use crate::guard;
+use crate::hearing;
 use crate::signals::Signals;
 
 /// Between two looks at what has changed. Each costs a scheduled task CPU time.
@@ -37,6 +38,7 @@ enum End {
 
 /// Starts, attends, stops.
 pub(crate) fn run(args: &StartArgs) -> anyhow::Result<ExitCode> {
+    let parser = hearing::parser(Parser::start)?;
     let signals = Signals::block().context("cannot listen for signals")?;
     let scheduler = find(&args.name).with_context(|| {
         let known: Vec<&str> = ALL.iter().map(|scheduler| scheduler.name).collect();
@@ -88,7 +90,7 @@ pub(crate) fn run(args: &StartArgs) -> anyhow::Result<ExitCode> {
     };
     let listener = running.listener().map(|program| {
         let program = program.as_fd().try_clone_to_owned()?;
-        Listener::new(cookie, program, Parser::here())
+        Listener::new(cookie, program, parser)
     });
     Session {
         running,
@@ -128,6 +130,7 @@ impl Session {
             let now = Instant::now();
             if now >= next_follow {
                 self.follow();
+                groups::fit(&mut self.running, &mut self.reservations);
                 next_follow = now + FOLLOW_EVERY;
             }
             if let Some(plans) = &mut self.plans {
