@@ -266,3 +266,38 @@ check_film() {
     check "$1: the player has shown every frame" "$(wc -l <"$2")" -ge "$3"
     check "$1: it never stood still for a quarter of a second" "$longest_ms" -lt 250
 }
+
+# start_service FILE: a bus of its own and the service on it, with this configuration; its log is in /tmp/service. For a case that needs
+# dbus-daemon.
+start_service() {
+    cat >/tmp/bus.conf <<'BUS'
+<!DOCTYPE busconfig PUBLIC "-//freedesktop//DTD D-BUS Bus Configuration 1.0//EN"
+ "http://www.freedesktop.org/standards/dbus/1.0/busconfig.dtd">
+<busconfig>
+  <type>system</type>
+  <listen>unix:path=/tmp/bus</listen>
+  <auth>EXTERNAL</auth>
+  <policy context="default">
+    <allow user="*"/><allow own="*"/><allow send_destination="*"/><allow receive_sender="*"/>
+  </policy>
+</busconfig>
+BUS
+    export DBUS_SYSTEM_BUS_ADDRESS=unix:path=/tmp/bus
+    dbus-daemon --config-file=/tmp/bus.conf --nofork &
+    bus=$!
+    wait_until "the bus is there" 20 [ -S /tmp/bus ]
+    onbeat daemon --config "$1" --state-dir /run/onbeat >/tmp/service 2>&1 &
+    service=$!
+    wait_until "the service serves" 60 grep -q serving /tmp/service
+}
+
+# end_service: with success, and nobody has a reservation then.
+end_service() {
+    kill "$service"
+    status=0
+    wait "$service" || status=$?
+    check "the service ends as it is told" "$status" = 0
+    check "nobody has a reservation any more" -z "$(reserved_threads)"
+    kill "$bus"
+    wait "$bus" || true
+}

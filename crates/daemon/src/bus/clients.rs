@@ -46,6 +46,12 @@ impl Clients {
         }
     }
 
+    /// Whose the connection is, if that is known.
+    pub(super) fn account(&self, name: &str) -> Option<Arc<Account>> {
+        let clients = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        clients.get(name)?.account.clone()
+    }
+
     /// It is gone; the entry, if there was one.
     pub(super) fn leave(&self, name: &str) -> Option<Arc<Client>> {
         let mut clients = self.0.lock().unwrap_or_else(PoisonError::into_inner);

@@ -62,7 +62,7 @@ pub fn serve(
     let subscribers = manager.subscribers();
     let kit = RealtimeKit::new(requests.clone(), callers.clone(), limits.clone());
     let no_bus = "cannot connect to the system bus: is dbus-daemon running?";
-    let (socket, too_long) = socket::connect().context(no_bus)?;
+    let (socket, too_long) = socket::connect(&clients).context(no_bus)?;
     let connection = Builder::socket(socket)
         .max_queued(256)
         .serve_at(PATH, manager)

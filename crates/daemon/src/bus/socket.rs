@@ -1,8 +1,12 @@
-//! The socket to the bus: a message that is too large is skipped, and never held in memory.
+//! The socket to the bus: a message that is too large is skipped, and never held in memory; so is a
+//! call that wants no answer, unless its user may send one more.
 //!
 //! A system bus passes on messages of 32 MiB (dbus-daemon) and more, and what they are made into
 //! takes a multiple of that: one call could take all memory that the service may have, whoever sent
 //! it. So a message's length is looked at before anything is made of it. The caller is told.
+//!
+//! The bus lets a connection wait for a limited number of answers (dbus-daemon: 128). But it passes
+//! on any number of calls that want none, and all others' calls wait behind them.
 
 mod prepared;
 
@@ -11,24 +15,35 @@ use std::os::fd::OwnedFd;
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::{SocketAddr, UnixStream};
+use std::sync::Arc;
 
 use anyhow::Context;
 use async_channel::{Receiver, Sender};
 use async_io::Async;
 use async_trait::async_trait;
 use futures_lite::future;
+use onbeat_act::clock;
 use zbus::address::Transport;
 use zbus::address::transport::UnixSocket;
 use zbus::connection::socket::{BoxedSplit, ReadHalf, Socket, Split};
-use zbus::message::{Flags, Message};
+use zbus::message::{Flags, Message, Type};
 use zbus::zvariant::Endian;
 use zbus::zvariant::serialized::{Context as Encoding, Data};
+
+use super::clients::Clients;
+use crate::call_limit::CallLimit;
 
 pub use prepared::{Heard, heard_in};
 
 /// The longest call or signal that is read, in bytes. The longest call that makes sense, `Look`
 /// with the numbers of 256 threads, has some 1,300.
 pub(super) const MOST_BYTES: u64 = 4096;
+
+/// How much is read at a time of messages that are heard.
+const READ: usize = 16 << 10;
+
+/// After so many calls in a row that are not heard, others have their turn.
+const UNHEARD_IN_A_ROW: u32 = 64;
 
 /// The bytes with which each message begins: they tell how long it is.
 const BEGINNING: usize = 16;
@@ -46,9 +61,9 @@ pub(super) struct TooLong {
     bytes: u64,
 }
 
-/// Connects to the system bus. What is to be told to those whose calls are too long comes out of
-/// the second.
-pub(super) fn connect() -> anyhow::Result<(BoxedSplit, Receiver<TooLong>)> {
+/// Connects to the system bus, where these are. What is to be told to those whose calls are too
+/// long comes out of the second.
+pub(super) fn connect(clients: &Arc<Clients>) -> anyhow::Result<(BoxedSplit, Receiver<TooLong>)> {
     let address = zbus::Address::system()?;
     let Transport::Unix(unix) = address.transport() else {
         anyhow::bail!("{address} is no address of a bus on this machine: name one with unix:path=");
@@ -61,7 +76,7 @@ pub(super) fn connect() -> anyhow::Result<(BoxedSplit, Receiver<TooLong>)> {
     };
     let (read, write) = Async::new(stream?)?.split().take();
     let (told, untold) = async_channel::bounded(MOST_UNTOLD);
-    let read = BoundedRead { inner: read, told };
+    let read = BoundedRead::new(read, told, Arc::clone(clients));
     Ok((Split::new(Box::new(read), Box::new(write)), untold))
 }
 
@@ -93,6 +108,9 @@ pub(super) fn answer(
 struct BoundedRead<R> {
     inner: R,
     told: Sender<TooLong>,
+    clients: Arc<Clients>,
+    /// The calls that want no answer.
+    unanswered: CallLimit,
 }
 
 /// What the beginning of a message says.
@@ -148,6 +166,44 @@ impl Beginning {
 }
 
 impl<R: ReadHalf> BoundedRead<R> {
+    fn new(inner: R, told: Sender<TooLong>, clients: Arc<Clients>) -> Self {
+        Self {
+            inner,
+            told,
+            clients,
+            unanswered: CallLimit::default(),
+        }
+    }
+
+    /// Whether the message is heard. A call that wants no answer is, if its connection has had an
+    /// answer before, so that its user is known, and as often as that user may call.
+    fn hears(&mut self, message: &Message) -> bool {
+        let head = message.primary_header();
+        if head.msg_type() != Type::MethodCall || !head.flags().contains(Flags::NoReplyExpected) {
+            return true;
+        }
+        let header = message.header();
+        let account = header
+            .sender()
+            .and_then(|sender| self.clients.account(sender.as_str()));
+        account.is_some_and(|account| self.unanswered.admits(account.uid, clock::now()))
+    }
+
+    /// Reads what has come, at least something.
+    async fn read(&mut self, bytes: &mut Vec<u8>, fds: &mut Vec<OwnedFd>) -> io::Result<()> {
+        let place = bytes.len();
+        bytes.resize(place + READ, 0);
+        let rest = bytes.get_mut(place..).unwrap_or_default();
+        let read = self.inner.recvmsg(rest).await;
+        bytes.truncate(place + read.as_ref().map_or(0, |(read, _)| *read));
+        let (read, with) = read?;
+        fds.extend(with);
+        if read == 0 {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        Ok(())
+    }
+
     /// Reads until there are `count` bytes.
     async fn fill(
         &mut self,
@@ -219,9 +275,10 @@ impl<R: ReadHalf> ReadHalf for BoundedRead<R> {
         already: &mut Vec<u8>,
         fds: &mut Vec<OwnedFd>,
     ) -> zbus::Result<Message> {
+        let mut unheard = 0;
         loop {
-            if already.len() < BEGINNING {
-                self.fill(already, BEGINNING, fds).await?;
+            while already.len() < BEGINNING {
+                self.read(already, fds).await?;
             }
             match Beginning::read(already) {
                 Some(message) if message.is_too_long() => {
@@ -229,7 +286,16 @@ impl<R: ReadHalf> ReadHalf for BoundedRead<R> {
                     let known = usize::try_from(known).unwrap_or(BEGINNING);
                     self.skip(already.drain(..known).collect(), message).await?;
                 }
-                _ => return self.inner.receive_message(number, already, fds).await,
+                _ => {
+                    let message = self.inner.receive_message(number, already, fds).await?;
+                    if self.hears(&message) {
+                        return Ok(message);
+                    }
+                    unheard += 1;
+                    if unheard % UNHEARD_IN_A_ROW == 0 {
+                        future::yield_now().await;
+                    }
+                }
             }
         }
     }

@@ -3,11 +3,13 @@
 use std::collections::VecDeque;
 use std::io;
 use std::os::fd::OwnedFd;
+use std::sync::Arc;
 
 use async_channel::Receiver;
 use async_trait::async_trait;
 use zbus::connection::socket::ReadHalf;
 
+use super::super::clients::Clients;
 use super::{BoundedRead, MOST_UNTOLD, TooLong};
 
 /// Gives at most `piece` of its bytes at a time.
@@ -42,7 +44,8 @@ pub(super) fn socket(
         widest: 0,
     };
     let (told, untold) = async_channel::bounded(MOST_UNTOLD);
-    (BoundedRead { inner, told }, untold)
+    let clients = Arc::new(Clients::default());
+    (BoundedRead::new(inner, told, clients), untold)
 }
 
 /// What a connection makes of bytes.

@@ -2,6 +2,8 @@ use std::collections::HashMap;
 
 use zbus::zvariant::Value;
 
+use crate::account::Account;
+
 use super::prepared::Prepared;
 use super::*;
 
@@ -96,4 +98,41 @@ fn a_signal_that_is_too_long_and_a_call_that_wants_no_answer_are_told_to_nobody(
         "nothing else comes"
     );
     assert!(untold.is_empty());
+}
+
+#[test]
+fn calls_that_want_no_answer_are_heard_as_often_as_their_user_may_call() {
+    let unanswered = |member: &str, sender: &str| {
+        let call = Message::method_call("/org/onbeat/Manager1", member).unwrap();
+        let call = call.sender(sender.to_owned()).unwrap();
+        let call = call.with_flags(Flags::NoReplyExpected).unwrap();
+        call.build(&()).unwrap()
+    };
+    let (flood, more) = (unanswered("List", ":1.7"), unanswered("List", ":1.8"));
+    let (stranger, last) = (unanswered("List", ":1.9"), call("List", &()));
+    let mut all = vec![&stranger; 1000];
+    all.extend(vec![&flood; 1000]);
+    all.extend(vec![&more; 1000]);
+    all.push(&last);
+    let (mut socket, _untold) = socket(&all);
+    let alice = Arc::new(Account::of_no_group(1000));
+    for name in [":1.7", ":1.8", ":1.9"] {
+        socket.clients.enter(name);
+    }
+    socket.clients.know(":1.7", &alice);
+    socket.clients.know(":1.8", &alice);
+    let mut heard = Vec::new();
+    let mut already = Vec::new();
+    loop {
+        let message = next(&mut socket, &mut already).unwrap();
+        let header = message.header();
+        heard.push(header.sender().unwrap().to_string());
+        if !header.primary().flags().contains(Flags::NoReplyExpected) {
+            break;
+        }
+    }
+    assert_eq!(heard.pop().as_deref(), Some(":1.7"), "it wants an answer");
+    assert!(!heard.contains(&":1.9".to_owned()), "nobody knows its user");
+    // All of the user's connections together: 200, and 100 for each second that this took.
+    assert!((200..1000).contains(&heard.len()), "{}", heard.len());
 }
