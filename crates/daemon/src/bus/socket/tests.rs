@@ -136,3 +136,45 @@ fn calls_that_want_no_answer_are_heard_as_often_as_their_user_may_call() {
     // All of the user's connections together: 200, and 100 for each second that this took.
     assert!((200..1000).contains(&heard.len()), "{}", heard.len());
 }
+
+#[test]
+fn damaged_messages_are_read_the_same_in_whatever_pieces_they_come() {
+    let messages = [
+        call("Track", &(7_u32, options(2))),
+        call("Look", &(0_u64, vec![1_u32; 256], 0_u32)),
+        call("Track", &(7_u32, options(400))),
+    ];
+    let whole: Vec<u8> = messages
+        .iter()
+        .flat_map(|message| message.data().to_vec())
+        .collect();
+    let undamaged = heard_in(&whole, 4096);
+    assert_eq!((undamaged.messages.len(), undamaged.too_long.len()), (2, 0));
+    let mut random: u64 = 1;
+    let mut next = |below: usize| {
+        random ^= random << 13;
+        random ^= random >> 7;
+        random ^= random << 17;
+        usize::try_from(random % below as u64).unwrap()
+    };
+    for _ in 0..500 {
+        let mut bytes = whole.clone();
+        for _ in 0..=next(4) {
+            // Mostly in heads, where lengths are.
+            let place = if next(2) == 0 {
+                next(160)
+            } else {
+                next(bytes.len())
+            };
+            bytes[place] = u8::try_from(next(256)).unwrap();
+        }
+        bytes.truncate(bytes.len() - next(200));
+        let heard = heard_in(&bytes, 4096);
+        assert_eq!(heard, heard_in(&bytes, 1 + next(300)));
+        let read = heard.messages.iter().sum::<usize>() as u64;
+        assert!(read + heard.too_long.iter().sum::<u64>() <= bytes.len() as u64);
+        for endian in [Endian::Little, Endian::Big] {
+            let _ = crate::bus::track_in_body(&bytes, endian);
+        }
+    }
+}

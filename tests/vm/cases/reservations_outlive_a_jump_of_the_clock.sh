@@ -1,14 +1,12 @@
-# The machine is suspended to memory, where its clocks stop and the second CPU goes, and its alarm wakes it; then the time of day jumps. The service
-# and `onbeat run` go on, and what they keep has its reservations.
+# The time of day jumps by years, on and back: the service and `onbeat run` go on, and what they keep has its reservations.
 # needs: onbeat dbus-daemon periodic.c
 # cpus: 2
+# time: virtual
 # long: yes
 #
-# In plain emulation, because virtual time stands still while the machine sleeps.
-check "this kernel can suspend to memory" "$(grep -c deep /sys/power/mem_sleep)" = 1
-echo deep >/sys/power/mem_sleep
-# Some rounds: how fast the emulated CPUs are, nobody can measure then.
-rounds=300
+# A suspend cannot be had here: this kernel has no test of it, virtual time stands still in it, and in host time a busy host stops the clocks.
+periodic 40000 1000 1 /tmp/speed
+rounds=$((2 * 1000000 / $(cut -d ' ' -f 4 /tmp/speed | middle)))
 printf 'scan = "200ms"\n[[rule]]\nname = "it"\nprogram = "/usr/bin/periodic"\n' >/tmp/onbeat.toml
 cp /usr/bin/periodic /tmp/other
 start_service /tmp/onbeat.toml
@@ -34,15 +32,6 @@ goes_on() {
 }
 
 goes_on "at first"
-for round in 1 2 3; do
-    echo 0 >/sys/class/rtc/rtc0/wakealarm
-    echo +4 >/sys/class/rtc/rtc0/wakealarm
-    began="$(cut -d . -f 1 /proc/uptime)"
-    echo mem >/sys/power/state
-    echo "round $round: suspended for some $(($(cut -d . -f 1 /proc/uptime) - began)) s"
-    goes_on "round $round, after a suspend"
-done
-check "the kernel has suspended" "$(cat /sys/power/suspend_stats/success)" = 3
 for day in "2030-01-01 00:00:00" "2001-01-01 00:00:00"; do
     date -s "$day" >/dev/null
     goes_on "on $day"
