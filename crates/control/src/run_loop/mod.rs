@@ -416,6 +416,11 @@ impl<A: Actuator> Controller<A> {
         let Some(thread) = self.tasks.get(slot) else {
             return;
         };
+        if self.enforcer.server(slot).fixed().is_some() {
+            self.arbiter.put_fixed(slot, thread.task.id, wanted);
+            self.arbiter.ask(slot, why);
+            return;
+        }
         let least = if thread.estimator.is_on_probation() {
             Bandwidth::ZERO
         } else {

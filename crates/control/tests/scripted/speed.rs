@@ -3,8 +3,9 @@
 use std::rc::Rc;
 
 use crate::kernel::{Asked, Kernel};
+use crate::pipelines::task;
 use crate::processor::{Processor, mhz};
-use crate::world::{Ran, Script, at_ms, ms, play};
+use crate::world::{Ran, Script, at_ms, ms, play, play_asking};
 use onbeat_control::{AtSpeed, PowerSettings, Settings, SpeedWhat, SpeedWhy, Why};
 use onbeat_model::{Bandwidth, Instant, Refusal, Reservation, Span, Speed, TaskId};
 
@@ -119,6 +120,37 @@ fn where_the_scheduler_follows_the_speed_no_runtime_is_changed_for_it() {
     }
     let told = in_force_at(&ran, fell + ms(1000));
     assert!(told.runtime() >= ms(16).scale(1.6), "in plain time: {told}");
+}
+
+#[test]
+fn a_requested_reservation_stays_whole_after_a_change_of_speed() {
+    let mut script = Script::default();
+    script.periodic(7, ms(100), (at_ms(0), at_ms(40_000)), |_| ms(4));
+    // At the lower speed it needs more than the others leave.
+    script.periodic(8, ms(50), (at_ms(26_000), at_ms(40_000)), |_| ms(20));
+    let mut kernel = Kernel::with_cpus(1);
+    let processor = Rc::new(figure_10());
+    kernel.processor = Some(Rc::clone(&processor));
+    let settings = Settings {
+        power: Some(PowerSettings::default()),
+        ..Settings::default()
+    };
+    let requested = Reservation::implicit(ms(45), ms(100)).unwrap();
+    let mut is_granted = false;
+    let ran = play_asking(script, kernel, settings, |controller, now| {
+        if now >= at_ms(1000) && !std::mem::replace(&mut is_granted, true) {
+            controller
+                .grant(task(9, 9, "mixer"), requested, now)
+                .unwrap();
+        }
+    });
+    assert!(falls_at(&processor).is_some(), "{:#?}", ran.speeds);
+    let gave_way = ran.of(8).into_iter();
+    let gave_way = gave_way.filter(|entry| matches!(entry.why, Why::GaveWay { .. }));
+    assert!(gave_way.count() > 0, "not all fits");
+    for (at, reservation) in ran.reserves(9) {
+        assert_eq!(reservation, requested, "{at:?}");
+    }
 }
 
 #[test]
