@@ -3,8 +3,11 @@
 //! ```text
 //!  Sensor ─events─▶ estimation ─period, demand─▶ allocation ─adjustments─▶ enforcement ─▶ Actuator
 //!                       ▲                            ▲                          │
-//!                       └─── run_loop: task/, timers, log, what is in force ◀───┘
+//!                       └───── run_loop: threads, timers, log, Effects ◀────────┘
 //! ```
+//!
+//! Arrows go one way: each part takes what it needs, and returns what follows; the run loop alone
+//! knows all of them. A part's state of a thread is in the part's own table (`slots`).
 //!
 //! [`Controller`] is everything between the two seams, and [`drive`] turns it until there is
 //! nothing more to hear. Neither knows whether sensor and actuator are the live kernel, a recording
