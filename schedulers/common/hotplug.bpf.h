@@ -22,8 +22,6 @@ bool scx_bpf_dsq_move(struct bpf_iter_scx_dsq *it, struct task_struct *p, u64 ds
 #define THIS_WALK (&___it)
 
 static bool is_away[MOST_CPUS];
-/* How often a CPU has left. */
-static u64 departures;
 
 /*
  * A CPU that leaves must not be kicked on its last way to sleep: nothing would come of it before it
@@ -61,7 +59,6 @@ void BPF_PROG(cpu_offline, s32 cpu)
 	u64 queue;
 
 	is_away[(u32)cpu & (MOST_CPUS - 1)] = true;
-	departures++;
 	forget_cpu(cpu);
 	bpf_for(queue, 0, QUEUES) leave_queue(queue, cpu);
 }

@@ -48,19 +48,22 @@ struct post {
 /*
  * A task of the rest that may not use all CPUs gets one part of so many of a CPU on which it waits:
  * 5%. Admission leaves as much of all CPUs together, by default, but a group may have one of them
- * whole. A task that may use all CPUs is served by what admission leaves; where a CPU has left
- * since, that may be nothing until the loader, which is such a task, has made the reservations fit.
+ * whole. A task that may use all CPUs is served by what admission leaves. That may be nothing while
+ * a CPU leaves: then it gets such a part, too, because the kernel's threads wait, and the loader,
+ * which makes the reservations fit.
  */
 #define PARTS_OF_A_CPU 20
-/* The departures of CPUs for which the loader has made the reservations fit. */
-static u64 fitted_departures;
+#define REST_STARVES_NS (500 * POLICY_NS_PER_MS)
+/* When one of the rest last began to run where no CPU owed it a turn. */
+static u64 rest_began_at;
 
 /* A group ran here for so long. */
-static __always_inline void owe(s32 cpu, struct post *post, u64 ran_ns)
+static __always_inline void owe(s32 cpu, struct post *post, u64 ran_ns, u64 now)
 {
 	u64 owed_ns = post->owed_ns + ran_ns / (PARTS_OF_A_CPU - 1);
 
-	s32 most_cpus = departures == fitted_departures ? cpu_count - 1 : cpu_count;
+	bool starves = policy_minus(now, rest_began_at) > REST_STARVES_NS;
+	s32 most_cpus = starves ? cpu_count : cpu_count - 1;
 
 	if (is_waited_for(REST_QUEUE, cpu, most_cpus))
 		post->owed_ns = policy_min(owed_ns, params.slice_ns + params.portion_ns);
@@ -99,6 +102,7 @@ static void start(s32 cpu, struct task_struct *task, struct member *member, u64 
 	if (!group) {
 		virtual_ns = policy_max(virtual_ns, member->rest.passed_ns);
 		if (!owes_a_turn(post)) {
+			rest_began_at = now;
 			post->urgency = URGENCY_REST;
 			set_slice(task, policy_min(params.slice_ns, most_ns));
 			return;
@@ -135,7 +139,7 @@ static void settle(s32 cpu, struct task_struct *task, struct member *member, u64
 		post->owed_ns = policy_minus(post->owed_ns, ran_ns);
 		return;
 	}
-	owe(cpu, post, ran_ns);
+	owe(cpu, post, ran_ns, now);
 	member->turn_ns += ran_ns;
 	bpf_spin_lock(&group->lock);
 	before = group->server.exhausted;

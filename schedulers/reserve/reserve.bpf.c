@@ -293,17 +293,6 @@ void BPF_PROG(ended, struct scx_exit_info *info)
 	note_outcome(info);
 }
 
-/*
- * Run by the loader: all reservations fit the CPUs that were online after so many departures.
- * Returns how many there are now.
- */
-SEC("syscall")
-int note_fit(u64 *fitted)
-{
-	fitted_departures = *fitted;
-	return departures;
-}
-
 /* Run by the loader: gives a slot's group a reservation, changes it, or takes it away. */
 SEC("syscall")
 int set_group(struct reserve_call *call)

@@ -106,8 +106,6 @@ pub struct Reservations {
     limit: Bandwidth,
     /// What each reservation gets of its runtime: less than all where CPUs have gone.
     part: f64,
-    /// How often CPUs had left when that was asked last.
-    departures: u64,
     slots: [Option<(Whom, Budget)>; SLOTS],
 }
 
@@ -118,7 +116,6 @@ impl Default for Reservations {
             cpus: kernel::capacity().cpus,
             limit: admissible(),
             part: 1.0,
-            departures: 0,
             slots: [None; SLOTS],
         }
     }
@@ -165,9 +162,6 @@ impl Reservations {
                 }
             }
         }
-        // As of the look before: a CPU may have left since they were counted.
-        let mut fitted = self.departures.to_ne_bytes();
-        self.departures = test_run(running, "note_fit", &mut fitted)?.into();
         Ok((part != before).then_some(part))
     }
 
@@ -295,16 +289,6 @@ fn call(
         call.deadline_ns = budget.deadline().as_ns();
         call.period_ns = budget.period().as_ns();
     }
-    // SAFETY: `call` is a plain C structure of whole numbers without padding, exclusively borrowed;
-    // any bytes that the kernel writes to it are valid numbers.
-    let bytes =
-        unsafe { std::slice::from_raw_parts_mut((&raw mut call).cast::<u8>(), size_of::<Call>()) };
-    let answer = test_run(running, name, bytes)?;
-    Ok((call, answer))
-}
-
-/// Runs one of the scheduler's own programs on these bytes. Returns its answer.
-fn test_run(running: &mut Running, name: &'static str, bytes: &mut [u8]) -> Result<u32, Error> {
     let mut programs = running.object().progs_mut();
     let program = programs
         .find(|program| program.name() == name)
@@ -312,14 +296,19 @@ fn test_run(running: &mut Running, name: &'static str, bytes: &mut [u8]) -> Resu
             name: "reserve",
             what: name,
         })?;
+    // SAFETY: `call` is a plain C structure of whole numbers without padding, exclusively borrowed;
+    // any bytes that the kernel writes to it are valid numbers.
+    let bytes =
+        unsafe { std::slice::from_raw_parts_mut((&raw mut call).cast::<u8>(), size_of::<Call>()) };
     let input = ProgramInput {
         context_in: Some(bytes),
         ..ProgramInput::default()
     };
-    let run = program.test_run(input);
-    Ok(run
+    let answer = program
+        .test_run(input)
         .map_err(Error::kernel("talk to the scheduler"))?
-        .return_value)
+        .return_value;
+    Ok((call, answer))
 }
 
 #[cfg(test)]
