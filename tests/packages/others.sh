@@ -93,10 +93,10 @@ esac
 node=$(command -v "$root$prefix/bin/onbeat-node" || true)
 case "$kind" in
 deb-arm64 | tarball*)
-    [ -n "$node" ] && [ -e "$root$prefix/lib/systemd/system/onbeat-node.service" ] || {
+    if [ -z "$node" ] || [ ! -e "$root$prefix/lib/systemd/system/onbeat-node.service" ]; then
         echo "there is no onbeat-node, or no unit for it"
         exit 1
-    }
+    fi
     ;;
 esac
 files() { (cd "$1" && find ./usr ./etc ! -type d) | sed 's|^\.||; s|\.gz$||' | sort; }
@@ -109,7 +109,7 @@ find "$root" -name onbeat.toml -path '*/share/doc/*' | grep -q .
 
 is answer "$("${program[@]}" --version)" "onbeat $(sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml)"
 if [ -n "$node" ]; then
-    is answer "$("${program[@]}-node" --version)" "onbeat-node $(sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml)"
+    is answer "$("${program[@]:0:${#program[@]}-1}" "${program[-1]}-node" --version)" "onbeat-node $(sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml)"
 fi
 there=$root
 [ "${program[0]}" != chroot ] || there=

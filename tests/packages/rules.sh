@@ -23,6 +23,7 @@ tar -C "$root" -xf "$tarball"
 cp /etc/resolv.conf "$root/etc/resolv.conf"
 mkdir "$root/fetched"
 chroot "$root" apt-get update -qq
+# shellcheck disable=SC2016 # apt-get fills these in, not the shell
 archive=$(chroot "$root" apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' | head -n 1)
 curl -sSf -o "$work/contents.gz" "${archive%/}/dists/trixie/main/Contents-$(dpkg --print-architecture).gz"
 

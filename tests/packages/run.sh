@@ -40,6 +40,7 @@ check lintian_finds_nothing_wrong tests/packages/lintian.sh "$deb"
 if [ "${1-}" != --lint ]; then
     check a_fresh_debian_12_installs_serves_and_purges_them tests/packages/fresh.sh bookworm "$deb"
     check a_fresh_debian_13_installs_serves_and_purges_them tests/packages/fresh.sh trixie "$deb"
+    check each_rule_names_a_program_as_debian_calls_it tests/packages/rules.sh
     check the_unit_tracks_a_program_in_its_sandbox tests/packages/sandbox.sh "$deb"
     check annotated_pods_of_containerd_are_kept_and_leave_nothing_behind tests/node/run.sh "$TARGET_DIR/release"
     check two_builds_are_the_same_bytes tests/packages/twice.sh "$deb"
