@@ -9,7 +9,7 @@ for governor in userspace schedutil; do
     for predictor in percentile rate; do
         for way in alone protocol; do
             folder=/results/$governor-$predictor-$way
-            run_while_frequency_falls "$folder" "$governor" "$way" "${LOADED_JOBS:-50}" "${JOBS:-140}" --predictor "$predictor"
+            run_while_frequency_falls "$folder" "$governor" "$way" "${LOADED_JOBS:-50}" "${JOBS:-140}" --config "prediction.predictor=\"$predictor\""
             echo "$governor, $predictor, $way: $(overruns "$folder" "${LOADED_JOBS:-50}") overruns"
         done
     done

@@ -95,7 +95,7 @@ run() { # SET WAY PROGRAMS...
     sleep 0.2
     case "$way" in
     onbeat-global) set -- ;;
-    onbeat-partitioned) set -- --partition ;;
+    onbeat-partitioned) set -- --config enforcement.partition=true ;;
     *) set -- none ;;
     esac
     onbeat=
@@ -103,7 +103,7 @@ run() { # SET WAY PROGRAMS...
         onbeat attach --quiet $ONBEAT "$@" --report "$folder/report.json" --log "$folder/log.jsonl" $programs \
             2>>"$folder/stderr" &
         onbeat=$!
-        [ "$*" != --partition ] || hogs_follow
+        [ "$way" != onbeat-partitioned ] || hogs_follow
     fi
     wait $programs || true
     if [ -n "$onbeat" ]; then

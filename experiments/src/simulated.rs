@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 
 use onbeat_model::{Instant, Ladder, Name, Span, Speed, Task, TaskId};
+use onbeat_sim::loop_adapter::FIRST_TID;
 use onbeat_sim::observe::Completion;
-use onbeat_sim::seam::FIRST_TID;
 use onbeat_sim::workload::{Arrival, Demand};
 use onbeat_sim::{Costs, Cpus, Observer, Work, Workload};
 

@@ -14,6 +14,7 @@ use std::fs;
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
+use onbeat_kernel::cpus;
 use onbeat_model::TaskId;
 
 use crate::restore::StateFile;
@@ -28,18 +29,18 @@ pub enum CpusetError {
     /// No cgroup v2, or its cpuset controller is taken.
     #[error(
         "this machine has no cpuset controller in cgroup v2 (with version 1 mounted it is taken): boot with \
-         cgroup_no_v1=cpuset, or leave --partition away"
+         cgroup_no_v1=cpuset, or leave enforcement.partition out"
     )]
     NoController,
     /// One CPU cannot be parted.
-    #[error("there is one CPU only: leave --partition away")]
+    #[error("there is one CPU only: leave enforcement.partition out")]
     OneCpu,
     /// The kernel made no partition.
-    #[error("CPU {cpu} cannot be a partition of its own ({why}): leave --partition away")]
+    #[error("CPU {cpu} cannot be a partition of its own ({why}): leave enforcement.partition out")]
     Refused {
         /// Which.
         cpu: u32,
-        /// What the kernel says.
+        /// The kernel's error.
         why: String,
     },
     /// A file could not be read or written.
@@ -47,7 +48,7 @@ pub enum CpusetError {
     File {
         /// Which.
         path: PathBuf,
-        /// What the kernel says.
+        /// The kernel's error.
         source: io::Error,
     },
 }
@@ -79,7 +80,7 @@ impl Partitions {
     /// See [`CpusetError`]; nothing is left behind.
     pub fn make(state_file: StateFile) -> Result<Self, CpusetError> {
         let root = mounted().ok_or(CpusetError::NoController)?;
-        Self::make_at(&root, &online(), state_file)
+        Self::make_at(&root, &cpus::online().unwrap_or_default(), state_file)
     }
 
     /// The same of `cpus`, below the cgroup `root`.
@@ -164,7 +165,8 @@ impl Partitions {
 }
 
 impl Drop for Partitions {
-    /// Moves everybody back and removes the partitions. What cannot be, the state file keeps.
+    /// Moves all processes back and removes the partitions. The state file keeps those that cannot
+    /// be.
     fn drop(&mut self) {
         for (process, from) in std::mem::take(&mut self.came_from) {
             if move_back(process, &from).is_ok() {
@@ -177,16 +179,6 @@ impl Drop for Partitions {
             }
         }
     }
-}
-
-/// The CPUs that are online.
-fn online() -> Vec<u32> {
-    let online = fs::read_to_string("/sys/devices/system/cpu/online").unwrap_or_default();
-    let ranges = online.trim().split(',').filter_map(|range| {
-        let (first, last) = range.split_once('-').unwrap_or((range, range));
-        Some(first.parse::<u32>().ok()?..=last.parse::<u32>().ok()?)
-    });
-    ranges.flatten().collect()
 }
 
 /// The folder of the cgroup that `process` is in.
@@ -212,7 +204,7 @@ pub(crate) fn move_back(process: TaskId, from: &Path) -> io::Result<()> {
     }
 }
 
-/// Removes a partition that this crate made. Whoever is in it yet, a child of a process that was
+/// Removes a partition that this crate made. A process that is in it yet, a child of one that was
 /// placed, goes to the cgroup above.
 pub(crate) fn remove_partition(folder: &Path) -> io::Result<()> {
     let is_ours = folder

@@ -5,7 +5,7 @@
 use onbeat_model::{Instant, Reservation, Span};
 
 use crate::attributes::Attributes;
-use crate::clock;
+use onbeat_kernel::clock;
 
 const RUNTIME: Span = Span::from_us(200);
 const PERIOD: Span = Span::from_ms(50);
@@ -38,18 +38,18 @@ impl Enforcement {
     }
 }
 
-/// What the calling thread, which always wants to run, uses of a `reservation` before it is stopped
-/// for the first time; none if it gets none, or is not stopped. The thread keeps the reservation
-/// until it ends.
+/// The CPU time that the calling thread, which always wants to run, gets of a `reservation` before
+/// it is stopped for the first time; none if it gets none, or is not stopped. The thread keeps the
+/// reservation until it ends.
 pub(crate) fn used_before_stopped(reservation: Reservation) -> Option<Span> {
     Attributes::reserved(reservation, false).set(0).ok()?;
-    let begun = clock::executed();
+    let begun = clock::thread_cpu_time();
     let end = clock::now() + reservation.period() * 10;
-    let mut last: (Instant, Instant) = (clock::now(), begun);
+    let mut last: (Instant, Span) = (clock::now(), begun);
     while last.0 < end {
-        let now = (clock::now(), clock::executed());
+        let now = (clock::now(), clock::thread_cpu_time());
         if now.0.since(last.0) > GAP {
-            return Some(last.1.since(begun));
+            return Some(last.1 - begun);
         }
         last = now;
     }

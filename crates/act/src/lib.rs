@@ -7,13 +7,12 @@
 
 pub mod affinity;
 pub mod attributes;
-pub mod clock;
+mod boosts;
 pub mod cpufreq;
 pub mod cpuset;
 mod deadline;
 mod enforcement;
 pub mod extensible;
-mod fallback;
 pub mod kernel;
 mod limits;
 pub mod own;

@@ -1,4 +1,4 @@
-//! What the kernel takes for a reservation, from its sysctls, and how many CPUs there are.
+//! The kernel's limits for a reservation, from its sysctls, and the number of CPUs.
 //!
 //! Read as seldom as can be: kernels since 6.17 rebuild their account of bandwidth, and with it
 //! forget tasks that are settling, even when `sched_rt_runtime_us` or `sched_rt_period_us` is only
@@ -7,14 +7,15 @@
 use std::fs;
 use std::sync::OnceLock;
 
+use onbeat_kernel::cpus;
 use onbeat_model::{Bandwidth, Capacity, Reservation, Span};
 
 /// `DL_SCALE` in `kernel/sched/deadline.c`: a shorter runtime is refused, because the kernel counts
 /// in this granularity.
 pub(crate) const SHORTEST_RUNTIME_NS: u64 = 1 << 10;
 
-/// What the fair server of each CPU, which keeps ordinary tasks alive beside reservations, takes of
-/// it unless it was changed: it counts in the kernel's admission test.
+/// The share of each CPU of the fair server, which keeps ordinary tasks alive beside reservations,
+/// unless it was changed: it counts in the kernel's admission test.
 const FAIR_SERVER: f64 = 0.05;
 
 /// The kernel's limits.
@@ -22,9 +23,10 @@ const FAIR_SERVER: f64 = 0.05;
 pub(crate) struct Limits {
     /// CPUs that are online.
     pub(crate) cpus: u32,
-    /// What the admission test lets all reservations have of one CPU; none if it is switched off.
+    /// The share of one CPU that the admission test lets all reservations have; none if it is
+    /// switched off.
     pub(crate) per_cpu: Option<Bandwidth>,
-    /// What the kernel itself reserves of one CPU for ordinary tasks.
+    /// The share of one CPU that the kernel itself reserves for ordinary tasks.
     pub(crate) fair_server: Bandwidth,
     /// The shortest period it takes.
     pub(crate) shortest_period: Span,
@@ -60,13 +62,13 @@ impl Limits {
         }
     }
 
-    /// What all reservations together can have.
+    /// The limit of all reservations together.
     #[must_use]
     pub(crate) fn admissible(&self) -> Bandwidth {
         (0..self.cpus).map(|_| self.admissible_of_one()).sum()
     }
 
-    /// What those on a CPU that is a root domain of its own can have.
+    /// The limit of those on a CPU that is a root domain of its own.
     #[must_use]
     pub(crate) fn admissible_of_one(&self) -> Bandwidth {
         self.per_cpu.unwrap_or(Bandwidth::ONE) - self.fair_server
@@ -114,11 +116,11 @@ impl Limits {
 
 /// How many CPUs are online.
 pub(crate) fn online() -> u32 {
-    let online = fs::read_to_string("/sys/devices/system/cpu/online").unwrap_or_default();
-    count_list(&online).max(1)
+    cpus::online().map_or(1, |cpus| cpus.len() as u32)
 }
 
-/// What the admission test lets all reservations have of one CPU; none if it is switched off.
+/// The share of one CPU that the admission test lets all reservations have; none if it is switched
+/// off.
 fn per_cpu() -> Option<Bandwidth> {
     let runtime_us = read_number("/proc/sys/kernel/sched_rt_runtime_us").unwrap_or(950_000);
     let period_us = read_number("/proc/sys/kernel/sched_rt_period_us").unwrap_or(1_000_000);
@@ -130,8 +132,8 @@ fn per_cpu() -> Option<Bandwidth> {
     ))
 }
 
-/// What the kernel reserves for ordinary tasks on the first CPU; where it does not tell, the
-/// default, which is the safe side.
+/// The share of the first CPU that the kernel reserves for ordinary tasks; where it does not tell,
+/// the default, which is the safe side.
 fn fair_server() -> Bandwidth {
     let directory = "/sys/kernel/debug/sched/fair_server/cpu0";
     let nanoseconds = |name: &str| {
@@ -148,30 +150,9 @@ fn read_number(path: &str) -> Option<i64> {
     fs::read_to_string(path).ok()?.trim().parse().ok()
 }
 
-/// How many numbers a list such as `0-3,6` names.
-fn count_list(list: &str) -> u32 {
-    list.trim()
-        .split(',')
-        .filter_map(|range| {
-            let (first, last) = range.split_once('-').unwrap_or((range, range));
-            let first: u32 = first.parse().ok()?;
-            let last: u32 = last.parse().ok()?;
-            last.checked_sub(first)?.checked_add(1)
-        })
-        .fold(0, u32::saturating_add)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_list_of_cpus_is_counted() {
-        assert_eq!(count_list("0-1\n"), 2);
-        assert_eq!(count_list("0-3,6,8-9"), 7);
-        assert_eq!(count_list(""), 0);
-        assert_eq!(count_list("3-1,x,4294967295"), 1);
-    }
 
     #[test]
     fn what_the_kernel_would_not_take_is_told_with_the_limit() {

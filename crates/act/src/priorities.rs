@@ -16,16 +16,16 @@ use onbeat_model::{Refusal, Span, TaskId};
 use serde::{Deserialize, Serialize};
 
 use crate::attributes::{Attributes, Policy, RealTime, with_kept_nice};
-use crate::clock;
 use crate::cpufreq::Tree;
 use crate::deadline::may_reserve;
 use crate::restore::{self, Left, Report, StateFile};
 use crate::task;
+use onbeat_kernel::clock;
 
 /// After how long it is worth looking again whether a reservation is gone.
 const LOOK_AGAIN: Span = Span::from_ms(100);
 
-/// What a task asks for.
+/// The request of a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Priority {
@@ -35,7 +35,7 @@ pub enum Priority {
     Nice(i32),
 }
 
-/// What became of a priority that was to be given.
+/// The outcome for a priority that was to be given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effect {
     /// The task has it.
@@ -48,7 +48,7 @@ pub enum Effect {
 /// A priority that a task was asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Given {
-    /// What was asked for.
+    /// The requested priority.
     pub priority: Priority,
     /// The user who is charged for it.
     pub payer: u32,
@@ -61,7 +61,7 @@ pub struct Given {
 #[derive(Debug)]
 pub struct Priorities {
     state_file: StateFile,
-    /// What each task was asked for, also those that are to be raised later.
+    /// The request for each task, also for those that are to be raised later.
     given: HashMap<TaskId, Given>,
     tasks: HashMap<TaskId, Raised>,
     are_left: bool,
@@ -103,7 +103,7 @@ impl Priorities {
             return false;
         };
         let Some(change) = left.change else {
-            // What it had instead when it was asked for has been put back before.
+            // The other priority that it had when it was asked for has been put back before.
             return self.raise(task, given).is_ok();
         };
         if ![change.in_force, change.pending].contains(&Some(now)) {
@@ -144,8 +144,8 @@ impl Priorities {
         Ok(())
     }
 
-    /// Gives `task` the priority; its children do not inherit it. One that is under SCHED_DEADLINE,
-    /// or that somebody else gave a real-time priority, is left as it is.
+    /// Gives `task` the priority; its children do not inherit it. A task under SCHED_DEADLINE, or
+    /// with a real-time priority from another program, is left as it is.
     ///
     /// # Errors
     /// See [`Refusal`]; the task then has what it had before.
@@ -207,8 +207,8 @@ impl Priorities {
         Ok(Effect::InForce)
     }
 
-    /// Gives `task` back what it had before. Of a task that was not raised, or that somebody else
-    /// changed since, nothing happens.
+    /// Gives `task` back what it had before. A task that was not raised, or that another program
+    /// changed since, is left as it is.
     ///
     /// # Errors
     /// If the kernel refuses; [`Refusal::Settling`] while a reservation lies above it, under which
@@ -250,7 +250,7 @@ impl Priorities {
         self.tasks.keys().copied()
     }
 
-    /// What each task was asked for, also those whose priority is withheld or still to come.
+    /// The request for each task, also those whose priority is withheld or still to come.
     pub fn given(&self) -> impl Iterator<Item = (TaskId, Given)> {
         self.given.iter().map(|(task, given)| (*task, *given))
     }
@@ -274,7 +274,7 @@ impl Drop for Priorities {
     }
 }
 
-/// What `priority` makes of a task that has `before`.
+/// The scheduling of a task that has `before`, with `priority`.
 fn wanted(before: Attributes, priority: Priority) -> Attributes {
     match priority {
         Priority::RealTime(priority) => Attributes {

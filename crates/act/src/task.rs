@@ -8,23 +8,13 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
+use onbeat_kernel::proc;
 use onbeat_model::{Stat, TaskId};
 
-/// What the kernel tells about the task `tid`; none if that cannot be read.
+/// The kernel's record of the task `tid`; none if that cannot be read.
 #[must_use]
 pub fn stat(tid: u32) -> Option<Stat> {
-    read(tid).ok()
-}
-
-fn read(tid: u32) -> io::Result<Stat> {
-    // Not /proc/TID/stat, which adds up the times of all threads of the process.
-    let line = fs::read(format!("/proc/{tid}/task/{tid}/stat"))?;
-    Stat::parse(&line).ok_or_else(|| io::Error::from(io::ErrorKind::InvalidData))
-}
-
-/// Whether only what is left for its parent to read is there of the task.
-const fn is_dead(stat: &Stat) -> bool {
-    matches!(stat.state, 'Z' | 'X' | 'x')
+    proc::stat(tid).ok()
 }
 
 /// The identity of the living task `tid`.
@@ -33,8 +23,8 @@ const fn is_dead(stat: &Stat) -> bool {
 /// `ESRCH` if there is no such task, or only what a dead one leaves for its parent to read; another
 /// one if that cannot be told, as `EMFILE`.
 pub fn identify(tid: u32) -> io::Result<TaskId> {
-    match read(tid) {
-        Ok(stat) if !is_dead(&stat) => Ok(TaskId {
+    match proc::stat(tid) {
+        Ok(stat) if !stat.is_dead() => Ok(TaskId {
             tid,
             started_ticks: stat.started_ticks,
         }),
@@ -60,10 +50,9 @@ pub fn is_of_kernel(tid: u32) -> bool {
     stat(tid).is_some_and(|stat| stat.is_of_kernel)
 }
 
-/// Whether the process no longer does anything, even if nobody has asked yet how it ended.
+/// Whether the process no longer does anything, even if its parent has not asked yet how it ended.
 pub(crate) fn has_ended(process: TaskId) -> bool {
-    let is_dead = |stat: Stat| matches!(stat.state, 'Z' | 'X');
-    !is_alive(process) || stat(process.tid).is_some_and(is_dead)
+    !is_alive(process) || stat(process.tid).is_some_and(|stat| stat.is_dead())
 }
 
 fn tells_of_no_task(error: &io::Error) -> bool {
@@ -77,9 +66,7 @@ pub(crate) fn is_asleep(task: TaskId) -> bool {
 
 /// The leader of the task's process; none if that is the task itself.
 pub(crate) fn leader(task: TaskId) -> Option<TaskId> {
-    let status = fs::read_to_string(format!("/proc/{}/status", task.tid)).ok()?;
-    let line = status.lines().find_map(|line| line.strip_prefix("Tgid:"))?;
-    let pid: u32 = line.trim().parse().ok()?;
+    let pid = proc::process_of(task.tid)?;
     (pid != task.tid).then(|| identify(pid).ok())?
 }
 

@@ -9,6 +9,7 @@ use anyhow::{Context, bail};
 use onbeat_act::restore::{self, StateFile};
 use onbeat_act::{DeadlineActuator, Priorities, own};
 use onbeat_control::{Controller, Next, PipelineSettings, Settings, drive};
+use onbeat_decide::predictor::Kind;
 use onbeat_metrics::{Metrics, Target};
 use onbeat_model::Sensor;
 use onbeat_sense::bpf::{self, BpfSensor, Parser};
@@ -213,12 +214,13 @@ fn go_first(granted: u32) {
 /// The loop's settings that the configuration describes.
 fn settings(config: &Config, registry: &Shared) -> Settings {
     let [registry, parties] = [registry, registry].map(Rc::clone);
+    let (predictor, parameters) = config.budgets.predictor(Kind::default());
     Settings {
-        total: config.total,
-        per_task: config.per_task,
-        minimum: config.minimum,
-        predictor: config.predictor,
-        parameters: config.parameters,
+        total: config.budgets.total,
+        per_task: config.budgets.per_task,
+        minimum: config.budgets.minimum,
+        predictor,
+        parameters,
         pipelines: config.pipelines.then(|| PipelineSettings {
             outsiders: vec![std::process::id()],
         }),

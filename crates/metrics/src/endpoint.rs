@@ -12,12 +12,14 @@
 use std::collections::VecDeque;
 use std::io::{self, Read, Write};
 use std::net::{IpAddr, Ipv6Addr, SocketAddr, TcpListener, TcpStream};
-use std::os::fd::{AsRawFd, RawFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
+
+use onbeat_kernel::wait::{PollFd, PollFlags, poll};
+use onbeat_model::Span;
 
 use crate::Error;
 use crate::text::CONTENT_TYPE;
@@ -33,7 +35,7 @@ const CALLERS: usize = 64;
 
 #[derive(Debug)]
 pub(crate) struct Endpoint {
-    /// Somebody waits for a page.
+    /// A caller waits for a page.
     asked: Receiver<SyncSender<String>>,
     address: SocketAddr,
     ends: Arc<AtomicBool>,
@@ -66,7 +68,7 @@ impl Endpoint {
         self.address
     }
 
-    /// Makes the page if somebody asked for it.
+    /// Makes the page if a caller asked for it.
     pub(crate) fn answer(&self, page: impl FnOnce() -> String) {
         if let Ok(to) = self.asked.try_recv() {
             // He may have gone.
@@ -93,21 +95,28 @@ fn serve(listener: &TcpListener, ask: &SyncSender<SyncSender<String>>, ends: &At
     }
     let mut callers: VecDeque<Caller> = VecDeque::new();
     loop {
-        let mut files = vec![polled(listener.as_raw_fd(), libc::POLLIN)];
+        let mut files = vec![PollFd::new(listener, PollFlags::IN)];
         files.extend(callers.iter().map(Caller::awaited));
         let until = callers.iter().map(|caller| caller.until).min();
-        wait(&mut files, until);
+        let left = until.map(|until| until.saturating_duration_since(Instant::now()));
+        // The ready ones are seen below, also if this failed.
+        let _ = poll(&mut files, left.map(span));
         if ends.load(Ordering::Acquire) {
             return;
         }
-        let mut ready = files.iter().skip(1).map(|file| file.revents != 0);
+        let ready: Vec<bool> = files
+            .iter()
+            .map(|file| !file.revents().is_empty())
+            .collect();
+        let mut ready = ready.into_iter();
+        let is_called = ready.next().unwrap_or(false);
         let now = Instant::now();
         callers.retain_mut(|caller| {
             let is_ready = ready.next().unwrap_or(false);
             // One that goes away in the middle is its own concern.
             caller.until > now && (!is_ready || caller.go_on(ask).is_ok_and(|goes_on| goes_on))
         });
-        if files.first().is_some_and(|file| file.revents != 0) {
+        if is_called {
             match listener.accept() {
                 Ok((stream, _)) => callers.extend(Caller::new(stream)),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
@@ -122,22 +131,9 @@ fn serve(listener: &TcpListener, ask: &SyncSender<SyncSender<String>>, ends: &At
     }
 }
 
-const fn polled(fd: RawFd, events: i16) -> libc::pollfd {
-    libc::pollfd {
-        fd,
-        events,
-        revents: 0,
-    }
-}
-
-/// Waits for one of the files, at most until then.
-fn wait(files: &mut [libc::pollfd], until: Option<Instant>) {
-    let left = until.map(|until| until.saturating_duration_since(Instant::now()));
-    // Rounded up, so that nothing is looked at again before its time.
-    let ms = left.map_or(-1, |left| left.as_millis().saturating_add(1) as libc::c_int);
-    // SAFETY: the descriptors and their results live until the call returns, and the count is
-    // theirs.
-    unsafe { libc::poll(files.as_mut_ptr(), files.len() as libc::nfds_t, ms) };
+/// Rounded up, so that no caller is looked at again before its time.
+fn span(left: Duration) -> Span {
+    Span::from_us(left.as_micros().try_into().unwrap_or(u64::MAX)) + Span::from_us(1)
 }
 
 /// A connection.
@@ -164,12 +160,12 @@ impl Caller {
         })
     }
 
-    fn awaited(&self) -> libc::pollfd {
+    fn awaited(&self) -> PollFd<'_> {
         let events = match self.talk {
-            Talk::Hears(_) => libc::POLLIN,
-            Talk::Tells(_) => libc::POLLOUT,
+            Talk::Hears(_) => PollFlags::IN,
+            Talk::Tells(_) => PollFlags::OUT,
         };
-        polled(self.stream.as_raw_fd(), events)
+        PollFd::new(&self.stream, events)
     }
 
     /// Hears or tells as much as there is; whether there will be more.
@@ -238,7 +234,7 @@ pub fn asks_for_metrics(request: &[u8]) -> Option<bool> {
     understood(request).map(|wanted| wanted == Wanted::Metrics)
 }
 
-/// What is wanted, once enough of it is there.
+/// The wanted answer, once enough of the request is there.
 fn understood(request: &[u8]) -> Option<Wanted> {
     let mut headers = [httparse::EMPTY_HEADER; HEADERS];
     let mut parsed = httparse::Request::new(&mut headers);

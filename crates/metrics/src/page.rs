@@ -9,7 +9,7 @@ use crate::place::cgroup_of;
 use crate::text::Text;
 use crate::{Decisions, own, table};
 
-/// The page of `controller`, which has decided so often.
+/// The page of `controller`, which has made this number of decisions.
 pub(crate) fn of<A: Actuator>(
     controller: &Controller<A>,
     decisions: &Decisions,
@@ -57,7 +57,7 @@ pub(crate) fn of<A: Actuator>(
         .collect();
     each_thread(&mut text, &threads);
     for (metric, value) in [
-        (&table::OWN_CPU, own::cpu_time()),
+        (&table::OWN_CPU, Some(own::cpu_time())),
         (&table::OWN_MEMORY, own::memory()),
         (&table::OWN_FILES, own::files()),
     ] {

@@ -6,10 +6,10 @@ use clap::{Args, Parser, Subcommand};
 use onbeat_model::{Bandwidth, Reservation, Span};
 use onbeat_schedulers::reserve::{Budget, NoBudget};
 
+mod config;
 #[cfg(test)]
 mod documented;
 mod keep;
-mod prediction;
 mod replay;
 mod scheduler;
 mod service;
@@ -19,6 +19,7 @@ mod top;
 mod tracing;
 mod values;
 
+pub(crate) use config::ConfigOption;
 pub(crate) use keep::KeepOptions;
 pub(crate) use replay::ReplayArgs;
 pub(crate) use scheduler::{Allowed, PlanOption, SchedulerArgs, SchedulerCommand, StartArgs};
@@ -27,7 +28,7 @@ pub(crate) use sim::{ComparisonOptions, Policy, SimArgs};
 pub(crate) use state::StateDirectory;
 pub(crate) use top::TopArgs;
 pub(crate) use tracing::TracingOptions;
-pub(crate) use values::{Method, Pipelines, Through, Weight};
+pub(crate) use values::{Method, Pipelines, Through, band};
 
 /// Reserves CPU time for programs with deadlines on a busy machine.
 ///
@@ -45,7 +46,7 @@ pub(crate) use values::{Method, Pipelines, Through, Weight};
     arg_required_else_help = true
 )]
 pub(crate) struct Cli {
-    /// What to do.
+    /// The command.
     #[command(subcommand)]
     pub(crate) command: Command,
 }
@@ -422,7 +423,7 @@ pub(crate) struct GenerateArgs {
     pub(crate) directory: PathBuf,
 }
 
-/// What `onbeat generate` can write.
+/// The kinds of files that `onbeat generate` can write.
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]
 pub(crate) enum Generated {
     /// One man page for onbeat, one for each command, and onbeat.toml's

@@ -6,24 +6,24 @@
 
 use std::ffi::OsStr;
 use std::io;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsFd, FromRawFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{self, Command, Stdio};
-use std::ptr;
 
 use anyhow::Context;
 use onbeat_act::own;
 use onbeat_act::restore::StateFile;
+use onbeat_kernel::wait;
 
 /// Its name in `ps` and `top`.
 const NAME: &str = "onbeat-guard";
-/// What would end it by chance, before its time.
+/// The signals that would end it by chance, before its time.
 const IGNORED: [i32; 4] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT];
 
 /// Opens this process's state file in the folder `state`, after it has started the guard: a kill
-/// between the two would leave a file that nobody removes. Where the guard cannot be started, says
-/// so: a kill then leaves what `onbeat restore` has to put back.
+/// between the two would leave a file that no process removes. Where the guard cannot be started,
+/// says so: a kill then leaves what `onbeat restore` has to put back.
 ///
 /// # Errors
 /// If the state file cannot be written.
@@ -51,7 +51,7 @@ fn try_start(state: &Path) -> io::Result<()> {
 
 /// A descriptor that can be read once this process has ended.
 fn this_process() -> io::Result<OwnedFd> {
-    // SAFETY: pidfd_open takes two numbers; the descriptor that it returns is nobody else's.
+    // SAFETY: pidfd_open takes two numbers; the descriptor that it returns is new.
     unsafe {
         let fd = libc::syscall(libc::SYS_pidfd_open, process::id(), 0);
         if fd < 0 {
@@ -66,8 +66,8 @@ fn this_process() -> io::Result<OwnedFd> {
 /// # Errors
 /// If standard input is nothing that can be waited for.
 pub(crate) fn wait() -> io::Result<()> {
-    // Hogs must not hold it up when it is needed. Who may not has changed nothing that a guard
-    // could put back late.
+    // Hogs must not hold it up when it is needed. Without the right, nothing was changed that a
+    // guard could put back late.
     let _ = own::load_first();
     // SAFETY: plain system calls; the name is 12 bytes and a zero.
     unsafe {
@@ -76,19 +76,7 @@ pub(crate) fn wait() -> io::Result<()> {
             libc::signal(signal, libc::SIG_IGN);
         }
     }
-    let mut guarded = libc::pollfd {
-        fd: io::stdin().as_raw_fd(),
-        events: libc::POLLIN,
-        revents: 0,
-    };
-    loop {
-        // SAFETY: one entry, which lives until the call returns.
-        if unsafe { libc::poll(ptr::from_mut(&mut guarded), 1, -1) } >= 0 {
-            return Ok(());
-        }
-        let error = io::Error::last_os_error();
-        if error.kind() != io::ErrorKind::Interrupted {
-            return Err(error);
-        }
-    }
+    let guarded = io::stdin();
+    while !wait::readable(&[guarded.as_fd()], None)? {}
+    Ok(())
 }

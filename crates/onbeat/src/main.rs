@@ -7,18 +7,19 @@ mod analysis;
 mod child;
 mod cli;
 mod commands;
+mod config;
 mod guard;
-mod hearing;
 mod history;
-mod keep_table;
+mod live_view;
 mod manual;
-mod onlooker;
 mod own_time;
 mod page;
 mod progress;
 mod replay;
+mod run_table;
 mod service;
 mod signals;
+mod start_tracer;
 mod table;
 mod watch_table;
 
@@ -80,7 +81,7 @@ fn message(error: &anyhow::Error) -> String {
     })
 }
 
-/// Whoever read our output has had enough: no failure.
+/// The reader of our output has had enough: no failure.
 fn is_closed_pipe(error: &anyhow::Error) -> bool {
     error.chain().any(|cause| {
         cause

@@ -1,4 +1,4 @@
-//! What the man pages say beside the flags: exit statuses, files, environment, examples.
+//! The parts of the man pages beside the flags: exit statuses, files, environment, examples.
 
 /// One section of a man page: terms and what they mean.
 pub(crate) struct Section {
@@ -44,6 +44,15 @@ pub(crate) fn sections(page: &str) -> Vec<Section> {
         sections.push(Section {
             title: "ENVIRONMENT",
             entries: ENVIRONMENT,
+        });
+    }
+    if matches!(
+        page,
+        "onbeat-run" | "onbeat-attach" | "onbeat-top" | "onbeat-replay" | "onbeat-sim"
+    ) {
+        sections.push(Section {
+            title: "SETTINGS",
+            entries: SETTINGS,
         });
     }
     if page == "onbeat-daemon" {
@@ -133,8 +142,85 @@ const DAEMON_FILES: Entries = &[
 
 const ENVIRONMENT: Entries = &[(
     "ONBEAT_STATE_DIR",
-    "Another folder for the former scheduling; the flag --state-dir wins.",
+    "Another folder for the former scheduling; the flag --state-dir wins, where there is one.",
 )];
+
+/// The settings that `--config` takes. A term is a setting as it is typed, with its default or an
+/// example.
+pub(crate) const SETTINGS: Entries = &[
+    (
+        "limits.total=\"85%\"",
+        "Limit of all reservations together, of all CPUs, as --cap.",
+    ),
+    (
+        "limits.per-task=\"85%\"",
+        "Limit of one thread's reservation, of one CPU; a higher one leaves less to other threads.",
+    ),
+    (
+        "limits.minimum=\"1%\"",
+        "Guaranteed minimum of each periodic thread under overload, of one CPU; a higher one leaves less to weights.",
+    ),
+    (
+        "weights.mplayer=2.0",
+        "Weight under overload of the threads with this name or number [default: 1]; a higher one takes bandwidth from the others.",
+    ),
+    (
+        "analyser=\"default\"",
+        "Period analyser: default, or lfspp (the spectrum and peak heuristic of the LFS++ paper, section 5.2).",
+    ),
+    (
+        "prediction.predictor=\"percentile\"",
+        "Rule that predicts the next budget: percentile, rate (LFS++: CPU time per sampling period), mean-sigma, binary (LFS: up when a budget ran out, else slowly down), or statistical (GRACE-OS; the default with power.rule=\"grace\").",
+    ),
+    (
+        "prediction.samples=16",
+        "Number of past jobs in the prediction [statistical: 100]; with more, budgets follow changes later.",
+    ),
+    (
+        "prediction.above=1",
+        "Number of these jobs that may need more than predicted; a higher one reserves less (percentile, rate).",
+    ),
+    (
+        "prediction.spread=0.1",
+        "Amount added to the prediction, as a share of it; a larger one reserves more.",
+    ),
+    (
+        "prediction.sigmas=3.0",
+        "Number of standard deviations added to the mean; a larger one reserves more (mean-sigma).",
+    ),
+    (
+        "prediction.rho=\"95%\"",
+        "Share of jobs that stay within their budget, unless a thread declares its own; a higher one reserves more (statistical).",
+    ),
+    (
+        "prediction.sampling=\"1s\"",
+        "Time between two samples of the CPU time; a longer one reacts later (rate).",
+    ),
+    (
+        "enforcement.through=\"deadline\"",
+        "Part of the kernel that enforces the reservations: deadline (SCHED_DEADLINE), or scx (onbeat's scheduler `reserve`, for all ordinary tasks as long as onbeat runs).",
+    ),
+    (
+        "enforcement.partition=false",
+        "true: each CPU but the first becomes a partition (a cpuset of cgroup v2), on which only the process runs that onbeat places there; partitioned EDF instead of global EDF.",
+    ),
+    (
+        "power.rule=\"band\"",
+        "Rule for the speed of the CPUs [default: onbeat leaves the speed alone]: band keeps the utilisation of the busiest CPU within power.band (LFS++'s power manager); grace takes the lowest speed at which all budgets fit (GRACE-OS). The governor stays.",
+    ),
+    (
+        "power.band=\"20%-80%\"",
+        "Utilisation of the busiest CPU below which the speed falls, and above which it is the highest (band).",
+    ),
+    (
+        "power.best-effort=\"10%\"",
+        "Share kept for programs without a reservation, of all CPUs at full speed [default: none]; a higher one costs energy (grace).",
+    ),
+    (
+        "power.sampling=\"1s\"",
+        "Time between two decisions on the speed; a longer one reacts later.",
+    ),
+];
 
 const ONBEAT_EXAMPLES: Entries = &[
     ("onbeat doctor", "Check what onbeat needs."),
@@ -191,6 +277,10 @@ const RUN_EXAMPLES: Entries = &[
     (
         "sudo onbeat run -- mplayer film.mkv",
         "Reserve CPU time for a player until it ends.",
+    ),
+    (
+        "sudo onbeat run --config prediction.spread=0.2 -- mplayer film.mkv",
+        "Reserve more than usual for jobs that vary.",
     ),
     (
         "sudo onbeat run --also $(pidof Xorg) -- mplayer film.mkv",

@@ -1,5 +1,6 @@
-//! What onbeat itself costs.
+//! The CPU time of onbeat itself.
 
+use onbeat_kernel::clock;
 use onbeat_model::{Instant, Span};
 
 /// A reading of this process's CPU time, with the time of the reading.
@@ -12,20 +13,10 @@ pub(crate) struct OwnTime {
 impl OwnTime {
     pub(crate) fn now() -> Self {
         Self {
-            at: Instant::from_ns(read(libc::CLOCK_MONOTONIC)),
-            cpu: Span::from_ns(read(libc::CLOCK_PROCESS_CPUTIME_ID)),
+            at: clock::now(),
+            cpu: clock::process_cpu_time(),
         }
     }
-}
-
-fn read(clock: libc::clockid_t) -> u64 {
-    let mut time = libc::timespec {
-        tv_sec: 0,
-        tv_nsec: 0,
-    };
-    // SAFETY: the kernel writes one timespec to where a live one is.
-    unsafe { libc::clock_gettime(clock, &raw mut time) };
-    time.tv_sec.cast_unsigned() * 1_000_000_000 + time.tv_nsec.cast_unsigned()
 }
 
 #[cfg(test)]

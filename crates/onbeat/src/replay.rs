@@ -4,7 +4,7 @@ use std::time::Instant as Clock;
 
 use onbeat_control::Done;
 use onbeat_model::{Bandwidth, Instant, Name, Reservation, Span, Task, TaskId};
-use onbeat_top::{Feeder, News, PACE, Seen, Snapshot, State, Wanted};
+use onbeat_top::{Feeder, News, SNAPSHOT_EVERY, Seen, Snapshot, State, Wanted};
 
 use crate::page::{Decision, Run, Thread};
 
@@ -55,7 +55,7 @@ impl Replay {
         self.length
     }
 
-    /// How things stood so long after the beginning. To be asked in the order of time.
+    /// The snapshot at `time` after the beginning. To be asked in the order of time.
     pub(crate) fn after(&mut self, time: Span, wanted: &Wanted) -> Snapshot {
         let at = self.begin + time;
         let mut snapshot = Snapshot {
@@ -169,7 +169,7 @@ fn decide(seen: &mut Seen, decision: &Decision) {
     (seen.state, seen.held) = named;
 }
 
-/// Shows `replay` as fast as it went, until nobody looks any more.
+/// Shows `replay` as fast as it went, until the screen is gone.
 pub(crate) fn follow(mut replay: Replay, feeder: &Feeder) {
     let began = Clock::now();
     loop {
@@ -184,7 +184,7 @@ pub(crate) fn follow(mut replay: Replay, feeder: &Feeder) {
         if told.is_err() {
             return;
         }
-        std::thread::sleep(PACE);
+        std::thread::sleep(SNAPSHOT_EVERY);
     }
 }
 

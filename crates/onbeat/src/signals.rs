@@ -9,6 +9,8 @@ use std::task::Poll;
 use std::time::Duration;
 
 use async_io::Async;
+use onbeat_kernel::wait;
+use onbeat_model::Span;
 
 /// The signals that end onbeat or concern its child.
 const HEARD: [i32; 8] = [
@@ -39,7 +41,7 @@ impl Signals {
     /// inherit what is blocked.
     pub(crate) fn block() -> io::Result<Self> {
         // SAFETY: the set lives on this stack and is initialised by sigemptyset before it is read;
-        // the descriptor that signalfd returns is nobody else's.
+        // the descriptor that signalfd returns is new.
         unsafe {
             let mut set = std::mem::zeroed::<libc::sigset_t>();
             libc::sigemptyset(&raw mut set);
@@ -72,22 +74,13 @@ impl Signals {
 
     /// Waits until one comes.
     pub(crate) fn wait(&self) {
-        self.poll(-1);
+        let _ = wait::readable(&[self.0.as_fd()], None);
     }
 
-    /// Waits until one comes, or so long.
+    /// Waits until one comes, or for this time.
     pub(crate) fn wait_at_most(&self, time: Duration) {
-        self.poll(i32::try_from(time.as_millis()).unwrap_or(i32::MAX));
-    }
-
-    fn poll(&self, timeout_ms: i32) {
-        let mut ready = libc::pollfd {
-            fd: self.0.as_raw_fd(),
-            events: libc::POLLIN,
-            revents: 0,
-        };
-        // SAFETY: one descriptor, which is open, and its result lives until the call returns.
-        unsafe { libc::poll(&raw mut ready, 1, timeout_ms) };
+        let time = Span::from_us(time.as_micros().try_into().unwrap_or(u64::MAX));
+        let _ = wait::readable(&[self.0.as_fd()], Some(time));
     }
 
     /// Waits for what `answer` gives, or until a signal of the process is there to be read: then

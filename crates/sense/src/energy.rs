@@ -105,7 +105,7 @@ pub fn probe(powercap: &Path) -> Feature {
     let folders = packages(powercap);
     if folders.is_empty() {
         let detail = "no RAPL: no processor here tells what energy it takes";
-        let advice = "nothing to do: with --power, the report has no energy";
+        let advice = "nothing to do: the report of a run with [power] has no energy";
         return Feature::new(name, Support::Partial, detail, advice);
     }
     let count = folders.len();

@@ -1,10 +1,10 @@
-//! Who a thread is, as `/proc` tells it: for tracers that hear only its number.
+//! The identity of a thread in `/proc`: for tracers that hear only its number.
 
 use std::fs;
 
 use onbeat_model::{Name, Task, TaskId};
 
-use crate::workload::started_ticks;
+use onbeat_kernel::proc::{process_of, started_ticks, status_number, status_numbers};
 
 /// The thread `tid`, with its process and its name; none if there is no such thread.
 #[must_use]
@@ -14,7 +14,7 @@ pub fn task(tid: u32) -> Option<Task> {
             tid,
             started_ticks: started_ticks(tid)?,
         },
-        pid: status_number(tid, "Tgid:")?,
+        pid: process_of(tid)?,
         comm: name(tid)?,
     })
 }
@@ -44,20 +44,6 @@ pub fn groups(pid: u32) -> Vec<u32> {
     let own = status_number(pid, "Gid:");
     let others = status_numbers(pid, "Groups:").unwrap_or_default();
     own.into_iter().chain(others).collect()
-}
-
-/// The first number of a field.
-fn status_number(tid: u32, field: &str) -> Option<u32> {
-    status_numbers(tid, field)?.first().copied()
-}
-
-/// The numbers of a field.
-fn status_numbers(tid: u32, field: &str) -> Option<Vec<u32>> {
-    let status = fs::read_to_string(format!("/proc/{tid}/status")).ok()?;
-    let line = status.lines().find_map(|line| line.strip_prefix(field))?;
-    line.split_whitespace()
-        .map(|number| number.parse().ok())
-        .collect()
 }
 
 #[cfg(test)]

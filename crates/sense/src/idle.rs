@@ -6,24 +6,22 @@
 
 use std::fs;
 
+use onbeat_kernel::clock::TICK;
 use onbeat_model::Span;
 
 /// Reads the idle time of each CPU that is online, in order; none if the kernel does not tell.
 #[must_use]
 pub fn idle() -> Option<Vec<Span>> {
-    // SAFETY: sysconf takes a number and reads nothing of ours.
-    let ticks = unsafe { libc::sysconf(libc::_SC_CLK_TCK) };
-    let ticks = u64::try_from(ticks).ok().filter(|&ticks| ticks > 0)?;
-    parse(&fs::read_to_string("/proc/stat").ok()?, ticks)
+    parse(&fs::read_to_string("/proc/stat").ok()?)
 }
 
-/// Of each line `cpuN user nice system idle iowait ...`, the two that are no use of the CPU.
-fn parse(stat: &str, ticks_per_second: u64) -> Option<Vec<Span>> {
+/// In each line `cpuN user nice system idle iowait ...`, the two that are no use of the CPU.
+fn parse(stat: &str) -> Option<Vec<Span>> {
     let of_cpu = |line: &str| {
         let mut fields = line.split_ascii_whitespace().skip(4);
         let mut field = || fields.next()?.parse::<u64>().ok();
         let ticks = field()?.saturating_add(field()?);
-        Some(Span::from_secs(ticks) / ticks_per_second)
+        Some(TICK * ticks)
     };
     let lines = stat.lines().filter(|line| {
         let number = line.strip_prefix("cpu");
@@ -43,14 +41,14 @@ mod tests {
                     cpu0 10 0 10 1000 20 0 0 5 0 0\n\
                     cpu3 20 0 20 2000 20 0 0 0 0 0\n\
                     intr 1 2 3 4 5 6 7\nctxt 5\n";
-        let idle = parse(stat, 100).unwrap();
+        let idle = parse(stat).unwrap();
         assert_eq!(idle, [10_200, 20_200].map(Span::from_ms));
     }
 
     #[test]
     fn a_line_cut_short_tells_nothing() {
         for odd in ["", "cpu0 1 2 3\n", "cpu0 1 2 3 4 x\n", "intr 1 2 3 4 5 6\n"] {
-            assert_eq!(parse(odd, 100), None, "{odd}");
+            assert_eq!(parse(odd), None, "{odd}");
         }
     }
 

@@ -1,4 +1,4 @@
-//! What a tracer's own thread has heard, until the loop asks for it.
+//! The events that a tracer's own thread has heard, until the loop asks for them.
 
 use std::collections::HashMap;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -6,9 +6,9 @@ use std::time::{Duration, Instant as HostInstant};
 
 use onbeat_model::{Event, Span};
 
-use crate::clock;
+use onbeat_kernel::clock;
 
-/// More than this is not kept: nobody has asked for minutes.
+/// More than this is not kept: the loop has not asked for minutes.
 const MOST_EVENTS: usize = 1 << 16;
 
 /// Filled by tracers' threads, emptied by the loop.

@@ -1,13 +1,10 @@
 //! Hears what tracked tasks do: the tracers, recordings, and their workload.
 
 pub mod bpf;
+mod burst_builder;
 pub mod calls;
-mod clock;
-mod course;
 pub mod energy;
 pub mod executable;
-mod followed;
-mod following;
 pub mod identity;
 pub mod idle;
 mod inbox;
@@ -16,10 +13,11 @@ pub mod preload;
 pub mod preparation;
 pub mod probes;
 pub mod ptrace;
-mod raw;
 pub mod record;
 pub mod replay;
+mod switch_event;
+mod switch_sensor;
+mod task_set;
 pub mod tracefs;
 pub mod tracer;
-mod wait;
 pub mod workload;

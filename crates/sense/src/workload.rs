@@ -5,10 +5,11 @@
 //! that of the thread it was opened for, even when the number is reused.
 
 use std::collections::HashMap;
-use std::fs::{self, File};
+use std::fs::File;
 use std::os::unix::fs::FileExt;
 
-use onbeat_model::{Event, Span, Stat, TaskId};
+use onbeat_kernel::proc::started_ticks;
+use onbeat_model::{Event, Span, TaskId};
 
 /// Reads threads' CPU time.
 #[derive(Debug)]
@@ -62,12 +63,12 @@ impl Workload {
     }
 }
 
-/// What each sensor of the running machine that has a [`Workload`] answers alike: the rest of a
-/// [`Sensor`](onbeat_model::Sensor).
+/// The common answers of the sensors of the running machine, which have a [`Workload`]: the rest of
+/// a [`Sensor`](onbeat_model::Sensor).
 macro_rules! of_this_machine {
     () => {
         fn now(&self) -> onbeat_model::Instant {
-            crate::clock::now()
+            onbeat_kernel::clock::now()
         }
 
         fn executed(&mut self, task: onbeat_model::TaskId) -> Option<onbeat_model::Span> {
@@ -81,7 +82,7 @@ macro_rules! of_this_machine {
 }
 pub(crate) use of_this_machine;
 
-/// So many files may stay open: half of what this process may have.
+/// The number of files that may stay open: half of what this process may have.
 pub(crate) fn most_open() -> usize {
     let mut limit = libc::rlimit {
         rlim_cur: 0,
@@ -98,61 +99,4 @@ fn read(account: &File) -> Option<Span> {
     let text = std::str::from_utf8(text.get(..length)?).ok()?;
     let ns = text.split_ascii_whitespace().next()?.parse().ok()?;
     Some(Span::from_ns(ns))
-}
-
-/// When the thread `tid` started, in clock ticks since boot: the second half of its identity
-/// ([`TaskId`]). None if there is no such thread.
-#[must_use]
-pub fn started_ticks(tid: u32) -> Option<u64> {
-    // Not /proc/TID/stat, which adds up the times of all threads of the process.
-    let stat = fs::read(format!("/proc/{tid}/task/{tid}/stat")).ok()?;
-    Some(Stat::parse(&stat)?.started_ticks)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn main_thread() -> TaskId {
-        let tid = std::process::id();
-        TaskId {
-            tid,
-            started_ticks: started_ticks(tid).expect("this process runs"),
-        }
-    }
-
-    #[test]
-    fn a_threads_cpu_time_never_falls_and_belongs_to_its_identity() {
-        let me = main_thread();
-        let mut workload = Workload::default();
-        let before = workload.executed(me).expect("it has an account");
-        assert!(workload.executed(me) >= Some(before));
-        let reused = TaskId {
-            started_ticks: me.started_ticks + 1,
-            ..me
-        };
-        assert_eq!(workload.executed(reused), None);
-        workload.forget(me);
-        assert!(workload.executed(me) >= Some(before));
-    }
-
-    #[test]
-    fn an_account_beyond_the_files_that_may_stay_open_is_read_all_the_same() {
-        let me = main_thread();
-        let mut workload = Workload {
-            most_open: 0,
-            ..Workload::default()
-        };
-        let before = workload.executed(me).expect("it has an account");
-        assert!(workload.executed(me) >= Some(before));
-        assert!(workload.accounts.is_empty());
-        assert!(Workload::default().most_open > 0);
-    }
-
-    #[test]
-    fn a_thread_that_is_not_there_has_no_start_and_no_account() {
-        let nobody = TaskId::recorded(u32::MAX);
-        assert_eq!(started_ticks(nobody.tid), None);
-        assert_eq!(Workload::default().executed(nobody), None);
-    }
 }

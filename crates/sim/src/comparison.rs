@@ -11,11 +11,11 @@
 //! run. A job that was released while its thread was still busy with the one before counts from its
 //! beat.
 
+mod policies;
 mod threads;
-mod ways;
 
+pub use policies::{Machine, Rules, Way, reservations, scenario};
 pub use threads::{Thread, Threads, Unusable};
-pub use ways::{Machine, Rules, Way, reservations, scenario};
 
 #[cfg(test)]
 mod tests;

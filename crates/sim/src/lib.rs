@@ -12,26 +12,25 @@
 //! ```
 //!
 //! [`Machine`] is a discrete-event simulation: it goes from one event to the next, and what happens
-//! in between is arithmetic. The scheduling [`policy`] is a plug. [`seam`] makes a machine a sensor
-//! and an actuator, so that the loop of `onbeat-control` drives it as it drives a live one.
+//! in between is arithmetic. The scheduling [`policy`] is a plug. [`loop_adapter`] makes a machine
+//! a sensor and an actuator, so that the loop of `onbeat-control` drives it as a live one.
 //! [`written`] are the papers' controllers, at the same seams.
 //! [`scenario`] reads a machine and its tasks from a file. [`comparison`] makes tasks of a
 //! recording's threads and asks how they would have fared otherwise.
 //!
-//! What it leaves out: caches and memory, interrupts, the cost of migrations, locks between
-//! threads.
+//! The omissions: caches and memory, interrupts, the cost of migrations, locks between threads.
 
 pub mod comparison;
+pub mod loop_adapter;
 pub mod machine;
 pub mod observe;
 pub mod optimum;
 pub mod policy;
 pub mod scenario;
-pub mod seam;
 pub mod workload;
 pub mod written;
 
-mod least;
+mod indexed_min;
 mod work;
 
 pub use machine::{Costs, Cpus, Machine};

@@ -9,21 +9,21 @@
 //! waiting, as a program finds its timer expired, and does not block in between. If it sets that
 //! timer itself, a burst ends there all the same, as for the live tracer.
 
+mod calendar;
 mod cpu;
-mod desk;
 mod notices;
 mod thread;
 
 use onbeat_model::{Instant, Span, Speed, TaskId};
 
-use crate::least::Least;
+use crate::indexed_min::Least;
 use crate::observe::{Completion, Stretch};
 use crate::workload::{JobSpec, Workload};
 use crate::{CpuIndex, Observer, Policy, TaskIndex, Work};
+pub use calendar::Calendar;
+use calendar::Timer;
 use cpu::Cpu;
 pub use cpu::{Account, Costs, Cpus};
-pub use desk::Desk;
-use desk::Timer;
 use thread::{State, Thread};
 
 const NEVER: Instant = Instant::from_ns(u64::MAX);
@@ -31,7 +31,7 @@ const NEVER: Instant = Instant::from_ns(u64::MAX);
 /// A machine with its tasks, run by policy `P` and watched by `O`.
 #[derive(Debug)]
 pub struct Machine<P, O = ()> {
-    desk: Desk,
+    calendar: Calendar,
     policy: P,
     observer: O,
     cpus: Vec<Cpu>,
@@ -47,7 +47,7 @@ impl<P: Policy, O: Observer> Machine<P, O> {
     #[must_use]
     pub fn new(cpus: &Cpus, policy: P, observer: O) -> Self {
         Self {
-            desk: Desk::new(cpus.count),
+            calendar: Calendar::new(cpus.count),
             policy,
             observer,
             cpus: (0..cpus.count).map(|_| Cpu::new(cpus)).collect(),
@@ -70,7 +70,7 @@ impl<P: Policy, O: Observer> Machine<P, O> {
     /// The machine's time.
     #[must_use]
     pub const fn now(&self) -> Instant {
-        self.desk.now()
+        self.calendar.now()
     }
 
     /// How many jobs are done.
@@ -100,7 +100,7 @@ impl<P: Policy, O: Observer> Machine<P, O> {
     pub fn executed(&self, task: TaskIndex) -> Span {
         let charged = self.threads[task].executed;
         match self.threads[task].state {
-            State::Running(cpu) => charged + self.desk.now().since(self.cpus[cpu].charged_to),
+            State::Running(cpu) => charged + self.calendar.now().since(self.cpus[cpu].charged_to),
             _ => charged,
         }
     }
@@ -108,20 +108,20 @@ impl<P: Policy, O: Observer> Machine<P, O> {
     /// How many jobs of `task` are due and not done. The task can do no more after this: the jobs
     /// that wait behind the present one are drawn from its workload.
     pub fn late(&mut self, task: TaskIndex) -> u64 {
-        self.threads[task].late(self.desk.now())
+        self.threads[task].late(self.calendar.now())
     }
 
-    /// What each CPU did up to now.
+    /// The figures of each CPU up to now.
     pub fn accounts(&mut self) -> impl Iterator<Item = &Account> {
         self.charge_all();
         self.cpus.iter().map(|cpu| &cpu.account)
     }
 
-    /// Changes something about the tasks as the policy sees them. What ran until now is charged
+    /// Changes something about the tasks as the policy sees them. The time until now is charged
     /// before, and the CPUs that the change concerns are scheduled anew after.
-    pub fn change<T>(&mut self, change: impl FnOnce(&mut P, &mut Desk) -> T) -> T {
+    pub fn change<T>(&mut self, change: impl FnOnce(&mut P, &mut Calendar) -> T) -> T {
         self.charge_all();
-        let answer = change(&mut self.policy, &mut self.desk);
+        let answer = change(&mut self.policy, &mut self.calendar);
         self.settle();
         answer
     }
@@ -137,15 +137,15 @@ impl<P: Policy, O: Observer> Machine<P, O> {
     pub fn run(&mut self, until: Instant, mut stop: impl FnMut(&mut O) -> bool) {
         self.settle();
         while let Some(next) = self.next_event().filter(|&next| next <= until) {
-            self.desk.advance(next);
+            self.calendar.advance(next);
             while let (cpu, stop) = self.stops.first()
                 && stop <= next
             {
                 self.stop(cpu);
             }
-            while let Some(timer) = self.desk.due() {
+            while let Some(timer) = self.calendar.due() {
                 match timer {
-                    Timer::Policy(token) => self.policy.timer(token, &mut self.desk),
+                    Timer::Policy(token) => self.policy.timer(token, &mut self.calendar),
                     Timer::Task(task) => self.wake(task),
                 }
             }
@@ -154,7 +154,7 @@ impl<P: Policy, O: Observer> Machine<P, O> {
                 return;
             }
         }
-        self.desk.advance(until);
+        self.calendar.advance(until);
     }
 
     /// Runs until `until`.
@@ -164,23 +164,23 @@ impl<P: Policy, O: Observer> Machine<P, O> {
 
     fn next_event(&self) -> Option<Instant> {
         let stop = Some(self.stops.first().1).filter(|&stop| stop < NEVER);
-        match (stop, self.desk.next_timer()) {
+        match (stop, self.calendar.next_timer()) {
             (Some(a), Some(b)) => Some(a.min(b)),
             (a, b) => a.or(b),
         }
     }
 
     fn settle(&mut self) {
-        while let Some(cpu) = self.desk.next_to_schedule() {
+        while let Some(cpu) = self.calendar.next_to_schedule() {
             self.schedule(cpu);
         }
-        while let Some(task) = self.desk.next_exhausted() {
+        while let Some(task) = self.calendar.next_exhausted() {
             let thread = &mut self.threads[task];
             thread.burst.exhausted = true;
             if let Some(job) = &mut thread.job {
                 job.exhausted = true;
             }
-            self.observer.exhausted(task, self.desk.now());
+            self.observer.exhausted(task, self.calendar.now());
         }
     }
 
@@ -200,29 +200,29 @@ impl<P: Policy, O: Observer> Machine<P, O> {
             }
         }
         self.stops.set(cpu, NEVER);
-        self.desk.reschedule(cpu);
+        self.calendar.reschedule(cpu);
     }
 
     fn charge(&mut self, cpu: CpuIndex) {
-        let now = self.desk.now();
+        let now = self.calendar.now();
         let Some((task, ran, work)) = self.cpus[cpu].charge(now) else {
             return;
         };
         self.threads[task].charge(ran, work);
-        self.policy.charge(task, cpu, ran, work, &mut self.desk);
+        self.policy.charge(task, cpu, ran, work, &mut self.calendar);
     }
 
     fn burst_done(&mut self, task: TaskIndex, cpu: CpuIndex) {
-        let now = self.desk.now();
+        let now = self.calendar.now();
         let thread = &mut self.threads[task];
         if let Some(pause) = thread.pause_in_job() {
-            self.desk.set_task_timer(now + pause, task);
+            self.calendar.set_task_timer(now + pause, task);
             self.block(task, cpu, State::Blocked);
             return;
         }
         let Some(job) = thread.job.take() else { return };
         self.jobs_done += 1;
-        self.policy.job_ends(task, job.demand, &mut self.desk);
+        self.policy.job_ends(task, job.demand, &mut self.calendar);
         self.observer.job(&Completion {
             task,
             number: job.number,
@@ -245,29 +245,29 @@ impl<P: Policy, O: Observer> Machine<P, O> {
             }
             Some(spec) => {
                 self.threads[task].next = Some(spec);
-                self.desk.set_task_timer(spec.ready, task);
+                self.calendar.set_task_timer(spec.ready, task);
                 self.block(task, cpu, State::Blocked);
             }
             None => {
                 self.block(task, cpu, State::Ended);
-                self.policy.exited(task, &mut self.desk);
+                self.policy.exited(task, &mut self.calendar);
                 self.observer.exited(task, now);
             }
         }
     }
 
     fn begin(&mut self, task: TaskIndex, spec: &JobSpec) {
-        self.threads[task].begin(spec, self.desk.now());
+        self.threads[task].begin(spec, self.calendar.now());
         self.policy
-            .job_begins(task, spec.release, spec.deadline, &mut self.desk);
+            .job_begins(task, spec.release, spec.deadline, &mut self.calendar);
         self.job_begins(task);
     }
 
     fn block(&mut self, task: TaskIndex, cpu: CpuIndex, state: State) {
-        let now = self.desk.now();
+        let now = self.calendar.now();
         self.end_stretch(cpu);
         self.cpus[cpu].task = None;
-        self.policy.blocked(task, cpu, &mut self.desk);
+        self.policy.blocked(task, cpu, &mut self.calendar);
         let thread = &mut self.threads[task];
         thread.state = state;
         let burst = thread.end_burst(now, None);
@@ -275,9 +275,9 @@ impl<P: Policy, O: Observer> Machine<P, O> {
     }
 
     fn next_job(&mut self, task: TaskIndex) {
-        let now = self.desk.now();
+        let now = self.calendar.now();
         if let Some(spec) = self.threads[task].workload.next(now) {
-            self.desk.set_task_timer(spec.ready.max(now), task);
+            self.calendar.set_task_timer(spec.ready.max(now), task);
             self.threads[task].next = Some(spec);
         } else {
             self.threads[task].state = State::Ended;
@@ -285,22 +285,22 @@ impl<P: Policy, O: Observer> Machine<P, O> {
     }
 
     fn wake(&mut self, task: TaskIndex) {
-        let now = self.desk.now();
+        let now = self.calendar.now();
         let spec = self.threads[task].next.take();
         self.threads[task].wake(now, spec.as_ref().and_then(|spec| spec.expiry));
         if let Some(spec) = &spec {
             self.begin(task, spec);
         }
-        self.policy.ready(task, &mut self.desk);
+        self.policy.ready(task, &mut self.calendar);
     }
 
     fn schedule(&mut self, cpu: CpuIndex) {
         self.charge(cpu);
         let previous = self.cpus[cpu].task;
         if let Some(task) = previous {
-            self.policy.put_back(task, cpu, &mut self.desk);
+            self.policy.put_back(task, cpu, &mut self.calendar);
         }
-        let next = self.policy.pick(cpu, &mut self.desk);
+        let next = self.policy.pick(cpu, &mut self.calendar);
         if next != previous {
             self.switch(cpu, previous, next);
         }
@@ -308,7 +308,7 @@ impl<P: Policy, O: Observer> Machine<P, O> {
     }
 
     fn switch(&mut self, cpu: CpuIndex, previous: Option<TaskIndex>, next: Option<TaskIndex>) {
-        let now = self.desk.now();
+        let now = self.calendar.now();
         if let Some(task) = previous {
             self.end_stretch(cpu);
             let thread = &mut self.threads[task];
@@ -324,7 +324,7 @@ impl<P: Policy, O: Observer> Machine<P, O> {
 
     /// Sets speed and end of what the CPU does from now on.
     fn plan(&mut self, cpu: CpuIndex) {
-        let now = self.desk.now();
+        let now = self.calendar.now();
         let task = self.cpus[cpu].task;
         let done = |task: TaskIndex| {
             let job = self.threads[task].job.as_ref();
@@ -359,7 +359,7 @@ impl<P: Policy, O: Observer> Machine<P, O> {
         for cpu in 0..self.cpus.len() {
             self.charge(cpu);
             self.change_speed(cpu, speed);
-            self.desk.reschedule(cpu);
+            self.calendar.reschedule(cpu);
         }
         self.settle();
     }
@@ -368,12 +368,12 @@ impl<P: Policy, O: Observer> Machine<P, O> {
         let speed = self.cpus[cpu].at_least(speed);
         if speed != self.cpus[cpu].speed {
             self.end_stretch(cpu);
-            self.cpus[cpu].change_speed(speed, self.desk.now());
+            self.cpus[cpu].change_speed(speed, self.calendar.now());
         }
     }
 
     fn end_stretch(&mut self, cpu: CpuIndex) {
-        let now = self.desk.now();
+        let now = self.calendar.now();
         let Cpu { task, speed, .. } = self.cpus[cpu];
         let from = std::mem::replace(&mut self.cpus[cpu].stretch_from, now);
         if let Some(task) = task

@@ -2,9 +2,9 @@
 //! of sched_ext): the machine says what happened, the policy keeps its queues, asks for CPUs to be
 //! scheduled anew, and picks.
 //!
-//! A policy is pure: whole numbers in, whole numbers out, no clock, no failure. What it knows of a
-//! task it keeps itself, by the task's number. One that is written in C for sched_ext fits behind
-//! the same functions.
+//! A policy is pure: whole numbers in, whole numbers out, no clock, no failure. The policy itself
+//! keeps its data on a task, by the task's number. One that is written in C for sched_ext fits
+//! behind the same functions.
 
 pub mod grace;
 pub mod linux;
@@ -13,7 +13,7 @@ pub mod ruled;
 
 use onbeat_model::{Instant, Span, Speed};
 
-use crate::machine::Desk;
+use crate::machine::Calendar;
 use crate::{CpuIndex, TaskIndex, Work};
 
 /// How fast a CPU is to run.
@@ -50,16 +50,16 @@ fn at_a_tick(at: Instant, tick: Span) -> Instant {
 /// instant is told before CPUs are scheduled anew.
 pub trait Policy {
     /// `task` woke, or was started.
-    fn ready(&mut self, task: TaskIndex, desk: &mut Desk);
+    fn ready(&mut self, task: TaskIndex, calendar: &mut Calendar);
 
     /// `task`, which ran on `cpu`, has blocked.
-    fn blocked(&mut self, task: TaskIndex, cpu: CpuIndex, desk: &mut Desk);
+    fn blocked(&mut self, task: TaskIndex, cpu: CpuIndex, calendar: &mut Calendar);
 
     /// `task` still wants to run, but `cpu` is being scheduled anew.
-    fn put_back(&mut self, task: TaskIndex, cpu: CpuIndex, desk: &mut Desk);
+    fn put_back(&mut self, task: TaskIndex, cpu: CpuIndex, calendar: &mut Calendar);
 
     /// Takes the task that `cpu` is to run out of the queue.
-    fn pick(&mut self, cpu: CpuIndex, desk: &mut Desk) -> Option<TaskIndex>;
+    fn pick(&mut self, cpu: CpuIndex, calendar: &mut Calendar) -> Option<TaskIndex>;
 
     /// How long `cpu` may run `task`, which it does from now on.
     fn slice(&mut self, _task: TaskIndex, _cpu: CpuIndex, _now: Instant) -> Slice {
@@ -67,10 +67,17 @@ pub trait Policy {
     }
 
     /// `task` has run on `cpu` for `ran`, and computed `work` in that time.
-    fn charge(&mut self, task: TaskIndex, cpu: CpuIndex, ran: Span, work: Work, desk: &mut Desk);
+    fn charge(
+        &mut self,
+        task: TaskIndex,
+        cpu: CpuIndex,
+        ran: Span,
+        work: Work,
+        calendar: &mut Calendar,
+    );
 
-    /// A timer that the policy set through [`Desk::set_timer`] fires.
-    fn timer(&mut self, _token: u64, _desk: &mut Desk) {}
+    /// A timer that the policy set through [`Calendar::set_timer`] fires.
+    fn timer(&mut self, _token: u64, _desk: &mut Calendar) {}
 
     /// Whether a task has to stand in line again when it begins another job without having blocked.
     /// A kernel sees no jobs, so there it runs on.
@@ -85,18 +92,18 @@ pub trait Policy {
         _task: TaskIndex,
         _release: Instant,
         _deadline: Instant,
-        _desk: &mut Desk,
+        _desk: &mut Calendar,
     ) {
     }
 
     /// A job of `task` has computed `demand` and is done.
-    fn job_ends(&mut self, _task: TaskIndex, _demand: Work, _desk: &mut Desk) {}
+    fn job_ends(&mut self, _task: TaskIndex, _demand: Work, _desk: &mut Calendar) {}
 
     /// `task` has done its last job.
-    fn exited(&mut self, _task: TaskIndex, _desk: &mut Desk) {}
+    fn exited(&mut self, _task: TaskIndex, _desk: &mut Calendar) {}
 
     /// `task`, which runs, says that it has missed a deadline.
-    fn notified(&mut self, _task: TaskIndex, _desk: &mut Desk) {}
+    fn notified(&mut self, _task: TaskIndex, _desk: &mut Calendar) {}
 
     /// How fast `cpu` runs from now on: `task`, whose job has computed `done`, or nothing. None
     /// leaves the speed as it is.

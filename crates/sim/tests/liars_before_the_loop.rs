@@ -1,11 +1,11 @@
-//! What missed deadline notifications are worth before onbeat's main loop to who lies: Fig. 7 (b)
-//! of the paper, as a bound, on the simulated machine. experiments/mdn-cheaters has the figures.
+//! The worth of missed deadline notifications to a liar before onbeat's main loop: Fig. 7 (b) of
+//! the paper, as a bound, on the simulated machine. experiments/mdn-cheaters has the figures.
 
 use onbeat_control::{Controller, Next, Settings, drive};
 use onbeat_model::{Follow, Instant, Ladder, Name, Sensor, Span, Speed, Task, TaskId};
+use onbeat_sim::loop_adapter::{FIRST_TID, Heard, seams};
 use onbeat_sim::observe::Stretch;
 use onbeat_sim::policy::linux::{Class, Config, Fair, Linux};
-use onbeat_sim::seam::{FIRST_TID, Heard, seams};
 use onbeat_sim::workload::{Arrival, Demand, Film, Notifies};
 use onbeat_sim::{Costs, Cpus, Machine, Observer, Work, Workload};
 
@@ -13,7 +13,7 @@ const SECONDS: u64 = 30;
 /// The cheater begins here.
 const CHANGE: u64 = 15;
 
-/// What the first task has had in each second.
+/// The CPU time of the first task in each second.
 struct Had(Vec<Span>);
 
 impl Observer for Had {
@@ -47,8 +47,8 @@ fn player(period: Span, mean: Span, seed: u64) -> Workload {
     Workload::new(arrival, Demand::Decoder(mean, frames))
 }
 
-/// What the first of these programs has in each second, in permille of the CPU, under the main
-/// loop, which is pointed at all.
+/// The CPU time of the first of these programs in each second, in permille of the CPU, under the
+/// main loop, which is pointed at all.
 fn run(programs: &[Workload]) -> Vec<u64> {
     run_tracking(programs.len(), programs)
 }
@@ -127,7 +127,7 @@ fn who_turns_cpu_bound_soon_loses_what_it_had_earned_whatever_it_says() {
                 mean(&had, CHANGE + 5, SECONDS),
             );
             assert!(at_first <= 333 + 60, "{seed}: {at_first} of {had:?}");
-            // Who is silent gets a trial later, as any tracked program that starves does.
+            // A silent program gets a trial later, as any tracked program that starves does.
             if cries {
                 assert!(then <= 333 + 10, "{seed}: {then} of {had:?}");
             }

@@ -1,10 +1,10 @@
-//! What a reservation is worth: a soft one, which is the default, and a hard one, as with `--hard`.
+//! The worth of a reservation: a soft one, which is the default, and a hard one, as with `--hard`.
 
 use onbeat_model::{
     Actuator, Instant, Ladder, Name, Reservation, Sensor, Span, Speed, Task, TaskId,
 };
+use onbeat_sim::loop_adapter::{FIRST_TID, Heard, seams};
 use onbeat_sim::policy::linux::{Class, Config, Fair, Linux};
-use onbeat_sim::seam::{FIRST_TID, Heard, seams};
 use onbeat_sim::workload::{Arrival, Demand};
 use onbeat_sim::{Costs, Cpus, Machine, Workload};
 

@@ -8,7 +8,8 @@ use onbeat_model::{Bandwidth, Instant, Name, Reservation, Span, Task, TaskId};
 use zbus::blocking::{Connection, connection};
 use zbus::zvariant::OwnedValue;
 
-use crate::feed::{Feeder, News, PACE, Wanted};
+use crate::feed::{Feeder, News, Wanted};
+use crate::snapshot::SNAPSHOT_EVERY;
 use crate::{Model, Seen, Snapshot, State};
 
 const NAME: &str = "org.onbeat.Manager1";
@@ -18,11 +19,12 @@ const INTERFACE: &str = "org.onbeat.Monitor1";
 const PATIENCE: Duration = Duration::from_secs(5);
 /// How often it is looked whether one that is gone is back.
 const TRY_AGAIN: Duration = Duration::from_secs(1);
-/// Of more threads than this the answer takes the service a while, and is asked for more rarely...
+/// The service needs a while for the answer about more threads than this, and is asked more
+/// rarely...
 const FEW_THREADS: usize = 200;
-/// ... down to once in so many times the usual pause: a change is to be seen within a second.
+/// ... down to once in this number of usual pauses: a change is to be seen within a second.
 const LONGEST_PAUSE: usize = 3;
-/// Of so many threads the jobs can be asked for at a time.
+/// The number of threads whose jobs can be asked for at a time.
 const MOST_THREADS: usize = 256;
 
 type Properties = HashMap<String, OwnedValue>;
@@ -41,7 +43,7 @@ pub enum ServiceError {
     /// There is no bus.
     #[error("cannot connect to the system bus: {0}")]
     Bus(zbus::Error),
-    /// Nobody serves there.
+    /// No service is there.
     #[error("the service does not run (systemctl start onbeat)")]
     NotThere,
     /// It serves, but does not tell.
@@ -50,7 +52,7 @@ pub enum ServiceError {
 }
 
 impl ServiceError {
-    /// What it means that a call failed so.
+    /// The meaning of an error of a call.
     #[must_use]
     pub fn of(error: zbus::Error) -> Self {
         const GONE: [&str; 2] = [
@@ -86,7 +88,7 @@ impl Service {
         zbus::block_on(self.see(wanted))
     }
 
-    /// The same, for who waits for something else, too.
+    /// The same for a caller that waits for something else, too.
     ///
     /// # Errors
     /// As [`Service::look`].
@@ -140,8 +142,8 @@ impl Service {
     }
 }
 
-/// Tells `feeder` what `service` says until nobody listens any more. If the service goes away, it
-/// is looked whether it comes back.
+/// Tells `feeder` what `service` says until the screen is gone. If the service goes away, it is
+/// looked whether it comes back.
 pub fn follow(mut service: Service, feeder: &Feeder) {
     loop {
         let began = Clock::now();
@@ -164,10 +166,10 @@ pub fn follow(mut service: Service, feeder: &Feeder) {
     }
 }
 
-/// How long to wait after an answer about so many threads.
+/// The pause after an answer about `threads` threads.
 fn pause_after(threads: usize) -> Duration {
     let times = (threads / FEW_THREADS).clamp(1, LONGEST_PAUSE);
-    PACE.saturating_mul(u32::try_from(times).unwrap_or(1))
+    SNAPSHOT_EVERY.saturating_mul(u32::try_from(times).unwrap_or(1))
 }
 
 fn done((ended, response, executed, missed): (u64, u64, u64, bool)) -> Done {
@@ -179,7 +181,7 @@ fn done((ended, response, executed, missed): (u64, u64, u64, bool)) -> Done {
     }
 }
 
-/// What is missing, or not of its type, is nothing: an older service did not tell it.
+/// A value that is missing, or not of its type, is nothing: an older service did not tell it.
 fn seen(properties: &Properties) -> Seen {
     let number = |name: &str| -> u64 {
         let value = properties.get(name);

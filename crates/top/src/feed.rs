@@ -4,16 +4,13 @@
 use std::collections::BTreeSet;
 use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, TrySendError, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
 
 use crate::Snapshot;
 
-/// How often a source tells how things stand: a change is on the screen well within a second.
-pub const PACE: Duration = Duration::from_millis(250);
 /// A screen that does not keep up misses what comes then.
 const MOST_WAITING: usize = 16;
 
-/// What is to be told in full.
+/// The threads to tell in full.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Wanted {
     /// Threads whose jobs are looked at.
@@ -22,7 +19,7 @@ pub struct Wanted {
     pub wakeups_of: Option<u32>,
 }
 
-/// What a source tells.
+/// The news of a source.
 #[derive(Debug)]
 pub enum News {
     /// How things stand.
@@ -76,7 +73,7 @@ impl Feed {
 }
 
 impl Feeder {
-    /// What is wanted now.
+    /// The present wish.
     #[must_use]
     pub fn wanted(&self) -> Wanted {
         self.wanted
@@ -88,7 +85,7 @@ impl Feeder {
     /// Tells, unless too much waits to be looked at already.
     ///
     /// # Errors
-    /// If nobody looks any more.
+    /// If the screen is gone.
     pub fn tell(&self, news: News) -> Result<(), Gone> {
         match self.news.try_send(news) {
             Ok(()) | Err(TrySendError::Full(_)) => Ok(()),
@@ -97,6 +94,6 @@ impl Feeder {
     }
 }
 
-/// Nobody is at the other end any more.
+/// The other end is gone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Gone;

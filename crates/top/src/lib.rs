@@ -6,9 +6,8 @@
 //!  a run's report ──────────┘                 ▲ keys
 //! ```
 //!
-//! Whatever it is fed by, the [`Model`] is the same, and what is on the screen follows from it and
-//! the screen's size alone. Names come from other people's programs: they are made harmless where
-//! they are drawn.
+//! The [`Model`] is the same for all sources, and the screen follows from it and its own size
+//! alone. Names come from other people's programs: they are made harmless where they are drawn.
 
 mod bus;
 mod columns;
@@ -27,10 +26,10 @@ mod thread;
 
 pub use bus::{Service, ServiceError, follow};
 pub use draw::draw;
-pub use feed::{Feed, Feeder, Gone, News, PACE, Wanted};
+pub use feed::{Feed, Feeder, Gone, News, Wanted};
 pub use model::Model;
 pub use onbeat_control::State;
 pub use once::{as_lines, as_table};
 pub use screen::{Look, show};
-pub use snapshot::{Seen, Snapshot};
+pub use snapshot::{SNAPSHOT_EVERY, Seen, Snapshot};
 pub use text::harmless;

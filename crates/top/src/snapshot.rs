@@ -1,9 +1,15 @@
 //! How things stand at a moment, from whatever source.
 
+use std::time::Duration;
+
 use onbeat_control::{Controller, Done, State, View};
 use onbeat_model::{Actuator, Bandwidth, Instant, Reservation, Span, Task};
 
 use crate::Wanted;
+
+/// The time between two snapshots, and so between two drawings of the screen: a change is there
+/// well within a second.
+pub const SNAPSHOT_EVERY: Duration = Duration::from_millis(250);
 
 /// One thread.
 #[derive(Clone, Debug, PartialEq)]
@@ -18,7 +24,7 @@ pub struct Seen {
     pub period: Option<Span>,
     /// How sure that is.
     pub confidence: f64,
-    /// What it holds.
+    /// The reservation that it holds.
     pub held: Option<Reservation>,
     /// How many jobs it did since its rhythm was found.
     pub jobs: u64,
@@ -84,9 +90,9 @@ impl Seen {
 pub struct Snapshot {
     /// When.
     pub at: Instant,
-    /// What all reservations together take.
+    /// The bandwidth of all reservations together.
     pub reserved: Bandwidth,
-    /// What they may take; nothing if that is not known.
+    /// Their limit; nothing if that is not known.
     pub total: Bandwidth,
     /// The threads, in any order.
     pub threads: Vec<Seen>,

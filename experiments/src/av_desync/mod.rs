@@ -31,7 +31,7 @@ pub(crate) struct Args {
     /// Keep only the player on the beat, not the display server
     #[arg(long)]
     player_alone: bool,
-    /// A further option for `onbeat run`, as in --option=--predictor=rate; may be given several
+    /// A further option for `onbeat run`, as in --option=--hard; may be given several
     /// times
     #[arg(long = "option", value_name = "OPTION", allow_hyphen_values = true)]
     options: Vec<String>,

@@ -4,8 +4,8 @@ use onbeat_control::{Controller, Next, Settings, drive};
 use onbeat_decide::hysteresis::Thresholds;
 use onbeat_decide::predictor::{Kind, Parameters};
 use onbeat_model::{Bandwidth, Follow, Instant, Reservation, Sensor, Span, TaskId};
+use onbeat_sim::loop_adapter::{FIRST_TID, Heard, SimulatedActuator, SimulatedSensor, seams};
 use onbeat_sim::policy::linux::{Class, Config, Deadline, Fair, Fixed, Linux, Order};
-use onbeat_sim::seam::{FIRST_TID, Heard, SimulatedActuator, SimulatedSensor, seams};
 use onbeat_sim::written::{self, Method as Written};
 use onbeat_sim::{Machine, Observer, Workload};
 

@@ -13,8 +13,8 @@ use super::Machine;
 /// LFS++ as in the paper: its period analyser, its controller that looks once a second, hard
 /// reservations (section 3.2), and none on trial.
 pub(crate) const LFSPP: [&str; 4] = [
-    "--analyser=lfspp",
-    "--predictor=rate",
+    "--config=analyser=\"lfspp\"",
+    "--config=prediction.predictor=\"rate\"",
     "--hard",
     "--no-trials",
 ];

@@ -3,10 +3,10 @@
 use onbeat_control::{Controller, Next, Settings, drive};
 use onbeat_model::{Follow, Instant, Name, Sensor, Span, Task, TaskId};
 use onbeat_policies::{Best, Rules, best};
+use onbeat_sim::loop_adapter::{FIRST_TID, Heard, seams};
 use onbeat_sim::observe::{Completion, Stretch};
 use onbeat_sim::policy::linux::{Class, Config, Fair, Linux};
 use onbeat_sim::policy::ruled::Ruled;
-use onbeat_sim::seam::{FIRST_TID, Heard, seams};
 use onbeat_sim::workload::{Arrival, Demand, Film, Notifies};
 use onbeat_sim::{Machine, Observer, Policy, Workload};
 

@@ -2,8 +2,8 @@
 
 use onbeat_control::{Controller, Next, Settings, drive};
 use onbeat_model::{Follow, Instant, Reservation, Sensor, Span, TaskId};
+use onbeat_sim::loop_adapter::{FIRST_TID, Heard, seams};
 use onbeat_sim::policy::linux::{Class, Config, Deadline, Fair, Linux};
-use onbeat_sim::seam::{FIRST_TID, Heard, seams};
 use onbeat_sim::{Machine, Observer, Workload};
 
 use super::following::{Following, is_same};
@@ -75,7 +75,7 @@ fn by_hand(program: &Program, is_after: bool) -> Class {
 fn alone(program: &Program, [before, after]: [Class; 2]) -> (Following, Ends) {
     let mut machine = machine(program, before, Ends::default());
     machine.run_until(program.changed - JUST_BEFORE);
-    machine.change(|policy, desk| policy.set_class(0, after, desk));
+    machine.change(|policy, calendar| policy.set_class(0, after, calendar));
     machine.run_until(ends());
     (Following::default(), machine.finish().1)
 }

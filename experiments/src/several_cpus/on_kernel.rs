@@ -29,7 +29,7 @@ const SMALLEST: f64 = 0.04;
 /// What is reserved by hand for each unit of demand: the spread that onbeat begins with.
 const SPREAD: f64 = 1.1;
 /// The options of onbeat: as much as the kernel admits.
-const ONBEAT: &str = "--cap 90% --task-cap 90%";
+const ONBEAT: &str = "--cap 90% --config limits.per-task=\"90%\"";
 
 /// Each way: the guest's folder, and its name.
 const WAYS: [(&str, &str); 4] = [

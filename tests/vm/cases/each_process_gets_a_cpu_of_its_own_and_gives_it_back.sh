@@ -1,4 +1,4 @@
-# With --partition each CPU but the first is a root domain, processes are packed onto them, and all is put back, also by restore.
+# With enforcement.partition each CPU but the first is a root domain, processes are packed onto them, and all is put back, also by restore.
 # needs: onbeat rt-app
 # cpus: 2
 # time: virtual
@@ -29,7 +29,7 @@ first=$!
 rt-app /tmp/second/plan.json >/dev/null 2>&1 &
 second=$!
 
-onbeat attach --partition --no-trials --cap 8% --log /results/onbeat.log $first $second &
+onbeat attach --config enforcement.partition=true --no-trials --cap 8% --log /results/onbeat.log $first $second &
 onbeat=$!
 wait_until 'both programs have a reservation' 60 both_are_reserved
 check 'the second CPU is a partition' "$(cat $cpuset/onbeat-*-cpu1/cpuset.cpus.partition)" = root
@@ -40,7 +40,7 @@ wait $onbeat
 check 'no partition is left' -z "$(partitions)"
 check 'both programs are back' "$(both_are_back && echo yes)" = yes
 
-onbeat attach --partition --no-trials --cap 8% --log /results/killed.log $first $second &
+onbeat attach --config enforcement.partition=true --no-trials --cap 8% --log /results/killed.log $first $second &
 onbeat=$!
 wait_until 'one program was moved again' 60 one_was_moved
 kill_with_guard $onbeat

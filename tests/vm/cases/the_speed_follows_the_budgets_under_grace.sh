@@ -1,4 +1,4 @@
-# onbeat run --power grace: the lowest frequency at which the statistical budget fits, though a hog wants everything; put back.
+# power.rule = "grace": the lowest frequency at which the statistical budget fits, though a hog wants everything; put back.
 # needs: onbeat cycles.c
 # cpufreq: 1000 800 700 600 500 300
 # long: yes
@@ -12,7 +12,7 @@ keep() { # FOLDER OPTION...
     folder=$1
     shift
     mkdir "$folder"
-    onbeat run --quiet --power grace --power-sampling 500ms --report "$folder/report.json" --log "$folder/log.jsonl" "$@" -- \
+    onbeat run --quiet --config 'power.rule="grace"' --config 'power.sampling="500ms"' --report "$folder/report.json" --log "$folder/log.jsonl" "$@" -- \
         cycles 40 8000 160 "$folder/jobs"
 }
 
@@ -28,7 +28,7 @@ late_at_the_end() {
 
 start_hogs 1
 keep /results/alone
-keep /results/shared --best-effort 20%
+keep /results/shared --config 'power.best-effort="20%"'
 end_hogs
 check "the frequency is the lowest at which the budget fits" "$(speed_at_the_end /results/alone)" = 300000
 check "with a share for best effort, at which that fits, too" "$(speed_at_the_end /results/shared)" = 500000

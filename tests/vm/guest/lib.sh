@@ -200,11 +200,11 @@ run_while_frequency_falls() {
     echo "$governor" >/sys/devices/system/cpu/cpufreq/policy0/scaling_governor
     daemon=
     if [ "$way" = protocol ]; then
-        set -- --power band "$@"
+        set -- --config 'power.rule="band"' "$@"
     else
         sleep 1000 &
         daemon=$!
-        onbeat attach --quiet --power band --log "$folder/daemon.jsonl" "$daemon" &
+        onbeat attach --quiet --config 'power.rule="band"' --log "$folder/daemon.jsonl" "$daemon" &
     fi
     start_hogs 1
     onbeat run --quiet --report "$folder/report.json" --log "$folder/log.jsonl" "$@" -- \

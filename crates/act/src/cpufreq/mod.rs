@@ -3,11 +3,11 @@
 //! All domains go together, since a reserved thread may run on any CPU: each gets, of its own
 //! speeds, the lowest that is at least the same share of its highest. A governor stays what it is:
 //! `userspace` is told the speed (`scaling_setspeed`), any other one gets limits with one speed
-//! between them (`scaling_min_freq`, `scaling_max_freq`). What the administrator allowed when
-//! onbeat began is never left.
+//! between them (`scaling_min_freq`, `scaling_max_freq`). The limits that the administrator allowed
+//! when onbeat began are never left.
 //!
-//! Before each change the state file has what was there before; a domain that somebody else changed
-//! since is not touched again.
+//! Before each change the state file has what was there before; a domain that another program
+//! changed since is not touched again.
 
 mod domain;
 mod follows;
@@ -22,11 +22,11 @@ use onbeat_model::{Instant, Ladder, Refusal, Span, Speed, Speeds};
 pub use domain::{Domain, DomainError, Governor, Settings};
 pub use probe::probe;
 
-use crate::clock;
 use crate::restore::StateFile;
+use onbeat_kernel::clock;
 
-/// For so long after a change the kernel may tell the settings before it: it puts limits in force
-/// by a worker of its own, which has to wait for a CPU as others do.
+/// The time after a change in which the kernel may tell the settings before it: it puts limits in
+/// force by a worker of its own, which has to wait for a CPU as others do.
 const ON_THE_WAY: Span = Span::from_secs(5);
 
 /// Where cpufreq's files are.
@@ -75,12 +75,12 @@ pub enum CpufreqError {
     /// There is nothing to manage.
     #[error(
         "this kernel cannot set the CPUs' speed: there is no cpufreq (in a virtual machine that is the \
-         rule). Leave --power away"
+         rule). Leave power.rule out"
     )]
     NoCpufreq,
     /// There is, but only one speed.
     #[error(
-        "the CPUs have one speed only, {0}: see scaling_min_freq and scaling_max_freq, or leave --power away"
+        "the CPUs have one speed only, {0}: see scaling_min_freq and scaling_max_freq, or leave power.rule out"
     )]
     OneSpeed(Speed),
     /// A domain is not understood.
@@ -104,9 +104,9 @@ struct Held {
     domain: Domain,
     ladder: Ladder,
     before: Settings,
-    /// What it was given last, and when; none if it was not touched.
+    /// The last setting given to it, and when; none if it was not touched.
     set: Option<(Settings, Instant)>,
-    /// What it was given before that.
+    /// The setting given before that.
     earlier: Option<Settings>,
     taken_over: bool,
 }
@@ -191,7 +191,7 @@ impl Cpufreq {
         Ok(())
     }
 
-    /// Puts back what was there before, except what somebody else has changed since.
+    /// Puts back what was there before, except where another program has changed it since.
     ///
     /// # Errors
     /// If a domain refuses; the state file then tells of it still.
@@ -208,7 +208,7 @@ impl Cpufreq {
 
 impl Drop for Cpufreq {
     fn drop(&mut self) {
-        // What fails, `onbeat restore` tries again.
+        // `onbeat restore` tries again where that fails.
         let _ = self.release();
     }
 }
@@ -245,7 +245,7 @@ impl Held {
         self.domain.set(&set, &now).map_err(|e| refusal(&e))
     }
 
-    /// What the domain is set to now, if nobody else changed it.
+    /// The present setting of the domain, if no other program changed it.
     fn look(&mut self) -> Result<Settings, Refusal> {
         let now = self.domain.settings().map_err(|e| refusal(&e))?;
         let is_ours = match &self.set {
@@ -294,7 +294,7 @@ fn refusal(error: &DomainError) -> Refusal {
     match kind {
         io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
             Refusal::NotPermitted {
-                advice: format!("{error}: run onbeat as root, or without --power"),
+                advice: format!("{error}: run onbeat as root, or without power.rule"),
             }
         }
         _ => Refusal::Other(error.to_string()),

@@ -1,4 +1,4 @@
-//! What cpufreq offers on this machine: the actuator's line about speeds of `onbeat doctor`.
+//! The cpufreq features of this machine: the actuator's line about speeds of `onbeat doctor`.
 
 use onbeat_model::{Feature, Support};
 
@@ -11,12 +11,12 @@ pub fn probe(tree: &Tree) -> Feature {
     let domains = tree.domains();
     let Some(first) = domains.first() else {
         let detail = "no cpufreq: this kernel does not change the CPUs' speed, so no budget has to follow it";
-        let advice = "nothing to do: only --power is not to be had here";
+        let advice = "nothing to do: only the speed of the CPUs cannot be set here";
         return Feature::new(name, Support::Partial, detail, advice);
     };
     let odd = domains.iter().find_map(|domain| domain.ladder().err());
     if let Some(error) = odd {
-        let advice = "do without --power, and report this";
+        let advice = "leave power.rule out, and report this";
         return Feature::new(name, Support::Partial, &error.to_string(), advice);
     }
     let count = match domains.len() {
@@ -31,7 +31,7 @@ pub fn probe(tree: &Tree) -> Feature {
     if domains.iter().all(Domain::may_be_set) {
         Feature::new(name, Support::Full, &detail, "")
     } else {
-        let advice = "for --power run onbeat as root";
+        let advice = "to set the speed, run onbeat as root";
         Feature::new(name, Support::Partial, &detail, advice)
     }
 }

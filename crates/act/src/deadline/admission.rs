@@ -6,19 +6,19 @@ use super::account::Finding;
 use super::recount::Leak;
 use super::{DeadlineActuator, Entry, diagnosis};
 use crate::attributes::{Attributes, Fair, Policy, kept_nice};
-use crate::clock;
 use crate::limits::Limits;
 use crate::task;
+use onbeat_kernel::clock;
 
-/// What is to be asked for.
+/// The reservation to ask for.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Wish {
     pub(super) task: TaskId,
     /// The leader of its process, if that is another task.
     pub(super) leader: Option<TaskId>,
-    /// What it had when it was first touched.
+    /// The scheduling that it had when it was first touched.
     pub(super) before: Attributes,
-    /// What it had when it was looked at.
+    /// The scheduling that it had when it was looked at.
     pub(super) now: Attributes,
     pub(super) reservation: Reservation,
 }

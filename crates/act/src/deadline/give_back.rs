@@ -7,11 +7,11 @@ use super::leave::{Leaving, leave};
 use super::server::{SchedulerClock, Server};
 use super::{DeadlineActuator, Entry, Held, diagnosis};
 use crate::attributes::with_kept_nice;
-use crate::clock;
 use crate::task;
+use onbeat_kernel::{clock, wait};
 
-/// What a timer of the kernel may come late by before a task is thought to have settled: two ticks
-/// at 250 Hz, and some.
+/// The most that a timer of the kernel may be late before a task is thought to have settled: two
+/// ticks at 250 Hz, and some.
 pub(super) const MARGIN: Span = Span::from_ms(10);
 
 /// How long dropping the actuator waits for tasks that are better waited for.
@@ -23,7 +23,7 @@ const LOOK_EVERY: Span = Span::from_ms(2);
 /// Periods for which a throttled task is waited for.
 const PERIODS_OF_PATIENCE: u64 = 2;
 
-/// What to do about a task that is better waited for.
+/// The next step for a task that is better waited for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Patience {
     /// Answer when to ask again.
@@ -42,7 +42,7 @@ impl DeadlineActuator {
             if !refused.iter().any(|(_, why)| why.retry_at().is_some()) {
                 return refused;
             }
-            clock::sleep(LOOK_EVERY);
+            wait::sleep(LOOK_EVERY);
         }
         self.give_all_back(Patience::Over)
     }

@@ -1,9 +1,9 @@
 //! Reservations by SCHED_DEADLINE, the kernel's constant bandwidth server, and the way back.
 //!
-//! What makes this more than one system call is the way out of the policy. A task that has left is
-//! counted, and keeps the state of its server, until its 0-lag time; one that is put back under the
-//! policy before can be left throttled for good. So a task just given back is barred for about one
-//! period ([`Refusal::Settling`]), and one whose runtime has just run out is first waited for.
+//! The way out of the policy makes this more than one system call. A task that has left is counted,
+//! and keeps the state of its server, until its 0-lag time; one that is put back under the policy
+//! before can be left throttled for good. So a task just given back is barred for about one period
+//! ([`Refusal::Settling`]), and one whose runtime has just run out is first waited for.
 //!
 //! A raised runtime of a task that is throttled counts from its next replenishment.
 
@@ -25,10 +25,9 @@ pub(crate) mod server;
 pub use diagnosis::may_reserve;
 
 use crate::attributes::{Attributes, Policy};
-use crate::clock;
+use crate::boosts::Boosts;
 use crate::cpufreq::Cpufreq;
 use crate::cpuset::Partitions;
-use crate::fallback::Boosts;
 use crate::kernel;
 use crate::limits::{self, Limits};
 use crate::restore::StateFile;
@@ -36,10 +35,11 @@ use crate::task;
 use account::Account;
 use admission::Wish;
 use leave::leave;
+use onbeat_kernel::clock;
 use recount::Others;
 use server::{SchedulerClock, Server};
 
-/// What can be chosen.
+/// The options.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Options {
     /// Make each reservation a ceiling as well. Without this a task may also use bandwidth that no
@@ -139,7 +139,7 @@ impl DeadlineActuator {
         Err(found)
     }
 
-    /// What the task has now, and what it holds of this actuator's.
+    /// The task's present scheduling, and its reservation by this actuator.
     fn look_at_held(&mut self, task: TaskId) -> Result<(Attributes, Option<Held>), Refusal> {
         let now = self.look(task)?;
         match self.tasks.get(&task) {
@@ -149,7 +149,7 @@ impl DeadlineActuator {
         }
     }
 
-    /// What the task holds, if it has just that now: one system call. That its number went to
+    /// The task's reservation, if it has just that now: one system call. That its number went to
     /// another task since is not looked for.
     fn has_just_what_was_set(&self, task: TaskId) -> Option<Held> {
         match self.tasks.get(&task) {
@@ -171,14 +171,14 @@ impl DeadlineActuator {
         }
     }
 
-    /// Somebody else gave the task what it has `now`, and keeps it until it ends.
+    /// Another program gave the task what it has `now`, and keeps it until it ends.
     fn take_over(&mut self, task: TaskId, now: Attributes) -> Refusal {
         self.let_go(task);
         self.tasks.insert(task, Entry::TakenOver);
         taken_over(now)
     }
 
-    /// What the task has under `reservation`.
+    /// The task's scheduling under `reservation`.
     fn wanted(&self, task: TaskId, reservation: Reservation) -> Attributes {
         let is_hard = self.is_hard || self.hard.contains(&task);
         Attributes::reserved(reservation, !is_hard)
@@ -258,7 +258,7 @@ impl Actuator for DeadlineActuator {
             return Err(Refusal::Other(objection));
         }
         match self.boosts.set(&mut self.state_file, task, None) {
-            // Whoever did has set a share of a CPU, which a reservation does not change.
+            // The other program has set a share of a CPU, which a reservation does not change.
             Ok(()) | Err(Refusal::TakenOver { .. }) => {}
             Err(refusal) => return Err(refusal),
         }

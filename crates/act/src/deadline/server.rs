@@ -13,8 +13,8 @@ use std::sync::mpsc;
 use onbeat_model::{Instant, Reservation, Span, TaskId};
 
 use crate::attributes::Attributes;
-use crate::clock;
 use crate::deadline::may_reserve;
+use onbeat_kernel::clock;
 
 /// The longest tick there is: how far a running task can get over its runtime unseen.
 const TICK: Span = Span::from_ms(10);
@@ -25,8 +25,7 @@ const OVERDUE: Span = Span::from_secs(1);
 /// The server of a task under SCHED_DEADLINE.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Server {
-    /// What is left of the runtime; negative after an overrun. Of a running task, as of the last
-    /// tick.
+    /// The rest of the runtime; negative after an overrun. For a running task, as of the last tick.
     runtime_ns: i64,
     /// For when, on the kernel's scheduler clock.
     deadline_ns: i64,
@@ -56,8 +55,8 @@ impl Server {
         self.runtime_ns <= 0
     }
 
-    /// When, if the task leaves `reservation` now, the kernel will have forgotten its server. What
-    /// a running task has run since the last tick is not known, and taken to be all it can be.
+    /// When, if the task leaves `reservation` now, the kernel will have forgotten its server. The
+    /// run time of a running task since the last tick is not known, and taken to be all it can be.
     pub(super) fn zero_lag(
         &self,
         reservation: Reservation,
@@ -74,8 +73,8 @@ impl Server {
         clock.instant(self.deadline_ns) + lag
     }
 
-    /// Whether the task is throttled for good: it was reserved again before its 0-lag time, by
-    /// somebody who did not know that.
+    /// Whether the task is throttled for good: it was reserved again before its 0-lag time, by a
+    /// program that did not know that.
     pub(super) fn is_stuck(&self, clock: &SchedulerClock, now: Instant) -> bool {
         self.is_throttled() && clock.instant(self.deadline_ns) + OVERDUE < now
     }
@@ -90,7 +89,7 @@ pub(super) struct SchedulerClock {
 }
 
 impl SchedulerClock {
-    /// What two clocks may drift apart by: the most that CLOCK_MONOTONIC is ever slewed.
+    /// The most that two clocks may drift apart: the most that CLOCK_MONOTONIC is ever slewed.
     const DRIFT: f64 = 500e-6;
     /// After this, they are compared anew.
     const GOOD_FOR: Span = Span::from_secs(600);
@@ -101,7 +100,7 @@ impl SchedulerClock {
         if !may_reserve() {
             return None;
         }
-        // Whatever interrupts a reading makes it long.
+        // An interrupted reading is long.
         let (_, best) = (0..3)
             .filter_map(|_| Self::read())
             .min_by_key(|(took, _)| *took)?;
@@ -126,7 +125,7 @@ impl SchedulerClock {
             let server = Server::read(own)?;
             Some((server, before, after))
         });
-        // Nobody waits for its end: it may be throttled by then, for a whole period.
+        // No process waits for its end: it may be throttled by then, for a whole period.
         drop(end);
         let (server, before, after) = read?;
         let set_at = server.deadline_ns.checked_sub_unsigned(period.as_ns())?;

@@ -20,20 +20,20 @@ pub use state::{Change, Owner, Record, SpeedChange, State, parse_state};
 pub use state_file::StateFile;
 
 use crate::attributes::{self, Attributes, Policy};
-use crate::clock;
 use crate::cpufreq::{self, Tree};
 use crate::cpuset;
 use crate::deadline::leave::{Leaving, leave};
 use crate::deadline::server::Server;
 use crate::priorities::Given;
 use crate::task;
+use onbeat_kernel::{clock, wait};
 
 /// How long throttled tasks are waited for, all together: users choose their periods, and the next
 /// onbeat waits for this one. A task with a period of up to half of it is never put back while it
 /// is throttled, unless it never runs.
 const PATIENCE: Span = Span::from_secs(2);
 
-/// What became of one task, or one domain of cpufreq, whose settings are of the type `S`.
+/// The outcome for one task, or one domain of cpufreq, whose settings are of the type `S`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome<S = Attributes> {
     /// It has again what it had before onbeat touched it.
@@ -42,14 +42,14 @@ pub enum Outcome<S = Attributes> {
     AlreadyBack,
     /// It no longer exists.
     Gone,
-    /// Somebody else changed it since (`now`): left as it is.
+    /// Another program changed it since (`now`): left as it is.
     LeftAlone {
-        /// What it has now.
+        /// The present settings.
         now: S,
     },
     /// The kernel refused; the state file stays, to try again.
     Failed {
-        /// What the kernel said.
+        /// The kernel's error.
         error: String,
     },
 }
@@ -109,11 +109,11 @@ pub enum Skipped {
 pub(crate) struct Left {
     pub(crate) task: TaskId,
     pub(crate) given: Given,
-    /// What was changed of it; none if that was still to come.
+    /// The change of it; none if that was still to come.
     pub(crate) change: Option<Change>,
 }
 
-/// What was done.
+/// The outcome.
 #[derive(Debug, Default)]
 pub struct Report {
     /// Every task that keeps its priority, because this onbeat has taken it over.
@@ -143,8 +143,9 @@ impl Report {
             && !self.partitions.iter().any(|(_, outcome)| outcome.failed())
     }
 
-    /// What became of `task` by one more state file. What lies below a reservation that could not
-    /// be given back is not somebody else's choice: it is put back once the reservation has gone.
+    /// The outcome for `task` by one more state file. The settings below a reservation that could
+    /// not be given back are not another program's choice: it is put back once the reservation has
+    /// gone.
     fn after_what_failed(&self, task: TaskId, outcome: Outcome) -> Outcome {
         let covers = |now: &Attributes| matches!(now.policy, Policy::Deadline(_));
         let mut earlier = self.tasks.iter();
@@ -276,7 +277,7 @@ fn restore_file(
     }
     if complete {
         fs::remove_file(path)?;
-        // What was being written anew when the crash came; most often there is none.
+        // The file that was being written anew when the crash came; most often there is none.
         let _ = fs::remove_file(path.with_extension("new"));
     }
     Ok(())
@@ -301,7 +302,7 @@ fn put_all_back(
         if changes.is_empty() {
             return outcomes;
         }
-        clock::sleep(Span::from_ms(1));
+        wait::sleep(Span::from_ms(1));
     }
 }
 

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use onbeat_act::attributes::Attributes;
-use onbeat_act::clock;
+use onbeat_kernel::clock;
 use onbeat_model::{Actuator, Refusal, Reservation, Span, Standing};
 
 use crate::common::{

@@ -46,7 +46,7 @@ impl Partitions {
         let Some(mut moves) = packing.plan(process, needed) else {
             return Err(Refusal::Other(format!(
                 "no CPU has room for process {process}, which needs {needed} of one: end another program, \
-                 or leave --partition away"
+                 or leave enforcement.partition out"
             )));
         };
         // A process that moves may have to wait until another one has left.

@@ -233,7 +233,7 @@ async fn ask(connection: &Connection, name: &str) -> Result<Account, Unknown> {
 
 /// CLOCK_MONOTONIC.
 fn now() -> Instant {
-    onbeat_act::clock::now()
+    onbeat_kernel::clock::now()
 }
 
 #[cfg(test)]

@@ -22,7 +22,7 @@ use async_channel::{Receiver, Sender};
 use async_io::Async;
 use async_trait::async_trait;
 use futures_lite::future;
-use onbeat_act::clock;
+use onbeat_kernel::clock;
 use zbus::address::Transport;
 use zbus::address::transport::UnixSocket;
 use zbus::connection::socket::{BoxedSplit, ReadHalf, Socket, Split};

@@ -1,5 +1,6 @@
 //! What is wrong with a configuration, and in which line.
 
+use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -26,15 +27,32 @@ pub enum ConfigError {
     },
 }
 
-/// A place in a file.
+/// A line of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Place {
+pub struct Place {
     pub(super) path: PathBuf,
     pub(super) line: usize,
 }
 
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.path.display(), self.line)
+    }
+}
+
 impl Place {
-    pub(super) fn wrong(&self, problem: String) -> ConfigError {
+    /// The line in which the byte at `offset` of `text`, the text of `path`, is.
+    #[must_use]
+    pub fn new(path: &Path, text: &str, offset: usize) -> Self {
+        Self {
+            path: path.to_owned(),
+            line: line_of(text, offset),
+        }
+    }
+
+    /// The error that this line has the `problem`, which says what to write instead.
+    #[must_use]
+    pub fn wrong(&self, problem: String) -> ConfigError {
         ConfigError::Wrong {
             path: self.path.clone(),
             line: self.line,
@@ -48,7 +66,7 @@ pub(super) fn unreadable(path: &Path) -> impl FnOnce(io::Error) -> ConfigError {
     move |source| ConfigError::Unreadable { path, source }
 }
 
-/// The parser's word, with the line, and what to do where it does not say that itself.
+/// The parser's message, with the line, and with advice if it has none.
 pub(super) fn wrong(path: &Path, text: &str, error: &toml::de::Error) -> ConfigError {
     let start = error.span().map_or(0, |span| span.start);
     let message = error.message().trim().replace('\n', ", ");
@@ -68,7 +86,7 @@ pub(super) fn wrong(path: &Path, text: &str, error: &toml::de::Error) -> ConfigE
 }
 
 /// The number of the line in which the byte at `offset` is, from 1.
-pub(super) fn line_of(text: &str, offset: usize) -> usize {
+fn line_of(text: &str, offset: usize) -> usize {
     let before = text.as_bytes().iter().take(offset);
     before.filter(|&&byte| byte == b'\n').count() + 1
 }

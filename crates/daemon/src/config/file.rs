@@ -10,8 +10,9 @@ use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use toml::Spanned;
 
-use super::error::{ConfigError, Place, line_of};
+use super::error::{ConfigError, Place};
 use super::settings::Config;
+use super::tables::{Limits, Prediction};
 use super::values::{Predictor, Share, Time};
 use crate::quota::Quota;
 use crate::rules::Rule;
@@ -52,32 +53,10 @@ fn read_rules(
     text: &str,
 ) -> Result<Vec<Rule>, ConfigError> {
     let read = |rule: Spanned<RuleTable>| {
-        let line = line_of(text, rule.span().start);
-        let path = path.to_owned();
-        let name = format!("{}:{line}", path.display());
-        rule.into_inner().read(name, &Place { path, line })
+        let place = Place::new(path, text, rule.span().start);
+        rule.into_inner().read(place.to_string(), &place)
     };
     rules.into_iter().map(read).collect()
-}
-
-/// `[limits]`.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
-struct Limits {
-    total: Option<Spanned<Share>>,
-    per_task: Option<Spanned<Share>>,
-    minimum: Option<Spanned<Share>>,
-}
-
-/// `[prediction]`.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
-struct Prediction {
-    predictor: Option<Predictor>,
-    samples: Option<Spanned<usize>>,
-    above: Option<Spanned<usize>>,
-    spread: Option<Spanned<f64>>,
-    sampling: Option<Time>,
 }
 
 /// `[quota]`, `[quota.user.NAME]` and `[quota.group.NAME]`.
@@ -237,33 +216,12 @@ impl File {
         path: &Path,
         text: &str,
     ) -> Result<(), ConfigError> {
-        let at = |offset: usize| Place {
-            path: path.to_owned(),
-            line: line_of(text, offset),
-        };
+        let at = |offset| Place::new(path, text, offset);
         if let Some(limits) = self.limits {
-            let part = |share: Spanned<Share>| {
-                let place = at(share.span().start);
-                let share = share.into_inner().0;
-                if share > Bandwidth::ONE {
-                    return Err(
-                        place.wrong("more than everything: write at most \"100%\"".to_owned())
-                    );
-                }
-                Ok(share)
-            };
-            if let Some(share) = limits.total {
-                config.total = part(share)?.as_cpus();
-            }
-            if let Some(share) = limits.per_task {
-                config.per_task = part(share)?;
-            }
-            if let Some(share) = limits.minimum {
-                config.minimum = part(share)?;
-            }
+            limits.put_into(&mut config.budgets, at)?;
         }
         if let Some(prediction) = self.prediction {
-            prediction.put_into(config, at)?;
+            prediction.put_into(&mut config.budgets, at)?;
         }
         if let Some(quota) = self.quota {
             quota.put_into(config, at);
@@ -280,47 +238,6 @@ impl File {
         config.rules.shipped = self.shipped_rules.unwrap_or(config.rules.shipped);
         let rules = read_rules(self.rule, path, text)?;
         config.rules.list.extend(rules);
-        Ok(())
-    }
-}
-
-impl Prediction {
-    fn put_into(self, config: &mut Config, at: impl Fn(usize) -> Place) -> Result<(), ConfigError> {
-        let parameters = &mut config.parameters;
-        if let Some(predictor) = self.predictor {
-            config.predictor = predictor.0;
-        }
-        if let Some(samples) = self.samples {
-            let place = at(samples.span().start);
-            parameters.window = samples.into_inner();
-            if !(1..=4096).contains(&parameters.window) {
-                return Err(place.wrong("write 1 to 4096 samples".to_owned()));
-            }
-        }
-        if let Some(above) = self.above {
-            let place = at(above.span().start);
-            parameters.above = above.into_inner();
-            if parameters.above >= parameters.window {
-                return Err(place.wrong(format!(
-                    "of {} samples, write at most {} that may need more",
-                    parameters.window,
-                    parameters.window - 1
-                )));
-            }
-        }
-        if let Some(spread) = self.spread {
-            let place = at(spread.span().start);
-            parameters.spread = spread.into_inner();
-            if !(0.0..=10.0).contains(&parameters.spread) {
-                return Err(place.wrong("write a spread from 0 to 10, as in 0.1".to_owned()));
-            }
-            parameters.widest_spread = parameters.widest_spread.max(parameters.spread);
-        }
-        if let Some(sampling) = self.sampling {
-            parameters.sampling = sampling.0;
-        }
-        // Fewer samples than before, and nothing said about those above: as many as can be.
-        parameters.above = parameters.above.min(parameters.window - 1);
         Ok(())
     }
 }

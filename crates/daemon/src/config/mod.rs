@@ -8,6 +8,7 @@
 mod error;
 mod file;
 mod settings;
+mod tables;
 mod texts;
 mod units;
 mod values;
@@ -19,12 +20,16 @@ use std::io;
 use std::os::unix::fs::DirEntryExt;
 use std::path::{Path, PathBuf};
 
+use serde::de::DeserializeOwned;
+
 use crate::rules::Rule;
-pub use error::ConfigError;
+pub use error::{ConfigError, Place};
 use error::{unreadable, wrong};
 use file::{File, RulesFile};
 pub use settings::{Config, Trial};
+pub use tables::{Budgets, Limits, Prediction};
 use texts::texts_in;
+pub use values::{Share, Time};
 
 /// Where the configuration is.
 pub const PATH: &str = "/etc/onbeat/onbeat.toml";
@@ -116,7 +121,7 @@ pub fn read(sources: &Sources) -> Result<Config, ConfigError> {
 fn given_rules(folder: &Path) -> Result<Vec<Rule>, ConfigError> {
     let mut rules = Vec::new();
     for (path, text) in texts_in(folder, "toml")?.into_iter().take(MOST_GIVEN) {
-        let file = toml::from_str::<RulesFile>(&text).map_err(|error| wrong(&path, &text, &error));
+        let file = tables_of::<RulesFile>(&path, &text);
         match file.and_then(|file| file.read(&path, &text)) {
             Ok(of_file) => rules.extend(of_file),
             Err(error) => tracing::warn!("{error}; the file is left out"),
@@ -132,7 +137,7 @@ const MOST_GIVEN: usize = 1024;
 /// The rules for well-known programs in a file that is installed with onbeat: they hold for users'
 /// own programs, never for root's.
 fn shipped_rules(path: &Path, text: &str) -> Result<Vec<Rule>, ConfigError> {
-    let file: RulesFile = toml::from_str(text).map_err(|error| wrong(path, text, &error))?;
+    let file: RulesFile = tables_of(path, text)?;
     let mut rules = file.read(path, text)?;
     for rule in &mut rules {
         rule.but_root = true;
@@ -147,10 +152,18 @@ fn shipped_rules(path: &Path, text: &str) -> Result<Vec<Rule>, ConfigError> {
 pub fn parse(files: &[(PathBuf, String)]) -> Result<Config, ConfigError> {
     let mut config = Config::default();
     for (path, text) in files {
-        let file: File = toml::from_str(text).map_err(|error| wrong(path, text, &error))?;
+        let file: File = tables_of(path, text)?;
         file.put_into(&mut config, path, text)?;
     }
     Ok(config)
+}
+
+/// The tables in `text`, which errors call `path`.
+///
+/// # Errors
+/// If the text is not TOML, or has a key that `T` has not.
+pub fn tables_of<T: DeserializeOwned>(path: &Path, text: &str) -> Result<T, ConfigError> {
+    toml::from_str(text).map_err(|error| wrong(path, text, &error))
 }
 
 #[cfg(test)]

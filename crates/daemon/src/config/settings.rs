@@ -2,11 +2,10 @@
 
 use std::collections::HashMap;
 
-use onbeat_decide::predictor::{Kind, Parameters};
-use onbeat_decide::supervisor::Limits as Shares;
 use onbeat_model::{Bandwidth, Span};
 
 use super::error::{ConfigError, Place};
+use super::tables::Budgets;
 use crate::account;
 use crate::bus::Limits;
 use crate::quota::{Quota, Quotas};
@@ -24,16 +23,8 @@ pub struct Trial {
 /// Everything that is configured.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Config {
-    /// The most that all reservations together may take, as a share of all CPUs.
-    pub total: f64,
-    /// The most that one thread may take.
-    pub per_task: Bandwidth,
-    /// What each thread with a rhythm gets even if not everything fits.
-    pub minimum: Bandwidth,
-    /// How a thread's next budget is predicted.
-    pub predictor: Kind,
-    /// With which parameters.
-    pub parameters: Parameters,
+    /// The limits and the prediction of budgets.
+    pub budgets: Budgets,
     /// Quotas, as far as they need no look at the database of users.
     pub(super) quota: Quota,
     pub(super) users: Vec<(Place, String, Quota)>,
@@ -52,11 +43,7 @@ pub struct Config {
 impl Default for Config {
     fn default() -> Self {
         Self {
-            total: Shares::DEFAULT_TOTAL,
-            per_task: Bandwidth::from_cpus(Shares::DEFAULT_PER_TASK),
-            minimum: Bandwidth::from_cpus(0.01),
-            predictor: Kind::default(),
-            parameters: Parameters::default(),
+            budgets: Budgets::default(),
             quota: Quota::default(),
             users: Vec::new(),
             groups: Vec::new(),

@@ -34,11 +34,11 @@ fn nothing_written_is_the_default_and_what_is_written_counts() {
         predictor = "binary"
     "#)
     .unwrap();
-    assert_eq!(config.total, 0.7);
+    assert_eq!(config.budgets.total, 0.7);
     assert_eq!(config.rules.scan, Span::from_ms(500));
     assert_eq!(
-        (config.predictor, config.parameters.window),
-        (Kind::Rate, 8)
+        (config.budgets.predictor, config.budgets.parameters.window),
+        (Some(Kind::Rate), 8)
     );
     let quotas = config.quotas().unwrap();
     assert_eq!(quotas.default.bandwidth, Bandwidth::from_cpus(1.5));
@@ -176,6 +176,11 @@ fn the_example_says_what_holds_without_it() {
     let config = one(&uncommented).unwrap();
     assert_eq!(config.rules.list.len(), 3, "{uncommented}");
     let (mut whole, mut default) = (config, Config::default());
+    let usual = default.budgets.predictor(Kind::default());
+    assert_eq!(whole.budgets.predictor(Kind::default()), usual);
+    // The names of the defaults are no difference.
+    let named = "[prediction]\npredictor = \"percentile\"\nsamples = 16\n";
+    default.budgets = one(named).unwrap().budgets;
     for config in [&mut whole, &mut default] {
         config.rules.list.clear();
         config.users.clear();

@@ -7,7 +7,7 @@ use serde::{Deserialize, Deserializer};
 
 /// A share of all CPUs or of one, as in `"85%"`.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Share(pub(super) Bandwidth);
+pub struct Share(pub Bandwidth);
 
 /// The most that is written as a share: of one CPU, a hundred of them.
 const MOST_PERCENT: f64 = 10_000.0;
@@ -31,7 +31,7 @@ impl<'de> Deserialize<'de> for Share {
 
 /// A length of time with its unit, as in `"40ms"`.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Time(pub(super) Span);
+pub struct Time(pub Span);
 
 impl<'de> Deserialize<'de> for Time {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {

@@ -1,4 +1,4 @@
-//! What the documentation says can be typed, can be typed.
+//! The command lines of the documentation can be typed.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -126,6 +126,8 @@ fn every_flag_that_the_documents_name_exists() {
     add_flags(&command, &mut flags);
     for document in DOCUMENTS.into_iter().chain(["CHANGELOG.md"]) {
         let text = read(document);
+        // A release keeps its list, whatever was removed later.
+        let text = text.split("\n## [0").next().unwrap_or(&text);
         for code in text.split('`').skip(1).step_by(2) {
             if code.starts_with("--") {
                 let flag = code.split([' ', '=']).next().unwrap_or(code);

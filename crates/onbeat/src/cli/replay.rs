@@ -4,8 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::prediction::PredictionOptions;
-use super::values::Method;
+use super::ConfigOption;
 
 /// `onbeat replay`.
 #[derive(Debug, Args)]
@@ -22,12 +21,9 @@ pub(crate) struct ReplayArgs {
     /// The number of CPUs [default: that of the recorded machine if known, else of this one]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub(crate) cpus: Option<u32>,
-    /// The period analyser
-    #[arg(long, value_enum, default_value_t, help_heading = "Prediction")]
-    pub(crate) analyser: Method,
-    /// The budget predictor.
+    /// The limits, weights and prediction.
     #[command(flatten)]
-    pub(crate) prediction: PredictionOptions,
+    pub(crate) config: ConfigOption,
     /// One JSON object per decision and line, as --log has them, instead of tables
     #[arg(long, help_heading = "Output")]
     pub(crate) json: bool,

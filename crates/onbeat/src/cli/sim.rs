@@ -9,11 +9,11 @@ use onbeat_sim::policy::grace::Scheme;
 use onbeat_sim::policy::linux::Overrun;
 use onbeat_sim::scenario::Ruling;
 
-use super::prediction::PredictionOptions;
+use super::ConfigOption;
 use super::values::{self, Seeds};
 
 /// The flags for recordings; a file to simulate has these settings in itself.
-const WHAT_IF: [&str; 16] = [
+const WHAT_IF: [&str; 10] = [
     "from",
     "policies",
     "cpus",
@@ -23,13 +23,7 @@ const WHAT_IF: [&str; 16] = [
     "overrun",
     "fixed_power",
     "idle_power",
-    "predictor",
-    "rho",
-    "samples",
-    "percentile",
-    "spread",
-    "sigmas",
-    "sampling",
+    "sources",
 ];
 
 /// `onbeat sim`.
@@ -108,7 +102,7 @@ pub(crate) struct ComparisonOptions {
     pub(crate) idle_power: f64,
     /// onbeat's predictor.
     #[command(flatten)]
-    pub(crate) prediction: PredictionOptions,
+    pub(crate) config: ConfigOption,
 }
 
 /// The policy for the recorded threads.
@@ -124,11 +118,11 @@ pub(crate) enum Policy {
     Plan,
     /// The same, with the speed in proportion to the bandwidth in use (the governor schedutil)
     GrubPa,
-    /// Reservations that the share --rho of the jobs stays within (GRACE-OS)
+    /// Reservations that the share prediction.rho of the jobs stays within (GRACE-OS)
     Statistical,
     /// onbeat's own loop
     Onbeat,
-    /// onbeat's own loop, with the speed of the CPUs (`run --power band`)
+    /// onbeat's own loop, with the speed of the CPUs (`power.rule` = "band")
     OnbeatPower,
     /// GRACE-OS: budgets from the distribution of demands, and a speed that grows inside each job;
     /// at the full speed only
@@ -183,7 +177,7 @@ pub(crate) enum OverrunRule {
 }
 
 impl OverrunRule {
-    /// What the simulated server does, and whether it reclaims.
+    /// The rule of the simulated server, and whether it reclaims.
     pub(crate) const fn server(self) -> (Overrun, bool) {
         match self {
             Self::Hard => (Overrun::Hard, false),

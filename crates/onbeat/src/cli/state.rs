@@ -1,5 +1,6 @@
 //! The flag for the folder of the state file.
 
+use std::env;
 use std::path::PathBuf;
 
 use anyhow::Context;
@@ -14,7 +15,7 @@ pub(crate) struct StateDirectory {
     #[arg(
         long = "state-dir",
         value_name = "DIR",
-        env = "ONBEAT_STATE_DIR",
+        env = VARIABLE,
         hide_env_values = true
     )]
     given: Option<PathBuf>,
@@ -23,9 +24,19 @@ pub(crate) struct StateDirectory {
 impl StateDirectory {
     /// The folder.
     pub(crate) fn path(&self) -> anyhow::Result<PathBuf> {
-        self.given
-            .clone()
-            .or_else(StateFile::default_directory)
-            .context("there is no folder for the former scheduling of threads: name one with --state-dir")
+        or_default(self.given.clone())
     }
+
+    /// The folder for commands without the flag.
+    pub(crate) fn of_environment() -> anyhow::Result<PathBuf> {
+        or_default(env::var_os(VARIABLE).map(PathBuf::from))
+    }
+}
+
+const VARIABLE: &str = "ONBEAT_STATE_DIR";
+
+fn or_default(given: Option<PathBuf>) -> anyhow::Result<PathBuf> {
+    given.or_else(StateFile::default_directory).context(
+        "there is no folder for the former scheduling of threads: name one in ONBEAT_STATE_DIR",
+    )
 }

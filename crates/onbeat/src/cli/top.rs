@@ -38,8 +38,6 @@ pub(crate) struct TopArgs {
 fn needs_whom(flag: Arg) -> Arg {
     match flag.get_id().as_str() {
         "pids" | "command" | "from" | "once" | "json" => flag,
-        // The environment may set it, for any command.
-        _ if flag.get_env().is_some() => flag,
         _ => flag.requires("whom"),
     }
 }

@@ -37,7 +37,7 @@ enum TracerName {
     Auto,
     /// BPF programs in the kernel; needs root, sees most
     Bpf,
-    /// System calls by BPF, as the LFS++ paper did it; needs root, and for `run` `--predictor rate`
+    /// System calls by BPF, as the LFS++ paper did it; needs root
     BpfSyscalls,
     /// The kernel's own trace, without BPF; needs root
     Tracefs,
@@ -49,17 +49,43 @@ enum TracerName {
     Preload,
 }
 
+/// `--tracer` of the commands that reserve.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum LoopTracer {
+    /// The first of bpf, tracefs and ptrace that works here and suits the other flags
+    #[default]
+    Auto,
+    /// BPF programs in the kernel; needs root, sees most
+    Bpf,
+    /// The kernel's own trace, without BPF; needs root
+    Tracefs,
+    /// Stops at system calls that may wait, for any program that onbeat starts; slows it down most
+    Ptrace,
+}
+
 impl TracingOptions {
-    /// The chosen tracer; none for auto.
-    pub(crate) const fn choice(&self) -> Option<Kind> {
+    /// The tracers to try, in this order.
+    pub(crate) const fn choice(&self) -> &'static [Kind] {
         match self.tracer {
-            TracerName::Auto => None,
-            TracerName::Bpf => Some(Kind::Bpf),
-            TracerName::BpfSyscalls => Some(Kind::BpfSyscalls),
-            TracerName::Tracefs => Some(Kind::Tracefs),
-            TracerName::Perf => Some(Kind::Perf),
-            TracerName::Ptrace => Some(Kind::Ptrace),
-            TracerName::Preload => Some(Kind::Preload),
+            TracerName::Auto => &Kind::AUTO,
+            TracerName::Bpf => &[Kind::Bpf],
+            TracerName::BpfSyscalls => &[Kind::BpfSyscalls],
+            TracerName::Tracefs => &[Kind::Tracefs],
+            TracerName::Perf => &[Kind::Perf],
+            TracerName::Ptrace => &[Kind::Ptrace],
+            TracerName::Preload => &[Kind::Preload],
+        }
+    }
+}
+
+impl LoopTracer {
+    /// The tracers to try, in this order.
+    pub(crate) const fn choice(self) -> &'static [Kind] {
+        match self {
+            Self::Auto => &[Kind::Bpf, Kind::Tracefs, Kind::Ptrace],
+            Self::Bpf => &[Kind::Bpf],
+            Self::Tracefs => &[Kind::Tracefs],
+            Self::Ptrace => &[Kind::Ptrace],
         }
     }
 }

@@ -1,15 +1,15 @@
 //! The values that flags take, and the errors about wrong ones.
 
-use std::fmt;
 use std::str::FromStr;
 
 use clap::ValueEnum;
 use onbeat_decide::power::Band;
-use onbeat_decide::predictor::Kind;
 use onbeat_model::{Bandwidth, Span};
+use serde::Deserialize;
 
 /// The period analyser.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub(crate) enum Method {
     /// onbeat's own analyser: one thread's bursts, with a confidence
     #[default]
@@ -18,24 +18,9 @@ pub(crate) enum Method {
     Lfspp,
 }
 
-/// The rule that predicts budgets.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub(crate) enum PredictorName {
-    /// A percentile of the last jobs' execution times
-    #[default]
-    Percentile,
-    /// The LFS++ paper's controller: CPU time per sampling period
-    Rate,
-    /// The mean of the last jobs plus some standard deviations
-    MeanSigma,
-    /// The binary controller of the first LFS: up when a budget ran out, else slowly down
-    Binary,
-    /// GRACE-OS's: the budget that the share `--rho` of the last jobs stayed within
-    Statistical,
-}
-
 /// The part of the kernel that enforces reservations.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub(crate) enum Through {
     /// SCHED_DEADLINE: a reservation for each thread, ahead of everything else
     #[default]
@@ -54,70 +39,12 @@ pub(crate) enum Pipelines {
     Off,
 }
 
-/// The rule for the CPUs' speed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum PowerMode {
-    /// Keep the utilisation of the busiest CPU within --power-band (the power manager of LFS++)
-    Band,
-    /// The lowest speed at which all budgets fit, with budgets for the share `--rho` of jobs
-    /// (GRACE-OS)
-    Grace,
-}
-
 impl From<Method> for onbeat_control::Method {
     fn from(method: Method) -> Self {
         match method {
             Method::Default => Self::Default,
             Method::Lfspp => Self::Lfspp,
         }
-    }
-}
-
-impl From<PredictorName> for Kind {
-    fn from(name: PredictorName) -> Self {
-        match name {
-            PredictorName::Percentile => Self::Percentile,
-            PredictorName::Rate => Self::Rate,
-            PredictorName::MeanSigma => Self::MeanSigma,
-            PredictorName::Binary => Self::Binary,
-            PredictorName::Statistical => Self::Statistical,
-        }
-    }
-}
-
-/// `--weight`: a thread, and how much it counts.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Weight {
-    /// The thread's name or number.
-    pub(crate) task: String,
-    /// How much it counts; above zero.
-    pub(crate) weight: f64,
-}
-
-impl FromStr for Weight {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let advice = || {
-            format!(
-                "'{text}' is not a weight: write a thread's name and a number above zero, as in mplayer=2"
-            )
-        };
-        let (task, weight) = text.rsplit_once('=').ok_or_else(advice)?;
-        let weight: f64 = weight.parse().map_err(|_| advice())?;
-        if task.is_empty() || !weight.is_finite() || weight <= 0.0 {
-            return Err(advice());
-        }
-        Ok(Self {
-            task: task.to_owned(),
-            weight,
-        })
-    }
-}
-
-impl fmt::Display for Weight {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}={}", self.task, self.weight)
     }
 }
 
@@ -170,19 +97,8 @@ pub(super) fn share(text: &str) -> Result<f64, String> {
     }
 }
 
-/// A share from 0% to 100%, with or without its sign.
-pub(super) fn percent_or_none(text: &str) -> Result<Bandwidth, String> {
-    let number: Option<f64> = text.trim_end_matches('%').trim_end().parse().ok();
-    match number {
-        Some(number) if (0.0..=100.0).contains(&number) => Ok(Bandwidth::from_cpus(number / 100.0)),
-        _ => Err(format!(
-            "'{text}' is not a share: write per cent from 0 to 100, as in 10%"
-        )),
-    }
-}
-
 /// Two shares with a dash between them, the lower one first; that one may be 0.
-pub(super) fn band(text: &str) -> Result<Band, String> {
+pub(crate) fn band(text: &str) -> Result<Band, String> {
     let advice =
         || format!("'{text}' is not a band: write two shares, the lower one first, as in 20%-80%");
     let share = |text: &str| match text.trim().trim_end_matches('%').parse::<f64>() {
@@ -192,24 +108,6 @@ pub(super) fn band(text: &str) -> Result<Band, String> {
     let (low, high) = text.split_once('-').ok_or_else(advice)?;
     let (low, high) = share(low).zip(share(high)).ok_or_else(advice)?;
     Band::new(low, high).ok_or_else(advice)
-}
-
-/// A fraction above 0 and up to 1.
-pub(super) fn fraction(text: &str) -> Result<f64, String> {
-    match text.parse::<f64>() {
-        Ok(number) if number > 0.0 && number <= 1.0 => Ok(number),
-        _ => Err(format!(
-            "'{text}' is not a fraction: write a number above 0 and up to 1, as in 0.9375"
-        )),
-    }
-}
-
-/// Zero or more.
-pub(super) fn not_negative(text: &str) -> Result<f64, String> {
-    match text.parse::<f64>() {
-        Ok(number) if number >= 0.0 && number.is_finite() => Ok(number),
-        _ => Err(format!("'{text}' is not a number of zero or more")),
-    }
 }
 
 /// A length of time that is not zero.
@@ -228,19 +126,6 @@ pub(super) fn positive_span(text: &str) -> Result<Span, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_weight_is_a_name_and_a_number_above_zero() {
-        let weight: Weight = "a=b=2.5".parse().unwrap();
-        assert_eq!((weight.task.as_str(), weight.weight), ("a=b", 2.5));
-        assert_eq!(weight.to_string(), "a=b=2.5");
-        for wrong in [
-            "", "mplayer", "mplayer=", "=1", "a=0", "a=-1", "a=inf", "a=NaN",
-        ] {
-            let advice = wrong.parse::<Weight>().unwrap_err();
-            assert!(advice.contains("as in mplayer=2"), "{wrong}: {advice}");
-        }
-    }
 
     #[test]
     fn seeds_are_one_or_from_the_first_to_the_last() {
@@ -262,15 +147,6 @@ mod tests {
     }
 
     #[test]
-    fn a_share_may_be_nothing() {
-        assert_eq!(percent_or_none("0%"), Ok(Bandwidth::ZERO));
-        assert_eq!(percent_or_none("10"), Ok(Bandwidth::from_cpus(0.1)));
-        for wrong in ["", "-1%", "101%", "NaN"] {
-            assert!(percent_or_none(wrong).is_err(), "{wrong}");
-        }
-    }
-
-    #[test]
     fn a_band_is_two_shares_in_order() {
         let expected = Band::new(Bandwidth::from_cpus(0.3), Bandwidth::from_cpus(0.75));
         assert_eq!(band("30%-75%").ok(), expected);
@@ -284,15 +160,9 @@ mod tests {
     }
 
     #[test]
-    fn fractions_and_windows_are_never_zero() {
-        assert_eq!(fraction("1"), Ok(1.0));
-        for wrong in ["0", "1.01", "-1", "NaN", "x"] {
-            assert!(fraction(wrong).is_err(), "{wrong}");
-        }
+    fn windows_are_never_zero_and_shares_are_at_most_1() {
         assert_eq!(positive_span("500ms"), Ok(Span::from_ms(500)));
         assert!(positive_span("0s").is_err());
-        assert!(not_negative("-0.1").is_err());
-        assert_eq!(not_negative("0"), Ok(0.0));
         assert_eq!(share("0"), Ok(0.0));
         for wrong in ["1.1", "-0.1", "NaN", "30%"] {
             assert!(share(wrong).is_err(), "{wrong}");

@@ -8,7 +8,7 @@ use onbeat_control::Next;
 use super::keep::Keeper;
 use super::served;
 use crate::cli::{AttachArgs, KeepOptions};
-use crate::onlooker::Onlooker;
+use crate::live_view::LiveView;
 use crate::signals::Signals;
 
 /// Tracks, keeps, gives back.
@@ -19,14 +19,14 @@ pub(crate) fn run(args: &AttachArgs) -> anyhow::Result<ExitCode> {
     start(&args.pids, &args.keep, None)
 }
 
-/// The same; where somebody looks on, until he has seen enough.
+/// The same; with a live view, until the user has seen enough.
 pub(super) fn start(
     pids: &[u32],
     keep: &KeepOptions,
-    onlooker: Option<Onlooker>,
+    view: Option<LiveView>,
 ) -> anyhow::Result<ExitCode> {
     let signals = Signals::block().context("cannot listen for signals")?;
-    let mut keeper = Keeper::new(keep, true)?.shown_to(onlooker);
+    let mut keeper = Keeper::new(keep, true)?.shown_to(view);
     for &pid in pids.iter().chain(&keep.also) {
         keeper.track(pid)?;
     }

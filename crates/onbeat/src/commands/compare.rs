@@ -6,7 +6,6 @@ use std::process::ExitCode;
 
 use anyhow::Context;
 use clap::ValueEnum;
-use onbeat_decide::predictor::Kind;
 use onbeat_model::{Reservation, Span};
 use onbeat_sim::comparison::{self, Machine, Rules, Thread, Threads, Way};
 use onbeat_sim::policy::linux::Class;
@@ -134,10 +133,11 @@ fn plan(threads: &Threads, options: &ComparisonOptions) -> anyhow::Result<Vec<Pl
         options.cpus.iter().map(|&cpus| usize::from(cpus)).collect()
     };
     let (overrun, reclaim) = options.overrun.server();
-    let (predictor, parameters) = options.prediction.predictor(Kind::default());
+    let config = options.config.read()?.without_a_machine("onbeat sim")?;
+    let (predictor, parameters) = config.predictor();
     let rules = Rules {
         may_miss: options.misses.as_cpus(),
-        rho: options.prediction.rho.as_cpus(),
+        rho: config.budgets.rho.as_cpus(),
         overrun,
         reclaim,
         onbeat: Onbeat {
@@ -336,7 +336,7 @@ fn share(missed: Option<u64>, jobs: u64) -> String {
     }
 }
 
-/// What the table cannot say: what its marks mean, and where the recording itself misleads.
+/// The remarks below the table: what its marks mean, and where the recording itself misleads.
 fn tell_the_rest(threads: &Threads, lines: &[Line]) {
     eprintln!(
         "energy: time of one CPU at the full power of the recorded machine; CPU of (all): how busy the CPUs were"

@@ -1,4 +1,4 @@
-//! What `run` and `attach` have in common: the loop on the live machine, its log, and its end.
+//! The common part of `run` and `attach`: the loop on the live machine, its log, and its end.
 
 mod telling;
 
@@ -9,46 +9,46 @@ use std::io::{self, BufWriter, Write};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use anyhow::Context;
+use anyhow::{Context, bail};
 use onbeat_act::cpufreq::{Cpufreq, Tree};
 use onbeat_act::cpuset::Partitions;
 use onbeat_act::kernel;
 use onbeat_act::restore::StateFile;
 use onbeat_act::{DeadlineActuator, Options, own};
 use onbeat_control::{
-    Controller, DryRun, Entry, Next, PipelineSettings, Report, Settings, SpeedEntry, Treatment,
-    drive,
+    Controller, DryRun, Entry, Next, PipelineSettings, Report, Settings, SpeedEntry, drive,
 };
-use onbeat_decide::predictor::Kind;
 use onbeat_metrics::Metrics;
-use onbeat_model::{Actuator, Bandwidth, Follow, Sensor, Span, Task};
+use onbeat_model::{Actuator, Bandwidth, Follow, Sensor, Span};
 use onbeat_schedulers::reserve::GroupActuator;
 use onbeat_sense::bpf::{self, Parser};
 use onbeat_sense::energy::{self, Energy};
 use onbeat_sense::preparation::Preparation;
-use onbeat_sense::tracer::{self, Tracer, Unheard, Wants};
+use onbeat_sense::tracer::{self, Limitation, Tracer, Wants};
 use serde::Serialize;
 
-use crate::cli::{KeepOptions, Pipelines, Through, Weight};
+use crate::cli::{KeepOptions, Pipelines, StateDirectory, Through};
+use crate::config::Config;
 use crate::guard;
-use crate::hearing;
 use crate::history::{Dropped, History, Place, Tap, ThreadHistory};
-use crate::keep_table;
-use crate::onlooker::Onlooker;
+use crate::live_view::LiveView;
 use crate::own_time::OwnTime;
+use crate::run_table;
+use crate::start_tracer;
 use telling::attend;
 pub(super) use telling::tell;
 
 /// Everything that is ready before the first thread is tracked.
 pub(crate) struct Keeper<'a> {
     options: &'a KeepOptions,
+    config: Config,
     sensor: Tracer,
     log: Option<BufWriter<File>>,
     perfetto: Option<BufWriter<File>>,
     metrics: Option<Metrics>,
     /// If a report or a timeline is wanted.
     history: Option<RefCell<History>>,
-    onlooker: Option<Onlooker>,
+    view: Option<LiveView>,
 }
 
 /// How it ended.
@@ -62,22 +62,22 @@ pub(super) struct Closing<'a> {
     loop_cpu_ns: u64,
     /// That, as a share of one CPU.
     pub(super) loop_cpu: Bandwidth,
-    /// What the processors took meanwhile; none without `--power`, or if they do not tell.
+    /// The energy of the processors meanwhile; none without `[power]`, or if they do not tell.
     energy_uj: Option<u64>,
     /// Where they belonged.
     cgroups: Vec<Place<'a>>,
-    /// What the threads did.
+    /// The bursts of the threads.
     history: Vec<ThreadHistory>,
-    /// What of it is not kept.
+    /// The parts that are not kept.
     history_dropped: Dropped,
-    /// What was decided for them.
+    /// The decisions for them.
     decisions: &'a VecDeque<Entry>,
-    /// What was decided on the speed of the CPUs.
+    /// The decisions on the speed of the CPUs.
     speed_decisions: &'a VecDeque<SpeedEntry>,
 }
 
 impl<'a> Closing<'a> {
-    /// Of a loop that began at `since` and heard of so much time.
+    /// The closing of a loop that began at `since` and lasted `elapsed`.
     pub(super) fn new(
         report: &'a Report,
         since: &OwnTime,
@@ -106,9 +106,10 @@ impl<'a> Keeper<'a> {
     /// Starts the tracer and opens the log. Whether it is going to track processes that run already
     /// is for the caller to say.
     pub(crate) fn new(options: &'a KeepOptions, running: bool) -> anyhow::Result<Self> {
-        let parser = hearing::parser(Parser::start_ahead)?;
-        // Who may not goes on as an ordinary program, and says so once it acts. One that is never
-        // going to act stays one.
+        let parser = start_tracer::parser(Parser::start_ahead)?;
+        let config = config_of(options)?;
+        // Without the right onbeat goes on as an ordinary program, and says so once it acts. One
+        // that is never going to act stays one.
         if !options.dry_run {
             let _ = own::load_first();
         }
@@ -119,29 +120,29 @@ impl<'a> Keeper<'a> {
             eprintln!("onbeat: metrics are at {}", metrics.place());
         }
         let wants = Wants {
-            bursts: options.predictor().0 != Kind::Rate,
-            wakeups: false,
+            bursts: true,
             running,
             partners: options.pipelines == Pipelines::Auto,
-            calls: options.tracing.calls.clone(),
+            ..Wants::default()
         };
-        let sensor = hearing::start(&options.tracing, &wants, &parser, options.quiet)
+        let sensor = start_tracer::start(options.tracer.choice(), &wants, &parser, options.quiet)
             .context("cannot trace")?;
         let wants_history = perfetto.is_some() || options.report.is_some();
         Ok(Self {
             options,
+            config,
             sensor,
             log,
             perfetto,
             metrics,
             history: wants_history.then(RefCell::default),
-            onlooker: None,
+            view: None,
         })
     }
 
-    /// Somebody looks on: no messages while he does.
-    pub(crate) fn shown_to(self, onlooker: Option<Onlooker>) -> Self {
-        Self { onlooker, ..self }
+    /// A user looks on: no messages while he does.
+    pub(crate) fn shown_to(self, view: Option<LiveView>) -> Self {
+        Self { view, ..self }
     }
 
     /// Tracks the process `pid` with all its threads, and what the options say to follow.
@@ -156,14 +157,14 @@ impl<'a> Keeper<'a> {
             .with_context(|| format!("cannot track process {pid}"))
     }
 
-    /// What is to be done for a program before it is executed.
+    /// The steps before a program is executed.
     pub(crate) fn preparation(&self) -> Preparation {
         self.sensor.preparation()
     }
 
     /// The tracked process `pid` is about to execute `program`.
     pub(crate) fn expect(&mut self, pid: u32, program: &Path) {
-        if let Some(why) = Unheard::of(self.sensor.kind(), program) {
+        if let Some(why) = Limitation::of(self.sensor.kind(), program) {
             eprintln!("onbeat: {} {why}", program.display());
         }
         // The dynamic linker, which says what the program maps.
@@ -181,13 +182,13 @@ impl<'a> Keeper<'a> {
             let actuator = DryRun::new(kernel::capacity());
             return self.keep_through(actuator, begin, next);
         }
-        if self.options.through == Through::Scx {
+        if self.config.enforcement.through() == Through::Scx {
             // Before, as the kernel takes its time to look through the scheduler.
             go_first();
-            let actuator = GroupActuator::start().context("--through scx")?;
+            let actuator = GroupActuator::start().context("enforcement.through = \"scx\"")?;
             return self.keep_through(actuator, begin, next);
         }
-        let directory = self.options.state.path()?;
+        let directory = StateDirectory::of_environment()?;
         let options = Options {
             hard: self.options.hard,
         };
@@ -197,10 +198,10 @@ impl<'a> Keeper<'a> {
             anyhow::Ok(DeadlineActuator::new(state_file, options))
         });
         let mut actuator = actuator?;
-        if self.options.power().is_some() {
+        if self.config.power.is_some() {
             actuator = actuator.with_cpufreq(cpufreq(&directory)?);
         }
-        if self.options.partition {
+        if self.config.enforcement.partition() {
             actuator = actuator.with_partitions(partitions(&directory)?);
         }
         go_first();
@@ -213,12 +214,13 @@ impl<'a> Keeper<'a> {
         begin: impl FnOnce() -> anyhow::Result<T>,
         mut next: impl FnMut(&mut T) -> Next,
     ) -> anyhow::Result<T> {
-        let mut controller = Controller::new(settings(self.options, self.sensor.kind()), actuator);
+        let settings = settings(self.options, &self.config, self.sensor.kind());
+        let mut controller = Controller::new(settings, actuator);
         let time = OwnTime::now();
-        let mut meter = self.options.power().and_then(|_| Meter::open());
+        let mut meter = self.config.power.and_then(|_| Meter::open());
         let (log, history) = (&mut self.log, self.history.as_ref());
-        let quiet = self.options.quiet || self.onlooker.is_some();
-        let onlooker = &mut self.onlooker;
+        let quiet = self.options.quiet || self.view.is_some();
+        let view = &mut self.view;
         let metrics = &mut self.metrics;
         let mut write_failed = None;
         let mut sensor = Tap {
@@ -234,8 +236,8 @@ impl<'a> Keeper<'a> {
             }
             attend(metrics, controller, sensor.now());
             meter.iter_mut().for_each(Meter::look);
-            if let Some(onlooker) = onlooker
-                && onlooker.look(controller, sensor.now()) == Next::Stop
+            if let Some(view) = view
+                && view.look(controller, sensor.now()) == Next::Stop
             {
                 return Next::Stop;
             }
@@ -244,7 +246,7 @@ impl<'a> Keeper<'a> {
         let report = controller.finish(self.sensor.now());
         let told = tell(&mut controller, log, history, metrics, quiet);
         drop(controller);
-        let looked = self.onlooker.take().map_or(Ok(()), Onlooker::end);
+        let looked = self.view.take().map_or(Ok(()), LiveView::end);
         self.close(&report, &time, meter)?;
         outcome.context("tracing broke off")?;
         looked.context("cannot use the terminal")?;
@@ -277,7 +279,7 @@ impl<'a> Keeper<'a> {
             );
         }
         if !self.options.quiet {
-            eprint!("{}", keep_table::of(report, closing.loop_cpu, energy_uj));
+            eprint!("{}", run_table::of(report, closing.loop_cpu, energy_uj));
         }
         Ok(())
     }
@@ -318,7 +320,7 @@ fn go_first() {
 fn cpufreq(state: &Path) -> anyhow::Result<Cpufreq> {
     let state_file =
         StateFile::create(state).with_context(|| format!("cannot write to {}", state.display()))?;
-    let mut cpufreq = Cpufreq::new(&Tree::default(), state_file).context("--power")?;
+    let mut cpufreq = Cpufreq::new(&Tree::default(), state_file).context("[power]")?;
     cpufreq
         .measure_runtimes()
         .context("cannot set the speed of the CPUs")?;
@@ -329,7 +331,7 @@ fn cpufreq(state: &Path) -> anyhow::Result<Cpufreq> {
 fn partitions(state: &Path) -> anyhow::Result<Partitions> {
     let state_file =
         StateFile::create(state).with_context(|| format!("cannot write to {}", state.display()))?;
-    Partitions::make(state_file).context("--partition")
+    Partitions::make(state_file).context("enforcement.partition")
 }
 
 /// One object, as `--report` has it.
@@ -347,44 +349,39 @@ pub(crate) fn create(path: &Path) -> anyhow::Result<BufWriter<File>> {
     Ok(BufWriter::new(file))
 }
 
-fn settings(options: &KeepOptions, tracer: tracer::Kind) -> Settings {
-    let (predictor, parameters) = options.predictor();
-    let weights = options.weights.clone();
+/// The settings of `--config`, and the flags that win over them.
+fn config_of(options: &KeepOptions) -> anyhow::Result<Config> {
+    let mut config = options.config.read()?;
+    if options.dry_run {
+        config = config.without_a_machine("--dry-run")?;
+    }
+    if options.hard && config.enforcement.through() == Through::Scx {
+        bail!("enforcement.through = \"scx\" has no hard reservations: leave out --hard");
+    }
+    if let Some(cap) = options.cap {
+        config.budgets.total = cap.as_cpus();
+    }
+    Ok(config)
+}
+
+fn settings(options: &KeepOptions, config: &Config, tracer: tracer::Kind) -> Settings {
+    let enforcement = config.enforcement;
     // No other tracer tells who woke whom, and a whole process must not be moved for one stage of
     // it.
-    let finds_pipelines =
-        options.pipelines == Pipelines::Auto && tracer == tracer::Kind::Bpf && !options.partition;
+    let finds_pipelines = options.pipelines == Pipelines::Auto
+        && tracer == tracer::Kind::Bpf
+        && !enforcement.partition();
     Settings {
-        predictor,
-        parameters,
-        total: options.cap.as_cpus(),
-        per_task: options.task_cap,
-        minimum: options.minimum,
-        power: options.power(),
-        method: options.analyser.into(),
         trials: !options.no_trials,
         // Where an interrupt cannot be told from a thread that wakes another one, a batch program
         // seems to have a clock; and a scheduler of onbeat's own gives reservations alone.
         protects: !options.no_trials
             && tracer == tracer::Kind::Bpf
             && bpf::tells_wakers()
-            && options.through != Through::Scx,
+            && enforcement.through() != Through::Scx,
         pipelines: finds_pipelines.then(|| PipelineSettings {
             outsiders: vec![std::process::id()],
         }),
-        treat: Box::new(move |task| Treatment {
-            weight: weight(&weights, task),
-            ..Treatment::default()
-        }),
-        ..Settings::default()
+        ..config.clone().settings()
     }
-}
-
-fn weight(weights: &[Weight], task: &Task) -> f64 {
-    let (name, number) = (task.comm.to_text(), task.id.tid.to_string());
-    weights
-        .iter()
-        .rev()
-        .find(|weight| weight.task == name || weight.task == number)
-        .map_or(1.0, |weight| weight.weight)
 }

@@ -7,12 +7,12 @@ use anyhow::Context;
 use onbeat_model::{Event, Flow, Follow, Instant, Sensor, Span};
 use onbeat_sense::bpf::Parser;
 use onbeat_sense::record::{Facts, Writer};
-use onbeat_sense::tracer::{Unheard, Wants};
+use onbeat_sense::tracer::{Limitation, Wants};
 
 use crate::child::{Child, Gated};
 use crate::cli::RecordArgs;
-use crate::hearing;
 use crate::signals::Signals;
+use crate::start_tracer;
 
 /// How long events wait in the kernel at most.
 const PACE: Span = Span::from_ms(100);
@@ -27,8 +27,8 @@ pub(crate) fn run(args: &RecordArgs) -> anyhow::Result<ExitCode> {
         partners: false,
         calls: args.tracing.calls.clone(),
     };
-    let parser = hearing::parser(Parser::start_ahead)?;
-    let mut sensor = hearing::start(&args.tracing, &wants, &parser, args.quiet)?;
+    let parser = start_tracer::parser(Parser::start_ahead)?;
+    let mut sensor = start_tracer::start(args.tracing.choice(), &wants, &parser, args.quiet)?;
     let follow = if args.children {
         Follow::Children
     } else {
@@ -44,7 +44,7 @@ pub(crate) fn run(args: &RecordArgs) -> anyhow::Result<ExitCode> {
             .context("cannot start a process")?;
         sensor.track(gated.pid(), follow)?;
         if let Some(program) = gated.executable() {
-            if let Some(why) = Unheard::of(sensor.kind(), &program) {
+            if let Some(why) = Limitation::of(sensor.kind(), &program) {
                 eprintln!("onbeat: {} {why}", program.display());
             }
             sensor.expect(gated.pid(), &program);
@@ -87,7 +87,7 @@ pub(crate) fn run(args: &RecordArgs) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// What can end the recording from outside.
+/// The events that can end the recording from outside.
 struct Session {
     child: Option<Child>,
     signals: Signals,
@@ -134,7 +134,7 @@ impl Session {
     }
 }
 
-/// What was recorded so far.
+/// The progress so far.
 struct Tally {
     began: Instant,
     threads: u64,

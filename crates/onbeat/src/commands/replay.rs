@@ -8,15 +8,15 @@ use std::process::ExitCode;
 use anyhow::Context;
 use onbeat_act::kernel;
 use onbeat_control::{Controller, DryRun, Entry, Next, Settings, What, drive};
-use onbeat_decide::predictor::Kind;
 use onbeat_model::{Bandwidth, Capacity, Follow, Instant, Sensor};
 use onbeat_sense::replay::{self, Format, Recording, Replay};
 
 use super::keep::{Closing, create, tell, write_report};
 use crate::cli::ReplayArgs;
+use crate::config::Config;
 use crate::history::{History, Tap};
-use crate::keep_table;
 use crate::own_time::OwnTime;
+use crate::run_table;
 use crate::table::{Align, Table};
 
 /// Reads, decides, prints.
@@ -26,7 +26,8 @@ pub(crate) fn run(args: &ReplayArgs) -> anyhow::Result<ExitCode> {
         eprintln!("onbeat: {}: {warning}", args.file.display());
     }
     let actuator = DryRun::new(capacity(&recording, args.cpus));
-    let mut controller = Controller::new(settings(args, &recording), actuator);
+    let config = args.config.read()?.without_a_machine("onbeat replay")?;
+    let mut controller = Controller::new(settings(config, &recording), actuator);
     let began = recording.began;
     let mut replayed = replayed(recording, args)?;
     let perfetto = args.perfetto.as_deref().map(create).transpose()?;
@@ -71,11 +72,7 @@ pub(crate) fn run(args: &ReplayArgs) -> anyhow::Result<ExitCode> {
         if !history.decisions().is_empty() {
             writeln!(output, "{}", table(history.decisions(), began))?;
         }
-        write!(
-            output,
-            "{}",
-            keep_table::of(&report, closing.loop_cpu, None)
-        )?;
+        write!(output, "{}", run_table::of(&report, closing.loop_cpu, None))?;
         output.flush()?;
     }
     Ok(ExitCode::SUCCESS)
@@ -121,7 +118,7 @@ fn replayed(recording: Recording, args: &ReplayArgs) -> anyhow::Result<Replay> {
     Ok(replay)
 }
 
-/// What this machine's kernel would admit if it had as many CPUs as are asked for, or were
+/// The capacity that this machine's kernel would have with as many CPUs as are asked for, or were
 /// recorded.
 fn capacity(recording: &Recording, cpus: Option<u32>) -> Capacity {
     let here = kernel::capacity();
@@ -137,15 +134,11 @@ fn capacity(recording: &Recording, cpus: Option<u32>) -> Capacity {
     }
 }
 
-fn settings(args: &ReplayArgs, recording: &Recording) -> Settings {
-    let (predictor, parameters) = args.prediction.predictor(Kind::default());
+fn settings(config: Config, recording: &Recording) -> Settings {
     Settings {
-        predictor,
-        parameters,
-        method: args.analyser.into(),
         // As live: only where an interrupt can be told from a thread that wakes another one.
         protects: recording.format == Format::Onbeat,
-        ..Settings::default()
+        ..config.settings()
     }
 }
 

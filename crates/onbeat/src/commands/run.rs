@@ -10,7 +10,7 @@ use super::keep::Keeper;
 use super::served;
 use crate::child::{Child, Gated, Status};
 use crate::cli::{KeepOptions, RunArgs};
-use crate::onlooker::Onlooker;
+use crate::live_view::LiveView;
 use crate::signals::{Signal, Signals};
 
 /// Starts, tracks, keeps; gives the program's exit status.
@@ -21,15 +21,15 @@ pub(crate) fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
     start(&args.command, &args.keep, None)
 }
 
-/// The same; where somebody looks on, the program is silent, and ends when he has seen enough.
+/// The same; with a live view, the program is silent, and ends when the user has seen enough.
 pub(super) fn start(
     command: &[OsString],
     keep: &KeepOptions,
-    onlooker: Option<Onlooker>,
+    view: Option<LiveView>,
 ) -> anyhow::Result<ExitCode> {
     let signals = Signals::block().context("cannot listen for signals")?;
-    let is_watched = onlooker.is_some();
-    let mut keeper = Keeper::new(keep, !keep.also.is_empty())?.shown_to(onlooker);
+    let is_watched = view.is_some();
+    let mut keeper = Keeper::new(keep, !keep.also.is_empty())?.shown_to(view);
     let preparation = keeper.preparation();
     let gated = if is_watched {
         Gated::fork_in_silence(command, preparation)
@@ -129,7 +129,7 @@ impl Program {
         self.ended = self.child.wait();
     }
 
-    /// What onbeat ends with.
+    /// The exit code of onbeat.
     pub(super) fn code(mut self) -> ExitCode {
         self.ended
             .or_else(|| self.child.ended())

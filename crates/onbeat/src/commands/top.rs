@@ -14,12 +14,12 @@ use onbeat_top::{
 
 use super::{attach, report, run};
 use crate::cli::TopArgs;
-use crate::onlooker::Onlooker;
+use crate::live_view::LiveView;
 use crate::replay::{self, Replay};
 use crate::signals::Signals;
 use crate::table::{Align, Table};
 
-/// What is used is a mean over so long where it is looked once.
+/// The time over which the use is a mean where there is only one look.
 const USED_OVER: Duration = Duration::from_secs(1);
 
 /// Looks on, wherever there is something to see.
@@ -38,13 +38,13 @@ pub(crate) fn run(args: &TopArgs) -> anyhow::Result<ExitCode> {
             .command
             .first()
             .and_then(|name| Path::new(name).file_name());
-        let onlooker = Onlooker::new(Model::new(&name.unwrap_or_default().to_string_lossy()));
-        return run::start(&args.command, &args.keep, Some(onlooker));
+        let view = LiveView::new(Model::new(&name.unwrap_or_default().to_string_lossy()));
+        return run::start(&args.command, &args.keep, Some(view));
     }
     if !args.pids.is_empty() {
         let names: Vec<String> = args.pids.iter().map(u32::to_string).collect();
-        let onlooker = Onlooker::new(Model::new(&format!("process {}", names.join(" "))));
-        return attach::start(&args.pids, &args.keep, Some(onlooker));
+        let view = LiveView::new(Model::new(&format!("process {}", names.join(" "))));
+        return attach::start(&args.pids, &args.keep, Some(view));
     }
     match &args.from {
         Some(path) => look_again(path)?,

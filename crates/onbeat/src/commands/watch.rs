@@ -7,15 +7,15 @@ use anyhow::Context;
 use onbeat_control::Next;
 use onbeat_model::{Event, Flow, Follow, Instant, Sensor, Span};
 use onbeat_sense::bpf::Parser;
-use onbeat_sense::tracer::{Kind, Tracer, Unheard, Wants};
+use onbeat_sense::tracer::{Kind, Limitation, Tracer, Wants};
 
 use super::keep::{create, write_report};
 use super::run::Program;
 use crate::child::Gated;
 use crate::cli::WatchArgs;
-use crate::hearing;
 use crate::history::{History, RecordedThread};
 use crate::signals::Signals;
+use crate::start_tracer;
 use crate::watch_table;
 
 /// How long what happened waits to be looked at.
@@ -27,13 +27,13 @@ const LINE_EVERY: Span = Span::from_secs(1);
 pub(crate) fn run(args: &WatchArgs) -> anyhow::Result<ExitCode> {
     let signals = Signals::block().context("cannot listen for signals")?;
     let wants = Wants {
-        bursts: args.tracing.choice().is_none(),
+        bursts: args.tracing.choice().len() > 1,
         calls: args.tracing.calls.clone(),
         ..Wants::default()
     };
-    let parser = hearing::parser(Parser::start_ahead)?;
-    let mut tracer =
-        hearing::start(&args.tracing, &wants, &parser, args.quiet).context("cannot trace")?;
+    let parser = start_tracer::parser(Parser::start_ahead)?;
+    let mut tracer = start_tracer::start(args.tracing.choice(), &wants, &parser, args.quiet)
+        .context("cannot trace")?;
     let mut perfetto = args.perfetto.as_deref().map(create).transpose()?;
     let follow = if args.children {
         Follow::Children
@@ -47,7 +47,7 @@ pub(crate) fn run(args: &WatchArgs) -> anyhow::Result<ExitCode> {
         .track(pid, follow)
         .with_context(|| format!("cannot track process {pid}"))?;
     if let Some(program) = gated.executable() {
-        if let Some(why) = Unheard::of(tracer.kind(), &program) {
+        if let Some(why) = Limitation::of(tracer.kind(), &program) {
             eprintln!("onbeat: {} {why}", program.display());
         }
         tracer.expect(pid, &program);
@@ -71,7 +71,7 @@ pub(crate) fn run(args: &WatchArgs) -> anyhow::Result<ExitCode> {
     Ok(program.code())
 }
 
-/// What there was to be heard.
+/// The threads that were heard.
 struct Heard {
     history: History,
     bursts: u64,
@@ -145,7 +145,7 @@ impl Heard {
                 tracer.kind(),
                 self.lost
             );
-            if args.tracing.choice().is_none() && tracer.kind() == Kind::Perf {
+            if args.tracing.choice().len() > 1 && tracer.kind() == Kind::Perf {
                 eprintln!(
                     "This tracer sees when a thread runs, not when it is woken: on a busy machine, --tracer preload \
                      finds a period better."
@@ -156,7 +156,7 @@ impl Heard {
     }
 }
 
-/// What is going on, on one line that rewrites itself.
+/// The progress, on one line that rewrites itself.
 struct TerminalLine {
     visible: bool,
     shown: Instant,

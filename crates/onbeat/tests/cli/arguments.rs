@@ -11,19 +11,6 @@ fn a_wrong_command_line_is_told_with_status_2() {
         (vec!["run"], "<CMD>"),
         (vec!["run", "true"], "unexpected argument"),
         (vec!["run", "--cap", "0", "--", "true"], "as in 85%"),
-        (vec!["run", "--spread", "-1", "--", "true"], "zero or more"),
-        (
-            vec!["run", "--predictor", "oracle", "--", "true"],
-            "mean-sigma",
-        ),
-        (
-            vec!["run", "--weight", "mplayer", "--", "true"],
-            "as in mplayer=2",
-        ),
-        (
-            vec!["run", "--percentile", "1.5", "--", "true"],
-            "as in 0.9375",
-        ),
         (vec!["attach"], "<PID>"),
         (vec!["attach", "mplayer"], "invalid digit"),
         (vec!["record", "-o", "x"], "required"),
@@ -76,10 +63,6 @@ fn a_wrong_command_line_is_told_with_status_2() {
 fn a_tracer_that_cannot_do_what_is_asked_says_what_can() {
     for (args, told) in [
         (
-            &["run", "--tracer", "bpf-syscalls", "--", "true"][..],
-            "--predictor rate",
-        ),
-        (
             &[
                 "record",
                 "--tracer",
@@ -89,7 +72,7 @@ fn a_tracer_that_cannot_do_what_is_asked_says_what_can() {
                 "/dev/null",
                 "--",
                 "true",
-            ],
+            ][..],
             "--tracer bpf or tracefs",
         ),
         (
@@ -118,6 +101,27 @@ fn a_tracer_that_cannot_do_what_is_asked_says_what_can() {
         "{}",
         stderr(&unknown)
     );
+}
+
+#[test]
+fn a_wrong_setting_is_told_with_its_file_and_line() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("run.toml");
+    fs::write(&path, "[prediction]\nspred = 0.2\n").unwrap();
+    let path = path.to_str().unwrap();
+    for (setting, told) in [
+        (path, "run.toml:2: unknown field `spred`, expected one of"),
+        (
+            "/nowhere",
+            "cannot read /nowhere (--config takes a file, or KEY=VALUE)",
+        ),
+        ("weights.mplayer=0.0", "--config:1: write a weight above 0"),
+        ("power.rule=\"band\"", "--dry-run changes no machine"),
+    ] {
+        let output = onbeat(["run", "--dry-run", "--config", setting, "--", "true"]);
+        assert_eq!(output.status.code(), Some(125), "{setting}");
+        assert!(stderr(&output).contains(told), "{}", stderr(&output));
+    }
 }
 
 #[test]

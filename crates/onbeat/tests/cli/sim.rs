@@ -188,7 +188,11 @@ fn what_cannot_be_compared_is_told_with_a_remedy() {
         ),
         (vec!["--from", wakeups, &player], 2, "cannot be used with"),
         (vec![&player, "--hogs", "3"], 2, "--hogs"),
-        (vec![&player, "--spread", "0.2"], 2, "--spread"),
+        (
+            vec![&player, "--config", "prediction.spread=0.2"],
+            2,
+            "--config",
+        ),
         (vec!["--from", wakeups, "--speed", "120%"], 2, "up to 100"),
         (
             vec!["--from", film, "--policy", "grace", "--speed", "50%"],

@@ -9,7 +9,7 @@ use libbpf_rs::{MapType, ProgramType};
 use onbeat_model::{Feature, Support};
 
 use super::{BpfSensor, Error, Hooks, Options, interrupts};
-use crate::workload::started_ticks;
+use onbeat_kernel::proc::started_ticks;
 
 /// Tries each feature that the tracer needs.
 #[must_use]
@@ -160,7 +160,7 @@ pub fn probe_calls() -> Feature {
         Ok(_) => Feature::new(
             NAME,
             Support::Partial,
-            "beginnings of system calls are heard, not bursts: for --predictor rate, and for comparison",
+            "beginnings of system calls are heard, not bursts: for comparison",
             "",
         ),
         Err(error) => Feature::new(NAME, Support::None, &error.to_string(), ""),

@@ -33,8 +33,8 @@ use onbeat_model::{Event, Task, TaskId};
 
 use super::Error;
 use crate::probes::Probe;
-use crate::workload::started_ticks;
 use ear::{Ear, Expected};
+use onbeat_kernel::proc::started_ticks;
 pub use parser::Parser;
 
 /// How long the start of a program waits until its files are listened to: a hundred libraries take

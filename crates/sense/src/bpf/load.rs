@@ -12,6 +12,10 @@ use super::listener::attach;
 use super::skeleton::{TracerSkel, TracerSkelBuilder};
 use super::{Error, Hooks, Options, interrupts, wire};
 
+/// The size of the ring buffer, unless an option says otherwise: 16,384 records. A smaller one
+/// loses events if the loop stalls.
+pub(super) const BUFFER_BYTES: u32 = 1 << 20;
+
 /// The attached tracer. The kernel keeps programs and maps for as long as these are held.
 pub(super) struct Loaded {
     pub(super) hooks: Hooks,
@@ -19,7 +23,7 @@ pub(super) struct Loaded {
     /// The task iterator.
     pub(super) chooser: Link,
     pub(super) records: MapHandle,
-    /// Whom tracked tasks wake that are not tracked.
+    /// The tasks that tracked tasks wake, without being tracked themselves.
     pub(super) partners: MapHandle,
     pub(super) ring_fd: OwnedFd,
     /// The page shared with the programs.
@@ -132,8 +136,8 @@ fn load_on(hooks: Hooks, options: &Options) -> Result<Loaded, Error> {
         )
     };
     let tells_calls = !options.calls.is_empty();
-    // What is not told need not be heard: a system call's way is longer for the whole machine while
-    // its tracepoint is used.
+    // Marks that are not told need not be heard: a system call's way is longer for the whole
+    // machine while its tracepoint is used.
     programs
         .called
         .set_autoload(tells_calls && hooks != Hooks::Raw);

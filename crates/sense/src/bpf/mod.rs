@@ -38,8 +38,8 @@ use shared::{Request, Shared, UNWANTED};
 pub use waker::Waker;
 
 use crate::executable;
-use crate::wait;
 use crate::workload::{Workload, of_this_machine};
+use onbeat_kernel::{proc, wait};
 
 /// The event in a record of the tracer's programs; none if the bytes are no record.
 #[must_use]
@@ -61,8 +61,8 @@ pub struct Options {
     /// Tell whom tracked tasks wake that are not tracked ([`Event::Woke`]), to find who works with
     /// them.
     pub partners: bool,
-    /// Tell bursts of one task that come too fast (more than some 2,000 a second) several as one:
-    /// whoever is tracked may mean to keep user space from hearing others.
+    /// Tell bursts of one task that come too fast (more than some 2,000 a second) several as one: a
+    /// tracked program may mean to keep user space from hearing others.
     pub bound_bursts: bool,
     /// The size of the ring buffer, rounded up to what the kernel takes (a power of two, at least
     /// a page). A record is 64 bytes; what finds no room is lost, and counted.
@@ -99,7 +99,7 @@ impl Default for Options {
             raw_wakeups: false,
             partners: false,
             bound_bursts: false,
-            buffer_bytes: 1 << 20,
+            buffer_bytes: load::BUFFER_BYTES,
             most_tasks: 4096,
             hooks: Hooks::Probe,
             calls: CallSet::default(),
@@ -183,7 +183,7 @@ impl BpfSensor {
         self.shared.alive()
     }
 
-    /// What another thread ends a [`poll`](Sensor::poll) with before its time.
+    /// The means by which another thread ends a [`poll`](Sensor::poll) before its time.
     #[must_use]
     pub fn waker(&self) -> Waker {
         self.waker.clone()
@@ -222,7 +222,7 @@ impl BpfSensor {
 
     /// Sleeps until there is something to say or `longest` is over; false if a signal came.
     fn wait(&self, longest: Span) -> Result<bool, Error> {
-        wait::readable(&[self.ring_fd.as_fd(), self.waker.as_fd()], longest)
+        wait::readable(&[self.ring_fd.as_fd(), self.waker.as_fd()], Some(longest))
             .map_err(|e| Error::kernel("wait for the trace")(e.into()))
     }
 
@@ -285,7 +285,8 @@ impl Sensor for BpfSensor {
             }
             // A thread may start another behind the iterator's back until it is tracked itself.
             if answer.added == 0 {
-                self.listener.look_soon(process_of(tid));
+                self.listener
+                    .look_soon(proc::process_of(tid).unwrap_or(tid));
                 return Ok(());
             }
         }
@@ -339,12 +340,4 @@ impl Sensor for BpfSensor {
     }
 
     of_this_machine!();
-}
-
-/// The process that the thread `tid` belongs to; the thread itself if that cannot be told any more.
-fn process_of(tid: u32) -> u32 {
-    let status = std::fs::read_to_string(format!("/proc/{tid}/status")).unwrap_or_default();
-    let tgid = status.lines().find_map(|line| line.strip_prefix("Tgid:"));
-    tgid.and_then(|text| text.trim().parse().ok())
-        .unwrap_or(tid)
 }

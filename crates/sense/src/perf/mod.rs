@@ -17,11 +17,11 @@ use std::os::fd::{AsFd, OwnedFd};
 
 use onbeat_model::{Event, Feature, Span, Support};
 
-use crate::clock;
-use crate::followed::{Followed, Started};
-use crate::following::{Following, Source};
-use crate::wait;
+use crate::switch_sensor::{Following, Source};
+use crate::task_set::{Followed, Started};
 pub use error::Error;
+use onbeat_kernel::clock;
+use onbeat_kernel::{cpus, wait};
 use open::Tells;
 pub use record::{Record, What, records};
 use ring::Ring;
@@ -33,7 +33,7 @@ const MOST_PAGES: usize = 64;
 /// Hears threads of one's own. Tracing ends when it is dropped.
 pub type PerfSensor = Following<Events>;
 
-/// What the kernel tells of them.
+/// The kernel's records of them.
 #[derive(Debug)]
 pub struct Events {
     rings: Vec<(u32, Ring)>,
@@ -41,10 +41,10 @@ pub struct Events {
     events: Vec<OwnedFd>,
     /// Which thread each event was opened for.
     sources: HashMap<u64, u32>,
-    /// Of each thread, the one whose events tell of it: one that was started while threads were
-    /// listed may be told of twice, by its own and by those that it inherited.
+    /// The event of each thread that tells of it: one that was started while threads were listed
+    /// may be told of twice, by its own and by those that it inherited.
     told_by: HashMap<u32, u32>,
-    /// What was read and cannot be told yet, as an earlier record of another CPU may be to come.
+    /// The records that cannot be told yet, as an earlier record of another CPU may be to come.
     pending: Vec<Record>,
     watermark_bytes: u32,
 }
@@ -61,7 +61,9 @@ impl PerfSensor {
 
 impl Events {
     fn new() -> Result<Self, Error> {
-        let cpus = open::cpus_online().map_err(Error::kernel("list the CPUs"))?;
+        let cpus = cpus::online()
+            .ok_or_else(|| std::io::Error::other("no list of CPUs in /sys"))
+            .map_err(Error::kernel("list the CPUs"))?;
         let mut pages = MOST_PAGES;
         let rings = loop {
             match rings(&cpus, pages) {
@@ -184,8 +186,8 @@ impl Source for Events {
     }
 
     fn collect(&mut self, followed: &mut Followed, events: &mut Vec<Event>) -> Result<(), Error> {
-        // Of what happened before now, all is in the rings, whichever is read first: a thread gets
-        // a CPU only after the record of its leaving another one is written.
+        // All events before now are in the rings, whichever is read first: a thread gets a CPU only
+        // after the record of its leaving another one is written.
         let horizon = clock::now();
         let mut bytes = Vec::new();
         for (_, ring) in &mut self.rings {
@@ -207,7 +209,7 @@ impl Source for Events {
     /// Wakes when a ring is half full.
     fn wait(&mut self, longest: Span) -> Result<bool, Error> {
         let rings: Vec<_> = self.rings.iter().map(|(_, ring)| ring.as_fd()).collect();
-        wait::readable(&rings, longest).map_err(Error::kernel("wait for perf's records"))
+        wait::readable(&rings, Some(longest)).map_err(Error::kernel("wait for perf's records"))
     }
 
     fn nobody(tid: u32) -> Error {

@@ -6,12 +6,12 @@ use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
 use perf_event_open_sys::{bindings as kernel, ioctls, perf_event_open};
 
-/// What an event tells.
+/// The content of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Tells {
     /// Nothing: it is there for its ring.
     Nothing,
-    /// Of switches, starts, names and ends, also of what is started.
+    /// It tells switches, starts, names and ends, also those of its children.
     Switches,
 }
 
@@ -45,8 +45,7 @@ pub(super) fn open(tid: u32, cpu: u32, tells: Tells, watermark_bytes: u32) -> io
         attributes.set_comm(1);
         attributes.set_comm_exec(1);
     }
-    // SAFETY: the attributes live until the call returns; the descriptor that it gives is nobody
-    // else's.
+    // SAFETY: the attributes live until the call returns; the descriptor that it gives is new.
     unsafe {
         let fd = perf_event_open(
             &raw mut attributes,
@@ -78,32 +77,5 @@ pub(super) fn number(event: &OwnedFd) -> io::Result<u64> {
     match unsafe { ioctls::ID(event.as_raw_fd(), &raw mut number) } {
         0 => Ok(number),
         _ => Err(io::Error::last_os_error()),
-    }
-}
-
-/// The CPUs that are in use, by `/sys`.
-pub(super) fn cpus_online() -> io::Result<Vec<u32>> {
-    let text = std::fs::read_to_string("/sys/devices/system/cpu/online")?;
-    let cpus: Option<Vec<Vec<u32>>> = text.trim().split(',').map(range).collect();
-    let unclear = || io::Error::other(format!("'{}' is no list of CPUs", text.trim()));
-    Ok(cpus.ok_or_else(unclear)?.concat())
-}
-
-/// `2` or `0-3`.
-fn range(text: &str) -> Option<Vec<u32>> {
-    let (first, last) = text.split_once('-').unwrap_or((text, text));
-    Some((first.parse().ok()?..=last.parse().ok()?).collect())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_list_of_cpus_has_single_ones_and_ranges() {
-        assert_eq!(range("0-3"), Some(vec![0, 1, 2, 3]));
-        assert_eq!(range("7"), Some(vec![7]));
-        assert_eq!(range(""), None);
-        assert!(!cpus_online().unwrap().is_empty());
     }
 }

@@ -1,4 +1,4 @@
-//! The tracer that stops nobody and asks for nothing: a library that is loaded into a program
+//! The tracer that stops no thread and needs no privilege: a library that is loaded into a program
 //! before all others, and tells what its threads do.
 //!
 //! LFS++, section 6.2: "it is also possible to exploit dynamic linking to intercept the calls".
@@ -15,8 +15,11 @@ mod memory;
 mod ring;
 
 use std::collections::HashMap;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::{FromRawFd, OwnedFd};
 
+use onbeat_kernel::clock;
+use onbeat_kernel::proc::started_ticks;
+use onbeat_kernel::wait::{PollFd, PollFlags, poll};
 use onbeat_model::{
     Burst, Event, Feature, Flow, Follow, Instant, Sensor, Span, Support, Task, TaskId,
 };
@@ -24,9 +27,9 @@ use onbeat_model::{
 pub use error::Error;
 pub use ring::{Reader, Record};
 
+use crate::identity;
 use crate::preparation::Preparation;
-use crate::workload::{Workload, of_this_machine, started_ticks};
-use crate::{clock, identity};
+use crate::workload::{Workload, of_this_machine};
 use library::Library;
 use memory::Memory;
 
@@ -45,7 +48,7 @@ pub struct PreloadSensor {
     library: Library,
     reader: Reader,
     roots: Vec<Root>,
-    /// Who was heard; none of those that are not believed.
+    /// The threads that were heard; none of those that are not believed.
     threads: HashMap<u32, Option<Thread>>,
     announced: Vec<Event>,
     looked: Instant,
@@ -166,7 +169,7 @@ impl PreloadSensor {
     /// The thread that `record` is about, if it is one of the programs'.
     fn believed(&self, record: &Record) -> Option<Task> {
         let Some(task) = identity::task(record.tid) else {
-            // It has ended since, and whatever is said of it concerns nobody who lives: without its
+            // The process has ended since, and its records concern no living task: without its
             // start, no living thread is taken for it.
             let known = self.threads.values().flatten();
             let mut processes = known.map(|thread| thread.task.pid);
@@ -212,23 +215,17 @@ impl PreloadSensor {
     fn wait(&mut self, timeout: Span) -> bool {
         let running = |root: &&mut Root| !root.ended;
         let mut roots: Vec<&mut Root> = self.roots.iter_mut().filter(running).collect();
-        let mut polls: Vec<libc::pollfd> = (roots.iter())
-            .map(|root| libc::pollfd {
-                fd: root.process.as_raw_fd(),
-                events: libc::POLLIN,
-                revents: 0,
-            })
+        let mut polls: Vec<PollFd<'_>> = (roots.iter())
+            .map(|root| PollFd::new(&root.process, PollFlags::IN))
             .collect();
-        let timeout = libc::timespec {
-            tv_sec: (timeout.as_ns() / 1_000_000_000) as _,
-            tv_nsec: (timeout.as_ns() % 1_000_000_000) as libc::c_long,
-        };
-        let count = polls.len() as libc::nfds_t;
-        // SAFETY: so many pollfds and one timespec that outlive the call, and no signal mask.
-        unsafe { libc::ppoll(polls.as_mut_ptr(), count, &timeout, std::ptr::null()) };
+        let _ = poll(&mut polls, Some(timeout));
+        let ended: Vec<bool> = polls
+            .iter()
+            .map(|poll| !poll.revents().is_empty())
+            .collect();
         let mut any = false;
-        for (root, poll) in roots.iter_mut().zip(&polls) {
-            root.ended = poll.revents != 0;
+        for (root, ended) in roots.iter_mut().zip(ended) {
+            root.ended = ended;
             any |= root.ended;
         }
         any
@@ -238,7 +235,7 @@ impl PreloadSensor {
 impl Sensor for PreloadSensor {
     type Error = Error;
 
-    /// Of a process that waits for its `exec`.
+    /// The preparation of a process that waits for its `exec`.
     fn track(&mut self, tid: u32, follow: Follow) -> Result<(), Error> {
         if identity::parent(tid) != Some(std::process::id()) {
             return Err(Error::NotStartedHere { tid });
@@ -251,7 +248,7 @@ impl Sensor for PreloadSensor {
         self.roots.push(Root {
             pid: tid,
             follow,
-            // SAFETY: the descriptor is new and nobody else's.
+            // SAFETY: the descriptor is new.
             process: unsafe { OwnedFd::from_raw_fd(process) },
             ended: false,
         });
@@ -296,7 +293,7 @@ fn descends(pid: u32, ancestor: u32) -> bool {
         .any(|pid| pid == ancestor)
 }
 
-/// The burst that a record tells of, if its times can be: nobody's yet.
+/// The burst that a record tells of, if its times can be: it has no owner yet.
 fn burst_of(record: &Record, now: Instant) -> Option<Burst> {
     let woke = Instant::from_ns(record.woke_ns);
     let blocked = Instant::from_ns(record.blocked_ns);
@@ -309,7 +306,7 @@ fn burst_of(record: &Record, now: Instant) -> Option<Burst> {
     })
 }
 
-/// Whether programs can be heard like this here, by whoever asks.
+/// Whether programs can be heard like this here, by this user.
 #[must_use]
 pub fn probe() -> Feature {
     const NAME: &str = "tracer preload";

@@ -1,15 +1,15 @@
-//! The tracer for everybody: a program that onbeat starts stops at the system calls in which it can
-//! wait, and nowhere else.
+//! The tracer for every user: a program that onbeat starts stops at the system calls in which it
+//! can wait, and nowhere else.
 //!
 //! LFS++, section 6.2, and its QOSTRACE: tracing by `ptrace` needs no privilege. A seccomp filter,
-//! which the program gets before its `exec`, lets all other calls run at full speed. What the stops
-//! tell is in `course`.
+//! which the program gets before its `exec`, lets all other calls run at full speed. The stops are
+//! understood in `burst_builder`.
 //!
 //! Nothing outlives the tracer: without it a chosen call would fail, so that the kernel kills what
 //! is traced if onbeat dies. A program that raises its privileges (set-user-ID) runs without them,
 //! unless onbeat has CAP_SYS_ADMIN and CAP_SYS_PTRACE. No debugger can attach to what is traced.
 
-mod course;
+mod burst_builder;
 pub(crate) mod filter;
 mod tracer;
 mod trial;
@@ -37,26 +37,26 @@ pub enum Error {
          start it under onbeat, or take another tracer"
     )]
     NotStartedHere {
-        /// Who was asked for.
+        /// The task that was asked for.
         tid: u32,
     },
-    /// Somebody else has it.
+    /// Another tracer has it.
     #[error(
         "may not trace process {tid} ({source}): another tracer (gdb, strace) may hold it; end that, or take another \
          tracer"
     )]
     Refused {
-        /// Who was asked for.
+        /// The task that was asked for.
         tid: u32,
-        /// What the kernel said.
+        /// The kernel's error.
         source: io::Error,
     },
-    /// Nobody's processes may be traced here, not even one's own.
+    /// No processes may be traced here, not even one's own.
     #[error("ptrace is forbidden here ({source}): {remedy}")]
     Forbidden {
-        /// What the kernel said.
+        /// The kernel's error.
         source: io::Error,
-        /// What to do.
+        /// Advice.
         remedy: &'static str,
     },
     /// A program cannot be made to stop at chosen calls.
@@ -65,7 +65,7 @@ pub enum Error {
          container, have its own filter allow that"
     )]
     NoFilter {
-        /// What the kernel said.
+        /// The kernel's error.
         source: io::Error,
     },
     /// It was traced and had its filter, and did not stop.
@@ -80,7 +80,7 @@ pub enum Error {
     /// There is no process to try it with.
     #[error("cannot start a process to try ptrace with: {source}")]
     NoProcess {
-        /// What the kernel said.
+        /// The kernel's error.
         source: io::Error,
     },
 }
@@ -103,8 +103,8 @@ impl Ends {
     }
 }
 
-/// Hears programs that this process starts. Whoever starts one has it wait, tracks it, and lets it
-/// go on to install the filter of its [`preparation`](Self::preparation) and to execute the
+/// Hears programs that this process starts. The starter of a program has it wait, tracks it, and
+/// lets it go on to install the filter of its [`preparation`](Self::preparation) and to execute the
 /// program.
 #[derive(Debug)]
 pub struct PtraceSensor {
@@ -122,7 +122,7 @@ impl PtraceSensor {
     pub fn new(calls: &[Call]) -> Result<Self, Error> {
         trial::run()?;
         let own = std::fs::read_to_string("/proc/self/schedstat").unwrap_or_default();
-        if course::Account::parse(&own).is_none_or(|own| own.slices == 0) {
+        if burst_builder::Account::parse(&own).is_none_or(|own| own.slices == 0) {
             return Err(Error::NoAccount);
         }
         Ok(Self {
@@ -133,7 +133,8 @@ impl PtraceSensor {
         })
     }
 
-    /// What a program is to install before it is executed, and who tells how it ended.
+    /// The filter that a program is to install before it is executed, and the thread that tells how
+    /// it ended.
     #[must_use]
     pub fn preparation(&self) -> Preparation {
         Preparation {
@@ -147,7 +148,7 @@ impl PtraceSensor {
 impl Sensor for PtraceSensor {
     type Error = Error;
 
-    /// Of a process that waits for its `exec`.
+    /// The preparation of a process that waits for its `exec`.
     fn track(&mut self, tid: u32, follow: Follow) -> Result<(), Error> {
         if identity::parent(tid) != Some(std::process::id()) {
             return Err(Error::NotStartedHere { tid });
@@ -176,7 +177,7 @@ impl Sensor for PtraceSensor {
     of_this_machine!();
 }
 
-/// Whether programs can be traced like this here, by whoever asks.
+/// Whether programs can be traced like this here, by this user.
 #[must_use]
 pub fn probe() -> Feature {
     const NAME: &str = "tracer ptrace";

@@ -10,10 +10,10 @@ use std::thread;
 
 use onbeat_model::{Event, Follow, Instant, Span, Task, TaskId};
 
-use super::course::{Account, Course};
-use crate::clock::now;
+use super::burst_builder::{Account, Course};
 use crate::identity;
 use crate::inbox::Inbox;
+use onbeat_kernel::clock::now;
 
 /// Everything that the program starts inherits its filter, and cannot make a chosen call without a
 /// tracer: so all is traced, whomever events are wanted of, and nothing lives on without us.
@@ -80,7 +80,7 @@ struct Thread {
     named: Instant,
 }
 
-/// What `waitpid` has told.
+/// The answers of `waitpid`.
 enum Told {
     Stopped { tid: u32, signal: i32, event: i32 },
     Ended { tid: u32, status: i32 },
@@ -139,7 +139,7 @@ impl<'a> Tracer<'a> {
                 self.executes(tid, at);
                 resume(libc::PTRACE_CONT, tid, 0);
             }
-            // Its own signal, for it to have.
+            // Its own signal, to be delivered.
             0 => resume(libc::PTRACE_CONT, tid, signal),
             _ => resume(libc::PTRACE_CONT, tid, 0),
         }
@@ -268,7 +268,7 @@ const fn is_stopping(signal: i32) -> bool {
 fn wait() -> Option<Told> {
     loop {
         let mut status = 0;
-        // Not what another thread traces, nor children of this process that nobody does.
+        // Neither the tracees of another thread, nor children of this process that are not traced.
         let flags = libc::__WALL | libc::__WNOTHREAD;
         // SAFETY: `status` lives until the call returns.
         let tid = unsafe { libc::waitpid(-1, &raw mut status, flags) };

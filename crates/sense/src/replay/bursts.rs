@@ -1,6 +1,6 @@
 //! Builds events about tasks from the kernel's raw wakeups and switches: the bursts that the live
 //! tracer would have written, and which tasks there are. How a thread's bursts are found is in
-//! [`crate::course`]; here is who is meant.
+//! [`crate::burst_builder`]; here is who is meant.
 //!
 //! A recording that holds wakeups names by them the tasks it is about: others show up only because
 //! they had a CPU before or after one of these, and are left out.
@@ -9,15 +9,15 @@ use std::collections::{HashMap, HashSet};
 
 use onbeat_model::{Burst, Event, Instant, Task, TaskId};
 
-use crate::course::{State, Wakeup};
-use crate::raw::{Kind, Mention, Raw, What};
+use crate::burst_builder::{State, Wakeup};
+use crate::switch_event::{Kind, Mention, Raw, What};
 
 /// Turns raw events, in the order of their times, into events about tasks.
 #[derive(Default)]
 pub(super) struct Builder {
     threads: HashMap<u32, Thread>,
     order: Vec<u32>,
-    /// Who was last seen to get each CPU.
+    /// The thread that was last seen to get each CPU.
     occupants: HashMap<u32, u32>,
     parents: HashMap<u32, u32>,
     woken: HashSet<u32>,
@@ -32,7 +32,7 @@ struct Thread {
     switched: bool,
 }
 
-/// What was built.
+/// The bursts so far.
 pub(super) struct Built {
     /// Every task, in the order of their first mention, with its last name.
     pub(super) tasks: Vec<Task>,

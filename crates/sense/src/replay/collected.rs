@@ -6,9 +6,9 @@ use onbeat_model::{Instant, Name};
 
 use super::bursts::Builder;
 use super::{Format, Recording};
-use crate::raw::{Mention, Raw, UNTOLD, What};
+use crate::switch_event::{Mention, Raw, UNTOLD, What};
 
-/// What was read so far.
+/// The events so far.
 #[derive(Default)]
 pub(super) struct Collected {
     raws: Vec<Raw>,
@@ -37,13 +37,13 @@ impl Collected {
         self.process_of.insert(tid, pid);
     }
 
-    /// The recorder lost so many events after all that was read.
+    /// The recorder lost `count` events after all that was read.
     pub(super) fn lost(&mut self, count: u64) {
         let at = self.span.map_or(Instant::ZERO, |(_, last)| last);
         self.lost_at(at, count);
     }
 
-    /// The recorder lost so many events before `at`.
+    /// The recorder lost `count` events before `at`.
     pub(super) fn lost_at(&mut self, at: Instant, count: u64) {
         self.raws.push(Raw {
             at,
@@ -53,7 +53,7 @@ impl Collected {
         });
     }
 
-    /// The recorder lost so many events before the first one.
+    /// The recorder lost `count` events before the first one.
     pub(super) fn lost_before(&mut self, count: u64) {
         self.lost_before = self.lost_before.saturating_add(count);
     }
@@ -115,7 +115,7 @@ fn fill_in(raws: &mut [Raw]) {
         match &mut raw.what {
             What::Switch { from, to, .. } => {
                 if from.tid == UNTOLD {
-                    // Of a thread that is not known, nothing is told.
+                    // A thread that is not known has no event.
                     *from = occupant.unwrap_or(Mention {
                         tid: 0,
                         comm: Name::default(),

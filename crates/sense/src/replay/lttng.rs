@@ -14,10 +14,10 @@ use super::collected::Collected;
 use super::lines::Lines;
 use super::sched_text::excerpt;
 use super::{Format, Recording, ReplayError};
-use crate::raw::{self, Kind, Mention, Raw, UNTOLD, What};
+use crate::switch_event::{self, Kind, Mention, Raw, UNTOLD, What};
 use fields::{Fields, Value};
 
-/// What to do about a broken line.
+/// Advice for a broken line.
 const ADVICE: &str = "remove the line, or write the text again with 'babeltrace2'";
 
 const SECOND_NS: u64 = 1_000_000_000;
@@ -91,7 +91,7 @@ fn take(line: &str, clock: &mut Clock, collected: &mut Collected) -> Result<(), 
     Ok(())
 }
 
-/// What the event says; none if its fields are not what LTTng writes.
+/// The content of the event; none if its fields are not what LTTng writes.
 fn said(event: &str, fields: &Fields<'_>) -> Option<What> {
     let thread = |comm, tid| {
         Some(Mention {
@@ -99,7 +99,7 @@ fn said(event: &str, fields: &Fields<'_>) -> Option<What> {
             comm: Name::from(fields.event(comm)?.text()?.as_ref()),
         })
     };
-    // In an interrupt or not: LTTng does not tell, so the waker is nobody.
+    // In an interrupt or not: LTTng does not tell, so there is no waker.
     let wakeup = |kind| {
         let (task, waker) = (thread("comm", "tid")?, 0);
         Some(What::Wakeup { kind, task, waker })
@@ -110,7 +110,7 @@ fn said(event: &str, fields: &Fields<'_>) -> Option<What> {
         "sched_wakeup_new" => wakeup(Kind::New),
         "sched_switch" => Some(What::Switch {
             from: thread("prev_comm", "prev_tid")?,
-            ready: raw::is_ready(fields.event("prev_state")?.number()?),
+            ready: switch_event::is_ready(fields.event("prev_state")?.number()?),
             to: thread("next_comm", "next_tid")?,
         }),
         "sched_process_fork" => Some(What::Fork {

@@ -10,7 +10,7 @@ use super::collected::Collected;
 use super::lines::Lines;
 use super::proto::{Fields, Malformed, Value, extend};
 use super::{Format, Recording, ReplayError};
-use crate::raw::{self, Kind, Mention, Raw, UNTOLD, What};
+use crate::switch_event::{self, Kind, Mention, Raw, UNTOLD, What};
 use packets::{Packets, Trouble};
 
 /// `FtraceEvent.common_flags` and `waking_common_flags`: in an interrupt, hard, soft or not
@@ -175,7 +175,7 @@ fn event(message: &[u8]) -> Result<Option<Raw>, Malformed> {
     }))
 }
 
-/// The thread that ran there is the waker, unless an interrupt is, or nobody knows.
+/// The thread that ran there is the waker, unless an interrupt is, or it is not known.
 fn waker(flags: Option<u64>) -> u32 {
     match flags {
         Some(flags) if flags & IN_INTERRUPT == 0 => UNTOLD,
@@ -218,7 +218,7 @@ impl<'a> Said<'a> {
     }
 }
 
-/// What the event with the field number `event` says, by the thread `current`.
+/// The content of the event with the field number `event`, by the thread `current`.
 fn said(event: u32, said: &Said<'_>, current: u32, waker: u32) -> What {
     let wakeup = |kind| {
         let task = said.thread::<1, 2>()?;
@@ -230,7 +230,7 @@ fn said(event: u32, said: &Said<'_>, current: u32, waker: u32) -> What {
             .zip(said.thread::<5, 6>())
             .map(|(from, to)| What::Switch {
                 from,
-                ready: raw::is_ready(said.numbers[4].cast_signed()),
+                ready: switch_event::is_ready(said.numbers[4].cast_signed()),
                 to,
             }),
         17 => wakeup(Kind::Wakeup),
@@ -319,7 +319,7 @@ fn compact(message: &[u8], raws: &mut Vec<Raw>) -> Result<(), Malformed> {
             tid: Value::Number(tid).tid()?,
             comm: name(index)?,
         };
-        let ready = raw::is_ready(state.cast_signed());
+        let ready = switch_event::is_ready(state.cast_signed());
         add(clock.after(delta)?, What::Switch { from, ready, to });
     }
     let mut clock = Clock::default();

@@ -6,7 +6,7 @@ use onbeat_model::Instant;
 use super::collected::Collected;
 use super::lines::Lines;
 use super::{Format, Recording, ReplayError, ftrace, perf_script};
-use crate::raw::{self, Raw};
+use crate::switch_event::{self, Raw};
 
 /// How a line begins: who wrote which event, and when.
 #[derive(Debug, PartialEq, Eq)]
@@ -25,14 +25,14 @@ pub(crate) struct Head<'a> {
     pub(crate) event: &'a str,
 }
 
-/// What a line is.
+/// The kind of a line.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Content<'a> {
     /// An event.
     Event(Head<'a>),
-    /// The recorder lost so many events here.
+    /// The recorder lost this number of events here.
     Lost(u64),
-    /// So many events were overwritten before the recording's first one.
+    /// This number of events was overwritten before the recording's first one.
     LostBefore(u64),
     /// A comment, a header, a line of a call chain.
     Nothing,
@@ -117,7 +117,7 @@ pub(super) fn take(content: Content<'_>, collected: &mut Collected) -> Result<()
                 at: head.at,
                 cpu: head.cpu,
                 current: head.tid,
-                what: raw::parse(name, fields, waker)
+                what: switch_event::parse(name, fields, waker)
                     .map_err(|_| format!("the fields of {name} are not those of the kernel"))?,
             });
         }

@@ -10,12 +10,12 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::Error;
 use super::place::instances;
-use crate::workload::started_ticks;
+use onbeat_kernel::proc::started_ticks;
 
-/// Of each CPU: some 10,000 events.
+/// The size for each CPU: some 10,000 events.
 const BUFFER_KB: &str = "1024";
 
-/// What is heard.
+/// The events that are heard.
 const EVENTS: [&str; 7] = [
     "sched/sched_switch",
     "sched/sched_waking",
@@ -36,7 +36,7 @@ const NO_LINE_BREAK: &str = "!(filename ~ \"*\n*\")";
 pub(super) struct Instance(PathBuf);
 
 impl Instance {
-    /// Makes one that traces nobody yet, not even if a thread is started by one of ours.
+    /// Makes one that traces no task yet, not even if a thread is started by one of ours.
     pub(super) fn make() -> Result<Self, Error> {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let instances = instances()?;
@@ -63,7 +63,7 @@ impl Instance {
             "1",
             "have what is started traced, too",
         )?;
-        // With nobody in it, it would be no filter. 5.10 takes no number beyond what it gives out.
+        // An empty filter would be no filter. 5.10 takes no number beyond what it gives out.
         instance.add(NOBODY).or_else(|refused| {
             let last = last_number().ok_or(refused)?;
             instance.add(last)
@@ -84,7 +84,7 @@ impl Instance {
         self.set("set_event_pid", &tid.to_string(), "choose whom to trace")
     }
 
-    /// What was traced, as text; never waits.
+    /// The trace, as text; never waits.
     pub(super) fn pipe(&self) -> Result<File, Error> {
         let path = self.0.join("trace_pipe");
         (OpenOptions::new().read(true))
@@ -112,7 +112,7 @@ impl Instance {
 
 impl Drop for Instance {
     fn drop(&mut self) {
-        // What remains after a failure `onbeat restore` removes.
+        // `onbeat restore` removes the rest after a failure.
         let _ = fs::remove_dir(&self.0);
     }
 }
@@ -120,14 +120,14 @@ impl Drop for Instance {
 /// The largest number that a thread can have (PID_MAX_LIMIT), which none gets unless 4 million run.
 const NOBODY: u32 = 4_194_303;
 
-/// The largest number that a thread gets here. Whoever has it is traced in vain: he is not asked
-/// for.
+/// The largest number that a thread gets here. A task with that number is traced in vain: he is not
+/// asked for.
 fn last_number() -> Option<u32> {
     let numbers = fs::read_to_string("/proc/sys/kernel/pid_max").ok()?;
     numbers.trim().parse::<u32>().ok()?.checked_sub(1)
 }
 
-/// Whose buffer it is.
+/// The owner of the buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Owner {
     pid: u32,

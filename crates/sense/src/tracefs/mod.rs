@@ -1,10 +1,10 @@
 //! The tracer for kernels without BPF: hears threads through the scheduler's events in tracefs.
 //!
 //! Root writes the threads' numbers to a trace buffer of our own (`instances/`), whose filter the
-//! kernel extends to what they start, and reads its text from time to time. What the events say
-//! becomes bursts outside the kernel, as with recordings. It costs more than BPF (an event for each
-//! wakeup and switch, written as text when it is read) and is exact to a microsecond; budgets that
-//! run out, and what programs say of their work, are not heard.
+//! kernel extends to what they start, and reads its text from time to time. The events become
+//! bursts outside the kernel, as with recordings. It costs more than BPF (an event for each wakeup
+//! and switch, written as text when it is read) and is exact to a microsecond; budgets that run
+//! out, and what programs say of their work, are not heard.
 
 mod error;
 mod instance;
@@ -16,15 +16,15 @@ use std::io::{self, Read};
 
 use onbeat_model::{Event, Feature, Instant, Span, Support};
 
-use crate::clock;
-use crate::course::Wakeup;
-use crate::followed::{Followed, Started};
-use crate::following::{Following, Source};
-use crate::raw::{Raw, What};
-use crate::wait;
+use crate::burst_builder::Wakeup;
+use crate::switch_event::{Raw, What};
+use crate::switch_sensor::{Following, Source};
+use crate::task_set::{Followed, Started};
 pub use error::Error;
 use instance::Instance;
 pub use instance::remove_leftovers;
+use onbeat_kernel::clock;
+use onbeat_kernel::wait;
 use text::{Said, Text};
 
 /// How long events wait in the kernel at most, so that the buffer does not run over.
@@ -33,7 +33,7 @@ const PACE: Span = Span::from_ms(100);
 /// Hears threads of the running kernel. Tracing ends when it is dropped.
 pub type TracefsSensor = Following<Trace>;
 
-/// What the kernel writes of them.
+/// The kernel's text on them.
 #[derive(Debug)]
 pub struct Trace {
     /// Before the buffer that it reads, which could not be removed otherwise.
@@ -41,7 +41,7 @@ pub struct Trace {
     instance: Instance,
     text: Text,
     raw_wakeups: bool,
-    /// What was read and cannot be told yet, as an earlier event of another CPU may be to come.
+    /// The events that cannot be told yet, as an earlier event of another CPU may be to come.
     pending: Vec<(Instant, Said)>,
     /// The time of the last event that was read.
     last: Instant,
@@ -187,7 +187,7 @@ impl Source for Trace {
     }
 
     fn wait(&mut self, longest: Span) -> Result<bool, Error> {
-        wait::readable(&[], longest.min(PACE))
+        wait::readable(&[], Some(longest.min(PACE)))
             .map_err(|source| self.kernel("wait for the trace", source))
     }
 

@@ -2,10 +2,10 @@
 
 use onbeat_model::{Instant, Name};
 
-use crate::raw::{self, Raw, What};
 use crate::replay::text::{Content, line};
+use crate::switch_event::{self, Raw, What};
 
-/// What one line says.
+/// The content of one line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Said {
     /// Something that recordings tell as well.
@@ -19,7 +19,7 @@ pub(super) enum Said {
     },
     /// A process executes another program.
     Executed { at: Instant, pid: u32, comm: Name },
-    /// So many events were lost, or cannot be read.
+    /// This number of events was lost, or cannot be read.
     Lost(u64),
 }
 
@@ -30,7 +30,7 @@ pub(super) struct Text {
 }
 
 impl Text {
-    /// What the lines say that `piece` completes.
+    /// The events of the lines that `piece` completes.
     pub(super) fn take(&mut self, piece: &[u8], said: &mut Vec<Said>) {
         self.begun.extend_from_slice(piece);
         let Some(end) = self.begun.iter().rposition(|&byte| byte == b'\n') else {
@@ -60,7 +60,7 @@ fn said_in(text: &str) -> Option<Said> {
         }),
         _ => {
             let waker = if head.by_thread { head.tid } else { 0 };
-            match raw::parse(name, fields, waker) {
+            match switch_event::parse(name, fields, waker) {
                 Ok(What::Renamed { task }) if name == "sched_process_exec" => {
                     Some(Said::Executed {
                         at: head.at,
@@ -93,7 +93,7 @@ fn new_task(fields: &str) -> Option<(u32, bool)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::raw::{Kind, Mention};
+    use crate::switch_event::{Kind, Mention};
 
     fn said(text: &str) -> Vec<Said> {
         let mut said = Vec::new();

@@ -26,7 +26,7 @@ pub enum Kind {
     Preload,
 }
 
-/// What a tracer can do. What is not listed (threads that come and go, names, ends), each can.
+/// The abilities of a tracer. All tracers can do the rest (threads that come and go, names, ends).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Abilities {
     /// Tells bursts, with their CPU time; otherwise moments of no length.
@@ -45,16 +45,16 @@ pub struct Abilities {
     pub calls: bool,
 }
 
-/// What is asked of a tracer. Nothing by default.
+/// The wishes to a tracer. Nothing by default.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Wants {
-    /// CPU times of bursts, as every prediction from jobs needs.
+    /// CPU times of bursts, as the loop needs them.
     pub bursts: bool,
     /// Each single wakeup.
     pub wakeups: bool,
     /// Processes that run already.
     pub running: bool,
-    /// Whom tracked tasks wake; a tracer that cannot tell does all the same.
+    /// The tasks that tracked tasks wake; a tracer that cannot tell does all the same.
     pub partners: bool,
     /// These system calls, of a tracer that hears such; if there are none, all in which a thread
     /// can wait.
@@ -83,8 +83,8 @@ impl Kind {
         Self::BpfSyscalls,
     ];
 
-    /// Those that are tried when nobody chooses, in this order.
-    pub(super) const AUTO: [Self; 5] = [
+    /// Those that `record` and `watch` try without a choice, in this order.
+    pub const AUTO: [Self; 5] = [
         Self::Bpf,
         Self::Tracefs,
         Self::Perf,
@@ -92,7 +92,7 @@ impl Kind {
         Self::Preload,
     ];
 
-    /// What it is called on the command line.
+    /// Its name on the command line.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -105,7 +105,7 @@ impl Kind {
         }
     }
 
-    /// What it can do, wherever it works.
+    /// Its abilities, wherever it works.
     #[must_use]
     pub const fn abilities(self) -> Abilities {
         match self {
@@ -157,7 +157,7 @@ impl Kind {
         }
     }
 
-    /// Whether it works here, for this user; found by trying it.
+    /// Whether it works here, with this user's rights; found by trying it.
     #[must_use]
     pub fn probe(self) -> Feature {
         match self {
@@ -183,8 +183,8 @@ impl Kind {
         };
         if wants.bursts && !can.bursts {
             return lacks(
-                "tells when a thread did something, not how long it ran, and the predictor needs each job's CPU time",
-                "add --predictor rate, which samples CPU time, or choose --tracer bpf, tracefs or perf",
+                "tells when a thread did something, not how long it ran",
+                "choose --tracer bpf, tracefs or perf",
             );
         }
         if wants.wakeups && !can.wakeups {
@@ -202,7 +202,7 @@ impl Kind {
         if wants.running && !can.running {
             return lacks(
                 "cannot reach a process that runs already",
-                "let onbeat start the program (-- CMD), or choose --tracer bpf, tracefs or perf",
+                "let onbeat start the program (-- CMD), or choose --tracer bpf or tracefs",
             );
         }
         Ok(())

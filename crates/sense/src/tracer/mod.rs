@@ -5,7 +5,7 @@
 
 mod error;
 mod kind;
-mod unheard;
+mod limitation;
 
 use std::path::Path;
 
@@ -13,7 +13,7 @@ use onbeat_model::{Event, Feature, Flow, Follow, Instant, Sensor, Span, TaskId};
 
 pub use error::Error;
 pub use kind::{Abilities, Kind, Wants};
-pub use unheard::Unheard;
+pub use limitation::Limitation;
 
 use crate::bpf::{self, BpfSensor, Parser};
 use crate::perf::PerfSensor;
@@ -59,21 +59,14 @@ pub struct Started {
     pub instead_of: Option<(Kind, Error)>,
 }
 
-/// Starts the tracer `choice`, or without one the first that does what is wanted and works here.
-/// Nothing is tracked yet. `parser` reads programs' files where the tracer does.
+/// Starts the first of `kinds` that does what is wanted and works here. Nothing is tracked yet.
+/// `parser` reads programs' files where the tracer does.
 ///
 /// # Errors
-/// If it cannot do what is wanted, or does not work here.
-pub fn start(choice: Option<Kind>, wants: &Wants, parser: &Parser) -> Result<Started, Error> {
-    if let Some(kind) = choice {
-        kind.suits(wants)?;
-        return Ok(Started {
-            tracer: Tracer::new(kind, wants, parser)?,
-            instead_of: None,
-        });
-    }
+/// If none of them can do what is wanted and works here.
+pub fn start(kinds: &[Kind], wants: &Wants, parser: &Parser) -> Result<Started, Error> {
     let mut reasons = Vec::new();
-    for kind in Kind::AUTO {
+    for &kind in kinds {
         match kind
             .suits(wants)
             .and_then(|()| Tracer::new(kind, wants, parser))
@@ -87,13 +80,14 @@ pub fn start(choice: Option<Kind>, wants: &Wants, parser: &Parser) -> Result<Sta
                 });
                 return Ok(Started { tracer, instead_of });
             }
+            Err(error) if kinds.len() == 1 => return Err(error),
             Err(error) => reasons.push((kind, error)),
         }
     }
     Err(Error::None { reasons })
 }
 
-/// Of each tracer, whether it works here and why not.
+/// Whether each tracer works here, and why not.
 #[must_use]
 pub fn probe() -> Vec<Feature> {
     Kind::ALL.map(Kind::probe).into()
@@ -135,7 +129,7 @@ impl Tracer {
         }
     }
 
-    /// What is to be done for a program that onbeat starts, so that it is heard.
+    /// The steps before a program that onbeat starts is heard.
     #[must_use]
     pub fn preparation(&self) -> Preparation {
         match self {

@@ -1,4 +1,4 @@
-//! What every tracer that can track a running program tells, whatever it is made of.
+//! The contract of every tracer that can track a running program, whatever it is made of.
 
 use std::thread;
 
@@ -20,7 +20,7 @@ pub(crate) fn tracers() -> Vec<Tracer> {
         running: true,
         ..Wants::default()
     };
-    let start = |kind| match tracer::start(Some(kind), &wants, &Parser::here()) {
+    let start = |kind| match tracer::start(&[kind], &wants, &Parser::here()) {
         Ok(started) => Some(started.tracer),
         Err(error) if std::env::var_os("CI").is_some() => panic!("{kind}: {error}"),
         Err(error) => {

@@ -8,9 +8,9 @@ use std::sync::OnceLock;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use onbeat_kernel::proc::started_ticks;
 use onbeat_model::{Burst, Event, Flow, Sensor, Span, TaskId};
 use onbeat_sense::bpf::{BpfSensor, Options};
-use onbeat_sense::workload::started_ticks;
 
 /// After this long, what should come to pass never will.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -37,7 +37,7 @@ pub(crate) fn sensor(options: Options) -> Option<BpfSensor> {
     }
 }
 
-/// What the sensor has heard up to now.
+/// The events of the sensor up to now.
 pub(crate) fn heard(sensor: &mut impl Sensor) -> Vec<Event> {
     let mut events = Vec::new();
     sensor.poll(Span::ZERO, &mut events).unwrap();

@@ -1,4 +1,5 @@
-//! What tasks say of their own work: missed deadline notifications, and where jobs begin and end.
+//! The statements of tasks on their own work: missed deadline notifications, and where jobs begin
+//! and end.
 
 use onbeat_model::{Instant, Mark, Said};
 
@@ -74,14 +75,14 @@ impl<P: Policy, O: Observer> Machine<P, O> {
     }
 
     fn notify(&mut self, task: TaskIndex) {
-        self.policy.notified(task, &mut self.desk);
+        self.policy.notified(task, &mut self.calendar);
         self.say(task, Said::MissedDeadline);
     }
 
     fn say(&mut self, task: TaskIndex, said: Said) {
         let thread = &self.threads[task];
         let mark = Mark {
-            at: self.desk.now(),
+            at: self.calendar.now(),
             task: thread.id,
             woke: thread.burst.woke,
             executed: thread.executed,

@@ -2,12 +2,12 @@
 //! first, a budget of work in every period, best effort for who has used it up, and a speed.
 //!
 //! The rules of a task are those of `schedulers/grace/policy.h`. Here are the queue, one for each
-//! CPU, and the profiler: it hears what every job demanded, and after the first so many jobs gives
-//! each task its plan.
+//! CPU, and the profiler: it hears what every job demanded, and after a number of jobs gives each
+//! task its plan.
 //!
 //! Assumptions: (1) each task stays on its CPU; (2) a real-time task has one job in each period,
 //! due at its end; (3) a task whose demand is not known yet runs in best-effort mode, and until it
-//! is, all on its CPU run at full speed: whoever runs slower than that takes time that the other
+//! is, all on its CPU run at full speed: a job that runs slower than that takes time that the other
 //! may need.
 
 mod joint;
@@ -25,7 +25,7 @@ use onbeat_model::{Instant, Ladder, Span, Speed};
 use onbeat_policies::grace as rules;
 
 use super::{Pace, Policy, Slice};
-use crate::machine::Desk;
+use crate::machine::Calendar;
 use crate::{CpuIndex, TaskIndex, Work};
 use plans::Known;
 pub use scheme::Scheme;
@@ -33,7 +33,7 @@ use scheme::Speeds;
 pub use settings::{Class, Settings};
 use task::Task;
 
-/// What a timer is for: in its token, beside the task.
+/// The purpose of a timer: in its token, beside the task.
 const ZERO_LAG: u64 = 1 << 62;
 
 /// The policy.
@@ -58,7 +58,7 @@ struct Cpu {
     uniform_khz: u64,
     /// The last speed that a joint scheme asked for.
     joint_khz: u64,
-    /// What a task demands is not known yet: nobody takes the time that it may need.
+    /// The demand of a task is not known yet: no other job takes the time that it may need.
     hurries: bool,
 }
 
@@ -103,7 +103,7 @@ impl Grace {
 
     fn enqueue(&mut self, task: TaskIndex) {
         let entity = &mut self.tasks[task];
-        // Of equal deadlines the least certain job is first: what it leaves serves the others.
+        // Among equal deadlines the least certain job is first: what it leaves serves the others.
         let outlook = entity.outlook.as_ref();
         let uncertainty = outlook.map_or(Span::ZERO, Outlook::uncertainty);
         let place = (entity.rules.key(), Reverse(uncertainty));
@@ -132,7 +132,7 @@ impl Grace {
 
     /// New plans for all tasks of `cpu` whose demand is known: the time of each depends on the
     /// others'.
-    fn replan(&mut self, cpu: CpuIndex, desk: &mut Desk) {
+    fn replan(&mut self, cpu: CpuIndex, calendar: &mut Calendar) {
         let settings = &self.settings;
         let known: Vec<Known> = self
             .tasks
@@ -156,7 +156,7 @@ impl Grace {
         self.cpus[cpu].hurries = unknown;
         for (task, plan) in plans::of(&known, settings, &self.speeds) {
             self.tasks[task].rules.set_plan(&plan);
-            self.claims(task, desk.now());
+            self.claims(task, calendar.now());
         }
         if self.settings.scheme.speeds() == Speeds::Joint {
             for (task, budget) in known.iter().map(Known::budget) {
@@ -165,7 +165,7 @@ impl Grace {
                 self.tasks[task].lasting = budget;
             }
         }
-        desk.reschedule(cpu);
+        calendar.reschedule(cpu);
     }
 
     fn plan_is_due(&self, task: TaskIndex) -> bool {
@@ -182,31 +182,31 @@ impl Grace {
 }
 
 impl Policy for Grace {
-    fn ready(&mut self, task: TaskIndex, desk: &mut Desk) {
+    fn ready(&mut self, task: TaskIndex, calendar: &mut Calendar) {
         self.enqueue(task);
         let cpu = self.tasks[task].cpu;
         let key = self.tasks[task].rules.key();
         let running = self.cpus[cpu].running;
         if running.is_none_or(|running| key < self.tasks[running].rules.key()) {
-            desk.reschedule(cpu);
+            calendar.reschedule(cpu);
         }
     }
 
-    fn blocked(&mut self, _task: TaskIndex, cpu: CpuIndex, _desk: &mut Desk) {
+    fn blocked(&mut self, _task: TaskIndex, cpu: CpuIndex, _desk: &mut Calendar) {
         self.cpus[cpu].running = None;
     }
 
-    fn put_back(&mut self, task: TaskIndex, cpu: CpuIndex, desk: &mut Desk) {
+    fn put_back(&mut self, task: TaskIndex, cpu: CpuIndex, calendar: &mut Calendar) {
         self.cpus[cpu].running = None;
         let entity = &mut self.tasks[task];
         if std::mem::take(&mut entity.overran) && !entity.rules.is_real_time() {
-            desk.tell_exhausted(task);
+            calendar.tell_exhausted(task);
         }
         self.enqueue(task);
     }
 
-    fn pick(&mut self, cpu: CpuIndex, desk: &mut Desk) -> Option<TaskIndex> {
-        self.cpus[cpu].picked_at = desk.now();
+    fn pick(&mut self, cpu: CpuIndex, calendar: &mut Calendar) -> Option<TaskIndex> {
+        self.cpus[cpu].picked_at = calendar.now();
         let (_, task) = self.cpus[cpu].queue.pop_first()?;
         self.tasks[task].queued = None;
         self.cpus[cpu].running = Some(task);
@@ -228,35 +228,42 @@ impl Policy for Grace {
         }
     }
 
-    fn charge(&mut self, task: TaskIndex, cpu: CpuIndex, ran: Span, work: Work, desk: &mut Desk) {
+    fn charge(
+        &mut self,
+        task: TaskIndex,
+        cpu: CpuIndex,
+        ran: Span,
+        work: Work,
+        calendar: &mut Calendar,
+    ) {
         let entity = &mut self.tasks[task];
-        let now_ns = desk.now().as_ns();
+        let now_ns = calendar.now().as_ns();
         if !entity.rules.is_real_time() {
             entity.rules.takes_turn(ran.as_ns(), now_ns);
         }
         if entity.rules.charge(work.as_span().as_ns(), now_ns) {
             entity.overran = true;
-            desk.reschedule(cpu);
+            calendar.reschedule(cpu);
         }
     }
 
     /// The present period of `token`'s task is over, or its zero-lag time is here.
-    fn timer(&mut self, token: u64, desk: &mut Desk) {
+    fn timer(&mut self, token: u64, calendar: &mut Calendar) {
         let task = (token & !ZERO_LAG) as TaskIndex;
         if token & ZERO_LAG != 0 {
-            self.claims(task, desk.now());
-            desk.reschedule(self.tasks[task].cpu);
+            self.claims(task, calendar.now());
+            calendar.reschedule(self.tasks[task].cpu);
             return;
         }
         let entity = &self.tasks[task];
-        let now_ns = desk.now().as_ns();
+        let now_ns = calendar.now().as_ns();
         if !entity.under_way || now_ns < entity.rules.period_end_ns() {
             return;
         }
         self.moved(task, |rules| rules.period_ends(now_ns));
         let entity = &self.tasks[task];
-        desk.set_timer(Instant::from_ns(entity.rules.period_end_ns()), token);
-        desk.reschedule(entity.cpu);
+        calendar.set_timer(Instant::from_ns(entity.rules.period_end_ns()), token);
+        calendar.reschedule(entity.cpu);
     }
 
     fn job_begins(
@@ -264,7 +271,7 @@ impl Policy for Grace {
         task: TaskIndex,
         release: Instant,
         _deadline: Instant,
-        desk: &mut Desk,
+        calendar: &mut Calendar,
     ) {
         let entity = &mut self.tasks[task];
         let before = entity.rules.period_end_ns();
@@ -276,12 +283,12 @@ impl Policy for Grace {
             entity.held = Span::from_ns(entity.rules.left());
         }
         if entity.class != Class::BestEffort && (period_end_ns > before || before == 0) {
-            desk.set_timer(Instant::from_ns(period_end_ns), task as u64);
+            calendar.set_timer(Instant::from_ns(period_end_ns), task as u64);
         }
-        self.claims(task, desk.now());
+        self.claims(task, calendar.now());
     }
 
-    fn job_ends(&mut self, task: TaskIndex, demand: Work, desk: &mut Desk) {
+    fn job_ends(&mut self, task: TaskIndex, demand: Work, calendar: &mut Calendar) {
         let entity = &mut self.tasks[task];
         entity.under_way = false;
         entity.overran = false;
@@ -291,13 +298,13 @@ impl Policy for Grace {
         entity.jobs += 1;
         let cpu = entity.cpu;
         entity.find_zero_lag();
-        if self.settings.scheme.speeds() == Speeds::InUse && entity.zero_lag > desk.now() {
-            desk.set_timer(entity.zero_lag, task as u64 | ZERO_LAG);
+        if self.settings.scheme.speeds() == Speeds::InUse && entity.zero_lag > calendar.now() {
+            calendar.set_timer(entity.zero_lag, task as u64 | ZERO_LAG);
         }
         let caught_up = entity.learns_margin(demand.as_span());
-        self.claims(task, desk.now());
+        self.claims(task, calendar.now());
         if self.plan_is_due(task) || caught_up {
-            self.replan(cpu, desk);
+            self.replan(cpu, calendar);
         }
         if self.settings.scheme == Scheme::JointForecast {
             let others = self
@@ -306,14 +313,14 @@ impl Policy for Grace {
                 .enumerate()
                 .filter(|&(n, other)| n != task && other.cpu == cpu);
             let others = others.map(|(_, other)| other.promised()).sum();
-            self.tasks[task].foretell(demand.as_span(), desk.now(), others, &self.settings);
+            self.tasks[task].foretell(demand.as_span(), calendar.now(), others, &self.settings);
         }
     }
 
-    fn exited(&mut self, task: TaskIndex, desk: &mut Desk) {
+    fn exited(&mut self, task: TaskIndex, calendar: &mut Calendar) {
         self.tasks[task].gone = true;
-        self.claims(task, desk.now());
-        self.replan(self.tasks[task].cpu, desk);
+        self.claims(task, calendar.now());
+        self.replan(self.tasks[task].cpu, calendar);
     }
 
     fn pace(&mut self, cpu: CpuIndex, task: Option<(TaskIndex, Work)>) -> Option<Pace> {

@@ -1,4 +1,5 @@
-//! What the Linux kernel does: deadline tasks before those with fixed priorities before fair ones.
+//! The scheduling of the Linux kernel: deadline tasks before those with fixed priorities before
+//! fair ones.
 //!
 //! One file for each class, with the rules as of Linux 6.18. CPUs belong to *domains*, as root
 //! domains (exclusive cpusets) divide a machine: deadline and fixed-priority tasks of a domain run
@@ -20,8 +21,8 @@ use std::cmp::Reverse;
 
 use onbeat_model::{Bandwidth, Instant, Span, Speed};
 
-use crate::least::Least;
-use crate::machine::Desk;
+use crate::indexed_min::Least;
+use crate::machine::Calendar;
 use crate::{CpuIndex, TaskIndex};
 use bandwidth::Contention;
 pub use deadline::Deadline;
@@ -29,7 +30,7 @@ pub use fair::Fair;
 pub use fixed::{Fixed, Order};
 pub use server::Overrun;
 
-/// What a task is to the scheduler.
+/// The parameters of a task for the scheduler.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Class {
     /// SCHED_DEADLINE.
@@ -58,8 +59,8 @@ pub struct Config {
     /// Budgets and slices are enforced at the next multiple of this, as by a scheduler tick; zero:
     /// exactly, as with high-resolution timers for them.
     pub tick: Span,
-    /// What the kernel keeps of each CPU for fair tasks beside reservations. Here it only counts as
-    /// reserved and in use, which leaves less to reclaim.
+    /// The share of each CPU that the kernel keeps for fair tasks beside reservations. Here it only
+    /// counts as reserved and in use, which leaves less to reclaim.
     pub fair_server: Bandwidth,
     /// The CPUs run at the share of this speed that is in use of the reserved bandwidth (GRUB-PA,
     /// as under the governor schedutil), and at this speed for tasks without a reservation; none:
@@ -200,7 +201,7 @@ impl Linux {
         }
     }
 
-    /// What `task` is to the scheduler.
+    /// The parameters of `task` for the scheduler.
     #[must_use]
     pub fn class(&self, task: TaskIndex) -> Class {
         match &self.entities[task].class {
@@ -238,7 +239,7 @@ impl Linux {
     ///
     /// As in the kernel, a deadline task keeps its present deadline and what is left of its budget:
     /// a new runtime counts from the next replenishment.
-    pub fn set_class(&mut self, task: TaskIndex, class: Class, desk: &mut Desk) {
+    pub fn set_class(&mut self, task: TaskIndex, class: Class, calendar: &mut Calendar) {
         let Entity { domain, state, .. } = self.entities[task];
         match state {
             State::Queued => self.dequeue(task),
@@ -264,17 +265,17 @@ impl Linux {
             }
         };
         match state {
-            State::Queued => self.enqueue(task, desk),
-            State::Throttled if !stays_throttled => self.enqueue(task, desk),
+            State::Queued => self.enqueue(task, calendar),
+            State::Throttled if !stays_throttled => self.enqueue(task, calendar),
             _ => {}
         }
         for &cpu in &self.domains[domain].cpus {
-            desk.reschedule(cpu);
+            calendar.reschedule(cpu);
         }
     }
 
     /// Puts a task that is ready into the queue of its class.
-    fn enqueue(&mut self, task: TaskIndex, desk: &mut Desk) {
+    fn enqueue(&mut self, task: TaskIndex, calendar: &mut Calendar) {
         let entity = &mut self.entities[task];
         let domain = &mut self.domains[entity.domain];
         entity.state = State::Queued;
@@ -283,13 +284,13 @@ impl Linux {
                 if deadline.server.is_new() {
                     deadline
                         .server
-                        .begin(&deadline.deadline.reservation, desk.now());
+                        .begin(&deadline.deadline.reservation, calendar.now());
                     domain.contention.begins(deadline);
                 }
                 domain.deadline.insert(deadline, task);
             }
             Scheduled::Fixed(fixed) => domain.fixed.insert(fixed, task),
-            Scheduled::Fair(_) => self.place_fair(task, desk),
+            Scheduled::Fair(_) => self.place_fair(task, calendar),
         }
     }
 

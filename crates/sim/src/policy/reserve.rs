@@ -7,11 +7,11 @@ use std::collections::{BTreeSet, VecDeque};
 use onbeat_model::{Instant, Reservation, Span};
 use onbeat_policies::reserve::{Group, Params, Rest};
 
-use crate::machine::Desk;
+use crate::machine::Calendar;
 use crate::policy::{Policy, Slice};
 use crate::{CpuIndex, TaskIndex, Work};
 
-/// What a task is to the scheduler.
+/// The parameters of a task for the scheduler.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
     /// It belongs to this group.
@@ -42,14 +42,14 @@ struct Queued {
 struct Entity {
     place: Place,
     rest: Rest,
-    /// What it has run since it was last put behind the others of its group.
+    /// The time that it has run since it was last put behind the others of its group.
     turn: Span,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Cpu {
     urgency: Urgency,
-    /// What it took of the budget of its task's group, and has run since.
+    /// The part that it took of the budget of its task's group, and has run since.
     portion: Span,
     ran: Span,
 }
@@ -101,7 +101,7 @@ impl Reserve {
     }
 
     /// Has work of this urgency done on the CPU with the least urgent work, if that is less urgent.
-    fn urge(&mut self, urgency: Urgency, desk: &mut Desk) {
+    fn urge(&mut self, urgency: Urgency, calendar: &mut Calendar) {
         let cpus = self.cpus.iter_mut().enumerate();
         let Some((cpu, least)) = cpus.max_by_key(|(cpu, c)| (c.urgency, std::cmp::Reverse(*cpu)))
         else {
@@ -110,23 +110,23 @@ impl Reserve {
         if urgency < least.urgency {
             // The next one in a hurry looks for another CPU.
             least.urgency = urgency;
-            desk.reschedule(cpu);
+            calendar.reschedule(cpu);
         }
     }
 
-    fn urge_for(&mut self, number: usize, desk: &mut Desk) {
+    fn urge_for(&mut self, number: usize, calendar: &mut Calendar) {
         let group = &self.groups[number].group;
         if !group.available().is_zero() {
-            self.urge(Urgency::Deadline(group.deadline()), desk);
+            self.urge(Urgency::Deadline(group.deadline()), calendar);
         }
     }
 
-    fn enqueue(&mut self, task: TaskIndex, desk: &mut Desk) {
+    fn enqueue(&mut self, task: TaskIndex, calendar: &mut Calendar) {
         match self.tasks[task].place {
             Place::Member(group) => {
                 self.tasks[task].turn = Span::ZERO;
                 self.groups[group].queue.push_back(task);
-                self.urge_for(group, desk);
+                self.urge_for(group, calendar);
             }
             Place::Weight(_) => {
                 self.came += 1;
@@ -136,12 +136,12 @@ impl Reserve {
                 }
                 let passed = rest.passed_ns;
                 self.rest.insert((passed, self.came, task));
-                self.urge(Urgency::Rest, desk);
+                self.urge(Urgency::Rest, calendar);
             }
         }
     }
 
-    fn settle(&mut self, task: TaskIndex, cpu: CpuIndex, desk: &mut Desk) {
+    fn settle(&mut self, task: TaskIndex, cpu: CpuIndex, calendar: &mut Calendar) {
         let Cpu { portion, ran, .. } = std::mem::take(&mut self.cpus[cpu]);
         self.cpus[cpu].urgency = Urgency::Looking;
         match self.tasks[task].place {
@@ -149,9 +149,9 @@ impl Reserve {
                 self.tasks[task].turn += ran;
                 let waits = self.groups[number]
                     .group
-                    .give_back(portion, ran, desk.now());
+                    .give_back(portion, ran, calendar.now());
                 if let Some(at) = waits {
-                    desk.set_timer(at, number as u64);
+                    calendar.set_timer(at, number as u64);
                 }
             }
             Place::Weight(weight) => {
@@ -171,43 +171,43 @@ impl Reserve {
 }
 
 impl Policy for Reserve {
-    fn ready(&mut self, task: TaskIndex, desk: &mut Desk) {
+    fn ready(&mut self, task: TaskIndex, calendar: &mut Calendar) {
         let entity = &mut self.tasks[task];
         match entity.place {
             Place::Member(number) => {
-                if let Some(at) = self.groups[number].group.wake(desk.now()) {
-                    desk.set_timer(at, number as u64);
+                if let Some(at) = self.groups[number].group.wake(calendar.now()) {
+                    calendar.set_timer(at, number as u64);
                 }
             }
             Place::Weight(_) => entity.rest.wake(&self.params, self.passed),
         }
-        self.enqueue(task, desk);
+        self.enqueue(task, calendar);
     }
 
-    fn blocked(&mut self, task: TaskIndex, cpu: CpuIndex, desk: &mut Desk) {
-        self.settle(task, cpu, desk);
+    fn blocked(&mut self, task: TaskIndex, cpu: CpuIndex, calendar: &mut Calendar) {
+        self.settle(task, cpu, calendar);
         if let Place::Member(number) = self.tasks[task].place {
             self.groups[number].group.block();
         }
     }
 
-    fn put_back(&mut self, task: TaskIndex, cpu: CpuIndex, desk: &mut Desk) {
-        self.settle(task, cpu, desk);
+    fn put_back(&mut self, task: TaskIndex, cpu: CpuIndex, calendar: &mut Calendar) {
+        self.settle(task, cpu, calendar);
         if let Place::Member(number) = self.tasks[task].place {
             let is_turn = self.tasks[task].turn < Span::from_ns(self.params.slice_ns);
             let Queued { group, queue } = &mut self.groups[number];
             if group.waits() {
-                desk.tell_exhausted(task);
+                calendar.tell_exhausted(task);
             } else if is_turn {
                 queue.push_front(task);
-                self.urge_for(number, desk);
+                self.urge_for(number, calendar);
                 return;
             }
         }
-        self.enqueue(task, desk);
+        self.enqueue(task, calendar);
     }
 
-    fn pick(&mut self, cpu: CpuIndex, _desk: &mut Desk) -> Option<TaskIndex> {
+    fn pick(&mut self, cpu: CpuIndex, _desk: &mut Calendar) -> Option<TaskIndex> {
         if let Some(number) = self.most_urgent() {
             let Queued { group, queue } = &mut self.groups[number];
             self.cpus[cpu] = Cpu {
@@ -245,19 +245,19 @@ impl Policy for Reserve {
         cpu: CpuIndex,
         ran: Span,
         _work: Work,
-        _desk: &mut Desk,
+        _desk: &mut Calendar,
     ) {
         self.cpus[cpu].ran += ran;
     }
 
-    fn timer(&mut self, token: u64, desk: &mut Desk) {
+    fn timer(&mut self, token: u64, calendar: &mut Calendar) {
         let Some(Queued { group, queue }) = self.groups.get_mut(token as usize) else {
             return;
         };
-        if group.timer(desk.now()) {
+        if group.timer(calendar.now()) {
             let urgency = Urgency::Deadline(group.deadline());
             for _ in 0..queue.len().min(self.cpus.len()) {
-                self.urge(urgency, desk);
+                self.urge(urgency, calendar);
             }
         }
     }

@@ -3,8 +3,8 @@
 //!
 //! It is the twin of the sched_ext scheduler with the same rules: that one has a dispatch queue in
 //! the same order, and sends a CPU to it when a task becomes ready, blocks or has run for its
-//! slice. What else that one does, at ticks, for tasks that others displaced and where programs
-//! fork, no simulated workload asks for.
+//! slice. No simulated workload needs the rest of that one, at ticks, for tasks that others
+//! displaced and where programs fork.
 
 use std::collections::BTreeSet;
 use std::ops::Bound::{Excluded, Unbounded};
@@ -13,7 +13,7 @@ use onbeat_model::{Instant, Span};
 use onbeat_policies::Rules;
 
 use super::{Policy, Slice, at_a_tick};
-use crate::machine::Desk;
+use crate::machine::Calendar;
 use crate::{CpuIndex, TaskIndex, Work};
 
 /// A scheduler with the rules `R`.
@@ -30,7 +30,8 @@ pub struct Ruled<R: Rules> {
     heard: u64,
 }
 
-/// What takes the CPUs before every task now and then: on a kernel its own threads, and daemons.
+/// The load that takes the CPUs before every task now and then: on a kernel its own threads, and
+/// daemons.
 #[derive(Clone, Copy, Debug)]
 struct Interruptions {
     every: Span,
@@ -49,7 +50,7 @@ struct Cpu {
 }
 
 impl<R: Rules> Ruled<R> {
-    /// A scheduler for so many CPUs and tasks of this niceness, none of which is ready. The machine
+    /// A scheduler for `cpus` CPUs and tasks of this niceness, none of which is ready. The machine
     /// must be given the tasks in the same order.
     #[must_use]
     pub fn new(mut rules: R, cpus: usize, nices: impl IntoIterator<Item = i8>) -> Self {
@@ -86,7 +87,7 @@ impl<R: Rules> Ruled<R> {
         self
     }
 
-    /// What the rules keep of `task`.
+    /// The rules' record of `task`.
     #[must_use]
     pub fn task(&self, task: TaskIndex) -> &R::Task {
         &self.tasks[task]
@@ -122,12 +123,12 @@ impl<R: Rules> Ruled<R> {
 }
 
 impl<R: Rules> Policy for Ruled<R> {
-    fn ready(&mut self, task: TaskIndex, desk: &mut Desk) {
-        let now = desk.now();
+    fn ready(&mut self, task: TaskIndex, calendar: &mut Calendar) {
+        let now = calendar.now();
         if let Some(interruptions) = &mut self.interruptions
             && !std::mem::replace(&mut interruptions.begun, true)
         {
-            desk.set_timer(now + interruptions.every, 0);
+            calendar.set_timer(now + interruptions.every, 0);
         }
         self.rules.wakeup(&mut self.tasks[task], now);
         let key = self.enqueue(task, now);
@@ -138,35 +139,35 @@ impl<R: Rules> Policy for Ruled<R> {
             && (is_idle || running > Some(key))
         {
             self.cpus[cpu].called_for = Some(key);
-            desk.reschedule(cpu);
+            calendar.reschedule(cpu);
         }
     }
 
-    fn blocked(&mut self, task: TaskIndex, cpu: CpuIndex, desk: &mut Desk) {
+    fn blocked(&mut self, task: TaskIndex, cpu: CpuIndex, calendar: &mut Calendar) {
         self.cpus[cpu].task = None;
-        self.rules.block(&mut self.tasks[task], desk.now());
+        self.rules.block(&mut self.tasks[task], calendar.now());
     }
 
-    fn put_back(&mut self, task: TaskIndex, cpu: CpuIndex, desk: &mut Desk) {
+    fn put_back(&mut self, task: TaskIndex, cpu: CpuIndex, calendar: &mut Calendar) {
         self.cpus[cpu].task = None;
-        let key = self.rules.key(&self.tasks[task], desk.now());
+        let key = self.rules.key(&self.tasks[task], calendar.now());
         let after = (Excluded((key, u64::MAX, TaskIndex::MAX)), Unbounded);
         let behind = self.queue.range(after).next().map(|&(key, ..)| key);
         self.rules
-            .put_back(&mut self.tasks[task], behind, desk.now());
-        self.enqueue(task, desk.now());
+            .put_back(&mut self.tasks[task], behind, calendar.now());
+        self.enqueue(task, calendar.now());
     }
 
-    fn pick(&mut self, cpu: CpuIndex, desk: &mut Desk) -> Option<TaskIndex> {
+    fn pick(&mut self, cpu: CpuIndex, calendar: &mut Calendar) -> Option<TaskIndex> {
         self.cpus[cpu].called_for = None;
         if self.interruptions.is_some_and(|i| i.under_way) {
             return None;
         }
         let (.., task) = self.queue.pop_first()?;
-        self.rules.pick(&mut self.tasks[task], desk.now());
+        self.rules.pick(&mut self.tasks[task], calendar.now());
         self.cpus[cpu] = Cpu {
             task: Some(task),
-            charged_to: desk.now(),
+            charged_to: calendar.now(),
             called_for: None,
         };
         Some(task)
@@ -180,7 +181,7 @@ impl<R: Rules> Policy for Ruled<R> {
         }
     }
 
-    fn timer(&mut self, _token: u64, desk: &mut Desk) {
+    fn timer(&mut self, _token: u64, calendar: &mut Calendar) {
         let Some(interruptions) = &mut self.interruptions else {
             return;
         };
@@ -190,21 +191,29 @@ impl<R: Rules> Policy for Ruled<R> {
         } else {
             interruptions.every - interruptions.length
         };
-        desk.set_timer(desk.now() + until_next, 0);
-        (0..self.cpus.len()).for_each(|cpu| desk.reschedule(cpu));
+        calendar.set_timer(calendar.now() + until_next, 0);
+        (0..self.cpus.len()).for_each(|cpu| calendar.reschedule(cpu));
     }
 
     fn knows_jobs(&self) -> bool {
         false
     }
 
-    fn charge(&mut self, task: TaskIndex, cpu: CpuIndex, ran: Span, _work: Work, desk: &mut Desk) {
-        self.cpus[cpu].charged_to = desk.now();
-        self.rules.charge(&mut self.tasks[task], ran, desk.now());
+    fn charge(
+        &mut self,
+        task: TaskIndex,
+        cpu: CpuIndex,
+        ran: Span,
+        _work: Work,
+        calendar: &mut Calendar,
+    ) {
+        self.cpus[cpu].charged_to = calendar.now();
+        self.rules
+            .charge(&mut self.tasks[task], ran, calendar.now());
     }
 
-    fn notified(&mut self, task: TaskIndex, desk: &mut Desk) {
-        let heard = self.rules.mdn(&mut self.tasks[task], desk.now());
+    fn notified(&mut self, task: TaskIndex, calendar: &mut Calendar) {
+        let heard = self.rules.mdn(&mut self.tasks[task], calendar.now());
         self.heard += u64::from(heard);
     }
 }

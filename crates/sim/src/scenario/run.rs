@@ -10,12 +10,12 @@ use onbeat_policies::{Berate, Best, Linux24, Rules};
 use super::figures::{CpuFigures, Figures, Tally};
 use super::scheduler::Ruling;
 use super::{Group, Jobs, Onbeat, Scenario, Scheduler, Timeline, scheduler};
+use crate::loop_adapter::{FIRST_TID, Heard, SimulatedSensor, seams};
 use crate::policy::Policy;
 use crate::policy::grace::Grace;
 use crate::policy::linux::Linux;
 use crate::policy::reserve::Reserve;
 use crate::policy::ruled::Ruled;
-use crate::seam::{FIRST_TID, Heard, SimulatedSensor, seams};
 use crate::written::{self, Method};
 use crate::{Machine, Observer};
 
@@ -130,7 +130,7 @@ impl<'a> Run<'a> {
             .collect()
     }
 
-    /// What `of` says of its group, for each task.
+    /// The value of `of` for the group of each task.
     fn each<T: Clone>(&self, of: impl Fn(&Group) -> T) -> impl Iterator<Item = T> {
         let groups = self.scenario.groups.iter();
         groups.flat_map(move |group| std::iter::repeat_n(of(group), group.count))

@@ -1,4 +1,4 @@
-//! What a running scheduler does, a line for each interval.
+//! The figures of a running scheduler, a line for each interval.
 
 use std::io::{self, IsTerminal, Write};
 use std::time::Instant;
@@ -31,7 +31,7 @@ pub(super) struct Show {
     rows: u32,
 }
 
-/// What `start --json` prints of each interval; `docs/formats.md` describes it.
+/// The output of `start --json` for each interval; `docs/formats.md` describes it.
 #[derive(Serialize)]
 struct Turn<'a> {
     scheduler: &'a str,
@@ -42,7 +42,7 @@ struct Turn<'a> {
     groups: Vec<GroupTold>,
 }
 
-/// What it knows of one chosen thread.
+/// The record of one chosen thread.
 #[derive(Serialize)]
 struct TaskTold {
     tid: u32,
@@ -105,7 +105,7 @@ impl Show {
         });
         let turn = Turn {
             scheduler: running.name(),
-            at_ns: onbeat_act::clock::now().as_ns(),
+            at_ns: onbeat_kernel::clock::now().as_ns(),
             counts: object(&running.statistics()?),
             machine: object(&running.machine()),
             tasks: tasks.collect(),

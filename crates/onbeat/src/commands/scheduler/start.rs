@@ -18,8 +18,8 @@ use super::show::Show;
 use crate::child::{Child, Gated, Status};
 use crate::cli::StartArgs;
 use crate::guard;
-use crate::hearing;
 use crate::signals::Signals;
+use crate::start_tracer;
 
 /// Between two looks at what has changed. Each costs a scheduled task CPU time.
 const TURN: Duration = Duration::from_millis(100);
@@ -38,7 +38,7 @@ enum End {
 
 /// Starts, attends, stops.
 pub(crate) fn run(args: &StartArgs) -> anyhow::Result<ExitCode> {
-    let parser = hearing::parser(Parser::start)?;
+    let parser = start_tracer::parser(Parser::start)?;
     let signals = Signals::block().context("cannot listen for signals")?;
     let scheduler = find(&args.name).with_context(|| {
         let known: Vec<&str> = ALL.iter().map(|scheduler| scheduler.name).collect();

@@ -23,10 +23,12 @@ use super::attach::Attacher;
 use super::maps::{self, Mapped};
 use super::parser::Parser;
 use super::{Error, Message, Told};
-use crate::clock;
 use crate::identity;
 use crate::probes::{self, Probe, Site};
-use crate::workload::{most_open, started_ticks};
+use onbeat_kernel::proc::started_ticks;
+
+use crate::workload::most_open;
+use onbeat_kernel::clock;
 
 const FIRST_PAUSE: Span = Span::from_ms(20);
 const LONGEST_PAUSE: Span = Span::from_secs(2);
@@ -105,7 +107,7 @@ impl Ear {
         }
     }
 
-    /// The same with the largest share of an ordinary thread. Whoever reads a process's mappings
+    /// The same with the largest share of an ordinary thread. A reader of a process's mappings
     /// keeps it from mapping more meanwhile: behind hogs, for tens of milliseconds. Not for
     /// whatever programs a machine's users start: who forks without end would have this thread take
     /// a CPU from others.
@@ -396,7 +398,7 @@ fn file_of(pid: u32, mapped: Mapped, path: &Path) -> io::Result<File> {
     if opened < 0 {
         return Err(io::Error::last_os_error());
     }
-    // SAFETY: the call gave this descriptor, and nobody else has it.
+    // SAFETY: the call gave this descriptor, which is new.
     let file = unsafe { File::from_raw_fd(opened) };
     let about = about(&file)?;
     let device = (about.stx_dev_major, about.stx_dev_minor);
@@ -453,7 +455,7 @@ fn as_mapped(path: &Path) -> Option<(File, FileId)> {
     let begin = at.addr();
     let named = format!("/proc/self/map_files/{begin:x}-{:x}", begin + page);
     let named = open(Path::new(&named), libc::O_PATH);
-    // SAFETY: what was mapped above, and nobody else knows of it.
+    // SAFETY: the region was mapped above, and no other code knows of it.
     unsafe { libc::munmap(at, page) };
     let id = id(&named.ok()?).ok()??;
     Some((file, id))

@@ -9,11 +9,11 @@ use super::deadline::WHOLE;
 use super::{
     Class, Config, Cpu, Entity, Linux, Order, Rank, Scheduled, State, deadline, fair, fixed,
 };
-use crate::machine::Desk;
+use crate::machine::Calendar;
 use crate::policy::{Pace, Policy, Slice, at_a_tick};
 use crate::{CpuIndex, TaskIndex, Work};
 
-/// What the timers are for: the lowest bit of their token.
+/// The purposes of timers: the lowest bit of their token.
 const REPLENISH: u64 = 0;
 const ZERO_LAG: u64 = 1;
 
@@ -46,11 +46,11 @@ impl Cpu {
 impl Linux {
     /// Rings for the CPU of the domain with the least urgent work, if that is less urgent than
     /// `rank`.
-    fn preempt(&self, domain: usize, rank: Rank, desk: &mut Desk) {
+    fn preempt(&self, domain: usize, rank: Rank, calendar: &mut Calendar) {
         let domain = &self.domains[domain];
         let (place, Reverse(least_urgent)) = domain.ranks.first();
         if rank < least_urgent {
-            desk.reschedule(domain.cpus[place]);
+            calendar.reschedule(domain.cpus[place]);
         }
     }
 
@@ -63,7 +63,7 @@ impl Linux {
     }
 
     /// Finds a CPU for a fair task that is ready, and queues it there.
-    pub(super) fn place_fair(&mut self, task: TaskIndex, desk: &mut Desk) {
+    pub(super) fn place_fair(&mut self, task: TaskIndex, calendar: &mut Calendar) {
         let domain = &self.domains[self.entities[task].domain];
         let Scheduled::Fair(entity) = &mut self.entities[task].class else {
             return;
@@ -89,7 +89,7 @@ impl Linux {
             _ => false,
         };
         if preempts {
-            desk.reschedule(cpu);
+            calendar.reschedule(cpu);
         }
     }
 
@@ -125,23 +125,23 @@ impl Linux {
             .map(|task| (task, Rank::Fair))
     }
 
-    /// What is left in the queues may belong on another CPU of the domain.
-    fn push(&self, domain: usize, desk: &mut Desk) {
+    /// The rest in the queues may belong on another CPU of the domain.
+    fn push(&self, domain: usize, calendar: &mut Calendar) {
         let Some(queues) = self.domains.get(domain).filter(|d| d.cpus.len() > 1) else {
             return;
         };
         if let Some(deadline) = queues.deadline.first() {
-            self.preempt(domain, Rank::Deadline(deadline), desk);
+            self.preempt(domain, Rank::Deadline(deadline), calendar);
         } else if let Some(rank) = queues.fixed.first() {
-            self.preempt(domain, Rank::Fixed(rank), desk);
+            self.preempt(domain, Rank::Fixed(rank), calendar);
         }
     }
 
     /// A reclaiming task pays another price from now on.
-    fn reprice(&self, domain: usize, desk: &mut Desk) {
+    fn reprice(&self, domain: usize, calendar: &mut Calendar) {
         for &cpu in &self.domains[domain].cpus {
             if matches!(self.cpus[cpu].rank, Rank::Deadline(_)) {
-                desk.reschedule(cpu);
+                calendar.reschedule(cpu);
             }
         }
     }
@@ -152,40 +152,40 @@ impl Linux {
 }
 
 impl Policy for Linux {
-    fn ready(&mut self, task: TaskIndex, desk: &mut Desk) {
+    fn ready(&mut self, task: TaskIndex, calendar: &mut Calendar) {
         let Entity { domain, class, .. } = &mut self.entities[task];
         let domain = *domain;
         match class {
             Scheduled::Deadline(deadline) => {
                 let waits = deadline
                     .server
-                    .wake(&deadline.deadline.reservation, desk.now());
+                    .wake(&deadline.deadline.reservation, calendar.now());
                 let contention = &mut self.domains[domain].contention;
                 let was_active = deadline.active != Active::No;
                 contention.begins(deadline);
                 let reprice = contention.matters() && !was_active;
                 if let Some(at) = waits {
                     self.entities[task].state = State::Throttled;
-                    desk.set_timer(at, token(task, REPLENISH));
+                    calendar.set_timer(at, token(task, REPLENISH));
                 } else {
                     let rank = Rank::Deadline(deadline.server.deadline());
-                    self.enqueue(task, desk);
-                    self.preempt(domain, rank, desk);
+                    self.enqueue(task, calendar);
+                    self.preempt(domain, rank, calendar);
                 }
                 if reprice {
-                    self.reprice(domain, desk);
+                    self.reprice(domain, calendar);
                 }
             }
             Scheduled::Fixed(fixed) => {
                 let rank = Rank::Fixed(fixed.rank());
-                self.enqueue(task, desk);
-                self.preempt(domain, rank, desk);
+                self.enqueue(task, calendar);
+                self.preempt(domain, rank, calendar);
             }
-            Scheduled::Fair(_) => self.place_fair(task, desk),
+            Scheduled::Fair(_) => self.place_fair(task, calendar),
         }
     }
 
-    fn blocked(&mut self, task: TaskIndex, cpu: CpuIndex, desk: &mut Desk) {
+    fn blocked(&mut self, task: TaskIndex, cpu: CpuIndex, calendar: &mut Calendar) {
         self.runs(cpu, None, Rank::Idle);
         let entity = &mut self.entities[task];
         entity.state = State::Blocked;
@@ -196,9 +196,9 @@ impl Policy for Linux {
                 if !contention.matters() {
                     return;
                 }
-                match contention.ends(deadline, desk.now()) {
-                    Some(at) => desk.set_timer(at, token(task, ZERO_LAG)),
-                    None => self.reprice(self.cpus[cpu].domain, desk),
+                match contention.ends(deadline, calendar.now()) {
+                    Some(at) => calendar.set_timer(at, token(task, ZERO_LAG)),
+                    None => self.reprice(self.cpus[cpu].domain, calendar),
                 }
             }
             Scheduled::Fixed(_) => {}
@@ -206,15 +206,15 @@ impl Policy for Linux {
         }
     }
 
-    fn put_back(&mut self, task: TaskIndex, cpu: CpuIndex, desk: &mut Desk) {
+    fn put_back(&mut self, task: TaskIndex, cpu: CpuIndex, calendar: &mut Calendar) {
         self.runs(cpu, None, Rank::Idle);
         let entity = &mut self.entities[task];
         match &mut entity.class {
             Scheduled::Deadline(deadline) if deadline.server.throttled() => {
                 entity.state = State::Throttled;
-                desk.tell_exhausted(task);
+                calendar.tell_exhausted(task);
             }
-            Scheduled::Deadline(_) => self.enqueue(task, desk),
+            Scheduled::Deadline(_) => self.enqueue(task, calendar),
             Scheduled::Fixed(fixed) => {
                 self.domains[entity.domain].fixed.put_back(fixed, task);
                 entity.state = State::Queued;
@@ -224,11 +224,11 @@ impl Policy for Linux {
                 entity.state = State::Queued;
             }
             // It ran here in another class until now.
-            Scheduled::Fair(_) => self.place_fair(task, desk),
+            Scheduled::Fair(_) => self.place_fair(task, calendar),
         }
     }
 
-    fn pick(&mut self, cpu: CpuIndex, desk: &mut Desk) -> Option<TaskIndex> {
+    fn pick(&mut self, cpu: CpuIndex, calendar: &mut Calendar) -> Option<TaskIndex> {
         let taken = self.take(cpu);
         let domain = self.cpus[cpu].domain;
         let (task, rank) = taken.map_or((None, Rank::Idle), |(task, rank)| (Some(task), rank));
@@ -246,7 +246,7 @@ impl Policy for Linux {
                 };
             }
         }
-        self.push(domain, desk);
+        self.push(domain, calendar);
         taken.map(|(task, _)| task)
     }
 
@@ -279,8 +279,8 @@ impl Policy for Linux {
         }
     }
 
-    /// Who goes on with the next job without having blocked keeps the CPU, and what is left of its
-    /// slice.
+    /// A task that goes on with the next job without having blocked keeps the CPU, and the rest of
+    /// its slice.
     fn knows_jobs(&self) -> bool {
         false
     }
@@ -299,7 +299,14 @@ impl Policy for Linux {
         })
     }
 
-    fn charge(&mut self, task: TaskIndex, cpu: CpuIndex, ran: Span, work: Work, desk: &mut Desk) {
+    fn charge(
+        &mut self,
+        task: TaskIndex,
+        cpu: CpuIndex,
+        ran: Span,
+        work: Work,
+        calendar: &mut Calendar,
+    ) {
         match &mut self.entities[task].class {
             Scheduled::Deadline(deadline) => {
                 let ran = if self.config.runtimes_follow_speed {
@@ -316,22 +323,25 @@ impl Policy for Linux {
                     overrun,
                     ..
                 } = &deadline.deadline;
-                if let Some(at) = deadline.server.exhaust(reservation, *overrun, desk.now()) {
-                    desk.set_timer(at, token(task, REPLENISH));
+                if let Some(at) = deadline
+                    .server
+                    .exhaust(reservation, *overrun, calendar.now())
+                {
+                    calendar.set_timer(at, token(task, REPLENISH));
                 } else {
                     let domain = &mut self.domains[self.cpus[cpu].domain];
                     domain.deadline.line_up(deadline);
                 }
-                desk.reschedule(cpu);
+                calendar.reschedule(cpu);
             }
             Scheduled::Fixed(fixed) => fixed.charge(ran),
             Scheduled::Fair(fair) => self.cpus[cpu].fair.charge(fair, ran),
         }
     }
 
-    fn timer(&mut self, token: u64, desk: &mut Desk) {
+    fn timer(&mut self, token: u64, calendar: &mut Calendar) {
         let task = (token >> 1) as TaskIndex;
-        let now = desk.now();
+        let now = calendar.now();
         let Some(entity) = self.entities.get_mut(task) else {
             return;
         };
@@ -341,15 +351,15 @@ impl Policy for Linux {
         };
         if token & 1 == ZERO_LAG {
             if self.domains[domain].contention.timer(deadline, now) {
-                self.reprice(domain, desk);
+                self.reprice(domain, calendar);
             }
             return;
         }
         let replenished = deadline.server.timer(&deadline.deadline.reservation, now);
         if replenished && entity.state == State::Throttled {
             let rank = Rank::Deadline(deadline.server.deadline());
-            self.enqueue(task, desk);
-            self.preempt(domain, rank, desk);
+            self.enqueue(task, calendar);
+            self.preempt(domain, rank, calendar);
         }
     }
 }

@@ -60,7 +60,7 @@ pub struct Rules {
     pub may_miss: f64,
     /// Which share of its jobs must stay within the budget, for [`Way::Statistical`].
     pub rho: f64,
-    /// What happens to who needs more than its reservation.
+    /// The rule for a thread that needs more than its reservation.
     pub overrun: Overrun,
     /// Whether that is given what other reservations leave (GRUB).
     pub reclaim: bool,
@@ -78,8 +78,8 @@ const SHORTEST: Span = Span::from_ns(1024);
 const RECORDED_KHZ: u64 = 1_000_000;
 const STEPS: u64 = 10;
 const HIGHEST_PRIORITY: u8 = 99;
-/// Under a scheme, the first budget after so many jobs, and a new one after as many more:
-/// recordings are short, and have scenes.
+/// Under a scheme, the number of jobs before the first budget, and between two budgets: recordings
+/// are short, and have scenes.
 const NEW_BUDGET_EVERY: usize = 10;
 
 /// The reservation that each of the threads asks for under `way`, at this speed; none for one that
@@ -200,8 +200,8 @@ fn scheduler(way: Way, rules: &Rules) -> Scheduler {
     }
 }
 
-/// The CPU of each thread where it has to have one: whoever needs most chooses first, the one that
-/// is least busy.
+/// The CPU of each thread where it has to have one: the thread that needs most chooses first, and
+/// takes the least busy CPU.
 fn spread(threads: &Threads, cpus: usize) -> Vec<usize> {
     let needs = |thread: &Thread| thread.jobs.iter().map(|job| job.demand.as_span()).sum();
     let mut by_need: Vec<(Span, usize)> = threads.list.iter().map(needs).zip(0..).collect();
@@ -219,8 +219,7 @@ fn spread(threads: &Threads, cpus: usize) -> Vec<usize> {
 fn cpus(machine: &Machine) -> Cpus {
     let khz = |share: f64| (share * RECORDED_KHZ as f64).round() as u64;
     let steps = (1..=STEPS).map(|step| khz(machine.speed * step as f64 / STEPS as f64));
-    // What is computed counts in time at the recorded speed, so that is among them where it is the
-    // highest.
+    // Work counts in time at the recorded speed, so that is among them where it is the highest.
     let all = steps.chain([RECORDED_KHZ]).filter_map(Speed::from_khz);
     Cpus {
         count: machine.cpus,

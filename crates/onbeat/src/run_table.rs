@@ -113,7 +113,7 @@ fn table(threads: &[ThreadReport]) -> Table {
     table
 }
 
-/// Of a thread that never held a reservation, there is nothing to compare.
+/// A thread that never held a reservation has nothing to compare.
 fn share(thread: &ThreadReport, share: Bandwidth) -> String {
     if thread.held.is_zero() {
         "-".to_owned()

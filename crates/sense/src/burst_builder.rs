@@ -1,8 +1,8 @@
 //! One thread's course between sleep and CPU, as raw events tell it: what makes a burst.
 //!
 //! A burst runs from a wakeup to the switch at which the thread no longer wants the CPU. Recordings
-//! have holes: some switches are hidden from tracing, others were filtered away. What is missing is
-//! not made up, but what can be concluded is:
+//! have holes: some switches are hidden from tracing, others were filtered away. Missing events are
+//! not made up, but some can be concluded:
 //! - Woken and not yet seen to run, the thread writes an event itself: it has run since then, or
 //!   since its wakeup if the wakeup was handled on the same CPU and that was idle, or if every
 //!   switch is recorded that the kernel does not hide: some kernels hide those from an idle CPU,
@@ -15,9 +15,9 @@
 
 use onbeat_model::{Burst, Instant, Span, TaskId};
 
-use crate::raw::Kind;
+use crate::switch_event::Kind;
 
-/// What is known of a thread. Each method is something seen, and gives the burst that it ends.
+/// The known state of a thread. Each method is something seen, and gives the burst that it ends.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum State {
     /// Nothing yet, or events were lost: what is going on began unseen.
@@ -87,7 +87,7 @@ pub(crate) enum Unseen {
     AtOnce,
     /// When it was woken if it runs on this CPU, which was idle then.
     AtOnceOn(u32),
-    /// Nobody knows; before it was seen.
+    /// It is not known; before it was seen.
     Later,
 }
 

@@ -1,11 +1,11 @@
-//! A sensor of whoever hears switches outside the kernel (tracefs, perf): what it says does not
-//! depend on where the switches are read.
+//! The sensor of the tracers that hear switches outside the kernel (tracefs, perf): what it says
+//! does not depend on where the switches are read.
 
 use onbeat_model::{Event, Flow, Follow, Sensor, Span, TaskId};
 
-use crate::clock;
-use crate::followed::{Followed, Seen, threads_of};
+use crate::task_set::{Followed, Seen, threads_of};
 use crate::workload::{Workload, of_this_machine};
+use onbeat_kernel::clock;
 
 /// Where wakeups and switches are read.
 pub trait Source {
@@ -44,13 +44,13 @@ pub trait Source {
 pub struct Following<S> {
     source: S,
     followed: Followed,
-    /// What came of tracking.
+    /// The outcome of tracking.
     outbox: Vec<Event>,
     workload: Workload,
 }
 
 impl<S> Following<S> {
-    /// Hears nobody yet.
+    /// A sensor without tasks.
     pub(crate) fn by(source: S) -> Self {
         Self {
             source,
@@ -65,7 +65,7 @@ impl<S: Source> Sensor for Following<S> {
     type Error = S::Error;
 
     fn track(&mut self, tid: u32, follow: Follow) -> Result<(), S::Error> {
-        // What was read of a thread before it is tracked is not told.
+        // The events of a thread from before it is tracked are not told.
         self.source.collect(&mut self.followed, &mut self.outbox)?;
         let mut known = Vec::new();
         loop {

@@ -40,7 +40,7 @@ pub(crate) enum Kind {
     New,
 }
 
-/// What happened.
+/// The event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum What {
     /// A thread became ready.
@@ -69,7 +69,7 @@ pub(crate) enum What {
     Lost { count: u64 },
 }
 
-/// What the event `name` with the fields `payload` says.
+/// The event `name` with the fields `payload`.
 ///
 /// `waker` is the thread that wrote it, zero if that was not what caused it.
 ///
@@ -154,9 +154,10 @@ fn switch(payload: &str) -> Option<What> {
 /// beyond all states says that it was preempted.
 ///
 /// That bit is the kernel's `TASK_REPORT_MAX` (256) from 4.14 on, and was `TASK_STATE_MAX`: 4096
-/// from 4.8 on, 2048 from 4.2 on, 1024 from 3.9 on. Of these only 1024 has another meaning
+/// from 4.8 on, 2048 from 4.2 on, 1024 from 3.9 on. Only 1024 of these has another meaning
 /// elsewhere, and never alone: `TASK_IDLE` is
-/// 1026. What 256 and 2048 once were, `TASK_WAKING` and `TASK_NEW`, no thread is that leaves a CPU.
+/// 1026. A thread that leaves a CPU is never in the states 256 and 2048 of former kernels,
+///   `TASK_WAKING` and `TASK_NEW`.
 pub(crate) const fn is_ready(prev_state: i64) -> bool {
     const PREEMPTED: i64 = 256 | 2048 | 4096;
     prev_state == 0 || prev_state == 1024 || prev_state & PREEMPTED != 0

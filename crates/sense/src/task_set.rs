@@ -9,9 +9,9 @@ use onbeat_model::{Burst, Event, Follow, Instant, Name, Span, Task, TaskId};
 
 pub(crate) use process::{Seen, threads_of};
 
-use crate::clock;
-use crate::course::{State, Wakeup};
-use crate::workload::started_ticks;
+use crate::burst_builder::{State, Wakeup};
+use onbeat_kernel::clock;
+use onbeat_kernel::proc::started_ticks;
 
 /// How often threads are looked up, when events are lost.
 const LOOKS_EVERY: Span = Span::from_ms(100);
@@ -21,7 +21,7 @@ const LOOKS_EVERY: Span = Span::from_ms(100);
 #[derive(Debug, Default)]
 pub struct Followed {
     threads: HashMap<u32, Thread>,
-    /// Who was last seen to get each CPU.
+    /// The thread that was last seen to get each CPU.
     occupants: HashMap<u32, u32>,
     has_followed: bool,
     /// Events were lost since threads were looked up.
@@ -41,7 +41,7 @@ struct Thread {
 pub(crate) struct Started {
     pub(crate) parent: u32,
     pub(crate) tid: u32,
-    /// Of the same process as its parent.
+    /// Whether it is of the same process as its parent.
     pub(crate) is_thread: bool,
 }
 
@@ -214,7 +214,7 @@ impl Followed {
         }
     }
 
-    /// So many events were lost: what goes on is unknown.
+    /// The number of lost events: what goes on is unknown.
     pub(crate) fn lost(&mut self, at: Instant, count: u64, events: &mut Vec<Event>) {
         self.is_unsure = true;
         match events.last_mut() {
@@ -228,8 +228,8 @@ impl Followed {
     }
 
     /// If events were lost, looks up which threads have come and gone meanwhile; but not all the
-    /// time, for it takes long, and a program can have events lost as often as it likes. True if it
-    /// did. (A new process, whose parent is not told there, is not found.)
+    /// time, because it takes long, and a program can have events lost as often as it likes. True
+    /// if it did. (A new process, whose parent is not told there, is not found.)
     pub(crate) fn look_again(&mut self, now: Instant, events: &mut Vec<Event>) -> bool {
         if !self.is_unsure || now.since(self.looked) < LOOKS_EVERY {
             return false;
@@ -261,8 +261,7 @@ fn tell(burst: Option<Burst>, events: &mut Vec<Event>) {
     events.extend(burst.map(Event::Burst));
 }
 
-/// Who the thread is that was started at `at`; it may have exited since, and its number may be
-/// another's.
+/// The thread that was started at `at`; it may have exited since, and its number may be another's.
 fn identity(tid: u32, at: Instant) -> TaskId {
     let latest = clock::ticks_at(at);
     let started_ticks = started_ticks(tid)

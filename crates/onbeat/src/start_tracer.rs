@@ -4,11 +4,9 @@ use std::io;
 
 use anyhow::Context;
 use onbeat_sense::bpf::Parser;
-use onbeat_sense::tracer::{self, Error, Started, Tracer, Wants};
+use onbeat_sense::tracer::{self, Error, Kind, Started, Tracer, Wants};
 
-use crate::cli::TracingOptions;
-
-/// What parses programs' files: for root a process without rights, because the files may be
+/// The parser of programs' files: for root a process without rights, because the files may be
 /// another user's. To be called before this process has a second thread.
 ///
 /// # Errors
@@ -21,15 +19,15 @@ pub(crate) fn parser(start: fn() -> io::Result<Parser>) -> anyhow::Result<Parser
     start().context("cannot start the process that parses programs' files")
 }
 
-/// By what `options` choose. Unless `quiet`, says why it is not a better one that nobody chose
-/// against.
+/// Starts the first of `kinds` that works. Unless `quiet`, says why it is not a better one, where
+/// none was chosen.
 pub(crate) fn start(
-    options: &TracingOptions,
+    kinds: &[Kind],
     wants: &Wants,
     parser: &Parser,
     quiet: bool,
 ) -> Result<Tracer, Error> {
-    let Started { tracer, instead_of } = tracer::start(options.choice(), wants, parser)?;
+    let Started { tracer, instead_of } = tracer::start(kinds, wants, parser)?;
     if let Some((better, why)) = instead_of.filter(|_| !quiet) {
         let taken = tracer.kind();
         eprintln!("onbeat: using the {taken} tracer because {better} does not work here: {why}");

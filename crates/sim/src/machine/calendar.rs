@@ -7,12 +7,12 @@ use onbeat_model::Instant;
 
 use crate::{CpuIndex, TaskIndex};
 
-/// What a policy finds on its desk: the time, timers, and a bell for each CPU.
+/// The calendar of a policy: the time, timers, and a bell for each CPU.
 ///
 /// Timers of one instant fire in this order: the policy's by their token, then the tasks' by their
 /// number. So the order does not depend on when they were set.
 #[derive(Debug)]
-pub struct Desk {
+pub struct Calendar {
     now: Instant,
     timers: BinaryHeap<Reverse<u128>>,
     /// The CPUs to be scheduled anew, each once.
@@ -29,7 +29,7 @@ pub(super) enum Timer {
 
 const TASK: u64 = 1 << 63;
 
-impl Desk {
+impl Calendar {
     pub(super) fn new(cpus: usize) -> Self {
         Self {
             now: Instant::ZERO,
@@ -112,15 +112,15 @@ mod tests {
 
     #[test]
     fn timers_fire_in_order_of_time_then_the_policys_then_the_tasks() {
-        let mut desk = Desk::new(1);
+        let mut calendar = Calendar::new(1);
         let at = |ns| Instant::from_ns(ns);
-        desk.set_task_timer(at(20), 1);
-        desk.set_task_timer(at(20), 0);
-        desk.set_timer(at(20), 7);
-        desk.set_task_timer(at(10), 5);
-        assert_eq!(desk.due(), None);
-        desk.advance(at(20));
-        let fired: Vec<Timer> = std::iter::from_fn(|| desk.due()).collect();
+        calendar.set_task_timer(at(20), 1);
+        calendar.set_task_timer(at(20), 0);
+        calendar.set_timer(at(20), 7);
+        calendar.set_task_timer(at(10), 5);
+        assert_eq!(calendar.due(), None);
+        calendar.advance(at(20));
+        let fired: Vec<Timer> = std::iter::from_fn(|| calendar.due()).collect();
         assert_eq!(
             fired,
             [
@@ -130,17 +130,17 @@ mod tests {
                 Timer::Task(1)
             ]
         );
-        desk.set_timer(at(3), 1);
-        assert_eq!(desk.next_timer(), Some(at(20)), "the past is now");
+        calendar.set_timer(at(3), 1);
+        assert_eq!(calendar.next_timer(), Some(at(20)), "the past is now");
     }
 
     #[test]
     fn a_cpu_that_is_asked_for_twice_is_scheduled_once() {
-        let mut desk = Desk::new(3);
-        desk.reschedule(2);
-        desk.reschedule(0);
-        desk.reschedule(2);
-        let cpus: Vec<CpuIndex> = std::iter::from_fn(|| desk.next_to_schedule()).collect();
+        let mut calendar = Calendar::new(3);
+        calendar.reschedule(2);
+        calendar.reschedule(0);
+        calendar.reschedule(2);
+        let cpus: Vec<CpuIndex> = std::iter::from_fn(|| calendar.next_to_schedule()).collect();
         assert_eq!(cpus, [0, 2]);
     }
 }

@@ -1,5 +1,5 @@
 use super::*;
-use crate::raw::Kind;
+use crate::switch_event::Kind;
 
 const PARENT: u32 = 1_000_000_001;
 const CHILD: u32 = 1_000_000_002;

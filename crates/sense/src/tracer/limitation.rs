@@ -1,5 +1,5 @@
-//! What a program is that a tracer does not hear, or that does not run as it would without: told
-//! before it starts.
+//! A program that a tracer does not hear, or that does not run as it would without: told before it
+//! starts.
 
 use std::fmt;
 use std::fs::{self, File};
@@ -14,7 +14,7 @@ use crate::executable;
 
 /// Why something is not as it should be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Unheard {
+pub enum Limitation {
     /// Nothing is loaded into it.
     Static,
     /// It raises its privileges, and the kernel's linker then loads nothing of ours into it.
@@ -23,9 +23,9 @@ pub enum Unheard {
     Lowered,
 }
 
-impl Unheard {
-    /// What `kind` does not hear of `program`, or does to it; none if all is well as far as the
-    /// file tells.
+impl Limitation {
+    /// The reason why `kind` does not hear `program`, or changes it; none if all is well as far as
+    /// the file tells.
     #[must_use]
     pub fn of(kind: Kind, program: &Path) -> Option<Self> {
         // SAFETY: takes nothing and always succeeds.
@@ -48,7 +48,7 @@ fn is_static(program: &Path) -> bool {
     file.is_some_and(|file| executable::is_static(&file))
 }
 
-impl fmt::Display for Unheard {
+impl fmt::Display for Limitation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Static => "is linked statically: the preload tracer does not hear it; take --tracer ptrace",
@@ -72,13 +72,13 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let script = folder.path().join("script");
         fs::write(&script, "#!/bin/sh\n").unwrap();
-        assert_eq!(Unheard::of(Kind::Preload, &script), None);
+        assert_eq!(Limitation::of(Kind::Preload, &script), None);
         assert_eq!(
-            Unheard::of(Kind::Preload, &folder.path().join("none")),
+            Limitation::of(Kind::Preload, &folder.path().join("none")),
             None
         );
         let shell = Path::new("/bin/sh").canonicalize().unwrap();
-        assert_eq!(Unheard::of(Kind::Ptrace, &shell), None);
-        assert_eq!(Unheard::of(Kind::Preload, &shell), None);
+        assert_eq!(Limitation::of(Kind::Ptrace, &shell), None);
+        assert_eq!(Limitation::of(Kind::Preload, &shell), None);
     }
 }

@@ -1,9 +1,9 @@
 //! A thread's bursts, from looks at its account whenever it is about to make a call that may wait.
 //!
 //! Wakeups are not seen, but they can be computed. Between two looks a thread ran, waited for a
-//! CPU, or slept, and the scheduler's account (`/proc/TID/schedstat`) tells the first two. What is
-//! left is sleep, and as a thread sleeps in the call that it was let into at the earlier look, it
-//! woke as long before the later look as it has run and waited since. So one stop for each call is
+//! CPU, or slept, and the scheduler's account (`/proc/TID/schedstat`) tells the first two. The rest
+//! is sleep, and as a thread sleeps in the call that it was let into at the earlier look, it woke
+//! as long before the later look as it has run and waited since. So one stop for each call is
 //! enough, and a call that did not sleep ends no burst.
 //!
 //! Assumptions: a thread sleeps nowhere else (a page that must be read, a call that is not stopped
@@ -50,7 +50,7 @@ pub(super) struct Course {
 }
 
 impl Course {
-    /// Of a thread that was seen for the first time.
+    /// The state of a thread that was seen for the first time.
     pub(super) fn new(task: TaskId, at: Instant, account: Account) -> Self {
         Self {
             burst: Burst::pulse(task, at),

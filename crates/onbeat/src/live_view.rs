@@ -1,21 +1,21 @@
-//! Somebody looks on while a loop of ours runs: the screen has a thread of its own, which is told
-//! now and then how things stand. The loop does not wait for it.
+//! A live view of a loop of this process: the screen has a thread of its own, which is told now and
+//! then how things stand. The loop does not wait for it.
 
 use std::io;
 use std::thread::JoinHandle;
 
 use onbeat_control::{Controller, Next};
 use onbeat_model::{Actuator, Instant, Span};
-use onbeat_top::{Feed, Feeder, Look, Model, News, PACE, Snapshot, show};
+use onbeat_top::{Feed, Feeder, Look, Model, News, SNAPSHOT_EVERY, Snapshot, show};
 
 /// See the file's head.
-pub(crate) struct Onlooker {
+pub(crate) struct LiveView {
     model: Option<Model>,
     screen: Option<(Feeder, JoinHandle<io::Result<()>>)>,
     looked: Instant,
 }
 
-impl Onlooker {
+impl LiveView {
     /// One who sees `model`, from the first turn of the loop on.
     pub(crate) const fn new(model: Model) -> Self {
         Self {
@@ -40,7 +40,7 @@ impl Onlooker {
         if screen.is_finished() {
             return Next::Stop;
         }
-        if now.since(self.looked) >= Span::from_ns(PACE.as_nanos() as u64) {
+        if now.since(self.looked) >= Span::from_ns(SNAPSHOT_EVERY.as_nanos() as u64) {
             let snapshot = Snapshot::of(controller, &feeder.wanted(), self.looked, now);
             self.looked = now;
             if feeder.tell(News::Snapshot(snapshot)).is_err() {

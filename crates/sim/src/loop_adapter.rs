@@ -16,7 +16,7 @@ use onbeat_model::{
 use crate::policy::linux::{Class, Deadline, Linux};
 use crate::{Machine, Observer, TaskIndex};
 
-/// What a tracer would have said, until somebody asks.
+/// The events of a tracer, until the loop asks for them.
 #[derive(Debug, Default)]
 pub struct Heard {
     events: Vec<Event>,
@@ -26,7 +26,7 @@ pub struct Heard {
 }
 
 impl Heard {
-    /// Of these tasks, none of which is tracked yet; in the order of the machine.
+    /// The sensor of these tasks, none of which is tracked yet; in the order of the machine.
     #[must_use]
     pub fn new(tasks: Vec<Task>) -> Self {
         Self {
@@ -202,7 +202,7 @@ impl<O: Observer> Sensor for SimulatedSensor<O> {
 
 impl Heard {
     fn index_of(&self, task: TaskId) -> Option<TaskIndex> {
-        // Tasks are numbered in their order, so this is where it is unless somebody numbered
+        // Tasks are numbered in their order, so this is the place unless a caller numbered
         // otherwise.
         let guess = (task.tid as usize).wrapping_sub(FIRST_TID as usize);
         match self.tasks.get(guess) {
@@ -227,7 +227,7 @@ impl<O: Observer> SimulatedActuator<O> {
         let mut machine = self.machine.borrow_mut();
         let index = machine.observer().0.index_of(task).ok_or(Refusal::Gone)?;
         let before = machine.policy().class(index);
-        machine.change(|policy, desk| policy.set_class(index, class, desk));
+        machine.change(|policy, calendar| policy.set_class(index, class, calendar));
         Ok(before)
     }
 }

@@ -1,0 +1,172 @@
+//! The tables that the service's configuration and `--config` of `run` have in common.
+
+use onbeat_decide::predictor::{Kind, Parameters};
+use onbeat_decide::supervisor::Limits as Defaults;
+use onbeat_model::Bandwidth;
+use serde::Deserialize;
+use toml::Spanned;
+
+use super::error::{ConfigError, Place};
+use super::values::{Predictor, Share, Time};
+
+/// GRACE-OS estimates a distribution from this number of jobs (section 4.3).
+const PROFILED_JOBS: usize = 100;
+
+/// How much may be reserved, and how budgets are predicted.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Budgets {
+    /// The most that all reservations together may take, as a share of all CPUs.
+    pub total: f64,
+    /// The most that one thread may take.
+    pub per_task: Bandwidth,
+    /// The bandwidth that each periodic thread gets under overload.
+    pub minimum: Bandwidth,
+    /// The predictor that was named.
+    pub predictor: Option<Kind>,
+    /// Its parameters.
+    pub parameters: Parameters,
+    /// Share of the jobs that stay within their budget (`statistical`).
+    pub rho: Bandwidth,
+    /// The number of past jobs that was named.
+    samples: Option<usize>,
+}
+
+impl Default for Budgets {
+    fn default() -> Self {
+        Self {
+            total: Defaults::DEFAULT_TOTAL,
+            per_task: Bandwidth::from_cpus(Defaults::DEFAULT_PER_TASK),
+            minimum: Bandwidth::from_cpus(0.01),
+            predictor: None,
+            parameters: Parameters::default(),
+            rho: Bandwidth::from_cpus(0.95),
+            samples: None,
+        }
+    }
+}
+
+impl Budgets {
+    /// The predictor with its parameters; the `usual` one if none was named.
+    #[must_use]
+    pub fn predictor(&self, usual: Kind) -> (Kind, Parameters) {
+        let kind = self.predictor.unwrap_or(usual);
+        let mut parameters = self.parameters;
+        if kind == Kind::Statistical {
+            parameters.window = self.samples.unwrap_or(PROFILED_JOBS);
+            parameters.overruns = 1.0 - self.rho.as_cpus();
+        }
+        (kind, parameters)
+    }
+}
+
+/// `[limits]`.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Limits {
+    total: Option<Spanned<Share>>,
+    per_task: Option<Spanned<Share>>,
+    minimum: Option<Spanned<Share>>,
+}
+
+/// `[prediction]`.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Prediction {
+    predictor: Option<Predictor>,
+    samples: Option<Spanned<usize>>,
+    above: Option<Spanned<usize>>,
+    spread: Option<Spanned<f64>>,
+    sigmas: Option<Spanned<f64>>,
+    rho: Option<Spanned<Share>>,
+    sampling: Option<Time>,
+}
+
+fn part(share: Spanned<Share>, at: impl Fn(usize) -> Place) -> Result<Bandwidth, ConfigError> {
+    let place = at(share.span().start);
+    let share = share.into_inner().0;
+    if share > Bandwidth::ONE {
+        return Err(place.wrong("more than everything: write at most \"100%\"".to_owned()));
+    }
+    Ok(share)
+}
+
+impl Limits {
+    /// Changes `budgets` as this table says; `at` finds the line of a byte.
+    ///
+    /// # Errors
+    /// If a share is more than everything.
+    pub fn put_into(
+        self,
+        budgets: &mut Budgets,
+        at: impl Fn(usize) -> Place,
+    ) -> Result<(), ConfigError> {
+        if let Some(share) = self.total {
+            budgets.total = part(share, &at)?.as_cpus();
+        }
+        if let Some(share) = self.per_task {
+            budgets.per_task = part(share, &at)?;
+        }
+        if let Some(share) = self.minimum {
+            budgets.minimum = part(share, &at)?;
+        }
+        Ok(())
+    }
+}
+
+impl Prediction {
+    /// Changes `budgets` as this table says; `at` finds the line of a byte.
+    ///
+    /// # Errors
+    /// If a number is out of its range.
+    pub fn put_into(
+        self,
+        budgets: &mut Budgets,
+        at: impl Fn(usize) -> Place,
+    ) -> Result<(), ConfigError> {
+        let parameters = &mut budgets.parameters;
+        budgets.predictor = self.predictor.map(|kind| kind.0).or(budgets.predictor);
+        if let Some(samples) = self.samples {
+            let place = at(samples.span().start);
+            parameters.window = samples.into_inner();
+            if !(1..=4096).contains(&parameters.window) {
+                return Err(place.wrong("write 1 to 4096 samples".to_owned()));
+            }
+            budgets.samples = Some(parameters.window);
+        }
+        if let Some(above) = self.above {
+            let place = at(above.span().start);
+            parameters.above = above.into_inner();
+            if parameters.above >= parameters.window {
+                return Err(place.wrong(format!(
+                    "of {} samples, write at most {} that may need more",
+                    parameters.window,
+                    parameters.window - 1
+                )));
+            }
+        }
+        if let Some(spread) = self.spread {
+            let place = at(spread.span().start);
+            parameters.spread = spread.into_inner();
+            if !(0.0..=10.0).contains(&parameters.spread) {
+                return Err(place.wrong("write a spread from 0 to 10, as in 0.1".to_owned()));
+            }
+            parameters.widest_spread = parameters.widest_spread.max(parameters.spread);
+        }
+        if let Some(sigmas) = self.sigmas {
+            let place = at(sigmas.span().start);
+            parameters.sigmas = sigmas.into_inner();
+            if !(0.0..=100.0).contains(&parameters.sigmas) {
+                return Err(place.wrong("write 0 to 100 standard deviations".to_owned()));
+            }
+        }
+        if let Some(rho) = self.rho {
+            budgets.rho = part(rho, &at)?;
+        }
+        if let Some(sampling) = self.sampling {
+            parameters.sampling = sampling.0;
+        }
+        // Fewer samples than before, and nothing said about those above: as many as can be.
+        parameters.above = parameters.above.min(parameters.window - 1);
+        Ok(())
+    }
+}

@@ -1,0 +1,53 @@
+//! The clock of every sensor's events, and those of CPU time.
+
+use onbeat_model::{Instant, Span};
+use rustix::time::{ClockId, clock_gettime};
+
+/// The length of the ticks in which `/proc` tells times (USER_HZ, 100 on every machine).
+pub const TICK: Span = Span::from_ms(10);
+
+/// The present time of CLOCK_MONOTONIC, which all tracers' events carry.
+#[must_use]
+pub fn now() -> Instant {
+    Instant::from_ns(read_ns(ClockId::Monotonic))
+}
+
+/// The CPU time that the calling thread has used.
+#[must_use]
+pub fn thread_cpu_time() -> Span {
+    Span::from_ns(read_ns(ClockId::ThreadCPUTime))
+}
+
+/// The CPU time that this process has used.
+#[must_use]
+pub fn process_cpu_time() -> Span {
+    Span::from_ns(read_ns(ClockId::ProcessCPUTime))
+}
+
+/// The start that `/proc` tells of a thread that was started at `at`, or a tick more.
+#[must_use]
+pub fn ticks_at(at: Instant) -> u64 {
+    // The clock since boot goes on while the machine sleeps.
+    let asleep_ns = read_ns(ClockId::Boottime).saturating_sub(read_ns(ClockId::Monotonic));
+    at.as_ns().saturating_add(asleep_ns) / TICK.as_ns()
+}
+
+fn read_ns(clock: ClockId) -> u64 {
+    let time = clock_gettime(clock);
+    time.tv_sec.cast_unsigned() * 1_000_000_000 + time.tv_nsec.cast_unsigned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn work_costs_cpu_time_of_the_thread_and_the_process() {
+        let (thread, process, began) = (thread_cpu_time(), process_cpu_time(), now());
+        let mut spins = 0_u64;
+        while thread_cpu_time() == thread || process_cpu_time() == process {
+            spins = std::hint::black_box(spins + 1);
+        }
+        assert!(now() > began);
+    }
+}

@@ -1,0 +1,66 @@
+//! `/proc/TID/stat` and `/proc/TID/status`.
+
+use std::fs;
+use std::io;
+
+use onbeat_model::Stat;
+
+/// The kernel's record of the thread `tid`.
+///
+/// # Errors
+/// If it cannot be read: there is no such thread, or no descriptor is left.
+pub fn stat(tid: u32) -> io::Result<Stat> {
+    // Not /proc/TID/stat, which adds up the times of all threads of the process.
+    let line = fs::read(format!("/proc/{tid}/task/{tid}/stat"))?;
+    Stat::parse(&line).ok_or_else(|| io::ErrorKind::InvalidData.into())
+}
+
+/// When the thread `tid` started, in clock ticks since boot: the second half of its
+/// [identity](onbeat_model::TaskId). None if there is no such thread.
+#[must_use]
+pub fn started_ticks(tid: u32) -> Option<u64> {
+    Some(stat(tid).ok()?.started_ticks)
+}
+
+/// The first number of a field of the thread's status, such as `Uid:`.
+#[must_use]
+pub fn status_number(tid: u32, field: &str) -> Option<u32> {
+    let value = status(tid, field)?;
+    value.split_whitespace().next()?.parse().ok()
+}
+
+/// All numbers of a field, such as `Groups:`.
+#[must_use]
+pub fn status_numbers(tid: u32, field: &str) -> Option<Vec<u32>> {
+    let value = status(tid, field)?;
+    let numbers = value.split_whitespace().map(|number| number.parse().ok());
+    numbers.collect()
+}
+
+fn status(tid: u32, field: &str) -> Option<String> {
+    let status = fs::read_to_string(format!("/proc/{tid}/status")).ok()?;
+    let value = status.lines().find_map(|line| line.strip_prefix(field));
+    value.map(str::to_owned)
+}
+
+/// The process that the thread `tid` belongs to.
+#[must_use]
+pub fn process_of(tid: u32) -> Option<u32> {
+    status_number(tid, "Tgid:")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn this_thread_is_one_of_this_process() {
+        let pid = std::process::id();
+        assert_eq!(process_of(pid), Some(pid));
+        assert_eq!(status_numbers(pid, "Pid:"), Some(vec![pid]));
+        assert!(started_ticks(pid).is_some());
+        assert_eq!(process_of(u32::MAX), None);
+        let none = stat(u32::MAX).unwrap_err();
+        assert_eq!(none.kind(), io::ErrorKind::NotFound);
+    }
+}

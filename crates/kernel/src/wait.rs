@@ -1,0 +1,61 @@
+//! Waits for descriptors, to the nanosecond.
+
+use std::io;
+use std::os::fd::BorrowedFd;
+
+use onbeat_model::Span;
+pub use rustix::event::{PollFd, PollFlags};
+use rustix::event::{Timespec, poll as poll_files};
+
+/// Waits until one of `files` is ready or `longest` is over; false if a signal came before.
+///
+/// # Errors
+/// If the kernel refuses to wait.
+pub fn poll(files: &mut [PollFd<'_>], longest: Option<Span>) -> io::Result<bool> {
+    let timeout = longest.map(|longest| Timespec {
+        tv_sec: (longest.as_ns() / 1_000_000_000).cast_signed(),
+        tv_nsec: (longest.as_ns() % 1_000_000_000).cast_signed(),
+    });
+    match poll_files(files, timeout.as_ref()) {
+        Ok(_) => Ok(true),
+        Err(rustix::io::Errno::INTR) => Ok(false),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Sleeps at least this long.
+pub fn sleep(span: Span) {
+    std::thread::sleep(std::time::Duration::from_nanos(span.as_ns()));
+}
+
+/// The same as [`poll`], until one of `sources` can be read.
+///
+/// # Errors
+/// If the kernel refuses to wait.
+pub fn readable(sources: &[BorrowedFd<'_>], longest: Option<Span>) -> io::Result<bool> {
+    let mut files: Vec<PollFd<'_>> = (sources.iter())
+        .map(|source| PollFd::new(source, PollFlags::IN))
+        .collect();
+    poll(&mut files, longest)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+    use std::os::fd::AsFd;
+    use std::os::unix::net::UnixStream;
+
+    use super::*;
+
+    #[test]
+    fn a_wait_ends_by_its_time_or_by_a_byte() {
+        let (here, mut there) = UnixStream::pair().unwrap();
+        let mut file = [PollFd::new(&here, PollFlags::IN)];
+        assert!(poll(&mut file, Some(Span::ZERO)).unwrap());
+        assert!(file[0].revents().is_empty());
+        there.write_all(b"x").unwrap();
+        assert!(readable(&[here.as_fd()], None).unwrap());
+        assert!(poll(&mut file, None).unwrap());
+        assert!(!file[0].revents().is_empty());
+    }
+}

@@ -1,0 +1,55 @@
+//! `--config`: the settings that only few runs need, in a file or one by one.
+
+use std::convert::Infallible;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+use clap::Args;
+
+use crate::config::{Config, File};
+
+/// Where settings are written.
+#[derive(Debug, Args)]
+pub(crate) struct ConfigOption {
+    /// File with further settings, or one of them, such as prediction.spread=0.2; may be given
+    /// several times
+    ///
+    /// The tables [limits] and [prediction] are as in onbeat.toml(5); [weights], [enforcement] and
+    /// [power] are for this command alone. The man page lists all keys. A later value wins, and a
+    /// flag wins over all.
+    #[arg(long = "config", value_name = "FILE|KEY=VALUE")]
+    sources: Vec<Source>,
+}
+
+/// A file, or a setting by itself.
+#[derive(Clone, Debug, PartialEq)]
+enum Source {
+    File(PathBuf),
+    Setting(String),
+}
+
+impl FromStr for Source {
+    type Err = Infallible;
+
+    fn from_str(text: &str) -> Result<Self, Infallible> {
+        Ok(if text.contains('=') && !Path::new(text).exists() {
+            Self::Setting(text.to_owned())
+        } else {
+            Self::File(PathBuf::from(text))
+        })
+    }
+}
+
+impl ConfigOption {
+    /// All settings together.
+    pub(crate) fn read(&self) -> anyhow::Result<Config> {
+        let mut file = File::default();
+        for source in &self.sources {
+            match source {
+                Source::File(path) => file.read(path)?,
+                Source::Setting(text) => file.parse(Path::new("--config"), text)?,
+            }
+        }
+        file.config()
+    }
+}

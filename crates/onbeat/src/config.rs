@@ -1,0 +1,330 @@
+//! The configuration of one run: what `--config` says. `manual.rs` lists each key.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context, bail};
+use onbeat_control::{PowerSettings, Settings, SpeedRule, Treatment};
+use onbeat_daemon::config::{
+    Budgets, ConfigError, Limits, Place, Prediction, Share, Time, tables_of,
+};
+use onbeat_decide::power::Band;
+use onbeat_decide::predictor::{Kind, Parameters};
+use onbeat_model::{Bandwidth, Task};
+use serde::Deserialize;
+use toml::Spanned;
+
+use crate::cli::{Method, Through, band};
+
+/// The settings of one run.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Config {
+    /// The limits and the prediction of budgets.
+    pub(crate) budgets: Budgets,
+    /// The part of the kernel that enforces the reservations, and how.
+    pub(crate) enforcement: Enforcement,
+    /// The rule for the CPUs' speed, if there is one.
+    pub(crate) power: Option<PowerSettings>,
+    analyser: Method,
+    weights: BTreeMap<String, f64>,
+}
+
+impl Config {
+    /// The predictor with its parameters.
+    pub(crate) fn predictor(&self) -> (Kind, Parameters) {
+        self.budgets
+            .predictor(match self.power.map(|power| power.rule) {
+                Some(SpeedRule::Uniform { .. }) => Kind::Statistical,
+                Some(SpeedRule::Band(_)) | None => Kind::default(),
+            })
+    }
+
+    /// The settings of the loop that they describe.
+    pub(crate) fn settings(self) -> Settings {
+        let (predictor, parameters) = self.predictor();
+        Settings {
+            predictor,
+            parameters,
+            method: self.analyser.into(),
+            total: self.budgets.total,
+            per_task: self.budgets.per_task,
+            minimum: self.budgets.minimum,
+            power: self.power,
+            treat: Box::new(move |task| Treatment {
+                weight: weight(&self.weights, task),
+                ..Treatment::default()
+            }),
+            ..Settings::default()
+        }
+    }
+
+    /// # Errors
+    /// If the settings say what only a live machine has.
+    pub(crate) fn without_a_machine(self, command: &str) -> anyhow::Result<Self> {
+        if self.power.is_some() || self.enforcement != Enforcement::default() {
+            bail!("{command} changes no machine: leave [power] and [enforcement] out of --config");
+        }
+        Ok(self)
+    }
+}
+
+/// The weight of a task, by its number or name.
+fn weight(weights: &BTreeMap<String, f64>, task: &Task) -> f64 {
+    let (name, number) = (task.comm.to_text(), task.id.tid.to_string());
+    let weight = weights.get(&number).or_else(|| weights.get(&name));
+    weight.copied().unwrap_or(1.0)
+}
+
+/// `[enforcement]`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Enforcement {
+    through: Option<Through>,
+    partition: Option<bool>,
+}
+
+impl Enforcement {
+    /// The part of the kernel that enforces the reservations.
+    pub(crate) fn through(self) -> Through {
+        self.through.unwrap_or_default()
+    }
+
+    /// Whether each process with reservations gets a CPU of its own.
+    pub(crate) fn partition(self) -> bool {
+        self.partition.unwrap_or_default()
+    }
+
+    fn uses_scx_with_more(self, power: bool) -> bool {
+        self.through() == Through::Scx && (power || self.partition())
+    }
+}
+
+/// The settings that were read so far.
+#[derive(Debug, Default)]
+pub(crate) struct File {
+    config: Config,
+    power: PowerTable,
+}
+
+/// One text.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Tables {
+    analyser: Option<Method>,
+    limits: Option<Limits>,
+    prediction: Option<Prediction>,
+    #[serde(default)]
+    weights: BTreeMap<String, Spanned<f64>>,
+    enforcement: Option<Enforcement>,
+    power: Option<PowerTable>,
+}
+
+/// `[power]`.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+struct PowerTable {
+    rule: Option<Rule>,
+    band: Option<BandText>,
+    best_effort: Option<Share>,
+    sampling: Option<Time>,
+}
+
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum Rule {
+    Band,
+    Grace,
+}
+
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(try_from = "String")]
+struct BandText(Band);
+
+impl TryFrom<String> for BandText {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        band(&text).map(Self)
+    }
+}
+
+impl File {
+    /// Adds what is in the file `path`.
+    pub(crate) fn read(&mut self, path: &Path) -> anyhow::Result<()> {
+        let text = fs::read_to_string(path).with_context(|| {
+            format!(
+                "cannot read {} (--config takes a file, or KEY=VALUE)",
+                path.display()
+            )
+        })?;
+        Ok(self.parse(path, &text)?)
+    }
+
+    /// Adds what is in `text`, which errors call `path`.
+    pub(crate) fn parse(&mut self, path: &Path, text: &str) -> Result<(), ConfigError> {
+        let at = |offset| Place::new(path, text, offset);
+        let tables: Tables = tables_of(path, text)?;
+        if let Some(analyser) = tables.analyser {
+            self.config.analyser = analyser;
+        }
+        if let Some(limits) = tables.limits {
+            limits.put_into(&mut self.config.budgets, at)?;
+        }
+        if let Some(prediction) = tables.prediction {
+            prediction.put_into(&mut self.config.budgets, at)?;
+        }
+        for (name, weight) in tables.weights {
+            let place = at(weight.span().start);
+            let weight = weight.into_inner();
+            if !(weight > 0.0 && weight <= 1e6) {
+                return Err(place.wrong("write a weight above 0, as in 2.5".to_owned()));
+            }
+            self.config.weights.insert(name, weight);
+        }
+        if let Some(enforcement) = tables.enforcement {
+            let before = self.config.enforcement;
+            self.config.enforcement = Enforcement {
+                through: enforcement.through.or(before.through),
+                partition: enforcement.partition.or(before.partition),
+            };
+        }
+        if let Some(power) = tables.power {
+            self.power = PowerTable {
+                rule: power.rule.or(self.power.rule),
+                band: power.band.or(self.power.band),
+                best_effort: power.best_effort.or(self.power.best_effort),
+                sampling: power.sampling.or(self.power.sampling),
+            };
+        }
+        Ok(())
+    }
+
+    /// All of it together.
+    pub(crate) fn config(self) -> anyhow::Result<Config> {
+        let power = self.power.settings()?;
+        if self.config.enforcement.uses_scx_with_more(power.is_some()) {
+            bail!(
+                "enforcement.through = \"scx\" works without [power] and partition: leave them out"
+            );
+        }
+        Ok(Config {
+            power,
+            ..self.config
+        })
+    }
+}
+
+impl PowerTable {
+    fn settings(&self) -> anyhow::Result<Option<PowerSettings>> {
+        let default = PowerSettings::default();
+        let best_effort = self.best_effort.map_or(Bandwidth::ZERO, |share| share.0);
+        if best_effort > Bandwidth::ONE {
+            bail!("power.best-effort: write at most \"100%\"");
+        }
+        let rule = match self.rule {
+            Some(Rule::Band) => self
+                .band
+                .map_or(default.rule, |band| SpeedRule::Band(band.0)),
+            Some(Rule::Grace) => SpeedRule::Uniform {
+                best_effort: best_effort.as_cpus(),
+            },
+            None if self.band.is_some()
+                || self.best_effort.is_some()
+                || self.sampling.is_some() =>
+            {
+                bail!("[power] has no rule: write rule = \"band\" or rule = \"grace\"")
+            }
+            None => return Ok(None),
+        };
+        let sampling = self.sampling.map_or(default.sampling, |time| time.0);
+        Ok(Some(PowerSettings { rule, sampling }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use onbeat_model::Span;
+
+    use super::*;
+
+    fn read(texts: &[&str]) -> anyhow::Result<Config> {
+        let mut file = File::default();
+        for text in texts {
+            file.parse(Path::new("--config"), text)?;
+        }
+        file.config()
+    }
+
+    #[test]
+    fn settings_add_up_and_a_later_one_wins() {
+        let config = read(&[
+            "[prediction]\nsamples = 32\nspread = 0.3\n[weights]\nmplayer = 2\n",
+            "prediction.spread=0.2",
+            "power.rule=\"band\"",
+            "power.band=\"30%-70%\"",
+            "power.sampling=\"500ms\"",
+            "enforcement.partition=true",
+        ])
+        .unwrap();
+        let (kind, parameters) = config.predictor();
+        assert_eq!((kind, parameters.window), (Kind::Percentile, 32));
+        assert_eq!(parameters.spread, 0.2);
+        let power = config.power.unwrap();
+        assert_eq!(power.sampling, Span::from_ms(500));
+        let band = Band::new(Bandwidth::from_cpus(0.3), Bandwidth::from_cpus(0.7));
+        assert_eq!(Some(power.rule), band.map(SpeedRule::Band));
+        assert!(config.enforcement.partition());
+        assert!(config.without_a_machine("replay").is_err());
+    }
+
+    #[test]
+    fn every_setting_of_the_man_page_is_read() {
+        for (setting, _) in crate::manual::SETTINGS {
+            let mut file = File::default();
+            let read = file.parse(Path::new("--config"), setting);
+            assert!(read.is_ok(), "{setting}: {read:?}");
+        }
+    }
+
+    #[test]
+    fn the_speed_by_grace_goes_with_statistical_budgets_of_100_jobs() {
+        let config = read(&["power.rule=\"grace\"", "prediction.rho=\"99%\""]).unwrap();
+        let (kind, parameters) = config.predictor();
+        assert_eq!((kind, parameters.window), (Kind::Statistical, 100));
+        assert!((parameters.overruns - 0.01).abs() < 1e-9);
+        let named = read(&[
+            "power.rule=\"grace\"",
+            "prediction.predictor=\"percentile\"",
+        ]);
+        assert_eq!(named.unwrap().predictor().0, Kind::Percentile);
+    }
+
+    #[test]
+    fn a_mistake_is_told_with_its_place_and_what_to_write() {
+        for (text, told) in [
+            (
+                "prediction.sprd=0.2",
+                "--config:1: unknown field `sprd`, expected one of",
+            ),
+            ("\n[quota]\n", "--config:2: unknown field `quota`"),
+            ("prediction.spread=-1.0", "write a spread from 0 to 10"),
+            ("prediction.predictor=\"oracle\"", "mean-sigma"),
+            ("weights.mplayer=0.0", "write a weight above 0"),
+            ("power.band=\"80%-20%\"", "as in 20%-80%"),
+            ("power.sampling=\"1s\"", "[power] has no rule"),
+            (
+                "power={rule=\"grace\",best-effort=\"200%\"}",
+                "at most \"100%\"",
+            ),
+            (
+                "enforcement={through=\"scx\",partition=true}",
+                "leave them out",
+            ),
+            ("limits.total=\"120%\"", "at most \"100%\""),
+        ] {
+            let error = read(&[text]).unwrap_err().to_string();
+            assert!(error.contains(told), "{text}: {error}");
+        }
+    }
+}

@@ -1,0 +1,70 @@
+//! The content of `/proc` on threads that are to be followed.
+
+use std::fs;
+
+use onbeat_kernel::proc;
+use onbeat_model::{Task, TaskId};
+
+/// A thread as `/proc` shows it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Seen {
+    pub(crate) task: Task,
+    /// It sleeps: nothing that it does has begun already.
+    pub(crate) is_asleep: bool,
+}
+
+impl Seen {
+    /// The thread `tid`; none if there is no such thread, or it is about to be gone.
+    pub(crate) fn look(tid: u32) -> Option<Self> {
+        let stat = proc::stat(tid).ok()?;
+        let task = Task {
+            id: TaskId {
+                tid,
+                started_ticks: stat.started_ticks,
+            },
+            pid: proc::process_of(tid)?,
+            comm: stat.comm,
+        };
+        (!stat.is_dead()).then_some(Self {
+            task,
+            is_asleep: stat.state != 'R',
+        })
+    }
+}
+
+/// The threads to track with `tid`: all of the process if it is one's first thread, otherwise that
+/// thread alone. None if there is no such thread.
+pub(crate) fn threads_of(tid: u32) -> Vec<u32> {
+    let Some(asked) = Seen::look(tid) else {
+        return Vec::new();
+    };
+    if asked.task.pid != tid {
+        return vec![tid];
+    }
+    let Ok(folder) = fs::read_dir(format!("/proc/{tid}/task")) else {
+        return Vec::new();
+    };
+    folder
+        .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn this_test_is_a_thread_of_its_process() {
+        let pid = std::process::id();
+        // SAFETY: no arguments, cannot fail.
+        let tid = unsafe { libc::gettid() }.unsigned_abs();
+        let threads = threads_of(pid);
+        assert!(
+            threads.contains(&pid) && threads.contains(&tid),
+            "{threads:?}"
+        );
+        let me = Seen::look(tid).unwrap();
+        assert_eq!((me.task.pid, me.is_asleep), (pid, false));
+        assert!(threads_of(u32::MAX).is_empty());
+    }
+}
