@@ -22,9 +22,11 @@ mapfile -t daemon < <(git ls-files -- 'crates/daemon/src/*.rs')
 step awk -f scripts/shape.awk crates/daemon/src "${daemon[@]}"
 step awk -f scripts/imports.awk crates/daemon/src "${daemon[@]}"
 
-mapfile -t commented < <(git ls-files -- '*.rs' 'schedulers/*.[ch]' 'libonbeat/*.[ch]' ':!:*vmlinux.h')
+mapfile -t commented < <(git ls-files -- '*.rs' 'crates/*.[ch]' 'schedulers/*.[ch]' 'libonbeat/*.[ch]' ':!:*vmlinux.h')
 echo "== awk -f scripts/comments.awk, ${#commented[@]} files"
 LC_ALL=C awk -f scripts/comments.awk "${commented[@]}"
+echo "== awk -f scripts/comment_prose.awk scripts/comment_prose.txt, ${#commented[@]} files"
+LC_ALL=C awk -f scripts/comment_prose.awk scripts/comment_prose.txt "${commented[@]}"
 
 # vmlinux.h is the kernel's, in its own style.
 mapfile -t c_files < <(git ls-files -- '*.c' '*.h' ':!:*vmlinux.h')

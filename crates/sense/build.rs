@@ -14,7 +14,7 @@ fn main() {
     SkeletonBuilder::new()
         .source("src/bpf/tracer.bpf.c")
         .clang_args(bpf::arguments(&out))
-        // Nobody reads it; and what rustup's minimal profile calls rustfmt only fails.
+        // No program reads it; and what rustup's minimal profile calls rustfmt only fails.
         .rustfmt(out.join("none"))
         .build_and_generate(out.join("tracer.skel.rs"))
         .expect("compiling src/bpf/tracer.bpf.c needs clang, 10 or newer (Debian: clang)");

@@ -41,7 +41,7 @@ fn main() -> ExitCode {
         for &task in &tasks {
             let period = Span::from_ms(20 + below(80));
             let runtime = period / (100 + below(100));
-            // What is refused now is asked again a moment later.
+            // A refused task is tried again a moment later.
             let _ = match (below(4), Reservation::implicit(runtime, period)) {
                 (1.., Ok(reservation)) => actuator.reserve(task, reservation),
                 _ => actuator.release(task),

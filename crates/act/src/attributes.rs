@@ -79,8 +79,8 @@ pub struct Deadline {
 }
 
 impl Attributes {
-    /// What onbeat sets for a reservation: children do not inherit it, and an overrun is never
-    /// signalled, because SIGXCPU kills a program that does not expect it.
+    /// The flags that onbeat sets for a reservation: children do not inherit it, and an overrun is
+    /// never signalled, because SIGXCPU kills a program that does not expect it.
     #[must_use]
     pub const fn reserved(reservation: Reservation, reclaim: bool) -> Self {
         Self {
@@ -274,9 +274,9 @@ pub fn kept_nice(tid: u32) -> io::Result<i32> {
     Ok(20 - answer as i32)
 }
 
-/// Somebody has given the task another policy than `set`, which it had from here, and the nice
-/// value of `set` is still there, hidden by a policy without one or shown by one with: gives it
-/// that of `before` instead.
+/// Another program has given the task another policy than `set`, which it had from here, and the
+/// nice value of `set` is still there, hidden by a policy without one or shown by one with: gives
+/// it that of `before` instead.
 pub(crate) fn put_nice_back(tid: u32, set: &Attributes, before: &Attributes) {
     let (Some(set), Some(before)) = (set.nice(), before.nice()) else {
         return;
@@ -315,8 +315,8 @@ pub(crate) fn may_set_nice(tid: u32, nice: i32) -> bool {
     read == 0 && i64::from(20 - nice) <= limit.rlim_cur.try_into().unwrap_or(i64::MAX)
 }
 
-/// What a task that has `now` gets back: `before`, with the nice value that it was given under a
-/// policy that shows none. Whoever gave it has the last word.
+/// A task that has `now` gets back this: `before`, with the nice value that it was given under a
+/// policy that shows none. The giver of that value has the last word.
 ///
 /// # Errors
 /// `ESRCH` if there is no such task.
@@ -331,9 +331,9 @@ pub(crate) fn with_kept_nice(
     }
 }
 
-/// The slice the machine gives to whoever sets none. A kernel that has slices tells a task's as its
-/// runtime, and taking it back as one of its own would pin it: so the default must be known. It is
-/// asked on a short-lived thread of our own, and cannot differ between tasks.
+/// The slice that the machine gives to a task without one of its own. A kernel that has slices
+/// tells a task's as its runtime, and taking it back as one of its own would pin it: so the default
+/// must be known. It is asked on a short-lived thread of our own, and cannot differ between tasks.
 fn default_slice_ns() -> u64 {
     static SLICE_NS: OnceLock<u64> = OnceLock::new();
     *SLICE_NS.get_or_init(|| {

@@ -1,9 +1,9 @@
 //! Puts chosen tasks under SCHED_EXT, where a scheduler that schedules only chosen tasks finds
 //! them, and back.
 //!
-//! What a chosen task starts inherits the policy: such tasks are taken in, too, so that they are
-//! put back with the others. Tasks that had the policy before are somebody else's, and stay as they
-//! are.
+//! The children of a chosen task inherit the policy: such tasks are taken in, too, so that they are
+//! put back with the others. Tasks that had the policy before belong to another program, and stay
+//! as they are.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -25,20 +25,20 @@ pub enum NotChosen {
     OtherClass {
         /// The thread.
         tid: u32,
-        /// What it has.
+        /// Its present policy.
         now: Attributes,
     },
-    /// What the system says.
+    /// The system's error.
     #[error("thread {tid} cannot be put under SCHED_EXT: {source}")]
     System {
         /// The thread.
         tid: u32,
-        /// What it says.
+        /// The text.
         source: io::Error,
     },
 }
 
-/// What a task was given, and had before.
+/// The policy that a task was given, and the one before.
 #[derive(Clone, Copy, Debug)]
 struct Chosen {
     before: Attributes,
@@ -50,7 +50,7 @@ struct Chosen {
 pub struct Chooser {
     state_file: StateFile,
     chosen: BTreeMap<TaskId, Chosen>,
-    /// Under SCHED_EXT by somebody else's choice.
+    /// Under SCHED_EXT by another program's choice.
     foreign: BTreeSet<TaskId>,
 }
 
@@ -134,7 +134,7 @@ impl Chooser {
         processes
     }
 
-    /// Gives every chosen task what it had before; one that somebody else has changed since stays
+    /// Gives every chosen task what it had before; one that another program has changed since stays
     /// as it is. Answers which could not be put back, and why; those stay in the state file.
     pub fn put_back(&mut self) -> Vec<(TaskId, io::Error)> {
         self.follow();

@@ -1,4 +1,4 @@
-//! What this kernel gives for reservations: the actuator's lines of `onbeat doctor`.
+//! The kernel's support for reservations: the actuator's lines of `onbeat doctor`.
 //!
 //! Policies are probed by taking them, on threads of our own that end at once.
 
@@ -35,13 +35,13 @@ pub fn probe() -> Vec<Feature> {
     ]
 }
 
-/// What there is to hand out.
+/// The capacity.
 #[must_use]
 pub fn capacity() -> Capacity {
     Limits::read().capacity()
 }
 
-/// What all reservations of SCHED_DEADLINE on the machine have together now.
+/// The bandwidth of all reservations of SCHED_DEADLINE on the machine now.
 #[must_use]
 pub fn reserved() -> Bandwidth {
     reserved_tasks().map(|(_, bandwidth)| bandwidth).sum()

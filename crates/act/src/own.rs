@@ -26,8 +26,8 @@ pub enum Precedence {
 pub const LOWEST: u32 = 1;
 
 /// Puts the calling thread ahead of ordinary tasks while it loads a tracer: that takes tens of
-/// milliseconds, and the program that is to be run waits for it. What it starts has the default,
-/// but in [`start_ahead`].
+/// milliseconds, and the program that is to be run waits for it. Its children have the default, but
+/// in [`start_ahead`].
 ///
 /// # Errors
 /// If that is not permitted; the thread then stays as it was.

@@ -1,4 +1,4 @@
-//! Who on the machine has which policy: who has a reservation is asked when there is no room, and
+//! The policies of the machine's tasks: who has a reservation is asked when there is no room, and
 //! by `onbeat doctor`.
 
 use std::path::Path;

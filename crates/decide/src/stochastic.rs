@@ -25,7 +25,7 @@ pub use planner::Planner;
 pub use schedule::Schedule;
 
 /// The time that each task may take for its budget in every period, if all together take the whole
-/// CPU: the budget over the sum of all budgets over periods (GRACE-OS, eq. 4). Of a task without a
+/// CPU: the budget over the sum of all budgets over periods (GRACE-OS, eq. 4). For a task without a
 /// period or where nothing is demanded, the budget itself.
 ///
 /// `tasks` are budgets and periods. Where they do not fit even at the highest speed, a time is

@@ -1,5 +1,5 @@
-//! What predictors ask for after the first jobs, and after a change of rate: nobody waits for a
-//! window to fill.
+//! The requests of predictors after the first jobs, and after a change of rate: no request waits
+//! for a window to fill.
 
 use onbeat_decide::predictor::{Kind, Parameters, Predictor, build};
 use onbeat_model::{Demand, Instant, Job, Reservation, Span, TaskId};

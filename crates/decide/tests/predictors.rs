@@ -41,7 +41,7 @@ fn steady(seed: u64, mean: Span, sigma: f64) -> Vec<Span> {
     jobs(seed, mean, sigma, 0.0, 0.0..0.0)
 }
 
-/// What rt-app's tasks do on a machine that is not quite quiet.
+/// The demands of rt-app's tasks on a machine that is not quite quiet.
 fn scenes(seed: u64, period: Span, mean: Span) -> Vec<(&'static str, Scene)> {
     let plain = || Scene::of(period, steady(seed, mean, 0.02));
     vec![

@@ -1,4 +1,4 @@
-//! What must hold of the supervisor whatever is asked of it.
+//! Properties of the supervisor that hold for any requests.
 
 use onbeat_decide::supervisor::{Limits, Outcome, Request, Why, arbitrate};
 use onbeat_model::{Bandwidth, Reservation, Span, TaskId};

@@ -1,5 +1,5 @@
-//! A file for the textfile collector: replaced as a whole, so that nobody reads half of it, and
-//! gone when onbeat is, so that nobody reads what no longer holds.
+//! A file for the textfile collector: replaced as a whole, so that no reader has half of it, and
+//! gone when onbeat is, so that none reads old values.
 
 use std::fs::{self, OpenOptions, Permissions};
 use std::io::{self, ErrorKind, Write};
@@ -59,7 +59,7 @@ impl File {
     fn write(&self, page: &str) -> io::Result<()> {
         // The collector reads names that end in .prom.
         let new = self.path.with_extension("prom.new");
-        // One that was left, or a link that somebody who may write to the folder has laid there.
+        // A file that was left, or a link that another user of the folder has put there.
         if let Err(error) = fs::remove_file(&new)
             && error.kind() != ErrorKind::NotFound
         {
@@ -67,7 +67,7 @@ impl File {
         }
         let mut file = OpenOptions::new().write(true).create_new(true).open(&new)?;
         file.write_all(page.as_bytes())?;
-        // Whoever collects is another user, and a service's files are its own.
+        // The collector is another user, and a service's files are its own.
         file.set_permissions(Permissions::from_mode(0o644))?;
         fs::rename(&new, &self.path)
     }

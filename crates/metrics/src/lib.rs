@@ -3,13 +3,13 @@
 //!
 //! ```text
 //!  journal ──▶ Metrics::decided      counts
-//!  each turn ─▶ Metrics::attend ──▶ page: all metrics of now ──▶ Endpoint (if somebody asked),
+//!  each turn ─▶ Metrics::attend ──▶ page: all metrics of now ──▶ Endpoint (on request),
 //!                                                                or the file (every 5 s)
 //! ```
 //!
-//! The page is made by the loop between two turns, when it is asked for, so it is of one moment,
-//! and costs nothing while nobody looks. `table` has each metric's name, kind, unit and help, and
-//! nothing else names one.
+//! The loop makes the page between two turns, on request, so it is of one moment, and costs nothing
+//! without a reader. `table` has each metric's name, kind, unit and help, and nothing else names
+//! one.
 
 mod endpoint;
 mod file;
@@ -33,7 +33,7 @@ pub use target::{NoTarget, Target};
 /// Why metrics cannot be told.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// Nobody can ask at the address.
+    /// No process can ask at the address.
     #[error(
         "cannot serve metrics at {address}: {source}; another program may serve there: choose another port"
     )]

@@ -1,6 +1,6 @@
 //! Every metric, once. `docs/metrics.md` and the example dashboard are held against this by a test.
 
-/// What a metric's value does.
+/// How a metric's value changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// It goes up and down.
@@ -25,13 +25,13 @@ impl Kind {
 pub struct Metric {
     /// Its name: Prometheus' rules, the unit at its end.
     pub name: &'static str,
-    /// What its value does.
+    /// How its value changes.
     pub kind: Kind,
-    /// What it is counted in.
+    /// Its unit.
     pub unit: &'static str,
-    /// What its series differ by.
+    /// The labels of its series.
     pub labels: &'static [&'static str],
-    /// What it tells.
+    /// Its meaning.
     pub help: &'static str,
 }
 
@@ -52,7 +52,7 @@ const fn counter(name: &'static str, unit: &'static str, help: &'static str) -> 
     }
 }
 
-/// Of each thread with a rhythm.
+/// One series for each thread with a rhythm.
 const fn of_each(metric: Metric) -> Metric {
     Metric {
         labels: &["tid", "comm"],

@@ -13,10 +13,10 @@ pub enum Target {
     File(PathBuf),
 }
 
-/// What is neither.
+/// The text is neither.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NoTarget {
-    /// Everybody on the network could read what runs here.
+    /// The whole network could read what runs here.
     #[error(
         "{0} is not on loopback, and other hosts must not read what runs here: write 127.0.0.1:{port} or [::1]:{port}",
         port = .0.port()

@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use crate::table::Metric;
 
-/// What the format is called in HTTP.
+/// The format's name in HTTP.
 pub(crate) const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 
 /// Text in that format.

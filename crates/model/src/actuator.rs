@@ -25,13 +25,13 @@ pub enum Standing {
     Own,
     /// The reservation that was set is in force.
     Held(Reservation),
-    /// Somebody else changed the task since: theirs stays.
+    /// Another program changed the task since: theirs stays.
     TakenOver,
     /// The task no longer exists.
     Gone,
 }
 
-/// What an actuator can do about the speed of the CPUs.
+/// How an actuator sets the speed of the CPUs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Speeds {
     /// The speeds that it can set.
@@ -51,13 +51,13 @@ pub enum Refusal {
     NoRoom {
         /// The bandwidth asked for.
         wanted: Bandwidth,
-        /// What holds the rest, and what to do.
+        /// The holders of the rest, and advice.
         advice: String,
     },
-    /// Whoever the task belongs to may not have that much.
+    /// The owner of the task may not have that much.
     #[error("no more than {left} is left of what its owner may have: {advice}")]
     OverQuota {
-        /// What this task can have.
+        /// The reservation that this task can have.
         left: Bandwidth,
         /// Which quota it is, and what to do.
         advice: String,
@@ -71,19 +71,19 @@ pub enum Refusal {
     /// The task may not run on all CPUs that reservations live on.
     #[error("its CPU affinity is narrower than its root domain: {advice}")]
     NarrowAffinity {
-        /// What to do.
+        /// Advice.
         advice: String,
     },
     /// No privilege.
     #[error("not permitted: {advice}")]
     NotPermitted {
-        /// What to do.
+        /// Advice.
         advice: String,
     },
-    /// Somebody else changed the task by hand, and wins.
+    /// An administrator or another program changed the task by hand, and wins.
     #[error("somebody else changed this task's scheduling ({now}): left as it is")]
     TakenOver {
-        /// What it has now.
+        /// The scheduling that it has now.
         now: String,
     },
     /// The task no longer exists.
@@ -92,10 +92,10 @@ pub enum Refusal {
     /// The speed of the CPUs cannot be set here.
     #[error("the speed of the CPUs cannot be set here")]
     NoSpeeds,
-    /// The task is no ordinary one, or was given a share of its own by somebody.
+    /// The task is no ordinary one, or has a share of its own already.
     #[error("only an ordinary task at nice 0 is boosted, and it has {now}")]
     NotOrdinary {
-        /// What it has.
+        /// Its present share.
         now: String,
     },
     /// Tasks cannot be boosted here.
@@ -125,7 +125,7 @@ pub trait Actuator {
     /// See [`Refusal`]; the task then has what it had before.
     fn reserve(&mut self, task: TaskId, reservation: Reservation) -> Result<(), Refusal>;
 
-    /// Whether whoever `task` belongs to may have the reservation for it, whatever room there is.
+    /// Whether the owner of `task` may have the reservation for it, whatever room there is.
     ///
     /// # Errors
     /// If it is more than that: [`Refusal::OverQuota`].
@@ -133,8 +133,8 @@ pub trait Actuator {
         Ok(())
     }
 
-    /// Gives `task` back exactly what it had before it was first touched. Of a task that holds
-    /// nothing, nothing happens.
+    /// Gives `task` back exactly what it had before it was first touched. A task that holds nothing
+    /// stays as it is.
     ///
     /// # Errors
     /// See [`Refusal`].
@@ -161,22 +161,22 @@ pub trait Actuator {
     /// The task is gone: whatever is kept about it can be forgotten.
     fn ended(&mut self, task: TaskId);
 
-    /// What there is to hand out.
+    /// The capacity of the machine.
     fn capacity(&self) -> Capacity;
 
     /// Looks whether [there is more or less](Self::capacity) than before: CPUs may have come or
     /// gone.
     fn measure(&mut self) {}
 
-    /// Something may be counted as reserved that nobody holds any more: has everything counted
-    /// anew, if that is known to help and can be done now. Whether that was done, now or for
-    /// another reason since it was last asked.
+    /// Some of the reserved bandwidth may belong to no task any more: has everything counted anew,
+    /// if that is known to help and can be done now. Whether that was done, now or for another
+    /// reason since it was last asked.
     fn recount(&mut self) -> bool {
         false
     }
 
-    /// What each partition of the CPUs has to hand out; empty if reservations may use all CPUs,
-    /// which is how it is unless an actuator says otherwise.
+    /// The capacity of each partition of the CPUs; empty if reservations may use all CPUs, which is
+    /// how it is unless an actuator says otherwise.
     fn partitions(&self) -> Vec<Bandwidth> {
         Vec::new()
     }

@@ -1,4 +1,4 @@
-//! What an ordinary task can be given more than others, where it has no reservation.
+//! A larger share than others for an ordinary task without a reservation.
 
 use std::fmt;
 
@@ -9,7 +9,7 @@ use crate::Span;
 /// A larger share, and shorter slices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Boost {
-    /// So many nice levels; each is a factor of 1.25 in the share.
+    /// The number of nice levels; each is a factor of 1.25 in the share.
     pub levels: u8,
     /// How long it runs at a time: who runs for shorter is let in sooner, at the same share.
     #[serde(rename = "slice_ns")]

@@ -4,14 +4,14 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Instant, Span, TaskId};
 
-/// What a thread did between a wakeup and the next time it blocked, or asked to sleep until a time
-/// that was over.
+/// The work of a thread between a wakeup and the next time it blocked, or asked to sleep until a
+/// time that was over.
 ///
 /// A job of a periodic thread is one burst or several: a player's frame may wait for its decoder,
 /// for the display and for the clock in turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Burst {
-    /// Whose it is.
+    /// The thread.
     #[serde(flatten)]
     pub task: TaskId,
     /// When it became ready.
@@ -28,13 +28,13 @@ pub struct Burst {
     pub executed: Span,
     /// How often it lost the CPU while it still wanted to run.
     pub preempted: u32,
-    /// The thread that woke it; zero if an interrupt or nobody known did.
+    /// The thread that woke it; zero if an interrupt or an unknown thread did.
     pub waker: u32,
     /// Its reservation's budget ran out meanwhile, and it had to wait for the next period.
     pub exhausted: bool,
-    /// The time for which the timer was set that woke it; none if something else did, or nobody
-    /// knows. It is the release of a thread that sleeps until absolute times, also if the thread
-    /// was late to sleep and its timer had long expired.
+    /// The time for which the timer was set that woke it; none if something else did, or if that is
+    /// not known. It is the release of a thread that sleeps until absolute times, also if the
+    /// thread was late to sleep and its timer had long expired.
     #[serde(rename = "expiry_ns", default, skip_serializing_if = "Option::is_none")]
     pub expiry: Option<Instant>,
 }

@@ -6,7 +6,7 @@
 
 use serde::Serialize;
 
-/// See the file's head. What a path does not tell is left out.
+/// See the file's head. A figure that the path does not tell is left out.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 pub struct Cgroup {
     /// The innermost unit of systemd that is a service or a scope.
@@ -78,7 +78,7 @@ impl Cgroup {
 /// Engines that put containers right below a group of their own name, which is no namespace.
 const ENGINES: [&str; 3] = ["docker", "podman", "libpod_parent"];
 
-/// What systemd's scopes of containers, and the groups of some engines, begin with.
+/// The first words of systemd's scopes of containers, and of the groups of some engines.
 const PREFIXES: [&str; 5] = ["docker-", "libpod-", "cri-containerd-", "crio-", "nerdctl-"];
 
 /// Docker, containerd, CRI-O and Podman all number containers so.
@@ -319,7 +319,7 @@ mod tests {
             ("/lxc.monitor.film", "", "", "", ""),
             // A container in a container: the innermost.
             ("/docker/ID/lxc.payload.film", "", "film", "", ""),
-            // What looks like one and is none.
+            // Paths that look like one and are none.
             (
                 "/system.slice/docker-1234.scope",
                 "docker-1234.scope",

@@ -1,4 +1,4 @@
-//! What a sensor can say.
+//! The events of a sensor.
 
 use serde::{Deserialize, Serialize};
 
@@ -35,7 +35,7 @@ pub enum Event {
         /// When.
         #[serde(rename = "at_ns")]
         at: Instant,
-        /// Whose budget.
+        /// The task with the budget.
         #[serde(flatten)]
         task: TaskId,
     },
@@ -56,7 +56,7 @@ pub enum Event {
         /// When it was told.
         #[serde(rename = "at_ns")]
         at: Instant,
-        /// Who woke it.
+        /// The waker.
         #[serde(flatten)]
         task: TaskId,
         /// The thread that was woken: none of the kernel's.
@@ -114,7 +114,7 @@ impl Event {
         }
     }
 
-    /// Whom it is about; nobody for lost events.
+    /// The task of the event; none for lost events.
     #[must_use]
     pub const fn task(&self) -> Option<TaskId> {
         match self {

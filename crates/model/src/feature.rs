@@ -1,4 +1,4 @@
-//! What a machine gives of something onbeat can use: a line of `onbeat doctor`.
+//! A part of the machine that onbeat can use: a line of `onbeat doctor`.
 //!
 //! Features are probed, never guessed from a kernel's version; each crate that touches the kernel
 //! probes its own and answers with these.
@@ -20,13 +20,13 @@ pub enum Support {
 /// One probed feature of the machine.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Feature {
-    /// What it is called, in the field's term.
+    /// Its name, in the field's term.
     pub name: String,
     /// How much of it there is.
     pub standing: Support,
-    /// What was found.
+    /// The finding.
     pub detail: String,
-    /// What to do about it; empty if there is nothing to do.
+    /// Advice; empty if there is nothing to do.
     pub advice: String,
 }
 

@@ -7,7 +7,7 @@ use crate::{Instant, Span, TaskId};
 /// One job, as seen from outside.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Job {
-    /// Whose it is.
+    /// The thread.
     #[serde(flatten)]
     pub task: TaskId,
     /// When it was due to begin: its beat.

@@ -1,4 +1,4 @@
-//! What a program says of its own work, through the calls of libonbeat.
+//! The statements of a program on its own work, through the calls of libonbeat.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,7 +6,7 @@ use crate::{Instant, Span, TaskId};
 
 /// One call of `<onbeat/job.h>` or `<onbeat/mdn.h>`.
 ///
-/// The kernel names the thread and the time, so nobody can speak for another; what is said is
+/// The kernel names the thread and the time, so no thread can speak for another; what is said is
 /// untrusted all the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Mark {
@@ -22,12 +22,12 @@ pub struct Mark {
     /// All CPU time that the thread had taken by then.
     #[serde(rename = "executed_ns")]
     pub executed: Span,
-    /// What it said.
+    /// The statement.
     #[serde(flatten)]
     pub said: Said,
 }
 
-/// What a thread can say.
+/// A statement of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "said", rename_all = "snake_case")]
 pub enum Said {
@@ -42,7 +42,7 @@ pub enum Said {
         /// One job each.
         #[serde(rename = "period_ns")]
         period: Span,
-        /// Of a thousand jobs, those that are to meet their deadline: rho.
+        /// The number of jobs in a thousand that are to meet their deadline: rho.
         permille: u32,
     },
     /// It is soft real-time no longer.

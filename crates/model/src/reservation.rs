@@ -1,4 +1,4 @@
-//! What a task is promised: runtime in every period, before the deadline.
+//! The promise to a task: runtime in every period, before the deadline.
 
 use std::fmt;
 
@@ -8,8 +8,8 @@ use crate::{Bandwidth, Span};
 
 /// A CPU reservation: `runtime` of CPU time in every `period`, before `deadline` in each.
 ///
-/// Always 0 < runtime <= deadline <= period. What a kernel adds to that (granularity, shortest and
-/// longest period) the actuator knows.
+/// Always 0 < runtime <= deadline <= period. The actuator knows what a kernel adds to that
+/// (granularity, shortest and longest period).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "Raw", into = "Raw")]
 pub struct Reservation {

@@ -13,7 +13,7 @@ pub enum Flow {
 
 /// Hears what tracked tasks do.
 pub trait Sensor {
-    /// What can go wrong with it.
+    /// Its error.
     type Error: std::error::Error + Send + Sync + 'static;
 
     /// Tracks the thread `tid`; with it, from now on, what [`Follow`] says. An event
@@ -23,7 +23,7 @@ pub trait Sensor {
     /// If there is no such thread, or no room for one more.
     fn track(&mut self, tid: u32, follow: Follow) -> Result<(), Self::Error>;
 
-    /// Tracks the thread `tid` alone, for it may work for the tracked task `partner`; none of the
+    /// Tracks the thread `tid` alone, which may work for the tracked task `partner`; none of the
     /// kernel's.
     ///
     /// # Errors
@@ -33,7 +33,7 @@ pub trait Sensor {
         self.track(tid, Follow::Alone)
     }
 
-    /// No longer reports `task`. Of an unknown task, nothing happens.
+    /// No longer reports `task`. An unknown task is left alone.
     ///
     /// # Errors
     /// If the kernel refuses.

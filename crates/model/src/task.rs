@@ -1,4 +1,4 @@
-//! Who is meant: a thread, named so that a reused number is never taken for it.
+//! The name of a task: a thread, named so that a reused number is never taken for it.
 
 use std::fmt;
 

@@ -8,7 +8,7 @@
 //! properties    reset          reload              leave (the bus, and connect anew)
 //! subscribe     change (the next one that is told; ends if none is within a minute)
 //! look SINCE_NS THREAD WAKEUPS_OF
-//! look-at COUNT (threads)      track-with TASK COUNT (options that nobody knows)
+//! look-at COUNT (threads)      track-with TASK COUNT (unknown options)
 //! ```
 //!
 //! It connects where DBUS_SYSTEM_BUS_ADDRESS says, and leaves the bus at the end of its input.
@@ -78,7 +78,7 @@ fn main() -> zbus::Result<()> {
     Ok(())
 }
 
-/// So many connections of their own, as far as they may subscribe.
+/// This number of connections of their own, as far as they may subscribe.
 fn subscribers(count: usize) -> zbus::Result<Vec<Connection>> {
     let mut subscribed = Vec::new();
     for _ in 0..count {

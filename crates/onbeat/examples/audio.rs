@@ -56,8 +56,8 @@ fn limit_own_rttime(us: u64) {
     unsafe { libc::setrlimit(libc::RLIMIT_RTTIME, &raw const limit) };
 }
 
-/// For half of the time, if it gets that: a real-time thread that never slept would keep everybody
-/// else from working.
+/// For half of the time, if it gets that: a real-time thread that never slept would keep all others
+/// from working.
 fn compute() -> ! {
     const TURN: Duration = Duration::from_millis(20);
     loop {

@@ -13,7 +13,7 @@ use crate::cli::Method;
 /// Fewer wakeups than this in a window say nothing about a rhythm: the thread is left out there.
 pub(crate) const FEWEST_WAKEUPS: usize = 6;
 
-/// What was found of one thread in one window.
+/// The finding on one thread in one window.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Finding {
     /// The thread.
@@ -63,7 +63,7 @@ impl From<&Finding> for Line {
     }
 }
 
-/// What is found in each window of length `window` (or in the whole recording), window by window,
+/// The findings in each window of length `window` (or in the whole recording), window by window,
 /// the threads in the order in which the recording mentions them.
 pub(crate) fn findings(
     recording: &Recording,

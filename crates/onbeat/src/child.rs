@@ -34,7 +34,7 @@ pub(crate) struct Gated {
 pub(crate) struct Child {
     pid: libc::pid_t,
     status: Option<Status>,
-    /// Who is told in our place how it ended.
+    /// The tracer that is told in our place how it ended.
     ends: Option<Ends>,
 }
 
@@ -48,7 +48,7 @@ pub(crate) enum Status {
 }
 
 impl Status {
-    /// Of what `waitpid` gives.
+    /// The status that `waitpid` gives.
     fn of(status: i32) -> Self {
         if libc::WIFEXITED(status) {
             Self::Exited(libc::WEXITSTATUS(status) as u8)
@@ -57,7 +57,7 @@ impl Status {
         }
     }
 
-    /// What onbeat ends with in turn: the program's status, or as the shell has it 128 and the
+    /// The exit code of onbeat in turn: the program's status, or as the shell has it 128 and the
     /// signal's number.
     pub(crate) fn code(self) -> ExitCode {
         ExitCode::from(match self {
@@ -81,7 +81,7 @@ impl fmt::Display for CannotExecute {
 }
 
 impl CannotExecute {
-    /// What onbeat ends with.
+    /// The exit code of onbeat.
     pub(crate) fn code(&self) -> ExitCode {
         ExitCode::from(match self.error.kind() {
             io::ErrorKind::NotFound => NOT_FOUND,

@@ -1,4 +1,4 @@
-//! What threads did and what was decided for them, kept for `--report` and `--perfetto`: the last
+//! The history of threads and of the decisions for them, for `--report` and `--perfetto`: the last
 //! bursts of each thread, the jobs that they are, and the decisions.
 
 mod store;
@@ -20,7 +20,7 @@ use serde::Serialize;
 pub(crate) use store::Dropped;
 use store::{Store, Thread};
 
-/// So many decisions, the last ones.
+/// The number of last decisions.
 const MOST_DECISIONS: usize = 10_000;
 
 /// The history of a run or of a recording.
@@ -51,8 +51,8 @@ pub(crate) struct Place<'a> {
     cgroup: &'a Cgroup,
 }
 
-/// What `analyze --report` and `watch --report` write: what of `run --report` is known without the
-/// loop.
+/// The report that `analyze --report` and `watch --report` write: what of `run --report` is known
+/// without the loop.
 #[derive(Serialize)]
 pub(crate) struct RecordedReport {
     pub(crate) threads: Vec<RecordedThread>,
@@ -87,7 +87,7 @@ struct JobColumns {
 }
 
 impl History {
-    /// Of a recording, in which nothing was decided.
+    /// The history of a recording, in which nothing was decided.
     pub(crate) fn of(recording: &Recording) -> Self {
         let mut history = Self::default();
         history.hear(&recording.events);
@@ -140,12 +140,12 @@ impl History {
         threads
     }
 
-    /// What was heard and is not kept.
+    /// The number of events that are not kept.
     pub(crate) const fn dropped(&self) -> Dropped {
         self.threads.dropped()
     }
 
-    /// What each thread did.
+    /// The history of each thread.
     pub(crate) fn threads(&self) -> Vec<ThreadHistory> {
         let threads = self.in_order().into_iter();
         threads
@@ -175,7 +175,7 @@ impl History {
         told.join(", ")
     }
 
-    /// The report of a recording of such a length, that lost so many events.
+    /// The report of a recording of length `elapsed`, with `lost` lost events.
     pub(crate) fn report(&self, elapsed_ns: Span, lost_events: u64) -> RecordedReport {
         let threads = self.in_order().into_iter();
         RecordedReport {

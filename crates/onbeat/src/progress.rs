@@ -15,7 +15,7 @@ pub(crate) struct Progress {
 }
 
 impl Progress {
-    /// None of `all` is over. Nothing is shown if `quiet`, or if nobody looks.
+    /// None of `all` is over. Nothing is shown if `quiet`, or without a terminal.
     pub(crate) fn new(all: Span, quiet: bool) -> Self {
         Self {
             all,

@@ -1,8 +1,7 @@
 //! The system service, which is asked to do what this process may not do itself.
 //!
-//! What is asked for is held by a connection to the bus: when onbeat ends, however it ends, the
-//! service gives everything back. A service that was started anew knows nothing of it, and is asked
-//! again.
+//! A connection to the bus holds the request: when onbeat ends, however it ends, the service gives
+//! everything back. A service that was started anew knows nothing of it, and is asked again.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::ControlFlow;
@@ -26,7 +25,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// How often it is looked how things stand.
 const PACE: Duration = Duration::from_secs(1);
 
-/// What is asked for.
+/// The request.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Wish {
     /// To keep a process on the beat, with those that it starts or without.
@@ -55,16 +54,16 @@ struct Asked {
     refused: String,
 }
 
-/// What was asked for, and how things stand with it.
+/// The request, and its state.
 pub(crate) struct Held {
     connection: Connection,
     monitor: Service,
     asked: Vec<Asked>,
-    /// Nobody is there to be asked.
+    /// No service is there to be asked.
     is_alone: bool,
     /// Each thread as it was last seen.
     seen: BTreeMap<TaskId, Seen>,
-    /// Of which it was told that they have no reservation.
+    /// The threads without a reservation of which the user was told.
     told: BTreeSet<TaskId>,
     next_look: Instant,
     quiet: bool,
@@ -117,7 +116,7 @@ impl Held {
     }
 
     /// To be called again and again: looks how things stand once a second, and asks again where the
-    /// service is another one. What is not answered before a signal comes is left for the next
+    /// service is another one. A call without an answer before a signal comes is left for the next
     /// time.
     pub(crate) fn attend(&mut self, signals: &Signals) {
         if Instant::now() < self.next_look {
@@ -141,7 +140,7 @@ impl Held {
         }
     }
 
-    /// A bus that was started anew knows nobody.
+    /// A bus that was started anew knows no client.
     fn follow_bus(&mut self) {
         if self.connection.is_closed()
             && let (Ok(connection), Ok(monitor)) = (connect(), Service::connect())
@@ -332,7 +331,7 @@ fn descends(mut pid: u32, ancestor: u32) -> bool {
     false
 }
 
-/// What the service, or the bus, says.
+/// The error of the service, or of the bus.
 fn in_words(error: zbus::Error) -> anyhow::Error {
     match ServiceError::of(error) {
         ServiceError::Silent(zbus::Error::MethodError(_, Some(text), _)) => anyhow!(text),

@@ -1,5 +1,5 @@
-//! What BPF programs are compiled with, such that the same sources give the same object wherever
-//! they are: the object keeps the paths of its sources, for the verifier's messages.
+//! The flags for BPF programs, such that the same sources give the same object wherever they are:
+//! the object keeps the paths of its sources, for the verifier's messages.
 
 use std::env;
 use std::ffi::OsString;

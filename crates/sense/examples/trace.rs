@@ -1,6 +1,7 @@
 //! Traces running threads and prints each event as one line of JSON: `trace SECONDS TID...`.
 //!
-//! What the overhead experiment runs beside the transcode, and the shortest use of the tracer.
+//! The program that the overhead experiment runs beside the transcode, and the shortest use of the
+//! tracer.
 
 use std::io::{BufWriter, Write};
 

@@ -52,7 +52,7 @@ pub fn linker_in_bytes(bytes: &[u8]) -> Option<PathBuf> {
     linker_in(bytes)
 }
 
-/// Whether an ELF file names no dynamic linker at all. What is no such file is not static either.
+/// Whether an ELF file names no dynamic linker at all. A file of another kind is not static either.
 pub(crate) fn is_static<'data>(file: impl ReadRef<'data>) -> bool {
     let segments = || {
         let header = FileHeader64::<Endianness>::parse(file).ok()?;

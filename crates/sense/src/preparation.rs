@@ -1,4 +1,4 @@
-//! What a tracer asks of whoever starts the program that it is to hear.
+//! The request of a tracer to the starter of the program that it is to hear.
 
 use std::ffi::OsString;
 
@@ -11,6 +11,6 @@ pub struct Preparation {
     pub filter: Option<Filter>,
     /// Variables to be set in its environment.
     pub environment: Vec<(OsString, OsString)>,
-    /// Who tells how the process ended, in the place of `waitpid`.
+    /// The tracer tells how the process ended, in the place of `waitpid`.
     pub ends: Option<Ends>,
 }

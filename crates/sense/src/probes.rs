@@ -1,8 +1,8 @@
 //! Which of libonbeat's static probes an ELF file holds, and where.
 //!
 //! A probe is a note of the section `.note.stapsdt`: the address of an instruction that does
-//! nothing, the provider, the name, and where the arguments are. The file is whoever's who runs it,
-//! and nothing that it claims is believed: what is read has limits, it is read and not mapped (a
+//! nothing, the provider, the name, and where the arguments are. The file belongs to the user who
+//! runs it, and no claim in it is believed: what is read has limits, it is read and not mapped (a
 //! file that is truncated meanwhile ends early), and a site that makes no sense is passed over. The
 //! kernel sets a probe in the process that maps the file alone.
 
@@ -89,8 +89,8 @@ const FIRST_BITS: u32 = 36;
 const SECOND_BITS: u32 = 64 - KIND_BITS - FIRST_BITS;
 
 impl Site {
-    /// What tells the program in the kernel what stands here: `kind`, and where the arguments are.
-    /// None if that does not fit.
+    /// The data by which the program in the kernel finds the argument: `kind`, and where the
+    /// arguments are. None if that does not fit.
     #[must_use]
     pub fn cookie(&self, kind: u32) -> Option<u64> {
         let [first, second] = self.arguments;
@@ -130,7 +130,7 @@ struct Code {
     size: u64,
 }
 
-/// What the addresses of notes mean.
+/// The meaning of the addresses in notes.
 struct Places {
     code: Vec<Code>,
     /// Where the section `.stapsdt.base` is: notes say where it was when they were written.
@@ -190,7 +190,7 @@ fn read<'data>(file: impl ReadRef<'data>) -> object::Result<Vec<Site>> {
     Ok(found)
 }
 
-/// What a note describes: the addresses of the probe, of the base and of a semaphore; then the
+/// The content of a note: the addresses of the probe, of the base and of a semaphore; then the
 /// provider, the name and the arguments, each ended by a zero.
 fn site(description: &[u8], endian: Endianness, places: &Places) -> Option<Site> {
     let (address, rest) = word(description, endian)?;
@@ -273,7 +273,7 @@ mod tests {
         elf_of(&[notes.collect()])
     }
 
-    /// A program with one segment of code, and so many sections of notes.
+    /// A program with one segment of code, and `n` sections of notes.
     fn elf_of(sections: &[Vec<u8>]) -> Vec<u8> {
         const NAMES: &[u8] = b"\0.shstrtab\0.note.stapsdt\0";
         let mut bytes = b"\x7fELF\x02\x01\x01".to_vec();

@@ -1,4 +1,4 @@
-//! What a machine tells while it runs. An observer takes what it needs and leaves the rest.
+//! The observations of a running machine. An observer takes what it needs and leaves the rest.
 
 use onbeat_model::{Burst, Instant, Mark, Span, Speed};
 
@@ -7,7 +7,7 @@ use crate::{CpuIndex, TaskIndex, Work};
 /// A job that is done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Completion {
-    /// Whose it was.
+    /// The task.
     pub task: TaskIndex,
     /// Its number, from zero.
     pub number: u64,
@@ -19,7 +19,7 @@ pub struct Completion {
     pub ended: Instant,
     /// When it should have been done.
     pub deadline: Instant,
-    /// What there was to compute.
+    /// The demand.
     pub demand: Work,
     /// The CPU time that took.
     pub executed: Span,

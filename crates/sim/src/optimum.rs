@@ -24,7 +24,7 @@ pub struct Job {
     pub release: Instant,
     /// Not after.
     pub deadline: Instant,
-    /// What there was to do.
+    /// The work.
     pub work: Work,
 }
 
@@ -145,7 +145,7 @@ pub struct Hull {
 const STEPS: u32 = 4096;
 
 impl Hull {
-    /// Of a CPU that has these speeds, or all in between.
+    /// The energy of a CPU that has these speeds, or all in between.
     #[must_use]
     pub fn of(speeds: &Ladder, continuous: bool, power: &Power) -> Self {
         let highest = speeds.highest();

@@ -32,7 +32,7 @@ pub use run::{Outputs, Run};
 pub use scheduler::{Ruling, Scheduler};
 pub use timeline::Timeline;
 
-/// What is to be simulated.
+/// The scenario to simulate.
 #[derive(Clone, Debug)]
 pub struct Scenario {
     /// Which random sequence.
@@ -41,11 +41,11 @@ pub struct Scenario {
     pub duration: Span,
     /// The CPUs.
     pub cpus: Cpus,
-    /// Who schedules.
+    /// The scheduler.
     pub scheduler: Scheduler,
     /// How Linux does it, and which CPUs belong together.
     pub config: Config,
-    /// What the CPUs' power is.
+    /// The power of the CPUs.
     pub power: Power,
     /// The tasks as they were written; each stands for one task or several.
     pub groups: Vec<Group>,
@@ -62,7 +62,7 @@ pub struct Group {
     pub name: Name,
     /// How many there are.
     pub count: usize,
-    /// What they are to Linux.
+    /// Their parameters for Linux.
     pub class: Class,
     /// Their niceness, if they have one.
     pub nice: i8,

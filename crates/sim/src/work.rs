@@ -17,7 +17,7 @@ impl Work {
     /// More than can ever be done.
     pub const ENDLESS: Self = Self(u64::MAX);
 
-    /// What takes `span` at full speed.
+    /// The work that takes `span` at full speed.
     #[must_use]
     pub const fn at_full_speed(span: Span) -> Self {
         Self(span.as_ns())

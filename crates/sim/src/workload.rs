@@ -1,4 +1,4 @@
-//! What a task wants to do: when its jobs are released, and how much each has to compute.
+//! The wishes of a task: when its jobs are released, and how much each has to compute.
 
 mod arrival;
 mod demand;
@@ -27,7 +27,7 @@ pub struct JobSpec {
     pub expiry: Option<Instant>,
     /// When it should be done.
     pub deadline: Instant,
-    /// What there is to compute.
+    /// The demand.
     pub demand: Work,
     /// In how many equal bursts; at least one.
     pub bursts: u32,
@@ -160,9 +160,9 @@ impl Workload {
         self
     }
 
-    /// It says where its jobs begin and end (AQuoSA, `qmgr_begin_cycle` and `qmgr_end_cycle`), and
-    /// before the first one its period, if it has one, and that so many of a thousand jobs are to
-    /// be in time.
+    /// The task says where its jobs begin and end (AQuoSA, `qmgr_begin_cycle` and
+    /// `qmgr_end_cycle`), and before the first one its period, if it has one, and how many of a
+    /// thousand jobs are to be in time.
     #[must_use]
     pub const fn marking(mut self, permille: u32) -> Self {
         self.marks = Some(permille);

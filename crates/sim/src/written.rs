@@ -59,7 +59,7 @@ impl Method {
     }
 }
 
-/// What one task's controller hears, and what it wants.
+/// The inputs of one task's controller, and its request.
 trait Controls {
     fn burst(&mut self, _burst: &Burst) {}
 
@@ -98,7 +98,7 @@ const IDLE: Span = Span::from_secs(1);
 /// the number of changes of reservations. `progress` hears the time after each turn.
 ///
 /// Where requests do not all fit under eq. 1, onbeat's supervisor curbs them, all with the same
-/// weight: the paper leaves the rule open (section 4.2). What was reserved stays so.
+/// weight: the paper leaves the rule open (section 4.2). The reservation stays.
 ///
 /// # Errors
 /// When the sensor breaks.
@@ -111,7 +111,7 @@ pub fn drive<S: Sensor, A: Actuator>(
     let mut tasks: Vec<Controlled> = Vec::new();
     let mut events = Vec::new();
     let mut changes = 0;
-    // What is tracked already is told at once.
+    // A task that is tracked already is told at once.
     let mut idle = Span::ZERO;
     loop {
         let now = sensor.now();

@@ -1,5 +1,5 @@
-//! What missed deadline notifications are worth under linux24, BEST and BeRate, and what they are
-//! not worth to who lies: section 4 of the paper, as bounds. experiments/mdn-* has the figures.
+//! The worth of missed deadline notifications under linux24, BEST and BeRate, and their lack of
+//! worth to a liar: section 4 of the paper, as bounds. experiments/mdn-* has the figures.
 
 use onbeat_model::{Instant, Ladder, Span, Speed, TaskId};
 use onbeat_policies::{Berate, Best, Linux24, Rules};
@@ -18,7 +18,7 @@ impl Observer for Missed {
     }
 }
 
-/// A decoder of 25 frames a second that needs so many permille of the CPU.
+/// A decoder of 25 frames a second that needs `permille` of the CPU.
 fn decoder(permille: u64, seed: u64) -> Workload {
     let arrival = Arrival::Paced {
         period: Span::from_ms(40),
@@ -82,8 +82,8 @@ fn run_under<R: Rules>(
     missed.zip(parts).collect()
 }
 
-/// What a decoder misses beside one CPU-bound program, in permille, without and with notifications:
-/// in the mean of a few films.
+/// The misses of a decoder beside one CPU-bound program, in permille, without and with
+/// notifications: in the mean of a few films.
 fn missed<R: Rules>(rules: impl Fn() -> R, permille: u64) -> (u64, u64) {
     const FILMS: u64 = 4;
     let with = |notifies| {
@@ -154,8 +154,8 @@ fn under_best_periodic_programs_are_in_time_without_a_word() {
     }
 }
 
-/// What a decoder of an eighth of the CPU misses beside so many programs that only compute, and the
-/// part of the CPU that it has; and the least part of one of these.
+/// The misses of a decoder of an eighth of the CPU beside `hogs` programs that only compute, and
+/// the part of the CPU that it has; and the least part of one of these.
 fn beside_many<R: Rules>(rules: R, hogs: usize) -> (u64, u64, u64) {
     let mut programs = vec![decoder(125, 1)];
     programs.extend(vec![hog(); hogs]);
@@ -170,7 +170,7 @@ fn under_best_periodic_programs_are_in_time_beside_however_many_compute_without_
     for hogs in [5, 9, 12, 20, 40] {
         let (missed, _, least) = beside_many(Best::default(), hogs);
         assert!(missed <= 10, "{hogs}: {missed}");
-        // Who only computes is served, too.
+        // A program that only computes is served, too.
         let fair = 875 / hogs as u64;
         assert!(least >= fair * 3 / 4, "{hogs}: {least} of {fair}");
     }

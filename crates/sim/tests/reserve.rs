@@ -36,7 +36,7 @@ impl Observer for Ran {
 struct Thread {
     period: u64,
     phase: u64,
-    /// What its jobs demand, over and over again.
+    /// The demands of its jobs, over and over again.
     demands: Vec<u64>,
 }
 
@@ -119,7 +119,7 @@ fn run<'a>(policy: impl Policy, cpus: usize, threads: impl Iterator<Item = &'a T
     machine.finish().1
 }
 
-/// So many cases, the same in each run.
+/// The number of cases, the same in each run.
 fn cases(count: u32) -> ProptestConfig {
     ProptestConfig {
         cases: count,
@@ -147,7 +147,7 @@ fn group(threads: usize) -> impl Strategy<Value = Group> {
     })
 }
 
-/// What ran between two times, in ns.
+/// The execution between two times, in ns.
 fn executed(stretches: &[Stretch], from: Instant, to: Instant) -> u64 {
     let within = |stretch: &Stretch| stretch.to.min(to).since(stretch.from.max(from)).as_ns();
     let overlap = stretches.iter().filter(|s| s.from < to && s.to > from);
@@ -280,8 +280,8 @@ proptest! {
     fn groups_of_one_thread_are_scheduled_as_the_kernel_does_with_sched_deadline(
         groups in prop::collection::vec(group(1), 1..5),
     ) {
-        // Periods of which no two ever end together: the order among equal deadlines is nobody's
-        // promise.
+        // Periods of which no two ever end together: the order among equal deadlines is not
+        // promised.
         let groups: Vec<Group> = groups.into_iter().zip([7_919, 10_007, 12_007, 14_009, 17_011])
             .map(|(group, period)| Group { runtime: (group.runtime * period / group.period / 4).max(1), period, ..group })
             .collect();

@@ -115,7 +115,7 @@ proptest! {
             prop_assert_eq!(missed.len(), 0);
             prop_assert_eq!(kept.exhausted.len(), 0);
         } else if utilisation(&set) >= 1.05 {
-            // In so long a time, more than all of it is due.
+            // In an interval of this length, more than all of it is due.
             let due = set.iter().map(|task| (DURATION - task.phase) / task.period);
             let in_time = in_time.iter().filter(|job| us(job.deadline) <= DURATION);
             prop_assert!((in_time.count() as u64) < due.sum());
@@ -154,7 +154,7 @@ proptest! {
         }
     }
 
-    /// What a greedy task gets from the begin of its service on is at least the supply bound of its
+    /// A greedy task gets, from the begin of its service on, at least the supply bound of its
     /// reservation, and at most one budget for each period begun.
     #[test]
     fn a_greedy_task_is_supplied_what_its_reservation_promises(set in steady(5), at in 1..DURATION) {

@@ -77,8 +77,8 @@ impl Twin<'_> {
 /// Task, number of the job, and when it ended.
 type Ended = Vec<(usize, u64, u64)>;
 
-/// What ended before two deadlines were equal on several CPUs for the first time: which of two such
-/// tasks gives way is not part of the rule.
+/// The jobs that ended before two deadlines were equal on several CPUs for the first time: which of
+/// two such tasks gives way is not part of the rule.
 fn tick_by_tick(rule: Rule, tasks: &[Task], cpus: usize, duration: u64) -> (Ended, u64) {
     let mut came = 0;
     let mut twins: Vec<Twin> = tasks

@@ -5,7 +5,7 @@
 //! track must not overlap; where they may, [`Lanes`] puts each on a track that is free, and
 //! Perfetto shows these as one.
 //!
-//! Packets are written as they come and sorted by whoever reads them.
+//! Packets are written as they come and sorted by the reader.
 
 mod packet;
 
@@ -22,7 +22,7 @@ use packet::{
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Track(u64);
 
-/// What a counter counts.
+/// The unit of a counter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
     /// Nanoseconds.
@@ -52,7 +52,7 @@ pub struct Timeline<W> {
 
 /// All packets are of one writer.
 const SEQUENCE: u32 = 1;
-/// What comes before it is not needed to read it.
+/// The packets before it are not needed to read it.
 const INCREMENTAL_STATE_CLEARED: u32 = 1;
 
 impl<W: Write> Timeline<W> {
@@ -108,7 +108,7 @@ impl<W: Write> Timeline<W> {
         self.event(track, at, Type::Instant, Some(name), details);
     }
 
-    /// What the counter stands at from then on.
+    /// The value of the counter from then on.
     pub fn count(&mut self, counter: Track, at: Instant, value: i64) {
         let event = TrackEvent {
             r#type: Some(Type::Counter as i32),

@@ -123,7 +123,7 @@ impl Column {
         }
     }
 
-    /// What stands in it.
+    /// Its text.
     pub(crate) fn cell(
         self,
         thread: &Thread,

@@ -41,7 +41,7 @@ pub fn draw(model: &Model, look: &Look, area: Rect, buffer: &mut Buffer) {
     sheet.keys(model);
 }
 
-/// What is drawn on, line by line.
+/// The buffer, line by line.
 pub(crate) struct Sheet<'a> {
     pub(crate) area: Rect,
     pub(crate) buffer: &'a mut Buffer,
@@ -164,7 +164,7 @@ impl Sheet<'_> {
         self.line(row, &line);
     }
 
-    /// What is to be told of the selected thread, or else what is filtered by.
+    /// The reason of the selected thread's last change, or else the filter.
     fn chosen(&mut self, model: &Model) {
         let row = self.area.height.saturating_sub(BELOW);
         if self.area.height <= ABOVE + BELOW {

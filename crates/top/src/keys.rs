@@ -1,4 +1,4 @@
-//! What keys do.
+//! The meaning of keys.
 
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 
@@ -20,19 +20,19 @@ pub(crate) const HELP: [(&str, &str); 9] = [
     ("q, Ctrl-C", "quit"),
 ];
 
-/// What the bars mean.
+/// The meaning of the bars.
 pub(crate) const LEGEND: [&str; 3] = [
     "The bar is what a thread used lately, of what is reserved for it.",
     "RESPONSE: the longest response time of each second, the last one to the right;",
     "full at the period, and red or bold where a job missed its deadline.",
 ];
 
-/// So many rows are a page.
+/// The number of rows in a page.
 const PAGE: isize = 10;
 /// A filter is no longer than this.
 const LONGEST_FILTER: usize = 64;
 
-/// What a key led to.
+/// The effect of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Answer {
     GoOn,

@@ -1,4 +1,4 @@
-//! All that the screen shows: what was heard, and what whoever looks wants to see of it.
+//! All that the screen shows: what was heard, and what the user wants to see of it.
 
 use std::collections::BTreeMap;
 
@@ -174,7 +174,7 @@ impl Model {
         self.rows.get(from..to).unwrap_or_default()
     }
 
-    /// What is to be told in full to whoever sees `height` rows.
+    /// The threads to tell in full on a screen of `height` rows.
     pub(crate) fn wanted(&self, height: usize) -> Wanted {
         // Also while one thread has the screen for itself: the others' seconds go on.
         Wanted {

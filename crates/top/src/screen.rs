@@ -1,4 +1,4 @@
-//! The terminal: taken, drawn on until whoever looks has seen enough, and given back as it was.
+//! The terminal: taken, drawn on until the user has seen enough, and given back as it was.
 
 use std::io;
 use std::time::Duration;
@@ -16,7 +16,7 @@ use crate::{Feed, Model};
 /// terminal.
 const TURN: Duration = Duration::from_millis(100);
 
-/// What the terminal can show.
+/// The abilities of the terminal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Look {
     /// Colours; without them, bold and faint.
@@ -25,7 +25,7 @@ pub struct Look {
     pub has_unicode: bool,
 }
 
-/// What something means, whatever it looks like.
+/// A meaning, whatever it looks like.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Tone {
     Plain,

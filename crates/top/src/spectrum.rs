@@ -3,16 +3,16 @@
 use onbeat_infer::period::lfspp;
 use onbeat_model::{Instant, Span};
 
-/// It shows so many multiples of the thread's frequency.
+/// It shows this number of multiples of the thread's frequency.
 const MULTIPLES: f64 = 5.5;
 /// It goes so far if there is no period yet, in Hz.
 const WITHOUT_PERIOD_HZ: f64 = 100.0;
 /// And never farther.
 const HIGHEST_HZ: f64 = 5_000.0;
 const LOWEST_HZ: f64 = 0.5;
-/// It has so many amplitudes at most: what it costs is this times the wakeups.
+/// The most amplitudes that it has: what it costs is this times the wakeups.
 const MOST_BINS: f64 = 4_000.0;
-/// The last wakeups are looked at, so many.
+/// The number of last wakeups that it looks at.
 const MOST_WAKEUPS: usize = 512;
 
 /// The spectrum of one thread.
@@ -20,7 +20,7 @@ const MOST_WAKEUPS: usize = 512;
 pub(crate) struct Spectrum {
     /// Whose.
     pub(crate) tid: u32,
-    /// Of how many wakeups.
+    /// The number of wakeups.
     pub(crate) wakeups: usize,
     /// As of when.
     pub(crate) at: Instant,
@@ -30,7 +30,7 @@ pub(crate) struct Spectrum {
 }
 
 impl Spectrum {
-    /// Of these wakeups of a thread with this period, if it has one.
+    /// The spectrum of these wakeups of a thread with this period, if it has one.
     pub(crate) fn of(tid: u32, wakeups: &[Instant], period: Option<Span>, at: Instant) -> Self {
         let last = wakeups.get(wakeups.len().saturating_sub(MOST_WAKEUPS)..);
         let wakeups = last.unwrap_or_default();

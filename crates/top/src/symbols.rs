@@ -1,4 +1,4 @@
-//! What bars are drawn with: eighths of a block, or what every terminal can show.
+//! The characters of bars: eighths of a block, or what every terminal can show.
 
 use ratatui::symbols::bar;
 
@@ -61,7 +61,7 @@ impl Symbols {
         full.repeat(filled) + &empty.repeat(width.saturating_sub(filled))
     }
 
-    /// What points up at a place on an axis.
+    /// A pointer to a place on an axis.
     pub(crate) const fn pointer(self) -> &'static str {
         if self.unicode { "▲" } else { "^" }
     }

@@ -9,8 +9,8 @@ pub(crate) enum Align {
     Right,
 }
 
-/// What cannot be seen, or would change what comes after it, as a middle dot: a thread may call
-/// itself what it likes.
+/// A character that cannot be seen, or would change the next ones, as a middle dot: a thread may
+/// call itself what it likes.
 #[must_use]
 pub fn harmless(text: &str) -> String {
     let is_unseen = |c: char| {

@@ -1,5 +1,4 @@
-//! What is remembered of a thread from snapshot to snapshot: its jobs, what it used, and what
-//! changed.
+//! The memory of a thread from snapshot to snapshot: its jobs, what it used, and what changed.
 
 use std::collections::VecDeque;
 
@@ -8,15 +7,15 @@ use onbeat_model::{Bandwidth, Instant, Reservation, Span};
 
 use crate::{Seen, State};
 
-/// The histograms are of so many jobs, the last ones.
+/// The number of last jobs in the histograms.
 const MOST_JOBS: usize = 1024;
-/// So many seconds of response times are remembered: more than a screen is wide.
+/// The seconds of response times that are remembered: more than a screen is wide.
 const MOST_SECONDS: usize = 300;
-/// So many changes.
+/// The number of changes that are remembered.
 const MOST_CHANGES: usize = 100;
-/// What is used is a mean over so long.
+/// The time over which the use is a mean.
 const USED_OVER: Span = Span::from_secs(2);
-/// For so long a change stands out.
+/// The time for which a change stands out.
 const NEW_FOR: Span = Span::from_secs(2);
 
 /// The jobs that ended within one second of the clock.

@@ -2,8 +2,7 @@
 //! files.
 //!
 //! Nothing that stands in these files is trusted: a driver may leave any of them out, or put words
-//! where numbers are due. What cannot be understood is an error that names the file and what it
-//! says.
+//! where numbers are due. Anything else is an error that names the file and its text.
 
 use std::fmt;
 use std::fs;
@@ -28,7 +27,7 @@ pub enum DomainError {
     Read {
         /// Which.
         path: PathBuf,
-        /// What the kernel said.
+        /// The kernel's error.
         error: io::Error,
     },
     /// A file says something that is not understood.
@@ -36,9 +35,9 @@ pub enum DomainError {
     Odd {
         /// Which.
         path: PathBuf,
-        /// What it says.
+        /// The text.
         text: String,
-        /// What is due there.
+        /// The expected text.
         wanted: &'static str,
     },
     /// A file could not be written.
@@ -48,7 +47,7 @@ pub enum DomainError {
         path: PathBuf,
         /// What.
         value: String,
-        /// What the kernel said.
+        /// The kernel's error.
         error: io::Error,
     },
 }
@@ -56,7 +55,7 @@ pub enum DomainError {
 /// Everything of a domain that onbeat may change, and the governor that gives it its meaning.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Settings {
-    /// Who chooses between the limits. onbeat never changes that.
+    /// The governor, which chooses between the limits. onbeat never changes that.
     pub governor: Governor,
     /// `scaling_min_freq`.
     #[serde(rename = "min_khz")]
@@ -217,7 +216,7 @@ impl Domain {
         open("scaling_min_freq").is_ok() && open("scaling_max_freq").is_ok()
     }
 
-    /// What it is set to now.
+    /// The present setting.
     ///
     /// # Errors
     /// If its files are not as the kernel's documentation says.

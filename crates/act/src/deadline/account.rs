@@ -8,7 +8,8 @@ use std::collections::HashMap;
 
 use onbeat_model::{Bandwidth, Instant, TaskId};
 
-/// What this actuator's tasks hold, and what the kernel still counts of those that left.
+/// The reservations of this actuator's tasks, and those that the kernel still counts of tasks that
+/// left.
 #[derive(Debug, Default)]
 pub(super) struct Account {
     held: HashMap<TaskId, Bandwidth>,
@@ -21,7 +22,7 @@ struct Settling {
     until: Instant,
 }
 
-/// What the books say about a refusal for want of room.
+/// The finding about a refusal for want of room.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Finding {
     /// By the books it fits now: the kernel counts something that is not there.

@@ -1,6 +1,6 @@
 //! Taking a task out of SCHED_DEADLINE at a moment when the kernel's account stays right.
 //!
-//! What the task is doing when it leaves matters:
+//! The state of the task when it leaves matters:
 //!
 //! * runnable and within its runtime: the kernel uncounts it at its 0-lag time;
 //! * throttled: the same, but the throttling stays until then. It is better waited for;
@@ -27,12 +27,12 @@ pub(crate) fn shrunk(set: &Attributes) -> Option<Attributes> {
     Some(least)
 }
 
-/// What came of it.
+/// The outcome.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Leaving {
     /// The task has what it had before.
     Left,
-    /// Somebody else had just changed the task to this: left as it is.
+    /// Another program had just changed the task to this: left as it is.
     TakenOver(Attributes),
 }
 

@@ -26,7 +26,7 @@ const SUSPECT_FOR: Span = Span::from_secs(1);
 /// For how long the kernel is taken at its word after a recount that did not help.
 const FRUITLESS_FOR: Span = Span::from_secs(60);
 
-/// What others hold, as last looked up, and what is known of leaks.
+/// The reservations of others, as last looked up, and the known leaks.
 #[derive(Debug, Default)]
 pub(super) struct Others {
     looked_at: Option<Instant>,
@@ -37,11 +37,11 @@ pub(super) struct Others {
     recounts: u64,
     /// On this kernel a recount helps: it has.
     helps: bool,
-    /// One has since somebody was last told.
+    /// One has since the last answer.
     helped: bool,
 }
 
-/// What to do about a refusal that the books do not explain.
+/// The reaction to a refusal that the account does not explain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Leak {
     /// See whether it settles by then.

@@ -4,7 +4,7 @@
 //! speaks of, so a file that ends anywhere still tells of every change that can have happened: a
 //! last line without its newline belongs to a change that was never made.
 //!
-//! What a file says is not trusted. Parsing cannot fail: a line that is no record is counted and
+//! The text of a file is not trusted. Parsing cannot fail: a line that is no record is counted and
 //! passed over.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -22,7 +22,7 @@ use crate::priorities::Given;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "record", rename_all = "snake_case")]
 pub enum Record {
-    /// Whose file it is.
+    /// The owner of the file.
     Owner(Owner),
     /// About to be done: `task` had `before` when it was first touched, and gets `set`.
     Change {
@@ -32,9 +32,9 @@ pub enum Record {
         /// another program takes the leader's number.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         leader: Option<TaskId>,
-        /// What to put back.
+        /// The settings to put back.
         before: Attributes,
-        /// What it is about to get.
+        /// The settings that it is about to get.
         set: Attributes,
     },
     /// A client of RealtimeKit asked for a priority for `task`: the next service takes it over. The
@@ -42,7 +42,7 @@ pub enum Record {
     Given {
         /// The task.
         task: TaskId,
-        /// What was asked for, and by whom.
+        /// The request, and its sender.
         given: Given,
     },
     /// The kernel refused the last change of `task`.
@@ -50,7 +50,7 @@ pub enum Record {
         /// The task.
         task: TaskId,
     },
-    /// `task` needs nothing any more: given back, gone, or taken over by somebody else.
+    /// `task` needs nothing any more: given back, gone, or taken over by another program.
     Done {
         /// The task.
         task: TaskId,
@@ -60,9 +60,9 @@ pub enum Record {
     Speed {
         /// The domain's number.
         domain: u32,
-        /// What to put back.
+        /// The settings to put back.
         before: cpufreq::Settings,
-        /// What it is about to get.
+        /// The settings that it is about to get.
         set: cpufreq::Settings,
     },
     /// The domain needs nothing any more.
@@ -103,16 +103,18 @@ pub struct Owner {
     pub boot_id: String,
 }
 
-/// What a state file says is still to be put back of one task.
+/// The settings of one task that a state file still has to put back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Change {
     /// The leader of its process, if that is another task.
     pub leader: Option<TaskId>,
-    /// What the task had before it was first touched.
+    /// The settings of the task before it was first touched.
     pub before: Attributes,
-    /// What it was last known to have been given; none if the first change may not have happened.
+    /// The last settings that it is known to have been given; none if the first change may not have
+    /// happened.
     pub in_force: Option<Attributes>,
-    /// What it was about to be given; none if the kernel is known to have refused that.
+    /// The settings that it was about to be given; none if the kernel is known to have refused
+    /// that.
     pub pending: Option<Attributes>,
 }
 
@@ -126,14 +128,15 @@ impl Change {
     }
 }
 
-/// What a state file says is still to be put back of one domain of cpufreq.
+/// The settings of one domain of cpufreq that a state file still has to put back.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SpeedChange {
-    /// What it had before it was first touched.
+    /// The settings before it was first touched.
     pub before: cpufreq::Settings,
-    /// What it was last known to have been given; none if the first change may not have happened.
+    /// The last settings that it is known to have been given; none if the first change may not have
+    /// happened.
     pub in_force: Option<cpufreq::Settings>,
-    /// What it was about to be given.
+    /// The settings that it was about to be given.
     pub pending: Option<cpufreq::Settings>,
 }
 
@@ -149,11 +152,11 @@ impl SpeedChange {
 /// A whole state file, read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct State {
-    /// Who wrote it, if its first line survived.
+    /// The writer, if the first line survived.
     pub owner: Option<Owner>,
     /// The tasks that are not done with.
     pub changes: BTreeMap<TaskId, Change>,
-    /// What was asked for, for some of them and for tasks that are to be changed later.
+    /// The requests for some of them and for tasks that are to be changed later.
     pub given: BTreeMap<TaskId, Given>,
     /// The domains of cpufreq that are not done with.
     pub speeds: BTreeMap<u32, SpeedChange>,
@@ -287,7 +290,7 @@ impl State {
 #[must_use]
 pub fn parse_state(bytes: &[u8]) -> State {
     let mut state = State::default();
-    // What follows the last newline is a record that was being written.
+    // The bytes after the last newline are a record that was being written.
     let complete = match bytes.iter().rposition(|&byte| byte == b'\n') {
         Some(end) => bytes.get(..end).unwrap_or_default(),
         None => return state,

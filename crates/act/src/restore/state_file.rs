@@ -260,7 +260,7 @@ fn open_new(directory: &Path, process: TaskId) -> io::Result<(PathBuf, File)> {
     }
 }
 
-/// Whose file it is by its name.
+/// The owner of the file by its name.
 pub(super) fn owner_by_name(path: &Path) -> Option<TaskId> {
     let mut numbers = path.file_stem()?.to_str()?.split('-');
     Some(TaskId {

@@ -48,7 +48,7 @@ fn bandwidth_that_leaked_by_others_doing_is_found_again() {
     give_up(&mut actuator, process.task());
 }
 
-/// Whatever other programs leaked until now is not this test's concern.
+/// The leaks of other programs until now are not this test's concern.
 fn forget_earlier_leaks() {
     let limit = "/proc/sys/kernel/sched_rt_runtime_us";
     std::fs::write(limit, std::fs::read(limit).unwrap()).unwrap();

@@ -1,4 +1,4 @@
-//! Boosts of ordinary tasks: given, changed, taken back; and whoever changes a task by hand wins.
+//! Boosts of ordinary tasks: given, changed, taken back; and a change by hand wins.
 
 use std::process::Command;
 
@@ -160,7 +160,8 @@ fn who_calls_itself_urgent_while_it_is_boosted_has_the_more_of_both_and_its_own_
     }
     assert_eq!(actuator.boost(task, None), Ok(()));
     assert_eq!(scheduling(task), with(-12, 0, false));
-    // Who is urgent before is boosted as well, and has what it had in the end, also by a restore.
+    // A thread that is urgent before is boosted as well, and has what it had in the end, also by a
+    // restore.
     assert_eq!(actuator.boost(task, boost(20)), Ok(()));
     assert_eq!(nice(task), Some(-20));
     drop(actuator);

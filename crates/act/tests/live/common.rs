@@ -1,4 +1,4 @@
-//! What the tests on the live kernel share: tasks to work on, and manners.
+//! The helpers of the tests on the live kernel: tasks to work on, and manners.
 //!
 //! No test asserts when something happens: what must happen in the end is polled for, generously.
 
@@ -130,7 +130,7 @@ impl Process {
     }
 }
 
-/// What `command` starts does not outlive the calling thread: a busy loop left behind by a test
+/// The children of `command` do not outlive the calling thread: a busy loop left behind by a test
 /// that was killed would disturb every measurement after it.
 fn tie_to_this_thread(command: &mut Command) -> &mut Command {
     let tie = || {

@@ -233,7 +233,7 @@ fn what_an_administrator_set_since_the_crash_stays() {
             false,
         )
     });
-    // An earlier setting than the last two can only be somebody else's choice.
+    // An earlier setting than the last two can only be another program's choice.
     for (now, is_ours) in [
         (theirs, false),
         (first, false),

@@ -1,4 +1,4 @@
-//! What is said about the kernel is so.
+//! The statements about the kernel are so.
 
 use onbeat_act::kernel;
 use onbeat_model::{Actuator, Support};

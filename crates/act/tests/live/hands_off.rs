@@ -1,4 +1,4 @@
-//! What others do to a task, by hand or by being its child, is left alone.
+//! Changes to a task by hand, or by being a child, are left alone.
 
 use std::process::Command;
 

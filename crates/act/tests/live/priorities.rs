@@ -1,4 +1,4 @@
-//! Priorities below reservations: neither outlives whoever gave it.
+//! Priorities below reservations: neither outlives its giver.
 
 use onbeat_act::attributes::{Attributes, Fair, Policy, RealTime};
 use onbeat_act::restore::StateFile;

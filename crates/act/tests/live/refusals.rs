@@ -1,4 +1,4 @@
-//! What cannot be done is said in words that help, and changes nothing.
+//! A refusal is told in words that help, and changes nothing.
 
 use onbeat_model::{Actuator, Refusal, Reservation, Span, Standing, TaskId};
 

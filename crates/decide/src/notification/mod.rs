@@ -1,4 +1,4 @@
-//! What a missed deadline notification is worth: a raise of the budget, bounded, and nothing
+//! The worth of a missed deadline notification: a raise of the budget, bounded, and nothing
 //! lasting. For threads without a budget, see [`ordinary`].
 //!
 //! After Banachowski, Wu and Brandt. From their Linux scheduler (sections 3.1.1 and 3.1.2): the
@@ -11,18 +11,19 @@
 //! appeal begins with the first one accepted. If none of its next [`JURY`] jobs took more than it
 //! would have had without the raise, the raise is taken back, and the thread is not heard for a
 //! while, twice as long each time. If one did, the appeal goes on, and what it took is in the
-//! predictor's window by then. So whoever cries wolf holds bandwidth that nobody needs for [`JURY`]
-//! jobs of ever longer times: its share goes to zero.
+//! predictor's window by then. So a thread that cries wolf holds bandwidth that no job needs for
+//! [`JURY`] jobs of ever longer times: its share goes to zero.
 
 pub mod ordinary;
 
 use onbeat_model::{Instant, Span};
 
-/// What one notification adds for a thread that sleeps all the time, as a fraction of its budget.
+/// The raise by one notification for a thread that sleeps all the time, as a fraction of its
+/// budget.
 pub const STEP: f64 = 0.25;
 /// The most that all together add.
 pub const MOST: f64 = 1.0;
-/// After so many jobs without need for it a raise is taken back.
+/// The number of jobs without need for it after which a raise is taken back.
 pub const JURY: u32 = 8;
 /// How long a thread is not heard after its first appeal in vain.
 pub const FIRST_SILENCE: Span = Span::from_secs(2);
@@ -82,7 +83,7 @@ impl Notification {
         }
     }
 
-    /// What it says of its deadlines may be true: it sleeps now and then. So who has turned to
+    /// Its claims about its deadlines may be true: it sleeps now and then. So who has turned to
     /// computing all the time cannot keep, by notifications alone, what it had as a periodic thread
     /// (Fig. 7 (b)).
     #[must_use]

@@ -1,5 +1,5 @@
-//! What a missed deadline notification is worth to an ordinary thread, which has no reservation
-//! that could be raised: a bounded boost.
+//! The worth of a missed deadline notification to an ordinary thread, which has no reservation that
+//! could be raised: a bounded boost.
 //!
 //! After Banachowski, Wu and Brandt, sections 3.1.1 and 3.1.2, with a nice level for their tick of
 //! the quantum counter:
@@ -21,15 +21,15 @@
 
 use onbeat_model::{Boost, Instant, Span};
 
-/// So many nice levels for a thread that always sleeps.
+/// The number of nice levels for a thread that always sleeps.
 pub const MOST_LEVELS: f64 = 5.0;
-/// All that are boosted share so many levels for each CPU.
+/// The number of levels for each CPU that all boosted threads share.
 pub const LEVELS_OF_A_CPU: f64 = 5.0;
 /// One who is boosted is given slices of this length, so that it need not wait for the end of a
 /// longer one.
 pub const SLICE: Span = Span::from_us(300);
 
-/// What one notification adds, in levels, for a thread that always sleeps.
+/// The raise by one notification, in levels, for a thread that always sleeps.
 const STEP: f64 = 1.0;
 /// In which time the boost of a thread that always sleeps falls to half.
 const HALF_LIFE: Span = Span::from_secs(30);
@@ -104,7 +104,7 @@ impl Ordinary {
     }
 }
 
-/// By what factor each boost shrinks if threads deserve `levels` in all, on so many CPUs.
+/// The factor by which each boost shrinks if threads deserve `levels` in all, on `cpus` CPUs.
 #[must_use]
 pub fn dilution(levels: f64, cpus: u32) -> f64 {
     let room = LEVELS_OF_A_CPU * f64::from(cpus.max(1));

@@ -109,7 +109,7 @@ proptest! {
         ..ProptestConfig::default()
     })]
 
-    /// Whatever a liar says, and whenever: what it holds in excess of its jobs' need adds up to
+    /// A liar may cry anything at any time: what it holds in excess of its jobs' need adds up to
     /// less than one appeal for each doubling of the time.
     #[test]
     fn crying_wolf_gains_nothing_lasting(
@@ -135,8 +135,8 @@ proptest! {
         prop_assert!(excess <= appeals * f64::from(JURY) * MOST, "{excess} in {n} jobs");
     }
 
-    /// Somebody else's cries are not heard: the state is each thread's own, and a flood changes
-    /// nothing that its first cry did not.
+    /// The cries of another thread are not heard: the state is each thread's own, and a flood
+    /// changes nothing that its first cry did not.
     #[test]
     fn a_flood_is_worth_one_notification(flood in 1_usize..2000) {
         let (mut once, mut often) = (conservative(), conservative());

@@ -1,4 +1,4 @@
-//! What is used and promised now, at another speed (LFS++, eq. 6): U_dest = U_curr f_curr / f_dest.
+//! The present use and promises, at another speed (LFS++, eq. 6): U_dest = U_curr f_curr / f_dest.
 //!
 //! Assumes that a job takes the same cycles at any speed. Work that waits for memory takes fewer at
 //! a lower one, so the projection of a fall errs on the safe side; the predictors correct it.

@@ -21,7 +21,7 @@ use super::rule::Band;
 use super::uniform::Uniform;
 use crate::supervisor::{Limits, Request};
 
-/// What is to be done next about the speed.
+/// The next step towards another speed.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Step {
     /// To be set at once, higher than before: then [`PowerManager::switched`].
@@ -89,7 +89,7 @@ impl PowerManager {
         }
     }
 
-    /// What it follows.
+    /// The rule.
     #[must_use]
     pub const fn rule(&self) -> Rule {
         self.rule
@@ -145,7 +145,7 @@ impl PowerManager {
         })
     }
 
-    /// What is wanted has changed: under the uniform speed, a rise is not to wait for the next
+    /// The wanted speed has changed: under the uniform speed, a rise is not to wait for the next
     /// sample.
     pub fn pressed(&mut self, requests: &[Request], limits: &Limits) -> Option<Step> {
         let Rule::Uniform(uniform) = self.rule else {
@@ -200,8 +200,8 @@ impl PowerManager {
         self.phase = Phase::Steady;
     }
 
-    /// What has become due by `now`. What is wanted in total may have grown meanwhile: then the
-    /// fall is dismissed after all.
+    /// The steps that are due by `now`. The wanted total may have grown meanwhile: then the fall is
+    /// dismissed after all.
     pub fn due(&mut self, now: Instant, requests: &[Request], limits: &Limits) -> Option<Step> {
         let Phase::Waiting { to, until } = self.phase else {
             return None;

@@ -1,7 +1,7 @@
 //! GRACE-OS's uniform speed: the lowest one at which everything promised fits (section 2.4, eq. 3
 //! over the CPU's whole time; section 4.3 calls it stoUni).
 //!
-//! What is promised is the sum of all budgets over their periods, and the share that best-effort
+//! The promise is the sum of all budgets over their periods, and the share that best-effort
 //! programs are to keep (section 4.4). Unlike the band, this looks at no utilisation: a hog beside
 //! the reserved threads raises no speed.
 
@@ -13,7 +13,7 @@ use crate::supervisor::{Limits, Request};
 /// See the file's head.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Uniform {
-    /// What best-effort programs are to keep, as a share of all CPUs at the highest speed.
+    /// The share that best-effort programs are to keep, of all CPUs at the highest speed.
     pub best_effort: f64,
     /// How many CPUs there are.
     pub cpus: u32,

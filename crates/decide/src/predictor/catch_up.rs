@@ -1,4 +1,5 @@
-//! What every predictor does when a budget runs out: more at once, and back as soon as it helped.
+//! The reaction of every predictor to a budget that runs out: more at once, and back as soon as it
+//! helped.
 //!
 //! A hard server (LFS++, section 3.2) makes a job that overran wait for the next period, where it
 //! delays the next job in turn: with 10% of slack, an overrun of a whole budget would be felt in
@@ -15,19 +16,19 @@ use onbeat_model::{Instant, Job, Reservation, Span};
 
 use super::Parameters;
 
-/// After so many jobs in a row that were interrupted without need, a further interruption is no
-/// reason for a raise.
+/// The number of jobs in a row that were interrupted without need, after which a further
+/// interruption is no reason for a raise.
 const HARMLESS_MOST: u32 = 3;
 
-/// A raise that was not needed again for so many jobs has done what it could, even if they are
-/// late: then it is not the budget that makes them so.
+/// The number of jobs without a further need after which a raise has done what it could, even if
+/// they are late: then it is not the budget that makes them so.
 const UNUSED_MOST: u32 = 8;
 
-/// A job that ran out of budget so often is no longer the one that was planned for: it gets as much
-/// again, and again, or it would never end.
+/// The number of times that a job may run out of budget before it is no longer the one that was
+/// planned for: it gets as much again, and again, or it would never end.
 const ROUNDS_MOST: u32 = 4;
 
-/// What is doubled is at least this share of a period. A thread that has had nothing to do for a
+/// The least that is doubled, as a share of a period. A thread that has had nothing to do for a
 /// while has next to no budget, and four times that is no more: where threads of a pool take turns,
 /// as an encoder's, the work that comes to it is another one's, and would take tens of periods.
 const LEAST_DOUBLED: f64 = 1.0 / 16.0;
@@ -50,7 +51,7 @@ struct Raise {
 
 impl CatchUp {
     /// The budget of `held` ran out at `at`: raises by the parameters' boost, again and again, up
-    /// to so many times the runtime that ran out first as they permit, or the least that is
+    /// to as many times the runtime that ran out first as they permit, or the least that is
     /// doubled.
     pub(crate) fn exhausted(&mut self, at: Instant, held: Reservation, parameters: &Parameters) {
         if self.harmless >= HARMLESS_MOST {
@@ -108,7 +109,7 @@ impl CatchUp {
         }
     }
 
-    /// What is left to catch up takes `factor` times as long.
+    /// The work that is left to catch up takes `factor` times as long.
     pub(crate) fn scale(&mut self, factor: f64) {
         if let Some(raise) = &mut self.raised {
             raise.runtime = raise.runtime.scale(factor);

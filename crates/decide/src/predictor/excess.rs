@@ -1,7 +1,7 @@
 //! By how much jobs exceeded what is usual, for the last 1024 jobs: what one job in a hundred
 //! needs.
 //!
-//! Only excesses beyond what is granted anyway are kept; the others only count. Of those, one that
+//! Only excesses beyond what is granted anyway are kept; the others only count. An excess that
 //! enough later ones reach can never be the answer any more, and is forgotten: some sixty are left,
 //! so that a thread's account stays small enough to be at hand when its next job ends. They are
 //! kept in order of size as well, so that the question, which is asked after every job, is one
@@ -13,7 +13,7 @@ use onbeat_model::Span;
 
 /// For how many jobs an excess is remembered.
 const WINDOW: u64 = 1024;
-/// There is nothing to be gained by forgetting before so many times the ranks asked for are kept.
+/// The multiple of the ranks asked for below which forgetting gains nothing.
 const KEEP_RANKS: usize = 8;
 
 /// The large excesses of the last jobs.
@@ -23,13 +23,13 @@ pub(super) struct Excess {
     jobs: u64,
     /// The number of the job with the oldest of these.
     oldest: u64,
-    /// What [`beyond`](Self::beyond) says while these and the rank looked at stay the same.
+    /// The answer of [`beyond`](Self::beyond) while these and the rank looked at stay the same.
     answer: Span,
     /// The large excesses, each with the number of its job.
     large: VecDeque<(u64, Span)>,
     /// The same, the largest last.
     sorted: Vec<Span>,
-    /// With so many it is time to forget those that no longer matter.
+    /// The number at which it is time to forget those that no longer matter.
     most: usize,
 }
 
@@ -78,7 +78,7 @@ impl Excess {
         self.sorted.partition_point(|&other| other < excess)
     }
 
-    /// The answer is the largest but so many, and one more of them.
+    /// The answer is the (k+1)-th largest excess.
     fn passed_over(&self, jobs: u64) -> usize {
         ((self.permitted * jobs as f64) as usize).max(1)
     }

@@ -1,4 +1,4 @@
-//! What runtime a thread's next jobs will need, judged by its last ones.
+//! The runtime that a thread's next jobs will need, judged by its last ones.
 //!
 //! One file per predictor; [`build`] makes any of them from the same [`Parameters`]. All start
 //! generous and shrink to fit, raise the runtime at once when a job exhausts it (but [`Rate`], as
@@ -27,10 +27,10 @@ use windowed::Windowed;
 
 /// Predicts the runtime that one thread needs in every period.
 ///
-/// Assumes that whoever drives it (1) calls [`job`](Self::job) once for each finished job, in
-/// order, with a demand that already holds the job, and only jobs of the present rhythm;
-/// (2) tells an exhausted budget when it happens, before the job that it interrupts is told;
-/// (3) asks [`runtime`](Self::runtime) after each of these.
+/// Assumes that the caller (1) calls [`job`](Self::job) once for each finished job, in order, with
+/// a demand that already holds the job, and only jobs of the present rhythm; (2) tells an exhausted
+/// budget when it happens, before the job that it interrupts is told; (3) asks
+/// [`runtime`](Self::runtime) after each of these.
 pub trait Predictor: Send {
     /// Its name, as the command line and the log give it.
     fn name(&self) -> &'static str;
@@ -55,7 +55,8 @@ pub trait Predictor: Send {
     /// The runtime wanted in every `period`, at most the period; none as long as nothing is known.
     fn runtime(&self, period: Span) -> Option<Span>;
 
-    /// Of that, what is wanted for longer than it takes to catch up after an overrun.
+    /// The part of that runtime that is wanted for longer than it takes to catch up after an
+    /// overrun.
     fn lasting(&self, period: Span) -> Option<Span> {
         self.runtime(period)
     }
@@ -106,7 +107,7 @@ impl fmt::Display for Kind {
     }
 }
 
-/// What the predictors can be tuned with; each uses what concerns it.
+/// The parameters of the predictors; each uses what concerns it.
 ///
 /// The defaults are the paper's where it gives any (LFS++, section 5.3: N = 16, p = (N-j)/N with
 /// j = 1, x in 0.1..0.2; section 7.3: S = 1 s). A value out of its range counts as the nearest one
@@ -126,8 +127,8 @@ pub struct Parameters {
     /// 0.
     pub sigmas: f64,
     /// The share of jobs that may need more than the percentile predictor asked for: over the last
-    /// 1024 jobs it widens its spread until no more do. Of the statistical predictor, one less rho.
-    /// Between 0 and 1.
+    /// 1024 jobs it widens its spread until no more do. For the statistical predictor, one less
+    /// rho. Between 0 and 1.
     pub overruns: f64,
     /// The widest spread it may learn that way, as a fraction of the percentile. At least `spread`.
     pub widest_spread: f64,

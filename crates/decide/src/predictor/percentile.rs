@@ -22,7 +22,7 @@ const EXCESS_KNOWN: u64 = 100;
 const MOST: f64 = 0.75;
 
 /// The first jobs of a rhythm are no measure of the later ones: programs start slowly, with cold
-/// caches and work to be done once. So many leave no excess behind.
+/// caches and work to be done once. This number of jobs leaves no excess behind.
 const START_UP_JOBS: u32 = 32;
 
 /// How many jobs of a new rate must be known before the runtime of the former one is let go.
@@ -43,7 +43,7 @@ pub struct Percentile {
     bridge: Option<Bridge>,
 }
 
-/// What is asked for between a change of rate and the first jobs of the new one.
+/// The request between a change of rate and the first jobs of the new one.
 struct Bridge {
     runtime: Span,
     jobs_left: u32,

@@ -6,7 +6,7 @@ use onbeat_model::{Demand, Instant, Job, Reservation, Span};
 use super::catch_up::CatchUp;
 use super::{Kind, Pace, Parameters, Predictor};
 
-/// What the next jobs will need, from the last ones' demands; none as long as nothing is known.
+/// The need of the next jobs, from the last ones' demands; none as long as nothing is known.
 pub(super) type Rule = fn(&Demand, &Parameters) -> Option<Span>;
 
 /// See the file's head.

@@ -1,9 +1,9 @@
-//! What the next job will demand, by the last ones: the distribution around a forecast is narrower
+//! The demand of the next job, by the last ones: the distribution around a forecast is narrower
 //! than that of all jobs.
 //!
 //! A film has scenes, and pictures of three kinds in a group that repeats; so what a job demands is
 //! much like what the jobs just before it did, or the job one group before. Several simple rules
-//! forecast side by side. Of each the error so far is kept, and the forecast is the geometric mean
+//! forecast side by side. Each rule's error so far is kept, and the forecast is the geometric mean
 //! of all, weighted by an exponential of these errors (the exponentially weighted average
 //! forecaster: Cesa-Bianchi and Lugosi, Prediction, Learning, and Games, 2006, section 2.1): where
 //! demands have noise of their own, several rules miss less together than the best of them. By
@@ -20,13 +20,13 @@ use onbeat_model::{Demand, Span};
 /// A way to forecast.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Rule {
-    /// The mean of so many jobs.
+    /// The mean of the last `n` jobs.
     Mean(usize),
-    /// The job so many before, and half of the way (as a factor) that the level has gone since.
+    /// The job `n` before, and half of the way (as a factor) that the level has gone since.
     Season(usize),
 }
 
-/// The level that a season's change is seen by: the mean of so many jobs.
+/// The level that a season's change is seen by: the mean of this number of jobs.
 const LEVEL: usize = 3;
 const MEANS: [usize; 5] = [1, 2, 4, 8, 16];
 /// The longest group of jobs that is found.
@@ -59,7 +59,7 @@ struct Kept {
 /// One forecast.
 #[derive(Clone, Copy, Debug)]
 pub struct Next<'a> {
-    /// What is forecast.
+    /// The forecast quantity.
     pub demand: Span,
     /// By which factors, in millionths, the last jobs' demands were other than forecast.
     pub factors: &'a Demand,
@@ -69,7 +69,7 @@ pub struct Next<'a> {
 pub const ONE: Span = Span::from_ns(1_000_000);
 
 impl Forecast {
-    /// Of a task without a job yet; factors are those of the last `window` jobs.
+    /// The forecaster of a task without a job yet; factors are those of the last `window` jobs.
     #[must_use]
     pub fn new(window: usize) -> Self {
         let means = MEANS.into_iter().map(Rule::Mean);
@@ -102,7 +102,7 @@ impl Forecast {
         self.recent.push_back(demand);
     }
 
-    /// What comes next; none before the third job.
+    /// The next job's forecast; none before the third job.
     #[must_use]
     pub fn next(&self) -> Option<Next<'_>> {
         let demand = self.together().filter(|_| !self.factors.is_empty())?;
@@ -112,7 +112,7 @@ impl Forecast {
         })
     }
 
-    /// What all rules that have been tried forecast together.
+    /// The forecast of all rules together that have been tried.
     fn together(&self) -> Option<f64> {
         let errors = self.rules.iter().filter_map(|kept| kept.error);
         let least = errors.min_by(f64::total_cmp)?.max(LEAST_ERROR);

@@ -30,7 +30,8 @@ pub struct Budget {
 }
 
 impl Histogram {
-    /// Of the window's jobs, in `groups` groups (at least one); none if there is no job.
+    /// The histogram of the window's jobs, in `groups` groups (at least one); none if there is no
+    /// job.
     ///
     /// Costs `groups` binary searches: the window is kept sorted as jobs come.
     #[must_use]

@@ -36,8 +36,8 @@ use onbeat_model::Span;
 
 use super::schedule::Group;
 
-/// Into so many parts of equal probability a distribution is divided: with groups of equal width,
-/// one job that demands much would leave all others in the first.
+/// The number of parts of equal probability of a distribution: with groups of equal width, one job
+/// that demands much would leave all others in the first.
 const PIECES: usize = 25;
 
 /// The demand of a task's jobs, also beyond its budget.
@@ -49,13 +49,13 @@ pub struct Outlook {
     budget: Span,
 }
 
-/// So many of those that overran.
+/// The number of jobs that overran which are remembered.
 const SERVED_OVERRUNS: f64 = 0.5;
 
 /// A task at one instant.
 #[derive(Clone, Copy, Debug)]
 pub struct Standing<'a> {
-    /// What its jobs demand.
+    /// The demand of its jobs.
     pub outlook: &'a Outlook,
     /// Its period.
     pub period: Span,
@@ -68,15 +68,15 @@ pub struct Standing<'a> {
 /// How far a job is.
 #[derive(Clone, Copy, Debug)]
 pub struct Progress {
-    /// What it has done.
+    /// The work that it has done.
     pub done: Span,
-    /// What is left of the budget of the present period.
+    /// The rest of the budget of the present period.
     pub left: Span,
     /// It is late: the job of the present period waits behind it.
     pub late: bool,
 }
 
-/// What is to be done now.
+/// The next thing to do.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Wish {
     /// The speed, as a share of the highest one; at most 1.
@@ -86,8 +86,8 @@ pub struct Wish {
 }
 
 impl Outlook {
-    /// Of a task whose jobs demanded `sorted` (ascending, of some scale) times `factor`, with this
-    /// budget.
+    /// The plan of a task whose jobs demanded `sorted` (ascending, of some scale) times `factor`,
+    /// with this budget.
     #[must_use]
     pub fn new(sorted: &[Span], factor: f64, budget: Span) -> Self {
         let count = sorted.len();
@@ -147,8 +147,8 @@ impl Outlook {
         Span::from_ns((effective - self.mean).max(0.0) as u64)
     }
 
-    /// What a job that has done `done` is to be asked again after: the end of the group it is in,
-    /// or a sixteenth of the budget.
+    /// The work after which a job that has done `done` is to be asked again: the end of the group
+    /// it is in, or a sixteenth of the budget.
     #[must_use]
     pub fn next(&self, done: Span) -> Span {
         let step = (self.budget / 16).max(Span::from_ns(1));
@@ -182,7 +182,7 @@ impl Outlook {
             }
             let before = number.checked_sub(1).and_then(|n| self.groups.get(n));
             let before = before.map_or(1.0, |before| before.beyond);
-            // Of those that get to this group, the share that goes on behind it.
+            // The share of the jobs that get to this group which goes on behind it.
             let on = if before > 0.0 {
                 group.beyond / before
             } else {

@@ -46,7 +46,7 @@ impl Margin {
         self.logarithm = moved.clamp(0.0, MOST.ln());
     }
 
-    /// What demands are to be stretched by; at least one.
+    /// The factor by which demands are to be stretched; at least one.
     #[must_use]
     pub fn factor(&self) -> f64 {
         self.logarithm.exp()

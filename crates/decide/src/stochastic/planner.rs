@@ -1,4 +1,4 @@
-//! Who gets which budget and which speeds, from what its jobs were seen to demand: what GRACE-OS
+//! Budgets and speeds for tasks, from the demand that their jobs were seen to have: what GRACE-OS
 //! has a user-level part do when jobs end (sections 2.2 to 2.4 and 3, `set_budget` and
 //! `set_dvspnt`).
 //!
@@ -18,7 +18,7 @@ use super::{Budget, Histogram, Schedule, time_allocations};
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Settings {
     /// How many of the last jobs a profile counts (n); a task's first plan, and each new one, comes
-    /// after so many jobs.
+    /// after this number of jobs.
     pub window: usize,
     /// How many groups the histogram of demands has (r).
     pub groups: usize,
@@ -41,12 +41,12 @@ impl Default for Settings {
     }
 }
 
-/// What a task is to have from now on.
+/// The new plan of a task.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Planned {
-    /// Whose it is.
+    /// The task.
     pub task: u32,
-    /// The budget is given anew so often.
+    /// The number of jobs after which the budget is given anew.
     pub period: Span,
     /// None: best effort.
     pub plan: Option<Plan>,
@@ -79,7 +79,7 @@ struct Profile {
     jobs: usize,
     /// Its demand was known before, and its jobs change nothing.
     is_given: bool,
-    /// What its plan is made of.
+    /// The data of its plan.
     known: Option<(Histogram, Budget)>,
 }
 
@@ -94,7 +94,7 @@ impl Planner {
     }
 
     /// `task` has a job every `period`, and the share `rho` of them is to meet its deadline: its
-    /// profile begins anew. Its budget counts for the user `payer`; of none, for nobody.
+    /// profile begins anew. Its budget counts for the user `payer`; none is charged to no user.
     pub fn enter(&mut self, task: u32, payer: Option<u32>, period: Span, rho: f64) {
         self.leave(task);
         self.profiles.push(Profile {
@@ -109,7 +109,7 @@ impl Planner {
         });
     }
 
-    /// The same for a task of nobody's whose demand is known.
+    /// The same for a task that no user is charged for, whose demand is known.
     pub fn enter_known(&mut self, task: u32, period: Span, rho: f64, demand: Demand) {
         self.enter(task, None, period, rho);
         let groups = self.settings.groups;
@@ -145,7 +145,7 @@ impl Planner {
         is_due
     }
 
-    /// Everybody's plan: the time of each depends on the others' budgets (eq. 4).
+    /// The plans of all tasks: the time of each depends on the others' budgets (eq. 4).
     #[must_use]
     pub fn plans(&self, speeds: Option<&Ladder>) -> Vec<Planned> {
         let Settings {
@@ -222,7 +222,7 @@ mod tests {
         Span::from_us(2000 + job * job * job / 125)
     }
 
-    /// What `task` alone has after so many jobs.
+    /// The plan that `task` alone has after `jobs` jobs.
     fn after(planner: &mut Planner, task: u32, jobs: u64) -> Option<Plan> {
         let due: Vec<bool> = (1..=jobs)
             .map(|job| planner.job(task, demand_of(job)))

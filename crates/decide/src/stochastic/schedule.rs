@@ -21,7 +21,7 @@ use super::histogram::{Bound, Budget, Histogram};
 /// A job that has computed `after` runs at `speed` from there on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Point {
-    /// What it has computed, in time at the highest speed.
+    /// The computed work, in time at the highest speed.
     pub after: Span,
     /// The speed.
     pub speed: Speed,
@@ -199,7 +199,7 @@ fn wanted(ratio: f64, speeds: &Ladder) -> Speed {
     Speed::from_khz(khz).unwrap_or(speeds.lowest())
 }
 
-/// What is computed between two boundaries.
+/// The work between two boundaries.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Group {
     pub(super) from: Span,
@@ -251,7 +251,7 @@ fn unbounded(groups: &[Group], time: Span) -> Vec<f64> {
 pub(super) fn ideal(groups: &[Group], time: Span, lowest: f64) -> Vec<f64> {
     let speeds = |factor: f64| {
         groups.iter().map(move |group| {
-            // Nobody ever needed the last group: it costs no expected energy, so it takes no time.
+            // No job ever needed the last group: it costs no expected energy, so it takes no time.
             (factor / group.beyond.cbrt()).clamp(lowest, 1.0)
         })
     };

@@ -47,7 +47,7 @@ fn jobs_that_are_all_alike_are_one_boundary() {
 fn all_times_together_are_the_whole_cpu() {
     let tasks = [(us(3_000), us(30_000)), (us(5_000), us(25_000))];
     let times = time_allocations(&tasks);
-    // 0.1 and 0.2 of the CPU are needed: everybody takes 10/3 of the budget.
+    // 0.1 and 0.2 of the CPU are needed: each task takes 10/3 of the budget.
     for (time, expected_ns) in times.iter().zip([10_000_000, 16_666_666]) {
         assert!(
             time.abs_diff(Span::from_ns(expected_ns)) <= Span::from_ns(1),
@@ -169,7 +169,7 @@ fn equation_12(groups: &[Group], time: Span) -> Vec<f64> {
     groups.iter().map(speed).collect()
 }
 
-/// What eq. 8 minimises.
+/// The sum that eq. 8 minimises.
 fn expected_energy(groups: &[Group], speeds: &[f64]) -> f64 {
     let each = groups.iter().zip(speeds);
     each.map(|(group, speed)| group.size.as_ns() as f64 * group.beyond * speed * speed)
@@ -215,7 +215,7 @@ proptest! {
     fn where_no_bound_is_reached_the_speeds_are_those_of_equation_12((jobs, count, room) in drawn()) {
         let histogram = Histogram::of(&window(&jobs), 4 * count).unwrap();
         let budget = histogram.budget(0.8);
-        // A group that nobody needs more than would be infinitely fast.
+        // A group that no job needs more than would be infinitely fast.
         let mut groups = groups(histogram.up_to(&budget));
         groups.retain(|group| group.beyond > 0.0);
         // So much time that the fastest group is not faster than the CPU.

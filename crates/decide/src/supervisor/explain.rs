@@ -13,9 +13,9 @@ use super::{Grant, Request, Why};
 pub struct GaveWay {
     /// The task.
     pub task: TaskId,
-    /// What it wanted.
+    /// The wanted bandwidth.
     pub wanted: Bandwidth,
-    /// What it got.
+    /// The granted bandwidth.
     pub granted: Bandwidth,
     /// Its weight.
     pub weight: f64,

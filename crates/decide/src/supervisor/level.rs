@@ -1,4 +1,4 @@
-//! Weighted max-min fairness: the highest common level at which everybody's share fits.
+//! Weighted max-min fairness: the highest common level at which all shares fit.
 //!
 //! At level v a task has v times its weight, but not less than its least and not more than its
 //! most. The sum grows with v in straight pieces, which change where a task leaves its least or
@@ -12,7 +12,7 @@ use super::{Grant, Limits, Request, reservation_within, why};
 /// The lightest weight that counts; keeps the level finite.
 const LEAST_WEIGHT: f64 = 1e-6;
 
-/// What a weight counts as: one that is no positive number, hardly anything.
+/// The value of a weight: one that is no positive number, hardly anything.
 pub(super) fn effective(weight: f64) -> f64 {
     if weight.is_finite() {
         weight.max(LEAST_WEIGHT)
@@ -21,7 +21,7 @@ pub(super) fn effective(weight: f64) -> f64 {
     }
 }
 
-/// What the supervisor found: from it alone follows what one more request would get, without a look
+/// The supervisor's finding: from it alone follows what one more request would get, without a look
 /// at the others.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Level {
@@ -50,8 +50,8 @@ impl Level {
         }
     }
 
-    /// What `request` gets at this level. Nothing is said of whether all together then still stay
-    /// within the total, if it was not among those from which the level was found.
+    /// The grant for `request` at this level. Nothing is said of whether all together then still
+    /// stay within the total, if it was not among those from which the level was found.
     #[must_use]
     pub fn grant(&self, request: &Request, limits: &Limits) -> Grant {
         let share = Share::of(request, limits.per_task);

@@ -11,7 +11,7 @@
 //! 1. No task gets more than the per-task cap.
 //! 2. If all then fits under the total, all is granted.
 //! 3. If not even the minima fit, the minima are shared out by the same rule.
-//! 4. Otherwise everybody has the minimum, and the rest is shared out by the rule.
+//! 4. Otherwise each task has the minimum, and the rest is shared out by the rule.
 
 mod explain;
 mod level;
@@ -23,14 +23,14 @@ pub use explain::GaveWay;
 pub use level::Level;
 use level::Share;
 
-/// What one task asks for.
+/// The request of one task.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Request {
     /// The task.
     pub task: TaskId,
     /// The reservation that would serve it well.
     pub wanted: Reservation,
-    /// The bandwidth below which it is not to be compressed, as long as everybody's minimum fits.
+    /// The bandwidth below which it is not to be compressed, as long as all minima fit.
     pub least: Bandwidth,
     /// How much it counts against others; 1 is normal. Zero, negative and not-a-number: hardly.
     pub weight: f64,
@@ -69,7 +69,7 @@ pub enum Why {
     BelowMinimum,
 }
 
-/// What one task gets.
+/// The grant for one task.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Grant {
     /// The task.
@@ -81,12 +81,13 @@ pub struct Grant {
     pub why: Why,
 }
 
-/// What everybody gets.
+/// All grants.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Outcome {
     /// One grant per request, in the order of the requests.
     pub grants: Vec<Grant>,
-    /// Who got less than wanted, in the order in which they gave way; empty if all fitted.
+    /// The tasks that got less than wanted, in the order in which they gave way; empty if all
+    /// fitted.
     pub gave_way: Vec<GaveWay>,
     /// The common level from which the grants follow.
     pub level: Level,

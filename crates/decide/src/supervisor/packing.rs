@@ -2,8 +2,8 @@
 //!
 //! Under global EDF a set of tasks with a total of little more than one CPU can miss deadlines on
 //! any number of CPUs (Dhall and Liu 1978); on one CPU EDF meets all up to its whole capacity (Liu
-//! and Layland 1973). So each program gets a CPU, and eq. 1 is tested on each by itself. What that
-//! costs is what does not fit although there is room in all: packing is NP-hard, and first-fit
+//! and Layland 1973). So each program gets a CPU, and eq. 1 is tested on each by itself. The price
+//! is that some do not fit although there is room in all: packing is NP-hard, and first-fit
 //! decreasing needs at most 11/9 of the bins, and 6/9 of one (Dósa 2007).
 //!
 //! A program that has a CPU is moved only if something would not fit otherwise: a move empties its
@@ -22,7 +22,7 @@ pub struct Move {
     pub to: usize,
 }
 
-/// Who is on which CPU, and with how much.
+/// The processes on each CPU, and their bandwidth.
 #[derive(Clone, Debug, Default)]
 pub struct Packing {
     room: Vec<Bandwidth>,
@@ -30,7 +30,7 @@ pub struct Packing {
 }
 
 impl Packing {
-    /// Nobody yet, on CPUs that have so much room each.
+    /// No process yet, on CPUs with this room each.
     #[must_use]
     pub fn new(room: Vec<Bandwidth>) -> Self {
         Self {
@@ -45,7 +45,7 @@ impl Packing {
         !self.room.is_empty()
     }
 
-    /// What has to move so that `process` can have `bandwidth`; none if it cannot be made to fit.
+    /// The moves by which `process` can have `bandwidth`; none if it cannot be made to fit.
     ///
     /// It stays where it is if that has room, else goes to the first CPU that has, and only if
     /// there is none are all packed anew.
@@ -78,7 +78,7 @@ impl Packing {
         self.placed.insert(process, (at, bandwidth));
     }
 
-    /// Everybody that is on a CPU.
+    /// All processes that are on a CPU.
     #[must_use]
     pub fn processes(&self) -> Vec<u32> {
         self.placed.keys().copied().collect()
@@ -99,7 +99,7 @@ impl Packing {
         self.placed.get(&process).copied()
     }
 
-    /// What the others have on this CPU.
+    /// The bandwidth of the others on this CPU.
     fn used(&self, cpu: usize, but: u32) -> Bandwidth {
         let there = self.placed.iter().filter(|(_, (at, _))| *at == cpu);
         there

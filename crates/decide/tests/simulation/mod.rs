@@ -1,5 +1,5 @@
-//! A periodic thread in a hard constant bandwidth server, in virtual time: what the kernel's
-//! SCHED_DEADLINE does to one task on a CPU that nobody of higher priority wants.
+//! A periodic thread in a hard constant bandwidth server, in virtual time: as the kernel's
+//! SCHED_DEADLINE serves one task on a CPU that no task of higher priority wants.
 //!
 //! The rules, as in the kernel: a task that wakes keeps its deadline and what is left of its budget
 //! if both together do not exceed its bandwidth, and gets a new deadline and the whole budget

@@ -1,6 +1,6 @@
 use super::*;
 
-/// What a caller gets that says `said`, while the loop makes pages as it does.
+/// The answer to a caller that says `said`, while the loop makes pages as it does.
 fn asked(said: &[u8]) -> String {
     let endpoint = Endpoint::open("127.0.0.1:0".parse().unwrap()).unwrap();
     let mut caller = TcpStream::connect(endpoint.address).unwrap();
@@ -55,7 +55,7 @@ fn who_asks_for_something_else_is_told_so() {
             "{answer}"
         );
     }
-    // What is left unread may cut the answer off.
+    // Bytes that are left unread may cut the answer off.
     let answer = asked(&long);
     assert!(
         answer.is_empty() || answer.starts_with("HTTP/1.1 400 "),

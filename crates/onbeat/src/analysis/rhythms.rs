@@ -22,7 +22,7 @@ fn by_spectrum(stretch: &Stretch) -> Vec<Rhythm> {
         horizon: stretch.to.since(stretch.from),
         ..lfspp::Config::default()
     };
-    // Of the parameters only the horizon is not the default, and any horizon is in range.
+    // Only the horizon is not the default, and any horizon is in range.
     let Ok(mut analyser) = lfspp::Analyser::new(config) else {
         return Vec::new();
     };

@@ -123,7 +123,7 @@ pub(crate) struct PlanOption {
     pub(crate) tid: u32,
     /// How often it has a job.
     pub(crate) period: Span,
-    /// What they demand; none: that is to be seen.
+    /// Their demand; none: that is to be seen.
     pub(crate) demands: Option<PathBuf>,
 }
 

@@ -20,7 +20,7 @@ pub(crate) struct ServiceOption {
 }
 
 impl Cli {
-    /// What was typed. Ends the process where that cannot be understood, and after help.
+    /// The command line. Ends the process where that cannot be understood, and after help.
     pub(crate) fn of_command_line() -> Self {
         let matches = Self::command().get_matches();
         Self::of_matches(&matches).unwrap_or_else(|error| error.exit())

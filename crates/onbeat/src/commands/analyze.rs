@@ -43,7 +43,7 @@ pub(crate) fn run(args: &AnalyzeArgs) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// What the threads of the recording did, as `run --report` and `--perfetto` write it.
+/// The bursts and jobs of the recording's threads, as `run --report` and `--perfetto` write them.
 fn write_history(recording: &Recording, args: &AnalyzeArgs) -> anyhow::Result<()> {
     let history = History::of(recording);
     if let Some(path) = &args.report {

@@ -13,7 +13,7 @@ use serde::Serialize;
 use crate::cli::DoctorArgs;
 use crate::table::{Align, Table};
 
-/// What `doctor --json` prints; `docs/formats.md` describes it.
+/// The output of `doctor --json`; `docs/formats.md` describes it.
 #[derive(Serialize)]
 struct Examination<'a> {
     onbeat: &'static str,

@@ -74,7 +74,7 @@ fn synopsis(usage: &str, page: &mut Vec<u8>) -> io::Result<()> {
     roff.to_writer(page)
 }
 
-/// What the flags' definitions do not tell.
+/// The parts that the flags' definitions do not tell.
 fn manual_sections(page_name: &str, page: &mut Vec<u8>) -> io::Result<()> {
     for section in manual::sections(page_name) {
         let mut roff = Roff::new();

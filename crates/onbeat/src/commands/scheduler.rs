@@ -23,7 +23,7 @@ pub(crate) fn run(args: &SchedulerArgs) -> anyhow::Result<ExitCode> {
     }
 }
 
-/// What `list --json` prints of each scheduler; `docs/formats.md` describes it.
+/// The output of `list --json` for each scheduler; `docs/formats.md` describes it.
 #[derive(Serialize)]
 struct Listed {
     name: &'static str,
@@ -52,7 +52,7 @@ fn list(json: bool) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// What `status --json` prints; `docs/formats.md` describes it.
+/// The output of `status --json`; `docs/formats.md` describes it.
 #[derive(Serialize)]
 struct Told {
     available: bool,

@@ -19,7 +19,7 @@ use crate::table::{Align, Table};
 
 /// How long it is waited for a signal between two looks.
 const PAUSE: Duration = Duration::from_millis(200);
-/// What may be said beside it: the rest is for the service to decide.
+/// The flags that may stand beside it: the rest is for the service to decide.
 const WHOM_AND_WHAT: [&str; 7] = [
     "--service",
     "--also",
@@ -36,7 +36,7 @@ pub(super) fn is_meant(option: &ServiceOption, quiet: bool) -> anyhow::Result<bo
         refuse_others(option)?;
         return Ok(true);
     }
-    // Who looks on without acting needs nobody.
+    // A dry run needs no service.
     if may_reserve() || option.given.iter().any(|flag| flag == "--dry-run") {
         return Ok(false);
     }

@@ -162,7 +162,7 @@ pub(super) fn percent(share: f64) -> String {
     format!("{:.2}%", share * 100.0)
 }
 
-/// What the machine did, in words.
+/// The figures of the machine, in words.
 fn machine(figures: &Figures) -> String {
     let cpus = figures.cpus.len();
     let busy: f64 = figures.cpus.iter().map(|cpu| cpu.busy).sum::<f64>() / cpus.max(1) as f64;

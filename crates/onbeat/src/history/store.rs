@@ -1,4 +1,4 @@
-//! What is kept of each thread's bursts, in 8 MiB: however many threads come and go, and however
+//! The bursts of each thread that are kept, in 8 MiB: however many threads come and go, and however
 //! they take turns.
 //!
 //! The threads have equal shares. A list grows as its thread needs it; what one thread had while
@@ -10,13 +10,13 @@ use std::collections::{HashMap, VecDeque};
 use onbeat_model::{Burst, Event, Instant, Task, TaskId};
 use serde::Serialize;
 
-/// What the lists of all threads take.
+/// The size of the lists of all threads.
 const MOST_BYTES: usize = 8 << 20;
-/// Of each thread, so many bursts are kept, the last ones.
+/// The number of last bursts that are kept of each thread.
 const MOST_BURSTS: usize = 8192;
-/// Of so many threads.
+/// The number of threads.
 const MOST_THREADS: usize = 256;
-/// A list begins with room for so many.
+/// The first capacity of a list.
 const FIRST_ROOM: usize = 16;
 
 /// See the file's head.
@@ -25,12 +25,12 @@ pub(super) struct Store {
     threads: HashMap<TaskId, Thread>,
     /// Those of them that have ended, each once, the first one first.
     ended: VecDeque<TaskId>,
-    /// What the lists take.
+    /// The size of the lists.
     bytes: usize,
     dropped: Dropped,
 }
 
-/// What was heard and is not kept.
+/// The number of bursts that are not kept.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub(crate) struct Dropped {
     /// Threads of which nothing is.
@@ -107,7 +107,7 @@ impl Store {
         self.threads.insert(task.id, thread);
     }
 
-    /// Of those that have ended and are still there, the first.
+    /// The first of those that have ended and are still there.
     fn take_ended(&mut self) -> Option<Thread> {
         while let Some(ended) = self.ended.pop_front() {
             if let Some(thread) = self.threads.remove(&ended) {
@@ -140,7 +140,7 @@ impl Store {
         Some(thread)
     }
 
-    /// Nobody has more than his share, and some to spare for those who come next.
+    /// No thread has more than its share, and some room is left for the threads to come.
     fn cut(&mut self) {
         let threads = self.threads.len();
         let most = share_of(threads + threads / 8);
@@ -154,14 +154,14 @@ impl Store {
 }
 
 impl Thread {
-    /// What its lists take.
+    /// The size of its lists.
     fn bytes(&self) -> usize {
         self.bursts.capacity() * size_of::<Burst>()
             + self.exhausted.capacity() * size_of::<Instant>()
     }
 }
 
-/// How many there may be in each list of each of so many threads.
+/// The limit for each list of each of `threads` threads.
 fn share_of(threads: usize) -> usize {
     let each = MOST_BYTES / threads.max(1);
     (each / (size_of::<Burst>() + size_of::<Instant>())).min(MOST_BURSTS)
@@ -193,7 +193,7 @@ mod tests {
 
     use super::*;
 
-    /// What the lists take, counted anew.
+    /// The size of the lists, counted anew.
     fn taken(store: &Store) -> usize {
         store.threads().map(Thread::bytes).sum()
     }
@@ -218,7 +218,7 @@ mod tests {
         store.hear(&Event::Exited { at, task: id(tid) });
     }
 
-    /// So many bursts, each of which uses its budget up.
+    /// This number of bursts, each of which uses its budget up.
     fn works(store: &mut Store, tid: u32, bursts: u64) {
         for n in 0..bursts {
             let at = Instant::ZERO + Span::from_ms(n);

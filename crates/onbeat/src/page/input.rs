@@ -1,10 +1,10 @@
-//! What is read of a report: `docs/formats.md` lists the fields. What an earlier onbeat did not
-//! write may be missing.
+//! The input from a report: `docs/formats.md` lists the fields. Fields that an earlier onbeat did
+//! not write may be missing.
 
 use onbeat_control::Stage;
 use serde::Deserialize;
 
-/// What `--report` wrote.
+/// The content of a file of `--report`.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Run {
     pub(crate) threads: Vec<Thread>,
@@ -120,7 +120,7 @@ impl History {
 }
 
 impl Run {
-    /// What `thread` did, if that was kept.
+    /// The history of `thread`, if that was kept.
     pub(crate) fn history_of(&self, thread: &Thread) -> Option<&History> {
         let key = (thread.tid, thread.started_ticks);
         self.history
@@ -134,7 +134,7 @@ impl Run {
             .is_some_and(|history| !history.wakeups_ns.is_empty())
     }
 
-    /// What was decided for `thread`.
+    /// The decisions for `thread`.
     pub(crate) fn decisions_on(&self, thread: &Thread) -> impl Iterator<Item = &Decision> {
         let key = (thread.tid, thread.started_ticks);
         self.decisions

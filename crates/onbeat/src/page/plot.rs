@@ -15,7 +15,7 @@ pub(super) struct Plot<'a> {
     pub(super) y_at_least: f64,
 }
 
-/// What is drawn; `legend` says what it is, in the colour of `class`.
+/// The figure; `legend` says what it is, in the colour of `class`.
 pub(super) struct Mark<'a> {
     pub(super) class: &'a str,
     pub(super) legend: &'a str,
@@ -44,7 +44,7 @@ const TOP: f64 = 12.0;
 const BOTTOM: f64 = 40.0;
 /// More points could not be told apart: of more, each so many-th is drawn.
 const MOST_POINTS: usize = 4000;
-/// About so many ticks.
+/// The approximate number of ticks.
 const TICKS: f64 = 6.0;
 
 impl Shape {

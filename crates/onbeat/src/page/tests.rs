@@ -2,8 +2,8 @@ use serde_json::{Value, json};
 
 use super::*;
 
-/// Of a thread with 50 jobs of 40 ms, the tenth of which is late, and a reservation from the fifth
-/// job on.
+/// The report of a thread with 50 jobs of 40 ms, the tenth of which is late, and a reservation from
+/// the fifth job on.
 fn report(comm: &str) -> Value {
     let times = |after: u64| {
         (0..50)

@@ -9,11 +9,11 @@ use super::{escaped, optional, percent, seconds, span, table};
 
 /// The spectrum is of so much of the history's end.
 const HORIZON: Span = Span::from_secs(10);
-/// It shows so many multiples of the thread's frequency.
+/// It shows this number of multiples of the thread's frequency.
 const MULTIPLES: f64 = 6.0;
-/// It is drawn with so many points, the highest of those that fall together.
+/// The number of points that it is drawn with, the highest of those that fall together.
 const POINTS: usize = 700;
-/// So many decisions are listed, the last ones.
+/// The number of last decisions that are listed.
 const MOST_LISTED: usize = 500;
 
 /// Its plots, and what changed and why. Times count from `begin`.

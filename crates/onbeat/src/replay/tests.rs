@@ -2,8 +2,8 @@ use serde_json::json;
 
 use super::*;
 
-/// Of a thread with 50 jobs of 40 ms, the tenth of which is late, and a reservation from the fifth
-/// job on, until somebody else changed it.
+/// The report of a thread with 50 jobs of 40 ms, the tenth of which is late, and a reservation from
+/// the fifth job on, until another program changed it.
 fn replay() -> Replay {
     let ms = 1_000_000;
     let times = |after: u64| {
@@ -69,7 +69,7 @@ fn at_each_moment_it_is_told_what_had_happened_by_then() {
     let early = seen(&mut replay, 100);
     assert_eq!((early.jobs, early.news.len(), early.held), (3, 3, None));
     assert_eq!(seen(&mut replay, 250).why, "so it was reserved");
-    // What is refused to a thread that has a reservation leaves it that.
+    // A refusal leaves a thread the reservation that it has.
     let kept = seen(&mut replay, 400);
     assert_eq!((kept.state, kept.missed, kept.jobs), (State::Kept, 0, 9));
     assert_eq!(kept.why, "so it was refused");

@@ -25,7 +25,7 @@ fn onbeat<S: AsRef<OsStr>>(args: impl IntoIterator<Item = S>) -> Output {
         .expect("onbeat was built by this test run")
 }
 
-/// What it printed, which must be text.
+/// The output, which must be text.
 fn stdout(output: &Output) -> &str {
     std::str::from_utf8(&output.stdout).expect("results are text")
 }

@@ -20,7 +20,7 @@ fn decisions(arguments: &[&str]) -> Vec<Value> {
         .collect()
 }
 
-/// What `what` says of the threads called `comm`.
+/// The value of `what` for the threads called `comm`.
 fn of<'a>(decisions: &'a [Value], comm: &str, what: &str) -> Vec<&'a Value> {
     let meant = |decision: &&Value| decision["comm"] == comm && decision["what"] == what;
     decisions.iter().filter(meant).collect()

@@ -1,4 +1,4 @@
-//! What the tests on a live kernel share: whether they can run, waiting for what must come, and
+//! The helpers of the tests on a live kernel: whether they can run, waiting for what must come, and
 //! programs that do not outlive their test. How patient they are, each test binary says itself.
 
 use std::fs;
@@ -26,7 +26,7 @@ pub(crate) fn eventually<T>(what: &str, condition: impl FnMut() -> Option<T>) ->
     within(PATIENCE, what, condition)
 }
 
-/// Waits for so long until `condition` gives something.
+/// Waits for this time until `condition` gives something.
 pub(crate) fn within<T>(
     patience: Duration,
     what: &str,
@@ -108,7 +108,7 @@ impl Mortal {
         .code()
     }
 
-    /// Kills an onbeat and its guard, so that nobody puts back what it has changed.
+    /// Kills an onbeat and its guard, so that no process puts back what it has changed.
     #[allow(dead_code, reason = "not in each test binary that has this")]
     pub(crate) fn kill_with_guard(self) {
         // SAFETY: plain system calls about a child of our child, which that one does not wait for.

@@ -3,9 +3,9 @@
 use std::path::Path;
 use std::process::Command;
 
-/// Copies the program there, with its mode. Not by this process: what another test starts meanwhile
-/// would have the copy open for writing until it has executed its own program, and nobody could
-/// execute the copy ("Text file busy").
+/// Copies the program there, with its mode. Not by this process: a child of another test would have
+/// the copy open for writing until it has executed its own program, and the copy could not be
+/// executed meanwhile ("Text file busy").
 pub(crate) fn copy_program(program: impl AsRef<Path>, to: impl AsRef<Path>) {
     let (program, to) = (program.as_ref(), to.as_ref());
     let mut copy = Command::new("cp");

@@ -44,7 +44,7 @@ fn threads_of_the_greatest_priority_that_is_granted_do_not_keep_the_service_from
     let (tell, told) = mpsc::channel();
     std::thread::spawn(move || {
         let figures = alice.told("statistics");
-        // Nobody may be waiting for it any more.
+        // The caller may not wait for it any more.
         let _ = tell.send(figures["threads"].clone());
     });
     let answer = told.recv_timeout(PATIENCE);

@@ -18,7 +18,7 @@ const TENTH: &str = "1000000 10000000 10000000";
 /// names.
 const RULED: &str = "named-by-a-rule";
 
-/// What the unit gives, as setpriv calls it.
+/// The capabilities of the unit, as setpriv calls them.
 pub(crate) fn of_the_unit() -> Vec<String> {
     let unit = include_str!("../../../../packaging/systemd/onbeat.service");
     let line = unit
@@ -30,7 +30,7 @@ pub(crate) fn of_the_unit() -> Vec<String> {
         .collect()
 }
 
-/// What the service can do under some capabilities.
+/// The abilities of the service under some capabilities.
 #[derive(Debug, PartialEq, Eq)]
 enum Able {
     /// Everything.

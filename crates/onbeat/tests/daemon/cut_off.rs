@@ -1,4 +1,4 @@
-//! The bus goes away: nobody could ask the service any more, nor be heard leaving.
+//! The bus goes away: no client could ask the service any more, nor be heard leaving.
 
 use crate::common::{can_run, eventually};
 use crate::machine::{ALICE, Machine, ROOT, is_ordinary, is_reserved, tids};

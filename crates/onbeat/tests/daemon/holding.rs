@@ -1,4 +1,4 @@
-//! What a client asks for, it holds until it gives it back, or leaves, or dies.
+//! A client holds its reservation until it gives it back, or leaves, or dies.
 
 use std::io::Write;
 use std::path::Path;

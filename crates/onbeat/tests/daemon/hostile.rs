@@ -1,5 +1,5 @@
-//! Clients that mean no good: nothing is granted beyond a quota, nobody else is the worse for it,
-//! and the service goes on.
+//! Clients that mean no good: nothing is granted beyond a quota, no other client is the worse for
+//! it, and the service goes on.
 
 use std::path::Path;
 use std::process::Stdio;
@@ -22,7 +22,7 @@ fn calls() -> u64 {
     told.and_then(|calls| calls.parse().ok()).unwrap_or(CALLS)
 }
 
-/// What the kernel says that the threads hold together, in CPUs.
+/// The bandwidth that the threads hold together by the kernel, in CPUs.
 fn held(threads: impl Iterator<Item = u32>) -> f64 {
     let each = threads.filter_map(|tid| match Attributes::get(tid).ok()?.policy {
         // One that has just ended may have the policy still, and nothing with it.
@@ -35,7 +35,7 @@ fn held(threads: impl Iterator<Item = u32>) -> f64 {
 }
 
 /// Whether the thread is at its end, or past it: it may have its policy and its times still, until
-/// somebody has waited for its process, and the service has heard of its end already and given
+/// its parent has waited for its process, and the service has heard of its end already and given
 /// others what it held.
 fn is_ending(tid: u32) -> bool {
     // PF_EXITING in the kernel's linux/sched.h, which is set before anybody hears of the end.
@@ -203,7 +203,7 @@ fn nobody_hops_over_a_quota_by_another_group_connection_or_process() {
         assert_eq!(client.refused(&reserve(3)), "OverQuota");
     }
     assert!((held_by_her() - 0.03).abs() < 1e-6, "{}", held_by_her());
-    // What one connection gives back, another may have; no more, and not twice.
+    // A reservation that one connection gives back, another may have; no more, and not twice.
     inside.die();
     eventually("room again", || {
         (third.ask(&reserve(3)) == "\"ok\"").then_some(())
@@ -283,7 +283,7 @@ fn with_number(pid: u32, uid: u32) -> Option<u32> {
         if child != 0 {
             return u32::try_from(child).ok();
         }
-        // What other tests have open would stay so for as long as the child lives, and their
+        // The files of other tests would stay open for as long as the child lives, and their
         // programs wait for its end.
         libc::syscall(libc::SYS_close_range, 3, u32::MAX, 0);
         libc::syscall(libc::SYS_setresgid, uid, uid, uid);

@@ -182,7 +182,7 @@ fn each_real_program_is_found_by_its_shipped_rule() {
     machine.flags = vec!["--rules", folder];
     machine.configure("scan = \"50ms\"\n");
     machine.start();
-    // What a later one needs runs on: a server for its clients.
+    // The parts that a later step needs run on: a server for its clients.
     let mut running = Vec::new();
     for (rule, line) in programs {
         let mut words = line.split(' ');

@@ -8,7 +8,7 @@ use onbeat_act::attributes::Policy;
 use crate::common::{can_run, eventually};
 use crate::machine::{ALICE, BOB, Client, Machine, is_ordinary, is_reserved, policy};
 
-/// What of the library is about reservations.
+/// The part of the library about reservations.
 const SOURCES: [&str; 6] = [
     "reserve",
     "refusal",
@@ -232,7 +232,7 @@ fn what_the_library_no_longer_waited_for_is_not_kept() {
         "{refused}"
     );
     machine.signal(libc::SIGCONT);
-    // What comes over the same connection afterwards is answered afterwards.
+    // A later call over the same connection is answered later.
     eventually("an answer", || {
         (program.ask("threads 1") == "done").then_some(())
     });
@@ -311,7 +311,7 @@ fn valgrind_finds_no_fault_in_what_asks_the_service() {
     command
         .args(["--quiet", "--leak-check=full", "--error-exitcode=9"])
         .arg("--errors-for-leak-kinds=definite")
-        // What other threads had on their stacks is lost in a forked child.
+        // The data on other threads' stacks is lost in a forked child.
         .arg("--child-silent-after-fork=yes")
         .arg(program);
     // It does not know pidfds (3.19), which the guard needs.

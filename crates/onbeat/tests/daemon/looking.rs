@@ -1,4 +1,4 @@
-//! What is seen by somebody who looks on, and by nobody else.
+//! The live view is seen by its user, and by no other.
 
 use std::path::Path;
 use std::process::Command;

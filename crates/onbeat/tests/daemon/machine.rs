@@ -13,7 +13,7 @@ use serde_json::Value;
 use crate::common::{Mortal, eventually};
 use crate::copied::copy_program;
 
-/// A user whom every Debian knows (the bus turns strangers away) and nobody uses: `games`.
+/// A user whom every Debian knows (the bus turns strangers away) and no process uses: `games`.
 pub(crate) const ALICE: u32 = 5;
 /// Another one: `lp`.
 pub(crate) const BOB: u32 = 7;
@@ -21,7 +21,7 @@ pub(crate) const BOB: u32 = 7;
 pub(crate) const MALLORY: u32 = 9;
 pub(crate) const ROOT: u32 = 0;
 
-/// Who may what on the bus is the service's to decide here.
+/// The service itself decides here about rights on the bus.
 const BUS: &str = r#"<!DOCTYPE busconfig PUBLIC "-//freedesktop//DTD D-BUS Bus Configuration 1.0//EN"
  "http://www.freedesktop.org/standards/dbus/1.0/busconfig.dtd">
 <busconfig>
@@ -38,16 +38,16 @@ const BUS: &str = r#"<!DOCTYPE busconfig PUBLIC "-//freedesktop//DTD D-BUS Bus C
 </busconfig>
 "#;
 
-/// What lets clients of RealtimeKit have it started: it is there already.
+/// The files that let clients of RealtimeKit have it started: it is there already.
 const SERVICE: &str = "[D-BUS Service]\nName=org.freedesktop.RealtimeKit1\nExec=/bin/false\n";
 
-/// What is configured for a machine without polkit, beside what a test says.
+/// The configuration for a machine without polkit, beside what a test says.
 pub(crate) const WITHOUT_POLKIT: &str = "onbeat.d/00-without-polkit.toml";
 
 /// A bus, and the service on it. All of it ends with the test.
 pub(crate) struct Machine {
     service: Option<Mortal>,
-    /// Of the service's, beside the usual ones.
+    /// The service's flags, beside the usual ones.
     pub(crate) flags: Vec<&'static str>,
     bus: Mortal,
     folder: tempfile::TempDir,
@@ -71,7 +71,7 @@ impl Machine {
         std::fs::create_dir(folder.path().join("onbeat.d")).expect("there is room for a folder");
         let all = "[realtimekit]\nwithout-polkit = true\n";
         std::fs::write(folder.path().join(WITHOUT_POLKIT), all).expect("there is room for a file");
-        // What users run must be where they may read it.
+        // The programs of users must be where they may read them.
         for name in ["asking", "audio", "audio_thread", "hostile", "workload"] {
             copy_program(example(name), folder.path().join(name));
         }
@@ -173,7 +173,7 @@ impl Machine {
         format!("unix:path={}", self.path("bus").display())
     }
 
-    /// What the service has logged so far.
+    /// The service's log so far.
     pub(crate) fn log(&self) -> String {
         std::fs::read_to_string(self.path("log")).unwrap_or_default()
     }
@@ -231,7 +231,7 @@ impl Machine {
         (process, tid)
     }
 
-    /// Somebody with a connection to the bus.
+    /// A user with a connection to the bus.
     pub(crate) fn client(&self, uid: u32) -> Client {
         self.speaker(&mut self.command(uid, &self.path("asking")))
     }
@@ -301,7 +301,7 @@ fn example(name: &str) -> PathBuf {
         .join(name)
 }
 
-/// Somebody who asks. He leaves the bus when this is dropped.
+/// A user that asks. He leaves the bus when this is dropped.
 pub(crate) struct Client {
     process: Mortal,
     input: ChildStdin,
@@ -321,7 +321,7 @@ impl Client {
         line.trim_end().to_owned()
     }
 
-    /// What is answered to `line`. Who polls too often is told to wait, and does.
+    /// The answer to `line`. A client that polls too often is told to wait, and does.
     pub(crate) fn ask(&mut self, line: &str) -> String {
         loop {
             self.say(line);

@@ -58,7 +58,7 @@ fn a_users_server_is_kept_with_his_player_that_root_has_tracked_and_root_is_char
         (path.starts_with("stage 2 of player's") && is_reserved(pair.server)).then_some(())
     });
     assert_eq!(alice.told("statistics")["own-tasks"], 0);
-    // What she asks for herself she is charged with.
+    // She is charged with her own requests.
     alice.done(&format!("realtime {0} {0} 10", pair.server));
     assert_eq!(alice.told("statistics")["own-tasks"], 1);
     root.done("reset");

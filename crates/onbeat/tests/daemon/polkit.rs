@@ -45,7 +45,7 @@ fn polkit_with(machine: &Machine, rules: &str, more: &[(&str, &str)]) -> Mortal 
     polkit
 }
 
-/// What polkit knows, as pkaction tells it.
+/// The actions that polkit knows, as pkaction tells them.
 fn pkaction(machine: &Machine) -> String {
     let output = Command::new("pkaction")
         .arg("--verbose")
@@ -154,7 +154,7 @@ fn what_an_administrators_rule_denies_or_permits_is_denied_or_permitted() {
     bob.done(&format!("reserve {} {TENTH}", alices.id()));
     assert!(is_reserved(alices.id()));
     bob.done("reload");
-    // Once there is no polkit any more, everybody is back to his own tasks.
+    // Once there is no polkit any more, all users are back to their own tasks.
     polkit.0.kill().expect("it is our child");
     polkit.0.wait().expect("it is our child");
     eventually("the end of polkit", || {

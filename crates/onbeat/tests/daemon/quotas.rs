@@ -1,4 +1,4 @@
-//! What quotas keep a user from, beyond the sum of what he asks for.
+//! The limits of quotas for a user, beyond the sum of their requests.
 
 use std::time::Duration;
 
@@ -21,7 +21,7 @@ fn reservations_that_would_stop_the_machine_are_refused() {
     for times in [
         // A quarter of a CPU: a second of each four.
         "1040000000 1040000000 4190000000",
-        // Before everybody else, and before the tick at which that would be noticed.
+        // Before all others, and before the tick at which that would be noticed.
         "900000 900000 100000000",
         "1100 1000000 1000000",
     ] {
@@ -94,7 +94,7 @@ fn who_asks_for_more_than_his_quota_has_nobody_make_room() {
     }
     let mut machine = Machine::bus();
     let cpus = std::thread::available_parallelism().expect("there is one");
-    // Of one CPU 85% altogether.
+    // The sum is 85% of one CPU.
     machine.configure(&format!(
         "[limits]\ntotal = \"{}%\"\n",
         85.0 / cpus.get() as f64
@@ -109,7 +109,7 @@ fn who_asks_for_more_than_his_quota_has_nobody_make_room() {
         threads.find(|&tid| is_reserved(tid))
     });
     for _ in 0..50 {
-        // It fits if everybody else is given the minimum.
+        // It fits if all others are given the minimum.
         let ask = format!("reserve {} 8300000 10000000 10000000", mallorys.id());
         assert_eq!(mallory.refused(&ask), "OverQuota");
     }

@@ -39,7 +39,7 @@ fn that_asks(machine: &Machine, command: &mut Command) -> (Mortal, u32) {
     (process, tid)
 }
 
-/// What the list says of the thread.
+/// The entry of the list for the thread.
 pub(crate) fn listed(client: &mut Client, tid: u32) -> Option<serde_json::Value> {
     let threads = client.told("list");
     let threads = threads.as_array().expect("a list").clone();

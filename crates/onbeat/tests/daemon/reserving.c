@@ -4,9 +4,9 @@
  * in one line each how that went: "done", or the error's name and the reason.
  *
  *   attach TID       process PID      change RUNTIME_NS DEADLINE_NS PERIOD_NS
- *   detach TID       leave PID        threads COUNT (each reserves for itself and gives back, thrice)
+ *   detach TID       leave PID        threads COUNT (each reserves for itself, thrice)
  *   fork (a child reserves for itself, says its number, and waits)
- *   ask (another thread asks for itself; "forked" once a child was made while it waits for the answer)
+ *   ask (another thread asks for itself; "forked" once a child was made while it waits)
  *   answered (how that went; it gives back what it got)
  *   compute (another thread reserves very little, says its number, and computes until the end)
  */

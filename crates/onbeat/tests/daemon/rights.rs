@@ -1,4 +1,4 @@
-//! Who may what: a user's own tasks, within his quotas, whoever asks from wherever.
+//! The rights of users: a user's own tasks, within their quotas, for callers from anywhere.
 
 use std::io::Write;
 use std::os::unix::fs::PermissionsExt;

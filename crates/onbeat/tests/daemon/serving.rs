@@ -1,5 +1,5 @@
-//! What the service says of itself: what it offers, to whoever introspects it, and that it lives,
-//! to systemd.
+//! The service's statements about itself: its interfaces, by introspection, and that it lives, to
+//! systemd.
 
 use std::collections::BTreeSet;
 use std::os::unix::net::UnixDatagram;

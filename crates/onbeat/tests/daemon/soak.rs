@@ -14,7 +14,7 @@ const PROGRAMS: usize = 3;
 /// More than what a buffer more or less takes, and less than what a thread of each program would.
 const GROWTH_KB: u64 = 4096;
 
-/// What the service answers Prometheus with: values by name, of series without labels.
+/// The service's answer to Prometheus: values by name, of series without labels.
 fn metric(port: u16, name: &str) -> Option<f64> {
     let mut stream = TcpStream::connect(("127.0.0.1", port)).ok()?;
     stream.write_all(b"GET /metrics HTTP/1.1\r\n\r\n").ok()?;

@@ -137,7 +137,7 @@ fn raised_thread(machine: &Machine, process: &mut Mortal, errors: &Path) -> u32 
     })
 }
 
-/// A folder of Alice's, for what a sound server wants to keep.
+/// A folder of Alice's, for the files of a sound server.
 pub(crate) fn home(machine: &Machine) -> std::path::PathBuf {
     let home = machine.path("home");
     std::fs::create_dir(&home).expect("there is room for a folder");
@@ -174,7 +174,7 @@ fn pulseaudio_with_a_null_sink_is_served() {
         "{}",
         machine.log()
     );
-    // Somebody plays silence, so that the sink has to be filled in time.
+    // A client plays silence, so that the sink has to be filled in time.
     let mut command = machine.command(ALICE, Path::new("pacat"));
     command
         .args(["--playback", "--raw", "--latency-msec=20", "/dev/zero"])
@@ -230,7 +230,7 @@ pub(crate) fn silence(machine: &Machine) -> std::path::PathBuf {
     std::fs::write(&path, head).expect("there is room for a file");
     let file = std::fs::File::options().write(true).open(&path);
     let file = file.expect("it was just written");
-    // What was not written is zeros, and takes no room.
+    // The bytes that were not written are zeros, and take no room.
     file.set_len(44 + u64::from(LENGTH))
         .expect("files may be that long");
     path
@@ -264,7 +264,7 @@ fn pipewire_and_two_players_on_it_get_reservations_that_follow_the_sinks_rhythm(
     command.arg("-c").arg(&configuration).stderr(said("errors"));
     let mut server = Mortal::spawn(&mut command);
     raised_thread(&machine, &mut server, &errors);
-    // Without somebody who links players to the sink, nothing is ever asked of it.
+    // Without a program that links players to the sink, nothing is ever asked of it.
     let mut manager = on_pipewire(&machine, &home, "wireplumber");
     let _manager = Mortal::spawn(manager.stderr(said("manager")));
     eventually("the sink that players are linked to", || {

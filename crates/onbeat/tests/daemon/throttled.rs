@@ -12,7 +12,8 @@ use crate::machine::{ALICE, Client, Machine, is_ordinary, is_reserved, policy};
 use crate::own_state::{onbeat, state_files};
 use crate::realtimekit::audio;
 
-/// Little enough that whoever computes is held up most of the time, whatever he is found to need.
+/// Little enough that a thread that computes is held up most of the time, whatever it is found to
+/// need.
 const LITTLE: &str =
     "[quota]\nbandwidth = \"6%\"\n[realtimekit]\nshare = \"5%\"\nperiod = \"1s\"\n";
 /// There is one at a time of those who compute with real-time priority.

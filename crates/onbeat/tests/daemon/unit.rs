@@ -14,8 +14,8 @@ const GUARD: &str = include_str!("../../../../packaging/systemd/onbeat-guard.ser
 /// A tenth of a CPU.
 const TENTH: &str = "1000000 10000000 10000000";
 
-/// What systemd-analyze says of both units: whether it is content, and its output. None if it is
-/// not here.
+/// The score by systemd-analyze for both units: whether it is content, and its output. None if it
+/// is not here.
 fn analysed(test: &str, arguments: &[&str]) -> Option<(bool, String)> {
     let folder = tempfile::tempdir().unwrap();
     let units = [("onbeat.service", UNIT), ("onbeat-guard.service", GUARD)];
@@ -64,7 +64,7 @@ fn systemd_rates_the_exposure_of_each_unit_at_2_0_or_less() {
 #[test]
 fn the_guard_restores_once_the_service_is_stopped_for_good() {
     let has = |unit: &str, line: &str| unit.lines().any(|one| one == line);
-    // systemd stops the guard when nobody wants it: not in a restart, nor between a crash and the
+    // systemd stops the guard when no unit wants it: not in a restart, nor between a crash and the
     // next start. tests/packages/in-sandbox.sh shows it.
     assert!(has(UNIT, "Wants=dbus.socket onbeat-guard.service"));
     assert!(has(UNIT, "After=dbus.socket onbeat-guard.service"));
@@ -106,7 +106,7 @@ fn to_have_the_unit_reload_a_configuration_with_a_mistake_fails_with_its_line() 
     );
 }
 
-/// What the unit says, and what it comes to, in this order: only what is mounted before stays
+/// The unit's settings, and their effect, in this order: only what is mounted before stays
 /// writable. $0 is the state folder, $1 one for devices.
 const SANDBOX: [(&str, &str); 7] = [
     (

@@ -3,8 +3,8 @@
 
 use std::process::Command;
 
-/// What a program is started by to get its CPU time whatever else runs here; nothing where that is
-/// not to be had.
+/// The starter that gives a program its CPU time whatever else runs here; nothing where that is not
+/// to be had.
 pub(crate) fn in_time() -> &'static [&'static str] {
     const REAL_TIME: &[&str] = &["chrt", "--fifo", "5"];
     let tried = Command::new(REAL_TIME[0])

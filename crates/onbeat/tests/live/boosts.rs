@@ -45,7 +45,7 @@ fn boosted(crier: &Mortal) {
     eventually("a boost", || (nice(crier) < 0).then_some(()));
 }
 
-/// What was done about the boost of a process.
+/// The decisions about the boost of a process.
 fn told<'a>(log: &'a [Value], crier: &'a Mortal) -> impl Iterator<Item = &'a str> {
     log.iter()
         .filter(|entry| entry["tid"] == crier.id() && entry.get("new_boost").is_some())

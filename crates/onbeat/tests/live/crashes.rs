@@ -80,7 +80,7 @@ fn a_program_that_was_run_is_ordinary_after_a_kill() {
         run.args(["--", "sh", "-c", "echo $$ > $0; exec \"$@\""])
             .args([&mark, &workload()])
             .args(["beat:10000/500", "random:20000/5000"]);
-        // What it has started may not have said its number yet, but is of its group.
+        // A child may not have said its number yet, but is of its group.
         let onbeat = Mortal::spawn(run.stdout(Stdio::null()).process_group(0));
         let group = onbeat.id().cast_signed();
         std::thread::sleep(moment(kill * 5));

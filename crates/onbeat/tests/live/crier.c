@@ -27,7 +27,7 @@ int main(int argc, char **argv)
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	signal(SIGUSR1, flood);
-	/* Whatever the test was started with. */
+	/* Undo the nice value that the test was started with. */
 	setpriority(PRIO_PROCESS, 0, 0);
 	floods = argc > 1 && !strcmp(argv[1], "floods");
 	while (!floods) {

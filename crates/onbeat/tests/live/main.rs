@@ -38,7 +38,7 @@ use serde_json::Value;
 /// How long something that must come may take on a stalled machine.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// What a test leaves behind: onbeat's state, its log and its report.
+/// The traces of a test: onbeat's state, its log and its report.
 struct Folder(tempfile::TempDir);
 
 impl Folder {
@@ -123,7 +123,7 @@ fn tids(pid: u32) -> Vec<u32> {
     tids
 }
 
-/// What each thread of a process has now.
+/// The present scheduling of each thread of a process.
 fn scheduling(pid: u32) -> Vec<(u32, Attributes)> {
     tids(pid)
         .into_iter()

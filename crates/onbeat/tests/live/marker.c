@@ -2,8 +2,8 @@
  * A periodic program that marks its jobs, from its first instruction on: marker JOBS PERIOD_US
  * WORK_US [cries] With "cries" it says after each job that it missed a deadline, which it did not.
  *
- * A job that is late puts off those after it. Jobs that were made up for after a stall would be so
- * many at once that the kernel part leaves out some of what they say.
+ * A job that is late puts off those after it. If jobs were made up for after a stall, there would
+ * be more at once than the kernel part tells.
  */
 #define _GNU_SOURCE
 #include <onbeat/job.h>

@@ -1,4 +1,4 @@
-//! A thread that nobody asked for is served with the one that it works for, and is put back like
+//! A thread that was not asked for is served with the one that it works for, and is put back like
 //! that one.
 
 use std::time::Duration;

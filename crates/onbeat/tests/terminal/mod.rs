@@ -41,7 +41,7 @@ impl Terminal {
         }
     }
 
-    /// What is on the screen now.
+    /// The present screen.
     pub(crate) fn text(&mut self) -> String {
         let mut bytes = [0; 4096];
         while let Ok(count @ 1..) = self.ours.read(&mut bytes) {
@@ -99,7 +99,7 @@ fn open() -> (OwnedFd, OwnedFd) {
     let (mut ours, mut theirs) = (-1, -1);
     let none = std::ptr::null_mut();
     // SAFETY: both numbers and the size outlive the call; a name and modes are not wanted. The
-    // descriptors are nobody else's.
+    // descriptors are new.
     unsafe {
         let made = libc::openpty(
             &raw mut ours,

@@ -1,7 +1,7 @@
 //! `onbeat watch` as an ordinary user, on live programs, by the tracers that need no privilege.
 //!
-//! Only what must hold however the machine stalls is asserted. Whoever runs this as root gives up
-//! his privileges for the programs: they are nobody's.
+//! Only what must hold however the machine stalls is asserted. As root, this gives up its
+//! privileges for the programs: they have no owner.
 
 #[path = "../common/mod.rs"]
 mod common;
@@ -31,7 +31,7 @@ const PATIENCE: Duration = Duration::from_secs(180);
 /// The tracers that hear a program which onbeat starts, and need no privilege.
 const TRACERS: [&str; 2] = ["ptrace", "preload"];
 
-/// Programs where everybody can execute them.
+/// Programs where all users can execute them.
 struct Programs(tempfile::TempDir);
 
 impl Programs {
@@ -79,7 +79,7 @@ impl Programs {
     }
 }
 
-/// `onbeat watch` with these options, as somebody who may do nothing.
+/// `onbeat watch` with these options, as a user without rights.
 fn watch(tracer: &str, options: &[&str]) -> Command {
     watch_behind(&[], tracer, options)
 }
@@ -120,7 +120,7 @@ fn output(command: &mut Command) -> Output {
     output
 }
 
-/// What `--json` says of each thread.
+/// The output of `--json` for each thread.
 fn threads(output: &Output) -> Vec<Value> {
     let text = String::from_utf8_lossy(&output.stdout);
     let objects = text.lines().filter(|line| line.starts_with('{'));
@@ -180,7 +180,7 @@ fn the_exit_status_is_the_program_s() {
     }
 }
 
-/// Of each thread, its name and how often it was heard to block, in order.
+/// The name of each thread and how often it was heard to block, in order.
 fn blocked(report: &Value) -> Vec<(String, usize)> {
     let history = report["history"].as_array().unwrap();
     let of = |tid: &Value| {

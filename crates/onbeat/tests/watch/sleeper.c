@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Blocks so often that it can be counted: 40 times in its first thread, 30 in another, 20 in a
- * child process, and 10 after it has executed itself anew. Or, as the argument says: stop
- * writes its number and stops itself; ends with 0 if it was continued by SIGCONT wait      waits
- * for SIGUSR1, and ends with 5 for-ever  sleeps, and writes its number to standard output
+ * Blocks a fixed number of times: 40 times in its first thread, 30 in another, 20 in a child
+ * process, and 10 after it has executed itself anew. Or, as the argument says: stop writes its
+ * number and stops itself; ends with 0 if it was continued by SIGCONT wait      waits for SIGUSR1,
+ * and ends with 5 for-ever  sleeps, and writes its number to standard output
  */
 #include <pthread.h>
 #include <signal.h>

@@ -28,7 +28,7 @@ fn sandboxed(mut command: Command, forbidden: (libc::c_long, Option<u32>)) -> Co
     let number = std::mem::offset_of!(libc::seccomp_data, nr) as u32;
     let argument = std::mem::offset_of!(libc::seccomp_data, args) as u32;
     let mut program = vec![
-        // perf would be taken before, where it is for everybody.
+        // perf would be taken before, where it is for all users.
         instruction(load, number, 0, 0),
         instruction(is, libc::SYS_perf_event_open as u32, 0, 1),
         instruction(answer, refuse, 0, 0),

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What a probe's cookie says: which call of libonbeat's stands there, and where its two arguments
- * are. The other half is probes.rs. So nothing is kept of a probe in a map, which programs with
- * many of them could fill.
+ * The content of a probe's cookie: which call of libonbeat's stands there, and where its two
+ * arguments are. The other half is probes.rs. So nothing is kept of a probe in a map, which
+ * programs with many of them could fill.
  */
 #ifndef ONBEAT_COOKIE_H
 #define ONBEAT_COOKIE_H

@@ -1,4 +1,4 @@
-//! What can go wrong with tracing, and what to do about it.
+//! The errors of tracing, each with advice.
 
 /// Why the kernel could not be heard.
 #[derive(Debug, thiserror::Error)]
@@ -11,13 +11,13 @@ pub enum Error {
     /// The programs do not load here.
     #[error("this kernel does not take the tracer ({source}); `onbeat doctor` says what it lacks")]
     Unsupported {
-        /// What the kernel said.
+        /// The kernel's error.
         source: libbpf_rs::Error,
     },
-    /// Nobody to track.
+    /// There is no task to track.
     #[error("there is no thread {tid}: it has exited, or never was; see `ps -eL`")]
     NoSuchTask {
-        /// Who was asked for.
+        /// The task that was asked for.
         tid: u32,
     },
     /// No more room.
@@ -26,7 +26,7 @@ pub enum Error {
          track fewer, or allow more"
     )]
     Full {
-        /// Who was asked for.
+        /// The task that was asked for.
         tid: u32,
         /// How many there is room for.
         most: u32,
@@ -34,9 +34,9 @@ pub enum Error {
     /// A call that does not fail on a healthy kernel did.
     #[error("could not {what}: {source}")]
     Kernel {
-        /// What was tried.
+        /// The attempt.
         what: &'static str,
-        /// What the kernel said.
+        /// The kernel's error.
         source: libbpf_rs::Error,
     },
 }

@@ -1,7 +1,7 @@
-//! What has been read from the ring buffer, until the loop asks for it.
+//! The events from the ring buffer, until the loop asks for them.
 //!
-//! The buffer has the records of all tasks in the order in which they were written. What tasks did
-//! is handed over one task after another: whatever is done with it then finds the task in the
+//! The buffer has the records of all tasks in the order in which they were written. The events are
+//! handed over one task after another: whatever is done with it then finds the task in the
 //! processor's caches. That tasks come, go and are named keeps its place among all events: one may
 //! come because another one went.
 
@@ -15,8 +15,8 @@ use super::wire;
 #[derive(Debug, Default)]
 pub(super) struct Inbox {
     events: Vec<Event>,
-    /// Of each event: after how many of those that keep their place, of which task, and its own
-    /// place.
+    /// The parts of each event: after how many of those that keep their place, of which task, and
+    /// its own place.
     order: Vec<(u32, u64, u32)>,
     /// Some of it cannot wait.
     urgent: bool,
@@ -56,7 +56,7 @@ impl Inbox {
     }
 }
 
-/// Whose deed is told; none if it is no deed.
+/// The task of the event; none if it is no deed.
 const fn who_did(event: &Event) -> Option<TaskId> {
     match event {
         Event::Burst(burst) => Some(burst.task),

@@ -19,7 +19,7 @@ const HOT: &str = "pcpu_hot";
 const TIMERS: &str = "hrtimer_bases";
 const TICK: &str = "tick_cpu_sched";
 
-/// What the running kernel keeps for each CPU, in bytes after the CPU's run queue.
+/// The offsets that the running kernel keeps for each CPU, in bytes after the CPU's run queue.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Places {
     /// The `preempt_count`; none if the kernel keeps it elsewhere.

@@ -1,5 +1,6 @@
-//! Whom tracked tasks wake that are not tracked: `struct partner` of record.h, read now and then
-//! and not event by event, so that a wakeup costs an untracked task next to nothing.
+//! The tasks that tracked tasks wake, without being tracked themselves: `struct partner` of
+//! record.h, read now and then and not event by event, so that a wakeup costs an untracked task
+//! next to nothing.
 
 use libbpf_rs::{MapCore, MapFlags, MapHandle};
 use onbeat_model::{Event, Instant, Name, Span, Task};

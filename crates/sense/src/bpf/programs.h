@@ -113,8 +113,8 @@ static __always_inline u64 VARIANT(executed)(struct activity *a, struct task_str
 }
 
 /*
- * The task asked for a time that was over, and was called back before it could sleep. What it does
- * from now on is another job, and so another burst.
+ * The task asked for a time that was over, and was called back before it could sleep. The work from
+ * now on is another job, and so another burst.
  */
 static __always_inline void VARIANT(went_on)(struct activity *a, struct task_struct *task, u64 now,
 					     u32 waker)
@@ -317,9 +317,9 @@ int VARIANT(marked)(struct pt_regs *ctx)
 }
 
 /*
- * Keeps `task` from now on; its first record precedes all others of it. Who is kept without one is
- * known by its number all the same. The verifier of 5.10 does not see at a second look that there
- * is a record.
+ * Keeps `task` from now on; its first record precedes all others of it. A task that is kept without
+ * one is known by its number all the same. The verifier of 5.10 does not see at a second look that
+ * there is a record.
  */
 static __always_inline bool VARIANT(keep)(struct task_struct *task, const char *comm, u8 follow)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What the tracer and user space tell each other: the records in the ring buffer, and the page of
- * state both can see. The other half is wire.rs and shared.rs, which check the sizes.
+ * The records and requests between the tracer and user space: the records in the ring buffer, and
+ * the page of state both can see. The other half is wire.rs and shared.rs, which check the sizes.
  */
 #ifndef ONBEAT_RECORD_H
 #define ONBEAT_RECORD_H
@@ -20,7 +20,7 @@ enum record_kind {
 	RECORD_WAKEUP,
 	RECORD_EXITED,
 	RECORD_SUPPRESSED, /* marks; how many: in waker */
-	/* What a task says of itself; a probe's cookie is its kind. */
+	/* The statements of a task on its own work; a probe's cookie is its kind. */
 	RECORD_JOB_BEGAN,
 	RECORD_JOB_ENDED,
 	RECORD_MISSED_DEADLINE,
@@ -65,20 +65,20 @@ struct record {
 	u32 kind;
 };
 
-/* What user space asks of the task iterator. */
+/* The request of user space to the task iterator. */
 enum request {
 	REQUEST_TRACK,
 	REQUEST_UNTRACK,
 };
 
-/* What is tracked with a task. */
+/* The tasks that are tracked with a task. */
 enum follow {
 	FOLLOW_NOTHING,
 	FOLLOW_THREADS,  /* that its process starts */
 	FOLLOW_CHILDREN, /* those, and the processes that it starts */
 };
 
-/* Who woke whom that is not tracked. */
+/* The wakeups of tasks that are not tracked. */
 struct partner_key {
 	u64 waker;
 	u64 wakee;
@@ -90,7 +90,7 @@ struct partner {
 	char comm[16];
 };
 
-/* So many tasks are dismissed in one reading of the iterator. */
+/* The number of tasks that one reading of the iterator dismisses. */
 #define UNWANTED 64
 
 struct shared {

@@ -9,7 +9,7 @@ use onbeat_model::{Follow, TaskId};
 
 use super::{Error, skeleton::types, wire};
 
-/// So many tasks are dismissed at a time.
+/// The number of tasks that are dismissed at a time.
 pub(super) const UNWANTED: usize = 64;
 
 #[derive(Debug)]
@@ -30,7 +30,7 @@ struct State {
 
 const _: () = assert!(size_of::<State>() == size_of::<types::shared>());
 
-/// What the task iterator is to do.
+/// The command for the task iterator.
 pub(super) enum Request<'a> {
     Track {
         tid: u32,
@@ -40,13 +40,13 @@ pub(super) enum Request<'a> {
     Untrack(&'a [TaskId]),
 }
 
-/// What came of it.
+/// The outcome.
 pub(super) struct Answer {
     /// Matching tasks.
     pub(super) found: u32,
-    /// Of them, those tracked from now on.
+    /// The number of these that are tracked from now on.
     pub(super) added: u32,
-    /// Of them, those there was no room for.
+    /// The number of these that there was no room for.
     pub(super) refused: u32,
 }
 
@@ -92,7 +92,7 @@ impl Shared {
         self.state().alive.load(Ordering::Acquire)
     }
 
-    /// Whether a budget that runs out wakes nobody.
+    /// Whether a budget that runs out does not end a poll.
     pub(super) fn let_wait(&self, may_wait: bool) {
         self.state()
             .may_wait
@@ -127,7 +127,7 @@ impl Shared {
         }
     }
 
-    /// What the iterator's last run came to.
+    /// The outcome of the iterator's last run.
     pub(super) fn answer(&self) -> Answer {
         let state = self.state();
         Answer {
@@ -140,7 +140,7 @@ impl Shared {
 
 impl Drop for Shared {
     fn drop(&mut self) {
-        // SAFETY: it was mapped with this size, and nobody else has the address.
+        // SAFETY: it was mapped with this size, and no other code has the address.
         unsafe { libc::munmap(self.0.as_ptr().cast(), size_of::<State>()) };
     }
 }

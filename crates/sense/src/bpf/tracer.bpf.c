@@ -50,7 +50,7 @@ struct activity {
 	u8 merges;   /* the states of bursts that were not told yet and are told with the next */
 	u32 bursts_window;
 	u32 window_bursts; /* told in that window, or not */
-	/* Of a task that is timed or marks its work; on a cache line of its own. */
+	/* For a task that is timed or marks its work; on a cache line of its own. */
 	u64 got_cpu_ns;
 	u64 got_cpu_account_ns; /* its CPU time then */
 	u64 marked_account_ns;  /* told with its last mark */
@@ -70,9 +70,9 @@ struct {
 } activities SEC(".maps");
 
 /*
- * A flood of marks must cost nobody else an event, nor much of a CPU to read. Of each task so many
- * in a window are told, whatever happens, and up to the most only while most of the buffer is
- * empty. Of missed deadlines nobody has more to say than the first number.
+ * A flood of marks must cost no other task an event, nor much of a CPU to read. Each task has
+ * MARKS_OWN marks told in a window, whatever happens, and up to MARKS_MOST only while most of the
+ * buffer is empty. After the first number, further missed deadlines say nothing new.
  */
 #define MARKS_WINDOW_NS 100000000
 #define MARKS_OWN 64
@@ -82,10 +82,10 @@ struct {
 #define NAMES_OWN 8
 
 /*
- * Where bursts are bounded (whoever is tracked may mean harm), of each task so many in a window are
- * told by themselves, and some more while most of the buffer is empty. The others are told as one
- * with the next that is told: no CPU time is lost. As many tasks as one user may have tracked leave
- * room in the buffer for others'.
+ * Where bursts are bounded (a tracked program may mean harm), each task has BURSTS_OWN bursts told
+ * by themselves in a window, and some more while most of the buffer is empty. The others are told
+ * as one with the next that is told: no CPU time is lost. As many tasks as one user may have
+ * tracked leave room in the buffer for others'.
  */
 #define BURSTS_WINDOW_NS 100000000
 #define BURSTS_OWN 200
@@ -105,8 +105,8 @@ struct {
 } records SEC(".maps");
 
 /*
- * Read and emptied a few times a second. Who wakes ever new threads fills it, and the others' count
- * begins at the next reading.
+ * Read and emptied a few times a second. A task that wakes ever new threads fills it, and the
+ * others' count begins at the next reading.
  */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);

@@ -4,18 +4,18 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::sync::Arc;
 
-/// Wakes whoever polls the sensor that it is from. Waking twice before it is noticed is waking
-/// once.
+/// Wakes the thread that polls the sensor that it is from. Waking twice before it is noticed is
+/// waking once.
 #[derive(Clone, Debug)]
 pub struct Waker(Arc<OwnedFd>);
 
 impl Waker {
-    /// One that nobody was woken by yet.
+    /// A waker that was not used yet.
     ///
     /// # Errors
     /// If the process has no descriptor left.
     pub fn new() -> io::Result<Self> {
-        // SAFETY: eventfd takes two numbers; the descriptor that it returns is nobody else's.
+        // SAFETY: eventfd takes two numbers; the descriptor that it returns is new.
         let fd = unsafe {
             let fd = libc::eventfd(0, libc::EFD_CLOEXEC | libc::EFD_NONBLOCK);
             if fd < 0 {

@@ -22,7 +22,7 @@ const REALTIME_STARTED: u32 = 10;
 const REALTIME_EXITED: u32 = 11;
 const CALLED: u32 = 12;
 
-/// In place of a waker: a timer woke the thread, so many nanoseconds after its expiry.
+/// In place of a waker: a timer woke the thread, this number of nanoseconds after its expiry.
 const WOKEN_BY_TIMER: u32 = 1 << 31;
 
 /// The kind of record that the program writes of a call: the cookie of its probe.

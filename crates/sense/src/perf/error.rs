@@ -1,11 +1,11 @@
-//! What can go wrong with perf events, and what to do about it.
+//! The errors of perf events, each with advice.
 
 use std::io;
 
 /// Why threads could not be heard through perf events.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The administrator, or the distribution, allows it to nobody.
+    /// The administrator, or the distribution, allows it to no user.
     #[error(
         "perf events are not for ordinary users here (kernel.perf_event_paranoid is {level}): \
          'sudo sysctl kernel.perf_event_paranoid=2' allows them for one's own programs, or run it with sudo"
@@ -17,7 +17,7 @@ pub enum Error {
     /// The kernel has none.
     #[error("this kernel has no perf events ({source}): boot one with CONFIG_PERF_EVENTS=y")]
     Missing {
-        /// What the kernel said.
+        /// The kernel's error.
         source: io::Error,
     },
     /// All memory that a user's rings may take is taken.
@@ -26,18 +26,18 @@ pub enum Error {
          end those, or raise it"
     )]
     NoRoom,
-    /// Nobody to track.
+    /// There is no task to track.
     #[error("there is no thread {tid}: it has exited, or never was; see `ps -eL`")]
     NoSuchTask {
-        /// Who was asked for.
+        /// The task that was asked for.
         tid: u32,
     },
-    /// Somebody else's.
+    /// The task is another user's.
     #[error(
         "may not hear thread {tid}: it is another user's, or runs a program with rights of its own; run it with sudo"
     )]
     NotYours {
-        /// Who was asked for.
+        /// The task that was asked for.
         tid: u32,
     },
     /// Too many descriptors.
@@ -46,15 +46,15 @@ pub enum Error {
          see `ulimit -n`"
     )]
     Full {
-        /// Who was asked for.
+        /// The task that was asked for.
         tid: u32,
     },
     /// A call that does not fail on a healthy kernel did.
     #[error("could not {what}: {source}")]
     Kernel {
-        /// What was tried.
+        /// The attempt.
         what: &'static str,
-        /// What the kernel said.
+        /// The kernel's error.
         source: io::Error,
     },
 }

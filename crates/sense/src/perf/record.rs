@@ -1,8 +1,7 @@
 //! Reads the kernel's records of context switches, as they lie in a ring (`perf_event_open(2)`).
 //!
 //! Each ends with what all of them have in common (PERF_SAMPLE_TID, TIME, ID and CPU, by
-//! `sample_id_all`). Whatever the bytes are, what is no whole record of a known kind is passed
-//! over.
+//! `sample_id_all`). Bytes that are no whole record of a known kind are passed over.
 
 use onbeat_model::{Instant, Name};
 use perf_event_open_sys::bindings as kernel;
@@ -26,7 +25,7 @@ pub struct Record {
     pub what: What,
 }
 
-/// What the kernel told.
+/// The kernel's content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum What {
     /// It got the CPU.
@@ -40,7 +39,7 @@ pub enum What {
     Started {
         /// By this thread.
         parent: u32,
-        /// Of the same process as that.
+        /// Whether it is of the same process as that.
         is_thread: bool,
     },
     /// It has another name.
@@ -54,7 +53,7 @@ pub enum What {
     Exited,
     /// Records before this one found no room.
     Lost {
-        /// So many.
+        /// The number.
         count: u64,
     },
 }

@@ -80,7 +80,7 @@ impl AsFd for Ring {
 
 impl Drop for Ring {
     fn drop(&mut self) {
-        // SAFETY: it was mapped with this size, and nobody else has the address.
+        // SAFETY: it was mapped with this size, and no other code has the address.
         unsafe { libc::munmap(self.page.as_ptr().cast(), self.page_bytes + self.data_bytes) };
     }
 }

@@ -12,13 +12,13 @@ pub enum Error {
          start it under onbeat, or take another tracer"
     )]
     NotStartedHere {
-        /// Who was asked for.
+        /// The task that was asked for.
         tid: u32,
     },
     /// No memory to share.
     #[error("cannot share memory with programs ({source}): is /proc mounted, and memory free?")]
     NoMemory {
-        /// What the kernel said.
+        /// The kernel's error.
         source: io::Error,
     },
     /// No place for the library that others cannot reach.
@@ -30,7 +30,7 @@ pub enum Error {
     NoLibrary {
         /// Where it was to be.
         folder: PathBuf,
-        /// What the kernel said.
+        /// The kernel's error.
         source: io::Error,
         /// Where it would be if that were there.
         chosen: &'static str,
@@ -46,7 +46,7 @@ pub enum Error {
         /// Where it would be if that were there.
         chosen: &'static str,
     },
-    /// Somebody else could have root's programs load something.
+    /// Another user could have root's programs load something.
     #[error(
         "{} can be changed by others than root, so root's programs load no library from there: 'chown root' and \
          'chmod go-w' it; in a user namespace that has not the machine's root in it, take another tracer",
@@ -56,7 +56,7 @@ pub enum Error {
         /// The folder.
         path: PathBuf,
     },
-    /// Of what it starts, the linker ignores what is to be preloaded.
+    /// The linker ignores preloaded libraries in programs that it starts.
     #[error(
         "onbeat runs with raised privileges (set-user-ID), and no library is preloaded into what it starts: take \
          another tracer"
@@ -65,12 +65,12 @@ pub enum Error {
     /// The program was gone before it could be tracked.
     #[error("process {tid} has ended: there is nothing to track")]
     Gone {
-        /// Who was asked for.
+        /// The task that was asked for.
         tid: u32,
     },
 }
 
-/// What can be done first where the library was to be in this folder.
+/// Advice for the first step where the library was to be in this folder.
 fn another(folder: &Path, chosen: &str) -> String {
     match folder == Path::new(chosen) {
         true => String::new(),

@@ -1,11 +1,11 @@
 //! The library that programs are preloaded with, as a file that they can trust.
 //!
 //! The environment names it for as long as a program and its descendants run, also when onbeat is
-//! long gone. For an ordinary user it is a file without a name in onbeat's folder in `/proc`:
-//! whoever may get that process's number, the kernel lets nobody open what another user's process
-//! has open. Root may, and would load whatever he finds there; so his is a file on disk, in a
-//! folder that only he can write to, and it stays. Root of a user namespace that has no other user
-//! in it is an ordinary one: of those outside, he may open what is his own.
+//! long gone. For an ordinary user it is a file without a name in onbeat's folder in `/proc`: if
+//! the process's number goes to another process, the kernel still lets no other user open what a
+//! user's process has open. Root may, and would load whatever he finds there; so his is a file on
+//! disk, in a folder that only he can write to, and it stays. Root of a user namespace that has no
+//! other user in it is an ordinary one: of those outside, he may open what is his own.
 
 use std::ffi::CString;
 use std::fs::{self, DirBuilder, File, Metadata, Permissions};
@@ -120,7 +120,7 @@ fn nameless_library() -> Result<File, Error> {
 }
 
 /// Whether only root can change what is in `folder`, or on the way to it, and programs could load
-/// it from there. Of what is missing only root can make it.
+/// it from there. Only root can make the missing folders.
 fn check(folder: &Path) -> Result<(), Error> {
     let there = there_of(folder);
     for on_the_way in there.ancestors() {
@@ -189,7 +189,7 @@ fn file_in(folder: &Path) -> PathBuf {
     folder.join(format!("listener-{:016x}.so", hasher.finish()))
 }
 
-/// A file that somebody else left there while he could is none of ours, whatever is in it now.
+/// A file that another user left there while they could is not onbeat's, whatever is in it now.
 fn is_stored(path: &Path) -> bool {
     // SAFETY: takes nothing and always succeeds.
     let user = unsafe { libc::geteuid() };

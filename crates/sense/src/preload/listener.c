@@ -43,7 +43,7 @@
 /* No thread blocks and runs again in less. */
 #define SHORTEST_BLOCK_NS 3000u
 
-/* What this thread had used when its burst began. */
+/* The CPU time that this thread had used when its burst began. */
 struct burst {
 	uint32_t tid;
 	uint32_t waited_us;
@@ -117,8 +117,8 @@ static struct burst begin(uint64_t ran_ns)
 }
 
 /*
- * Of all waiting since the burst began, what did not fall into the burst fell into the call that
- * ended it: then the next one was ready that much before it ran. The call was made at blocked_ns.
+ * The waiting since the burst began that did not fall into the burst fell into the call that ended
+ * it: then the next one was ready that much before it ran. The call was made at blocked_ns.
  */
 static void reckon(struct burst *next, uint64_t blocked_ns)
 {
@@ -194,7 +194,7 @@ static void after(uint64_t called_ns)
 	errno = error;
 }
 
-/* What the program would have called without us. */
+/* The function that the program would have called without us. */
 #define FIND(name)                                                                  \
 	do {                                                                        \
 		if (!real_##name)                                                   \

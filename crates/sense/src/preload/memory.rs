@@ -79,11 +79,11 @@ pub(super) fn nameless(name: &CStr, flags: u32) -> io::Result<File> {
     if file < 0 {
         return Err(io::Error::last_os_error());
     }
-    // SAFETY: the descriptor is new and nobody else's.
+    // SAFETY: the descriptor is new.
     Ok(unsafe { File::from_raw_fd(file) })
 }
 
-/// What nobody can do to it any more.
+/// The changes to it that no process can make any more.
 pub(super) fn seal(file: &File, seals: i32) -> io::Result<()> {
     // SAFETY: numbers only.
     let sealed = unsafe { libc::fcntl(file.as_raw_fd(), libc::F_ADD_SEALS, seals) };

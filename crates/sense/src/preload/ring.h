@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * What the preloaded library writes and onbeat reads: a header, then RING_RECORDS records that are
- * written round and round, by all threads of all processes that have the library. onbeat makes the
- * memory; ring.rs reads it, and has the same sizes.
+ * The records that the preloaded library writes and onbeat reads: a header, then RING_RECORDS
+ * records that are written round and round, by all threads of all processes that have the library.
+ * onbeat makes the memory; ring.rs reads it, and has the same sizes.
  */
 #ifndef ONBEAT_PRELOAD_RING_H
 #define ONBEAT_PRELOAD_RING_H

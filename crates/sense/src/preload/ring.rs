@@ -13,7 +13,7 @@ use onbeat_model::Name;
 pub(super) const RECORDS: usize = 16_384;
 /// Words in a record, and in the header before the first one.
 pub(super) const WORDS: usize = 8;
-/// For so many passes a record may be in the making. Then its writer was killed.
+/// The number of passes for which a record may be in the making. Then its writer was killed.
 const PATIENCE: u32 = 20;
 
 /// A burst, as a program tells it.
@@ -199,7 +199,7 @@ mod tests {
         assert_eq!(pass(&mut reader, &ring), (vec![0, 10, 20], 0));
         ring.0[0].store(1, Ordering::Relaxed);
         assert_eq!(pass(&mut reader, &ring), (vec![], 0));
-        // The record after that is one that was read, written by somebody else.
+        // The record after that is one that was read, written by another program.
         ring.0[0].store(2, Ordering::Relaxed);
         assert_eq!(pass(&mut reader, &ring), (vec![10], 0));
     }

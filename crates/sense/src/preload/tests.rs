@@ -1,4 +1,4 @@
-//! Who is believed, and what of it.
+//! The records that are believed.
 
 use super::*;
 

@@ -27,7 +27,7 @@ impl Argument {
         place <= ARM_STACK && size_log2 <= 3
     }
 
-    /// In so many bits: the lowest says whether it is a register (cookie.h). None if it does not
+    /// The number of bits: the lowest says whether it is a register (cookie.h). None if it does not
     /// fit.
     pub(super) fn packed(self, bits: u32) -> Option<u64> {
         let word = match self {
@@ -48,7 +48,7 @@ impl Argument {
     }
 }
 
-/// Whose registers they are.
+/// The machine of the registers.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Machine {
     X86,

@@ -6,7 +6,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
 
-/// What the first line says it begins.
+/// The format that the first line names.
 pub const FORMAT: &str = "onbeat-recording";
 
 /// The version of the format that is written here.
@@ -19,7 +19,7 @@ const COMMAND_KEPT: usize = 64 << 10;
 /// that left their reservation a moment ago: they are not looked at.
 const RECOUNTING: &str = "sched_rt_";
 
-/// The kernel, the machine, and what was recorded. What is not known is empty or zero.
+/// The kernel, the machine, and what was recorded. A value that is not known is empty or zero.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Facts {
     /// [`FORMAT`].

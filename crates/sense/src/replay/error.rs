@@ -1,4 +1,4 @@
-//! What can be wrong with a recording, and what to do about it.
+//! The errors of a recording, each with advice.
 
 use std::io;
 use std::path::PathBuf;
@@ -11,7 +11,7 @@ pub enum ReplayError {
     Unreadable {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
     /// The compressed data is broken (not merely cut off).
@@ -19,7 +19,7 @@ pub enum ReplayError {
     Damaged {
         /// The file.
         path: PathBuf,
-        /// What the decompressor said.
+        /// The decompressor's error.
         source: io::Error,
     },
     /// The file is something else than a recording.
@@ -27,7 +27,7 @@ pub enum ReplayError {
     NotARecording {
         /// The file.
         path: PathBuf,
-        /// What it is instead, or what was looked for; with what to do.
+        /// The kind that it has instead, or the one that was looked for; with what to do.
         reason: String,
     },
     /// One line is broken.
@@ -37,7 +37,7 @@ pub enum ReplayError {
         path: PathBuf,
         /// The line's number, from 1.
         line: u64,
-        /// What is wrong with it, and what to do.
+        /// The mistake, and advice.
         problem: String,
     },
     /// A piece of a binary recording is broken.
@@ -47,7 +47,7 @@ pub enum ReplayError {
         path: PathBuf,
         /// Where the piece begins, after decompression.
         offset: u64,
-        /// What is wrong with it, and what to do.
+        /// The mistake, and advice.
         problem: String,
     },
     /// A thread was asked for that the recording does not have.

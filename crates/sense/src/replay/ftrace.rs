@@ -4,10 +4,10 @@
 
 use super::sched_text::{Content, Head, split_at_time};
 
-/// What to do about a broken line.
+/// Advice for a broken line.
 pub(super) const ADVICE: &str = "remove the line, or record again with the clock 'mono'";
 
-/// What the line is.
+/// The kind of the line.
 pub(crate) fn content(line: &str) -> Content<'_> {
     if let Some(header) = line.strip_prefix('#') {
         return overwritten(header).map_or(Content::Nothing, Content::LostBefore);
@@ -53,7 +53,7 @@ fn lost(line: &str) -> Option<u64> {
     Some(number.unwrap_or(1))
 }
 
-/// What trace-cmd writes before the first event.
+/// The lines of trace-cmd before the first event.
 fn is_banner(line: &str) -> bool {
     let number = |text: &str| text.trim().parse::<u64>().is_ok();
     line.strip_prefix("cpus=").is_some_and(number)

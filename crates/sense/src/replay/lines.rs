@@ -103,7 +103,7 @@ impl<'r> Lines<'r> {
         &self.head
     }
 
-    /// What errors call the file.
+    /// The name of the file in errors.
     pub(super) fn path(&self) -> &Path {
         &self.path
     }
@@ -169,7 +169,7 @@ impl<'r> Lines<'r> {
         }
     }
 
-    /// What to say of an error of reading.
+    /// The message for an error of reading.
     pub(super) fn failure(&self, source: io::Error) -> ReplayError {
         let path = self.path.clone();
         if self.compressed

@@ -37,7 +37,7 @@ use lines::Lines;
 pub use error::ReplayError;
 pub use sensor::Replay;
 
-/// What a recording is written in.
+/// The format of a recording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
     /// The kernel's own trace text.
@@ -59,15 +59,15 @@ pub enum Format {
 /// Everything that a recording tells.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Recording {
-    /// What it was written in.
+    /// The format.
     pub format: Format,
     /// The kernel and machine it was made on; only onbeat's own recordings tell.
     pub facts: Option<Facts>,
     /// Its tasks in the order of their first mention, each with the last name it had. Where the
     /// recording does not tell the process, a thread counts as its own.
     pub tasks: Vec<Task>,
-    /// What happened, in the order of [`Event::at`]: for each task first [`Event::Tracked`], then
-    /// its bursts.
+    /// The events, in the order of [`Event::at`]: for each task first [`Event::Tracked`], then its
+    /// bursts.
     pub events: Vec<Event>,
     /// The time of the first event in the file, of whatever kind.
     pub began: Instant,
@@ -75,7 +75,7 @@ pub struct Recording {
     pub ended: Instant,
     /// How many events the recorder says it lost.
     pub lost: u64,
-    /// What the reader should be told: what was lost, cut off or left out.
+    /// The warnings for the reader: what was lost, cut off or left out.
     pub warnings: Vec<String>,
     parents: HashMap<u32, u32>,
 }

@@ -4,13 +4,13 @@
 
 use super::sched_text::{Content, Head, split_at_time};
 
-/// What to do about a broken line.
+/// Advice for a broken line.
 pub(super) const ADVICE: &str = "remove the line, or write the text again with 'perf script'";
 
 /// A number that no thread has.
 const GONE: u32 = u32::MAX;
 
-/// What the line is.
+/// The kind of the line.
 pub(super) fn content(line: &str) -> Content<'_> {
     let trimmed = line.trim();
     if trimmed.is_empty() || trimmed.starts_with('#') {

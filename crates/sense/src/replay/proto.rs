@@ -1,7 +1,7 @@
 //! The fields of a message in protobuf's wire format, borrowed from its bytes: nothing is set aside
 //! for them, however many there are, and text may be no UTF-8.
 
-/// What a field holds.
+/// The value of a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Value<'a> {
     /// A number, of whatever width.

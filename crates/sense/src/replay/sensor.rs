@@ -169,8 +169,8 @@ impl Sensor for Replay {
         self.now
     }
 
-    /// What the task's bursts up to now executed: a burst counts when it ends, because a recording
-    /// does not tell more.
+    /// The CPU time of the task's bursts up to now: a burst counts when it ends, because a
+    /// recording does not tell more.
     fn executed(&mut self, task: TaskId) -> Option<Span> {
         self.executed.get(&task).copied()
     }

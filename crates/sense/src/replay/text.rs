@@ -1,5 +1,4 @@
-//! What the tracer that reads the kernel's trace while it is written has in common with recordings
-//! of it.
+//! The parts that the tracer of the kernel's live trace has in common with recordings of it.
 
 pub(crate) use super::ftrace::content as line;
 pub(crate) use super::sched_text::Content;

@@ -1,4 +1,4 @@
-//! What can go wrong with tracefs, and what to do about it.
+//! The errors of tracefs, each with advice.
 
 use std::io;
 use std::path::PathBuf;
@@ -18,23 +18,23 @@ pub enum Error {
          kernel with CONFIG_FTRACE=y"
     )]
     Missing {
-        /// What the kernel said.
+        /// The kernel's error.
         source: io::Error,
     },
     /// A file of it does not take what is written, or give what is asked.
     #[error("could not {what} ({}: {source})", path.display())]
     Kernel {
-        /// What was tried.
+        /// The attempt.
         what: &'static str,
         /// By which file.
         path: PathBuf,
-        /// What the kernel said.
+        /// The kernel's error.
         source: io::Error,
     },
-    /// Nobody to track.
+    /// There is no task to track.
     #[error("there is no thread {tid}: it has exited, or never was; see `ps -eL`")]
     NoSuchTask {
-        /// Who was asked for.
+        /// The task that was asked for.
         tid: u32,
     },
 }

@@ -1,5 +1,5 @@
 //! Where tracefs is. Minimal systems and containers mount it nowhere; then onbeat mounts it for
-//! itself alone, at no path: nobody else sees it, and it is gone with the process. The trace
+//! itself alone, at no path: no other process sees it, and it is gone with the process. The trace
 //! buffers in it are the kernel's, the same by whatever mount.
 
 use std::ffi::CStr;
@@ -56,8 +56,7 @@ fn mounted() -> io::Result<PathBuf> {
 /// Mounts the file system of this kind where no path leads (fsopen(2), fsmount(2); Linux 5.2).
 fn mount(kind: &CStr) -> io::Result<OwnedFd> {
     let nothing = ptr::null::<libc::c_char>();
-    // SAFETY: plain system calls; `kind` ends with a zero, and each descriptor is new and nobody
-    // else's.
+    // SAFETY: plain system calls; `kind` ends with a zero, and each descriptor is new.
     unsafe {
         let context = libc::syscall(libc::SYS_fsopen, kind.as_ptr(), FSOPEN_CLOEXEC);
         let context = owned(context)?;

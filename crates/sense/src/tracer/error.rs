@@ -1,4 +1,4 @@
-//! What can go wrong with any of the tracers, and what to do about it.
+//! The errors of all tracers, each with advice.
 
 use std::fmt;
 
@@ -13,15 +13,15 @@ pub enum Error {
     Lacks {
         /// Which.
         kind: Kind,
-        /// What it cannot do.
+        /// The missing ability.
         what: &'static str,
-        /// What to do.
+        /// Advice.
         remedy: &'static str,
     },
-    /// Nobody chose, and none works here.
+    /// No tracer was chosen, and none works here.
     #[error("no tracer works here:{}", Reasons(.reasons))]
     None {
-        /// Of each, why not.
+        /// The reason for each.
         reasons: Vec<(Kind, Error)>,
     },
     /// By BPF.

@@ -46,7 +46,7 @@ fn counts_a_prime_number_of_activations(hooks: Hooks) {
     let is_in_order = |b: &Burst| b.woke <= b.first_ran && b.first_ran <= b.blocked;
     assert!(bursts.iter().all(is_in_order), "{bursts:?}");
     assert!(bursts.iter().all(|b| !b.exhausted), "{bursts:?}");
-    // The one who gave the commands; a wakeup that was invisible has nobody's name.
+    // The one who gave the commands; a wakeup that was invisible has no waker.
     let wakers: HashSet<u32> = bursts.iter().map(|b| b.waker).collect();
     assert!(wakers.contains(&my_tid()), "{wakers:?}");
     assert!(

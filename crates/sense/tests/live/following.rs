@@ -1,4 +1,4 @@
-//! Who is tracked beside the task asked for, under which name, and until when.
+//! The tasks that are tracked beside the task asked for, their names, and their ends.
 
 use onbeat_model::{Event, Follow, Sensor, Task};
 use onbeat_sense::bpf::{Hooks, Options};

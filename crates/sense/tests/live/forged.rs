@@ -1,4 +1,4 @@
-//! What a traced program cannot make the tracers believe.
+//! Forgeries that a traced program cannot make the tracers believe.
 
 use std::fs;
 use std::io::Write;

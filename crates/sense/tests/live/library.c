@@ -1,4 +1,4 @@
-/* A library that is loaded while its program runs, and marks a job for whoever calls it. */
+/* A library that is loaded while its program runs, and marks a job for its caller. */
 #include <onbeat/job.h>
 
 void work(void);

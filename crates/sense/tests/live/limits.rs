@@ -1,4 +1,4 @@
-//! What happens where something runs out: room, rights, or the task itself.
+//! The behaviour where something runs out: room, rights, or the task itself.
 
 use std::thread;
 
@@ -89,7 +89,7 @@ fn where_bursts_are_bounded_those_of_a_flood_are_told_several_as_one_and_no_time
         let began = std::time::Instant::now();
         (0..ASKED).for_each(|_| role.ask(b'e'));
         let windows = began.elapsed().as_millis() as u64 / 100 + 2;
-        // What was not told by itself is told with a burst in another window.
+        // A burst that was not told by itself is told with a burst in another window.
         thread::sleep(std::time::Duration::from_millis(200));
         role.ask(b'e');
         let after = sensor.executed(role.id()).unwrap();

@@ -1,4 +1,5 @@
-//! What programs say of their own work: each mark heard, from whom it came, and a flood counted.
+//! The marks of programs on their own work: each mark heard, from whom it came, and a flood
+//! counted.
 
 use std::io::Write;
 use std::process::{Command, Stdio};
@@ -42,7 +43,7 @@ fn listened(sensor: &mut BpfSensor) -> Role {
     role
 }
 
-/// What the calling thread has read so far, in bytes.
+/// The bytes that the calling thread has read so far.
 fn read_by_this_thread() -> u64 {
     let account = std::fs::read_to_string("/proc/thread-self/io").unwrap();
     let line = account

@@ -1,11 +1,12 @@
-//! Who works with a tracked thread: whom it wakes, and that such a thread can be tracked alone.
+//! The tasks that work with a tracked thread: whom it wakes, and that such a thread can be tracked
+//! alone.
 
 use onbeat_model::{Event, Follow, Sensor, Span, Task};
 use onbeat_sense::bpf::{Error, Hooks, Options};
 
 use crate::role::{Role, eventually, heard, sensor};
 
-/// Whom `tid` woke, each time that it is told.
+/// The tasks that `tid` woke, each time that it is told.
 fn woken_by(events: &[Event], tid: u32) -> Vec<(Task, u64)> {
     let woken = |event: &Event| match event {
         Event::Woke {

@@ -130,7 +130,7 @@ static void compute(void)
 	while ((now.tv_sec - begin.tv_sec) * 1000000000 + now.tv_nsec - begin.tv_nsec < WORK_NS);
 }
 
-/* Sleeps until one time after the other, the first of them so long from now. */
+/* Sleeps until one time after the other, the first of them this time from now. */
 static void sleep_until(long from_now_s)
 {
 	struct timespec until;
@@ -203,7 +203,7 @@ static void make_longer_folder(void)
 
 /*
  * Maps a file by a long name again and again, to be executed and not, which the kernel cannot make
- * one; and takes a lease on it: whoever opens it is to wait.
+ * one; and takes a lease on it: the process that opens it is to wait.
  */
 static void map_much(const char *program)
 {

@@ -222,7 +222,7 @@ fn damaged(mut bytes: Vec<u8>, damages: &[Damage]) -> Vec<u8> {
     bytes
 }
 
-/// Whatever the bytes are: a sound recording, or an error that names the file.
+/// For any bytes: a sound recording, or an error that names the file.
 fn is_answered(bytes: &[u8]) {
     match read_bytes(bytes) {
         Ok(recording) => check(&recording),

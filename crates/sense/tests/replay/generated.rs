@@ -12,7 +12,7 @@ use crate::{bursts, check, read_bytes};
 /// it.
 type Made = (u64, u64, Vec<(u64, u64)>);
 
-/// What one thread of its own CPU does.
+/// The events of one thread of its own CPU.
 fn courses() -> impl Strategy<Value = Vec<Vec<Made>>> {
     let slices = prop::collection::vec((1..5_000_u64, 1..5_000_u64), 1..4);
     let course = prop::collection::vec((1..50_000_u64, 0..5_000_u64, slices), 1..12);

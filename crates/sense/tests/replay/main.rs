@@ -52,7 +52,7 @@ fn bursts_of(recording: &Recording, comm: &str) -> Vec<Burst> {
     bursts
 }
 
-/// What must hold of every recording that could be read.
+/// The properties of every recording that could be read.
 fn check(recording: &Recording) {
     assert!(recording.events.is_sorted_by_key(Event::at));
     assert!(recording.began <= recording.ended);

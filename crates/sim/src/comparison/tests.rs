@@ -298,7 +298,7 @@ proptest! {
         ..ProptestConfig::default()
     })]
 
-    /// Whatever a damaged recording says: jobs in as many bursts as they had, and a reservation
+    /// A damaged recording may say anything: jobs in as many bursts as they had, and a reservation
     /// that is one.
     #[test]
     fn any_times_make_threads_that_can_be_planned_for(

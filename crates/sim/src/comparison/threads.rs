@@ -35,7 +35,7 @@ pub enum Unusable {
         /// Why.
         source: std::io::Error,
     },
-    /// Nobody knows what its jobs took.
+    /// It is not known what its jobs took.
     #[error(
         "{path} tells when threads woke and not what CPU time they took: record with `onbeat record`, with the switches \
          (sched_switch) in ftrace and perf, or with a column demand_ns in CSV"
@@ -57,14 +57,14 @@ pub struct Threads {
     pub cpus: Option<usize>,
     /// The command that was recorded, if the recording says so.
     pub command: Vec<String>,
-    /// What the reader of the recording should be told.
+    /// The warnings for the reader of the recording.
     pub warnings: Vec<String>,
 }
 
 /// One thread.
 #[derive(Clone, Debug)]
 pub struct Thread {
-    /// Who it is.
+    /// The thread.
     pub task: Task,
     /// Its rhythm; none if it was not periodic. Each of its bursts is a job then, without a
     /// deadline.
@@ -275,7 +275,7 @@ fn periodic(found: &[Recorded], began: Instant) -> Shared<JobSpec> {
     let mut busy_until = Instant::ZERO;
     let jobs = found.iter().map(|&Recorded { job, blocked }| {
         let release = from(began, job.release);
-        // What kept a job that was overdue was the one before it, which the simulation has, too.
+        // A job that was overdue was kept by the one before it, which the simulation has, too.
         let overdue = busy_until > job.release;
         busy_until = job.ended;
         JobSpec {

@@ -4,7 +4,7 @@ use onbeat_model::{Instant, Ladder, Span, Speed};
 
 use crate::{TaskIndex, Work};
 
-/// What a machine's CPUs are like.
+/// The CPUs of a machine.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Cpus {
     /// How many there are.
@@ -16,7 +16,7 @@ pub struct Cpus {
     /// No higher speed is set, as by a limit of cpufreq; what a task computes still counts in time
     /// at the highest.
     pub limit: Option<Speed>,
-    /// What things cost in time.
+    /// The costs in time.
     pub costs: Costs,
 }
 
@@ -48,7 +48,7 @@ pub struct Costs {
     pub speed_change_work: Work,
 }
 
-/// What a CPU has done.
+/// The figures of a CPU.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Account {
     /// For how long it ran tasks, at each speed that it has had.
@@ -177,7 +177,7 @@ impl Cpu {
         }
     }
 
-    /// What was run so far must have been charged.
+    /// The execution so far must have been charged.
     pub(super) fn change_speed(&mut self, speed: Speed, now: Instant) {
         self.speed = speed;
         self.account.speed_changes += 1;

@@ -7,7 +7,7 @@ use super::file::{Feedback, File};
 use super::task::above_zero;
 use crate::written::{Adaptive, Lfs, LfsPlusPlus, Method};
 
-/// What `written` names; the error says what to write instead.
+/// The controller that `written` names; the error says what to write instead.
 pub(super) fn method(file: &File, written: &Feedback) -> Result<Method, String> {
     if file.onbeat.is_some() {
         return Err("one loop at a time: leave out [onbeat] or [feedback]".into());

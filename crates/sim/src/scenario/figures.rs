@@ -1,4 +1,4 @@
-//! What came out: the figures of each group of tasks and of the CPUs. Serialised, it is what
+//! The results: the figures of each group of tasks and of the CPUs. Serialised, it is what
 //! `onbeat sim --json` prints.
 
 use hdrhistogram::Histogram;
@@ -64,7 +64,7 @@ pub struct Quantiles {
 }
 
 impl Quantiles {
-    /// Of these, exactly (nearest rank); none if there are none.
+    /// The percentile of these, exactly (nearest rank); none if there are none.
     #[must_use]
     pub fn of(mut spans: Vec<Span>) -> Option<Self> {
         spans.sort_unstable();
@@ -82,7 +82,7 @@ impl Quantiles {
     }
 }
 
-/// What one CPU did.
+/// The figures of one CPU.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct CpuFigures {
     /// Its share of time busy.
@@ -195,7 +195,7 @@ impl Tally {
         &mut self.groups[self.group_of[task]]
     }
 
-    /// So many jobs were due by the end and are not done.
+    /// The number of jobs that were due by the end and are not done.
     pub(super) fn late(&mut self, task: TaskIndex, count: u64) {
         let sums = self.sums(task);
         sums.jobs += count;

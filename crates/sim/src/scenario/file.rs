@@ -1,4 +1,4 @@
-//! What can be written in a scenario: one structure for each table of the TOML file.
+//! The keys of a scenario: one structure for each table of the TOML file.
 
 use std::path::PathBuf;
 
@@ -26,7 +26,7 @@ pub struct File {
     /// Which random sequence; 0 if left out.
     #[serde(default)]
     pub seed: u64,
-    /// Who schedules; Linux if left out.
+    /// The scheduler; Linux if left out.
     pub policy: Option<Spanned<Policy>>,
     /// The knobs of the policy `grace`.
     pub grace: Option<Spanned<Grace>>,
@@ -61,7 +61,7 @@ pub enum Policy {
     Reserve,
 }
 
-/// `[grace]`. What is left out is as in `grace::Settings`.
+/// `[grace]`. A key that is left out is as in `grace::Settings`.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Grace {
@@ -73,9 +73,9 @@ pub struct Grace {
     pub groups: Option<usize>,
     /// How many of the last jobs it counts.
     pub window: Option<usize>,
-    /// After so many jobs a task gets its first plan.
+    /// The number of jobs after which a task gets its first plan.
     pub profile: Option<usize>,
-    /// And after so many more a new one.
+    /// The number of jobs after which it gets a new one.
     pub update_every: Option<usize>,
     /// Budgets are stretched as overruns taught.
     #[serde(default)]
@@ -86,7 +86,7 @@ pub struct Grace {
     pub rounding: Option<String>,
     /// How often budgets and speeds are looked at.
     pub tick: Option<Time>,
-    /// What the scheme `joint` keeps free.
+    /// The share that the scheme `joint` keeps free.
     pub reserve: Option<Time>,
     /// How far from the lower of two speeds to the higher one it stays at the lower.
     pub lower_until: Option<f64>,
@@ -103,7 +103,7 @@ pub struct Machine {
     /// How often the scheduler's tick comes, at which budgets and slices are enforced; exactly if
     /// left out.
     pub tick: Time,
-    /// What sets the speed of the CPUs, where nobody else does.
+    /// The governor of the CPUs' speed, where nothing else sets it.
     pub governor: Governor,
     /// The share of each CPU that the kernel keeps for fair tasks.
     pub fair_server: Spanned<f64>,
@@ -209,7 +209,7 @@ pub struct Onbeat {
     pub hard: bool,
 }
 
-/// `[feedback]`. What is left out is as in `written`.
+/// `[feedback]`. A key that is left out is as in `written`.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Feedback {
@@ -258,7 +258,7 @@ pub struct Task {
     /// How much later than its release a periodic job may begin.
     #[serde(default)]
     pub jitter: Time,
-    /// What its jobs compute; may be left out where a recording tells.
+    /// The demand of its jobs; may be left out where a recording tells.
     pub demand: Option<Demand>,
     /// When a job is due after its release; the period if left out.
     pub deadline: Option<Time>,
@@ -268,7 +268,7 @@ pub struct Task {
     /// For how long it blocks between two of them.
     #[serde(default)]
     pub pause: Time,
-    /// What it is to the policy `linux`; fair with nice 0 if left out.
+    /// The parameters for the policy `linux`; fair with nice 0 if left out.
     pub scheduling: Option<Class>,
     /// The share of its jobs that are to meet their deadline. Under the policy `linux` it marks its
     /// jobs then, and says this share.
@@ -287,7 +287,7 @@ pub struct Task {
 pub enum Mdn {
     /// At the end of each job that is late, or never.
     WhenLate(bool),
-    /// Late or not, whenever it has computed for so long.
+    /// Late or not, whenever it has computed for this time.
     Often {
         /// For how long.
         every: Time,
@@ -324,9 +324,9 @@ pub enum Arrival {
     Periodic(Time),
     /// On the beats of this period, which begins anew where a job was late.
     Paced(Time),
-    /// At random, so often on average.
+    /// At random, at this mean interval.
     Poisson(Time),
-    /// So long after the job before was done.
+    /// This time after the job before was done.
     After(Time),
     /// As soon as the job before is done.
     Always,
@@ -355,7 +355,7 @@ pub enum Demand {
     Exponential(Time),
     /// Frames of a film.
     Frames {
-        /// What the frames of a group of pictures demand on average, in order.
+        /// The mean demands of the frames of a group of pictures, in order.
         group: Vec<Time>,
         /// The standard deviation of the logarithm of a frame's own factor.
         #[serde(default)]
@@ -369,7 +369,7 @@ pub enum Demand {
     },
     /// Frames as the workload of the experiments has them.
     Decoder {
-        /// What they demand on average.
+        /// Their mean demand.
         mean: Time,
         /// Which film.
         seed: u64,
@@ -377,7 +377,7 @@ pub enum Demand {
         #[serde(default = "as_different_as_usual")]
         variation: u32,
     },
-    /// What the jobs of a recording took, again and again.
+    /// The demands of the jobs of a recording, again and again.
     Recorded(Recorded),
     /// More than can ever be done.
     Endless,
@@ -401,11 +401,11 @@ pub enum Class {
     Deadline {
         /// The budget.
         runtime: Time,
-        /// Every so often.
+        /// At this interval.
         period: Time,
         /// Before this; the period if left out.
         deadline: Option<Time>,
-        /// What happens when the budget is used up.
+        /// The rule for a budget that is used up.
         #[serde(default)]
         overrun: Overrun,
         /// It may use what others leave.

@@ -17,7 +17,7 @@ use crate::policy::linux::Config;
 use crate::workload::{Arrival, Demand, Workload};
 use crate::written::Method;
 
-/// What is wrong with a scenario.
+/// The errors of a scenario.
 #[derive(Debug, thiserror::Error)]
 pub enum ScenarioError {
     /// The file cannot be read.
@@ -35,7 +35,7 @@ pub enum ScenarioError {
         path: PathBuf,
         /// The line in it, from 1.
         line: usize,
-        /// What is wrong, and what to write instead.
+        /// The mistake, and what to write instead.
         problem: String,
     },
 }

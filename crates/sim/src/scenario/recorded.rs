@@ -10,7 +10,7 @@ use super::file::Recorded;
 use crate::Work;
 use crate::workload::Shared;
 
-/// What a thread did: each burst a job.
+/// The behaviour of a thread: each burst a job.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Trace {
     /// From the first one on.
@@ -86,9 +86,9 @@ pub fn parse_demands(text: &str) -> Result<usize, String> {
 /// A row of CSV.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Row<'a> {
-    /// What the column `task` says, if there is one.
+    /// The value of the column `task`, if there is one.
     pub(crate) task: &'a str,
-    /// What `release_ns` says, if there is such a column.
+    /// The value of `release_ns`, if there is such a column.
     pub(crate) release: Option<Instant>,
     pub(crate) demand: Span,
 }

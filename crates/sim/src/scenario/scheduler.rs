@@ -1,4 +1,4 @@
-//! Who schedules: the policy that a scenario names, with its knobs.
+//! The scheduler: the policy that a scenario names, with its knobs.
 
 use onbeat_decide::stochastic::schedule::Rounding;
 use onbeat_model::Reservation;
@@ -36,7 +36,7 @@ pub enum Ruling {
 }
 
 impl Scheduler {
-    /// What `file` names; the error says what to write instead.
+    /// The scheduler that `file` names; the error says what to write instead.
     pub(super) fn of(file: &File) -> Result<Self, String> {
         let policy = file
             .policy
@@ -146,8 +146,8 @@ pub(super) fn reserve_places(groups: &[Group]) -> (Vec<Reservation>, Vec<Place>)
     (reservations, places)
 }
 
-/// What the tasks of `group` are to the policy grace, and their CPU: real-time if they have a
-/// period.
+/// The parameters of the tasks of `group` for the policy grace, and their CPU: real-time if they
+/// have a period.
 pub(super) fn grace_class(group: &Group) -> (Class, CpuIndex) {
     let class = group
         .workload

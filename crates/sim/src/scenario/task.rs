@@ -1,5 +1,5 @@
-//! What a task does, and what it is to Linux, from the words of the file; the error says what to
-//! write instead.
+//! The behaviour of a task, and its parameters for Linux, from the words of the file; the error
+//! says what to write instead.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -122,8 +122,8 @@ pub(super) fn trace_demand(trace: &Trace, repeat: bool) -> Demand {
     }
 }
 
-/// What a task is to Linux.
-/// Whether the policy reserve has such a class: a hard reservation, or a nice value.
+/// The parameters of a task for Linux. Whether the policy reserve has such a class: a hard
+/// reservation, or a nice value.
 pub(super) fn for_reserve(class: &file::Class) -> Result<(), String> {
     match class {
         file::Class::Nice(_)

@@ -353,7 +353,8 @@ scheduling = { deadline = { runtime = "10ms", period = "50ms" } }
     );
     let full = run(&scenario(&text.replace("schedutil", "performance")));
     assert!((full.energy - 5.0).abs() < 0.02, "{}", full.energy);
-    // Who uses half of what was reserved lets the CPU slow down further, from the zero-lag time on.
+    // A task that uses half of what was reserved lets the CPU slow down further, from the zero-lag
+    // time on.
     let less = run(&scenario(
         &text.replace("\"6ms\" }\ndeadline", "\"3ms\" }\ndeadline"),
     ));

@@ -30,14 +30,14 @@ pub enum Arrival {
         /// clock ticks; zero: exactly.
         timer: Span,
     },
-    /// At random, independently of each other, so often on average (a Poisson process).
+    /// At random, independently of each other, at this mean interval (a Poisson process).
     Poisson {
         /// The mean time between two.
         mean: Span,
         /// The release before the next one.
         last: Instant,
     },
-    /// So long after the job before was done: a program that sleeps for a time, not until one.
+    /// This time after the job before was done: a program that sleeps for a time, not until one.
     After {
         /// For how long it sleeps.
         pause: Span,

@@ -32,9 +32,9 @@ pub enum Demand {
     Frames(Frames),
     /// Frames as `experiments/workloads/srtgen.c` has them, with this mean.
     Decoder(Span, Film),
-    /// What jobs of a recording took, one after the other.
+    /// The demands of the jobs of a recording, one after the other.
     Recorded {
-        /// What they took.
+        /// The demands.
         demands: Shared<Work>,
         /// How many of them are over.
         over: usize,

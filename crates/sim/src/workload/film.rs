@@ -4,7 +4,7 @@
 
 use onbeat_model::Span;
 
-/// What the frames of a group of pictures (IBBPBBPBBPBB) demand, in permille of their mean.
+/// The demands of the frames of a group of pictures (IBBPBBPBBPBB), in permille of their mean.
 const GROUP: [i64; 12] = [
     1300, 906, 906, 1150, 906, 906, 1150, 907, 906, 1150, 907, 906,
 ];

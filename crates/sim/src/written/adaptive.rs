@@ -6,7 +6,7 @@ use onbeat_model::{Mark, Reservation, Said, Span};
 
 use super::Controls;
 
-/// What adaptive reservations are set up with.
+/// The parameters of adaptive reservations.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Adaptive {
     /// After how many jobs the coding scheme repeats: 2 where I and P frames alternate.

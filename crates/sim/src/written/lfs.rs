@@ -1,17 +1,17 @@
-//! LFS, the first of the two: a server whose period somebody chose beforehand, and a binary
-//! variable, looked at once in each of its periods (LFS++, section 2 and Fig. 2).
+//! LFS, the first of the two: a server whose period was chosen beforehand, and a binary variable,
+//! looked at once in each of its periods (LFS++, section 2 and Fig. 2).
 
 use onbeat_decide::predictor::{Binary, Parameters, Predictor};
 use onbeat_model::{Bandwidth, Demand, Instant, Job, Reservation, Span, TaskId};
 
 use super::Controls;
 
-/// What LFS is set up with. The paper prints none of it but the server periods of Fig. 2.
+/// The parameters of LFS. The paper prints none of it but the server periods of Fig. 2.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Lfs {
     /// T^s: the period of the server.
     pub server_period: Span,
-    /// What the server has at first.
+    /// The first bandwidth of the server.
     pub first: Bandwidth,
     /// `binary_raise` and `binary_lower`.
     pub parameters: Parameters,

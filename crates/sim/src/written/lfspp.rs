@@ -7,7 +7,7 @@ use onbeat_model::{Burst, Demand, Instant, Job, Reservation, Rhythm, Span};
 
 use super::Controls;
 
-/// What LFS++ is set up with.
+/// The parameters of LFS++.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LfsPlusPlus {
     /// alpha, epsilon, `k_max`, `f_min`, `f_max`, delta f and H (section 5.2).
@@ -16,7 +16,7 @@ pub struct LfsPlusPlus {
     pub analysis: Span,
     /// S, N, j and x (section 5.3): `sampling`, `window`, `above` and `spread`.
     pub parameters: Parameters,
-    /// What is not the paper's.
+    /// The parts that are not the paper's.
     pub additions: Additions,
 }
 
@@ -31,7 +31,7 @@ impl Default for LfsPlusPlus {
     }
 }
 
-/// What onbeat's loop has and the paper's does not; nothing by default.
+/// The parts that onbeat's loop has and the paper's has not; nothing by default.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Additions {
     /// Before the first sample the budget goes by the longest burst.

@@ -24,7 +24,7 @@ impl Observer for Kept {
     }
 }
 
-/// So many cases, the same in each run.
+/// The number of cases, the same in each run.
 pub(crate) fn cases(count: u32) -> ProptestConfig {
     ProptestConfig {
         cases: count,
@@ -39,7 +39,7 @@ pub(crate) fn cases(count: u32) -> ProptestConfig {
 pub(crate) struct Task {
     pub(crate) period: u64,
     pub(crate) phase: u64,
-    /// What its jobs demand, over and over again.
+    /// The demands of its jobs, over and over again.
     pub(crate) demands: Vec<u64>,
     /// Runtime and period of its server; without one, by what the test gives it.
     pub(crate) server: Option<(u64, u64)>,

@@ -1,4 +1,4 @@
-//! What is on the screen, at the sizes that people have.
+//! The screen, at the sizes that people have.
 
 use onbeat_control::Done;
 use onbeat_model::{Bandwidth, Instant, Name, Reservation, Span, Task, TaskId};

@@ -4,7 +4,7 @@ use super::*;
 
 const STEP: Span = Span::from_us(500);
 
-/// What a thread does: in each step, whether it wants to run, given the time and what it has
+/// The behaviour of a thread: in each step, whether it wants to run, given the time and what it has
 /// executed.
 type Will = Box<dyn FnMut(Instant, Span) -> bool>;
 
@@ -129,7 +129,7 @@ fn no_cheater_gets_more_of_the_cpu_whatever_share_of_the_time_it_sleeps() {
                 now.since(Instant::ZERO).as_ns() % period.as_ns() < awake.as_ns()
             });
             let got = shares(&mut [cheater, Thread::hog(false)], (1, 9));
-            // A half is its fair share. What it gains after a long sleep is less than what it slept
+            // A half is its fair share. Its gain after a long sleep is less than what it slept
             // away.
             assert!(
                 got[0] < 0.505,

@@ -239,8 +239,8 @@ prop_compose! {
 proptest! {
     #![proptest_config(config())]
 
-    /// A load of so many cycles a second, whatever the speed: after one way down the ladder it
-    /// rests.
+    /// A load with the same cycles in each second, whatever the speed: after one way down the
+    /// ladder it rests.
     #[test]
     fn a_constant_load_comes_to_rest_at_a_speed(
         ladder in any_ladder(),
@@ -260,8 +260,8 @@ proptest! {
         prop_assert!(used(speed) <= band.high() || speed == highest);
     }
 
-    /// Whatever comes in whatever order: a lower speed is set only a longest period after the
-    /// budgets were in force, and only if they fit there; and no speed that is not on the ladder.
+    /// The inputs come in any order: a lower speed is set only a longest period after the budgets
+    /// were in force, and only if they fit there; and no speed that is not on the ladder.
     #[test]
     fn no_fall_comes_before_its_budgets_or_without_room_for_them(
         ladder in any_ladder(),

@@ -10,7 +10,7 @@ fn forecast(jobs: impl IntoIterator<Item = u64>) -> Forecast {
     forecast
 }
 
-/// Of the factors, the smallest and the largest but for `of` at both ends.
+/// The smallest and the largest factor but for `of` at both ends.
 fn spread(forecast: &Forecast, of: usize) -> f64 {
     let sorted = forecast.next().unwrap().factors.sorted();
     sorted[sorted.len() - 1 - of].ratio(sorted[of])

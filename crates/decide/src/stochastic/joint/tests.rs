@@ -29,7 +29,7 @@ fn new_job(outlook: &Outlook, ends_in: Span) -> Standing<'_> {
 #[test]
 fn a_single_job_begins_at_the_speed_of_equation_12() {
     let outlook = outlook(&[2000, 3000, 3000, 4000, 8000]);
-    // Of five jobs 4, 2, 1, 0 go on behind 2, 3, 4, 8 ms.
+    // The jobs that go on behind 2, 3, 4, 8 ms are 4, 2, 1, 0 of five.
     let shares = [1.0, 0.8, 0.4, 0.2_f64];
     let sizes = [2.0, 1.0, 1.0, 4.0];
     let effective: f64 = sizes

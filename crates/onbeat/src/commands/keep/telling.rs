@@ -1,4 +1,4 @@
-//! What is told while the loop turns: to the log, to a person, and to whoever collects metrics.
+//! The news while the loop turns: to the log, to the user, and to the collector of metrics.
 
 use std::cell::RefCell;
 use std::io::{self, Write};
@@ -63,7 +63,7 @@ pub(in crate::commands) fn tell<A: Actuator>(
     }
 }
 
-/// Tells whoever collects metrics how things stand.
+/// Tells the collector of metrics the present figures.
 pub(super) fn attend<A: Actuator>(
     metrics: &mut Option<Metrics>,
     controller: &mut Controller<A>,

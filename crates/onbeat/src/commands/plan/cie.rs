@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Line, Planned};
 
-/// What of an entry a plan replaces.
+/// The parts of an entry that a plan replaces.
 const REPLACED: [&str; 5] = ["policy", "priority", "runtime", "deadline", "period"];
 /// A thread's period is a timer's if it differs by no more than this share: clocks and the analysis
 /// differ by less.

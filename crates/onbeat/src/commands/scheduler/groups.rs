@@ -10,7 +10,7 @@ use onbeat_schedulers::Running;
 use onbeat_schedulers::reserve::{Group, Reservations};
 use serde::Serialize;
 
-/// What `start --json` prints of each group; `docs/formats.md` describes it.
+/// The output of `start --json` for each group; `docs/formats.md` describes it.
 #[derive(Serialize)]
 pub(super) struct GroupTold {
     group: String,
@@ -50,7 +50,7 @@ pub(super) fn fit(running: &mut Running, reservations: &mut Reservations) {
     }
 }
 
-/// What each has used up to now.
+/// The CPU time of each up to now.
 pub(super) fn told(running: &mut Running, reservations: &Reservations) -> Vec<GroupTold> {
     let groups = reservations.groups();
     groups

@@ -26,7 +26,8 @@ const RHO: f64 = 0.95;
 const SHORTEST_PERIOD: Span = Span::from_ms(1);
 const LONGEST_PERIOD: Span = Span::from_secs(10);
 
-/// So many threads of one user can have a plan because they asked for it: a quarter of all.
+/// The number of threads of one user that can have a plan because they asked for it: a quarter of
+/// all.
 const PLANS_OF_USER: usize = PLANS as usize / 4;
 
 /// Refusals of more users are not told: one person can have thousands of user numbers.
@@ -45,7 +46,7 @@ pub(super) const fn cookie(probe: Probe) -> Option<u32> {
     }
 }
 
-/// Who has which plan.
+/// The threads and their plans.
 pub(super) struct Plans {
     planner: Planner,
     /// All tasks are scheduled, and programs of these may ask for a plan beside root's. None: an
@@ -63,7 +64,7 @@ pub(super) struct Plans {
     _pace: Option<Pace>,
     /// The numbers by which the scheduler knows threads.
     slots: [Option<u32>; PLANS as usize],
-    /// What each has been given.
+    /// The plan of each.
     given: HashMap<u32, Plan>,
     /// The users whose threads asked for their plans.
     payers: HashMap<u32, u32>,
@@ -290,7 +291,7 @@ impl Plans {
         }
     }
 
-    /// Gives everybody the present plan.
+    /// Gives all threads the present plan.
     fn renew(&mut self, running: &mut Running) -> anyhow::Result<()> {
         let speeds = self.speeds.as_ref().filter(|_| self.is_heeded);
         for Planned { task, period, plan } in self.planner.plans(speeds) {

@@ -78,7 +78,7 @@ impl Attacher {
         attributes.__bindgen_anon_3.uprobe_path = path.as_ptr() as u64;
         attributes.__bindgen_anon_4.probe_offset = offset;
         // SAFETY: attributes and path live until the call returns; the descriptor that it gives is
-        // nobody else's.
+        // new.
         let event = unsafe {
             opened(perf_event_open(
                 &raw mut attributes,
@@ -96,7 +96,7 @@ impl Attacher {
         options.__bindgen_anon_1.perf_event.bpf_cookie = cookie;
         let (program, target) = (self.program.as_raw_fd(), event.as_raw_fd());
         // SAFETY: both descriptors are open and the options live until the call returns; the
-        // descriptor that it gives is nobody else's.
+        // descriptor that it gives is new.
         let link = unsafe {
             opened(bpf_link_create(
                 program,
@@ -130,7 +130,7 @@ pub(in crate::bpf) fn has_links() -> bool {
         ..Default::default()
     };
     // SAFETY: all that is pointed to lives until the call returns; the descriptor that it gives is
-    // nobody else's.
+    // new.
     let loaded = unsafe {
         let (name, licence) = (c"probe".as_ptr(), c"GPL".as_ptr());
         let (begin, count) = (program.as_ptr(), program.len() as _);
@@ -175,7 +175,7 @@ fn link(
         ..Default::default()
     };
     // SAFETY: the program is open, and all that is pointed to lives until the call returns; the
-    // descriptor that it gives is nobody else's.
+    // descriptor that it gives is new.
     unsafe {
         let options = &raw const options;
         opened(bpf_link_create(
@@ -188,7 +188,7 @@ fn link(
 }
 
 /// # Safety
-/// A number that is not negative is a descriptor that nobody else has.
+/// A number that is not negative is a new descriptor.
 unsafe fn opened(fd: libc::c_int) -> io::Result<OwnedFd> {
     if fd < 0 {
         return Err(io::Error::last_os_error());

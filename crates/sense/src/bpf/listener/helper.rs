@@ -2,7 +2,7 @@
 //!
 //! Two processes: a worker parses, and the one above it starts another worker when this one has
 //! ended. Both gave up every capability. The worker may make only the system calls that reading an
-//! open file and answering take, so it can open nothing, start nothing and signal nobody. Its
+//! open file and answering take, so it can open nothing, start nothing and signal no process. Its
 //! address space, its CPU time and the time of each request have limits. It is replaced after 100
 //! requests, so that what one file did to it does not stay.
 //!
@@ -30,8 +30,8 @@ const MOST_MEMORY: u64 = 64 << 20;
 /// The pause until another worker is started, after one that was ended by the kernel.
 const FIRST_PAUSE: Duration = Duration::from_millis(10);
 const LONGEST_PAUSE: Duration = Duration::from_secs(2);
-/// The user nobody. Where a process may not become it, as in the service's unit, it stays root
-/// without a capability.
+/// The number of the user without rights. Where a process may not become it, as in the service's
+/// unit, it stays root without a capability.
 const NOBODY: u32 = 65534;
 
 /// How a worker ends by itself: to be replaced, or for good.
@@ -55,7 +55,7 @@ pub(super) fn start(ahead: bool) -> io::Result<OwnedFd> {
     let kind = libc::SOCK_SEQPACKET | libc::SOCK_CLOEXEC;
     // SAFETY: the kernel writes two numbers.
     check(unsafe { libc::socketpair(libc::AF_UNIX, kind, 0, ends.as_mut_ptr()) })?;
-    // SAFETY: the call gave both descriptors, and nobody else has them.
+    // SAFETY: the call gave both descriptors, which are new.
     let [ours, theirs] = ends.map(|end| unsafe { OwnedFd::from_raw_fd(end) });
     let own = std::process::id().cast_signed();
     // SAFETY: the child is a copy of a process with one thread, and never returns from here.
@@ -118,7 +118,7 @@ fn receive(requests: &OwnedFd) -> Option<(Kind, File, UnixStream)> {
         }
     });
     received.ok().filter(|length| *length > 0)?;
-    // SAFETY: the kernel gave these descriptors just now, and nobody else has them.
+    // SAFETY: the kernel gave these descriptors just now.
     let [file, answers] = files?.map(|file| unsafe { OwnedFd::from_raw_fd(file) });
     let kind = if byte == [0] { Kind::Maps } else { Kind::Elf };
     Some((kind, file.into(), answers.into()))
@@ -196,7 +196,7 @@ fn work(requests: &OwnedFd, supervisor: i32) -> i32 {
     REPLACED
 }
 
-/// Ends this process after so many seconds; never, if 0.
+/// Ends this process after `seconds` seconds; never, if 0.
 fn alarm(seconds: i64) {
     // SAFETY: numbers, of which zeros are values; the kernel reads the structure.
     unsafe {
@@ -230,7 +230,7 @@ fn end_with_parent(parent: i32) -> io::Result<()> {
     Ok(())
 }
 
-/// Becomes nobody, and gives up every capability for good.
+/// Becomes the user without rights, and gives up every capability for good.
 fn give_up_rights() -> io::Result<()> {
     #[repr(C)]
     struct Header {

@@ -22,7 +22,7 @@ use crate::probes::{self, Argument, MOST_SITES, Probe, Site};
 /// How long an answer is waited for: longer than the helper may take for it
 /// ([`helper::LONGEST_REQUEST_S`]), so that a file that takes too long ends the helper first.
 const PATIENCE: Duration = Duration::from_secs(3);
-/// The longest answer: so many mappings, each with a path of the longest length.
+/// The longest answer: the most mappings, each with a path of the longest length.
 const MOST_ANSWER_BYTES: u64 = MOST_MAPPED as u64 * (4 + 5 * 8 + libc::PATH_MAX as u64);
 
 /// A kind of file to be parsed.
@@ -172,7 +172,7 @@ fn take_count(bytes: &mut &[u8], most: usize) -> Option<usize> {
     (count <= most).then_some(count)
 }
 
-/// A list that ends with the bytes, of at most so many, each made of some bytes.
+/// A list that ends with the bytes, of at most `most` entries, each made of some bytes.
 fn list_in<T>(
     bytes: &mut &[u8],
     most: usize,

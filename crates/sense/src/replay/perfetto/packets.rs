@@ -21,7 +21,7 @@ pub(super) enum Trouble {
     Cut,
     /// It cannot be read.
     Unreadable(io::Error),
-    /// What is there is no packet: why.
+    /// The bytes there are no packet: why.
     Broken(String),
 }
 

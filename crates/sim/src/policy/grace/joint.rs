@@ -77,8 +77,8 @@ impl Grace {
         })
     }
 
-    /// Of the two speeds around the wanted one. The one that there is stays for a little longer: a
-    /// change costs, too.
+    /// The mean of the two speeds around the wanted one. The one that there is stays for a little
+    /// longer: a change costs, too.
     fn speed_for(&self, ratio: f64, cpu: CpuIndex) -> Speed {
         let highest = self.speeds.highest();
         let khz = ratio * highest.as_khz() as f64;

@@ -19,7 +19,7 @@ pub(super) struct Known {
 }
 
 impl Known {
-    /// Who it is, and its budget.
+    /// The task, and its budget.
     pub(super) const fn budget(&self) -> (TaskIndex, Span) {
         (self.task, self.budget.demand)
     }

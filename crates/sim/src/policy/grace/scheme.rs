@@ -2,7 +2,7 @@
 
 use onbeat_decide::stochastic::schedule::Differences;
 
-/// What is allocated, and how fast it runs (GRACE-OS, section 4.3).
+/// The allocation, and the speed (GRACE-OS, section 4.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Scheme {
     /// The worst case; one speed, at which all budgets fit.
@@ -12,11 +12,11 @@ pub enum Scheme {
     WrsRec,
     /// The worst case; a job speeds up as it goes on.
     WrsSto,
-    /// What the share rho of jobs stays within; one speed.
+    /// The demand that the share rho of jobs stays within; one speed.
     StoUni,
-    /// What the share rho of jobs stays within; one speed for what is claimed.
+    /// The demand that the share rho of jobs stays within; one speed for what is claimed.
     StoRec,
-    /// What the share rho of jobs stays within; a job speeds up as it goes on.
+    /// The demand that the share rho of jobs stays within; a job speeds up as it goes on.
     GraceOs,
     /// [`Self::WrsSto`] with the paper's speed schedule as its text has it
     /// ([`Schedule::as_written`](onbeat_decide::stochastic::Schedule::as_written)): a job within
@@ -28,13 +28,13 @@ pub enum Scheme {
     GraceOsOwnSpeeds,
     /// [`Self::GraceOsAsWritten`], but eq. 12 has the bounds of the CPU.
     GraceOsBounded,
-    /// What the share rho of jobs stays within; always the highest speed: race to idle.
+    /// The demand that the share rho of jobs stays within; always the highest speed: race to idle.
     Race,
-    /// What the share rho of jobs stays within; the speed of the bandwidth that is in use, which a
-    /// budget is from a release until its zero-lag time: GRUB-PA (Scordino and Lipari, IEEE TC
-    /// 2006), what schedutil does for SCHED_DEADLINE.
+    /// The demand that the share rho of jobs stays within; the speed of the bandwidth that is in
+    /// use, which a budget is from a release until its zero-lag time: GRUB-PA (Scordino and Lipari,
+    /// IEEE TC 2006), what schedutil does for SCHED_DEADLINE.
     GrubPa,
-    /// What the share rho of jobs stays within; a speed for all jobs that wait, from all
+    /// The demand that the share rho of jobs stays within; a speed for all jobs that wait, from all
     /// distributions: beyond the paper ([`onbeat_decide::stochastic::joint`]).
     Joint,
     /// The same with the distribution of what each job demands beside a forecast

@@ -16,9 +16,9 @@ pub struct Settings {
     pub groups: usize,
     /// How many of the last jobs it counts: n.
     pub window: usize,
-    /// After so many jobs a task gets its first plan.
+    /// The number of jobs after which a task gets its first plan.
     pub profile: usize,
-    /// After so many more jobs of it a new one; none: the first stays.
+    /// The number of jobs after which it gets a new one; none: the first stays.
     pub update_every: Option<usize>,
     /// Demands are taken to be larger than the last jobs say, as overruns taught
     /// ([`onbeat_decide::stochastic::Margin`]), and an overrun brings a new plan at once; beyond
@@ -28,7 +28,7 @@ pub struct Settings {
     pub best_effort: f64,
     /// How a wanted speed becomes one that there is.
     pub rounding: Rounding,
-    /// Budgets and speeds are looked at every so often, as by a timer; zero: exactly.
+    /// The interval at which budgets and speeds are looked at, as by a timer; zero: exactly.
     pub tick: Span,
     /// [`Scheme::Joint`] keeps this much time free for changes of speed and switches.
     pub reserve: Span,
@@ -57,7 +57,7 @@ impl Default for Settings {
     }
 }
 
-/// What a task is to the policy.
+/// The parameters of a task for the policy.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Class {
     /// It has a job every period.

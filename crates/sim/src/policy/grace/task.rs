@@ -1,4 +1,4 @@
-//! What the policy keeps of a task.
+//! The policy's record of a task.
 
 use onbeat_decide::stochastic::forecast::{self, Forecast};
 use onbeat_decide::stochastic::joint::Outlook;
@@ -31,16 +31,16 @@ pub(super) struct Task {
     pub(super) allowance: Allowance,
     /// Where it is asked for.
     pub(super) margin: Option<Margin>,
-    /// What it was given when all tasks were looked at.
+    /// The grant when all tasks were looked at.
     pub(super) lasting: Span,
     /// The budget that its present period began with.
     pub(super) held: Span,
     pub(super) jobs: usize,
-    /// What the last job demanded.
+    /// The demand of the last job.
     pub(super) last: u64,
     /// When its budget, at the rate that is promised to it, would have been used up so far.
     pub(super) zero_lag: Instant,
-    /// What it counts for where unused budgets are reclaimed.
+    /// Its weight where unused budgets are reclaimed.
     pub(super) share: u64,
 }
 
@@ -91,7 +91,7 @@ impl Task {
         overran
     }
 
-    /// Of a job that has just ended.
+    /// The record of a job that has just ended.
     pub(super) fn find_zero_lag(&mut self) {
         let (left, budget) = (self.rules.left(), self.rules.plan().budget().max(1));
         if let Class::RealTime { period, .. } = self.class {
@@ -101,8 +101,8 @@ impl Task {
         }
     }
 
-    /// What the job that is under way may demand, or what the last one did; where `in_use`, the
-    /// budget until its zero-lag time and then nothing.
+    /// The possible demand of the job that is under way, or that of the last one; where `in_use`,
+    /// the budget until its zero-lag time and then nothing.
     pub(super) fn claim(&self, in_use: bool, now: Instant) -> u64 {
         match self.class {
             Class::RealTime { period, .. } if !self.gone && self.rules.plan().budget() > 0 => {

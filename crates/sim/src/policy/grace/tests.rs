@@ -338,8 +338,8 @@ proptest! {
 
     /// The guarantee of all schemes with lasting budgets (section 2.3): a job within its budget is
     /// in time, whatever others do, but not where the speed schedule is as the paper's text has it.
-    /// With a budget for the worst case no job is late; and whatever is late, nobody who had known
-    /// would have needed more energy.
+    /// With a budget for the worst case no job is late; and however late jobs are, no clairvoyant
+    /// scheduler would have needed more energy.
     #[test]
     fn jobs_within_their_budgets_are_in_time_and_no_scheme_beats_the_optimum(
         tasks in task_sets(),
@@ -355,7 +355,7 @@ proptest! {
                 prop_assert!(machine.policy().all_known());
                 let account = machine.accounts().next().unwrap().clone();
                 let (policy, seen) = machine.finish();
-                // The last of the first plans, and a period of everybody for what was begun under
+                // The last of the first plans, and a period of each task for what was begun under
                 // the older ones.
                 let settled = Instant::ZERO + us(40_000 * (profile as u64 + 1));
                 let mut behind = vec![false; tasks.len()];

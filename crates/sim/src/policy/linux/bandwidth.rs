@@ -32,7 +32,8 @@ pub(super) struct Contention {
 }
 
 impl Contention {
-    /// Of so many CPUs, on each of which the kernel keeps `fair_server` for fair tasks.
+    /// The bandwidth of `cpus` CPUs, on each of which the kernel keeps `fair_server` for fair
+    /// tasks.
     pub(super) fn of(cpus: usize, fair_server: Bandwidth) -> Self {
         let cpus = cpus.max(1);
         let servers = std::iter::repeat_n(fair_server, cpus).sum();
@@ -49,7 +50,7 @@ impl Contention {
         Self { sets_speed, ..self }
     }
 
-    /// Somebody reclaims, or the speed depends on them, so the sums matter.
+    /// A task reclaims, or the speed depends on them, so the sums matter.
     pub(super) const fn matters(&self) -> bool {
         self.reclaiming > 0 || self.sets_speed
     }
@@ -114,8 +115,9 @@ impl Contention {
         entity.active = Active::No;
     }
 
-    /// What a nanosecond of execution costs a reclaiming task, in parts per billion: at most one
-    /// nanosecond, at least its own share of what may be reserved (the kernel's `grub_reclaim`).
+    /// The cost of a nanosecond of execution to a reclaiming task, in parts per billion: at most
+    /// one nanosecond, at least its own share of what may be reserved (the kernel's
+    /// `grub_reclaim`).
     pub(super) fn reclaimed_ppb(&self, deadline: &Deadline) -> u64 {
         let ppb = |bandwidth: Bandwidth| (bandwidth.as_cpus() * WHOLE as f64) as u64;
         let inactive = ppb(self.reserved - self.in_use) / self.cpus;

@@ -11,9 +11,9 @@ use crate::TaskIndex;
 /// The parameters of a deadline task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Deadline {
-    /// What it is promised.
+    /// The reservation.
     pub reservation: Reservation,
-    /// What happens when that is used up.
+    /// The rule for a budget that is used up.
     pub overrun: Overrun,
     /// It may use bandwidth that others leave (GRUB, SCHED_FLAG_RECLAIM).
     pub reclaim: bool,
@@ -59,7 +59,7 @@ impl Entity {
         self.place.1 = 0;
     }
 
-    /// What running for `ran` takes from the budget.
+    /// The cost to the budget of running for `ran`.
     pub(super) fn charged(&self, ran: Span) -> Span {
         if self.charged_ppb == WHOLE {
             return ran;

@@ -1,9 +1,9 @@
 //! Fair tasks: EEVDF (Stoica and Abdel-Wahab 1995), as the kernel has it since 6.6.
 //!
 //! Every task has a virtual runtime, which runs slower the heavier it is. A task is eligible if it
-//! has had no more than its share: its virtual runtime is at most the weighted average of all. Of
-//! the eligible ones the one with the earliest virtual deadline runs, for a slice. What a task is
-//! ahead or behind when it blocks, it still is when it wakes, at most two slices.
+//! has had no more than its share: its virtual runtime is at most the weighted average of all. The
+//! eligible task with the earliest virtual deadline runs, for a slice. A task that is ahead or
+//! behind when it blocks is so by as much when it wakes, at most two slices.
 //!
 //! Simpler than the kernel: a task that blocks while it is ahead leaves the queue at once.
 

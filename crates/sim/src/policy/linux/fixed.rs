@@ -6,7 +6,7 @@ use onbeat_model::Span;
 
 use crate::TaskIndex;
 
-/// What tasks of one priority do among each other.
+/// The order of tasks of one priority.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
     /// The first runs until it blocks.
@@ -27,7 +27,7 @@ pub struct Fixed {
 #[derive(Debug)]
 pub(super) struct Entity {
     pub(super) fixed: Fixed,
-    /// What is left of its turn.
+    /// The rest of its turn.
     pub(super) turn: Span,
     place: i64,
     round: Span,

@@ -6,7 +6,7 @@
 
 use onbeat_model::{Instant, Reservation, Span};
 
-/// What happens when the budget is used up.
+/// The rule for a budget that is used up.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Overrun {
     /// The task waits for the next period, as in the kernel.
@@ -19,7 +19,7 @@ pub enum Overrun {
 /// The state of one server.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Server {
-    /// What is left of the budget; below zero when it was overrun until the tick.
+    /// The rest of the budget; below zero when it was overrun until the tick.
     left_ns: i64,
     /// None before the first job.
     deadline: Option<Instant>,
@@ -40,7 +40,7 @@ impl Server {
         self.deadline.unwrap_or_default()
     }
 
-    /// What is left of the budget; none if it is used up.
+    /// The rest of the budget; none if it is used up.
     pub(super) fn left(&self) -> Span {
         Span::from_ns(u64::try_from(self.left_ns).unwrap_or(0))
     }
@@ -148,8 +148,8 @@ impl Server {
         self.deadline() + (reservation.period() - reservation.deadline())
     }
 
-    /// When a task that blocks now has used what its bandwidth allowed: until then, nobody may use
-    /// its share.
+    /// When a task that blocks now has used what its bandwidth allowed: until then, no other task
+    /// may use its share.
     pub(super) fn zero_lag(&self, reservation: &Reservation) -> Instant {
         let left = Span::from_ns(u64::try_from(self.left_ns).unwrap_or(0));
         let period = reservation.period().as_ns();

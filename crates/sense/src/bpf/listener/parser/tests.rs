@@ -48,7 +48,7 @@ fn a_file_that_never_ends_costs_an_answer_and_the_next_file_is_parsed() {
     let mut ends = [0; 2];
     // SAFETY: the kernel writes two numbers.
     assert_eq!(unsafe { libc::pipe(ends.as_mut_ptr()) }, 0);
-    // SAFETY: the call gave both descriptors, and nobody else has them.
+    // SAFETY: the call gave both descriptors, which are new.
     let [silent, _writer] = ends.map(|end| unsafe { File::from_raw_fd(end) });
     let silenced = helper.maps(silent);
     assert_eq!(silenced.unwrap_err().kind(), io::ErrorKind::TimedOut);
