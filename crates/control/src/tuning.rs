@@ -13,8 +13,6 @@ pub(crate) mod analysis {
     /// The number of last periods whose bursts are analysed after a thread went astray. Raised,
     /// bursts of the former rhythm blur the new one for longer.
     pub(crate) const NEWS_PERIODS: u64 = 4;
-    /// The fewest bursts that are analysed then. Raised, the same.
-    pub(crate) const NEWS_BURSTS: usize = 6;
     /// The fewest new bursts that are worth an analysis. Raised, a lock comes later.
     pub(crate) const FEWEST: u32 = 6;
     /// The time between two analyses of a young thread. Raised, a lock comes later; lowered, each
@@ -47,8 +45,6 @@ pub(crate) mod clock {
     /// Over how many periods wakeups are counted. Raised, those of a time when the program starved
     /// count.
     pub(crate) const PERIODS: u64 = 16;
-    /// For how long they are counted at least. Raised, the same.
-    pub(crate) const AT_LEAST: Span = Span::from_ms(500);
     /// The most threads that a chain of wakers is followed through. Raised, an analysis of a large
     /// pool costs more. From: the longest chain in the recordings has five; 64 leaves room for
     /// pools whose workers all wake each other.
@@ -202,9 +198,6 @@ pub(crate) mod enforcement {
     /// The shortest time between two checks whether a thread still has its reservation, each a
     /// system call. Raised, the same.
     pub(crate) const CHECKED_EVERY: Span = Span::from_ms(1000);
-    /// After a fall of the speed for which the kernel had no room, before the next is tried.
-    /// Raised, energy is saved later; lowered, budgets are raised in vain more often.
-    pub(crate) const FALL_AGAIN: Span = Span::from_secs(30);
 }
 
 /// Pipelines: which threads are watched, and which are stages.
@@ -243,8 +236,6 @@ pub(crate) mod pipeline {
     /// A stage that is not sure to be one any more is kept for so long: a player that is behind for
     /// a moment comes back. Raised, its reservation outlives its work for longer.
     pub(crate) const DOUBT: Span = Span::from_secs(5);
-    /// A thread that was asked for and computes all the time is no stage for so long.
-    pub(crate) const COMPUTED: Span = Span::from_secs(15);
     /// A thread that was asked for may show a rhythm of its own before it is taken for a stage of
     /// another's path. Raised, it is served later.
     pub(crate) const OWN_RHYTHM_FIRST: Span = Span::from_secs(3);
@@ -274,9 +265,6 @@ pub(crate) mod protection {
     /// values of their own as they begin, and wait behind all others until they are boosted again.
     /// Raised, they wait longer; lowered, each look costs a system call for each thread.
     pub(crate) const GLANCE: Span = Span::from_ms(50);
-    /// A thread that has used this much CPU time without a pause only computes. Raised, a batch
-    /// thread holds others up for longer. From: ten periods of 40 ms, as for a reservation.
-    pub(crate) const COMPUTES: Span = Span::from_ms(400);
     /// A pause is at least this share of the time: a thread that computes sleeps at locks now and
     /// then. Raised, a decoder's worker counts as computing.
     pub(crate) const PAUSES: f64 = 0.02;
@@ -304,10 +292,6 @@ pub(crate) mod protection {
     /// protected for longer.
     pub(crate) const UNPROVED: Span = Span::from_secs(20);
     pub(crate) const CAPACITY: f64 = 0.9;
-    /// Protection at the beginning is as good a chance as a probation. A thread's first probation
-    /// comes when its application has this age. Raised, a player that protection does not help
-    /// enough waits longer.
-    pub(crate) const TRIED_BY_THEN: Span = Span::from_secs(20);
     /// Protection is in vain where, twice in a row, the application's threads wait for at least
     /// `WAITS` of the time in all and use less than `BUSY` of the CPUs. Raised, `WAITS` keeps a
     /// starving program from a probation, and `BUSY` gives one to a program that has the CPUs.

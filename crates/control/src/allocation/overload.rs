@@ -156,20 +156,21 @@ mod tests {
     #[test]
     fn rounds_come_when_somebody_waits_and_half_a_second_after_the_last() {
         let start = Instant::ZERO + Span::from_secs(1);
+        let round = Span::from_ms(500);
         let level = supervisor_level();
         let mut rounds = Overload::default();
         assert!(!rounds.leave_room(), "there is no crowd");
         rounds.held(Some(level), start);
-        assert!(!rounds.is_due(start + ROUND, false));
-        assert!(rounds.is_due(start + ROUND, true));
+        assert!(!rounds.is_due(start + round, false));
+        assert!(rounds.is_due(start + round, true));
         assert!(rounds.leave_room());
-        assert!(!rounds.is_due(start, true));
-        assert!(rounds.is_due(start + ROUND, false));
-        rounds.held(Some(level), start + ROUND);
+        assert!(!rounds.is_due(start + Span::from_ms(499), true));
+        assert!(rounds.is_due(start + round, false));
+        rounds.held(Some(level), start + round);
         rounds.waiting.push(7);
-        assert!(rounds.is_due(start + ROUND * 2, false));
+        assert!(rounds.is_due(start + round * 2, false));
         rounds.forget(7);
-        assert!(!rounds.is_due(start + ROUND * 2, false));
+        assert!(!rounds.is_due(start + round * 2, false));
     }
 
     fn supervisor_level() -> Level {

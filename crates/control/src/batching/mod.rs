@@ -236,7 +236,7 @@ mod tests {
         assert_eq!(put_by, [Held::Burst(Compact::of(&burst)); MOST]);
         assert!(backlog.take(1).is_none());
         let long = Burst {
-            blocked: burst.woke + LONGEST_BURST * 2,
+            blocked: burst.woke + Span::from_ms(501),
             ..burst
         };
         assert!(!backlog.put(1, &long));
@@ -248,8 +248,10 @@ mod tests {
         assert!(!backlog.put_run_out(0, at_ms(1)));
         backlog.ran_out(0);
         assert!(backlog.put_run_out(0, at_ms(2)));
-        backlog.threads[0].ran_out = 0;
-        assert!(!backlog.put_run_out(0, at_ms(3)));
+        backlog.visits(at_ms(10)).for_each(drop);
+        assert!(backlog.put_run_out(0, at_ms(11)));
+        backlog.visits(at_ms(20)).for_each(drop);
+        assert!(!backlog.put_run_out(0, at_ms(21)));
         backlog.settled(0, true);
         assert!(
             backlog.put_run_out(0, at_ms(4)),

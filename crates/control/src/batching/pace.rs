@@ -81,13 +81,21 @@ mod tests {
     }
 
     #[test]
+    fn a_turn_verifies_four_rhythms_of_a_crowd_at_most() {
+        assert_eq!(Pace::verifications(16, 399), 16);
+        assert_eq!(Pace::verifications(16, 400), 4);
+    }
+
+    #[test]
     fn pauses_grow_with_the_number_of_threads_once_none_is_new() {
         let start = Instant::ZERO + Span::from_secs(1);
         let usual = Settings::default().pace;
         for (threads, times) in [(1, 1), (399, 1), (400, 2), (1000, 5), (3000, 5)] {
             let mut controller = crowd_of(threads, start);
             assert_eq!(controller.pace(), usual, "{threads} are new");
-            controller.turn(&[], start + NEW, &mut |_| None);
+            controller.turn(&[], start + Span::from_ms(2999), &mut |_| None);
+            assert_eq!(controller.pace(), usual, "{threads} are new");
+            controller.turn(&[], start + Span::from_secs(3), &mut |_| None);
             assert_eq!(controller.pace(), usual * times, "{threads}");
         }
     }

@@ -7,7 +7,7 @@ use onbeat_model::{Burst, Instant, Rhythm};
 use super::schedule::Attempts;
 use crate::Settings;
 use crate::settings::Method;
-use crate::tuning::analysis::NEWS_BURSTS;
+use crate::tuning::analysis::FEWEST;
 
 /// The bursts of the last seconds, and when they are to be analysed.
 pub(super) struct Analysis {
@@ -72,7 +72,7 @@ impl Analysis {
 
     /// Forgets the bursts before `since`, but not the last few.
     pub(super) fn forget_before(&mut self, since: Instant) {
-        self.analyser.forget_before(since, NEWS_BURSTS);
+        self.analyser.forget_before(since, FEWEST as usize);
     }
 
     /// Forgets the bursts before `since`, and analyses the last few at once: what was before is

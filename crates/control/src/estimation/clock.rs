@@ -10,7 +10,7 @@ use onbeat_model::{Instant, Span};
 use super::Estimator;
 use crate::slots::Slot;
 use crate::tuning::clock::{
-    AT_LEAST, CLOCK_PERIODS, IN_EACH_QUARTER, PERIODS, QUARTER, THREADS, WAKER_PERIODS,
+    CLOCK_PERIODS, IN_EACH_QUARTER, PERIODS, QUARTER, THREADS, WAKER_PERIODS,
 };
 
 /// How often interrupts and other processes woke a thread in the quarter of a second of its last
@@ -103,7 +103,7 @@ pub(crate) trait Wakers {
 /// wakes it. True where the sensor tells no wakers, because all wakeups seem to come from
 /// interrupts.
 pub(crate) fn has_clock(wakers: &impl Wakers, slot: Slot, period: Span, now: Instant) -> bool {
-    let span = (period * PERIODS).max(AT_LEAST);
+    let span = (period * PERIODS).max(QUARTER * 2);
     let mut reached = vec![slot];
     let mut next = 0;
     while let Some(&slot) = reached.get(next) {

@@ -162,4 +162,32 @@ mod tests {
         assert_eq!(at.first(), Some(&280), "{at:?}");
         assert!(at.len() < 14, "{at:?}");
     }
+
+    #[test]
+    fn the_false_alarm_rate_of_one_analysis_falls_to_a_ten_thousandth() {
+        let mut attempts = Attempts::new();
+        for _ in 0..500 {
+            attempts.failed(Instant::ZERO);
+        }
+        assert_eq!(attempts.false_alarm_rate(0.01), 1e-4);
+    }
+
+    #[test]
+    fn after_a_dozen_analyses_in_vain_they_become_rare() {
+        let pause_after = |analyses: u32| {
+            let mut attempts = Attempts::new();
+            (0..analyses).for_each(|_| attempts.failed(Instant::ZERO));
+            attempts.not_before.since(Instant::ZERO)
+        };
+        assert_eq!(pause_after(12), pause_after(1));
+        assert_eq!(pause_after(13), pause_after(1) * 2);
+        assert_eq!(pause_after(40), Span::from_ms(500));
+    }
+
+    #[test]
+    fn a_rhythm_is_verified_every_64_seconds_in_the_end() {
+        let mut attempts = Attempts::new();
+        attempts.verify(Instant::ZERO, 20, 6);
+        assert_eq!(attempts.not_before, Instant::ZERO + Span::from_secs(64));
+    }
 }

@@ -210,4 +210,18 @@ mod tests {
         }
         assert!(looks < 35, "{looks}");
     }
+
+    #[test]
+    fn a_thread_that_starves_all_day_is_tried_every_ten_minutes_in_the_end() {
+        let mut starving = Starving::default();
+        let mut trials = 0;
+        for ms in (0..3 * 3600 * 1000).step_by(50) {
+            let burst = burst(ms, 40, 8);
+            if starving.heard(&burst) {
+                starving.tried(burst.blocked);
+                trials += u32::from(ms >= 2 * 3600 * 1000);
+            }
+        }
+        assert!((5..=6).contains(&trials), "{trials} in the last hour");
+    }
 }

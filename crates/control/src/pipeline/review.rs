@@ -8,7 +8,9 @@ use super::{PipelineFinder, party};
 use crate::Stage;
 use crate::slots::Slot;
 use crate::task::table::TaskTable;
-use crate::tuning::pipeline::{COMPUTED, DOUBT, EVERY, OWN_RHYTHM_FIRST, STAGES_ALL, STAGES_EACH};
+use crate::tuning::pipeline::{
+    DOUBT, EVERY, FIRST_TURN, OWN_RHYTHM_FIRST, STAGES_ALL, STAGES_EACH,
+};
 
 /// So many threads are stages at most.
 const STAGES: Limits = Limits {
@@ -204,7 +206,7 @@ impl PipelineFinder {
     /// The thread computes all the time, whomever it wakes meanwhile: if it was a stage, that does
     /// not make it one again soon.
     pub(crate) fn stay_off(&mut self, slot: Slot, now: Instant) {
-        self.roles.get_mut(slot).stay_off(now + COMPUTED);
+        self.roles.get_mut(slot).stay_off(now + FIRST_TURN);
     }
 }
 

@@ -175,3 +175,25 @@ impl Role {
         self.0.get_or_insert_default()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_thread_is_waited_for_that_wakes_the_path_for_a_quarter_of_its_jobs() {
+        let mut watched = Watched::new(TaskId::recorded(7), false, Instant::ZERO);
+        watched.waited_for = 5;
+        assert!(watched.is_waited_for(20));
+        assert!(!watched.is_waited_for(21));
+    }
+
+    #[test]
+    fn a_thread_that_woke_its_user_three_times_may_be_tried() {
+        let mut watched = Watched::new(TaskId::recorded(7), false, Instant::ZERO);
+        watched.waited_for = 2;
+        assert!(!watched.may_be_tried());
+        watched.waited_for = 3;
+        assert!(watched.may_be_tried());
+    }
+}

@@ -184,3 +184,53 @@ impl Strangers {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use onbeat_model::Span;
+
+    use super::*;
+
+    const PAYER: u32 = 1;
+
+    fn worth_watching(strangers: &Strangers, seconds: u64) -> usize {
+        let now = Instant::ZERO + Span::from_secs(seconds);
+        strangers.worth_watching(now).len()
+    }
+
+    fn exchange(strangers: &mut Strangers, tid: u32) {
+        strangers.exchanged(tid, (TaskId::recorded(7), PAYER), 8);
+    }
+
+    #[test]
+    fn a_thread_is_turned_away_for_15_seconds_and_for_8_minutes_in_the_end() {
+        let mut strangers = Strangers::new();
+        strangers.turn_away(PAYER, 20, Instant::ZERO);
+        exchange(&mut strangers, 20);
+        assert_eq!(worth_watching(&strangers, 14), 0);
+        assert_eq!(worth_watching(&strangers, 15), 1);
+        for _ in 0..9 {
+            strangers.turn_away(PAYER, 20, Instant::ZERO);
+        }
+        exchange(&mut strangers, 20);
+        assert_eq!(worth_watching(&strangers, 479), 0);
+        assert_eq!(worth_watching(&strangers, 480), 1);
+    }
+
+    #[test]
+    fn one_payers_wakeups_are_counted_of_256_threads() {
+        let mut strangers = Strangers::new();
+        (1..=300).for_each(|tid| exchange(&mut strangers, tid));
+        assert_eq!(worth_watching(&strangers, 0), 256);
+    }
+
+    #[test]
+    fn a_single_wakeup_is_forgotten_after_four_seconds() {
+        let mut strangers = Strangers::new();
+        strangers.exchanged(20, (TaskId::recorded(7), PAYER), 1);
+        (0..17).for_each(|_| strangers.forget_exchanges());
+        assert_eq!(strangers.exchanges.iter().count(), 1);
+        strangers.forget_exchanges();
+        assert_eq!(strangers.exchanges.iter().count(), 0);
+    }
+}

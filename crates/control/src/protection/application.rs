@@ -8,8 +8,7 @@ use super::boost::BoostWhy;
 use crate::estimation::clock::Outside;
 use crate::tuning::clock::QUARTER;
 use crate::tuning::protection::{
-    BUSY, CAPACITY, IN_VAIN, KEEPS, STARTS, STARTS_WAITING, STARTS_WITH, TRIED_BY_THEN, UNPROVED,
-    WAITS,
+    BUSY, CAPACITY, IN_VAIN, KEEPS, STARTS, STARTS_WAITING, STARTS_WITH, UNPROVED, WAITS,
 };
 
 /// All applications, by payer.
@@ -137,7 +136,7 @@ impl Application {
 
     /// True if it is too young for a probation of a thread that its protection helps.
     pub(super) fn is_young(&self, now: Instant) -> bool {
-        now.since(self.began) < TRIED_BY_THEN
+        now.since(self.began) < UNPROVED
     }
 
     /// True if it is protected because it has just begun.

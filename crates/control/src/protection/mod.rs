@@ -37,8 +37,9 @@ use crate::task::Thread;
 use crate::task::table::TaskTable;
 use crate::timer::{TimerEvent, Timers};
 use crate::tuning::clock::QUARTER;
+use crate::tuning::lock::LONGEST_JOB_AT_LEAST;
 use crate::tuning::protection::{
-    COMPUTES, GLANCE, LONGEST_PAUSE, PAUSES, PROTECTED, STANDS_DOWN, STANDS_DOWN_LONGEST,
+    GLANCE, LONGEST_PAUSE, PAUSES, PROTECTED, STANDS_DOWN, STANDS_DOWN_LONGEST,
 };
 use crate::tuning::starvation::{AWAKE, FED, FIRST_PAUSE};
 use application::Applications;
@@ -175,7 +176,7 @@ impl Protection {
         };
         let pauses = used == Span::ZERO || slept.ratio(over) >= PAUSES;
         *computed = if pauses { Span::ZERO } else { *computed + used };
-        *computed >= COMPUTES
+        *computed >= LONGEST_JOB_AT_LEAST
     }
 
     fn suspend(&mut self, now: Instant) {
@@ -466,5 +467,26 @@ impl Protector {
             };
             self.enter_change(thread.task, what, why, change, at);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_thread_that_stands_down_again_and_again_does_so_for_ten_minutes() {
+        assert_eq!(stands_down_for(0), Span::from_secs(20));
+        assert_eq!(stands_down_for(9), Span::from_secs(640));
+    }
+
+    #[test]
+    fn a_thread_that_only_computes_loses_its_protection_for_a_minute_at_most() {
+        let mut protection = Protection::default();
+        (0..9).for_each(|_| protection.suspend(Instant::ZERO));
+        protection.resumes(Instant::ZERO + Span::from_ms(59_999));
+        assert!(matches!(protection.state, State::Suspended { .. }));
+        protection.resumes(Instant::ZERO + Span::from_secs(60));
+        assert!(matches!(protection.state, State::None));
     }
 }

@@ -14,7 +14,7 @@ use onbeat_model::{Actuator, Bandwidth, Instant, Refusal, Span, Speed, Speeds};
 
 use crate::allocation::arbiter::Arbiter;
 use crate::enforcement::Enforcer;
-use crate::tuning::enforcement::FALL_AGAIN;
+use crate::tuning::enforcement::LONGEST_RETRY;
 use crate::{PowerSettings, SpeedRule, Why};
 use account::{AtSpeed, SpeedAccount, SpeedEntry, SpeedWhat, SpeedWhy};
 
@@ -197,7 +197,7 @@ impl SpeedGovernor {
         }
         let to = self.manager.budgets_for();
         self.manager.give_up();
-        self.no_fall_before = now + FALL_AGAIN;
+        self.no_fall_before = now + LONGEST_RETRY;
         self.enter(now, SpeedWhat::GivenUp, SpeedWhy::BudgetRefused, Some(to));
     }
 
