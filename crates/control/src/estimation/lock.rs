@@ -318,3 +318,15 @@ impl Lock {
 pub(crate) fn same_period(a: Span, b: Span) -> bool {
     a.abs_diff(b) * SAME_RATE <= a.max(b)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn periods_within_a_twentieth_are_the_same_rate() {
+        let of_ms = Span::from_ms;
+        assert!(same_period(of_ms(100), of_ms(105)));
+        assert!(!same_period(of_ms(100), of_ms(106)));
+    }
+}

@@ -224,4 +224,28 @@ mod tests {
         }
         assert!((5..=6).contains(&trials), "{trials} in the last hour");
     }
+
+    #[test]
+    fn a_thread_joins_a_probation_after_three_bursts() {
+        let mut starving = Starving::default();
+        for ms in [0, 50] {
+            starving.heard(&burst(ms, 40, 8));
+        }
+        let now = Instant::ZERO + Span::from_ms(100);
+        assert!(!starving.starves_too(now));
+        starving.heard(&burst(100, 40, 8));
+        assert!(starving.starves_too(now));
+    }
+
+    #[test]
+    fn a_thread_that_runs_for_a_five_hundredth_of_the_time_is_awake() {
+        assert_eq!(found_starving(0.0015), 0);
+        assert!(found_starving(0.003) > 0);
+    }
+
+    #[test]
+    fn a_thread_without_events_is_looked_at_after_120_ms() {
+        let (next, _) = Starving::default().look(Instant::ZERO, Span::ZERO, Instant::ZERO);
+        assert_eq!(next, Instant::ZERO + Span::from_ms(120));
+    }
 }

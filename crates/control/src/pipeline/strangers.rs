@@ -233,4 +233,15 @@ mod tests {
         strangers.forget_exchanges();
         assert_eq!(strangers.exchanges.iter().count(), 0);
     }
+
+    #[test]
+    fn all_payers_wakeups_are_counted_of_1024_threads() {
+        let mut strangers = Strangers::new();
+        for payer in 1..=8 {
+            for tid in 1..=200 {
+                strangers.exchanged(tid, (TaskId::recorded(7), payer), 8);
+            }
+        }
+        assert_eq!(strangers.exchanges.iter().count(), 1024);
+    }
 }

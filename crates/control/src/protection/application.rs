@@ -155,3 +155,26 @@ impl Application {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn protection_is_in_vain_for_5_s_where_threads_wait_and_the_cpus_are_not_theirs() {
+        let at = |ms| Instant::ZERO + Span::from_ms(ms);
+        let in_vain_with = |used_ms| {
+            let mut application = Application::new(at(0));
+            for ms in [10_000, 10_250] {
+                application.wait(Span::from_ms(200));
+                application.charge(Span::from_ms(used_ms));
+                application.review(at(ms), Span::from_ms(250), 1);
+            }
+            application
+        };
+        let application = in_vain_with(145);
+        assert!(application.is_in_vain(at(15_249)));
+        assert!(!application.is_in_vain(at(15_250)));
+        assert!(!in_vain_with(155).is_in_vain(at(10_250)), "it has the CPU");
+    }
+}

@@ -489,4 +489,23 @@ mod tests {
         protection.resumes(Instant::ZERO + Span::from_secs(60));
         assert!(matches!(protection.state, State::None));
     }
+
+    #[test]
+    fn a_fiftieth_of_the_time_asleep_is_a_pause() {
+        let computes = |slept_ms| {
+            let mut protection = Protection {
+                state: State::InForce {
+                    computed: Span::ZERO,
+                },
+                ..Protection::default()
+            };
+            let did = Did {
+                used: Span::from_ms(900),
+                slept: Span::from_ms(slept_ms),
+            };
+            protection.computes(did, Span::from_ms(1000))
+        };
+        assert!(computes(19));
+        assert!(!computes(21));
+    }
 }
