@@ -1,6 +1,7 @@
 //! The tables of the READMEs, written by the command that makes them: between
 //! `<!-- figures: NAME -->` and `<!-- end -->`, with where they were taken, and the figures as
-//! NAME.json beside. `scripts/tables.sh` holds one against the other.
+//! NAME.json beside. `scripts/tables.sh` holds one against the other, and the table against the
+//! code that it measures.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,6 +15,8 @@ use crate::machine::Facts;
 
 /// The folder with a folder for each experiment.
 const EXPERIMENTS: &str = env!("CARGO_MANIFEST_DIR");
+/// Writes below a table the hash of the code that it is of.
+const TABLES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../scripts/tables.sh");
 const END: &str = "<!-- end -->";
 
 /// Where a table is taken: to be asked before, as nothing may change meanwhile that counts.
@@ -21,7 +24,7 @@ pub(crate) fn taken(facts: &Facts) -> String {
     format!(
         "Commit {}, {}; Linux {}, {}.",
         commit(),
-        output("date", &["-u", "+%F"]),
+        or_unknown("date", &["-u", "+%F"]),
         facts.kernel(),
         facts.cpu()
     )
@@ -51,7 +54,10 @@ pub(crate) fn write(out: &Path, since: SystemTime, taken: &str) -> anyhow::Resul
                     .with_context(|| format!("in {}", readme.display()))?;
                 fs::write(&readme, &text)
                     .with_context(|| format!("cannot write {}", readme.display()))?;
-                println!("table: {} in {}", name, readme.display());
+                let readme = readme.to_string_lossy();
+                output(TABLES, &["--retaken", &readme, &name])
+                    .with_context(|| format!("cannot say what code the table {name} is of"))?;
+                println!("table: {name} in {readme}");
             }
         }
     }
@@ -60,8 +66,8 @@ pub(crate) fn write(out: &Path, since: SystemTime, taken: &str) -> anyhow::Resul
 
 /// The commit that is checked out, and whether something was changed since.
 fn commit() -> String {
-    let head = output("git", &["rev-parse", "--short", "HEAD"]);
-    let changes = output(
+    let head = or_unknown("git", &["rev-parse", "--short", "HEAD"]);
+    let changes = or_unknown(
         "git",
         &["status", "--porcelain", "--", "*.rs", "*.c", "*.h"],
     );
@@ -73,16 +79,19 @@ fn commit() -> String {
 }
 
 /// What a command prints; "unknown" if it cannot be run.
-fn output(program: &str, args: &[&str]) -> String {
+fn or_unknown(program: &str, args: &[&str]) -> String {
+    output(program, args).unwrap_or_else(|_| "unknown".to_owned())
+}
+
+fn output(program: &str, args: &[&str]) -> anyhow::Result<String> {
     let ran = Command::new(program)
         .args(args)
         .current_dir(EXPERIMENTS)
-        .output();
-    let printed = ran.ok().filter(|ran| ran.status.success());
-    printed.map_or_else(
-        || "unknown".to_owned(),
-        |ran| String::from_utf8_lossy(&ran.stdout).trim().to_owned(),
-    )
+        .output()?;
+    if !ran.status.success() {
+        bail!("{program}: {}", String::from_utf8_lossy(&ran.stderr).trim());
+    }
+    Ok(String::from_utf8_lossy(&ran.stdout).trim().to_owned())
 }
 
 /// The names of the tables that a README has a place for.
@@ -137,5 +146,43 @@ mod tests {
         assert_eq!(new, text.replace("old\n", "| x |\n"));
         assert!(with_block(text, "three", "").is_err());
         assert!(with_block("<!-- figures: one -->\n", "one", "").is_err());
+    }
+
+    #[test]
+    fn a_table_fails_once_its_code_has_changed_until_it_says_so() {
+        let checkout = tempfile::tempdir().unwrap();
+        let path = |name: &str| checkout.path().join(name);
+        fs::create_dir_all(path("experiments/one")).unwrap();
+        fs::create_dir(path("scripts")).unwrap();
+        fs::copy(TABLES, path("scripts/tables.sh")).unwrap();
+        let block = "| a | b |\n|---|--:|\n| c | 1 |\n\nCommit 1234567, today.\n";
+        let figures = serde_json::to_string_pretty(&json!({ "block": block })).unwrap();
+        fs::write(path("experiments/one/t.json"), figures).unwrap();
+        let readme = path("experiments/one/README.md");
+        let unnamed = format!("<!-- figures: t -->\n{block}<!-- end -->\n");
+        fs::write(&readme, &unnamed).unwrap();
+        let code = |text: &str| fs::write(path("code.rs"), text).unwrap();
+        code("fn one() {}\n");
+        let run = |program: &str, args: &[&str]| {
+            let mut command = Command::new(program);
+            let ran = command.args(args).current_dir(checkout.path()).output();
+            ran.unwrap().status.success()
+        };
+        assert!(run("git", &["init", "-q"]) && run("git", &["add", "."]));
+        let tables = |args: &[&str]| run("scripts/tables.sh", args);
+        assert!(!tables(&[]), "nothing names the code");
+        fs::write(&readme, unnamed + "<!-- measures: 0 code.rs -->\n").unwrap();
+        assert!(!tables(&[]), "that is no code's hash");
+        assert!(tables(&["--retaken", "experiments/one/README.md", "t"]) && tables(&[]));
+        code("// Why.\nfn one() {}\n\nmod tests {\n}\n");
+        assert!(tables(&[]), "comments and tests do not count");
+        code("fn two() {}\n");
+        assert!(!tables(&[]), "the code has changed");
+        assert!(tables(&["--older"]) && tables(&[]));
+        let says = fs::read_to_string(&readme).unwrap();
+        let sentence = "Of 1234567; the code has changed since. ";
+        assert!(says.contains(sentence), "{says}");
+        fs::write(&readme, says.replace(sentence, "")).unwrap();
+        assert!(!tables(&[]), "the reader is not told");
     }
 }
