@@ -82,10 +82,13 @@ pub(crate) fn run(machine: &Machine, args: &Args) -> anyhow::Result<()> {
         }
     }
     for (_, analyser) in ANALYSERS {
-        let of = |f: &&Found| f.analyser == analyser && f.recording == "ffmpegre30.l3";
-        let found: Vec<&Found> = all.iter().filter(of).collect();
-        let name = format!("{NAME}-pmf-{}", analyser.to_lowercase().replace('+', "p"));
-        probabilities(&found, analyser).draw(out, &name)?;
+        for (recording, player) in [("mplayer25.l0", "mplayer"), ("ffmpegre30.l3", "ffmpeg")] {
+            let of = |f: &&Found| f.analyser == analyser && f.recording == recording;
+            let found: Vec<&Found> = all.iter().filter(of).collect();
+            let analyser_name = analyser.to_lowercase().replace('+', "p");
+            let name = format!("{NAME}-pmf-{analyser_name}-{player}");
+            probabilities(&found, analyser, player).draw(out, &name)?;
+        }
     }
     let paper = json!({
         "figure_11": "LFS++: mplayer at 32.5 Hz; its peaks can be seen from 0.5 s of tracing on, and are \
@@ -169,7 +172,7 @@ fn spectra(player: &Player, thread: &str) -> Figure {
 }
 
 /// How often each frequency was found, after each tracing time (Fig. 12).
-fn probabilities(found: &[&Found], analyser: &str) -> Figure {
+fn probabilities(found: &[&Found], analyser: &str, player: &str) -> Figure {
     const BIN_HZ: f64 = 0.25;
     let line = |f: &&Found| {
         let bins = (96..=144).map(|bin| f64::from(bin) * BIN_HZ);
@@ -185,7 +188,7 @@ fn probabilities(found: &[&Found], analyser: &str) -> Figure {
         )
     };
     Figure {
-        title: format!("Frequency found by {analyser} in stretches of ffmpeg at 30 Hz"),
+        title: format!("Frequency found by {analyser} in stretches of {player}"),
         x: Axis::linear("frequency (Hz)", 24.0..36.0),
         y: Axis::linear("share of stretches", 0.0..1.05),
         lines: found.iter().map(line).collect(),

@@ -1,6 +1,7 @@
 //! AQuoSA's experiment 1 and what its text says of it, in the simulated machine: the short task
-//! alone, two tasks under `SCHED_RR`, under rate-monotonic priorities and under reservations; and
-//! what a peak of the short task does to the long one.
+//! alone, two tasks under `SCHED_RR`, under rate-monotonic priorities and under reservations; what
+//! a peak of the short task does to the long one; and the load that rate-monotonic priorities serve
+//! in general.
 
 use std::path::Path;
 
@@ -15,6 +16,7 @@ use crate::machine::Machine;
 use crate::results::{Ran, Table, publish};
 
 const NAME: &str = "rate-monotonic";
+const BOUND: &str = "rate-monotonic-bound";
 
 /// What it is run with.
 #[derive(Debug, clap::Args)]
@@ -60,6 +62,15 @@ const WAYS: [Way; 4] = [
     },
 ];
 
+/// The tasks of the set that rate-monotonic priorities serve worst (Liu and Layland 1973): the
+/// periods grow by one factor to twice the first, and each task takes as much of the CPU.
+/// Priorities serve 10 (2^(1/10) - 1) = 71.8% of it; with many tasks ln 2, the paper's 69%.
+const TASKS: i32 = 10;
+/// The loads that are tried, each with the demands of that set enlarged or reduced alike.
+const LOADS: [f64; 4] = [0.71, 0.725, 0.80, 0.90];
+/// What a reservation has beyond the demand.
+const SPREAD: f64 = 1.03;
+
 /// One task's figures.
 #[derive(Clone, Copy, Debug, Serialize)]
 struct Served {
@@ -85,7 +96,84 @@ pub(crate) fn run(machine: &Machine, _args: &Args) -> anyhow::Result<()> {
             "alone": 3.183, "SCHED_RR": [75.470, 100.961], "reservations": [4.480, 126.346],
         },
     });
-    publish(machine.out(), &ran, NAME, &table(&rows), &rows, paper)
+    publish(machine.out(), &ran, NAME, &table(&rows), &rows, paper)?;
+    let bound = bound()?;
+    let paper =
+        json!({ "text": "the maximum system load for which it works is at most about 69%" });
+    publish(
+        machine.out(),
+        &ran,
+        BOUND,
+        &bound_table(&bound),
+        &bound,
+        paper,
+    )
+}
+
+/// The jobs of the set that are late, by load.
+#[derive(Debug, Serialize)]
+struct Loaded {
+    load: f64,
+    jobs: u64,
+    late_by_priority: u64,
+    late_reserved: u64,
+}
+
+fn bound() -> anyhow::Result<Vec<Loaded>> {
+    LOADS.map(loaded).into_iter().collect()
+}
+
+fn loaded(load: f64) -> anyhow::Result<Loaded> {
+    let prioritised = crowd(load, |n, _, _| format!("{{ fifo = {} }}", 50 - n))?;
+    let reserved = crowd(load, |_, period_us, demand_us| {
+        let runtime_us = scaled(demand_us, SPREAD);
+        format!("{{ deadline = {{ runtime = \"{runtime_us}us\", period = \"{period_us}us\" }} }}")
+    })?;
+    let late = |figures: &Figures| figures.tasks.iter().map(|task| task.missed).sum();
+    Ok(Loaded {
+        load,
+        jobs: prioritised.tasks.iter().map(|task| task.jobs).sum(),
+        late_by_priority: late(&prioritised),
+        late_reserved: late(&reserved),
+    })
+}
+
+/// Runs the set at a load; `class` gives a task's scheduling by its number, period and demand.
+fn crowd(load: f64, class: impl Fn(i32, u64, u64) -> String) -> anyhow::Result<Figures> {
+    let mut text = "duration = \"60s\"\n".to_owned();
+    for n in 0..TASKS {
+        let period_us = scaled(10_000, 2_f64.powf(f64::from(n) / f64::from(TASKS)));
+        let demand_us = scaled(period_us, load / f64::from(TASKS));
+        text.push_str(&format!(
+            "[[task]]\nname = \"{n}\"\narrival = {{ periodic = \"{period_us}us\" }}\n\
+             demand = {{ constant = \"{demand_us}us\" }}\nscheduling = {}\n",
+            class(n, period_us, demand_us)
+        ));
+    }
+    let scenario = parse(&text, Path::new(BOUND))?;
+    Ok(Run::new(&scenario).run(Outputs::default(), |_| {})?)
+}
+
+fn scaled(us: u64, by: f64) -> u64 {
+    (us as f64 * by).round() as u64
+}
+
+fn bound_table(rows: &[Loaded]) -> Table {
+    let mut table = Table::new([
+        "load",
+        "jobs",
+        "late by priorities",
+        "late under reservations",
+    ]);
+    for row in rows {
+        table.row([
+            format!("{:.1}%", row.load * 100.0),
+            row.jobs.to_string(),
+            row.late_by_priority.to_string(),
+            row.late_reserved.to_string(),
+        ]);
+    }
+    table
 }
 
 fn rows() -> anyhow::Result<Vec<Row>> {
@@ -179,6 +267,15 @@ mod tests {
     #[test]
     fn the_kept_table_of_priorities_is_of_todays_simulation() {
         crate::claims::assert_kept("rate-monotonic/rate-monotonic", "", &rows().unwrap());
+        crate::claims::assert_kept("rate-monotonic/rate-monotonic-bound", "", &bound().unwrap());
+    }
+
+    #[test]
+    fn a_set_above_the_bound_is_late_by_priorities_and_not_by_reservations() {
+        let [below, above] = [0.71, 0.725].map(|load| loaded(load).unwrap());
+        assert_eq!((below.late_by_priority, below.late_reserved), (0, 0));
+        assert!(above.late_by_priority > 0);
+        assert_eq!(above.late_reserved, 0);
     }
 
     #[test]
