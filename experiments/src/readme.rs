@@ -36,7 +36,7 @@ pub(crate) fn write(out: &Path, since: SystemTime, taken: &str) -> anyhow::Resul
     let folders = fs::read_dir(EXPERIMENTS).context("cannot list the experiments")?;
     for folder in folders {
         let readme = folder?.path().join("README.md");
-        let Ok(mut text) = fs::read_to_string(&readme) else {
+        let Ok(text) = fs::read_to_string(&readme) else {
             continue;
         };
         for name in names(&text) {
@@ -50,9 +50,11 @@ pub(crate) fn write(out: &Path, since: SystemTime, taken: &str) -> anyhow::Resul
                     &readme.with_file_name(format!("{name}.json")),
                     taken,
                 )?;
-                text = with_block(&text, &name, &block)
+                // The script below has changed the file for the table before.
+                let text = fs::read_to_string(&readme)?;
+                let text = with_block(&text, &name, &block)
                     .with_context(|| format!("in {}", readme.display()))?;
-                fs::write(&readme, &text)
+                fs::write(&readme, text)
                     .with_context(|| format!("cannot write {}", readme.display()))?;
                 let readme = readme.to_string_lossy();
                 output(TABLES, &["--retaken", &readme, &name])
