@@ -1,4 +1,4 @@
-# Three programs want more than --cap: the kernel has reservations for them by --weight, and none is below --minimum. The room of one
+# Three programs want more than --cap: the kernel has reservations for them by [weights], and none is below the minimum. The room of one
 # that ends goes to the others by weight, and what one of these does not need to the other.
 # needs: onbeat chrt periodic.c
 #
@@ -27,7 +27,7 @@ player second 33000
 second=$!
 player third 47000
 third=$!
-onbeat attach --quiet --cap 60% --minimum 12% --weight first=3 --weight second=2 --weight third=1 --log /results/log.jsonl \
+onbeat attach --quiet --cap 60% --config 'limits.minimum="12%"' --config weights.first=3 --config weights.second=2 --config weights.third=1 --log /results/log.jsonl \
     $first $second $third &
 onbeat=$!
 for player in $first $second $third; do
