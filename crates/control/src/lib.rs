@@ -53,3 +53,4 @@ pub use settings::{
     Method, Parties, Party, PipelineSettings, PowerSettings, Settings, SpeedRule, Treat, Treatment,
 };
 pub use speed::account::{AtSpeed, SpeedEntry, SpeedWhat, SpeedWhy};
+pub use tuning::protection::PROTECTED;

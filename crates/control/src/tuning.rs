@@ -309,7 +309,7 @@ pub(crate) mod protection {
     /// The largest share of an ordinary thread. From: nice -20 is the kernel's least. The slice is
     /// shorter than the kernel's 3 ms, because only a thread with a shorter slice preempts a hog at
     /// its wakeup (PREEMPT_SHORT, Linux 6.12).
-    pub(crate) const PROTECTED: Boost = Boost {
+    pub const PROTECTED: Boost = Boost {
         levels: 20,
         slice: Span::from_ms(1),
     };

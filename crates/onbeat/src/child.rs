@@ -1,10 +1,11 @@
-//! Starts the program that onbeat runs, held back at a gate until it is tracked.
+//! Starts the program that onbeat runs, held back at a gate until it is protected or tracked.
 //!
 //! The standard library's `Command` returns only after the program was executed, when its first
 //! bursts are over and it may have started threads. Here the new process waits before its `exec`
-//! until [`Gated::open`] is called, so that it is tracked from its first instruction on.
+//! until [`Gated::open`] is called, so that it is protected, or tracked, from its first instruction
+//! on.
 
-use std::ffi::{CString, OsString};
+use std::ffi::{CString, OsStr, OsString};
 use std::fmt;
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -160,18 +161,15 @@ impl Gated {
         self.child.pid()
     }
 
-    /// The file that it will execute, found as `execvp` finds it.
+    /// The file that it will execute.
     pub(crate) fn executable(&self) -> Option<PathBuf> {
-        let program = Path::new(&self.program);
-        if self.program.as_bytes().contains(&b'/') {
-            return program.canonicalize().ok();
-        }
-        let folders = std::env::var_os("PATH")?;
-        std::env::split_paths(&folders)
-            .map(|folder| folder.join(program))
-            .find(|file| is_executable(file))?
-            .canonicalize()
-            .ok()
+        executable(&self.program)
+    }
+
+    /// Ends it, and waits for that.
+    pub(crate) fn abandon(mut self) {
+        drop(self.gate);
+        self.child.wait();
     }
 
     /// Lets it go on to its `exec`, and waits until that succeeded or failed.
@@ -192,6 +190,26 @@ impl Gated {
             error,
         })
     }
+}
+
+/// The file that is executed as `program`, found as `execvp` finds it.
+pub(crate) fn executable(program: &OsStr) -> Option<PathBuf> {
+    let program = Path::new(program);
+    if program.as_os_str().as_bytes().contains(&b'/') {
+        return program.canonicalize().ok();
+    }
+    let folders = std::env::var_os("PATH")?;
+    std::env::split_paths(&folders)
+        .map(|folder| folder.join(program))
+        .find(|file| is_executable(file))?
+        .canonicalize()
+        .ok()
+}
+
+/// Whether a child of ours has ended; how, is of no interest.
+pub(crate) fn has_ended(pid: u32) -> bool {
+    // SAFETY: no status is asked for.
+    unsafe { libc::waitpid(pid.cast_signed(), std::ptr::null_mut(), libc::WNOHANG) != 0 }
 }
 
 fn is_executable(file: &Path) -> bool {
@@ -385,5 +403,17 @@ mod tests {
         } = gated;
         drop(gate);
         assert_eq!(child.wait(), Some(Status::Exited(NOT_FOUND)));
+    }
+
+    #[test]
+    fn an_abandoned_process_has_ended_without_having_executed_anything() {
+        let folder = tempfile::tempdir().unwrap();
+        let mark = folder.path().join("mark");
+        let command = [OsString::from("touch"), mark.clone().into_os_string()];
+        let gated = Gated::fork(&command).unwrap();
+        let pid = gated.pid();
+        gated.abandon();
+        assert!(!mark.exists());
+        assert!(has_ended(pid), "there is no such child any more");
     }
 }

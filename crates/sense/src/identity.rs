@@ -32,6 +32,23 @@ pub fn parent(pid: u32) -> Option<u32> {
     status_number(pid, "PPid:")
 }
 
+/// The processes that the process `pid` has started and that have not ended.
+#[must_use]
+pub fn children(pid: u32) -> Vec<u32> {
+    let threads = fs::read_dir(format!("/proc/{pid}/task"));
+    let threads = threads.into_iter().flatten().flatten();
+    let lists =
+        threads.filter_map(|thread| fs::read_to_string(thread.path().join("children")).ok());
+    lists
+        .flat_map(|list| {
+            let numbers = list.split_ascii_whitespace();
+            numbers
+                .filter_map(|child| child.parse().ok())
+                .collect::<Vec<_>>()
+        })
+        .collect()
+}
+
 /// The user that runs the process or thread `pid`.
 #[must_use]
 pub fn user(pid: u32) -> Option<u32> {
@@ -49,6 +66,20 @@ pub fn groups(pid: u32) -> Vec<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_process_has_the_child_that_it_started_and_no_other() {
+        let mut child = std::process::Command::new("sleep");
+        let mut child = child.arg("60").spawn().unwrap();
+        let found = children(std::process::id());
+        let of_child = children(child.id());
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert!(found.contains(&child.id()), "{found:?}");
+        assert_eq!(of_child, []);
+        assert!(!children(std::process::id()).contains(&child.id()));
+        assert_eq!(children(u32::MAX), []);
+    }
 
     #[test]
     fn this_thread_is_one_of_this_process_and_nobody_is_none() {

@@ -3,7 +3,7 @@
 mod telling;
 
 use std::cell::RefCell;
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
@@ -14,15 +14,17 @@ use onbeat_act::cpufreq::{Cpufreq, Tree};
 use onbeat_act::cpuset::Partitions;
 use onbeat_act::kernel;
 use onbeat_act::restore::StateFile;
-use onbeat_act::{DeadlineActuator, Options, own};
+use onbeat_act::{DeadlineActuator, Options, own, task};
 use onbeat_control::{
-    Controller, DryRun, Entry, Next, PipelineSettings, Report, Settings, SpeedEntry, drive,
+    Controller, DryRun, Entry, Next, PROTECTED, PipelineSettings, Report, Settings, SpeedEntry,
+    drive,
 };
 use onbeat_metrics::Metrics;
-use onbeat_model::{Actuator, Bandwidth, Follow, Sensor, Span};
+use onbeat_model::{Actuator, Bandwidth, Follow, Sensor, Span, TaskId};
 use onbeat_schedulers::reserve::GroupActuator;
 use onbeat_sense::bpf::{self, Parser};
 use onbeat_sense::energy::{self, Energy};
+use onbeat_sense::identity;
 use onbeat_sense::preparation::Preparation;
 use onbeat_sense::tracer::{self, Limitation, Tracer, Wants};
 use serde::Serialize;
@@ -38,17 +40,25 @@ use crate::start_tracer;
 use telling::attend;
 pub(super) use telling::tell;
 
-/// Everything that is ready before the first thread is tracked.
-pub(crate) struct Keeper<'a> {
+/// Everything that is ready before the tracer: the outputs, and what protects a program meanwhile.
+pub(crate) struct Prepared<'a> {
     options: &'a KeepOptions,
     config: Config,
-    sensor: Tracer,
+    parser: Parser,
     log: Option<BufWriter<File>>,
     perfetto: Option<BufWriter<File>>,
     metrics: Option<Metrics>,
+    view: Option<LiveView>,
+    /// If a program is protected already.
+    protected: Option<(TaskId, DeadlineActuator)>,
+}
+
+/// Everything that is ready before the first thread is tracked.
+pub(crate) struct Keeper<'a> {
+    prepared: Prepared<'a>,
+    sensor: Tracer,
     /// If a report or a timeline is wanted.
     history: Option<RefCell<History>>,
-    view: Option<LiveView>,
 }
 
 /// How it ended.
@@ -102,10 +112,9 @@ impl<'a> Closing<'a> {
     }
 }
 
-impl<'a> Keeper<'a> {
-    /// Starts the tracer and opens the log. Whether it is going to track processes that run already
-    /// is for the caller to say.
-    pub(crate) fn new(options: &'a KeepOptions, running: bool) -> anyhow::Result<Self> {
+impl<'a> Prepared<'a> {
+    /// Opens the outputs. To be called before this process has a second thread.
+    pub(crate) fn new(options: &'a KeepOptions, view: Option<LiveView>) -> anyhow::Result<Self> {
         let parser = start_tracer::parser(Parser::start_ahead)?;
         let config = config_of(options)?;
         // Without the right onbeat goes on as an ordinary program, and says so once it acts. One
@@ -119,35 +128,70 @@ impl<'a> Keeper<'a> {
         if let Some(metrics) = metrics.as_ref().filter(|_| !options.quiet) {
             eprintln!("onbeat: metrics are at {}", metrics.place());
         }
+        Ok(Self {
+            options,
+            config,
+            parser,
+            log,
+            perfetto,
+            metrics,
+            view,
+            protected: None,
+        })
+    }
+
+    /// Whether the program in the file `executable` may begin before its tracer is loaded: the
+    /// tracer will be able to join it, and it can be protected meanwhile. A run that changes
+    /// nothing, or is to show all that it hears of a program, waits. So does a program with job
+    /// marks of its own: the first ones would not be heard.
+    pub(crate) fn may_protect(&self, executable: Option<&Path>) -> bool {
+        let options = self.options;
+        let can_join =
+            || options.tracer.choice().first() == Some(&tracer::Kind::Bpf) && bpf::is_likely();
+        let may_act = !options.dry_run
+            && !options.no_trials
+            && self.config.enforcement.through() != Through::Scx;
+        let marks = || executable.is_some_and(|file| self.parser.finds_probes(file));
+        may_act && options.also.is_empty() && can_join() && !marks()
+    }
+
+    /// Protects the process `pid`, which is about to execute a program, from its first instruction
+    /// on; false if that is refused.
+    pub(crate) fn protect(&mut self, pid: u32) -> anyhow::Result<bool> {
+        let Ok(task) = task::identify(pid) else {
+            return Ok(false);
+        };
+        let mut actuator = live_actuator(self.options)?;
+        let is_protected = actuator.boost(task, Some(PROTECTED)).is_ok();
+        self.protected = Some((task, actuator));
+        Ok(is_protected)
+    }
+
+    /// Starts the tracer. `running` says whether it is going to track processes that run already.
+    pub(crate) fn hear(self, running: bool) -> anyhow::Result<Keeper<'a>> {
+        let options = self.options;
         let wants = Wants {
             bursts: true,
             running,
             partners: options.pipelines == Pipelines::Auto,
             ..Wants::default()
         };
-        let sensor = start_tracer::start(options.tracer.choice(), &wants, &parser, options.quiet)
-            .context("cannot trace")?;
-        let wants_history = perfetto.is_some() || options.report.is_some();
-        Ok(Self {
-            options,
-            config,
+        let sensor =
+            start_tracer::start(options.tracer.choice(), &wants, &self.parser, options.quiet)
+                .context("cannot trace")?;
+        let wants_history = self.perfetto.is_some() || options.report.is_some();
+        Ok(Keeper {
+            prepared: self,
             sensor,
-            log,
-            perfetto,
-            metrics,
             history: wants_history.then(RefCell::default),
-            view: None,
         })
     }
+}
 
-    /// A user looks on: no messages while he does.
-    pub(crate) fn shown_to(self, view: Option<LiveView>) -> Self {
-        Self { view, ..self }
-    }
-
+impl Keeper<'_> {
     /// Tracks the process `pid` with all its threads, and what the options say to follow.
     pub(crate) fn track(&mut self, pid: u32) -> anyhow::Result<()> {
-        let follow = if self.options.children {
+        let follow = if self.prepared.options.children {
             Follow::Children
         } else {
             Follow::Threads
@@ -155,6 +199,39 @@ impl<'a> Keeper<'a> {
         self.sensor
             .track(pid, follow)
             .with_context(|| format!("cannot track process {pid}"))
+    }
+
+    /// Tracks the program `pid` that began before the tracer, if it has not ended. If children are
+    /// to be followed, tracks those that it has started by now, too, with theirs. `orphans` gives
+    /// those whose parent has ended.
+    ///
+    /// The kernel tracks what a tracked process starts. So each process is tracked first, and its
+    /// children are listed then, and the orphans last.
+    pub(crate) fn track_begun(
+        &mut self,
+        pid: u32,
+        orphans: impl Fn() -> Vec<u32>,
+    ) -> anyhow::Result<()> {
+        let tracked = self.track(pid);
+        // A program that has ended has a status, and nothing to be kept.
+        if task::identify(pid).is_ok() {
+            tracked?;
+        }
+        if !self.prepared.options.children {
+            return Ok(());
+        }
+        let mut found = HashSet::from([pid]);
+        let mut next = identity::children(pid);
+        loop {
+            next.extend(orphans());
+            next.retain(|&process| found.insert(process));
+            if next.is_empty() {
+                return Ok(());
+            }
+            // One that has ended meanwhile cannot be tracked, and its children are orphans.
+            next.retain(|&process| self.track(process).is_ok());
+            next = next.into_iter().flat_map(identity::children).collect();
+        }
     }
 
     /// The steps before a program is executed.
@@ -174,54 +251,58 @@ impl<'a> Keeper<'a> {
     /// Runs the loop until `next` says stop, or nothing tracked is left, then gives everything back
     /// and reports. `begin` is called when all is ready.
     pub(crate) fn keep<T>(
-        self,
+        mut self,
         begin: impl FnOnce() -> anyhow::Result<T>,
         next: impl FnMut(&mut T) -> Next,
     ) -> anyhow::Result<T> {
-        if self.options.dry_run {
+        let options = self.prepared.options;
+        let settings = settings(options, &self.prepared.config, self.sensor.kind());
+        if options.dry_run {
             let actuator = DryRun::new(kernel::capacity());
-            return self.keep_through(actuator, begin, next);
+            return self.keep_through(settings, actuator, begin, next);
         }
-        if self.config.enforcement.through() == Through::Scx {
+        if self.prepared.config.enforcement.through() == Through::Scx {
             // Before, as the kernel takes its time to look through the scheduler.
             go_first();
             let actuator = GroupActuator::start().context("enforcement.through = \"scx\"")?;
-            return self.keep_through(actuator, begin, next);
+            return self.keep_through(settings, actuator, begin, next);
         }
-        let directory = StateDirectory::of_environment()?;
-        let options = Options {
-            hard: self.options.hard,
+        let mut actuator = match self.prepared.protected.take() {
+            Some((task, mut actuator)) => {
+                if !settings.protects {
+                    // It is gone, or somebody else has changed it meanwhile: nothing is left to do.
+                    let _ = actuator.boost(task, None);
+                }
+                actuator
+            }
+            None => live_actuator(options)?,
         };
-        // The guard, and threads that try out what the kernel does.
-        let actuator = own::start_ahead(|| {
-            let state_file = guard::state_file(&directory)?;
-            anyhow::Ok(DeadlineActuator::new(state_file, options))
-        });
-        let mut actuator = actuator?;
-        if self.config.power.is_some() {
+        let directory = StateDirectory::of_environment()?;
+        if self.prepared.config.power.is_some() {
             actuator = actuator.with_cpufreq(cpufreq(&directory)?);
         }
-        if self.config.enforcement.partition() {
+        if self.prepared.config.enforcement.partition() {
             actuator = actuator.with_partitions(partitions(&directory)?);
         }
         go_first();
-        self.keep_through(actuator, begin, next)
+        self.keep_through(settings, actuator, begin, next)
     }
 
     fn keep_through<A: Actuator, T>(
         mut self,
+        settings: Settings,
         actuator: A,
         begin: impl FnOnce() -> anyhow::Result<T>,
         mut next: impl FnMut(&mut T) -> Next,
     ) -> anyhow::Result<T> {
-        let settings = settings(self.options, &self.config, self.sensor.kind());
+        let prepared = &mut self.prepared;
         let mut controller = Controller::new(settings, actuator);
         let time = OwnTime::now();
-        let mut meter = self.config.power.and_then(|_| Meter::open());
-        let (log, history) = (&mut self.log, self.history.as_ref());
-        let quiet = self.options.quiet || self.view.is_some();
-        let view = &mut self.view;
-        let metrics = &mut self.metrics;
+        let mut meter = prepared.config.power.and_then(|_| Meter::open());
+        let (log, history) = (&mut prepared.log, self.history.as_ref());
+        let quiet = prepared.options.quiet || prepared.view.is_some();
+        let view = &mut prepared.view;
+        let metrics = &mut prepared.metrics;
         let mut write_failed = None;
         let mut sensor = Tap {
             sensor: &mut self.sensor,
@@ -246,7 +327,7 @@ impl<'a> Keeper<'a> {
         let report = controller.finish(self.sensor.now());
         let told = tell(&mut controller, log, history, metrics, quiet);
         drop(controller);
-        let looked = self.view.take().map_or(Ok(()), LiveView::end);
+        let looked = self.prepared.view.take().map_or(Ok(()), LiveView::end);
         self.close(&report, &time, meter)?;
         outcome.context("tracing broke off")?;
         looked.context("cannot use the terminal")?;
@@ -266,10 +347,15 @@ impl<'a> Keeper<'a> {
         let history = self.history.take().unwrap_or_default().into_inner();
         let elapsed = OwnTime::now().at.since(since.at);
         let closing = Closing::new(report, since, elapsed, energy_uj, &history);
-        if let Some(path) = &self.options.report {
+        if let Some(path) = &self.prepared.options.report {
             write_report(path, &closing)?;
         }
-        if let Some((output, path)) = self.perfetto.take().zip(self.options.perfetto.as_deref()) {
+        if let Some((output, path)) = self
+            .prepared
+            .perfetto
+            .take()
+            .zip(self.prepared.options.perfetto.as_deref())
+        {
             let written = history.write_timeline(output);
             written.with_context(|| format!("cannot write {}", path.display()))?;
         }
@@ -278,7 +364,7 @@ impl<'a> Keeper<'a> {
                 "onbeat: some marks and notifications of programs were not received: {error}"
             );
         }
-        if !self.options.quiet {
+        if !self.prepared.options.quiet {
             eprint!("{}", run_table::of(report, closing.loop_cpu, energy_uj));
         }
         Ok(())
@@ -308,6 +394,17 @@ impl Meter {
             self.energy.read_uj();
         }
     }
+}
+
+/// The actuator of the live kernel, with the guard that is started first.
+fn live_actuator(options: &KeepOptions) -> anyhow::Result<DeadlineActuator> {
+    let directory = StateDirectory::of_environment()?;
+    let hard = options.hard;
+    // The guard, and threads that try out what the kernel does.
+    own::start_ahead(|| {
+        let state_file = guard::state_file(&directory)?;
+        Ok(DeadlineActuator::new(state_file, Options { hard }))
+    })
 }
 
 fn go_first() {

@@ -1,14 +1,16 @@
 //! `onbeat run`: starts a program and keeps it on the beat until it ends.
 
 use std::ffi::OsString;
-use std::process::ExitCode;
+use std::process::{self, ExitCode};
 
 use anyhow::Context;
 use onbeat_control::Next;
+use onbeat_sense::identity;
+use onbeat_sense::preparation::Preparation;
 
-use super::keep::Keeper;
+use super::keep::Prepared;
 use super::served;
-use crate::child::{Child, Gated, Status};
+use crate::child::{self, CannotExecute, Child, Gated, Status};
 use crate::cli::{KeepOptions, RunArgs};
 use crate::live_view::LiveView;
 use crate::signals::{Signal, Signals};
@@ -29,27 +31,21 @@ pub(super) fn start(
 ) -> anyhow::Result<ExitCode> {
     let signals = Signals::block().context("cannot listen for signals")?;
     let is_watched = view.is_some();
-    let mut keeper = Keeper::new(keep, !keep.also.is_empty())?.shown_to(view);
-    let preparation = keeper.preparation();
-    let gated = if is_watched {
-        Gated::fork_in_silence(command, preparation)
-    } else {
-        Gated::prepared(command, preparation)
+    let fork = |preparation| {
+        let gated = if is_watched {
+            Gated::fork_in_silence(command, preparation)
+        } else {
+            Gated::prepared(command, preparation)
+        };
+        gated.context("cannot start a process")
     };
-    let gated = gated.context("cannot start a process")?;
-    keeper.track(gated.pid())?;
-    if let Some(program) = gated.executable() {
-        keeper.expect(gated.pid(), &program);
-    }
-    for &pid in &keep.also {
-        keeper.track(pid)?;
-    }
-    let begin = || Ok(gated.open().map(Program::new));
-    let program = keeper.keep(begin, |program| match program {
-        Ok(program) => program.attend(&signals),
-        Err(_) => Next::Stop,
-    })?;
-    Ok(match program {
+    let mut prepared = Prepared::new(keep, view)?;
+    let kept = match begin_at_once(&mut prepared, keep, command, fork)? {
+        Some(Ok(begun)) => take_over(prepared, begun, &signals).map(Ok),
+        Some(Err(failure)) => Ok(Err(failure)),
+        None => start_tracked(prepared, keep, fork, &signals),
+    };
+    Ok(match kept? {
         Ok(program) if is_watched => program.end().code(),
         Ok(program) => program.code(),
         Err(failure) => {
@@ -59,17 +55,136 @@ pub(super) fn start(
     })
 }
 
+/// A program that has begun and is not tracked yet.
+struct Begun {
+    program: Program,
+    /// If its children are to be followed.
+    orphans: Option<Orphans>,
+}
+
+/// Has the program begin under protection, while its tracer is not loaded yet; none if it has to
+/// wait for the tracer.
+fn begin_at_once(
+    prepared: &mut Prepared<'_>,
+    keep: &KeepOptions,
+    command: &[OsString],
+    fork: impl FnOnce(Preparation) -> anyhow::Result<Gated>,
+) -> anyhow::Result<Option<Result<Begun, CannotExecute>>> {
+    let name = command.first().map(OsString::as_os_str);
+    let executable = name.and_then(child::executable);
+    if !prepared.may_protect(executable.as_deref()) {
+        return Ok(None);
+    }
+    let gated = fork(Preparation::default())?;
+    if !prepared.protect(gated.pid())? {
+        gated.abandon();
+        return Ok(None);
+    }
+    let orphans = keep.children.then(Orphans::adopt);
+    let opened = gated.open();
+    Ok(Some(opened.map(|child| Begun {
+        program: Program::new(child),
+        orphans,
+    })))
+}
+
+/// Loads the tracer beside a program that has begun, takes it over as it is then, and keeps it.
+fn take_over(prepared: Prepared<'_>, begun: Begun, signals: &Signals) -> anyhow::Result<Program> {
+    let Begun {
+        mut program,
+        orphans,
+    } = begun;
+    let heard = prepared.hear(true).and_then(|mut keeper| {
+        let adopted = || orphans.as_ref().map_or(Vec::new(), Orphans::adopted);
+        keeper.track_begun(program.child.pid(), adopted)?;
+        Ok(keeper)
+    });
+    program.adopted = orphans.map_or(Vec::new(), Orphans::end);
+    match heard {
+        Ok(keeper) => keeper.keep(|| Ok(program), |program| program.attend(signals)),
+        Err(error) => {
+            program.child.signal(libc::SIGKILL);
+            program.child.wait();
+            Err(error)
+        }
+    }
+}
+
+/// Has the program begin once it is tracked, and keeps it.
+fn start_tracked(
+    prepared: Prepared<'_>,
+    keep: &KeepOptions,
+    fork: impl FnOnce(Preparation) -> anyhow::Result<Gated>,
+    signals: &Signals,
+) -> anyhow::Result<Result<Program, CannotExecute>> {
+    let mut keeper = prepared.hear(!keep.also.is_empty())?;
+    let gated = fork(keeper.preparation())?;
+    keeper.track(gated.pid())?;
+    if let Some(program) = gated.executable() {
+        keeper.expect(gated.pid(), &program);
+    }
+    for &pid in &keep.also {
+        keeper.track(pid)?;
+    }
+    let begin = || Ok(gated.open().map(Program::new));
+    keeper.keep(begin, |program| match program {
+        Ok(program) => program.attend(signals),
+        Err(_) => Next::Stop,
+    })
+}
+
 /// The program that is run, and how it is to end.
 pub(super) struct Program {
     child: Child,
+    /// Processes whose parent ended before they were tracked, and that are ours since.
+    adopted: Vec<u32>,
     interrupts: u32,
     ended: Option<Status>,
+}
+
+/// Has the processes that the program starts become ours when their parents end, so that they are
+/// found, and not the first process's.
+struct Orphans {
+    /// Our children from before.
+    own: Vec<u32>,
+    was_set: bool,
+}
+
+impl Orphans {
+    fn adopt() -> Self {
+        let mut was_set: libc::c_int = 0;
+        // SAFETY: the first call writes to `was_set`; the second takes numbers.
+        unsafe {
+            libc::prctl(libc::PR_GET_CHILD_SUBREAPER, &raw mut was_set);
+            libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1);
+        }
+        Self {
+            own: identity::children(process::id()),
+            was_set: was_set != 0,
+        }
+    }
+
+    fn adopted(&self) -> Vec<u32> {
+        let mut children = identity::children(process::id());
+        children.retain(|child| !self.own.contains(child));
+        children
+    }
+
+    /// Those that are ours by now stay so.
+    fn end(self) -> Vec<u32> {
+        if !self.was_set {
+            // SAFETY: numbers only.
+            unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 0) };
+        }
+        self.adopted()
+    }
 }
 
 impl Program {
     pub(super) fn new(child: Child) -> Self {
         Self {
             child,
+            adopted: Vec::new(),
             interrupts: 0,
             ended: None,
         }
@@ -86,6 +201,7 @@ impl Program {
             }
         }
         self.ended = self.child.ended();
+        self.adopted.retain(|&pid| !child::has_ended(pid));
         Next::Continue
     }
 

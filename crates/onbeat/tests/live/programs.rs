@@ -1,5 +1,7 @@
 //! Programs that make it hard: their own ends, their children, crowds of threads.
 
+use std::collections::HashSet;
+use std::os::unix::process::CommandExt;
 use std::process::Command;
 
 use crate::{Folder, Mortal, can_run, eventually, scheduling, stderr, working, workload};
@@ -47,6 +49,75 @@ fn the_exit_status_is_the_program_s() {
     assert_eq!(status(&["/"]), Some(126));
 }
 
+/// What `script` prints under `onbeat run` with these options.
+fn printed(folder: &Folder, options: &[&str], script: &str) -> String {
+    let mut run = folder.keep("run");
+    let run = run.args(options).args(["--", "sh", "-c", script]);
+    let output = run.output().expect("onbeat starts");
+    assert!(output.status.success(), "{}", stderr(&output));
+    String::from_utf8(output.stdout).expect("text")
+}
+
+#[test]
+fn a_program_begins_while_its_tracer_is_not_loaded_yet_unless_it_is_not_protected() {
+    if !can_run("a_program_begins_while_its_tracer_is_not_loaded_yet_unless_it_is_not_protected") {
+        return;
+    }
+    let folder = Folder::new();
+    // What onbeat's open files are. The shell looks itself: what it starts is not protected.
+    let script = "for file in /proc/$PPID/fdinfo/*; do \
+                    while read -r key rest; do echo \"$key\"; done < \"$file\"; \
+                  done 2>/dev/null; true";
+    let has_tracer = |options: &[&str]| printed(&folder, options, script).contains("prog_type");
+    assert!(has_tracer(&["--no-trials"]));
+    assert!(has_tracer(&["--dry-run"]));
+    // Where the program stalls, the tracer may be loaded before it looks.
+    eventually("a program that began first", || {
+        (!has_tracer(&[])).then_some(())
+    });
+}
+
+#[test]
+fn a_program_is_protected_at_its_first_instruction() {
+    if !can_run("a_program_is_protected_at_its_first_instruction") {
+        return;
+    }
+    let folder = Folder::new();
+    let script = "read -r stat < /proc/$$/stat; echo \"$stat\"";
+    let nice = |options: &[&str]| {
+        let stat = printed(&folder, options, script);
+        let after_name = stat.rsplit_once(") ").expect("a name").1.to_owned();
+        after_name.split(' ').nth(16).map(str::to_owned)
+    };
+    assert_eq!(nice(&[]).as_deref(), Some("-20"));
+    assert_eq!(nice(&["--no-trials"]).as_deref(), Some("0"));
+    assert_eq!(folder.state_files(), 0);
+}
+
+#[test]
+fn processes_that_began_before_the_tracer_are_kept_also_if_their_parent_has_ended() {
+    if !can_run("processes_that_began_before_the_tracer_are_kept") {
+        return;
+    }
+    let folder = Folder::new();
+    let script = "(\"$0\" beat:10000/500 &); \"$0\" beat:15000/500 & exec \"$0\" beat:20000/500";
+    let mut run = folder.keep("run");
+    let run = run.args(["--children", "--", "sh", "-c", script]);
+    let mut onbeat = Mortal::spawn(run.arg(workload()).process_group(0));
+    let group = onbeat.id().cast_signed();
+    eventually("a reservation in each of three processes", || {
+        let log = folder.log();
+        let reserved = log.iter().filter(|entry| entry["what"] == "reserved");
+        let processes: HashSet<_> = reserved.filter_map(|entry| entry["pid"].as_u64()).collect();
+        (processes.len() == 3).then_some(())
+    });
+    onbeat.signal(libc::SIGTERM);
+    assert_eq!(onbeat.status(), Some(128 + libc::SIGTERM));
+    assert_eq!(folder.state_files(), 0);
+    // SAFETY: a plain system call about a group of processes that this test started.
+    unsafe { libc::kill(-group, libc::SIGKILL) };
+}
+
 #[test]
 fn programs_that_fork_and_exec_and_die_at_once_are_followed_to_their_end() {
     if !can_run("programs_that_fork_and_exec_and_die_at_once_are_followed_to_their_end") {
@@ -71,7 +142,8 @@ fn five_hundred_threads_that_end_at_once_are_counted_to_the_last() {
     let workload = workload();
     let workload = workload.to_str().expect("a path in text");
     let program = [workload, "crowd:500"];
-    assert_eq!(status_of(&folder, &[], &program), Some(0));
+    // Without protection the program waits for the tracer.
+    assert_eq!(status_of(&folder, &["--no-trials"], &program), Some(0));
     let report = folder.report();
     let kept = report["threads"].as_array().map_or(0, Vec::len);
     let alone = report["left_alone"].as_u64();

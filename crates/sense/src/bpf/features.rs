@@ -79,6 +79,13 @@ fn task_storage() -> Feature {
     )
 }
 
+/// Whether this user may load BPF programs, and this kernel has type information, as far as two
+/// system calls tell: what the verifier says is not known before the tracer is loaded.
+#[must_use]
+pub fn is_likely() -> bool {
+    type_information().standing == Support::Full && ring_buffer().standing == Support::Full
+}
+
 /// Whether it is told who woke a thread. Where it is not, every wakeup seems to come from an
 /// interrupt.
 #[must_use]

@@ -28,7 +28,7 @@ use onbeat_model::{Event, Flow, Follow, Instant, Sensor, Span, TaskId};
 
 pub use calls::CallSet;
 pub use error::Error;
-pub use features::{probe, probe_calls, probe_tracer, tells_expiries, tells_wakers};
+pub use features::{is_likely, probe, probe_calls, probe_tracer, tells_expiries, tells_wakers};
 use inbox::Inbox;
 use listener::Listener;
 pub use listener::Parser;

@@ -6,12 +6,13 @@
 //! site that is no instruction of a probe hears nothing.
 
 use std::ffi::OsString;
-use std::fs::File;
+use std::fs::{File, OpenOptions};
 use std::io::{self, Read};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::fs::OpenOptionsExt;
 use std::os::unix::net::UnixStream;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -89,6 +90,16 @@ impl Parser {
                 maps_in(&mut &*answer).ok_or_else(damaged)
             }
         }
+    }
+
+    /// Whether a program's own file has probes of libonbeat; false if that cannot be told. Its
+    /// libraries are not looked at.
+    #[must_use]
+    pub fn finds_probes(&self, program: &Path) -> bool {
+        let mut open = OpenOptions::new();
+        let file = open.read(true).custom_flags(libc::O_NONBLOCK).open(program);
+        let sites = file.and_then(|file| self.probes(&file));
+        sites.is_ok_and(|sites| !sites.is_empty())
     }
 
     /// Where the probes stand in `file`.
