@@ -9,41 +9,96 @@
 //! one, or none, and how many windows of an aperiodic thread were called periodic. For a starved
 //! thread, its period and none are both right. A recording under `lime/` counts as one window.
 //! Each share has its 95% confidence interval (Wilson), as if windows were independent; those of
-//! one recording are alike, so the true interval is wider. Then, how often answers of a confidence
-//! were right. `--verbose` prints every answer that was not right. The last table is the tracker's:
-//! how often it called the rhythm of a periodic thread, found by the default analyser, changed or
-//! lost.
+//! one recording are alike, so the true interval is wider. Made-up threads of the seeds from
+//! `--seeds=0` on count in the tables, too. Then, how often answers of a confidence were right in
+//! recordings: all of them, and in the mean over programs, which is to be expected of another one.
+//! `--verbose` prints every answer that was not right; `--windows` prints all answers of the default
+//! analyser and no table. The last table is the tracker's: how often it called the rhythm of a
+//! periodic thread, found by the default analyser, changed or lost.
 
+// Tests use the parts that this does not.
+#[allow(dead_code)]
+#[path = "../tests/scoring/made_up.rs"]
+mod made_up;
 #[path = "../tests/scoring/mod.rs"]
 mod scoring;
+#[allow(dead_code)]
+#[path = "../tests/synthetic/mod.rs"]
+mod synthetic;
 
+use std::collections::BTreeMap;
 use std::error::Error;
 use std::path::PathBuf;
 
+use made_up::Train;
 use onbeat_infer::period::{Beat, Tracker};
-use onbeat_model::{Rhythm, Span};
+use onbeat_model::{Instant, Rhythm, Span};
 use scoring::folder::{self, App, Single, Truth};
 use scoring::{Method, Thread};
 
+/// How the names of made-up threads begin; they count for no confidence.
+const MADE_UP: &str = "made-up";
+
+/// How many made-up threads there are of each kind.
+const SEEDS: u64 = 40;
+
+/// What the command was given.
+#[derive(Default)]
+struct Arguments {
+    folders: Vec<PathBuf>,
+    verbose: bool,
+    windows: bool,
+    first_seed: u64,
+}
+
+/// Which answers are printed one by one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Show {
+    None,
+    NotRight,
+    All,
+}
+
 fn main() -> Result<(), Box<dyn Error>> {
-    let (verbose, folders): (Vec<String>, Vec<String>) =
-        std::env::args().skip(1).partition(|arg| arg == "--verbose");
-    if folders.is_empty() {
-        return Err("usage: score FOLDER... [--verbose]".into());
+    let mut arguments = Arguments::default();
+    for argument in std::env::args().skip(1) {
+        match argument.split_once('=') {
+            None if argument == "--verbose" => arguments.verbose = true,
+            None if argument == "--windows" => arguments.windows = true,
+            Some(("--seeds", first)) => arguments.first_seed = first.parse()?,
+            _ => arguments.folders.push(argument.into()),
+        }
+    }
+    if arguments.folders.is_empty() {
+        return Err("usage: score FOLDER... [--verbose] [--windows] [--seeds=FIRST]".into());
     }
     let (mut apps, mut logs) = (Vec::new(), Vec::new());
-    for folder in folders.iter().map(PathBuf::from) {
-        apps.extend(folder::apps(&folder)?);
-        logs.extend(folder::lime(&folder)?);
+    for folder in &arguments.folders {
+        apps.extend(folder::apps(folder)?);
+        logs.extend(folder::lime(folder)?);
     }
-    for method in [Method::Default, Method::Lfspp] {
-        println!("{}\n", method.name());
-        let mut score = Score::new(method, !verbose.is_empty());
+    let trains = made_up::trains(arguments.first_seed, SEEDS);
+    let score = |method, show| {
+        let mut score = Score::new(method, show);
         score.apps(&apps, Some(Span::from_secs(1)), "1 s");
         score.apps(&apps, Some(Span::from_ms(500)), "0.5 s");
         score.apps(&apps, None, "whole");
         score.lime(&logs);
-        score.print();
+        score.made_up(&trains);
+        score
+    };
+    if arguments.windows {
+        score(Method::Default, Show::All);
+        return Ok(());
+    }
+    let show = if arguments.verbose {
+        Show::NotRight
+    } else {
+        Show::None
+    };
+    for method in [Method::Default, Method::Lfspp] {
+        println!("{}\n", method.name());
+        score(method, show).print();
     }
     track(&apps);
     Ok(())
@@ -97,31 +152,61 @@ struct Row {
 /// Answers whose confidence is at least `from`, and below that of the class above.
 struct Class {
     from: f64,
-    answers: u32,
-    right: u32,
+    /// The answers for each program, and those that are right.
+    programs: BTreeMap<String, (u32, u32)>,
+    /// The sum of the confidences.
     expected: f64,
+}
+
+impl Class {
+    /// The answers, and those that are right.
+    fn count(&self) -> (u32, u32) {
+        let sum = |sum: (u32, u32), of: &(u32, u32)| (sum.0 + of.0, sum.1 + of.1);
+        self.programs.values().fold((0, 0), sum)
+    }
+
+    /// The share of right answers of a program, in the mean over all programs but `left_out`.
+    fn mean_share(&self, left_out: Option<&str>) -> f64 {
+        let others = self
+            .programs
+            .iter()
+            .filter(|of| Some(of.0.as_str()) != left_out);
+        let shares = others.map(|(_, &(answers, right))| f64::from(right) / f64::from(answers));
+        let shares: Vec<f64> = shares.collect();
+        shares.iter().sum::<f64>() / shares.len() as f64
+    }
+
+    /// The lowest and the highest of these means that leave one program out.
+    fn leaving_one_out(&self) -> (f64, f64) {
+        let means = self
+            .programs
+            .keys()
+            .map(|program| self.mean_share(Some(program)));
+        means.fold((1.0, 0.0), |(low, high), mean| {
+            (mean.min(low), mean.max(high))
+        })
+    }
 }
 
 struct Score {
     method: Method,
-    verbose: bool,
+    show: Show,
     rows: Vec<Row>,
     classes: Vec<Class>,
 }
 
 impl Score {
-    fn new(method: Method, verbose: bool) -> Self {
+    fn new(method: Method, show: Show) -> Self {
         let class = |from| Class {
             from,
-            answers: 0,
-            right: 0,
+            programs: BTreeMap::new(),
             expected: 0.0,
         };
         Self {
             method,
-            verbose,
+            show,
             rows: Vec::new(),
-            classes: [0.999, 0.99, 0.95, 0.9, 0.5, 0.0].map(class).into(),
+            classes: [0.999, 0.99, 0.95, 0.9, 0.75, 0.5, 0.0].map(class).into(),
         }
     }
 
@@ -169,20 +254,50 @@ impl Score {
         }
     }
 
+    fn made_up(&mut self, trains: &[Train]) {
+        let before = self.rows.len();
+        self.rows.push(Row::new("made up, periodic".into()));
+        self.rows.push(Row::new("made up, aperiodic".into()));
+        for (number, train) in trains.iter().enumerate() {
+            let truth = Truth {
+                periods: train.period_ns.iter().map(|period| period / 1e6).collect(),
+                starved: false,
+            };
+            let to = train.bursts.last().map_or(Instant::ZERO, |b| b.blocked);
+            let found = self.method.analyse(&train.bursts, to);
+            let row = before + usize::from(truth.is_aperiodic());
+            let what = format!("{MADE_UP} {} {number}", train.kind);
+            self.judge(row, found, &truth, &what);
+        }
+    }
+
     fn judge(&mut self, row: usize, found: Option<Rhythm>, truth: &Truth, what: &str) {
         let verdict = Verdict::of(found, truth);
         self.rows[row].counts[verdict as usize] += 1;
-        if self.verbose && verdict != Verdict::Right {
-            println!("  {what}: {verdict:?}: {found:?} for {truth:?}");
+        match self.show {
+            Show::NotRight if verdict != Verdict::Right => {
+                println!("  {what}: {verdict:?}: {found:?} for {truth:?}");
+            }
+            Show::All => {
+                let period_ms = found.map_or(0.0, |rhythm| rhythm.period.as_ms_f64());
+                let confidence = found.map_or(0.0, |rhythm| rhythm.confidence);
+                let has_period = !truth.is_aperiodic();
+                println!("{what}\t{has_period}\t{verdict:?}\t{period_ms}\t{confidence}");
+            }
+            Show::None | Show::NotRight => {}
         }
-        let Some(rhythm) = found else { return };
+        let (Some(rhythm), false) = (found, what.starts_with(MADE_UP)) else {
+            return;
+        };
         let class = self
             .classes
             .iter_mut()
             .find(|c| rhythm.confidence >= c.from);
         if let Some(class) = class {
-            class.answers += 1;
-            class.right += u32::from(verdict == Verdict::Right);
+            let program = what.split(['.', ' ']).next().unwrap_or_default();
+            let (answers, right) = class.programs.entry(program.to_owned()).or_default();
+            *answers += 1;
+            *right += u32::from(verdict == Verdict::Right);
             class.expected += rhythm.confidence;
         }
     }
@@ -195,16 +310,23 @@ impl Score {
             let cells = counts.map(|count| format!("{count}: {}", share(count, all)));
             println!("| {name} | {all} | {} |", cells.join(" | "));
         }
-        println!("\n| confidence from | answers | right | mean confidence |");
-        println!("|---|---|---|---|");
-        for class in self.classes.iter().filter(|class| class.answers > 0) {
-            let of = f64::from(class.answers);
+        println!(
+            "\n| confidence from | mean confidence | answers | right | programs | mean over programs | \
+             with one left out |"
+        );
+        println!("|---|---|---|---|---|---|---|");
+        for class in self.classes.iter().filter(|c| !c.programs.is_empty()) {
+            let (answers, right) = class.count();
+            let (low, high) = class.leaving_one_out();
             println!(
-                "| {} | {} | {} | {:.2}% |",
+                "| {} | {:.2}% | {answers} | {} | {} | {:.1}% | {:.1}% to {:.1}% |",
                 class.from,
-                class.answers,
-                share(class.right, class.answers),
-                100.0 * class.expected / of
+                100.0 * class.expected / f64::from(answers),
+                share(right, answers),
+                class.programs.len(),
+                100.0 * class.mean_share(None),
+                100.0 * low,
+                100.0 * high
             );
         }
         println!();

@@ -5,3 +5,4 @@ pub mod jobs;
 pub mod period;
 pub mod pipeline;
 pub mod recorded;
+mod tuning;

@@ -1,5 +1,8 @@
 //! Threads without any rhythm: called periodic no more often than the stated false-alarm rate.
 
+#[allow(dead_code)]
+#[path = "scoring/made_up.rs"]
+mod made_up;
 mod synthetic;
 
 use synthetic::{Random, analysed, burst};
@@ -85,4 +88,17 @@ fn two_kinds_of_sleeps_in_any_order_are_not_periodic() {
             random.between(1.0, 3.0)
         }
     });
+}
+
+/// Beside hogs it often gets its turn at a tick of the kernel only, so what follows each of its
+/// short jobs comes soon after a tick.
+#[test]
+fn a_writer_to_a_disk_that_gets_its_turn_at_ticks_is_not_periodic() {
+    let trains = made_up::trains(0, 100);
+    let writers = trains
+        .into_iter()
+        .filter(|train| train.kind == "disk beside hogs");
+    let periodic = writers.filter(|train| !analysed(train.bursts.clone()).is_empty());
+    let count = periodic.count();
+    assert!(count <= 10, "{count} of 100");
 }

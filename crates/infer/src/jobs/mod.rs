@@ -25,6 +25,7 @@
 mod substitutes;
 mod told;
 
+use crate::tuning;
 use onbeat_model::{Burst, Job, Rhythm, Span};
 
 pub use substitutes::{Substitutes, deadline};
@@ -111,9 +112,11 @@ impl Separator {
 /// How much before its beat a job may wake: most of its jitter, but never so much that a late burst
 /// of the job before would be taken for it.
 fn slack(rhythm: &Rhythm) -> Span {
-    (rhythm.jitter * 3)
-        .max(rhythm.period / 50)
-        .min(rhythm.period / 8)
+    rhythm
+        .jitter
+        .scale(tuning::far())
+        .max(rhythm.period.scale(tuning::narrowest_gate()))
+        .min(rhythm.period / (2 * tuning::coarsest() as u64))
 }
 
 #[cfg(test)]

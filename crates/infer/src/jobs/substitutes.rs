@@ -7,12 +7,8 @@
 //! 3.2.2): only near an expected release, so that whoever cries wolf can but confirm the period
 //! that it has.
 
+use crate::tuning;
 use onbeat_model::{Burst, Instant, Rhythm};
-
-/// How far from a release, as a share of the period, a job's late end may be taken for it.
-const WINDOW: f64 = 0.25;
-/// The most cuts in one burst: a thread further behind than that is not saved by exact jobs.
-const MOST: usize = 64;
 
 /// Where the burst that is under way is to be cut.
 #[derive(Clone, Debug, Default)]
@@ -26,10 +22,10 @@ impl Substitutes {
     pub fn missed(&mut self, at: Instant, woke: Instant, rhythm: &Rhythm) {
         self.cuts.retain(|&cut| cut > woke);
         let (release, late) = rhythm.nearest_release(at);
-        let is_near = late.unsigned_abs() <= rhythm.period.scale(WINDOW).as_ns();
+        let is_near = late.unsigned_abs() <= (rhythm.period / tuning::coarsest() as u64).as_ns();
         let previous = self.cuts.last().copied().unwrap_or(woke);
         let is_next = release.since(previous) >= rhythm.period / 2;
-        if is_near && is_next && self.cuts.len() < MOST {
+        if is_near && is_next && self.cuts.len() < 2 * tuning::memory() as usize {
             self.cuts.push(at);
         }
     }

@@ -23,21 +23,17 @@
 //!    the middle of a job replaces that job; an end without a begin is a job from the last end on.
 //!    A period that no reservation can serve, told or seen, is none.
 
+use crate::tuning;
 use std::collections::VecDeque;
 
 use onbeat_model::{Instant, Job, Mark, Rhythm, Said, Span};
 
-/// So many distances between releases are remembered.
-const MEMORY: usize = 15;
-/// From so many on the period is known without being told.
-const ENOUGH: usize = 3;
-/// No further than this share apart: the same period.
-const SAME: f64 = 0.05;
 /// A period outside of these bounds is none, whoever says so: no reservation serves a shorter one,
 /// and nobody waits for a longer one's jobs.
 const SHORTEST: Span = Span::from_us(100);
 const LONGEST: Span = Span::from_secs(10);
-/// Who asks for fewer jobs of a thousand in time than this asks to be starved.
+
+/// A program that asks for fewer jobs of a thousand in time than half asks to be starved.
 const LEAST_PERMILLE: u32 = 500;
 
 /// Cuts one thread's marks into jobs. See the module for the rule.
@@ -131,7 +127,7 @@ impl Told {
             if let Some(anchor) = self.anchor
                 && release > anchor
             {
-                if self.distances.len() == MEMORY {
+                if self.distances.len() == tuning::memory() as usize / 2 - 1 {
                     self.distances.pop_front();
                 }
                 let distance = release.since(anchor) / self.since_anchor;
@@ -181,14 +177,16 @@ impl Told {
     fn period(&self) -> Option<Span> {
         let seen = self.seen();
         let period = match (self.declared, seen) {
-            (Some(told), Some(seen)) if told.abs_diff(seen).ratio(seen) > SAME => Some(seen),
+            (Some(told), Some(seen)) if told.abs_diff(seen).ratio(seen) > tuning::alike() => {
+                Some(seen)
+            }
             (told, seen) => told.or(seen),
         };
         period.filter(|period| (SHORTEST..=LONGEST).contains(period))
     }
 
     fn seen(&self) -> Option<Span> {
-        if self.distances.len() < ENOUGH {
+        if self.distances.len() < tuning::enough_for_a_line() {
             return None;
         }
         median(self.distances.iter().copied()).filter(|period| !period.is_zero())

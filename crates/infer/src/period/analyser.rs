@@ -1,23 +1,16 @@
 //! The default period analyser: keeps a window of one thread's bursts and looks for its beat.
 
+use crate::tuning;
 use std::collections::VecDeque;
 
 use onbeat_model::{Burst, Instant, Rhythm, Span, TaskId};
 
-use super::candidates::SHORTEST_NS;
 use super::compact::Compact;
-use super::fit::{self, Line};
+use super::fit;
 use super::fold::Fold;
-use super::proof::Claim;
-use super::search::{Found, RECENT, Search};
-use super::view::{Choice, Train};
-
-/// Fewer bursts than this are never called periodic.
-const FEWEST: usize = 6;
-/// A second rhythm has at least one in so many of the bursts.
-const OWN: usize = 6;
-/// Evidence this strong, at least, is there for it: there are many pairs of periods.
-const CERTAIN: f64 = 20.0;
+use super::proof::{Claim, Proofs};
+use super::search::{Found, Search};
+use super::view::Train;
 
 /// What an [`Analyser`] keeps and how sure it must be.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -33,9 +26,9 @@ pub struct Config {
 impl Default for Config {
     fn default() -> Self {
         Self {
-            false_alarm_rate: 0.01,
-            window: Span::from_secs(10),
-            capacity: 1024,
+            false_alarm_rate: tuning::false_alarm_rate(),
+            window: Span::from_secs(tuning::window_s()),
+            capacity: tuning::capacity(),
         }
     }
 }
@@ -104,7 +97,7 @@ impl Analyser {
     /// The same with another false-alarm rate.
     pub fn analyse_at(&mut self, now: Instant, false_alarm_rate: f64) -> Vec<Rhythm> {
         self.forget(now);
-        if self.bursts.len() < FEWEST {
+        if self.bursts.len() < tuning::fewest() {
             return Vec::new();
         }
         let bursts: &[Compact] = self.bursts.make_contiguous();
@@ -121,41 +114,20 @@ impl Analyser {
             train: &mut train,
             workers: &mut workers,
             search: &mut search,
+            fold: &mut Fold::default(),
         };
-        let Some(first) = look.strongest() else {
+        let Some(first) = look.proved() else {
             return Vec::new();
         };
-        let mut fold = Fold::default();
-        let first = look.over_all_wakeups(first, &mut fold);
-        let claim = Claim {
-            at: &first.at,
-            bursts,
-            line: first.found.line,
-            of_work: first.of_work,
-            origin,
-            enough,
-        };
-        let Some(proofs) = claim.proofs(&mut fold) else {
-            return Vec::new();
-        };
-        let Seen {
-            found: first,
-            of_work,
-            ..
-        } = first;
         let second = look.second(&first);
-        let rhythm = |Found { line, evidence, .. }: Found| Rhythm {
-            period: Span::from_ns(line.period.round() as u64),
-            phase: Instant::from_ns(origin) + Span::from_ns(line.phase.max(0.0).round() as u64),
-            jitter: Span::from_ns(line.jitter.round() as u64),
-            confidence: proofs.right().min(1.0 - (-evidence.strength).exp()),
-        };
-        let mut found: Vec<Found> = std::iter::once(first).chain(second).collect();
+        let of_work = first.seen.of_work;
+        let mut proved: Vec<Proved> = std::iter::once(first).chain(second).collect();
         // Polls can be more regular than the work they look for, and yet are not what it is about.
         if !of_work {
-            found.sort_by(|a, b| b.evidence.strength.total_cmp(&a.evidence.strength));
+            let strength = |proved: &Proved| proved.seen.found.evidence.strength;
+            proved.sort_by(|a, b| strength(b).total_cmp(&strength(a)));
         }
-        found.into_iter().map(rhythm).collect()
+        proved.iter().map(|proved| proved.rhythm(origin)).collect()
     }
 
     /// The bursts of the window, oldest first; since the last analysis, some that have left it,
@@ -196,12 +168,6 @@ impl Seen {
         }
     }
 
-    /// The same beat along another line.
-    fn along(mut self, line: Line) -> Self {
-        self.found.line = line;
-        self
-    }
-
     /// The better of two. The second counts as better where its line holds: the first was looked
     /// at by itself.
     fn better(first: Option<Self>, second: Option<Self>) -> Option<Self> {
@@ -216,6 +182,24 @@ impl Seen {
     }
 }
 
+/// A beat with its proofs.
+struct Proved {
+    seen: Seen,
+    proofs: Proofs,
+}
+
+impl Proved {
+    fn rhythm(&self, origin: u64) -> Rhythm {
+        let Found { line, evidence, .. } = self.seen.found;
+        Rhythm {
+            period: Span::from_ns(line.period.round() as u64),
+            phase: Instant::from_ns(origin) + Span::from_ns(line.phase.max(0.0).round() as u64),
+            jitter: Span::from_ns(line.jitter.round() as u64),
+            confidence: self.proofs.right().min(1.0 - (-evidence.strength).exp()),
+        }
+    }
+}
+
 /// One analysis: what it looks at, and with what.
 struct Look<'a> {
     bursts: &'a [Compact],
@@ -224,91 +208,95 @@ struct Look<'a> {
     train: &'a mut Train,
     workers: &'a mut Train,
     search: &'a mut Search,
+    fold: &'a mut Fold,
 }
 
 impl Look<'_> {
-    /// The strongest rhythm of the bursts.
-    fn strongest(&mut self) -> Option<Seen> {
-        let best = self.at(&Choice::All);
-        if best.as_ref().is_some_and(|s| s.found.line_holds) {
-            return best;
-        }
-        let choices = Choice::beside_all(self.bursts);
-        let beside = choices.iter().filter_map(|choice| self.at(choice));
-        best.into_iter().chain(beside).reduce(|best, found| {
-            if found.found.better_than(&best.found) {
-                found
-            } else {
-                best
-            }
-        })
+    /// The strongest rhythm of the bursts, if it has a proof.
+    fn proved(&mut self) -> Option<Proved> {
+        let seen = self.strongest()?;
+        let seen = self.over_all_wakeups(seen);
+        let claim = Claim {
+            at: &seen.at,
+            bursts: self.bursts,
+            line: seen.found.line,
+            of_work: seen.of_work,
+            origin: self.origin,
+            enough: self.enough,
+        };
+        let proofs = claim.proofs(self.fold)?;
+        Some(Proved { seen, proofs })
     }
 
-    /// What was found, along the line nearest to all wakeups; or the fraction of its period in
-    /// which these keep their phase better.
-    fn over_all_wakeups(&mut self, seen: Seen, fold: &mut Fold) -> Seen {
-        self.train.wakeups(self.bursts, self.origin, &Choice::All);
-        let at = &self.train.at;
-        let found = seen.found.line;
-        if let Some(line) = fold.fraction(at, found.period, SHORTEST_NS) {
-            return Seen::of(seen.found, self.train).along(line);
+    /// What was found, along the line nearest to all wakeups; or the fraction of its period in which
+    /// these keep their phase better.
+    fn over_all_wakeups(&mut self, mut seen: Seen) -> Seen {
+        self.train.wakeups(self.bursts, self.origin);
+        let (at, found) = (&self.train.at, seen.found.line);
+        if tuning::fractions()
+            && let Some(line) = self.fold.fraction(at, found.period, tuning::shortest_ns())
+        {
+            seen.found.line = line;
+            return Seen::of(seen.found, self.train);
         }
-        if !seen.of_work
+        if tuning::tighter()
+            && !seen.of_work
             && let Some(line) = fit::robust_line(&found.nearest(at), &mut Vec::new())
             && line.jitter < found.jitter
             && line.has_period(found.period)
         {
-            return seen.along(line);
+            seen.found.line = line;
         }
         seen
     }
 
-    /// The rhythm of what `first` leaves over, if it is one of its own: a second timer.
-    fn second(&mut self, first: &Found) -> Option<Found> {
-        if !first.line_holds {
+    /// The rhythm of what `first` leaves over, if it has a proof of its own: a second timer.
+    fn second(&mut self, first: &Proved) -> Option<Proved> {
+        let Found {
+            line,
+            evidence,
+            line_holds,
+        } = first.seen.found;
+        if !line_holds {
             return None;
         }
-        let reach = first.evidence.reach.max(first.line.jitter * 3.0);
-        let rest: Vec<Compact> = self
-            .bursts
-            .iter()
-            .filter(|b| {
-                let at = b.woke().as_ns().saturating_sub(self.origin) as f64;
-                first.line.distance(at) > reach
-            })
-            .copied()
-            .collect();
-        if rest.len() < FEWEST || rest.len() * OWN < self.bursts.len() {
+        let reach = evidence.reach.max(3.0 * line.jitter);
+        let is_left = |burst: &&Compact| {
+            let at = burst.woke().as_ns().saturating_sub(self.origin) as f64;
+            line.distance(at) > reach
+        };
+        let rest: Vec<Compact> = self.bursts.iter().filter(is_left).copied().collect();
+        if rest.len() < tuning::fewest() {
             return None;
         }
         let mut look = Look {
-            bursts: &rest[rest.len().saturating_sub(RECENT)..],
+            bursts: &rest[rest.len().saturating_sub(tuning::recent())..],
             origin: self.origin,
             enough: self.enough,
             train: self.train,
             workers: self.workers,
             search: self.search,
+            fold: self.fold,
         };
-        look.at(&Choice::All)
-            .map(|seen| seen.found)
-            .filter(|second| {
-                second.line_holds
-                    && second.evidence.strength > CERTAIN
-                    && !second.line.resonates(&first.line)
-            })
+        look.proved().filter(|second| {
+            let second = second.seen.found;
+            second.line_holds && !second.line.is_multiple_of(&line)
+        })
     }
 
-    /// The beat of the chosen bursts: of their groups, if they come in groups that have one.
-    fn at(&mut self, choice: &Choice) -> Option<Seen> {
-        self.train.wakeups(self.bursts, self.origin, choice);
+    /// The strongest beat: of groups of bursts, if they come in groups that have one.
+    fn strongest(&mut self) -> Option<Seen> {
+        self.train.wakeups(self.bursts, self.origin);
         let mut of_groups = None;
-        if let Some(limit) = self.train.groups_part_at() {
+        if tuning::groups()
+            && let Some(limit) = self.train.groups_part_at()
+        {
             self.train.merge(limit);
             of_groups = self.in_train();
             if of_groups.as_ref().is_some_and(|s| s.found.line_holds) {
                 return of_groups;
             }
-            self.train.wakeups(self.bursts, self.origin, choice);
+            self.train.wakeups(self.bursts, self.origin);
         }
         Seen::better(of_groups, self.in_train())
     }
@@ -316,7 +304,7 @@ impl Look<'_> {
     /// The beat of the points that carry the work, or of all.
     fn in_train(&mut self) -> Option<Seen> {
         let mut of_work = None;
-        if self.workers.workers_of(self.train) {
+        if tuning::workers() && self.workers.workers_of(self.train) {
             let found = self.search.beat(self.workers, self.enough);
             of_work = found.map(|found| Seen {
                 of_work: true,

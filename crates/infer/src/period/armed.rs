@@ -10,22 +10,23 @@
 //! confidence is one minus the probability that such expiries lie on a grid, for as many grids as
 //! were tried.
 
+use crate::tuning;
 use onbeat_model::{Burst, Instant, Rhythm, Span};
-
-use super::candidates::{LONGEST_NS, SHORTEST_NS};
 
 /// An interval that is no whole number of nanoseconds puts each expiry less than this away.
 const ROUNDING_NS: u128 = 1;
-/// The calls, interrupts and cache misses between a wakeup and the next sleep differ by a
-/// microsecond at least, in programs that do nothing else.
-const SPREAD_NS: f64 = 1_000.0;
-/// The share of these times that are as near to a grid as rounding.
-const BY_CHANCE: f64 = (2 * ROUNDING_NS + 1) as f64 / SPREAD_NS;
-/// Two expiries lie on every grid of their distance; the third one is evidence.
-const FEWEST: usize = 3;
-/// Among seven expiries four gaps may be too long: a late thread leaves beats out, and still shows
-/// its grid and not a multiple of it.
-const MOST: usize = 7;
+/// The share of times that are as near to a grid as rounding. The calls, interrupts and cache misses
+/// between a wakeup and the next sleep differ by a microsecond at least, in programs that do nothing
+/// else.
+fn by_chance() -> f64 {
+    (2 * ROUNDING_NS + 1) as f64 / tuning::exact_ns()
+}
+
+/// How many expiries are looked at: among seven, four gaps may be too long. A late thread leaves
+/// beats out, and still shows its grid and not a multiple of it.
+fn most() -> usize {
+    2 * tuning::enough_for_a_line() + 1
+}
 
 /// The rhythm of the last expiries among `bursts`, which are one thread's in the order of their
 /// wakeups; none if these are not on a grid.
@@ -33,7 +34,7 @@ const MOST: usize = 7;
 /// The phase is the last expiry; the jitter, how late the timers woke the thread at best.
 pub fn rhythm(bursts: impl DoubleEndedIterator<Item = Burst>) -> Option<Rhythm> {
     let mut late = Span::MAX;
-    let mut last: Vec<u64> = Vec::with_capacity(MOST);
+    let mut last: Vec<u64> = Vec::with_capacity(most());
     for burst in bursts.rev() {
         let Some(expiry) = burst.expiry else {
             continue;
@@ -43,16 +44,16 @@ pub fn rhythm(bursts: impl DoubleEndedIterator<Item = Burst>) -> Option<Rhythm> 
         }
         late = late.min(burst.woke.since(expiry));
         last.push(expiry.as_ns());
-        if last.len() == MOST {
+        if last.len() == most() {
             break;
         }
     }
     // More expiries say more about the grid, so they come first.
-    let tried = (last.len() + 1).saturating_sub(FEWEST) as f64;
-    let (grid, count) = (FEWEST..=last.len())
+    let tried = (last.len() + 1).saturating_sub(tuning::enough_for_a_line()) as f64;
+    let (grid, count) = (tuning::enough_for_a_line()..=last.len())
         .rev()
         .find_map(|count| Some((Grid::through(last.get(..count)?)?, count)))?;
-    let by_chance = BY_CHANCE.powi(i32::try_from(count - 2).ok()?) * grid.ways(count) * tried;
+    let by_chance = by_chance().powi(i32::try_from(count - 2).ok()?) * grid.ways(count) * tried;
     Some(Rhythm {
         period: Span::from_ns(u64::try_from((grid.span + grid.beats / 2) / grid.beats).ok()?),
         phase: Instant::from_ns(*last.first()?),
@@ -73,7 +74,7 @@ impl Grid {
     fn through(expiries: &[u64]) -> Option<Self> {
         let gaps = || expiries.windows(2).map(|w| w[0].checked_sub(w[1]));
         let beat = gaps().collect::<Option<Vec<u64>>>()?.into_iter().min()?;
-        if !(SHORTEST_NS..=LONGEST_NS).contains(&(beat as f64)) {
+        if !(tuning::shortest_ns()..=tuning::longest_ns()).contains(&(beat as f64)) {
             return None;
         }
         let (first, last) = (*expiries.last()?, *expiries.first()?);
@@ -88,8 +89,9 @@ impl Grid {
             let off = u128::from(expiry - first) * grid.beats;
             off.abs_diff(beats_to(expiry) * grid.span) <= ROUNDING_NS * grid.beats
         };
-        (left_out <= (expiries.len() - FEWEST) as u128 && expiries.iter().all(is_met))
-            .then_some(grid)
+        (left_out <= (expiries.len() - tuning::enough_for_a_line()) as u128
+            && expiries.iter().all(is_met))
+        .then_some(grid)
     }
 
     /// In how many ways `count` expiries, the first and the last among them, can lie on as many

@@ -7,19 +7,12 @@
 //! of 1/n of the interval over the length, where that of least squares is off by 1/sqrt(n).
 
 use super::fit::Line;
-
-/// The kurtosis of lateness spread evenly is 1.8, of the normal distribution 3; below this, which
-/// the former does not reach with a dozen points and more, it is taken to have edges.
-const EDGED: f64 = 2.7;
-/// Fewer points tell nothing about their distribution.
-const FEWEST: usize = 8;
-/// Points that scatter less than this share of the period need no better line.
-const LOOSE: f64 = 0.03;
+use crate::tuning;
 
 /// The middle of the narrowest band around `beats`, if their lateness behind `line` has edges;
 /// otherwise `line`. The beats ascend.
 pub(super) fn sharpen(line: Line, beats: &[(i64, f64)]) -> Line {
-    if beats.len() < FEWEST || line.jitter < LOOSE * line.period || kurtosis(&line, beats) > EDGED {
+    if beats.len() < tuning::fewest() || kurtosis(&line, beats) > tuning::edged() {
         return line;
     }
     let (mut lower, mut upper) = (Vec::new(), Vec::new());

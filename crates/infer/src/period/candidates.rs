@@ -6,15 +6,8 @@
 
 use super::evidence::divergence;
 use super::view::Train;
+use crate::tuning;
 
-/// The shortest period looked for, 0.5 ms, in nanoseconds (1% shorter, for the fit to decide).
-pub(super) const SHORTEST_NS: f64 = 0.495e6;
-/// The longest, 1 s.
-pub(super) const LONGEST_NS: f64 = 1.01e9;
-
-/// The differences of a wakeup to so many after it are counted: each of a job's wakeups has one to
-/// the next job, where a job has at most as many.
-const LAGS: usize = 8;
 /// 32 bins an octave.
 const SHIFT: u32 = 23 - 5;
 const BINS: usize = 32 * 13;
@@ -40,7 +33,7 @@ impl Default for Candidates {
 
 fn edge(bin: usize) -> f64 {
     f64::from(f32::from_bits(
-        ((bin as u32) << SHIFT) + (SHORTEST_NS as f32 * 0.7).to_bits(),
+        ((bin as u32) << SHIFT) + (tuning::shortest_ns() as f32 * 0.7).to_bits(),
     ))
 }
 
@@ -49,10 +42,10 @@ impl Candidates {
     pub(super) fn propose(&mut self, train: &Train, most: usize) {
         self.scored.clear();
         self.counts.fill(0);
-        let longest = LONGEST_NS.min(train.length() / 3.5);
-        let base = (SHORTEST_NS as f32 * 0.7).to_bits();
+        let longest = tuning::longest_ns().min(train.length() / tuning::turns());
+        let base = (tuning::shortest_ns() as f32 * 0.7).to_bits();
         for (i, &from) in train.at.iter().enumerate() {
-            for &to in train.at.iter().skip(i + 1).take(LAGS) {
+            for &to in train.at.iter().skip(i + 1).take(tuning::lags()) {
                 let difference = to - from;
                 if difference > longest {
                     break;
@@ -65,9 +58,7 @@ impl Candidates {
         }
         // Bin 0 also took every shorter difference.
         self.counts[0] = 0;
-        for reach in [1_usize, 6] {
-            self.score(train, reach, longest);
-        }
+        self.score(train, longest);
         self.scored.sort_unstable_by(|a, b| b.1.total_cmp(&a.1));
         self.proposed.clear();
         for &(period, score) in &self.scored {
@@ -77,32 +68,35 @@ impl Candidates {
             if self
                 .proposed
                 .iter()
-                .all(|p| (p.0 / period - 1.0).abs() > 0.06)
+                .all(|p| (p.0 / period - 1.0).abs() > tuning::alike())
             {
                 self.proposed.push((period, score));
             }
         }
     }
 
-    /// Scores the local maxima of the histogram smoothed over `reach` bins on each side, as if each
+    /// Scores the local maxima of the histogram smoothed over a bin on each side, as if each
     /// difference were a beat met.
-    fn score(&mut self, train: &Train, reach: usize, longest: f64) {
+    fn score(&mut self, train: &Train, longest: f64) {
         let counts = &self.counts;
-        let sum = |bin: usize| -> u32 { counts[bin - reach..=bin + reach].iter().sum() };
-        for bin in reach + 1..BINS - reach - 1 {
+        let sum = |bin: usize| -> u32 { counts[bin - 1..=bin + 1].iter().sum() };
+        for bin in 2..BINS - 2 {
             let here = sum(bin);
-            if here < 3 || here < sum(bin - 1) || here <= sum(bin + 1) {
+            if here < tuning::enough_for_a_line() as u32
+                || here < sum(bin - 1)
+                || here <= sum(bin + 1)
+            {
                 continue;
             }
-            let (from, to) = (edge(bin - reach), edge(bin + reach + 1));
+            let (from, to) = (edge(bin - 1), edge(bin + 2));
             let mut weight = 0.0;
             let mut period = 0.0;
-            for (b, &count) in (bin - reach..).zip(&counts[bin - reach..=bin + reach]) {
+            for (b, &count) in (bin - 1..).zip(&counts[bin - 1..=bin + 1]) {
                 weight += f64::from(count);
                 period += f64::from(count) * (edge(b) + edge(b + 1)) / 2.0;
             }
             period /= weight;
-            if !(SHORTEST_NS..=longest).contains(&period) {
+            if !(tuning::shortest_ns()..=longest).contains(&period) {
                 continue;
             }
             let beats = (train.length() / period).max(f64::from(here));

@@ -7,20 +7,9 @@
 //! period needs to be known only to the tolerance, not to tolerance over length.
 
 use super::view::Train;
+use crate::tuning;
 
-/// How many periods may lie between two points of a run.
-const LEAP: usize = 3;
-/// What a beat left out costs, where a beat met gains one.
-const MISSED: f64 = 0.6;
-/// The largest deviation followed, as a fraction of the period.
-const TOLERANCE: f64 = 0.35;
-
-/// Of the points around a beat that was due, at most so many to each side are considered, the
-/// nearest: where there are more, they are noise to a rhythm so slow, and all of them would cost
-/// the square of the train's length.
-const NEAREST: usize = 8;
-
-/// A pause is taken for no more beats than this.
+/// A pause is taken for no more beats than this, so that their numbers stay exact.
 const PAUSE: f64 = 1e6;
 
 /// The memory of the search, kept between searches.
@@ -54,10 +43,10 @@ impl Chain {
         let at = &train.at;
         self.score.clear();
         self.from.clear();
-        let reach = TOLERANCE * period;
+        let reach = tuning::tolerance() * period;
         let per_reach = 1.0 / reach;
-        let mut first = [0_usize; LEAP];
-        let mut nearest = [0_usize; LEAP];
+        let mut first = vec![0_usize; tuning::leap()];
+        let mut nearest = vec![0_usize; tuning::leap()];
         let mut best = (0.0, 0);
         for (j, &to) in at.iter().enumerate() {
             let mut score = 1.0;
@@ -70,14 +59,17 @@ impl Chain {
                 while at[*nearest] < due {
                     *nearest += 1;
                 }
-                let from_here = nearest.saturating_sub(NEAREST).max(*first);
+                let from_here = nearest.saturating_sub(tuning::lags()).max(*first);
                 let points = at.iter().zip(&self.score).enumerate();
-                for (i, (&earlier, &so_far)) in points.take(*nearest + NEAREST).skip(from_here) {
+                for (i, (&earlier, &so_far)) in
+                    points.take(*nearest + tuning::lags()).skip(from_here)
+                {
                     let deviation = (earlier - due) * per_reach;
                     if deviation > 1.0 {
                         break;
                     }
-                    let reached = 1.0 + so_far - MISSED * leap as f64 - deviation * deviation;
+                    let reached =
+                        1.0 + so_far - tuning::missed() * leap as f64 - deviation * deviation;
                     if reached > score {
                         score = reached;
                         from = (i as u32, leap as u8 + 1);

@@ -35,7 +35,12 @@ impl Compact {
         self.woke + self.blocked_after.span()
     }
 
-    pub(super) const fn waker(&self) -> u32 {
+    /// For how long the thread was ready to run, and did not.
+    pub(super) fn waited(&self) -> Span {
+        self.blocked_after.span() - self.executed.span()
+    }
+
+    const fn waker(&self) -> u32 {
         self.woken_by.waker()
     }
 

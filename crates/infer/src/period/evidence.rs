@@ -8,20 +8,9 @@
 //! phases each, and a number of widths and trains; the chance is multiplied by as much
 //! (Bonferroni).
 
-use super::fit::{EXACT_NS, Line};
+use super::fit::Line;
 use super::view::Train;
-
-/// The logarithm of the range of periods, ln(1 s / 0.5 ms).
-pub(super) const RANGE: f64 = 7.6;
-/// Trains and candidates looked at.
-const LOOKS: f64 = 8.0;
-/// The steps of a thread that sleeps more or less evenly are spread over this much of their mean.
-pub(super) const SPREAD: f64 = 0.4;
-
-/// So many widths are tried.
-const WIDTHS: usize = 48;
-/// A rhythm meets at least this share of its beats.
-const FEWEST: f64 = 0.4;
+use crate::tuning;
 
 /// `beats * D(met/beats || chance)`, zero if no more were met than by chance.
 pub(super) fn divergence(beats: f64, met: f64, chance: f64) -> f64 {
@@ -76,7 +65,7 @@ impl Judge {
         last: i64,
     ) -> Option<Evidence> {
         // So many beats cannot all be met: nor need they be gone through.
-        if (last - first) as f64 * FEWEST > train.at.len() as f64 {
+        if (last - first) as f64 * 0.5 > train.at.len() as f64 {
             return None;
         }
         self.nearest.clear();
@@ -104,7 +93,9 @@ impl Judge {
             beats,
             floor: 0.0,
         };
-        self.strongest(train, &claim, |width| RANGE * beats / (width * width))
+        self.strongest(train, &claim, |width| {
+            tuning::range() * beats / (width * width)
+        })
     }
 
     /// Judges the steps from each point of `beats` to the next against `period`: the rhythm of a
@@ -126,9 +117,9 @@ impl Judge {
         let claim = Claim {
             period,
             beats: (last.0 - first.0) as f64,
-            floor: 1.0 / SPREAD,
+            floor: 1.0 / tuning::spread(),
         };
-        self.strongest(train, &claim, |width| RANGE / width * LOOKS)
+        self.strongest(train, &claim, |width| tuning::range() / width)
     }
 
     /// The evidence at the width at which it is strongest. The chance to meet a point is that of
@@ -142,13 +133,13 @@ impl Judge {
         // Nothing to sort where too few could do.
         let widest = claim.period / 2.0;
         let near = self.deviations.iter().filter(|&&d| d <= widest).count();
-        if (near as f64) < FEWEST * claim.beats {
+        if (near as f64) < 0.5 * claim.beats {
             return None;
         }
         self.deviations.sort_unstable_by(f64::total_cmp);
         let mut best: Option<Evidence> = None;
-        let fewest = ((FEWEST * claim.beats).ceil() as usize).max(3);
-        let stride = self.deviations.len() / WIDTHS + 1;
+        let fewest = ((0.5 * claim.beats).ceil() as usize).max(3);
+        let stride = self.deviations.len() / tuning::finest() + 1;
         // The last of all is always among those tried.
         let offset = self.deviations.len() % stride;
         for (i, &deviation) in self.deviations.iter().enumerate() {
@@ -157,7 +148,7 @@ impl Judge {
                 continue;
             }
             let met = met as f64;
-            let reach = deviation.max(EXACT_NS).max(claim.period * 1e-3);
+            let reach = deviation.max(tuning::exact_ns());
             let width = (2.0 * reach / claim.period).min(1.0);
             let chance = train.coverage(2.0 * reach).max(claim.floor * width);
             let strength = divergence(claim.beats, met, chance) - tries(width).ln();

@@ -1,17 +1,10 @@
 //! The straight line from beat number to time, by least squares: its slope is the period, its start
 //! the phase, the scatter around it the jitter.
 
-/// Points this near to a line, in nanoseconds, are on it: the clock of a recording may be this
-/// coarse.
-pub(super) const EXACT_NS: f64 = 1_000.0;
+use crate::tuning;
 
-/// A point further from its line than so many standard deviations is not of it.
-pub(super) const FAR: f64 = 3.5;
-/// Points that scatter by more than this share of the period follow no line: were they anywhere, it
-/// would be 0.29.
-const LOOSE: f64 = 0.2;
-/// Periods are the same within this.
-const AGREE: f64 = 0.01;
+/// The median deviation of normal points in standard deviations is the inverse of this.
+const DEVIATIONS: f64 = 1.4826;
 
 /// A line `phase + period * beat`, in nanoseconds after the train's origin.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -30,12 +23,12 @@ impl Line {
 
     /// The points follow it.
     pub(super) fn is_tight(&self) -> bool {
-        self.jitter < LOOSE * self.period
+        self.jitter < tuning::loose() * self.period
     }
 
     /// Its period is this one.
     pub(super) fn has_period(&self, period: f64) -> bool {
-        (self.period / period - 1.0).abs() < AGREE
+        (self.period / period - 1.0).abs() < tuning::same()
     }
 
     /// How far a time is from the nearest beat.
@@ -62,9 +55,9 @@ impl Line {
     }
 
     /// One of the periods is a small multiple of the other.
-    pub(super) fn resonates(&self, other: &Self) -> bool {
+    pub(super) fn is_multiple_of(&self, other: &Self) -> bool {
         let ratio = self.period.max(other.period) / self.period.min(other.period);
-        ratio < 8.5 && (ratio / ratio.round() - 1.0).abs() < 0.01
+        ratio < tuning::lags() as f64 + 0.5 && (ratio / ratio.round() - 1.0).abs() < tuning::same()
     }
 
     /// How far after its beat a point is.
@@ -108,12 +101,12 @@ pub(super) fn line(beats: impl Iterator<Item = (i64, f64)> + Clone) -> Option<Li
 /// The line through `beats` without the points that lie far out, judged by the median deviation: a
 /// few wakeups that are no releases do not turn it.
 pub(super) fn robust_line(beats: &[(i64, f64)], scratch: &mut Vec<f64>) -> Option<Line> {
-    robust_line_near(line(beats.iter().copied())?, beats, scratch)
+    without_far_points(line(beats.iter().copied())?, beats, scratch)
 }
 
-/// The same, where the points that are no releases may be nearly half: `best` leads through the
-/// others.
-pub(super) fn robust_line_near(
+/// The line through those of `beats` that are not far from `best`. Three rounds, because the limit
+/// shrinks with the points that are left out.
+pub(super) fn without_far_points(
     mut best: Line,
     beats: &[(i64, f64)],
     scratch: &mut Vec<f64>,
@@ -123,14 +116,9 @@ pub(super) fn robust_line_near(
         scratch.extend(beats.iter().map(|&b| best.late(b).abs()));
         let middle = scratch.len() / 2;
         let (_, &mut median, _) = scratch.select_nth_unstable_by(middle, f64::total_cmp);
-        // 1.4826 makes the median deviation an estimate of the standard deviation.
-        let limit = (FAR * 1.4826 * median).max(EXACT_NS);
-        best = line(
-            beats
-                .iter()
-                .copied()
-                .filter(|&b| best.late(b).abs() <= limit),
-        )?;
+        let limit = (tuning::far() * DEVIATIONS * median).max(tuning::exact_ns());
+        let near = |&beat: &(i64, f64)| best.late(beat).abs() <= limit;
+        best = line(beats.iter().copied().filter(near))?;
     }
     Some(best)
 }
@@ -150,7 +138,7 @@ pub(super) fn steps(beats: &[(i64, f64)], scratch: &mut Vec<f64>) -> Option<(f64
         *deviation = (*deviation - step).abs();
     }
     let (_, &mut deviation, _) = scratch.select_nth_unstable_by(n / 2, f64::total_cmp);
-    Some((step, 1.4826 * deviation / std::f64::consts::SQRT_2))
+    Some((step, DEVIATIONS * deviation / std::f64::consts::SQRT_2))
 }
 
 /// The mean square of the differences between the lateness of successive beats, over the variance
@@ -158,7 +146,7 @@ pub(super) fn steps(beats: &[(i64, f64)], scratch: &mut Vec<f64>) -> Option<(f64
 /// if lateness adds up. The largest deviations are left out, as in the fit.
 pub(super) fn von_neumann(beats: &[(i64, f64)], line: &Line, scratch: &mut Vec<f64>) -> f64 {
     scratch.clear();
-    let limit = (FAR * line.jitter).max(EXACT_NS);
+    let limit = (tuning::far() * line.jitter).max(tuning::exact_ns());
     scratch.extend(
         beats
             .iter()
@@ -169,7 +157,7 @@ pub(super) fn von_neumann(beats: &[(i64, f64)], line: &Line, scratch: &mut Vec<f
     let mean = scratch.iter().sum::<f64>() / n;
     let variance: f64 = scratch.iter().map(|l| (l - mean).powi(2)).sum::<f64>() / n;
     let differences: f64 = scratch.windows(2).map(|w| (w[1] - w[0]).powi(2)).sum();
-    if variance > EXACT_NS * EXACT_NS {
+    if variance > tuning::exact_ns() * tuning::exact_ns() {
         differences / (n - 1.0) / variance
     } else {
         2.0

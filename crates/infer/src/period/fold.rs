@@ -12,44 +12,24 @@
 //! fractions. Gregory and Loredo (Astrophysical Journal 398, 1992) have this test for pulsars.
 
 use super::fit::{self, Line};
+use crate::tuning;
 
-/// The finest histogram has this many bins. Deviations of one percent make no longer period, such
-/// as those of a film whose times are rounded to milliseconds.
-const FINEST: usize = 64;
-/// The coarsest: wakeups spread over more than a quarter of the period have no phase.
-const COARSEST: usize = 4;
-/// How many widths are tried, each at two places of its bins.
-const WIDTHS: usize = (FINEST / COARSEST).ilog2() as usize + 1;
 /// The weight of the prior in wakeups: one peak is expected.
 const MASS: f64 = 1.0;
-/// A period is sought this many steps to each side. A step turns the last wakeup against the first
-/// by a quarter of a period, so two turn it by half a period: more than the fit leaves open.
-const STEPS: i32 = 2;
-/// The smallest fraction that is compared: a fifth.
-const PARTS: i32 = 5;
-/// A rhythm has releases at this share of its beats. A half of the period would meet half of them,
-/// and some by chance.
-const MET: f64 = 0.7;
-/// Releases scatter around their beats by at most this share of the period: `FAR` of more would be
-/// most of the period, and every beat would be met.
-const TIGHT: f64 = 0.1;
+
+/// How many widths are tried, each at two places of its bins.
+fn widths() -> usize {
+    (tuning::finest() / tuning::coarsest()).ilog2() as usize + 1
+}
 
 /// The memory of the folding, kept between calls.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Fold {
     half_bins: Vec<u32>,
     /// For each width, the logarithms of the weights of a bin by the number of its wakeups.
-    weights: [Vec<f64>; WIDTHS],
+    weights: Vec<Vec<f64>>,
     /// The same of the whole histogram.
     totals: Vec<f64>,
-}
-
-/// A period, with the evidence that wakeups keep their phase in it.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Folded {
-    pub(super) period: f64,
-    /// The logarithm of the Bayes factor; at least 0.
-    pub(super) evidence: f64,
 }
 
 /// Extends `sums` to `count` wakeups: the logarithms of the rising factorials of `from`.
@@ -68,19 +48,18 @@ impl Fold {
     /// evidence than it, as the line through its releases; none if no line has most of its beats
     /// met. `at` are the wakeups, ascending, at least two.
     pub(super) fn fraction(&mut self, at: &[f64], period: f64, shortest: f64) -> Option<Line> {
-        let mut most = self.at(at, period).evidence;
+        let mut most = self.evidence(at, period);
         let mut best = None;
-        for parts in 2..=PARTS {
-            let tried = period / f64::from(parts);
+        for parts in 2..=tuning::lags() {
+            let tried = period / parts as f64;
             if tried < shortest {
                 break;
             }
-            let found = self.at(at, tried);
-            if found.evidence > most
-                && let Some(line) = self.line(at, found.period)
-                && line.has_period(tried)
+            let evidence = self.evidence(at, tried);
+            if evidence > most
+                && let Some(line) = self.line(at, tried)
             {
-                (most, best) = (found.evidence, Some(line));
+                (most, best) = (evidence, Some(line));
             }
         }
         best
@@ -89,7 +68,7 @@ impl Fold {
     /// The line through the releases of a grid of `period`, if most of its beats are met.
     fn line(&mut self, at: &[f64], period: f64) -> Option<Line> {
         let times = self.releases(at, period);
-        let bins = 2 * FINEST;
+        let bins = 2 * tuning::finest();
         self.fill(&times, period, bins);
         let both = |i: usize| self.half_bins[i] + self.half_bins[(i + 1) % bins];
         let crest = (0..bins).max_by_key(|&bin| both(bin)).unwrap_or(0) + 1;
@@ -99,37 +78,25 @@ impl Fold {
             jitter: 0.0,
         };
         let releases = crowded.nearest(&times);
-        let line = fit::robust_line_near(crowded, &releases, &mut Vec::new())?;
-        let reach = (fit::FAR * line.jitter).max(period / FINEST as f64);
+        let line = fit::without_far_points(crowded, &releases, &mut Vec::new())?;
+        let reach = (tuning::far() * line.jitter).max(period / tuning::finest() as f64);
         let met = releases
             .iter()
             .filter(|&&release| line.late(release).abs() <= reach);
         let turns = (at[at.len() - 1] - at[0]) / period;
-        (line.jitter < TIGHT * period
+        (line.jitter < tuning::tight() * period
             && line.has_period(period)
-            && met.count() as f64 >= MET * turns)
+            && met.count() as f64 >= tuning::met() * turns)
             .then_some(line)
     }
 
-    /// The evidence at `period` or at the period near it in which the wakeups are most crowded.
-    pub(super) fn at(&mut self, at: &[f64], period: f64) -> Folded {
-        let crowded = self.most_crowded(at, period);
-        let folded = |period, evidence| Folded { period, evidence };
-        let given = folded(period, self.evidence(at, period));
-        let tuned = folded(crowded, self.evidence(at, crowded));
-        if tuned.evidence > given.evidence {
-            tuned
-        } else {
-            given
-        }
-    }
-
     /// The evidence of the best width and place of the bins, less what their choice costs.
-    fn evidence(&mut self, at: &[f64], period: f64) -> f64 {
-        self.fill(at, period, 2 * FINEST);
+    pub(super) fn evidence(&mut self, at: &[f64], period: f64) -> f64 {
+        self.fill(at, period, 2 * tuning::finest());
         extend(&mut self.totals, MASS, at.len());
         let mut best = 0.0_f64;
-        let mut bins = FINEST;
+        let mut bins = tuning::finest();
+        self.weights.resize(widths(), Vec::new());
         for weights in &mut self.weights {
             let halves = &self.half_bins[..2 * bins];
             let fullest = halves.iter().max().copied().unwrap_or(0) as usize;
@@ -145,7 +112,7 @@ impl Fold {
             }
             bins /= 2;
         }
-        (best - (2.0 * WIDTHS as f64).ln()).max(0.0)
+        (best - (2.0 * widths() as f64).ln()).max(0.0)
     }
 
     fn fill(&mut self, at: &[f64], period: f64, bins: usize) {
@@ -160,39 +127,24 @@ impl Fold {
         }
     }
 
-    /// The period near `period`, as far as the length of the train leaves it open, whose histogram
-    /// has the largest sum of squares.
-    fn most_crowded(&mut self, at: &[f64], period: f64) -> f64 {
-        let length = at[at.len() - 1] - at[0];
-        let mut best = (0, period);
-        for step in -STEPS..=STEPS {
-            let tried = 1.0 / (1.0 / period + f64::from(step) / (4.0 * length));
-            if tried > 0.0 && tried < length {
-                let bins = FINEST / 2;
-                self.fill(at, tried, bins);
-                let both = |i: usize| self.half_bins[i] + self.half_bins[(i + 1) % bins];
-                let crowd: u64 = (0..bins).map(|i| u64::from(both(i)).pow(2)).sum();
-                if crowd > best.0 {
-                    best = (crowd, tried);
-                }
-            }
-        }
-        best.1
-    }
-
     /// The releases of a grid of `period`: the first wakeup of each turn. A turn begins after the
     /// quarter of the period with the fewest wakeups; if several have as few, after the one that
     /// ends a half with the fewest.
     fn releases(&mut self, at: &[f64], period: f64) -> Vec<f64> {
-        self.fill(at, period, FINEST);
+        self.fill(at, period, tuning::finest());
         let before = |end: usize, bins: usize| -> u32 {
             (1..=bins)
-                .map(|back| self.half_bins[(end + FINEST - back) % FINEST])
+                .map(|back| self.half_bins[(end + tuning::finest() - back) % tuning::finest()])
                 .sum()
         };
-        let quiet = |&end: &usize| (before(end, FINEST / 4), before(end, FINEST / 2));
-        let end = (0..FINEST).min_by_key(quiet).unwrap_or(0);
-        let begin = end as f64 / FINEST as f64 * period;
+        let quiet = |&end: &usize| {
+            (
+                before(end, tuning::finest() / 4),
+                before(end, tuning::finest() / 2),
+            )
+        };
+        let end = (0..tuning::finest()).min_by_key(quiet).unwrap_or(0);
+        let begin = end as f64 / tuning::finest() as f64 * period;
         let turn = |time: f64| ((time - begin) / period).floor() as i64;
         let mut releases = at.to_vec();
         releases.dedup_by_key(|time| turn(*time));
@@ -229,7 +181,7 @@ mod tests {
                 .flat_map(|&bins| [(bins, 0.0), (bins, 0.5 / bins as f64)])
                 .map(|(bins, place)| twin(&at, period, bins, place))
                 .fold(0.0, f64::max);
-            let slow = (slow - (2.0 * WIDTHS as f64).ln()).max(0.0);
+            let slow = (slow - (2.0 * widths() as f64).ln()).max(0.0);
             let fast = Fold::default().evidence(&at, period);
             assert!((slow - fast).abs() < 1e-6, "{period}: {slow} {fast}");
         }
@@ -250,7 +202,7 @@ mod tests {
     #[test]
     fn a_multiple_gives_way_to_the_period_and_the_period_to_no_fraction() {
         let at: Vec<f64> = (0..50).map(|k| f64::from(k) * 20e6).collect();
-        for times in 1..=PARTS {
+        for times in 1..=5_i32 {
             let found = Fold::default().fraction(&at, 20e6 * f64::from(times), 0.5e6);
             let period = found.map_or(20e6 * f64::from(times), |line| line.period);
             assert!((period / 20e6 - 1.0).abs() < 1e-3, "{times}: {period}");

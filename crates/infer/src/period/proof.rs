@@ -6,47 +6,38 @@
 //! if it has at least one of these proofs:
 //!
 //! - **A clock.** The phases of the wakeups are evidence for a grid (`fold`), also after the number
-//!   of grids that could have been found is paid for; and lateness does not add up. That of a
-//!   renewal process does: it is a random walk.
+//!   of grids that could have been found is paid for; lateness does not add up, as that of a renewal
+//!   process does, which is a random walk; and the phases tell the next wakeup at least as well as
+//!   the end of the job before it does (below).
 //! - **Steps of one size.** A timer that starts anew after each job keeps to no clock, and yet the
 //!   next release is known. Half of the steps are very much alike, or nearly all are alike.
 //! - **Sleeps of one size**, with jobs between them that vary.
 //! - **Polls in time.** A thread that polls for its next job begins each at the first poll after it
 //!   was due.
+//!
+//! The machine has rhythms, too. Beside hogs a thread often gets its turn at a tick of the kernel
+//! only, and then what follows its job comes soon after a tick: a write to the disk ends on a grid
+//! of 4 ms. So the renewal process is one of *sleeps*: each wakeup comes a sleep, drawn anew, after
+//! the end of the job before, whenever the machine let that end. The ends are taken as they were,
+//! with the ticks in them. Then the sleeps are evidence for that process, in the same unit as the
+//! phases are for a clock: the Bayes factor against sleeps whose remainder after whole periods is
+//! anywhere (`fold`). A clock's sleeps make up for the length of its jobs, and tell less.
 
-use onbeat_model::Span;
+use onbeat_model::{Instant, Span};
 
 use super::compact::Compact;
-use super::evidence::{RANGE, SPREAD, divergence};
+use super::evidence::divergence;
 use super::fit::{self, Line};
 use super::fold::Fold;
+use crate::tuning;
 
-/// The evidence for a clock, in each wakeup: a phase is by a third likelier where it was than
-/// anywhere. With many wakeups less would be past any doubt, and of no use.
-const CROWDED: f64 = 0.3;
-/// Points nearer than this part of the period are one job's.
-const GROUP: f64 = 4.0;
-/// Von Neumann's ratio of the lateness of releases that keep to a clock is above this. It is that
-/// of the likelihoods of two normal models with a variance each, of the lateness and of its steps:
-/// at 1 both are as likely.
-const HELD: f64 = 1.0;
-/// Steps are alike if this share of them differs from their median by at most that: of normal ones
-/// with a standard deviation below 2.2% and 3.5% of the step.
-const ALIKE: [(f64, f64); 2] = [(0.5, 0.015), (0.85, 0.05)];
-/// Steps within this, in nanoseconds, are alike at any size: timers fire up to their slack of 50 us
-/// late, and the next one in time.
-const EXACT_NS: f64 = 100_000.0;
-/// A poll comes after at most this share of the period.
-const POLL: f64 = 0.4;
-/// This share of steps that are distributed exponentially is within `POLL` of their mean.
-const BY_CHANCE: f64 = 0.3;
-/// The median step is the period within this, and so is the mean step of a thread whose sleeps are
-/// alike: polls delay a release by some percent.
-const SAME: f64 = 0.05;
+/// Most of something is more than this share of it.
+const HALF: f64 = 0.5;
 
-/// The share of right answers with one, two, and more proofs, in the development part of the
-/// corpora: 100 of 141, 319 of 334, 499 of 501 (experiments/period-accuracy).
-const RIGHT: [f64; 3] = [0.7, 0.95, 0.995];
+/// The share of steps that are distributed exponentially within half of their mean.
+fn within_half_by_chance() -> f64 {
+    (-0.5_f64).exp() - (-1.5_f64).exp()
+}
 
 /// How many proofs a period has, at least one.
 #[derive(Clone, Copy, Debug)]
@@ -55,7 +46,11 @@ pub(super) struct Proofs(usize);
 impl Proofs {
     /// The share of answers with as many that are right.
     pub(super) fn right(self) -> f64 {
-        RIGHT[(self.0 - 1).min(RIGHT.len() - 1)]
+        match self.0 {
+            0 | 1 => tuning::right_with_one_proof(),
+            2 => tuning::right_with_two_proofs(),
+            _ => tuning::right_with_more_proofs(),
+        }
     }
 }
 
@@ -79,26 +74,30 @@ impl Claim<'_> {
     /// How many proofs the period has; none if it has none.
     pub(super) fn proofs(&self, fold: &mut Fold) -> Option<Proofs> {
         let groups = self.groups();
+        let by_sleeps = fold.evidence(&self.sleeps_before(&groups), self.line.period);
+        let phases = fold.evidence(&groups, self.line.period);
+        let follows_its_jobs = tuning::sleeps_of_a_process() && by_sleeps > phases;
         let proofs = [
-            self.is_a_clock(&groups, fold),
-            self.steps_are_alike(&groups),
-            self.sleeps_are_alike(),
-            self.of_work && self.polls_are_in_time(&groups),
+            tuning::clock() && !follows_its_jobs && self.is_a_clock(&groups, phases),
+            tuning::steps()
+                && !(follows_its_jobs && self.mostly_waits())
+                && self.steps_are_alike(&groups),
+            tuning::sleeps() && self.sleeps_are_alike(),
+            tuning::polls() && self.of_work && self.polls_are_in_time(&groups),
         ];
         let count = proofs.into_iter().filter(|&holds| holds).count();
         (count > 0).then_some(Proofs(count))
     }
 
-    /// The phases are evidence for a grid, and lateness does not add up.
-    fn is_a_clock(&self, groups: &[f64], fold: &mut Fold) -> bool {
+    /// The evidence of the phases is enough for a grid, and lateness does not add up.
+    fn is_a_clock(&self, groups: &[f64], evidence: f64) -> bool {
         let [first, _, .., last] = groups else {
             return false;
         };
-        let hypotheses = ((last - first) / self.line.period * RANGE).ln();
-        let evidence = fold.at(groups, self.line.period).evidence;
-        evidence > CROWDED * groups.len() as f64
+        let hypotheses = ((last - first) / self.line.period * tuning::range()).ln();
+        evidence > tuning::crowded() * groups.len() as f64
             && evidence > self.enough + hypotheses
-            && self.keeps_time()
+            && (!tuning::lateness() || self.keeps_time())
     }
 
     /// The first point of each group.
@@ -106,11 +105,40 @@ impl Claim<'_> {
         let mut last = f64::NEG_INFINITY;
         let mut groups = self.at.to_vec();
         groups.retain(|&at| {
-            let first = at - last > self.line.period / GROUP;
+            let first = at - last > self.line.period / tuning::coarsest() as f64;
             last = at;
             first
         });
         groups
+    }
+
+    /// When a burst woke, and when it blocked, in nanoseconds after the origin.
+    fn times(&self, burst: &Compact) -> (f64, f64) {
+        let after = |at: Instant| at.as_ns().saturating_sub(self.origin) as f64;
+        (after(burst.woke()), after(burst.blocked()))
+    }
+
+    /// For how long the thread slept before each of these releases but the first.
+    fn sleeps_before(&self, releases: &[f64]) -> Vec<f64> {
+        let mut sleeps = Vec::with_capacity(releases.len());
+        for pair in releases.windows(2) {
+            let before = if self.of_work { pair[0] + 1.0 } else { pair[1] };
+            let next = self.bursts.partition_point(|b| self.times(b).0 < before);
+            let ended = next
+                .checked_sub(1)
+                .map_or(pair[0], |last| self.times(&self.bursts[last]).1);
+            sleeps.push((pair[1] - ended).max(0.0));
+        }
+        sleeps
+    }
+
+    /// More than half of the time the thread waits for the CPU.
+    fn mostly_waits(&self) -> bool {
+        let (Some(first), Some(last)) = (self.bursts.first(), self.bursts.last()) else {
+            return false;
+        };
+        let waits: Span = self.bursts.iter().map(Compact::waited).sum();
+        waits * 2 > last.blocked().since(first.woke())
     }
 
     /// The lateness of the releases does not add up.
@@ -120,15 +148,16 @@ impl Claim<'_> {
         fit::robust_line(releases, &mut scratch).is_some_and(|line| {
             line.is_tight()
                 && line.has_period(self.line.period)
-                && fit::von_neumann(releases, &line, &mut scratch) > HELD
+                && fit::von_neumann(releases, &line, &mut scratch) > tuning::held()
         })
     }
 
     fn steps_are_alike(&self, groups: &[f64]) -> bool {
         let steps = Steps::new(groups.windows(2).map(|w| w[1] - w[0]).collect());
         steps.is_some_and(|steps| {
-            (steps.median / self.line.period - 1.0).abs() < SAME
-                && ALIKE.iter().any(|&kind| steps.are_alike(kind, self.enough))
+            (steps.median / self.line.period - 1.0).abs() < tuning::alike()
+                && (steps.half_are_very_alike(self.enough)
+                    || steps.nearly_all_are_alike(self.enough))
         })
     }
 
@@ -142,13 +171,14 @@ impl Claim<'_> {
                 .checked_sub(1)
                 .map_or(w[0], |last| after(&self.bursts[last]));
             let poll = w[1] - last;
-            poll < POLL * self.line.period && (w[1] - w[0] - self.line.period).abs() < poll
+            poll < HALF * self.line.period && (w[1] - w[0] - self.line.period).abs() < poll
         });
         let (met, of) = (
             in_time.count() as f64,
             releases.len().saturating_sub(1) as f64,
         );
-        met >= ALIKE[1].0 * of && divergence(of, met, BY_CHANCE) >= self.enough
+        met >= tuning::nearly_all() * of
+            && divergence(of, met, within_half_by_chance()) >= self.enough
     }
 
     fn sleeps_are_alike(&self) -> bool {
@@ -161,8 +191,8 @@ impl Claim<'_> {
             return false;
         };
         let mean = ns(last.woke().since(first.woke())) / sleeps.len() as f64;
-        (mean / self.line.period - 1.0).abs() < SAME
-            && Steps::new(sleeps).is_some_and(|sleeps| sleeps.are_alike(ALIKE[0], self.enough))
+        (mean / self.line.period - 1.0).abs() < tuning::alike()
+            && Steps::new(sleeps).is_some_and(|sleeps| sleeps.half_are_very_alike(self.enough))
     }
 }
 
@@ -180,11 +210,21 @@ impl Steps {
         Some(Self { all, median })
     }
 
+    /// Half of them are very much alike.
+    fn half_are_very_alike(&self, enough: f64) -> bool {
+        self.are_alike(HALF, tuning::very_alike(), enough)
+    }
+
+    /// Nearly all are alike.
+    fn nearly_all_are_alike(&self, enough: f64) -> bool {
+        self.are_alike(tuning::nearly_all(), tuning::alike(), enough)
+    }
+
     /// Whether this share of the steps is within so much of their median, or of a multiple of it,
     /// where a job was left out; and so many are, by more than chance. The chance is that of steps
-    /// spread over `SPREAD` of the median (Chernoff's bound).
-    fn are_alike(&self, (share, within): (f64, f64), enough: f64) -> bool {
-        let limit = (within * self.median).max(EXACT_NS);
+    /// spread over `spread` of the median (Chernoff's bound).
+    fn are_alike(&self, share: f64, within: f64, enough: f64) -> bool {
+        let limit = (within * self.median).max(tuning::exact_ns());
         let deviation = |&step: &f64| {
             let beats = (step / self.median).round().max(1.0);
             (step - beats * self.median).abs()
@@ -193,6 +233,7 @@ impl Steps {
         let alike: Vec<f64> = deviations.filter(|&by| by <= limit).collect();
         let reach = alike.iter().copied().fold(0.0, f64::max);
         let (met, of) = (alike.len() as f64, self.all.len() as f64);
-        met / of >= share && divergence(of, met, 2.0 * reach / (SPREAD * self.median)) >= enough
+        met / of >= share
+            && divergence(of, met, 2.0 * reach / (tuning::spread() * self.median)) >= enough
     }
 }

@@ -6,18 +6,7 @@
 //! and sleep on; its releases are then the few groups that carry the work.
 
 use super::compact::Compact;
-
-/// Two kinds of gaps have a valley between them as wide as this ratio.
-const WIDE_GAP: f64 = 2.5;
-/// Two kinds of work, this.
-const WIDE_WORK: f64 = 1.6;
-/// One value in so many may lie in the valley.
-const STRAYS: usize = 25;
-/// One value in so many, at least, is of each kind.
-const SIDE: usize = 10;
-
-/// The wakeups by so many partners are looked at on their own.
-const PARTNERS: usize = 2;
+use crate::tuning;
 
 /// Points in time, ascending, in nanoseconds after an origin, and what the search needs of them.
 #[derive(Clone, Debug, Default)]
@@ -32,11 +21,11 @@ pub(super) struct Train {
 }
 
 impl Train {
-    /// Every burst that `choice` takes is a point.
-    pub(super) fn wakeups(&mut self, bursts: &[Compact], origin: u64, choice: &Choice) {
+    /// Every burst is a point.
+    pub(super) fn wakeups(&mut self, bursts: &[Compact], origin: u64) {
         self.at.clear();
         self.executed.clear();
-        for burst in bursts.iter().filter(|b| choice.takes(b.waker())) {
+        for burst in bursts {
             self.at
                 .push(burst.woke().as_ns().saturating_sub(origin) as f64);
             self.executed.push(burst.executed().as_ns() as f64);
@@ -46,7 +35,7 @@ impl Train {
 
     /// The gap between groups of points, if there are groups.
     pub(super) fn groups_part_at(&self) -> Option<f64> {
-        valley(&self.gaps, WIDE_GAP)
+        valley(&self.gaps, tuning::wide_gap())
     }
 
     /// Merges points that follow the one before after no more than `limit`.
@@ -76,7 +65,7 @@ impl Train {
         sorted.clear();
         sorted.extend_from_slice(&train.executed);
         sorted.sort_unstable_by(f64::total_cmp);
-        let Some(limit) = valley(sorted, WIDE_WORK) else {
+        let Some(limit) = valley(sorted, tuning::wide_work()) else {
             return false;
         };
         let light: f64 = sorted.iter().take_while(|&&e| e <= limit).sum();
@@ -139,56 +128,12 @@ impl Train {
     }
 }
 
-/// Which bursts are looked at, by who woke the thread.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Choice {
-    /// All of them.
-    All,
-    /// Those that no partner woke: by a timer, which fires in an interrupt of whoever runs then.
-    Others(Vec<u32>),
-    /// Those that this partner woke.
-    By(u32),
-}
-
-impl Choice {
-    fn takes(&self, waker: u32) -> bool {
-        match self {
-            Self::All => true,
-            Self::Others(partners) => !partners.contains(&waker),
-            Self::By(partner) => waker == *partner,
-        }
-    }
-
-    /// The choices worth a look beside all bursts: a partner is a thread that woke this one in a
-    /// sixth of its bursts.
-    pub(super) fn beside_all(bursts: &[Compact]) -> Vec<Self> {
-        let mut wakers: Vec<u32> = bursts
-            .iter()
-            .map(Compact::waker)
-            .filter(|&w| w != 0)
-            .collect();
-        wakers.sort_unstable();
-        let mut partners: Vec<(usize, u32)> = wakers
-            .chunk_by(|a, b| a == b)
-            .filter(|same| same.len() * 6 >= bursts.len() && same.len() < bursts.len())
-            .map(|same| (same.len(), same[0]))
-            .collect();
-        partners.sort_unstable_by(|a, b| b.cmp(a));
-        if partners.is_empty() {
-            return Vec::new();
-        }
-        let mut choices = vec![Self::Others(partners.iter().map(|p| p.1).collect())];
-        choices.extend(partners.iter().take(PARTNERS).map(|p| Self::By(p.1)));
-        choices
-    }
-}
-
 /// Where positive values part into two kinds: in the middle of the valley of the largest ones that
-/// is wide, by ratio, and has a tenth of the values on each side. A few values may lie in it.
+/// is wide, by ratio. As many values as may lie in it are on each side, and two at least.
 fn valley(ascending: &[f64], wide: f64) -> Option<f64> {
     let n = ascending.len();
-    let strays = n / STRAYS;
-    let side = (n / SIDE).max(2);
+    let strays = n / tuning::strays();
+    let side = strays.max(2);
     let mut best = (wide, None);
     for low in (side - 1..n.saturating_sub(side + strays)).rev() {
         let (below, above) = (ascending[low].max(1.0), ascending[low + 1 + strays]);

@@ -24,16 +24,11 @@
 //! who is left out whatever its rhythm (the kernel's own threads, the first process), whoever acts
 //! on this has to say.
 
+use crate::tuning;
 use onbeat_model::{Instant, Span};
 
-/// Of the jobs, so many must have seen the partner.
-const MOST_LEFT_OUT: f64 = 0.1;
-/// How sure it must be that it has to do with more than half of them.
-const ENOUGH: f64 = 0.999;
 /// Every so many-th job at the most.
 const MOST_EVERY: usize = 4;
-/// Over so many jobs contacts are counted in full; older ones fade.
-const MEMORY: u64 = 64;
 
 /// How a thread stands to a path.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -98,7 +93,7 @@ impl Contacts {
                 *left_out += left_out_in(gap, self.period * every);
             }
         }
-        if jobs(at.since(self.since), self.period) > MEMORY {
+        if jobs(at.since(self.since), self.period) > 2 * u64::from(tuning::memory()) {
             self.fade(at);
         }
     }
@@ -138,12 +133,12 @@ impl Contacts {
             let seen = of.saturating_sub(left_out);
             // In one job there may be many.
             let early = if every == 1 { 0 } else { early };
-            if (of - seen).max(early) as f64 > MOST_LEFT_OUT * of as f64 {
+            if (of - seen).max(early) as f64 > (1.0 - tuning::nearly_all()) * of as f64 {
                 return None;
             }
             // It takes a step for each job left out, so it is asked for a few of them only.
             let confidence = confidence(seen, of);
-            (confidence >= ENOUGH).then_some(Standing {
+            (confidence >= tuning::sure_of_a_stage()).then_some(Standing {
                 every,
                 seen,
                 of,

@@ -1,17 +1,14 @@
 //! How far a thread's releases usually are from the beat, and what is too far.
 
-/// Relative growth of the percentile for an error beyond it; it shrinks by a third of that for one
-/// within, so that it rests where three errors of four are within: the 75th percentile.
-const GROWTH: f64 = 0.15;
-/// The gate in multiples of the 75th percentile: 3.45 standard deviations of normal errors.
-const GATE: f64 = 3.0;
+use crate::tuning;
+
 /// The 75th percentile of the absolute value of normal errors, in standard deviations.
 const PERCENTILE_PER_DEVIATION: f64 = 1.150_35;
 
-/// The gate's bounds as a share of the period. Below, a small error of the locked period would
-/// miss; above, a thread without rhythm would hit too often.
-const NARROWEST_GATE: f64 = 0.02;
-const WIDEST_GATE: f64 = 0.15;
+/// The gate in multiples of the 75th percentile.
+fn gate() -> f64 {
+    tuning::far() / PERCENTILE_PER_DEVIATION
+}
 
 /// A running 75th percentile of the absolute errors, in nanoseconds.
 #[derive(Clone, Copy, Debug)]
@@ -24,10 +21,10 @@ pub(super) struct Errors {
 impl Errors {
     /// Starts from the standard deviation that the lock found.
     pub(super) fn new(period: f64, deviation: f64) -> Self {
-        let most = period * WIDEST_GATE / GATE;
+        let most = period * tuning::widest_gate() / gate();
         Self {
             percentile: (deviation * PERCENTILE_PER_DEVIATION).min(most),
-            least: period * NARROWEST_GATE / GATE,
+            least: period * tuning::narrowest_gate() / gate(),
             most,
         }
     }
@@ -35,9 +32,9 @@ impl Errors {
     /// Takes in the error of one job.
     pub(super) fn record(&mut self, error: f64) {
         let factor = if error.abs() > self.percentile {
-            1.0 + GROWTH
+            1.0 + tuning::growth()
         } else {
-            1.0 - GROWTH / 3.0
+            1.0 - tuning::growth() / 3.0
         };
         // From zero nothing could grow.
         self.percentile = (self.percentile * factor).max(1.0).min(self.most);
@@ -45,7 +42,7 @@ impl Errors {
 
     /// How far a wakeup may be from the beat to count as a hit.
     pub(super) fn gate(&self) -> f64 {
-        self.scale() * GATE
+        self.scale() * gate()
     }
 
     /// An error as the phase may see it.

@@ -1,13 +1,19 @@
 //! What the last jobs said about the beat.
 
-/// How many hits are too few among the last jobs: a thread without rhythm hits less than a third of
-/// the time, one that is late every third time still hits two thirds.
-const LOST: [(u32, u32); 2] = [(16, 4), (31, 11)];
+use crate::tuning;
+
+/// How many hits are too few among the last jobs: a third, or a quarter if it is to be soon. A
+/// thread without rhythm hits less than a third of the time, one that is late every third time
+/// still hits two thirds.
+fn lost() -> [(u32, u32); 2] {
+    let memory = tuning::memory();
+    [(memory / 2, memory / 8), (memory - 1, (memory + 1) / 3)]
+}
 
 /// Hits and misses of the last jobs, newest in the lowest bit.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct History {
-    hits: u32,
+    hits: u64,
     jobs: u32,
     lost: bool,
 }
@@ -15,9 +21,9 @@ pub(super) struct History {
 impl History {
     /// Takes in whether a job came on the beat, or a period after the last.
     pub(super) fn push(&mut self, hit: bool) {
-        self.hits = self.hits << 1 | u32::from(hit);
+        self.hits = self.hits << 1 | u64::from(hit);
         self.jobs = self.jobs.saturating_add(1);
-        self.lost |= LOST.iter().any(|&(last, too_few)| {
+        self.lost |= lost().iter().any(|&(last, too_few)| {
             let hits = (self.hits & ((1 << last) - 1)).count_ones();
             self.jobs >= last && hits <= too_few
         });

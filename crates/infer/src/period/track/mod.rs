@@ -7,7 +7,7 @@
 //!
 //! * The correction is the growing-memory alpha-beta filter (Brookner, "Tracking and Kalman
 //!   Filtering Made Easy", 1998, section 1.2.10), which is the running least-squares line through
-//!   the releases, with its memory held at `MEMORY` beats so that drift is followed.
+//!   the releases, with its memory held at `memory` beats so that drift is followed.
 //! * Errors are clipped before that (Huber 1964), and sooner when late than when early: under load
 //!   a release may come late, but never too early, and must not drag the phase.
 //! * The gate is three times a running 75th percentile of the errors (a stochastic approximation:
@@ -29,6 +29,7 @@ mod errors;
 mod history;
 mod surprise;
 
+use crate::tuning;
 use onbeat_model::{Burst, Instant, Rhythm, Span};
 
 use errors::Errors;
@@ -47,15 +48,6 @@ pub enum Beat {
     /// It is gone. Said for every further burst: start over from an analysis.
     Lost,
 }
-
-/// Beats over which the filter averages once it has seen as many.
-const MEMORY: u32 = 32;
-/// As how many beats the lock itself counts at the start.
-const LOCKED_ON: u32 = 6;
-/// Two jobs off the beat by the same amount, to within this share of the period, show a new phase.
-const SAME_STEP: f64 = 0.025;
-/// Relative change of period since the lock that may be a change of rate.
-const DRIFT: f64 = 0.01;
 
 /// Follows one thread's rhythm. See the module for how.
 #[derive(Clone, Debug)]
@@ -111,7 +103,7 @@ impl Tracker {
             locked_period: period,
             beat: rhythm.phase,
             fraction: 0.0,
-            beats_seen: LOCKED_ON,
+            beats_seen: tuning::fewest() as u32,
             cell: None,
             busy_until: Instant::ZERO,
             errors: Errors::new(period, rhythm.jitter.as_ns() as f64),
@@ -233,7 +225,7 @@ impl Tracker {
         self.slipping.hear(false);
         let mut changed = self.leaving_out.hear(cell.left_out);
         changed |= self.half_way.hear(cell.half_way_before);
-        if (self.period / self.locked_period - 1.0).abs() > DRIFT {
+        if (self.period / self.locked_period - 1.0).abs() > tuning::same() {
             // Delays in one direction can feign a drift: only an analysis can tell.
             self.period = self.locked_period;
             changed = true;
@@ -257,7 +249,10 @@ impl Tracker {
             let apart = cell.error - last;
             apart - (apart / self.period).round() * self.period
         });
-        let tolerance = self.errors.gate().min(self.period * SAME_STEP);
+        let tolerance = self
+            .errors
+            .gate()
+            .min(self.period * tuning::narrowest_gate());
         let same_step = steps.is_some_and(|apart| apart.abs() <= tolerance);
         self.history.push(same_step);
         let mut changed = !same_step && self.missing.hear(true);
@@ -281,7 +276,7 @@ impl Tracker {
 
     /// One step of the filter: alpha and beta of the least-squares line through `n` beats.
     fn correct(&mut self, error: f64) {
-        let n = f64::from(self.beats_seen.min(MEMORY));
+        let n = f64::from(self.beats_seen.min(tuning::memory()));
         let alpha = 2.0 * (2.0 * n + 1.0) / ((n + 1.0) * (n + 2.0));
         let beta = 6.0 / ((n + 1.0) * (n + 2.0));
         self.fraction += alpha * self.errors.clip(error);

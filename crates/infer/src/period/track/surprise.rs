@@ -4,21 +4,24 @@
 //! Each job either shows the thing or does not. The score multiplies the likelihood ratios between
 //! "now every second job shows it" and "as often as ever", and never falls below one (the sum of
 //! logarithms that never falls below zero, without the logarithms); an alarm is a score of
-//! [`ALARM`]. By Lorden's bound (Annals of Mathematical Statistics 42, 1971), jobs that go on as
-//! ever alarm less than once in [`ALARM`], and far less in practice, whatever their habit; and two
+//! [`alarm`]. By Lorden's bound (Annals of Mathematical Statistics 42, 1971), jobs that go on as
+//! ever alarm less than once in [`alarm`], and far less in practice, whatever their habit; and two
 //! in a row alarm if it was unheard of.
 
-/// The score that is an alarm.
-const ALARM: f64 = 150.0;
-/// The frequency that is looked for.
+use crate::tuning;
+
+/// The frequency that is looked for; what is already as frequent surprises nobody.
 const FREQUENT: f64 = 0.5;
-/// Bounds of the habit: nothing is impossible, and what is already frequent surprises nobody.
-const RAREST: f64 = 0.02;
-const COMMONEST: f64 = 0.45;
-/// Jobs over which the habit is learned, and the habit that is assumed for the first of them.
-const MEMORY: f64 = 64.0;
-const ASSUMED: f64 = 0.1;
-const ASSUMED_FOR: f64 = 8.0;
+
+/// The score that is an alarm, by Lorden's bound.
+fn alarm() -> f64 {
+    1.0 / tuning::false_alarm_rate()
+}
+
+/// Jobs over which the habit is learned. Nothing is rarer than one of them.
+fn memory() -> f64 {
+    2.0 * f64::from(tuning::memory())
+}
 
 /// One thing that a job may show, how often it usually does, and the score.
 #[derive(Clone, Copy, Debug)]
@@ -31,8 +34,8 @@ pub(super) struct Surprise {
 impl Default for Surprise {
     fn default() -> Self {
         Self {
-            habit: ASSUMED,
-            jobs: ASSUMED_FOR,
+            habit: 1.0 - tuning::nearly_all(),
+            jobs: tuning::fewest() as f64,
             score: 1.0,
         }
     }
@@ -41,16 +44,16 @@ impl Default for Surprise {
 impl Surprise {
     /// Takes in whether a job showed it; true is an alarm, and the score begins anew.
     pub(super) fn hear(&mut self, shown: bool) -> bool {
-        let usual = self.habit.clamp(RAREST, COMMONEST);
+        let usual = self.habit.clamp(1.0 / memory(), FREQUENT);
         let ratio = if shown {
             FREQUENT / usual
         } else {
             (1.0 - FREQUENT) / (1.0 - usual)
         };
         self.score = (self.score * ratio).max(1.0);
-        self.jobs = (self.jobs + 1.0).min(MEMORY);
+        self.jobs = (self.jobs + 1.0).min(memory());
         self.habit += (f64::from(u8::from(shown)) - self.habit) / self.jobs;
-        let alarm = self.score >= ALARM;
+        let alarm = self.score >= alarm();
         if alarm {
             self.score = 1.0;
         }

@@ -1,0 +1,171 @@
+//! Every constant of this crate: its value, its unit, what raising it costs, and why it is as it is.
+//!
+//! With the feature `ablation` each is read from the environment (`ONBEAT_TRIAL=NAME=VALUE,...`), so
+//! that one binary shows what each of them is good for: experiments/period-accuracy has the table
+//! and its command, which halves and doubles each number and switches each mechanism off. A name in
+//! brackets is a test that fails then.
+
+#[cfg(feature = "ablation")]
+fn trial<T: std::str::FromStr>(name: &str) -> Option<T> {
+    let trials = std::env::var("ONBEAT_TRIAL").ok()?;
+    let mut pairs = trials.split(',').filter_map(|pair| pair.split_once('='));
+    pairs.find(|pair| pair.0 == name)?.1.parse().ok()
+}
+
+macro_rules! constants {
+    ($($(#[doc = $doc:expr])* $name:ident: $type:ty = $value:expr;)*) => {
+        $(
+            $(#[doc = $doc])*
+            #[cfg(not(feature = "ablation"))]
+            #[inline]
+            pub(crate) const fn $name() -> $type {
+                $value
+            }
+            $(#[doc = $doc])*
+            #[cfg(feature = "ablation")]
+            pub(crate) fn $name() -> $type {
+                static VALUE: std::sync::LazyLock<$type> =
+                    std::sync::LazyLock::new(|| trial(stringify!($name)).unwrap_or($value));
+                *VALUE
+            }
+        )*
+    };
+}
+
+constants! {
+    /// The probability of a false alarm per analysis, and of one per job of the tracker. Raised: a
+    /// thread without rhythm is called periodic more often.
+    false_alarm_rate: f64 = 0.01;
+    /// For how many seconds bursts are kept: ten periods of the longest. Raised: a change of rate is
+    /// seen later.
+    window_s: u64 = 10;
+    /// How many bursts are kept. Raised: 24 bytes and 0.3 us an analysis for each.
+    capacity: usize = 1024;
+    /// The shortest period in ns: 0.5 ms, and 1% for the fit. Lowered: more periods to try.
+    shortest_ns: f64 = 0.495e6;
+    /// The longest in ns: 1 s, and 1%. Raised: more periods to try, and too few beats in a window.
+    longest_ns: f64 = 1.01e9;
+    /// The fewest bursts that show a rhythm. Raised: it is found later.
+    fewest: usize = 6;
+    /// The fewest points that can be off a line.
+    enough_for_a_line: usize = 3;
+    /// A period is looked for in a train as many times as long: three steps alike are soon there by
+    /// chance. Raised: slow rhythms are found later.
+    turns: f64 = 3.5;
+    /// Periods that differ by this share are the same: what issue and score call right.
+    same: f64 = 0.01;
+    /// Half of the steps differ by this share at most: normal ones with a deviation of 2.2%.
+    very_alike: f64 = 0.015;
+    /// Steps that differ by this share are alike. Raised: more sporadic threads are called periodic.
+    alike: f64 = 0.05;
+    /// This share is nearly all. Raised: fewer threads have a proof.
+    nearly_all: f64 = 0.9;
+    /// A rhythm has releases at this share of its beats. A half of the period would meet half of
+    /// them, and some by chance.
+    met: f64 = 0.7;
+    /// What differs by less, in ns, does not differ: the clock of a recording may be this coarse.
+    exact_ns: f64 = 1_000.0;
+    /// Points more standard deviations than this from their line are none of it: one normal point in
+    /// 2,000.
+    far: f64 = 3.5;
+    /// Points that scatter by more than this share of the period follow no line: were they anywhere,
+    /// it would be 0.29.
+    loose: f64 = 0.2;
+    /// The largest deviation of a step that is followed, as a share of the period. Raised: runs of
+    /// other periods are followed.
+    tolerance: f64 = 0.35;
+    /// The cost of a beat left out, where a beat met gains one.
+    missed: f64 = 0.5;
+    /// How many periods may lie between two points of a run. Raised: a longer search.
+    leap: usize = 3;
+    /// A wakeup has a difference to so many after it counted, because a job has up to as many; and
+    /// so many fractions of a period are tried. Raised: a longer search.
+    lags: usize = 8;
+    /// How many periods are followed. Raised: a longer search.
+    candidates: usize = 6;
+    /// Periods are followed through so many points, the last ones, which bounds the cost.
+    recent: usize = 256;
+    /// The bins of the finest histogram of phases. Raised: rounding to milliseconds looks like no
+    /// rhythm.
+    finest: usize = 64;
+    /// The bins of the coarsest: wakeups spread over more than a quarter of the period have no phase.
+    coarsest: usize = 4;
+    /// The evidence for a clock in each wakeup: a phase is by a third likelier where it was than
+    /// anywhere. With many wakeups less would be past any doubt, and of no use.
+    crowded: f64 = 0.3;
+    /// The von Neumann ratio above which lateness does not add up: 2 if each beat is late on its
+    /// own, 1 where two normal models, of the lateness and of its steps, are as likely.
+    held: f64 = 1.2;
+    /// Two kinds of gaps have a valley between them as wide as this ratio. Raised: the bursts of a
+    /// job are not one group.
+    wide_gap: f64 = 2.0;
+    /// Two kinds of work, this. Raised: polls are taken for jobs.
+    wide_work: f64 = 2.0;
+    /// One value in so many may lie in the valley.
+    strays: usize = 25;
+    /// Lateness with a smaller kurtosis than this has edges: spread evenly it is 1.8, normal 3.
+    edged: f64 = 2.7;
+    /// The jobs that the tracker remembers. Raised: drift and changes of rate are followed later.
+    memory: u32 = 32;
+    /// The growth of the tracker's percentile of errors for one beyond it.
+    growth: f64 = 0.15;
+    /// The least gate, as a share of the period: a small error of the period must not miss.
+    narrowest_gate: f64 = 0.02;
+    /// The widest: above, a thread without rhythm would hit too often.
+    widest_gate: f64 = 0.15;
+    /// How sure it is that a thread has to do with most jobs of a pipeline. Raised: it is served
+    /// later.
+    sure_of_a_stage: f64 = 0.999;
+    /// The share of right answers with one proof, in the mean over the programs of the development
+    /// corpora, whichever of them is left out (experiments/period-accuracy).
+    right_with_one_proof: f64 = 0.62;
+    /// The same with two.
+    right_with_two_proofs: f64 = 0.77;
+    /// The same with more.
+    right_with_more_proofs: f64 = 0.995;
+}
+
+// The mechanisms, which the ablation switches off.
+constants! {
+    /// Bursts in groups: the releases are the first of each.
+    groups: bool = true;
+    /// Wakeups that carry the work, between others that poll.
+    workers: bool = true;
+    /// Each point is tried as a release before candidates are followed.
+    each_point_first: bool = true;
+    /// A fraction of the period, if all wakeups fit it better.
+    fractions: bool = true;
+    /// The line nearest to all wakeups, not only to those in which the period was found.
+    tighter: bool = true;
+    /// The line in the middle of the narrowest band.
+    band: bool = true;
+    /// The proof by a clock.
+    clock: bool = true;
+    /// In it, the comparison with a process of sleeps.
+    sleeps_of_a_process: bool = true;
+    /// In it, the demand that lateness does not add up.
+    lateness: bool = true;
+    /// The proof by steps of one size.
+    steps: bool = true;
+    /// The proof by sleeps of one size.
+    sleeps: bool = true;
+    /// The proof by polls in time.
+    polls: bool = true;
+}
+
+/// The logarithm of the range of periods.
+pub(crate) fn range() -> f64 {
+    (longest_ns() / shortest_ns()).ln()
+}
+
+/// The steps of a thread that sleeps more or less evenly are spread over this much of their mean:
+/// as points that just follow a line, to both sides.
+pub(crate) fn spread() -> f64 {
+    2.0 * loose()
+}
+
+/// Releases scatter around their beats by at most this share of the period. `far` of more would be
+/// most of the period, and every beat would be met.
+pub(crate) fn tight() -> f64 {
+    loose() / 2.0
+}
