@@ -10,6 +10,7 @@
 
 mod prepared;
 
+use std::collections::HashMap;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::os::linux::net::SocketAddrExt;
@@ -44,6 +45,13 @@ const READ: usize = 16 << 10;
 
 /// After so many calls in a row that are not heard, others have their turn.
 const UNHEARD_IN_A_ROW: u32 = 64;
+
+/// The most calls without an answer that a connection may send before its user is known. A client
+/// whose first call timed out takes it back by one.
+const FIRST_CALLS: u32 = 8;
+
+/// The most connections without a known user that are counted. Beyond, the count begins anew.
+const MOST_UNKNOWN: usize = 1024;
 
 /// The bytes with which each message begins: they tell how long it is.
 const BEGINNING: usize = 16;
@@ -111,6 +119,8 @@ struct BoundedRead<R> {
     clients: Arc<Clients>,
     /// The calls that want no answer.
     unanswered: CallLimit,
+    /// The same of connections whose user is not known yet, by connection.
+    first: HashMap<String, u32>,
 }
 
 /// What the beginning of a message says.
@@ -172,21 +182,34 @@ impl<R: ReadHalf> BoundedRead<R> {
             told,
             clients,
             unanswered: CallLimit::default(),
+            first: HashMap::new(),
         }
     }
 
-    /// Whether the message is heard. A call that wants no answer is, if its connection has had an
-    /// answer before, so that its user is known, and as often as that user may call.
+    /// Whether the message is heard. A call that wants no answer is heard as often as its user may
+    /// call. Before the user is known, the connection's first ones are.
     fn hears(&mut self, message: &Message) -> bool {
         let head = message.primary_header();
         if head.msg_type() != Type::MethodCall || !head.flags().contains(Flags::NoReplyExpected) {
             return true;
         }
         let header = message.header();
-        let account = header
-            .sender()
-            .and_then(|sender| self.clients.account(sender.as_str()));
-        account.is_some_and(|account| self.unanswered.admits(account.uid, clock::now()))
+        let Some(sender) = header.sender() else {
+            return false;
+        };
+        match self.clients.account(sender.as_str()) {
+            Some(account) => self.unanswered.admits(account.uid, clock::now()),
+            None => self.is_among_first(sender.as_str()),
+        }
+    }
+
+    fn is_among_first(&mut self, connection: &str) -> bool {
+        if self.first.len() >= MOST_UNKNOWN {
+            self.first.clear();
+        }
+        let calls = self.first.entry(connection.to_owned()).or_default();
+        *calls = calls.saturating_add(1);
+        *calls <= FIRST_CALLS
     }
 
     /// Reads what has come, at least something.
