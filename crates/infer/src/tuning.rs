@@ -103,6 +103,9 @@ constants! {
     wide_work: f64 = 2.0;
     /// One value in so many may lie in the valley.
     strays: usize = 25;
+    /// One value in so many, at least, is of each kind. Raised: the shortest gaps of any thread look
+    /// like a kind of their own, and an analysis takes eight times as long to find nothing.
+    side: usize = 10;
     /// Lateness with a smaller kurtosis than this has edges: spread evenly it is 1.8, normal 3.
     edged: f64 = 2.7;
     /// The jobs that the tracker remembers. Raised: drift and changes of rate are followed later.

@@ -129,11 +129,11 @@ impl Train {
 }
 
 /// Where positive values part into two kinds: in the middle of the valley of the largest ones that
-/// is wide, by ratio. As many values as may lie in it are on each side, and two at least.
+/// is wide, by ratio, and has enough values on each side, two at least. A few may lie in it.
 fn valley(ascending: &[f64], wide: f64) -> Option<f64> {
     let n = ascending.len();
     let strays = n / tuning::strays();
-    let side = strays.max(2);
+    let side = (n / tuning::side()).max(2);
     let mut best = (wide, None);
     for low in (side - 1..n.saturating_sub(side + strays)).rev() {
         let (below, above) = (ascending[low].max(1.0), ascending[low + 1 + strays]);
