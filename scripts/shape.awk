@@ -13,7 +13,7 @@ BEGIN {
     of_control = src ~ /control\/src$/
     if (of_control) {
         fields["Settings"] = 19
-        fields["ThreadReport"] = 18
+        fields["ThreadReport"] = 17
     }
 }
 

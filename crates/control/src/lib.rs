@@ -39,6 +39,7 @@ pub use drive::{Next, begin, drive};
 pub use dry_run::DryRun;
 pub use pipeline::Partner;
 pub use protection::boost::{BoostEntry, BoostWhat, BoostWhy};
+pub use report::application::{Application, Means};
 pub use report::decision::{Entry, What};
 pub use report::exited::Sums;
 pub use report::histogram::Times;
@@ -47,7 +48,7 @@ pub use report::reason::Why;
 pub use report::stage::Stage;
 pub use report::state::State;
 pub use report::view::View;
-pub use report::{Report, ResponseTimes, ThreadReport};
+pub use report::{Report, ResponseTimes, Served, ThreadReport, Told};
 pub use run_loop::Controller;
 pub use settings::{
     Method, Parties, Party, PipelineSettings, PowerSettings, Settings, SpeedRule, Treat, Treatment,

@@ -43,6 +43,8 @@ pub struct Party {
     pub owner: Option<u32>,
     /// ... but to those that an administrator has kept for everybody.
     pub is_everybodys: bool,
+    /// The first process of the application that it belongs to, if that is not its own.
+    pub application: Option<u32>,
 }
 
 impl Default for Party {
@@ -52,6 +54,7 @@ impl Default for Party {
             payer: 0,
             owner: Some(0),
             is_everybodys: false,
+            application: None,
         }
     }
 }

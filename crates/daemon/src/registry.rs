@@ -339,8 +339,9 @@ impl Registry {
     #[must_use]
     pub fn party(&self, task: TaskId) -> Party {
         let payer = self.ledger.account(task).map_or(0, |account| account.uid);
-        let mut processes = self.processes.values();
-        let process = processes.find(|process| process.threads.contains(&task));
+        let mut processes = self.processes.iter();
+        let found = processes.find(|(_, process)| process.threads.contains(&task));
+        let process = found.map(|(_, process)| process);
         let owner = match (self.partners.all.get(&task), process) {
             (Some(partner), _) => Some(partner.owner),
             (None, process) => process.and_then(|process| process.owner),
@@ -352,6 +353,7 @@ impl Registry {
             payer,
             owner,
             is_everybodys,
+            application: found.map(|(process, _)| process.tid),
         }
     }
 

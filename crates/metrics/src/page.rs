@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use onbeat_control::{Controller, State, ThreadReport, View};
+use onbeat_control::{Application, Controller, State, ThreadReport, View};
 use onbeat_model::{Actuator, Bandwidth, Cgroup, Instant, Reservation, Span, TaskId};
 
 use crate::place::cgroup_of;
@@ -46,6 +46,9 @@ pub(crate) fn of<A: Actuator>(
     text.single(&table::JOBS, sums.jobs as f64);
     text.single(&table::MISSED, sums.missed as f64);
     text.single(&table::EXHAUSTIONS, sums.exhaustions as f64);
+    let mut applications = controller.applications(now);
+    applications.retain(|application| application.living > 0);
+    each_application(&mut text, &applications);
     let threads: Vec<Told> = controller
         .reports(now)
         .map(|report| Told {
@@ -64,6 +67,47 @@ pub(crate) fn of<A: Actuator>(
         text.metric(metric, value.map(|value| ([], value)));
     }
     text.finish()
+}
+
+fn each_application(text: &mut Text, applications: &[Application]) {
+    type Of = fn(&Application) -> f64;
+    let metrics: [(&table::Metric, Of); 4] = [
+        (&table::APPLICATION_RESERVED, |a| {
+            a.bandwidth_reserved.as_cpus()
+        }),
+        (&table::APPLICATION_CPU, |a| a.executed.as_secs_f64()),
+        (&table::APPLICATION_JOBS, |a| a.jobs as f64),
+        (&table::APPLICATION_MISSED, |a| a.missed as f64),
+    ];
+    let who: Vec<[String; 2]> = applications
+        .iter()
+        .map(|application| [application.pid.to_string(), application.comm.to_text()])
+        .collect();
+    let served = applications
+        .iter()
+        .zip(&who)
+        .flat_map(|(application, [pid, comm])| {
+            let Application {
+                members,
+                by_reservation,
+                by_nice,
+                ..
+            } = *application;
+            [
+                ("reservation", by_reservation),
+                ("nice", by_nice),
+                ("nothing", members - by_reservation - by_nice),
+            ]
+            .map(|(means, threads)| ([pid.as_str(), comm, means], threads as f64))
+        });
+    text.metric(&table::APPLICATION_THREADS, served);
+    for (metric, of) in metrics {
+        let series = applications
+            .iter()
+            .zip(&who)
+            .map(|(application, [pid, comm])| ([pid.as_str(), comm], of(application)));
+        text.metric(metric, series);
+    }
 }
 
 /// A thread that ever had a rhythm.

@@ -126,6 +126,42 @@ pub(crate) const EXHAUSTIONS: Metric = counter(
     "times",
     "How often a budget of a thread with a rhythm ran out.",
 );
+/// The metric is told of each application with a thread that is watched.
+const fn of_application(metric: Metric) -> Metric {
+    Metric {
+        labels: &["pid", "comm"],
+        ..metric
+    }
+}
+
+pub(crate) const APPLICATION_THREADS: Metric = Metric {
+    labels: &["pid", "comm", "means"],
+    ..gauge(
+        "onbeat_application_threads",
+        "threads",
+        "Threads that worked for the application, by the means that served them.",
+    )
+};
+pub(crate) const APPLICATION_RESERVED: Metric = of_application(gauge(
+    "onbeat_application_reserved_cpus",
+    "CPUs",
+    "The bandwidth reserved for the application's threads, as a mean since the first was watched.",
+));
+pub(crate) const APPLICATION_CPU: Metric = of_application(counter(
+    "onbeat_application_cpu_seconds_total",
+    "seconds",
+    "The CPU time that the application's threads took while they were watched.",
+));
+pub(crate) const APPLICATION_JOBS: Metric = of_application(counter(
+    "onbeat_application_jobs_total",
+    "jobs",
+    "Jobs of the application's threads with a rhythm.",
+));
+pub(crate) const APPLICATION_MISSED: Metric = of_application(counter(
+    "onbeat_application_missed_deadlines_total",
+    "jobs",
+    "Of these, jobs that ended after the next one's release.",
+));
 pub(crate) const THREAD_INFO: Metric = Metric {
     labels: &["tid", "comm", "unit", "container", "pod", "namespace"],
     ..gauge(
@@ -199,7 +235,7 @@ pub(crate) const OWN_FILES: Metric = gauge(
 );
 
 /// All of them, in the order in which they are told.
-pub const ALL: [Metric; 25] = [
+pub const ALL: [Metric; 30] = [
     BUILD,
     TRACKED,
     WITH_RHYTHM,
@@ -212,6 +248,11 @@ pub const ALL: [Metric; 25] = [
     JOBS,
     MISSED,
     EXHAUSTIONS,
+    APPLICATION_THREADS,
+    APPLICATION_RESERVED,
+    APPLICATION_CPU,
+    APPLICATION_JOBS,
+    APPLICATION_MISSED,
     THREAD_INFO,
     THREAD_PERIOD,
     THREAD_CONFIDENCE,

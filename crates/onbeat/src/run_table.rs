@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use onbeat_control::{AtSpeed, Report, ResponseTimes, State, ThreadReport};
+use onbeat_control::{Application, AtSpeed, Means, Report, ResponseTimes, State, ThreadReport};
 use onbeat_model::{Bandwidth, Span};
 
 use crate::table::{Align, Table};
@@ -10,14 +10,16 @@ use crate::table::{Align, Table};
 /// The most threads that are listed; the rest is in the report.
 const MOST_ROWS: usize = 40;
 
-/// The figures of the threads that had a rhythm, and a line on what onbeat itself used.
+/// The figures of each application, below it those of its threads that had a rhythm, and a line on
+/// what onbeat itself used.
 pub(crate) fn of(report: &Report, own: Bandwidth, energy_uj: Option<u64>) -> String {
     let mut text = String::new();
-    if !report.threads.is_empty() {
-        text.push_str(&table(&report.threads).to_string());
+    let (table, listed) = table(report);
+    if listed > 0 {
+        text.push_str(&table.to_string());
     }
     let mut closing = Vec::new();
-    let unlisted = report.threads.len().saturating_sub(MOST_ROWS);
+    let unlisted = report.threads.len() - listed;
     if unlisted > 0 {
         closing.push(format!("{unlisted} more periodic threads, see --report"));
     }
@@ -29,6 +31,9 @@ pub(crate) fn of(report: &Report, own: Bandwidth, energy_uj: Option<u64>) -> Str
         ));
     }
     closing.push(match report.left_alone {
+        0 if report.applications.is_empty() => {
+            "no thread was heard: the program had ended when the tracer was loaded".to_owned()
+        }
         0 => "no thread is without a rhythm".to_owned(),
         1 => "1 thread has no rhythm".to_owned(),
         n => format!("{n} threads have no rhythm"),
@@ -71,10 +76,11 @@ fn energy(energy_uj: u64, elapsed: Span) -> String {
     format!("the processors took {joules:.1} J ({watts:.1} W)")
 }
 
-fn table(threads: &[ThreadReport]) -> Table {
+/// The table, and how many threads it lists.
+fn table(report: &Report) -> (Table, usize) {
     let mut table = Table::new(&[
-        ("thread", Align::Left),
-        ("tid", Align::Right),
+        ("application, thread", Align::Left),
+        ("id", Align::Right),
         ("period", Align::Right),
         ("jobs", Align::Right),
         ("p50", Align::Right),
@@ -87,30 +93,90 @@ fn table(threads: &[ThreadReport]) -> Table {
         ("changes", Align::Right),
         ("", Align::Left),
     ]);
-    for thread in threads.iter().take(MOST_ROWS) {
-        let time = |of: fn(&ResponseTimes) -> Span| {
-            thread
-                .response_time
-                .as_ref()
-                .map_or("-".to_owned(), |times| of(times).to_string())
-        };
-        table.row([
-            thread.task.comm.to_text(),
-            thread.task.id.to_string(),
-            thread.period.to_string(),
-            thread.jobs.to_string(),
-            time(|t| t.p50),
-            time(|t| t.p95),
-            time(|t| t.p99),
-            time(|t| t.max),
-            thread.missed.to_string(),
-            share(thread, thread.bandwidth_used),
-            share(thread, thread.bandwidth_reserved),
-            thread.changes.to_string(),
-            remark(thread),
-        ]);
+    let mut listed = 0;
+    for application in &report.applications {
+        let threads = report.threads.iter();
+        let threads = threads.filter(|thread| thread.served.application == application.pid);
+        let mut threads = threads.take(MOST_ROWS - listed).peekable();
+        if threads.peek().is_none() {
+            continue;
+        }
+        table.row(application_row(application));
+        for thread in threads {
+            listed += 1;
+            table.row(thread_row(thread));
+        }
     }
-    table
+    (table, listed)
+}
+
+fn application_row(application: &Application) -> [String; 13] {
+    let none = String::new;
+    [
+        application.comm.to_text(),
+        application.pid.to_string(),
+        none(),
+        application.jobs.to_string(),
+        none(),
+        none(),
+        none(),
+        none(),
+        application.missed.to_string(),
+        application.bandwidth_used.to_string(),
+        application.bandwidth_reserved.to_string(),
+        none(),
+        served(application),
+    ]
+}
+
+/// As in `9 threads: 3 by reservation, 5 by nice -20, 1 refused`.
+fn served(application: &Application) -> String {
+    let Application {
+        members,
+        by_reservation,
+        by_nice,
+        refused,
+        ..
+    } = application;
+    let threads = if *members == 1 { "thread" } else { "threads" };
+    let mut means = Vec::new();
+    if *by_reservation > 0 {
+        means.push(format!("{by_reservation} by reservation"));
+    }
+    if *by_nice > 0 {
+        means.push(format!("{by_nice} by nice -20"));
+    }
+    if *refused > 0 {
+        means.push(format!("{refused} refused"));
+    }
+    if means.is_empty() {
+        means.push("none served".to_owned());
+    }
+    format!("{members} {threads}: {}", means.join(", "))
+}
+
+fn thread_row(thread: &ThreadReport) -> [String; 13] {
+    let time = |of: fn(&ResponseTimes) -> Span| {
+        thread
+            .response_time
+            .as_ref()
+            .map_or("-".to_owned(), |times| of(times).to_string())
+    };
+    [
+        format!("  {}", thread.task.comm.to_text()),
+        thread.task.id.to_string(),
+        thread.period.to_string(),
+        thread.jobs.to_string(),
+        time(|t| t.p50),
+        time(|t| t.p95),
+        time(|t| t.p99),
+        time(|t| t.max),
+        thread.missed.to_string(),
+        share(thread, thread.bandwidth_used),
+        share(thread, thread.bandwidth_reserved),
+        thread.changes.to_string(),
+        remark(thread),
+    ]
 }
 
 /// A thread that never held a reservation has nothing to compare.
@@ -123,19 +189,127 @@ fn share(thread: &ThreadReport, share: Bandwidth) -> String {
 }
 
 fn remark(thread: &ThreadReport) -> String {
-    let stage = thread
-        .stage
-        .filter(|_| !matches!(thread.state, State::Refused | State::TakenOver));
-    if let Some(stage) = stage {
+    if let Some(refusal) = &thread.served.refusal {
+        let instead = match thread.served.means {
+            Means::Reservation | Means::Nothing => "no reservation",
+            Means::Nice => "nice -20 instead of a reservation",
+        };
+        // The rest is advice, which was given when it was refused.
+        let why = refusal.split(": ").next().unwrap_or_default();
+        return format!("{instead}: {why}");
+    }
+    if let Some(stage) = thread.stage.filter(|_| thread.state != State::TakenOver) {
         return stage.to_string();
     }
     let remark = match thread.state {
         State::Kept | State::Watched | State::Ended => "",
         State::AskedFor => "asked for",
         State::OnTrial => "on trial",
-        State::Refused => "no reservation: refused",
+        State::Refused => "no reservation",
         State::Released => "lost its rhythm",
         State::TakenOver => "changed by another program",
     };
     remark.to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use onbeat_control::{Served, Sums, Told};
+    use onbeat_model::{Name, Task, TaskId};
+
+    use super::*;
+
+    fn thread(tid: u32, comm: &str, means: Means, refusal: Option<&str>) -> ThreadReport {
+        ThreadReport {
+            task: Task {
+                id: TaskId::recorded(tid),
+                pid: 7,
+                comm: Name::new(comm.as_bytes()),
+            },
+            state: State::Kept,
+            stage: None,
+            period: Span::from_ms(40),
+            confidence: 1.0,
+            jobs: 100,
+            response_time: None,
+            missed: 0,
+            reserved_after: None,
+            held: Span::ZERO,
+            bandwidth_used: Bandwidth::ZERO,
+            bandwidth_reserved: Bandwidth::ZERO,
+            changes: 0,
+            exhaustions: 0,
+            served: Served {
+                application: 7,
+                means,
+                refusal: refusal.map(str::to_owned),
+            },
+            told: Told::default(),
+            executed: Span::ZERO,
+        }
+    }
+
+    #[test]
+    fn an_application_stands_above_its_threads_and_each_says_how_it_was_served() {
+        let application = Application {
+            pid: 7,
+            comm: Name::new(b"player"),
+            members: 4,
+            living: 4,
+            by_reservation: 1,
+            by_nice: 2,
+            refused: 1,
+            jobs: 200,
+            missed: 3,
+            executed: Span::from_secs(1),
+            bandwidth_used: Bandwidth::from_cpus(0.25),
+            bandwidth_reserved: Bandwidth::from_cpus(0.5),
+        };
+        let narrow = "its CPU affinity is narrower than its root domain: widen it";
+        let report = Report {
+            applications: vec![application],
+            threads: vec![
+                thread(8, "decoder", Means::Reservation, None),
+                thread(9, "pinned", Means::Nice, Some(narrow)),
+            ],
+            earlier: Sums::default(),
+            left_alone: 2,
+            boosted: 0,
+            protected: 2,
+            lost_events: 0,
+            speeds: Vec::new(),
+            elapsed: Span::from_secs(4),
+        };
+        let text = of(&report, Bandwidth::ZERO, None);
+        let lines: Vec<&str> = text.lines().collect();
+        assert!(lines[1].starts_with("player"), "{text}");
+        assert!(
+            lines[1].ends_with("4 threads: 1 by reservation, 2 by nice -20, 1 refused"),
+            "{text}"
+        );
+        assert!(lines[2].starts_with("  decoder"), "{text}");
+        assert!(
+            lines[3].ends_with(
+                "nice -20 instead of a reservation: its CPU affinity is narrower than its root domain"
+            ),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn a_program_that_ended_before_it_was_heard_has_a_line_that_says_so() {
+        let report = Report {
+            applications: Vec::new(),
+            threads: Vec::new(),
+            earlier: Sums::default(),
+            left_alone: 0,
+            boosted: 0,
+            protected: 0,
+            lost_events: 0,
+            speeds: Vec::new(),
+            elapsed: Span::ZERO,
+        };
+        let text = of(&report, Bandwidth::ZERO, None);
+        assert!(text.starts_with("no thread was heard"), "{text}");
+    }
 }

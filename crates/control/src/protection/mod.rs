@@ -153,6 +153,11 @@ impl Protection {
         matches!(self.state, State::InForce { .. })
     }
 
+    /// It was in force once.
+    pub(crate) const fn was_in_force(&self) -> bool {
+        self.was_in_force
+    }
+
     /// Protection does not help: the application waits all the same, or the actuator refused.
     pub(crate) const fn is_in_vain(&self) -> bool {
         self.in_vain || matches!(self.state, State::Refused)

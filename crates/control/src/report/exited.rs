@@ -7,6 +7,7 @@ use onbeat_model::{Instant, Span};
 use serde::Serialize;
 
 use super::ThreadReport;
+use super::application::Applications;
 use super::decision::Log;
 use crate::tuning::records::ENDED;
 
@@ -51,6 +52,8 @@ pub(crate) struct Ended {
 pub(crate) struct Records {
     pub(crate) log: Log,
     pub(crate) ended: Ended,
+    /// The sums over threads that ended.
+    pub(crate) applications: Applications,
     /// How many threads ended without ever a rhythm.
     pub(crate) left_alone: u64,
     /// How many events the sensor lost.
@@ -88,6 +91,8 @@ mod tests {
 
     use super::*;
     use crate::State;
+    use crate::report::application::Means;
+    use crate::report::{Served, Told};
 
     fn report(tid: u32) -> ThreadReport {
         ThreadReport {
@@ -109,9 +114,12 @@ mod tests {
             bandwidth_reserved: Bandwidth::ZERO,
             changes: 3,
             exhaustions: 4,
-            marks: 0,
-            marks_suppressed: 0,
-            missed_told: 0,
+            served: Served {
+                application: 1,
+                means: Means::Nothing,
+                refusal: None,
+            },
+            told: Told::default(),
             executed: Span::from_us(5),
         }
     }

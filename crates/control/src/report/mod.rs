@@ -2,6 +2,7 @@
 //! cost.
 
 pub(crate) mod account;
+pub(crate) mod application;
 pub(crate) mod decision;
 pub(crate) mod exited;
 pub(crate) mod histogram;
@@ -16,6 +17,7 @@ use serde::{Serialize, Serializer};
 
 use crate::{AtSpeed, Stage, State};
 use account::Account;
+use application::{Application, Means};
 use exited::Sums;
 
 /// Quantiles of the response times of a thread's jobs.
@@ -33,6 +35,28 @@ pub struct ResponseTimes {
     /// The longest.
     #[serde(rename = "max_ns")]
     pub max: Span,
+}
+
+/// By which means a thread was served, and for which application.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Served {
+    /// The first process of its application.
+    pub application: u32,
+    /// The means.
+    pub means: Means,
+    /// Why it was refused a reservation, if it had a period and none in the end.
+    pub refusal: Option<String>,
+}
+
+/// The marks and notifications of a thread.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Told {
+    /// How often it said something, and was heard.
+    pub marks: u64,
+    /// How often it was not heard, having said too much.
+    pub marks_suppressed: u64,
+    /// How often it said that it missed a deadline.
+    pub missed_told: u64,
 }
 
 /// The figures of one thread, from when its rhythm was first found.
@@ -70,12 +94,12 @@ pub struct ThreadReport {
     pub changes: u64,
     /// How often its budget ran out.
     pub exhaustions: u64,
-    /// How often it said something of its own work, and was heard.
-    pub marks: u64,
-    /// How often it said so and was not heard, having said too much.
-    pub marks_suppressed: u64,
-    /// How often it said that it missed a deadline.
-    pub missed_told: u64,
+    /// How it was served.
+    #[serde(flatten)]
+    pub served: Served,
+    /// Its marks and notifications.
+    #[serde(flatten)]
+    pub told: Told,
     /// All CPU time it took while tracked.
     #[serde(rename = "executed_ns")]
     pub executed: Span,
@@ -86,6 +110,7 @@ impl ThreadReport {
     pub(crate) fn of(
         task: Task,
         (rhythm, state, stage): (Rhythm, State, Option<Stage>),
+        served: Served,
         first_heard: Instant,
         account: &Account,
         now: Instant,
@@ -115,9 +140,12 @@ impl ThreadReport {
             bandwidth_reserved: holding.reserved(now),
             changes: holding.changes,
             exhaustions: account.exhaustions,
-            marks: account.marks.heard,
-            marks_suppressed: account.marks.suppressed,
-            missed_told: account.marks.missed,
+            served,
+            told: Told {
+                marks: account.marks.heard,
+                marks_suppressed: account.marks.suppressed,
+                missed_told: account.marks.missed,
+            },
             executed: account.executed,
         }
     }
@@ -126,6 +154,8 @@ impl ThreadReport {
 /// The figures of a whole run.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Report {
+    /// Every application, the one that used most CPU time first.
+    pub applications: Vec<Application>,
     /// Every thread that ever had a rhythm, those that used most CPU time first; of those that
     /// ended, the last thousand.
     pub threads: Vec<ThreadReport>,

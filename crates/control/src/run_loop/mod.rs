@@ -122,6 +122,7 @@ impl<A: Actuator> Controller<A> {
                 if self.pipelines.announced(&self.tasks, slot, at) {
                     self.let_partner_go(slot, at);
                 }
+                self.join_application(slot);
                 if is_new {
                     let (protector, mut around) = self.protecting();
                     protector.enter(&mut around, slot, at);
@@ -628,6 +629,17 @@ impl<A: Actuator> Controller<A> {
         slot
     }
 
+    /// A thread of another program works for the application of the thread that it was found with,
+    /// also after that one's end.
+    fn join_application(&mut self, slot: Slot) {
+        let user = self.pipelines.works_for(slot).first();
+        let user = user.and_then(|&user| self.tasks.with_id(user));
+        let application = user.map(Thread::application);
+        if let Some(thread) = self.tasks.get_mut(slot) {
+            thread.party.application = thread.party.application.or(application);
+        }
+    }
+
     /// Keeps only the figures of a thread that is gone.
     fn end(&mut self, slot: Slot, now: Instant) {
         self.hear_of(slot, now);
@@ -641,6 +653,9 @@ impl<A: Actuator> Controller<A> {
         if let Some(thread) = self.tasks.get_mut(slot) {
             thread.finish_job();
             let ended = !thread.unheard;
+            if let Some(member) = self.member(slot, now) {
+                self.records.applications.add_ended(&member);
+            }
             match self.report_of(slot, ended, now) {
                 Some(report) => self.records.ended.add(report),
                 None => {

@@ -13,13 +13,14 @@ use onbeat_model::{
 use super::Controller;
 use crate::estimation::probation::Terms;
 use crate::pipeline::Partner;
+use crate::report::application::{Application, Means, Member};
 use crate::report::exited::Sums;
 use crate::report::jobs::Done;
-use crate::report::{Report, ThreadReport};
+use crate::report::{Report, Served, ThreadReport};
 use crate::slots::Slot;
 use crate::timer::TimerEvent;
 use crate::tuning::enforcement::LOOK_AT_FIXED;
-use crate::{BoostEntry, BoostWhy, Entry, Settings, SpeedEntry, State, View, Why};
+use crate::{BoostEntry, BoostWhy, Entry, Party, Settings, SpeedEntry, State, View, What, Why};
 
 impl<A: Actuator> Controller<A> {
     /// The entries written since this was last called.
@@ -103,7 +104,11 @@ impl<A: Actuator> Controller<A> {
     pub fn changed_party(&mut self, task: TaskId) {
         let party = (self.settings.parties)(task);
         if let Some(thread) = self.tasks.with_id_mut(task) {
-            thread.party = party;
+            let application = party.application.or(thread.party.application);
+            thread.party = Party {
+                application,
+                ..party
+            };
         }
     }
 
@@ -254,11 +259,12 @@ impl<A: Actuator> Controller<A> {
         self.hear_all(now);
         let (mut threads, earlier) = self.records.ended.take();
         let mut left_alone = self.records.left_alone;
-        for slot in self.tasks.slots() {
-            let Some(thread) = self.tasks.get_mut(slot) else {
-                continue;
-            };
+        for (_, thread) in self.tasks.iter_mut() {
             thread.finish_job();
+        }
+        let applications = self.applications(now);
+        let slots: Vec<Slot> = self.tasks.iter().map(|(slot, _)| slot).collect();
+        for slot in slots {
             let report = self.report_of(slot, false, now);
             let is_partner = self.pipelines.role(slot).is_partner();
             self.withdraw(slot, Why::Finished, now);
@@ -271,6 +277,7 @@ impl<A: Actuator> Controller<A> {
         threads.sort_by_key(|r| (std::cmp::Reverse(r.executed), r.task.id));
         let governor = self.governor.as_mut();
         Report {
+            applications,
             threads,
             earlier,
             left_alone,
@@ -312,10 +319,70 @@ impl<A: Actuator> Controller<A> {
         Some(ThreadReport::of(
             thread.task,
             what,
+            self.served(slot)?,
             first_heard,
             &thread.account,
             now,
         ))
+    }
+
+    /// How the thread in `slot` is or was served.
+    fn served(&self, slot: Slot) -> Option<Served> {
+        let thread = self.tasks.get(slot)?;
+        let refusal = match &thread.account.last_decision {
+            Some((What::Refused, why)) if self.state_of(slot) == State::Refused => {
+                Some(why.to_string())
+            }
+            _ => None,
+        };
+        let means = if thread.account.holding.first.is_some() {
+            Means::Reservation
+        } else if self.protector.of(slot).was_in_force() {
+            Means::Nice
+        } else {
+            Means::Nothing
+        };
+        Some(Served {
+            application: thread.application(),
+            means,
+            refusal,
+        })
+    }
+
+    /// The part of the thread in `slot` in its application's sums. A thread of another program that
+    /// never had a rhythm was only looked at, and has none.
+    pub(super) fn member(&self, slot: Slot, now: Instant) -> Option<Member> {
+        let thread = self.tasks.get(slot)?;
+        if self.pipelines.role(slot).is_partner() {
+            thread.estimator.rhythm()?;
+        }
+        let served = self.served(slot)?;
+        let account = &thread.account;
+        let holding = &account.holding;
+        Some(Member {
+            application: served.application,
+            comm: thread.task.comm,
+            is_first: thread.task.id.tid == served.application,
+            means: served.means,
+            is_refused: served.refusal.is_some(),
+            since: thread.estimator.first_heard(),
+            jobs: account.jobs,
+            missed: account.missed,
+            executed: account.executed,
+            promised: holding.reserved(now).runtime_in(holding.held(now)),
+        })
+    }
+
+    /// The sums over each application's members up to `now`, those that have ended among them.
+    #[must_use]
+    pub fn applications(&self, now: Instant) -> Vec<Application> {
+        let mut applications = self.records.applications.clone();
+        for slot in self.tasks.iter().map(|(slot, _)| slot) {
+            if let Some(member) = self.member(slot, now) {
+                applications.add(&member);
+            }
+        }
+        applications.sums(now)
     }
 
     /// How things stand with the thread in `slot`.

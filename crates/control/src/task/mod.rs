@@ -47,6 +47,11 @@ impl Thread {
         *self.treatment.get_or_insert_with(|| (settings.treat)(task))
     }
 
+    /// The first process of the application that it works for.
+    pub(crate) fn application(&self) -> u32 {
+        self.party.application.unwrap_or(self.task.pid)
+    }
+
     /// The lower of `ceiling` and of what its treatment allows, as far as that is known.
     pub(crate) fn ceiling(&self, ceiling: Option<Bandwidth>) -> Option<Bandwidth> {
         let cap = self.treatment.and_then(|treatment| treatment.cap);

@@ -17,7 +17,7 @@ fn by_thousands(task: TaskId) -> Party {
     Party {
         payer: task.tid / 1000,
         owner: Some(task.tid / 1000),
-        is_everybodys: false,
+        ..Party::default()
     }
 }
 

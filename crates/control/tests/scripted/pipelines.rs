@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use onbeat_control::{Controller, PipelineSettings, Settings, What};
+use onbeat_control::{Controller, Party, PipelineSettings, Settings, What};
 use onbeat_model::{Burst, Event, Instant, Name, Span, Task, TaskId};
 
 use crate::kernel::{Asked, Kernel};
@@ -232,6 +232,38 @@ fn when_the_player_ends_its_server_gets_back_what_it_had() {
         .unwrap_or_default();
     assert!(released < at_ms(5000), "{released:?}");
     assert!(ran.unwatched.contains(&SERVER));
+}
+
+#[test]
+fn a_server_is_a_member_of_the_application_that_it_works_for_also_after_its_end() {
+    const LAUNCHER: u32 = 77;
+    let mut script = Script::default();
+    plays(&mut script, PLAYER, ms(40), (0, 4000));
+    serves(&mut script, PLAYER, ms(40), (0, 4000));
+    script.event(Event::Exited {
+        at: at_ms(4000),
+        task: TaskId::recorded(PLAYER),
+    });
+    script.event(burst(SERVER, at_ms(4010), ms(1), 0));
+    let settings = Settings {
+        parties: Box::new(|task| Party {
+            application: (task.tid == PLAYER).then_some(LAUNCHER),
+            ..Party::default()
+        }),
+        ..settings()
+    };
+    let ran = play(script, Kernel::with_cpus(2), settings);
+    let [application] = &ran.report.applications[..] else {
+        panic!("{:?}", ran.report.applications);
+    };
+    assert_eq!((application.pid, application.members), (LAUNCHER, 2));
+    assert_eq!(application.by_reservation, 2);
+    let threads = &ran.report.threads;
+    assert_eq!(threads.len(), 2);
+    assert!(threads.iter().all(|t| t.served.application == LAUNCHER));
+    let jobs: u64 = threads.iter().map(|thread| thread.jobs).sum();
+    assert_eq!(application.jobs, jobs);
+    assert_eq!(ran.report.left_alone, 0);
 }
 
 #[test]

@@ -88,7 +88,7 @@ fn a_program_that_marks_its_jobs_is_kept_without_a_rhythm_heard() {
     let found = |entry: &&&onbeat_control::Entry| matches!(entry.why, Why::Found { .. });
     assert_eq!(ran.of(7).iter().filter(found).count(), 0);
     let report = &ran.report.threads[0];
-    assert_eq!((report.period, report.marks), (ms(40), 502));
+    assert_eq!((report.period, report.told.marks), (ms(40), 502));
     assert_eq!((report.jobs, report.missed), (251 - 3, 0));
 }
 
@@ -184,7 +184,7 @@ fn a_liar_gains_nothing_lasting() {
         "it is heard at first"
     );
     let told = &liar.report.threads[0];
-    assert_eq!(told.missed_told, 3000);
+    assert_eq!(told.told.missed_told, 3000);
     assert!(last_runtime(&liar) < last_runtime(&honest).scale(1.05));
     let mean = |ran: &Ran| ran.report.threads[0].bandwidth_reserved.as_cpus();
     assert!(

@@ -117,6 +117,13 @@ fn the_page_tells_how_things_stand() {
     let each = |name: &str| families[name].values().copied().collect::<Vec<f64>>();
     let reserved: f64 = each("onbeat_thread_reserved_cpus").iter().sum();
     assert!((one("onbeat_reserved_cpus") - reserved).abs() < 1e-9);
+    let of_applications: f64 = each("onbeat_application_jobs_total").iter().sum();
+    assert_eq!(of_applications, one("onbeat_jobs_total"));
+    let served = &families["onbeat_application_threads"];
+    let by_reservation = served
+        .iter()
+        .filter(|(who, _)| who.contains("means=\"reservation\""));
+    assert!(by_reservation.map(|(_, threads)| threads).sum::<f64>() >= 2.0);
     let jobs: f64 = each("onbeat_thread_jobs_total").iter().sum();
     assert!(one("onbeat_jobs_total") >= jobs && jobs > 0.0);
     for period in each("onbeat_thread_period_seconds") {

@@ -16,9 +16,10 @@ use onbeat_act::kernel;
 use onbeat_act::restore::StateFile;
 use onbeat_act::{DeadlineActuator, Options, own, task};
 use onbeat_control::{
-    Controller, DryRun, Entry, Next, PROTECTED, PipelineSettings, Report, Settings, SpeedEntry,
-    drive,
+    Controller, DryRun, Entry, Next, PROTECTED, Party, PipelineSettings, Report, Settings,
+    SpeedEntry, drive,
 };
+use onbeat_kernel::proc::process_of;
 use onbeat_metrics::Metrics;
 use onbeat_model::{Actuator, Bandwidth, Follow, Sensor, Span, TaskId};
 use onbeat_schedulers::reserve::GroupActuator;
@@ -57,6 +58,8 @@ pub(crate) struct Prepared<'a> {
 pub(crate) struct Keeper<'a> {
     prepared: Prepared<'a>,
     sensor: Tracer,
+    /// The processes that were asked for.
+    targets: Vec<u32>,
     /// If a report or a timeline is wanted.
     history: Option<RefCell<History>>,
 }
@@ -183,6 +186,7 @@ impl<'a> Prepared<'a> {
         Ok(Keeper {
             prepared: self,
             sensor,
+            targets: Vec::new(),
             history: wants_history.then(RefCell::default),
         })
     }
@@ -191,6 +195,11 @@ impl<'a> Prepared<'a> {
 impl Keeper<'_> {
     /// Tracks the process `pid` with all its threads, and what the options say to follow.
     pub(crate) fn track(&mut self, pid: u32) -> anyhow::Result<()> {
+        self.targets.push(pid);
+        self.follow(pid)
+    }
+
+    fn follow(&mut self, pid: u32) -> anyhow::Result<()> {
         let follow = if self.prepared.options.children {
             Follow::Children
         } else {
@@ -229,7 +238,7 @@ impl Keeper<'_> {
                 return Ok(());
             }
             // One that has ended meanwhile cannot be tracked, and its children are orphans.
-            next.retain(|&process| self.track(process).is_ok());
+            next.retain(|&process| self.follow(process).is_ok());
             next = next.into_iter().flat_map(identity::children).collect();
         }
     }
@@ -256,7 +265,8 @@ impl Keeper<'_> {
         next: impl FnMut(&mut T) -> Next,
     ) -> anyhow::Result<T> {
         let options = self.prepared.options;
-        let settings = settings(options, &self.prepared.config, self.sensor.kind());
+        let targets = std::mem::take(&mut self.targets);
+        let settings = settings(options, &self.prepared.config, self.sensor.kind(), targets);
         if options.dry_run {
             let actuator = DryRun::new(kernel::capacity());
             return self.keep_through(settings, actuator, begin, next);
@@ -461,7 +471,13 @@ fn config_of(options: &KeepOptions) -> anyhow::Result<Config> {
     Ok(config)
 }
 
-fn settings(options: &KeepOptions, config: &Config, tracer: tracer::Kind) -> Settings {
+fn settings(
+    options: &KeepOptions,
+    config: &Config,
+    tracer: tracer::Kind,
+    targets: Vec<u32>,
+) -> Settings {
+    let has_children = options.children;
     let enforcement = config.enforcement;
     // No other tracer tells who woke whom, and a whole process must not be moved for one stage of
     // it.
@@ -479,6 +495,20 @@ fn settings(options: &KeepOptions, config: &Config, tracer: tracer::Kind) -> Set
         pipelines: finds_pipelines.then(|| PipelineSettings {
             outsiders: vec![std::process::id()],
         }),
+        parties: Box::new(move |task| Party {
+            application: has_children.then(|| begun_by(&targets, task)).flatten(),
+            ..Party::default()
+        }),
         ..config.clone().settings()
     }
+}
+
+/// Which of the `targets` has started the process of a thread, itself or by another one; none if
+/// one between the two has ended.
+fn begun_by(targets: &[u32], task: TaskId) -> Option<u32> {
+    let mut pid = process_of(task.tid)?;
+    while !targets.contains(&pid) {
+        pid = identity::parent(pid).filter(|&parent| parent != 0)?;
+    }
+    Some(pid)
 }

@@ -59,5 +59,8 @@ fn a_dry_run_logs_and_reports_the_fields_that_are_documented_and_changes_nothing
     let report: Value =
         serde_json::from_str(&fs::read_to_string(path("report.json")).unwrap()).unwrap();
     assert_eq!(report["threads"][0]["tid"], beats.id());
+    assert_eq!(report["threads"][0]["application"], beats.id());
+    assert_eq!(report["applications"][0]["pid"], beats.id());
+    assert_eq!(report["applications"][0]["members"], 1);
     assert_eq!(written(&report), documented("What `--report` writes"));
 }

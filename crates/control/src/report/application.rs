@@ -1,0 +1,239 @@
+//! Applications: what a person asked for, with the sums over its members. Counted here alone, for
+//! the closing table, reports, metrics and live views.
+//!
+//! An application is a process, or one with those that it has started, as
+//! [`Settings::parties`](crate::Settings::parties) says. A thread of another program on its
+//! pipeline is a member, too.
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+use onbeat_model::{Bandwidth, Instant, Name, Span};
+use serde::{Deserialize, Serialize};
+
+use crate::tuning::records::APPLICATIONS;
+
+/// The means by which a thread is served, or was for most of its time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Means {
+    /// A reservation.
+    Reservation,
+    /// Nice -20, the largest share of an ordinary thread.
+    Nice,
+    /// None: it is left as it was.
+    Nothing,
+}
+
+/// The sums over the members of one application.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Application {
+    /// Its first process.
+    pub pid: u32,
+    /// That one's name.
+    pub comm: Name,
+    /// How many threads worked for it.
+    pub members: u64,
+    /// How many of them have not ended.
+    pub living: u64,
+    /// How many of them had a reservation.
+    pub by_reservation: u64,
+    /// How many had nice -20 alone.
+    pub by_nice: u64,
+    /// How many had a period and were refused a reservation.
+    pub refused: u64,
+    /// The jobs of its threads with a period.
+    pub jobs: u64,
+    /// How many of those ended after the next one's release.
+    pub missed: u64,
+    /// The CPU time that its members took.
+    #[serde(rename = "executed_ns")]
+    pub executed: Span,
+    /// That, as a mean share of a CPU since its first member was heard of.
+    pub bandwidth_used: Bandwidth,
+    /// The mean share of a CPU that was reserved meanwhile.
+    pub bandwidth_reserved: Bandwidth,
+}
+
+/// The part of one thread in its application's sums.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Member {
+    pub(crate) application: u32,
+    pub(crate) comm: Name,
+    /// It is the first thread of the application's first process.
+    pub(crate) is_first: bool,
+    pub(crate) means: Means,
+    pub(crate) is_refused: bool,
+    pub(crate) since: Instant,
+    pub(crate) jobs: u64,
+    pub(crate) missed: u64,
+    pub(crate) executed: Span,
+    /// The CPU time that was reserved for it.
+    pub(crate) promised: Span,
+}
+
+/// All applications.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Applications(BTreeMap<u32, Tally>);
+
+#[derive(Clone, Debug)]
+struct Tally {
+    sums: Application,
+    is_named: bool,
+    since: Instant,
+    promised: Span,
+}
+
+impl Applications {
+    /// Adds a thread that has not ended.
+    pub(crate) fn add(&mut self, member: &Member) {
+        self.count(member).living += 1;
+    }
+
+    fn count(&mut self, member: &Member) -> &mut Application {
+        let tally = self.0.entry(member.application).or_insert_with(|| Tally {
+            sums: Application {
+                pid: member.application,
+                comm: member.comm,
+                members: 0,
+                living: 0,
+                by_reservation: 0,
+                by_nice: 0,
+                refused: 0,
+                jobs: 0,
+                missed: 0,
+                executed: Span::ZERO,
+                bandwidth_used: Bandwidth::ZERO,
+                bandwidth_reserved: Bandwidth::ZERO,
+            },
+            is_named: false,
+            since: member.since,
+            promised: Span::ZERO,
+        });
+        if member.is_first || !tally.is_named {
+            tally.sums.comm = member.comm;
+            tally.is_named |= member.is_first;
+        }
+        tally.since = tally.since.min(member.since);
+        tally.promised += member.promised;
+        let sums = &mut tally.sums;
+        sums.members += 1;
+        sums.by_reservation += u64::from(member.means == Means::Reservation);
+        sums.by_nice += u64::from(member.means == Means::Nice);
+        sums.refused += u64::from(member.is_refused);
+        sums.jobs += member.jobs;
+        sums.missed += member.missed;
+        sums.executed += member.executed;
+        sums
+    }
+
+    /// Adds a thread that has ended. Among too many applications, the first one is forgotten.
+    pub(crate) fn add_ended(&mut self, member: &Member) {
+        self.count(member);
+        if self.0.len() > APPLICATIONS {
+            let others = self.0.iter().filter(|(pid, _)| **pid != member.application);
+            let oldest = others.min_by_key(|(_, tally)| tally.since);
+            if let Some(pid) = oldest.map(|(pid, _)| *pid) {
+                self.0.remove(&pid);
+            }
+        }
+    }
+
+    /// The sums up to `now`, those of the application that took most CPU time first.
+    pub(crate) fn sums(self, now: Instant) -> Vec<Application> {
+        let sums = self.0.into_values().map(|tally| {
+            let over = now.since(tally.since);
+            Application {
+                bandwidth_used: Bandwidth::of(tally.sums.executed, over),
+                bandwidth_reserved: Bandwidth::of(tally.promised, over),
+                ..tally.sums
+            }
+        });
+        let mut sums: Vec<Application> = sums.collect();
+        sums.sort_by_key(|application| (Reverse(application.executed), application.pid));
+        sums
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const START: Instant = Instant::ZERO;
+
+    fn member(application: u32, comm: &str) -> Member {
+        Member {
+            application,
+            comm: Name::new(comm.as_bytes()),
+            is_first: false,
+            means: Means::Nothing,
+            is_refused: false,
+            since: START,
+            jobs: 0,
+            missed: 0,
+            executed: Span::ZERO,
+            promised: Span::ZERO,
+        }
+    }
+
+    #[test]
+    fn an_application_has_the_sums_of_its_members_and_the_name_of_its_first_thread() {
+        let mut applications = Applications::default();
+        applications.add(&Member {
+            means: Means::Reservation,
+            jobs: 10,
+            missed: 1,
+            executed: Span::from_ms(100),
+            promised: Span::from_ms(300),
+            since: START + Span::from_ms(500),
+            ..member(7, "decoder")
+        });
+        applications.add(&Member {
+            is_first: true,
+            means: Means::Nice,
+            is_refused: true,
+            executed: Span::from_ms(50),
+            ..member(7, "player")
+        });
+        applications.add(&member(7, "worker"));
+        applications.add(&Member {
+            executed: Span::from_secs(1),
+            ..member(9, "other")
+        });
+        let sums = applications.sums(START + Span::from_secs(1));
+        assert_eq!(sums.iter().map(|a| a.pid).collect::<Vec<_>>(), [9, 7]);
+        let player = Application {
+            pid: 7,
+            comm: Name::new(b"player"),
+            members: 3,
+            living: 3,
+            by_reservation: 1,
+            by_nice: 1,
+            refused: 1,
+            jobs: 10,
+            missed: 1,
+            executed: Span::from_ms(150),
+            bandwidth_used: Bandwidth::from_cpus(0.15),
+            bandwidth_reserved: Bandwidth::from_cpus(0.3),
+        };
+        assert_eq!(sums[1], player);
+    }
+
+    #[test]
+    fn applications_that_come_and_go_do_not_fill_the_memory() {
+        let mut applications = Applications::default();
+        for pid in 1..=1000 {
+            applications.add_ended(&Member {
+                since: START + Span::from_ms(u64::from(pid)),
+                ..member(pid, "short")
+            });
+        }
+        let mut kept = applications.sums(START + Span::from_secs(2));
+        kept.sort_by_key(|application| application.pid);
+        let kept: Vec<u32> = kept.iter().map(|application| application.pid).collect();
+        assert_eq!(
+            kept,
+            (1000 - APPLICATIONS as u32 + 1..=1000).collect::<Vec<_>>()
+        );
+    }
+}
