@@ -14,8 +14,8 @@ pub(crate) struct ConfigOption {
     /// File with further settings, or one of them, such as prediction.spread=0.2; may be given
     /// several times
     ///
-    /// The tables [limits] and [prediction] are as in onbeat.toml(5); [weights], [enforcement] and
-    /// [power] are for this command alone. The man page lists all keys. A later value wins, and a
+    /// The tables `limits` and `prediction` are as in onbeat.toml(5); `weights`, `enforcement` and
+    /// `power` are for this command alone. The man page lists all keys. A later value wins, and a
     /// flag wins over all.
     #[arg(long = "config", value_name = "FILE|KEY=VALUE")]
     sources: Vec<Source>,
