@@ -162,7 +162,7 @@ fn what_cheaters_gain_is_what_their_table_has() {
     assert_says("docs/schedulers.md", &claim);
 }
 
-/// What a program misses without and with notifications, as the tables round it.
+/// The jobs that a program misses without and with notifications, as the tables round it.
 fn missed(scheduler: &str, mix: &str, program: &str) -> [String; 2] {
     let rows = figures("mdn-deadlines/mdn-deadlines");
     let of = [("scheduler", scheduler), ("mix", mix), ("program", program)];

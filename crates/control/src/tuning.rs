@@ -58,9 +58,9 @@ pub(crate) mod clock {
     /// pool costs more. From: the longest chain in the recordings has five; 64 leaves room for
     /// pools whose workers all wake each other.
     pub(crate) const THREADS: usize = 64;
-    /// A process has a clock if it was heard so often in each of the last two quarters of a second.
-    /// Raised, a starved player has none. From: a transcoder beside hogs hears one in half a second
-    /// at most, once it has started; a starved player ten. Test:
+    /// A process has a clock if it had this many clock wakeups in each of the last two quarters of
+    /// a second. Raised, a starved player has none. From: a transcoder beside hogs hears one in
+    /// half a second at most, once it has started; a starved player ten. Test:
     /// `a_thread_that_a_process_on_trial_begins_is_on_trial_from_its_first_instruction`.
     pub(crate) const IN_EACH_QUARTER: u32 = 2;
     /// The time over which such wakeups are counted, and between two reviews of protection. Raised,
@@ -73,11 +73,11 @@ pub(crate) mod clock {
 pub(crate) mod lock {
     use super::Span;
 
-    /// A period that is off by one part in so many was a guess. Raised, the tracker is set anew for
-    /// a smaller error. Open: no test is known to fail at twice or half of it.
+    /// A period that is off by one part in this number was a guess. Raised, the tracker is set anew
+    /// for a smaller error. Open: no test is known to fail at twice or half of it.
     pub(crate) const GUESS: u64 = 100;
-    /// Two periods that differ by less than one part in so many are the same rate. Raised, a small
-    /// change of rate makes the demand be forgotten. Test:
+    /// Two periods that differ by less than one part in this number are the same rate. Raised, a
+    /// small change of rate makes the demand be forgotten. Test:
     /// `periods_within_a_twentieth_are_the_same_rate`.
     pub(crate) const SAME_RATE: u64 = 20;
     /// A predictor with fewer jobs is still learning. Raised, a budget that makes its thread late
@@ -87,7 +87,7 @@ pub(crate) mod lock {
     /// hundred is to overrun; more than four of 64 come of that in one case of 500 (binomial
     /// distribution).
     pub(crate) const LATE_MOST: u32 = 4;
-    /// Only where the longest of the last jobs is so many times the usual one does a budget not
+    /// Only where the longest of the last jobs is this many times the usual one does a budget not
     /// learn what is needed. Raised, a worker with uneven jobs keeps the budget that makes it late.
     /// From: frames of one film differ by 2 to 3 times; a worker's that is not needed in most
     /// periods by 100 times and more. Test:
@@ -185,15 +185,15 @@ pub(crate) mod requests {
     /// changed. Raised, room that others leave is used later. Test:
     /// `nobody_gives_way_before_there_is_too_much`.
     pub(crate) const WORTH_RAISING: f64 = 0.05;
-    /// Two server periods that differ by less than one part in so many are the same. Raised, a
+    /// Two server periods that differ by less than one part in this number are the same. Raised, a
     /// smaller drift of the period costs a system call. Test:
     /// `a_period_that_drifts_by_a_hundredth_is_another_server`.
     pub(crate) const SAME_SERVER: u64 = 100;
     /// The weight of a thread on probation, relative to others. Raised, threads with a rhythm give
     /// way to it. Open: no test is known to fail at twice or half of it.
     pub(crate) const WEIGHT_ON_PROBATION: f64 = 0.1;
-    /// What each period of a server gets beyond the job's own runtime: the kernel charges what it
-    /// does around a job, and on a busy machine that differs from job to job. Raised, more is
+    /// The runtime that each period of a server gets beyond the job's own: the kernel charges what
+    /// it does around a job, and on a busy machine that differs from job to job. Raised, more is
     /// reserved than needed. Test: `whose_budget_runs_out_gets_its_share_at_once`.
     pub(crate) const MARGIN: Span = Span::from_us(20);
     /// The least share of its period for a stage, which has other work, too: a budget is enforced
@@ -201,7 +201,7 @@ pub(crate) mod requests {
     /// that it overran by. Raised, more is reserved than needed. Test:
     /// `a_stage_that_does_next_to_nothing_for_the_path_is_left_room_for_its_other_work`.
     pub(crate) const LEAST_OF_STAGE: f64 = 0.05;
-    /// So many requests that do not all fit are looked at in rounds, and from so many threads on
+    /// From this number on, requests that do not all fit are looked at in rounds, and threads'
     /// bursts are held back. Raised, one arbitration of all costs more in each turn. Test:
     /// `few_threads_are_heard_at_each_turn_and_those_of_a_crowd_now_and_then`.
     pub(crate) const MANY: usize = 100;
@@ -243,8 +243,8 @@ pub(crate) mod pipeline {
     /// The time between two reviews of the paths. Raised, a stage is served later. Test:
     /// `a_thread_that_one_user_was_refused_can_be_watched_for_its_own`.
     pub(crate) const EVERY: Span = Span::from_ms(250);
-    /// A thread is watched that exchanges so many wakeups. Raised, it is watched later. Test:
-    /// `one_payers_wakeups_are_counted_of_256_threads`.
+    /// The number of exchanged wakeups from which on a thread is watched. Raised, it is watched
+    /// later. Test: `one_payers_wakeups_are_counted_of_256_threads`.
     pub(crate) const WORTH_WATCHING: f64 = 6.0;
     /// The share of a count that remains a review later. Raised, threads that exchange few are
     /// watched. From: 3 wakeups a second sum up to 0.75 / (1 - 0.875) = 6. Test:
@@ -271,10 +271,10 @@ pub(crate) mod pipeline {
     pub(crate) const WATCHED_EACH: usize = 16;
     /// Test: `where_many_users_wake_many_each_has_his_share_of_all_that_are_watched`.
     pub(crate) const WATCHED_ALL: usize = 64;
-    /// A watched thread that is no stage is let go after so long. Raised, another one waits. Test:
-    /// `whoever_the_player_wakes_at_no_rhythm_is_let_go_and_never_served`.
+    /// A watched thread that is no stage is let go after this time. Raised, another one waits.
+    /// Test: `whoever_the_player_wakes_at_no_rhythm_is_let_go_and_never_served`.
     pub(crate) const WATCHED: Span = Span::from_secs(10);
-    /// And after so long if its users show no rhythm. Open: no test is known to fail at twice or
+    /// And after this time if its users show no rhythm. Open: no test is known to fail at twice or
     /// half of it.
     pub(crate) const WATCHED_AT_MOST: Span = Span::from_secs(60);
     /// The most stages. Raised, one user's may take more of what all share. Test:
@@ -282,9 +282,9 @@ pub(crate) mod pipeline {
     pub(crate) const STAGES_EACH: usize = 32;
     /// Test: `one_user_cannot_take_all_places_on_paths`.
     pub(crate) const STAGES_ALL: usize = 128;
-    /// A stage that is not sure to be one any more is kept for so long: a player that is behind for
-    /// a moment comes back. Raised, its reservation outlives its work for longer. Open: no test is
-    /// known to fail at twice or half of it.
+    /// A stage that is not sure to be one any more is kept for this time: a player that is behind
+    /// for a moment comes back. Raised, its reservation outlives its work for longer. Open: no test
+    /// is known to fail at twice or half of it.
     pub(crate) const DOUBT: Span = Span::from_secs(5);
     /// A thread that was asked for may show a rhythm of its own before it is taken for a stage of
     /// another's path. Raised, it is served later. Open: no test is known to fail at twice or half
@@ -293,11 +293,11 @@ pub(crate) mod pipeline {
     /// The most paths of a thread that are known. Open: no test is known to fail at twice or half
     /// of it.
     pub(crate) const HEADS: usize = 4;
-    /// A thread that woke its user so often is waited for. Raised, a starving server goes on
-    /// probation later. Test: `a_thread_that_woke_its_user_three_times_may_be_tried`.
+    /// A thread that woke its user this number of times is waited for. Raised, a starving server
+    /// goes on probation later. Test: `a_thread_that_woke_its_user_three_times_may_be_tried`.
     pub(crate) const WAITED_FOR: u32 = 3;
-    /// A stage wakes threads of the path for at least one of so many jobs. Raised, a thread that
-    /// only listens becomes a stage. Test:
+    /// A stage wakes threads of the path for at least one of this number of jobs. Raised, a thread
+    /// that only listens becomes a stage. Test:
     /// `a_thread_is_waited_for_that_wakes_the_path_for_a_quarter_of_its_jobs`.
     pub(crate) const JOBS_PER_WAKEUP: u64 = 4;
 }

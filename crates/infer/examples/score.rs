@@ -7,14 +7,14 @@
 //! Per analyser, a table over all folders of how many windows of a periodic thread (of 1 s, of 0.5
 //! s, and whole recordings) got the true period within 1%, a multiple or a fraction of it, another
 //! one, or none, and how many windows of an aperiodic thread were called periodic. For a starved
-//! thread, its period and none are both right. A recording under `lime/` counts as one window.
-//! Each share has its 95% confidence interval (Wilson), as if windows were independent; those of
-//! one recording are alike, so the true interval is wider. Made-up threads of the seeds from
+//! thread, its period and none are both right. A recording under `lime/` counts as one window. Each
+//! share has its 95% confidence interval (Wilson), as if windows were independent; those of one
+//! recording are alike, so the true interval is wider. Made-up threads of the seeds from
 //! `--seeds=0` on count in the tables, too. Then, how often answers of a confidence were right in
 //! recordings: all of them, and in the mean over programs, which is to be expected of another one.
-//! `--verbose` prints every answer that was not right; `--windows` prints all answers of the default
-//! analyser and no table. The last table is the tracker's: how often it called the rhythm of a
-//! periodic thread, found by the default analyser, changed or lost.
+//! `--verbose` prints every answer that was not right; `--windows` prints all answers of the
+//! default analyser and no table. The last table is the tracker's: how often it called the rhythm
+//! of a periodic thread, found by the default analyser, changed or lost.
 
 // Tests use the parts that this does not.
 #[allow(dead_code)]

@@ -1,9 +1,10 @@
-//! Every constant of this crate: its value, its unit, what raising it costs, and why it is as it is.
+//! Every constant of this crate: its value, its unit, what raising it costs, and why it is as it
+//! is.
 //!
-//! With the feature `ablation` each is read from the environment (`ONBEAT_TRIAL=NAME=VALUE,...`), so
-//! that one binary shows what each of them is good for: experiments/period-accuracy has the table
-//! and its command, which halves and doubles each number and switches each mechanism off. A name in
-//! brackets is a test that fails then.
+//! With the feature `ablation` each is read from the environment (`ONBEAT_TRIAL=NAME=VALUE,...`),
+//! so that one binary shows what each of them is good for: experiments/period-accuracy has the
+//! table and its command, which halves and doubles each number and switches each mechanism off. A
+//! name in brackets is a test that fails then.
 
 #[cfg(feature = "ablation")]
 fn trial<T: std::str::FromStr>(name: &str) -> Option<T> {
@@ -36,8 +37,8 @@ constants! {
     /// The probability of a false alarm per analysis, and of one per job of the tracker. Raised: a
     /// thread without rhythm is called periodic more often.
     false_alarm_rate: f64 = 0.01;
-    /// For how many seconds bursts are kept: ten periods of the longest. Raised: a change of rate is
-    /// seen later.
+    /// For how many seconds bursts are kept: ten periods of the longest. Raised: a change of rate
+    /// is seen later.
     window_s: u64 = 10;
     /// How many bursts are kept. Raised: 24 bytes and 0.3 us an analysis for each.
     capacity: usize = 1024;
@@ -56,7 +57,8 @@ constants! {
     same: f64 = 0.01;
     /// Half of the steps differ by this share at most: normal ones with a deviation of 2.2%.
     very_alike: f64 = 0.015;
-    /// Steps that differ by this share are alike. Raised: more sporadic threads are called periodic.
+    /// Steps that differ by this share are alike. Raised: more sporadic threads are called
+    /// periodic.
     alike: f64 = 0.05;
     /// This share is nearly all. Raised: fewer threads have a proof.
     nearly_all: f64 = 0.9;
@@ -65,11 +67,11 @@ constants! {
     met: f64 = 0.7;
     /// What differs by less, in ns, does not differ: the clock of a recording may be this coarse.
     exact_ns: f64 = 1_000.0;
-    /// Points more standard deviations than this from their line are none of it: one normal point in
-    /// 2,000.
+    /// Points more standard deviations than this from their line are none of it: one normal point
+    /// in 2,000.
     far: f64 = 3.5;
-    /// Points that scatter by more than this share of the period follow no line: were they anywhere,
-    /// it would be 0.29.
+    /// Points that scatter by more than this share of the period follow no line: were they
+    /// anywhere, it would be 0.29.
     loose: f64 = 0.2;
     /// The largest deviation of a step that is followed, as a share of the period. Raised: runs of
     /// other periods are followed.
@@ -88,7 +90,8 @@ constants! {
     /// The bins of the finest histogram of phases. Raised: rounding to milliseconds looks like no
     /// rhythm.
     finest: usize = 64;
-    /// The bins of the coarsest: wakeups spread over more than a quarter of the period have no phase.
+    /// The bins of the coarsest: wakeups spread over more than a quarter of the period have no
+    /// phase.
     coarsest: usize = 4;
     /// The evidence for a clock in each wakeup: a phase is by a third likelier where it was than
     /// anywhere. With many wakeups less would be past any doubt, and of no use.
@@ -103,8 +106,8 @@ constants! {
     wide_work: f64 = 2.0;
     /// One value in so many may lie in the valley.
     strays: usize = 25;
-    /// One value in so many, at least, is of each kind. Raised: the shortest gaps of any thread look
-    /// like a kind of their own, and an analysis takes eight times as long to find nothing.
+    /// One value in so many, at least, is of each kind. Raised: the shortest gaps of any thread
+    /// look like a kind of their own, and an analysis takes eight times as long to find nothing.
     side: usize = 10;
     /// Lateness with a smaller kurtosis than this has edges: spread evenly it is 1.8, normal 3.
     edged: f64 = 2.7;

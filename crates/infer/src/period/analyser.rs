@@ -228,8 +228,8 @@ impl Look<'_> {
         Some(Proved { seen, proofs })
     }
 
-    /// What was found, along the line nearest to all wakeups; or the fraction of its period in which
-    /// these keep their phase better.
+    /// What was found, along the line nearest to all wakeups; or the fraction of its period in
+    /// which these keep their phase better.
     fn over_all_wakeups(&mut self, mut seen: Seen) -> Seen {
         self.train.wakeups(self.bursts, self.origin);
         let (at, found) = (&self.train.at, seen.found.line);

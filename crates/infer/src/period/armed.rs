@@ -15,9 +15,9 @@ use onbeat_model::{Burst, Instant, Rhythm, Span};
 
 /// An interval that is no whole number of nanoseconds puts each expiry less than this away.
 const ROUNDING_NS: u128 = 1;
-/// The share of times that are as near to a grid as rounding. The calls, interrupts and cache misses
-/// between a wakeup and the next sleep differ by a microsecond at least, in programs that do nothing
-/// else.
+/// The share of times that are as near to a grid as rounding. The calls, interrupts and cache
+/// misses between a wakeup and the next sleep differ by a microsecond at least, in programs that do
+/// nothing else.
 fn by_chance() -> f64 {
     (2 * ROUNDING_NS + 1) as f64 / tuning::exact_ns()
 }

@@ -6,9 +6,9 @@
 //! if it has at least one of these proofs:
 //!
 //! - **A clock.** The phases of the wakeups are evidence for a grid (`fold`), also after the number
-//!   of grids that could have been found is paid for; lateness does not add up, as that of a renewal
-//!   process does, which is a random walk; and the phases tell the next wakeup at least as well as
-//!   the end of the job before it does (below).
+//!   of grids that could have been found is paid for; lateness does not add up, as that of a
+//!   renewal process does, which is a random walk; and the phases tell the next wakeup at least as
+//!   well as the end of the job before it does (below).
 //! - **Steps of one size.** A timer that starts anew after each job keeps to no clock, and yet the
 //!   next release is known. Half of the steps are very much alike, or nearly all are alike.
 //! - **Sleeps of one size**, with jobs between them that vary.

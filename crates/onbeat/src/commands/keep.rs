@@ -280,7 +280,8 @@ impl Keeper<'_> {
         let mut actuator = match self.prepared.protected.take() {
             Some((task, mut actuator)) => {
                 if !settings.protects {
-                    // It is gone, or somebody else has changed it meanwhile: nothing is left to do.
+                    // It is gone, or another program has changed it meanwhile: nothing is left to
+                    // do.
                     let _ = actuator.boost(task, None);
                 }
                 actuator

@@ -49,7 +49,7 @@ fn the_exit_status_is_the_program_s() {
     assert_eq!(status(&["/"]), Some(126));
 }
 
-/// What `script` prints under `onbeat run` with these options.
+/// The output of `script` under `onbeat run` with these options.
 fn printed(folder: &Folder, options: &[&str], script: &str) -> String {
     let mut run = folder.keep("run");
     let run = run.args(options).args(["--", "sh", "-c", script]);
@@ -64,7 +64,8 @@ fn a_program_begins_while_its_tracer_is_not_loaded_yet_unless_it_is_not_protecte
         return;
     }
     let folder = Folder::new();
-    // What onbeat's open files are. The shell looks itself: what it starts is not protected.
+    // The output has the keys of onbeat's open files. The shell looks itself: what it starts is not
+    // protected.
     let script = "for file in /proc/$PPID/fdinfo/*; do \
                     while read -r key rest; do echo \"$key\"; done < \"$file\"; \
                   done 2>/dev/null; true";
