@@ -7,7 +7,7 @@
 
 use std::io;
 
-use crate::attributes::{Attributes, Fair, Policy, RealTime};
+use crate::attributes::{Attributes, Fair, Policy, RealTime, kept_nice};
 
 /// How long the thread may run under real-time priority without sleeping before the kernel sends
 /// SIGXCPU: much longer than one turn of the loop, much shorter than a person's patience.
@@ -51,6 +51,20 @@ pub fn start_ahead<T>(start: impl FnOnce() -> T) -> T {
     let started = start();
     let _ = own.set(0);
     started
+}
+
+/// Gives a process that the calling thread has forked for a program the nice value that this thread
+/// was started with. The kernel gives 0 to what a real-time thread forks with reset on fork.
+pub fn pass_nice_on(child: u32) {
+    let is_real_time = Attributes::get(0).is_ok_and(|own| matches!(own.policy, Policy::Fifo(_)));
+    if let Some(nice) = kept_nice(0).ok().filter(|&nice| is_real_time && nice != 0) {
+        let inherited = Attributes {
+            policy: Policy::Other(Fair { nice, slice_ns: 0 }),
+            reset_on_fork: false,
+        };
+        // Where it is refused, the program begins as an ordinary one.
+        let _ = inherited.set(child);
+    }
 }
 
 /// Puts the calling thread ahead of ordinary tasks, and of those with a real-time priority below

@@ -14,6 +14,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use onbeat_act::own;
 use onbeat_sense::preparation::Preparation;
 use onbeat_sense::ptrace::{Ends, Filter};
 
@@ -142,7 +143,7 @@ impl Gated {
                     streams,
                 )
             }
-            _ => {}
+            _ => own::pass_nice_on(pid.unsigned_abs()),
         }
         Ok(Self {
             child: Child {

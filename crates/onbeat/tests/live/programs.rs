@@ -4,6 +4,8 @@ use std::collections::HashSet;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
+use onbeat_act::attributes::Attributes;
+
 use crate::{Folder, Mortal, can_run, eventually, scheduling, stderr, working, workload};
 
 /// Runs `program` under onbeat to its end, with a program beside it that onbeat has nothing to do
@@ -93,6 +95,31 @@ fn a_program_is_protected_at_its_first_instruction() {
     assert_eq!(nice(&[]).as_deref(), Some("-20"));
     assert_eq!(nice(&["--no-trials"]).as_deref(), Some("0"));
     assert_eq!(folder.state_files(), 0);
+}
+
+#[test]
+fn a_program_has_the_nice_value_that_onbeat_was_started_with() {
+    if !can_run("a_program_has_the_nice_value_that_onbeat_was_started_with") {
+        return;
+    }
+    let folder = Folder::new();
+    for options in [&[][..], &["--no-trials"], &["--dry-run"]] {
+        let run = folder.keep("run");
+        let mut niced = Command::new("nice");
+        niced.args(["-n", "5"]).arg(run.get_program());
+        niced
+            .args(run.get_args())
+            .args(options)
+            .args(["--", "nice"]);
+        for (name, value) in run.get_envs() {
+            niced.env(name, value.unwrap_or_default());
+        }
+        let output = niced.output().expect("nice starts");
+        let printed = String::from_utf8_lossy(&output.stdout);
+        let own = Attributes::get(std::process::id()).expect("this thread lives");
+        let own = own.nice().expect("an ordinary thread");
+        assert_eq!(printed.trim(), (own + 5).min(19).to_string(), "{options:?}");
+    }
 }
 
 #[test]
