@@ -14,6 +14,10 @@ step scripts/tables.sh
 # Tables that are older than the code that they measure, and pages that say something else.
 step cargo test --quiet --package onbeat-experiments -- the_kept claims
 step cargo clippy --workspace --all-targets -- -D warnings
+# In CI, the fuzz step builds its targets itself.
+if [ -z "${CI:-}" ]; then
+    RUSTC_BOOTSTRAP=1 step cargo check --quiet --manifest-path fuzz/Cargo.toml
+fi
 RUSTDOCFLAGS='-D warnings' step cargo doc --workspace --no-deps
 
 mapfile -t control < <(git ls-files -- 'crates/control/src/*.rs')

@@ -11,8 +11,8 @@ libfuzzer_sys::fuzz_target!(|text: &str| {
     let lines = [first, second].map(|text| text.matches('\n').count() + 1);
     match config::parse(&[file("first", first), file("second", second)]) {
         Ok(config) => {
-            assert!(config.total > 0.0 && config.total <= 1.0, "{config:?}");
-            assert!(config.parameters.above < config.parameters.window, "{config:?}");
+            assert!(config.budgets.total > 0.0 && config.budgets.total <= 1.0, "{config:?}");
+            assert!(config.budgets.parameters.above < config.budgets.parameters.window, "{config:?}");
             assert!(!config.rules.scan.is_zero());
         }
         Err(error) => {

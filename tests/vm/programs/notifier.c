@@ -1,8 +1,8 @@
 /* A program that tells of a missed deadline in the middle of a long computation.
  *
- * It first sleeps most of the time, for a while, with a period of 45 ms: who never does is not listened to. Then it computes until that
- * is nearly over, tells, and computes on; how often it has slept by itself is asked before it tells and at the end, so that the reader can see that it did
- * not in between.
+ * It first sleeps most of the time, for a while, with a period of 45 ms: who never does is not
+ * listened to. Then it computes until that is nearly over, tells, and computes on. It prints how
+ * often it slept from then on, so that the reader can see that it did not.
  *
  * usage: notifier
  *        One line: when it told, when it had computed (ns of CLOCK_MONOTONIC), and how often it slept from then to then. */

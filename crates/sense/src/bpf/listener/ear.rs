@@ -213,7 +213,12 @@ impl Ear {
         // The parser may not answer, and a process that executes a program maps nothing for a
         // moment: later.
         let found = maps.and_then(|maps| self.parser.maps(maps));
-        let found = found.unwrap_or_default();
+        let found = found.unwrap_or_else(|error| {
+            if error.kind() == io::ErrorKind::TimedOut && process.pause == LONGEST_PAUSE {
+                refuse(&self.told, error);
+            }
+            Vec::new()
+        });
         if started_ticks(pid) != Some(process.started_ticks) {
             self.forget(pid);
             return;
@@ -267,23 +272,19 @@ impl Ear {
                 let is_answered = error.kind() != io::ErrorKind::TimedOut;
                 let process = self.processes.get(&pid);
                 if process.is_some_and(|process| process.pause == LONGEST_PAUSE) {
-                    self.refuse(error);
+                    refuse(&self.told, error);
                 }
                 return is_answered;
             }
-            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => self.refuse(error),
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+                refuse(&self.told, error);
+            }
             _ => {}
         }
         if let Some(process) = self.processes.get_mut(&pid) {
             process.seen.insert(mapped);
         }
         true
-    }
-
-    /// Keeps the reason why a mapping cannot be looked into, if it is the first one.
-    fn refuse(&self, error: io::Error) {
-        let refused = Error::kernel("look into what a program maps")(error.into());
-        let _ = self.told.refused.set(refused);
     }
 
     /// Attaches to the probes in a file, in the known process `pid`, once.
@@ -351,6 +352,12 @@ impl Ear {
             self.of_users.remove(&user);
         }
     }
+}
+
+/// Keeps the reason why a mapping cannot be looked into, if it is the first one.
+fn refuse(told: &Told, error: io::Error) {
+    let refused = Error::kernel("look into what a program maps")(error.into());
+    let _ = told.refused.set(refused);
 }
 
 /// True if nothing came in time.

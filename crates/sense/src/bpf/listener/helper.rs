@@ -148,17 +148,20 @@ fn with_message(
 
 /// Starts one worker after the other, until the process that asks has gone.
 fn supervise(requests: &OwnedFd, asking: i32) -> ! {
-    let began = give_up_rights().and_then(|()| end_with_parent(asking));
-    if began.is_err() {
-        end(OVER);
-    }
+    // Without rights, it might not get through to /proc. A worker begins as large as this process.
+    let began = memory().and_then(|memory| {
+        give_up_rights()?;
+        end_with_parent(asking)?;
+        Ok(memory)
+    });
+    let Ok(memory) = began else { end(OVER) };
     let own = std::process::id().cast_signed();
     let mut pause = FIRST_PAUSE;
     loop {
         // SAFETY: the child is a copy of a process with one thread, and never returns from here.
         let worker = unsafe { libc::fork() };
         if worker == 0 {
-            let worked = catch_unwind(AssertUnwindSafe(|| work(requests, own)));
+            let worked = catch_unwind(AssertUnwindSafe(|| work(requests, own, memory)));
             end(worked.unwrap_or(FAILED));
         }
         let mut status = 0;
@@ -176,10 +179,10 @@ fn supervise(requests: &OwnedFd, asking: i32) -> ! {
     }
 }
 
-/// Answers requests. Returns how it ends.
-fn work(requests: &OwnedFd, supervisor: i32) -> i32 {
+/// Answers requests, with as many bytes of memory at first. Returns how it ends.
+fn work(requests: &OwnedFd, supervisor: i32, memory: u64) -> i32 {
     let confined = end_with_parent(supervisor)
-        .and_then(|()| limit())
+        .and_then(|()| limit(memory))
         .and_then(|()| confine());
     if confined.is_err() {
         return OVER;
@@ -261,15 +264,20 @@ fn give_up_rights() -> io::Result<()> {
     Ok(())
 }
 
-/// Sets the worker's limits of memory and CPU time.
-fn limit() -> io::Result<()> {
+/// The bytes of this process's address space.
+fn memory() -> io::Result<u64> {
     let pages = std::fs::read_to_string("/proc/self/statm")?;
     let pages = pages.split(' ').next().and_then(|pages| pages.parse().ok());
     let pages: u64 = pages.ok_or(io::ErrorKind::InvalidData)?;
     // SAFETY: sysconf has no preconditions.
     let page = unsafe { libc::sysconf(libc::_SC_PAGESIZE) }.cast_unsigned();
+    Ok(pages * page)
+}
+
+/// Sets the limits of a worker that has as many bytes of memory, and of its CPU time.
+fn limit(memory: u64) -> io::Result<()> {
     let limits = [
-        (libc::RLIMIT_AS, pages * page + MOST_MEMORY),
+        (libc::RLIMIT_AS, memory + MOST_MEMORY),
         (libc::RLIMIT_CPU, MOST_CPU_S),
         (libc::RLIMIT_CORE, 0),
         (libc::RLIMIT_FSIZE, 0),
