@@ -353,7 +353,7 @@ impl Registry {
             payer,
             owner,
             is_everybodys,
-            application: found.map(|(process, _)| process.tid),
+            application: found.map(|(id, process)| process.origin.unwrap_or(*id).tid),
         }
     }
 

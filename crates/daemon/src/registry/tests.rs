@@ -58,6 +58,7 @@ fn process_of(task: TaskId) -> TrackedProcess {
 fn started_by(registry: &mut Registry, parent: TaskId, task: TaskId) {
     let leases = registry.processes[&parent].leases_of_children();
     let child = TrackedProcess {
+        origin: registry.processes[&parent].origin.or(Some(parent)),
         leases,
         ..process_of(task)
     };
@@ -87,6 +88,21 @@ fn what_a_process_started_goes_with_it() {
     started_by(&mut registry, CHILD, GRANDCHILD);
     let unwanted = registry.drop_lease(&one, PARENT).unwrap();
     assert_eq!(unwanted, [PARENT, CHILD, GRANDCHILD]);
+}
+
+#[test]
+fn what_a_process_started_works_for_its_application_also_after_the_end_of_those_between() {
+    let mut registry = registry();
+    asked_for(&mut registry, PARENT, &client(":1.1"), Follow::Children);
+    started_by(&mut registry, PARENT, CHILD);
+    started_by(&mut registry, CHILD, GRANDCHILD);
+    for task in [PARENT, CHILD, GRANDCHILD] {
+        admit(&mut registry, task.tid, task.tid);
+    }
+    registry.ended(CHILD);
+    for task in [PARENT, GRANDCHILD] {
+        assert_eq!(registry.party(task).application, Some(PARENT.tid));
+    }
 }
 
 #[test]

@@ -504,9 +504,13 @@ fn settings(
     }
 }
 
-/// Which of the `targets` has started the process of a thread, itself or by another one; none if
-/// one between the two has ended.
+/// Which of the `targets` has started the process of a thread, itself or by another one. All that
+/// is tracked works for a single target, whether or not the processes between the two have ended.
+/// Among several, none is found then.
 fn begun_by(targets: &[u32], task: TaskId) -> Option<u32> {
+    if let [only] = targets {
+        return Some(*only);
+    }
     let mut pid = process_of(task.tid)?;
     while !targets.contains(&pid) {
         pid = identity::parent(pid).filter(|&parent| parent != 0)?;

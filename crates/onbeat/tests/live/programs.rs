@@ -142,6 +142,13 @@ fn processes_that_began_before_the_tracer_are_kept_also_if_their_parent_has_ende
     onbeat.signal(libc::SIGTERM);
     assert_eq!(onbeat.status(), Some(128 + libc::SIGTERM));
     assert_eq!(folder.state_files(), 0);
+    let report = folder.report();
+    let threads = report["threads"].as_array().expect("a list");
+    let applications: HashSet<_> = threads
+        .iter()
+        .map(|thread| &thread["application"])
+        .collect();
+    assert_eq!(applications.len(), 1, "{report}");
     // SAFETY: a plain system call about a group of processes that this test started.
     unsafe { libc::kill(-group, libc::SIGKILL) };
 }
