@@ -14,8 +14,10 @@ failed=''
 for part; do
     echo "nightly: $part, from $(date +%H:%M:%S)"
     case "$part" in
-    hostile) ONBEAT_HOSTILE_CALLS=$HOSTILE_CALLS cargo test -p onbeat --test daemon hostile -- --nocapture ;;
-    killed) ONBEAT_KILLS=$KILLS cargo test -p onbeat --test daemon killed -- --nocapture ;;
+    hostile) cargo build -p onbeat --examples &&
+        ONBEAT_HOSTILE_CALLS=$HOSTILE_CALLS cargo test -p onbeat --test daemon hostile -- --nocapture ;;
+    killed) cargo build -p onbeat --examples &&
+        ONBEAT_KILLS=$KILLS cargo test -p onbeat --test daemon killed -- --nocapture ;;
     soak) cargo build --release -p onbeat -p onbeat-experiments &&
         "${CARGO_TARGET_DIR:-target}/release/onbeat-experiments" soak --minutes "$SOAK_MINUTES" ;;
     fuzz) scripts/fuzz.sh "$FUZZ_LONGEST" "$FUZZ_RUNS" ;;
