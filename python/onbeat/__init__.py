@@ -16,7 +16,7 @@ from ._read import (
     read_recording,
     read_report,
 )
-from ._service import ServiceError, keep, list_threads as list, release
+from ._service import ServiceError, applications, keep, list_threads as list, release
 
 __all__ = [
     "CutOffWarning",
@@ -27,6 +27,7 @@ __all__ = [
     "Record",
     "Recording",
     "ServiceError",
+    "applications",
     "frame",
     "job",
     "keep",

@@ -67,10 +67,23 @@ def list_threads() -> List[Record]:
 
     Raises ServiceError, and MissingPackageError if jeepney is not installed.
     """
-    (threads,) = _connection.call("list the threads", None, "List", "", ())
+    return _records("list the threads", "List")
+
+
+def applications() -> List[Record]:
+    """The applications that the threads of list() work for, one record each: the sums over their
+    threads, as the reports have them (docs/formats.md).
+
+    Raises as list().
+    """
+    return _records("list the applications", "ListApplications")
+
+
+def _records(what: str, method: str) -> List[Record]:
+    (records,) = _connection.call(what, None, method, "", ())
     return [
-        {name.replace("-", "_"): value for name, (_, value) in thread.items()}
-        for thread in threads
+        {name.replace("-", "_"): value for name, (_, value) in record.items()}
+        for record in records
     ]
 
 

@@ -47,7 +47,7 @@ pub use report::jobs::Done;
 pub use report::reason::Why;
 pub use report::stage::Stage;
 pub use report::state::State;
-pub use report::view::View;
+pub use report::view::{View, WorksFor};
 pub use report::{Report, ResponseTimes, Served, ThreadReport, Told};
 pub use run_loop::Controller;
 pub use settings::{

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use onbeat_control::{Controller, Done, View};
+use onbeat_control::{Application, Controller, Done, View};
 use onbeat_model::{Actuator, Bandwidth, Instant, Span, TaskId};
 
 use crate::account::Account;
@@ -104,6 +104,31 @@ pub struct Figures {
     pub quota: Option<Quota>,
     /// What is charged to the caller.
     pub charged: (Bandwidth, u32),
+}
+
+/// The applications that the user of `account` may see: those all of whose threads it sees.
+pub(crate) fn applications<A: Actuator>(
+    account: &Account,
+    registry: &Shared,
+    controller: &Controller<A>,
+    now: Instant,
+) -> Vec<Application> {
+    let mut applications = controller.applications(now);
+    applications.retain(|application| application.living > 0);
+    if !account.is_root() {
+        let registry = registry.borrow();
+        let is_seen = |view: &View| {
+            let payer = registry.ledger.account(view.task.id);
+            payer.is_some_and(|payer| payer.uid == account.uid)
+        };
+        let hidden: BTreeSet<u32> = controller
+            .view()
+            .filter(|view| !is_seen(view))
+            .map(|view| view.works_for.application)
+            .collect();
+        applications.retain(|application| !hidden.contains(&application.pid));
+    }
+    applications
 }
 
 /// The threads that the user of `account` may see: its own, root all.

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use async_channel::{Receiver, Sender};
 use onbeat_act::Priority;
+use onbeat_control::Application;
 use onbeat_model::Reservation;
 use onbeat_sense::bpf::Waker;
 
@@ -125,6 +126,13 @@ pub enum Request {
         caller: Caller,
         /// The answer.
         reply: Reply<Vec<Item>>,
+    },
+    /// Which applications those work for.
+    ListApplications {
+        /// The caller, who sees those of his own threads; root sees all.
+        caller: Caller,
+        /// The answer.
+        reply: Reply<Vec<Application>>,
     },
     /// How things stand, and what happened since.
     Look {

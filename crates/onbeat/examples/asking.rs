@@ -2,7 +2,7 @@
 //! line at a time, and says in one line each what was answered.
 //!
 //! ```text
-//! track TASK [children]        untrack TASK        list        statistics
+//! track TASK [children]        untrack TASK        list        applications        statistics
 //! reserve THREAD RUNTIME_NS DEADLINE_NS PERIOD_NS  release THREAD
 //! realtime PROCESS THREAD PRIORITY                 nice PROCESS THREAD LEVEL
 //! properties    reset          reload              leave (the bus, and connect anew)
@@ -152,6 +152,11 @@ fn ask(bus: &Connection, words: &[&str]) -> zbus::Result<Value> {
             let reply = call(bus, MANAGER, "List", &())?;
             let threads: Vec<Properties> = reply.body().deserialize()?;
             return Ok(threads.iter().map(in_json).collect());
+        }
+        "applications" => {
+            let reply = call(bus, MANAGER, "ListApplications", &())?;
+            let applications: Vec<Properties> = reply.body().deserialize()?;
+            return Ok(applications.iter().map(in_json).collect());
         }
         "statistics" => {
             let reply = call(bus, MANAGER, "GetStatistics", &())?;

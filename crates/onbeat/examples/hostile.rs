@@ -128,6 +128,7 @@ fn message(noise: &mut Noise, task: u64, quiet: bool) -> zbus::Result<Message> {
         "Track",
         "Untrack",
         "List",
+        "ListApplications",
         "GetStatistics",
         "Subscribe",
         "Unsubscribe",

@@ -125,34 +125,8 @@ fn application_row(application: &Application) -> [String; 13] {
         application.bandwidth_used.to_string(),
         application.bandwidth_reserved.to_string(),
         none(),
-        served(application),
+        application.served(),
     ]
-}
-
-/// As in `9 threads: 3 by reservation, 5 by nice -20, 1 refused`.
-fn served(application: &Application) -> String {
-    let Application {
-        members,
-        by_reservation,
-        by_nice,
-        refused,
-        ..
-    } = application;
-    let threads = if *members == 1 { "thread" } else { "threads" };
-    let mut means = Vec::new();
-    if *by_reservation > 0 {
-        means.push(format!("{by_reservation} by reservation"));
-    }
-    if *by_nice > 0 {
-        means.push(format!("{by_nice} by nice -20"));
-    }
-    if *refused > 0 {
-        means.push(format!("{refused} refused"));
-    }
-    if means.is_empty() {
-        means.push("none served".to_owned());
-    }
-    format!("{members} {threads}: {}", means.join(", "))
 }
 
 fn thread_row(thread: &ThreadReport) -> [String; 13] {

@@ -59,6 +59,7 @@ impl Seen {
             bursts: view.bursts,
             executed: view.executed,
             path: view
+                .works_for
                 .stage
                 .map_or_else(String::new, |stage| stage.to_string()),
             why: view

@@ -26,7 +26,7 @@ pub enum Means {
 }
 
 /// The sums over the members of one application.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Application {
     /// Its first process.
     pub pid: u32,
@@ -53,6 +53,35 @@ pub struct Application {
     pub bandwidth_used: Bandwidth,
     /// The mean share of a CPU that was reserved meanwhile.
     pub bandwidth_reserved: Bandwidth,
+}
+
+impl Application {
+    /// How its threads are served, as in `9 threads: 3 by reservation, 5 by nice -20, 1 refused`.
+    #[must_use]
+    pub fn served(&self) -> String {
+        let Self {
+            members,
+            by_reservation,
+            by_nice,
+            refused,
+            ..
+        } = self;
+        let threads = if *members == 1 { "thread" } else { "threads" };
+        let mut means = Vec::new();
+        if *by_reservation > 0 {
+            means.push(format!("{by_reservation} by reservation"));
+        }
+        if *by_nice > 0 {
+            means.push(format!("{by_nice} by nice -20"));
+        }
+        if *refused > 0 {
+            means.push(format!("{refused} refused"));
+        }
+        if means.is_empty() {
+            means.push("none served".to_owned());
+        }
+        format!("{members} {threads}: {}", means.join(", "))
+    }
 }
 
 /// The part of one thread in its application's sums.
@@ -217,6 +246,9 @@ mod tests {
             bandwidth_reserved: Bandwidth::from_cpus(0.3),
         };
         assert_eq!(sums[1], player);
+        let served = "3 threads: 1 by reservation, 1 by nice -20, 1 refused";
+        assert_eq!(player.served(), served);
+        assert_eq!(sums[0].served(), "1 thread: none served");
     }
 
     #[test]

@@ -5,6 +5,15 @@ use onbeat_model::{Reservation, Rhythm, Span, Task};
 use super::account::Account;
 use crate::{Stage, State, What, Why};
 
+/// The application and the path that a thread works for.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct WorksFor {
+    /// The first process of its application.
+    pub application: u32,
+    /// The path that it works on, if it is served for another thread.
+    pub stage: Option<Stage>,
+}
+
 /// One thread.
 #[derive(Clone, Debug, PartialEq)]
 pub struct View {
@@ -18,8 +27,8 @@ pub struct View {
     pub state: State,
     /// What it holds.
     pub held: Option<Reservation>,
-    /// The path that it works on, if it is served for another thread.
-    pub stage: Option<Stage>,
+    /// Its application and its path.
+    pub works_for: WorksFor,
     /// How many jobs it did since its rhythm was found.
     pub jobs: u64,
     /// How many of those ended after the next one's release.
@@ -38,7 +47,7 @@ impl View {
     pub(crate) fn of(
         task: Task,
         (rhythm, kept): (Option<Rhythm>, bool),
-        (state, held, stage): (State, Option<Reservation>, Option<Stage>),
+        (state, held, works_for): (State, Option<Reservation>, WorksFor),
         account: &Account,
     ) -> Self {
         Self {
@@ -47,7 +56,7 @@ impl View {
             kept,
             state,
             held,
-            stage,
+            works_for,
             jobs: account.jobs,
             missed: account.missed,
             exhaustions: account.exhaustions,

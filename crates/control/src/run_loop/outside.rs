@@ -20,7 +20,9 @@ use crate::report::{Report, Served, ThreadReport};
 use crate::slots::Slot;
 use crate::timer::TimerEvent;
 use crate::tuning::enforcement::LOOK_AT_FIXED;
-use crate::{BoostEntry, BoostWhy, Entry, Party, Settings, SpeedEntry, State, View, What, Why};
+use crate::{
+    BoostEntry, BoostWhy, Entry, Party, Settings, SpeedEntry, State, View, What, Why, WorksFor,
+};
 
 impl<A: Actuator> Controller<A> {
     /// The entries written since this was last called.
@@ -435,8 +437,11 @@ impl<A: Actuator> Controller<A> {
         self.tasks.iter().map(|(slot, thread)| {
             let estimator = &thread.estimator;
             let rhythm = (estimator.rhythm(), estimator.is_locked());
-            let (held, stage) = (self.enforcer.held(slot), self.pipelines.role(slot).stage());
-            let stands = (self.state_of(slot), held, stage);
+            let works_for = WorksFor {
+                application: thread.application(),
+                stage: self.pipelines.role(slot).stage(),
+            };
+            let stands = (self.state_of(slot), self.enforcer.held(slot), works_for);
             View::of(thread.task, rhythm, stands, &thread.account)
         })
     }

@@ -13,7 +13,7 @@ use zbus::{Connection, interface};
 use super::caller::Callers;
 use super::names::NAME;
 use super::polkit::Action;
-use super::wire::{Error, Properties, Times, body, children, counted, described};
+use super::wire::{Error, Properties, Times, body, children, counted, described, summed};
 use crate::fault::Fault;
 use crate::monitor::Figures;
 use crate::publisher::Change;
@@ -153,6 +153,22 @@ impl Manager {
             .ask(|reply| Request::List { caller, reply })
             .await?;
         Ok(items.iter().map(described).collect())
+    }
+
+    /// The applications of the threads in List, each with the sums over its threads since the
+    /// first of them was heard of, those that have ended among them.
+    #[zbus(out_args("applications"))]
+    async fn list_applications(
+        &self,
+        #[zbus(header)] header: Header<'_>,
+        #[zbus(connection)] connection: &Connection,
+    ) -> Result<Vec<Properties>, Error> {
+        let caller = self.callers.of(&header, connection).await?;
+        let applications = self
+            .requests
+            .ask(|reply| Request::ListApplications { caller, reply })
+            .await?;
+        Ok(applications.iter().map(summed).collect())
     }
 
     /// How much there is of everything, and the caller's own quota.

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use onbeat_control::Application;
 use onbeat_model::Reservation;
 use zbus::DBusError;
 use zbus::zvariant::serialized::{Context as Encoding, Data};
@@ -111,6 +112,7 @@ pub(super) fn described(item: &Item) -> Properties {
         ("namespace", name(place.namespace)),
         ("thread", view.task.id.tid.into()),
         ("process", view.task.pid.into()),
+        ("application", view.works_for.application.into()),
         ("started-ticks", view.task.id.started_ticks.into()),
         ("name", text(&view.task.comm.to_text())),
         ("user", item.uid.into()),
@@ -136,6 +138,7 @@ pub(super) fn described(item: &Item) -> Properties {
             "path",
             text(
                 &view
+                    .works_for
                     .stage
                     .map_or_else(String::new, |stage| stage.to_string()),
             ),
@@ -143,6 +146,30 @@ pub(super) fn described(item: &Item) -> Properties {
         (
             "why",
             text(&last.map_or_else(String::new, |(_, why)| why.to_string())),
+        ),
+    ])
+}
+
+/// The names are those of `--report`, with a hyphen for each underscore.
+pub(super) fn summed(application: &Application) -> Properties {
+    HashMap::from([
+        ("pid", application.pid.into()),
+        ("comm", text(&application.comm.to_text())),
+        ("members", application.members.into()),
+        ("living", application.living.into()),
+        ("by-reservation", application.by_reservation.into()),
+        ("by-nice", application.by_nice.into()),
+        ("refused", application.refused.into()),
+        ("jobs", application.jobs.into()),
+        ("missed", application.missed.into()),
+        ("executed-ns", application.executed.as_ns().into()),
+        (
+            "bandwidth-used",
+            application.bandwidth_used.as_cpus().into(),
+        ),
+        (
+            "bandwidth-reserved",
+            application.bandwidth_reserved.as_cpus().into(),
         ),
     ])
 }

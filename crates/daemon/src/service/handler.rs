@@ -131,6 +131,13 @@ impl Handler {
                 let items = monitor::list(&caller.account, turn.registry, turn.controller);
                 answer(&reply, Ok(items));
             }
+            Request::ListApplications { caller, reply } => {
+                turn.controller.hear_all(turn.now);
+                let (registry, controller) = (turn.registry, &*turn.controller);
+                let applications =
+                    monitor::applications(&caller.account, registry, controller, turn.now);
+                answer(&reply, Ok(applications));
+            }
             Request::Look {
                 caller,
                 query,
