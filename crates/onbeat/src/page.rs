@@ -9,6 +9,7 @@ mod thread;
 
 use std::fmt::Write;
 
+use onbeat_control::Application;
 use onbeat_model::Span;
 
 pub(crate) use input::{Decision, Run, Thread};
@@ -125,7 +126,26 @@ fn table(headings: &[&str], rows: impl Iterator<Item = Vec<String>>) -> String {
     text + "</tbody></table></div>\n"
 }
 
+/// Each application above its threads.
 fn threads(run: &Run) -> String {
+    let bold = |text: String| format!("<b>{text}</b>");
+    let none = String::new;
+    let sums = |application: &Application| {
+        vec![
+            bold(escaped(&application.comm.to_text())),
+            bold(application.pid.to_string()),
+            application.served(),
+            none(),
+            application.jobs.to_string(),
+            missed(application.missed, application.jobs),
+            none(),
+            none(),
+            none(),
+            none(),
+            percent(application.bandwidth_used.as_cpus()),
+            percent(application.bandwidth_reserved.as_cpus()),
+        ]
+    };
     let row = |thread: &Thread| {
         let name = escaped(&thread.comm);
         let linked = if run.has_history(thread) {
@@ -134,21 +154,13 @@ fn threads(run: &Run) -> String {
             name
         };
         let times = thread.response_time.as_ref();
-        let missed = match thread.missed as f64 / thread.jobs.max(1) as f64 {
-            share if thread.missed > 0 => format!(
-                "<span class=\"bad\">{} ({})</span>",
-                thread.missed,
-                percent(share)
-            ),
-            _ => "0".to_owned(),
-        };
         vec![
             linked,
             thread.tid.to_string(),
             escaped(&thread.state.replace('_', " ")),
             optional(thread.period_ns, span),
             thread.jobs.to_string(),
-            missed,
+            missed(thread.missed, thread.jobs),
             optional(times, |times| span(times.p50_ns)),
             optional(times, |times| span(times.p95_ns)),
             optional(times, |times| span(times.p99_ns)),
@@ -157,13 +169,42 @@ fn threads(run: &Run) -> String {
             optional(thread.bandwidth_reserved, percent),
         ]
     };
+    let mut rows = Vec::new();
+    for application in &run.applications {
+        let threads = run.threads.iter();
+        let mut threads = threads
+            .filter(|thread| thread.application == application.pid)
+            .peekable();
+        if threads.peek().is_some() {
+            rows.push(sums(application));
+        }
+        rows.extend(threads.map(row));
+    }
+    // Those of a report that has no applications.
+    let is_known = |thread: &&Thread| {
+        let mut applications = run.applications.iter();
+        applications.any(|application| application.pid == thread.application)
+    };
+    rows.extend(
+        run.threads
+            .iter()
+            .filter(|thread| !is_known(thread))
+            .map(row),
+    );
     table(
         &[
-            "name", "thread", "state", "period", "jobs", "missed", "p50", "p95", "p99", "longest",
+            "name", "id", "state", "period", "jobs", "missed", "p50", "p95", "p99", "longest",
             "used", "reserved",
         ],
-        run.threads.iter().map(row),
+        rows.into_iter(),
     )
+}
+
+fn missed(missed: u64, jobs: u64) -> String {
+    match missed as f64 / jobs.max(1) as f64 {
+        share if missed > 0 => format!("<span class=\"bad\">{missed} ({})</span>", percent(share)),
+        _ => "0".to_owned(),
+    }
 }
 
 fn speeds(run: &Run, begin: u64) -> String {

@@ -2,7 +2,7 @@
 
 use std::time::Instant as Clock;
 
-use onbeat_control::Done;
+use onbeat_control::{Application, Done};
 use onbeat_model::{Bandwidth, Instant, Name, Reservation, Span, Task, TaskId};
 use onbeat_top::{Feeder, News, SNAPSHOT_EVERY, Seen, Snapshot, State, Wanted};
 
@@ -15,6 +15,8 @@ const WAKEUPS: Span = Span::from_secs(10);
 pub(crate) struct Replay {
     begin: Instant,
     length: Span,
+    /// Their sums at the end.
+    applications: Vec<Application>,
     threads: Vec<Past>,
 }
 
@@ -46,6 +48,7 @@ impl Replay {
         Self {
             begin,
             length: ends.flatten().max().unwrap_or(begin).since(begin),
+            applications: run.applications.clone(),
             threads,
         }
     }
@@ -60,6 +63,12 @@ impl Replay {
         let at = self.begin + time;
         let mut snapshot = Snapshot {
             at,
+            // A report has no earlier sums.
+            applications: if time >= self.length {
+                self.applications.clone()
+            } else {
+                Vec::new()
+            },
             ..Snapshot::default()
         };
         for past in &mut self.threads {
@@ -101,6 +110,7 @@ impl Past {
                     pid: of.pid,
                     comm: Name::from(&*of.comm),
                 },
+                application: of.application,
                 user: None,
                 state: State::Watched,
                 period: None,

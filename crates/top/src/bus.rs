@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::time::{Duration, Instant as Clock};
 
-use onbeat_control::Done;
+use onbeat_control::{Application, Done};
 use onbeat_model::{Bandwidth, Instant, Name, Reservation, Span, Task, TaskId};
 use zbus::blocking::{Connection, connection};
 use zbus::zvariant::OwnedValue;
@@ -116,10 +116,12 @@ impl Service {
             seen
         });
         let wakeups = wakeups.into_iter().map(Instant::from_ns).collect();
+        let applications = self.applications().await?;
         Ok(Snapshot {
             at: self.since,
             reserved: Bandwidth::from_cpus(bandwidth.0),
             total: Bandwidth::from_cpus(bandwidth.1),
+            applications,
             threads: seen.collect(),
             wakeups: wanted.wakeups_of.map(|tid| (tid, wakeups)),
         })
@@ -127,6 +129,19 @@ impl Service {
 }
 
 impl Service {
+    async fn applications(&self) -> Result<Vec<Application>, ServiceError> {
+        let reply = self
+            .connection
+            .inner()
+            .call_method(Some(NAME), PATH, Some(NAME), "ListApplications", &())
+            .await
+            .map_err(ServiceError::of)?;
+        let body = reply.body();
+        let applications = body.deserialize::<Vec<Properties>>();
+        let applications = applications.map_err(ServiceError::Silent)?;
+        Ok(applications.iter().map(application).collect())
+    }
+
     /// Lets `model` hear how things stand, and again after `pause`, with all jobs that the service
     /// still knows.
     ///
@@ -181,24 +196,66 @@ fn done((ended, response, executed, missed): (u64, u64, u64, bool)) -> Done {
     }
 }
 
-/// A value that is missing, or not of its type, is nothing: an older service did not tell it.
-fn seen(properties: &Properties) -> Seen {
-    let number = |name: &str| -> u64 {
-        let value = properties.get(name);
+/// Named values. One that is missing, or not of its type, is nothing: an older service did not tell
+/// it.
+struct Told<'a>(&'a Properties);
+
+impl Told<'_> {
+    fn number(&self, name: &str) -> u64 {
+        let value = self.0.get(name);
         value
             .and_then(|value| u64::try_from(value).ok())
             .unwrap_or(0)
-    };
-    let small = |name: &str| -> Option<u32> { u32::try_from(properties.get(name)?).ok() };
-    let text = |name: &str| -> &str {
-        let value = properties.get(name);
+    }
+
+    fn small(&self, name: &str) -> Option<u32> {
+        u32::try_from(self.0.get(name)?).ok()
+    }
+
+    fn share(&self, name: &str) -> f64 {
+        let value = self.0.get(name);
+        value
+            .and_then(|value| f64::try_from(value).ok())
+            .unwrap_or(0.0)
+    }
+
+    fn text(&self, name: &str) -> &str {
+        let value = self.0.get(name);
         value
             .and_then(|value| <&str>::try_from(value).ok())
             .unwrap_or("")
-    };
-    let span = |name: &str| Span::from_ns(number(name));
-    let confidence = properties.get("confidence");
-    let confidence = confidence.and_then(|value| f64::try_from(value).ok());
+    }
+
+    fn span(&self, name: &str) -> Span {
+        Span::from_ns(self.number(name))
+    }
+}
+
+fn application(properties: &Properties) -> Application {
+    let told = Told(properties);
+    let bandwidth = |name: &str| Bandwidth::from_cpus(told.share(name));
+    Application {
+        pid: told.small("pid").unwrap_or(0),
+        comm: Name::from(told.text("comm")),
+        members: told.number("members"),
+        living: told.number("living"),
+        by_reservation: told.number("by-reservation"),
+        by_nice: told.number("by-nice"),
+        refused: told.number("refused"),
+        jobs: told.number("jobs"),
+        missed: told.number("missed"),
+        executed: told.span("executed-ns"),
+        bandwidth_used: bandwidth("bandwidth-used"),
+        bandwidth_reserved: bandwidth("bandwidth-reserved"),
+    }
+}
+
+fn seen(properties: &Properties) -> Seen {
+    let told = Told(properties);
+    let number = |name: &str| told.number(name);
+    let small = |name: &str| told.small(name);
+    let text = |name: &str| told.text(name);
+    let span = |name: &str| told.span(name);
     let held = Reservation::new(
         span("runtime-ns"),
         span("deadline-ns"),
@@ -214,10 +271,11 @@ fn seen(properties: &Properties) -> Seen {
             pid: small("process").unwrap_or(0),
             comm: Name::from(text("name")),
         },
+        application: small("application").unwrap_or(0),
         user: small("user"),
         state: State::named(text("state")).unwrap_or(State::Watched),
         period: Some(span("period-ns")).filter(|period| !period.is_zero()),
-        confidence: confidence.unwrap_or(0.0),
+        confidence: told.share("confidence"),
         held,
         jobs: number("jobs"),
         missed: number("missed"),

@@ -3,9 +3,11 @@
 
 use std::cmp::Ordering;
 
+use onbeat_model::Bandwidth;
 use ratatui::style::Style;
 use ratatui::text::Span as Words;
 
+use crate::application::Application;
 use crate::screen::{Look, Tone};
 use crate::text::{Align, fitted, harmless};
 use crate::thread::Thread;
@@ -147,19 +149,35 @@ impl Column {
             Self::Period => plain(seen.period.map_or_else(dash, |period| period.to_string())),
             Self::Confidence if seen.period.is_none() => plain(dash()),
             Self::Confidence => plain(confidence(seen.confidence)),
-            Self::Share => share(thread, width, look),
+            Self::Share => share((thread.used(), thread.reserved()), width, look),
             Self::Missed if seen.jobs == 0 => plain(dash()),
-            Self::Missed => {
-                let tone = if seen.missed > 0 {
-                    Tone::Bad
-                } else {
-                    Tone::Plain
-                };
-                let text = fitted(&seen.missed.to_string(), width, Align::Right);
-                vec![Words::styled(text, look.style(tone))]
-            }
+            Self::Missed => missed(seen.missed, width, look),
             Self::Response => responses(thread, width, look, now),
             Self::Why => plain(harmless(&seen.reason())),
+        }
+    }
+
+    /// Its text in the row of an application.
+    pub(crate) fn sum(
+        self,
+        application: &Application,
+        width: usize,
+        look: &Look,
+    ) -> Vec<Words<'static>> {
+        let sums = &application.sums;
+        let plain = |text: String| vec![Words::raw(fitted(&text, width, self.align()))];
+        match self {
+            Self::Thread => plain(application.name()),
+            Self::Tid => plain(sums.pid.to_string()),
+            Self::Share => {
+                let used = Some(application.used());
+                share((used, application.reserved), width, look)
+            }
+            Self::Missed if sums.jobs > 0 => missed(sums.missed, width, look),
+            Self::Why => plain(sums.served()),
+            Self::State | Self::Period | Self::Confidence | Self::Missed | Self::Response => {
+                plain(String::new())
+            }
         }
     }
 
@@ -247,11 +265,20 @@ fn dash() -> String {
     "-".to_owned()
 }
 
+fn missed(missed: u64, width: usize, look: &Look) -> Vec<Words<'static>> {
+    let tone = if missed > 0 { Tone::Bad } else { Tone::Plain };
+    let text = fitted(&missed.to_string(), width, Align::Right);
+    vec![Words::styled(text, look.style(tone))]
+}
+
 /// The bar, as far as there is room for one, then the numbers.
-fn share(thread: &Thread, width: usize, look: &Look) -> Vec<Words<'static>> {
-    let (used, reserved) = (thread.used(), thread.reserved());
-    let percent = |share: onbeat_model::Bandwidth| share.as_cpus() * 100.0;
-    let number = |share: Option<onbeat_model::Bandwidth>| {
+fn share(
+    (used, reserved): (Option<Bandwidth>, Option<Bandwidth>),
+    width: usize,
+    look: &Look,
+) -> Vec<Words<'static>> {
+    let percent = |share: Bandwidth| share.as_cpus() * 100.0;
+    let number = |share: Option<Bandwidth>| {
         share.map_or_else(dash, |share| format!("{:.1}", percent(share)))
     };
     let numbers = match reserved {

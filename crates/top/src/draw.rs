@@ -7,8 +7,10 @@ use ratatui::style::Style;
 use ratatui::text::{Line, Span as Words};
 
 use crate::Model;
-use crate::columns::{fitting, name};
+use crate::application::Application;
+use crate::columns::{Column, fitting, name};
 use crate::keys::{HELP, LEGEND};
+use crate::model::Row;
 use crate::page;
 use crate::screen::{Look, Tone};
 use crate::text::{Align, fitted, harmless, width};
@@ -17,6 +19,9 @@ use crate::text::{Align, fitted, harmless, width};
 const ABOVE: u16 = 2;
 /// Those below: what is to be told of the selection, and the keys.
 const BELOW: u16 = 3;
+
+/// Before a thread below its application.
+pub(crate) const INDENT: &str = "  ";
 
 /// How many rows of the table a screen of this height has room for.
 pub(crate) fn rows_of(height: u16) -> usize {
@@ -121,12 +126,19 @@ impl Sheet<'_> {
             heading.push(Words::styled(mark, self.look.style(Tone::Heading)));
         }
         self.line(1, &Line::from(heading));
-        let rows = model.visible(rows_of(self.area.height)).to_vec();
+        let rows = model.visible(rows_of(self.area.height));
         if rows.is_empty() {
             self.nothing(model);
         }
-        for (row, id) in (ABOVE..).zip(rows) {
-            self.row(model, id, row, &columns);
+        for (place, row) in (ABOVE..).zip(rows) {
+            match row {
+                Row::Application(pid) => {
+                    if let Some(application) = model.applications.get(&pid) {
+                        self.application(application, place, &columns);
+                    }
+                }
+                Row::Thread(id) => self.row(model, id, place, &columns),
+            }
         }
         self.chosen(model);
     }
@@ -142,19 +154,33 @@ impl Sheet<'_> {
         }
     }
 
-    fn row(
-        &mut self,
-        model: &Model,
-        id: TaskId,
-        row: u16,
-        columns: &[(crate::columns::Column, usize)],
-    ) {
+    fn application(&mut self, application: &Application, row: u16, columns: &[(Column, usize)]) {
+        let mut words = Vec::new();
+        for &(column, wide) in columns {
+            words.extend(column.sum(application, wide, self.look));
+            words.push(Words::raw(" "));
+        }
+        let line = Line::from(words).patch_style(self.look.style(Tone::Title));
+        self.line(row, &line);
+    }
+
+    fn row(&mut self, model: &Model, id: TaskId, row: u16, columns: &[(Column, usize)]) {
         let Some(thread) = model.threads.get(&id) else {
             return;
         };
         let mut words = Vec::new();
+        let indent = if model.application(id).is_some() {
+            INDENT
+        } else {
+            ""
+        };
         for &(column, wide) in columns {
-            words.extend(column.cell(thread, wide, self.look, model.at));
+            if column == Column::Thread {
+                let text = format!("{indent}{}", name(&thread.seen));
+                words.push(Words::raw(fitted(&text, wide, Align::Left)));
+            } else {
+                words.extend(column.cell(thread, wide, self.look, model.at));
+            }
             words.push(Words::raw(" "));
         }
         let mut line = Line::from(words);

@@ -9,6 +9,7 @@
 //! The [`Model`] is the same for all sources, and the screen follows from it and its own size
 //! alone. Names come from other people's programs: they are made harmless where they are drawn.
 
+mod application;
 mod bus;
 mod columns;
 mod draw;

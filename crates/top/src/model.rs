@@ -1,9 +1,10 @@
 //! All that the screen shows: what was heard, and what the user wants to see of it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use onbeat_model::{Bandwidth, Instant, Span, TaskId};
 
+use crate::application::Application;
 use crate::columns::{self, Column, name};
 use crate::feed::Wanted;
 use crate::spectrum::Spectrum;
@@ -13,6 +14,13 @@ use crate::{News, Snapshot};
 /// The spectrum changes so slowly.
 const SPECTRUM_EVERY: Span = Span::from_secs(1);
 
+/// A row of the table: an application stands above its threads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Row {
+    Application(u32),
+    Thread(TaskId),
+}
+
 /// See the file's head.
 #[derive(Clone, Debug)]
 pub struct Model {
@@ -20,8 +28,9 @@ pub struct Model {
     pub(crate) at: Instant,
     pub(crate) reserved: Bandwidth,
     pub(crate) total: Bandwidth,
+    pub(crate) applications: BTreeMap<u32, Application>,
     pub(crate) threads: BTreeMap<TaskId, Thread>,
-    /// Those that the filter lets through, as they are sorted.
+    /// Those that the filter lets through, as they are sorted, those of one application together.
     pub(crate) rows: Vec<TaskId>,
     pub(crate) spectrum: Option<Spectrum>,
     pub(crate) trouble: Option<String>,
@@ -45,6 +54,7 @@ impl Model {
             at: Instant::ZERO,
             reserved: Bandwidth::ZERO,
             total: Bandwidth::ZERO,
+            applications: BTreeMap::new(),
             threads: BTreeMap::new(),
             rows: Vec::new(),
             spectrum: None,
@@ -74,8 +84,19 @@ impl Model {
         self.at = snapshot.at;
         self.reserved = snapshot.reserved;
         self.total = snapshot.total;
+        let mut before = std::mem::take(&mut self.applications);
+        for sums in snapshot.applications {
+            let before = before.remove(&sums.pid);
+            let application = Application::hear(before, sums, snapshot.at);
+            self.applications.insert(application.sums.pid, application);
+        }
         let mut before = std::mem::take(&mut self.threads);
         for seen in snapshot.threads {
+            if let (Some(held), Some(application)) =
+                (seen.held, self.applications.get_mut(&seen.application))
+            {
+                *application.reserved.get_or_insert_default() += held.bandwidth();
+            }
             let id = seen.task.id;
             let thread = match before.remove(&id) {
                 Some(mut thread) => {
@@ -104,8 +125,8 @@ impl Model {
         }
     }
 
-    /// Filters and sorts anew. The selection stays with its thread, or, if that is gone, in its
-    /// place.
+    /// Filters and sorts anew, applications by the first of their threads. The selection stays with
+    /// its thread, or, if that is gone, in its place.
     pub(crate) fn arrange(&mut self) {
         let place = self.place();
         let wanted = self.filter.to_lowercase();
@@ -133,6 +154,11 @@ impl Model {
                 .then_with(|| name(&a.seen).cmp(&name(&b.seen)))
                 .then_with(|| one.cmp(other))
         });
+        let mut places = HashMap::new();
+        for (place, (_, thread)) in rows.iter().enumerate() {
+            places.entry(thread.seen.application).or_insert(place);
+        }
+        rows.sort_by_key(|(_, thread)| places.get(&thread.seen.application));
         self.rows = rows.into_iter().map(|(id, _)| id).collect();
         if self.selected.is_some_and(|id| !self.rows.contains(&id)) {
             let last = self.rows.len().checked_sub(1);
@@ -165,20 +191,51 @@ impl Model {
         self.threads.get(&self.selected?)
     }
 
+    /// The application that a thread works for, if its sums are known.
+    pub(crate) fn application(&self, id: TaskId) -> Option<&Application> {
+        let thread = self.threads.get(&id)?;
+        self.applications.get(&thread.seen.application)
+    }
+
+    /// All rows: each application whose sums are known, and below it its threads.
+    pub(crate) fn table(&self) -> Vec<Row> {
+        let mut table = Vec::new();
+        let mut last = None;
+        for &id in &self.rows {
+            let application = self.application(id).map(|of| of.sums.pid);
+            if application != last {
+                table.extend(application.map(Row::Application));
+                last = application;
+            }
+            table.push(Row::Thread(id));
+        }
+        table
+    }
+
     /// The rows that are seen where there is room for `height` of them: the selection amid them.
-    pub(crate) fn visible(&self, height: usize) -> &[TaskId] {
-        let place = self.place().unwrap_or(0);
-        let last = self.rows.len().saturating_sub(height);
-        let from = place.saturating_sub(height / 2).min(last);
-        let to = (from + height).min(self.rows.len());
-        self.rows.get(from..to).unwrap_or_default()
+    pub(crate) fn visible(&self, height: usize) -> Vec<Row> {
+        let mut table = self.table();
+        let selected = self.selected.map(Row::Thread);
+        let place = table.iter().position(|&row| Some(row) == selected);
+        let last = table.len().saturating_sub(height);
+        let from = place.unwrap_or(0).saturating_sub(height / 2).min(last);
+        table.drain(..from);
+        table.truncate(height);
+        table
     }
 
     /// The threads to tell in full on a screen of `height` rows.
     pub(crate) fn wanted(&self, height: usize) -> Wanted {
         // Also while one thread has the screen for itself: the others' seconds go on.
+        let threads = self
+            .visible(height)
+            .into_iter()
+            .filter_map(|row| match row {
+                Row::Application(_) => None,
+                Row::Thread(id) => Some(id.tid),
+            });
         Wanted {
-            jobs_of: self.visible(height).iter().map(|id| id.tid).collect(),
+            jobs_of: threads.collect(),
             wakeups_of: self.selected.filter(|_| self.is_drilled).map(|id| id.tid),
         }
     }

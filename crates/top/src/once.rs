@@ -3,7 +3,10 @@
 use onbeat_model::{Bandwidth, Reservation, Span};
 use serde::Serialize;
 
+use crate::application::Application;
 use crate::columns::{self, name};
+use crate::draw::INDENT;
+use crate::model::Row;
 use crate::thread::Thread;
 use crate::{Model, text};
 
@@ -13,6 +16,7 @@ struct Line<'a> {
     tid: u32,
     started_ticks: u64,
     pid: u32,
+    application: u32,
     comm: String,
     user: Option<u32>,
     state: &'static str,
@@ -41,6 +45,7 @@ pub fn as_lines(model: &Model) -> Result<String, serde_json::Error> {
             tid: seen.task.id.tid,
             started_ticks: seen.task.id.started_ticks,
             pid: seen.task.pid,
+            application: seen.application,
             comm: seen.task.comm.to_text(),
             user: seen.user,
             state: seen.state.name(),
@@ -66,13 +71,26 @@ pub fn as_lines(model: &Model) -> Result<String, serde_json::Error> {
 #[must_use]
 pub fn as_table(model: &Model) -> (Vec<&'static str>, Vec<Vec<String>>) {
     let headings = vec![
-        "thread", "tid", "state", "period", "used", "reserved", "missed", "p95", "why",
+        "application, thread",
+        "id",
+        "state",
+        "period",
+        "used",
+        "reserved",
+        "missed",
+        "p95",
+        "why",
     ];
     let optional = |shown: Option<String>| shown.unwrap_or_else(|| "-".to_owned());
     let row = |thread: &Thread| {
         let seen = &thread.seen;
+        let indent = if model.application(seen.task.id).is_some() {
+            INDENT
+        } else {
+            ""
+        };
         vec![
-            name(seen),
+            format!("{indent}{}", name(seen)),
             seen.task.id.to_string(),
             columns::state(seen.state).to_owned(),
             optional(seen.period.map(|period| period.to_string())),
@@ -83,7 +101,25 @@ pub fn as_table(model: &Model) -> (Vec<&'static str>, Vec<Vec<String>>) {
             text::harmless(&seen.reason()),
         ]
     };
-    (headings, rows(model).map(row).collect())
+    let sums = |application: &Application| {
+        let none = String::new;
+        vec![
+            application.name(),
+            application.sums.pid.to_string(),
+            none(),
+            none(),
+            application.used().to_string(),
+            optional(application.reserved.map(|reserved| reserved.to_string())),
+            application.sums.missed.to_string(),
+            none(),
+            application.sums.served(),
+        ]
+    };
+    let rows = model.table().into_iter().filter_map(|of| match of {
+        Row::Application(pid) => model.applications.get(&pid).map(sums),
+        Row::Thread(id) => model.threads.get(&id).map(row),
+    });
+    (headings, rows.collect())
 }
 
 fn rows(model: &Model) -> impl Iterator<Item = &Thread> {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use onbeat_control::{Controller, Done, State, View};
+use onbeat_control::{Application, Controller, Done, State, View};
 use onbeat_model::{Actuator, Bandwidth, Instant, Reservation, Span, Task};
 
 use crate::Wanted;
@@ -16,6 +16,8 @@ pub const SNAPSHOT_EVERY: Duration = Duration::from_millis(250);
 pub struct Seen {
     /// Which.
     pub task: Task,
+    /// The first process of the application that it works for.
+    pub application: u32,
     /// To whom it is charged, where that is known.
     pub user: Option<u32>,
     /// How things stand with it.
@@ -49,6 +51,7 @@ impl Seen {
         Self {
             state: view.state,
             task: view.task,
+            application: view.works_for.application,
             user: None,
             period: view.rhythm.map(|rhythm| rhythm.period),
             confidence: view.rhythm.map_or(0.0, |rhythm| rhythm.confidence),
@@ -86,7 +89,7 @@ impl Seen {
     }
 }
 
-/// All threads.
+/// All applications and threads.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Snapshot {
     /// When.
@@ -95,6 +98,8 @@ pub struct Snapshot {
     pub reserved: Bandwidth,
     /// Their limit; nothing if that is not known.
     pub total: Bandwidth,
+    /// The applications that the threads work for, as far as their sums are known.
+    pub applications: Vec<Application>,
     /// The threads, in any order.
     pub threads: Vec<Seen>,
     /// The thread whose wakeups were wanted, and when it woke in the last seconds.
@@ -115,6 +120,7 @@ impl Snapshot {
             at,
             reserved: controller.held().map(|(_, held)| held.bandwidth()).sum(),
             total: controller.total(),
+            applications: controller.applications(at),
             ..Self::default()
         };
         for view in controller.view() {

@@ -35,6 +35,32 @@ pub(crate) struct Change {
     pub(crate) why: String,
 }
 
+/// The CPU time that something had taken at the last snapshots.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Use(VecDeque<(Instant, Span)>);
+
+impl Use {
+    pub(crate) fn hear(&mut self, at: Instant, executed: Span) {
+        // A run that is over stands still.
+        if self.0.back().is_none_or(|&(last, _)| at > last) {
+            self.0.push_back((at, executed));
+        }
+        while self
+            .0
+            .get(1)
+            .is_some_and(|&(then, _)| at.since(then) >= USED_OVER)
+        {
+            self.0.pop_front();
+        }
+    }
+
+    /// The mean share of a CPU that was used lately; none if it was heard once.
+    pub(crate) fn mean(&self) -> Option<Bandwidth> {
+        let (&(from, before), &(to, after)) = (self.0.front()?, self.0.back()?);
+        (to > from).then(|| Bandwidth::of(after - before, to.since(from)))
+    }
+}
+
 /// See the file's head.
 #[derive(Clone, Debug)]
 pub(crate) struct Thread {
@@ -42,13 +68,15 @@ pub(crate) struct Thread {
     pub(crate) jobs: VecDeque<Done>,
     pub(crate) seconds: VecDeque<Second>,
     pub(crate) changes: VecDeque<Change>,
-    used: VecDeque<(Instant, Span)>,
+    used: Use,
 }
 
 impl Thread {
     pub(crate) fn new(seen: Seen, at: Instant) -> Self {
+        let mut used = Use::default();
+        used.hear(at, seen.executed);
         let mut thread = Self {
-            used: VecDeque::from([(at, seen.executed)]),
+            used,
             jobs: VecDeque::new(),
             seconds: VecDeque::new(),
             changes: VecDeque::new(),
@@ -72,17 +100,7 @@ impl Thread {
             };
             push(&mut self.changes, change, MOST_CHANGES);
         }
-        // A run that is over stands still.
-        if self.used.back().is_none_or(|&(last, _)| at > last) {
-            self.used.push_back((at, self.seen.executed));
-        }
-        while self
-            .used
-            .get(1)
-            .is_some_and(|&(then, _)| at.since(then) >= USED_OVER)
-        {
-            self.used.pop_front();
-        }
+        self.used.hear(at, self.seen.executed);
         self.remember();
     }
 
@@ -109,8 +127,7 @@ impl Thread {
 
     /// The mean share of a CPU that it used lately; none if it was seen once.
     pub(crate) fn used(&self) -> Option<Bandwidth> {
-        let (&(from, before), &(to, after)) = (self.used.front()?, self.used.back()?);
-        (to > from).then(|| Bandwidth::of(after - before, to.since(from)))
+        self.used.mean()
     }
 
     pub(crate) fn reserved(&self) -> Option<Bandwidth> {

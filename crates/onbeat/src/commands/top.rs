@@ -150,7 +150,7 @@ fn print_once(args: &TopArgs) -> anyhow::Result<()> {
 
 fn align(heading: &str) -> Align {
     match heading {
-        "thread" | "state" | "why" => Align::Left,
+        "application, thread" | "state" | "why" => Align::Left,
         _ => Align::Right,
     }
 }

@@ -1,12 +1,14 @@
 //! The input from a report: `docs/formats.md` lists the fields. Fields that an earlier onbeat did
 //! not write may be missing.
 
-use onbeat_control::Stage;
+use onbeat_control::{Application, Stage};
 use serde::Deserialize;
 
 /// The content of a file of `--report`.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Run {
+    #[serde(default)]
+    pub(crate) applications: Vec<Application>,
     pub(crate) threads: Vec<Thread>,
     pub(super) elapsed_ns: u64,
     #[serde(default)]
@@ -27,6 +29,8 @@ pub(crate) struct Thread {
     pub(crate) started_ticks: u64,
     #[serde(default)]
     pub(crate) pid: u32,
+    #[serde(default)]
+    pub(crate) application: u32,
     pub(crate) comm: String,
     pub(super) state: String,
     pub(crate) stage: Option<Stage>,

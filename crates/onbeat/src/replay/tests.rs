@@ -23,7 +23,11 @@ fn replay() -> Replay {
     let report = json!({
         "threads": [{
             "tid": 7, "started_ticks": 3, "pid": 6, "comm": "player", "state": "taken-over", "period_ns": 40 * ms,
-            "confidence": 0.75, "jobs": 50, "missed": 1, "executed_ns": 400 * ms, "response_time": null,
+            "application": 6, "confidence": 0.75, "jobs": 50, "missed": 1, "executed_ns": 400 * ms, "response_time": null,
+        }],
+        "applications": [{
+            "pid": 6, "comm": "film", "members": 2, "living": 0, "by_reservation": 1, "by_nice": 0, "refused": 0,
+            "jobs": 50, "missed": 1, "executed_ns": 400 * ms, "bandwidth_used": 0.2, "bandwidth_reserved": 0.25,
         }],
         "elapsed_ns": 2000 * ms, "lost_events": 0,
         "history": [{
@@ -80,6 +84,17 @@ fn at_each_moment_it_is_told_what_had_happened_by_then() {
         (end.state, end.held, end.jobs, end.missed),
         (State::TakenOver, None, 50, 1)
     );
+}
+
+#[test]
+fn the_sums_of_an_application_are_told_at_the_end() {
+    let mut replay = replay();
+    let wanted = Wanted::default();
+    let early = replay.after(Span::from_ms(1000), &wanted);
+    assert!(early.applications.is_empty());
+    let end = replay.after(replay.length(), &wanted);
+    assert_eq!(end.threads[0].application, end.applications[0].pid);
+    assert_eq!(end.applications[0].jobs, 50);
 }
 
 #[test]

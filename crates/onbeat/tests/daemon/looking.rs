@@ -85,6 +85,35 @@ fn a_stranger_sees_neither_threads_nor_jobs_nor_wakeups() {
 }
 
 #[test]
+fn an_application_has_the_sums_over_its_threads_for_its_user_and_for_root() {
+    if !can_run("an_application_has_the_sums_over_its_threads_for_its_user_and_for_root") {
+        return;
+    }
+    let machine = Machine::new();
+    let workload = machine.workload(ALICE, &["beat:20000/1000", "beat:40000/1000"]);
+    let [mut alice, mut bob, mut root] = [ALICE, BOB, 0].map(|uid| machine.client(uid));
+    alice.done(&format!("track {}", workload.id()));
+    let application = eventually("two reservations", || {
+        let told = alice.told("applications");
+        let one = told.as_array()?.first()?;
+        (one["by-reservation"] == 2 && one["jobs"].as_u64()? > 0).then(|| one.clone())
+    });
+    assert_eq!(application["pid"], workload.id());
+    let threads = alice.told("list");
+    let threads = threads.as_array().expect("a list");
+    let of_it = threads
+        .iter()
+        .filter(|thread| thread["application"] == workload.id());
+    assert_eq!(Some(of_it.count() as u64), application["living"].as_u64());
+    let documented = documented("What `--report` writes");
+    for field in written(&application) {
+        assert!(documented.contains(&field.replace('-', "_")), "{field}");
+    }
+    assert_eq!(bob.told("applications").as_array().map(Vec::len), Some(0));
+    assert_eq!(root.told("applications")[0]["pid"], workload.id());
+}
+
+#[test]
 fn a_service_that_goes_away_and_comes_back_is_told_on_the_screen() {
     if !can_run("a_service_that_goes_away_and_comes_back_is_told_on_the_screen") {
         return;
@@ -130,7 +159,7 @@ fn what_is_printed_once_has_the_fields_that_are_documented() {
     let table = top(&machine, ALICE).arg("--once").output();
     let table = String::from_utf8(table.expect("it can be run").stdout).expect("it is text");
     assert!(
-        table.starts_with("thread") && table.contains("workload"),
+        table.starts_with("application, thread") && table.contains("\n  workload"),
         "{table}"
     );
 }

@@ -50,12 +50,13 @@ impl Terminal {
         self.screen.screen().contents()
     }
 
-    /// The line that begins with this, once it has this in it.
+    /// The line that begins with this, after its indentation, once it has this in it.
     pub(crate) fn line_with(&mut self, beginning: &str, part: &str) -> String {
         eventually(part, || {
             let text = self.text();
             let mut lines = text.lines();
-            let line = lines.find(|line| line.starts_with(beginning) && line.contains(part));
+            let line =
+                lines.find(|line| line.trim_start().starts_with(beginning) && line.contains(part));
             line.map(str::to_owned)
         })
     }

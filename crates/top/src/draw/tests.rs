@@ -1,6 +1,6 @@
 //! The screen, at the sizes that people have.
 
-use onbeat_control::Done;
+use onbeat_control::{Application, Done};
 use onbeat_model::{Bandwidth, Instant, Name, Reservation, Span, Task, TaskId};
 use proptest::prelude::*;
 use ratatui::Terminal;
@@ -45,6 +45,7 @@ fn kept(tid: u32, name: &str, now: u64) -> Seen {
             pid: 4000,
             comm: Name::new(name.as_bytes()),
         },
+        application: 4000,
         user: Some(1000),
         state: State::Kept,
         period: Some(period),
@@ -83,6 +84,7 @@ fn snapshot(now: u64, threads: Vec<Seen>) -> Snapshot {
         reserved: Bandwidth::from_cpus(0.4),
         total: Bandwidth::from_cpus(1.7),
         wakeups: threads.first().map(|seen| (seen.task.id.tid, wakeups)),
+        applications: Vec::new(),
         threads,
     }
 }
@@ -153,6 +155,92 @@ fn what_counts_most_is_there_on_a_small_screen_and_the_reason_on_a_large_one() {
     }
     let large = lines(&model, &PLAIN, (200, 60));
     assert!(row_of(&large, "player").contains("its jobs take 4 ms"));
+}
+
+fn application(pid: u32, name: &str, executed: Span) -> Application {
+    Application {
+        pid,
+        comm: Name::new(name.as_bytes()),
+        members: 3,
+        living: 2,
+        by_reservation: 1,
+        by_nice: 1,
+        refused: 0,
+        jobs: 100,
+        missed: 7,
+        executed,
+        bandwidth_used: Bandwidth::from_cpus(0.9),
+        bandwidth_reserved: Bandwidth::from_cpus(0.5),
+    }
+}
+
+/// Two applications with two threads each.
+fn two_applications(now: u64) -> Snapshot {
+    let of = |application, seen| Seen {
+        application,
+        ..seen
+    };
+    Snapshot {
+        applications: vec![
+            application(10, "film", Span::from_ms(now / 5)),
+            application(20, "\x1b[2Jgame", Span::ZERO),
+        ],
+        ..snapshot(
+            now,
+            vec![
+                of(10, kept(40, "decoder", now)),
+                of(20, kept(41, "loop", now)),
+                of(10, watched(42, "worker")),
+                of(20, watched(43, "helper")),
+            ],
+        )
+    }
+}
+
+#[test]
+fn an_application_with_its_sums_stands_above_its_threads() {
+    let mut model = Model::new("the service");
+    for now in (0..10).map(|turn| 1000 + turn * 250) {
+        model.hear(News::Snapshot(two_applications(now)));
+    }
+    let wide = lines(&model, &PLAIN, (200, 60));
+    let names: Vec<&str> = wide
+        .iter()
+        .skip(2)
+        .take(6)
+        .map(|line| line[..15].trim_end())
+        .collect();
+    let expected = [
+        "film",
+        "  decoder",
+        "  worker",
+        "·[2Jgame",
+        "  loop",
+        "  helper",
+    ];
+    assert_eq!(names, expected);
+    for part in [
+        "20.0/8.0%",
+        " 7 ",
+        "3 threads: 1 by reservation, 1 by nice -20",
+    ] {
+        assert!(wide[2].contains(part), "{part}: {}", wide[2]);
+    }
+    for size in SIZES {
+        // The row of an application cannot be selected, and counts for the room.
+        press(&mut model, &[KeyCode::Home, KeyCode::Down, KeyCode::Down]);
+        assert_eq!(model.selected.map(|id| id.tid), Some(41));
+        lines(&model, &PLAIN, size);
+    }
+    assert_eq!(model.wanted(3).jobs_of.len(), 2);
+    let (headings, rows) = crate::as_table(&model);
+    assert_eq!((headings[0], rows.len()), ("application, thread", 6));
+    assert_eq!(rows[3][..2], ["·[2Jgame", "20"]);
+    let json = crate::as_lines(&model).unwrap();
+    assert!(
+        json.lines().all(|line| line.contains("\"application\":")),
+        "{json}"
+    );
 }
 
 #[test]

@@ -1,0 +1,38 @@
+//! The memory of an application from snapshot to snapshot: its sums, and what it used lately.
+
+use onbeat_control::Application as Sums;
+use onbeat_model::{Bandwidth, Instant};
+
+use crate::text::harmless;
+use crate::thread::Use;
+
+/// See the file's head.
+#[derive(Clone, Debug)]
+pub(crate) struct Application {
+    pub(crate) sums: Sums,
+    used: Use,
+    /// The reservations of its threads together.
+    pub(crate) reserved: Option<Bandwidth>,
+}
+
+impl Application {
+    /// The application as it was `before`, if it was there, with its sums now.
+    pub(crate) fn hear(before: Option<Self>, sums: Sums, at: Instant) -> Self {
+        let mut used = before.map(|before| before.used).unwrap_or_default();
+        used.hear(at, sums.executed);
+        Self {
+            sums,
+            used,
+            reserved: None,
+        }
+    }
+
+    pub(crate) fn name(&self) -> String {
+        harmless(&self.sums.comm.to_text())
+    }
+
+    /// The mean share of a CPU that it used lately; since its beginning, if it was seen once.
+    pub(crate) fn used(&self) -> Bandwidth {
+        self.used.mean().unwrap_or(self.sums.bandwidth_used)
+    }
+}
