@@ -42,6 +42,13 @@ pub(super) fn shortcomings(figures: &Figures) -> Vec<String> {
         end.files <= warm.files && end.threads <= warm.threads,
         "files were open at the end, or threads ran, that were not before".to_owned(),
     );
+    wanted(
+        warm.map_entries > 0 && end.map_entries == 0,
+        format!(
+            "its BPF maps had {} entries when it was warm and {} at the end, without a program",
+            warm.map_entries, end.map_entries
+        ),
+    );
     let (before, after) = quarters(&figures.memory_kb);
     wanted(
         after <= before * (1.0 + GROWTH.0) + GROWTH.1,
@@ -74,6 +81,7 @@ mod tests {
             memory_kb,
             files: 20,
             threads: 7,
+            map_entries: 18,
         }
     }
 
@@ -88,7 +96,10 @@ mod tests {
             looks: 3600,
             lost: 0,
             warm: taken(14_000),
-            end: taken(15_000),
+            end: Taken {
+                map_entries: 0,
+                ..taken(15_000)
+            },
             memory_kb: (0..60).map(|minute| 15_000 + minute % 7).collect(),
             tracked_at_end: 0.0,
             reserved_at_end: 0.0,
@@ -105,11 +116,19 @@ mod tests {
     }
 
     #[test]
-    fn memory_that_grows_all_the_time_is_a_leak_and_so_is_a_file() {
+    fn memory_that_grows_all_the_time_is_a_leak_and_so_is_a_file_or_an_entry() {
         let mut figures = clean();
         figures.memory_kb = (0..60).map(|minute| 15_000 + 60 * minute).collect();
         figures.end.files += 1;
-        assert_eq!(shortcomings(&figures).len(), 2);
+        figures.end.map_entries += 1;
+        assert_eq!(shortcomings(&figures).len(), 3);
+    }
+
+    #[test]
+    fn maps_in_which_no_entry_was_ever_seen_are_not_told_to_be_empty() {
+        let mut figures = clean();
+        figures.warm.map_entries = 0;
+        assert_eq!(shortcomings(&figures).len(), 1);
     }
 
     #[test]

@@ -178,6 +178,7 @@ fn soak(
         service
             .metric("onbeat_threads_tracked")
             .is_ok_and(|count| count == 0.0)
+            && service.taken().is_ok_and(|taken| taken.map_entries == 0)
     };
     machine.wait_for(PATIENCE, nobody)?;
     let end = service.taken()?;
@@ -309,6 +310,10 @@ fn table(figures: &Figures) -> Table {
     row(
         "own threads when warm, at the end",
         format!("{}, {}", warm.threads, end.threads),
+    );
+    row(
+        "entries of BPF maps when warm, at the end",
+        format!("{}, {}", warm.map_entries, end.map_entries),
     );
     row(
         "own CPU time",

@@ -4,16 +4,22 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::io::{Read, Write};
 use std::net::TcpStream;
+use std::os::fd::AsRawFd;
 use std::os::unix::net::UnixDatagram;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
+use libbpf_rs::{MapCore, MapFlags, MapHandle, MapType};
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
 use crate::machine::{Machine, Program, binary};
 
 /// How long it may take to serve, on a machine that is busy.
 const PATIENCE: Duration = Duration::from_secs(30);
+
+/// A file descriptor of one thread (O_EXCL).
+const PIDFD_THREAD: u32 = 0o200;
 
 /// Everybody may everything: there is nobody else on this bus.
 const BUS: &str = r#"<!DOCTYPE busconfig PUBLIC "-//freedesktop//DTD D-BUS Bus Configuration 1.0//EN"
@@ -53,6 +59,8 @@ pub(crate) struct Taken {
     pub(crate) memory_kb: u64,
     pub(crate) files: usize,
     pub(crate) threads: usize,
+    /// In the maps of its BPF programs: tasks that are tracked, and whom they have woken.
+    pub(crate) map_entries: usize,
 }
 
 impl Bus {
@@ -136,6 +144,7 @@ impl Service {
             memory_kb: memory.context("the kernel does not tell the service's memory")?,
             files: count("fd")?,
             threads: count("task")?,
+            map_entries: map_entries(self.program.pid())?,
         })
     }
 
@@ -183,4 +192,48 @@ impl Service {
         });
         Ok(tids.collect())
     }
+}
+
+/// How many entries the maps hold that the process has open.
+fn map_entries(pid: u32) -> anyhow::Result<usize> {
+    let files = fs::read_dir(format!("/proc/{pid}/fdinfo"))?;
+    let ids: BTreeSet<u32> = files
+        .filter_map(|file| fs::read_to_string(file.ok()?.path()).ok())
+        .filter_map(|text| {
+            let id = text.lines().find_map(|line| line.strip_prefix("map_id:"));
+            id?.trim().parse().ok()
+        })
+        .collect();
+    let mut entries = 0;
+    for id in ids {
+        let map =
+            MapHandle::from_map_id(id).with_context(|| format!("cannot open BPF map {id}"))?;
+        entries += match map.map_type() {
+            MapType::Hash => map.keys().count(),
+            MapType::TaskStorage => tasks_in(&map)?,
+            _ => 0,
+        };
+    }
+    Ok(entries)
+}
+
+/// How many tasks have an entry in a map of theirs, which cannot be listed.
+fn tasks_in(map: &MapHandle) -> anyhow::Result<usize> {
+    let mut count = 0;
+    for process in fs::read_dir("/proc")? {
+        let threads = fs::read_dir(process?.path().join("task"));
+        for thread in threads.into_iter().flatten().flatten() {
+            let tid = thread.file_name();
+            let tid = tid.to_str().and_then(|tid| tid.parse().ok());
+            // One that has ended meanwhile has no entry.
+            let task = tid
+                .and_then(Pid::from_raw)
+                .and_then(|tid| pidfd_open(tid, PidfdFlags::from_bits_retain(PIDFD_THREAD)).ok());
+            let Some(task) = task else { continue };
+            let key = task.as_raw_fd().to_ne_bytes();
+            let entry = map.lookup(&key, MapFlags::ANY);
+            count += usize::from(entry.is_ok_and(|entry| entry.is_some()));
+        }
+    }
+    Ok(count)
 }
