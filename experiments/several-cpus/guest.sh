@@ -1,4 +1,4 @@
-# Sets of periodic programs on all CPUs: reserved by hand and by onbeat, each under global EDF and partitioned.
+# Sets of periodic programs on all CPUs: reserved by hand under global EDF and partitioned, and by onbeat.
 # needs: onbeat chrt periodic.c
 # cpus: 2
 # time: virtual
@@ -93,17 +93,11 @@ run() { # SET WAY PROGRAMS...
         number=$((number + 1))
     done
     sleep 0.2
-    case "$way" in
-    onbeat-global) set -- ;;
-    onbeat-partitioned) set -- --config enforcement.partition=true ;;
-    *) set -- none ;;
-    esac
     onbeat=
-    if [ "$*" != none ]; then
-        onbeat attach --quiet $ONBEAT "$@" --report "$folder/report.json" --log "$folder/log.jsonl" $programs \
+    if [ "$way" = onbeat-global ]; then
+        onbeat attach --quiet $ONBEAT --report "$folder/report.json" --log "$folder/log.jsonl" $programs \
             2>>"$folder/stderr" &
         onbeat=$!
-        [ "$way" != onbeat-partitioned ] || hogs_follow
     fi
     wait $programs || true
     if [ -n "$onbeat" ]; then
@@ -123,7 +117,7 @@ done >/results/ns_of_a_round
 cat /results/ns_of_a_round
 ns_per_round=$(head -n 1 /results/ns_of_a_round | cut -d ' ' -f 2)
 for set in $SETS; do
-    for way in hand-global hand-partitioned onbeat-global onbeat-partitioned; do
+    for way in hand-global hand-partitioned onbeat-global; do
         run "${set%%=*}" "$way" $(echo "${set#*=}" | tr , ' ')
     done
 done

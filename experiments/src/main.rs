@@ -114,7 +114,7 @@ enum Experiment {
     LockTime(lock_time::Args),
     /// What a server's period costs, by analysis and in virtual time (LFS++, Fig. 1 and 2)
     ServerPeriod(server_period::Args),
-    /// Global EDF against EDF partitioned by the supervisor, up to the admission bound
+    /// Global EDF against partitioned EDF, up to the admission bound
     SeveralCpus(several_cpus::Args),
     /// How long a player must be watched until its rate is found (LFS++, Fig. 11 and 12)
     PeriodDetection(period_detection::Args),

@@ -9,7 +9,6 @@ pub mod affinity;
 pub mod attributes;
 mod boosts;
 pub mod cpufreq;
-pub mod cpuset;
 mod deadline;
 mod enforcement;
 pub mod extensible;

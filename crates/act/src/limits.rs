@@ -65,13 +65,8 @@ impl Limits {
     /// The limit of all reservations together.
     #[must_use]
     pub(crate) fn admissible(&self) -> Bandwidth {
-        (0..self.cpus).map(|_| self.admissible_of_one()).sum()
-    }
-
-    /// The limit of those on a CPU that is a root domain of its own.
-    #[must_use]
-    pub(crate) fn admissible_of_one(&self) -> Bandwidth {
-        self.per_cpu.unwrap_or(Bandwidth::ONE) - self.fair_server
+        let of_one = self.per_cpu.unwrap_or(Bandwidth::ONE) - self.fair_server;
+        (0..self.cpus).map(|_| of_one).sum()
     }
 
     /// The same, as the loop reads it.

@@ -279,36 +279,3 @@ proptest! {
         prop_assert!(parse_state(&bytes).damaged_lines <= 2);
     }
 }
-
-#[test]
-fn partitions_and_who_was_moved_to_them_are_told_until_they_are_done_with() {
-    let process = TaskId::recorded(7);
-    let folder = std::path::PathBuf::from("/sys/fs/cgroup/onbeat-1-cpu1");
-    let from = std::path::PathBuf::from("/sys/fs/cgroup/user.slice");
-    let elsewhere = std::path::PathBuf::from("/sys/fs/cgroup/onbeat-1-cpu2");
-    let began = [
-        Record::Partition {
-            folder: folder.clone(),
-        },
-        Record::Placed {
-            process,
-            from: from.clone(),
-        },
-        Record::Placed {
-            process,
-            from: elsewhere,
-        },
-    ];
-    let state = parse_state(&bytes_of(&began));
-    assert!(state.partitions.contains(&folder));
-    assert_eq!(
-        state.placed.get(&process),
-        Some(&from),
-        "where it was first"
-    );
-    let done = [
-        Record::PlacedDone { process },
-        Record::PartitionDone { folder },
-    ];
-    assert!(state_of(&[&began[..], &done[..]].concat()).is_done());
-}

@@ -169,23 +169,6 @@ pub struct Settings {
     pub analyses_per_turn: usize,
 }
 
-impl Settings {
-    /// The same, with no thread given more than `cap`.
-    pub(crate) fn capped(self, cap: Bandwidth) -> Self {
-        let treat = self.treat;
-        Self {
-            treat: Box::new(move |task| {
-                let treatment = treat(task);
-                Treatment {
-                    cap: Some(treatment.cap.map_or(cap, |own| own.min(cap))),
-                    ..treatment
-                }
-            }),
-            ..self
-        }
-    }
-}
-
 impl Default for Settings {
     fn default() -> Self {
         Self {

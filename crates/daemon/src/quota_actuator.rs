@@ -6,9 +6,7 @@
 use std::collections::HashMap;
 
 use onbeat_act::attributes::{Attributes, Policy, kept_nice};
-use onbeat_model::{
-    Actuator, Bandwidth, Capacity, Refusal, Reservation, Speed, Speeds, Standing, TaskId,
-};
+use onbeat_model::{Actuator, Capacity, Refusal, Reservation, Speed, Speeds, Standing, TaskId};
 
 use crate::registry::{Registry, Shared};
 
@@ -174,14 +172,6 @@ impl<A: Actuator> Actuator for QuotaActuator<A> {
         if self.registry.borrow().ledger.has_leaks() && self.inner.recount() {
             self.registry.borrow_mut().ledger.recounted();
         }
-    }
-
-    fn partitions(&self) -> Vec<Bandwidth> {
-        self.inner.partitions()
-    }
-
-    fn place(&mut self, process: u32, partition: usize) -> Result<(), Refusal> {
-        self.inner.place(process, partition)
     }
 
     fn speeds(&self) -> Option<Speeds> {

@@ -175,20 +175,6 @@ pub trait Actuator {
         false
     }
 
-    /// The capacity of each partition of the CPUs; empty if reservations may use all CPUs, which is
-    /// how it is unless an actuator says otherwise.
-    fn partitions(&self) -> Vec<Bandwidth> {
-        Vec::new()
-    }
-
-    /// Moves the whole `process` to a partition, by its place in [`partitions`](Self::partitions).
-    ///
-    /// # Errors
-    /// See [`Refusal`]; the process then stays where it was.
-    fn place(&mut self, _process: u32, _partition: usize) -> Result<(), Refusal> {
-        Ok(())
-    }
-
     /// Gives an ordinary `task`, one without a reservation, this boost in place of the one it has;
     /// without one, what it had before its first. A reservation takes a boost's place by itself.
     /// Asking again for what it has notices changes by others.

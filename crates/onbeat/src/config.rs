@@ -80,24 +80,8 @@ fn weight(weights: &BTreeMap<String, f64>, task: &Task) -> f64 {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Enforcement {
-    through: Option<Through>,
-    partition: Option<bool>,
-}
-
-impl Enforcement {
     /// The part of the kernel that enforces the reservations.
-    pub(crate) fn through(self) -> Through {
-        self.through.unwrap_or_default()
-    }
-
-    /// Whether each process with reservations gets a CPU of its own.
-    pub(crate) fn partition(self) -> bool {
-        self.partition.unwrap_or_default()
-    }
-
-    fn uses_scx_with_more(self, power: bool) -> bool {
-        self.through() == Through::Scx && (power || self.partition())
-    }
+    pub(crate) through: Through,
 }
 
 /// The settings that were read so far.
@@ -183,11 +167,7 @@ impl File {
             self.config.weights.insert(name, weight);
         }
         if let Some(enforcement) = tables.enforcement {
-            let before = self.config.enforcement;
-            self.config.enforcement = Enforcement {
-                through: enforcement.through.or(before.through),
-                partition: enforcement.partition.or(before.partition),
-            };
+            self.config.enforcement = enforcement;
         }
         if let Some(power) = tables.power {
             self.power = PowerTable {
@@ -203,10 +183,8 @@ impl File {
     /// All of it together.
     pub(crate) fn config(self) -> anyhow::Result<Config> {
         let power = self.power.settings()?;
-        if self.config.enforcement.uses_scx_with_more(power.is_some()) {
-            bail!(
-                "enforcement.through = \"scx\" works without [power] and partition: leave them out"
-            );
+        if self.config.enforcement.through == Through::Scx && power.is_some() {
+            bail!("enforcement.through = \"scx\" works without [power]: leave it out");
         }
         Ok(Config {
             power,
@@ -264,7 +242,7 @@ mod tests {
             "power.rule=\"band\"",
             "power.band=\"30%-70%\"",
             "power.sampling=\"500ms\"",
-            "enforcement.partition=true",
+            "enforcement.through=\"deadline\"",
         ])
         .unwrap();
         let (kind, parameters) = config.predictor();
@@ -274,7 +252,7 @@ mod tests {
         assert_eq!(power.sampling, Span::from_ms(500));
         let band = Band::new(Bandwidth::from_cpus(0.3), Bandwidth::from_cpus(0.7));
         assert_eq!(Some(power.rule), band.map(SpeedRule::Band));
-        assert!(config.enforcement.partition());
+        assert_eq!(config.enforcement.through, Through::Deadline);
         assert!(config.without_a_machine("replay").is_err());
     }
 
@@ -318,9 +296,10 @@ mod tests {
                 "at most \"100%\"",
             ),
             (
-                "enforcement={through=\"scx\",partition=true}",
-                "leave them out",
+                "enforcement.through=\"scx\"\npower.rule=\"band\"",
+                "leave it out",
             ),
+            ("enforcement.partition=true", "unknown field `partition`"),
             ("limits.total=\"120%\"", "at most \"100%\""),
         ] {
             let error = read(&[text]).unwrap_err().to_string();

@@ -201,10 +201,6 @@ pub(crate) const SETTINGS: Entries = &[
         "Part of the kernel that enforces the reservations: deadline (SCHED_DEADLINE), or scx (onbeat's scheduler `reserve`, for all ordinary tasks as long as onbeat runs).",
     ),
     (
-        "enforcement.partition=false",
-        "true: each CPU but the first becomes a partition (a cpuset of cgroup v2), on which only the process runs that onbeat places there; partitioned EDF instead of global EDF.",
-    ),
-    (
         "power.rule=\"band\"",
         "Rule for the speed of the CPUs [default: onbeat leaves the speed alone]: band keeps the utilisation of the busiest CPU within power.band (LFS++'s power manager); grace takes the lowest speed at which all budgets fit (GRACE-OS). The governor stays.",
     ),

@@ -1,13 +1,13 @@
-//! Global EDF against EDF partitioned by the supervisor: how many sets of periodic programs are
-//! admitted, and with what promise, up to the admission bound.
+//! Global EDF against partitioned EDF: how many sets of periodic programs are admitted, and with
+//! what promise, up to the admission bound.
 //!
-//! Computed, without a kernel: what it admits is a sum, what EDF guarantees is a theorem, and who
-//! packs is onbeat's own packing, fed one program after the other as they start. Then on a kernel
+//! Computed, without a kernel: what it admits is a sum, what EDF guarantees is a theorem, and
+//! `packing` gives each program a CPU, one after the other as they start. Then on a kernel
 //! (`on_kernel`).
 
 mod on_kernel;
+mod packing;
 
-use onbeat_decide::supervisor::packing::Packing;
 use onbeat_model::Bandwidth;
 use serde::Serialize;
 use serde_json::json;
@@ -16,6 +16,7 @@ use crate::machine::Machine;
 use crate::plot::{Axis, Corner, Figure, Line, Look};
 use crate::predictors::simulation::Noise;
 use crate::results::{Ran, Table, publish};
+use packing::Packing;
 
 const NAME: &str = "several-cpus";
 
@@ -90,7 +91,7 @@ pub(crate) fn run(machine: &Machine, args: &Args) -> anyhow::Result<()> {
         draw(machine, cpus, &figures)?;
     }
     let paper = json!({ "none": "LFS++ leaves several CPUs to the future (section 8)" });
-    let ran = Ran::Computed("admission tests, and onbeat-decide's packing".to_owned());
+    let ran = Ran::Computed("admission tests and bin packing".to_owned());
     publish(machine.out(), &ran, NAME, &table(&figures), &figures, paper)?;
     if args.only_computed {
         return Ok(());

@@ -1,16 +1,16 @@
-//! The same on a kernel: what comes late, and what is refused, under global EDF and partitioned,
-//! with reservations set by hand and by onbeat.
+//! The same on a kernel: what comes late, and what is refused, with reservations set by hand under
+//! global EDF and partitioned, and by onbeat.
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
 use anyhow::Context;
-use onbeat_decide::supervisor::packing::Packing;
 use onbeat_model::Bandwidth;
 use serde::Serialize;
 use serde_json::json;
 
+use super::packing::Packing;
 use super::{Args, ROOM, shares};
 use crate::machine::{Machine, Report};
 use crate::plot::{Axis, Corner, Figure, Line, Look};
@@ -32,11 +32,10 @@ const SPREAD: f64 = 1.1;
 const ONBEAT: &str = "--cap 90% --config limits.per-task=\"90%\"";
 
 /// Each way: the guest's folder, and its name.
-const WAYS: [(&str, &str); 4] = [
+const WAYS: [(&str, &str); 3] = [
     ("hand-global", "by hand, global"),
     ("hand-partitioned", "by hand, partitioned"),
     ("onbeat-global", "onbeat, global"),
-    ("onbeat-partitioned", "onbeat, partitioned"),
 ];
 
 /// A program of a set.

@@ -10,8 +10,7 @@
 use std::collections::{HashMap, HashSet};
 
 use onbeat_model::{
-    Actuator, Bandwidth, Boost, Capacity, Instant, Refusal, Reservation, Speed, Speeds, Standing,
-    TaskId,
+    Actuator, Boost, Capacity, Instant, Refusal, Reservation, Speed, Speeds, Standing, TaskId,
 };
 
 mod account;
@@ -27,7 +26,6 @@ pub use diagnosis::may_reserve;
 use crate::attributes::{Attributes, Policy};
 use crate::boosts::Boosts;
 use crate::cpufreq::Cpufreq;
-use crate::cpuset::Partitions;
 use crate::kernel;
 use crate::limits::{self, Limits};
 use crate::restore::StateFile;
@@ -63,7 +61,6 @@ pub struct DeadlineActuator {
     others: Others,
     clock: Option<SchedulerClock>,
     cpufreq: Option<Cpufreq>,
-    partitions: Option<Partitions>,
     boosts: Boosts,
 }
 
@@ -101,7 +98,6 @@ impl DeadlineActuator {
             others: Others::default(),
             clock: SchedulerClock::measure(),
             cpufreq: None,
-            partitions: None,
             boosts: Boosts::default(),
         }
     }
@@ -110,13 +106,6 @@ impl DeadlineActuator {
     #[must_use]
     pub fn with_cpufreq(mut self, cpufreq: Cpufreq) -> Self {
         self.cpufreq = Some(cpufreq);
-        self
-    }
-
-    /// The same, with a CPU for each process that has reservations.
-    #[must_use]
-    pub fn with_partitions(mut self, partitions: Partitions) -> Self {
-        self.partitions = Some(partitions);
         self
     }
 
@@ -374,24 +363,6 @@ impl Actuator for DeadlineActuator {
             self.others.recount_helped();
         }
         self.others.take_helped()
-    }
-
-    fn partitions(&self) -> Vec<Bandwidth> {
-        let count = self.partitions.as_ref().map_or(0, Partitions::count);
-        vec![self.limits.admissible_of_one(); count]
-    }
-
-    fn place(&mut self, process: u32, partition: usize) -> Result<(), Refusal> {
-        let Some(partitions) = &mut self.partitions else {
-            return Ok(());
-        };
-        let placed = task::identify(process).and_then(|leader| partitions.place(leader, partition));
-        placed.map_err(|error| match error.raw_os_error() {
-            Some(libc::ESRCH) => Refusal::Gone,
-            _ => Refusal::Other(format!(
-                "process {process} cannot be moved to a CPU of its own: {error}"
-            )),
-        })
     }
 
     fn boost(&mut self, task: TaskId, boost: Option<Boost>) -> Result<(), Refusal> {

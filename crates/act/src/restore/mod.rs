@@ -21,7 +21,6 @@ pub use state_file::StateFile;
 
 use crate::attributes::{self, Attributes, Policy};
 use crate::cpufreq::{self, Tree};
-use crate::cpuset;
 use crate::deadline::leave::{Leaving, leave};
 use crate::deadline::server::Server;
 use crate::priorities::Given;
@@ -52,17 +51,6 @@ pub enum Outcome<S = Attributes> {
         /// The kernel's error.
         error: String,
     },
-}
-
-impl Outcome<()> {
-    fn of(result: io::Result<()>) -> Self {
-        match result {
-            Ok(()) => Self::Restored,
-            Err(error) => Self::Failed {
-                error: error.to_string(),
-            },
-        }
-    }
 }
 
 impl<S: fmt::Display> fmt::Display for Outcome<S> {
@@ -122,10 +110,6 @@ pub struct Report {
     pub tasks: Vec<(TaskId, Outcome)>,
     /// Every domain of cpufreq that a state file told of, and what became of it.
     pub domains: Vec<(u32, Outcome<cpufreq::Settings>)>,
-    /// Every process that a state file told was moved to a partition, and what became of it.
-    pub placed: Vec<(TaskId, Outcome<()>)>,
-    /// Every partition that a state file told of, and what became of it.
-    pub partitions: Vec<(PathBuf, Outcome<()>)>,
     /// State files that were passed over, and why.
     pub skipped: Vec<(PathBuf, Skipped)>,
     /// Lines that were no records.
@@ -139,8 +123,6 @@ impl Report {
         self.skipped.is_empty()
             && !self.tasks.iter().any(|(_, outcome)| outcome.failed())
             && !self.domains.iter().any(|(_, outcome)| outcome.failed())
-            && !self.placed.iter().any(|(_, outcome)| outcome.failed())
-            && !self.partitions.iter().any(|(_, outcome)| outcome.failed())
     }
 
     /// The outcome for `task` by one more state file. The settings below a reservation that could
@@ -194,7 +176,7 @@ pub(crate) fn restore_but(
     };
     let paths: io::Result<Vec<PathBuf>> = entries.map(|entry| Ok(entry?.path())).collect();
     let mut paths = paths?;
-    // In the order in which each onbeat began to change things: reservations before partitions.
+    // In the order in which each onbeat began to change things.
     paths.sort_unstable();
     let until = clock::now() + PATIENCE;
     for path in paths {
@@ -260,16 +242,6 @@ fn restore_file(
             let outcome = speeds::put_back(&tree.domain(number), &change);
             complete &= !outcome.failed();
             report.domains.push((number, outcome));
-        }
-        for (process, from) in &state.placed {
-            let outcome = Outcome::of(cpuset::move_back(*process, from));
-            complete &= !outcome.failed();
-            report.placed.push((*process, outcome));
-        }
-        for folder in state.partitions {
-            let outcome = Outcome::of(cpuset::remove_partition(&folder));
-            complete &= !outcome.failed();
-            report.partitions.push((folder, outcome));
         }
     } else {
         let gone = state.changes.into_keys().map(|task| (task, Outcome::Gone));

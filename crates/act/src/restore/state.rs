@@ -7,8 +7,7 @@
 //! The text of a file is not trusted. Parsing cannot fail: a line that is no record is counted and
 //! passed over.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::path::PathBuf;
+use std::collections::BTreeMap;
 
 use onbeat_model::TaskId;
 use serde::{Deserialize, Serialize};
@@ -69,28 +68,6 @@ pub enum Record {
     SpeedDone {
         /// The domain's number.
         domain: u32,
-    },
-    /// About to be made: a cgroup with a CPU of its own.
-    Partition {
-        /// The cgroup.
-        folder: PathBuf,
-    },
-    /// The partition is no more.
-    PartitionDone {
-        /// The cgroup.
-        folder: PathBuf,
-    },
-    /// About to be moved into a partition: a process.
-    Placed {
-        /// Its leader.
-        process: TaskId,
-        /// The cgroup that it is in.
-        from: PathBuf,
-    },
-    /// The process is back, or gone.
-    PlacedDone {
-        /// Its leader.
-        process: TaskId,
     },
 }
 
@@ -160,10 +137,6 @@ pub struct State {
     pub given: BTreeMap<TaskId, Given>,
     /// The domains of cpufreq that are not done with.
     pub speeds: BTreeMap<u32, SpeedChange>,
-    /// The partitions that are to be removed.
-    pub partitions: BTreeSet<PathBuf>,
-    /// The processes that are to be moved back, and where to.
-    pub placed: BTreeMap<TaskId, PathBuf>,
     /// Complete lines that are no record.
     pub damaged_lines: usize,
 }
@@ -221,29 +194,13 @@ impl State {
             Record::SpeedDone { domain } => {
                 self.speeds.remove(&domain);
             }
-            Record::Partition { folder } => {
-                self.partitions.insert(folder);
-            }
-            Record::PartitionDone { folder } => {
-                self.partitions.remove(&folder);
-            }
-            Record::Placed { process, from } => {
-                self.placed.entry(process).or_insert(from);
-            }
-            Record::PlacedDone { process } => {
-                self.placed.remove(&process);
-            }
         }
     }
 
     /// Nothing is left to put back.
     #[must_use]
     pub fn is_done(&self) -> bool {
-        self.changes.is_empty()
-            && self.given.is_empty()
-            && self.speeds.is_empty()
-            && self.partitions.is_empty()
-            && self.placed.is_empty()
+        self.changes.is_empty() && self.given.is_empty() && self.speeds.is_empty()
     }
 
     /// The fewest records that say the same.
@@ -273,16 +230,8 @@ impl State {
                     set: set.clone(),
                 })
         });
-        let partitions = self.partitions.iter().map(|folder| Record::Partition {
-            folder: folder.clone(),
-        });
-        let placed = self.placed.iter().map(|(&process, from)| Record::Placed {
-            process,
-            from: from.clone(),
-        });
-        let cpusets = partitions.chain(placed);
         let tasks = owner.chain(given).chain(changes);
-        tasks.chain(speeds).chain(cpusets).collect()
+        tasks.chain(speeds).collect()
     }
 }
 

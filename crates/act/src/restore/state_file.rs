@@ -148,50 +148,9 @@ impl StateFile {
         self.write(Record::SpeedDone { domain: number })
     }
 
-    /// To be called before the cgroup `folder` is made.
-    ///
-    /// # Errors
-    /// If it could not be written: the cgroup must not be made.
-    pub fn partition(&mut self, folder: &Path) -> io::Result<()> {
-        self.write(Record::Partition {
-            folder: folder.to_owned(),
-        })
-    }
-
-    /// That cgroup is no more.
-    ///
-    /// # Errors
-    /// If it could not be written; restoring finds out by itself.
-    pub fn partition_done(&mut self, folder: &Path) -> io::Result<()> {
-        self.write(Record::PartitionDone {
-            folder: folder.to_owned(),
-        })
-    }
-
-    /// To be called before `process` is first moved out of the cgroup `from`.
-    ///
-    /// # Errors
-    /// If it could not be written: the process must not be moved.
-    pub fn placed(&mut self, process: TaskId, from: &Path) -> io::Result<()> {
-        self.write(Record::Placed {
-            process,
-            from: from.to_owned(),
-        })
-    }
-
-    /// The process is back where it was, or gone.
-    ///
-    /// # Errors
-    /// If it could not be written; restoring finds out by itself.
-    pub fn placed_done(&mut self, process: TaskId) -> io::Result<()> {
-        self.write(Record::PlacedDone { process })
-    }
-
     fn write(&mut self, record: Record) -> io::Result<()> {
         let state = &self.state;
-        let cpusets = state.partitions.len() + state.placed.len();
-        let needed =
-            2 * (state.changes.len() + state.speeds.len()) + state.given.len() + cpusets + 1;
+        let needed = 2 * (state.changes.len() + state.speeds.len()) + state.given.len() + 1;
         if self.records > needed + SLACK {
             self.compact()?;
         }

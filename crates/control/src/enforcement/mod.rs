@@ -4,7 +4,6 @@
 //! into [`Books`]. The [`Effects`] on the rest of the loop are returned.
 
 mod admission;
-mod partition;
 mod release;
 mod state;
 
@@ -22,7 +21,6 @@ use crate::task::table::TaskTable;
 use crate::timer::{TimerEvent, Timers};
 use crate::tuning::enforcement::{FIRST_RETRY, LONGEST_RETRY};
 use admission::Admission;
-use partition::Partitions;
 use state::Enforcement;
 
 /// Owns the actuator and the sum of the reservations in force.
@@ -32,7 +30,6 @@ pub(crate) struct Enforcer<A> {
     servers: BySlot<Server>,
     in_force: Bandwidth,
     admission: Admission,
-    partitions: Partitions,
 }
 
 /// What is in force for a thread, and what stands in the way of more.
@@ -163,15 +160,13 @@ impl Books<'_> {
 }
 
 impl<A: Actuator> Enforcer<A> {
-    /// Reservations are for one of `rooms` each, if there are any.
-    pub(crate) fn new(actuator: A, rooms: Vec<Bandwidth>) -> Self {
+    pub(crate) fn new(actuator: A) -> Self {
         Self {
             capacity: actuator.capacity(),
             actuator,
             servers: BySlot::default(),
             in_force: Bandwidth::ZERO,
             admission: Admission::default(),
-            partitions: Partitions::new(rooms),
         }
     }
 
@@ -458,7 +453,7 @@ impl<A: Actuator> Enforcer<A> {
         }
     }
 
-    /// Reserves `target` for the thread, on a CPU that has room for its process.
+    /// Reserves `target` for the thread.
     ///
     /// # Errors
     /// See [`Refusal`]; the thread then keeps its former reservation.
@@ -471,14 +466,8 @@ impl<A: Actuator> Enforcer<A> {
         let Some(task) = books.task(slot) else {
             return Err(Refusal::Gone);
         };
-        let (scale, capacity) = (books.scale, &self.capacity);
-        let counted = |reservation| as_counted(reservation, scale, capacity);
-        let mover = |process, partition| self.actuator.place(process, partition);
-        let servers = &self.servers;
-        let held = |slot| servers.get(slot).held().map(counted);
-        self.partitions
-            .make_room(books.tasks, (slot, counted(target)), held, mover)?;
-        self.actuator.reserve(task.id, counted(target))
+        let counted = as_counted(target, books.scale, &self.capacity);
+        self.actuator.reserve(task.id, counted)
     }
 }
 

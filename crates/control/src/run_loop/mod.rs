@@ -53,22 +53,15 @@ impl<A: Actuator> Controller<A> {
     #[must_use]
     pub fn new(settings: Settings, actuator: A) -> Self {
         let power = settings.power.zip(actuator.speeds());
-        let cap_of_one = Bandwidth::from_cpus(settings.total);
         let pipelines = PipelineFinder::new(settings.pipelines.clone());
-        let partitions = actuator.partitions().into_iter();
-        let rooms: Vec<Bandwidth> = partitions.map(|room| room.min(cap_of_one)).collect();
-        let widest = rooms.iter().copied().max();
-        let enforcer = Enforcer::new(actuator, rooms);
+        let enforcer = Enforcer::new(actuator);
         let capacity = enforcer.capacity();
         let governor =
             power.map(|(settings, speeds)| SpeedGovernor::new(settings, speeds, capacity.cpus));
         Self {
             arbiter: Arbiter::new(outside::limits(&settings, capacity)),
             governor,
-            settings: match widest {
-                Some(widest) => settings.capped(widest),
-                None => settings,
-            },
+            settings,
             enforcer,
             tasks: TaskTable::default(),
             analyses: AnalysisQueue::default(),

@@ -39,8 +39,6 @@ pub(crate) struct Kernel {
     pub(crate) asked: Vec<(Instant, Asked)>,
     pub(crate) held: BTreeMap<TaskId, Reservation>,
     pub(crate) most_held: Bandwidth,
-    /// Where processes are, if each CPU is a partition.
-    pub(crate) placed: Option<BTreeMap<u32, usize>>,
     /// How often it was asked how a thread stands.
     pub(crate) looks: u32,
     /// What somebody else takes of the capacity, and until when.
@@ -64,7 +62,6 @@ impl Kernel {
             asked: Vec::new(),
             held: BTreeMap::new(),
             most_held: Bandwidth::ZERO,
-            placed: None,
             looks: 0,
             others: (Bandwidth::ZERO, Instant::ZERO),
             processor: None,
@@ -162,17 +159,6 @@ impl Actuator for Kernel {
             shortest_period: Span::from_us(100),
             longest_period: Span::from_secs(4),
         }
-    }
-
-    fn partitions(&self) -> Vec<Bandwidth> {
-        let count = self.placed.as_ref().map_or(0, |_| self.cpus as usize);
-        vec![Bandwidth::from_cpus(0.9); count]
-    }
-
-    fn place(&mut self, process: u32, partition: usize) -> Result<(), Refusal> {
-        let placed = self.placed.as_mut().ok_or(Refusal::Gone)?;
-        placed.insert(process, partition);
-        Ok(())
     }
 
     fn speeds(&self) -> Option<Speeds> {

@@ -10,7 +10,6 @@ mod kernel;
 mod looking;
 mod owed;
 mod parties;
-mod partitions;
 mod pipelines;
 mod processor;
 mod protection;

@@ -15,7 +15,6 @@
 
 mod explain;
 mod level;
-pub mod packing;
 
 use onbeat_model::{Bandwidth, Reservation, Span, TaskId};
 

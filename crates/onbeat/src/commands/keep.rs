@@ -11,7 +11,6 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
 use onbeat_act::cpufreq::{Cpufreq, Tree};
-use onbeat_act::cpuset::Partitions;
 use onbeat_act::kernel;
 use onbeat_act::restore::StateFile;
 use onbeat_act::{DeadlineActuator, Options, own, task};
@@ -153,7 +152,7 @@ impl<'a> Prepared<'a> {
             || options.tracer.choice().first() == Some(&tracer::Kind::Bpf) && bpf::is_likely();
         let may_act = !options.dry_run
             && !options.no_trials
-            && self.config.enforcement.through() != Through::Scx;
+            && self.config.enforcement.through != Through::Scx;
         let marks = || executable.is_some_and(|file| self.parser.finds_probes(file));
         may_act && options.also.is_empty() && can_join() && !marks()
     }
@@ -271,7 +270,7 @@ impl Keeper<'_> {
             let actuator = DryRun::new(kernel::capacity());
             return self.keep_through(settings, actuator, begin, next);
         }
-        if self.prepared.config.enforcement.through() == Through::Scx {
+        if self.prepared.config.enforcement.through == Through::Scx {
             // Before, as the kernel takes its time to look through the scheduler.
             go_first();
             let actuator = GroupActuator::start().context("enforcement.through = \"scx\"")?;
@@ -291,9 +290,6 @@ impl Keeper<'_> {
         let directory = StateDirectory::of_environment()?;
         if self.prepared.config.power.is_some() {
             actuator = actuator.with_cpufreq(cpufreq(&directory)?);
-        }
-        if self.prepared.config.enforcement.partition() {
-            actuator = actuator.with_partitions(partitions(&directory)?);
         }
         go_first();
         self.keep_through(settings, actuator, begin, next)
@@ -435,13 +431,6 @@ fn cpufreq(state: &Path) -> anyhow::Result<Cpufreq> {
     Ok(cpufreq)
 }
 
-/// A CPU for each process, with a state file of their own.
-fn partitions(state: &Path) -> anyhow::Result<Partitions> {
-    let state_file =
-        StateFile::create(state).with_context(|| format!("cannot write to {}", state.display()))?;
-    Partitions::make(state_file).context("enforcement.partition")
-}
-
 /// One object, as `--report` has it.
 pub(crate) fn write_report(path: &Path, report: &impl Serialize) -> anyhow::Result<()> {
     let mut file = create(path)?;
@@ -463,7 +452,7 @@ fn config_of(options: &KeepOptions) -> anyhow::Result<Config> {
     if options.dry_run {
         config = config.without_a_machine("--dry-run")?;
     }
-    if options.hard && config.enforcement.through() == Through::Scx {
+    if options.hard && config.enforcement.through == Through::Scx {
         bail!("enforcement.through = \"scx\" has no hard reservations: leave out --hard");
     }
     if let Some(cap) = options.cap {
@@ -480,11 +469,8 @@ fn settings(
 ) -> Settings {
     let has_children = options.children;
     let enforcement = config.enforcement;
-    // No other tracer tells who woke whom, and a whole process must not be moved for one stage of
-    // it.
-    let finds_pipelines = options.pipelines == Pipelines::Auto
-        && tracer == tracer::Kind::Bpf
-        && !enforcement.partition();
+    // No other tracer tells who woke whom.
+    let finds_pipelines = options.pipelines == Pipelines::Auto && tracer == tracer::Kind::Bpf;
     Settings {
         trials: !options.no_trials,
         // Where an interrupt cannot be told from a thread that wakes another one, a batch program
@@ -492,7 +478,7 @@ fn settings(
         protects: !options.no_trials
             && tracer == tracer::Kind::Bpf
             && bpf::tells_wakers()
-            && enforcement.through() != Through::Scx,
+            && enforcement.through != Through::Scx,
         pipelines: finds_pipelines.then(|| PipelineSettings {
             outsiders: vec![std::process::id()],
         }),

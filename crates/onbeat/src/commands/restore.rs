@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 
 use anyhow::Context;
-use onbeat_act::restore::{self, Outcome, Skipped};
+use onbeat_act::restore::{self, Skipped};
 use onbeat_sense::tracefs;
 
 use crate::cli::RestoreArgs;
@@ -36,26 +36,6 @@ pub(crate) fn run(args: &RestoreArgs) -> anyhow::Result<ExitCode> {
             )?;
         }
     }
-    for (process, outcome) in &report.placed {
-        if let Outcome::Failed { error } = outcome {
-            eprintln!(
-                "onbeat: cgroup of process {process}: not put back: {error}; then run 'onbeat restore' again"
-            );
-        } else if !args.quiet {
-            writeln!(
-                output,
-                "cgroup of process {process}: put back, if it still runs"
-            )?;
-        }
-    }
-    for (folder, outcome) in &report.partitions {
-        let folder = folder.display();
-        if let Outcome::Failed { error } = outcome {
-            eprintln!("onbeat: {folder}: not removed: {error}; then run 'onbeat restore' again");
-        } else if !args.quiet {
-            writeln!(output, "{folder}: removed")?;
-        }
-    }
     let buffers = tracefs::remove_leftovers();
     let mut is_complete = report.is_complete();
     for (name, removed) in &buffers {
@@ -80,9 +60,7 @@ pub(crate) fn run(args: &RestoreArgs) -> anyhow::Result<ExitCode> {
             directory.display()
         );
     }
-    let cpusets = report.placed.len() + report.partitions.len();
-    let told =
-        report.tasks.len() + report.domains.len() + cpusets + report.skipped.len() + buffers.len();
+    let told = report.tasks.len() + report.domains.len() + report.skipped.len() + buffers.len();
     if !args.quiet && told == 0 {
         writeln!(output, "nothing to put back")?;
     }

@@ -15,42 +15,34 @@ use onbeat_model::Bandwidth;
 
 /// Where a program is to go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Move {
+pub(super) struct Move {
     /// The program: its process.
-    pub process: u32,
+    pub(super) process: u32,
     /// The CPU, as an index into the room given.
-    pub to: usize,
+    pub(super) to: usize,
 }
 
 /// The processes on each CPU, and their bandwidth.
 #[derive(Clone, Debug, Default)]
-pub struct Packing {
+pub(super) struct Packing {
     room: Vec<Bandwidth>,
     placed: BTreeMap<u32, (usize, Bandwidth)>,
 }
 
 impl Packing {
     /// No process yet, on CPUs with this room each.
-    #[must_use]
-    pub fn new(room: Vec<Bandwidth>) -> Self {
+    pub(super) fn new(room: Vec<Bandwidth>) -> Self {
         Self {
             room,
             placed: BTreeMap::new(),
         }
     }
 
-    /// Whether there are any CPUs to choose from.
-    #[must_use]
-    pub fn is_in_use(&self) -> bool {
-        !self.room.is_empty()
-    }
-
     /// The moves by which `process` can have `bandwidth`; none if it cannot be made to fit.
     ///
     /// It stays where it is if that has room, else goes to the first CPU that has, and only if
     /// there is none are all packed anew.
-    #[must_use]
-    pub fn plan(&self, process: u32, bandwidth: Bandwidth) -> Option<Vec<Move>> {
+    pub(super) fn plan(&self, process: u32, bandwidth: Bandwidth) -> Option<Vec<Move>> {
         let at = self.placed.get(&process).map(|&(at, _)| at);
         let fits = |cpu: &usize| {
             let room = self.room.get(*cpu).copied().unwrap_or_default();
@@ -74,28 +66,12 @@ impl Packing {
     }
 
     /// `process` is on the CPU `at` now and has `bandwidth` there.
-    pub fn place(&mut self, process: u32, at: usize, bandwidth: Bandwidth) {
+    pub(super) fn place(&mut self, process: u32, at: usize, bandwidth: Bandwidth) {
         self.placed.insert(process, (at, bandwidth));
     }
 
-    /// All processes that are on a CPU.
-    #[must_use]
-    pub fn processes(&self) -> Vec<u32> {
-        self.placed.keys().copied().collect()
-    }
-
-    /// `process` has `bandwidth` now, where it is; with none it no longer counts.
-    pub fn resize(&mut self, process: u32, bandwidth: Bandwidth) {
-        if bandwidth == Bandwidth::ZERO {
-            self.placed.remove(&process);
-        } else if let Some((_, had)) = self.placed.get_mut(&process) {
-            *had = bandwidth;
-        }
-    }
-
     /// Where `process` is, and what it has.
-    #[must_use]
-    pub fn place_of(&self, process: u32) -> Option<(usize, Bandwidth)> {
+    pub(super) fn place_of(&self, process: u32) -> Option<(usize, Bandwidth)> {
         self.placed.get(&process).copied()
     }
 
