@@ -12,7 +12,6 @@ BEGIN {
     delete ARGV[1]
     of_control = src ~ /control\/src$/
     if (of_control) {
-        fields["Settings"] = 19
         fields["ThreadReport"] = 17
     }
 }

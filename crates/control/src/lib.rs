@@ -51,7 +51,8 @@ pub use report::view::{View, WorksFor};
 pub use report::{Report, ResponseTimes, Served, ThreadReport, Told};
 pub use run_loop::Controller;
 pub use settings::{
-    Method, Parties, Party, PipelineSettings, PowerSettings, Settings, SpeedRule, Treat, Treatment,
+    AllocationSettings, EstimationSettings, Method, Parties, Party, PipelineSettings,
+    PowerSettings, Settings, SpeedRule, Treat, Treatment,
 };
 pub use speed::account::{AtSpeed, SpeedEntry, SpeedWhat, SpeedWhy};
 pub use tuning::protection::PROTECTED;

@@ -4,7 +4,6 @@ use onbeat_decide::hysteresis::Thresholds;
 use onbeat_decide::power::Band;
 use onbeat_decide::predictor::{Kind, Parameters};
 use onbeat_decide::supervisor::Limits;
-use onbeat_infer::period;
 use onbeat_model::{Bandwidth, Span, Task, TaskId};
 
 /// How one thread is treated.
@@ -121,14 +120,20 @@ pub struct PipelineSettings {
     pub outsiders: Vec<u32>,
 }
 
-/// How the loop works.
-pub struct Settings {
+/// How a thread's period and demand are estimated.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct EstimationSettings {
     /// How a thread's rhythm is found.
     pub method: Method,
     /// How a thread's next budget is predicted.
     pub predictor: Kind,
     /// With which parameters.
     pub parameters: Parameters,
+}
+
+/// What may be requested, and when.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct AllocationSettings {
     /// When a change is worth a system call.
     pub thresholds: Thresholds,
     /// The most that all reservations together may take, as a share of all CPUs.
@@ -137,44 +142,11 @@ pub struct Settings {
     pub per_task: Bandwidth,
     /// What each periodic thread gets even if not everything fits.
     pub minimum: Bandwidth,
-    /// The shortest runtime in each period of a server. A budget is enforced at the scheduler's
-    /// tick, and a job that overran a tiny one by a tick would pay for it with tens of periods.
-    pub shortest_runtime: Span,
-    /// Whether threads without a reservation have the largest share of an ordinary thread while
-    /// their application begins or keeps a beat. It takes a sensor that tells who woke a thread.
-    pub protects: bool,
-    /// Whether a thread that starves is given a reservation on trial, so that it can show its
-    /// rhythm.
-    pub trials: bool,
-    /// What share of a CPU that reservation is.
-    pub trial_share: Bandwidth,
-    /// And in which period.
-    pub trial_period: Span,
-    /// How each thread is treated.
-    pub treat: Treat,
-    /// The default analyser's windows and false-alarm rate.
-    pub analysis: period::Config,
-    /// Whether the threads that work on the path of those that are kept are found and served with
-    /// them.
-    pub pipelines: Option<PipelineSettings>,
-    /// Who is behind each thread.
-    pub parties: Parties,
-    /// How the speed of the CPUs is managed; none if it is left alone.
-    pub power: Option<PowerSettings>,
-    /// How long to wait for events at most, if there are no hundreds of threads (see `pace.rs`).
-    /// Raising it saves CPU time, and makes onbeat answer later to everything but an exhausted
-    /// budget.
-    pub pace: Span,
-    /// How many analyses a turn makes at most; further ones wait for the next turn.
-    pub analyses_per_turn: usize,
 }
 
-impl Default for Settings {
+impl Default for AllocationSettings {
     fn default() -> Self {
         Self {
-            method: Method::default(),
-            predictor: Kind::default(),
-            parameters: Parameters::default(),
             thresholds: Thresholds {
                 period: 0.01,
                 ..Thresholds::default()
@@ -182,18 +154,44 @@ impl Default for Settings {
             total: Limits::DEFAULT_TOTAL,
             per_task: Bandwidth::from_cpus(Limits::DEFAULT_PER_TASK),
             minimum: Bandwidth::from_cpus(0.01),
-            shortest_runtime: Span::from_us(30),
+        }
+    }
+}
+
+/// How the loop works.
+pub struct Settings {
+    /// How a thread's period and demand are estimated.
+    pub estimation: EstimationSettings,
+    /// What may be requested, and when.
+    pub allocation: AllocationSettings,
+    /// Whether threads without a reservation have the largest share of an ordinary thread while
+    /// their application begins or keeps a beat. It takes a sensor that tells who woke a thread.
+    pub protects: bool,
+    /// Whether a thread that starves is given a reservation on trial, so that it can show its
+    /// rhythm.
+    pub trials: bool,
+    /// How each thread is treated.
+    pub treat: Treat,
+    /// Whether the threads that work on the path of those that are kept are found and served with
+    /// them.
+    pub pipelines: Option<PipelineSettings>,
+    /// Who is behind each thread.
+    pub parties: Parties,
+    /// How the speed of the CPUs is managed; none if it is left alone.
+    pub power: Option<PowerSettings>,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            estimation: EstimationSettings::default(),
+            allocation: AllocationSettings::default(),
             protects: false,
             trials: true,
-            trial_share: Bandwidth::from_cpus(Limits::DEFAULT_PER_TASK),
-            trial_period: Span::from_ms(20),
             treat: Box::new(|_| Treatment::default()),
-            analysis: period::Config::default(),
             pipelines: None,
             parties: Box::new(|_| Party::default()),
             power: None,
-            pace: Span::from_ms(20),
-            analyses_per_turn: 16,
         }
     }
 }

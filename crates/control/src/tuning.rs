@@ -24,6 +24,10 @@ pub(crate) mod analysis {
     /// The longest time between two analyses in vain. Raised, a late rhythm is found later. Test:
     /// `a_thread_without_rhythm_is_analysed_at_most_twice_a_second_in_the_end`.
     pub(crate) const LONGEST_PAUSE: Span = Span::from_ms(500);
+    /// The most analyses of one turn; further ones wait for the next. Raised, other events wait for
+    /// longer. From: one of 1,000 bursts takes 0.4 ms (`experiments/period-bench`), so 16 take a
+    /// third of `PAUSE`.
+    pub(crate) const ANALYSES_PER_TURN: usize = 16;
     /// The number of analyses in vain after which the pauses grow. Raised, threads without a rhythm
     /// cost more. Test: `after_a_dozen_analyses_in_vain_they_become_rare`.
     pub(crate) const PATIENCE: u32 = 12;
@@ -158,6 +162,10 @@ pub(crate) mod starvation {
     /// Raised, a batch program gets more CPU time. Test:
     /// `starving_threads_without_a_clock_are_tried_one_at_a_time_and_ever_more_rarely`.
     pub(crate) const PROBATION: Span = Span::from_ms(3000);
+    /// The period of its reservation, unless the thread's treatment names another. Raised, a starved
+    /// thread that blocks often waits longer between two of its jobs. Test:
+    /// `a_starved_thread_of_which_a_period_is_expected_has_that_period_on_trial`.
+    pub(crate) const PROBATION_PERIOD: Span = Span::from_ms(20);
     /// The pause after the first probation in vain, and after the first time that a thread lost its
     /// protection because it only computed. Raised, a thread that shows its rhythm later waits.
     /// Test:
@@ -196,6 +204,10 @@ pub(crate) mod requests {
     /// it does around a job, and on a busy machine that differs from job to job. Raised, more is
     /// reserved than needed. Test: `whose_budget_runs_out_gets_its_share_at_once`.
     pub(crate) const MARGIN: Span = Span::from_us(20);
+    /// The shortest runtime in each period of a server. A budget is enforced at the scheduler's
+    /// tick, and a job that overran a tiny one by a tick would pay for it with tens of periods.
+    /// Raised, more is reserved than needed. Test: `the_shortest_budget_is_30_us`.
+    pub(crate) const SHORTEST_RUNTIME: Span = Span::from_us(30);
     /// The least share of its period for a stage, which has other work, too: a budget is enforced
     /// at the scheduler's tick, and of less than this it would take too many periods to pay for one
     /// that it overran by. Raised, more is reserved than needed. Test:
@@ -405,6 +417,9 @@ pub(crate) mod batching {
     /// The number of visits for which another exhausted budget is no news. Raised, a thread that
     /// has become short of budget is answered later. Test: `that_a_budget_ran_out_is_news_once`.
     pub(crate) const NEWS_AFTER: u8 = 2;
+    /// The time between two turns. Raised, the loop answers later to everything but an exhausted
+    /// budget; lowered, it costs more CPU time. Test: `pauses_grow_with_the_number_of_threads_once_none_is_new`.
+    pub(crate) const PAUSE: Span = Span::from_ms(20);
     /// The number of threads from which the pauses grow. Raised, a crowd costs more CPU time. Test:
     /// `a_turn_verifies_four_rhythms_of_a_crowd_at_most`.
     pub(crate) const FEW_THREADS: u64 = 200;

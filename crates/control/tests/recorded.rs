@@ -2,7 +2,9 @@
 
 use std::path::PathBuf;
 
-use onbeat_control::{Controller, DryRun, Method, Next, Report, Settings, ThreadReport, drive};
+use onbeat_control::{
+    Controller, DryRun, EstimationSettings, Method, Next, Report, Settings, ThreadReport, drive,
+};
 use onbeat_model::{Bandwidth, Capacity, Span};
 use onbeat_sense::replay::{self, Replay};
 
@@ -59,7 +61,10 @@ fn a_period_guessed_while_a_thread_caught_up_is_put_right() {
 #[test]
 fn the_papers_analyser_finds_the_films_period_in_the_loop() {
     let settings = Settings {
-        method: Method::Lfspp,
+        estimation: EstimationSettings {
+            method: Method::Lfspp,
+            ..EstimationSettings::default()
+        },
         ..Settings::default()
     };
     let report = report_with("onbeat/mplayer25.reserved.gz", settings);

@@ -8,7 +8,7 @@ use std::time::Instant;
 use anyhow::{Context, bail};
 use onbeat_act::restore::{self, StateFile};
 use onbeat_act::{DeadlineActuator, Priorities, own};
-use onbeat_control::{Controller, Next, PipelineSettings, Settings, drive};
+use onbeat_control::{Controller, EstimationSettings, Next, PipelineSettings, Settings, drive};
 use onbeat_decide::predictor::Kind;
 use onbeat_metrics::{Metrics, Target};
 use onbeat_model::Sensor;
@@ -216,11 +216,12 @@ fn settings(config: &Config, registry: &Shared) -> Settings {
     let [registry, parties] = [registry, registry].map(Rc::clone);
     let (predictor, parameters) = config.budgets.predictor(Kind::default());
     Settings {
-        total: config.budgets.total,
-        per_task: config.budgets.per_task,
-        minimum: config.budgets.minimum,
-        predictor,
-        parameters,
+        estimation: EstimationSettings {
+            predictor,
+            parameters,
+            ..EstimationSettings::default()
+        },
+        allocation: config.budgets.allocation(),
         pipelines: config.pipelines.then(|| PipelineSettings {
             outsiders: vec![std::process::id()],
         }),

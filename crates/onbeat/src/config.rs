@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 
 use anyhow::{Context, bail};
-use onbeat_control::{PowerSettings, Settings, SpeedRule, Treatment};
+use onbeat_control::{EstimationSettings, PowerSettings, Settings, SpeedRule, Treatment};
 use onbeat_daemon::config::{
     Budgets, ConfigError, Limits, Place, Prediction, Share, Time, tables_of,
 };
@@ -44,12 +44,12 @@ impl Config {
     pub(crate) fn settings(self) -> Settings {
         let (predictor, parameters) = self.predictor();
         Settings {
-            predictor,
-            parameters,
-            method: self.analyser.into(),
-            total: self.budgets.total,
-            per_task: self.budgets.per_task,
-            minimum: self.budgets.minimum,
+            estimation: EstimationSettings {
+                method: self.analyser.into(),
+                predictor,
+                parameters,
+            },
+            allocation: self.budgets.allocation(),
             power: self.power,
             treat: Box::new(move |task| Treatment {
                 weight: weight(&self.weights, task),

@@ -1,6 +1,6 @@
 //! One run of a bed under a method.
 
-use onbeat_control::{Controller, Next, Settings, drive};
+use onbeat_control::{AllocationSettings, Controller, EstimationSettings, Next, Settings, drive};
 use onbeat_decide::hysteresis::Thresholds;
 use onbeat_decide::predictor::{Kind, Parameters};
 use onbeat_model::{Bandwidth, Follow, Instant, Reservation, Sensor, Span, TaskId};
@@ -69,7 +69,7 @@ impl Default for Onbeat {
 
 impl Onbeat {
     fn settings(&self) -> Settings {
-        let usual = Settings::default();
+        let usual = AllocationSettings::default();
         let thresholds = if self.hysteresis {
             usual.thresholds
         } else {
@@ -81,18 +81,23 @@ impl Onbeat {
             }
         };
         Settings {
-            method: if self.papers_analyser {
-                onbeat_control::Method::Lfspp
-            } else {
-                onbeat_control::Method::Default
+            estimation: EstimationSettings {
+                method: if self.papers_analyser {
+                    onbeat_control::Method::Lfspp
+                } else {
+                    onbeat_control::Method::Default
+                },
+                predictor: self.predictor,
+                parameters: self.parameters,
             },
-            predictor: self.predictor,
-            parameters: self.parameters,
-            thresholds,
-            total: TOTAL,
-            per_task: Bandwidth::from_cpus(TOTAL),
+            allocation: AllocationSettings {
+                thresholds,
+                total: TOTAL,
+                per_task: Bandwidth::from_cpus(TOTAL),
+                ..usual
+            },
             trials: self.trials,
-            ..usual
+            ..Settings::default()
         }
     }
 }

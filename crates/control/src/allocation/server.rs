@@ -7,7 +7,7 @@
 use onbeat_model::{Bandwidth, Capacity, Reservation, Span};
 
 use crate::estimation::Demand;
-use crate::tuning::requests::{LEAST_OF_STAGE, MARGIN};
+use crate::tuning::requests::{LEAST_OF_STAGE, MARGIN, SHORTEST_RUNTIME};
 
 /// The server period for a task's period, and how the job's runtime changes with it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,13 +62,12 @@ fn reservation(
 pub(crate) fn wanted(
     demand: &Demand,
     ceiling: Option<Bandwidth>,
-    shortest_runtime: Span,
     capacity: &Capacity,
 ) -> Option<Reservation> {
     let floor = if demand.is_derived {
-        shortest_runtime.max(demand.period.scale(LEAST_OF_STAGE))
+        SHORTEST_RUNTIME.max(demand.period.scale(LEAST_OF_STAGE))
     } else {
-        shortest_runtime
+        SHORTEST_RUNTIME
     };
     let wanted = reservation(demand.job, demand.period, floor, capacity)?;
     within(wanted, ceiling, capacity)
@@ -121,6 +120,17 @@ mod tests {
         assert_eq!(server(ms(900), ms(9000)), (ms(300), ms(3000)));
         let us = Span::from_us;
         assert_eq!(server(us(10), us(40)), (us(30), us(120)));
+    }
+
+    #[test]
+    fn the_shortest_budget_is_30_us() {
+        let demand = Demand {
+            job: Span::from_us(3),
+            period: Span::from_ms(10),
+            is_derived: false,
+        };
+        let r = wanted(&demand, None, &CAPACITY).unwrap();
+        assert_eq!(r.runtime(), Span::from_us(30));
     }
 
     #[test]

@@ -89,7 +89,7 @@ mod tests {
     #[test]
     fn pauses_grow_with_the_number_of_threads_once_none_is_new() {
         let start = Instant::ZERO + Span::from_secs(1);
-        let usual = Settings::default().pace;
+        let usual = Span::from_ms(20);
         for (threads, times) in [(1, 1), (399, 1), (400, 2), (1000, 5), (3000, 5)] {
             let mut controller = crowd_of(threads, start);
             assert_eq!(controller.pace(), usual, "{threads} are new");

@@ -1,7 +1,7 @@
 //! Which rhythm is in a thread's bursts, by the expiries of its timers and the default analyser or
 //! by the LFS++ paper's; and when the next analysis is due.
 
-use onbeat_infer::period::{Analyser, armed, lfspp};
+use onbeat_infer::period::{Analyser, Config, armed, lfspp};
 use onbeat_model::{Burst, Instant, Rhythm};
 
 use super::schedule::Attempts;
@@ -25,9 +25,9 @@ enum Due {
 }
 
 impl Analysis {
-    pub(super) fn new(settings: &Settings) -> Self {
+    pub(super) fn new() -> Self {
         Self {
-            analyser: Analyser::new(settings.analysis),
+            analyser: Analyser::new(Config::default()),
             attempts: Attempts::new(),
             due: Due::No,
         }
@@ -85,23 +85,23 @@ impl Analysis {
 
     /// The rhythm of the timers' expiries, if it is beyond doubt.
     pub(super) fn armed(&self, settings: &Settings) -> Option<Rhythm> {
-        let rate = self.false_alarm_rate(settings);
-        let asked = settings.method == Method::Default;
+        let rate = self.false_alarm_rate();
+        let asked = settings.estimation.method == Method::Default;
         let found = asked.then(|| armed::rhythm(self.analyser.bursts()))?;
         found.filter(|rhythm| rhythm.confidence >= 1.0 - rate)
     }
 
     /// How often the next analysis may find a rhythm by chance.
-    fn false_alarm_rate(&self, settings: &Settings) -> f64 {
+    fn false_alarm_rate(&self) -> f64 {
         self.attempts
-            .false_alarm_rate(settings.analysis.false_alarm_rate)
+            .false_alarm_rate(Config::default().false_alarm_rate)
     }
 
     /// The strongest rhythm in the bursts up to `now`, if one is beyond doubt.
     pub(super) fn strongest(&mut self, now: Instant, settings: &Settings) -> Option<Rhythm> {
-        match settings.method {
+        match settings.estimation.method {
             Method::Default => self.armed(settings).or_else(|| {
-                let rate = self.false_alarm_rate(settings);
+                let rate = self.false_alarm_rate();
                 self.analyser.analyse_at(now, rate).into_iter().next()
             }),
             Method::Lfspp => {

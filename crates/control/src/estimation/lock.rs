@@ -70,8 +70,8 @@ impl Lock {
             separator: Separator::new(rhythm),
             substitutes: Substitutes::default(),
             from: None,
-            profiler: Profiler::new(settings.parameters.window),
-            predictor: predictor::build(kind, settings.parameters),
+            profiler: Profiler::new(settings.estimation.parameters.window),
+            predictor: predictor::build(kind, settings.estimation.parameters),
             since: now,
             astray: None,
             lost: false,
@@ -102,8 +102,8 @@ impl Lock {
         settings: &Settings,
     ) -> Self {
         let parameters = Parameters {
-            overruns: overruns.unwrap_or(settings.parameters.overruns),
-            ..settings.parameters
+            overruns: overruns.unwrap_or(settings.estimation.parameters.overruns),
+            ..settings.estimation.parameters
         };
         Self {
             from: Some(Source::Declared(rhythm)),

@@ -106,10 +106,10 @@ pub(crate) enum Part {
 }
 
 impl Estimator {
-    pub(crate) fn new(at: Instant, settings: &Settings) -> Self {
+    pub(crate) fn new(at: Instant) -> Self {
         Self {
             state: Estimation::default(),
-            analysis: Analysis::new(settings),
+            analysis: Analysis::new(),
             verification: Verification::default(),
             starving: Starving::default(),
             declared: None,
@@ -323,7 +323,6 @@ impl Estimator {
         &self,
         part: Part,
         stretch: f64,
-        settings: &Settings,
         (helps, expected): (bool, Option<Span>),
     ) -> Option<Demand> {
         match &self.state {
@@ -341,7 +340,7 @@ impl Estimator {
                 })
             }
             Estimation::Probation(probation) if !helps => {
-                let terms = probation.terms.unwrap_or(Terms::of(settings, expected));
+                let terms = probation.terms.unwrap_or(Terms::of(expected));
                 Some(Demand {
                     job: terms.share.runtime_in(terms.period),
                     period: terms.period,

@@ -7,10 +7,10 @@
 
 use std::collections::HashMap;
 
+use onbeat_decide::supervisor::Limits;
 use onbeat_model::{Bandwidth, Instant, Span};
 
-use crate::Settings;
-use crate::tuning::starvation::{FIRST_PAUSE, LONGEST_PAUSE_ALONE, PROBATION};
+use crate::tuning::starvation::{FIRST_PAUSE, LONGEST_PAUSE_ALONE, PROBATION, PROBATION_PERIOD};
 
 /// The answer to whether a probation is over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,10 +34,10 @@ pub(crate) struct Terms {
 
 impl Terms {
     /// The terms for a starving thread, of which a period may be expected.
-    pub(crate) fn of(settings: &Settings, expected: Option<Span>) -> Self {
+    pub(crate) fn of(expected: Option<Span>) -> Self {
         Self {
-            share: settings.trial_share,
-            period: expected.unwrap_or(settings.trial_period),
+            share: Bandwidth::from_cpus(Limits::DEFAULT_PER_TASK),
+            period: expected.unwrap_or(PROBATION_PERIOD),
         }
     }
 }

@@ -29,6 +29,7 @@ use crate::speed::{Renewal, SpeedGovernor};
 use crate::task::Thread;
 use crate::task::table::TaskTable;
 use crate::timer::{TimerEvent, Timers};
+use crate::tuning::analysis::ANALYSES_PER_TURN;
 use crate::tuning::batching::SETTLED;
 use crate::{BoostWhy, Method, Settings, Why};
 
@@ -327,9 +328,8 @@ impl<A: Actuator> Controller<A> {
 
     /// Analyses as many threads as a turn may. Those without a rhythm come first.
     fn analyse_some(&mut self, now: Instant) {
-        let most = self.settings.analyses_per_turn;
-        let mut verifications = Pace::verifications(most, self.tasks.len());
-        for _ in 0..most {
+        let mut verifications = Pace::verifications(ANALYSES_PER_TURN, self.tasks.len());
+        for _ in 0..ANALYSES_PER_TURN {
             let Some(task) = self.analyses.next(&mut verifications) else {
                 break;
             };
@@ -352,7 +352,7 @@ impl<A: Actuator> Controller<A> {
         };
         // A thread whose timers tell its period needs no other clock.
         if !estimator.is_locked()
-            && self.settings.method == Method::Default
+            && self.settings.estimation.method == Method::Default
             && !estimator.is_armed(&self.settings)
         {
             found = found.filter(|rhythm| clock::has_clock(&self.tasks, slot, rhythm.period, now));
@@ -380,10 +380,10 @@ impl<A: Actuator> Controller<A> {
         let on_probation = (self.protector.of(slot).helps(), thread.expected_period());
         let demand = thread
             .estimator
-            .demand(part, self.stretch(), &self.settings, on_probation)?;
+            .demand(part, self.stretch(), on_probation)?;
         let ceiling = thread.ceiling(server.ceiling());
-        let (floor, capacity) = (self.settings.shortest_runtime, self.enforcer.capacity());
-        let wanted = allocation::wanted(&demand, ceiling, floor, capacity)?;
+        let capacity = self.enforcer.capacity();
+        let wanted = allocation::wanted(&demand, ceiling, capacity)?;
         Some((wanted, demand.job))
     }
 
@@ -418,7 +418,7 @@ impl<A: Actuator> Controller<A> {
         let least = if thread.estimator.is_on_probation() {
             Bandwidth::ZERO
         } else {
-            self.settings.minimum.min(wanted.bandwidth())
+            self.settings.allocation.minimum.min(wanted.bandwidth())
         };
         let request = Request {
             task: thread.task.id,
@@ -613,7 +613,8 @@ impl<A: Actuator> Controller<A> {
             comm: Name::default(),
         };
         let slot = self.tasks.enter(Thread::new(unnamed, at, &self.settings));
-        self.arbiter.enter(slot, self.settings.thresholds);
+        self.arbiter
+            .enter(slot, self.settings.allocation.thresholds);
         self.enforcer.enter(slot, at);
         self.batcher.pace.hurry(at);
         if self.settings.trials {

@@ -19,6 +19,7 @@ use crate::report::jobs::Done;
 use crate::report::{Report, Served, ThreadReport};
 use crate::slots::Slot;
 use crate::timer::TimerEvent;
+use crate::tuning::batching::PAUSE;
 use crate::tuning::enforcement::LOOK_AT_FIXED;
 use crate::{
     BoostEntry, BoostWhy, Entry, Party, Settings, SpeedEntry, State, View, What, Why, WorksFor,
@@ -58,7 +59,7 @@ impl<A: Actuator> Controller<A> {
     pub fn pace(&self) -> Span {
         let pauses = self.batcher.pace.pauses(self.tasks.len());
         let is_usual = self.governor.is_some();
-        self.settings.pace * if is_usual { 1 } else { pauses }
+        PAUSE * if is_usual { 1 } else { pauses }
     }
 
     /// True if an exhausted budget waits for the next turn. If 100 threads or more do not fit,
@@ -462,10 +463,10 @@ impl<A: Actuator> Controller<A> {
 
 /// The bandwidth that the supervisor may hand out.
 pub(super) fn limits(settings: &Settings, capacity: &Capacity) -> Limits {
-    let cap = Bandwidth::from_cpus(f64::from(capacity.cpus) * settings.total);
+    let cap = Bandwidth::from_cpus(f64::from(capacity.cpus) * settings.allocation.total);
     Limits {
         total: cap.min(capacity.admissible),
-        per_task: settings.per_task,
+        per_task: settings.allocation.per_task,
         shortest_runtime: capacity.shortest_runtime,
     }
 }

@@ -135,7 +135,7 @@ impl<A: Actuator> Controller<A> {
         };
         let thread = self.tasks.get_mut(slot);
         if thread.is_some_and(|thread| thread.estimator.sample(now, executed)) {
-            let every = self.settings.parameters.sampling;
+            let every = self.settings.estimation.parameters.sampling;
             self.timers.set(now + every, TimerEvent::Sample(task));
         }
         self.consider(slot, None);

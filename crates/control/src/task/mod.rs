@@ -36,7 +36,7 @@ impl Thread {
             treatment: None,
             unheard: false,
             looked_after: false,
-            estimator: Estimator::new(at, settings),
+            estimator: Estimator::new(at),
             account: Account::default(),
         }
     }
@@ -71,7 +71,7 @@ impl Thread {
     /// How its next budget is predicted.
     pub(crate) fn predictor(&mut self, settings: &Settings) -> Kind {
         let own = self.treatment(settings).predictor;
-        own.unwrap_or(settings.predictor)
+        own.unwrap_or(settings.estimation.predictor)
     }
 
     /// Gives `then` the estimator, the account and a way to ask for the predictor.
@@ -89,7 +89,7 @@ impl Thread {
         } = self;
         let mut kind = || {
             let treatment = treatment.get_or_insert_with(|| (settings.treat)(task));
-            treatment.predictor.unwrap_or(settings.predictor)
+            treatment.predictor.unwrap_or(settings.estimation.predictor)
         };
         then(estimator, account, &mut kind)
     }

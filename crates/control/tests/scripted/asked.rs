@@ -285,7 +285,7 @@ fn what_one_probation_was_asked_to_give_the_next_one_does_not() {
     assert!(matches!(of[1].why, Why::Found { .. }), "{:?}", of[1]);
     let starves = of.iter().find(|e| matches!(e.why, Why::Starves { .. }));
     let given = starves.unwrap().new.unwrap();
-    assert_eq!(given.period(), Settings::default().trial_period, "{given}");
+    assert_eq!(given.period(), Span::from_ms(20), "{given}");
 }
 
 #[test]

@@ -315,10 +315,9 @@ fn a_starved_thread_of_which_a_period_is_expected_has_that_period_on_trial() {
             }),
             ..Settings::default()
         };
-        let usual = settings.trial_period;
         let ran = play(script, Kernel::with_cpus(2), settings);
         let given = ran.of(7)[0].new.unwrap();
-        assert_eq!(given.period(), expected.unwrap_or(usual), "{given}");
+        assert_eq!(given.period(), expected.unwrap_or(ms(20)), "{given}");
     }
 }
 

@@ -1,6 +1,6 @@
 //! So many threads that do not all fit that they are settled in rounds.
 
-use onbeat_control::{Settings, What};
+use onbeat_control::{AllocationSettings, Settings, What};
 use onbeat_model::{Bandwidth, Event, Instant, Name, Reservation, Span, Task, TaskId};
 
 use crate::kernel::{Asked, Kernel};
@@ -94,7 +94,10 @@ fn what_was_asked_for_is_had_whole_in_a_crowd_too() {
         crowd(at_ms(9000)),
         Kernel::with_cpus(1),
         Settings {
-            minimum: Bandwidth::from_cpus(0.0029),
+            allocation: AllocationSettings {
+                minimum: Bandwidth::from_cpus(0.0029),
+                ..AllocationSettings::default()
+            },
             ..Settings::default()
         },
         |loop_, now| {

@@ -3,7 +3,7 @@
 
 use crate::kernel::Kernel;
 use crate::world::{Noise, Ran, Script, at_ms, ms, play};
-use onbeat_control::{Settings, State, What, Why};
+use onbeat_control::{EstimationSettings, Settings, State, What, Why};
 use onbeat_decide::predictor::{Kind, Parameters};
 use onbeat_model::{Bandwidth, Instant, Said, Span};
 
@@ -160,10 +160,13 @@ fn a_statistical_budget_is_for_the_share_that_the_thread_tells() {
             marker.job(at_ms(1000 + 40 * job), ms(4 + job % 10), &mut noise);
         }
         let settings = Settings {
-            predictor: Kind::Statistical,
-            parameters: Parameters {
-                window: 100,
-                ..Parameters::default()
+            estimation: EstimationSettings {
+                predictor: Kind::Statistical,
+                parameters: Parameters {
+                    window: 100,
+                    ..Parameters::default()
+                },
+                ..EstimationSettings::default()
             },
             ..Settings::default()
         };

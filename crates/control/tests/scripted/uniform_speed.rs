@@ -5,18 +5,21 @@ use std::rc::Rc;
 use crate::kernel::Kernel;
 use crate::processor::{Processor, mhz};
 use crate::world::{Ran, Script, at_ms, ms, play};
-use onbeat_control::{PowerSettings, Settings, SpeedRule, SpeedWhat, Why};
+use onbeat_control::{EstimationSettings, PowerSettings, Settings, SpeedRule, SpeedWhat, Why};
 use onbeat_decide::predictor::{Kind, Parameters};
 use onbeat_model::{Instant, Reservation, Span, Speed};
 
 /// What `--power grace` sets.
 fn settings(best_effort: f64) -> Settings {
     Settings {
-        predictor: Kind::Statistical,
-        parameters: Parameters {
-            window: 100,
-            overruns: 0.05,
-            ..Parameters::default()
+        estimation: EstimationSettings {
+            predictor: Kind::Statistical,
+            parameters: Parameters {
+                window: 100,
+                overruns: 0.05,
+                ..Parameters::default()
+            },
+            ..EstimationSettings::default()
         },
         power: Some(PowerSettings {
             rule: SpeedRule::Uniform { best_effort },

@@ -1,5 +1,6 @@
 //! The tables that the service's configuration and `--config` of `run` have in common.
 
+use onbeat_control::AllocationSettings;
 use onbeat_decide::predictor::{Kind, Parameters};
 use onbeat_decide::supervisor::Limits as Defaults;
 use onbeat_model::Bandwidth;
@@ -56,6 +57,17 @@ impl Budgets {
             parameters.overruns = 1.0 - self.rho.as_cpus();
         }
         (kind, parameters)
+    }
+
+    /// What the loop may request.
+    #[must_use]
+    pub fn allocation(&self) -> AllocationSettings {
+        AllocationSettings {
+            total: self.total,
+            per_task: self.per_task,
+            minimum: self.minimum,
+            ..AllocationSettings::default()
+        }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use onbeat_control::{Controller, Next, PowerSettings, Settings, drive};
+use onbeat_control::{Controller, EstimationSettings, Next, PowerSettings, Settings, drive};
 use onbeat_model::{Follow, Instant, Sensor, Span, Task, TaskId};
 use onbeat_policies::reserve::Params;
 use onbeat_policies::{Berate, Best, Linux24, Rules};
@@ -218,8 +218,11 @@ impl<'a> Run<'a> {
         }
         self.track(&mut sensor);
         let settings = Settings {
-            predictor: onbeat.predictor,
-            parameters: onbeat.parameters,
+            estimation: EstimationSettings {
+                predictor: onbeat.predictor,
+                parameters: onbeat.parameters,
+                ..EstimationSettings::default()
+            },
             power: onbeat.sets_speed.then(PowerSettings::default),
             ..Settings::default()
         };

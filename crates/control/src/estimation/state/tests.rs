@@ -20,7 +20,7 @@ fn lock_of(period_ms: u64) -> Box<Lock> {
         rhythm,
         none,
         Instant::ZERO,
-        settings.predictor,
+        settings.estimation.predictor,
         &settings,
     ))
 }
