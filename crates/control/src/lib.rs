@@ -24,6 +24,7 @@ mod drive;
 mod dry_run;
 mod enforcement;
 mod estimation;
+mod journal;
 mod pipeline;
 mod protection;
 mod report;
@@ -37,6 +38,7 @@ mod tuning;
 
 pub use drive::{Next, begin, drive};
 pub use dry_run::DryRun;
+pub use journal::Decision;
 pub use pipeline::Partner;
 pub use protection::boost::{BoostEntry, BoostWhat, BoostWhy};
 pub use report::application::{Application, Means};

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use async_channel::Sender;
-use onbeat_control::{Controller, Entry, What};
+use onbeat_control::{Controller, Decision, Entry, What};
 use onbeat_metrics::Metrics;
 use onbeat_model::{Actuator, Bandwidth, Instant};
 
@@ -62,7 +62,7 @@ impl Publisher {
         controller: &mut Controller<A>,
         registry: &Shared,
     ) {
-        for entry in controller.journal() {
+        for entry in controller.journal().filter_map(Decision::on_reservation) {
             match entry.what {
                 What::Reserved | What::Changed | What::Released => self.made += 1,
                 What::Refused | What::TakenOver => self.refused += 1,

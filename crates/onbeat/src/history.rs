@@ -7,7 +7,7 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
 use std::io::{self, Write};
 
-use onbeat_control::{Entry, SpeedEntry};
+use onbeat_control::{Decision, Entry, SpeedEntry};
 use onbeat_infer::recorded::{self, Recorded};
 use onbeat_metrics::cgroup_of;
 use onbeat_model::{
@@ -102,17 +102,18 @@ impl History {
     }
 
     /// Takes in a decision.
-    pub(crate) fn decided(&mut self, entry: &Entry) {
-        if self.places.len() < MOST_DECISIONS {
-            let task = entry.task.id;
-            self.places.entry(task).or_insert_with(|| cgroup_of(task));
+    pub(crate) fn decided(&mut self, decision: &Decision) {
+        match decision {
+            Decision::Reservation(entry) => {
+                if self.places.len() < MOST_DECISIONS {
+                    let task = entry.task.id;
+                    self.places.entry(task).or_insert_with(|| cgroup_of(task));
+                }
+                push(&mut self.decisions, entry.clone());
+            }
+            Decision::Boost(_) => {}
+            Decision::Speed(entry) => push(&mut self.speeds, entry.clone()),
         }
-        push(&mut self.decisions, entry.clone());
-    }
-
-    /// Takes in a decision on the speed of the CPUs.
-    pub(crate) fn speed_decided(&mut self, entry: &SpeedEntry) {
-        push(&mut self.speeds, entry.clone());
     }
 
     /// Where the threads with a decision belonged.

@@ -18,29 +18,20 @@ use crate::report::exited::Sums;
 use crate::report::jobs::Done;
 use crate::report::{Report, Served, ThreadReport};
 use crate::slots::Slot;
+use crate::speed::SpeedGovernor;
 use crate::timer::TimerEvent;
 use crate::tuning::batching::PAUSE;
 use crate::tuning::enforcement::LOOK_AT_FIXED;
-use crate::{
-    BoostEntry, BoostWhy, Entry, Party, Settings, SpeedEntry, State, View, What, Why, WorksFor,
-};
+use crate::{BoostWhy, Decision, Party, Settings, State, View, What, Why, WorksFor};
 
 impl<A: Actuator> Controller<A> {
-    /// The entries written since this was last called.
-    pub fn journal(&mut self) -> std::vec::Drain<'_, Entry> {
-        self.records.log.drain()
-    }
-
-    /// The entries about boosts since this was last called.
-    pub fn boost_journal(&mut self) -> std::vec::Drain<'_, BoostEntry> {
-        self.protector.drain()
-    }
-
-    /// The changes of speed since this was last called.
-    pub fn speed_journal(&mut self) -> impl Iterator<Item = SpeedEntry> + '_ {
-        self.governor
-            .iter_mut()
-            .flat_map(|governor| governor.drain())
+    /// The decisions since this was last called. Those that the caller does not take are dropped.
+    pub fn journal(&mut self) -> impl Iterator<Item = Decision> + '_ {
+        let speeds = self.governor.as_mut().map(SpeedGovernor::drain);
+        let reservations = self.records.log.drain().map(Decision::Reservation);
+        reservations
+            .chain(self.protector.drain().map(Decision::Boost))
+            .chain(speeds.into_iter().flatten().map(Decision::Speed))
     }
 
     /// The actuator.

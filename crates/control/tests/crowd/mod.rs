@@ -137,7 +137,7 @@ impl Crowd {
         self.now = self.now + self.turn;
         self.controller
             .turn(events, self.now, &mut |_| Some(Span::ZERO));
-        self.controller.journal();
+        drop(self.controller.journal());
     }
 }
 

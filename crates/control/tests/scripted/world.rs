@@ -8,7 +8,9 @@ use std::rc::Rc;
 
 use crate::kernel::{Asked, Kernel};
 use crate::processor::Processor;
-use onbeat_control::{BoostEntry, Controller, Entry, Next, Report, Settings, SpeedEntry, drive};
+use onbeat_control::{
+    BoostEntry, Controller, Decision, Entry, Next, Report, Settings, SpeedEntry, drive,
+};
 use onbeat_model::{
     Burst, Event, Flow, Follow, Instant, Mark, Name, Reservation, Said, Sensor, Span, Task, TaskId,
 };
@@ -334,18 +336,22 @@ pub(crate) fn play_asking(
         processor: kernel.processor.clone(),
     };
     let mut controller = Controller::new(settings, kernel);
-    let (mut journal, mut boosts, mut speeds) = (Vec::new(), Vec::new(), Vec::new());
+    let mut decisions = Vec::new();
     let Ok(()) = drive(&mut sensor, &mut controller, |sensor, controller| {
         ask(controller, sensor.now());
-        journal.extend(controller.journal());
-        boosts.extend(controller.boost_journal());
-        speeds.extend(controller.speed_journal());
+        decisions.extend(controller.journal());
         Next::Continue
     });
     let report = controller.finish(clock.get());
-    journal.extend(controller.journal());
-    boosts.extend(controller.boost_journal());
-    speeds.extend(controller.speed_journal());
+    decisions.extend(controller.journal());
+    let (mut journal, mut boosts, mut speeds) = (Vec::new(), Vec::new(), Vec::new());
+    for decision in decisions {
+        match decision {
+            Decision::Reservation(entry) => journal.push(entry),
+            Decision::Boost(entry) => boosts.push(entry),
+            Decision::Speed(entry) => speeds.push(entry),
+        }
+    }
     Ran {
         journal,
         boosts,

@@ -2,7 +2,9 @@
 
 use std::io::{self, Write};
 
-use onbeat_control::{Controller, EstimationSettings, Next, PowerSettings, Settings, drive};
+use onbeat_control::{
+    Controller, Decision, EstimationSettings, Next, PowerSettings, Settings, drive,
+};
 use onbeat_model::{Follow, Instant, Sensor, Span, Task, TaskId};
 use onbeat_policies::reserve::Params;
 use onbeat_policies::{Berate, Best, Linux24, Rules};
@@ -229,7 +231,10 @@ impl<'a> Run<'a> {
         let mut controller = Controller::new(settings, actuator);
         let mut changes = 0;
         let Ok(()) = drive(&mut sensor, &mut controller, |sensor, controller| {
-            changes += controller.journal().count() as u64;
+            changes += controller
+                .journal()
+                .filter_map(Decision::on_reservation)
+                .count() as u64;
             progress(sensor.now().since(Instant::ZERO));
             Next::Continue
         });

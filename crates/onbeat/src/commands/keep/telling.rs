@@ -1,11 +1,12 @@
 //! The news while the loop turns: to the log, to the user, and to the collector of metrics.
 
 use std::cell::RefCell;
+use std::fmt::Display;
 use std::io::{self, Write};
 
-use onbeat_control::{BoostWhat, Controller, SpeedWhat, What};
+use onbeat_control::{BoostWhat, Controller, Decision, SpeedWhat, What};
 use onbeat_metrics::Metrics;
-use onbeat_model::{Actuator, Instant};
+use onbeat_model::{Actuator, Instant, Task};
 use serde::Serialize;
 
 use crate::history::History;
@@ -20,41 +21,30 @@ pub(in crate::commands) fn tell<A: Actuator>(
 ) -> io::Result<()> {
     let mut history = history.map(RefCell::borrow_mut);
     let mut any = false;
-    for entry in controller.journal() {
+    for decision in controller.journal() {
         any = true;
         if let Some(history) = &mut history {
-            history.decided(&entry);
+            history.decided(&decision);
         }
-        if let Some(metrics) = metrics {
-            metrics.decided(&entry);
-        }
-        write_line(log, &entry)?;
-        if !quiet && matches!(entry.what, What::Refused | What::TakenOver) {
-            eprintln!(
-                "onbeat: {} ({}): {}",
-                entry.task.comm, entry.task.id, entry.why
-            );
-        }
-    }
-    for entry in controller.boost_journal() {
-        any = true;
-        write_line(log, &entry)?;
-        if !quiet && entry.what == BoostWhat::BoostRefused {
-            eprintln!(
-                "onbeat: {} ({}): {}",
-                entry.task.comm, entry.task.id, entry.why
-            );
-        }
-    }
-    for entry in controller.speed_journal() {
-        any = true;
-        if let Some(history) = &mut history {
-            history.speed_decided(&entry);
-        }
-        write_line(log, &entry)?;
-        if !quiet && entry.what == SpeedWhat::Refused {
-            let speed = entry.new.map_or("as before".to_owned(), |s| s.to_string());
-            eprintln!("onbeat: CPU speed {speed}: {}", entry.why);
+        write_line(log, &decision)?;
+        let news = match &decision {
+            Decision::Reservation(entry) => {
+                if let Some(metrics) = metrics {
+                    metrics.decided(entry);
+                }
+                matches!(entry.what, What::Refused | What::TakenOver)
+                    .then(|| about(&entry.task, &entry.why))
+            }
+            Decision::Boost(entry) => {
+                (entry.what == BoostWhat::BoostRefused).then(|| about(&entry.task, &entry.why))
+            }
+            Decision::Speed(entry) => (entry.what == SpeedWhat::Refused).then(|| {
+                let speed = entry.new.map_or("as before".to_owned(), |s| s.to_string());
+                format!("CPU speed {speed}: {}", entry.why)
+            }),
+        };
+        if let Some(news) = news.filter(|_| !quiet) {
+            eprintln!("onbeat: {news}");
         }
     }
     match log {
@@ -73,6 +63,10 @@ pub(super) fn attend<A: Actuator>(
     if let Some(Err(error)) = outcome {
         eprintln!("onbeat: {error}");
     }
+}
+
+fn about(task: &Task, why: &impl Display) -> String {
+    format!("{} ({}): {why}", task.comm, task.id)
 }
 
 fn write_line(log: &mut Option<impl Write>, entry: &impl Serialize) -> io::Result<()> {
