@@ -17,12 +17,8 @@ fn kept(client: &mut Client, process: u32) -> Option<u32> {
     })
 }
 
-#[test]
-fn a_thread_that_a_portal_asks_for_is_kept_also_when_the_portal_is_gone() {
-    if !can_run("a_thread_that_a_portal_asks_for_is_kept_also_when_the_portal_is_gone") {
-        return;
-    }
-    let machine = Machine::new();
+/// A program that works each 20 ms under RealtimeKit's limit of CPU time, and its thread.
+fn limited_workload(machine: &Machine) -> (Mortal, u32) {
     let mut command = Command::new("prlimit");
     let program = machine.command(ALICE, &machine.path("workload"));
     command
@@ -33,6 +29,16 @@ fn a_thread_that_a_portal_asks_for_is_kept_also_when_the_portal_is_gone() {
         .stdout(Stdio::null());
     let process = as_itself(Mortal::spawn(&mut command), "workload");
     let tid = eventually("its thread", || tids(process.id()).get(1).copied());
+    (process, tid)
+}
+
+#[test]
+fn a_thread_that_a_portal_asks_for_is_kept_also_when_the_portal_is_gone() {
+    if !can_run("a_thread_that_a_portal_asks_for_is_kept_also_when_the_portal_is_gone") {
+        return;
+    }
+    let machine = Machine::new();
+    let (process, tid) = limited_workload(&machine);
     // As xdg-desktop-portal does for a program in a sandbox, which is not on this bus.
     let mut portal = machine.client(ALICE);
     portal.done(&format!("realtime {} {tid} 15", process.id()));
@@ -101,16 +107,7 @@ fn the_real_desktop_portal_tells_the_limits_and_has_a_clients_thread_kept() {
     assert_eq!(limit, "x 200000", "{}", machine.log());
     assert_eq!(property("MaxRealtimePriority").as_deref(), Ok("i 20"));
 
-    let mut command = Command::new("prlimit");
-    let program = machine.command(ALICE, &machine.path("workload"));
-    command
-        .arg("--rttime=150000:150000")
-        .arg(program.get_program())
-        .args(program.get_args())
-        .arg("beat:20000/1000")
-        .stdout(Stdio::null());
-    let process = as_itself(Mortal::spawn(&mut command), "workload");
-    let tid = eventually("its thread", || tids(process.id()).get(1).copied());
+    let (process, tid) = limited_workload(&machine);
     let numbers = [process.id(), tid, 15].map(|number| number.to_string());
     let numbers = numbers.each_ref().map(String::as_str);
     let method = ["MakeThreadRealtimeWithPID", "ttu"];
