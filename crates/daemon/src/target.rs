@@ -7,11 +7,12 @@
 //! then on it is named by number and start time, which whoever acts on it looks at again.
 
 use std::fs;
-use std::io;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::OwnedFd;
 
 use onbeat_act::task;
-use onbeat_model::{Name, Task, TaskId};
+use onbeat_kernel::proc::open_process;
+use onbeat_kernel::wait::{self, PollFd, PollFlags};
+use onbeat_model::{Name, Span, Task, TaskId};
 
 use crate::fault::Fault;
 
@@ -46,7 +47,7 @@ impl Target {
                 status.process
             )));
         }
-        let pidfd = open(status.process).map_err(|error| match error.raw_os_error() {
+        let pidfd = open_process(status.process).map_err(|error| match error.raw_os_error() {
             Some(libc::ESRCH | libc::EINVAL) => gone(),
             _ => Fault::Failed(format!("task {tid} cannot be held fast: {error}")),
         })?;
@@ -81,15 +82,10 @@ impl Target {
     pub fn is_alive(&self) -> bool {
         let (process, tid) = (self.task.pid, self.task.id.tid);
         let belongs = self.is_process() || is_thread_of(process, tid);
-        let mut ended = libc::pollfd {
-            fd: self.pidfd.as_raw_fd(),
-            events: libc::POLLIN,
-            revents: 0,
-        };
-        // SAFETY: one descriptor, which is open, and its result lives until the call returns.
-        let ready = unsafe { libc::poll(&raw mut ended, 1, 0) };
+        let mut process = [PollFd::new(&self.pidfd, PollFlags::IN)];
+        let polled = wait::poll(&mut process, Some(Span::ZERO));
         // If it lives now, it did when its threads were looked at.
-        ready == 0 && belongs
+        polled.is_ok_and(|polled| polled && process[0].revents().is_empty()) && belongs
     }
 
     /// Whether the whole process is meant, not one thread of it.
@@ -101,17 +97,6 @@ impl Target {
 
 fn is_thread_of(process: u32, tid: u32) -> bool {
     fs::exists(format!("/proc/{process}/task/{tid}")).unwrap_or(false)
-}
-
-fn open(process: u32) -> io::Result<OwnedFd> {
-    // SAFETY: pidfd_open takes two numbers; the descriptor that it returns is nobody else's.
-    unsafe {
-        let fd = libc::syscall(libc::SYS_pidfd_open, process, 0);
-        if fd < 0 {
-            return Err(io::Error::last_os_error());
-        }
-        Ok(OwnedFd::from_raw_fd(fd as i32))
-    }
 }
 
 /// What `/proc/TID/status` says, as far as it is used here.

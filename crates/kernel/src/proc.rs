@@ -1,9 +1,11 @@
-//! `/proc/TID/stat` and `/proc/TID/status`.
+//! `/proc/TID/stat` and `/proc/TID/status`, and descriptors of processes.
 
 use std::fs;
 use std::io;
+use std::os::fd::OwnedFd;
 
 use onbeat_model::Stat;
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
 /// The kernel's record of the thread `tid`.
 ///
@@ -13,6 +15,16 @@ pub fn stat(tid: u32) -> io::Result<Stat> {
     // Not /proc/TID/stat, which adds up the times of all threads of the process.
     let line = fs::read(format!("/proc/{tid}/task/{tid}/stat"))?;
     Stat::parse(&line).ok_or_else(|| io::ErrorKind::InvalidData.into())
+}
+
+/// A descriptor of the `process` (pidfd), which can be read once it has ended.
+///
+/// # Errors
+/// If there is no such process, or no descriptor is left.
+pub fn open_process(process: u32) -> io::Result<OwnedFd> {
+    let pid = i32::try_from(process).ok().and_then(Pid::from_raw);
+    let pid = pid.ok_or(rustix::io::Errno::SRCH)?;
+    Ok(pidfd_open(pid, PidfdFlags::empty())?)
 }
 
 /// When the thread `tid` started, in clock ticks since boot: the second half of its

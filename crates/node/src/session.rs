@@ -1,7 +1,7 @@
 //! One connection to the runtime, from the registration to its end.
 
 use std::io::{self, Read, Write};
-use std::os::fd::AsRawFd;
+use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -79,7 +79,7 @@ pub fn serve(
         if patience == Some(Duration::ZERO) {
             return Err(Broken::Silent);
         }
-        match signals.wait(Some(stream.as_raw_fd()), patience)? {
+        match signals.wait(Some(stream.as_fd()), patience)? {
             Woken::ToEnd => return Ok(()),
             Woken::ToRead => {}
             Woken::ByTime => continue,

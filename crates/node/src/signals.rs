@@ -1,8 +1,12 @@
 //! The signals that end the plugin, as something to wait for beside the socket.
 
 use std::io;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
+
+use onbeat_kernel::signals;
+use onbeat_kernel::wait::{self, PollFd, PollFlags};
+use onbeat_model::Span;
 
 /// SIGTERM, SIGINT, SIGQUIT and SIGHUP, blocked.
 #[derive(Debug)]
@@ -15,57 +19,33 @@ impl Signals {
     /// # Errors
     /// If the kernel refuses.
     pub fn block() -> io::Result<Self> {
-        // SAFETY: the set lives on this stack and is initialised by sigemptyset before it is read;
-        // the descriptor that signalfd returns is nobody else's.
-        unsafe {
-            let mut set = std::mem::zeroed::<libc::sigset_t>();
-            libc::sigemptyset(&raw mut set);
-            for signal in [libc::SIGTERM, libc::SIGINT, libc::SIGQUIT, libc::SIGHUP] {
-                libc::sigaddset(&raw mut set, signal);
-            }
-            let error =
-                libc::pthread_sigmask(libc::SIG_BLOCK, &raw const set, std::ptr::null_mut());
-            if error != 0 {
-                return Err(io::Error::from_raw_os_error(error));
-            }
-            let fd = libc::signalfd(-1, &raw const set, libc::SFD_CLOEXEC | libc::SFD_NONBLOCK);
-            if fd < 0 {
-                return Err(io::Error::last_os_error());
-            }
-            Ok(Self(OwnedFd::from_raw_fd(fd)))
-        }
+        let ending = [libc::SIGTERM, libc::SIGINT, libc::SIGQUIT, libc::SIGHUP];
+        signals::block(&ending).map(Self)
     }
 
     /// Waits for a signal, for something to read at `other`, or for so long.
     ///
     /// # Errors
     /// If the kernel refuses.
-    pub fn wait(&self, other: Option<RawFd>, at_most: Option<Duration>) -> io::Result<Woken> {
-        let descriptors = [self.0.as_raw_fd(), other.unwrap_or(-1)];
-        // poll skips negative descriptors.
-        let mut ready = descriptors.map(|fd| libc::pollfd {
-            fd,
-            events: libc::POLLIN,
-            revents: 0,
-        });
-        let timeout = at_most.map_or(-1, |time| {
-            i32::try_from(time.as_millis()).unwrap_or(i32::MAX)
-        });
-        // SAFETY: the array has two entries and lives until the call returns.
-        let count = unsafe { libc::poll(ready.as_mut_ptr(), 2, timeout) };
-        if count < 0 {
-            let error = io::Error::last_os_error();
-            // A process that was stopped goes on here.
-            return match error.kind() {
-                io::ErrorKind::Interrupted => Ok(Woken::ByTime),
-                _ => Err(error),
-            };
+    pub fn wait(
+        &self,
+        other: Option<BorrowedFd<'_>>,
+        at_most: Option<Duration>,
+    ) -> io::Result<Woken> {
+        let sources = [Some(self.0.as_fd()), other].into_iter().flatten();
+        let mut files: Vec<PollFd<'_>> = sources
+            .map(|source| PollFd::from_borrowed_fd(source, PollFlags::IN))
+            .collect();
+        let time = |time: Duration| Span::from_us(time.as_micros().try_into().unwrap_or(u64::MAX));
+        // A process that was stopped goes on where a signal came before.
+        if !wait::poll(&mut files, at_most.map(time))? {
+            return Ok(Woken::ByTime);
         }
-        let [signal, other] = ready.map(|one| one.revents != 0);
-        Ok(match (signal, other) {
-            (true, _) => Woken::ToEnd,
-            (false, true) => Woken::ToRead,
-            (false, false) => Woken::ByTime,
+        let mut ready = files.iter().map(|file| !file.revents().is_empty());
+        Ok(match (ready.next(), ready.next()) {
+            (Some(true), _) => Woken::ToEnd,
+            (_, Some(true)) => Woken::ToRead,
+            _ => Woken::ByTime,
         })
     }
 }

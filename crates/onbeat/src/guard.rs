@@ -6,7 +6,7 @@
 
 use std::ffi::OsStr;
 use std::io;
-use std::os::fd::{AsFd, FromRawFd, OwnedFd};
+use std::os::fd::AsFd;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{self, Command, Stdio};
@@ -14,6 +14,7 @@ use std::process::{self, Command, Stdio};
 use anyhow::Context;
 use onbeat_act::own;
 use onbeat_act::restore::StateFile;
+use onbeat_kernel::proc::open_process;
 use onbeat_kernel::wait;
 
 /// Its name in `ps` and `top`.
@@ -42,23 +43,11 @@ fn try_start(state: &Path) -> io::Result<()> {
     Command::new("/proc/self/exe")
         .arg0(NAME)
         .args(arguments.map(OsStr::new).iter().chain([&state.as_os_str()]))
-        .stdin(Stdio::from(this_process()?))
+        .stdin(Stdio::from(open_process(process::id())?))
         .stdout(Stdio::null())
         .process_group(0)
         .spawn()?;
     Ok(())
-}
-
-/// A descriptor that can be read once this process has ended.
-fn this_process() -> io::Result<OwnedFd> {
-    // SAFETY: pidfd_open takes two numbers; the descriptor that it returns is new.
-    unsafe {
-        let fd = libc::syscall(libc::SYS_pidfd_open, process::id(), 0);
-        if fd < 0 {
-            return Err(io::Error::last_os_error());
-        }
-        Ok(OwnedFd::from_raw_fd(fd as i32))
-    }
 }
 
 /// In the guard: waits for the end of the process that started it.

@@ -3,13 +3,13 @@
 
 use std::future::poll_fn;
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::pin::{Pin, pin};
 use std::task::Poll;
 use std::time::Duration;
 
 use async_io::Async;
-use onbeat_kernel::wait;
+use onbeat_kernel::{signals, wait};
 use onbeat_model::Span;
 
 /// The signals that end onbeat or concern its child.
@@ -40,25 +40,7 @@ impl Signals {
     /// From now on signals wait to be read. To be called before any thread is started, for threads
     /// inherit what is blocked.
     pub(crate) fn block() -> io::Result<Self> {
-        // SAFETY: the set lives on this stack and is initialised by sigemptyset before it is read;
-        // the descriptor that signalfd returns is new.
-        unsafe {
-            let mut set = std::mem::zeroed::<libc::sigset_t>();
-            libc::sigemptyset(&raw mut set);
-            for signal in HEARD {
-                libc::sigaddset(&raw mut set, signal);
-            }
-            let error =
-                libc::pthread_sigmask(libc::SIG_BLOCK, &raw const set, std::ptr::null_mut());
-            if error != 0 {
-                return Err(io::Error::from_raw_os_error(error));
-            }
-            let fd = libc::signalfd(-1, &raw const set, libc::SFD_CLOEXEC | libc::SFD_NONBLOCK);
-            if fd < 0 {
-                return Err(io::Error::last_os_error());
-            }
-            Ok(Self(OwnedFd::from_raw_fd(fd)))
-        }
+        signals::block(&HEARD).map(Self)
     }
 
     /// The next one that is to end onbeat, of those that came; the others are let go.

@@ -15,10 +15,10 @@ mod memory;
 mod ring;
 
 use std::collections::HashMap;
-use std::os::fd::{FromRawFd, OwnedFd};
+use std::os::fd::OwnedFd;
 
 use onbeat_kernel::clock;
-use onbeat_kernel::proc::started_ticks;
+use onbeat_kernel::proc::{open_process, started_ticks};
 use onbeat_kernel::wait::{PollFd, PollFlags, poll};
 use onbeat_model::{
     Burst, Event, Feature, Flow, Follow, Instant, Sensor, Span, Support, Task, TaskId,
@@ -241,15 +241,11 @@ impl Sensor for PreloadSensor {
             return Err(Error::NotStartedHere { tid });
         }
         let task = identity::task(tid).ok_or(Error::Gone { tid })?;
-        // SAFETY: numbers only.
-        let process = unsafe { libc::syscall(libc::SYS_pidfd_open, tid, 0) };
-        let process = i32::try_from(process).ok().filter(|&process| process >= 0);
-        let process = process.ok_or(Error::Gone { tid })?;
+        let process = open_process(tid).map_err(|_| Error::Gone { tid })?;
         self.roots.push(Root {
             pid: tid,
             follow,
-            // SAFETY: the descriptor is new.
-            process: unsafe { OwnedFd::from_raw_fd(process) },
+            process,
             ended: false,
         });
         let at = self.now();
