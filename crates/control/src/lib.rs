@@ -50,7 +50,7 @@ pub use report::reason::Why;
 pub use report::stage::Stage;
 pub use report::state::State;
 pub use report::view::{View, WorksFor};
-pub use report::{Report, ResponseTimes, Served, ThreadReport, Told};
+pub use report::{Report, Reservations, ResponseTimes, Served, ThreadReport, Told};
 pub use run_loop::Controller;
 pub use settings::{
     AllocationSettings, EstimationSettings, Method, Parties, Party, PipelineSettings,

@@ -132,7 +132,9 @@ fn each_thread(text: &mut Text, threads: &[Told]) {
         (&table::THREAD_CPU, |t| t.report.executed.as_secs_f64()),
         (&table::THREAD_JOBS, |t| t.report.jobs as f64),
         (&table::THREAD_MISSED, |t| t.report.missed as f64),
-        (&table::THREAD_EXHAUSTIONS, |t| t.report.exhaustions as f64),
+        (&table::THREAD_EXHAUSTIONS, |t| {
+            t.report.reservations.exhaustions as f64
+        }),
     ];
     let places: Vec<Cgroup> = threads
         .iter()

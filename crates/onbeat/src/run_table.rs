@@ -146,16 +146,16 @@ fn thread_row(thread: &ThreadReport) -> [String; 13] {
         time(|t| t.p99),
         time(|t| t.max),
         thread.missed.to_string(),
-        share(thread, thread.bandwidth_used),
-        share(thread, thread.bandwidth_reserved),
-        thread.changes.to_string(),
+        share(thread, thread.reservations.bandwidth_used),
+        share(thread, thread.reservations.bandwidth_reserved),
+        thread.reservations.changes.to_string(),
         remark(thread),
     ]
 }
 
 /// A thread that never held a reservation has nothing to compare.
 fn share(thread: &ThreadReport, share: Bandwidth) -> String {
-    if thread.held.is_zero() {
+    if thread.reservations.held.is_zero() {
         "-".to_owned()
     } else {
         share.to_string()
@@ -188,6 +188,7 @@ fn remark(thread: &ThreadReport) -> String {
 
 #[cfg(test)]
 mod tests {
+    use onbeat_control::Reservations;
     use onbeat_control::{Served, Sums, Told};
     use onbeat_model::{Name, Task, TaskId};
 
@@ -207,12 +208,7 @@ mod tests {
             jobs: 100,
             response_time: None,
             missed: 0,
-            reserved_after: None,
-            held: Span::ZERO,
-            bandwidth_used: Bandwidth::ZERO,
-            bandwidth_reserved: Bandwidth::ZERO,
-            changes: 0,
-            exhaustions: 0,
+            reservations: Reservations::default(),
             served: Served {
                 application: 7,
                 means,

@@ -34,8 +34,8 @@ impl Sums {
         self.threads += 1;
         self.jobs += thread.jobs;
         self.missed += thread.missed;
-        self.changes += thread.changes;
-        self.exhaustions += thread.exhaustions;
+        self.changes += thread.reservations.changes;
+        self.exhaustions += thread.reservations.exhaustions;
         self.executed += thread.executed;
     }
 }
@@ -87,12 +87,12 @@ impl Ended {
 
 #[cfg(test)]
 mod tests {
-    use onbeat_model::{Bandwidth, Name, Task, TaskId};
+    use onbeat_model::{Name, Task, TaskId};
 
     use super::*;
     use crate::State;
     use crate::report::application::Means;
-    use crate::report::{Served, Told};
+    use crate::report::{Reservations, Served, Told};
 
     fn report(tid: u32) -> ThreadReport {
         ThreadReport {
@@ -108,12 +108,11 @@ mod tests {
             jobs: u64::from(tid),
             response_time: None,
             missed: 2,
-            reserved_after: None,
-            held: Span::ZERO,
-            bandwidth_used: Bandwidth::ZERO,
-            bandwidth_reserved: Bandwidth::ZERO,
-            changes: 3,
-            exhaustions: 4,
+            reservations: Reservations {
+                changes: 3,
+                exhaustions: 4,
+                ..Reservations::default()
+            },
             served: Served {
                 application: 1,
                 means: Means::Nothing,

@@ -59,6 +59,25 @@ pub struct Told {
     pub missed_told: u64,
 }
 
+/// The figures of a thread's reservations.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Reservations {
+    /// How long it took from when it was first heard of to its first reservation.
+    #[serde(rename = "reserved_after_ns")]
+    pub reserved_after: Option<Span>,
+    /// For how long it held a reservation.
+    #[serde(rename = "held_ns")]
+    pub held: Span,
+    /// Mean share of a CPU that it used meanwhile.
+    pub bandwidth_used: Bandwidth,
+    /// Mean share of a CPU that was reserved for it meanwhile.
+    pub bandwidth_reserved: Bandwidth,
+    /// How often its reservation was set or changed.
+    pub changes: u64,
+    /// How often its budget ran out.
+    pub exhaustions: u64,
+}
+
 /// The figures of one thread, from when its rhythm was first found.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ThreadReport {
@@ -80,20 +99,9 @@ pub struct ThreadReport {
     pub response_time: Option<ResponseTimes>,
     /// Jobs that ended after the next one's release.
     pub missed: u64,
-    /// How long it took from when it was first heard of to its first reservation.
-    #[serde(rename = "reserved_after_ns")]
-    pub reserved_after: Option<Span>,
-    /// For how long it held a reservation.
-    #[serde(rename = "held_ns")]
-    pub held: Span,
-    /// Mean share of a CPU that it used meanwhile.
-    pub bandwidth_used: Bandwidth,
-    /// Mean share of a CPU that was reserved for it meanwhile.
-    pub bandwidth_reserved: Bandwidth,
-    /// How often its reservation was set or changed.
-    pub changes: u64,
-    /// How often its budget ran out.
-    pub exhaustions: u64,
+    /// Its reservations.
+    #[serde(flatten)]
+    pub reservations: Reservations,
     /// How it was served.
     #[serde(flatten)]
     pub served: Served,
@@ -134,12 +142,14 @@ impl ThreadReport {
             jobs: account.jobs,
             response_time: response_time(),
             missed: account.missed,
-            reserved_after: holding.first.map(|at| at.since(first_heard)),
-            held: holding.held(now),
-            bandwidth_used: holding.used(now),
-            bandwidth_reserved: holding.reserved(now),
-            changes: holding.changes,
-            exhaustions: account.exhaustions,
+            reservations: Reservations {
+                reserved_after: holding.first.map(|at| at.since(first_heard)),
+                held: holding.held(now),
+                bandwidth_used: holding.used(now),
+                bandwidth_reserved: holding.reserved(now),
+                changes: holding.changes,
+                exhaustions: account.exhaustions,
+            },
             served,
             told: Told {
                 marks: account.marks.heard,

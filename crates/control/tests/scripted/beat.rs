@@ -47,8 +47,9 @@ fn the_reservation_shrinks_to_fit_and_is_then_left_in_peace() {
         "{last}"
     );
     let report = &ran.report.threads[0];
-    assert!(report.changes <= 12, "{report:?}");
-    let ratio = report.bandwidth_reserved.as_cpus() / report.bandwidth_used.as_cpus();
+    assert!(report.reservations.changes <= 12, "{report:?}");
+    let ratio = report.reservations.bandwidth_reserved.as_cpus()
+        / report.reservations.bandwidth_used.as_cpus();
     assert!((1.0..1.35).contains(&ratio), "{ratio}");
 }
 
@@ -63,7 +64,10 @@ fn the_report_has_the_figures_of_the_thread() {
         response.p50 >= ms(8) && response.max <= ms(11),
         "{response:?}"
     );
-    assert!(report.reserved_after.unwrap() <= ms(510), "{report:?}");
+    assert!(
+        report.reservations.reserved_after.unwrap() <= ms(510),
+        "{report:?}"
+    );
     assert_eq!(ran.report.lost_events, 0);
 }
 
@@ -130,7 +134,7 @@ fn a_thread_that_loses_its_rhythm_is_given_back() {
         .unwrap();
     assert_eq!(released.why, Why::RhythmLost);
     assert!(released.at < at_ms(10_000), "{released:?}");
-    assert!(ran.report.threads[0].held < ms(10_000));
+    assert!(ran.report.threads[0].reservations.held < ms(10_000));
 }
 
 /// When a film's thread, which turns to computing at second 4, was given back, and why.

@@ -189,7 +189,12 @@ fn a_liar_gains_nothing_lasting() {
     let told = &liar.report.threads[0];
     assert_eq!(told.told.missed_told, 3000);
     assert!(last_runtime(&liar) < last_runtime(&honest).scale(1.05));
-    let mean = |ran: &Ran| ran.report.threads[0].bandwidth_reserved.as_cpus();
+    let mean = |ran: &Ran| {
+        ran.report.threads[0]
+            .reservations
+            .bandwidth_reserved
+            .as_cpus()
+    };
     assert!(
         mean(&liar) < 1.06 * mean(&honest),
         "{} {}",
