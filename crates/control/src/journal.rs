@@ -1,4 +1,4 @@
-//! What the loop did to whom, when and why: one journal of all decisions.
+//! The journal: every decision of the loop, with its time and its reason.
 
 use serde::Serialize;
 

@@ -131,7 +131,7 @@ pub struct EstimationSettings {
     pub parameters: Parameters,
 }
 
-/// What may be requested, and when.
+/// The limits of requests, and when a change is worth a system call.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct AllocationSettings {
     /// When a change is worth a system call.
@@ -162,7 +162,7 @@ impl Default for AllocationSettings {
 pub struct Settings {
     /// How a thread's period and demand are estimated.
     pub estimation: EstimationSettings,
-    /// What may be requested, and when.
+    /// The limits of requests, and when a change is worth a system call.
     pub allocation: AllocationSettings,
     /// Whether threads without a reservation have the largest share of an ordinary thread while
     /// their application begins or keeps a beat. It takes a sensor that tells who woke a thread.

@@ -11,8 +11,8 @@ pub(crate) mod analysis {
     use super::Span;
 
     /// The number of last periods whose bursts are analysed after a thread went astray. Raised,
-    /// bursts of the former rhythm blur the new one for longer. Open: no test is known to fail at
-    /// twice or half of it.
+    /// bursts of the former rhythm blur the new one for longer. Test:
+    /// `the_bursts_of_four_periods_are_news`.
     pub(crate) const NEWS_PERIODS: u64 = 4;
     /// The fewest new bursts that are worth an analysis. Raised, a lock comes later. Test:
     /// `a_rhythm_is_verified_at_growing_distances`.
@@ -52,8 +52,8 @@ pub(crate) mod clock {
     /// timer expires, and half of a starved player's jobs are. Raised, chance wakeups make a clock.
     /// Test: `a_thread_is_reserved_for_if_a_clock_is_behind_who_wakes_it`.
     pub(crate) const CLOCK_PERIODS: u64 = 2;
-    /// The same for wakeups by another thread: the workers of a pool take turns at waking it. Open:
-    /// no test is known to fail at twice or half of it.
+    /// The same for wakeups by another thread: the workers of a pool take turns at waking it. Test:
+    /// `a_thread_that_wakes_another_in_one_period_of_four_is_behind_it`.
     pub(crate) const WAKER_PERIODS: u64 = 4;
     /// Over how many periods wakeups are counted. Raised, those of a time when the program starved
     /// count. Test: `a_paused_film_is_given_back_and_is_reserved_for_soon_after_it_goes_on`.
@@ -78,7 +78,7 @@ pub(crate) mod lock {
     use super::Span;
 
     /// A period that is off by one part in this number was a guess. Raised, the tracker is set anew
-    /// for a smaller error. Open: no test is known to fail at twice or half of it.
+    /// for a smaller error. Test: `a_guess_that_is_off_by_a_hundredth_is_put_right`.
     pub(crate) const GUESS: u64 = 100;
     /// Two periods that differ by less than one part in this number are the same rate. Raised, a
     /// small change of rate makes the demand be forgotten. Test:
@@ -113,11 +113,11 @@ pub(crate) mod lock {
     /// `a_thread_may_compute_for_ten_periods_and_be_silent_for_twelve`.
     pub(crate) const SILENT_AT_LEAST: Span = Span::from_ms(1500);
     /// The number of analyses in a row that must disagree with a verified rhythm. Raised, a wrong
-    /// rhythm is kept for longer; lowered, one bad window ends a right one. Open: no test is known
-    /// to fail at twice or half of it.
+    /// rhythm is kept for longer; lowered, one bad window ends a right one. Test:
+    /// `three_analyses_in_a_row_end_a_verified_rhythm`.
     pub(crate) const REJECTIONS: u32 = 3;
     /// The most analyses that must agree after a rhythm that was a chance. Raised, such a thread is
-    /// locked later. Open: no test is known to fail at twice or half of it.
+    /// locked later. Test: `after_chances_a_rhythm_must_be_found_five_times_at_most`.
     pub(crate) const NEEDED_MOST: u32 = 4;
 }
 
@@ -129,8 +129,8 @@ pub(crate) mod starvation {
     /// probation; lowered, a short squeeze counts. Test:
     /// `a_starved_thread_is_given_a_trial_and_is_kept_if_it_shows_a_rhythm_then`.
     pub(crate) const LONG_ENOUGH: Span = Span::from_ms(300);
-    /// Bursts count in full for this long. Raised, a thread is thought to starve for longer. Open:
-    /// no test is known to fail at twice or half of it.
+    /// Bursts count in full for this long. Raised, a thread is thought to starve for longer. Test:
+    /// `starving_is_told_over_half_a_second_to_a_second`.
     pub(crate) const WINDOW: Span = Span::from_ms(1000);
     /// The least number of bursts in that time: a thread that blocks less often has no rhythm to
     /// show. Raised, slow threads get no probation. Test:
@@ -162,8 +162,8 @@ pub(crate) mod starvation {
     /// Raised, a batch program gets more CPU time. Test:
     /// `starving_threads_without_a_clock_are_tried_one_at_a_time_and_ever_more_rarely`.
     pub(crate) const PROBATION: Span = Span::from_ms(3000);
-    /// The period of its reservation, unless the thread's treatment names another. Raised, a starved
-    /// thread that blocks often waits longer between two of its jobs. Test:
+    /// The period of its reservation, unless the thread's treatment names another. Raised, a
+    /// starved thread that blocks often waits longer between two of its jobs. Test:
     /// `a_starved_thread_of_which_a_period_is_expected_has_that_period_on_trial`.
     pub(crate) const PROBATION_PERIOD: Span = Span::from_ms(20);
     /// The pause after the first probation in vain, and after the first time that a thread lost its
@@ -234,17 +234,18 @@ pub(crate) mod enforcement {
     /// is used later. Test:
     /// `what_could_not_be_given_back_is_tried_again_ever_more_rarely_until_it_is`.
     pub(crate) const FIRST_RETRY: Span = Span::from_secs(1);
-    /// The longest such pause. Raised, the same. Open: no test is known to fail at twice or half of
-    /// it.
+    /// The longest such pause. Raised, the same. Test:
+    /// `what_cannot_be_given_back_is_tried_every_30_seconds_in_the_end`.
     pub(crate) const LONGEST_RETRY: Span = Span::from_secs(30);
     /// The shares of a reservation to try in turn if the kernel has no room for it. More of them
-    /// cost more system calls. Open: no test is known to fail at twice or half of it.
+    /// cost more system calls. Test: `of_what_others_leave_a_thread_gets_the_next_step_down`.
     pub(crate) const STEPS_DOWN: [f64; 4] = [0.85, 0.7, 0.5, 0.3];
     /// The time between two checks of a requested reservation. Raised, a change by an administrator
-    /// is noticed later. Open: no test is known to fail at twice or half of it.
+    /// is noticed later. Test: `a_requested_reservation_is_checked_every_two_seconds`.
     pub(crate) const LOOK_AT_FIXED: Span = Span::from_ms(2000);
     /// The shortest time between two checks whether a thread still has its reservation, each a
-    /// system call. Raised, the same. Open: no test is known to fail at twice or half of it.
+    /// system call. Raised, the same. Test:
+    /// `a_reservation_is_checked_when_its_thread_is_looked_at_after_1500_ms`.
     pub(crate) const CHECKED_EVERY: Span = Span::from_ms(1000);
 }
 
@@ -295,15 +296,15 @@ pub(crate) mod pipeline {
     /// Test: `one_user_cannot_take_all_places_on_paths`.
     pub(crate) const STAGES_ALL: usize = 128;
     /// A stage that is not sure to be one any more is kept for this time: a player that is behind
-    /// for a moment comes back. Raised, its reservation outlives its work for longer. Open: no test
-    /// is known to fail at twice or half of it.
+    /// for a moment comes back. Raised, its reservation outlives its work for longer. Test:
+    /// `a_server_that_works_for_others_now_is_let_go_after_five_seconds_of_doubt`.
     pub(crate) const DOUBT: Span = Span::from_secs(5);
     /// A thread that was asked for may show a rhythm of its own before it is taken for a stage of
     /// another's path. Raised, it is served later. Open: no test is known to fail at twice or half
     /// of it.
     pub(crate) const OWN_RHYTHM_FIRST: Span = Span::from_secs(3);
-    /// The most paths of a thread that are known. Open: no test is known to fail at twice or half
-    /// of it.
+    /// The most paths of a thread that are known. Raised, a server of many programs takes more
+    /// memory. Test: `a_thread_is_known_on_four_paths`.
     pub(crate) const HEADS: usize = 4;
     /// A thread that woke its user this number of times is waited for. Raised, a starving server
     /// goes on probation later. Test: `a_thread_that_woke_its_user_three_times_may_be_tried`.
@@ -387,9 +388,6 @@ pub(crate) mod protection {
     /// now and then. Raised, it is looked at for longer. Open: no test is known to fail at twice or
     /// half of it.
     pub(crate) const REMEMBERED: Span = Span::from_secs(30);
-    /// The fewest levels that are worth a boost. Open: no test is known to fail at twice or half of
-    /// it.
-    pub(crate) const NOTHING: f64 = 0.01;
 }
 
 /// The pace of the loop, and events that are held back.
@@ -410,15 +408,12 @@ pub(crate) mod batching {
     /// A longer burst is taken in at once. Raised, a thread that begins to compute is noticed
     /// later. Test: `only_what_a_settled_thread_did_is_put_by_and_not_for_ever`.
     pub(crate) const LONGEST_BURST: Span = Span::from_ms(500);
-    /// The number of jobs after which a thread may be settled: its demand is known, because the
-    /// jobs of its start leave no excess behind by then. Raised, events are held back later. Open:
-    /// no test is known to fail at twice or half of it.
-    pub(crate) const SETTLED: u64 = 32;
     /// The number of visits for which another exhausted budget is no news. Raised, a thread that
     /// has become short of budget is answered later. Test: `that_a_budget_ran_out_is_news_once`.
     pub(crate) const NEWS_AFTER: u8 = 2;
     /// The time between two turns. Raised, the loop answers later to everything but an exhausted
-    /// budget; lowered, it costs more CPU time. Test: `pauses_grow_with_the_number_of_threads_once_none_is_new`.
+    /// budget; lowered, it costs more CPU time. Test:
+    /// `pauses_grow_with_the_number_of_threads_once_none_is_new`.
     pub(crate) const PAUSE: Span = Span::from_ms(20);
     /// The number of threads from which the pauses grow. Raised, a crowd costs more CPU time. Test:
     /// `a_turn_verifies_four_rhythms_of_a_crowd_at_most`.

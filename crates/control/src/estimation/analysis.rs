@@ -2,12 +2,12 @@
 //! by the LFS++ paper's; and when the next analysis is due.
 
 use onbeat_infer::period::{Analyser, Config, armed, lfspp};
-use onbeat_model::{Burst, Instant, Rhythm};
+use onbeat_model::{Burst, Instant, Rhythm, Span};
 
 use super::schedule::Attempts;
 use crate::Settings;
 use crate::settings::Method;
-use crate::tuning::analysis::FEWEST;
+use crate::tuning::analysis::{FEWEST, NEWS_PERIODS};
 
 /// The bursts of the last seconds, and when they are to be analysed.
 pub(super) struct Analysis {
@@ -75,10 +75,10 @@ impl Analysis {
         self.analyser.forget_before(since, FEWEST as usize);
     }
 
-    /// Forgets the bursts before `since`, and analyses the last few at once: what was before is
-    /// another rhythm.
-    pub(super) fn listen_to_news(&mut self, since: Instant) {
-        self.forget_before(since);
+    /// Forgets all bursts but those of the last periods before `last`, and analyses these at once:
+    /// the others are of another rhythm.
+    pub(super) fn listen_to_news(&mut self, last: Instant, period: Span) {
+        self.forget_before(last - period * NEWS_PERIODS);
         self.attempts = Attempts::at_once();
         self.due = Due::Now;
     }
@@ -114,5 +114,34 @@ impl Analysis {
                 analyser.analyse()
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use onbeat_model::TaskId;
+
+    use super::*;
+
+    #[test]
+    fn the_bursts_of_four_periods_are_news() {
+        let mut analysis = Analysis::new();
+        let at = |ms| Instant::ZERO + Span::from_ms(ms);
+        for woke in (0..1000).step_by(4) {
+            let burst = Burst {
+                task: TaskId::recorded(1),
+                woke: at(woke),
+                first_ran: at(woke),
+                blocked: at(woke + 1),
+                executed: Span::from_ms(1),
+                preempted: 0,
+                waker: 0,
+                exhausted: false,
+                expiry: None,
+            };
+            analysis.burst(&burst, &Settings::default(), true, false);
+        }
+        analysis.listen_to_news(at(1000), Span::from_ms(40));
+        assert_eq!(analysis.analyser.bursts().count(), 40);
     }
 }

@@ -147,3 +147,63 @@ fn wakeups_since(
     }
     (by_clock, by_threads)
 }
+
+#[cfg(test)]
+mod tests {
+    use onbeat_model::{Burst, TaskId};
+
+    use super::*;
+    use crate::Settings;
+    use crate::report::account::Account;
+
+    const PERIOD: Span = Span::from_ms(40);
+
+    fn at(period: u64) -> Instant {
+        Instant::ZERO + PERIOD * period
+    }
+
+    /// A thread that is woken once in each period by these wakers, in turn.
+    fn woken_by(wakers: &[u32]) -> Estimator {
+        let mut estimator = Estimator::new(Instant::ZERO);
+        for (period, &waker) in (0..32).zip(wakers.iter().cycle()) {
+            let burst = Burst {
+                task: TaskId::recorded(1),
+                woke: at(period),
+                first_ran: at(period),
+                blocked: at(period) + Span::from_ms(1),
+                executed: Span::from_ms(1),
+                preempted: 0,
+                waker,
+                exhausted: false,
+                expiry: None,
+            };
+            estimator.burst(&burst, &mut Account::default(), &Settings::default(), false);
+        }
+        estimator
+    }
+
+    /// Slot 0, and slot 1, which a clock wakes. Waker 1 is the thread in slot 1, 2 is a clock.
+    struct Two([Estimator; 2]);
+
+    impl Wakers for Two {
+        fn estimator(&self, slot: Slot) -> Option<&Estimator> {
+            self.0.get(slot)
+        }
+
+        fn waker(&self, tid: u32) -> Waker {
+            match tid {
+                1 => Waker::Thread(1),
+                2 => Waker::Clock,
+                _ => Waker::Gone,
+            }
+        }
+    }
+
+    #[test]
+    fn a_thread_that_wakes_another_in_one_period_of_four_is_behind_it() {
+        for (wakers, has) in [(&[1, 0, 0, 0][..], true), (&[1, 0, 0, 0, 0, 0], false)] {
+            let two = Two([woken_by(wakers), woken_by(&[2])]);
+            assert_eq!(has_clock(&two, 0, PERIOD, at(32)), has, "{wakers:?}");
+        }
+    }
+}

@@ -21,7 +21,6 @@ use onbeat_infer::pipeline;
 use onbeat_model::{Burst, Instant, Reservation, Rhythm, Span};
 
 use crate::report::account::Account;
-use crate::tuning::analysis::NEWS_PERIODS;
 use crate::tuning::starvation::PROBATION;
 use crate::{Settings, Why};
 use analysis::Analysis;
@@ -207,8 +206,7 @@ impl Estimator {
         let heard = lock.burst(burst);
         if heard.went_astray {
             let period = lock.rhythm().period;
-            self.analysis
-                .listen_to_news(self.heard.last - period * NEWS_PERIODS);
+            self.analysis.listen_to_news(self.heard.last, period);
         }
         let Some(job) = &heard.job else {
             return Heard::Nothing;

@@ -155,6 +155,18 @@ mod tests {
     }
 
     #[test]
+    fn starving_is_told_over_half_a_second_to_a_second() {
+        let mut starving = Starving::default();
+        for ms in (0..60_000).step_by(50) {
+            let burst = burst(ms, 40, 8);
+            starving.heard(&burst);
+            let (_, over) = starving.waited(burst.blocked);
+            assert!(ms < 1000 || over >= Span::from_ms(500), "{over}");
+            assert!(over <= Span::from_ms(1000), "{over}");
+        }
+    }
+
+    #[test]
     fn a_short_squeeze_is_no_starving() {
         assert_eq!(times_starved(&mut Starving::default(), 250, 45), 0);
     }

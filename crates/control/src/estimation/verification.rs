@@ -184,3 +184,44 @@ impl Estimator {
 fn is_blurred(rhythm: &Rhythm, former: &Rhythm) -> bool {
     rhythm.jitter * 20 > rhythm.period && rhythm.jitter > former.jitter * 4
 }
+
+#[cfg(test)]
+mod tests {
+    use onbeat_model::Span;
+
+    use super::*;
+
+    fn locked(estimator: &mut Estimator) -> bool {
+        let rhythm = Rhythm {
+            period: Span::from_ms(40),
+            phase: Instant::ZERO,
+            jitter: Span::ZERO,
+            confidence: 1.0,
+        };
+        let kind = Kind::default;
+        estimator.believe(rhythm, Instant::ZERO, &Settings::default(), kind);
+        estimator.is_locked()
+    }
+
+    #[test]
+    fn three_analyses_in_a_row_end_a_verified_rhythm() {
+        let mut estimator = Estimator::new(Instant::ZERO);
+        assert!(locked(&mut estimator));
+        let rhythm = estimator.rhythm();
+        estimator.verify(rhythm, Instant::ZERO);
+        for still in [true, true, false] {
+            estimator.verify(None, Instant::ZERO);
+            assert_eq!(estimator.is_locked(), still);
+        }
+    }
+
+    #[test]
+    fn after_chances_a_rhythm_must_be_found_five_times_at_most() {
+        let mut estimator = Estimator::new(Instant::ZERO);
+        for found in [1, 2, 3, 4, 5, 5, 5] {
+            let times = (1..).find(|_| locked(&mut estimator));
+            assert_eq!(times, Some(found));
+            estimator.forget_rhythm();
+        }
+    }
+}

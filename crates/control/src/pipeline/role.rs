@@ -189,6 +189,15 @@ mod tests {
     }
 
     #[test]
+    fn a_thread_is_known_on_four_paths() {
+        let mut role = Role::default();
+        for head in 1..10 {
+            role.contact(TaskId::recorded(head), Span::from_ms(40), Instant::ZERO);
+        }
+        assert_eq!(role.contacts().len(), 4);
+    }
+
+    #[test]
     fn a_thread_that_woke_its_user_three_times_may_be_tried() {
         let mut watched = Watched::new(TaskId::recorded(7), false, Instant::ZERO);
         watched.waited_for = 2;

@@ -10,7 +10,7 @@ use super::{Around, Protector};
 use crate::report::in_words;
 use crate::slots::Slot;
 use crate::timer::TimerEvent;
-use crate::tuning::protection::{LOOK_EVERY, NOTHING, REMEMBERED};
+use crate::tuning::protection::{LOOK_EVERY, REMEMBERED};
 
 /// The change of a boost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -227,9 +227,7 @@ impl Protector {
         }
         let refusal = self.deserve(around, slot, BoostWhy::Decayed, now);
         let goes_on = self.of(slot).pleading.as_ref().is_some_and(|pleading| {
-            pleading.in_force.is_some()
-                || pleading.seen(now).levels() > NOTHING
-                || now.since(pleading.missed) < REMEMBERED
+            pleading.in_force.is_some() || now.since(pleading.missed) < REMEMBERED
         });
         if goes_on {
             let event = TimerEvent::Boost(thread.task.id);

@@ -7,7 +7,7 @@
 mod outside;
 mod reviews;
 
-use onbeat_decide::predictor::Kind;
+use onbeat_decide::predictor::{Kind, START_UP_JOBS};
 use onbeat_decide::supervisor::Request;
 use onbeat_model::{
     Actuator, Bandwidth, Burst, Event, Instant, Mark, Name, Refusal, Reservation, Said, Span, Task,
@@ -30,7 +30,6 @@ use crate::task::Thread;
 use crate::task::table::TaskTable;
 use crate::timer::{TimerEvent, Timers};
 use crate::tuning::analysis::ANALYSES_PER_TURN;
-use crate::tuning::batching::SETTLED;
 use crate::{BoostWhy, Method, Settings, Why};
 
 /// Keeps every tracked thread on its beat, through the actuator `A`. See the crate's head.
@@ -222,7 +221,7 @@ impl<A: Actuator> Controller<A> {
         let server = self.enforcer.server(slot);
         let held = server.held();
         let is_settled = self.tasks.get(slot).is_some_and(|thread| {
-            thread.account.jobs >= SETTLED
+            thread.account.jobs >= u64::from(START_UP_JOBS)
                 && thread.account.marks.heard == 0
                 && thread.estimator.is_steady()
                 && held.is_some()

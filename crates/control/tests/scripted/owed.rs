@@ -31,7 +31,7 @@ fn let_go_with(answers: impl IntoIterator<Item = Refusal>) -> (Ran, usize) {
     script.tracked(7, "player", at_ms(0));
     script.periodic(7, ms(40), (at_ms(0), at_ms(10_000)), |_| ms(8));
     // Something else goes on, so that there are turns.
-    script.periodic(8, ms(40), (at_ms(0), at_ms(60_000)), |_| ms(1));
+    script.periodic(8, ms(40), (at_ms(0), at_ms(120_000)), |_| ms(1));
     let ran = play_asking(script, kernel, Settings::default(), |loop_, now| {
         if now >= at_ms(10_100) && !std::mem::replace(&mut forgotten, true) {
             loop_.forget(TaskId::recorded(7), now);
@@ -69,6 +69,20 @@ fn what_could_not_be_given_back_is_tried_again_ever_more_rarely_until_it_is() {
     assert!(last.old.is_some() && last.why == Why::Untracked, "{last:?}");
     assert_eq!(listed, 0);
     assert!(!ran.kernel.held.contains_key(&TaskId::recorded(7)));
+}
+
+#[test]
+fn what_cannot_be_given_back_is_tried_every_30_seconds_in_the_end() {
+    let (ran, _) = let_go_with(std::iter::repeat_n(not_permitted(), 100));
+    let times = releases(&ran);
+    for (two, seconds) in times.windows(2).zip([1, 2, 4, 8, 16, 30, 30]) {
+        let pause = two[1].since(two[0]);
+        assert!(
+            pause.abs_diff(Span::from_secs(seconds)) < ms(100),
+            "{pause}"
+        );
+    }
+    assert!(times.len() >= 8, "{times:?}");
 }
 
 #[test]

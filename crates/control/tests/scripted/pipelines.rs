@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use onbeat_control::{Controller, Party, PipelineSettings, Settings, What};
+use onbeat_control::{Controller, Party, PipelineSettings, Settings, What, Why};
 use onbeat_model::{Burst, Event, Instant, Name, Span, Task, TaskId};
 
 use crate::kernel::{Asked, Kernel};
@@ -283,6 +283,19 @@ fn a_player_that_pauses_takes_its_server_with_it_and_brings_it_back() {
     let ran = play(script, Kernel::with_cpus(2), settings());
     assert_eq!(number_of(&ran, SERVER, What::Reserved), 2);
     assert!(number_of(&ran, SERVER, What::Released) >= 1);
+}
+
+#[test]
+fn a_server_that_works_for_others_now_is_let_go_after_five_seconds_of_doubt() {
+    let mut script = Script::default();
+    plays(&mut script, PLAYER, ms(40), (0, 30_000));
+    serves(&mut script, PLAYER, ms(40), (0, 8000));
+    script.random(SERVER, ms(30), (at_ms(8000), at_ms(30_000)));
+    let ran = play(script, Kernel::with_cpus(2), settings());
+    let of = ran.of(SERVER);
+    let off = of.iter().find(|entry| entry.why == Why::OffPath).unwrap();
+    let after = off.at.since(at_ms(8000));
+    assert!(after >= ms(5000) && after < ms(9000), "{after}");
 }
 
 #[test]

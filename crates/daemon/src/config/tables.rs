@@ -59,7 +59,7 @@ impl Budgets {
         (kind, parameters)
     }
 
-    /// What the loop may request.
+    /// The limits of the loop's requests.
     #[must_use]
     pub fn allocation(&self) -> AllocationSettings {
         AllocationSettings {

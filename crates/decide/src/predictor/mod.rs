@@ -19,7 +19,7 @@ use std::fmt;
 use onbeat_model::{Demand, Instant, Job, Reservation, Span};
 
 pub use binary::Binary;
-pub use percentile::Percentile;
+pub use percentile::{Percentile, START_UP_JOBS};
 pub use rate::Rate;
 pub use scheme::Scheme;
 

@@ -23,7 +23,7 @@ const MOST: f64 = 0.75;
 
 /// The first jobs of a rhythm are no measure of the later ones: programs start slowly, with cold
 /// caches and work to be done once. This number of jobs leaves no excess behind.
-const START_UP_JOBS: u32 = 32;
+pub const START_UP_JOBS: u32 = 32;
 
 /// How many jobs of a new rate must be known before the runtime of the former one is let go.
 const BRIDGE_JOBS: u32 = 4;
