@@ -1,11 +1,12 @@
 #!/bin/bash
 # Run by sandbox.sh: starts the service by its unit, and looks at what it may do and does.
 set -eu
-export XDG_RUNTIME_DIR=/run/user/0 SYSTEMD_LOG_TARGET=console
+# The unit hides /run/user.
+export XDG_RUNTIME_DIR=/run/manager SYSTEMD_LOG_TARGET=console
 unit=onbeat.service
 fail() {
     systemctl --user status --no-pager --lines=0 "$unit" || true
-    tail -n 20 /tmp/manager
+    tail -n 20 /tmp/manager "$XDG_RUNTIME_DIR/said"
     echo "$*"
     exit 1
 }
@@ -31,11 +32,12 @@ perl -MSocket -e "socket(S, AF_UNIX, SOCK_STREAM, 0); bind(S, pack_sockaddr_un('
 chmod 000 "$hidden"/*
 dbus-daemon --system --fork
 
-# The unit as it is installed; only the folder for its state is elsewhere where it is a user's.
+# The unit as it is installed; only the folder for its state, and its messages, are elsewhere.
 mkdir -p "/etc/systemd/user/$unit.d"
 find /lib/systemd/system /usr/lib/systemd/system -name 'onbeat*.service' -exec cp {} /etc/systemd/user \;
 mkdir -p /etc/systemd/user/onbeat-guard.service.d
-printf '[Service]\nEnvironment=ONBEAT_STATE_DIR=%s/onbeat\n' "$XDG_RUNTIME_DIR" >"/etc/systemd/user/$unit.d/state.conf"
+printf '[Service]\nEnvironment=ONBEAT_STATE_DIR=%s/onbeat\nStandardError=append:%s/said\n' "$XDG_RUNTIME_DIR" "$XDG_RUNTIME_DIR" \
+    >"/etc/systemd/user/$unit.d/state.conf"
 cp "/etc/systemd/user/$unit.d/state.conf" /etc/systemd/user/onbeat-guard.service.d
 printf 'scan = "100ms"\n[[rule]]\nprogram = "%s"\n' "$(realpath /usr/bin/perl)" >/etc/onbeat/onbeat.d/test.toml
 
@@ -59,8 +61,8 @@ eventually is_reserved || fail 'a program with a rhythm gets no reservation'
 # A client of RealtimeKit asks once: it keeps what it has until the service is stopped for good.
 sleep 1000 &
 client=$!
-nice_level() { ps -o ni= -p "$client" | tr -d ' '; }
-busctl call org.freedesktop.RealtimeKit1 /org/freedesktop/RealtimeKit1 org.freedesktop.RealtimeKit1 \
+nice_level() { cut -d ' ' -f 19 "/proc/$client/stat"; }
+busctl call -- org.freedesktop.RealtimeKit1 /org/freedesktop/RealtimeKit1 org.freedesktop.RealtimeKit1 \
     MakeThreadHighPriorityWithPID tti "$client" "$client" -5 || fail 'a client gets no priority'
 systemctl --user restart "$unit" || fail 'it does not restart'
 [ "$(nice_level)" = -5 ] || fail 'a restart takes the priority of a client'
