@@ -206,7 +206,7 @@ impl Score {
             method,
             show,
             rows: Vec::new(),
-            classes: [0.999, 0.99, 0.95, 0.9, 0.75, 0.5, 0.0].map(class).into(),
+            classes: [0.99, 0.98, 0.95, 0.9, 0.8, 0.0].map(class).into(),
         }
     }
 

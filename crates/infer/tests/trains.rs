@@ -392,10 +392,9 @@ fn who_sleeps_for_one_time_after_jobs_that_vary_has_the_mean_step_as_period() {
 }
 
 #[test]
-fn an_answer_with_more_proofs_is_surer() {
-    // A timer: a clock, steps alike, and sleeps alike.
+fn an_answer_with_a_tighter_rhythm_is_surer() {
     let timer = analysed(after_steps(&[20e6; 40]));
-    // Releases anywhere in a fifth of the period: a clock alone.
+    // Releases anywhere in a fifth of the period.
     let mut random = Random::new(1);
     let at: Vec<f64> = (0..40)
         .map(|k| 20e6 * (f64::from(k) + 0.2 * random.even()))

@@ -28,14 +28,6 @@ use std::collections::VecDeque;
 
 use onbeat_model::{Instant, Job, Mark, Rhythm, Said, Span};
 
-/// A period outside of these bounds is none, whoever says so: no reservation serves a shorter one,
-/// and nobody waits for a longer one's jobs.
-const SHORTEST: Span = Span::from_us(100);
-const LONGEST: Span = Span::from_secs(10);
-
-/// A program that asks for fewer jobs of a thousand in time than half asks to be starved.
-const LEAST_PERMILLE: u32 = 500;
-
 /// Cuts one thread's marks into jobs. See the module for the rule.
 #[derive(Clone, Debug, Default)]
 pub struct Told {
@@ -105,7 +97,7 @@ impl Told {
     #[must_use]
     pub fn overruns(&self) -> Option<f64> {
         let is_share = (1..=1000).contains(&self.permille);
-        is_share.then(|| 1.0 - f64::from(self.permille.max(LEAST_PERMILLE)) / 1000.0)
+        is_share.then(|| 1.0 - (f64::from(self.permille) / 1000.0).max(tuning::HALF))
     }
 
     /// When the job at hand, or else the last one, is to be done.
@@ -182,7 +174,9 @@ impl Told {
             }
             (told, seen) => told.or(seen),
         };
-        period.filter(|period| (SHORTEST..=LONGEST).contains(period))
+        // Nobody waits for the jobs of a period that is longer than any window.
+        let longest = Span::from_secs(tuning::window_s());
+        period.filter(|period| (tuning::SHORTEST_TOLD..=longest).contains(period))
     }
 
     fn seen(&self) -> Option<Span> {

@@ -8,7 +8,7 @@ use onbeat_model::{Burst, Instant, Rhythm, Span, TaskId};
 use super::compact::Compact;
 use super::fit;
 use super::fold::Fold;
-use super::proof::{Claim, Proofs};
+use super::proof::Claim;
 use super::search::{Found, Search};
 use super::view::Train;
 
@@ -182,20 +182,20 @@ impl Seen {
     }
 }
 
-/// A beat with its proofs.
+/// A beat with a proof, and how likely it is right.
 struct Proved {
     seen: Seen,
-    proofs: Proofs,
+    confidence: f64,
 }
 
 impl Proved {
     fn rhythm(&self, origin: u64) -> Rhythm {
-        let Found { line, evidence, .. } = self.seen.found;
+        let line = self.seen.found.line;
         Rhythm {
             period: Span::from_ns(line.period.round() as u64),
             phase: Instant::from_ns(origin) + Span::from_ns(line.phase.max(0.0).round() as u64),
             jitter: Span::from_ns(line.jitter.round() as u64),
-            confidence: self.proofs.right().min(1.0 - (-evidence.strength).exp()),
+            confidence: self.confidence,
         }
     }
 }
@@ -224,14 +224,14 @@ impl Look<'_> {
             origin: self.origin,
             enough: self.enough,
         };
-        let proofs = claim.proofs(self.fold)?;
-        Some(Proved { seen, proofs })
+        let confidence = claim.confidence(self.fold)?;
+        Some(Proved { seen, confidence })
     }
 
     /// What was found, along the line nearest to all wakeups; or the fraction of its period in
     /// which these keep their phase better.
     fn over_all_wakeups(&mut self, mut seen: Seen) -> Seen {
-        self.train.wakeups(self.bursts, self.origin);
+        self.train.points(self.bursts, self.origin);
         let (at, found) = (&self.train.at, seen.found.line);
         if tuning::fractions()
             && let Some(line) = self.fold.fraction(at, found.period, tuning::shortest_ns())

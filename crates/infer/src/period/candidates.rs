@@ -8,7 +8,8 @@ use super::evidence::divergence;
 use super::view::Train;
 use crate::tuning;
 
-/// 32 bins an octave.
+/// 32 bins an octave: one and a half of them, to which the smoothing reaches, are what is `alike`.
+/// 13 octaves are more than the range of periods.
 const SHIFT: u32 = 23 - 5;
 const BINS: usize = 32 * 13;
 

@@ -9,9 +9,6 @@
 use super::view::Train;
 use crate::tuning;
 
-/// A pause is taken for no more beats than this, so that their numbers stay exact.
-const PAUSE: f64 = 1e6;
-
 /// The memory of the search, kept between searches.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Chain {
@@ -31,7 +28,8 @@ impl Chain {
         let mut last: Option<f64> = None;
         for &at in &train.at {
             if let Some(last) = last {
-                beat += ((at - last) / usual).round().clamp(1.0, PAUSE) as i64;
+                // A pause is taken for no more beats than fit, so that their numbers stay exact.
+                beat += i64::from((((at - last) / usual).round() as u32).max(1));
             }
             self.beats.push((beat, at));
             last = Some(at);

@@ -13,7 +13,7 @@ use super::view::Train;
 use crate::tuning;
 
 /// `beats * D(met/beats || chance)`, zero if no more were met than by chance.
-pub(super) fn divergence(beats: f64, met: f64, chance: f64) -> f64 {
+pub(crate) fn divergence(beats: f64, met: f64, chance: f64) -> f64 {
     let chance = chance.clamp(1e-9, 1.0 - 1e-9);
     let rate = (met / beats).min(1.0);
     if rate <= chance {

@@ -12,35 +12,38 @@
 //! fractions. Gregory and Loredo (Astrophysical Journal 398, 1992) have this test for pulsars.
 
 use super::fit::{self, Line};
-use crate::tuning;
-
-/// The weight of the prior in wakeups: one peak is expected.
-const MASS: f64 = 1.0;
+use crate::tuning::{self, MASS};
 
 /// How many widths are tried, each at two places of its bins.
 fn widths() -> usize {
     (tuning::finest() / tuning::coarsest()).ilog2() as usize + 1
 }
 
+/// The logarithm of the Bayes factor for a grid.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Factor {
+    /// That of the best bins, after their choice is paid for.
+    pub(super) left: f64,
+    /// That of the best bins.
+    pub(super) most: f64,
+}
+
 /// The memory of the folding, kept between calls.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Fold {
     half_bins: Vec<u32>,
-    /// For each width, the logarithms of the weights of a bin by the number of its wakeups.
-    weights: Vec<Vec<f64>>,
-    /// The same of the whole histogram.
-    totals: Vec<f64>,
 }
 
-/// Extends `sums` to `count` wakeups: the logarithms of the rising factorials of `from`.
-fn extend(sums: &mut Vec<f64>, from: f64, count: usize) {
-    if sums.is_empty() {
-        sums.push(0.0);
+/// The logarithm of the gamma function, by Stirling's series from 8 on.
+fn ln_gamma(mut x: f64) -> f64 {
+    let mut below = 1.0;
+    while x < 8.0 {
+        below *= x;
+        x += 1.0;
     }
-    while sums.len() <= count {
-        let last = sums[sums.len() - 1];
-        sums.push(last + ((sums.len() - 1) as f64 + from).ln());
-    }
+    let (inverse, square) = (1.0 / x, 1.0 / (x * x));
+    let series = inverse * (1.0 / 12.0 - square * (1.0 / 360.0 - square / 1260.0));
+    (x - 0.5) * x.ln() - x + 0.5 * std::f64::consts::TAU.ln() + series - below.ln()
 }
 
 impl Fold {
@@ -48,14 +51,14 @@ impl Fold {
     /// evidence than it, as the line through its releases; none if no line has most of its beats
     /// met. `at` are the wakeups, ascending, at least two.
     pub(super) fn fraction(&mut self, at: &[f64], period: f64, shortest: f64) -> Option<Line> {
-        let mut most = self.evidence(at, period);
+        let mut most = self.evidence(at, period).left;
         let mut best = None;
         for parts in 2..=tuning::lags() {
             let tried = period / parts as f64;
             if tried < shortest {
                 break;
             }
-            let evidence = self.evidence(at, tried);
+            let evidence = self.evidence(at, tried).left;
             if evidence > most
                 && let Some(line) = self.line(at, tried)
             {
@@ -90,29 +93,37 @@ impl Fold {
             .then_some(line)
     }
 
-    /// The evidence of the best width and place of the bins, less what their choice costs.
-    pub(super) fn evidence(&mut self, at: &[f64], period: f64) -> f64 {
+    /// The evidence of the best width and place of the bins. As many periods can be told apart as
+    /// the bins are narrow, so a grid of narrow ones is one of more.
+    pub(super) fn evidence(&mut self, at: &[f64], period: f64) -> Factor {
         self.fill(at, period, 2 * tuning::finest());
-        extend(&mut self.totals, MASS, at.len());
-        let mut best = 0.0_f64;
+        let all = ln_gamma(MASS + at.len() as f64) - ln_gamma(MASS);
+        let (mut best, mut most) = (0.0_f64, 0.0_f64);
         let mut bins = tuning::finest();
-        self.weights.resize(widths(), Vec::new());
-        for weights in &mut self.weights {
+        for _ in 0..widths() {
             let halves = &self.half_bins[..2 * bins];
-            let fullest = halves.iter().max().copied().unwrap_or(0) as usize;
-            extend(weights, MASS / bins as f64, (2 * fullest).min(at.len()));
-            let weight = |pair: &[u32]| weights[(pair[0] + pair[1]) as usize];
+            let prior = MASS / bins as f64;
+            let empty = ln_gamma(prior);
+            let weight = |pair: &[u32]| match pair[0] + pair[1] {
+                0 => 0.0,
+                count => ln_gamma(prior + f64::from(count)) - empty,
+            };
             let even: f64 = halves.chunks_exact(2).map(weight).sum();
             let inner: f64 = halves[1..2 * bins - 1].chunks_exact(2).map(weight).sum();
             let odd = inner + weight(&[halves[0], halves[2 * bins - 1]]);
             let uniform = at.len() as f64 * (bins as f64).ln();
-            best = best.max(even.max(odd) - self.totals[at.len()] + uniform);
+            let factor = even.max(odd) - all + uniform;
+            most = most.max(factor);
+            best = best.max(factor - (bins as f64).ln());
             for i in 0..bins {
                 self.half_bins[i] = self.half_bins[2 * i] + self.half_bins[2 * i + 1];
             }
             bins /= 2;
         }
-        (best - (2.0 * widths() as f64).ln()).max(0.0)
+        Factor {
+            left: (best - (2.0 * widths() as f64).ln()).max(0.0),
+            most,
+        }
     }
 
     fn fill(&mut self, at: &[f64], period: f64, bins: usize) {
@@ -156,7 +167,8 @@ impl Fold {
 mod tests {
     use super::*;
 
-    /// The logarithm of the probability of the phases, one after the other, from Pólya's urn.
+    /// The logarithm of the probability of the phases, one after the other, from Pólya's urn, less
+    /// what the width of the bins costs.
     fn twin(at: &[f64], period: f64, bins: usize, place: f64) -> f64 {
         let mut counts = vec![0.0; bins];
         let mut sum = 0.0;
@@ -167,7 +179,7 @@ mod tests {
             sum += (urn * bins as f64).ln();
             counts[bin] += 1.0;
         }
-        sum
+        sum - (bins as f64).ln()
     }
 
     #[test]
@@ -182,7 +194,7 @@ mod tests {
                 .map(|(bins, place)| twin(&at, period, bins, place))
                 .fold(0.0, f64::max);
             let slow = (slow - (2.0 * widths() as f64).ln()).max(0.0);
-            let fast = Fold::default().evidence(&at, period);
+            let fast = Fold::default().evidence(&at, period).left;
             assert!((slow - fast).abs() < 1e-6, "{period}: {slow} {fast}");
         }
     }

@@ -39,6 +39,8 @@ mod search;
 pub mod track;
 mod view;
 
+pub(crate) use evidence::divergence;
+
 pub use analyser::{Analyser, Config};
 pub use compact::Compact;
 pub use track::{Beat, Tracker};

@@ -10,7 +10,8 @@
 //!   renewal process does, which is a random walk; and the phases tell the next wakeup at least as
 //!   well as the end of the job before it does (below).
 //! - **Steps of one size.** A timer that starts anew after each job keeps to no clock, and yet the
-//!   next release is known. Half of the steps are very much alike, or nearly all are alike.
+//!   next release is known. Surely more than half of the steps are very much alike, or nearly all
+//!   are alike. If the thread serves several timers, only some are.
 //! - **Sleeps of one size**, with jobs between them that vary.
 //! - **Polls in time.** A thread that polls for its next job begins each at the first poll after it
 //!   was due.
@@ -31,27 +32,9 @@ use super::fit::{self, Line};
 use super::fold::Fold;
 use crate::tuning;
 
-/// Most of something is more than this share of it.
-const HALF: f64 = 0.5;
-
 /// The share of steps that are distributed exponentially within half of their mean.
 fn within_half_by_chance() -> f64 {
     (-0.5_f64).exp() - (-1.5_f64).exp()
-}
-
-/// How many proofs a period has, at least one.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Proofs(usize);
-
-impl Proofs {
-    /// The share of answers with as many that are right.
-    pub(super) fn right(self) -> f64 {
-        match self.0 {
-            0 | 1 => tuning::right_with_one_proof(),
-            2 => tuning::right_with_two_proofs(),
-            _ => tuning::right_with_more_proofs(),
-        }
-    }
 }
 
 /// A period to be proved.
@@ -71,22 +54,23 @@ pub(super) struct Claim<'a> {
 }
 
 impl Claim<'_> {
-    /// How many proofs the period has; none if it has none.
-    pub(super) fn proofs(&self, fold: &mut Fold) -> Option<Proofs> {
+    /// How likely the period is right, if it has a proof: `prior_odds` times the Bayes factor of
+    /// the phases in the mean over the releases but the first, whose phase is as likely as any.
+    /// Whether they are of a rhythm is one question for all of a thread, so they count as one.
+    pub(super) fn confidence(&self, fold: &mut Fold) -> Option<f64> {
         let groups = self.groups();
         let by_sleeps = fold.evidence(&self.sleeps_before(&groups), self.line.period);
         let phases = fold.evidence(&groups, self.line.period);
-        let follows_its_jobs = tuning::sleeps_of_a_process() && by_sleeps > phases;
-        let proofs = [
-            tuning::clock() && !follows_its_jobs && self.is_a_clock(&groups, phases),
-            tuning::steps()
+        let follows_its_jobs = tuning::sleeps_of_a_process() && by_sleeps.left > phases.left;
+        let proved = tuning::clock() && !follows_its_jobs && self.is_a_clock(&groups, phases.left)
+            || tuning::steps()
                 && !(follows_its_jobs && self.mostly_waits())
-                && self.steps_are_alike(&groups),
-            tuning::sleeps() && self.sleeps_are_alike(),
-            tuning::polls() && self.of_work && self.polls_are_in_time(&groups),
-        ];
-        let count = proofs.into_iter().filter(|&holds| holds).count();
-        (count > 0).then_some(Proofs(count))
+                && self.steps_are_alike(&groups)
+            || tuning::sleeps() && self.sleeps_are_alike()
+            || tuning::polls() && self.of_work && self.polls_are_in_time(&groups);
+        let others = groups.len().saturating_sub(1).max(1);
+        let odds = tuning::prior_odds() * (phases.most / others as f64).exp();
+        proved.then_some(odds / (1.0 + odds))
     }
 
     /// The evidence of the phases is enough for a grid, and lateness does not add up.
@@ -121,12 +105,13 @@ impl Claim<'_> {
     /// For how long the thread slept before each of these releases but the first.
     fn sleeps_before(&self, releases: &[f64]) -> Vec<f64> {
         let mut sleeps = Vec::with_capacity(releases.len());
+        let mut bursts = self.bursts.iter().map(|b| self.times(b)).peekable();
+        let mut ended = 0.0;
         for pair in releases.windows(2) {
             let before = if self.of_work { pair[0] + 1.0 } else { pair[1] };
-            let next = self.bursts.partition_point(|b| self.times(b).0 < before);
-            let ended = next
-                .checked_sub(1)
-                .map_or(pair[0], |last| self.times(&self.bursts[last]).1);
+            while let Some((_, blocked)) = bursts.next_if(|times| times.0 < before) {
+                ended = blocked;
+            }
             sleeps.push((pair[1] - ended).max(0.0));
         }
         sleeps
@@ -171,7 +156,7 @@ impl Claim<'_> {
                 .checked_sub(1)
                 .map_or(w[0], |last| after(&self.bursts[last]));
             let poll = w[1] - last;
-            poll < HALF * self.line.period && (w[1] - w[0] - self.line.period).abs() < poll
+            poll < tuning::HALF * self.line.period && (w[1] - w[0] - self.line.period).abs() < poll
         });
         let (met, of) = (
             in_time.count() as f64,
@@ -212,7 +197,7 @@ impl Steps {
 
     /// Half of them are very much alike.
     fn half_are_very_alike(&self, enough: f64) -> bool {
-        self.are_alike(HALF, tuning::very_alike(), enough)
+        self.are_alike(tuning::HALF, tuning::very_alike(), enough)
     }
 
     /// Nearly all are alike.
@@ -221,8 +206,8 @@ impl Steps {
     }
 
     /// Whether this share of the steps is within so much of their median, or of a multiple of it,
-    /// where a job was left out; and so many are, by more than chance. The chance is that of steps
-    /// spread over `spread` of the median (Chernoff's bound).
+    /// where a job was left out; and surely more than half are, and so many by more than chance.
+    /// The chance is that of steps spread over `spread` of the median (Chernoff's bound).
     fn are_alike(&self, share: f64, within: f64, enough: f64) -> bool {
         let limit = (within * self.median).max(tuning::exact_ns());
         let deviation = |&step: &f64| {
@@ -234,6 +219,7 @@ impl Steps {
         let reach = alike.iter().copied().fold(0.0, f64::max);
         let (met, of) = (alike.len() as f64, self.all.len() as f64);
         met / of >= share
+            && divergence(of, met, tuning::HALF) >= tuning::more_than_half()
             && divergence(of, met, 2.0 * reach / (tuning::spread() * self.median)) >= enough
     }
 }

@@ -23,6 +23,12 @@ pub(super) struct Train {
 impl Train {
     /// Every burst is a point.
     pub(super) fn wakeups(&mut self, bursts: &[Compact], origin: u64) {
+        self.points(bursts, origin);
+        self.measure();
+    }
+
+    /// The same, with nothing known of the gaps.
+    pub(super) fn points(&mut self, bursts: &[Compact], origin: u64) {
         self.at.clear();
         self.executed.clear();
         for burst in bursts {
@@ -30,12 +36,11 @@ impl Train {
                 .push(burst.woke().as_ns().saturating_sub(origin) as f64);
             self.executed.push(burst.executed().as_ns() as f64);
         }
-        self.measure();
     }
 
     /// The gap between groups of points, if there are groups.
     pub(super) fn groups_part_at(&self) -> Option<f64> {
-        valley(&self.gaps, tuning::wide_gap())
+        valley(&self.gaps, tuning::wide())
     }
 
     /// Merges points that follow the one before after no more than `limit`.
@@ -65,7 +70,7 @@ impl Train {
         sorted.clear();
         sorted.extend_from_slice(&train.executed);
         sorted.sort_unstable_by(f64::total_cmp);
-        let Some(limit) = valley(sorted, tuning::wide_work()) else {
+        let Some(limit) = valley(sorted, tuning::wide()) else {
             return false;
         };
         let light: f64 = sorted.iter().take_while(|&&e| e <= limit).sum();

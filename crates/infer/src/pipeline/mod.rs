@@ -27,9 +27,6 @@
 use crate::tuning;
 use onbeat_model::{Instant, Span};
 
-/// Every so many-th job at the most.
-const MOST_EVERY: usize = 4;
-
 /// How a thread stands to a path.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Standing {
@@ -52,9 +49,9 @@ pub struct Contacts {
     /// The first contact in the job that was seen last.
     appeared: Option<Instant>,
     /// Jobs seen too soon after the last one, if every n-th counts.
-    early: [u64; MOST_EVERY],
+    early: [u64; tuning::MOST_EVERY],
     /// Jobs left out, if every n-th counts.
-    left_out: [u64; MOST_EVERY],
+    left_out: [u64; tuning::MOST_EVERY],
 }
 
 impl Contacts {
@@ -66,8 +63,8 @@ impl Contacts {
             since,
             last: since,
             appeared: None,
-            early: [0; MOST_EVERY],
-            left_out: [0; MOST_EVERY],
+            early: [0; tuning::MOST_EVERY],
+            left_out: [0; tuning::MOST_EVERY],
         }
     }
 

@@ -2,6 +2,7 @@
 //! binomial tail as the sum over all outcomes of the tosses.
 
 use super::*;
+use crate::tuning::MOST_EVERY;
 
 fn us(us: u64) -> Instant {
     Instant::ZERO + Span::from_us(us)

@@ -10,9 +10,6 @@
 
 use crate::tuning;
 
-/// The frequency that is looked for; what is already as frequent surprises nobody.
-const FREQUENT: f64 = 0.5;
-
 /// The score that is an alarm, by Lorden's bound.
 fn alarm() -> f64 {
     1.0 / tuning::false_alarm_rate()
@@ -44,11 +41,11 @@ impl Default for Surprise {
 impl Surprise {
     /// Takes in whether a job showed it; true is an alarm, and the score begins anew.
     pub(super) fn hear(&mut self, shown: bool) -> bool {
-        let usual = self.habit.clamp(1.0 / memory(), FREQUENT);
+        let usual = self.habit.clamp(1.0 / memory(), tuning::HALF);
         let ratio = if shown {
-            FREQUENT / usual
+            tuning::HALF / usual
         } else {
-            (1.0 - FREQUENT) / (1.0 - usual)
+            (1.0 - tuning::HALF) / (1.0 - usual)
         };
         self.score = (self.score * ratio).max(1.0);
         self.jobs = (self.jobs + 1.0).min(memory());
