@@ -198,7 +198,11 @@ impl Priorities {
         if !task::is_alive(task) {
             // The number went to another task in between, which is made ordinary again.
             if Attributes::get(task.tid).is_ok_and(|now| now == set) {
-                let _ = wanted(before, Priority::Nice(0)).set(task.tid);
+                let ordinary = Attributes {
+                    reset_on_fork: false,
+                    ..before.with_nice(0)
+                };
+                let _ = ordinary.set(task.tid);
             }
             self.forget(task);
             return Err(Refusal::Gone);
