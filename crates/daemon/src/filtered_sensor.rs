@@ -252,6 +252,8 @@ impl<S: Sensor> Sensor for FilteredSensor<S> {
         let from = events.len();
         let flow = self.inner.poll(timeout, events)?;
         self.filter(events, from)?;
+        // A task that goes without is asked for again in the turn that follows.
+        self.registry.borrow_mut().ledger.refill(self.inner.now());
         Ok(flow)
     }
 

@@ -20,7 +20,7 @@ mod error;
 mod spending;
 
 pub use error::{QuotaError, Whose};
-use spending::{LONGEST_SOFT_PERIOD, Spending};
+use spending::{LONGEST_SOFT_PERIOD, Spending, ns};
 
 /// What somebody may have at most.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -174,6 +174,8 @@ struct Charge {
     held: Option<Reservation>,
     /// What it has used since it last blocked, as far as that is counted.
     counted: Span,
+    /// The bucket of its own; none before it has used a reservation.
+    own: Option<Spending>,
     /// For how many reasons the task is in the ledger. None: the kernel holds its bandwidth yet.
     reasons: u32,
 }
@@ -202,7 +204,7 @@ pub struct Ledger {
     rules: HashMap<u64, Used>,
     spending: HashMap<Whose, Spending>,
     leaks: Vec<Leak>,
-    /// Tasks whose reservations may have become ceilings, or no longer be.
+    /// Tasks whose reservations may be over, or have become ceilings, or no longer be.
     to_reconsider: Vec<TaskId>,
 }
 
@@ -252,6 +254,7 @@ impl Ledger {
             account: Arc::clone(account),
             held: None,
             counted: Span::ZERO,
+            own: None,
             reasons: 1,
         };
         self.tasks.insert(task, charge);
@@ -411,34 +414,46 @@ impl Ledger {
     /// if it has a reservation.
     pub fn blocked(&mut self, task: TaskId, executed: Span, now: Instant) {
         if let Some(charge) = self.tasks.get_mut(&task).filter(|c| c.held.is_some()) {
-            let rest = executed - std::mem::take(&mut charge.counted);
-            self.spend(task, rest, now);
+            let counted = std::mem::take(&mut charge.counted);
+            self.spend(task, ns(executed) - ns(counted), now);
         }
     }
 
     /// The runtime of `task` was used up at `now`, and it goes on: it has used all of a period at
-    /// most.
+    /// most. An excess is refunded when it blocks.
     pub fn ran_out(&mut self, task: TaskId, now: Instant) {
         let Some(charge) = self.tasks.get_mut(&task) else {
             return;
         };
         if let Some(held) = charge.held {
             charge.counted += held.period();
-            self.spend(task, held.period(), now);
+            self.spend(task, ns(held.period()), now);
         }
     }
 
-    fn spend(&mut self, task: TaskId, used: Span, now: Instant) {
-        let Some(account) = self.account(task).map(Arc::clone) else {
+    fn spend(&mut self, task: TaskId, used_ns: i64, now: Instant) {
+        let Some(charge) = self.tasks.get_mut(&task) else {
             return;
         };
+        let Some(held) = charge.held else {
+            return;
+        };
+        // It begins with one job's: many tasks, one after the other, get no more than their quota.
+        let own = Spending::of(held.runtime(), now);
+        let own = charge.own.get_or_insert(own);
+        own.spend(used_ns, held.bandwidth(), now);
+        let is_over = own.is_over();
+        let account = Arc::clone(&charge.account);
         let quotas: Vec<(Whose, Quota)> = self.quotas_of(&account).collect();
         for (whose, quota) in quotas {
             let full = Spending::new(quota.bandwidth, now);
             let spending = self.spending.entry(whose).or_insert(full);
-            if spending.spend(used, quota.bandwidth, now) {
+            if spending.spend(used_ns, quota.bandwidth, now) {
                 self.reconsider(whose);
             }
+        }
+        if is_over {
+            self.to_reconsider.push(task);
         }
     }
 
@@ -474,7 +489,7 @@ impl Ledger {
                 self.reconsider(whose);
                 continue;
             };
-            let changed = spending.spend(Span::ZERO, quota.bandwidth, now);
+            let changed = spending.spend(0, quota.bandwidth, now);
             if spending.is_full(quota.bandwidth) {
                 self.spending.remove(&whose);
             }
@@ -484,23 +499,43 @@ impl Ledger {
         }
     }
 
-    /// Whether `reservation` is to be a ceiling for `task`, of which is known whether the sensor
-    /// `hears` it. That of a user under a quota is one if the user has used more than the quota
-    /// gives, or if that would be noticed late: the task is not heard, or the period is long.
+    /// Whether `reservation`, which a program asked for if it `is_asked`, is to be a ceiling for
+    /// `task`, of which is known whether the sensor `hears` it. A user's under a quota is one if
+    /// use of more than the quota gives would be noticed late: the task is not heard, or the
+    /// period is long. One that a program asked for is a ceiling while the user has used more.
     #[must_use]
-    pub fn is_ceiling(&self, task: TaskId, reservation: Reservation, hears: bool) -> bool {
+    pub fn is_ceiling(
+        &self,
+        task: TaskId,
+        reservation: Reservation,
+        (is_asked, hears): (bool, bool),
+    ) -> bool {
         let Some(charge) = self.tasks.get(&task) else {
             return false;
         };
         self.quotas_of(&charge.account).any(|(whose, _)| {
-            !hears
-                || reservation.period() > LONGEST_SOFT_PERIOD
-                || self.spending.get(&whose).is_some_and(Spending::is_over)
+            let is_over = || self.spending.get(&whose).is_some_and(Spending::is_over);
+            !hears || reservation.period() > LONGEST_SOFT_PERIOD || (is_asked && is_over())
         })
     }
 
-    /// The reservations that may have become ceilings since this was last called, or may no longer
-    /// be.
+    /// Until when `task` is to have no reservation that onbeat sizes: it has used more than it
+    /// held, and its owner more than a quota gives.
+    #[must_use]
+    pub fn goes_without_until(&self, task: TaskId) -> Option<Instant> {
+        let charge = self.tasks.get(&task)?;
+        charge.own.filter(Spending::is_over)?;
+        let over = self
+            .quotas_of(&charge.account)
+            .filter_map(|(whose, quota)| {
+                let spending = self.spending.get(&whose).filter(|s| s.is_over())?;
+                Some(spending.made_up_at(quota.bandwidth))
+            });
+        over.max()
+    }
+
+    /// The reservations that may have to end, or become ceilings, or be none any more, since this
+    /// was last called.
     pub fn take_to_reconsider(&mut self) -> Vec<(TaskId, Reservation)> {
         let tasks = std::mem::take(&mut self.to_reconsider);
         let held = |task| Some((task, self.tasks.get(&task)?.held?));

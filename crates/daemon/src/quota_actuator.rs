@@ -104,7 +104,12 @@ impl<A: Actuator> Actuator for QuotaActuator<A> {
                 now: now.to_string(),
             });
         }
-        let is_ceiling = self.registry.borrow().is_ceiling(task, reservation);
+        let registry = self.registry.borrow();
+        if let Some(until) = registry.goes_without_until(task) {
+            return Err(Refusal::Settling { until });
+        }
+        let is_ceiling = registry.is_ceiling(task, reservation);
+        drop(registry);
         self.inner.set_hard(task, is_ceiling)?;
         let answer = self.inner.reserve(task, reservation);
         match &answer {

@@ -10,7 +10,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use onbeat_control::{Party, Treatment};
-use onbeat_model::{Reservation, Task, TaskId};
+use onbeat_model::{Instant, Reservation, Task, TaskId};
 
 use crate::account::Account;
 use crate::directory;
@@ -94,9 +94,18 @@ impl Registry {
     #[must_use]
     pub fn is_ceiling(&self, task: TaskId, reservation: Reservation) -> bool {
         // A thread that holds just what was asked for is heard only if it is tracked as well.
-        let hears = !self.explicit.contains_key(&task)
-            || (self.processes.values()).any(|process| process.threads.contains(&task));
-        self.ledger.is_ceiling(task, reservation, hears)
+        let is_asked = self.explicit.contains_key(&task);
+        let hears =
+            !is_asked || (self.processes.values()).any(|process| process.threads.contains(&task));
+        self.ledger.is_ceiling(task, reservation, (is_asked, hears))
+    }
+
+    /// Until when `task` is to have no reservation, because it and its owner have used too much;
+    /// what was asked for stays, as a ceiling.
+    #[must_use]
+    pub fn goes_without_until(&self, task: TaskId) -> Option<Instant> {
+        let is_asked = self.explicit.contains_key(&task);
+        self.ledger.goes_without_until(task).filter(|_| !is_asked)
     }
 
     /// How a thread is treated.

@@ -66,6 +66,8 @@ pub enum Why {
         /// For so long it has no reservation.
         pause: Span,
     },
+    /// It has used more than it holds, and its owner more than a quota gives.
+    OverQuota,
     /// It keeps another period now.
     RateChanged {
         /// The period until now.
@@ -171,6 +173,9 @@ impl fmt::Display for Why {
             Self::HeldBack { late, of, pause } => write!(
                 f,
                 "its budget ran out and made {late} of its last {of} jobs late: it goes without for {pause}"
+            ),
+            Self::OverQuota => f.write_str(
+                "it uses more than it holds, and its owner has used more than a quota gives: it goes without until that is made up for",
             ),
             Self::RateChanged { from, to } => {
                 write!(f, "its period changed from {from} to {to}")

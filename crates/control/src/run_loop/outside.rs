@@ -216,6 +216,15 @@ impl<A: Actuator> Controller<A> {
         }
     }
 
+    /// Releases the reservation that `task` has for its rhythm. It gets one again when the actuator
+    /// gives it one.
+    pub fn go_without(&mut self, task: TaskId, why: Why, now: Instant) {
+        let slot = self.tasks.find(task);
+        if let Some(slot) = slot.filter(|&slot| self.enforcer.held(slot).is_some()) {
+            self.withdraw(slot, why, now);
+        }
+    }
+
     /// Gives `task` a reservation of this `share` of a CPU in each `period` on trial, so that it
     /// can show its rhythm; if it shows none, it is given back.
     pub fn try_out(&mut self, task: Task, share: Bandwidth, period: Span, now: Instant) {

@@ -230,6 +230,31 @@ fn a_thread_whose_owner_may_not_have_more_gets_that_much_and_nobody_else_less() 
 }
 
 #[test]
+fn a_thread_that_is_to_go_without_has_its_reservation_again_when_the_actuator_gives_it() {
+    let until = at_ms(6000);
+    let mut told = false;
+    let ran = play_asking(
+        film(),
+        Kernel::with_cpus(2),
+        Settings::default(),
+        |loop_, now| {
+            if once(at_ms(5000), now, &mut told) {
+                let settling = Refusal::Settling { until };
+                loop_.actuator().answers.insert(7, [settling].into());
+                loop_.go_without(TaskId::recorded(7), Why::OverQuota, now);
+            }
+        },
+    );
+    let before = held_at(&ran, 7, at_ms(4900)).unwrap();
+    assert_eq!(held_at(&ran, 7, at_ms(5900)), None);
+    let after = held_at(&ran, 7, until + ms(60)).unwrap();
+    assert!(after.bandwidth() >= before.bandwidth().min(Bandwidth::from_cpus(0.4)));
+    let entries = ran.of(7).into_iter();
+    let without = entries.filter(|entry| entry.why == Why::OverQuota);
+    assert_eq!(without.count(), 1);
+}
+
+#[test]
 fn nobody_gives_way_to_a_wish_beyond_its_owners_quota() {
     let mut script = film();
     script.tracked(8, "other", Instant::ZERO);

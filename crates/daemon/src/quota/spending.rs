@@ -1,10 +1,10 @@
-//! What a user or a group may still use above ordinary priority before its reservations become
-//! ceilings.
+//! The CPU time that a user, a group or a task may still use above ordinary priority.
 //!
-//! A soft reservation lets a task use more than it holds, and a quota is a ceiling all the same. So
-//! the CPU time that reserved tasks use is taken from a bucket, which fills as fast as the quota
-//! says. Once it is empty the reservations are hard, and together they are within the quota; once
-//! it is half full again they are soft.
+//! A soft reservation lets a task use more than it holds, and a quota bounds what all use. So the
+//! CPU time that reserved tasks use is taken from the quota's bucket, which fills as fast as the
+//! quota says, and from one of the task's own, which fills as fast as its reservation says. While
+//! both are empty, the task is an ordinary one. An empty bucket counts as empty until it is half
+//! full again.
 
 use onbeat_model::{Bandwidth, Instant, Span};
 
@@ -35,19 +35,36 @@ impl Spending {
         }
     }
 
+    /// One that holds `left` at `now`.
+    pub(super) const fn of(left: Span, now: Instant) -> Self {
+        Self {
+            left_ns: ns(left),
+            at: now,
+            is_over: false,
+        }
+    }
+
     /// Whether more was used than the quota gives.
     pub(super) const fn is_over(&self) -> bool {
         self.is_over
     }
 
-    /// So much CPU time was used up to `now`. True if from now on it is over, or no longer over.
-    pub(super) fn spend(&mut self, used: Span, quota: Bandwidth, now: Instant) -> bool {
+    /// When it is no longer over, if nothing is used until then.
+    pub(super) fn made_up_at(&self, quota: Bandwidth) -> Instant {
+        let lacks = (full_ns(quota) / 2).saturating_sub(self.left_ns).max(0);
+        let takes = lacks as f64 / quota.as_cpus().max(f64::MIN_POSITIVE);
+        self.at + Span::from_ns(takes.ceil() as u64)
+    }
+
+    /// Takes `used_ns` out at `now`; it is negative if too much was counted before. True if from
+    /// now on it is over, or no longer over.
+    pub(super) fn spend(&mut self, used_ns: i64, quota: Bandwidth, now: Instant) -> bool {
         let full = full_ns(quota);
         let filled = ns(quota.runtime_in(now.since(self.at)));
         self.at = self.at.max(now);
-        let left = self.left_ns.saturating_add(filled).min(full);
-        // Nobody owes more than can be made up for in the time of a bucket.
-        self.left_ns = left.saturating_sub(ns(used)).max(-full);
+        let left = self.left_ns.saturating_add(filled);
+        // The most that is owed can be made up for in the time of a bucket.
+        self.left_ns = left.saturating_sub(used_ns).clamp(-full, full);
         let is_over = self.left_ns < 0 || (self.is_over && self.left_ns < full / 2);
         std::mem::replace(&mut self.is_over, is_over) != is_over
     }
@@ -62,7 +79,7 @@ fn full_ns(quota: Bandwidth) -> i64 {
     ns(quota.runtime_in(HOLDS))
 }
 
-const fn ns(span: Span) -> i64 {
+pub(super) const fn ns(span: Span) -> i64 {
     let ns = span.as_ns();
     if ns > i64::MAX as u64 {
         i64::MAX

@@ -347,39 +347,75 @@ fn reserved(alice: &Arc<Account>) -> Ledger {
     ledger
 }
 
+/// A reservation that onbeat sized, for a task that is heard.
+const SIZED: (bool, bool) = (false, true);
+/// One that a program asked for.
+const ASKED: (bool, bool) = (true, true);
+
 #[test]
-fn a_reservation_is_soft_until_its_owner_has_used_more_than_the_quota_gives() {
+fn a_task_has_its_reservation_until_it_used_more_than_that_and_its_owner_more_than_the_quota() {
     let mut ledger = reserved(&account(1000, &[]));
     // 45% of a CPU for ten seconds.
     for period in 0..1000 {
         ledger.blocked(task(1), Span::from_us(4500), at(10 * period));
     }
-    assert!(!ledger.is_ceiling(task(1), of(300), true));
-    assert_eq!(ledger.take_to_reconsider(), []);
+    assert_eq!(ledger.goes_without_until(task(1)), None);
     // 90%: the bucket of half a second is empty after 1.25 s.
-    let mut hard_at = None;
+    let mut over_at = None;
     for period in 1000..1200 {
         ledger.blocked(task(1), Span::from_us(9000), at(10 * period));
-        if !ledger.take_to_reconsider().is_empty() {
-            hard_at.get_or_insert(10 * (period - 1000));
+        if ledger.goes_without_until(task(1)).is_some() {
+            over_at.get_or_insert(10 * (period - 1000));
         }
     }
-    let hard_at = hard_at.unwrap();
-    assert!((1100..=1400).contains(&hard_at), "{hard_at}");
-    assert!(ledger.is_ceiling(task(1), of(300), true));
+    let over_at = over_at.unwrap();
+    assert!((1100..=1400).contains(&over_at), "{over_at}");
+    assert!(ledger.take_to_reconsider().contains(&(task(1), of(300))));
+    assert!(!ledger.is_ceiling(task(1), of(300), SIZED));
+    assert!(ledger.is_ceiling(task(1), of(300), ASKED));
 }
 
 #[test]
-fn who_stays_within_the_quota_again_has_soft_reservations_again() {
+fn who_has_used_too_much_has_reservations_again_when_that_is_made_up_for() {
     let mut ledger = reserved(&account(1000, &[]));
     ledger.blocked(task(1), Span::from_secs(9), at(0));
-    assert!(ledger.is_ceiling(task(1), of(300), true));
+    // Half a second is owed, and a quarter of one is half a bucket.
+    assert_eq!(ledger.goes_without_until(task(1)), Some(at(1500)));
+    assert!(ledger.is_ceiling(task(1), of(300), ASKED));
     ledger.take_to_reconsider();
-    ledger.refill(at(1000));
-    assert!(ledger.is_ceiling(task(1), of(300), true));
-    ledger.refill(at(2000));
-    assert!(!ledger.is_ceiling(task(1), of(300), true));
+    ledger.refill(at(1499));
+    assert_eq!(ledger.goes_without_until(task(1)), Some(at(1500)));
+    ledger.refill(at(1500));
+    assert_eq!(ledger.goes_without_until(task(1)), None);
+    assert!(!ledger.is_ceiling(task(1), of(300), ASKED));
     assert_eq!(ledger.take_to_reconsider(), [(task(1), of(300))]);
+}
+
+#[test]
+fn a_task_that_uses_no_more_than_it_holds_keeps_that_beside_one_that_does() {
+    let alice = account(1000, &[]);
+    let mut ledger = reserved(&alice);
+    ledger.enter(task(2), &alice).unwrap();
+    ledger.charge(task(2), Some(of(200)));
+    for period in 0..1000 {
+        ledger.blocked(task(1), Span::from_us(9000), at(10 * period));
+        ledger.blocked(task(2), Span::from_us(1900), at(10 * period));
+        assert_eq!(ledger.goes_without_until(task(2)), None, "{period}");
+    }
+    assert!(ledger.goes_without_until(task(1)).is_some());
+}
+
+#[test]
+fn tasks_that_come_and_go_get_no_more_than_the_quota() {
+    let alice = account(1000, &[]);
+    let mut ledger = reserved(&alice);
+    ledger.blocked(task(1), Span::from_secs(9), at(0));
+    ledger.enter(task(2), &alice).unwrap();
+    ledger.charge(task(2), Some(of(200)));
+    ledger.blocked(task(2), Span::from_ms(2), at(10));
+    assert_eq!(ledger.goes_without_until(task(2)), None);
+    ledger.blocked(task(2), Span::from_ms(5), at(20));
+    assert!(ledger.goes_without_until(task(2)).is_some());
 }
 
 #[test]
@@ -388,28 +424,35 @@ fn a_task_that_never_blocks_is_charged_each_time_that_its_runtime_is_used_up_and
     for period in 1..=40 {
         ledger.ran_out(task(1), at(10 * period));
     }
-    assert!(!ledger.is_ceiling(task(1), of(300), true));
+    assert_eq!(ledger.goes_without_until(task(1)), None);
     for period in 41..=120 {
         ledger.ran_out(task(1), at(10 * period));
     }
-    assert!(ledger.is_ceiling(task(1), of(300), true));
+    assert!(ledger.goes_without_until(task(1)).is_some());
     let mut other = reserved(&account(1000, &[]));
     for period in 1..=40 {
         other.ran_out(task(1), at(10 * period));
     }
     other.blocked(task(1), Span::from_ms(400), at(401));
-    assert!(!other.is_ceiling(task(1), of(300), true));
+    assert_eq!(other.goes_without_until(task(1)), None);
+    // The excess is refunded each time.
+    for period in 41..=400 {
+        other.ran_out(task(1), at(10 * period));
+        other.blocked(task(1), Span::from_us(2900), at(10 * period + 9));
+        assert_eq!(other.goes_without_until(task(1)), None, "{period}");
+    }
 }
 
 #[test]
 fn what_a_quota_could_not_notice_in_time_is_a_ceiling_and_root_has_none() {
     let ledger = reserved(&account(1000, &[]));
     let slow = Reservation::implicit(Span::from_ms(30), Span::from_secs(1)).unwrap();
-    assert!(ledger.is_ceiling(task(1), slow, true));
-    assert!(ledger.is_ceiling(task(1), of(300), false));
+    assert!(ledger.is_ceiling(task(1), slow, SIZED));
+    assert!(ledger.is_ceiling(task(1), of(300), (true, false)));
     let mut roots = reserved(&account(0, &[]));
     roots.blocked(task(1), Span::from_secs(9), at(0));
-    assert!(!roots.is_ceiling(task(1), slow, false));
+    assert!(!roots.is_ceiling(task(1), slow, (true, false)));
+    assert_eq!(roots.goes_without_until(task(1)), None);
 }
 
 #[test]
@@ -418,7 +461,7 @@ fn a_task_without_a_reservation_is_not_charged() {
     ledger.charge(task(1), None);
     ledger.blocked(task(1), Span::from_secs(9), at(0));
     ledger.ran_out(task(1), at(1));
-    assert!(!ledger.is_ceiling(task(1), of(300), true));
+    assert_eq!(ledger.goes_without_until(task(1)), None);
 }
 
 #[test]
@@ -444,13 +487,15 @@ fn tasks_of_a_rule_with_a_bandwidth_share_it_whoever_they_are_and_cost_no_user()
     let (used, tasks) = ledger.charged_to(65_532);
     assert_eq!((used, tasks), (Bandwidth::ZERO, 0));
     ledger.enter(task(4), &of_rule(1, "film")).unwrap_err();
-    // A soft reservation uses more than the rule's bandwidth: it becomes a ceiling, until that is
+    // A soft reservation uses more than the rule's bandwidth: its task goes without, until that is
     // made up for.
+    ledger.charge(task(3), Some(of(200)));
     ledger.blocked(task(1), Span::from_ms(400), Instant::ZERO);
-    assert!(ledger.is_ceiling(task(1), of(200), true));
-    assert!(!ledger.is_ceiling(task(3), of(200), true));
+    ledger.blocked(task(3), Span::from_ms(200), Instant::ZERO);
+    assert!(ledger.goes_without_until(task(1)).is_some());
+    assert_eq!(ledger.goes_without_until(task(3)), None);
     ledger.refill(Instant::ZERO + Span::from_secs(10));
-    assert!(!ledger.is_ceiling(task(1), of(200), true));
+    assert_eq!(ledger.goes_without_until(task(1)), None);
     for tid in [1, 2] {
         ledger.remove(task(tid));
     }

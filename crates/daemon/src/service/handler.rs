@@ -196,7 +196,6 @@ impl Handler {
     /// Forgets what has ended without an event of the sensor's, and what has changed its owner.
     pub(super) fn keep_house<S: Sensor, A: Actuator>(&mut self, turn: &mut Turn<'_, S, A>) {
         turn.controller.measure();
-        turn.registry.borrow_mut().ledger.refill(turn.now);
         let gone = |task: &TaskId| !onbeat_act::task::is_alive(*task);
         let registry = turn.registry.borrow();
         let explicit: Vec<_> = registry.explicit.keys().copied().filter(gone).collect();

@@ -16,7 +16,7 @@ mod turn;
 
 use async_channel::Receiver;
 use onbeat_act::Priorities;
-use onbeat_control::{Controller, Next};
+use onbeat_control::{Controller, Next, Why};
 use onbeat_model::{Actuator, Instant, Sensor, Span};
 
 use crate::config::Config;
@@ -89,7 +89,7 @@ impl Service {
             handler.keep_house(&mut turn);
         }
         handler.update(&mut turn);
-        update_ceilings(&mut turn);
+        keep_to_quotas(&mut turn);
         turn.publish();
         self.publisher
             .log_reniced(controller.actuator(), &self.registry, now);
@@ -173,12 +173,23 @@ impl Service {
     }
 }
 
-/// A user who has used more than a quota gives has ceilings, until that is made up for.
-fn update_ceilings<S: Sensor, A: Actuator>(turn: &mut Turn<'_, S, A>) {
+/// A task that uses more than it holds goes without while its owner has used more than a quota
+/// gives: a reservation that is less than what it needs would hold it up. One that was asked for is
+/// a ceiling meanwhile.
+fn keep_to_quotas<S: Sensor, A: Actuator>(turn: &mut Turn<'_, S, A>) {
     let reservations = turn.registry.borrow_mut().ledger.take_to_reconsider();
     for (task, reservation) in reservations {
-        let is_hard = turn.registry.borrow().is_ceiling(task, reservation);
-        // A task that is gone, or another's now, is noticed when it is next looked at.
-        let _ = turn.controller.actuator().set_hard(task, is_hard);
+        let registry = turn.registry.borrow();
+        let (goes_without, is_hard) = (
+            registry.goes_without_until(task).is_some(),
+            registry.is_ceiling(task, reservation),
+        );
+        drop(registry);
+        if goes_without {
+            turn.controller.go_without(task, Why::OverQuota, turn.now);
+        } else {
+            // A task that is gone, or another's now, is noticed when it is next looked at.
+            let _ = turn.controller.actuator().set_hard(task, is_hard);
+        }
     }
 }

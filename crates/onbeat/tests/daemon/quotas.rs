@@ -5,7 +5,7 @@ use std::time::Duration;
 use onbeat_act::attributes::{Attributes, Fair, Policy};
 
 use crate::common::{can_run, eventually};
-use crate::machine::{ALICE, BOB, MALLORY, Machine, ROOT, is_reserved, tids};
+use crate::machine::{ALICE, BOB, MALLORY, Machine, ROOT, is_reserved, policy, tids};
 
 /// A tenth of a CPU.
 const TENTH: &str = "1000000 10000000 10000000";
@@ -120,6 +120,37 @@ fn who_asks_for_more_than_his_quota_has_nobody_make_room() {
         .filter(|line| line.contains(&about) && line.contains("to give way"));
     assert_eq!(gave_way.count(), 0, "{log}");
     assert!(is_reserved(thread) && !is_reserved(mallorys.id()));
+}
+
+#[test]
+fn who_needs_more_than_his_quota_is_never_held_to_it_and_goes_without_now_and_then() {
+    if !can_run("who_needs_more_than_his_quota_is_never_held_to_it_and_goes_without_now_and_then") {
+        return;
+    }
+    let mut machine = Machine::bus();
+    machine.configure("[quota]\nbandwidth = \"20%\"\n");
+    machine.start();
+    let workload = machine.workload(ALICE, &["beat:20000/8000"]);
+    let mut alice = machine.client(ALICE);
+    alice.done(&format!("track {}", workload.id()));
+    let mut thread = None;
+    // It has its reservation, then goes without, and has it again.
+    for is_to_have_one in [true, false, true, false] {
+        eventually("a change", || {
+            let mut threads = tids(workload.id()).into_iter();
+            thread = thread.or_else(|| threads.find(|&tid| is_reserved(tid)));
+            let policy = policy(thread?);
+            if let Policy::Deadline(deadline) = policy {
+                assert!(deadline.reclaim, "a ceiling: {}", machine.log());
+            }
+            (matches!(policy, Policy::Deadline(_)) == is_to_have_one).then_some(())
+        });
+    }
+    let log = machine.log();
+    assert!(
+        log.contains("its owner has used more than a quota gives"),
+        "{log}"
+    );
 }
 
 /// A number that no Debian gives to anybody, as those of user namespaces are.
