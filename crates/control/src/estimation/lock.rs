@@ -178,19 +178,22 @@ impl Lock {
     }
 
     /// In how many of how many of its last jobs the thread ran out of budget and was late, if they
-    /// are so many, and its jobs so uneven, that it is better off without; and how often that was
-    /// so before. Counts from the beginning then.
-    pub(super) fn take_held_back(&mut self) -> Option<(u32, u32, u32)> {
+    /// are so many that it is better off without, because its jobs are uneven or its budget
+    /// `is_short` of what it needs; and how often that was so before. Counts from the beginning
+    /// then.
+    pub(super) fn take_held_back(&mut self, is_short: bool) -> Option<(u32, u32, u32)> {
         let HeldBack { late, jobs, times } = self.held_back;
         let late = late.count_ones();
-        // After each job: what is dearer comes last.
-        if jobs < LEARNING || late <= LATE_MOST {
+        if late <= LATE_MOST {
             return None;
         }
-        let demand = self.profiler.demand();
-        let (usual, longest) = demand.quantile(0.5).zip(demand.max())?;
-        if usual * UNEVEN > longest {
-            return None;
+        if !is_short {
+            // After each job: what is dearer comes last.
+            let demand = self.profiler.demand();
+            let (usual, longest) = demand.quantile(0.5).zip(demand.max())?;
+            if jobs < LEARNING || usual * UNEVEN > longest {
+                return None;
+            }
         }
         self.held_back = HeldBack {
             times: times + 1,

@@ -350,14 +350,14 @@ impl Estimator {
     }
 
     /// In how many of how many of its last jobs its budget made the thread late, if it is better
-    /// off without, and how often that was so before. Only for a rhythm of its own, that it does
-    /// not declare.
-    pub(crate) fn take_held_back(&mut self) -> Option<(u32, u32, u32)> {
+    /// off without, and how often that was so before. Only for a rhythm that it does not declare,
+    /// and only for one of its own unless its budget `is_short` of what it needs.
+    pub(crate) fn take_held_back(&mut self, is_short: bool) -> Option<(u32, u32, u32)> {
         let lock = self.state.lock_mut()?;
-        if lock.is_declared() || lock.is_derived() {
+        if lock.is_declared() || (lock.is_derived() && !is_short) {
             return None;
         }
-        lock.take_held_back()
+        lock.take_held_back(is_short)
     }
 
     /// It has not run for so long that it rests: a film is paused. What it needed is remembered. Or

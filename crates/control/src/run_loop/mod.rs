@@ -375,12 +375,22 @@ impl<A: Actuator> Controller<A> {
         if let Some(fixed) = server.fixed() {
             return Some((fixed, fixed.runtime()));
         }
+        self.wanted_within(slot, part, server.ceiling())
+    }
+
+    /// The same, where the thread's owner may have no more than `left` for it.
+    fn wanted_within(
+        &self,
+        slot: Slot,
+        part: Part,
+        left: Option<Bandwidth>,
+    ) -> Option<(Reservation, Span)> {
         let thread = self.tasks.get(slot)?;
         let on_probation = (self.protector.of(slot).helps(), thread.expected_period());
         let demand = thread
             .estimator
             .demand(part, self.stretch(), on_probation)?;
-        let ceiling = thread.ceiling(server.ceiling());
+        let ceiling = thread.ceiling(left);
         let capacity = self.enforcer.capacity();
         let wanted = allocation::wanted(&demand, ceiling, capacity)?;
         Some((wanted, demand.job))
@@ -573,18 +583,28 @@ impl<A: Actuator> Controller<A> {
         }
     }
 
-    /// Releases the reservation of a thread whose budget makes it late, such as a pool's worker
-    /// with jobs that are nothing or long; true if it does. The application's protection serves it
-    /// meanwhile.
+    /// True if the thread needs more than its owner may have for it.
+    fn is_short(&self, slot: Slot) -> bool {
+        let ceiling = self.enforcer.server(slot).ceiling();
+        ceiling.is_some_and(|ceiling| {
+            let whole = self.wanted_within(slot, Part::Whole, None);
+            whole.is_some_and(|(whole, _)| whole.bandwidth() > ceiling)
+        })
+    }
+
+    /// Releases the reservation of a thread whose budget makes it late: a pool's worker with jobs
+    /// that are nothing or long, which the application's protection serves meanwhile, or a thread
+    /// whose owner may not have as much for it as it needs. True if it does.
     fn stand_down(&mut self, slot: Slot, now: Instant) -> bool {
+        let is_short = self.is_short(slot);
         let is_served_besides = self.settings.protects
             && !self.pipelines.role(slot).is_partner()
             && !self.protector.of(slot).is_in_vain();
-        if !is_served_besides || self.enforcer.held(slot).is_none() {
+        if !(is_served_besides || is_short) || self.enforcer.held(slot).is_none() {
             return false;
         }
         let thread = self.tasks.get_mut(slot);
-        let held_back = thread.and_then(|thread| thread.estimator.take_held_back());
+        let held_back = thread.and_then(|thread| thread.estimator.take_held_back(is_short));
         let Some((late, of, times)) = held_back else {
             return false;
         };

@@ -2,7 +2,7 @@
 //! for long without.
 
 use onbeat_control::{BoostEntry, BoostWhat, BoostWhy, Settings, What, Why};
-use onbeat_model::{Burst, Event, Instant, Refusal, Span, TaskId};
+use onbeat_model::{Bandwidth, Burst, Event, Instant, Refusal, Span, TaskId};
 
 use crate::kernel::{Asked, Kernel};
 use crate::pipelines::burst;
@@ -357,4 +357,20 @@ fn where_nothing_else_is_done_for_a_thread_it_keeps_the_reservation_that_makes_i
     let settings = Settings::default();
     let ran = play(runs_out(10_000, 2000, 8), Kernel::with_cpus(2), settings);
     assert!(!is_held_back(&ran));
+}
+
+#[test]
+fn a_thread_goes_without_a_reservation_that_its_owner_may_not_have_as_large_as_it_needs() {
+    let late_with = |left: f64| {
+        let mut kernel = Kernel::with_cpus(2);
+        kernel.quotas.insert(WORKER, Bandwidth::from_cpus(left));
+        play(runs_out(10_000, 2000, 14), kernel, Settings::default())
+    };
+    let ran = late_with(0.2);
+    let entries = ran.of(WORKER).into_iter();
+    let mut without = entries.filter(|entry| matches!(entry.why, Why::HeldBack { .. }));
+    let first = without.next().unwrap();
+    assert_eq!(first.what, What::Released);
+    assert!(first.at <= at_ms(3000), "{first:?}");
+    assert!(!is_held_back(&late_with(2.0)));
 }
