@@ -15,7 +15,8 @@ const TENTH: &str = "1000000 10000000 10000000";
 /// A hundredth.
 const HUNDREDTH: &str = "100000 10000000 10000000";
 /// How many random calls there are in all, unless ONBEAT_HOSTILE_CALLS says otherwise.
-const CALLS: u64 = 4_000;
+/// With 4,000 it is chance whether one is granted at a moment that is looked at.
+const CALLS: u64 = 100_000;
 
 fn calls() -> u64 {
     let told = std::env::var("ONBEAT_HOSTILE_CALLS").ok();
