@@ -7,7 +7,7 @@ use onbeat_control::{Application, Controller, Done, View};
 use onbeat_model::{Actuator, Bandwidth, Instant, Span, TaskId};
 
 use crate::account::Account;
-use crate::quota::Quota;
+use crate::quota::{Ledger, Quota};
 use crate::registry::Shared;
 
 /// The jobs of so many threads are told at a time at most: more than a screen has lines.
@@ -117,13 +117,9 @@ pub(crate) fn applications<A: Actuator>(
     applications.retain(|application| application.living > 0);
     if !account.is_root() {
         let registry = registry.borrow();
-        let is_seen = |view: &View| {
-            let payer = registry.ledger.account(view.task.id);
-            payer.is_some_and(|payer| payer.uid == account.uid)
-        };
         let hidden: BTreeSet<u32> = controller
             .view()
-            .filter(|view| !is_seen(view))
+            .filter(|view| payer_seen_by(account, &registry.ledger, view.task.id).is_none())
             .map(|view| view.works_for.application)
             .collect();
         applications.retain(|application| !hidden.contains(&application.pid));
@@ -139,8 +135,14 @@ pub(crate) fn list<A: Actuator>(
 ) -> Vec<Item> {
     let registry = registry.borrow();
     let items = controller.view().filter_map(|view| {
-        let uid = registry.ledger.account(view.task.id)?.uid;
-        (account.is_root() || account.uid == uid).then_some(Item { view, uid })
+        let uid = payer_seen_by(account, &registry.ledger, view.task.id)?;
+        Some(Item { view, uid })
     });
     items.collect()
+}
+
+/// The user to whom `task` is charged, if the user of `account` may see the task.
+fn payer_seen_by(account: &Account, ledger: &Ledger, task: TaskId) -> Option<u32> {
+    let uid = ledger.account(task)?.uid;
+    (account.is_root() || account.uid == uid).then_some(uid)
 }

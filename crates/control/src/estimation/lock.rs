@@ -177,10 +177,10 @@ impl Lock {
         (!self.substitutes.is_empty()).then(|| self.substitutes.pieces(burst))
     }
 
-    /// In how many of how many of its last jobs the thread ran out of budget and was late, if they
-    /// are so many that it is better off without, because its jobs are uneven or its budget
-    /// `is_short` of what it needs; and how often that was so before. Counts from the beginning
-    /// then.
+    /// Whether the thread is better off without its budget: too many of its last jobs ran out of it
+    /// and were late, and either its jobs are uneven, or the budget `is_short` of what it needs.
+    /// Returns the number of these jobs, the number of jobs looked at, and how often that was so
+    /// before. Counts from the beginning then.
     pub(super) fn take_held_back(&mut self, is_short: bool) -> Option<(u32, u32, u32)> {
         let HeldBack { late, jobs, times } = self.held_back;
         let late = late.count_ones();

@@ -349,9 +349,8 @@ impl Estimator {
         }
     }
 
-    /// In how many of how many of its last jobs its budget made the thread late, if it is better
-    /// off without, and how often that was so before. Only for a rhythm that it does not declare,
-    /// and only for one of its own unless its budget `is_short` of what it needs.
+    /// See [`Lock::take_held_back`]. None for a rhythm that the thread declares. If it has the
+    /// rhythm from another thread, none either, unless its budget `is_short` of what it needs.
     pub(crate) fn take_held_back(&mut self, is_short: bool) -> Option<(u32, u32, u32)> {
         let lock = self.state.lock_mut()?;
         if lock.is_declared() || (lock.is_derived() && !is_short) {
