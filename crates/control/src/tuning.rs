@@ -1,8 +1,8 @@
 //! Every constant of the loop: its value, what raising it costs, and where the value comes from.
 //!
 //! "Test" names a test that fails when the value is doubled or halved; "From" is a derivation or a
-//! citation; "Open" says that neither is there yet. A constant that only lays out data (the parts
-//! of a histogram, bits of a word) is where it is used.
+//! citation. A constant that only lays out data (the parts of a histogram, bits of a word) is where
+//! it is used.
 
 use onbeat_model::{Boost, Span};
 
@@ -198,7 +198,7 @@ pub(crate) mod requests {
     /// `a_period_that_drifts_by_a_hundredth_is_another_server`.
     pub(crate) const SAME_SERVER: u64 = 100;
     /// The weight of a thread on probation, relative to others. Raised, threads with a rhythm give
-    /// way to it. Open: no test is known to fail at twice or half of it.
+    /// way to it. Test: `a_thread_on_probation_counts_a_tenth_of_one_with_a_rhythm`.
     pub(crate) const WEIGHT_ON_PROBATION: f64 = 0.1;
     /// The runtime that each period of a server gets beyond the job's own: the kernel charges what
     /// it does around a job, and on a busy machine that differs from job to job. Raised, more is
@@ -287,8 +287,9 @@ pub(crate) mod pipeline {
     /// A watched thread that is no stage is let go after this time. Raised, another one waits.
     /// Test: `whoever_the_player_wakes_at_no_rhythm_is_let_go_and_never_served`.
     pub(crate) const WATCHED: Span = Span::from_secs(10);
-    /// And after this time if its users show no rhythm. Open: no test is known to fail at twice or
-    /// half of it.
+    /// And after this time if its users show no rhythm. Raised, the same; lowered, a player that
+    /// pauses comes back without its server. Test:
+    /// `a_server_is_watched_for_a_minute_while_its_player_shows_no_rhythm`.
     pub(crate) const WATCHED_AT_MOST: Span = Span::from_secs(60);
     /// The most stages. Raised, one user's may take more of what all share. Test:
     /// `one_user_cannot_take_all_places_on_paths`.
@@ -300,8 +301,8 @@ pub(crate) mod pipeline {
     /// `a_server_that_works_for_others_now_is_let_go_after_five_seconds_of_doubt`.
     pub(crate) const DOUBT: Span = Span::from_secs(5);
     /// A thread that was asked for may show a rhythm of its own before it is taken for a stage of
-    /// another's path. Raised, it is served later. Open: no test is known to fail at twice or half
-    /// of it.
+    /// another's path. Raised, it is served later. Test:
+    /// `a_thread_that_was_asked_for_may_show_a_rhythm_of_its_own_for_three_seconds`.
     pub(crate) const OWN_RHYTHM_FIRST: Span = Span::from_secs(3);
     /// The most paths of a thread that are known. Raised, a server of many programs takes more
     /// memory. Test: `a_thread_is_known_on_four_paths`.
@@ -328,8 +329,8 @@ pub(crate) mod protection {
     };
     /// The time between two looks at the nice values of an application that begins. Its threads set
     /// values of their own as they begin, and wait behind all others until they are boosted again.
-    /// Raised, they wait longer; lowered, each look costs a system call for each thread. Open: no
-    /// test is known to fail at twice or half of it.
+    /// Raised, they wait longer; lowered, each look costs a system call for each thread. Test:
+    /// `the_nice_values_of_an_application_that_begins_are_looked_at_every_50_ms`.
     pub(crate) const GLANCE: Span = Span::from_ms(50);
     /// A pause is at least this share of the time: a thread that computes sleeps at locks now and
     /// then. Raised, a decoder's worker counts as computing. Test:
@@ -381,12 +382,12 @@ pub(crate) mod protection {
     /// `protection_is_in_vain_for_5_s_where_threads_wait_and_the_cpus_are_not_theirs`.
     pub(crate) const IN_VAIN: Span = Span::from_secs(5);
     /// The time between two looks at a thread that notified: its boost decays, and another program
-    /// may have changed it. Raised, a boost that is not deserved any more lasts longer. Open: no
-    /// test is known to fail at twice or half of it.
+    /// may have changed it. Raised, a boost that is not deserved any more lasts longer. Test:
+    /// `a_boosted_thread_is_looked_at_every_100_ms`.
     pub(crate) const LOOK_EVERY: Span = Span::from_ms(100);
     /// How long a thread's share of sleep is remembered after a notification: honest threads notify
-    /// now and then. Raised, it is looked at for longer. Open: no test is known to fail at twice or
-    /// half of it.
+    /// now and then. Raised, it is looked at for longer. Test:
+    /// `a_notification_counts_if_the_last_one_was_within_half_a_minute`.
     pub(crate) const REMEMBERED: Span = Span::from_secs(30);
 }
 

@@ -400,3 +400,21 @@ fn a_thread_is_looked_after_by_one_timer_however_often_its_rate_changes() {
     assert!(changes.count() >= 10);
     assert!(ran.kernel.looks <= 40, "{}", ran.kernel.looks);
 }
+
+#[test]
+fn a_thread_on_probation_counts_a_tenth_of_one_with_a_rhythm() {
+    let mut script = Script::default();
+    for tid in [1, 2] {
+        script.tracked(tid, "player", at_ms(0));
+        script.periodic(tid, ms(40), (at_ms(0), at_ms(4000)), |_| ms(24));
+    }
+    script.tracked(3, "starved", at_ms(0));
+    script.starved(3, (at_ms(2000), at_ms(4000)));
+    let ran = play(script, Kernel::with_cpus(1), Settings::default());
+    let [player, _, starved] = [1, 2, 3].map(|tid| {
+        let (_, last) = *ran.reserves(tid).last().unwrap();
+        last.bandwidth().as_cpus()
+    });
+    let share = starved / player;
+    assert!((0.09..0.11).contains(&share), "{starved} and {player}");
+}

@@ -97,6 +97,32 @@ fn a_boost_decays_when_nothing_more_is_said_and_the_thread_is_no_longer_looked_a
 }
 
 #[test]
+fn a_boosted_thread_is_looked_at_every_100_ms() {
+    let mut script = crier(2000);
+    script.random(7, ms(30), (at_ms(2000), at_ms(12_000)));
+    let mut pauses = play_here(script).kernel.pauses_between_boosts();
+    // The first two seconds have a request for each new level, too.
+    let looks = pauses.split_off(pauses.len() - 50);
+    let is_kept = |pause: &Span| (ms(100)..ms(200)).contains(pause);
+    assert!(looks.iter().all(is_kept), "{looks:?}");
+}
+
+#[test]
+fn a_notification_counts_if_the_last_one_was_within_half_a_minute() {
+    let is_boosted = |again: u64| {
+        let mut script = Script::default();
+        script.tracked(7, "game", at_ms(990));
+        script.random(7, ms(30), (at_ms(1000), at_ms(again + 100)));
+        for at in [1000, again] {
+            script.says(7, Said::MissedDeadline, at_ms(at), (at_ms(at), ms(1)));
+        }
+        play_here(script).report.boosted == 1
+    };
+    assert!(is_boosted(1000 + 29_000));
+    assert!(!is_boosted(1000 + 31_000));
+}
+
+#[test]
 fn a_flood_by_a_thread_that_never_blocks_is_worth_nothing() {
     let mut script = Script::default();
     script.tracked(7, "cheat", at_ms(990));

@@ -6,7 +6,7 @@ use onbeat_control::{Controller, Party, PipelineSettings, Settings, What, Why};
 use onbeat_model::{Burst, Event, Instant, Name, Span, Task, TaskId};
 
 use crate::kernel::{Asked, Kernel};
-use crate::world::{Noise, Ran, Script, at_ms, ms, play};
+use crate::world::{Noise, Ran, Script, at_ms, ms, play, play_asking};
 
 pub(crate) const PLAYER: u32 = 1;
 pub(crate) const SERVER: u32 = 20;
@@ -283,6 +283,33 @@ fn a_player_that_pauses_takes_its_server_with_it_and_brings_it_back() {
     let ran = play(script, Kernel::with_cpus(2), settings());
     assert_eq!(number_of(&ran, SERVER, What::Reserved), 2);
     assert!(number_of(&ran, SERVER, What::Released) >= 1);
+}
+
+#[test]
+fn a_server_is_watched_for_a_minute_while_its_player_shows_no_rhythm() {
+    let mut script = Script::default();
+    plays(&mut script, PLAYER, ms(40), (0, 4000));
+    serves(&mut script, PLAYER, ms(40), (0, 4000));
+    script.random(PLAYER, ms(30), (at_ms(4000), at_ms(150_000)));
+    let mut watched = Instant::ZERO;
+    let [player, server] = [PLAYER, SERVER].map(TaskId::recorded);
+    let ran = play_asking(
+        script,
+        Kernel::with_cpus(2),
+        settings(),
+        |controller, now| {
+            if controller.works_for(server) == [player] {
+                watched = now;
+            }
+        },
+    );
+    let lost = ran.of(PLAYER).last().map(|entry| entry.at);
+    let after = watched.since(lost.unwrap_or_default());
+    assert!(
+        (ms(60_000)..ms(61_000)).contains(&after),
+        "{:?} {after}",
+        ran.of(PLAYER)
+    );
 }
 
 #[test]

@@ -74,6 +74,19 @@ fn an_application_that_hears_no_clock_is_ordinary_again_after_its_first_second()
     );
 }
 
+#[test]
+fn the_nice_values_of_an_application_that_begins_are_looked_at_every_50_ms() {
+    let mut script = Script::default();
+    script.tracked(WORKER, "worker", at_ms(0));
+    script.random(WORKER, ms(5), (at_ms(0), at_ms(950)));
+    let mut pauses = play_here(script).kernel.pauses_between_boosts();
+    // The first look comes with the first review of all applications.
+    pauses.remove(0);
+    assert!(pauses.len() > 10, "{pauses:?}");
+    let is_kept = |pause: &Span| (ms(50)..ms(100)).contains(pause);
+    assert!(pauses.iter().all(is_kept), "{pauses:?}");
+}
+
 /// Two threads that work to capacity until `until`, woken by an interrupt every 40 ms up to
 /// `interrupts`: when the first one is no longer protected.
 fn loads(until: u64, interrupts: u64) -> Instant {
