@@ -40,7 +40,7 @@ packages=("${build[@]}" dpkg-dev debhelper dh-python pybuild-plugin-pyproject py
     debootstrap debian-archive-keyring util-linux)
 # Packages for other distributions and for arm64, whose libraries come from Debian's own packages for it.
 cross=("${packages[@]}" makepkg libarchive-tools pacman-package-manager rpm python3 musl-tools gcc-aarch64-linux-gnu musl-dev:arm64 libc6-dev:arm64
-    libelf-dev:arm64 systemtap-sdt-dev:arm64 zlib1g-dev:arm64 qemu-user-static qemu-system-arm cpio)
+    libelf-dev:arm64 systemtap-sdt-dev:arm64 zlib1g-dev:arm64 qemu-user-static qemu-system-arm cpio nix-bin)
 release=("${build[@]}" python3)
 
 packages_for() {

@@ -48,6 +48,7 @@ if [ "${1-}" != --lint ]; then
     for other in deb-arm64 arch rpm tarball tarball-arm64; do
         check "${other}_installs_the_same_files_in_an_empty_root" tests/packages/others.sh "$other" "$TARGET_DIR/packages"
     done
+    check the_flake_evaluates_and_installs_what_its_module_names tests/packages/nix.sh
     check a_program_is_reserved_on_an_arm64_kernel tests/packages/emulated.sh "$TARGET_DIR/packages"
     check libonbeat_interrupts_blocks_on_arm64 make --no-print-directory -C libonbeat emulated OUT="$(realpath "$TARGET_DIR")/libonbeat"
     check a_release_is_the_same_bytes_twice tests/packages/release.sh
