@@ -10,7 +10,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 use flate2::read::MultiGzDecoder;
-use onbeat_infer::period::{self, lfspp};
+use onbeat_infer::period;
+use onbeat_lfspp::{Analyser as Spectral, Config};
 use onbeat_model::{Burst, Event, Instant, Span, TaskId};
 use onbeat_sense::replay;
 use serde::Serialize;
@@ -115,7 +116,7 @@ impl Player {
                 bursts.iter().for_each(|burst| analyser.hear(burst));
                 analyser.analyse(from + length).first().copied()
             }
-            Analyser::Lfspp => lfspp(length, bursts.iter().map(|b| b.woke)).analyse(),
+            Analyser::Lfspp => onbeat_lfspp::rhythm(bursts.iter().copied(), length),
         };
         let frequency = found.map(|rhythm| 1.0 / rhythm.period.as_secs_f64());
         (frequency, bursts.len())
@@ -134,23 +135,18 @@ impl Player {
         let from = self.began + offset;
         let wakeups = self.bursts.iter().map(|burst| burst.woke);
         let inside = wakeups.filter(|at| *at >= from && *at < from + length);
-        let amplitudes = lfspp(length, inside).spectrum();
+        let config = Config {
+            horizon: length,
+            ..Config::default()
+        };
+        let mut analyser = Spectral::new(config).expect("the defaults are in range");
+        inside.for_each(|at| analyser.hear_at(at));
+        let amplitudes = analyser.spectrum();
         let highest = amplitudes.iter().copied().fold(f64::MIN_POSITIVE, f64::max);
-        let config = lfspp::Config::default();
         let frequencies = (0..).map(|n| config.lowest_hz + f64::from(n) * config.step_hz);
         let shares = amplitudes.iter().map(|amplitude| amplitude / highest);
         frequencies.zip(shares).collect()
     }
-}
-
-fn lfspp(horizon: Span, events: impl Iterator<Item = Instant>) -> lfspp::Analyser {
-    let config = lfspp::Config {
-        horizon,
-        ..lfspp::Config::default()
-    };
-    let mut analyser = lfspp::Analyser::new(config).expect("the defaults are in range");
-    events.for_each(|at| analyser.hear_at(at));
-    analyser
 }
 
 fn text_of(path: &Path) -> anyhow::Result<String> {

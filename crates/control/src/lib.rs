@@ -53,7 +53,7 @@ pub use report::view::{View, WorksFor};
 pub use report::{Report, Reservations, ResponseTimes, Served, ThreadReport, Told};
 pub use run_loop::Controller;
 pub use settings::{
-    AllocationSettings, EstimationSettings, Method, Parties, Party, PipelineSettings,
+    AllocationSettings, Analyse, EstimationSettings, Parties, Party, PipelineSettings,
     PowerSettings, Settings, SpeedRule, Treat, Treatment,
 };
 pub use speed::account::{AtSpeed, SpeedEntry, SpeedWhat, SpeedWhy};

@@ -4,7 +4,7 @@ use onbeat_decide::hysteresis::Thresholds;
 use onbeat_decide::power::Band;
 use onbeat_decide::predictor::{Kind, Parameters};
 use onbeat_decide::supervisor::Limits;
-use onbeat_model::{Bandwidth, Span, Task, TaskId};
+use onbeat_model::{Bandwidth, Burst, Rhythm, Span, Task, TaskId};
 
 /// How one thread is treated.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -101,16 +101,9 @@ impl Default for PowerSettings {
     }
 }
 
-/// How a thread's rhythm is found.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Method {
-    /// By onbeat's own analyser, with a rate of false alarms.
-    #[default]
-    Default,
-    /// By the LFS++ paper's (section 5.2), with its parameters' default values. For comparison: it
-    /// has no rate of false alarms, and what it finds is taken for true.
-    Lfspp,
-}
+/// Another analyser of a thread's last bursts, for comparison: it has no rate of false alarms, and
+/// what it finds is taken for true.
+pub type Analyse = fn(&mut dyn Iterator<Item = Burst>) -> Option<Rhythm>;
 
 /// Which threads are served though nobody asked for them, because they work on the path of one that
 /// is kept.
@@ -121,10 +114,10 @@ pub struct PipelineSettings {
 }
 
 /// How a thread's period and demand are estimated.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct EstimationSettings {
-    /// How a thread's rhythm is found.
-    pub method: Method,
+    /// What finds a thread's rhythm, if not onbeat's own analyser.
+    pub analyse: Option<Analyse>,
     /// How a thread's next budget is predicted.
     pub predictor: Kind,
     /// With which parameters.

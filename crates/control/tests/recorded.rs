@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use onbeat_control::{
-    Controller, DryRun, EstimationSettings, Method, Next, Report, Settings, ThreadReport, drive,
+    Controller, DryRun, EstimationSettings, Next, Report, Settings, ThreadReport, drive,
 };
 use onbeat_model::{Bandwidth, Capacity, Span};
 use onbeat_sense::replay::{self, Replay};
@@ -62,7 +62,7 @@ fn a_period_guessed_while_a_thread_caught_up_is_put_right() {
 fn the_papers_analyser_finds_the_films_period_in_the_loop() {
     let settings = Settings {
         estimation: EstimationSettings {
-            method: Method::Lfspp,
+            analyse: Some(onbeat_lfspp::analyse),
             ..EstimationSettings::default()
         },
         ..Settings::default()

@@ -7,7 +7,7 @@
 //! some for nothing), and one without rhythm, which is the dearest, as every way is tried.
 
 use criterion::{BatchSize, BenchmarkId, Criterion};
-use onbeat_infer::period::lfspp::{Spectrum, amplitudes_by_plain_sum};
+use onbeat_infer::period::spectrum::{Spectrum, amplitudes_by_plain_sum};
 use onbeat_infer::period::{Analyser, Config};
 use onbeat_model::{Burst, Instant, Span, TaskId};
 

@@ -45,7 +45,7 @@ impl Config {
         let (predictor, parameters) = self.predictor();
         Settings {
             estimation: EstimationSettings {
-                method: self.analyser.into(),
+                analyse: self.analyser.analyse(),
                 predictor,
                 parameters,
             },

@@ -28,7 +28,6 @@ pub mod optimum;
 pub mod policy;
 pub mod scenario;
 pub mod workload;
-pub mod written;
 
 mod indexed_min;
 mod work;

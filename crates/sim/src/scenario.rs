@@ -17,12 +17,12 @@ pub mod timeline;
 mod jobs;
 
 use onbeat_decide::predictor::{Kind, Parameters};
+use onbeat_lfspp::written::Method;
 use onbeat_model::{Ladder, Name, Span};
 
 use crate::machine::Cpus;
 use crate::policy::linux::{Class, Config};
 use crate::workload::Workload;
-use crate::written::Method;
 
 pub use figures::Figures;
 pub use jobs::Jobs;

@@ -1,6 +1,6 @@
 //! The amplitude spectrum of a thread's wakeups (LFS++, eq. 4), as far as a screen shows it.
 
-use onbeat_infer::period::lfspp;
+use onbeat_infer::period::spectrum;
 use onbeat_model::{Instant, Span};
 
 /// It shows this number of multiples of the thread's frequency.
@@ -45,7 +45,7 @@ impl Spectrum {
         };
         let bins = ((highest_hz - LOWEST_HZ) * watched * 2.0).clamp(16.0, MOST_BINS);
         let step_hz = (highest_hz - LOWEST_HZ) / bins;
-        let mut sums = lfspp::Spectrum::new(LOWEST_HZ, step_hz, bins as usize);
+        let mut sums = spectrum::Spectrum::new(LOWEST_HZ, step_hz, bins as usize);
         for &wakeup in wakeups {
             sums.add(wakeup);
         }

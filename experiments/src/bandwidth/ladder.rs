@@ -2,7 +2,7 @@
 //! controller to onbeat as it comes.
 
 use onbeat_decide::predictor::{Kind, Parameters};
-use onbeat_sim::written::{Additions, LfsPlusPlus, Method as Written};
+use onbeat_lfspp::written::{Additions, LfsPlusPlus, Method as Written};
 use serde::Serialize;
 
 use super::beds::Bed;

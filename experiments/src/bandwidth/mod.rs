@@ -15,7 +15,7 @@ use serde::Serialize;
 use serde_json::json;
 
 use onbeat_decide::predictor::Parameters;
-use onbeat_sim::written::{Adaptive, Lfs, LfsPlusPlus, Method as Written};
+use onbeat_lfspp::written::{Adaptive, Lfs, LfsPlusPlus, Method as Written};
 
 use crate::machine::Machine;
 use crate::plot::{Axis, Corner, Figure, Line, Look};

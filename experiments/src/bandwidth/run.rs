@@ -3,10 +3,10 @@
 use onbeat_control::{AllocationSettings, Controller, EstimationSettings, Next, Settings, drive};
 use onbeat_decide::hysteresis::Thresholds;
 use onbeat_decide::predictor::{Kind, Parameters};
+use onbeat_lfspp::written::{self, Method as Written};
 use onbeat_model::{Bandwidth, Follow, Instant, Reservation, Sensor, Span, TaskId};
 use onbeat_sim::loop_adapter::{FIRST_TID, Heard, SimulatedActuator, SimulatedSensor, seams};
 use onbeat_sim::policy::linux::{Class, Config, Deadline, Fair, Fixed, Linux, Order};
-use onbeat_sim::written::{self, Method as Written};
 use onbeat_sim::{Machine, Observer, Workload};
 
 use super::beds::{Bed, DURATION, HOGS, HOGS_FROM, Program};
@@ -82,11 +82,7 @@ impl Onbeat {
         };
         Settings {
             estimation: EstimationSettings {
-                method: if self.papers_analyser {
-                    onbeat_control::Method::Lfspp
-                } else {
-                    onbeat_control::Method::Default
-                },
+                analyse: self.papers_analyser.then_some(onbeat_lfspp::analyse),
                 predictor: self.predictor,
                 parameters: self.parameters,
             },

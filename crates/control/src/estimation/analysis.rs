@@ -1,12 +1,11 @@
-//! Which rhythm is in a thread's bursts, by the expiries of its timers and the default analyser or
-//! by the LFS++ paper's; and when the next analysis is due.
+//! Which rhythm is in a thread's bursts, by the expiries of its timers and the default analyser, or
+//! by another one; and when the next analysis is due.
 
-use onbeat_infer::period::{Analyser, Config, armed, lfspp};
+use onbeat_infer::period::{Analyser, Config, armed};
 use onbeat_model::{Burst, Instant, Rhythm, Span};
 
 use super::schedule::Attempts;
 use crate::Settings;
-use crate::settings::Method;
 use crate::tuning::analysis::{FEWEST, NEWS_PERIODS};
 
 /// The bursts of the last seconds, and when they are to be analysed.
@@ -86,7 +85,7 @@ impl Analysis {
     /// The rhythm of the timers' expiries, if it is beyond doubt.
     pub(super) fn armed(&self, settings: &Settings) -> Option<Rhythm> {
         let rate = self.false_alarm_rate();
-        let asked = settings.estimation.method == Method::Default;
+        let asked = settings.estimation.analyse.is_none();
         let found = asked.then(|| armed::rhythm(self.analyser.bursts()))?;
         found.filter(|rhythm| rhythm.confidence >= 1.0 - rate)
     }
@@ -99,21 +98,13 @@ impl Analysis {
 
     /// The strongest rhythm in the bursts up to `now`, if one is beyond doubt.
     pub(super) fn strongest(&mut self, now: Instant, settings: &Settings) -> Option<Rhythm> {
-        match settings.estimation.method {
-            Method::Default => self.armed(settings).or_else(|| {
-                let rate = self.false_alarm_rate();
-                self.analyser.analyse_at(now, rate).into_iter().next()
-            }),
-            Method::Lfspp => {
-                let mut analyser = lfspp::Analyser::new(lfspp::Config::default()).ok()?;
-                // Each analysis begins anew: there are few of them, and a thread's wakeups are
-                // known.
-                for burst in self.analyser.bursts() {
-                    analyser.hear_at(burst.woke);
-                }
-                analyser.analyse()
-            }
+        if let Some(analyse) = settings.estimation.analyse {
+            return analyse(&mut self.analyser.bursts());
         }
+        self.armed(settings).or_else(|| {
+            let rate = self.false_alarm_rate();
+            self.analyser.analyse_at(now, rate).into_iter().next()
+        })
     }
 }
 

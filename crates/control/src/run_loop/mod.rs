@@ -30,7 +30,7 @@ use crate::task::Thread;
 use crate::task::table::TaskTable;
 use crate::timer::{TimerEvent, Timers};
 use crate::tuning::analysis::ANALYSES_PER_TURN;
-use crate::{BoostWhy, Method, Settings, Why};
+use crate::{BoostWhy, Settings, Why};
 
 /// Keeps every tracked thread on its beat, through the actuator `A`. See the crate's head.
 pub struct Controller<A: Actuator> {
@@ -351,7 +351,7 @@ impl<A: Actuator> Controller<A> {
         };
         // A thread whose timers tell its period needs no other clock.
         if !estimator.is_locked()
-            && self.settings.estimation.method == Method::Default
+            && self.settings.estimation.analyse.is_none()
             && !estimator.is_armed(&self.settings)
         {
             found = found.filter(|rhythm| clock::has_clock(&self.tasks, slot, rhythm.period, now));

@@ -10,7 +10,6 @@ mod excess;
 mod mean_sigma;
 mod percentile;
 mod rate;
-mod scheme;
 mod statistical;
 mod windowed;
 
@@ -21,7 +20,6 @@ use onbeat_model::{Demand, Instant, Job, Reservation, Span};
 pub use binary::Binary;
 pub use percentile::{Percentile, START_UP_JOBS};
 pub use rate::Rate;
-pub use scheme::Scheme;
 
 use windowed::Windowed;
 
@@ -205,7 +203,8 @@ fn generosity(jobs: usize, window: usize) -> f64 {
 
 /// The nearest-rank quantile that at most `above` of `window` jobs exceed, of however many there
 /// are in `demand`: while the window fills, the maximum.
-fn percentile(demand: &Demand, parameters: &Parameters) -> Option<Span> {
+#[must_use]
+pub fn percentile(demand: &Demand, parameters: &Parameters) -> Option<Span> {
     let window = parameters.window.max(1);
     let above = parameters.above.min(window - 1);
     demand.quantile(1.0 - above as f64 / window as f64)

@@ -21,8 +21,8 @@
 //! A thread that sleeps until absolute times needs none of this: [`armed`] has its rhythm from
 //! three expiries of its timer.
 //!
-//! After the lock, [`Tracker`] follows the rhythm burst by burst. Beside these stands the LFS++
-//! paper's own analyser, [`lfspp`], as the reference.
+//! After the lock, [`Tracker`] follows the rhythm burst by burst. [`spectrum`] is what a user is
+//! shown of the wakeups; no period is found by it.
 
 mod analyser;
 pub mod armed;
@@ -33,9 +33,9 @@ mod compact;
 mod evidence;
 mod fit;
 mod fold;
-pub mod lfspp;
 mod proof;
 mod search;
+pub mod spectrum;
 pub mod track;
 mod view;
 

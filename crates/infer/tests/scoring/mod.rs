@@ -3,7 +3,7 @@
 
 pub(crate) mod folder;
 
-use onbeat_infer::period::{self, lfspp};
+use onbeat_infer::period;
 use onbeat_model::{Burst, Event, Instant, Rhythm, Span};
 use onbeat_sense::replay::Recording;
 
@@ -45,13 +45,7 @@ impl Method {
                 analyser.analyse(now).first().copied()
             }
             Self::Lfspp => {
-                let mut analyser = lfspp::Analyser::new(lfspp::Config {
-                    horizon: whole.max(Span::from_ns(1)),
-                    ..lfspp::Config::default()
-                })
-                .expect("the defaults are in range");
-                bursts.iter().for_each(|burst| analyser.hear_at(burst.woke));
-                analyser.analyse()
+                onbeat_lfspp::rhythm(bursts.iter().copied(), whole.max(Span::from_ns(1)))
             }
         }
     }

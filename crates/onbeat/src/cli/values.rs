@@ -3,6 +3,7 @@
 use std::str::FromStr;
 
 use clap::ValueEnum;
+use onbeat_control::Analyse;
 use onbeat_decide::power::Band;
 use onbeat_model::{Bandwidth, Span};
 use serde::Deserialize;
@@ -39,11 +40,12 @@ pub(crate) enum Pipelines {
     Off,
 }
 
-impl From<Method> for onbeat_control::Method {
-    fn from(method: Method) -> Self {
-        match method {
-            Method::Default => Self::Default,
-            Method::Lfspp => Self::Lfspp,
+impl Method {
+    /// What analyses in place of the loop's own analyser.
+    pub(crate) fn analyse(self) -> Option<Analyse> {
+        match self {
+            Self::Default => None,
+            Self::Lfspp => Some(onbeat_lfspp::analyse),
         }
     }
 }

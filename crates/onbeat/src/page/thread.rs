@@ -1,6 +1,6 @@
 //! The part of the page on one thread.
 
-use onbeat_infer::period::lfspp;
+use onbeat_infer::period::spectrum::Spectrum;
 use onbeat_model::{Instant, Span};
 
 use super::input::{History, Job, Reservation, Run, Thread};
@@ -9,6 +9,9 @@ use super::{escaped, optional, percent, seconds, span, table};
 
 /// The spectrum is of so much of the history's end.
 const HORIZON: Span = Span::from_secs(10);
+const LOWEST_HZ: f64 = 5.0;
+const HIGHEST_HZ: f64 = 400.0;
+const STEP_HZ: f64 = 0.1;
 /// It shows this number of multiples of the thread's frequency.
 const MULTIPLES: f64 = 6.0;
 /// The number of points that it is drawn with, the highest of those that fall together.
@@ -156,27 +159,22 @@ fn distribution(thread: &Thread, jobs: &[Job]) -> String {
 /// The amplitude spectrum of the wakeups (LFS++, eq. 4).
 fn spectrum(thread: &Thread, history: &History) -> String {
     let frequency = thread.period_ns.map(|period| 1e9 / period.max(1) as f64);
-    let defaults = lfspp::Config::default();
-    let config = lfspp::Config {
-        highest_hz: frequency.map_or(defaults.highest_hz, |hz| {
-            (hz * MULTIPLES).clamp(defaults.lowest_hz * 2.0, defaults.highest_hz)
-        }),
-        horizon: HORIZON,
-        ..defaults
-    };
-    let Ok(mut analyser) = lfspp::Analyser::new(config) else {
-        return String::new();
-    };
-    for &at in &history.wakeups_ns {
-        analyser.hear_at(Instant::from_ns(at));
-    }
-    let amplitudes = analyser.spectrum();
+    let highest_hz = frequency.map_or(HIGHEST_HZ, |hz| {
+        (hz * MULTIPLES).clamp(LOWEST_HZ * 2.0, HIGHEST_HZ)
+    });
+    let bins = (highest_hz - LOWEST_HZ) / STEP_HZ + 1.0 + 1e-6;
+    let mut sums = Spectrum::new(LOWEST_HZ, STEP_HZ, bins as usize);
+    let wakeups = history.wakeups_ns.iter().map(|&at| Instant::from_ns(at));
+    let last = wakeups.clone().max().unwrap_or_default();
+    let wakeups = wakeups.filter(|&at| last.since(at) <= HORIZON);
+    wakeups.for_each(|at| sums.add(at));
+    let amplitudes = sums.amplitudes();
     let together = amplitudes.len().div_ceil(POINTS).max(1);
     let points = amplitudes
         .chunks(together)
         .enumerate()
         .map(|(chunk, amplitudes)| {
-            let hz = config.lowest_hz + (chunk * together) as f64 * config.step_hz;
+            let hz = LOWEST_HZ + (chunk * together) as f64 * STEP_HZ;
             (hz, amplitudes.iter().copied().fold(0.0, f64::max))
         });
     let mut marks = vec![Mark {

@@ -1,11 +1,11 @@
 //! Which of the papers' controllers a scenario names, with its parameters.
 
 use onbeat_decide::predictor::Parameters;
-use onbeat_infer::period::lfspp;
+use onbeat_lfspp::Config;
+use onbeat_lfspp::written::{Adaptive, Lfs, LfsPlusPlus, Method};
 
 use super::file::{Feedback, File};
 use super::task::above_zero;
-use crate::written::{Adaptive, Lfs, LfsPlusPlus, Method};
 
 /// The controller that `written` names; the error says what to write instead.
 pub(super) fn method(file: &File, written: &Feedback) -> Result<Method, String> {
@@ -39,7 +39,7 @@ fn lfs(usual: Lfs, written: &Feedback) -> Result<Lfs, String> {
 }
 
 fn lfspp(usual: LfsPlusPlus, written: &Feedback) -> Result<LfsPlusPlus, String> {
-    let analyser = lfspp::Config {
+    let analyser = Config {
         threshold: written.alpha.unwrap_or(usual.analyser.threshold),
         tolerance_hz: written.epsilon_hz.unwrap_or(usual.analyser.tolerance_hz),
         multiples: written.k_max.unwrap_or(usual.analyser.multiples),
@@ -72,3 +72,6 @@ fn parameters(usual: Parameters, written: &Feedback) -> Result<Parameters, Strin
         ..usual
     })
 }
+
+#[cfg(test)]
+mod tests;

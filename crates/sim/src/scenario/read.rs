@@ -4,6 +4,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use onbeat_decide::predictor::{Kind, Parameters};
+use onbeat_lfspp::written::Method;
 use onbeat_model::{Bandwidth, Ladder, Name, Speed};
 use toml::Spanned;
 
@@ -15,7 +16,6 @@ use crate::Work;
 use crate::machine::{Costs, Cpus};
 use crate::policy::linux::Config;
 use crate::workload::{Arrival, Demand, Workload};
-use crate::written::Method;
 
 /// The errors of a scenario.
 #[derive(Debug, thiserror::Error)]

@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use onbeat_control::{
     Controller, Decision, EstimationSettings, Next, PowerSettings, Settings, drive,
 };
+use onbeat_lfspp::written::{self, Method};
 use onbeat_model::{Follow, Instant, Sensor, Span, Task, TaskId};
 use onbeat_policies::reserve::Params;
 use onbeat_policies::{Berate, Best, Linux24, Rules};
@@ -18,7 +19,6 @@ use crate::policy::grace::Grace;
 use crate::policy::linux::Linux;
 use crate::policy::reserve::Reserve;
 use crate::policy::ruled::Ruled;
-use crate::written::{self, Method};
 use crate::{Machine, Observer};
 
 /// Where the details go, if anywhere.

@@ -2,16 +2,17 @@
 //! controller that samples the CPU time each S (section 5).
 
 use onbeat_decide::predictor::{Parameters, Predictor, Rate};
-use onbeat_infer::period::{Tracker, lfspp};
+use onbeat_infer::period::Tracker;
 use onbeat_model::{Burst, Demand, Instant, Job, Reservation, Rhythm, Span};
 
 use super::Controls;
+use crate::{Analyser, Config};
 
 /// The parameters of LFS++.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LfsPlusPlus {
     /// alpha, epsilon, `k_max`, `f_min`, `f_max`, delta f and H (section 5.2).
-    pub analyser: lfspp::Config,
+    pub analyser: Config,
     /// From one analysis to the next: longer than S, as the analysis costs more (section 4.2).
     pub analysis: Span,
     /// S, N, j and x (section 5.3): `sampling`, `window`, `above` and `spread`.
@@ -23,7 +24,7 @@ pub struct LfsPlusPlus {
 impl Default for LfsPlusPlus {
     fn default() -> Self {
         Self {
-            analyser: lfspp::Config::default(),
+            analyser: Config::default(),
             analysis: Span::from_secs(2),
             parameters: Parameters::default(),
             additions: Additions::default(),
@@ -47,7 +48,7 @@ pub struct Additions {
 pub(super) struct Control {
     settings: LfsPlusPlus,
     /// None if the parameters make no spectrum: then nothing is ever found.
-    analyser: Option<lfspp::Analyser>,
+    analyser: Option<Analyser>,
     rate: Rate,
     period: Option<Span>,
     tracker: Option<Tracker>,
@@ -68,7 +69,7 @@ impl Control {
         };
         Self {
             settings,
-            analyser: lfspp::Analyser::new(settings.analyser).ok(),
+            analyser: Analyser::new(settings.analyser).ok(),
             rate: Rate::new(parameters),
             period: None,
             tracker: None,
@@ -144,7 +145,7 @@ impl Controls for Control {
         }
         if now >= self.analysed + self.settings.analysis {
             self.analysed = now;
-            let found = self.analyser.as_ref().and_then(lfspp::Analyser::analyse);
+            let found = self.analyser.as_ref().and_then(Analyser::analyse);
             if let Some(rhythm) = found {
                 self.found(rhythm);
             }

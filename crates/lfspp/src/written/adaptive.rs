@@ -1,10 +1,11 @@
 //! AQuoSA's adaptive reservations: the program says its period and where its jobs end, and each
 //! job's end sets the budget of the next (LFS++, section 7.3).
 
-use onbeat_decide::predictor::{Parameters, Scheme};
+use onbeat_decide::predictor::Parameters;
 use onbeat_model::{Mark, Reservation, Said, Span};
 
 use super::Controls;
+use crate::scheme::Scheme;
 
 /// The parameters of adaptive reservations.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -1,4 +1,5 @@
-//! The spectrum of Dirac pulses, kept up to date pulse by pulse (section 5.2).
+//! The amplitude spectrum of a thread's wakeups as Dirac pulses, kept up to date pulse by pulse
+//! (LFS++, section 5.2).
 
 use std::f64::consts::TAU;
 

@@ -15,7 +15,6 @@ use onbeat_model::{
     Actuator, Bandwidth, Burst, Event, Flow, Instant, Mark, Reservation, Sensor, Span, TaskId,
 };
 
-use crate::workload::NEVER;
 pub use adaptive::Adaptive;
 pub use lfs::Lfs;
 pub use lfspp::{Additions, LfsPlusPlus};
@@ -69,7 +68,7 @@ trait Controls {
 
     /// When it wants to be looked at again, whatever happens.
     fn due(&self) -> Instant {
-        NEVER
+        Instant::from_ns(u64::MAX)
     }
 
     /// How soon what happens has to be heard.
@@ -221,6 +220,3 @@ fn put_in_force<A: Actuator>(tasks: &mut [Controlled], actuator: &mut A) -> u64 
     }
     changes
 }
-
-#[cfg(test)]
-mod tests;

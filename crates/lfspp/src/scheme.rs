@@ -6,12 +6,11 @@
 //! constants; N, j and x are those of its section 5.3. It adds nothing else: no raise of an
 //! exhausted budget, and no budget before the first group is over.
 
+use onbeat_decide::predictor::{Parameters, percentile};
 use onbeat_model::{Demand, Span};
 
-use super::{Parameters, percentile};
-
 /// See the file's head.
-pub struct Scheme {
+pub(crate) struct Scheme {
     parameters: Parameters,
     places: Vec<Demand>,
     next: usize,
@@ -19,8 +18,7 @@ pub struct Scheme {
 
 impl Scheme {
     /// A scheme that repeats after `length` jobs (at least one), of which the next is the first.
-    #[must_use]
-    pub fn new(length: usize, parameters: Parameters) -> Self {
+    pub(crate) fn new(length: usize, parameters: Parameters) -> Self {
         Self {
             places: vec![Demand::new(parameters.window); length.max(1)],
             parameters,
@@ -29,7 +27,7 @@ impl Scheme {
     }
 
     /// The next job took this.
-    pub fn job(&mut self, executed: Span) {
+    pub(crate) fn job(&mut self, executed: Span) {
         if let Some(place) = self.places.get_mut(self.next) {
             place.record(executed);
         }
@@ -37,8 +35,7 @@ impl Scheme {
     }
 
     /// The budget of the job after the last one; none as long as nothing is known of its place.
-    #[must_use]
-    pub fn budget(&self) -> Option<Span> {
+    pub(crate) fn budget(&self) -> Option<Span> {
         let predicted = percentile(self.places.get(self.next)?, &self.parameters)?;
         Some(predicted.scale(1.0 + self.parameters.spread.max(0.0)))
     }

@@ -10,13 +10,11 @@
 //! multiple or a part of the frequency, the more so with several wakeups a job.
 
 mod heuristic;
-mod spectrum;
 
 use std::collections::VecDeque;
 
-use onbeat_model::{Instant, Rhythm, Span};
-
-pub use spectrum::{Spectrum, amplitudes_by_plain_sum};
+use onbeat_infer::period::spectrum::Spectrum;
+use onbeat_model::{Burst, Instant, Rhythm, Span};
 
 /// The parameters of sections 5.2 and 5.2.1.
 ///
@@ -221,6 +219,23 @@ impl Analyser {
         self.spectrum.clear();
         self.window.clear();
     }
+}
+
+/// The rhythm of these bursts, with the parameters' default values: for onbeat's loop, in place of
+/// its own analyser.
+pub fn analyse(bursts: &mut dyn Iterator<Item = Burst>) -> Option<Rhythm> {
+    rhythm(bursts, Config::default().horizon)
+}
+
+/// The rhythm of these bursts in the last `horizon`, with the other parameters' default values.
+pub fn rhythm(bursts: impl Iterator<Item = Burst>, horizon: Span) -> Option<Rhythm> {
+    let config = Config {
+        horizon,
+        ..Config::default()
+    };
+    let mut analyser = Analyser::new(config).ok()?;
+    bursts.for_each(|burst| analyser.hear_at(burst.woke));
+    analyser.analyse()
 }
 
 #[cfg(test)]

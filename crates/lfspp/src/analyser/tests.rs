@@ -1,3 +1,5 @@
+use onbeat_infer::period::spectrum::amplitudes_by_plain_sum;
+
 use super::*;
 
 /// `jobs` jobs of `period_ms`, with wakeups at these offsets (in ms) inside each.
