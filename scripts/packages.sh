@@ -105,9 +105,9 @@ make_rpm() {
     mkdir -p "$folder/SOURCES"
     cp "$tarball" "$folder/SOURCES"
     fill_in packaging/fedora/onbeat.spec >"$packages/onbeat.spec"
-    # Where Fedora keeps libraries; its dependencies cannot be looked up on a Debian.
+    # Where Fedora keeps libraries and documents; its dependencies cannot be looked up on a Debian.
     rpmbuild -ba --nodeps --define "_topdir $folder" --define "onbeat $(realpath "$(binary)")" \
-        --define '_libdir /usr/lib64' --define 'use_source_date_epoch_as_buildtime 1' --define '_buildhost localhost' \
+        --define '_libdir /usr/lib64' --define '_docdir_fmt %%{NAME}' --define 'use_source_date_epoch_as_buildtime 1' --define '_buildhost localhost' \
         "$packages/onbeat.spec"
     find "$folder" -name '*.rpm' -exec cp {} "$packages" \;
 }

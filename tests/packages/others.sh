@@ -105,7 +105,10 @@ extra='/licenses/|/.build-id/|/share/doc/|/share/lintian/'
 ONBEAT=${ONBEAT:-$(command -v "$root$prefix/bin/onbeat")} NODE=$node EMULATOR=${emulator+qemu-aarch64-static} TARGET_DIR=$work/build PREFIX=$prefix LIBDIR=$libdir \
     DESTDIR=$work/expected scripts/install.sh >/dev/null
 files "$work/expected" | grep -vE "$extra" | diff - <(files "$root" | grep -vE "$extra")
-find "$root" -name onbeat.toml -path '*/share/doc/*' | grep -q .
+[ -f "$root$prefix/share/doc/onbeat/onbeat.toml" ] || {
+    echo "the service names $prefix/share/doc/onbeat/onbeat.toml where a configuration is wrong, and it is not there"
+    exit 1
+}
 
 is answer "$("${program[@]}" --version)" "onbeat $(sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml)"
 if [ -n "$node" ]; then
