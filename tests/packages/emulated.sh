@@ -65,6 +65,6 @@ says() { # PATTERN
     }
 }
 says '^tracer bpf +full '
-says '^periodic +[0-9]+ +40 ms '
+says '^  periodic +[0-9]+ +40 ms '
 says '"comm":"periodic","what":"reserved","why":"a rhythm of 40(\.[0-9]+)? ms was heard'
 says '^ended: 0$'
