@@ -109,6 +109,9 @@ constants! {
 
 // The mechanisms, which the ablation switches off.
 constants! {
+    /// The expiries of timers alone, if the thread mostly sleeps for these (no corpus tells
+    /// expiries). [`a_player_that_talks_to_its_display_has_the_rhythm_of_its_timer`]
+    timers: bool = true;
     /// Bursts in groups: the releases are the first of each.
     groups: bool = true;
     /// Wakeups that carry the work, between others that poll.

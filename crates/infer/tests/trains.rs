@@ -189,6 +189,53 @@ fn a_thread_that_polls_has_the_rhythm_of_its_work() {
     assert!(is_period(rhythms.first(), 33.333e6), "{rhythms:?}");
 }
 
+/// The burst, woken by a timer that was to wake it then.
+fn timed(burst: onbeat_model::Burst) -> onbeat_model::Burst {
+    onbeat_model::Burst {
+        expiry: Some(burst.woke - Span::from_us(10)),
+        ..burst
+    }
+}
+
+#[test]
+fn a_player_that_talks_to_its_display_has_the_rhythm_of_its_timer() {
+    // It plays at a random walk around 25 frames/s, and waits for its display up to 60 times a
+    // frame.
+    for seed in 0..20 {
+        let mut random = Random::new(seed);
+        let (mut due, mut bursts) = (1e9, Vec::new());
+        for _ in 0..25 {
+            bursts.push(timed(burst(due, 1e5)));
+            let mut now = due + 1.2e5;
+            for _ in 0..(60.0 * random.even()) as u32 {
+                now += random.between(5e4, 1.5e5);
+                bursts.push(burst(now, 3e4));
+                now += 4e4;
+            }
+            bursts.push(burst(now + 5e4, random.between(4e6, 2e7)));
+            due += 40e6 + random.between(-5e5, 5e5);
+        }
+        let rhythms = analysed(bursts);
+        assert!(is_period(rhythms.first(), 40e6), "{seed}: {rhythms:?}");
+    }
+}
+
+#[test]
+fn a_server_that_looks_after_itself_every_100_ms_has_no_rhythm() {
+    for seed in 0..20 {
+        let mut random = Random::new(seed);
+        let looks = (0..50).map(|k| timed(burst(1e9 + f64::from(k) * 1e8, 2e4)));
+        let mut bursts: Vec<_> = looks.collect();
+        let mut now = 1e9;
+        while now < 6e9 {
+            now += 2e7 * random.exponential();
+            bursts.push(burst(now, 1e6 * random.exponential()));
+        }
+        let rhythms = analysed(bursts);
+        assert!(rhythms.is_empty(), "{seed}: {rhythms:?}");
+    }
+}
+
 #[test]
 fn jobs_that_sometimes_take_twice_as_long_are_not_the_only_ones() {
     for every in [5, 8, 10] {

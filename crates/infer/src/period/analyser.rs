@@ -120,10 +120,10 @@ impl Analyser {
             return Vec::new();
         };
         let second = look.second(&first);
-        let of_work = first.seen.of_work;
+        let are_all = first.seen.points == Points::All;
         let mut proved: Vec<Proved> = std::iter::once(first).chain(second).collect();
         // Polls can be more regular than the work they look for, and yet are not what it is about.
-        if !of_work {
+        if are_all {
             let strength = |proved: &Proved| proved.seen.found.evidence.strength;
             proved.sort_by(|a, b| strength(b).total_cmp(&strength(a)));
         }
@@ -155,8 +155,17 @@ impl Analyser {
 struct Seen {
     found: Found,
     at: Vec<f64>,
-    /// They are those that carry the work.
-    of_work: bool,
+    points: Points,
+}
+
+/// Which points of a thread's bursts a beat was found in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Points {
+    All,
+    /// Those that carry the work.
+    OfWork,
+    /// The expiries of its timers.
+    OfTimers,
 }
 
 impl Seen {
@@ -164,7 +173,7 @@ impl Seen {
         Self {
             found,
             at: train.at.clone(),
-            of_work: false,
+            points: Points::All,
         }
     }
 
@@ -220,7 +229,7 @@ impl Look<'_> {
             at: &seen.at,
             bursts: self.bursts,
             line: seen.found.line,
-            of_work: seen.of_work,
+            of_work: seen.points == Points::OfWork,
             origin: self.origin,
             enough: self.enough,
         };
@@ -231,6 +240,9 @@ impl Look<'_> {
     /// What was found, along the line nearest to all wakeups; or the fraction of its period in
     /// which these keep their phase better.
     fn over_all_wakeups(&mut self, mut seen: Seen) -> Seen {
+        if seen.points == Points::OfTimers {
+            return seen;
+        }
         self.train.points(self.bursts, self.origin);
         let (at, found) = (&self.train.at, seen.found.line);
         if tuning::fractions()
@@ -240,7 +252,7 @@ impl Look<'_> {
             return Seen::of(seen.found, self.train);
         }
         if tuning::tighter()
-            && !seen.of_work
+            && seen.points == Points::All
             && let Some(line) = fit::robust_line(&found.nearest(at), &mut Vec::new())
             && line.jitter < found.jitter
             && line.has_period(found.period)
@@ -284,8 +296,12 @@ impl Look<'_> {
         })
     }
 
-    /// The strongest beat: of groups of bursts, if they come in groups that have one.
+    /// The strongest beat: of timers, or of groups of bursts, if they come in groups that have one.
     fn strongest(&mut self) -> Option<Seen> {
+        let of_timers = tuning::timers().then(|| self.of_timers()).flatten();
+        if of_timers.is_some() {
+            return of_timers;
+        }
         self.train.wakeups(self.bursts, self.origin);
         let mut of_groups = None;
         if tuning::groups()
@@ -301,13 +317,36 @@ impl Look<'_> {
         Seen::better(of_groups, self.in_train())
     }
 
+    /// The beat of the expiries of the thread's timers. A player sleeps until its next frame is due
+    /// and then talks to its display in a hundred wakeups, or in none. One that sleeps for others
+    /// longer than for its timers is not about these: a server looks after itself now and then.
+    fn of_timers(&mut self) -> Option<Seen> {
+        let (mut for_others, mut for_timers) = (Span::ZERO, Span::ZERO);
+        for pair in self.bursts.windows(2) {
+            let slept = pair[1].woke().since(pair[0].blocked());
+            match pair[1].expiry() {
+                Some(_) => for_timers += slept,
+                None => for_others += slept,
+            }
+        }
+        if for_others == Span::ZERO || for_timers < for_others {
+            return None;
+        }
+        self.train.timers(self.bursts, self.origin);
+        let found = self.search.beat(self.train, self.enough)?;
+        Some(Seen {
+            points: Points::OfTimers,
+            ..Seen::of(found, self.train)
+        })
+    }
+
     /// The beat of the points that carry the work, or of all.
     fn in_train(&mut self) -> Option<Seen> {
         let mut of_work = None;
         if tuning::workers() && self.workers.workers_of(self.train) {
             let found = self.search.beat(self.workers, self.enough);
             of_work = found.map(|found| Seen {
-                of_work: true,
+                points: Points::OfWork,
                 ..Seen::of(found, self.workers)
             });
             if of_work.as_ref().is_some_and(|s| s.found.line_holds) {

@@ -38,6 +38,17 @@ impl Train {
         }
     }
 
+    /// The expiries of the timers that woke the thread.
+    pub(super) fn timers(&mut self, bursts: &[Compact], origin: u64) {
+        let expiries = bursts.iter().filter_map(Compact::expiry);
+        self.at.clear();
+        self.executed.clear();
+        self.at
+            .extend(expiries.map(|at| at.as_ns().saturating_sub(origin) as f64));
+        self.at.sort_unstable_by(f64::total_cmp);
+        self.measure();
+    }
+
     /// The gap between groups of points, if there are groups.
     pub(super) fn groups_part_at(&self) -> Option<f64> {
         valley(&self.gaps, tuning::wide())
