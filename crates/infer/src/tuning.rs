@@ -124,6 +124,9 @@ constants! {
     tighter: bool = true;
     /// The line in the middle of the narrowest band.
     band: bool = true;
+    /// A period of the kernel's tick has no proof where other threads wake soon after ticks.
+    /// [`who_waits_for_one_that_runs_at_the_ticks_has_no_rhythm`]
+    ticks: bool = true;
     /// The proof by a clock.
     clock: bool = true;
     /// In it, the comparison with a process of sleeps.

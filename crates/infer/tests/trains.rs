@@ -237,6 +237,24 @@ fn a_server_that_looks_after_itself_every_100_ms_has_no_rhythm() {
 }
 
 #[test]
+fn who_waits_for_one_that_runs_at_the_ticks_has_no_rhythm() {
+    // 250 Hz; the display server, 7, answers at two ticks of three.
+    let found = |waker, after_ns: f64| {
+        let mut random = Random::new(3);
+        let ticks: Vec<_> = (1000..1250).filter(|_| random.chance(0.7)).collect();
+        let burst = |tick: i32| onbeat_model::Burst {
+            waker,
+            ..burst(f64::from(tick) * 4e6 + after_ns + random.even() * 5e4, 4e4)
+        };
+        analysed(ticks.into_iter().map(burst).collect())
+    };
+    assert!(found(7, 7e4).is_empty(), "{:?}", found(7, 7e4));
+    for (waker, after_ns) in [(0, 7e4), (7, 1e6)] {
+        assert!(is_period(found(waker, after_ns).first(), 4e6), "{waker}");
+    }
+}
+
+#[test]
 fn jobs_that_sometimes_take_twice_as_long_are_not_the_only_ones() {
     for every in [5, 8, 10] {
         let work = |job: u32| if job.is_multiple_of(every) { 18e6 } else { 9e6 };

@@ -40,7 +40,7 @@ impl Compact {
         self.blocked_after.span() - self.executed.span()
     }
 
-    const fn waker(&self) -> u32 {
+    pub(super) const fn waker(&self) -> u32 {
         self.woken_by.waker()
     }
 

@@ -23,6 +23,10 @@
 //! with the ticks in them. Then the sleeps are evidence for that process, in the same unit as the
 //! phases are for a clock: the Bayes factor against sleeps whose remainder after whole periods is
 //! anywhere (`fold`). A clock's sleeps make up for the length of its jobs, and tell less.
+//!
+//! A thread that waits for another one, which gets its turn at the ticks, is woken just after these.
+//! A period of one tick has no proof where most releases are soon after a tick and by another
+//! thread.
 
 use onbeat_model::{Instant, Span};
 
@@ -31,6 +35,10 @@ use super::evidence::divergence;
 use super::fit::{self, Line};
 use super::fold::Fold;
 use crate::tuning;
+
+/// How often kernels tick, by their configuration (kernel/Kconfig.hz). Since Linux 6.4 the ticks are
+/// at multiples of their period on the monotonic clock (tick-common.c).
+const TICKS_HZ: [f64; 4] = [100.0, 250.0, 300.0, 1000.0];
 
 /// The share of steps that are distributed exponentially within half of their mean.
 fn within_half_by_chance() -> f64 {
@@ -58,6 +66,9 @@ impl Claim<'_> {
     /// the phases in the mean over the releases but the first, whose phase is as likely as any.
     /// Whether they are of a rhythm is one question for all of a thread, so they count as one.
     pub(super) fn confidence(&self, fold: &mut Fold) -> Option<f64> {
+        if tuning::ticks() && self.is_a_tick() {
+            return None;
+        }
         let groups = self.groups();
         let by_sleeps = fold.evidence(&self.sleeps_before(&groups), self.line.period);
         let phases = fold.evidence(&groups, self.line.period);
@@ -71,6 +82,24 @@ impl Claim<'_> {
         let others = groups.len().saturating_sub(1).max(1);
         let odds = tuning::prior_odds() * (phases.most / others as f64).exp();
         proved.then_some(odds / (1.0 + odds))
+    }
+
+    /// Most releases are woken by another thread, soon after a tick of this period.
+    fn is_a_tick(&self) -> bool {
+        let ticks = TICKS_HZ.map(|hz| 1e9 / hz);
+        let is_alike = |tick: &&f64| (self.line.period / **tick - 1.0).abs() < tuning::alike();
+        let Some(tick) = ticks.iter().find(is_alike) else {
+            return false;
+        };
+        let origin = self.origin as f64 % tick;
+        let mut bursts = self.bursts.iter().map(|b| (self.times(b).0, b)).peekable();
+        let releases = self.line.nearest(self.at);
+        let at_a_tick = releases.iter().filter(|(_, at)| {
+            while bursts.next_if(|burst| burst.0 < *at).is_some() {}
+            let is_woken = bursts.peek().is_some_and(|burst| burst.1.waker() != 0);
+            is_woken && (origin + at) % tick < tuning::alike() * tick
+        });
+        at_a_tick.count() as f64 > tuning::HALF * releases.len() as f64
     }
 
     /// The evidence of the phases is enough for a grid, and lateness does not add up.
