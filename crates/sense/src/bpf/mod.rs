@@ -41,6 +41,10 @@ use crate::executable;
 use crate::workload::{Workload, of_this_machine};
 use onbeat_kernel::{proc, wait};
 
+/// A thread that begins is told within this time, since it is ordinary until then. A program begins
+/// several at a time, and they are told together.
+const BEGIN_TOGETHER: Span = Span::from_ms(1);
+
 /// The event in a record of the tracer's programs; none if the bytes are no record.
 #[must_use]
 pub fn event_of_record(bytes: &[u8]) -> Option<Event> {
@@ -316,7 +320,7 @@ impl Sensor for BpfSensor {
     }
 
     fn poll(&mut self, timeout: Span, events: &mut Vec<Event>) -> Result<Flow, Error> {
-        let until = self.now() + timeout;
+        let mut until = self.now() + timeout;
         let heard = events.len();
         loop {
             let over = !self.endless && self.has_tracked && self.shared.alive() == 0;
@@ -324,7 +328,14 @@ impl Sensor for BpfSensor {
             let ran_out = self.collect(events)?;
             let urgent = (ran_out && !self.may_wait) | self.waker.was_woken();
             self.listener.hear(&events[seen..]);
-            let left = until.since(self.now());
+            let now = self.now();
+            if events[seen..]
+                .iter()
+                .any(|event| matches!(event, Event::Tracked { .. }))
+            {
+                until = until.min(now + BEGIN_TOGETHER);
+            }
+            let left = until.since(now);
             if over || urgent || left.is_zero() || !self.wait(left)? {
                 self.workload.forget_exited(&events[heard..]);
                 return Ok(if over { Flow::Ended } else { Flow::Open });

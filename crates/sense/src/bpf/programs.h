@@ -348,7 +348,8 @@ static __always_inline bool VARIANT(keep)(struct task_struct *task, const char *
 		bpf_ringbuf_discard(record, BPF_RB_NO_WAKEUP);
 		return false;
 	}
-	submit(record);
+	/* It is ordinary until user space has heard of it, and its program may wait for it. */
+	bpf_ringbuf_submit(record, BPF_RB_FORCE_WAKEUP);
 	__sync_fetch_and_add(&shared.alive, 1);
 	return true;
 }
