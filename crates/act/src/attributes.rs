@@ -299,6 +299,12 @@ pub(crate) fn may_set_nice(tid: u32, nice: i32) -> bool {
     if effective.is_some_and(|mask| mask & CAP_SYS_NICE != 0) {
         return true;
     }
+    limit(tid, libc::RLIMIT_NICE)
+        .is_some_and(|limit| i64::from(20 - nice) <= limit.try_into().unwrap_or(i64::MAX))
+}
+
+/// The soft limit of the task's process on `resource`; none if it cannot be read.
+pub(crate) fn limit(tid: u32, resource: libc::__rlimit_resource_t) -> Option<libc::rlim_t> {
     let mut limit = libc::rlimit {
         rlim_cur: 0,
         rlim_max: 0,
@@ -307,12 +313,12 @@ pub(crate) fn may_set_nice(tid: u32, nice: i32) -> bool {
     let read = unsafe {
         libc::prlimit(
             tid.cast_signed(),
-            libc::RLIMIT_NICE,
+            resource,
             std::ptr::null(),
             &raw mut limit,
         )
     };
-    read == 0 && i64::from(20 - nice) <= limit.rlim_cur.try_into().unwrap_or(i64::MAX)
+    (read == 0).then_some(limit.rlim_cur)
 }
 
 /// A task that has `now` gets back this: `before`, with the nice value that it was given under a

@@ -1,21 +1,28 @@
-//! Boosts for ordinary tasks without a reservation: a nice value and a slice.
+//! Boosts for ordinary tasks without a reservation: a nice value and a slice, or `SCHED_RR`.
 //!
 //! A task is boosted if it has the default scheduling, or differs from it only by a nice value
-//! below
-//! 0. Any other nice value, slice or policy is left alone, also if it is set while the task is
-//!    boosted. A nice value of 0 or below that is set meanwhile does not end the boost: the boost
-//!    is put back, and the task gets its value at the end, if it has the right to it. Chromium sets
-//!    0 or -8 in each thread that it starts, with or without the right. The children of a boosted
-//!    task start with the default.
+//! below zero. Any other nice value, slice or policy is left alone, also if it is set while the
+//! task is boosted. A nice value of 0 or below that is set meanwhile does not end the boost: the
+//! boost is put back, and the task gets its value at the end, if it has the right to it. Chromium
+//! sets 0 or -8 in each thread that it starts, with or without the right. The children of a boosted
+//! task start with the default.
 //!
 //! A shorter slice makes a task wait for less and run for less at a time, at the same share (EEVDF,
 //! Linux 6.12). Older kernels ignore it.
+//!
+//! A boost that goes first is a real-time priority, because the kernel moves a waiting real-time
+//! task to a CPU where an ordinary one runs, and leaves ordinary tasks with the least nice value to
+//! wait for each other. Where the kernel refuses it, and for a process that has bounded by
+//! RLIMIT_RTTIME how long its real-time threads may compute, the boost is a nice value: over that
+//! limit the kernel ends the process. PipeWire's clients set it to 0.2 s. It counts from when it is
+//! set, so whoever asks again more often than that never has the kernel end one.
 
 use std::collections::HashMap;
 
 use onbeat_model::{Boost, Refusal, TaskId};
 
-use crate::attributes::{self, Attributes, Fair, Policy};
+use crate::attributes::{self, Attributes, Fair, Policy, RealTime, kept_nice};
+use crate::own::BOOSTED;
 use crate::restore::StateFile;
 use crate::task;
 
@@ -28,6 +35,12 @@ const fn ordinary(nice: i32) -> Attributes {
 }
 
 const DEFAULT: Attributes = ordinary(0);
+
+/// What a boost that goes first gives.
+const FIRST: Attributes = Attributes {
+    policy: Policy::RoundRobin(RealTime { priority: BOOSTED }),
+    reset_on_fork: true,
+};
 
 /// The boosts in force.
 #[derive(Debug, Default)]
@@ -45,6 +58,8 @@ struct Boosted {
     set: Attributes,
     /// The leader of its process, if that is another task.
     leader: Option<TaskId>,
+    /// The kernel refuses it a real-time priority.
+    stays_ordinary: bool,
 }
 
 impl Boosts {
@@ -59,34 +74,46 @@ impl Boosts {
             return self.give_back(state_file, task);
         };
         let now = self.look(state_file, task)?;
-        let before = match self.0.get(&task) {
+        let (before, refused_before) = match self.0.get(&task) {
             Some(Entry::TakenOver) => return Err(taken_over(now)),
-            Some(Entry::Boosted(held)) => held.before,
-            None if is_urgent_or_default(now) => now,
+            Some(Entry::Boosted(held)) => (held.before, held.stays_ordinary),
+            None if is_urgent_or_default(now) => (now, false),
             None => {
                 let now = now.to_string();
                 return Err(Refusal::NotOrdinary { now });
             }
         };
-        let wanted = boosted(boost, before);
+        let goes_first = boost.first && !refused_before && !limits_real_time(task.tid);
+        let mut wanted = if goes_first {
+            FIRST
+        } else {
+            boosted(boost, before)
+        };
         if now == wanted {
             return Ok(());
         }
         let leader = task::leader(task);
-        let written = state_file.change(task, leader, before, wanted);
-        written.map_err(|error| {
-            Refusal::Other(format!(
-                "task {task} is left as it is, because the state file {} could not be written \
-                 ({error}): free some space there, or choose another directory",
-                state_file.path().display()
-            ))
-        })?;
+        write(state_file, task, leader, (before, wanted))?;
         // The task may have changed while the file was written.
         if self.look(state_file, task)? != now {
             let _ = state_file.refused(task);
             return Err(taken_over(now));
         }
-        if let Err(error) = wanted.set(task.tid) {
+        // A real-time priority hides the nice value, which is to be the task's own then.
+        let is_set = if goes_first && now != before {
+            before.set(task.tid).and_then(|()| wanted.set(task.tid))
+        } else {
+            wanted.set(task.tid)
+        };
+        let stays_ordinary = goes_first && is_set.is_err();
+        let is_set = if stays_ordinary {
+            wanted = boosted(boost, before);
+            write(state_file, task, leader, (before, wanted))?;
+            wanted.set(task.tid)
+        } else {
+            is_set
+        };
+        if let Err(error) = is_set {
             let _ = state_file.refused(task);
             return Err(refused(task, &error));
         }
@@ -94,6 +121,7 @@ impl Boosts {
             before,
             set: wanted,
             leader,
+            stays_ordinary: stays_ordinary || refused_before,
         };
         self.0.insert(task, Entry::Boosted(held));
         if task::is_alive(task) {
@@ -162,12 +190,13 @@ impl Boosts {
         }
         let now = now.map_err(|error| refused(task, &error))?;
         match self.0.get_mut(&task) {
-            Some(Entry::Boosted(held)) if held.set != now => {
-                let reniced = now.nice().filter(|&nice| held.set.with_nice(nice) == now);
+            Some(Entry::Boosted(held)) if held.set != now || held.is_reniced(task.tid) => {
+                let reniced = held.reniced(task.tid, now);
                 match reniced {
                     Some(nice) if nice <= 0 => {
                         // Without the right to it, the task's own call would have failed.
-                        if nice == 0 || attributes::may_set_nice(task.tid, nice) {
+                        let was_checked = held.set == FIRST;
+                        if was_checked || nice == 0 || attributes::may_set_nice(task.tid, nice) {
                             held.before = ordinary(nice);
                         }
                         held.set = now;
@@ -184,6 +213,45 @@ impl Boosts {
             _ => Ok(now),
         }
     }
+}
+
+impl Boosted {
+    /// The nice value that the task was given meanwhile, if nothing else has changed.
+    fn reniced(&self, tid: u32, now: Attributes) -> Option<i32> {
+        if self.set == FIRST && now == FIRST {
+            return kept_nice(tid).ok();
+        }
+        now.nice().filter(|&nice| self.set.with_nice(nice) == now)
+    }
+
+    /// It was, under a real-time priority, which hides that.
+    fn is_reniced(&self, tid: u32) -> bool {
+        self.set == FIRST
+            && kept_nice(tid).is_ok_and(|nice| self.before.nice().is_some_and(|own| own != nice))
+    }
+}
+
+/// To be called before the task, which had `before` at first, is given `wanted`.
+fn write(
+    state_file: &mut StateFile,
+    task: TaskId,
+    leader: Option<TaskId>,
+    (before, wanted): (Attributes, Attributes),
+) -> Result<(), Refusal> {
+    let written = state_file.change(task, leader, before, wanted);
+    written.map_err(|error| {
+        Refusal::Other(format!(
+            "task {task} is left as it is, because the state file {} could not be written \
+             ({error}): free some space there, or choose another directory",
+            state_file.path().display()
+        ))
+    })
+}
+
+/// Whether the task's process has bounded how long its real-time threads may compute. One that does
+/// not tell may have.
+fn limits_real_time(tid: u32) -> bool {
+    attributes::limit(tid, libc::RLIMIT_RTTIME) != Some(libc::RLIM_INFINITY)
 }
 
 fn is_urgent_or_default(now: Attributes) -> bool {

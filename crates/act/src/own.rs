@@ -22,8 +22,11 @@ pub enum Precedence {
     Nice,
 }
 
-/// The lowest real-time priority: before every ordinary task.
-pub const LOWEST: u32 = 1;
+/// The real-time priority of a task whose boost says that it goes first.
+pub(crate) const BOOSTED: u32 = 1;
+
+/// The lowest that onbeat's own threads take: before every ordinary task and every boosted one.
+pub const LOWEST: u32 = BOOSTED + 1;
 
 /// Puts the calling thread ahead of ordinary tasks while it loads a tracer: that takes tens of
 /// milliseconds, and the program that is to be run waits for it. Its children have the default, but

@@ -326,7 +326,18 @@ pub(crate) mod protection {
     pub const PROTECTED: Boost = Boost {
         levels: 20,
         slice: Span::from_ms(1),
+        first: false,
     };
+    /// For an application that has just begun. From: beside hogs, of three threads that decode a
+    /// film's first frame with nice -20, all were on one CPU, and a hog had half of the other.
+    pub(crate) const FIRST: Boost = Boost {
+        first: true,
+        ..PROTECTED
+    };
+    /// The time between two looks at the CPU time of an application that goes first. Raised, it has
+    /// more than `STARTS_WITH`; lowered, each look costs a system call for each thread. Test:
+    /// `who_computes_goes_first_for_its_account_and_milliseconds_more`.
+    pub(crate) const COUNTED_EVERY: Span = Span::from_ms(5);
     /// The time between two looks at the nice values of an application that begins. Its threads set
     /// values of their own as they begin, and wait behind all others until they are boosted again.
     /// Raised, they wait longer; lowered, each look costs a system call for each thread. Test:
@@ -357,6 +368,10 @@ pub(crate) mod protection {
     /// The limit for a program that devices or timers wake meanwhile. Raised, the same. Test:
     /// `where_a_nice_value_does_not_help_starving_threads_are_tried`.
     pub(crate) const STARTS_WAITING: Span = Span::from_secs(3);
+    /// And for its CPU time. Raised, a build tool that hears interrupts is protected for longer;
+    /// lowered, a player that begins with much work is not while its clock becomes steady. Test:
+    /// `a_batch_program_that_hears_interrupts_has_twice_the_cpu_time`.
+    pub(crate) const WAITS_WITH: Span = Span::from_ms(1600);
     /// An application keeps a beat for this long after its last rhythm or clock. Raised, it is
     /// protected for longer than it needs; lowered, a late player, which does not sleep until it
     /// has caught up, loses protection. Test:

@@ -14,10 +14,23 @@ pub struct Boost {
     /// How long it runs at a time: who runs for shorter is let in sooner, at the same share.
     #[serde(rename = "slice_ns")]
     pub slice: Span,
+    /// It goes before all ordinary tasks, on any CPU (`SCHED_RR` of the lowest priority), where the
+    /// kernel permits that and no limit of its own says how long it may. Whoever gives it bounds
+    /// how much CPU time it is good for.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub first: bool,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde gives a reference")]
+const fn is_false(value: &bool) -> bool {
+    !*value
 }
 
 impl fmt::Display for Boost {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.first {
+            return f.write_str("before all ordinary tasks");
+        }
         write!(f, "{} nice levels, slices of {}", self.levels, self.slice)
     }
 }

@@ -21,8 +21,23 @@ const fn boost(levels: u8) -> Option<Boost> {
     Some(Boost {
         levels,
         slice: Span::from_us(700),
+        first: false,
     })
 }
+
+/// A boost that goes before all ordinary tasks.
+const fn first() -> Option<Boost> {
+    Some(Boost {
+        levels: 20,
+        slice: Span::from_us(700),
+        first: true,
+    })
+}
+
+const FIRST: Attributes = Attributes {
+    policy: Policy::RoundRobin(RealTime { priority: 1 }),
+    reset_on_fork: true,
+};
 
 /// With the default scheduling, whatever the test itself was started with.
 fn ordinary(process: Process) -> Process {
@@ -65,7 +80,11 @@ fn a_slice_that_is_the_machines_own_is_not_taken_for_somebody_elses_change() {
     // From 0.7 ms on one CPU to 2.8 ms on eight and more (sched_base_slice_ns).
     for us in [700, 1400, 2100, 2800, 300] {
         let slice = Span::from_us(us);
-        let wanted = Some(Boost { levels: 2, slice });
+        let wanted = Some(Boost {
+            levels: 2,
+            slice,
+            first: false,
+        });
         for _ in 0..2 {
             assert_eq!(actuator.boost(task, wanted), Ok(()), "{slice}");
         }
@@ -325,4 +344,92 @@ fn a_boost_ends_with_its_giver_and_is_restored_after_a_kill() {
         (scheduling(kept.task()), scheduling(reniced.task())),
         (DEFAULT, by_hand)
     );
+}
+
+#[test]
+fn who_goes_first_has_its_own_nice_value_below_and_gets_back_what_it_had() {
+    if !can_run("who_goes_first_has_its_own_nice_value_below_and_gets_back_what_it_had") {
+        return;
+    }
+    let (directory, mut actuator) = actuator();
+    for process in [Process::asleep(), Process::busy()].map(ordinary) {
+        let task = process.task();
+        for boost in [first(), boost(20), first(), first()] {
+            assert_eq!(actuator.boost(task, boost), Ok(()));
+            let is_first = scheduling(task) == FIRST;
+            assert_eq!(is_first, boost == first(), "{}", scheduling(task));
+            assert_eq!(kept_nice(task.tid).unwrap(), if is_first { 0 } else { -20 });
+        }
+        assert_eq!(actuator.boost(task, None), Ok(()));
+        assert_eq!(scheduling(task), DEFAULT);
+    }
+    let killed = ordinary(Process::asleep());
+    for boost in [boost(20), first()] {
+        assert_eq!(actuator.boost(killed.task(), boost), Ok(()));
+    }
+    // As after a kill.
+    std::mem::forget(actuator);
+    restore(directory.path(), true).unwrap();
+    assert_eq!(scheduling(killed.task()), DEFAULT);
+}
+
+#[test]
+fn who_renices_itself_while_it_goes_first_keeps_that() {
+    if !can_run("who_renices_itself_while_it_goes_first_keeps_that") {
+        return;
+    }
+    let (_directory, mut actuator) = actuator();
+    let renice = |task: TaskId, nice| {
+        // SAFETY: numbers only.
+        unsafe { libc::setpriority(libc::PRIO_PROCESS, task.tid, nice) };
+    };
+    let [urgent, humble] = [Process::asleep(), Process::asleep()].map(ordinary);
+    for process in [&urgent, &humble] {
+        assert_eq!(actuator.boost(process.task(), first()), Ok(()));
+    }
+    renice(urgent.task(), -8);
+    assert_eq!(actuator.boost(urgent.task(), first()), Ok(()));
+    assert_eq!(scheduling(urgent.task()), FIRST);
+    assert_eq!(actuator.boost(urgent.task(), None), Ok(()));
+    assert_eq!(scheduling(urgent.task()), with(-8, 0, false));
+    renice(humble.task(), 5);
+    let answer = actuator.boost(humble.task(), first());
+    let wins = matches!(answer, Err(Refusal::TakenOver { .. }));
+    assert!(wins, "{answer:?}");
+    assert_eq!(scheduling(humble.task()), with(5, 0, false));
+}
+
+#[test]
+fn who_limits_its_real_time_does_not_go_first_from_the_next_look_on() {
+    if !can_run("who_limits_its_real_time_does_not_go_first_from_the_next_look_on") {
+        return;
+    }
+    let (_directory, mut actuator) = actuator();
+    let limit = |task: TaskId, us| {
+        let limit = libc::rlimit {
+            rlim_cur: us,
+            rlim_max: libc::RLIM_INFINITY,
+        };
+        let tid = task.tid.cast_signed();
+        // SAFETY: `limit` is a valid structure that prlimit only reads.
+        unsafe {
+            libc::prlimit(
+                tid,
+                libc::RLIMIT_RTTIME,
+                &raw const limit,
+                std::ptr::null_mut(),
+            )
+        };
+    };
+    let process = ordinary(Process::busy());
+    let task = process.task();
+    for us in [200_000, libc::RLIM_INFINITY, 200_000] {
+        limit(task, us);
+        assert_eq!(actuator.boost(task, first()), Ok(()));
+        let is_first = scheduling(task) == FIRST;
+        assert_eq!(is_first, us == libc::RLIM_INFINITY, "{}", scheduling(task));
+        assert_eq!(nice(task), (!is_first).then_some(-20));
+    }
+    assert_eq!(actuator.boost(task, None), Ok(()));
+    assert_eq!(scheduling(task), DEFAULT);
 }

@@ -2,13 +2,14 @@
 
 use std::collections::HashMap;
 
-use onbeat_model::{Burst, Instant, Span};
+use onbeat_model::{Boost, Burst, Instant, Span};
 
 use super::boost::BoostWhy;
 use crate::estimation::clock::Outside;
 use crate::tuning::clock::QUARTER;
 use crate::tuning::protection::{
-    BUSY, CAPACITY, IN_VAIN, KEEPS, STARTS, STARTS_WAITING, STARTS_WITH, UNPROVED, WAITS,
+    BUSY, CAPACITY, FIRST, IN_VAIN, KEEPS, PROTECTED, STARTS, STARTS_WAITING, STARTS_WITH,
+    UNPROVED, WAITS, WAITS_WITH,
 };
 
 /// All applications, by payer.
@@ -41,6 +42,12 @@ impl Applications {
         self.by_payer
             .values()
             .any(|application| application.begins(now))
+    }
+
+    pub(super) fn any_goes_first(&self, now: Instant) -> bool {
+        self.by_payer
+            .values()
+            .any(|application| application.goes_first(now))
     }
 
     /// Reviews each, by what it did in the last `over` on `cpus` CPUs.
@@ -139,11 +146,24 @@ impl Application {
         now.since(self.began) < UNPROVED
     }
 
-    /// True if it is protected because it has just begun.
+    /// True if it is protected because it has just begun, and has not used up what is for that.
     fn begins(&self, now: Instant) -> bool {
-        let age = now.since(self.began);
-        (age < STARTS && self.used < STARTS_WITH)
-            || (age < STARTS_WAITING && self.clock.heard_lately(now))
+        let waits = || self.used < WAITS_WITH && now.since(self.began) < STARTS_WAITING;
+        self.goes_first(now) || waits() && self.clock.heard_lately(now)
+    }
+
+    /// True if its threads go before all others'. That is good for less time than the rest.
+    pub(super) fn goes_first(&self, now: Instant) -> bool {
+        self.used < STARTS_WITH && now.since(self.began) < STARTS
+    }
+
+    /// The boost of its protected threads.
+    pub(super) fn boost(&self, now: Instant) -> Boost {
+        if self.goes_first(now) {
+            FIRST
+        } else {
+            PROTECTED
+        }
     }
 
     /// The reason why its threads are protected at `now`.

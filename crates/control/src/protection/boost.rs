@@ -33,6 +33,8 @@ pub enum BoostWhy {
     MissedDeadline,
     /// Its application has just begun.
     Starts,
+    /// Its application has begun: its first second is over, or what it may use in it.
+    HasBegun,
     /// Its application keeps a beat.
     KeepsBeat,
     /// It starves, and is on probation.
@@ -62,6 +64,7 @@ impl fmt::Display for BoostWhy {
         match self {
             Self::MissedDeadline => f.write_str("it says that it missed a deadline"),
             Self::Starts => f.write_str("its application has just begun"),
+            Self::HasBegun => f.write_str("its application has begun"),
             Self::KeepsBeat => f.write_str("its application keeps a beat"),
             Self::OnTrial => f.write_str("it starves, and has a chance to show a rhythm"),
             Self::Computes => f.write_str("it computes without a pause"),

@@ -1,5 +1,5 @@
-//! Protection: nice -20 for an application's threads without a reservation, from their first
-//! instruction on and while the application keeps a beat.
+//! Protection of an application's threads without a reservation, from their first instruction on
+//! and while the application keeps a beat: nice -20, and a real-time priority in its first second.
 //!
 //! A program with deadlines is more than its threads with a rhythm. It loads and decodes its first
 //! frame before a rhythm is known. Later, its rasterisers, decoders and thread pools hold up the
@@ -15,9 +15,10 @@
 //!                                  Suspended ────────────────────────────┘
 //! ```
 //!
-//! A real-time priority for the first second would show the first frame beside hogs 0.05 to 0.14 s
-//! sooner (experiments/programs). But RLIMIT_RTTIME bounds how long a real-time thread may compute,
-//! and PipeWire's clients set it to 0.2 s: the kernel would end such a program while it loads.
+//! In the first second, threads that begin together crowd on one CPU if they are ordinary, and hogs
+//! have the others: a real-time priority shows the first frame beside hogs 0.13 s sooner
+//! (experiments/programs). Nothing but this loop bounds it. So it looks every few milliseconds at
+//! the CPU time of such threads, which the application has a fixed amount of.
 //!
 //! The kernel compares nice values only inside one control group or session. If an application
 //! still waits while others have the CPUs, its starving threads go on probation.
@@ -28,7 +29,7 @@
 mod application;
 pub(crate) mod boost;
 
-use onbeat_model::{Actuator, Burst, Instant, Span, TaskId};
+use onbeat_model::{Actuator, Boost, Burst, Instant, Span, TaskId};
 
 use crate::enforcement::Enforcer;
 use crate::pipeline::PipelineFinder;
@@ -39,7 +40,7 @@ use crate::timer::{TimerEvent, Timers};
 use crate::tuning::clock::QUARTER;
 use crate::tuning::lock::LONGEST_JOB_AT_LEAST;
 use crate::tuning::protection::{
-    GLANCE, LONGEST_PAUSE, PAUSES, PROTECTED, STANDS_DOWN, STANDS_DOWN_LONGEST,
+    COUNTED_EVERY, GLANCE, LONGEST_PAUSE, PAUSES, PROTECTED, STANDS_DOWN, STANDS_DOWN_LONGEST,
 };
 use crate::tuning::starvation::{AWAKE, FED, FIRST_PAUSE};
 use application::Applications;
@@ -56,8 +57,13 @@ pub(crate) struct Protector {
     applications: Applications,
     threads: BySlot<Protection>,
     boosts: Boosts,
-    /// Time of the last review of all applications.
+    /// Time of the last review of all applications, and of the next one of any kind.
     looked: Instant,
+    next: Instant,
+    /// Time of the last glance.
+    glanced: Instant,
+    /// Some application goes first.
+    goes_first: bool,
     /// Number of threads that were ever protected.
     protected: u64,
     log: Vec<BoostEntry>,
@@ -92,6 +98,7 @@ enum State {
     #[default]
     None,
     InForce {
+        boost: Boost,
         /// The CPU time since the thread last paused.
         computed: Span,
     },
@@ -141,16 +148,27 @@ impl Account {
     /// Takes in the thread's whole CPU time. Returns the part to charge, and what the thread did
     /// since the last review.
     fn look(&mut self, total: Span) -> (Span, Did) {
+        let charge = self.count(total);
+        (charge, std::mem::take(&mut self.recent))
+    }
+
+    /// Takes in the thread's whole CPU time, and returns the part to charge.
+    fn count(&mut self, total: Span) -> Span {
         let open = total - *self.told.get_or_insert(total);
         let charge = open - std::mem::replace(&mut self.ahead, open);
         self.recent.used += charge;
-        (charge, std::mem::take(&mut self.recent))
+        charge
     }
 }
 
 impl Protection {
     const fn is_in_force(&self) -> bool {
         matches!(self.state, State::InForce { .. })
+    }
+
+    /// It is, and the thread goes before all ordinary ones.
+    fn goes_first(&self) -> bool {
+        matches!(self.state, State::InForce { boost, .. } if boost.first)
     }
 
     /// It was in force once.
@@ -176,7 +194,7 @@ impl Protection {
 
     /// True if the thread only computes. `over` is the time since the last review.
     fn computes(&mut self, Did { used, slept }: Did, over: Span) -> bool {
-        let State::InForce { computed } = &mut self.state else {
+        let State::InForce { computed, .. } = &mut self.state else {
             return false;
         };
         let pauses = used == Span::ZERO || slept.ratio(over) >= PAUSES;
@@ -228,14 +246,30 @@ impl Protector {
         let Some(payer) = thread.map(|thread| thread.party.payer) else {
             return;
         };
-        if self.applications.is_empty() {
+        let is_first = self.applications.is_empty();
+        if is_first {
             self.looked = now;
-            around.timers.set(now + QUARTER, TimerEvent::Protection);
         }
         let application = self.applications.enter(payer, now);
-        if let Some(why) = application.protects(now) {
+        let (why, goes_first) = (application.protects(now), application.goes_first(now));
+        if goes_first && !std::mem::replace(&mut self.goes_first, true) {
+            self.review_at(around, now + COUNTED_EVERY);
+        } else if is_first {
+            self.review_at(around, now + QUARTER);
+        }
+        if let Some(why) = why {
             self.protect(around, slot, why, now);
         }
+    }
+
+    fn review_at<A>(&mut self, around: &mut Around<'_, A>, at: Instant) {
+        self.next = at;
+        around.timers.set(at, TimerEvent::Protection);
+    }
+
+    /// True if threads have boosts that are good for an account alone, which is kept by the loop.
+    pub(crate) const fn goes_first(&self) -> bool {
+        self.goes_first
     }
 
     /// Charges a burst to the application of its `payer`, and counts a wakeup by an interrupt.
@@ -273,13 +307,28 @@ impl Protector {
         now: Instant,
         executed: &mut dyn FnMut(TaskId) -> Option<Span>,
     ) {
+        if now < self.next {
+            return;
+        }
+        if self.goes_first {
+            self.count(around, now, executed);
+        }
         let pause = QUARTER * crowd;
         let begins = self.applications.any_begins(now);
-        let next = if begins { GLANCE } else { pause };
-        around.timers.set(now + next, TimerEvent::Protection);
+        let next = if self.goes_first {
+            COUNTED_EVERY
+        } else if begins {
+            GLANCE
+        } else {
+            pause
+        };
+        self.review_at(around, now + next);
         let over = now.since(self.looked);
         if begins && over < pause {
-            self.glance(around, now);
+            if now.since(self.glanced) >= GLANCE {
+                self.glanced = now;
+                self.glance(around, now);
+            }
             return;
         }
         self.looked = now;
@@ -317,12 +366,62 @@ impl Protector {
         }
     }
 
-    /// Looks at the nice values of the protected threads that ran since the last glance.
+    /// Charges the applications that go first with what their threads have used by now, and ends
+    /// that for those that have begun.
+    fn count<A: Actuator>(
+        &mut self,
+        around: &mut Around<'_, A>,
+        now: Instant,
+        executed: &mut dyn FnMut(TaskId) -> Option<Span>,
+    ) {
+        let tasks = around.tasks;
+        let goes_first = |(slot, _): &(Slot, &Thread)| self.threads.get(*slot).goes_first();
+        let first: Vec<(Slot, &Thread)> = tasks.iter().filter(goes_first).collect();
+        for &(slot, thread) in &first {
+            let total = executed(thread.task.id);
+            let application = self.applications.get_mut(thread.party.payer);
+            if let Some((application, total)) = application.zip(total) {
+                application.charge(self.threads.get_mut(slot).account.count(total));
+            }
+        }
+        for (slot, thread) in first {
+            let application = self.applications.get(thread.party.payer);
+            if application.is_none_or(|application| !application.goes_first(now)) {
+                self.goes_first_no_more(around, (slot, thread), now);
+            }
+        }
+        self.goes_first = self.applications.any_goes_first(now);
+    }
+
+    fn goes_first_no_more<A: Actuator>(
+        &mut self,
+        around: &mut Around<'_, A>,
+        (slot, thread): (Slot, &Thread),
+        now: Instant,
+    ) {
+        let application = self.applications.get(thread.party.payer);
+        let is_protected = application.is_some_and(|it| it.protects(now).is_some());
+        if !is_protected && !thread.estimator.is_on_probation() {
+            self.unprotect(around, slot, BoostWhy::NoBeat, now);
+            return;
+        }
+        if let State::InForce { boost, .. } = &mut self.threads.get_mut(slot).state {
+            let old = std::mem::replace(boost, PROTECTED);
+            let change = (Some(old), Some(PROTECTED));
+            let (what, why) = (BoostWhat::BoostChanged, BoostWhy::HasBegun);
+            self.enter_change(thread.task, what, why, change, now);
+            self.look_at(around, (slot, thread), now);
+        }
+    }
+
+    /// Looks at the nice values of the protected threads that ran since the last glance. One that
+    /// goes first and sets a limit on how long it may is to lose that at once.
     fn glance<A: Actuator>(&mut self, around: &mut Around<'_, A>, now: Instant) {
         let tasks = around.tasks;
         for (slot, thread) in tasks.iter() {
             let ran = thread.estimator.last_heard() + GLANCE * 2 >= now;
-            if ran && self.of(slot).is_in_force() {
+            let protection = self.of(slot);
+            if protection.goes_first() || ran && protection.is_in_force() {
                 self.look_at(around, (slot, thread), now);
             }
         }
@@ -350,7 +449,8 @@ impl Protector {
         if thread.estimator.last_heard() + QUARTER >= now {
             self.look_at(around, (slot, thread), now);
         }
-        if computes && !on_trial {
+        // What goes first has an account that bounds it.
+        if computes && !on_trial && !self.of(slot).goes_first() {
             self.unprotect(around, slot, BoostWhy::Computes, now);
             self.threads.get_mut(slot).suspend(now);
         } else if why.is_none() && !on_trial {
@@ -365,10 +465,13 @@ impl Protector {
         (slot, thread): (Slot, &Thread),
         now: Instant,
     ) {
-        let id = thread.task.id;
-        if around.enforcer.boost(id, Some(PROTECTED)).is_err() {
+        let State::InForce { boost, .. } = self.of(slot).state else {
+            return;
+        };
+        if around.enforcer.boost(thread.task.id, Some(boost)).is_err() {
             self.threads.get_mut(slot).state = State::Declined;
-            self.tell(around, slot, BoostWhat::BoostEnded, BoostWhy::Changed, now);
+            let (what, why) = (BoostWhat::BoostEnded, BoostWhy::Changed);
+            self.enter_change(thread.task, what, why, (Some(boost), None), now);
         }
     }
 
@@ -399,20 +502,20 @@ impl Protector {
             return;
         }
         // A thread with a share or a priority of its own may have a reservation all the same.
-        if around
-            .enforcer
-            .boost(thread.task.id, Some(PROTECTED))
-            .is_err()
-        {
+        let application = self.applications.get(thread.party.payer);
+        let boost = application.map_or(PROTECTED, |application| application.boost(now));
+        if around.enforcer.boost(thread.task.id, Some(boost)).is_err() {
             protection.state = State::Refused;
             return;
         }
         protection.state = State::InForce {
+            boost,
             computed: Span::ZERO,
         };
         let before = std::mem::replace(&mut protection.was_in_force, true);
         self.protected += u64::from(!before);
-        self.tell(around, slot, BoostWhat::Boosted, why, now);
+        let change = (None, Some(boost));
+        self.enter_change(thread.task, BoostWhat::Boosted, why, change, now);
     }
 
     /// Ends the thread's protection.
@@ -424,7 +527,10 @@ impl Protector {
         now: Instant,
     ) {
         let protection = self.threads.get_mut(slot);
-        let Some(thread) = around.tasks.get(slot).filter(|_| protection.is_in_force()) else {
+        let State::InForce { boost: old, .. } = protection.state else {
+            return;
+        };
+        let Some(thread) = around.tasks.get(slot) else {
             return;
         };
         let pleading = protection.pleading.as_ref();
@@ -433,7 +539,13 @@ impl Protector {
             Ok(()) => State::None,
             Err(_) => State::Declined,
         };
-        self.tell(around, slot, BoostWhat::BoostEnded, why, now);
+        self.enter_change(
+            thread.task,
+            BoostWhat::BoostEnded,
+            why,
+            (Some(old), None),
+            now,
+        );
     }
 
     /// Notes that a reservation has taken the boost's place, or boosts again if it was refused.
@@ -444,33 +556,15 @@ impl Protector {
         now: Instant,
     ) {
         let protection = self.threads.get_mut(slot);
-        if !protection.is_in_force() {
+        let State::InForce { boost, .. } = protection.state else {
             return;
-        }
+        };
         protection.state = State::None;
-        if around.enforcer.held(slot).is_some() {
-            let (what, why) = (BoostWhat::BoostEnded, BoostWhy::Reserved);
-            self.tell(around, slot, what, why, now);
-        } else {
+        if around.enforcer.held(slot).is_none() {
             self.protect(around, slot, BoostWhy::KeepsBeat, now);
-        }
-    }
-
-    fn tell<A>(
-        &mut self,
-        around: &Around<'_, A>,
-        slot: Slot,
-        what: BoostWhat,
-        why: BoostWhy,
-        at: Instant,
-    ) {
-        if let Some(thread) = around.tasks.get(slot) {
-            let boost = Some(PROTECTED);
-            let change = match what {
-                BoostWhat::Boosted => (None, boost),
-                _ => (boost, None),
-            };
-            self.enter_change(thread.task, what, why, change, at);
+        } else if let Some(thread) = around.tasks.get(slot) {
+            let (what, why) = (BoostWhat::BoostEnded, BoostWhy::Reserved);
+            self.enter_change(thread.task, what, why, (Some(boost), None), now);
         }
     }
 }
@@ -500,6 +594,7 @@ mod tests {
         let computes = |slept_ms| {
             let mut protection = Protection {
                 state: State::InForce {
+                    boost: PROTECTED,
                     computed: Span::ZERO,
                 },
                 ..Protection::default()

@@ -22,6 +22,7 @@ use crate::speed::SpeedGovernor;
 use crate::timer::TimerEvent;
 use crate::tuning::batching::PAUSE;
 use crate::tuning::enforcement::LOOK_AT_FIXED;
+use crate::tuning::protection::COUNTED_EVERY;
 use crate::{BoostWhy, Decision, Party, Settings, State, View, What, Why, WorksFor};
 
 impl<A: Actuator> Controller<A> {
@@ -50,7 +51,12 @@ impl<A: Actuator> Controller<A> {
     pub fn pace(&self) -> Span {
         let pauses = self.batcher.pace.pauses(self.tasks.len());
         let is_usual = self.governor.is_some();
-        PAUSE * if is_usual { 1 } else { pauses }
+        let pause = PAUSE * if is_usual { 1 } else { pauses };
+        if self.protector.goes_first() {
+            pause.min(COUNTED_EVERY)
+        } else {
+            pause
+        }
     }
 
     /// True if an exhausted budget waits for the next turn. If 100 threads or more do not fit,

@@ -49,7 +49,7 @@ fn works(script: &mut Script, tid: u32, waker: u32, until: u64) {
 }
 
 #[test]
-fn a_thread_has_the_largest_share_from_its_first_instruction_on() {
+fn a_thread_goes_first_from_its_first_instruction_on() {
     let mut script = Script::default();
     works(&mut script, WORKER, 9, 5000);
     let ran = play_here(script);
@@ -59,7 +59,10 @@ fn a_thread_has_the_largest_share_from_its_first_instruction_on() {
         (BoostWhat::Boosted, &BoostWhy::Starts)
     );
     assert!(first.at <= at_ms(20), "{first:?}");
-    assert_eq!(first.new_boost.map(|boost| boost.levels), Some(20));
+    assert_eq!(
+        first.new_boost.map(|boost| (boost.first, boost.levels)),
+        Some((true, 20))
+    );
 }
 
 #[test]
@@ -115,6 +118,53 @@ fn a_batch_program_has_no_more_than_the_cpu_time_of_a_program_that_begins() {
     // Interrupts until 0.5 s count in the half second after, and for 2 s from then on.
     let read_from_disk = loads(4000, 500);
     assert!(read_from_disk <= at_ms(3250), "{read_from_disk:?}");
+}
+
+/// Until when the thread went before all ordinary ones.
+fn first_until(ran: &Ran, tid: u32) -> Option<Instant> {
+    let mut entries = ran.boosts.iter().filter(|entry| entry.task.id.tid == tid);
+    let end = entries.find(|entry| entry.old_boost.is_some_and(|boost| boost.first));
+    end.map(|entry| entry.at)
+}
+
+#[test]
+fn who_computes_goes_first_for_its_account_and_milliseconds_more() {
+    let mut script = Script::default();
+    script.tracked(HOG.tid, "hog", at_ms(0));
+    script.event(burst(WORKER, at_ms(2000), ms(1), HOG.tid));
+    let until = first_until(&play_here(script), HOG.tid);
+    // Its account begins with the first turn, after 20 ms, and is looked at each 5 ms.
+    let end = at_ms(800)..=at_ms(825);
+    assert!(until.is_some_and(|at| end.contains(&at)), "{until:?}");
+}
+
+#[test]
+fn nobody_goes_first_for_longer_than_a_second() {
+    let mut script = Script::default();
+    works(&mut script, WORKER, 9, 2000);
+    let until = first_until(&play_here(script), WORKER);
+    let end = at_ms(1000)..=at_ms(1005);
+    assert!(until.is_some_and(|at| end.contains(&at)), "{until:?}");
+}
+
+#[test]
+fn a_batch_program_that_hears_interrupts_has_twice_the_cpu_time() {
+    let mut script = Script::default();
+    script.tracked(WORKER, "compiler", at_ms(0));
+    let (mut noise, mut woke, mut interrupt) = (Noise(4), at_ms(0), at_ms(0));
+    while woke < at_ms(4000) {
+        let by_device = interrupt <= woke;
+        if by_device {
+            interrupt = woke + ms(400);
+        }
+        let executed = ms(10) + noise.up_to(ms(80));
+        let waker = if by_device { 0 } else { WORKER };
+        script.event(burst(WORKER, woke, executed, waker));
+        woke = woke + executed + ms(1) + noise.up_to(ms(2));
+    }
+    let times = protected(&play_here(script), WORKER);
+    let end = at_ms(1600)..at_ms(1950);
+    assert!(end.contains(&times[0].1), "{times:?}");
 }
 
 #[test]

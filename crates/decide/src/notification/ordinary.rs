@@ -75,6 +75,7 @@ impl Ordinary {
             .round()
             .min(MOST_LEVELS);
         (levels >= 1.0).then_some(Boost {
+            first: false,
             levels: levels as u8,
             slice: SLICE,
         })

@@ -64,8 +64,8 @@ pub(crate) struct KeepOptions {
     /// Leave a thread alone until its period is known; it is late until then if it starves
     ///
     /// A thread that hardly gets to run shows no period. By default the threads without a
-    /// reservation of a program that begins, or that has a periodic thread, run at nice -20, and
-    /// one that starves later gets a reservation on trial for three seconds.
+    /// reservation of a program that begins have SCHED_RR, those of one that has a periodic thread
+    /// run at nice -20, and one that starves later gets a reservation on trial for three seconds.
     #[arg(long, help_heading = "Targets")]
     pub(crate) no_trials: bool,
 
