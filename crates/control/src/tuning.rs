@@ -177,6 +177,10 @@ pub(crate) mod starvation {
     /// The longest pause between two probations of threads without a clock. From: with it, they
     /// take a twentieth of one CPU.
     pub(crate) const LONGEST_PAUSE_ALONE: Span = Span::from_secs(60);
+    /// As how many probations in vain an application's beginning counts. Raised, a player that hears no clock in its first second starves for longer; lowered, a
+    /// batch program takes more from others: once it is 1, 10% of two CPUs from 5 s to 30 s. Test:
+    /// `an_application_that_had_the_first_second_is_not_tried_soon_after_it`.
+    pub(crate) const TRIED: u32 = 2;
     /// The pause before the next attempt if a probation is put off. Raised, it begins later. Test:
     /// `starving_threads_of_a_process_with_a_clock_are_tried_together`.
     pub(crate) const PUT_OFF: Span = Span::from_ms(500);
@@ -368,9 +372,10 @@ pub(crate) mod protection {
     /// The limit for a program that devices or timers wake meanwhile. Raised, the same. Test:
     /// `where_a_nice_value_does_not_help_starving_threads_are_tried`.
     pub(crate) const STARTS_WAITING: Span = Span::from_secs(3);
-    /// And for its CPU time. Raised, a build tool that hears interrupts is protected for longer;
-    /// lowered, a player that begins with much work is not while its clock becomes steady. Test:
-    /// `a_batch_program_that_hears_interrupts_has_twice_the_cpu_time`.
+    /// And for its CPU time, if it is woken all through a quarter of a second. Raised, a build tool
+    /// that hears interrupts is protected for longer; lowered, a player that begins with much work
+    /// is not while its clock becomes steady. Test:
+    /// `a_batch_program_that_hears_interrupts_has_no_more_cpu_time_unless_they_come_steadily`.
     pub(crate) const WAITS_WITH: Span = Span::from_ms(1600);
     /// An application keeps a beat for this long after its last rhythm or clock. Raised, it is
     /// protected for longer than it needs; lowered, a late player, which does not sleep until it

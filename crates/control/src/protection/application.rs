@@ -148,8 +148,9 @@ impl Application {
 
     /// True if it is protected because it has just begun, and has not used up what is for that.
     fn begins(&self, now: Instant) -> bool {
-        let waits = || self.used < WAITS_WITH && now.since(self.began) < STARTS_WAITING;
-        self.goes_first(now) || waits() && self.clock.heard_lately(now)
+        let is_new = self.used < WAITS_WITH && now.since(self.began) < STARTS_WAITING;
+        let waits = || self.used < STARTS_WITH && self.clock.heard_lately(now);
+        self.goes_first(now) || is_new && (waits() || self.clock.may_become_steady(now))
     }
 
     /// True if its threads go before all others'. That is good for less time than the rest.
@@ -164,6 +165,11 @@ impl Application {
         } else {
             PROTECTED
         }
+    }
+
+    /// The end of its first second.
+    pub(super) fn has_begun_at(&self) -> Instant {
+        self.began + STARTS
     }
 
     /// The reason why its threads are protected at `now`.

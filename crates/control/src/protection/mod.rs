@@ -43,7 +43,7 @@ use crate::tuning::protection::{
     COUNTED_EVERY, GLANCE, LONGEST_PAUSE, PAUSES, PROTECTED, STANDS_DOWN, STANDS_DOWN_LONGEST,
 };
 use crate::tuning::starvation::{AWAKE, FED, FIRST_PAUSE};
-use application::Applications;
+use application::{Application, Applications};
 use boost::{BoostEntry, BoostWhat, BoostWhy, Boosts, Pleading};
 
 /// How long a thread has no reservation whose budget made it late, if that was so `times` before.
@@ -289,6 +289,13 @@ impl Protector {
             }
             application.woken(burst);
         }
+    }
+
+    /// The end of its application's first second, in which that could show a rhythm.
+    pub(crate) fn had_its_chance(&self, slot: Slot, payer: u32) -> Option<Instant> {
+        let application = self.applications.get(payer);
+        let helped = application.filter(|_| !self.of(slot).is_in_vain());
+        helped.map(Application::has_begun_at)
     }
 
     /// True if the thread's protection helps, and its application is too young for a probation.

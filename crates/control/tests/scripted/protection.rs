@@ -147,24 +147,59 @@ fn nobody_goes_first_for_longer_than_a_second() {
     assert!(until.is_some_and(|at| end.contains(&at)), "{until:?}");
 }
 
-#[test]
-fn a_batch_program_that_hears_interrupts_has_twice_the_cpu_time() {
+/// A thread that computes with a pause of some ms now and then, woken by a device every so many ms
+/// until `until`: when it is no longer protected.
+fn hears_interrupts(every: Span, until: Instant) -> Instant {
     let mut script = Script::default();
     script.tracked(WORKER, "compiler", at_ms(0));
     let (mut noise, mut woke, mut interrupt) = (Noise(4), at_ms(0), at_ms(0));
     while woke < at_ms(4000) {
-        let by_device = interrupt <= woke;
+        let by_device = interrupt <= woke && woke < until;
         if by_device {
-            interrupt = woke + ms(400);
+            interrupt = woke + every;
         }
         let executed = ms(10) + noise.up_to(ms(80));
         let waker = if by_device { 0 } else { WORKER };
         script.event(burst(WORKER, woke, executed, waker));
         woke = woke + executed + ms(1) + noise.up_to(ms(2));
     }
-    let times = protected(&play_here(script), WORKER);
-    let end = at_ms(1600)..at_ms(1950);
-    assert!(end.contains(&times[0].1), "{times:?}");
+    protected(&play_here(script), WORKER)[0].1
+}
+
+#[test]
+fn a_batch_program_that_hears_interrupts_has_no_more_cpu_time_unless_they_come_steadily() {
+    let ended = hears_interrupts(ms(400), at_ms(4000));
+    assert!((at_ms(800)..at_ms(1100)).contains(&ended), "{ended:?}");
+    let ended = hears_interrupts(ms(80), at_ms(1000));
+    assert!((at_ms(1600)..at_ms(3500)).contains(&ended), "{ended:?}");
+}
+
+#[test]
+fn an_application_that_had_the_first_second_is_not_tried_soon_after_it() {
+    let mut script = Script::default();
+    let mut noise = Noise(5);
+    // One process after the other, as a compiler starts them, of which only the first begins.
+    for (tid, begins, ends) in [(WORKER, 0, 1000), (WORKER + 1, 1000, 40_000)] {
+        script.tracked(tid, "compiler", at_ms(begins));
+        let mut woke = at_ms(begins);
+        while woke < at_ms(ends) {
+            let executed = ms(10) + noise.up_to(ms(30));
+            let waited = if begins == 0 { ms(0) } else { executed * 3 };
+            let mut burst = burst(tid, woke, executed, tid);
+            if let Event::Burst(burst) = &mut burst {
+                burst.first_ran = burst.first_ran + waited;
+                burst.blocked = burst.blocked + waited;
+                woke = burst.blocked + ms(1);
+            }
+            script.event(burst);
+        }
+    }
+    let ran = play_here(script);
+    let is_trial = |entry: &&BoostEntry| entry.why == BoostWhy::OnTrial;
+    let trials = ran.boosts.iter().filter(is_trial).map(|entry| entry.at);
+    let trials: Vec<Instant> = trials.collect();
+    assert!(trials[0] >= at_ms(10_800), "{trials:?}");
+    assert!(trials[1].since(trials[0]) >= ms(20_000), "{trials:?}");
 }
 
 #[test]
