@@ -15,7 +15,7 @@
 //! wait for each other. Where the kernel refuses it, and for a process that has bounded by
 //! RLIMIT_RTTIME how long its real-time threads may compute, the boost is a nice value: over that
 //! limit the kernel ends the process. PipeWire's clients set it to 0.2 s. It counts from when it is
-//! set, so whoever asks again more often than that never has the kernel end one.
+//! set, and each request looks at it: the loop's come every 50 ms.
 
 use std::collections::HashMap;
 
@@ -36,7 +36,7 @@ const fn ordinary(nice: i32) -> Attributes {
 
 const DEFAULT: Attributes = ordinary(0);
 
-/// What a boost that goes first gives.
+/// The scheduling of a task whose boost goes first.
 const FIRST: Attributes = Attributes {
     policy: Policy::RoundRobin(RealTime { priority: BOOSTED }),
     reset_on_fork: true,

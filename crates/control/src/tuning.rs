@@ -177,8 +177,9 @@ pub(crate) mod starvation {
     /// The longest pause between two probations of threads without a clock. From: with it, they
     /// take a twentieth of one CPU.
     pub(crate) const LONGEST_PAUSE_ALONE: Span = Span::from_secs(60);
-    /// As how many probations in vain an application's beginning counts. Raised, a player that hears no clock in its first second starves for longer; lowered, a
-    /// batch program takes more from others: once it is 1, 10% of two CPUs from 5 s to 30 s. Test:
+    /// As how many probations in vain an application's beginning counts. Raised, a player that
+    /// hears no clock in its first second starves for longer; lowered, a batch program takes more
+    /// from others: if it is 1, two probations of 3 s before 30 s in place of one. Test:
     /// `an_application_that_had_the_first_second_is_not_tried_soon_after_it`.
     pub(crate) const TRIED: u32 = 2;
     /// The pause before the next attempt if a probation is put off. Raised, it begins later. Test:

@@ -15,8 +15,8 @@ pub struct Boost {
     #[serde(rename = "slice_ns")]
     pub slice: Span,
     /// It goes before all ordinary tasks, on any CPU (`SCHED_RR` of the lowest priority), where the
-    /// kernel permits that and no limit of its own says how long it may. Whoever gives it bounds
-    /// how much CPU time it is good for.
+    /// kernel permits that and no limit of its own says how long it may. The giver bounds for how
+    /// much CPU time.
     #[serde(default, skip_serializing_if = "is_false")]
     pub first: bool,
 }

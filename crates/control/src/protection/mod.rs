@@ -456,7 +456,7 @@ impl Protector {
         if thread.estimator.last_heard() + QUARTER >= now {
             self.look_at(around, (slot, thread), now);
         }
-        // What goes first has an account that bounds it.
+        // A thread that goes first is bounded by its application's account.
         if computes && !on_trial && !self.of(slot).goes_first() {
             self.unprotect(around, slot, BoostWhy::Computes, now);
             self.threads.get_mut(slot).suspend(now);

@@ -147,8 +147,8 @@ fn nobody_goes_first_for_longer_than_a_second() {
     assert!(until.is_some_and(|at| end.contains(&at)), "{until:?}");
 }
 
-/// A thread that computes with a pause of some ms now and then, woken by a device every so many ms
-/// until `until`: when it is no longer protected.
+/// A thread that computes with a pause of 1 to 3 ms now and then, woken by a device in each span of
+/// `every` until `until`: when it is no longer protected.
 fn hears_interrupts(every: Span, until: Instant) -> Instant {
     let mut script = Script::default();
     script.tracked(WORKER, "compiler", at_ms(0));
