@@ -87,7 +87,7 @@ pub(crate) fn is_clocked<'a>(process: impl Iterator<Item = &'a Estimator>, now: 
     is_steady(woken)
 }
 
-/// What woke a thread.
+/// The waker of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Waker {
     /// An interrupt, or a thread that is not tracked.
