@@ -60,7 +60,7 @@ pub(crate) struct Protector {
     /// Time of the last review of all applications, and of the next one of any kind.
     looked: Instant,
     next: Instant,
-    /// Time of the last glance.
+    /// Time of the last look at nice values.
     glanced: Instant,
     /// Some application goes first.
     goes_first: bool,
@@ -249,6 +249,7 @@ impl Protector {
         let is_first = self.applications.is_empty();
         if is_first {
             self.looked = now;
+            self.glanced = now;
         }
         let application = self.applications.enter(payer, now);
         let (why, goes_first) = (application.protects(now), application.goes_first(now));
@@ -339,6 +340,7 @@ impl Protector {
             return;
         }
         self.looked = now;
+        self.glanced = now;
         let mut computing = Vec::new();
         let tasks = around.tasks;
         for (slot, thread) in tasks.iter() {
