@@ -24,9 +24,9 @@
 //! phases are for a clock: the Bayes factor against sleeps whose remainder after whole periods is
 //! anywhere (`fold`). A clock's sleeps make up for the length of its jobs, and tell less.
 //!
-//! A thread that waits for another one, which gets its turn at the ticks, is woken just after these.
-//! A period of one tick has no proof where most releases are soon after a tick and by another
-//! thread.
+//! A thread that waits for another one, which gets its turn at the ticks, is woken just after
+//! these. A period of one tick has no proof where most releases are soon after a tick and by
+//! another thread.
 
 use onbeat_model::{Instant, Span};
 
@@ -36,8 +36,8 @@ use super::fit::{self, Line};
 use super::fold::Fold;
 use crate::tuning;
 
-/// How often kernels tick, by their configuration (kernel/Kconfig.hz). Since Linux 6.4 the ticks are
-/// at multiples of their period on the monotonic clock (tick-common.c).
+/// How often kernels tick, by their configuration (kernel/Kconfig.hz). Since Linux 6.4 the ticks
+/// are at multiples of their period on the monotonic clock (tick-common.c).
 const TICKS_HZ: [f64; 4] = [100.0, 250.0, 300.0, 1000.0];
 
 /// The share of steps that are distributed exponentially within half of their mean.
