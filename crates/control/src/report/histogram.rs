@@ -1,18 +1,16 @@
 //! A histogram of times with a fixed relative error, cheap enough to record every job of hundreds
 //! of threads.
 //!
-//! Logarithmic groups, each octave cut into 64 equal parts (the layout of HDR histograms): a value
-//! is told within 1/64 of itself, and recording one is a shift and an increment. There are groups
-//! only from the shortest time recorded to the longest: those of one thread are mostly alike.
+//! Logarithmic groups, each octave cut into 64 equal parts (the layout of HDR histograms) or another
+//! power of two: a value is told within 1/64 of itself, and recording one is a shift and an
+//! increment. There are groups only from the shortest time recorded to the longest: those of one
+//! thread are mostly alike.
 
 use onbeat_model::Span;
 
-const PARTS_LOG2: u32 = 6;
-const PARTS: u64 = 1 << PARTS_LOG2;
-
-/// The distribution of some times.
+/// The distribution of some times, told within `1 / 2^PARTS_LOG2` of themselves.
 #[derive(Clone, Debug, Default)]
-pub struct Times {
+pub struct Times<const PARTS_LOG2: u32 = 6> {
     groups: Vec<u32>,
     /// Which group the first of them is.
     first: usize,
@@ -20,10 +18,12 @@ pub struct Times {
     max: Span,
 }
 
-impl Times {
+impl<const PARTS_LOG2: u32> Times<PARTS_LOG2> {
+    const PARTS: u64 = 1 << PARTS_LOG2;
+
     /// Takes in one time.
     pub fn record(&mut self, time: Span) {
-        let group = group_of(time.as_ns());
+        let group = Self::group_of(time.as_ns());
         if self.groups.is_empty() {
             self.first = group;
         }
@@ -55,7 +55,7 @@ impl Times {
         (self.count > 0).then_some(self.max)
     }
 
-    /// The time that at least the fraction `p` stay within, at most 1/64 too long; none if nothing
+    /// The time that at least the fraction `p` stay within, at most one part too long; none if nothing
     /// was recorded.
     #[must_use]
     pub fn quantile(&self, p: f64) -> Option<Span> {
@@ -64,33 +64,33 @@ impl Times {
         for (place, &n) in self.groups.iter().enumerate() {
             seen += u64::from(n);
             if seen >= rank {
-                return Some(Span::from_ns(longest_in(self.first + place)).min(self.max));
+                return Some(Span::from_ns(Self::longest_in(self.first + place)).min(self.max));
             }
         }
         None
     }
-}
 
-fn group_of(ns: u64) -> usize {
-    if ns < PARTS {
-        return ns as usize;
+    fn group_of(ns: u64) -> usize {
+        if ns < Self::PARTS {
+            return ns as usize;
+        }
+        let octave = ns.ilog2() - PARTS_LOG2;
+        let part = (ns >> octave) - Self::PARTS;
+        (Self::PARTS + u64::from(octave) * Self::PARTS + part) as usize
     }
-    let octave = ns.ilog2() - PARTS_LOG2;
-    let part = (ns >> octave) - PARTS;
-    (PARTS + u64::from(octave) * PARTS + part) as usize
-}
 
-fn longest_in(group: usize) -> u64 {
-    let group = group as u64;
-    if group < PARTS {
-        return group;
+    fn longest_in(group: usize) -> u64 {
+        let group = group as u64;
+        if group < Self::PARTS {
+            return group;
+        }
+        let octave = (group - Self::PARTS) / Self::PARTS;
+        let part = (group - Self::PARTS) % Self::PARTS;
+        (((Self::PARTS + part + 1) as u128) << octave)
+            .saturating_sub(1)
+            .try_into()
+            .unwrap_or(u64::MAX)
     }
-    let octave = (group - PARTS) / PARTS;
-    let part = (group - PARTS) % PARTS;
-    (((PARTS + part + 1) as u128) << octave)
-        .saturating_sub(1)
-        .try_into()
-        .unwrap_or(u64::MAX)
 }
 
 #[cfg(test)]
@@ -99,7 +99,7 @@ mod tests {
 
     #[test]
     fn quantiles_agree_with_the_sorted_list_within_a_sixty_fourth() {
-        let mut times = Times::default();
+        let mut times = <Times>::default();
         let mut all = Vec::new();
         let mut x: u64 = 7;
         for _ in 0..5000 {
@@ -124,7 +124,7 @@ mod tests {
 
     #[test]
     fn the_longest_and_the_shortest_time_have_their_groups() {
-        let mut times = Times::default();
+        let mut times = <Times>::default();
         assert_eq!(times.quantile(0.5), None);
         assert_eq!(times.max(), None);
         times.record(Span::ZERO);
@@ -136,14 +136,14 @@ mod tests {
     #[test]
     fn times_that_are_alike_take_few_groups_wherever_they_lie() {
         for ns in [70, 1_000_000, 1 << 50] {
-            let mut times = Times::default();
+            let mut times = <Times>::default();
             for part in [7, 9, 4] {
                 times.record(Span::from_ns(ns * part));
             }
             assert_eq!(times.quantile(0.0), times.quantile(0.3));
             assert!(times.quantile(0.3) < times.quantile(0.6));
             assert_eq!(times.quantile(1.0), Some(Span::from_ns(ns * 9)));
-            assert!(times.groups.len() < 2 * PARTS as usize);
+            assert!(times.groups.len() < 2 * <Times>::PARTS as usize);
         }
     }
 }

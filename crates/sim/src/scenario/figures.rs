@@ -1,7 +1,7 @@
 //! The results: the figures of each group of tasks and of the CPUs. Serialised, it is what
 //! `onbeat sim --json` prints.
 
-use hdrhistogram::Histogram;
+use onbeat_control::Times;
 use onbeat_model::{Instant, Span};
 use serde::Serialize;
 
@@ -142,40 +142,22 @@ pub(super) struct Tally {
     groups: Vec<Sums>,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug, Default)]
 struct Sums {
     jobs: u64,
     missed: u64,
-    longest: Span,
-    responses: Histogram<u32>,
+    /// A quantile is within 1%.
+    responses: Times<7>,
     exhaustions: u64,
 }
 
-/// Two significant digits: a quantile is within 1%.
-const DIGITS: u8 = 2;
-
 impl Sums {
-    fn new() -> Self {
-        Self {
-            jobs: 0,
-            missed: 0,
-            longest: Span::ZERO,
-            responses: Histogram::new_with_max(u64::MAX, DIGITS)
-                .unwrap_or_else(|_| unreachable!("these bounds are within the crate's")),
-            exhaustions: 0,
-        }
-    }
-
     fn quantiles(&self) -> Option<Quantiles> {
-        let at = |quantile| {
-            let ns = self.responses.value_at_quantile(quantile);
-            Span::from_ns(ns).min(self.longest)
-        };
-        (!self.responses.is_empty()).then(|| Quantiles {
-            p50_ns: at(0.50),
-            p95_ns: at(0.95),
-            p99_ns: at(0.99),
-            max_ns: self.longest,
+        Some(Quantiles {
+            p50_ns: self.responses.quantile(0.50)?,
+            p95_ns: self.responses.quantile(0.95)?,
+            p99_ns: self.responses.quantile(0.99)?,
+            max_ns: self.responses.max()?,
         })
     }
 }
@@ -187,7 +169,7 @@ impl Tally {
             group_of: groups
                 .flat_map(|(number, group)| std::iter::repeat_n(number, group.count))
                 .collect(),
-            groups: scenario.groups.iter().map(|_| Sums::new()).collect(),
+            groups: vec![Sums::default(); scenario.groups.len()],
         }
     }
 
@@ -226,12 +208,10 @@ impl Tally {
 
 impl Observer for Tally {
     fn job(&mut self, job: &Completion) {
-        let response = job.response();
         let sums = self.sums(job.task);
         sums.jobs += 1;
         sums.missed += u64::from(job.missed());
-        sums.longest = sums.longest.max(response);
-        sums.responses.saturating_record(response.as_ns().max(1));
+        sums.responses.record(job.response());
     }
 
     fn exhausted(&mut self, task: TaskIndex, _at: Instant) {
