@@ -14,8 +14,9 @@ use crate::thread::Thread;
 use crate::{Seen, State};
 
 /// A column.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Column {
+    #[default]
     State,
     Thread,
     Tid,

@@ -36,9 +36,9 @@ pub fn draw(model: &Model, look: &Look, area: Rect, buffer: &mut Buffer) {
     }
     let mut sheet = Sheet { area, buffer, look };
     sheet.header(model);
-    if model.has_help {
+    if model.view.has_help {
         sheet.help();
-    } else if let Some(thread) = model.chosen().filter(|_| model.is_drilled) {
+    } else if let Some(thread) = model.chosen().filter(|_| model.view.is_drilled) {
         page::draw(model, thread, &mut sheet);
     } else {
         sheet.table(model);
@@ -86,7 +86,7 @@ impl Sheet<'_> {
                 format!("{reserved:.0}% of {total:.0}% reserved")
             },
         ];
-        let state = match (&model.trouble, model.is_paused) {
+        let state = match (&model.trouble, model.view.is_paused) {
             (_, true) => Some(("PAUSED".to_owned(), Tone::Warn)),
             (Some(why), _) => Some((harmless(why), Tone::Bad)),
             _ => None,
@@ -110,14 +110,14 @@ impl Sheet<'_> {
         let columns = fitting(self.width());
         let mut heading = Vec::new();
         for &(column, wide) in &columns {
-            let is_sorted = column == model.sort;
+            let is_sorted = column == model.view.sort;
             let style = self.look.style(if is_sorted {
                 Tone::Sorted
             } else {
                 Tone::Heading
             });
             heading.push(Words::styled(column.heading(wide), style));
-            let descends = column.descends() != model.is_reversed;
+            let descends = column.descends() != model.view.is_reversed;
             let mark = if is_sorted {
                 self.look.symbols().arrow(descends)
             } else {
@@ -184,7 +184,7 @@ impl Sheet<'_> {
             words.push(Words::raw(" "));
         }
         let mut line = Line::from(words);
-        if model.selected == Some(id) {
+        if model.view.selected == Some(id) {
             line = line.patch_style(self.look.style(Tone::Selected));
         }
         self.line(row, &line);
@@ -196,8 +196,8 @@ impl Sheet<'_> {
         if self.area.height <= ABOVE + BELOW {
             return;
         }
-        let filter = harmless(&model.filter);
-        if model.is_typing {
+        let filter = harmless(&model.view.filter);
+        if model.view.is_typing {
             let cursor = self.look.symbols().cursor();
             let text = format!("Filter: {filter}{cursor}");
             self.text(row, &text, self.look.style(Tone::Title));
@@ -237,10 +237,14 @@ impl Sheet<'_> {
     }
 
     fn keys(&mut self, model: &Model) {
-        let pause = if model.is_paused { "go on" } else { "pause" };
-        let keys: &[(&str, &str)] = if model.has_help {
+        let pause = if model.view.is_paused {
+            "go on"
+        } else {
+            "pause"
+        };
+        let keys: &[(&str, &str)] = if model.view.has_help {
             &[("any key", "back")]
-        } else if model.is_drilled {
+        } else if model.view.is_drilled {
             &[
                 ("Esc", "back"),
                 ("up/down", "other thread"),

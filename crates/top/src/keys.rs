@@ -51,26 +51,26 @@ impl Model {
                 _ => Answer::GoOn,
             };
         }
-        if self.has_help {
-            self.has_help = false;
+        if self.view.has_help {
+            self.view.has_help = false;
             return Answer::GoOn;
         }
-        if self.is_typing {
+        if self.view.is_typing {
             self.type_filter(key.code);
             return Answer::GoOn;
         }
         match key.code {
             KeyCode::Char('q') => return Answer::Quit,
-            KeyCode::Char('?' | 'h') => self.has_help = true,
-            KeyCode::Char('p' | ' ') => self.is_paused = !self.is_paused,
+            KeyCode::Char('?' | 'h') => self.view.has_help = true,
+            KeyCode::Char('p' | ' ') => self.view.is_paused = !self.view.is_paused,
             KeyCode::Char('/') => {
-                self.is_typing = true;
-                self.is_drilled = false;
+                self.view.is_typing = true;
+                self.view.is_drilled = false;
             }
             KeyCode::Char('<') => self.sort_by(false),
             KeyCode::Char('>') => self.sort_by(true),
             KeyCode::Char('r') => {
-                self.is_reversed = !self.is_reversed;
+                self.view.is_reversed = !self.view.is_reversed;
                 self.arrange();
             }
             KeyCode::Esc => self.back(),
@@ -82,14 +82,14 @@ impl Model {
 
     fn type_filter(&mut self, code: KeyCode) {
         match code {
-            KeyCode::Enter => self.is_typing = false,
+            KeyCode::Enter => self.view.is_typing = false,
             KeyCode::Esc => {
-                self.is_typing = false;
-                self.filter.clear();
+                self.view.is_typing = false;
+                self.view.filter.clear();
             }
-            KeyCode::Backspace => drop(self.filter.pop()),
-            KeyCode::Char(c) if !c.is_control() && self.filter.len() < LONGEST_FILTER => {
-                self.filter.push(c);
+            KeyCode::Backspace => drop(self.view.filter.pop()),
+            KeyCode::Char(c) if !c.is_control() && self.view.filter.len() < LONGEST_FILTER => {
+                self.view.filter.push(c);
             }
             _ => {}
         }
@@ -97,28 +97,28 @@ impl Model {
     }
 
     fn sort_by(&mut self, right: bool) {
-        self.sort = self.sort.beside(right);
-        self.is_reversed = false;
+        self.view.sort = self.view.sort.beside(right);
+        self.view.is_reversed = false;
         self.arrange();
     }
 
     /// One step back: out of the thread, then the filter, then the selection.
     fn back(&mut self) {
-        if self.is_drilled {
-            self.is_drilled = false;
-        } else if self.filter.is_empty() {
-            self.selected = None;
+        if self.view.is_drilled {
+            self.view.is_drilled = false;
+        } else if self.view.filter.is_empty() {
+            self.view.selected = None;
         } else {
-            self.filter.clear();
+            self.view.filter.clear();
             self.arrange();
         }
     }
 
     fn drill(&mut self) {
-        if self.selected.is_none() {
+        if self.view.selected.is_none() {
             self.step(0);
         }
-        self.is_drilled = !self.is_drilled && self.selected.is_some();
+        self.view.is_drilled = !self.view.is_drilled && self.view.selected.is_some();
     }
 
     fn select(&mut self, code: KeyCode) {

@@ -22,7 +22,7 @@ pub(crate) enum Row {
 }
 
 /// See the file's head.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Model {
     pub(crate) source: String,
     pub(crate) at: Instant,
@@ -34,6 +34,12 @@ pub struct Model {
     pub(crate) rows: Vec<TaskId>,
     pub(crate) spectrum: Option<Spectrum>,
     pub(crate) trouble: Option<String>,
+    pub(crate) view: View,
+}
+
+/// What the user wants to see.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct View {
     pub(crate) selected: Option<TaskId>,
     /// The selected thread has the screen for itself.
     pub(crate) is_drilled: bool,
@@ -51,29 +57,14 @@ impl Model {
     pub fn new(source: &str) -> Self {
         Self {
             source: source.to_owned(),
-            at: Instant::ZERO,
-            reserved: Bandwidth::ZERO,
-            total: Bandwidth::ZERO,
-            applications: BTreeMap::new(),
-            threads: BTreeMap::new(),
-            rows: Vec::new(),
-            spectrum: None,
-            trouble: None,
-            selected: None,
-            is_drilled: false,
-            sort: Column::State,
-            is_reversed: false,
-            filter: String::new(),
-            is_typing: false,
-            has_help: false,
-            is_paused: false,
+            ..Self::default()
         }
     }
 
     /// Takes in what a source tells; while paused, nothing.
     pub fn hear(&mut self, news: News) {
         match news {
-            _ if self.is_paused => {}
+            _ if self.view.is_paused => {}
             News::Trouble(why) => self.trouble = Some(why),
             News::Snapshot(snapshot) => self.take_in(snapshot),
         }
@@ -129,7 +120,7 @@ impl Model {
     /// its thread, or, if that is gone, in its place.
     pub(crate) fn arrange(&mut self) {
         let place = self.place();
-        let wanted = self.filter.to_lowercase();
+        let wanted = self.view.filter.to_lowercase();
         let passes = |thread: &Thread| {
             let seen = &thread.seen;
             let words = [
@@ -146,7 +137,10 @@ impl Model {
             .filter(|(_, thread)| passes(thread))
             .map(|(id, thread)| (*id, thread))
             .collect();
-        let (column, descends) = (self.sort, self.sort.descends() != self.is_reversed);
+        let (column, descends) = (
+            self.view.sort,
+            self.view.sort.descends() != self.view.is_reversed,
+        );
         rows.sort_by(|(one, a), (other, b)| {
             let order = column.compare(a, b);
             let order = if descends { order.reverse() } else { order };
@@ -160,17 +154,21 @@ impl Model {
         }
         rows.sort_by_key(|(_, thread)| places.get(&thread.seen.application));
         self.rows = rows.into_iter().map(|(id, _)| id).collect();
-        if self.selected.is_some_and(|id| !self.rows.contains(&id)) {
+        if self
+            .view
+            .selected
+            .is_some_and(|id| !self.rows.contains(&id))
+        {
             let last = self.rows.len().checked_sub(1);
             let instead = last.and_then(|last| self.rows.get(place.unwrap_or(0).min(last)));
-            self.selected = instead.copied();
-            self.is_drilled = false;
+            self.view.selected = instead.copied();
+            self.view.is_drilled = false;
         }
     }
 
     /// Where the selection stands among the rows.
     pub(crate) fn place(&self) -> Option<usize> {
-        let selected = self.selected?;
+        let selected = self.view.selected?;
         self.rows.iter().position(|&id| id == selected)
     }
 
@@ -183,12 +181,12 @@ impl Model {
             None if steps == isize::MAX => last,
             None => 0,
         };
-        self.selected = self.rows.get(to).copied();
+        self.view.selected = self.rows.get(to).copied();
     }
 
     /// The thread that is selected.
     pub(crate) fn chosen(&self) -> Option<&Thread> {
-        self.threads.get(&self.selected?)
+        self.threads.get(&self.view.selected?)
     }
 
     /// The application that a thread works for, if its sums are known.
@@ -215,7 +213,7 @@ impl Model {
     /// The rows that are seen where there is room for `height` of them: the selection amid them.
     pub(crate) fn visible(&self, height: usize) -> Vec<Row> {
         let mut table = self.table();
-        let selected = self.selected.map(Row::Thread);
+        let selected = self.view.selected.map(Row::Thread);
         let place = table.iter().position(|&row| Some(row) == selected);
         let last = table.len().saturating_sub(height);
         let from = place.unwrap_or(0).saturating_sub(height / 2).min(last);
@@ -236,7 +234,11 @@ impl Model {
             });
         Wanted {
             jobs_of: threads.collect(),
-            wakeups_of: self.selected.filter(|_| self.is_drilled).map(|id| id.tid),
+            wakeups_of: self
+                .view
+                .selected
+                .filter(|_| self.view.is_drilled)
+                .map(|id| id.tid),
         }
     }
 

@@ -229,7 +229,7 @@ fn an_application_with_its_sums_stands_above_its_threads() {
     for size in SIZES {
         // The row of an application cannot be selected, and counts for the room.
         press(&mut model, &[KeyCode::Home, KeyCode::Down, KeyCode::Down]);
-        assert_eq!(model.selected.map(|id| id.tid), Some(41));
+        assert_eq!(model.view.selected.map(|id| id.tid), Some(41));
         lines(&model, &PLAIN, size);
     }
     assert_eq!(model.wanted(3).jobs_of.len(), 2);
@@ -448,10 +448,10 @@ fn a_selected_thread_that_ends_gives_way_to_the_one_in_its_place() {
     let mut model = model(|now| (1..=3).map(|tid| kept(tid, "t", now)).collect());
     press(&mut model, &[KeyCode::End, KeyCode::Enter]);
     model.hear(News::Snapshot(snapshot(9000, vec![kept(1, "t", 9000)])));
-    assert_eq!(model.selected.map(|id| id.tid), Some(1));
-    assert!(!model.is_drilled);
+    assert_eq!(model.view.selected.map(|id| id.tid), Some(1));
+    assert!(!model.view.is_drilled);
     model.hear(News::Snapshot(snapshot(9250, Vec::new())));
-    assert_eq!(model.selected, None);
+    assert_eq!(model.view.selected, None);
 }
 
 #[test]
