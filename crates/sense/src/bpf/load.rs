@@ -2,15 +2,13 @@
 
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, OwnedFd};
-use std::sync::{Arc, Mutex, PoisonError};
 
 use libbpf_rs::skel::{OpenSkel, Skel, SkelBuilder};
-use libbpf_rs::{Link, MapHandle, ProgramAttachType, RingBuffer, RingBufferBuilder};
+use libbpf_rs::{Link, MapHandle, ProgramAttachType};
 
-use super::inbox::Inbox;
 use super::listener::attach;
 use super::skeleton::{TracerSkel, TracerSkelBuilder};
-use super::{Error, Hooks, Options, interrupts, wire};
+use super::{Error, Hooks, Options, interrupts};
 
 /// The size of the ring buffer, unless an option says otherwise: 16,384 records. A smaller one
 /// loses events if the loop stalls.
@@ -25,7 +23,6 @@ pub(super) struct Loaded {
     pub(super) records: MapHandle,
     /// The tasks that tracked tasks wake, without being tracked themselves.
     pub(super) partners: MapHandle,
-    pub(super) ring_fd: OwnedFd,
     /// The page shared with the programs.
     pub(super) state: MapHandle,
 }
@@ -154,10 +151,6 @@ fn load_on(hooks: Hooks, options: &Options) -> Result<Loaded, Error> {
     let records = MapHandle::try_from(&skeleton.maps.records).map_err(Error::loading)?;
     let partners = MapHandle::try_from(&skeleton.maps.partners).map_err(Error::loading)?;
     let state = MapHandle::try_from(&skeleton.maps.bss).map_err(Error::loading)?;
-    let ring_fd = records
-        .as_fd()
-        .try_clone_to_owned()
-        .map_err(|e| Error::loading(e.into()))?;
     let links = std::mem::take(&mut skeleton.links);
     let chooser = links
         .choose
@@ -191,7 +184,6 @@ fn load_on(hooks: Hooks, options: &Options) -> Result<Loaded, Error> {
         chooser,
         records,
         partners,
-        ring_fd,
         state,
     })
 }
@@ -204,22 +196,4 @@ fn whole_buffer(bytes: u32) -> u32 {
         .max(u32::try_from(page).unwrap_or(4096))
         .min(1 << 30)
         .next_power_of_two()
-}
-
-/// The ring buffer's reading end, which puts what it reads into `inbox`.
-pub(super) fn ring(
-    records: &MapHandle,
-    inbox: Arc<Mutex<Inbox>>,
-) -> Result<RingBuffer<'static>, Error> {
-    let mut builder = RingBufferBuilder::new();
-    builder
-        .add(records, move |bytes| {
-            if let Some(event) = wire::event(bytes) {
-                let mut inbox = inbox.lock().unwrap_or_else(PoisonError::into_inner);
-                inbox.push(event);
-            }
-            0
-        })
-        .map_err(Error::loading)?;
-    builder.build().map_err(Error::loading)
 }

@@ -13,6 +13,7 @@ mod interrupts;
 pub mod listener;
 mod load;
 mod partners;
+mod records;
 mod shared;
 mod skeleton;
 mod waker;
@@ -21,19 +22,18 @@ mod wire;
 use std::io::Read;
 use std::os::fd::AsFd;
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
 
-use libbpf_rs::{Iter, Link, RingBuffer};
+use libbpf_rs::{Iter, Link};
 use onbeat_model::{Event, Flow, Follow, Instant, Sensor, Span, TaskId};
 
 pub use calls::CallSet;
 pub use error::Error;
 pub use features::{is_likely, probe, probe_calls, probe_tracer, tells_expiries, tells_wakers};
-use inbox::Inbox;
 use listener::Listener;
 pub use listener::Parser;
 use load::Attached;
 use partners::Partners;
+use records::Records;
 use shared::{Request, Shared, UNWANTED};
 pub use waker::Waker;
 
@@ -118,18 +118,14 @@ pub struct BpfSensor {
     chooser: Link,
     listener: Listener,
     _attached: Attached,
-    ring: RingBuffer<'static>,
-    ring_fd: std::os::fd::OwnedFd,
-    inbox: Arc<Mutex<Inbox>>,
+    records: Records,
     partners: Option<Partners>,
     shared: Shared,
     /// Lost records that were reported.
     lost: u64,
-    most_tasks: u32,
-    hooks: Hooks,
-    tells_calls: bool,
+    /// With the hooks that the kernel took.
+    options: Options,
     has_tracked: bool,
-    endless: bool,
     /// A budget that runs out can wait for the end of a poll.
     may_wait: bool,
     waker: Waker,
@@ -151,8 +147,6 @@ impl BpfSensor {
     /// As [`new`](Self::new).
     pub fn with_parser(options: Options, parser: Parser) -> Result<Self, Error> {
         let loaded = load::load(&options)?;
-        let inbox = Arc::new(Mutex::new(Inbox::default()));
-        let ring = load::ring(&loaded.records, Arc::clone(&inbox))?;
         let listen = if options.endless {
             Listener::new
         } else {
@@ -164,17 +158,15 @@ impl BpfSensor {
             chooser: loaded.chooser,
             listener,
             _attached: loaded.attached,
-            ring,
-            ring_fd: loaded.ring_fd,
-            inbox,
+            records: Records::new(loaded.records)?,
             partners: options.partners.then(|| Partners::new(loaded.partners)),
             shared: Shared::map(&loaded.state)?,
             lost: 0,
-            most_tasks: options.most_tasks,
-            hooks: loaded.hooks,
-            tells_calls: !options.calls.is_empty(),
+            options: Options {
+                hooks: loaded.hooks,
+                ..options
+            },
             has_tracked: false,
-            endless: options.endless,
             may_wait: false,
             waker: Waker::new().map_err(|e| Error::kernel("make an event descriptor")(e.into()))?,
             workload: Workload::default(),
@@ -196,13 +188,13 @@ impl BpfSensor {
     /// Where the programs hooked in: never [`Hooks::Probe`].
     #[must_use]
     pub fn hooks(&self) -> Hooks {
-        self.hooks
+        self.options.hooks
     }
 
     /// Whether it tells system calls instead of bursts.
     #[must_use]
     pub fn tells_calls(&self) -> bool {
-        self.tells_calls
+        !self.options.calls.is_empty()
     }
 
     /// How many places of libonbeat's probes are listened to in all tracked processes.
@@ -226,7 +218,7 @@ impl BpfSensor {
 
     /// Sleeps until there is something to say or `longest` is over; false if a signal came.
     fn wait(&self, longest: Span) -> Result<bool, Error> {
-        wait::readable(&[self.ring_fd.as_fd(), self.waker.as_fd()], Some(longest))
+        wait::readable(&[self.records.as_fd(), self.waker.as_fd()], Some(longest))
             .map_err(|e| Error::kernel("wait for the trace")(e.into()))
     }
 
@@ -245,12 +237,7 @@ impl BpfSensor {
 
     /// Moves what the ring buffer holds to `events`; true if some of it cannot wait.
     fn collect(&mut self, events: &mut Vec<Event>) -> Result<bool, Error> {
-        self.ring
-            .consume()
-            .map_err(Error::kernel("read the trace"))?;
-        let mut inbox = self.inbox.lock().unwrap_or_else(PoisonError::into_inner);
-        let urgent = inbox.hand_over(events);
-        drop(inbox);
+        let urgent = self.records.read()?.hand_over(events);
         let lost = self.shared.lost();
         if lost > self.lost {
             events.push(Event::Lost {
@@ -277,14 +264,14 @@ impl Sensor for BpfSensor {
                 return Err(Error::NoSuchTask { tid });
             }
             self.has_tracked = true;
-            if answer.refused > 0 && self.shared.alive() < u64::from(self.most_tasks) {
+            if answer.refused > 0 && self.shared.alive() < u64::from(self.options.most_tasks) {
                 let no_memory = libbpf_rs::Error::from_raw_os_error(libc::ENOMEM);
                 return Err(Error::kernel("set memory aside for a task")(no_memory));
             }
             if answer.refused > 0 {
                 return Err(Error::Full {
                     tid,
-                    most: self.most_tasks,
+                    most: self.options.most_tasks,
                 });
             }
             // A thread may start another behind the iterator's back until it is tracked itself.
@@ -306,12 +293,7 @@ impl Sensor for BpfSensor {
         for part in tasks.chunks(UNWANTED) {
             self.ask(Request::Untrack(part))?;
         }
-        self.ring
-            .consume()
-            .map_err(Error::kernel("read the trace"))?;
-        let mut inbox = self.inbox.lock().unwrap_or_else(PoisonError::into_inner);
-        inbox.forget_all(tasks);
-        drop(inbox);
+        self.records.read()?.forget_all(tasks);
         for task in tasks {
             self.workload.forget(*task);
             self.listener.forget_thread(*task);
@@ -323,7 +305,7 @@ impl Sensor for BpfSensor {
         let mut until = self.now() + timeout;
         let heard = events.len();
         loop {
-            let over = !self.endless && self.has_tracked && self.shared.alive() == 0;
+            let over = !self.options.endless && self.has_tracked && self.shared.alive() == 0;
             let seen = events.len();
             let ran_out = self.collect(events)?;
             let urgent = (ran_out && !self.may_wait) | self.waker.was_woken();

@@ -1,0 +1,54 @@
+//! The ring buffer's reading end, which puts what it reads into an inbox.
+
+use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use libbpf_rs::{MapHandle, RingBuffer, RingBufferBuilder};
+
+use super::inbox::Inbox;
+use super::{Error, wire};
+
+/// See the file's head.
+#[derive(Debug)]
+pub(super) struct Records {
+    map: MapHandle,
+    ring: RingBuffer<'static>,
+    inbox: Arc<Mutex<Inbox>>,
+}
+
+impl Records {
+    pub(super) fn new(map: MapHandle) -> Result<Self, Error> {
+        let inbox = Arc::new(Mutex::new(Inbox::default()));
+        let into = Arc::clone(&inbox);
+        let mut builder = RingBufferBuilder::new();
+        builder
+            .add(&map, move |bytes| {
+                if let Some(event) = wire::event(bytes) {
+                    lock(&into).push(event);
+                }
+                0
+            })
+            .map_err(Error::loading)?;
+        let ring = builder.build().map_err(Error::loading)?;
+        Ok(Self { map, ring, inbox })
+    }
+
+    /// Reads all that the buffer holds.
+    pub(super) fn read(&mut self) -> Result<MutexGuard<'_, Inbox>, Error> {
+        self.ring
+            .consume()
+            .map_err(Error::kernel("read the trace"))?;
+        Ok(lock(&self.inbox))
+    }
+}
+
+/// Readable if half of the buffer is full, or if some of it cannot wait.
+impl AsFd for Records {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.map.as_fd()
+    }
+}
+
+fn lock(inbox: &Mutex<Inbox>) -> MutexGuard<'_, Inbox> {
+    inbox.lock().unwrap_or_else(PoisonError::into_inner)
+}
