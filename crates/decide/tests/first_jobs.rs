@@ -2,7 +2,7 @@
 //! for a window to fill.
 
 use onbeat_decide::predictor::{Kind, Parameters, Predictor, build};
-use onbeat_model::{Demand, Instant, Job, Reservation, Span, TaskId};
+use onbeat_model::{Burst, Demand, Instant, Job, Reservation, Span, TaskId};
 
 /// Tells the predictor of `count` jobs of `executed` each, in time, from a fresh window on.
 fn tell(predictor: &mut dyn Predictor, period: Span, executed: Span, count: usize) {
@@ -14,17 +14,11 @@ fn tell_each(predictor: &mut dyn Predictor, period: Span, jobs: &[Span]) {
     for (n, &executed) in (0..).zip(jobs) {
         let release = Instant::ZERO + period * n;
         demand.record(executed);
-        let job = Job {
-            task: TaskId::recorded(1),
+        let job = Job::of(
+            &Burst::alone(TaskId::recorded(1), release, executed),
             release,
-            woke: release,
-            started: release,
-            ended: release + executed,
-            executed,
-            deadline: release + period,
-            bursts: 1,
-            exhausted: false,
-        };
+            release + period,
+        );
         predictor.job(&job, &demand);
     }
 }

@@ -29,17 +29,7 @@ impl Random {
 
 fn burst(woke_ns: f64, executed_ns: f64) -> Burst {
     let woke = Instant::from_ns(woke_ns as u64);
-    Burst {
-        task: TaskId::recorded(1),
-        woke,
-        first_ran: woke,
-        blocked: woke + Span::from_ns(executed_ns as u64),
-        executed: Span::from_ns(executed_ns as u64),
-        preempted: 0,
-        waker: 0,
-        exhausted: false,
-        expiry: None,
-    }
+    Burst::alone(TaskId::recorded(1), woke, Span::from_ns(executed_ns as u64))
 }
 
 fn timer(count: usize) -> Vec<Burst> {

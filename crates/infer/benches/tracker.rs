@@ -19,15 +19,13 @@ fn bursts() -> Vec<Burst> {
     let burst = |n: u64, jitter: u64| {
         let woke = 1_000_000_000 + (n / 3) * 40_000_000 + (n % 3) * 7_000_000 + jitter;
         Burst {
-            task: TaskId::recorded(1),
-            woke: Instant::from_ns(woke),
             first_ran: Instant::from_ns(woke + 20_000),
-            blocked: Instant::from_ns(woke + 2_000_000),
             executed: Span::from_us(1900),
-            preempted: 0,
-            waker: 0,
-            exhausted: false,
-            expiry: None,
+            ..Burst::alone(
+                TaskId::recorded(1),
+                Instant::from_ns(woke),
+                Span::from_ms(2),
+            )
         }
     };
     (0..BURSTS).map(|n| burst(n, jitter())).collect()

@@ -76,17 +76,7 @@ mod tests {
 
     fn burst(woke_us: u64, executed_us: u64) -> Burst {
         let woke = Instant::ZERO + Span::from_us(woke_us);
-        Burst {
-            task: TaskId::recorded(1),
-            woke,
-            first_ran: woke,
-            blocked: woke + Span::from_us(executed_us),
-            executed: Span::from_us(executed_us),
-            preempted: 0,
-            waker: 0,
-            exhausted: false,
-            expiry: None,
-        }
+        Burst::alone(TaskId::recorded(1), woke, Span::from_us(executed_us))
     }
 
     #[test]

@@ -56,6 +56,16 @@ impl Burst {
         }
     }
 
+    /// A burst that nothing disturbs: the thread runs from its wakeup on.
+    #[must_use]
+    pub fn alone(task: TaskId, woke: Instant, executed: Span) -> Self {
+        Self {
+            blocked: woke + executed,
+            executed,
+            ..Self::pulse(task, woke)
+        }
+    }
+
     /// From ready to blocked.
     #[must_use]
     pub const fn response(&self) -> Span {

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Instant, Span, TaskId};
+use crate::{Burst, Instant, Span, TaskId};
 
 /// One job, as seen from outside.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -35,6 +35,22 @@ pub struct Job {
 }
 
 impl Job {
+    /// The job that has one burst.
+    #[must_use]
+    pub const fn of(burst: &Burst, release: Instant, deadline: Instant) -> Self {
+        Self {
+            task: burst.task,
+            release,
+            woke: burst.woke,
+            started: burst.first_ran,
+            ended: burst.blocked,
+            executed: burst.executed,
+            deadline,
+            bursts: 1,
+            exhausted: burst.exhausted,
+        }
+    }
+
     /// From the release (or the wakeup, if that came first) to the end.
     #[must_use]
     pub fn response_time(&self) -> Span {

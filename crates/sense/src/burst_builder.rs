@@ -13,7 +13,7 @@
 //!   shows in whether a wakeup is next.
 //! - On a CPU though it was never woken: a burst begins at the switch.
 
-use onbeat_model::{Burst, Instant, Span, TaskId};
+use onbeat_model::{Burst, Instant, TaskId};
 
 use crate::switch_event::Kind;
 
@@ -104,15 +104,9 @@ impl Unseen {
 impl Open {
     fn new(task: TaskId, (woke, waker): (Instant, u32), first_ran: Instant, whole: bool) -> Self {
         let burst = Burst {
-            task,
             woke,
-            first_ran,
-            blocked: first_ran,
-            executed: Span::ZERO,
-            preempted: 0,
             waker,
-            exhausted: false,
-            expiry: None,
+            ..Burst::pulse(task, first_ran)
         };
         Self { burst, whole }
     }

@@ -216,17 +216,11 @@ mod tests {
     }
 
     fn burst(woke_ms: u64, blocked_ms: u64) -> Burst {
-        Burst {
-            task: TaskId::recorded(1),
-            woke: at(woke_ms),
-            first_ran: at(woke_ms),
-            blocked: at(blocked_ms),
-            executed: Span::from_ms(blocked_ms - woke_ms),
-            preempted: 0,
-            waker: 0,
-            exhausted: false,
-            expiry: None,
-        }
+        Burst::alone(
+            TaskId::recorded(1),
+            at(woke_ms),
+            Span::from_ms(blocked_ms - woke_ms),
+        )
     }
 
     fn executed_ms(bursts: &[Burst], releases: &[Instant]) -> Vec<Option<u64>> {

@@ -119,17 +119,7 @@ mod tests {
         let mut analysis = Analysis::new();
         let at = |ms| Instant::ZERO + Span::from_ms(ms);
         for woke in (0..1000).step_by(4) {
-            let burst = Burst {
-                task: TaskId::recorded(1),
-                woke: at(woke),
-                first_ran: at(woke),
-                blocked: at(woke + 1),
-                executed: Span::from_ms(1),
-                preempted: 0,
-                waker: 0,
-                exhausted: false,
-                expiry: None,
-            };
+            let burst = Burst::alone(TaskId::recorded(1), at(woke), Span::from_ms(1));
             analysis.burst(&burst, &Settings::default(), true, false);
         }
         analysis.listen_to_news(at(1000), Span::from_ms(40));

@@ -173,15 +173,8 @@ mod tests {
         let mut estimator = Estimator::new(Instant::ZERO);
         for (period, &waker) in (0..32).zip(wakers.iter().cycle()) {
             let burst = Burst {
-                task: TaskId::recorded(1),
-                woke: at(period),
-                first_ran: at(period),
-                blocked: at(period) + Span::from_ms(1),
-                executed: Span::from_ms(1),
-                preempted: 0,
                 waker,
-                exhausted: false,
-                expiry: None,
+                ..Burst::alone(TaskId::recorded(1), at(period), Span::from_ms(1))
             };
             estimator.burst(&burst, &mut Account::default(), &Settings::default(), false);
         }

@@ -128,15 +128,8 @@ mod tests {
     fn burst(woke_ms: u64, response_ms: u64, executed_ms: u64) -> Burst {
         let woke = Instant::ZERO + Span::from_ms(woke_ms);
         Burst {
-            task: TaskId::recorded(1),
-            woke,
-            first_ran: woke,
-            blocked: woke + Span::from_ms(response_ms),
             executed: Span::from_ms(executed_ms),
-            preempted: 0,
-            waker: 0,
-            exhausted: false,
-            expiry: None,
+            ..Burst::alone(TaskId::recorded(1), woke, Span::from_ms(response_ms))
         }
     }
 

@@ -110,15 +110,8 @@ impl Crowd {
                 let woke = begin + PERIOD * job + Span::from_ns(phase + self.random(100_000));
                 let executed = Span::from_ns(20_000 + self.random(2_000));
                 bursts.push(Burst {
-                    task: id(number),
                     woke,
-                    first_ran: woke + Span::from_us(5),
-                    blocked: woke + Span::from_us(5) + executed,
-                    executed,
-                    preempted: 0,
-                    waker: 0,
-                    exhausted: false,
-                    expiry: None,
+                    ..Burst::alone(id(number), woke + Span::from_us(5), executed)
                 });
             }
         }

@@ -2,11 +2,11 @@
 //! heard.
 
 use onbeat_control::{What, Why};
-use onbeat_model::{Burst, Event, Instant, Span, TaskId};
+use onbeat_model::{Event, Instant, Span, TaskId};
 
 use crate::beat::of_film;
 use crate::pipelines::burst;
-use crate::world::{Noise, Script, at_ms, ms};
+use crate::world::{Script, at_ms, ms};
 
 const DECODER: u32 = 7;
 const ENCODER: u32 = 8;
@@ -67,27 +67,6 @@ fn a_shell_that_starts_one_command_after_the_other_has_no_clock() {
     assert_eq!(shell(false), 0);
 }
 
-/// A thread that hardly gets to run, and is woken by `waker` alone.
-fn starves(script: &mut Script, tid: u32, waker: u32, until: Instant) {
-    let mut noise = Noise(u64::from(tid) + 5);
-    let mut woke = at_ms(0);
-    while woke < until {
-        let blocked = woke + ms(45) + noise.up_to(ms(45));
-        script.event(Event::Burst(Burst {
-            task: TaskId::recorded(tid),
-            woke,
-            first_ran: woke + ms(5),
-            blocked,
-            executed: ms(10),
-            preempted: 9,
-            waker,
-            exhausted: false,
-            expiry: None,
-        }));
-        woke = blocked + noise.up_to(ms(5));
-    }
-}
-
 /// When each of the threads was on trial, from its first reservation to its release.
 fn trials(script: Script, tids: [u32; 2]) -> Vec<(Instant, Instant)> {
     let ran = of_film(script);
@@ -113,8 +92,8 @@ fn starving_threads_without_a_clock_are_tried_one_at_a_time_and_ever_more_rarely
     let mut script = Script::default();
     script.tracked(DECODER, "transcoder", at_ms(0));
     script.tracked(ENCODER, "transcoder", at_ms(0));
-    starves(&mut script, DECODER, ENCODER, at_ms(60_000));
-    starves(&mut script, ENCODER, DECODER, at_ms(60_000));
+    script.starved_by(DECODER, ENCODER, (at_ms(0), at_ms(60_000)));
+    script.starved_by(ENCODER, DECODER, (at_ms(0), at_ms(60_000)));
     let trials = trials(script, [DECODER, ENCODER]);
     assert!(trials.len() >= 2, "{trials:?}");
     for pair in trials.windows(2) {
@@ -130,8 +109,8 @@ fn starving_threads_of_a_process_with_a_clock_are_tried_together() {
     let mut script = Script::default();
     script.tracked(DECODER, "player", at_ms(0));
     script.tracked(ENCODER, "player", at_ms(0));
-    starves(&mut script, DECODER, 0, at_ms(4000));
-    starves(&mut script, ENCODER, DECODER, at_ms(4000));
+    script.starved_by(DECODER, 0, (at_ms(0), at_ms(4000)));
+    script.starved_by(ENCODER, DECODER, (at_ms(0), at_ms(4000)));
     let trials = trials(script, [DECODER, ENCODER]);
     assert!(trials.len() >= 2, "{trials:?}");
     assert!(trials[1].0 < trials[0].1, "{trials:?}");
@@ -141,7 +120,7 @@ fn starving_threads_of_a_process_with_a_clock_are_tried_together() {
 fn a_thread_that_a_process_on_trial_begins_is_on_trial_from_its_first_instruction() {
     let mut script = Script::default();
     script.tracked(DECODER, "player", at_ms(0));
-    starves(&mut script, DECODER, 0, at_ms(4000));
+    script.starved_by(DECODER, 0, (at_ms(0), at_ms(4000)));
     script.tracked(ENCODER, "player", at_ms(900));
     let ran = of_film(script);
     assert_eq!(ran.of(ENCODER)[0].why, Why::JoinsTrial);
@@ -149,7 +128,7 @@ fn a_thread_that_a_process_on_trial_begins_is_on_trial_from_its_first_instructio
     let mut alone = Script::default();
     alone.tracked(DECODER, "transcoder", at_ms(0));
     alone.tracked(9, "transcoder", at_ms(0));
-    starves(&mut alone, DECODER, 9, at_ms(4000));
+    alone.starved_by(DECODER, 9, (at_ms(0), at_ms(4000)));
     alone.tracked(ENCODER, "transcoder", at_ms(900));
     assert!(of_film(alone).of(ENCODER).is_empty());
 }

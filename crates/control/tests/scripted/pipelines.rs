@@ -24,15 +24,9 @@ pub(crate) fn settings() -> Settings {
 
 pub(crate) fn burst(tid: u32, woke: Instant, executed: Span, waker: u32) -> Event {
     Event::Burst(Burst {
-        task: TaskId::recorded(tid),
         woke,
-        first_ran: woke + Span::from_us(10),
-        blocked: woke + Span::from_us(10) + executed,
-        executed,
-        preempted: 0,
         waker,
-        exhausted: false,
-        expiry: None,
+        ..Burst::alone(TaskId::recorded(tid), woke + Span::from_us(10), executed)
     })
 }
 

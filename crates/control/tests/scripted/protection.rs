@@ -397,15 +397,14 @@ fn runs_out(until: u64, from: u64, usual: u64) -> Script {
         let woke = at_ms(at).max(blocked + ms(1));
         blocked = woke + ms(took);
         script.event(Event::Burst(Burst {
-            task: TaskId::recorded(WORKER),
             woke,
-            first_ran: woke + Span::from_us(10),
             blocked,
-            executed: ms(executed),
-            preempted: 0,
-            waker: 0,
             exhausted: is_long,
-            expiry: None,
+            ..Burst::alone(
+                TaskId::recorded(WORKER),
+                woke + Span::from_us(10),
+                ms(executed),
+            )
         }));
     }
     script

@@ -63,52 +63,35 @@ impl Script {
 
     /// The thread wakes at `woke` and executes for `executed` without being disturbed.
     pub(crate) fn burst(&mut self, tid: u32, woke: Instant, executed: Span) {
-        let first_ran = woke + Span::from_us(10);
-        self.events.push(Event::Burst(Burst {
-            task: TaskId::recorded(tid),
-            woke,
-            first_ran,
-            blocked: first_ran + executed,
-            executed,
-            preempted: 0,
-            waker: 0,
-            exhausted: false,
-            expiry: None,
-        }));
+        self.late_burst(tid, woke, Span::from_us(10), executed);
     }
 
     /// The thread wakes at `woke`, waits for a CPU for `waited` and then executes for `executed`.
     pub(crate) fn late_burst(&mut self, tid: u32, woke: Instant, waited: Span, executed: Span) {
         self.events.push(Event::Burst(Burst {
-            task: TaskId::recorded(tid),
             woke,
-            first_ran: woke + waited,
-            blocked: woke + waited + executed,
-            executed,
-            preempted: 0,
-            waker: 0,
-            exhausted: false,
-            expiry: None,
+            ..Burst::alone(TaskId::recorded(tid), woke + waited, executed)
         }));
     }
 
     /// A thread that hardly gets to run: each burst of 10 ms takes it some 45 to 90 ms, and it
     /// sleeps no longer than 5 ms in between.
-    pub(crate) fn starved(&mut self, tid: u32, (from, until): (Instant, Instant)) {
+    pub(crate) fn starved(&mut self, tid: u32, span: (Instant, Instant)) {
+        self.starved_by(tid, 0, span);
+    }
+
+    /// The same; `waker` wakes it.
+    pub(crate) fn starved_by(&mut self, tid: u32, waker: u32, (from, until): (Instant, Instant)) {
         let mut noise = Noise(u64::from(tid) + 5);
         let mut woke = from;
         while woke < until {
             let blocked = woke + ms(45) + noise.up_to(ms(45));
             self.events.push(Event::Burst(Burst {
-                task: TaskId::recorded(tid),
                 woke,
-                first_ran: woke + ms(5),
                 blocked,
-                executed: ms(10),
                 preempted: 9,
-                waker: 0,
-                exhausted: false,
-                expiry: None,
+                waker,
+                ..Burst::alone(TaskId::recorded(tid), woke + ms(5), ms(10))
             }));
             woke = blocked + noise.up_to(ms(5));
         }

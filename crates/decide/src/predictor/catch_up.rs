@@ -137,7 +137,7 @@ pub(crate) fn overran(job: &Job) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use onbeat_model::TaskId;
+    use onbeat_model::{Burst, TaskId};
 
     const PERIOD_US: u64 = 4000;
 
@@ -159,15 +159,17 @@ mod tests {
 
     fn job(release_us: u64, ended_us: u64, executed_us: u64, exhausted: bool) -> Job {
         Job {
-            task: TaskId::recorded(1),
-            release: at(release_us),
-            woke: at(release_us),
-            started: at(release_us),
             ended: at(ended_us),
-            executed: Span::from_us(executed_us),
-            deadline: at(release_us + PERIOD_US),
-            bursts: 1,
             exhausted,
+            ..Job::of(
+                &Burst::alone(
+                    TaskId::recorded(1),
+                    at(release_us),
+                    Span::from_us(executed_us),
+                ),
+                at(release_us),
+                at(release_us + PERIOD_US),
+            )
         }
     }
 

@@ -212,6 +212,8 @@ pub fn percentile(demand: &Demand, parameters: &Parameters) -> Option<Span> {
 
 #[cfg(test)]
 mod tests {
+    use onbeat_model::{Burst, TaskId};
+
     use super::*;
 
     #[test]
@@ -234,17 +236,11 @@ mod tests {
                 let release = Instant::ZERO + period * n;
                 let executed = ms(20 + n % 3);
                 demand.record(executed);
-                let job = Job {
-                    task: onbeat_model::TaskId::recorded(1),
+                let job = Job::of(
+                    &Burst::alone(TaskId::recorded(1), release, executed),
                     release,
-                    woke: release,
-                    started: release,
-                    ended: release + executed,
-                    executed,
-                    deadline: release + period,
-                    bursts: 1,
-                    exhausted: false,
-                };
+                    release + period,
+                );
                 predictor.job(&job, &demand);
                 if n % 10 == 9 {
                     predictor.sampled(ms(210), period * 10);

@@ -33,24 +33,18 @@ pub(super) fn rule(demand: &Demand, parameters: &Parameters) -> Option<Span> {
 mod tests {
     use super::*;
     use crate::predictor::{Kind, Predictor, build};
-    use onbeat_model::{Instant, Job, Reservation, TaskId};
+    use onbeat_model::{Burst, Instant, Job, Reservation, TaskId};
 
     const PERIOD: Span = Span::from_ms(40);
 
     fn hear(predictor: &mut dyn Predictor, demand: &mut Demand, number: u64, executed: Span) {
         let release = Instant::ZERO + PERIOD * number;
         demand.record(executed);
-        let job = Job {
-            task: TaskId::recorded(1),
+        let job = Job::of(
+            &Burst::alone(TaskId::recorded(1), release, executed),
             release,
-            woke: release,
-            started: release,
-            ended: release + executed,
-            executed,
-            deadline: release + PERIOD,
-            bursts: 1,
-            exhausted: false,
-        };
+            release + PERIOD,
+        );
         predictor.job(&job, demand);
     }
 

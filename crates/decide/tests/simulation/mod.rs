@@ -9,7 +9,7 @@
 
 use onbeat_decide::hysteresis::Hysteresis;
 use onbeat_decide::predictor::{Parameters, Predictor};
-use onbeat_model::{Demand, Instant, Job, Reservation, Span, TaskId};
+use onbeat_model::{Burst, Demand, Instant, Job, Reservation, Span, TaskId};
 
 /// The thread and the machine it runs on.
 pub(crate) struct Scene {
@@ -233,15 +233,13 @@ impl<'a> World<'a> {
     fn job_seen(&mut self, woke: u64, ended: u64, due: u64, executed: Span, exhausted: bool) {
         self.demand.record(executed);
         let job = Job {
-            task: TaskId::recorded(1),
-            release: Instant::from_ns(woke),
-            woke: Instant::from_ns(woke),
-            started: Instant::from_ns(woke),
             ended: Instant::from_ns(ended),
-            executed,
-            deadline: Instant::from_ns(due),
-            bursts: 1,
             exhausted,
+            ..Job::of(
+                &Burst::alone(TaskId::recorded(1), Instant::from_ns(woke), executed),
+                Instant::from_ns(woke),
+                Instant::from_ns(due),
+            )
         };
         self.predictor.job(&job, &self.demand);
         self.executed += executed;

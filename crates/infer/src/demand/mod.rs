@@ -53,20 +53,18 @@ impl Profiler {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use onbeat_model::{Instant, Span, TaskId};
+    use onbeat_model::{Burst, Instant, Span, TaskId};
 
     fn job(executed_ms: u64) -> Job {
-        Job {
-            task: TaskId::recorded(1),
-            release: Instant::from_ns(1_000_000),
-            woke: Instant::from_ns(1_000_000),
-            started: Instant::from_ns(1_000_000),
-            ended: Instant::from_ns(9_000_000),
-            executed: Span::from_ms(executed_ms),
-            deadline: Instant::from_ns(41_000_000),
-            bursts: 1,
-            exhausted: false,
-        }
+        Job::of(
+            &Burst::alone(
+                TaskId::recorded(1),
+                Instant::ZERO,
+                Span::from_ms(executed_ms),
+            ),
+            Instant::ZERO,
+            Instant::from_ns(40_000_000),
+        )
     }
 
     #[test]

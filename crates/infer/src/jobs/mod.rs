@@ -74,17 +74,8 @@ impl Separator {
                 }
             }
         };
-        self.job.replace(Job {
-            task: burst.task,
-            release,
-            woke: burst.woke,
-            started: burst.first_ran,
-            ended: burst.blocked,
-            executed: burst.executed,
-            deadline: release + self.rhythm.period,
-            bursts: 1,
-            exhausted: burst.exhausted,
-        })
+        self.job
+            .replace(Job::of(burst, release, release + self.rhythm.period))
     }
 
     /// Cuts along the beats of `rhythm` from now on: the tracked rhythm drifts, or has changed. The

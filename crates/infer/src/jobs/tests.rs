@@ -17,15 +17,12 @@ fn rhythm() -> Rhythm {
 fn burst(woke: f64, blocked: f64) -> Burst {
     let at = |ms: f64| Instant::from_ns((PHASE as f64 + ms * 1e6) as u64);
     Burst {
-        task: TaskId::recorded(1),
-        woke: at(woke),
-        first_ran: at(woke),
         blocked: at(blocked),
-        executed: at(blocked).since(at(woke)) / 2,
-        preempted: 0,
-        waker: 0,
-        exhausted: false,
-        expiry: None,
+        ..Burst::alone(
+            TaskId::recorded(1),
+            at(woke),
+            at(blocked).since(at(woke)) / 2,
+        )
     }
 }
 

@@ -50,15 +50,8 @@ pub(crate) fn burst(woke_ns: f64, executed_ns: f64) -> Burst {
     let woke = Instant::from_ns(woke_ns as u64);
     let executed = Span::from_ns(executed_ns as u64);
     Burst {
-        task: TaskId::recorded(1),
         woke,
-        first_ran: woke + Span::from_us(5),
-        blocked: woke + Span::from_us(5) + executed,
-        executed,
-        preempted: 0,
-        waker: 0,
-        exhausted: false,
-        expiry: None,
+        ..Burst::alone(TaskId::recorded(1), woke + Span::from_us(5), executed)
     }
 }
 

@@ -2,7 +2,7 @@
 //! looked at once in each of its periods (LFS++, section 2 and Fig. 2).
 
 use onbeat_decide::predictor::{Binary, Parameters, Predictor};
-use onbeat_model::{Bandwidth, Demand, Instant, Job, Reservation, Span, TaskId};
+use onbeat_model::{Bandwidth, Burst, Demand, Instant, Job, Reservation, Span, TaskId};
 
 use super::Controls;
 
@@ -55,15 +55,8 @@ impl Control {
     /// The budget was enough for the last period of the server.
     fn tell(&mut self, executed: Span, now: Instant) {
         let job = Job {
-            task: self.task,
-            release: now,
-            woke: now,
-            started: now,
-            ended: now,
             executed,
-            deadline: now + self.period,
-            bursts: 1,
-            exhausted: false,
+            ..Job::of(&Burst::pulse(self.task, now), now, now + self.period)
         };
         self.binary.job(&job, &Demand::new(1));
     }

@@ -92,17 +92,7 @@ impl Control {
         if first_budget {
             self.jobs.record(burst.executed);
         }
-        let job = Job {
-            task: burst.task,
-            release: burst.woke,
-            woke: burst.woke,
-            started: burst.first_ran,
-            ended: burst.blocked,
-            executed: burst.executed,
-            deadline: burst.woke + period,
-            bursts: 1,
-            exhausted: burst.exhausted,
-        };
+        let job = Job::of(burst, burst.woke, burst.woke + period);
         self.rate.job(&job, &self.jobs);
     }
 

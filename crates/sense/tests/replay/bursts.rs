@@ -49,15 +49,9 @@ fn us(us: u64) -> Instant {
 
 fn burst(tid: u32, woke: u64, first_ran: u64, blocked: u64, executed: u64) -> Burst {
     Burst {
-        task: TaskId::recorded(tid),
-        woke: us(woke),
         first_ran: us(first_ran),
         blocked: us(blocked),
-        executed: Span::from_us(executed),
-        preempted: 0,
-        waker: 0,
-        exhausted: false,
-        expiry: None,
+        ..Burst::alone(TaskId::recorded(tid), us(woke), Span::from_us(executed))
     }
 }
 

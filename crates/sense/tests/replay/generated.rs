@@ -52,15 +52,10 @@ fn played(cpu: u32, course: &[Made]) -> (Vec<Burst>, Vec<(u64, u32, String)>) {
             }
         }
         bursts.push(Burst {
-            task: TaskId::recorded(tid),
-            woke: at(woke),
             first_ran: at(first_ran),
             blocked: at(now),
-            executed: Span::from_us(executed),
             preempted: slices.len() as u32 - 1,
-            waker: 0,
-            exhausted: false,
-            expiry: None,
+            ..Burst::alone(TaskId::recorded(tid), at(woke), Span::from_us(executed))
         });
     }
     (bursts, lines)

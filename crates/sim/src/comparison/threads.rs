@@ -155,17 +155,7 @@ impl Threads {
                 tasks.push((task, Vec::new()));
                 tasks.len() - 1
             });
-            let burst = Burst {
-                task: tasks[place].0.id,
-                woke,
-                first_ran: woke,
-                blocked: woke + demand,
-                executed: demand,
-                preempted: 0,
-                waker: 0,
-                exhausted: false,
-                expiry: None,
-            };
+            let burst = Burst::alone(tasks[place].0.id, woke, demand);
             at = burst.blocked;
             began = began.min(woke);
             ended = ended.max(burst.blocked);

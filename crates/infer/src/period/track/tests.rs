@@ -17,17 +17,11 @@ fn locked(period_ms: f64, jitter_ms: f64) -> Tracker {
 /// A burst that wakes `at_ms` after the start and lasts `busy_ms`.
 fn burst(at_ms: f64, busy_ms: f64) -> Burst {
     let at = |ms: f64| Instant::from_ns((START + ms * MS) as u64);
-    Burst {
-        task: TaskId::recorded(1),
-        woke: at(at_ms),
-        first_ran: at(at_ms),
-        blocked: at(at_ms + busy_ms),
-        executed: Span::from_ns((busy_ms * MS) as u64),
-        preempted: 0,
-        waker: 0,
-        exhausted: false,
-        expiry: None,
-    }
+    Burst::alone(
+        TaskId::recorded(1),
+        at(at_ms),
+        Span::from_ns((busy_ms * MS) as u64),
+    )
 }
 
 /// Numbers from 0 to 1, always the same ones.
