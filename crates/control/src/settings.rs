@@ -116,7 +116,7 @@ pub struct PipelineSettings {
 /// How a thread's period and demand are estimated.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct EstimationSettings {
-    /// What finds a thread's rhythm, if not onbeat's own analyser.
+    /// The analyser that finds a thread's rhythm, if not onbeat's own.
     pub analyse: Option<Analyse>,
     /// How a thread's next budget is predicted.
     pub predictor: Kind,

@@ -37,7 +37,7 @@ pub struct Model {
     pub(crate) view: View,
 }
 
-/// What the user wants to see.
+/// The part of it that the user wants to see.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct View {
     pub(crate) selected: Option<TaskId>,

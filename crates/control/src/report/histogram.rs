@@ -1,8 +1,8 @@
 //! A histogram of times with a fixed relative error, cheap enough to record every job of hundreds
 //! of threads.
 //!
-//! Logarithmic groups, each octave cut into 64 equal parts (the layout of HDR histograms) or another
-//! power of two: a value is told within 1/64 of itself, and recording one is a shift and an
+//! Logarithmic groups, each octave cut into 64 equal parts (the layout of HDR histograms), or into
+//! another power of two: a value is told within 1/64 of itself, and recording one is a shift and an
 //! increment. There are groups only from the shortest time recorded to the longest: those of one
 //! thread are mostly alike.
 
@@ -55,8 +55,8 @@ impl<const PARTS_LOG2: u32> Times<PARTS_LOG2> {
         (self.count > 0).then_some(self.max)
     }
 
-    /// The time that at least the fraction `p` stay within, at most one part too long; none if nothing
-    /// was recorded.
+    /// The time that at least the fraction `p` stay within, at most one part too long; none if
+    /// nothing was recorded.
     #[must_use]
     pub fn quantile(&self, p: f64) -> Option<Span> {
         let rank = ((p.clamp(0.0, 1.0) * self.count as f64).ceil() as u64).max(1);

@@ -18,7 +18,7 @@ use onbeat_model::{Burst, Instant, Rhythm, Span};
 
 /// The parameters of sections 5.2 and 5.2.1.
 ///
-/// Of their values the paper prints only `k_max` = 10. The others are ours: of those tried on
+/// The paper prints only one of their values, `k_max` = 10. The others are ours: of those tried on
 /// recorded programs (`experiments/period-accuracy`) the ones that do best and still reach the 285
 /// Hz of the paper's Table I.
 #[derive(Clone, Copy, Debug, PartialEq)]

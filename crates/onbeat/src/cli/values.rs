@@ -41,7 +41,7 @@ pub(crate) enum Pipelines {
 }
 
 impl Method {
-    /// What analyses in place of the loop's own analyser.
+    /// The analyser in place of the loop's own.
     pub(crate) fn analyse(self) -> Option<Analyse> {
         match self {
             Self::Default => None,
