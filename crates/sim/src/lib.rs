@@ -14,7 +14,6 @@
 //! [`Machine`] is a discrete-event simulation: it goes from one event to the next, and what happens
 //! in between is arithmetic. The scheduling [`policy`] is a plug. [`loop_adapter`] makes a machine
 //! a sensor and an actuator, so that the loop of `onbeat-control` drives it as a live one.
-//! [`written`] are the papers' controllers, at the same seams.
 //! [`scenario`] reads a machine and its tasks from a file. [`comparison`] makes tasks of a
 //! recording's threads and asks how they would have fared otherwise.
 //!
