@@ -93,7 +93,7 @@ impl Boosts {
             return Ok(());
         }
         let leader = task::leader(task);
-        write(state_file, task, leader, (before, wanted))?;
+        state_file.announce(task, leader, before, wanted)?;
         // The task may have changed while the file was written.
         if self.look(state_file, task)? != now {
             let _ = state_file.refused(task);
@@ -108,7 +108,7 @@ impl Boosts {
         let stays_ordinary = goes_first && is_set.is_err();
         let is_set = if stays_ordinary {
             wanted = boosted(boost, before);
-            write(state_file, task, leader, (before, wanted))?;
+            state_file.announce(task, leader, before, wanted)?;
             wanted.set(task.tid)
         } else {
             is_set
@@ -229,23 +229,6 @@ impl Boosted {
         self.set == FIRST
             && kept_nice(tid).is_ok_and(|nice| self.before.nice().is_some_and(|own| own != nice))
     }
-}
-
-/// To be called before the task, which had `before` at first, is given `wanted`.
-fn write(
-    state_file: &mut StateFile,
-    task: TaskId,
-    leader: Option<TaskId>,
-    (before, wanted): (Attributes, Attributes),
-) -> Result<(), Refusal> {
-    let written = state_file.change(task, leader, before, wanted);
-    written.map_err(|error| {
-        Refusal::Other(format!(
-            "task {task} is left as it is, because the state file {} could not be written \
-             ({error}): free some space there, or choose another directory",
-            state_file.path().display()
-        ))
-    })
 }
 
 /// Whether the task's process has bounded how long its real-time threads may compute. One that does

@@ -176,15 +176,9 @@ impl Priorities {
             return Ok(Effect::InForce);
         }
         let leader = task::leader(task);
-        let written = self.note(task, given);
-        let written = written.and_then(|()| self.state_file.change(task, leader, before, set));
-        written.map_err(|error| {
-            Refusal::Other(format!(
-                "task {task} is left as it is, because the state file {} could not be written \
-                 ({error}): free some space there, or choose another directory",
-                self.state_file.path().display()
-            ))
-        })?;
+        self.note(task, given)
+            .map_err(|error| self.state_file.unwritten(task, &error))?;
+        self.state_file.announce(task, leader, before, set)?;
         if let Err(error) = set.set(task.tid) {
             // A record that stays says that the task may have one setting more than it can have.
             let _ = self.state_file.refused(task);

@@ -107,14 +107,7 @@ impl DeadlineActuator {
             before,
             ..
         } = *wish;
-        let written = self.state_file.change(task, leader, before, set);
-        written.map_err(|error| {
-            Refusal::Other(format!(
-                "task {task} is left as it is, because the state file {} could not be written \
-                 ({error}): free some space there, or choose another directory",
-                self.state_file.path().display()
-            ))
-        })
+        self.state_file.announce(task, leader, before, set)
     }
 
     /// After EBUSY: makes room if that can be done at once, or else says why not.

@@ -10,7 +10,7 @@ use std::io;
 use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use onbeat_model::TaskId;
+use onbeat_model::{Refusal, TaskId};
 
 use super::state::{Owner, Record, State};
 use crate::attributes::Attributes;
@@ -101,6 +101,27 @@ impl StateFile {
             before,
             set,
         })
+    }
+
+    /// As [`change`](Self::change), with a refusal as the error.
+    pub(crate) fn announce(
+        &mut self,
+        task: TaskId,
+        leader: Option<TaskId>,
+        before: Attributes,
+        set: Attributes,
+    ) -> Result<(), Refusal> {
+        self.change(task, leader, before, set)
+            .map_err(|error| self.unwritten(task, &error))
+    }
+
+    /// The refusal of a change of `task` that could not be written.
+    pub(crate) fn unwritten(&self, task: TaskId, error: &io::Error) -> Refusal {
+        Refusal::Other(format!(
+            "task {task} is left as it is, because the state file {} could not be written \
+             ({error}): free some space there, or choose another directory",
+            self.path.display()
+        ))
     }
 
     /// `task` was asked for a priority: to be called before it is given one.
