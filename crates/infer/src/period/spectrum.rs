@@ -9,6 +9,13 @@ use onbeat_model::Instant;
 /// those cost little, so few that rounding stays below 1e-13.
 const STEPS_BETWEEN_RESETS: usize = 256;
 
+/// How many amplitudes there are from `lowest_hz` up to `highest_hz` in steps of `step_hz`, and a
+/// part of one. A little more than the quotient, so that the highest is not lost to rounding.
+#[must_use]
+pub fn bins(lowest_hz: f64, highest_hz: f64, step_hz: f64) -> f64 {
+    (highest_hz - lowest_hz) / step_hz + 1.0 + 1e-6
+}
+
 /// The complex sums of a set of pulses at equally spaced frequencies.
 #[derive(Clone, Debug)]
 pub struct Spectrum {

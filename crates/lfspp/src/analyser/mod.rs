@@ -13,7 +13,7 @@ mod heuristic;
 
 use std::collections::VecDeque;
 
-use onbeat_infer::period::spectrum::Spectrum;
+use onbeat_infer::period::spectrum::{self, Spectrum};
 use onbeat_model::{Burst, Instant, Rhythm, Span};
 
 /// The parameters of sections 5.2 and 5.2.1.
@@ -111,8 +111,7 @@ impl Config {
                 highest_hz,
             });
         }
-        // A little more than the quotient, so that f_max itself is not lost to rounding.
-        let bins = (highest_hz - lowest_hz) / self.step_hz + 1.0 + 1e-6;
+        let bins = spectrum::bins(lowest_hz, highest_hz, self.step_hz);
         if !(self.step_hz > 0.0 && bins >= 3.0 && bins <= Self::MOST_BINS as f64) {
             return Err(ConfigError::Step {
                 step_hz: self.step_hz,

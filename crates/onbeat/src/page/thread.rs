@@ -1,6 +1,6 @@
 //! The part of the page on one thread.
 
-use onbeat_infer::period::spectrum::Spectrum;
+use onbeat_infer::period::spectrum::{Spectrum, bins};
 use onbeat_model::{Instant, Span};
 
 use super::input::{History, Job, Reservation, Run, Thread};
@@ -162,7 +162,7 @@ fn spectrum(thread: &Thread, history: &History) -> String {
     let highest_hz = frequency.map_or(HIGHEST_HZ, |hz| {
         (hz * MULTIPLES).clamp(LOWEST_HZ * 2.0, HIGHEST_HZ)
     });
-    let bins = (highest_hz - LOWEST_HZ) / STEP_HZ + 1.0 + 1e-6;
+    let bins = bins(LOWEST_HZ, highest_hz, STEP_HZ);
     let mut sums = Spectrum::new(LOWEST_HZ, STEP_HZ, bins as usize);
     let wakeups = history.wakeups_ns.iter().map(|&at| Instant::from_ns(at));
     let last = wakeups.clone().max().unwrap_or_default();
