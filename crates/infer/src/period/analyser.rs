@@ -298,9 +298,10 @@ impl Look<'_> {
 
     /// The strongest beat: of timers, or of groups of bursts, if they come in groups that have one.
     fn strongest(&mut self) -> Option<Seen> {
-        let of_timers = tuning::timers().then(|| self.of_timers()).flatten();
-        if of_timers.is_some() {
-            return of_timers;
+        if tuning::timers()
+            && let Some(seen) = self.of_timers()
+        {
+            return Some(seen);
         }
         self.train.wakeups(self.bursts, self.origin);
         let mut of_groups = None;
