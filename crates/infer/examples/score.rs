@@ -16,13 +16,10 @@
 //! default analyser and no table. The last table is the tracker's: how often it called the rhythm
 //! of a periodic thread, found by the default analyser, changed or lost.
 
-// Tests use the parts that this does not.
-#[allow(dead_code)]
 #[path = "../tests/scoring/made_up.rs"]
 mod made_up;
 #[path = "../tests/scoring/mod.rs"]
 mod scoring;
-#[allow(dead_code)]
 #[path = "../tests/synthetic/mod.rs"]
 mod synthetic;
 

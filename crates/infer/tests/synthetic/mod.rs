@@ -1,7 +1,6 @@
 //! Made-up threads, the same at every run: with a rhythm of known period, or with none.
 
-use onbeat_infer::period::{Analyser, Config};
-use onbeat_model::{Burst, Instant, Rhythm, Span, TaskId};
+use onbeat_model::{Burst, Instant, Span, TaskId};
 
 /// A small generator of random numbers (xorshift64*): the tests must be the same everywhere.
 pub(crate) struct Random(u64);
@@ -53,17 +52,4 @@ pub(crate) fn burst(woke_ns: f64, executed_ns: f64) -> Burst {
         woke,
         ..Burst::alone(TaskId::recorded(1), woke + Span::from_us(5), executed)
     }
-}
-
-/// What the analyser says of bursts, in whatever order they are, with a window that holds them all.
-pub(crate) fn analysed(mut bursts: Vec<Burst>) -> Vec<Rhythm> {
-    bursts.sort_by_key(|burst| burst.woke);
-    let mut analyser = Analyser::new(Config {
-        window: Span::from_secs(1_000_000),
-        ..Config::default()
-    });
-    for burst in &bursts {
-        analyser.hear(burst);
-    }
-    analyser.analyse(bursts.last().map_or(Instant::ZERO, |burst| burst.blocked))
 }

@@ -1,13 +1,8 @@
 //! A thread with a rhythm, and what can blur it.
 
-use onbeat_model::{Burst, Rhythm};
+use onbeat_model::Burst;
 
 use crate::synthetic::{Random, burst};
-
-/// The rhythm's period is within 1% of `period_ns`.
-pub(crate) fn is_period(rhythm: Option<&Rhythm>, period_ns: f64) -> bool {
-    rhythm.is_some_and(|r| (r.period.as_ns() as f64 / period_ns - 1.0).abs() < 0.01)
-}
 
 /// A periodic thread.
 #[derive(Clone, Copy, Debug)]

@@ -1,11 +1,8 @@
 //! The default analyser against its slow twin, which tries every period and every phase.
 
-#[path = "synthetic/periodic.rs"]
-mod periodic;
-mod synthetic;
-
-use periodic::{Periodic, is_period};
-use synthetic::{Random, analysed};
+use crate::analysed::{analysed, is_period};
+use crate::made_up::periodic::Periodic;
+use crate::synthetic::Random;
 
 /// The reach around a beat, as a share of the period.
 const REACH: f64 = 0.02;

@@ -1,13 +1,10 @@
 //! Threads with a known rhythm: what the default analyser must say of each.
 
-#[path = "synthetic/periodic.rs"]
-mod periodic;
-mod synthetic;
-
+use crate::analysed::{analysed, is_period};
+use crate::made_up::periodic::Periodic;
+use crate::synthetic::{Random, burst};
 use onbeat_infer::period::{Analyser, Config};
 use onbeat_model::{Instant, Span};
-use periodic::{Periodic, is_period};
-use synthetic::{Random, analysed, burst};
 
 /// How many of `count` threads, made by `make` for one seed each, have their period found.
 fn found(count: u64, make: impl Fn(&mut Random) -> Periodic) -> u64 {

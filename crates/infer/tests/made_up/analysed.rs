@@ -1,0 +1,22 @@
+//! What the default analyser says of made-up threads, and whether it is right.
+
+use onbeat_infer::period::{Analyser, Config};
+use onbeat_model::{Burst, Instant, Rhythm, Span};
+
+/// The rhythm's period is within 1% of `period_ns`.
+pub(crate) fn is_period(rhythm: Option<&Rhythm>, period_ns: f64) -> bool {
+    rhythm.is_some_and(|r| (r.period.as_ns() as f64 / period_ns - 1.0).abs() < 0.01)
+}
+
+/// What the analyser says of bursts, in whatever order they are, with a window that holds them all.
+pub(crate) fn analysed(mut bursts: Vec<Burst>) -> Vec<Rhythm> {
+    bursts.sort_by_key(|burst| burst.woke);
+    let mut analyser = Analyser::new(Config {
+        window: Span::from_secs(1_000_000),
+        ..Config::default()
+    });
+    for burst in &bursts {
+        analyser.hear(burst);
+    }
+    analyser.analyse(bursts.last().map_or(Instant::ZERO, |burst| burst.blocked))
+}
