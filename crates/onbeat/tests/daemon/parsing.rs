@@ -2,10 +2,11 @@
 
 use std::fs;
 
-use crate::common::{Mortal, can_run, eventually, parsers_of, status_field};
+use crate::common::{Mortal, can_run, eventually};
 use crate::compiled::compiled;
 use crate::copied::copy_program;
 use crate::machine::{ALICE, Machine, as_itself};
+use crate::parsers::{parsers_of, status_field};
 
 /// The hard limit of the process that has this name.
 fn hard_limit(pid: u32, name: &str) -> Option<u64> {

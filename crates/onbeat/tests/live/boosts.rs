@@ -6,6 +6,7 @@ use onbeat_act::attributes::{Attributes, Fair, Policy};
 use serde_json::Value;
 
 use crate::compiled::compiled;
+use crate::guard::kill_with_guard;
 use crate::{Folder, Mortal, can_run, eventually, onbeat};
 
 const DEFAULT: Attributes = Attributes {
@@ -142,7 +143,7 @@ fn a_boost_that_a_killed_onbeat_and_guard_left_is_restored() {
     let crier = crier(&folder, "sleeps");
     let killed = attach(&folder, &[&crier]);
     boosted(&crier);
-    killed.kill_with_guard();
+    kill_with_guard(killed);
     let restored = onbeat(&folder.state()).arg("restore").output().unwrap();
     assert!(restored.status.success(), "{restored:?}");
     assert_eq!(has(&crier), Some(DEFAULT));

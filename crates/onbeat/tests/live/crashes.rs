@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use onbeat_act::attributes::Attributes;
 
+use crate::guard::kill_with_guard;
 use crate::{
     Folder, Mortal, PATIENCE, can_run, eventually, is_reserved, reserved_thread, scheduling,
     stderr, tids, working, workload,
@@ -134,7 +135,7 @@ fn after_a_kill_of_the_guard_too_restore_leaves_no_thread_that_differs() {
     for kill in 0..KILLS {
         let onbeat = Mortal::spawn(folder.keep("attach").arg(program.id().to_string()));
         std::thread::sleep(moment(kill));
-        onbeat.kill_with_guard();
+        kill_with_guard(onbeat);
         restore(&folder);
         assert_eq!(scheduling(program.id()), before, "kill {kill}");
     }
@@ -152,7 +153,7 @@ fn a_reservation_outlives_a_killed_onbeat_and_guard_and_not_a_restore() {
     eventually("a reservation when onbeat is dead", || {
         let onbeat = Mortal::spawn(folder.keep("attach").arg(program.id().to_string()));
         let tid = reserved_thread(program.id());
-        onbeat.kill_with_guard();
+        kill_with_guard(onbeat);
         let outlives = is_reserved(tid);
         restore(&folder);
         assert_eq!(scheduling(program.id()), before);

@@ -11,6 +11,8 @@ mod compiled;
 #[path = "../copied/mod.rs"]
 mod copied;
 mod crashes;
+#[path = "../common/guard.rs"]
+mod guard;
 #[path = "../in_time/mod.rs"]
 mod in_time;
 mod keeping;
@@ -19,6 +21,8 @@ mod looking;
 mod own_state;
 #[path = "../pair/mod.rs"]
 mod pair;
+#[path = "../common/parsers.rs"]
+mod parsers;
 mod paths;
 mod programs;
 mod telling;

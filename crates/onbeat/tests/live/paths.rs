@@ -6,6 +6,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use crate::common::within;
+use crate::guard::kill_with_guard;
 use crate::pair::Pair;
 use crate::{Folder, Mortal, can_run, is_reserved, scheduling, stderr};
 
@@ -58,7 +59,7 @@ fn a_servers_reservation_outlives_a_killed_onbeat_and_guard_and_not_a_restore() 
     let before = [pair.player.id(), pair.server].map(scheduling);
     // It may be let go just before the kill.
     within(PATIENCE, "a reservation when onbeat is dead", || {
-        attached(&folder, &pair).kill_with_guard();
+        kill_with_guard(attached(&folder, &pair));
         let outlives = is_reserved(pair.server);
         assert!(!outlives || folder.state_files() == 1);
         let restored = folder.onbeat().arg("restore").output().expect("it starts");

@@ -4,8 +4,8 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use crate::common::parsers_of;
 use crate::compiled::compiled;
+use crate::parsers::parsers_of;
 use crate::{Folder, Mortal, can_run, eventually};
 
 fn run(folder: &Folder, arguments: &[&str]) -> Command {

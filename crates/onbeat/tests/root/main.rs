@@ -8,6 +8,8 @@ mod common;
 #[path = "../documented/mod.rs"]
 mod documented;
 mod formats;
+#[path = "../common/guard.rs"]
+mod guard;
 #[path = "../own_state/mod.rs"]
 mod own_state;
 mod plan;

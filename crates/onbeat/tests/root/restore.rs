@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::process::Stdio;
 use std::{fs, io, ptr};
 
+use crate::guard::kill_with_guard;
 use crate::{DEADLINE, Mortal, can_run, eventually, onbeat, policy, state_files, stderr, stdout};
 
 #[test]
@@ -53,7 +54,7 @@ fn after_a_kill_the_program_gets_back_what_it_had_and_no_trace_buffer_is_left() 
     );
     assert_eq!(policy(program), DEADLINE);
 
-    reserve.kill_with_guard();
+    kill_with_guard(reserve);
     record.0.kill().unwrap();
     record.0.wait().unwrap();
     assert_eq!(policy(program), DEADLINE);
