@@ -84,13 +84,6 @@ pub(crate) mod lock {
     /// small change of rate makes the demand be forgotten. Test:
     /// `periods_within_a_twentieth_are_the_same_rate`.
     pub(crate) const SAME_RATE: u64 = 20;
-    /// A predictor with fewer jobs is still learning. Raised, a budget that makes its thread late
-    /// is kept for longer. From: N in LFS++, section 5.3.
-    pub(crate) const LEARNING: u32 = 16;
-    /// The most late jobs of the last 64 that are chance. Raised, the same. From: one job in a
-    /// hundred is to overrun; more than four of 64 come of that in one case of 500 (binomial
-    /// distribution).
-    pub(crate) const LATE_MOST: u32 = 4;
     /// Only where the longest of the last jobs is this many times the usual one does a budget not
     /// learn what is needed. Raised, a worker with uneven jobs keeps the budget that makes it late.
     /// From: frames of one film differ by 2 to 3 times; a worker's that is not needed in most
@@ -119,6 +112,41 @@ pub(crate) mod lock {
     /// The most analyses that must agree after a rhythm that was a chance. Raised, such a thread is
     /// locked later. Test: `after_chances_a_rhythm_must_be_found_five_times_at_most`.
     pub(crate) const NEEDED_MOST: u32 = 4;
+}
+
+/// Reservations that do harm.
+pub(crate) mod harm {
+    use super::Span;
+
+    /// A predictor with fewer jobs is still learning. Raised, a budget that makes its thread late
+    /// is kept for longer. From: N in LFS++, section 5.3.
+    pub(crate) const LEARNING: u32 = 16;
+    /// The most late jobs of the last 64 that are chance. Raised, the same. From: one job in a
+    /// hundred is to overrun; more than four of 64 come of that in one case of 500 (binomial
+    /// distribution).
+    pub(crate) const LATE_MOST: u32 = 4;
+    /// The first pause of a thread whose reservation did it harm. Each further one is twice as
+    /// long. Raised, it lacks a reservation for longer when its jobs have become even. Test:
+    /// `a_thread_that_stands_down_again_and_again_does_so_for_ten_minutes`.
+    pub(crate) const PAUSE: Span = Span::from_secs(20);
+    /// The longest such pause. Test:
+    /// `a_thread_that_stands_down_again_and_again_does_so_for_ten_minutes`.
+    pub(crate) const LONGEST_PAUSE: Span = Span::from_secs(640);
+    /// How many jobs' waiting times are compared with as many. Raised, harm is noticed later, and a
+    /// trial lasts longer; lowered, harm to few of the jobs is not noticed. From: where three of
+    /// ten jobs wait and none would, 32 jobs tell it.
+    pub(crate) const SAMPLE: usize = 32;
+    /// Waiting times count in steps of this part of the period. Raised, a difference without harm
+    /// ends a reservation. From: 5% are what a response time may be longer by without harm.
+    pub(crate) const STEPS: u64 = 20;
+    /// The normal deviate of a comparison that counts. From: 3.09 is one in 1,000. With it, two
+    /// samples in which many jobs wait alike differ more often, and with this value in 0.9 of 1,000
+    /// cases. Test: `jobs_that_wait_alike_seem_to_differ_in_one_case_of_a_thousand`.
+    pub(crate) const SURE: f64 = 3.3;
+    /// The same of a suspicion: one in 100. Raised, a thread of which few jobs were heard before
+    /// its reservation is not tried; lowered, trials are more frequent. Test:
+    /// `a_thread_that_waits_longer_with_its_reservation_goes_without_and_tries_ever_more_rarely`.
+    pub(crate) const SUSPECT: f64 = 2.33;
 }
 
 /// Threads that starve, and their probations.
@@ -355,13 +383,6 @@ pub(crate) mod protection {
     /// The longest pause of a thread that lost its protection. Raised, it comes back later. Test:
     /// `a_thread_that_only_computes_loses_its_protection_for_a_minute_at_most`.
     pub(crate) const LONGEST_PAUSE: Span = Span::from_secs(60);
-    /// The first pause of a thread whose reservation made it late. Each further one is twice as
-    /// long. Raised, it lacks a reservation for longer when its jobs have become even. Test:
-    /// `a_thread_that_stands_down_again_and_again_does_so_for_ten_minutes`.
-    pub(crate) const STANDS_DOWN: Span = Span::from_secs(20);
-    /// The longest such pause. Test:
-    /// `a_thread_that_stands_down_again_and_again_does_so_for_ten_minutes`.
-    pub(crate) const STANDS_DOWN_LONGEST: Span = Span::from_secs(640);
     /// An application begins for this long. Raised, a batch program is protected for longer. From:
     /// a program loads, and shows its first frame, in less: mpv and Chromium in 0.5 to 0.9 s. Test:
     /// `an_application_that_hears_no_clock_is_ordinary_again_after_its_first_second`.

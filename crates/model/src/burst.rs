@@ -28,7 +28,8 @@ pub struct Burst {
     pub executed: Span,
     /// How often it lost the CPU while it still wanted to run.
     pub preempted: u32,
-    /// The thread that woke it; zero if an interrupt or an unknown thread did.
+    /// The thread that woke it; zero if an interrupt or an unknown thread did; itself if it waited
+    /// for a disk, as far as that is known.
     pub waker: u32,
     /// Its reservation's budget ran out meanwhile, and it had to wait for the next period.
     pub exhausted: bool,
@@ -70,5 +71,11 @@ impl Burst {
     #[must_use]
     pub const fn response(&self) -> Span {
         self.blocked.since(self.woke)
+    }
+
+    /// How long it was ready and had no CPU.
+    #[must_use]
+    pub fn waited(&self) -> Span {
+        self.response() - self.executed
     }
 }

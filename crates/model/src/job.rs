@@ -25,6 +25,9 @@ pub struct Job {
     /// The CPU time of all its bursts.
     #[serde(rename = "executed_ns")]
     pub executed: Span,
+    /// How long its bursts were ready and had no CPU; zero if that is not known.
+    #[serde(rename = "waited_ns")]
+    pub waited: Span,
     /// Its deadline: the next release.
     #[serde(rename = "deadline_ns")]
     pub deadline: Instant,
@@ -37,7 +40,7 @@ pub struct Job {
 impl Job {
     /// The job that has one burst.
     #[must_use]
-    pub const fn of(burst: &Burst, release: Instant, deadline: Instant) -> Self {
+    pub fn of(burst: &Burst, release: Instant, deadline: Instant) -> Self {
         Self {
             task: burst.task,
             release,
@@ -45,6 +48,7 @@ impl Job {
             started: burst.first_ran,
             ended: burst.blocked,
             executed: burst.executed,
+            waited: burst.waited(),
             deadline,
             bursts: 1,
             exhausted: burst.exhausted,

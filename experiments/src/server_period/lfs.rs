@@ -61,6 +61,7 @@ fn seen(server_period: Span, (release, ended): (Span, Span), late: bool) -> Job 
         started: instant(release),
         ended: instant(ended),
         executed: server_period / 2,
+        waited: Span::ZERO,
         deadline: instant(ended),
         bursts: 1,
         exhausted: late,

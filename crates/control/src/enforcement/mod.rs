@@ -197,11 +197,6 @@ impl<A: Actuator> Enforcer<A> {
         std::mem::replace(&mut self.servers.get_mut(slot).fixed, wanted)
     }
 
-    /// The actuator is not asked for the thread before `until`.
-    pub(crate) fn back_off(&mut self, slot: Slot, until: Instant) {
-        self.servers.get_mut(slot).state.back_off(until, None);
-    }
-
     /// Whether the thread's back-off is over at `now`, and for which reason the actuator is to be
     /// asked then.
     pub(crate) fn retry(&mut self, slot: Slot, now: Instant) -> Option<Option<Why>> {

@@ -8,10 +8,7 @@ use onbeat_infer::period::{Beat, Tracker};
 use onbeat_model::{Burst, Instant, Job, Reservation, Rhythm, Span};
 
 use crate::Settings;
-use crate::tuning::lock::{GUESS, LATE_MOST, LEARNING, SAME_RATE, UNEVEN};
-
-/// Of so many of its last jobs it is remembered whether their budget made them late.
-const REMEMBERED: u32 = u64::BITS;
+use crate::tuning::lock::{GUESS, SAME_RATE, UNEVEN};
 
 /// What is known about such a thread.
 pub(super) struct Lock {
@@ -25,17 +22,6 @@ pub(super) struct Lock {
     since: Instant,
     astray: Option<Instant>,
     lost: bool,
-    held_back: HeldBack,
-}
-
-/// Whether the thread's own budget makes its jobs late.
-#[derive(Clone, Copy, Debug, Default)]
-struct HeldBack {
-    /// A bit for each of the last jobs: its budget ran out, and it was late.
-    late: u64,
-    jobs: u32,
-    /// How often the reservation was given back for it.
-    times: u32,
 }
 
 /// Who else says what a thread's rhythm is.
@@ -75,7 +61,6 @@ impl Lock {
             since: now,
             astray: None,
             lost: false,
-            held_back: HeldBack::default(),
         };
         // The predictor is told of the last one only: how much the earlier ones, among which the
         // program started, differed from each other, is not to be expected again.
@@ -177,36 +162,15 @@ impl Lock {
         (!self.substitutes.is_empty()).then(|| self.substitutes.pieces(burst))
     }
 
-    /// Whether the thread is better off without its budget: too many of its last jobs ran out of it
-    /// and were late, and either its jobs are uneven, or the budget `is_short` of what it needs.
-    /// Returns the number of these jobs, the number of jobs looked at, and how often that was so
-    /// before. Counts from the beginning then.
-    pub(super) fn take_held_back(&mut self, is_short: bool) -> Option<(u32, u32, u32)> {
-        let HeldBack { late, jobs, times } = self.held_back;
-        let late = late.count_ones();
-        if late <= LATE_MOST {
-            return None;
-        }
-        if !is_short {
-            // After each job: what is dearer comes last.
-            let demand = self.profiler.demand();
-            let (usual, longest) = demand.quantile(0.5).zip(demand.max())?;
-            if jobs < LEARNING || usual * UNEVEN > longest {
-                return None;
-            }
-        }
-        self.held_back = HeldBack {
-            times: times + 1,
-            ..HeldBack::default()
-        };
-        Some((late, jobs.min(REMEMBERED), times))
+    /// True if the longest of its last jobs is much longer than the usual one, so that a budget
+    /// does not learn what is needed.
+    pub(super) fn is_uneven(&self) -> bool {
+        let demand = self.profiler.demand();
+        let both = demand.quantile(0.5).zip(demand.max());
+        both.is_some_and(|(usual, longest)| usual * UNEVEN <= longest)
     }
 
     fn learn(&mut self, job: &Job) {
-        let is_late = job.exhausted && job.ended > job.deadline;
-        let held_back = &mut self.held_back;
-        held_back.late = held_back.late << 1 | u64::from(is_late);
-        held_back.jobs = held_back.jobs.saturating_add(1);
         self.profiler.hear(job);
         self.predictor.job(job, self.profiler.demand());
     }

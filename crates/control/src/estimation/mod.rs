@@ -7,6 +7,7 @@
 mod analysis;
 pub(crate) mod clock;
 pub(crate) mod declared;
+mod harm;
 mod lock;
 pub(crate) mod probation;
 mod schedule;
@@ -17,6 +18,7 @@ mod verification;
 
 use onbeat_decide::notification::Notification;
 use onbeat_decide::predictor::Kind;
+use onbeat_infer::jobs::Separator;
 use onbeat_infer::pipeline;
 use onbeat_model::{Burst, Instant, Reservation, Rhythm, Span};
 
@@ -26,6 +28,8 @@ use crate::{Settings, Why};
 use analysis::Analysis;
 use clock::Outside;
 use declared::Declared;
+use harm::Harm;
+pub(crate) use harm::Means;
 use lock::Lock;
 pub(crate) use lock::same_period;
 use probation::{ProbationEnd, Terms};
@@ -41,6 +45,7 @@ pub(crate) struct Estimator {
     analysis: Analysis,
     verification: Verification,
     starving: Starving,
+    harm: Harm,
     declared: Option<Box<Declared>>,
     notification: Notification,
     /// Its wakeups from outside of its process.
@@ -111,6 +116,7 @@ impl Estimator {
             analysis: Analysis::new(),
             verification: Verification::default(),
             starving: Starving::default(),
+            harm: Harm::default(),
             declared: None,
             notification: Notification::default(),
             outside: Outside::default(),
@@ -215,6 +221,9 @@ impl Estimator {
             self.notification.job(job.ended, job.executed, planned);
         }
         account.job(job);
+        if lock.astray().is_none() {
+            self.harm.job(job, lock.rhythm().period);
+        }
         Heard::Job
     }
 
@@ -326,6 +335,9 @@ impl Estimator {
         match &self.state {
             Estimation::Locked(_) => {
                 let lock = self.state.lock()?;
+                if !lock.is_declared() && self.harm.forbids(lock.rhythm().period) {
+                    return None;
+                }
                 let runtime = match part {
                     Part::Whole => lock.runtime(),
                     Part::Lasting => lock.lasting(),
@@ -349,14 +361,31 @@ impl Estimator {
         }
     }
 
-    /// See [`Lock::take_held_back`]. None for a rhythm that the thread declares. If it has the
-    /// rhythm from another thread, none either, unless its budget `is_short` of what it needs.
-    pub(crate) fn take_held_back(&mut self, is_short: bool) -> Option<(u32, u32, u32)> {
-        let lock = self.state.lock_mut()?;
-        if lock.is_declared() || (lock.is_derived() && !is_short) {
-            return None;
+    /// Whether the thread has a reservation while its next bursts are heard.
+    pub(crate) fn holds(&mut self, is_held: bool) {
+        self.harm.holds(is_held);
+    }
+
+    /// The reason why the thread goes without its reservation from `now` on, after a job: the
+    /// reservation does it harm. None for a rhythm that the thread declares.
+    pub(crate) fn judge(&mut self, means: Means, now: Instant) -> Option<Why> {
+        let lock = self.state.lock().filter(|lock| !lock.is_declared())?;
+        let has_learnt = self.harm.has_learnt();
+        let is_uneven = || has_learnt && !lock.is_derived() && lock.is_uneven();
+        self.harm.judge(means, is_uneven, now)
+    }
+
+    /// The jobs in the bursts up to now tell how long they wait without a reservation.
+    fn harm_before(&mut self, rhythm: Rhythm) {
+        if !self.harm.is_new_to(rhythm.period) {
+            return;
         }
-        lock.take_held_back(is_short)
+        let mut separator = Separator::new(rhythm);
+        for burst in self.analysis.analyser.bursts() {
+            if let Some(job) = separator.hear(&burst) {
+                self.harm.job(&job, rhythm.period);
+            }
+        }
     }
 
     /// It has not run for so long that it rests: a film is paused. What it needed is remembered. Or
@@ -450,6 +479,7 @@ impl Estimator {
         }
         let lock = Lock::derived(rhythm, self.bursts(), now, kind(), settings);
         self.state.lock_on(|_| Box::new(lock));
+        self.harm_before(rhythm);
         true
     }
 

@@ -70,6 +70,7 @@ impl Estimator {
             lock.resume(rhythm, now);
             lock
         });
+        self.harm_before(rhythm);
         if self.state.is_from_probation() {
             self.starving.proved();
         }

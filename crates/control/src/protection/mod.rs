@@ -39,17 +39,10 @@ use crate::task::table::TaskTable;
 use crate::timer::{TimerEvent, Timers};
 use crate::tuning::clock::QUARTER;
 use crate::tuning::lock::LONGEST_JOB_AT_LEAST;
-use crate::tuning::protection::{
-    COUNTED_EVERY, GLANCE, LONGEST_PAUSE, PAUSES, PROTECTED, STANDS_DOWN, STANDS_DOWN_LONGEST,
-};
+use crate::tuning::protection::{COUNTED_EVERY, GLANCE, LONGEST_PAUSE, PAUSES, PROTECTED};
 use crate::tuning::starvation::{AWAKE, FED, FIRST_PAUSE};
 use application::{Application, Applications};
 use boost::{BoostEntry, BoostWhat, BoostWhy, Boosts, Pleading};
-
-/// How long a thread has no reservation whose budget made it late, if that was so `times` before.
-pub(crate) fn stands_down_for(times: u32) -> Span {
-    STANDS_DOWN.doubled(times, STANDS_DOWN_LONGEST)
-}
 
 /// All that is done for threads without a reservation.
 #[derive(Debug, Default)]
@@ -581,12 +574,6 @@ impl Protector {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_thread_that_stands_down_again_and_again_does_so_for_ten_minutes() {
-        assert_eq!(stands_down_for(0), Span::from_secs(20));
-        assert_eq!(stands_down_for(9), Span::from_secs(640));
-    }
 
     #[test]
     fn a_thread_that_only_computes_loses_its_protection_for_a_minute_at_most() {

@@ -63,6 +63,7 @@ mod tests {
             started: ms(beat * 10 + 2),
             ended: ms(beat * 10 + 3),
             executed: Span::from_ms(1),
+            waited: Span::from_ms(1),
             deadline: ms(beat * 10 + 10),
             bursts: 1,
             exhausted: false,

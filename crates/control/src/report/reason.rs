@@ -66,6 +66,22 @@ pub enum Why {
         /// For so long it has no reservation.
         pause: Span,
     },
+    /// Its jobs seem to wait longer with its reservation than without it: a trial without it tells.
+    Compared {
+        /// How long each waits with it, on average.
+        with: Span,
+        /// And without it.
+        without: Span,
+    },
+    /// They do: it is better off without.
+    WaitsLonger {
+        /// How long each waits with it, on average.
+        with: Span,
+        /// And without it.
+        without: Span,
+        /// The time without a reservation.
+        pause: Span,
+    },
     /// It has used more than it holds, and its owner more than a quota gives.
     OverQuota,
     /// It keeps another period now.
@@ -173,6 +189,18 @@ impl fmt::Display for Why {
             Self::HeldBack { late, of, pause } => write!(
                 f,
                 "its budget ran out and made {late} of its last {of} jobs late: it goes without for {pause}"
+            ),
+            Self::Compared { with, without } => write!(
+                f,
+                "its jobs wait {with} each with its reservation and {without} without it: it goes without for a moment, to compare"
+            ),
+            Self::WaitsLonger {
+                with,
+                without,
+                pause,
+            } => write!(
+                f,
+                "its jobs wait {with} each with its reservation and {without} without it: it goes without for {pause}"
             ),
             Self::OverQuota => f.write_str(
                 "it uses more than it holds, and its owner has used more than a quota gives: it goes without until that is made up for",

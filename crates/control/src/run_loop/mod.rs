@@ -20,9 +20,9 @@ use crate::batching::{self, Batcher, Held, Pace};
 use crate::enforcement::{Books, Effects, Enforcer};
 use crate::estimation::declared::Marked;
 use crate::estimation::probation::Probations;
-use crate::estimation::{AnalysisQueue, Heard, Outcome, Part, clock};
+use crate::estimation::{AnalysisQueue, Heard, Means, Outcome, Part, clock};
 use crate::pipeline::PipelineFinder;
-use crate::protection::{self, Around, Protector};
+use crate::protection::{Around, Protector};
 use crate::report::exited::Records;
 use crate::slots::Slot;
 use crate::speed::{Renewal, SpeedGovernor};
@@ -256,6 +256,7 @@ impl<A: Actuator> Controller<A> {
         if from_outside {
             thread.estimator.woken_from_outside(burst.woke);
         }
+        thread.estimator.holds(self.enforcer.held(slot).is_some());
         let heard = thread.burst(burst, &self.settings, follows);
         if thread.estimator.take_analysis_due() {
             let verifies = thread.estimator.is_to_be_verified();
@@ -592,32 +593,24 @@ impl<A: Actuator> Controller<A> {
         })
     }
 
-    /// Releases the reservation of a thread whose budget makes it late: a pool's worker with jobs
-    /// that are nothing or long, which the application's protection serves meanwhile, or a thread
-    /// whose owner may not have as much for it as it needs. True if it does.
+    /// Releases the reservation of a thread that it does harm, after a job. The application's
+    /// protection serves the thread meanwhile. True if it does.
     fn stand_down(&mut self, slot: Slot, now: Instant) -> bool {
-        let is_short = self.is_short(slot);
-        let is_served_besides = self.settings.protects
-            && !self.pipelines.role(slot).is_partner()
-            && !self.protector.of(slot).is_in_vain();
-        if !(is_served_besides || is_short) || self.enforcer.held(slot).is_none() {
+        let server = self.enforcer.server(slot);
+        if server.fixed().is_some() {
             return false;
         }
+        let means = Means {
+            has_others: self.settings.protects
+                && !self.pipelines.role(slot).is_partner()
+                && !self.protector.of(slot).is_in_vain(),
+            is_short: server.held().is_some() && self.is_short(slot),
+        };
         let thread = self.tasks.get_mut(slot);
-        let held_back = thread.and_then(|thread| thread.estimator.take_held_back(is_short));
-        let Some((late, of, times)) = held_back else {
+        let Some(why) = thread.and_then(|thread| thread.estimator.judge(means, now)) else {
             return false;
         };
-        let pause = protection::stands_down_for(times);
-        self.withdraw(slot, Why::HeldBack { late, of, pause }, now);
-        let Some(task) = self.tasks.get(slot).map(|thread| thread.task.id) else {
-            return true;
-        };
-        // A pending release has a back-off of its own, and the thread may ask again after it.
-        if self.enforcer.server(slot).is_clean() {
-            self.enforcer.back_off(slot, now + pause);
-            self.timers.set(now + pause, TimerEvent::Retry(task));
-        }
+        self.withdraw(slot, why, now);
         self.protect(slot, BoostWhy::KeepsBeat, now);
         true
     }

@@ -1,6 +1,7 @@
 //! The scripted actuator: answers as it was told to, and writes down every call.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::rc::Rc;
 
 use onbeat_model::{
@@ -45,7 +46,29 @@ pub(crate) struct Kernel {
     pub(crate) others: (Bandwidth, Instant),
     /// Nothing can be done about its speed unless it is there.
     pub(crate) processor: Option<Rc<Processor>>,
+    /// How long threads wait for a CPU.
+    pub(crate) waits: Option<Rc<Waits>>,
     pub(crate) clock: Clock,
+}
+
+/// How long threads wait for a CPU, which depends on whether they have a reservation.
+pub(crate) struct Waits {
+    reserved: RefCell<BTreeSet<TaskId>>,
+    /// The time for a burst with or without a reservation that wakes at that time.
+    of: Box<dyn Fn(bool, Instant) -> Span>,
+}
+
+impl Waits {
+    pub(crate) fn new(of: impl Fn(bool, Instant) -> Span + 'static) -> Rc<Self> {
+        Rc::new(Self {
+            reserved: RefCell::default(),
+            of: Box::new(of),
+        })
+    }
+
+    pub(crate) fn of(&self, task: TaskId, woke: Instant) -> Span {
+        (self.of)(self.reserved.borrow().contains(&task), woke)
+    }
 }
 
 impl Kernel {
@@ -65,6 +88,7 @@ impl Kernel {
             looks: 0,
             others: (Bandwidth::ZERO, Instant::ZERO),
             processor: None,
+            waits: None,
             clock: Clock::default(),
         }
     }
@@ -113,6 +137,9 @@ impl Actuator for Kernel {
         }
         self.boosted.remove(&task);
         self.held.insert(task, reservation);
+        if let Some(waits) = &self.waits {
+            waits.reserved.borrow_mut().insert(task);
+        }
         self.most_held = self.most_held.max(self.sum());
         Ok(())
     }
@@ -142,6 +169,9 @@ impl Actuator for Kernel {
             return Err(refusal);
         }
         self.held.remove(&task);
+        if let Some(waits) = &self.waits {
+            waits.reserved.borrow_mut().remove(&task);
+        }
         Ok(())
     }
 

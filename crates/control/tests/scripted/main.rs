@@ -6,6 +6,7 @@ mod beat;
 mod boosts;
 mod clock;
 mod crowds;
+mod harm;
 mod kernel;
 mod looking;
 mod owed;

@@ -6,7 +6,7 @@ use std::collections::{HashMap, VecDeque};
 use std::convert::Infallible;
 use std::rc::Rc;
 
-use crate::kernel::{Asked, Kernel};
+use crate::kernel::{Asked, Kernel, Waits};
 use crate::processor::Processor;
 use onbeat_control::{
     BoostEntry, Controller, Decision, Entry, Next, Report, Settings, SpeedEntry, drive,
@@ -167,6 +167,7 @@ struct Scripted {
     events: VecDeque<Event>,
     clock: Clock,
     processor: Option<Rc<Processor>>,
+    waits: Option<Rc<Waits>>,
     strangers: Vec<Task>,
     /// The strangers that were tracked, and those of them that are no longer.
     watched: Vec<u32>,
@@ -224,6 +225,11 @@ impl Sensor for Scripted {
             if let (Some(Event::Burst(burst)), Some(processor)) = (&mut event, &self.processor) {
                 burst.executed = burst.executed.scale(processor.slowness());
                 burst.blocked = burst.first_ran + burst.executed;
+            }
+            if let (Some(Event::Burst(burst)), Some(waits)) = (&mut event, &self.waits) {
+                let waited = waits.of(burst.task, burst.woke);
+                burst.first_ran = burst.first_ran + waited;
+                burst.blocked = burst.blocked + waited;
             }
             if let Some(Event::Burst(burst)) = event {
                 *self.used.entry(burst.task).or_default() += burst.executed;
@@ -317,6 +323,7 @@ pub(crate) fn play_asking(
         used: HashMap::new(),
         clock: Rc::clone(&clock),
         processor: kernel.processor.clone(),
+        waits: kernel.waits.clone(),
     };
     let mut controller = Controller::new(settings, kernel);
     let mut decisions = Vec::new();

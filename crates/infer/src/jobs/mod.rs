@@ -58,6 +58,7 @@ impl Separator {
             Some(job) if own <= job.release + self.rhythm.period / 2 => {
                 job.ended = job.ended.max(burst.blocked);
                 job.executed += burst.executed;
+                job.waited += burst.waited();
                 job.bursts = job.bursts.saturating_add(1);
                 job.exhausted |= burst.exhausted;
                 return None;

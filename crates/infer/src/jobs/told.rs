@@ -158,6 +158,7 @@ impl Told {
             started: begun.at,
             ended: mark.at,
             executed: mark.executed - since,
+            waited: Span::ZERO,
             deadline: self
                 .period()
                 .map_or(mark.at, |period| begun.release + period),

@@ -1,0 +1,379 @@
+//! Whether a thread's reservation does it harm: its period or its budget may be wrong.
+//!
+//! There are two signs, and both have the same consequence. The thread goes without a reservation
+//! of that period for a pause, which doubles each time.
+//!
+//! 1. Too many of its last jobs ran out of budget and were late, and either its jobs are uneven, or
+//!    the budget is short of what it needs.
+//! 2. Its jobs wait longer with the reservation than without it. A job waits while it is ready and
+//!    has no CPU, throttled or behind others.
+//!
+//! # The comparison of waiting times
+//! Load that rises when the reservation begins looks the same as a reservation that does harm. So
+//! the jobs from before the reservation only raise a suspicion. Then the thread goes without for
+//! [`SAMPLE`] jobs, and gets its reservation again. That does harm if its jobs waited longer in
+//! both samples around this trial than in the trial. Load that rises or falls once is in one of
+//! the two comparisons at most.
+//!
+//! Each comparison is a rank-sum test (Wilcoxon; ties have their mean rank), with one false alarm
+//! in 1,000 if the jobs of both samples wait alike and independently of each other. So at most one
+//! trial in 1,000 ends with a wrong verdict, also if the load changes once meanwhile. A suspicion
+//! is a false alarm once in 100 samples, and a trial follows after 20 s at the earliest, then after
+//! twice as long each time. Waiting times count in steps of a twentieth of the period: less does
+//! no harm.
+
+use onbeat_model::{Instant, Job, Span};
+
+use super::lock::same_period;
+use crate::Why;
+use crate::tuning::harm::{
+    LATE_MOST, LEARNING, LONGEST_PAUSE, PAUSE, SAMPLE, STEPS, SURE, SUSPECT,
+};
+
+/// The longest waiting time that is told from others, in steps: two periods.
+const LONGEST: usize = 2 * STEPS as usize;
+
+/// See the file's head.
+#[derive(Debug, Default)]
+pub(super) struct Harm {
+    /// The period that all below is of, but for the pause.
+    period: Span,
+    is_held: bool,
+    /// A bit for each of the last jobs: its budget ran out, and it was late.
+    late: u64,
+    jobs: u32,
+    /// With the reservation, without it, and with it again.
+    before: Sample,
+    without: Sample,
+    with: Sample,
+    pause: Option<Pause>,
+    /// Number of pauses and trials.
+    times: u32,
+    /// No trial begins before.
+    tries_from: Instant,
+}
+
+/// The thread goes without a reservation of this period.
+#[derive(Debug)]
+struct Pause {
+    period: Span,
+    /// When it ends; a trial ends with its sample.
+    until: Option<Instant>,
+}
+
+/// The waiting times of up to [`SAMPLE`] jobs in a row, the last ones.
+#[derive(Clone, Copy, Debug, Default)]
+struct Sample {
+    steps: [u8; SAMPLE],
+    count: usize,
+}
+
+/// Facts about a reservation that the loop knows.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Means {
+    /// The thread is served by something else if it has no reservation.
+    pub(crate) has_others: bool,
+    /// The reservation is less than the thread needs, because of a quota.
+    pub(crate) is_short: bool,
+}
+
+impl Sample {
+    fn put(&mut self, waited: Span, period: Span) {
+        let steps = (waited * STEPS).ratio(period).min(LONGEST as f64);
+        self.steps[self.count % SAMPLE] = steps as u8;
+        self.count += 1;
+    }
+
+    fn steps(&self) -> &[u8] {
+        &self.steps[..self.count.min(SAMPLE)]
+    }
+
+    const fn is_full(&self) -> bool {
+        self.count >= SAMPLE
+    }
+
+    fn mean(&self, period: Span) -> Span {
+        let steps: u64 = self.steps().iter().map(|&steps| u64::from(steps)).sum();
+        period * steps / (STEPS * self.steps().len().max(1) as u64)
+    }
+
+    /// By how many standard deviations these jobs waited longer than `others`.
+    fn deviation_from(&self, others: &Self) -> f64 {
+        let mut counts = [[0_u32; 2]; LONGEST + 1];
+        for (sample, jobs) in [self, others].into_iter().enumerate() {
+            for &steps in jobs.steps() {
+                counts[usize::from(steps)][sample] += 1;
+            }
+        }
+        let [own, other] = [self, others].map(|sample| sample.steps().len() as f64);
+        let all = own + other;
+        let (mut below, mut ranks, mut ties) = (0.0, 0.0, 0.0);
+        for [of_own, of_others] in counts.map(|counts| counts.map(f64::from)) {
+            let tied = of_own + of_others;
+            ranks += of_own * (below + (tied + 1.0) / 2.0);
+            ties += tied * (tied * tied - 1.0);
+            below += tied;
+        }
+        let mean = own * (all + 1.0) / 2.0;
+        let variance = own * other / 12.0 * (all + 1.0 - ties / (all * (all - 1.0)));
+        if variance > 0.0 {
+            (ranks - mean - 0.5) / variance.sqrt()
+        } else {
+            0.0
+        }
+    }
+
+    /// True if these jobs waited longer than `others`, by more than chance.
+    fn waited_longer_than(&self, others: &Self) -> bool {
+        self.is_full() && others.is_full() && self.deviation_from(others) > SURE
+    }
+}
+
+impl Harm {
+    /// Whether the next jobs have a reservation.
+    pub(super) fn holds(&mut self, is_held: bool) {
+        if std::mem::replace(&mut self.is_held, is_held) == is_held {
+            return;
+        }
+        let with = std::mem::take(&mut self.with);
+        if !is_held {
+            self.before = with;
+            self.without = Sample::default();
+        }
+    }
+
+    /// True if nothing is known about reservations of this period.
+    pub(super) fn is_new_to(&self, period: Span) -> bool {
+        !same_period(self.period, period)
+    }
+
+    /// Takes in a job of a thread with this period.
+    pub(super) fn job(&mut self, job: &Job, period: Span) {
+        if self.is_new_to(period) {
+            *self = Self {
+                period,
+                is_held: self.is_held,
+                pause: self.pause.take(),
+                times: self.times,
+                tries_from: self.tries_from,
+                ..Self::default()
+            };
+        }
+        let is_late = job.exhausted && job.missed();
+        self.late = self.late << 1 | u64::from(is_late);
+        self.jobs = self.jobs.saturating_add(1);
+        let sample = if self.is_held {
+            &mut self.with
+        } else {
+            &mut self.without
+        };
+        sample.put(job.waited, self.period);
+    }
+
+    /// True if a thread with this period is to go without a reservation.
+    pub(super) fn forbids(&self, period: Span) -> bool {
+        let pause = self.pause.as_ref();
+        pause.is_some_and(|pause| same_period(pause.period, period))
+    }
+
+    /// The reason why the thread goes without its reservation from `now` on, after a job. Ends a
+    /// pause that is over.
+    pub(super) fn judge(
+        &mut self,
+        means: Means,
+        is_uneven: impl FnOnce() -> bool,
+        now: Instant,
+    ) -> Option<Why> {
+        if self.forbids(self.period) {
+            let is_over = |pause: &Pause| match pause.until {
+                Some(until) => now >= until,
+                None => self.without.is_full(),
+            };
+            if self.pause.as_ref().is_some_and(is_over) {
+                self.pause = None;
+            }
+            return None;
+        }
+        if !self.is_held {
+            return None;
+        }
+        let (late, of) = (self.late.count_ones(), self.jobs.min(u64::BITS));
+        let may_be_better = means.is_short || means.has_others && is_uneven();
+        if late > LATE_MOST && may_be_better {
+            let pause = self.rest(now);
+            return Some(Why::HeldBack { late, of, pause });
+        }
+        if !self.with.count.is_multiple_of(SAMPLE) {
+            return None;
+        }
+        let [with, without] = [&self.with, &self.without].map(|sample| sample.mean(self.period));
+        if self.with.count == SAMPLE
+            && self.with.waited_longer_than(&self.without)
+            && self.before.waited_longer_than(&self.without)
+        {
+            let pause = self.rest(now);
+            return Some(Why::WaitsLonger {
+                with,
+                without,
+                pause,
+            });
+        }
+        let is_suspect = self.with.deviation_from(&self.without) > SUSPECT;
+        if !is_suspect || now < self.tries_from {
+            return None;
+        }
+        self.tries_from = now + self.next_pause();
+        self.go_without(None);
+        Some(Why::Compared { with, without })
+    }
+
+    /// True once the thread's jobs tell what is usual.
+    pub(super) const fn has_learnt(&self) -> bool {
+        self.jobs >= LEARNING
+    }
+
+    /// Goes without a reservation for a pause, and returns how long.
+    fn rest(&mut self, now: Instant) -> Span {
+        let pause = self.next_pause();
+        self.go_without(Some(now + pause));
+        pause
+    }
+
+    fn next_pause(&mut self) -> Span {
+        let pause = PAUSE.doubled(self.times, LONGEST_PAUSE);
+        self.times = self.times.saturating_add(1);
+        pause
+    }
+
+    fn go_without(&mut self, until: Option<Instant>) {
+        (self.late, self.jobs) = (0, 0);
+        self.pause = Some(Pause {
+            period: self.period,
+            until,
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use onbeat_model::{Burst, TaskId};
+
+    use super::*;
+
+    #[test]
+    fn a_thread_that_stands_down_again_and_again_does_so_for_ten_minutes() {
+        let mut harm = Harm::default();
+        let pauses: Vec<Span> = (0..10).map(|_| harm.next_pause()).collect();
+        assert_eq!(pauses[0], Span::from_secs(20));
+        assert_eq!(pauses[9], Span::from_secs(640));
+    }
+
+    /// Evenly between 0 and 1.
+    fn noise(state: &mut u64) -> f64 {
+        *state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        (*state >> 40) as f64 / (1 << 24) as f64
+    }
+
+    fn sample(state: &mut u64, waits_ms: impl Fn(f64) -> f64) -> Sample {
+        let mut sample = Sample::default();
+        for _ in 0..SAMPLE {
+            let waited = Span::from_ms(1).scale(waits_ms(noise(state)));
+            sample.put(waited, PERIOD);
+        }
+        sample
+    }
+
+    /// Of 100,000 comparisons of samples that are alike, how many tell a difference.
+    fn false_alarms(waits_ms: impl Fn(f64) -> f64) -> u32 {
+        let mut state = 1;
+        let mut differs = || {
+            let one = sample(&mut state, &waits_ms);
+            one.waited_longer_than(&sample(&mut state, &waits_ms))
+        };
+        (0..100_000).map(|_| u32::from(differs())).sum()
+    }
+
+    #[test]
+    fn jobs_that_wait_alike_seem_to_differ_in_one_case_of_a_thousand() {
+        let few_wait = |share: f64| move |x: f64| if x < share { 9.0 } else { 0.0 };
+        let alike = [
+            false_alarms(|x| x * 20.0),
+            false_alarms(|x| x * 3.0),
+            false_alarms(|x| 1.0 / (1.0 - x)),
+            false_alarms(few_wait(0.1)),
+            false_alarms(few_wait(0.5)),
+            false_alarms(few_wait(0.9)),
+        ];
+        // A thousandth is 100, and four standard deviations are 40.
+        assert!(alike.iter().all(|&alarms| alarms < 140), "{alike:?}");
+        assert!(alike.iter().any(|&alarms| alarms > 20), "{alike:?}");
+    }
+
+    const PERIOD: Span = Span::from_ms(20);
+
+    /// The verdict after jobs with a reservation, without it, and with it again, of which the job
+    /// with each number waits that long.
+    fn verdict(waits_ms: &mut dyn FnMut(usize) -> f64) -> Option<Why> {
+        let mut harm = Harm::default();
+        for number in 0..3 * SAMPLE {
+            harm.holds(number / SAMPLE != 1);
+            let burst = Burst::alone(TaskId::recorded(1), Instant::ZERO, Span::from_ms(1));
+            let job = Job {
+                waited: Span::from_ms(1).scale(waits_ms(number)),
+                ..Job::of(&burst, Instant::ZERO, Instant::ZERO + PERIOD)
+            };
+            harm.job(&job, PERIOD);
+        }
+        let means = Means {
+            has_others: true,
+            is_short: false,
+        };
+        harm.judge(means, || false, Instant::ZERO)
+    }
+
+    /// Of 20,000 trials in which the load changes once, at any time, the number of verdicts that
+    /// say harm. Twenty are allowed.
+    fn wrong_verdicts((before, after): (f64, f64)) -> usize {
+        let mut state = 3;
+        let mut is_wrong = |_: &u32| {
+            let changes = (noise(&mut state) * 3.0 * SAMPLE as f64) as usize;
+            let mut waits_ms = |number| {
+                let mean = if number < changes { before } else { after };
+                -mean * (1.0 - noise(&mut state)).ln()
+            };
+            matches!(verdict(&mut waits_ms), Some(Why::WaitsLonger { .. }))
+        };
+        (0..20_000).filter(&mut is_wrong).count()
+    }
+
+    #[test]
+    fn of_a_thousand_trials_at_most_one_says_harm_where_only_the_load_changes() {
+        for load in [(5.0, 5.0), (0.5, 9.0), (9.0, 0.5), (2.0, 4.0)] {
+            let wrong = wrong_verdicts(load);
+            assert!(wrong <= 20, "{load:?}: {wrong}");
+        }
+        let mut state = 4;
+        let mut harms = |_: &u32| {
+            let waits = |number| if number / SAMPLE == 1 { 1.0 } else { 6.0 };
+            let mut waits_ms = |number| -waits(number) * (1.0 - noise(&mut state)).ln();
+            matches!(verdict(&mut waits_ms), Some(Why::WaitsLonger { .. }))
+        };
+        let right = (0..1000).filter(&mut harms).count();
+        assert!(right >= 900, "{right}");
+    }
+
+    #[test]
+    fn waiting_counts_where_a_third_of_the_jobs_wait_or_all_wait_a_period_longer() {
+        let mut state = 2;
+        let none = sample(&mut state, |_| 0.0);
+        let third = sample(&mut state, |x| if x < 0.4 { 8.0 } else { 0.0 });
+        let all = sample(&mut state, |x| 20.0 + x);
+        assert!(third.waited_longer_than(&none));
+        assert!(all.waited_longer_than(&third));
+        assert!(!none.waited_longer_than(&third) && !third.waited_longer_than(&all));
+        let trifle = sample(&mut state, |_| 0.9);
+        assert!(!trifle.waited_longer_than(&none), "less than a twentieth");
+    }
+}
