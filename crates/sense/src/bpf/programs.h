@@ -51,11 +51,14 @@ static __always_inline u32 VARIANT(waker)(void)
 	return tid;
 }
 
-/* As record.h has it: who wakes a task here, a thread or a timer. */
-static __always_inline u32 VARIANT(woken_by)(u64 now)
+/* As record.h has it: who wakes the task here, a thread or a timer. */
+static __always_inline u32 VARIANT(woken_by)(struct task_struct *task, u64 now)
 {
 	void *rq;
 
+	/* The end of its own request to a disk: no clock, and no work for another thread. */
+	if (READ_BITFIELD(task, in_iowait))
+		return READ(task, pid);
 	if (!preempt_count_from_rq)
 		return 0;
 	rq = VARIANT(this_rq)();
@@ -141,7 +144,7 @@ static __always_inline int VARIANT(woken)(struct task_struct *task)
 		return 0;
 	}
 	now = bpf_ktime_get_ns();
-	waker = VARIANT(woken_by)(now);
+	waker = VARIANT(woken_by)(task, now);
 	if (a->state & ACTIVE) {
 		/* It only meant to sleep, and was called back before it could. */
 		if (VARIANT(is_queued)(task)) {

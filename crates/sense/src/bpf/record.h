@@ -31,7 +31,7 @@ enum record_kind {
 
 /*
  * In `waker`: no thread did it, but a timer, and the other bits are how long before the wakeup it
- * was to expire, in ns. A thread's number is below.
+ * was to expire, in ns. A thread's number is below; it is the task's own after its wait for a disk.
  */
 #define WOKEN_BY_TIMER (1U << 31)
 

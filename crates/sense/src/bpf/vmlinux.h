@@ -94,6 +94,7 @@ struct task_struct {
 	struct sched_dl_entity dl;
 	int exit_state;
 	unsigned in_execve : 1;
+	unsigned in_iowait : 1;
 	pid_t pid;
 	pid_t tgid;
 	u64 start_boottime;

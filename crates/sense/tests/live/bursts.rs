@@ -66,6 +66,27 @@ fn the_fallback_on_raw_tracepoints_counts_as_exactly() {
 }
 
 #[test]
+fn a_thread_that_waits_for_a_disk_is_woken_by_itself() {
+    for hooks in [Hooks::Btf, Hooks::Raw] {
+        let options = Options {
+            hooks,
+            ..Options::default()
+        };
+        let Some(mut sensor) = sensor(options) else {
+            return;
+        };
+        let mut role = Role::start();
+        sensor.track(role.pid(), Follow::Threads).unwrap();
+        eventually("it waits for the disk", || {
+            role.ask(b'd');
+            let bursts = bursts_of(&heard(&mut sensor), role.id());
+            let by_itself = bursts.iter().filter(|b| b.waker == role.pid());
+            by_itself.count() >= 5
+        });
+    }
+}
+
+#[test]
 fn two_threads_that_play_ping_pong_wake_each_other() {
     let Some(mut sensor) = sensor(Options::default()) else {
         return;

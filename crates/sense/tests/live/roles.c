@@ -32,7 +32,9 @@ enum {
 	MAPPINGS = 60000,
 	WORK_NS = 200000,
 	SLEEPS = 23,
-	SLEEP_NS = 2000003
+	SLEEP_NS = 2000003,
+	READS = 23,
+	BLOCK = 4096
 };
 
 static void *pass(void *unused)
@@ -229,6 +231,21 @@ static void map_much(const char *program)
 		_exit(1);
 }
 
+/* Waits for the disk, past the page cache. */
+static void read_file(const char *path)
+{
+	int file = open(path, O_RDONLY | O_DIRECT);
+	void *block;
+
+	if (file < 0 || posix_memalign(&block, BLOCK, BLOCK))
+		_exit(1);
+	for (int i = 0; i < READS; i++)
+		if (pread(file, block, BLOCK, 0) <= 0)
+			_exit(1);
+	free(block);
+	close(file);
+}
+
 /* The library beside the program, which marks a job each time that it is asked. */
 static void (*load(const char *program))(void)
 {
@@ -304,6 +321,9 @@ int main(int argc, char **argv)
 			break;
 		case 'm':
 			map_much(argv[argc - 1]);
+			break;
+		case 'd':
+			read_file(argv[argc - 1]);
 			break;
 		case 's':
 			for (;;)
