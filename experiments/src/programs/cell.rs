@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, SystemTime, SystemTimeError};
 
 use anyhow::{Context, bail};
 
@@ -10,7 +10,7 @@ use super::browser::Server;
 use super::damage::{Watch, server_time_ms};
 use super::done::{Done, spread};
 use super::program::{Around, Measure, Program};
-use super::situation::Situation;
+use super::situation::{Load, Situation};
 use super::way::{Plain, Way};
 use crate::machine::{Display, Machine, Program as Running};
 use crate::media::Clip;
@@ -18,6 +18,9 @@ use crate::pipelines::Pipewire;
 
 /// How long a program that ends by itself may take for that beyond its time.
 const GRACE: Duration = Duration::from_secs(4);
+
+/// From then on, what a batch program leaves to the load has a figure of its own.
+const LATER: Duration = Duration::from_secs(5);
 
 /// What all cells share.
 pub(super) struct Bed<'a> {
@@ -70,12 +73,9 @@ impl<'a> Bed<'a> {
         let load = situation.start(self.machine, self.hogs)?;
         let rival = (situation == Situation::Two).then(|| self.rival(way));
         let rival = rival.transpose()?;
-        let done = self.measure(program, way);
+        let done = self.measure(program, way, load);
         drop(rival);
-        let load = load.end();
-        let mut done = done?;
-        done.load = load;
-        Ok(done)
+        done
     }
 
     fn around<'b>(&'b self, told: &'b Path, folder: &'b Path, page: &'b str) -> Around<'b>
@@ -113,7 +113,9 @@ impl<'a> Bed<'a> {
         Running::start(command, &self.machine.file("programs.rival.stderr"))
     }
 
-    fn measure(&mut self, program: Program, way: &Way) -> anyhow::Result<Done> {
+    /// Runs the program beside `load`. Both are counted until the end of its time: a program that
+    /// is told to end may take seconds for that.
+    fn measure(&mut self, program: Program, way: &Way, load: Load) -> anyhow::Result<Done> {
         let told = self.machine.file("programs.told");
         let _ = fs::remove_file(&told);
         let folder = tempfile::tempdir().context("cannot make a folder")?;
@@ -132,6 +134,7 @@ impl<'a> Bed<'a> {
         let display = around.display.to_owned();
         let watch = (program.measure() == Measure::Display).then(|| Watch::start(&display));
         let watch = watch.transpose()?;
+        let load_before = load.done();
         let messages = self.messages(program, command)?;
         let Messages {
             mut running,
@@ -150,8 +153,19 @@ impl<'a> Bed<'a> {
             }
             _ => None,
         };
-        let left = self.time.saturating_sub(began.elapsed()?);
-        self.machine.wait(left)?;
+        let left = |of: Duration| Ok::<_, SystemTimeError>(of.saturating_sub(began.elapsed()?));
+        let later = LATER.min(self.time);
+        self.machine.wait(left(later)?)?;
+        let load_then = load.done();
+        self.machine.wait(left(self.time)?)?;
+        let rate = |from: Option<f64>, over: Duration| {
+            let done = load.done()? - from?;
+            (!over.is_zero()).then(|| done / over.as_secs_f64())
+        };
+        let load_rate = rate(load_before, self.time);
+        let load_later = rate(load_then, self.time - later).filter(|_| program.is_batch());
+        let progress = read(&told);
+        drop(load);
         let times = watch
             .map(|watch| watch.end(began_ms, program.frame_pixels()))
             .transpose()?;
@@ -163,13 +177,13 @@ impl<'a> Bed<'a> {
         }
         let posted = server.map(|server| server.times(began, GRACE));
         running.end();
-        let done = match program.measure() {
+        let mut done = match program.measure() {
             Measure::Display => Done::of_times(&times.unwrap_or_default(), self.time),
             Measure::Page => {
                 let times = posted.flatten().context("the page told no frames")?;
                 Done::of_times(&times, self.time)
             }
-            Measure::Progress => Done::of_count(encoded(&read(&told)).unwrap_or(0.0)),
+            Measure::Progress => Done::of_count(encoded(&progress).unwrap_or(0.0)),
             Measure::Pipewire => {
                 let cycles = cycles.context("no profile")?;
                 Done::of_count((cycles.all - cycles.not_finished) as f64)
@@ -183,6 +197,7 @@ impl<'a> Bed<'a> {
             Measure::Jobs => jobs(&read(&told))?,
             Measure::Nothing => Done::default(),
         };
+        (done.load, done.load_later) = (load_rate, load_later);
         Ok(done)
     }
 

@@ -26,8 +26,10 @@ pub(super) struct Done {
     /// The time from one to the next (or how late they were): median, 95th, 99th percentile,
     /// longest.
     pub(super) apart_ms: Option<[f64; 4]>,
-    /// What the load did meanwhile, by the second.
+    /// What the load did in each second of the program's time.
     pub(super) load: Option<f64>,
+    /// The same from the fifth second on.
+    pub(super) load_later: Option<f64>,
 }
 
 impl Done {
@@ -53,7 +55,7 @@ impl Done {
             steady: Some(since(STEADY_S)),
             first_s: first,
             apart_ms: (!apart.is_empty()).then(|| spread(&apart)),
-            load: None,
+            ..Self::default()
         }
     }
 
@@ -81,7 +83,7 @@ impl fmt::Display for Done {
             write!(f, ", apart {p50:.0} ms, p99 {p99:.0}, at most {longest:.0}")?;
         }
         if let Some(load) = self.load {
-            write!(f, "; load {load:.0}/s")?;
+            write!(f, "; load {load:.2}/s")?;
         }
         Ok(())
     }

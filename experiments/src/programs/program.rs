@@ -328,7 +328,8 @@ impl Program {
                 command
                     .args("-nostdin -loglevel error -y -stream_loop -1 -i".split(' '))
                     .arg(around.film)
-                    .args("-c:v libx264 -preset medium -f null -progress".split(' '))
+                    .args("-c:v libx264 -preset medium -f null".split(' '))
+                    .args("-stats_period 0.03 -progress".split(' '))
                     .arg(around.told)
                     .arg("-");
                 command

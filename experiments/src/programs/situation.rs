@@ -3,9 +3,10 @@
 use std::fs;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::Context;
+use onbeat_sense::identity::children;
 use serde::{Deserialize, Serialize};
 
 use crate::machine::{Machine, Program as Running};
@@ -53,22 +54,15 @@ impl Situation {
         let load = match self {
             Self::Idle => return Ok(Load::None),
             Self::Hogs | Self::Two => {
-                let told = machine.file("programs.hogs");
                 let mut command = Command::new("stress-ng");
-                // One method: a mixture is worth another number of operations in each second.
                 command
                     .args(["--cpu", &hogs.to_string(), "--cpu-method", "int64"])
-                    .args(["--metrics-brief"])
                     .stdout(Stdio::null());
-                Load::Hogs {
-                    program: Running::start(command, &told)?,
-                    told,
-                }
+                Load::Hogs(Running::start(command, &machine.file("programs.hogs"))?)
             }
             Self::Build => Load::Build {
-                program: build(machine, hogs)?,
+                _program: build(machine, hogs)?,
                 built: machine.file("programs.build"),
-                since: Instant::now(),
             },
         };
         machine.wait(Duration::from_secs(1))?;
@@ -79,50 +73,30 @@ impl Situation {
 /// What runs beside a program; dropping it ends it.
 pub(super) enum Load {
     None,
-    Hogs {
-        program: Running,
-        /// Where it tells at its end what it did.
-        told: PathBuf,
-    },
-    Build {
-        program: Running,
-        built: PathBuf,
-        since: Instant,
-    },
+    Hogs(Running),
+    Build { _program: Running, built: PathBuf },
 }
 
 impl Load {
-    /// Ends it, and tells what it did in each second: operations of the hogs, files that were
-    /// compiled.
-    pub(super) fn end(self) -> Option<f64> {
+    /// Its work up to now: seconds of CPU time of the hogs, files that were compiled.
+    pub(super) fn done(&self) -> Option<f64> {
         match self {
             Self::None => None,
-            Self::Hogs { mut program, told } => {
-                program.end();
-                operations(&fs::read_to_string(told).ok()?)
+            Self::Hogs(program) => {
+                let hogs = children(program.pid()).into_iter();
+                Some(hogs.filter_map(cpu_seconds).sum())
             }
-            Self::Build {
-                mut program,
-                built,
-                since,
-            } => {
-                let count = fs::read_dir(built.join("objects")).ok()?.count() as f64;
-                let rate = count / since.elapsed().as_secs_f64();
-                program.end();
-                Some(rate)
+            Self::Build { built, .. } => {
+                Some(fs::read_dir(built.join("objects")).ok()?.count() as f64)
             }
         }
     }
 }
 
-/// The operations a second, from stress-ng's closing table.
-fn operations(told: &str) -> Option<f64> {
-    let line = told.lines().rev().find(|line| line.contains(" cpu "))?;
-    let (_, figures) = line.split_once(" cpu ")?;
-    let mut figures = figures.split_whitespace();
-    let operations: f64 = figures.next()?.parse().ok()?;
-    let seconds: f64 = figures.next()?.parse().ok()?;
-    (seconds > 0.0).then(|| operations / seconds)
+fn cpu_seconds(process: u32) -> Option<f64> {
+    let told = fs::read_to_string(format!("/proc/{process}/schedstat")).ok()?;
+    let ns: f64 = told.split_whitespace().next()?.parse().ok()?;
+    Some(ns / 1e9)
 }
 
 /// What each file of the build has to compile.
@@ -172,14 +146,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_hogs_operations_are_read_from_the_closing_table() {
-        let told = "\
-stress-ng: info:  [1] dispatching hogs: 8 cpu
-stress-ng: info:  [1] stressor       bogo ops real time  usr time  sys time   bogo ops/s     bogo ops/s
-stress-ng: info:  [1]                           (secs)    (secs)    (secs)   (real time) (usr+sys time)
-stress-ng: info:  [1] cpu               34304     10.00     19.70      0.01      3430.35        1740.44
-";
-        assert_eq!(operations(told), Some(3430.4));
-        assert_eq!(operations("nothing"), None);
+    fn a_process_s_cpu_time_grows() {
+        let before = cpu_seconds(std::process::id()).unwrap();
+        while cpu_seconds(std::process::id()).unwrap() < before + 0.001 {}
+        assert_eq!(cpu_seconds(0), None);
     }
 }

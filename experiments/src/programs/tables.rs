@@ -63,7 +63,7 @@ pub(super) fn of(
 ) -> String {
     let mut text = String::new();
     let mut missing: Vec<String> = Vec::new();
-    let timely: Vec<Program> = programs.iter().copied().filter(|p| !p.is_batch()).collect();
+    let (batch, timely): (Vec<Program>, Vec<Program>) = programs.iter().partition(|p| p.is_batch());
     type Pick = fn(&Done) -> Option<f64>;
     let figures: [(&str, Pick, usize); 5] = [
         ("frames, cycles or jobs in time", |d| Some(d.count), 0),
@@ -101,26 +101,41 @@ pub(super) fn of(
         text.push('\n');
     }
     if situation != Situation::Idle {
-        let title = "what the load did, of that with nothing";
-        text.push_str(&row(title, ways.iter().map(|way| (*way).to_owned())));
-        text.push_str(&rule(ways.len()));
-        for &program in programs {
-            let load = |way: &str| runs(kept, situation, program, way).median(|done| done.load);
-            let base = ways.first().and_then(|way| load(way));
-            let cells: Vec<String> = ways
-                .iter()
-                .map(|way| match (load(way), base) {
-                    (Some(load), Some(base)) if base > 0.0 => {
-                        format!("{:.0}%", 100.0 * load / base)
-                    }
-                    _ => "-".to_owned(),
-                })
-                .collect();
-            if cells.iter().any(|cell| cell != "-") {
-                text.push_str(&row(program.name(), cells.into_iter()));
+        let loads: [(&str, &[Program], Pick); 2] = [
+            (
+                "what the load did, of that with nothing",
+                programs,
+                |done| done.load,
+            ),
+            ("the same from the fifth second on", &batch, |done| {
+                done.load_later
+            }),
+        ];
+        for (title, programs, figure) in loads {
+            let mut rows = String::new();
+            for &program in programs {
+                let load = |way: &str| runs(kept, situation, program, way).median(figure);
+                let base = ways.first().and_then(|way| load(way));
+                let cells: Vec<String> = ways
+                    .iter()
+                    .map(|way| match (load(way), base) {
+                        (Some(load), Some(base)) if base > 0.0 => {
+                            format!("{:.0}%", 100.0 * load / base)
+                        }
+                        _ => "-".to_owned(),
+                    })
+                    .collect();
+                if cells.iter().any(|cell| cell != "-") {
+                    rows.push_str(&row(program.name(), cells.into_iter()));
+                }
+            }
+            if !rows.is_empty() {
+                text.push_str(&row(title, ways.iter().map(|way| (*way).to_owned())));
+                text.push_str(&rule(ways.len()));
+                text.push_str(&rows);
+                text.push('\n');
             }
         }
-        text.push('\n');
     }
     missing.sort();
     missing.dedup();
