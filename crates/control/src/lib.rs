@@ -57,4 +57,4 @@ pub use settings::{
     PowerSettings, Settings, SpeedRule, Treat, Treatment,
 };
 pub use speed::account::{AtSpeed, SpeedEntry, SpeedWhat, SpeedWhy};
-pub use tuning::protection::PROTECTED;
+pub use tuning::protection::FIRST;

@@ -356,14 +356,14 @@ pub(crate) mod protection {
     /// The largest share of an ordinary thread. From: nice -20 is the kernel's least. The slice is
     /// shorter than the kernel's 3 ms, because only a thread with a shorter slice preempts a hog at
     /// its wakeup (PREEMPT_SHORT, Linux 6.12).
-    pub const PROTECTED: Boost = Boost {
+    pub(crate) const PROTECTED: Boost = Boost {
         levels: 20,
         slice: Span::from_ms(1),
         first: false,
     };
     /// For an application that has just begun. From: beside hogs, of three threads that decode a
     /// film's first frame with nice -20, all were on one CPU, and a hog had half of the other.
-    pub(crate) const FIRST: Boost = Boost {
+    pub const FIRST: Boost = Boost {
         first: true,
         ..PROTECTED
     };

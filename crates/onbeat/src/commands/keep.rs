@@ -15,8 +15,8 @@ use onbeat_act::kernel;
 use onbeat_act::restore::StateFile;
 use onbeat_act::{DeadlineActuator, Options, own, task};
 use onbeat_control::{
-    Controller, DryRun, Entry, Next, PROTECTED, Party, PipelineSettings, Report, Settings,
-    SpeedEntry, drive,
+    Controller, DryRun, Entry, FIRST, Next, Party, PipelineSettings, Report, Settings, SpeedEntry,
+    drive,
 };
 use onbeat_kernel::proc::process_of;
 use onbeat_metrics::Metrics;
@@ -117,13 +117,13 @@ impl<'a> Closing<'a> {
 impl<'a> Prepared<'a> {
     /// Opens the outputs. To be called before this process has a second thread.
     pub(crate) fn new(options: &'a KeepOptions, view: Option<LiveView>) -> anyhow::Result<Self> {
-        let parser = start_tracer::parser(Parser::start_ahead)?;
-        let config = config_of(options)?;
         // Without the right onbeat goes on as an ordinary program, and says so once it acts. One
         // that is never going to act stays one.
         if !options.dry_run {
             let _ = own::load_first();
         }
+        let parser = start_tracer::parser(Parser::start_ahead)?;
+        let config = config_of(options)?;
         let log = options.log.as_deref().map(create).transpose()?;
         let perfetto = options.perfetto.as_deref().map(create).transpose()?;
         let metrics = options.metrics.as_ref().map(Metrics::open).transpose()?;
@@ -158,13 +158,15 @@ impl<'a> Prepared<'a> {
     }
 
     /// Protects the process `pid`, which is about to execute a program, from its first instruction
-    /// on; false if that is refused.
+    /// on; false if that is refused. It goes first, as the loop has it: this thread has a real-time
+    /// priority while it loads the tracer, and the kernel takes a waiting process away from its CPU
+    /// only if that has one, too.
     pub(crate) fn protect(&mut self, pid: u32) -> anyhow::Result<bool> {
         let Ok(task) = task::identify(pid) else {
             return Ok(false);
         };
         let mut actuator = live_actuator(self.options)?;
-        let is_protected = actuator.boost(task, Some(PROTECTED)).is_ok();
+        let is_protected = actuator.boost(task, Some(FIRST)).is_ok();
         self.protected = Some((task, actuator));
         Ok(is_protected)
     }

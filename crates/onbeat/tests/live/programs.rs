@@ -81,19 +81,19 @@ fn a_program_begins_while_its_tracer_is_not_loaded_yet_unless_it_is_not_protecte
 }
 
 #[test]
-fn a_program_is_protected_at_its_first_instruction() {
-    if !can_run("a_program_is_protected_at_its_first_instruction") {
+fn a_program_goes_first_from_its_first_instruction_on() {
+    if !can_run("a_program_goes_first_from_its_first_instruction_on") {
         return;
     }
     let folder = Folder::new();
     let script = "read -r stat < /proc/$$/stat; echo \"$stat\"";
-    let nice = |options: &[&str]| {
+    let priority = |options: &[&str]| {
         let stat = printed(&folder, options, script);
         let after_name = stat.rsplit_once(") ").expect("a name").1.to_owned();
-        after_name.split(' ').nth(16).map(str::to_owned)
+        after_name.split(' ').nth(37).map(str::to_owned)
     };
-    assert_eq!(nice(&[]).as_deref(), Some("-20"));
-    assert_eq!(nice(&["--no-trials"]).as_deref(), Some("0"));
+    assert_eq!(priority(&[]).as_deref(), Some("1"));
+    assert_eq!(priority(&["--no-trials"]).as_deref(), Some("0"));
     assert_eq!(folder.state_files(), 0);
 }
 
