@@ -1,5 +1,7 @@
 //! The seam towards the world's events: what every tracer, replay and simulation offers the loop.
 
+use std::collections::BTreeSet;
+
 use crate::{Event, Follow, Instant, Span, TaskId};
 
 /// Whether a sensor may have more to say.
@@ -58,6 +60,21 @@ pub trait Sensor {
     /// heed it.
     fn let_wait(&mut self, may_wait: bool) {
         let _ = may_wait;
+    }
+
+    /// Tells from now on which processes execute a program whose file has one of these `names`, if
+    /// they are not tracked. A sensor need not, and one that does may leave some out.
+    ///
+    /// # Errors
+    /// If the kernel refuses.
+    fn tell_programs(&mut self, names: &BTreeSet<String>) -> Result<(), Self::Error> {
+        let _ = names;
+        Ok(())
+    }
+
+    /// The processes that did so since this was last called. A poll returns early for one.
+    fn take_begun(&mut self) -> Vec<u32> {
+        Vec::new()
     }
 
     /// The sensor's present time, on the clock of its events.

@@ -20,12 +20,24 @@ pub(super) struct Inbox {
     order: Vec<(u32, u64, u32)>,
     /// Some of it cannot wait.
     urgent: bool,
+    /// Processes, not tracked, that executed a program of a wanted name.
+    begun: Vec<u32>,
 }
 
 impl Inbox {
     pub(super) fn push(&mut self, event: Event) {
         self.urgent |= matches!(event, Event::Exhausted { .. });
         self.events.push(event);
+    }
+
+    pub(super) fn push_begun(&mut self, pid: u32) {
+        self.urgent = true;
+        self.begun.push(pid);
+    }
+
+    /// The processes that executed a program of a wanted name since this was last called.
+    pub(super) fn take_begun(&mut self) -> Vec<u32> {
+        std::mem::take(&mut self.begun)
     }
 
     /// Moves all events to `events`, those of one task in their order; true if some of them cannot

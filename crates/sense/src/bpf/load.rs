@@ -7,6 +7,7 @@ use libbpf_rs::skel::{OpenSkel, Skel, SkelBuilder};
 use libbpf_rs::{Link, MapHandle, ProgramAttachType};
 
 use super::listener::attach;
+use super::programs::Programs;
 use super::skeleton::{TracerSkel, TracerSkelBuilder};
 use super::{Error, Hooks, Options, interrupts};
 
@@ -32,6 +33,8 @@ pub(super) struct Attached {
     _links: Vec<Link>,
     skeleton: TracerSkel<'static>,
     hooks: Hooks,
+    /// The names of those whose executions are told.
+    pub(super) programs: Programs,
 }
 
 impl Attached {
@@ -79,6 +82,7 @@ fn load_on(hooks: Hooks, options: &Options) -> Result<Loaded, Error> {
         rodata.raw_wakeups = options.raw_wakeups;
         rodata.bounds_bursts = options.bound_bursts;
         rodata.tell_partners = options.partners;
+        rodata.tell_programs = options.tell_programs;
         rodata.tells_calls = !options.calls.is_empty();
         rodata.calls = options.calls.words();
         let places = interrupts::places();
@@ -150,6 +154,7 @@ fn load_on(hooks: Hooks, options: &Options) -> Result<Loaded, Error> {
 
     let records = MapHandle::try_from(&skeleton.maps.records).map_err(Error::loading)?;
     let partners = MapHandle::try_from(&skeleton.maps.partners).map_err(Error::loading)?;
+    let programs = MapHandle::try_from(&skeleton.maps.programs).map_err(Error::loading)?;
     let state = MapHandle::try_from(&skeleton.maps.bss).map_err(Error::loading)?;
     let links = std::mem::take(&mut skeleton.links);
     let chooser = links
@@ -180,6 +185,7 @@ fn load_on(hooks: Hooks, options: &Options) -> Result<Loaded, Error> {
             _links: links.into_iter().flatten().collect(),
             skeleton,
             hooks,
+            programs: Programs::new(programs),
         },
         chooser,
         records,

@@ -13,12 +13,14 @@ mod interrupts;
 pub mod listener;
 mod load;
 mod partners;
+mod programs;
 mod records;
 mod shared;
 mod skeleton;
 mod waker;
 mod wire;
 
+use std::collections::BTreeSet;
 use std::io::Read;
 use std::os::fd::AsFd;
 use std::path::Path;
@@ -65,6 +67,9 @@ pub struct Options {
     /// Tell whom tracked tasks wake that are not tracked ([`Event::Woke`]), to find who works with
     /// them.
     pub partners: bool,
+    /// Tell which tasks that are not tracked execute a program of a [wanted](Sensor::tell_programs)
+    /// name: at most 16 of one user's in a second, and none in a user namespace.
+    pub tell_programs: bool,
     /// Tell bursts of one task that come too fast (more than some 2,000 a second) several as one: a
     /// tracked program may mean to keep user space from hearing others.
     pub bound_bursts: bool,
@@ -102,6 +107,7 @@ impl Default for Options {
         Self {
             raw_wakeups: false,
             partners: false,
+            tell_programs: false,
             bound_bursts: false,
             buffer_bytes: load::BUFFER_BYTES,
             most_tasks: 4096,
@@ -117,7 +123,7 @@ impl Default for Options {
 pub struct BpfSensor {
     chooser: Link,
     listener: Listener,
-    _attached: Attached,
+    attached: Attached,
     records: Records,
     partners: Option<Partners>,
     shared: Shared,
@@ -157,7 +163,7 @@ impl BpfSensor {
         Ok(Self {
             chooser: loaded.chooser,
             listener,
-            _attached: loaded.attached,
+            attached: loaded.attached,
             records: Records::new(loaded.records)?,
             partners: options.partners.then(|| Partners::new(loaded.partners)),
             shared: Shared::map(&loaded.state)?,
@@ -323,6 +329,14 @@ impl Sensor for BpfSensor {
                 return Ok(if over { Flow::Ended } else { Flow::Open });
             }
         }
+    }
+
+    fn tell_programs(&mut self, names: &BTreeSet<String>) -> Result<(), Error> {
+        self.attached.programs.tell(names)
+    }
+
+    fn take_begun(&mut self) -> Vec<u32> {
+        self.records.take_begun()
     }
 
     fn let_wait(&mut self, may_wait: bool) {

@@ -409,6 +409,26 @@ int PROGRAM(VARIANT(renamed), struct task_struct *task, const char *comm)
 	return 0;
 }
 
+/* A task that is not tracked executed a program: tells of it if that is wanted by its name. */
+static __always_inline void VARIANT(other_executed)(struct task_struct *task)
+{
+	u64 now = bpf_ktime_get_ns();
+	struct program program = {};
+	struct record *record;
+
+	bpf_probe_read_kernel_str(program.name, sizeof(program.name),
+				  BPF_CORE_READ(task, mm, exe_file, f_path.dentry, d_name.name));
+	if (!bpf_map_lookup_elem(&programs, &program) ||
+	    BPF_CORE_READ(task, cred, user_ns, level) ||
+	    !may_execute(BPF_CORE_READ(task, cred, uid.val), now))
+		return;
+	record = reserve(RECORD_EXECUTED, VARIANT(id_of)(task), now);
+	if (!record)
+		return;
+	record->task.pid = READ(task, tgid);
+	bpf_ringbuf_submit(record, BPF_RB_FORCE_WAKEUP);
+}
+
 /* Told however often the task was renamed before, and when it has the rights of the new program. */
 SEC(HOOK "/sched_process_exec")
 int PROGRAM(VARIANT(became), struct task_struct *task)
@@ -417,6 +437,8 @@ int PROGRAM(VARIANT(became), struct task_struct *task)
 
 	if (a)
 		VARIANT(name)(a, task, RECORD_RENAMED, task->comm, bpf_ktime_get_ns());
+	else if (tell_programs)
+		VARIANT(other_executed)(task);
 	return 0;
 }
 

@@ -26,7 +26,8 @@ enum record_kind {
 	RECORD_MISSED_DEADLINE,
 	RECORD_REALTIME_STARTED,
 	RECORD_REALTIME_EXITED,
-	RECORD_CALLED, /* the kernel: one of the system calls that are asked for */
+	RECORD_CALLED,   /* the kernel: one of the system calls that are asked for */
+	RECORD_EXECUTED, /* a program of a name that is asked for; by a task that is not tracked */
 };
 
 /*
@@ -88,6 +89,11 @@ struct partner {
 	u64 count;
 	u64 pid; /* the wakee's process, and its name */
 	char comm[16];
+};
+
+/* The name of a program's file, or the beginning of a longer one; filled up with zeros. */
+struct program {
+	char name[32];
 };
 
 /* The number of tasks that one reading of the iterator dismisses. */

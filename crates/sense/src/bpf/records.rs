@@ -25,12 +25,19 @@ impl Records {
             .add(&map, move |bytes| {
                 if let Some(event) = wire::event(bytes) {
                     lock(&into).push(event);
+                } else if let Some(pid) = wire::executed(bytes) {
+                    lock(&into).push_begun(pid);
                 }
                 0
             })
             .map_err(Error::loading)?;
         let ring = builder.build().map_err(Error::loading)?;
         Ok(Self { map, ring, inbox })
+    }
+
+    /// The processes that executed a program of a wanted name since this was last called.
+    pub(super) fn take_begun(&self) -> Vec<u32> {
+        lock(&self.inbox).take_begun()
     }
 
     /// Reads all that the buffer holds.

@@ -115,8 +115,36 @@ struct {
 	__type(value, struct partner);
 } partners SEC(".maps");
 
+/*
+ * The programs whose executions by tasks that are not tracked are told. Each user has EXECUTIONS
+ * told in a window, because user space looks at each: a desktop's session starts ten at a time. In
+ * a user namespace, one user has thousands of numbers: nothing is told from there.
+ */
+#define EXECUTIONS_WINDOW_NS 1000000000
+#define EXECUTIONS 16
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1024);
+	__type(key, struct program);
+	__type(value, u8);
+} programs SEC(".maps");
+
+struct executions {
+	u64 window;
+	u64 count;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 1024);
+	__type(key, u32);
+	__type(value, struct executions);
+} executions_of SEC(".maps");
+
 const volatile u64 most_tasks = 1;
 const volatile bool tell_partners = false;
+const volatile bool tell_programs = false;
 const volatile bool raw_wakeups = false;
 const volatile bool bounds_bursts = false;
 const volatile u64 buffer_bytes = 0;
@@ -365,6 +393,21 @@ static __always_inline u32 by_timer(void *rq, u64 now)
 		return 0;
 	late_ns = now - (BPF_CORE_READ(timer, _softexpires) - BPF_CORE_READ(base, offset));
 	return late_ns < WOKEN_BY_TIMER ? WOKEN_BY_TIMER | late_ns : 0;
+}
+
+/* Whether one more execution by the user is told. */
+static __always_inline bool may_execute(u32 uid, u64 now)
+{
+	struct executions first = { .window = now / EXECUTIONS_WINDOW_NS, .count = 1 };
+	struct executions *of_user = bpf_map_lookup_elem(&executions_of, &uid);
+
+	if (!of_user)
+		return !bpf_map_update_elem(&executions_of, &uid, &first, BPF_ANY);
+	if (of_user->window != first.window) {
+		of_user->window = first.window;
+		of_user->count = 0;
+	}
+	return __sync_fetch_and_add(&of_user->count, 1) < EXECUTIONS;
 }
 
 /* Whether user space wants the task of this id to be dismissed. */

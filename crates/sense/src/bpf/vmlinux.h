@@ -28,6 +28,7 @@ enum { false = 0, true = 1 };
 enum bpf_map_type {
 	BPF_MAP_TYPE_HASH = 1,
 	BPF_MAP_TYPE_ARRAY = 2,
+	BPF_MAP_TYPE_LRU_HASH = 9,
 	BPF_MAP_TYPE_RINGBUF = 27,
 	BPF_MAP_TYPE_TASK_STORAGE = 29,
 };
@@ -84,6 +85,39 @@ struct sched_dl_entity {
 	unsigned int dl_yielded : 1;
 };
 
+struct qstr {
+	const unsigned char *name;
+};
+
+struct dentry {
+	struct qstr d_name;
+};
+
+struct path {
+	struct dentry *dentry;
+};
+
+struct file {
+	struct path f_path;
+};
+
+struct mm_struct {
+	struct file *exe_file;
+};
+
+typedef struct {
+	u32 val;
+} kuid_t;
+
+struct user_namespace {
+	int level;
+};
+
+struct cred {
+	kuid_t uid;
+	struct user_namespace *user_ns;
+};
+
 struct task_struct {
 	unsigned int __state;
 	unsigned int flags;
@@ -99,6 +133,8 @@ struct task_struct {
 	pid_t tgid;
 	u64 start_boottime;
 	char comm[16];
+	struct mm_struct *mm;
+	const struct cred *cred;
 	struct bpf_local_storage *bpf_storage;
 };
 

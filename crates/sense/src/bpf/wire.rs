@@ -21,6 +21,7 @@ const MISSED_DEADLINE: u32 = 9;
 const REALTIME_STARTED: u32 = 10;
 const REALTIME_EXITED: u32 = 11;
 const CALLED: u32 = 12;
+const EXECUTED: u32 = 13;
 
 /// In place of a waker: a timer woke the thread, this number of nanoseconds after its expiry.
 const WOKEN_BY_TIMER: u32 = 1 << 31;
@@ -46,6 +47,12 @@ pub(super) const fn unpack(id: u64) -> TaskId {
         tid: (id & ((1 << TID_BITS) - 1)) as u32,
         started_ticks: id >> TID_BITS,
     }
+}
+
+/// The process, not tracked, that executed a program of a wanted name, if the record tells of one.
+pub(super) fn executed(bytes: &[u8]) -> Option<u32> {
+    let bytes: &[u8; SIZE] = bytes.try_into().ok()?;
+    (word(bytes, 52) == EXECUTED).then(|| word(bytes, 32))
 }
 
 /// The event that a record tells of; none if it is not one of ours.
@@ -161,7 +168,15 @@ mod tests {
         assert!(event(&record).is_some());
         assert_eq!(event(&record[1..]), None);
         assert_eq!(event(&[]), None);
-        record[52..].copy_from_slice(&(CALLED + 1).to_ne_bytes());
-        assert_eq!(event(&record), None);
+        record[52..].copy_from_slice(&(EXECUTED + 1).to_ne_bytes());
+        assert_eq!((event(&record), executed(&record)), (None, None));
+    }
+
+    #[test]
+    fn a_program_that_was_executed_is_no_event() {
+        let mut record = [0; SIZE];
+        record[32..36].copy_from_slice(&7_u32.to_ne_bytes());
+        record[52..].copy_from_slice(&EXECUTED.to_ne_bytes());
+        assert_eq!((event(&record), executed(&record)), (None, Some(7)));
     }
 }

@@ -14,4 +14,5 @@ mod forged;
 mod limits;
 mod marks;
 mod partners;
+mod programs;
 mod role;
