@@ -1,4 +1,4 @@
-//! Applications: the threads that are charged to one payer, which are protected together.
+//! Applications: the threads of one, which are protected together.
 
 use std::collections::HashMap;
 
@@ -12,55 +12,66 @@ use crate::tuning::protection::{
     UNPROVED, WAITS, WAITS_WITH,
 };
 
-/// All applications, by payer.
+/// All applications, by their first process.
 #[derive(Debug, Default)]
 pub(super) struct Applications {
-    by_payer: HashMap<u32, Application>,
+    all: HashMap<u32, Application>,
 }
 
 impl Applications {
     pub(super) fn is_empty(&self) -> bool {
-        self.by_payer.is_empty()
+        self.all.is_empty()
     }
 
-    /// The application of `payer`, which begins at `now` if it is new.
-    pub(super) fn enter(&mut self, payer: u32, now: Instant) -> &Application {
-        self.by_payer
-            .entry(payer)
-            .or_insert_with(|| Application::new(now))
+    /// The application has one more thread, and begins at `now` if it is new.
+    pub(super) fn enter(&mut self, application: u32, now: Instant) -> &Application {
+        let entry = self.all.entry(application);
+        let application = entry.or_insert_with(|| Application::new(now));
+        application.threads += 1;
+        application
     }
 
-    pub(super) fn get(&self, payer: u32) -> Option<&Application> {
-        self.by_payer.get(&payer)
+    /// The application has one thread less, and is forgotten with the last one.
+    pub(super) fn leave(&mut self, application: u32) {
+        if let Some(left) = self.all.get_mut(&application) {
+            left.threads -= 1;
+            if left.threads == 0 {
+                self.all.remove(&application);
+            }
+        }
     }
 
-    pub(super) fn get_mut(&mut self, payer: u32) -> Option<&mut Application> {
-        self.by_payer.get_mut(&payer)
+    pub(super) fn get(&self, application: u32) -> Option<&Application> {
+        self.all.get(&application)
+    }
+
+    pub(super) fn get_mut(&mut self, application: u32) -> Option<&mut Application> {
+        self.all.get_mut(&application)
     }
 
     pub(super) fn any_begins(&self, now: Instant) -> bool {
-        self.by_payer
-            .values()
-            .any(|application| application.begins(now))
+        self.all.values().any(|application| application.begins(now))
     }
 
     pub(super) fn any_goes_first(&self, now: Instant) -> bool {
-        self.by_payer
+        self.all
             .values()
             .any(|application| application.goes_first(now))
     }
 
     /// Reviews each, by what it did in the last `over` on `cpus` CPUs.
     pub(super) fn review(&mut self, now: Instant, over: Span, cpus: u32) {
-        for application in self.by_payer.values_mut() {
+        for application in self.all.values_mut() {
             application.review(now, over, cpus);
         }
     }
 }
 
-/// Threads that are charged to one payer.
+/// One application.
 #[derive(Debug)]
 pub(super) struct Application {
+    /// The number of its threads.
+    threads: usize,
     began: Instant,
     /// CPU time of its threads.
     used: Span,
@@ -87,6 +98,7 @@ struct Recent {
 impl Application {
     fn new(began: Instant) -> Self {
         Self {
+            threads: 0,
             began,
             used: Span::ZERO,
             clock: Outside::default(),

@@ -39,6 +39,10 @@ pub enum BoostWhy {
     KeepsBeat,
     /// It starves, and is on probation.
     OnTrial,
+    /// Its user has used more than a quota gives.
+    OverQuota,
+    /// It gets a priority that it asked for.
+    AsksForPriority,
     /// It computes without a pause.
     Computes,
     /// Its application keeps no beat any more.
@@ -67,6 +71,8 @@ impl fmt::Display for BoostWhy {
             Self::HasBegun => f.write_str("its application has begun"),
             Self::KeepsBeat => f.write_str("its application keeps a beat"),
             Self::OnTrial => f.write_str("it starves, and has a chance to show a rhythm"),
+            Self::OverQuota => f.write_str("its user has used more than the quota gives"),
+            Self::AsksForPriority => f.write_str("it asked for a priority, and gets that"),
             Self::Computes => f.write_str("it computes without a pause"),
             Self::Changed => f.write_str("its nice value was set by itself or by somebody else"),
             Self::NoBeat => f.write_str("its application keeps no beat"),

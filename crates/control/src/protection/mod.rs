@@ -29,7 +29,7 @@
 mod application;
 pub(crate) mod boost;
 
-use onbeat_model::{Actuator, Boost, Burst, Instant, Span, TaskId};
+use onbeat_model::{Actuator, Boost, Burst, Instant, Refusal, Span, TaskId};
 
 use crate::enforcement::Enforcer;
 use crate::pipeline::PipelineFinder;
@@ -75,6 +75,8 @@ pub(crate) struct Around<'a, A> {
 /// How one thread is protected.
 #[derive(Debug, Default)]
 pub(crate) struct Protection {
+    /// The first process of the application that it was entered for.
+    application: Option<u32>,
     state: State,
     account: Account,
     in_vain: bool,
@@ -225,7 +227,15 @@ impl Protector {
     /// The thread in `slot` is no more.
     pub(crate) fn forget(&mut self, slot: Slot) {
         self.stop_pleading(slot);
-        self.threads.take(slot);
+        if let Some(application) = self.threads.take(slot).application {
+            self.applications.leave(application);
+        }
+    }
+
+    /// The application of the thread in `slot`.
+    fn application(&self, slot: Slot) -> Option<&Application> {
+        let application = self.of(slot).application?;
+        self.applications.get(application)
     }
 
     /// Protects a thread that is tracked from now on, if its application is protected.
@@ -236,16 +246,21 @@ impl Protector {
         now: Instant,
     ) {
         let thread = around.tasks.get(slot).filter(|_| around.protects);
-        let Some(payer) = thread.map(|thread| thread.party.payer) else {
+        let Some(application) = thread.map(Thread::application) else {
             return;
         };
+        let before = self.threads.get_mut(slot).application.replace(application);
         let is_first = self.applications.is_empty();
         if is_first {
             self.looked = now;
             self.glanced = now;
         }
-        let application = self.applications.enter(payer, now);
+        let application = self.applications.enter(application, now);
         let (why, goes_first) = (application.protects(now), application.goes_first(now));
+        // It was tracked before.
+        if let Some(before) = before {
+            self.applications.leave(before);
+        }
         if goes_first && !std::mem::replace(&mut self.goes_first, true) {
             self.review_at(around, now + COUNTED_EVERY);
         } else if is_first {
@@ -266,13 +281,14 @@ impl Protector {
         self.goes_first
     }
 
-    /// Charges a burst to the application of its `payer`, and counts a wakeup by an interrupt.
-    pub(crate) fn burst(&mut self, slot: Slot, payer: u32, burst: &Burst) {
-        let application = self.applications.get_mut(payer);
-        if application.is_none() && self.boosts.is_empty() {
+    /// Charges a burst to its application, and counts a wakeup by an interrupt.
+    pub(crate) fn burst(&mut self, slot: Slot, burst: &Burst) {
+        if self.applications.is_empty() && self.boosts.is_empty() {
             return;
         }
         let thread = self.threads.get_mut(slot);
+        let application = thread.application;
+        let application = application.and_then(|it| self.applications.get_mut(it));
         if let Some(pleading) = &mut thread.pleading {
             pleading.burst(burst.woke, burst.blocked);
         }
@@ -286,15 +302,15 @@ impl Protector {
     }
 
     /// The end of its application's first second, in which that could show a rhythm.
-    pub(crate) fn had_its_chance(&self, slot: Slot, payer: u32) -> Option<Instant> {
-        let application = self.applications.get(payer);
+    pub(crate) fn had_its_chance(&self, slot: Slot) -> Option<Instant> {
+        let application = self.application(slot);
         let helped = application.filter(|_| !self.of(slot).is_in_vain());
         helped.map(Application::has_begun_at)
     }
 
     /// True if the thread's protection helps, and its application is too young for a probation.
-    pub(crate) fn is_tried(&self, slot: Slot, payer: u32, now: Instant) -> bool {
-        let application = self.applications.get(payer);
+    pub(crate) fn is_tried(&self, slot: Slot, now: Instant) -> bool {
+        let application = self.application(slot);
         let is_young = application.is_some_and(|application| application.is_young(now));
         is_young && self.of(slot).helps()
     }
@@ -308,7 +324,7 @@ impl Protector {
         now: Instant,
         executed: &mut dyn FnMut(TaskId) -> Option<Span>,
     ) {
-        if now < self.next {
+        if now < self.next || self.applications.is_empty() {
             return;
         }
         if self.goes_first {
@@ -337,13 +353,15 @@ impl Protector {
         let mut computing = Vec::new();
         let tasks = around.tasks;
         for (slot, thread) in tasks.iter() {
-            let Some(application) = self.applications.get_mut(thread.party.payer) else {
+            let protection = self.threads.get_mut(slot);
+            let application = protection.application;
+            let application = application.and_then(|it| self.applications.get_mut(it));
+            let Some(application) = application else {
                 continue;
             };
             if thread.estimator.is_locked() && !around.pipelines.role(slot).is_partner() {
                 application.prove(now);
             }
-            let protection = self.threads.get_mut(slot);
             if !protection.is_in_force() {
                 continue;
             }
@@ -381,13 +399,15 @@ impl Protector {
         let first: Vec<(Slot, &Thread)> = tasks.iter().filter(goes_first).collect();
         for &(slot, thread) in &first {
             let total = executed(thread.task.id);
-            let application = self.applications.get_mut(thread.party.payer);
+            let protection = self.threads.get_mut(slot);
+            let application = protection.application;
+            let application = application.and_then(|it| self.applications.get_mut(it));
             if let Some((application, total)) = application.zip(total) {
-                application.charge(self.threads.get_mut(slot).account.count(total));
+                application.charge(protection.account.count(total));
             }
         }
         for (slot, thread) in first {
-            let application = self.applications.get(thread.party.payer);
+            let application = self.application(slot);
             if application.is_none_or(|application| !application.goes_first(now)) {
                 self.goes_first_no_more(around, (slot, thread), now);
             }
@@ -401,7 +421,7 @@ impl Protector {
         (slot, thread): (Slot, &Thread),
         now: Instant,
     ) {
-        let application = self.applications.get(thread.party.payer);
+        let application = self.application(slot);
         let is_protected = application.is_some_and(|it| it.protects(now).is_some());
         if !is_protected && !thread.estimator.is_on_probation() {
             self.unprotect(around, slot, BoostWhy::NoBeat, now);
@@ -436,11 +456,12 @@ impl Protector {
         computes: bool,
         now: Instant,
     ) {
-        let application = self.applications.get(thread.party.payer);
+        let application = self.application(slot);
         let why = application.and_then(|application| application.protects(now));
+        let in_vain = application.is_some_and(|application| application.is_in_vain(now));
         let protection = self.threads.get_mut(slot);
         protection.resumes(now);
-        protection.in_vain = application.is_some_and(|application| application.is_in_vain(now));
+        protection.in_vain = in_vain;
         let on_trial = thread.estimator.is_on_probation();
         if !protection.is_in_force() {
             if let Some(why) = why.or(on_trial.then_some(BoostWhy::OnTrial)) {
@@ -494,8 +515,7 @@ impl Protector {
             && !server.is_over()
             && !thread.unheard
             && !around.pipelines.role(slot).is_partner();
-        let protection = self.threads.get_mut(slot);
-        let is_open = match protection.state {
+        let is_open = match self.of(slot).state {
             State::None => true,
             State::Suspended { .. } => thread.estimator.is_on_probation(),
             State::InForce { .. } | State::Refused | State::Declined => false,
@@ -504,10 +524,15 @@ impl Protector {
             return;
         }
         // A thread with a share or a priority of its own may have a reservation all the same.
-        let application = self.applications.get(thread.party.payer);
+        let application = self.application(slot);
         let boost = application.map_or(PROTECTED, |application| application.boost(now));
-        if around.enforcer.boost(thread.task.id, Some(boost)).is_err() {
-            protection.state = State::Refused;
+        let boosted = around.enforcer.boost(thread.task.id, Some(boost));
+        let protection = self.threads.get_mut(slot);
+        if let Err(refusal) = boosted {
+            protection.state = match refusal.retry_at() {
+                Some(until) => State::Suspended { until },
+                None => State::Refused,
+            };
             return;
         }
         protection.state = State::InForce {
@@ -518,6 +543,26 @@ impl Protector {
         self.protected += u64::from(!before);
         let change = (None, Some(boost));
         self.enter_change(thread.task, BoostWhat::Boosted, why, change, now);
+    }
+
+    /// Ends all boosts of a thread whose user has used too much, until then; or for good, of a
+    /// thread that gets a priority by another way.
+    pub(crate) fn give_up<A: Actuator>(
+        &mut self,
+        around: &mut Around<'_, A>,
+        slot: Slot,
+        (why, until): (BoostWhy, Option<Instant>),
+        now: Instant,
+    ) -> Option<Refusal> {
+        let refusal = self.end_boost(around, slot, why.clone(), now);
+        self.unprotect(around, slot, why, now);
+        let state = &mut self.threads.get_mut(slot).state;
+        *state = match (*state, until) {
+            (State::None, Some(until)) => State::Suspended { until },
+            (State::None | State::Suspended { .. }, None) => State::Refused,
+            (state, _) => state,
+        };
+        refusal
     }
 
     /// Ends the thread's protection.

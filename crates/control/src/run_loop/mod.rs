@@ -245,8 +245,8 @@ impl<A: Actuator> Controller<A> {
         let Some(thread) = self.tasks.get(slot) else {
             return;
         };
-        let (payer, pid) = (thread.party.payer, thread.task.pid);
-        self.protector.burst(slot, payer, burst);
+        let pid = thread.task.pid;
+        self.protector.burst(slot, burst);
         let from_outside =
             !thread.estimator.is_locked() && !self.tasks.is_of_process(burst.waker, pid);
         let follows = self.pipelines.role(slot).follows_others();

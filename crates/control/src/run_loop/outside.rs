@@ -231,6 +231,21 @@ impl<A: Actuator> Controller<A> {
         }
     }
 
+    /// Ends the boosts of `task`: until then if its user has used more than a quota gives,
+    /// otherwise for good, because it gets a priority that it asked for.
+    pub fn end_boosts(&mut self, task: TaskId, until: Option<Instant>, now: Instant) {
+        let Some(slot) = self.tasks.find(task) else {
+            return;
+        };
+        let why = match until {
+            Some(_) => BoostWhy::OverQuota,
+            None => BoostWhy::AsksForPriority,
+        };
+        let (protector, mut around) = self.protecting();
+        let refusal = protector.give_up(&mut around, slot, (why, until), now);
+        self.yield_if(slot, refusal, now);
+    }
+
     /// Gives `task` a reservation of this `share` of a CPU in each `period` on trial, so that it
     /// can show its rhythm; if it shows none, it is given back.
     pub fn try_out(&mut self, task: Task, share: Bandwidth, period: Span, now: Instant) {

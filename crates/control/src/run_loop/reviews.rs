@@ -180,10 +180,10 @@ impl<A: Actuator> Controller<A> {
         let thread = self.tasks.get(slot);
         let payer = thread.map_or(0, |thread| thread.party.payer);
         let of_its_own = !self.pipelines.role(slot).is_partner();
-        let had_its_chance = self.protector.had_its_chance(slot, payer);
+        let had_its_chance = self.protector.had_its_chance(slot);
         let had_its_chance = had_its_chance.filter(|_| of_its_own);
         let may = self.tries_together(slot, now)
-            || !self.protector.is_tried(slot, payer, now)
+            || !self.protector.is_tried(slot, now)
                 && self.probations.admits_alone(payer, had_its_chance, now);
         if !may {
             if let Some(thread) = self.tasks.get_mut(slot) {
