@@ -303,22 +303,29 @@ pub(crate) fn may_set_nice(tid: u32, nice: i32) -> bool {
         .is_some_and(|limit| i64::from(20 - nice) <= limit.try_into().unwrap_or(i64::MAX))
 }
 
-/// The soft limit of the task's process on `resource`; none if it cannot be read.
+/// Whether the task's process may give its threads a real-time priority without a privilege. One
+/// that does not tell may.
+#[must_use]
+pub fn may_take_priority(tid: u32) -> bool {
+    limit(tid, libc::RLIMIT_RTPRIO) != Some(0)
+}
+
+/// The soft limit of the task's process on `resource`; none if it cannot be read. The system call
+/// takes CAP_SYS_RESOURCE for another user's process, and the file none.
 pub(crate) fn limit(tid: u32, resource: libc::__rlimit_resource_t) -> Option<libc::rlim_t> {
-    let mut limit = libc::rlimit {
-        rlim_cur: 0,
-        rlim_max: 0,
+    let line = match resource {
+        libc::RLIMIT_NICE => "Max nice priority",
+        libc::RLIMIT_RTPRIO => "Max realtime priority",
+        libc::RLIMIT_RTTIME => "Max realtime timeout",
+        _ => return None,
     };
-    // SAFETY: `limit` lives until the call returns, and nothing is set.
-    let read = unsafe {
-        libc::prlimit(
-            tid.cast_signed(),
-            resource,
-            std::ptr::null(),
-            &raw mut limit,
-        )
-    };
-    (read == 0).then_some(limit.rlim_cur)
+    let text = fs::read_to_string(format!("/proc/{tid}/limits")).ok()?;
+    let mut lines = text.lines();
+    let rest = lines.find_map(|text| text.strip_prefix(line))?;
+    match rest.split_ascii_whitespace().next()? {
+        "unlimited" => Some(libc::RLIM_INFINITY),
+        soft => soft.parse().ok(),
+    }
 }
 
 /// A task that has `now` gets back this: `before`, with the nice value that it was given under a

@@ -49,6 +49,11 @@ pub(crate) fn known(uid: u32) -> Option<Arc<Account>> {
     DIRECTORY.known(uid)
 }
 
+/// Whether `uid` was looked up.
+pub(crate) fn has(uid: u32) -> bool {
+    DIRECTORY.look(uid).is_some()
+}
+
 /// The user `uid`. None if the database does not answer.
 pub(crate) async fn find(uid: u32) -> Option<Arc<Account>> {
     DIRECTORY.find(uid, PATIENCE).await

@@ -97,6 +97,7 @@ impl<S: Sensor> FilteredSensor<S> {
         if let Some(at) = lost {
             // That somebody began, too.
             self.has_missed_starts = true;
+            registry.ledger.lost();
             // And that another user's program was executed.
             let processes = registry.processes.values().map(|process| process.pid);
             let partners = registry.partners.all.values().map(|partner| partner.pid);
@@ -266,7 +267,18 @@ impl<S: Sensor> Sensor for FilteredSensor<S> {
     }
 
     fn executed(&mut self, task: TaskId) -> Option<Span> {
-        self.inner.executed(task)
+        let total = self.inner.executed(task)?;
+        let now = self.inner.now();
+        self.registry.borrow_mut().ledger.looked(task, total, now);
+        Some(total)
+    }
+
+    fn tell_programs(&mut self, names: &BTreeSet<String>) -> Result<(), Self::Error> {
+        self.inner.tell_programs(names)
+    }
+
+    fn take_begun(&mut self) -> Vec<u32> {
+        self.inner.take_begun()
     }
 
     fn idle(&mut self) -> Option<Vec<Span>> {

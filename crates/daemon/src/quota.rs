@@ -109,6 +109,9 @@ pub struct Quotas {
     pub users: HashMap<u32, Quota>,
     /// By number of the group: for all its members together.
     pub groups: HashMap<u32, Quota>,
+    /// The CPU time that all tasks above ordinary priority may use before those that are boosted
+    /// lose that; none if they may use all.
+    pub all: Option<Bandwidth>,
 }
 
 impl Quotas {
@@ -176,6 +179,10 @@ struct Charge {
     counted: Span,
     /// The bucket of its own; none before it has used a reservation.
     own: Option<Spending>,
+    /// It is boosted: it goes before ordinary tasks without a reservation.
+    is_boosted: bool,
+    /// All its CPU time when it last blocked; none before it was looked at.
+    told: Option<Span>,
     /// For how many reasons the task is in the ledger. None: the kernel holds its bandwidth yet.
     reasons: u32,
 }
@@ -183,6 +190,11 @@ struct Charge {
 impl Charge {
     fn used(&self) -> Used {
         Used::by(self.held)
+    }
+
+    /// It goes before ordinary tasks.
+    const fn goes_ahead(&self) -> bool {
+        self.held.is_some() || self.is_boosted
     }
 }
 
@@ -203,6 +215,8 @@ pub struct Ledger {
     groups: HashMap<u32, Used>,
     rules: HashMap<u64, Used>,
     spending: HashMap<Whose, Spending>,
+    /// The CPU time that all tasks may still use before boosts end; none before the first use.
+    spending_of_all: Option<Spending>,
     leaks: Vec<Leak>,
     /// Tasks whose reservations may be over, or have become ceilings, or no longer be.
     to_reconsider: Vec<TaskId>,
@@ -255,6 +269,8 @@ impl Ledger {
             held: None,
             counted: Span::ZERO,
             own: None,
+            is_boosted: false,
+            told: None,
             reasons: 1,
         };
         self.tasks.insert(task, charge);
@@ -369,6 +385,7 @@ impl Ledger {
         };
         let before = charge.used();
         charge.held = held;
+        charge.is_boosted &= held.is_none();
         let after = charge.used();
         let account = Arc::clone(&charge.account);
         self.count(&account, |used| {
@@ -413,10 +430,69 @@ impl Ledger {
     /// `task` blocked at `now`, after it had used `executed`: that is taken from its owner's quotas
     /// if it has a reservation.
     pub fn blocked(&mut self, task: TaskId, executed: Span, now: Instant) {
-        if let Some(charge) = self.tasks.get_mut(&task).filter(|c| c.held.is_some()) {
-            let counted = std::mem::take(&mut charge.counted);
+        let Some(charge) = self.tasks.get_mut(&task) else {
+            return;
+        };
+        if let Some(told) = &mut charge.told {
+            *told += executed;
+        }
+        let counted = std::mem::take(&mut charge.counted);
+        if charge.goes_ahead() {
             self.spend(task, ns(executed) - ns(counted), now);
         }
+    }
+
+    /// `task` has used `total` in its life up to `now`. For a boosted one, the part that was not
+    /// told by [`blocked`](Self::blocked) is taken out, too.
+    pub fn looked(&mut self, task: TaskId, total: Span, now: Instant) {
+        let Some(charge) = self.tasks.get_mut(&task).filter(|c| c.is_boosted) else {
+            return;
+        };
+        let open = total - *charge.told.get_or_insert(total);
+        let counted = std::mem::replace(&mut charge.counted, open);
+        self.spend(task, ns(open) - ns(counted), now);
+    }
+
+    /// Events were lost: what tasks used is counted anew from the next look on.
+    pub fn lost(&mut self) {
+        for charge in self.tasks.values_mut() {
+            (charge.told, charge.counted) = (None, Span::ZERO);
+        }
+    }
+
+    /// `task` is boosted from now on, or no longer.
+    pub fn set_boosted(&mut self, task: TaskId, is_boosted: bool) {
+        if let Some(charge) = self.tasks.get_mut(&task) {
+            charge.is_boosted = is_boosted;
+        }
+    }
+
+    /// Whether it is.
+    #[must_use]
+    pub fn is_boosted(&self, task: TaskId) -> bool {
+        self.tasks
+            .get(&task)
+            .is_some_and(|charge| charge.is_boosted)
+    }
+
+    /// Until when `task` may not be boosted: its owner has used more than a quota gives, or all
+    /// have used what there is for them.
+    #[must_use]
+    pub fn unboosted_until(&self, task: TaskId) -> Option<Instant> {
+        let account = self.account(task)?;
+        let all = self.spending_of_all.filter(Spending::is_over);
+        let of_all = all.zip(self.quotas.all);
+        let of_all = of_all.map(|(all, most)| all.made_up_at(most));
+        self.made_up_at(account).max(of_all)
+    }
+
+    /// When the quotas of `account` of which too much was used are made up for.
+    fn made_up_at(&self, account: &Account) -> Option<Instant> {
+        let over = self.quotas_of(account).filter_map(|(whose, quota)| {
+            let spending = self.spending.get(&whose).filter(|s| s.is_over())?;
+            Some(spending.made_up_at(quota.bandwidth))
+        });
+        over.max()
     }
 
     /// The runtime of `task` was used up at `now`, and it goes on: it has used all of a period at
@@ -435,14 +511,16 @@ impl Ledger {
         let Some(charge) = self.tasks.get_mut(&task) else {
             return;
         };
-        let Some(held) = charge.held else {
-            return;
-        };
-        // It begins with one job's: many tasks, one after the other, get no more than their quota.
-        let own = Spending::of(held.runtime(), now);
-        let own = charge.own.get_or_insert(own);
-        own.spend(used_ns, held.bandwidth(), now);
-        let is_over = own.is_over();
+        if let Some(held) = charge.held {
+            // It begins with one job's: many tasks, one after the other, get no more than their
+            // quota.
+            let own = Spending::of(held.runtime(), now);
+            let own = charge.own.get_or_insert(own);
+            own.spend(used_ns, held.bandwidth(), now);
+            if own.is_over() {
+                self.to_reconsider.push(task);
+            }
+        }
         let account = Arc::clone(&charge.account);
         let quotas: Vec<(Whose, Quota)> = self.quotas_of(&account).collect();
         for (whose, quota) in quotas {
@@ -452,8 +530,13 @@ impl Ledger {
                 self.reconsider(whose);
             }
         }
-        if is_over {
-            self.to_reconsider.push(task);
+        if let Some(most) = self.quotas.all {
+            let full = Spending::new(most, now);
+            let all = self.spending_of_all.get_or_insert(full);
+            if all.spend(used_ns, most, now) {
+                let boosted = self.tasks.iter().filter(|(_, charge)| charge.is_boosted);
+                self.to_reconsider.extend(boosted.map(|(task, _)| *task));
+            }
         }
     }
 
@@ -464,7 +547,7 @@ impl Ledger {
                 Whose::Group(gid) => charge.account.groups.contains(&gid),
                 Whose::Rule(rule) => charge.account.allotment.is_some_and(|own| own.rule == rule),
             };
-            is_theirs && charge.held.is_some()
+            is_theirs && charge.goes_ahead()
         });
         self.to_reconsider.extend(held.map(|(task, _)| *task));
     }
@@ -472,6 +555,9 @@ impl Ledger {
     /// Time has passed: who has stayed within the quotas meanwhile may have soft reservations
     /// again.
     pub fn refill(&mut self, now: Instant) {
+        if let Some((all, most)) = self.spending_of_all.as_mut().zip(self.quotas.all) {
+            all.spend(0, most, now);
+        }
         let whose: Vec<Whose> = self.spending.keys().copied().collect();
         for whose in whose {
             let quota = match whose {
@@ -525,21 +611,19 @@ impl Ledger {
     pub fn goes_without_until(&self, task: TaskId) -> Option<Instant> {
         let charge = self.tasks.get(&task)?;
         charge.own.filter(Spending::is_over)?;
-        let over = self
-            .quotas_of(&charge.account)
-            .filter_map(|(whose, quota)| {
-                let spending = self.spending.get(&whose).filter(|s| s.is_over())?;
-                Some(spending.made_up_at(quota.bandwidth))
-            });
-        over.max()
+        self.made_up_at(&charge.account)
     }
 
-    /// The reservations that may have to end, or become ceilings, or be none any more, since this
-    /// was last called.
-    pub fn take_to_reconsider(&mut self) -> Vec<(TaskId, Reservation)> {
+    /// The tasks whose boosts or reservations may have to end, or whose reservations may become
+    /// ceilings, or be none any more, since this was last called. Each with its reservation; one
+    /// without is boosted.
+    pub fn take_to_reconsider(&mut self) -> Vec<(TaskId, Option<Reservation>)> {
         let tasks = std::mem::take(&mut self.to_reconsider);
-        let held = |task| Some((task, self.tasks.get(&task)?.held?));
-        tasks.into_iter().filter_map(held).collect()
+        let ahead = |task| {
+            let charge = self.tasks.get(&task).filter(|charge| charge.goes_ahead())?;
+            Some((task, charge.held))
+        };
+        tasks.into_iter().filter_map(ahead).collect()
     }
 
     /// The tasks that are here only for what the kernel holds for them yet.

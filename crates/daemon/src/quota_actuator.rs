@@ -5,8 +5,10 @@
 
 use std::collections::HashMap;
 
-use onbeat_act::attributes::{Attributes, Policy, kept_nice};
-use onbeat_model::{Actuator, Capacity, Refusal, Reservation, Speed, Speeds, Standing, TaskId};
+use onbeat_act::attributes::{Attributes, Policy, kept_nice, may_take_priority};
+use onbeat_model::{
+    Actuator, Boost, Capacity, Refusal, Reservation, Speed, Speeds, Standing, TaskId,
+};
 
 use crate::registry::{Registry, Shared};
 
@@ -89,6 +91,7 @@ fn others(registry: &Registry, task: TaskId) -> Option<Attributes> {
     if registry.explicit.contains_key(&task)
         || registry.raised.contains(&task)
         || registry.adopts(task)
+        || registry.ledger.is_boosted(task)
     {
         return None;
     }
@@ -166,6 +169,32 @@ impl<A: Actuator> Actuator for QuotaActuator<A> {
         self.inner.ended(task);
         self.nice.remove(&task);
         self.charge(task, None);
+    }
+
+    /// As far as the CPU time goes that its owner may use above ordinary priority. A thread with a
+    /// priority from here keeps that, and a process that may take one by itself is left to do so:
+    /// the kernel refuses it to a boosted thread.
+    fn boost(&mut self, task: TaskId, boost: Option<Boost>) -> Result<(), Refusal> {
+        let registry = self.registry.borrow();
+        let is_boosted = registry.ledger.is_boosted(task);
+        if boost.is_some() && !is_boosted {
+            let has_priority = registry.raised.contains(&task);
+            if has_priority
+                || registry.ledger.account(task).is_none()
+                || may_take_priority(task.tid)
+            {
+                return Err(Refusal::NoBoosts);
+            }
+            if let Some(until) = registry.ledger.unboosted_until(task) {
+                return Err(Refusal::Settling { until });
+            }
+        }
+        drop(registry);
+        let answer = self.inner.boost(task, boost);
+        let is_boosted = boost.is_some() && answer.is_ok();
+        let ledger = &mut self.registry.borrow_mut().ledger;
+        ledger.set_boosted(task, is_boosted);
+        answer
     }
 
     fn capacity(&self) -> Capacity {

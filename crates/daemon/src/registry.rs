@@ -44,7 +44,7 @@ pub struct Registry {
     pub processes: BTreeMap<TaskId, TrackedProcess>,
     /// Reservations that were asked for, by thread.
     pub explicit: BTreeMap<TaskId, ExplicitReservation>,
-    /// Threads that have a real-time priority from here.
+    /// Threads that have a priority or a nice level from here.
     pub raised: BTreeSet<TaskId>,
     /// Threads that were not tracked, because it was one too many for their owner.
     pub turned_away: u64,

@@ -95,6 +95,7 @@ pub fn run(options: &Options, mut told: impl FnMut() -> Option<Signal>) -> anyho
     let tracing = bpf::Options {
         endless: true,
         partners: config.pipelines,
+        tell_programs: true,
         bound_bursts: true,
         ..bpf::Options::default()
     };
@@ -222,6 +223,9 @@ fn settings(config: &Config, registry: &Shared) -> Settings {
             ..EstimationSettings::default()
         },
         allocation: config.budgets.allocation(),
+        // Where an interrupt cannot be told from a thread that wakes another one, a batch program
+        // seems to have a clock.
+        protects: bpf::tells_wakers(),
         pipelines: config.pipelines.then(|| PipelineSettings {
             outsiders: vec![std::process::id()],
         }),

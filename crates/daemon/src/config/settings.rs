@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use onbeat_kernel::cpus::online;
 use onbeat_model::{Bandwidth, Span};
 
 use super::error::{ConfigError, Place};
@@ -89,6 +90,7 @@ impl Config {
             default: self.quota,
             users: look_up(&self.users, "user", account::user_named)?,
             groups: look_up(&self.groups, "group", account::group_named)?,
+            all: online().map(|cpus| Bandwidth::from_cpus(cpus.len() as f64 * self.budgets.total)),
         })
     }
 }

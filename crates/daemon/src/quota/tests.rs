@@ -59,8 +59,8 @@ fn a_users_tasks_share_his_quota_whichever_connection_asks() {
 fn a_groups_quota_is_for_its_members_together_and_root_is_under_none() {
     let mut ledger = Ledger::new(Quotas {
         default: quota(500, 9),
-        users: HashMap::new(),
         groups: HashMap::from([(29, quota(600, 3))]),
+        ..Quotas::default()
     });
     let (alice, bob) = (account(1000, &[29, 7]), account(1001, &[29]));
     let root = account(0, &[29]);
@@ -277,6 +277,7 @@ proptest! {
             default: quota(500, 4),
             users: HashMap::from([(1002, quota(900, 6))]),
             groups: HashMap::from([(29, quota(700, 5)), (30, quota(100, 1))]),
+            all: None,
         };
         let people = [account(1000, &[29]), account(1001, &[29, 30]), account(1002, &[7]), account(1000, &[])];
         let mut ledger = Ledger::new(quotas.clone());
@@ -370,7 +371,11 @@ fn a_task_has_its_reservation_until_it_used_more_than_that_and_its_owner_more_th
     }
     let over_at = over_at.unwrap();
     assert!((1100..=1400).contains(&over_at), "{over_at}");
-    assert!(ledger.take_to_reconsider().contains(&(task(1), of(300))));
+    assert!(
+        ledger
+            .take_to_reconsider()
+            .contains(&(task(1), Some(of(300))))
+    );
     assert!(!ledger.is_ceiling(task(1), of(300), SIZED));
     assert!(ledger.is_ceiling(task(1), of(300), ASKED));
 }
@@ -388,7 +393,7 @@ fn who_has_used_too_much_has_reservations_again_when_that_is_made_up_for() {
     ledger.refill(at(1500));
     assert_eq!(ledger.goes_without_until(task(1)), None);
     assert!(!ledger.is_ceiling(task(1), of(300), ASKED));
-    assert_eq!(ledger.take_to_reconsider(), [(task(1), of(300))]);
+    assert_eq!(ledger.take_to_reconsider(), [(task(1), Some(of(300)))]);
 }
 
 #[test]
@@ -500,4 +505,83 @@ fn tasks_of_a_rule_with_a_bandwidth_share_it_whoever_they_are_and_cost_no_user()
         ledger.remove(task(tid));
     }
     assert!(ledger.rules.len() == 1 && ledger.users.is_empty());
+}
+
+#[test]
+fn what_boosted_tasks_use_counts_for_their_users_quota_however_many_there_are() {
+    let mut ledger = Ledger::new(Quotas {
+        default: quota(500, 1000),
+        ..Quotas::default()
+    });
+    let (alice, bob) = (account(1000, &[]), account(1001, &[]));
+    ledger.enter(task(2000), &bob).unwrap();
+    ledger.set_boosted(task(2000), true);
+    // Each begins where the one before has ended: a loop of programs that a rule names.
+    let mut used = Span::ZERO;
+    for number in 1..1000 {
+        let now = at(number * 10);
+        let own = task(u32::try_from(number).unwrap());
+        ledger.enter(own, &alice).unwrap();
+        ledger.refill(now);
+        if ledger.unboosted_until(own).is_none() {
+            ledger.set_boosted(own, true);
+            ledger.blocked(own, Span::from_ms(10), now);
+            used += Span::from_ms(10);
+        }
+        ledger.remove(own);
+        assert_eq!(ledger.unboosted_until(task(2000)), None);
+    }
+    // Half of 10 s, and half a second that the bucket holds.
+    let most = Span::from_ms(5500 + 10);
+    assert!(used <= most, "{used}");
+    assert!(used >= Span::from_ms(5000), "{used}");
+}
+
+#[test]
+fn a_boosted_task_that_never_blocks_is_charged_when_it_is_looked_at_and_not_twice() {
+    let mut ledger = Ledger::new(Quotas {
+        default: quota(500, 9),
+        ..Quotas::default()
+    });
+    ledger.enter(task(1), &account(1000, &[])).unwrap();
+    ledger.looked(task(1), Span::from_secs(100), at(0));
+    ledger.set_boosted(task(1), true);
+    for ms in (0..=1000).step_by(5) {
+        ledger.looked(task(1), Span::from_ms(100_000 + ms), at(ms));
+        assert_eq!(ledger.unboosted_until(task(1)), None, "{ms}");
+    }
+    // It blocks, and all of that is told once more.
+    ledger.blocked(task(1), Span::from_ms(1000), at(1000));
+    assert_eq!(ledger.unboosted_until(task(1)), None);
+    ledger.looked(task(1), Span::from_ms(101_005), at(1005));
+    ledger.blocked(task(1), Span::from_ms(5), at(1005));
+    assert_eq!(ledger.take_to_reconsider(), [(task(1), None)]);
+    // Until half of the bucket is there again.
+    let until = ledger.unboosted_until(task(1)).unwrap();
+    assert!((at(1500)..at(1520)).contains(&until), "{until:?}");
+}
+
+#[test]
+fn all_boosts_end_while_all_users_together_have_used_too_much() {
+    let mut ledger = Ledger::new(Quotas {
+        default: quota(500, 9),
+        all: Some(Bandwidth::from_cpus(0.8)),
+        ..Quotas::default()
+    });
+    for number in 1..=4 {
+        ledger
+            .enter(task(number), &account(1000 + number, &[]))
+            .unwrap();
+        ledger.set_boosted(task(number), true);
+    }
+    // Each uses less than its quota, and all together twice what there is.
+    let is_over = (0..).take(200).find(|&turn| {
+        let now = at(turn * 10);
+        ledger.refill(now);
+        (1..=4).for_each(|number| ledger.blocked(task(number), Span::from_ms(4), now));
+        ledger.unboosted_until(task(1)).is_some()
+    });
+    assert!(is_over.is_some_and(|turn| turn * 10 >= 900), "{is_over:?}");
+    let tasks = ledger.take_to_reconsider();
+    assert_eq!(tasks.len(), 4, "{tasks:?}");
 }

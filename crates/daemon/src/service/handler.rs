@@ -64,6 +64,7 @@ impl Handler {
 
     pub(super) fn adopt<S: Sensor, A: Actuator>(&mut self, turn: &mut Turn<'_, S, A>) {
         self.priorities.adopt(turn);
+        self.rule_scan.have_programs_told(turn);
     }
 
     pub(super) fn end(&mut self, registry: &Shared) {

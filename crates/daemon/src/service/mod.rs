@@ -180,6 +180,14 @@ fn keep_to_quotas<S: Sensor, A: Actuator>(turn: &mut Turn<'_, S, A>) {
     let reservations = turn.registry.borrow_mut().ledger.take_to_reconsider();
     for (task, reservation) in reservations {
         let registry = turn.registry.borrow();
+        let Some(reservation) = reservation else {
+            let until = registry.ledger.unboosted_until(task);
+            drop(registry);
+            if until.is_some() {
+                turn.controller.end_boosts(task, until, turn.now);
+            }
+            continue;
+        };
         let (goes_without, is_hard) = (
             registry.goes_without_until(task).is_some(),
             registry.is_ceiling(task, reservation),

@@ -85,6 +85,8 @@ impl RealTimePriorities {
             payer: caller.account.uid,
             owner: target.uid,
         };
+        // A boost is not to be put back later.
+        turn.controller.end_boosts(task, None, turn.now);
         let held = turn.registry.borrow().ledger.holds(task);
         if held {
             self.rising.insert(task, given);
@@ -121,8 +123,8 @@ impl RealTimePriorities {
             self.lower(task, turn.registry);
             return Err(Fault::of_refusal(task.tid, &Refusal::Gone));
         }
+        turn.registry.borrow_mut().raised.insert(task);
         if let Priority::RealTime(_) = given.priority {
-            turn.registry.borrow_mut().raised.insert(task);
             // What cannot be tracked keeps its priority, as it would have under RealtimeKit.
             let tracked =
                 tracking::track_for(Holder::RealtimeKit, account, target, Follow::Threads, turn);

@@ -1,4 +1,5 @@
-//! Looks through the machine's processes for programs that a rule names, and for other managers of
+//! Looks for programs that a rule names: at the processes that the sensor tells of when they
+//! execute one, and through all of the machine's now and then. These also show other managers of
 //! scheduling.
 //!
 //! A new process is looked at for 30 s, because it may execute the program only later. An old one
@@ -33,6 +34,9 @@ const AT_A_TIME: usize = 256;
 const THREADED: usize = 64;
 /// So many threads of such a process are looked at, the oldest ones.
 const THREADS: usize = 512;
+/// The most processes that wait for their users to be looked up. The others are found by the next
+/// scan.
+const OF_UNKNOWN: usize = 64;
 /// So many lines are written in a minute about processes of one user's that rules name.
 const LINES: u32 = 64;
 
@@ -50,6 +54,8 @@ pub(super) struct RuleScan {
     seen: HashMap<u32, Instant>,
     /// Those of them of which it was said that they cannot be tracked.
     refused: BTreeSet<u32>,
+    /// Processes that rules name, and whose they are, as far as that user is not known yet.
+    of_unknown: Vec<(u32, u32)>,
     /// What was written about each user's.
     lines: LineLimit,
     /// Other programs that change the scheduling of tasks.
@@ -70,6 +76,7 @@ impl RuleScan {
             threaded: HashMap::new(),
             seen: HashMap::new(),
             refused: BTreeSet::new(),
+            of_unknown: Vec::new(),
             lines: LineLimit::new(LINES),
             managers: Managers::default(),
         }
@@ -96,11 +103,32 @@ impl RuleScan {
             managers: std::mem::take(&mut self.managers),
             ..Self::new(config)
         };
+        self.have_programs_told(turn);
         self.apply_again(turn);
+    }
+
+    /// Has the sensor tell who executes the programs that rules name. Where it does not, they are
+    /// found by the next scan.
+    pub(super) fn have_programs_told<S: Sensor, A: Actuator>(&self, turn: &mut Turn<'_, S, A>) {
+        let programs = self.rules.iter().filter_map(|rule| rule.program.as_deref());
+        let names = programs.filter_map(|program| program.rsplit('/').next());
+        let names = names.map(str::to_owned).collect();
+        if let Err(error) = turn.sensor.tell_programs(&names) {
+            tracing::warn!("programs are found late, within {:?}: {error}", self.every);
+        }
     }
 
     /// Looks at processes that are new, if it is time to.
     pub(super) fn scan<S: Sensor, A: Actuator>(&mut self, turn: &mut Turn<'_, S, A>) {
+        let of_unknown = std::mem::take(&mut self.of_unknown);
+        let (known, unknown): (Vec<_>, Vec<_>) = of_unknown
+            .into_iter()
+            .partition(|&(_, uid)| directory::has(uid));
+        self.of_unknown = unknown;
+        let known = known.into_iter().map(|(pid, _)| pid);
+        for pid in known.chain(turn.sensor.take_begun()) {
+            self.look_at(pid, turn);
+        }
         if self.due.is_empty() {
             if turn.now < self.next {
                 return;
@@ -113,22 +141,26 @@ impl RuleScan {
         let at_a_time = if is_threaded { 1 } else { AT_A_TIME };
         let rest = self.due.len().saturating_sub(at_a_time);
         for pid in self.due.split_off(rest) {
-            let Some(status) = Status::read(pid) else {
-                continue;
-            };
-            self.managers.notice(pid, &status);
-            match self.rule_for(pid, &status) {
-                Some(rule) if rule.threads.is_empty() => self.track_by(&rule, pid, turn),
-                Some(rule) if self.threaded.contains_key(&pid) => {
-                    for thread in named_threads(&rule, pid) {
-                        self.track_by(&rule, thread, turn);
-                    }
-                }
-                Some(_) => self.look_again(pid, &status),
-                None => {}
-            }
+            self.look_at(pid, turn);
         }
         turn.publisher.others = self.managers.names();
+    }
+
+    fn look_at<S: Sensor, A: Actuator>(&mut self, pid: u32, turn: &mut Turn<'_, S, A>) {
+        let Some(status) = Status::read(pid) else {
+            return;
+        };
+        self.managers.notice(pid, &status);
+        match self.rule_for(pid, &status) {
+            Some(rule) if rule.threads.is_empty() => self.track_by(&rule, pid, turn),
+            Some(rule) if self.threaded.contains_key(&pid) => {
+                for thread in named_threads(&rule, pid) {
+                    self.track_by(&rule, thread, turn);
+                }
+            }
+            Some(_) => self.look_again(pid, &status),
+            None => {}
+        }
     }
 
     fn list_young(&mut self, now: Instant) {
@@ -143,6 +175,8 @@ impl RuleScan {
             let since = seen.entry(*pid).or_insert(now);
             now.since(*since) < YOUNG && !threaded.contains_key(pid)
         };
+        // All of these are among the young ones.
+        self.of_unknown.clear();
         self.due = pids.into_iter().filter(is_young).collect();
         self.due.extend(threaded.keys());
     }
@@ -188,8 +222,10 @@ impl RuleScan {
         if known == Some(true) {
             return;
         }
-        // It is looked up until the next time.
         let Some(known) = directory::known(target.uid) else {
+            if self.of_unknown.len() < OF_UNKNOWN {
+                self.of_unknown.push((pid, target.uid));
+            }
             return;
         };
         let account = payer(rule, &known);
