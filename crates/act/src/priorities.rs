@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 use crate::attributes::{Attributes, Policy, RealTime, with_kept_nice};
 use crate::cpufreq::Tree;
 use crate::deadline::may_reserve;
-use crate::restore::{self, Left, Report, StateFile};
+use crate::restore::{self, Files, Left, Report, StateFile};
 use crate::task;
 use onbeat_kernel::clock;
 
@@ -91,7 +91,7 @@ impl Priorities {
     /// # Errors
     /// If the directory cannot be read.
     pub fn adopt(&mut self, directory: &Path) -> io::Result<Report> {
-        restore::restore_but(directory, &Tree::default(), false, |left| {
+        restore::restore_but(directory, &Tree::default(), Files::OfDead, |left| {
             self.take_over(&left)
         })
     }

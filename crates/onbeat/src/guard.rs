@@ -1,6 +1,7 @@
 //! The guard: a process of its own that puts back what this one has changed, however this one ends.
 //!
-//! It sleeps until this process is no more, then does what `onbeat restore` does. After an ordinary
+//! It sleeps until this process is no more, then does what `onbeat restore` does, but for the
+//! priorities of RealtimeKit's clients, which the next service takes over. After an ordinary
 //! end there is nothing left to do. It is started before anything is noted or changed, and a signal
 //! that is meant for all of a terminal's or a service's processes does not end it before this one.
 
@@ -29,12 +30,17 @@ const IGNORED: [i32; 4] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQ
 /// # Errors
 /// If the state file cannot be written.
 pub(crate) fn state_file(state: &Path) -> anyhow::Result<StateFile> {
+    start(state);
+    StateFile::create(state).with_context(|| format!("cannot write to {}", state.display()))
+}
+
+/// Starts the guard of this process, whose state files will be in the folder `state`.
+pub(crate) fn start(state: &Path) {
     if let Err(error) = try_start(state) {
         eprintln!(
             "onbeat: cannot start the guard ({error}): if onbeat is killed, run 'onbeat restore'"
         );
     }
-    StateFile::create(state).with_context(|| format!("cannot write to {}", state.display()))
 }
 
 fn try_start(state: &Path) -> io::Result<()> {

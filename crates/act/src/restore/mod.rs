@@ -87,9 +87,19 @@ pub enum Skipped {
     /// It could have been written by anybody.
     #[error("it belongs to user {0}, who is neither root nor you: remove it if it is not wanted")]
     Foreign(u32),
+    /// It tells of priorities of RealtimeKit's clients.
+    #[error("it has what clients of RealtimeKit were given: the next service takes that over")]
+    Given,
     /// It could not be read or removed.
     #[error(transparent)]
     Io(#[from] io::Error),
+}
+
+impl Skipped {
+    /// Another process has restored what it says, and removed it meanwhile: a guard, for one.
+    fn is_by_another(&self) -> bool {
+        matches!(self, Self::Io(error) if error.kind() == io::ErrorKind::NotFound)
+    }
 }
 
 /// A task that a client of RealtimeKit asked a priority for, as a state file tells of it.
@@ -158,14 +168,40 @@ pub fn restore(directory: &Path, force: bool) -> io::Result<Report> {
 /// # Errors
 /// If the directory cannot be read.
 pub fn restore_in(directory: &Path, tree: &Tree, force: bool) -> io::Result<Report> {
-    restore_but(directory, tree, force, |_| false)
+    restore_but(
+        directory,
+        tree,
+        if force { Files::All } else { Files::OfDead },
+        |_| false,
+    )
+}
+
+/// The same, but for files that tell of priorities of RealtimeKit's clients.
+///
+/// # Errors
+/// If the directory cannot be read.
+pub fn restore_but_given(directory: &Path) -> io::Result<Report> {
+    restore_but(directory, &Tree::default(), Files::OfDeadButGiven, |_| {
+        false
+    })
+}
+
+/// The state files that are meant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Files {
+    /// Those of processes that have ended.
+    OfDead,
+    /// These, but for those that tell of priorities of RealtimeKit's clients.
+    OfDeadButGiven,
+    /// All.
+    All,
 }
 
 /// The same, but for tasks that `takes_over` says yes to: they keep what they have.
 pub(crate) fn restore_but(
     directory: &Path,
     tree: &Tree,
-    force: bool,
+    files: Files,
     mut takes_over: impl FnMut(Left) -> bool,
 ) -> io::Result<Report> {
     let mut report = Report::default();
@@ -184,7 +220,8 @@ pub(crate) fn restore_but(
             .extension()
             .is_some_and(|extension| extension == "jsonl")
             && let Err(skipped) =
-                restore_file(&path, tree, force, until, &mut takes_over, &mut report)
+                restore_file(&path, tree, files, until, &mut takes_over, &mut report)
+            && !skipped.is_by_another()
         {
             report.skipped.push((path, skipped));
         }
@@ -195,7 +232,7 @@ pub(crate) fn restore_but(
 fn restore_file(
     path: &Path,
     tree: &Tree,
-    force: bool,
+    files: Files,
     until: Instant,
     takes_over: &mut impl FnMut(Left) -> bool,
     report: &mut Report,
@@ -206,6 +243,9 @@ fn restore_file(
         return Err(Skipped::Foreign(user));
     }
     let mut state = parse_state(&fs::read(path)?);
+    if files == Files::OfDeadButGiven && !state.given.is_empty() {
+        return Err(Skipped::Given);
+    }
     report.damaged_lines += state.damaged_lines;
     let this_boot = match &state.owner {
         Some(owner) => owner.boot_id == state_file::boot_id()?,
@@ -217,7 +257,7 @@ fn restore_file(
         // Its first record may not be written yet.
         let owner = owner.or_else(|| state_file::owner_by_name(path));
         if let Some(owner) = owner
-            && !force
+            && files != Files::All
             && !task::has_ended(owner)
         {
             return Err(Skipped::OwnerLives(owner));

@@ -6,6 +6,7 @@ use anyhow::Context;
 use onbeat_daemon::{Options, Signal, Sources};
 
 use crate::cli::DaemonArgs;
+use crate::guard;
 use crate::signals::Signals;
 
 /// Serves until told to end.
@@ -23,6 +24,7 @@ pub(crate) fn run(args: &DaemonArgs) -> anyhow::Result<ExitCode> {
         has_bus: !args.no_bus,
         hand_over: args.hand_over,
     };
+    guard::start(&options.state);
     let signals = Signals::block().context("cannot listen for signals")?;
     onbeat_daemon::run(&options, || next(&signals))?;
     Ok(ExitCode::SUCCESS)

@@ -16,8 +16,12 @@ pub(crate) fn run(args: &RestoreArgs) -> anyhow::Result<ExitCode> {
         guard::wait().context("cannot wait for the onbeat that is guarded")?;
     }
     let directory = args.state.path()?;
-    let report = restore::restore(&directory, args.force)
-        .with_context(|| format!("cannot read {}", directory.display()))?;
+    let restored = if args.guard {
+        restore::restore_but_given(&directory)
+    } else {
+        restore::restore(&directory, args.force)
+    };
+    let report = restored.with_context(|| format!("cannot read {}", directory.display()))?;
     let mut output = io::stdout().lock();
     for (task, outcome) in &report.tasks {
         if outcome.failed() {
@@ -49,7 +53,8 @@ pub(crate) fn run(args: &RestoreArgs) -> anyhow::Result<ExitCode> {
         }
     }
     // A guard beside others is no reason to end theirs.
-    let is_meant = |reason: &Skipped| !args.guard || !matches!(reason, Skipped::OwnerLives(_));
+    let is_others = |why: &Skipped| matches!(why, Skipped::OwnerLives(_) | Skipped::Given);
+    let is_meant = |reason: &Skipped| !args.guard || !is_others(reason);
     for (path, reason) in report.skipped.iter().filter(|(_, why)| is_meant(why)) {
         eprintln!("onbeat: {}: skipped: {reason}", path.display());
     }

@@ -3,6 +3,7 @@
 //! Only what must hold however the machine stalls is asserted: answers, states, identities; and
 //! what must come in the end is waited for.
 
+mod begun;
 mod busy;
 mod capabilities;
 mod changes;
