@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::anyhow;
 use onbeat_act::task;
+use onbeat_control::Application;
 use onbeat_model::{Reservation, TaskId};
-use onbeat_sense::identity;
 use onbeat_top::{Seen, Service, ServiceError, State, Wanted};
 use zbus::blocking::{Connection, connection};
 use zbus::zvariant::Value;
@@ -63,6 +63,8 @@ pub(crate) struct Held {
     is_alone: bool,
     /// Each thread as it was last seen.
     seen: BTreeMap<TaskId, Seen>,
+    /// Each application that these work for, with its sums when it was last seen.
+    applications: BTreeMap<u32, Application>,
     /// The threads without a reservation of which the user was told.
     told: BTreeSet<TaskId>,
     next_look: Instant,
@@ -81,6 +83,7 @@ impl Held {
             asked: Vec::new(),
             is_alone: false,
             seen: BTreeMap::new(),
+            applications: BTreeMap::new(),
             told: BTreeSet::new(),
             next_look: Instant::now(),
             quiet,
@@ -135,6 +138,11 @@ impl Held {
                 if self.is_ours(&seen) {
                     self.tell(&seen);
                     self.seen.insert(seen.task.id, seen);
+                }
+            }
+            for application in snapshot.applications {
+                if self.threads_of(application.pid).next().is_some() {
+                    self.applications.insert(application.pid, application);
                 }
             }
         }
@@ -204,7 +212,7 @@ impl Held {
             .any(|known| known.task.pid == seen.task.pid)
             || self.asked.iter().any(|asked| match asked.wish {
                 Wish::Track { process, children } => {
-                    seen.task.pid == process.tid || children && descends(seen.task.pid, process.tid)
+                    seen.task.pid == process.tid || children && seen.application == process.tid
                 }
                 Wish::Reserve { thread, .. } => seen.task.id == thread,
             })
@@ -234,9 +242,15 @@ impl Held {
             || self.seen.keys().any(|thread| task::is_alive(*thread))
     }
 
-    /// The threads that were kept on the beat, or would have been, as they were last seen.
-    pub(crate) fn threads(&self) -> impl Iterator<Item = &Seen> {
-        self.seen.values().filter(|seen| seen.period.is_some())
+    /// The applications that were kept on the beat, as they were last seen.
+    pub(crate) fn applications(&self) -> impl Iterator<Item = &Application> {
+        self.applications.values()
+    }
+
+    /// The threads of one that have a period, as they were last seen.
+    pub(crate) fn threads_of(&self, application: u32) -> impl Iterator<Item = &Seen> {
+        let seen = self.seen.values();
+        seen.filter(move |seen| seen.application == application && seen.period.is_some())
     }
 }
 
@@ -317,20 +331,6 @@ async fn call(connection: &Connection, wish: Wish) -> anyhow::Result<()> {
     answer.map(drop).map_err(in_words)
 }
 
-/// Whether the process `pid` was started by `ancestor`, or by one that was.
-fn descends(mut pid: u32, ancestor: u32) -> bool {
-    while pid > 1 {
-        let Some(parent) = identity::parent(pid) else {
-            return false;
-        };
-        if parent == ancestor {
-            return true;
-        }
-        pid = parent;
-    }
-    false
-}
-
 /// The error of the service, or of the bus.
 fn in_words(error: zbus::Error) -> anyhow::Error {
     match ServiceError::of(error) {
@@ -339,19 +339,5 @@ fn in_words(error: zbus::Error) -> anyhow::Error {
             anyhow!("{error}; only root can act without it")
         }
         error => error.into(),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_process_descends_from_who_started_it_and_from_nobody_else() {
-        let own = std::process::id();
-        let parent = std::os::unix::process::parent_id();
-        assert!(descends(own, parent));
-        assert!(!descends(own, own));
-        assert!(!descends(parent, own));
     }
 }

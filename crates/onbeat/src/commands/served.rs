@@ -9,6 +9,7 @@ use anyhow::{Context, bail};
 use onbeat_act::{may_reserve, task};
 use onbeat_control::Next;
 use onbeat_model::TaskId;
+use onbeat_top::Seen;
 
 use super::run::Program;
 use crate::child::{Gated, Status};
@@ -151,45 +152,64 @@ fn start(gated: Gated, signals: &Signals, held: &mut Held) -> ExitCode {
     program.code()
 }
 
-/// How things stood when they were last looked at.
+/// How things stood when they were last looked at: each application, and below it its threads with
+/// a period.
 fn close(held: &Held, quiet: bool) {
     if quiet {
         return;
     }
     let columns = [
-        ("thread", Align::Left),
-        ("tid", Align::Right),
+        ("application, thread", Align::Left),
+        ("id", Align::Right),
         ("period", Align::Right),
         ("jobs", Align::Right),
         ("missed", Align::Right),
+        ("used", Align::Right),
         ("reserved", Align::Right),
         ("", Align::Left),
     ];
     let mut table = Table::new(&columns);
     let mut is_empty = true;
-    for seen in held.threads() {
+    for application in held.applications() {
         is_empty = false;
-        let held = seen
-            .held
-            .map_or("-".to_owned(), |h| h.bandwidth().to_string());
-        let remark = match (&seen.path, seen.held) {
-            (path, _) if !path.is_empty() => path,
-            (_, None) => &seen.why,
-            _ => "",
-        };
         table.row([
-            seen.task.comm.to_text(),
-            seen.task.id.to_string(),
-            seen.period.map_or("-".to_owned(), |p| p.to_string()),
-            seen.jobs.to_string(),
-            seen.missed.to_string(),
-            held,
-            remark.to_owned(),
+            application.comm.to_text(),
+            application.pid.to_string(),
+            String::new(),
+            application.jobs.to_string(),
+            application.missed.to_string(),
+            application.bandwidth_used.to_string(),
+            application.bandwidth_reserved.to_string(),
+            application.served(),
         ]);
+        for seen in held.threads_of(application.pid) {
+            table.row(thread_row(seen));
+        }
     }
     if is_empty {
         eprintln!("no thread showed a rhythm.");
     } else {
         eprint!("{table}");
     }
+}
+
+fn thread_row(seen: &Seen) -> [String; 8] {
+    let held = seen
+        .held
+        .map_or("-".to_owned(), |h| h.bandwidth().to_string());
+    let remark = match (&seen.path, seen.held) {
+        (path, _) if !path.is_empty() => path,
+        (_, None) => &seen.why,
+        _ => "",
+    };
+    [
+        format!("  {}", seen.task.comm.to_text()),
+        seen.task.id.to_string(),
+        seen.period.map_or("-".to_owned(), |p| p.to_string()),
+        seen.jobs.to_string(),
+        seen.missed.to_string(),
+        String::new(),
+        held,
+        remark.to_owned(),
+    ]
 }

@@ -74,8 +74,10 @@ fn a_user_runs_a_program_on_the_beat_without_any_right() {
         assert_eq!(status.code(), Some(128 + libc::SIGTERM));
         let said = std::fs::read_to_string(&log).expect("it was written");
         assert!(said.contains("asking the system service"), "{said}");
-        let row = said.lines().find(|line| line.starts_with("workload"));
-        let found = row.is_some_and(|row| row.contains(" ms "));
+        let mut rows = said.lines();
+        let application = rows.find(|line| line.starts_with("workload"));
+        let found = application.is_some_and(|row| row.contains(" by reservation"))
+            && rows.any(|row| row.starts_with("  workload") && row.contains(" ms "));
         if !found {
             println!("no row with a period: {said}");
         }
