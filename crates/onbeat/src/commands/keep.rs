@@ -3,7 +3,7 @@
 mod telling;
 
 use std::cell::RefCell;
-use std::collections::{HashSet, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
@@ -470,6 +470,7 @@ fn settings(
     targets: Vec<u32>,
 ) -> Settings {
     let has_children = options.children;
+    let origins = Origins::new(targets);
     let enforcement = config.enforcement;
     // No other tracer tells who woke whom.
     let finds_pipelines = options.pipelines == Pipelines::Auto && tracer == tracer::Kind::Bpf;
@@ -485,23 +486,90 @@ fn settings(
             outsiders: vec![std::process::id()],
         }),
         parties: Box::new(move |task| Party {
-            application: has_children.then(|| begun_by(&targets, task)).flatten(),
+            application: has_children.then(|| origins.of(task)).flatten(),
             ..Party::default()
         }),
         ..config.clone().settings()
     }
 }
 
-/// Which of the `targets` has started the process of a thread, itself or by another one. All that
-/// is tracked works for a single target, whether or not the processes between the two have ended.
-/// Among several, none is found then.
-fn begun_by(targets: &[u32], task: TaskId) -> Option<u32> {
-    if let [only] = targets {
-        return Some(*only);
+/// Which of the targets has started the process of a thread, itself or by another one.
+struct Origins {
+    targets: Vec<u32>,
+    /// The target of each process that was looked at: its parent may end before it.
+    known: RefCell<HashMap<TaskId, u32>>,
+}
+
+/// From this number of known processes on, those that have ended are forgotten.
+const MANY: usize = 1024;
+
+impl Origins {
+    fn new(targets: Vec<u32>) -> Self {
+        Self {
+            targets,
+            known: RefCell::default(),
+        }
     }
-    let mut pid = process_of(task.tid)?;
-    while !targets.contains(&pid) {
-        pid = identity::parent(pid).filter(|&parent| parent != 0)?;
+
+    /// All that is tracked works for a single target, whether or not the processes between the two
+    /// have ended. Among several, none is found if one of those has ended before it was looked at.
+    fn of(&self, thread: TaskId) -> Option<u32> {
+        if let [only] = self.targets.as_slice() {
+            return Some(*only);
+        }
+        let process = task::identify(process_of(thread.tid)?).ok()?;
+        let mut known = self.known.borrow_mut();
+        let mut next = process;
+        let target = loop {
+            if self.targets.contains(&next.tid) {
+                break next.tid;
+            }
+            if let Some(target) = known.get(&next) {
+                break *target;
+            }
+            let parent = identity::parent(next.tid).filter(|&parent| parent != 0)?;
+            next = task::identify(parent).ok()?;
+        };
+        if known.len() >= MANY {
+            known.retain(|process, _| task::is_alive(*process));
+        }
+        known.insert(process, target);
+        Some(target)
     }
-    Some(pid)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::{Command, Stdio};
+
+    use super::*;
+
+    #[test]
+    fn a_process_is_its_targets_also_after_the_end_of_the_one_between() {
+        // A shell, its child, and that one's child, which outlives it.
+        let script = "sh -c 'sleep 1000 & echo $!; read go'; read go";
+        let mut shell = Command::new("sh")
+            .args(["-c", script])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut output = io::BufReader::new(shell.stdout.take().unwrap());
+        let mut line = String::new();
+        io::BufRead::read_line(&mut output, &mut line).unwrap();
+        let sleeper = task::identify(line.trim().parse().unwrap()).unwrap();
+        let parent = identity::parent(sleeper.tid).unwrap();
+        let origins = Origins::new(vec![shell.id(), std::process::id() + 1_000_000]);
+        assert_eq!(origins.of(sleeper), Some(shell.id()));
+        shell.stdin.as_mut().unwrap().write_all(b"go\n").unwrap();
+        while identity::parent(sleeper.tid) == Some(parent) {
+            std::thread::yield_now();
+        }
+        assert_eq!(origins.of(sleeper), Some(shell.id()));
+        assert_eq!(Origins::new(origins.targets).of(sleeper), None);
+        // SAFETY: a plain system call; the process is this test's own.
+        unsafe { libc::kill(sleeper.tid.cast_signed(), libc::SIGKILL) };
+        drop(shell.stdin.take());
+        shell.wait().unwrap();
+    }
 }
