@@ -170,7 +170,7 @@ pub(crate) const SETTINGS: Entries = &[
     ),
     (
         "prediction.predictor=\"percentile\"",
-        "Rule that predicts the next budget: percentile, rate (LFS++: CPU time per sampling period), mean-sigma, binary (LFS: up when a budget ran out, else slowly down), or statistical (GRACE-OS; the default with power.rule=\"grace\").",
+        "Rule that predicts the next budget: percentile, rate (LFS++: CPU time per sampling period), mean-sigma, binary (LFS: up when a budget ran out, else slowly down), statistical (GRACE-OS; the default with power.rule=\"grace\"), or pattern (a budget for each place of a group of jobs that repeats, as a film's frames do; else as percentile).",
     ),
     (
         "prediction.samples=16",

@@ -14,7 +14,7 @@ use rayon::prelude::*;
 use serde::Serialize;
 use serde_json::json;
 
-use onbeat_decide::predictor::Parameters;
+use onbeat_decide::predictor::{Kind, Parameters};
 use onbeat_lfspp::written::{Adaptive, Lfs, LfsPlusPlus, Method as Written};
 
 use crate::machine::Machine;
@@ -45,6 +45,8 @@ const RATIOS: [f64; 6] = [1.1, 1.15, 1.25, 1.5, 1.75, 2.0];
 
 const UNMODIFIED: &str = "onbeat, unmodified";
 const MARKED: &str = "onbeat, marked";
+const UNMODIFIED_PATTERN: &str = "pattern, unmodified";
+const MARKED_PATTERN: &str = "pattern, marked";
 
 fn methods(bed: Bed) -> Vec<(&'static str, Method)> {
     let papers = Parameters {
@@ -52,6 +54,10 @@ fn methods(bed: Bed) -> Vec<(&'static str, Method)> {
         ..Parameters::default()
     };
     let onbeat = Onbeat::default();
+    let pattern = Onbeat {
+        predictor: Kind::Pattern,
+        ..onbeat
+    };
     vec![
         ("default", Method::Default),
         ("chrt (SCHED_RR)", Method::RoundRobin),
@@ -77,6 +83,14 @@ fn methods(bed: Bed) -> Vec<(&'static str, Method)> {
             Method::Onbeat(Onbeat {
                 marked: true,
                 ..onbeat
+            }),
+        ),
+        (UNMODIFIED_PATTERN, Method::Onbeat(pattern)),
+        (
+            MARKED_PATTERN,
+            Method::Onbeat(Onbeat {
+                marked: true,
+                ..pattern
             }),
         ),
     ]
@@ -261,6 +275,7 @@ fn table(curves: &[Curve]) -> Table {
 #[derive(Clone, Debug, Serialize)]
 struct Equal {
     bed: &'static str,
+    predictor: &'static str,
     reserved_over_needed: f64,
     unmodified: f64,
     marked: f64,
@@ -272,13 +287,19 @@ struct Equal {
 
 fn equal_bandwidth(curves: &[Curve]) -> Vec<Equal> {
     let mut equal = Vec::new();
-    for bed in Bed::ALL.map(Bed::name) {
+    let pairs = [
+        (Kind::Percentile, UNMODIFIED, MARKED),
+        (Kind::Pattern, UNMODIFIED_PATTERN, MARKED_PATTERN),
+    ];
+    let beds = Bed::ALL.map(Bed::name).into_iter();
+    let each = beds.flat_map(|bed| pairs.map(|pair| (bed, pair)));
+    for (bed, (predictor, unmodified, marked)) in each {
         let find = |method| {
             curves
                 .iter()
                 .find(|curve| curve.bed == bed && curve.method == method)
         };
-        let (Some(unmodified), Some(marked)) = (find(UNMODIFIED), find(MARKED)) else {
+        let (Some(unmodified), Some(marked)) = (find(unmodified), find(marked)) else {
             continue;
         };
         let ours = unmodified.runs_at_ratio.iter().zip(&marked.runs_at_ratio);
@@ -291,6 +312,7 @@ fn equal_bandwidth(curves: &[Curve]) -> Vec<Equal> {
             let difference = Interval::of(&difference);
             equal.push(Equal {
                 bed,
+                predictor: predictor.name(),
                 reserved_over_needed: ratio,
                 unmodified: Interval::of(unmodified).mean,
                 marked: Interval::of(marked).mean,
@@ -305,6 +327,7 @@ fn equal_bandwidth(curves: &[Curve]) -> Vec<Equal> {
 fn equal_table(equal: &[Equal]) -> Table {
     let mut table = Table::new([
         "bed",
+        "predictor",
         "reserved / needed",
         "late, unmodified",
         "late, marked",
@@ -314,6 +337,7 @@ fn equal_table(equal: &[Equal]) -> Table {
     for row in equal {
         table.row([
             row.bed.to_owned(),
+            row.predictor.to_owned(),
             format!("{:.2}", row.reserved_over_needed),
             format!("{:.2}%", row.unmodified * 100.0),
             format!("{:.2}%", row.marked * 100.0),

@@ -118,6 +118,17 @@ impl Tuned {
                 all.push(of("binary (LFS)", Kind::Binary, parameters));
             }
         }
+        for overruns in [0.001, 0.003, 0.01, 0.03, 0.1] {
+            for widest_spread in [1.0, 3.0] {
+                let parameters = Parameters {
+                    overruns,
+                    widest_spread,
+                    ahead: 1,
+                    ..usual
+                };
+                all.push(of("pattern", Kind::Pattern, parameters));
+            }
+        }
         let shares = [0.5, 0.8, 0.9, 0.95, 0.97, 0.99, 0.995, 0.999, 1.0];
         all.extend(shares.map(|by_hand| Self {
             family: "by hand",
@@ -149,6 +160,11 @@ impl Tuned {
                 overruns: 1.0 - 0.95,
                 ..Parameters::default()
             },
+            // The server tells each job when it ends.
+            Some(Kind::Pattern) => Parameters {
+                ahead: 1,
+                ..Parameters::default()
+            },
             Some(Kind::Rate) => Parameters {
                 rate_boost: self.parameters.rate_boost,
                 ..Parameters::default()
@@ -165,6 +181,9 @@ impl Tuned {
             Some(Kind::Binary) => format!("+{}, -{}", p.binary_raise, p.binary_lower),
             Some(Kind::Statistical) => format!("N = {}, rho = {:.3}", p.window, 1.0 - p.overruns),
             Some(Kind::MeanSigma) => format!("N = {}, {} sigma", p.window, p.sigmas),
+            Some(Kind::Pattern) => {
+                format!("overruns {}, x up to {}", p.overruns, p.widest_spread)
+            }
             Some(Kind::Percentile) if p.widest_spread > p.spread => {
                 format!(
                     "N = {}, overruns {}, x up to {}",

@@ -88,6 +88,8 @@ impl Lock {
     ) -> Self {
         let parameters = Parameters {
             overruns: overruns.unwrap_or(settings.estimation.parameters.overruns),
+            // It says at once that a job has ended.
+            ahead: 1,
             ..settings.estimation.parameters
         };
         Self {

@@ -8,6 +8,7 @@ mod binary;
 mod catch_up;
 mod excess;
 mod mean_sigma;
+mod pattern;
 mod percentile;
 mod rate;
 mod statistical;
@@ -21,6 +22,7 @@ pub use binary::Binary;
 pub use percentile::{Percentile, START_UP_JOBS};
 pub use rate::Rate;
 
+use pattern::Pattern;
 use windowed::Windowed;
 
 /// Predicts the runtime that one thread needs in every period.
@@ -74,16 +76,19 @@ pub enum Kind {
     Binary,
     /// GRACE-OS's budget, which the wanted share of the last jobs stayed within.
     Statistical,
+    /// A budget for each place of a group of jobs that repeats.
+    Pattern,
 }
 
 impl Kind {
     /// All of them, the default first.
-    pub const ALL: [Self; 5] = [
+    pub const ALL: [Self; 6] = [
         Self::Percentile,
         Self::Rate,
         Self::MeanSigma,
         Self::Binary,
         Self::Statistical,
+        Self::Pattern,
     ];
 
     /// The name on the command line and in the log.
@@ -95,6 +100,7 @@ impl Kind {
             Self::MeanSigma => "mean-sigma",
             Self::Binary => "binary",
             Self::Statistical => "statistical",
+            Self::Pattern => "pattern",
         }
     }
 }
@@ -141,6 +147,9 @@ pub struct Parameters {
     pub binary_raise: f64,
     /// How much it lowers the runtime after a job that did not.
     pub binary_lower: f64,
+    /// For which job after the last one told the pattern predictor's runtime is. At least 1. Jobs
+    /// that are cut out of bursts are known to have ended when the next one's burst has.
+    pub ahead: usize,
 }
 
 impl Default for Parameters {
@@ -158,6 +167,7 @@ impl Default for Parameters {
             boost_most: 4.0,
             binary_raise: 0.25,
             binary_lower: 0.01,
+            ahead: 2,
         }
     }
 }
@@ -171,6 +181,7 @@ pub fn build(kind: Kind, parameters: Parameters) -> Box<dyn Predictor> {
         Kind::MeanSigma => Box::new(Windowed::new(kind, mean_sigma::rule, parameters)),
         Kind::Binary => Box::new(Binary::new(parameters)),
         Kind::Statistical => Box::new(Windowed::new(kind, statistical::rule, parameters)),
+        Kind::Pattern => Box::new(Pattern::new(parameters)),
     }
 }
 

@@ -83,6 +83,12 @@ impl Percentile {
         Some(planned.max(learnt).scale(generous))
     }
 
+    /// The request, but for a raise to catch up.
+    pub(super) fn without_raise(&self) -> Option<Span> {
+        let bridging = self.bridge.as_ref().map(|bridge| bridge.runtime);
+        self.planned.max(bridging)
+    }
+
     fn spread(&self) -> f64 {
         1.0 + self.parameters.spread.max(0.0)
     }
@@ -131,8 +137,7 @@ impl Predictor for Percentile {
     /// the first few are known, the larger of the old runtime and the old bandwidth is asked for.
     fn rate_changed(&mut self, period: Span) {
         let stretch = self.pace.stretch(period);
-        let bridging = self.bridge.as_ref().map(|bridge| bridge.runtime);
-        let runtime = self.planned.max(bridging);
+        let runtime = self.without_raise();
         self.bridge = runtime.map(|runtime| Bridge {
             runtime: runtime.scale(stretch),
             jobs_left: BRIDGE_JOBS,
@@ -160,14 +165,13 @@ impl Predictor for Percentile {
     }
 
     fn runtime(&self, period: Span) -> Option<Span> {
-        let bridging = self.bridge.as_ref().map(|bridge| bridge.runtime);
-        self.catch_up.over(self.planned.max(bridging), period)
+        self.catch_up.over(self.without_raise(), period)
     }
 }
 
 /// A job that ended late may have the next one's execution time mixed up with its own: it is
 /// believed to have needed more than was planned, but only a step more.
-fn credible(job: &Job, step: Span) -> Span {
+pub(super) fn credible(job: &Job, step: Span) -> Span {
     if overran(job) {
         job.executed.min(step)
     } else {
