@@ -38,6 +38,7 @@ pub(crate) struct Guest {
     script: PathBuf,
     name: String,
     cpus: usize,
+    image: u64,
     arguments: Vec<OsString>,
 }
 
@@ -58,6 +59,7 @@ impl Guest {
             script: script.join("guest.sh"),
             name: name.to_owned(),
             cpus: 1,
+            image: 0,
             arguments: Vec::new(),
         }
     }
@@ -78,6 +80,14 @@ impl Guest {
         self.cpus = cpus;
         self.arguments
             .extend(["--cpus".into(), cpus.to_string().into()]);
+        self
+    }
+
+    /// Boots another image than the one numbered 0, as it would be of programs built elsewhere.
+    pub(crate) fn image(mut self, image: u64) -> Self {
+        self.image = image;
+        self.arguments
+            .extend(["--image".into(), image.to_string().into()]);
         self
     }
 
@@ -116,16 +126,20 @@ impl Guest {
             status = program.ended();
             status.is_some()
         })?;
+        let folder = match self.image {
+            0 => self.name.clone(),
+            image => format!("{}-image-{image}", self.name),
+        };
+        let folder = machine.file(&folder);
         if !status.is_some_and(|status| status.success()) {
             let told = fs::read_to_string(&messages).unwrap_or_default();
             bail!(
                 "the virtual machine failed (what it said is above, and in {}): {}",
-                machine.file(&self.name).join("serial.log").display(),
+                folder.join("serial.log").display(),
                 told.trim()
             );
         }
         println!("the guest took {:.0} s", began.elapsed().as_secs_f64());
-        let folder = machine.file(&self.name);
         let serial = folder.join("serial.log");
         let text = fs::read_to_string(&serial)
             .with_context(|| format!("the guest left no {}", serial.display()))?;

@@ -9,11 +9,11 @@ use std::convert::Infallible;
 use std::rc::Rc;
 
 use onbeat_model::{
-    Actuator, Bandwidth, Burst, Capacity, Event, Flow, Follow, Instant, Ladder, Mark, Refusal,
-    Reservation, Sensor, Span, Speed, Speeds, Standing, Task, TaskId,
+    Actuator, Bandwidth, Boost, Burst, Capacity, Event, Flow, Follow, Instant, Ladder, Mark,
+    Refusal, Reservation, Sensor, Span, Speed, Speeds, Standing, Task, TaskId,
 };
 
-use crate::policy::linux::{Class, Deadline, Linux};
+use crate::policy::linux::{Class, Deadline, Fair, Linux};
 use crate::{Machine, Observer, TaskIndex};
 
 /// The events of a tracer, until the loop asks for them.
@@ -91,6 +91,8 @@ pub struct SimulatedSensor<O> {
 pub struct SimulatedActuator<O> {
     machine: Shared<O>,
     before: BTreeMap<TaskId, Class>,
+    /// What boosted tasks had before; none if none may be boosted.
+    boosted: Option<BTreeMap<TaskId, Class>>,
     is_hard: bool,
     capacity: Capacity,
     speeds: Option<Speeds>,
@@ -110,6 +112,7 @@ pub fn seams<O: Observer>(
     let actuator = SimulatedActuator {
         machine: Rc::clone(&machine),
         before: BTreeMap::new(),
+        boosted: None,
         is_hard: false,
         // The kernel's limits.
         capacity: Capacity {
@@ -223,6 +226,17 @@ impl<O: Observer> SimulatedActuator<O> {
         self
     }
 
+    /// The same, which boosts threads without a reservation by their nice values.
+    #[must_use]
+    pub fn boosting(mut self) -> Self {
+        self.boosted = Some(BTreeMap::new());
+        self
+    }
+
+    fn unboost(&mut self, task: TaskId) -> Option<Class> {
+        self.boosted.as_mut()?.remove(&task)
+    }
+
     fn set(&mut self, task: TaskId, class: Class) -> Result<Class, Refusal> {
         let mut machine = self.machine.borrow_mut();
         let index = machine.observer().0.index_of(task).ok_or(Refusal::Gone)?;
@@ -249,6 +263,7 @@ impl<O: Observer> Actuator for SimulatedActuator<O> {
             ..Deadline::hard(reservation)
         };
         let before = self.set(task, Class::Deadline(deadline))?;
+        let before = self.unboost(task).unwrap_or(before);
         self.before.entry(task).or_insert(before);
         Ok(())
     }
@@ -274,8 +289,30 @@ impl<O: Observer> Actuator for SimulatedActuator<O> {
         }
     }
 
+    fn boost(&mut self, task: TaskId, boost: Option<Boost>) -> Result<(), Refusal> {
+        if self.boosted.is_none() {
+            return Err(Refusal::NoBoosts);
+        }
+        let Some(boost) = boost else {
+            if let Some(before) = self.unboost(task) {
+                self.set(task, before)?;
+            }
+            return Ok(());
+        };
+        let fair = Fair {
+            slice: boost.slice,
+            ..Fair::nice(-i8::try_from(boost.levels).unwrap_or(i8::MAX))
+        };
+        let before = self.set(task, Class::Fair(fair))?;
+        if let Some(boosted) = &mut self.boosted {
+            boosted.entry(task).or_insert(before);
+        }
+        Ok(())
+    }
+
     fn ended(&mut self, task: TaskId) {
         self.before.remove(&task);
+        self.unboost(task);
     }
 
     fn capacity(&self) -> Capacity {

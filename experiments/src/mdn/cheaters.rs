@@ -255,7 +255,7 @@ fn on_a_kernel(machine: &Machine, args: &Args) -> anyhow::Result<()> {
     }
     let each = all.iter().flat_map(|(.., runs)| runs.iter().flatten());
     let each: Vec<Run> = each.cloned().collect();
-    let guested = guest::boot(machine, &each, SECONDS)?;
+    let guested = guest::boot(machine, 0, &each, SECONDS)?;
     let mut gains = Vec::new();
     for (case, scheduler, runs) in all {
         let ways = |[honest, lying]: &[Run; 2]| {

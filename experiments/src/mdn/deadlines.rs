@@ -49,6 +49,9 @@ pub(crate) struct Args {
     #[arg(long, value_name = "SECONDS", conflicts_with_all = ["timer_ms", "Knobs"],
           value_parser = clap::value_parser!(u64).range(1..=1000))]
     guest: Option<u64>,
+    /// Each film on another image of that machine
+    #[arg(long, requires = "guest")]
+    images: bool,
 }
 
 impl Args {
@@ -99,22 +102,24 @@ pub(super) type Ways = (Vec<Outcome>, Vec<Outcome>);
 
 /// Runs every mix under every scheduler, and publishes the paper's tables and the comparison.
 pub(crate) fn run(machine: &Machine, args: &Args) -> anyhow::Result<()> {
-    let guested = match args.guest {
-        Some(seconds) => Some(boot(machine, args, seconds)?),
-        None => None,
+    let guests = match args.guest {
+        Some(seconds) => boot(machine, args, seconds)?,
+        None => Vec::new(),
     };
+    let guested = guests.first();
     let seconds = args.guest.unwrap_or(args.seconds);
     let mut results = Vec::new();
     for scheduler in args.schedulers() {
         for mix in MIXES {
             machine.go_on()?;
             let settings: Vec<Setting> = args.settings().collect();
-            let runs = match &guested {
-                Some(guested) => settings
-                    .iter()
-                    .map(|setting| on_a_kernel(guested, scheduler, mix, *setting))
-                    .collect::<anyhow::Result<Vec<Ways>>>()?,
-                None => both(scheduler, mix, &settings, seconds),
+            let runs = if guests.is_empty() {
+                both(scheduler, mix, &settings, seconds)
+            } else {
+                // One for all films, or one for each.
+                let each = settings.iter().zip(guests.iter().cycle());
+                each.map(|(setting, guested)| on_a_kernel(guested, scheduler, mix, *setting))
+                    .collect::<anyhow::Result<Vec<Ways>>>()?
             };
             for (place, program) in mix.programs.iter().enumerate() {
                 results.push(Result {
@@ -126,7 +131,7 @@ pub(crate) fn run(machine: &Machine, args: &Args) -> anyhow::Result<()> {
             }
         }
     }
-    let (ran, suffix) = match &guested {
+    let (ran, suffix) = match guested {
         Some(guested) => (guested.ran(), "-guest"),
         None => (simulated(args), ""),
     };
@@ -195,24 +200,34 @@ fn simulated(args: &Args) -> Ran {
     ))
 }
 
-/// All runs, one after the other, on a kernel.
-fn boot(machine: &Machine, args: &Args, seconds: u64) -> anyhow::Result<Guested> {
-    let mut runs = Vec::new();
-    for scheduler in args.schedulers() {
-        for mix in MIXES {
-            for setting in args.settings() {
-                // The kernel's own does not listen.
-                let ways = if listens(scheduler) {
-                    &[false, true][..]
-                } else {
-                    &[false]
-                };
-                let each = ways.iter();
-                runs.extend(each.map(|&mdn| Run::of_mix(scheduler, mix, setting, mdn)));
-            }
-        }
-    }
-    guest::boot(machine, &runs, seconds)
+/// All runs on a kernel, one after the other: on one image, or each film on one of its own.
+fn boot(machine: &Machine, args: &Args, seconds: u64) -> anyhow::Result<Vec<Guested>> {
+    let settings: Vec<Setting> = args.settings().collect();
+    let on_one = if args.images { 1 } else { settings.len() };
+    let images = (0..).zip(settings.chunks(on_one));
+    let booted = images.map(|(image, settings)| {
+        let each = args.schedulers().into_iter().flat_map(|scheduler| {
+            let mixes = MIXES.into_iter().map(move |mix| (scheduler, mix));
+            mixes.flat_map(|(scheduler, mix)| runs_of(scheduler, mix, settings))
+        });
+        guest::boot(machine, image, &each.collect::<Vec<Run>>(), seconds)
+    });
+    booted.collect()
+}
+
+fn runs_of(scheduler: Scheduler, mix: Mix, settings: &[Setting]) -> Vec<Run> {
+    // The kernel's own does not listen.
+    let ways = if listens(scheduler) {
+        &[false, true][..]
+    } else {
+        &[false]
+    };
+    let of = |setting: &Setting| {
+        let setting = *setting;
+        ways.iter()
+            .map(move |&mdn| Run::of_mix(scheduler, mix, setting, mdn))
+    };
+    settings.iter().flat_map(of).collect()
 }
 
 fn on_a_kernel(

@@ -144,10 +144,16 @@ pub(super) struct Known {
     pub(super) confidence: u64,
 }
 
-/// Boots a guest for these runs, of so many seconds each.
-pub(super) fn boot(machine: &Machine, runs: &[Run], seconds: u64) -> anyhow::Result<Guested> {
+/// Boots the guest's image of this number for these runs, of so many seconds each.
+pub(super) fn boot(
+    machine: &Machine,
+    image: u64,
+    runs: &[Run],
+    seconds: u64,
+) -> anyhow::Result<Guested> {
     let words: Vec<String> = runs.iter().map(Run::word).collect();
     let ended = Guest::new("mdn-deadlines")
+        .image(image)
         .set("RUNS", words.join(" "))
         .set("RUN_SECONDS", seconds)
         .boot(machine)?;

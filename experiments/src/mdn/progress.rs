@@ -84,7 +84,7 @@ struct Knowledge {
 pub(crate) fn run(machine: &Machine, args: &Args) -> anyhow::Result<()> {
     let setting = Setting::of_seed(args.seed);
     let guested = match args.guest {
-        true => Some(guest::boot(machine, &runs(setting), args.seconds)?),
+        true => Some(guest::boot(machine, 0, &runs(setting), args.seconds)?),
         false => None,
     };
     let suffix = if args.guest { "-guest" } else { "" };

@@ -1,9 +1,9 @@
 //! Programs side by side on one simulated CPU, under each scheduler.
 
 use onbeat_control::{Controller, Next, Settings, drive};
-use onbeat_model::{Follow, Instant, Name, Sensor, Span, Task, TaskId};
+use onbeat_model::{Follow, Instant, Sensor, Span, TaskId};
 use onbeat_policies::{Best, Rules, best};
-use onbeat_sim::loop_adapter::{FIRST_TID, Heard, seams};
+use onbeat_sim::loop_adapter::{FIRST_TID, Heard, SimulatedActuator, seams};
 use onbeat_sim::observe::{Completion, Stretch};
 use onbeat_sim::policy::linux::{Class, Config, Fair, Linux};
 use onbeat_sim::policy::ruled::Ruled;
@@ -13,7 +13,7 @@ use onbeat_sim::{Machine, Observer, Policy, Workload};
 use super::knobs::Knobs;
 use super::paper::Program;
 use super::{Outcome, SAMPLE, Scheduler, VARIATION};
-use crate::simulated::one_cpu;
+use crate::simulated::{hog, one_cpu, tasks};
 
 /// How the programs differ from run to run.
 #[derive(Clone, Copy, Debug)]
@@ -77,13 +77,7 @@ pub(crate) fn run(
 ) -> Vec<Outcome> {
     let count = programs.len();
     let run = Run { programs, duration };
-    let fair = |slice| {
-        let fair = Fair {
-            slice,
-            ..Fair::nice(0)
-        };
-        Linux::new(Config::global(1), vec![(Class::Fair(fair), 0); count])
-    };
+    let fair = |slice| fair(slice, count);
     let eevdf = || fair(Span::from_us(700));
     match scheduler {
         // Its quanta end at the ticks of 10 ms that its rules count.
@@ -98,9 +92,28 @@ pub(crate) fn run(
         }
         Scheduler::Eevdf => run.alone(eevdf(), |_| {}),
         Scheduler::EevdfShort => run.alone(fair(Span::from_us(100)), |_| {}),
-        Scheduler::Onbeat => run.with_onbeat(eevdf(), false),
-        Scheduler::OnbeatHard => run.with_onbeat(eevdf(), true),
+        Scheduler::Onbeat => run.with_onbeat(eevdf(), |actuator| actuator),
+        Scheduler::OnbeatHard => run.with_onbeat(eevdf(), SimulatedActuator::hard),
     }
+}
+
+/// Runs the programs under onbeat's loop, which boosts those without a reservation, beside
+/// `beside` CPU-bound ones that it is not told of.
+pub(crate) fn run_boosting(kept: &[Workload], beside: usize, duration: Span) -> Vec<Outcome> {
+    let count = kept.len();
+    let hogs = std::iter::repeat_with(|| hog(Span::ZERO));
+    let programs: Vec<Workload> = kept.iter().cloned().chain(hogs.take(beside)).collect();
+    let linux = fair(Span::from_us(700), programs.len());
+    Run { programs, duration }.with_onbeat_for(count, linux, SimulatedActuator::boosting)
+}
+
+/// EEVDF with this slice for so many programs.
+fn fair(slice: Span, count: usize) -> Linux {
+    let fair = Fair {
+        slice,
+        ..Fair::nice(0)
+    };
+    Linux::new(Config::global(1), vec![(Class::Fair(fair), 0); count])
 }
 
 /// BEST with onbeat's rule for notifications that come too late.
@@ -167,26 +180,25 @@ impl Run {
     }
 
     /// onbeat is pointed at the programs that have deadlines, as a user would.
-    fn with_onbeat(&self, linux: Linux, is_hard: bool) -> Vec<Outcome> {
-        let task = |tid| Task {
-            id: TaskId::recorded(tid),
-            pid: tid,
-            comm: Name::from("program"),
-        };
-        let tasks: Vec<Task> = (FIRST_TID..).take(self.programs.len()).map(task).collect();
+    fn with_onbeat(&self, linux: Linux, how: impl FnOnce(Acting) -> Acting) -> Vec<Outcome> {
+        let bound = self.programs.iter().position(Workload::is_cpu_bound);
+        self.with_onbeat_for(bound.unwrap_or(self.programs.len()), linux, how)
+    }
+
+    /// onbeat is pointed at the first `kept` programs.
+    fn with_onbeat_for(
+        &self,
+        kept: usize,
+        linux: Linux,
+        how: impl FnOnce(Acting) -> Acting,
+    ) -> Vec<Outcome> {
+        let tasks = tasks(self.programs.len());
         let machine = self.machine(linux, (Heard::new(tasks.clone()), self.outcomes()));
-        let (mut sensor, mut actuator) = seams(machine, 1, None, self.ends());
-        if is_hard {
-            actuator = actuator.hard();
-        }
-        for (task, _) in tasks
-            .iter()
-            .zip(&self.programs)
-            .filter(|(_, p)| !p.is_cpu_bound())
-        {
+        let (mut sensor, actuator) = seams(machine, 1, None, self.ends());
+        for task in tasks.iter().take(kept) {
             let Ok(()) = sensor.track(task.id.tid, Follow::Threads);
         }
-        let mut controller = Controller::new(Settings::default(), actuator);
+        let mut controller = Controller::new(Settings::default(), how(actuator));
         let Ok(()) = drive(&mut sensor, &mut controller, |_, _| Next::Continue);
         drop(controller);
         let machine = sensor.into_machine();
@@ -194,6 +206,9 @@ impl Run {
     }
 }
 
+type Acting = SimulatedActuator<Outcomes>;
+
+#[derive(Debug)]
 struct Outcomes(Vec<Outcome>);
 
 impl Observer for Outcomes {

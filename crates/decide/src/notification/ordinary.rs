@@ -7,7 +7,8 @@
 //!    of its time that the thread spent off the run queue.
 //! 2. It decays by itself, the faster the smaller the block ratio.
 //! 3. It is never more than [`MOST_LEVELS`] times the block ratio, so a thread that never blocks
-//!    gets nothing, and a flood of notifications no more than a few.
+//!    gets nothing, and a flood of notifications no more than a few. The bound is of the present
+//!    ratio: at the end of a long job, where a late one notifies, a thread has slept little.
 //!
 //! By 3 a thread cannot have both, a boost and more of the CPU. One that is off the run queue for a
 //! share `r` of the time has `5 r` levels at most, each worth a factor of 1.25 in the kernel's
@@ -65,13 +66,13 @@ impl Ordinary {
 
     /// It says that it missed a deadline.
     pub fn missed(&mut self) {
-        self.levels = (self.levels + STEP * self.block_ratio).min(self.most());
+        self.levels = (self.levels + STEP * self.block_ratio).min(MOST_LEVELS);
     }
 
     /// The boost that it deserves, where it has to share it: see [`dilution`].
     #[must_use]
     pub fn boost(&self, dilution: f64) -> Option<Boost> {
-        let levels = (self.levels * dilution.clamp(0.0, 1.0))
+        let levels = (self.levels() * dilution.clamp(0.0, 1.0))
             .round()
             .min(MOST_LEVELS);
         (levels >= 1.0).then_some(Boost {
@@ -84,10 +85,10 @@ impl Ordinary {
     /// The levels that it deserves if it is alone.
     #[must_use]
     pub const fn levels(&self) -> f64 {
-        self.levels
+        self.levels.min(self.most())
     }
 
-    fn most(&self) -> f64 {
+    const fn most(&self) -> f64 {
         MOST_LEVELS * self.block_ratio
     }
 
@@ -101,7 +102,7 @@ impl Ordinary {
         let kept = (-passed.ratio(MEMORY)).exp();
         self.block_ratio = asleep + (self.block_ratio - asleep) * kept;
         let half_life = HALF_LIFE.scale(self.block_ratio.max(LEAST_RATIO));
-        self.levels = (self.levels * (-passed.ratio(half_life)).exp2()).min(self.most());
+        self.levels *= (-passed.ratio(half_life)).exp2();
     }
 }
 

@@ -178,6 +178,21 @@ fn an_honest_thread_within_its_share_is_done_sooner() {
 }
 
 #[test]
+fn a_boost_is_there_again_once_a_long_job_is_over() {
+    let ms = |ms| Instant::ZERO + Span::from_ms(ms);
+    let mut judged = Ordinary::default();
+    judged.ready(ms(1), ms(2));
+    judged.asleep(ms(5000));
+    (0..5).for_each(|_| judged.missed());
+    let levels = |judged: &Ordinary| judged.boost(1.0).map(|boost| boost.levels);
+    assert_eq!(levels(&judged), Some(5));
+    judged.ready(ms(5000), ms(6000));
+    assert_eq!(levels(&judged), Some(1), "it computed for 1 s");
+    judged.asleep(ms(7500));
+    assert!(levels(&judged) >= Some(3), "{judged:?}");
+}
+
+#[test]
 fn many_cheaters_together_share_what_one_could_have() {
     let cheaters = |cry: bool, count: u32| {
         let mut threads: Vec<Thread> = (0..count)
