@@ -302,11 +302,17 @@ fn equal_bandwidth(curves: &[Curve]) -> Vec<Equal> {
         let (Some(unmodified), Some(marked)) = (find(unmodified), find(marked)) else {
             continue;
         };
-        let ours = unmodified.runs_at_ratio.iter().zip(&marked.runs_at_ratio);
-        for (ratio, (unmodified, marked)) in RATIOS.into_iter().zip(ours) {
-            if unmodified.is_empty() || unmodified.len() != marked.len() {
-                continue;
-            }
+        // Where each run of both reaches the ratio, so that they can be compared run by run.
+        let is_reached = |place: &usize| {
+            let reaches = |curve: &Curve| curve.at_ratio.get(*place).is_some_and(Option::is_some);
+            reaches(unmodified) && reaches(marked)
+        };
+        for place in (0..RATIOS.len()).filter(is_reached) {
+            let ratio = RATIOS[place];
+            let (unmodified, marked) = (
+                &unmodified.runs_at_ratio[place],
+                &marked.runs_at_ratio[place],
+            );
             let pairs = unmodified.iter().zip(marked);
             let difference: Vec<f64> = pairs.map(|(a, b)| a - b).collect();
             let difference = Interval::of(&difference);
