@@ -122,6 +122,26 @@ fn row<'a>(rows: &'a Value, of: &[(&str, &str)]) -> &'a Value {
 }
 
 #[test]
+fn what_a_notification_is_worth_without_a_rhythm_is_what_its_table_has() {
+    let rows = figures("mdn-main-loop/mdn-unseen");
+    let mean = |case, what: &str| {
+        let mean = row(&rows, &[("case", case)])[what]["mean"].as_f64();
+        format!("{:.1}%", mean.unwrap())
+    };
+    let claim = format!(
+        "{} of the requests late without it, {} with it",
+        mean("requests", "missed"),
+        mean("requests", "missed_mdn")
+    );
+    for document in ["experiments/papers.md", "docs/tutorial.md"] {
+        assert_says(document, &claim);
+    }
+    for liar in ["lying-requests", "lying-bound"] {
+        assert_eq!(mean(liar, "cpu"), mean(liar, "cpu_mdn"), "a liar gets more");
+    }
+}
+
+#[test]
 fn what_cheaters_gain_is_what_their_table_has() {
     let gains = figures("mdn-cheaters/mdn-cheaters");
     let lines = [
