@@ -9,9 +9,9 @@ use rayon::prelude::*;
 use serde::Serialize;
 use serde_json::json;
 
-use super::VARIATION;
 use super::deadlines::missed;
 use super::simulated::run_boosting;
+use super::{Outcome, VARIATION};
 use crate::machine::Machine;
 use crate::results::{Ran, Table, publish};
 use crate::simulated::hog;
@@ -139,25 +139,20 @@ fn figures(case: Case, runs: u64) -> Figures {
     let one = |seed: u64, says| {
         let kept = case.programs(seed, says);
         let ran = run_boosting(&kept, case.beside(), Span::from_secs(SECONDS));
-        let judged = ran.into_iter().next().unwrap_or_default();
-        (
-            judged.missed_percent(),
-            judged.cpu_percent(0, SECONDS as usize),
-        )
+        ran.into_iter().next().unwrap_or_default()
     };
     let seeds: Vec<u64> = (1..=runs).collect();
-    let all: Vec<_> = seeds
-        .par_iter()
-        .map(|&seed| (one(seed, false), one(seed, true)))
-        .collect();
-    let spread = |of: &dyn Fn(&((f64, f64), (f64, f64))) -> f64| {
-        Spread::of(&all.iter().map(of).collect::<Vec<f64>>())
+    let all = |says| -> Vec<Outcome> { seeds.par_iter().map(|&seed| one(seed, says)).collect() };
+    let (silent, saying) = (all(false), all(true));
+    let spread = |outcomes: &[Outcome], of: fn(&Outcome) -> f64| {
+        Spread::of(&outcomes.iter().map(of).collect::<Vec<f64>>())
     };
+    let cpu = |outcome: &Outcome| outcome.cpu_percent(0, SECONDS as usize);
     Figures {
-        missed: spread(&|(silent, _)| silent.0),
-        missed_mdn: spread(&|(_, says)| says.0),
-        cpu: spread(&|(silent, _)| silent.1),
-        cpu_mdn: spread(&|(_, says)| says.1),
+        missed: spread(&silent, Outcome::missed_percent),
+        missed_mdn: spread(&saying, Outcome::missed_percent),
+        cpu: spread(&silent, cpu),
+        cpu_mdn: spread(&saying, cpu),
     }
 }
 
