@@ -91,7 +91,7 @@ pub struct SimulatedSensor<O> {
 pub struct SimulatedActuator<O> {
     machine: Shared<O>,
     before: BTreeMap<TaskId, Class>,
-    /// What boosted tasks had before; none if none may be boosted.
+    /// The former classes of boosted tasks; none if none may be boosted.
     boosted: Option<BTreeMap<TaskId, Class>>,
     is_hard: bool,
     capacity: Capacity,

@@ -144,7 +144,7 @@ pub(super) struct Known {
     pub(super) confidence: u64,
 }
 
-/// Boots the guest's image of this number for these runs, of so many seconds each.
+/// Boots the guest's image of this number for these runs, of `seconds` each.
 pub(super) fn boot(
     machine: &Machine,
     image: u64,

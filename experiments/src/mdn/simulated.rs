@@ -107,7 +107,7 @@ pub(crate) fn run_boosting(kept: &[Workload], beside: usize, duration: Span) -> 
     Run { programs, duration }.with_onbeat_for(count, linux, SimulatedActuator::boosting)
 }
 
-/// EEVDF with this slice for so many programs.
+/// EEVDF with this slice for `count` programs.
 fn fair(slice: Span, count: usize) -> Linux {
     let fair = Fair {
         slice,

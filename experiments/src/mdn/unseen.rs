@@ -1,6 +1,6 @@
 //! Deadlines that onbeat's main loop cannot know: of programs without a rhythm, and of frames that
-//! are due before their period is over. What a missed deadline notification gives them, and what
-//! it gives to a liar.
+//! are due before their period is over. The table tells the worth of a missed deadline notification
+//! to them, and to a liar.
 
 use onbeat_model::{Instant, Span};
 use onbeat_sim::workload::{Arrival, Demand, Film, Notifies};

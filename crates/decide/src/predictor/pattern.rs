@@ -40,7 +40,7 @@ pub(super) struct Pattern {
     usual: Percentile,
     group: Group,
     excess: Excess,
-    /// What the coming jobs are expected to take, up to the one that is planned for, which is the
+    /// The expected demands of the coming jobs, up to the one that is planned for, which is the
     /// last; none without a group.
     expected: VecDeque<Option<Span>>,
     planned: Option<Span>,
@@ -87,7 +87,7 @@ impl Pattern {
         self.parameters.ahead.max(1)
     }
 
-    /// What the next job is expected to take.
+    /// The expected demand of the next job.
     fn next(&self) -> Option<Span> {
         let is_known = self.expected.len() == self.ahead();
         self.expected
@@ -177,7 +177,7 @@ struct Group {
     /// share; none as long as there are no two.
     differences: [Option<f64>; LONGEST],
     length: Option<usize>,
-    /// What the last jobs took, over the mean at their place.
+    /// The demands of the last jobs, over the mean at their place.
     scene: VecDeque<f64>,
 }
 
@@ -242,7 +242,7 @@ impl Group {
         (count > 0).then(|| sum / count)
     }
 
-    /// What the job `ahead` after the last is expected to take; none without a group.
+    /// The expected demand of the job `ahead` after the last; none without a group.
     fn expected(&self, ahead: usize) -> Option<Span> {
         let mut scene: Vec<f64> = self.scene.iter().copied().collect();
         scene.sort_unstable_by(f64::total_cmp);
@@ -285,7 +285,7 @@ mod tests {
         let hard = |n| if n < 60 { 1.0 } else { 1.5 };
         let group = after(64, |n| Span::from_ms(GROUP[n % 6]).scale(hard(n)));
         let expected = group.expected(1).unwrap();
-        // Of the ten jobs at that place none is of the new scene.
+        // None of the ten jobs at that place is of the new scene.
         assert!(
             expected.abs_diff(Span::from_ms(15)) < Span::from_us(10),
             "{expected:?}"
