@@ -2,16 +2,36 @@
 //! budget a second late corrects nothing.
 //!
 //! It takes a low real-time priority (above those that it gives to others, if it does: they would
-//! keep it from answering), and guards against itself: RLIMIT_RTTIME ends a real-time thread that
-//! never sleeps, and its children start as ordinary tasks.
+//! keep it from answering), and its children start as ordinary tasks.
+//!
+//! # Giving way
+//! A thread that goes first could keep a CPU for ever. The kernel's own code is enough for that: who
+//! looks up `/proc/TID` of a thread that is ending waits, without sleeping, until that one has
+//! removed its entries (`shrink_dcache_parent`). If it has lost its CPU to the looking thread, and
+//! no other CPU takes it, neither goes on, and no signal reaches them. So another thread of onbeat's
+//! looks at the CPU time of the one that goes first. While that computes without a pause, it is an
+//! ordinary thread.
 
-use std::io;
+use std::cell::Cell;
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+use std::{io, ptr};
 
 use crate::attributes::{Attributes, Fair, Policy, RealTime, kept_nice};
 
-/// How long the thread may run under real-time priority without sleeping before the kernel sends
-/// SIGXCPU: much longer than one turn of the loop, much shorter than a person's patience.
-const LONGEST_RUN_US: u64 = 10_000_000;
+/// How often it is looked whether the thread that goes first gives way. A hundred times as long as
+/// a long turn of the loop, and as short as a person hardly notices.
+const LOOK: Duration = Duration::from_millis(100);
+/// It gives way after so much CPU time between two looks. The kernel keeps 50 ms of a second from
+/// all real-time threads, so 90 ms may be all that it can have.
+const WITHOUT_PAUSE: Duration = Duration::from_millis(80);
+/// It goes first again after so little.
+const WITH_PAUSES: Duration = Duration::from_millis(40);
+
+thread_local! {
+    /// Another thread looks whether this one gives way.
+    static LOOKED_AT: Cell<bool> = const { Cell::new(false) };
+}
 
 /// How the calling thread was put ahead of others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,6 +47,9 @@ pub(crate) const BOOSTED: u32 = 1;
 
 /// The lowest that onbeat's own threads take: before every ordinary task and every boosted one.
 pub const LOWEST: u32 = BOOSTED + 1;
+
+/// The highest that there is: of the thread that looks at another one, for some microseconds.
+const HIGHEST: u32 = 99;
 
 /// Puts the calling thread ahead of ordinary tasks while it loads a tracer: that takes tens of
 /// milliseconds, and the program that is to be run waits for it. Its children have the default, but
@@ -71,51 +94,128 @@ pub fn pass_nice_on(child: u32) {
 }
 
 /// Puts the calling thread ahead of ordinary tasks, and of those with a real-time priority below
-/// `priority`, for as long as it lives. Programs are to be started before: they would inherit the
-/// limit.
+/// `priority`, for as long as it lives. It [gives way](self#giving-way).
 ///
 /// # Errors
-/// If neither real-time priority nor nice -20 is permitted; the thread then stays as it was.
+/// If neither real-time priority nor nice -20 is permitted, and if no other thread can be started;
+/// the thread then stays as it was.
 pub fn go_first(priority: u32) -> io::Result<Precedence> {
-    limit_longest_run()?;
-    ahead(priority)
+    let before = Attributes::get(0)?;
+    let precedence = ahead(priority)?;
+    let is_looked_at = LOOKED_AT.get() || precedence == Precedence::Nice;
+    if !is_looked_at && let Err(error) = give_way() {
+        before.set(0)?;
+        return Err(error);
+    }
+    LOOKED_AT.set(precedence == Precedence::RealTime || LOOKED_AT.get());
+    Ok(precedence)
+}
+
+/// Starts the thread that has the calling one give way. It ends with that one.
+fn give_way() -> io::Result<JoinHandle<()>> {
+    let mut clock = 0;
+    // SAFETY: gettid and pthread_self take nothing, and `clock` is a valid buffer.
+    let (tid, error) = unsafe {
+        let error = libc::pthread_getcpuclockid(libc::pthread_self(), &raw mut clock);
+        (libc::gettid().unsigned_abs(), error)
+    };
+    if error != 0 {
+        return Err(io::Error::from_raw_os_error(error));
+    }
+    let look = move || {
+        // SAFETY: both are plain calls on a set of this function's.
+        unsafe {
+            let mut all = std::mem::zeroed();
+            libc::sigfillset(&raw mut all);
+            libc::pthread_sigmask(libc::SIG_BLOCK, &raw const all, ptr::null_mut());
+        }
+        look_at(tid, clock);
+    };
+    let builder = thread::Builder::new().name("onbeat-gives-way".to_owned());
+    builder.spawn(look)
+}
+
+/// Has the thread `tid` with this clock of CPU time give way, until it ends.
+fn look_at(tid: u32, clock: libc::clockid_t) {
+    // Where no priority is permitted that is above the thread's, the kernel's bound on all
+    // real-time threads remains.
+    let highest = real_time(HIGHEST).set(0);
+    if highest.is_err()
+        && let Some(priority) = priority_of(tid)
+    {
+        let _ = real_time(priority + 1).set(0);
+    }
+    // Its priority, when it gives way.
+    let mut gives_way = None;
+    let Some(mut before) = cpu_time(clock) else {
+        return;
+    };
+    loop {
+        thread::sleep(LOOK);
+        let Some(total) = cpu_time(clock) else {
+            return;
+        };
+        let used = total.saturating_sub(before);
+        before = total;
+        match gives_way {
+            None if used > WITHOUT_PAUSE => {
+                let priority = priority_of(tid);
+                gives_way = priority.filter(|_| ordinary().set(tid).is_ok());
+            }
+            Some(priority) if used < WITH_PAUSES && real_time(priority).set(tid).is_ok() => {
+                gives_way = None;
+            }
+            _ => {}
+        }
+    }
+}
+
+fn priority_of(tid: u32) -> Option<u32> {
+    match Attributes::get(tid).ok()?.policy {
+        Policy::Fifo(RealTime { priority }) => Some(priority),
+        _ => None,
+    }
+}
+
+/// The CPU time on a thread's clock; none if the thread has ended.
+fn cpu_time(clock: libc::clockid_t) -> Option<Duration> {
+    let mut time = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    // SAFETY: `time` is a valid buffer.
+    if unsafe { libc::clock_gettime(clock, &raw mut time) } != 0 {
+        return None;
+    }
+    let seconds = u64::try_from(time.tv_sec).ok()?;
+    Some(Duration::new(seconds, u32::try_from(time.tv_nsec).ok()?))
 }
 
 fn ahead(priority: u32) -> io::Result<Precedence> {
-    let real_time = Attributes {
-        policy: Policy::Fifo(RealTime { priority }),
-        reset_on_fork: true,
-    };
-    if real_time.set(0).is_ok() {
+    if real_time(priority).set(0).is_ok() {
         return Ok(Precedence::RealTime);
     }
     largest_share().set(0).map(|()| Precedence::Nice)
 }
 
-const fn largest_share() -> Attributes {
+const fn real_time(priority: u32) -> Attributes {
     Attributes {
-        policy: Policy::Other(Fair {
-            nice: -20,
-            slice_ns: 0,
-        }),
+        policy: Policy::Fifo(RealTime { priority }),
         reset_on_fork: true,
     }
 }
 
-/// Lowers the soft limit alone, and never raises it.
-fn limit_longest_run() -> io::Result<()> {
-    let mut limit = libc::rlimit {
-        rlim_cur: 0,
-        rlim_max: 0,
-    };
-    // SAFETY: `limit` is a valid buffer.
-    if unsafe { libc::getrlimit(libc::RLIMIT_RTTIME, &raw mut limit) } != 0 {
-        return Err(io::Error::last_os_error());
+const fn largest_share() -> Attributes {
+    fair(-20)
+}
+
+const fn ordinary() -> Attributes {
+    fair(0)
+}
+
+const fn fair(nice: i32) -> Attributes {
+    Attributes {
+        policy: Policy::Other(Fair { nice, slice_ns: 0 }),
+        reset_on_fork: true,
     }
-    limit.rlim_cur = limit.rlim_cur.min(LONGEST_RUN_US);
-    // SAFETY: `limit` is a valid structure that setrlimit only reads.
-    if unsafe { libc::setrlimit(libc::RLIMIT_RTTIME, &raw const limit) } != 0 {
-        return Err(io::Error::last_os_error());
-    }
-    Ok(())
 }

@@ -73,5 +73,7 @@ pub(crate) fn wait() -> io::Result<()> {
     }
     let guarded = io::stdin();
     while !wait::readable(&[guarded.as_fd()], None)? {}
+    // It looks at threads that may be ending.
+    let _ = own::go_first(own::LOWEST);
     Ok(())
 }
