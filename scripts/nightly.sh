@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # The long forms of the service's tests, as root: a million hostile calls, a thousand kills at random moments, an hour
 # of programs that come and go, and a hundred million inputs for each fuzz target. Each part is run, whatever the
-# others say. It takes a night for all but the inputs, which take days: FUZZ_LONGEST bounds them, in seconds, for each target.
+# others say. It takes a night for all but the inputs, which take another: FUZZ_LONGEST bounds them, in seconds, for each target.
 #
 # usage: scripts/nightly.sh [PART...]    a part is hostile, killed, soak or fuzz; without one, all
 set -euo pipefail
