@@ -2,17 +2,20 @@
 //! record.h, read now and then and not event by event, so that a wakeup costs an untracked task
 //! next to nothing.
 
+use std::mem::offset_of;
+
 use libbpf_rs::{MapCore, MapFlags, MapHandle};
 use onbeat_model::{Event, Instant, Name, Span, Task};
 
+use super::skeleton::types::{partner, partner_key};
 use super::wire;
 
 /// How often the counts are read.
 const EVERY: Span = Span::from_ms(100);
 /// How many are read with one system call.
 const BATCH: u32 = 64;
-const KEY: usize = 16;
-const VALUE: usize = 32;
+const KEY: usize = size_of::<partner_key>();
+const VALUE: usize = size_of::<partner>();
 
 /// The counts, and when they are to be read again.
 #[derive(Debug)]
@@ -51,13 +54,13 @@ pub(super) fn woke(key: &[u8], value: &[u8], at: Instant) -> Option<Event> {
     let value: &[u8; VALUE] = value.try_into().ok()?;
     Some(Event::Woke {
         at,
-        task: wire::unpack(wire::long(key, 0)),
+        task: wire::unpack(wire::long(key, offset_of!(partner_key, waker))),
         wakee: Task {
-            id: wire::unpack(wire::long(key, 8)),
-            pid: u32::try_from(wire::long(value, 8)).ok()?,
-            comm: Name::new(value.get(16..)?),
+            id: wire::unpack(wire::long(key, offset_of!(partner_key, wakee))),
+            pid: u32::try_from(wire::long(value, offset_of!(partner, pid))).ok()?,
+            comm: Name::new(value.get(offset_of!(partner, comm)..)?),
         },
-        count: wire::long(value, 0),
+        count: wire::long(value, offset_of!(partner, count)),
     })
 }
 

@@ -304,16 +304,16 @@ int VARIANT(marked)(struct pt_regs *ctx)
 	record = reserve(kind, a->id, now);
 	if (!record)
 		return 0;
-	record->mark.woke_ns = a->state & ACTIVE ? a->woke_ns : now;
-	record->mark.executed_ns = VARIANT(executed)(a, task, now);
-	record->mark.period_ns = 0;
-	record->mark.permille = 0;
+	record->of.mark.woke_ns = a->state & ACTIVE ? a->woke_ns : now;
+	record->of.mark.executed_ns = VARIANT(executed)(a, task, now);
+	record->of.mark.period_ns = 0;
+	record->of.mark.permille = 0;
 	if (kind == RECORD_REALTIME_STARTED) {
 		s64 period_ns = cookie_first(ctx, cookie);
 		s64 permille = cookie_second(ctx, cookie);
 
-		record->mark.period_ns = period_ns > 0 ? period_ns : 0;
-		record->mark.permille = permille > 0 ? permille : 0;
+		record->of.mark.period_ns = period_ns > 0 ? period_ns : 0;
+		record->of.mark.permille = permille > 0 ? permille : 0;
 	}
 	submit(record);
 	return 0;
@@ -345,8 +345,8 @@ static __always_inline bool VARIANT(keep)(struct task_struct *task, const char *
 		__sync_fetch_and_add(&shared.alive, 1);
 		return true;
 	}
-	record->task.pid = READ(task, tgid);
-	bpf_probe_read_kernel_str(record->task.comm, sizeof(record->task.comm), comm);
+	record->of.task.pid = READ(task, tgid);
+	bpf_probe_read_kernel_str(record->of.task.comm, sizeof(record->of.task.comm), comm);
 	if (!KEEP(task, &initial)) {
 		bpf_ringbuf_discard(record, BPF_RB_NO_WAKEUP);
 		return false;
@@ -378,8 +378,8 @@ static __always_inline void VARIANT(name)(struct activity *a, struct task_struct
 
 	if (!record)
 		return;
-	record->task.pid = READ(task, tgid);
-	bpf_probe_read_kernel_str(record->task.comm, sizeof(record->task.comm), comm);
+	record->of.task.pid = READ(task, tgid);
+	bpf_probe_read_kernel_str(record->of.task.comm, sizeof(record->of.task.comm), comm);
 	submit(record);
 }
 
@@ -425,7 +425,7 @@ static __always_inline void VARIANT(other_executed)(struct task_struct *task)
 	record = reserve(RECORD_EXECUTED, VARIANT(id_of)(task), now);
 	if (!record)
 		return;
-	record->task.pid = READ(task, tgid);
+	record->of.task.pid = READ(task, tgid);
 	bpf_ringbuf_submit(record, BPF_RB_FORCE_WAKEUP);
 }
 

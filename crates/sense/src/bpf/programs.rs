@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 
 use libbpf_rs::{MapCore, MapFlags, MapHandle};
 
-use super::Error;
+use super::{Error, skeleton::types::program};
 
-/// The size of `struct program` of record.h.
-const NAME: usize = 32;
+/// The size of the table's keys.
+const NAME: usize = size_of::<program>();
 /// The size of the table.
 const MOST: usize = 1024;
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The records and requests between the tracer and user space: the records in the ring buffer, and
- * the page of state both can see. The other half is wire.rs and shared.rs, which check the sizes.
+ * the page of state both can see. wire.rs, partners.rs and shared.rs have these types from the
+ * programs' BTF.
  */
 #ifndef ONBEAT_RECORD_H
 #define ONBEAT_RECORD_H
@@ -61,9 +62,9 @@ struct record {
 			u64 period_ns;
 			u32 permille;
 		} mark;
-	};
+	} of;
 	u32 waker;
-	u32 kind;
+	enum record_kind kind;
 };
 
 /* The request of user space to the task iterator. */
@@ -103,8 +104,8 @@ struct shared {
 	u64 lost;   /* records that found no room, ever */
 	u64 alive;  /* tasks tracked now */
 	u64 wanted; /* whom to track: a thread's number */
-	u32 request;
-	u32 follow;
+	enum request request;
+	enum follow follow;
 	u32 found;   /* answer: matching tasks */
 	u32 added;   /* answer: of them newly tracked */
 	u32 refused; /* answer: of them those there was no room for */

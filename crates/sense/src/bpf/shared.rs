@@ -7,28 +7,19 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use libbpf_rs::MapHandle;
 use onbeat_model::{Follow, TaskId};
 
-use super::{Error, skeleton::types, wire};
+use super::skeleton::types::{self, shared};
+use super::{Error, wire};
 
 /// The number of tasks that are dismissed at a time.
 pub(super) const UNWANTED: usize = 64;
 
-#[derive(Debug)]
-#[repr(C)]
-struct State {
-    lost: AtomicU64,
-    alive: AtomicU64,
-    wanted: AtomicU64,
-    request: AtomicU32,
-    follow: AtomicU32,
-    found: AtomicU32,
-    added: AtomicU32,
-    refused: AtomicU32,
-    unwanted_count: AtomicU32,
-    unwanted: [AtomicU64; UNWANTED],
-    may_wait: AtomicU32,
+/// A field of the page, to be read and written while the programs do the same.
+macro_rules! field {
+    ($shared:ident.$field:ident $(.$part:tt)? as $atomic:ident) => {
+        // SAFETY: the page stays mapped as long as `self` lives, and is only accessed by atomics.
+        unsafe { $atomic::from_ptr(&raw mut (*$shared.0.as_ptr()).$field$(.$part)?) }
+    };
 }
-
-const _: () = assert!(size_of::<State>() == size_of::<types::shared>());
 
 /// The command for the task iterator.
 pub(super) enum Request<'a> {
@@ -52,7 +43,7 @@ pub(super) struct Answer {
 
 /// The page, mapped.
 #[derive(Debug)]
-pub(super) struct Shared(NonNull<State>);
+pub(super) struct Shared(NonNull<shared>);
 
 impl Shared {
     /// Maps the programs' `.bss`.
@@ -61,7 +52,7 @@ impl Shared {
         let page = unsafe {
             libc::mmap(
                 std::ptr::null_mut(),
-                size_of::<State>(),
+                size_of::<shared>(),
                 libc::PROT_READ | libc::PROT_WRITE,
                 libc::MAP_SHARED,
                 map.as_fd().as_raw_fd(),
@@ -77,63 +68,62 @@ impl Shared {
             .ok_or_else(|| Error::loading(libbpf_rs::Error::from_raw_os_error(libc::EFAULT)))
     }
 
-    fn state(&self) -> &State {
-        // SAFETY: the page stays mapped as long as `self` lives, and is only accessed by atomics.
-        unsafe { self.0.as_ref() }
+    fn unwanted(&self) -> &[AtomicU64; UNWANTED] {
+        // SAFETY: as with each field; an atomic has its number's layout.
+        unsafe {
+            let unwanted: *mut [u64; UNWANTED] = &raw mut (*self.0.as_ptr()).unwanted;
+            &*unwanted.cast()
+        }
     }
 
     /// Records lost since the programs were loaded.
     pub(super) fn lost(&self) -> u64 {
-        self.state().lost.load(Ordering::Relaxed)
+        field!(self.lost as AtomicU64).load(Ordering::Relaxed)
     }
 
     /// Tasks tracked now.
     pub(super) fn alive(&self) -> u64 {
-        self.state().alive.load(Ordering::Acquire)
+        field!(self.alive as AtomicU64).load(Ordering::Acquire)
     }
 
     /// Whether a budget that runs out does not end a poll.
     pub(super) fn let_wait(&self, may_wait: bool) {
-        self.state()
-            .may_wait
-            .store(may_wait.into(), Ordering::Relaxed);
+        field!(self.may_wait as AtomicU32).store(may_wait.into(), Ordering::Relaxed);
     }
 
     /// Writes down what the iterator is to do when it runs next.
     pub(super) fn ask(&mut self, request: Request<'_>) {
-        let state = self.state();
         let (wanted, kind, follow) = match request {
-            Request::Track { tid, follow } => (tid.into(), 0, follow),
+            Request::Track { tid, follow } => (tid.into(), types::request::REQUEST_TRACK, follow),
             Request::Untrack(tasks) => {
                 let mut count = 0;
-                for (place, task) in state.unwanted.iter().zip(tasks) {
+                for (place, task) in self.unwanted().iter().zip(tasks) {
                     place.store(wire::pack(*task), Ordering::Relaxed);
                     count += 1;
                 }
-                state.unwanted_count.store(count, Ordering::Relaxed);
-                (0, 1, Follow::Alone)
+                field!(self.unwanted_count as AtomicU32).store(count, Ordering::Relaxed);
+                (0, types::request::REQUEST_UNTRACK, Follow::Alone)
             }
         };
         let follow = match follow {
-            Follow::Alone => 0,
-            Follow::Threads => 1,
-            Follow::Children => 2,
+            Follow::Alone => types::follow::FOLLOW_NOTHING,
+            Follow::Threads => types::follow::FOLLOW_THREADS,
+            Follow::Children => types::follow::FOLLOW_CHILDREN,
         };
-        state.wanted.store(wanted, Ordering::Relaxed);
-        state.request.store(kind, Ordering::Relaxed);
-        state.follow.store(follow, Ordering::Relaxed);
-        for answer in [&state.found, &state.added, &state.refused] {
-            answer.store(0, Ordering::Relaxed);
-        }
+        field!(self.wanted as AtomicU64).store(wanted, Ordering::Relaxed);
+        field!(self.request.0 as AtomicU32).store(kind.0, Ordering::Relaxed);
+        field!(self.follow.0 as AtomicU32).store(follow.0, Ordering::Relaxed);
+        field!(self.found as AtomicU32).store(0, Ordering::Relaxed);
+        field!(self.added as AtomicU32).store(0, Ordering::Relaxed);
+        field!(self.refused as AtomicU32).store(0, Ordering::Relaxed);
     }
 
     /// The outcome of the iterator's last run.
     pub(super) fn answer(&self) -> Answer {
-        let state = self.state();
         Answer {
-            found: state.found.load(Ordering::Acquire),
-            added: state.added.load(Ordering::Acquire),
-            refused: state.refused.load(Ordering::Acquire),
+            found: field!(self.found as AtomicU32).load(Ordering::Acquire),
+            added: field!(self.added as AtomicU32).load(Ordering::Acquire),
+            refused: field!(self.refused as AtomicU32).load(Ordering::Acquire),
         }
     }
 }
@@ -141,7 +131,7 @@ impl Shared {
 impl Drop for Shared {
     fn drop(&mut self) {
         // SAFETY: it was mapped with this size, and no other code has the address.
-        unsafe { libc::munmap(self.0.as_ptr().cast(), size_of::<State>()) };
+        unsafe { libc::munmap(self.0.as_ptr().cast(), size_of::<shared>()) };
     }
 }
 

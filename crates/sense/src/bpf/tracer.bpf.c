@@ -164,12 +164,15 @@ const volatile s64 tick_from_rq = 0;
 
 struct shared shared;
 
+/* Nobody reads it: with it, the type is in the programs' BTF. */
+const volatile struct record a_record = {};
+
 static __always_inline u32 tid_of(u64 id)
 {
 	return id & ((1 << ID_TID_BITS) - 1);
 }
 
-static __always_inline struct record *reserve(u32 kind, u64 id, u64 at_ns)
+static __always_inline struct record *reserve(enum record_kind kind, u64 id, u64 at_ns)
 {
 	struct record *record = bpf_ringbuf_reserve(&records, sizeof(*record), 0);
 
@@ -199,7 +202,7 @@ static __always_inline void submit(struct record *record)
 									    : BPF_RB_NO_WAKEUP);
 }
 
-static __always_inline void tell(u32 kind, u64 id, u64 at_ns, u32 waker)
+static __always_inline void tell(enum record_kind kind, u64 id, u64 at_ns, u32 waker)
 {
 	struct record *record = reserve(kind, id, at_ns);
 
@@ -210,7 +213,7 @@ static __always_inline void tell(u32 kind, u64 id, u64 at_ns, u32 waker)
 }
 
 /* User space is to hear of it now. */
-static __always_inline void tell_at_once(u32 kind, u64 id, u64 at_ns)
+static __always_inline void tell_at_once(enum record_kind kind, u64 id, u64 at_ns)
 {
 	struct record *record = reserve(kind, id, at_ns);
 
@@ -285,11 +288,11 @@ static __always_inline void finish(struct activity *a, u64 account_ns, u64 block
 		/* The account says it ran before it was seen to: its first switch was invisible. */
 		if (first_ran_ns + executed_ns > blocked_ns)
 			first_ran_ns = blocked_ns - executed_ns;
-		record->burst.woke_ns = woke_ns;
-		record->burst.first_ran_ns = first_ran_ns > woke_ns ? first_ran_ns : woke_ns;
-		record->burst.executed_ns = executed_ns;
-		record->burst.preempted = a->preempted;
-		record->burst.exhausted = (a->state | a->merges) & EXHAUSTED;
+		record->of.burst.woke_ns = woke_ns;
+		record->of.burst.first_ran_ns = first_ran_ns > woke_ns ? first_ran_ns : woke_ns;
+		record->of.burst.executed_ns = executed_ns;
+		record->of.burst.preempted = a->preempted;
+		record->of.burst.exhausted = (a->state | a->merges) & EXHAUSTED;
 		record->waker = a->waker;
 		submit(record);
 	}

@@ -1,27 +1,15 @@
 //! Reads the ring buffer's records: `struct record` of record.h.
 
+use std::mem::offset_of;
+
 use onbeat_model::{Burst, Event, Instant, Mark, Name, Said, Span, Task, TaskId};
 
+use super::skeleton::types::{record, record_kind as Kind};
 use crate::probes::Probe;
 
 /// A thread's number takes the low bits of its packed identity, its start the others.
 const TID_BITS: u32 = 22;
-const SIZE: usize = 56;
-
-const TRACKED: u32 = 0;
-const RENAMED: u32 = 1;
-const BURST: u32 = 2;
-const EXHAUSTED: u32 = 3;
-const WAKEUP: u32 = 4;
-const EXITED: u32 = 5;
-const SUPPRESSED: u32 = 6;
-const JOB_BEGAN: u32 = 7;
-const JOB_ENDED: u32 = 8;
-const MISSED_DEADLINE: u32 = 9;
-const REALTIME_STARTED: u32 = 10;
-const REALTIME_EXITED: u32 = 11;
-const CALLED: u32 = 12;
-const EXECUTED: u32 = 13;
+const SIZE: usize = size_of::<record>();
 
 /// In place of a waker: a timer woke the thread, this number of nanoseconds after its expiry.
 const WOKEN_BY_TIMER: u32 = 1 << 31;
@@ -29,11 +17,11 @@ const WOKEN_BY_TIMER: u32 = 1 << 31;
 /// The kind of record that the program writes of a call: the cookie of its probe.
 pub(super) const fn of_probe(probe: Probe) -> Option<u32> {
     Some(match probe {
-        Probe::JobBegin => JOB_BEGAN,
-        Probe::JobEnd | Probe::RealTimeFinishJob => JOB_ENDED,
-        Probe::Mdn => MISSED_DEADLINE,
-        Probe::RealTimeStart => REALTIME_STARTED,
-        Probe::RealTimeExit => REALTIME_EXITED,
+        Probe::JobBegin => Kind::RECORD_JOB_BEGAN.0,
+        Probe::JobEnd | Probe::RealTimeFinishJob => Kind::RECORD_JOB_ENDED.0,
+        Probe::Mdn => Kind::RECORD_MISSED_DEADLINE.0,
+        Probe::RealTimeStart => Kind::RECORD_REALTIME_STARTED.0,
+        Probe::RealTimeExit => Kind::RECORD_REALTIME_EXITED.0,
     })
 }
 
@@ -52,23 +40,26 @@ pub(super) const fn unpack(id: u64) -> TaskId {
 /// The process, not tracked, that executed a program of a wanted name, if the record tells of one.
 pub(super) fn executed(bytes: &[u8]) -> Option<u32> {
     let bytes: &[u8; SIZE] = bytes.try_into().ok()?;
-    (word(bytes, 52) == EXECUTED).then(|| word(bytes, 32))
+    let kind = Kind(word(bytes, offset_of!(record, kind)));
+    (kind == Kind::RECORD_EXECUTED).then(|| word(bytes, offset_of!(record, of.task.pid)))
 }
 
 /// The event that a record tells of; none if it is not one of ours.
 pub(super) fn event(bytes: &[u8]) -> Option<Event> {
     let bytes: &[u8; SIZE] = bytes.try_into().ok()?;
-    let task = unpack(long(bytes, 0));
-    let at = Instant::from_ns(long(bytes, 8));
-    let woken_by = word(bytes, 48);
+    let task = unpack(long(bytes, offset_of!(record, id)));
+    let at = Instant::from_ns(long(bytes, offset_of!(record, at_ns)));
+    let woken_by = word(bytes, offset_of!(record, waker));
     let is_by_timer = woken_by & WOKEN_BY_TIMER != 0;
     let waker = if is_by_timer { 0 } else { woken_by };
+    let woke = || Instant::from_ns(long(bytes, offset_of!(record, of.burst.woke_ns)));
     let named = || {
         let mut comm = [0; 16];
-        comm.copy_from_slice(&bytes[16..32]);
+        let at = offset_of!(record, of.task.comm);
+        comm.copy_from_slice(&bytes[at..at + 16]);
         Task {
             id: task,
-            pid: word(bytes, 32),
+            pid: word(bytes, offset_of!(record, of.task.pid)),
             comm: Name::new(&comm),
         }
     };
@@ -76,45 +67,45 @@ pub(super) fn event(bytes: &[u8]) -> Option<Event> {
         Event::Marked(Mark {
             at,
             task,
-            woke: Instant::from_ns(long(bytes, 16)),
-            executed: Span::from_ns(long(bytes, 24)),
+            woke: Instant::from_ns(long(bytes, offset_of!(record, of.mark.woke_ns))),
+            executed: Span::from_ns(long(bytes, offset_of!(record, of.mark.executed_ns))),
             said,
         })
     };
-    Some(match word(bytes, 52) {
-        TRACKED => Event::Tracked { at, task: named() },
-        RENAMED => Event::Renamed { at, task: named() },
-        BURST => Event::Burst(Burst {
+    Some(match Kind(word(bytes, offset_of!(record, kind))) {
+        Kind::RECORD_TRACKED => Event::Tracked { at, task: named() },
+        Kind::RECORD_RENAMED => Event::Renamed { at, task: named() },
+        Kind::RECORD_BURST => Event::Burst(Burst {
             task,
-            woke: Instant::from_ns(long(bytes, 16)),
-            first_ran: Instant::from_ns(long(bytes, 24)),
+            woke: woke(),
+            first_ran: Instant::from_ns(long(bytes, offset_of!(record, of.burst.first_ran_ns))),
             blocked: at,
-            executed: Span::from_ns(long(bytes, 32)),
-            preempted: word(bytes, 40),
+            executed: Span::from_ns(long(bytes, offset_of!(record, of.burst.executed_ns))),
+            preempted: word(bytes, offset_of!(record, of.burst.preempted)),
             waker,
-            exhausted: word(bytes, 44) != 0,
+            exhausted: word(bytes, offset_of!(record, of.burst.exhausted)) != 0,
             expiry: is_by_timer.then(|| {
                 let late = Span::from_ns((woken_by & !WOKEN_BY_TIMER).into());
-                Instant::from_ns(long(bytes, 16)) - late
+                woke() - late
             }),
         }),
-        EXHAUSTED => Event::Exhausted { at, task },
-        WAKEUP => Event::Wakeup { at, task, waker },
-        EXITED => Event::Exited { at, task },
-        SUPPRESSED => Event::Suppressed {
+        Kind::RECORD_EXHAUSTED => Event::Exhausted { at, task },
+        Kind::RECORD_WAKEUP => Event::Wakeup { at, task, waker },
+        Kind::RECORD_EXITED => Event::Exited { at, task },
+        Kind::RECORD_SUPPRESSED => Event::Suppressed {
             at,
             task,
             count: woken_by,
         },
-        JOB_BEGAN => marked(Said::JobBegan),
-        JOB_ENDED => marked(Said::JobEnded),
-        MISSED_DEADLINE => marked(Said::MissedDeadline),
-        REALTIME_STARTED => marked(Said::RealTimeStarted {
-            period: Span::from_ns(long(bytes, 32)),
-            permille: word(bytes, 40),
+        Kind::RECORD_JOB_BEGAN => marked(Said::JobBegan),
+        Kind::RECORD_JOB_ENDED => marked(Said::JobEnded),
+        Kind::RECORD_MISSED_DEADLINE => marked(Said::MissedDeadline),
+        Kind::RECORD_REALTIME_STARTED => marked(Said::RealTimeStarted {
+            period: Span::from_ns(long(bytes, offset_of!(record, of.mark.period_ns))),
+            permille: word(bytes, offset_of!(record, of.mark.permille)),
         }),
-        REALTIME_EXITED => marked(Said::RealTimeExited),
-        CALLED => Event::Burst(Burst::pulse(task, at)),
+        Kind::RECORD_REALTIME_EXITED => marked(Said::RealTimeExited),
+        Kind::RECORD_CALLED => Event::Burst(Burst::pulse(task, at)),
         _ => return None,
     })
 }
@@ -135,6 +126,14 @@ fn word(bytes: &[u8; SIZE], at: usize) -> u32 {
 mod tests {
     use super::*;
 
+    fn put(bytes: &mut [u8; SIZE], at: usize, field: &[u8]) {
+        bytes[at..at + field.len()].copy_from_slice(field);
+    }
+
+    fn put_kind(bytes: &mut [u8; SIZE], kind: u32) {
+        put(bytes, offset_of!(record, kind), &kind.to_ne_bytes());
+    }
+
     #[test]
     fn an_identity_unpacks_to_what_was_packed_up_to_the_largest_thread_number() {
         for (tid, started_ticks) in [(1, 0), (4_194_303, 7), (40_000, 1 << 41)] {
@@ -147,9 +146,17 @@ mod tests {
     fn a_burst_that_a_timer_began_has_its_expiry_and_no_waker() {
         let told = |woken_by: u32| {
             let mut record = [0; SIZE];
-            record[16..24].copy_from_slice(&5_000_u64.to_ne_bytes());
-            record[48..52].copy_from_slice(&woken_by.to_ne_bytes());
-            record[52..].copy_from_slice(&BURST.to_ne_bytes());
+            put(
+                &mut record,
+                offset_of!(record, of.burst.woke_ns),
+                &5_000_u64.to_ne_bytes(),
+            );
+            put(
+                &mut record,
+                offset_of!(record, waker),
+                &woken_by.to_ne_bytes(),
+            );
+            put_kind(&mut record, Kind::RECORD_BURST.0);
             match event(&record) {
                 Some(Event::Burst(burst)) => (burst.waker, burst.expiry),
                 other => panic!("{other:?}"),
@@ -164,19 +171,23 @@ mod tests {
     #[test]
     fn what_is_no_record_is_no_event() {
         let mut record = [0; SIZE];
-        record[52..].copy_from_slice(&EXITED.to_ne_bytes());
+        put_kind(&mut record, Kind::RECORD_EXITED.0);
         assert!(event(&record).is_some());
         assert_eq!(event(&record[1..]), None);
         assert_eq!(event(&[]), None);
-        record[52..].copy_from_slice(&(EXECUTED + 1).to_ne_bytes());
+        put_kind(&mut record, Kind::RECORD_EXECUTED.0 + 1);
         assert_eq!((event(&record), executed(&record)), (None, None));
     }
 
     #[test]
     fn a_program_that_was_executed_is_no_event() {
         let mut record = [0; SIZE];
-        record[32..36].copy_from_slice(&7_u32.to_ne_bytes());
-        record[52..].copy_from_slice(&EXECUTED.to_ne_bytes());
+        put(
+            &mut record,
+            offset_of!(record, of.task.pid),
+            &7_u32.to_ne_bytes(),
+        );
+        put_kind(&mut record, Kind::RECORD_EXECUTED.0);
         assert_eq!((event(&record), executed(&record)), (None, Some(7)));
     }
 }
