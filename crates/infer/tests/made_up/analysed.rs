@@ -1,4 +1,4 @@
-//! What the default analyser says of made-up threads, and whether it is right.
+//! The default analyser's answers on made-up threads, and whether they are right.
 
 use onbeat_infer::period::{Analyser, Config};
 use onbeat_model::{Burst, Instant, Rhythm, Span};
@@ -8,7 +8,7 @@ pub(crate) fn is_period(rhythm: Option<&Rhythm>, period_ns: f64) -> bool {
     rhythm.is_some_and(|r| (r.period.as_ns() as f64 / period_ns - 1.0).abs() < 0.01)
 }
 
-/// What the analyser says of bursts, in whatever order they are, with a window that holds them all.
+/// The analyser's answer on bursts, which may come in any order, with a window that holds them all.
 pub(crate) fn analysed(mut bursts: Vec<Burst>) -> Vec<Rhythm> {
     bursts.sort_by_key(|burst| burst.woke);
     let mut analyser = Analyser::new(Config {

@@ -1,4 +1,4 @@
-//! What the default analyser must say of threads whose truth is known because they are made up.
+//! Threads whose truth is known because they are made up: the default analyser must find it.
 
 mod analysed;
 #[path = "../scoring/made_up.rs"]

@@ -106,8 +106,9 @@ fn the_period_is_right_in_95_of_100_windows_of_half_a_second() {
     assert!(aperiodic.share() >= 0.98, "{aperiodic:?}");
 }
 
-/// Of the first second, the first two seconds, and so on. The answers that become worse (3 beside 332
-/// right ones) are those on a browser's compositor that hogs keep from its frames.
+/// Each recording is cut after its first second, its second one, and so on. The answers that become
+/// worse (3 beside 332 right ones) are those on a browser's compositor that hogs keep from its
+/// frames.
 #[test]
 fn a_longer_recording_makes_at_most_one_answer_in_a_hundred_worse() {
     let development = folder::apps(&traces().join("corpus/development")).unwrap();

@@ -1,4 +1,4 @@
-//! An end of onbeat after which nobody puts back what it has changed.
+//! An end of onbeat after which no process puts back what it has changed.
 
 use std::fs;
 

@@ -164,7 +164,7 @@ const volatile s64 tick_from_rq = 0;
 
 struct shared shared;
 
-/* Nobody reads it: with it, the type is in the programs' BTF. */
+/* Not read. With it, the type is in the programs' BTF. */
 const volatile struct record a_record = {};
 
 static __always_inline u32 tid_of(u64 id)
