@@ -5,12 +5,12 @@
 //! keep it from answering), and its children start as ordinary tasks.
 //!
 //! # Giving way
-//! A thread that goes first could keep a CPU for ever. The kernel's own code is enough for that: who
-//! looks up `/proc/TID` of a thread that is ending waits, without sleeping, until that one has
+//! A thread that goes first could keep a CPU for ever. The kernel's own code is enough for that: a
+//! look-up of `/proc/TID` of a thread that is ending waits, without sleeping, until that one has
 //! removed its entries (`shrink_dcache_parent`). If it has lost its CPU to the looking thread, and
-//! no other CPU takes it, neither goes on, and no signal reaches them. So another thread of onbeat's
-//! looks at the CPU time of the one that goes first. While that computes without a pause, it is an
-//! ordinary thread.
+//! no other CPU takes it, neither goes on, and no signal reaches them. So another thread of
+//! onbeat's looks at the CPU time of the one that goes first. While that computes without a pause,
+//! it is an ordinary thread.
 
 use std::cell::Cell;
 use std::thread::{self, JoinHandle};

@@ -79,8 +79,8 @@ fn who_goes_first_gives_way_while_it_computes_without_a_pause() {
     thread.join().unwrap();
 }
 
-/// The kernel waits, without sleeping, for an ending thread to remove its entries from `/proc`. With
-/// both on one CPU, and the looking thread's priority the higher one, that is for ever.
+/// The kernel waits, without sleeping, for an ending thread to remove its entries from `/proc`.
+/// With both on one CPU, and the looking thread's priority the higher one, that is for ever.
 #[test]
 fn who_looks_up_threads_that_are_ending_goes_on() {
     if !can_run("who_looks_up_threads_that_are_ending_goes_on") {
