@@ -19,8 +19,8 @@ use std::{io, ptr};
 
 use crate::attributes::{Attributes, Fair, Policy, RealTime, kept_nice};
 
-/// How often it is looked whether the thread that goes first gives way. A hundred times as long as
-/// a long turn of the loop, and as short as a person hardly notices.
+/// How often it is looked whether the thread that goes first gives way. Much longer than a turn of
+/// the loop, and so short that a person hardly notices.
 const LOOK: Duration = Duration::from_millis(100);
 /// It gives way after so much CPU time between two looks. The kernel keeps 50 ms of a second from
 /// all real-time threads, so 90 ms may be all that it can have.
@@ -131,7 +131,7 @@ fn give_way() -> io::Result<JoinHandle<()>> {
         }
         look_at(tid, clock);
     };
-    let builder = thread::Builder::new().name("onbeat-gives-way".to_owned());
+    let builder = thread::Builder::new().name("gives-way".to_owned());
     builder.spawn(look)
 }
 
