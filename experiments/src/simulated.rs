@@ -3,22 +3,15 @@
 
 use std::collections::BTreeMap;
 
-use onbeat_model::{Instant, Ladder, Name, Span, Speed, Task, TaskId};
+use onbeat_model::{Instant, Name, Span, Task, TaskId};
 use onbeat_sim::loop_adapter::FIRST_TID;
 use onbeat_sim::observe::Completion;
 use onbeat_sim::workload::{Arrival, Demand};
-use onbeat_sim::{Costs, Cpus, Observer, Work, Workload};
+use onbeat_sim::{Cpus, Observer, Work, Workload};
 
-/// One CPU of one speed, at which nothing but the programs costs time.
+/// The one CPU.
 pub(crate) fn one_cpu() -> Cpus {
-    let speed = Speed::from_khz(1_000_000).expect("above zero");
-    Cpus {
-        count: 1,
-        speeds: Ladder::new(vec![speed]).expect("one speed"),
-        continuous: false,
-        limit: None,
-        costs: Costs::default(),
-    }
+    Cpus::of_one_speed(1)
 }
 
 /// The first `count` tasks of a machine, each a process.

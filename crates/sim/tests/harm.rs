@@ -1,12 +1,12 @@
 //! A reservation that makes its thread wait: the loop finds out, and goes without it.
 
 use onbeat_control::{AllocationSettings, Controller, Decision, Next, Settings, Why, drive};
-use onbeat_model::{Follow, Instant, Ladder, Name, Sensor, Span, Speed, Task, TaskId};
+use onbeat_model::{Follow, Instant, Name, Sensor, Span, Task, TaskId};
 use onbeat_sim::loop_adapter::{FIRST_TID, Heard, seams};
 use onbeat_sim::observe::Completion;
 use onbeat_sim::policy::linux::{Class, Config, Fair, Linux};
 use onbeat_sim::workload::{Arrival, Demand};
-use onbeat_sim::{Costs, Cpus, Machine, Observer, Work, Workload};
+use onbeat_sim::{Cpus, Machine, Observer, Work, Workload};
 
 const PERIOD: Span = Span::from_ms(40);
 const SECONDS: u64 = 120;
@@ -34,13 +34,7 @@ fn late(total: f64) -> (Vec<Instant>, Vec<Instant>) {
             comm: Name::from("player"),
         })
         .to_vec();
-    let cpus = Cpus {
-        count: 1,
-        speeds: Ladder::new(vec![Speed::from_khz(1_000_000).unwrap()]).unwrap(),
-        continuous: false,
-        limit: None,
-        costs: Costs::default(),
-    };
+    let cpus = Cpus::of_one_speed(1);
     let linux = Linux::new(
         Config::global(1),
         vec![(Class::Fair(Fair::nice(0)), 0); tasks.len()],

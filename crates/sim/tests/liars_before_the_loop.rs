@@ -2,12 +2,12 @@
 //! the paper, as a bound, on the simulated machine. experiments/mdn-cheaters has the figures.
 
 use onbeat_control::{Controller, Next, Settings, drive};
-use onbeat_model::{Follow, Instant, Ladder, Name, Sensor, Span, Speed, Task, TaskId};
+use onbeat_model::{Follow, Instant, Name, Sensor, Span, Task, TaskId};
 use onbeat_sim::loop_adapter::{FIRST_TID, Heard, seams};
 use onbeat_sim::observe::Stretch;
 use onbeat_sim::policy::linux::{Class, Config, Fair, Linux};
 use onbeat_sim::workload::{Arrival, Demand, Film, Notifies};
-use onbeat_sim::{Costs, Cpus, Machine, Observer, Work, Workload};
+use onbeat_sim::{Cpus, Machine, Observer, Work, Workload};
 
 const SECONDS: u64 = 30;
 /// The cheater begins here.
@@ -55,14 +55,7 @@ fn run(programs: &[Workload]) -> Vec<u64> {
 
 /// The same where the loop is pointed at the first ones.
 fn run_tracking(tracked: usize, programs: &[Workload]) -> Vec<u64> {
-    let speeds = Ladder::new(vec![Speed::from_khz(1_000_000).unwrap()]).unwrap();
-    let cpu = Cpus {
-        count: 1,
-        speeds,
-        continuous: false,
-        limit: None,
-        costs: Costs::default(),
-    };
+    let cpu = Cpus::of_one_speed(1);
     let fair = Fair {
         slice: Span::from_us(700),
         ..Fair::nice(0)

@@ -1,12 +1,12 @@
 //! The worth of missed deadline notifications under linux24, BEST and BeRate, and their lack of
 //! worth to a liar: section 4 of the paper, as bounds. experiments/mdn-* has the figures.
 
-use onbeat_model::{Instant, Ladder, Span, Speed, TaskId};
+use onbeat_model::{Instant, Span, TaskId};
 use onbeat_policies::{Berate, Best, Linux24, Rules};
 use onbeat_sim::observe::Completion;
 use onbeat_sim::policy::ruled::Ruled;
 use onbeat_sim::workload::{Arrival, Demand, Film, Notifies};
-use onbeat_sim::{Costs, Cpus, Machine, Observer, Work, Workload};
+use onbeat_sim::{Cpus, Machine, Observer, Work, Workload};
 
 #[derive(Default)]
 struct Missed(Vec<(u64, u64)>);
@@ -58,14 +58,7 @@ fn run_under<R: Rules>(
     from: u64,
     to: u64,
 ) -> Vec<(u64, u64)> {
-    let speeds = Ladder::new(vec![Speed::from_khz(1_000_000).unwrap()]).unwrap();
-    let cpu = Cpus {
-        count: 1,
-        speeds,
-        continuous: false,
-        limit: None,
-        costs: Costs::default(),
-    };
+    let cpu = Cpus::of_one_speed(1);
     let missed = Missed(vec![(0, 0); programs.len()]);
     let mut machine = Machine::new(&cpu, policy, missed);
     for (tid, workload) in (1..).zip(programs) {

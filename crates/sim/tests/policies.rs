@@ -1,12 +1,12 @@
 //! The policies of `schedulers/` on the simulated machine: what their rules come to.
 
-use onbeat_model::{Instant, Ladder, Mark, Span, Speed, TaskId};
+use onbeat_model::{Instant, Mark, Span, TaskId};
 use onbeat_policies::{Berate, Best, Linux24, Rules};
 use onbeat_sim::observe::{Completion, Stretch};
 use onbeat_sim::policy::linux::{Class, Config, Fair, Linux};
 use onbeat_sim::policy::ruled::Ruled;
 use onbeat_sim::workload::{Arrival, Demand, Notifies};
-use onbeat_sim::{Costs, Cpus, Machine, Observer, Policy, Work, Workload};
+use onbeat_sim::{Cpus, Machine, Observer, Policy, Work, Workload};
 
 /// Everything that happened.
 #[derive(Debug, Default)]
@@ -33,14 +33,7 @@ fn ms(ms: u64) -> Span {
 }
 
 fn machine<P: Policy>(cpus: usize, policy: P, workloads: &[Workload]) -> Machine<P, Everything> {
-    let speeds = Ladder::new(vec![Speed::from_khz(1_000_000).unwrap()]).unwrap();
-    let cpus = Cpus {
-        count: cpus,
-        speeds,
-        continuous: false,
-        limit: None,
-        costs: Costs::default(),
-    };
+    let cpus = Cpus::of_one_speed(cpus);
     let mut machine = Machine::new(&cpus, policy, Everything::default());
     for (tid, workload) in (1..).zip(workloads) {
         machine.add(TaskId::recorded(tid), workload.clone());

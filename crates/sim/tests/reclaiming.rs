@@ -1,24 +1,16 @@
 //! The worth of a reservation: a soft one, which is the default, and a hard one, as with `--hard`.
 
-use onbeat_model::{
-    Actuator, Instant, Ladder, Name, Reservation, Sensor, Span, Speed, Task, TaskId,
-};
+use onbeat_model::{Actuator, Instant, Name, Reservation, Sensor, Span, Task, TaskId};
 use onbeat_sim::loop_adapter::{FIRST_TID, Heard, seams};
 use onbeat_sim::policy::linux::{Class, Config, Fair, Linux};
 use onbeat_sim::workload::{Arrival, Demand};
-use onbeat_sim::{Costs, Cpus, Machine, Workload};
+use onbeat_sim::{Cpus, Machine, Workload};
 
 const SECONDS: u64 = 4;
 
 /// The CPU time of a hog that has 8 ms in every 40 beside one that has nothing.
 fn had(is_hard: bool) -> Span {
-    let cpus = Cpus {
-        count: 1,
-        speeds: Ladder::new(vec![Speed::from_khz(1_000_000).unwrap()]).unwrap(),
-        continuous: false,
-        limit: None,
-        costs: Costs::default(),
-    };
+    let cpus = Cpus::of_one_speed(1);
     let hogs: Vec<Task> = [FIRST_TID, FIRST_TID + 1]
         .map(|tid| Task {
             id: TaskId::recorded(tid),

@@ -1,12 +1,12 @@
 //! Group reservations: no more than the bandwidth, no less either, and in the order of deadlines.
 
-use onbeat_model::{Instant, Ladder, Reservation, Span, Speed, TaskId};
+use onbeat_model::{Instant, Reservation, Span, TaskId};
 use onbeat_policies::reserve::Params;
 use onbeat_sim::observe::{Completion, Stretch};
 use onbeat_sim::policy::linux::{Class, Config, Deadline, Fair, Linux};
 use onbeat_sim::policy::reserve::{Place, Reserve};
 use onbeat_sim::workload::{Arrival, Demand};
-use onbeat_sim::{Costs, Cpus, Machine, Observer, Policy, Work, Workload};
+use onbeat_sim::{Cpus, Machine, Observer, Policy, Work, Workload};
 use proptest::prelude::*;
 use proptest::test_runner::{Config as ProptestConfig, RngSeed};
 
@@ -104,13 +104,7 @@ fn simulate(groups: &[Group], hogs: usize, count: usize) -> (Ran, Vec<Option<usi
 
 /// Runs the threads under a policy that knows them by their order.
 fn run<'a>(policy: impl Policy, cpus: usize, threads: impl Iterator<Item = &'a Thread>) -> Ran {
-    let cpus = Cpus {
-        count: cpus,
-        speeds: Ladder::new(Speed::from_khz(1_000_000)).unwrap(),
-        continuous: false,
-        costs: Costs::default(),
-        limit: None,
-    };
+    let cpus = Cpus::of_one_speed(cpus);
     let mut machine = Machine::new(&cpus, policy, Ran::default());
     for (number, thread) in (0..).zip(threads) {
         machine.add(TaskId::recorded(number), thread.workload());

@@ -21,6 +21,19 @@ pub struct Cpus {
 }
 
 impl Cpus {
+    /// So many CPUs of one speed, at which nothing but the tasks costs time.
+    #[must_use]
+    pub fn of_one_speed(count: usize) -> Self {
+        Self {
+            count,
+            speeds: Ladder::new(Speed::from_khz(1_000_000))
+                .unwrap_or_else(|| unreachable!("it is above zero")),
+            continuous: false,
+            limit: None,
+            costs: Costs::default(),
+        }
+    }
+
     /// The highest speed that is set: one that there is, at most the limit. If no speed is as low
     /// as the limit, the lowest.
     #[must_use]

@@ -1,10 +1,10 @@
 //! Small task sets, and what their jobs did.
 
-use onbeat_model::{Instant, Ladder, Reservation, Span, Speed, TaskId};
+use onbeat_model::{Instant, Reservation, Span, TaskId};
 use onbeat_sim::observe::Completion;
 use onbeat_sim::policy::linux::{Class, Config, Deadline, Fixed, Linux, Order};
 use onbeat_sim::workload::{Arrival, Demand};
-use onbeat_sim::{Costs, Cpus, Machine, Observer, TaskIndex, Work, Workload};
+use onbeat_sim::{Cpus, Machine, Observer, TaskIndex, Work, Workload};
 use proptest::test_runner::{Config as ProptestConfig, RngSeed};
 
 /// Keeps every completion, and every time a budget ran out.
@@ -78,13 +78,7 @@ pub(crate) fn fifo(priority: u8) -> Class {
 }
 
 pub(crate) fn cpus(count: usize) -> Cpus {
-    Cpus {
-        count,
-        speeds: Ladder::new(Speed::from_khz(1_000_000)).unwrap(),
-        continuous: false,
-        limit: None,
-        costs: Costs::default(),
-    }
+    Cpus::of_one_speed(count)
 }
 
 pub(crate) fn us(instant: Instant) -> u64 {
