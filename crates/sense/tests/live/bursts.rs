@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use onbeat_model::{Burst, Event, Follow, Sensor, Span, TaskId};
 use onbeat_sense::bpf::{Hooks, Options};
 
-use crate::role::{Role, bursts_of, eventually, heard, sensor};
+use crate::role::{Role, bursts_of, eventually, heard, sensor, sensors};
 
 const ACTIVATIONS: usize = 101;
 
@@ -67,14 +67,7 @@ fn the_fallback_on_raw_tracepoints_counts_as_exactly() {
 
 #[test]
 fn a_thread_that_waits_for_a_disk_is_woken_by_itself() {
-    for hooks in [Hooks::Btf, Hooks::Raw] {
-        let options = Options {
-            hooks,
-            ..Options::default()
-        };
-        let Some(mut sensor) = sensor(options) else {
-            return;
-        };
+    for (_, mut sensor) in sensors(Options::default()) {
         let mut role = Role::start();
         sensor.track(role.pid(), Follow::Threads).unwrap();
         eventually("it waits for the disk", || {

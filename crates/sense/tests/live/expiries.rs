@@ -1,27 +1,22 @@
 //! The expiry of the timer that woke a thread is that for which the thread set it.
 
 use onbeat_model::{Burst, Follow, Instant, Sensor, Span};
-use onbeat_sense::bpf::{BpfSensor, Hooks, Options, tells_expiries};
+use onbeat_sense::bpf::{BpfSensor, Options, tells_expiries};
 
-use crate::role::{Role, bursts_of, eventually, heard, sensor};
+use crate::role::{Role, bursts_of, eventually, heard, sensors};
 
 /// As roles.c has it.
 const SLEEPS: usize = 23;
 const SLEEP: Span = Span::from_ns(2_000_003);
 
 /// A sensor for each kind of hooks; none where the kernel's timers are not found.
-fn sensors() -> impl Iterator<Item = BpfSensor> {
+fn sensors_of_expiries() -> impl Iterator<Item = BpfSensor> {
     let tells = tells_expiries() || std::env::var_os("CI").is_some();
     if !tells {
         println!("skipped: expiries: the kernel's timers were not found");
     }
-    let hooks = [Hooks::Btf, Hooks::Raw].into_iter().filter(move |_| tells);
-    hooks.filter_map(|hooks| {
-        sensor(Options {
-            hooks,
-            ..Options::default()
-        })
-    })
+    let sensors = tells.then(|| sensors(Options::default()));
+    sensors.into_iter().flatten().map(|(_, sensor)| sensor)
 }
 
 fn expiries(bursts: &[Burst]) -> Vec<Instant> {
@@ -31,7 +26,7 @@ fn expiries(bursts: &[Burst]) -> Vec<Instant> {
 /// Has a role carry out `command` until `enough` of its sleeps are heard: a virtual machine may
 /// hide some. Those that are heard are on the grid each time.
 fn hears_sleeps(command: u8, enough: usize) {
-    for mut sensor in sensors() {
+    for mut sensor in sensors_of_expiries() {
         let mut role = Role::start();
         sensor.track(role.pid(), Follow::Threads).unwrap();
         eventually("enough sleeps are heard", || {

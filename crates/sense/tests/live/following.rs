@@ -1,9 +1,11 @@
 //! The tasks that are tracked beside the task asked for, their names, and their ends.
 
 use onbeat_model::{Event, Follow, Sensor, Task};
-use onbeat_sense::bpf::{Hooks, Options};
+use onbeat_sense::bpf::Options;
 
-use crate::role::{Role, alive_after, bursts_of, eventually, heard, heard_to_the_end, sensor};
+use crate::role::{
+    Role, alive_after, bursts_of, eventually, heard, heard_to_the_end, sensor, sensors,
+};
 
 const THREADS: usize = 500;
 
@@ -119,14 +121,7 @@ fn a_task_keeps_its_identity_through_a_new_name_and_an_exec() {
 
 #[test]
 fn a_flood_of_names_costs_no_other_event_and_hides_no_program() {
-    for hooks in [Hooks::Btf, Hooks::Raw] {
-        let options = Options {
-            hooks,
-            ..Options::default()
-        };
-        let Some(mut sensor) = sensor(options) else {
-            return;
-        };
+    for (hooks, mut sensor) in sensors(Options::default()) {
         let mut role = Role::start();
         sensor.track(role.pid(), Follow::Threads).unwrap();
         role.dismiss_after(b'N');

@@ -5,9 +5,9 @@ use std::io::Write;
 use std::process::{Command, Stdio};
 
 use onbeat_model::{Event, Follow, Mark, Said, Sensor, Span};
-use onbeat_sense::bpf::{BpfSensor, Hooks, Options};
+use onbeat_sense::bpf::{BpfSensor, Options};
 
-use crate::role::{Role, eventually, heard, heard_to_the_end, linked_program, sensor};
+use crate::role::{Role, eventually, heard, heard_to_the_end, linked_program, sensor, sensors};
 
 const JOBS: usize = 1009;
 const FLOOD: u64 = 200_003;
@@ -103,14 +103,7 @@ fn nothing_is_listened_to_in_processes_that_are_not_tracked_any_more() {
 
 #[test]
 fn each_mark_of_a_prime_number_of_jobs_is_heard_in_order_with_its_thread_and_cpu_time() {
-    for hooks in [Hooks::Btf, Hooks::Raw] {
-        let options = Options {
-            hooks,
-            ..Options::default()
-        };
-        let Some(mut sensor) = sensor(options) else {
-            return;
-        };
+    for (hooks, mut sensor) in sensors(Options::default()) {
         let mut role = listened(&mut sensor);
         let id = role.id();
         role.ask(b'j');

@@ -6,9 +6,9 @@ use std::process::Command;
 use std::time::Instant;
 
 use onbeat_model::Sensor;
-use onbeat_sense::bpf::{BpfSensor, Hooks, Options};
+use onbeat_sense::bpf::{BpfSensor, Options};
 
-use crate::role::{eventually, heard, sensor};
+use crate::role::{eventually, heard, sensors};
 
 /// As in tracer.bpf.c.
 const EXECUTIONS: u64 = 16;
@@ -27,16 +27,12 @@ fn told(sensor: &mut BpfSensor) -> Vec<u32> {
 
 #[test]
 fn an_executed_program_is_told_by_the_name_of_its_file_and_as_often_as_a_user_may() {
-    for hooks in [Hooks::Btf, Hooks::Raw] {
-        let options = Options {
-            hooks,
-            tell_programs: true,
-            endless: true,
-            ..Options::default()
-        };
-        let Some(mut sensor) = sensor(options) else {
-            return;
-        };
+    let options = Options {
+        tell_programs: true,
+        endless: true,
+        ..Options::default()
+    };
+    for (hooks, mut sensor) in sensors(options) {
         let folder = tempfile::tempdir().unwrap();
         let [named, other] = ["onbeat-named", "onbeat-other"].map(|name| {
             let path = folder.path().join(name);

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use onbeat_kernel::proc::started_ticks;
 use onbeat_model::{Burst, Event, Flow, Sensor, Span, TaskId};
-use onbeat_sense::bpf::{BpfSensor, Options};
+use onbeat_sense::bpf::{BpfSensor, Hooks, Options};
 
 /// After this long, what should come to pass never will.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -35,6 +35,13 @@ pub(crate) fn sensor(options: Options) -> Option<BpfSensor> {
             None
         }
     }
+}
+
+/// A sensor with each kind of hooks, which must not differ.
+pub(crate) fn sensors(options: Options) -> impl Iterator<Item = (Hooks, BpfSensor)> {
+    [Hooks::Btf, Hooks::Raw]
+        .into_iter()
+        .filter_map(move |hooks| Some((hooks, sensor(Options { hooks, ..options })?)))
 }
 
 /// The events of the sensor up to now.
