@@ -65,11 +65,17 @@ pub struct Tracker {
     history: History,
     /// The error of the last job, if it was off the beat.
     last_miss: Option<f64>,
+    signs: Signs,
+    confidence: f64,
+}
+
+/// How surprising it is, for each sign of another rhythm, that it came as often as it did.
+#[derive(Clone, Debug, Default)]
+struct Signs {
     missing: Surprise,
     slipping: Surprise,
     leaving_out: Surprise,
     half_way: Surprise,
-    confidence: f64,
 }
 
 /// The cell that is being heard.
@@ -109,10 +115,7 @@ impl Tracker {
             errors: Errors::new(period, rhythm.jitter.as_ns() as f64),
             history: History::default(),
             last_miss: None,
-            missing: Surprise::default(),
-            slipping: Surprise::default(),
-            leaving_out: Surprise::default(),
-            half_way: Surprise::default(),
+            signs: Signs::default(),
             confidence: rhythm.confidence,
         }
     }
@@ -221,10 +224,10 @@ impl Tracker {
         self.correct(cell.error);
         self.history.push(true);
         self.last_miss = None;
-        self.missing.hear(false);
-        self.slipping.hear(false);
-        let mut changed = self.leaving_out.hear(cell.left_out);
-        changed |= self.half_way.hear(cell.half_way_before);
+        self.signs.missing.hear(false);
+        self.signs.slipping.hear(false);
+        let mut changed = self.signs.leaving_out.hear(cell.left_out);
+        changed |= self.signs.half_way.hear(cell.half_way_before);
         if (self.period / self.locked_period - 1.0).abs() > tuning::same() {
             // Delays in one direction can feign a drift: only an analysis can tell.
             self.period = self.locked_period;
@@ -255,7 +258,7 @@ impl Tracker {
             .min(self.period * tuning::narrowest_gate());
         let same_step = steps.is_some_and(|apart| apart.abs() <= tolerance);
         self.history.push(same_step);
-        let mut changed = !same_step && self.missing.hear(true);
+        let mut changed = !same_step && self.signs.missing.hear(true);
         if self.history.lost() {
             return Beat::Lost;
         }
@@ -265,7 +268,7 @@ impl Tracker {
             if let Some(current) = &mut self.cell {
                 current.error -= cell.error;
             }
-            changed |= self.slipping.hear(true);
+            changed |= self.signs.slipping.hear(true);
         }
         if changed {
             Beat::RateChanged
