@@ -149,15 +149,7 @@ fn two_timers_in_one_thread_are_both_found() {
     ] {
         for seed in 0..20 {
             let mut random = Random::new(seed);
-            let mut timer = |period_ns: f64| {
-                Periodic {
-                    period_ns,
-                    releases: (1e9 / period_ns) as u32,
-                    jitter: 0.003,
-                    ..Periodic::PLAIN
-                }
-                .bursts(&mut random)
-            };
+            let mut timer = |period_ns| Periodic::for_a_second(period_ns).bursts(&mut random);
             let bursts = [timer(one), timer(other)].concat();
             let rhythms = analysed(bursts);
             let has = |period| rhythms.iter().any(|r| is_period(Some(r), period));

@@ -234,15 +234,7 @@ fn timer_in_ticks(random: &mut Random) -> (Option<f64>, Vec<Burst>) {
 fn two_timers(random: &mut Random) -> (Option<f64>, Vec<Burst>) {
     let one = random.ratio_between(5e6, 10e6);
     let other = one * random.between(2.2, 2.8);
-    let mut timer = |period_ns: f64| {
-        Periodic {
-            period_ns,
-            releases: (1e9 / period_ns) as u32,
-            jitter: 0.003,
-            ..Periodic::PLAIN
-        }
-        .bursts(random)
-    };
+    let mut timer = |period_ns| Periodic::for_a_second(period_ns).bursts(random);
     let bursts = [timer(one), timer(other)].concat();
     (Some(one), bursts)
 }

@@ -23,6 +23,16 @@ pub(crate) struct Periodic {
 }
 
 impl Periodic {
+    /// A timer with little jitter, for a second.
+    pub(crate) fn for_a_second(period_ns: f64) -> Self {
+        Self {
+            period_ns,
+            releases: (1e9 / period_ns) as u32,
+            jitter: 0.003,
+            ..Self::PLAIN
+        }
+    }
+
     /// A plain timer.
     pub(crate) const PLAIN: Self = Self {
         period_ns: 20e6,
