@@ -13,9 +13,8 @@
 //! it is an ordinary thread.
 
 use std::cell::Cell;
-use std::thread::{self, JoinHandle};
 use std::time::Duration;
-use std::{io, ptr};
+use std::{io, ptr, thread};
 
 use crate::attributes::{Attributes, Fair, Policy, RealTime, kept_nice};
 
@@ -102,17 +101,18 @@ pub fn pass_nice_on(child: u32) {
 pub fn go_first(priority: u32) -> io::Result<Precedence> {
     let before = Attributes::get(0)?;
     let precedence = ahead(priority)?;
-    let is_looked_at = LOOKED_AT.get() || precedence == Precedence::Nice;
-    if !is_looked_at && let Err(error) = give_way() {
-        before.set(0)?;
-        return Err(error);
+    if precedence == Precedence::RealTime && !LOOKED_AT.get() {
+        if let Err(error) = give_way() {
+            before.set(0)?;
+            return Err(error);
+        }
+        LOOKED_AT.set(true);
     }
-    LOOKED_AT.set(precedence == Precedence::RealTime || LOOKED_AT.get());
     Ok(precedence)
 }
 
 /// Starts the thread that has the calling one give way. It ends with that one.
-fn give_way() -> io::Result<JoinHandle<()>> {
+fn give_way() -> io::Result<()> {
     let mut clock = 0;
     // SAFETY: gettid and pthread_self take nothing, and `clock` is a valid buffer.
     let (tid, error) = unsafe {
@@ -132,7 +132,7 @@ fn give_way() -> io::Result<JoinHandle<()>> {
         look_at(tid, clock);
     };
     let builder = thread::Builder::new().name("gives-way".to_owned());
-    builder.spawn(look)
+    builder.spawn(look).map(drop)
 }
 
 /// Has the thread `tid` with this clock of CPU time give way, until it ends.
