@@ -21,7 +21,7 @@ pub struct Cpus {
 }
 
 impl Cpus {
-    /// So many CPUs of one speed, at which nothing but the tasks costs time.
+    /// CPUs of one speed. Only the tasks cost time.
     #[must_use]
     pub fn of_one_speed(count: usize) -> Self {
         Self {
