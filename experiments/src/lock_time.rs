@@ -87,10 +87,7 @@ fn starts(
         reserved_us: None,
     };
     let time = Duration::from_secs(if period_us > 50_000 { 4 } else { 2 });
-    let _hogs = match hogs {
-        0 => None,
-        count => Some(Hogs::start(machine, count)?),
-    };
+    let _hogs = Hogs::start(machine, hogs)?;
     let mut seconds = Vec::new();
     for _ in 0..starts {
         let rt_app = RtApp::new(std::slice::from_ref(&task), calibration, time)?;

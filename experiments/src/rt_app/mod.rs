@@ -111,7 +111,7 @@ impl RtApp {
     ) -> anyhow::Result<Used> {
         let (hogs, after) = hogs;
         let early = match after {
-            Duration::ZERO if hogs > 0 => Some(Hogs::start(machine, hogs)?),
+            Duration::ZERO => Some(Hogs::start(machine, hogs)?),
             _ => None,
         };
         command.arg(&self.file).stdout(Stdio::null());
@@ -120,8 +120,8 @@ impl RtApp {
         let began = Instant::now();
         machine.wait(after)?;
         let _hogs = match early {
-            None if hogs > 0 => Some(Hogs::start(machine, hogs)?),
-            early => early,
+            None => Hogs::start(machine, hogs)?,
+            Some(early) => early,
         };
         let mut first = None;
         let mut last = (Instant::now(), BTreeMap::new());
