@@ -1,6 +1,6 @@
 //! The tables of the READMEs, written by the command that makes them: between
 //! `<!-- figures: NAME -->` and `<!-- end -->`, with where they were taken, and the figures as
-//! NAME.json beside. `scripts/tables.sh` holds one against the other, and the table against the
+//! NAME.json beside; and the plots that a README shows. `scripts/tables.sh` holds one against the other, and the table against the
 //! code that it measures.
 
 use std::fs;
@@ -39,12 +39,16 @@ pub(crate) fn write(out: &Path, since: SystemTime, taken: &str) -> anyhow::Resul
         let Ok(text) = fs::read_to_string(&readme) else {
             continue;
         };
+        for plot in plots(&text) {
+            let drawn = out.join(plot);
+            if is_new(&drawn, since) {
+                fs::copy(&drawn, readme.with_file_name(plot))
+                    .with_context(|| format!("cannot keep {}", drawn.display()))?;
+            }
+        }
         for name in names(&text) {
             let published = out.join(format!("{name}.json"));
-            let is_new = fs::metadata(&published)
-                .and_then(|found| found.modified())
-                .is_ok_and(|modified| modified >= since);
-            if is_new {
+            if is_new(&published, since) {
                 let block = keep(
                     &published,
                     &readme.with_file_name(format!("{name}.json")),
@@ -94,6 +98,19 @@ fn output(program: &str, args: &[&str]) -> anyhow::Result<String> {
         bail!("{program}: {}", String::from_utf8_lossy(&ran.stderr).trim());
     }
     Ok(String::from_utf8_lossy(&ran.stdout).trim().to_owned())
+}
+
+fn is_new(file: &Path, since: SystemTime) -> bool {
+    let modified = fs::metadata(file).and_then(|found| found.modified());
+    modified.is_ok_and(|modified| modified >= since)
+}
+
+/// The files of the plots that a README shows.
+fn plots(text: &str) -> Vec<&str> {
+    let shown = text.split("![").skip(1);
+    shown
+        .filter_map(|shown| shown.split_once("](")?.1.split(')').next())
+        .collect()
 }
 
 /// The names of the tables that a README has a place for.
@@ -148,6 +165,12 @@ mod tests {
         assert_eq!(new, text.replace("old\n", "| x |\n"));
         assert!(with_block(text, "three", "").is_err());
         assert!(with_block("<!-- figures: one -->\n", "one", "").is_err());
+    }
+
+    #[test]
+    fn the_plots_that_a_readme_shows_are_found_by_their_files() {
+        let text = "![Fig. 1](one.svg)\n\n| ![a (b)](two.png) | [no plot](three.md) |\n";
+        assert_eq!(plots(text), ["one.svg", "two.png"]);
     }
 
     #[test]

@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use anyhow::bail;
 use serde::Serialize;
+use serde_json::{Value, json};
 
 use crate::machine::{Machine, Program};
 use crate::plot::{Axis, Corner, Figure, Line, Look, distribution};
@@ -21,6 +22,7 @@ use paper::{MeanDeviation, PAPER, Paper};
 use playing::Playing;
 
 const NAME: &str = "player-deadlines";
+const SLACK: &str = "player-deadlines-slack";
 
 const PLAYER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../libonbeat/examples/player");
 
@@ -65,15 +67,12 @@ pub(crate) fn run(machine: &Machine, args: &Args) -> anyhow::Result<()> {
         .boot(machine)?;
     let ways = ways(machine, &guest, args, film.path())?;
     draw(machine, &ways)?;
-    println!("\n{}", slack_table(&ways).to_markdown());
-    publish(
-        machine.out(),
-        &guest.ran(),
-        NAME,
-        &table(&ways),
-        &ways,
-        paper::as_json(),
-    )
+    let publish = |name: &str, table: &Table, ours: &Value, paper: Value| {
+        publish(machine.out(), &guest.ran(), name, table, ours, paper)
+    };
+    let in_full = json!({ "playings": "in player-deadlines.json" });
+    publish(SLACK, &slack_table(&ways), &in_full, json!({}))?;
+    publish(NAME, &table(&ways), &json!(ways), paper::as_json())
 }
 
 /// Builds the player as its own Makefile does, and gives its path.
@@ -256,5 +255,5 @@ fn draw(machine: &Machine, ways: &[Way]) -> anyhow::Result<()> {
         lines: lines.collect(),
         names: Corner::UpperLeft,
     };
-    slack.draw(machine.out(), "player-deadlines-slack")
+    slack.draw(machine.out(), SLACK)
 }

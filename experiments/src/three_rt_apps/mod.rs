@@ -133,14 +133,18 @@ pub(crate) fn run(machine: &Machine, args: &Args) -> anyhow::Result<()> {
         Place::Live => live::run(machine, args)?,
         Place::Vm => guest::run(machine, args)?,
     };
-    draw(machine.out(), responses)?;
+    let name = match args.place {
+        Place::Live => NAME.to_owned(),
+        Place::Vm => format!("{NAME}-vm"),
+    };
+    draw(machine.out(), &name, responses)?;
     let paper = json!({
         "source": "LFS++, Table I and Fig. 6 (Core 2 Duo P9600, no hogs, 79% load)",
         "share_in_time": PAPER_IN_TIME,
         "share_below_1.5_ms_of_the_shortest": { "LFS++": 0.93 },
     });
     let table = table(&figures);
-    publish(machine.out(), &ran, NAME, &table, &figures, paper)
+    publish(machine.out(), &ran, &name, &table, &figures, paper)
 }
 
 fn tasks(args: &Args, by_hand: bool) -> Vec<Task> {
@@ -191,7 +195,7 @@ fn table(figures: &[Figures]) -> Table {
 }
 
 /// Fig. 6: how the shortest task's response times are distributed.
-fn draw(out: &Path, responses: Vec<Responses>) -> anyhow::Result<()> {
+fn draw(out: &Path, name: &str, responses: Vec<Responses>) -> anyhow::Result<()> {
     let mut lines: Vec<Line> = responses
         .into_iter()
         .map(|(run, ms)| Line::new(run, Look::Steps, distribution(&ms)))
@@ -206,5 +210,5 @@ fn draw(out: &Path, responses: Vec<Responses>) -> anyhow::Result<()> {
         lines,
         names: Corner::LowerRight,
     };
-    figure.draw(out, NAME)
+    figure.draw(out, name)
 }
