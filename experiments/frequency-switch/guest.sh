@@ -3,13 +3,14 @@
 # cpufreq: 2400 1500
 # seconds: 3600
 #
-# LOADED_JOBS, JOBS: after how many of its jobs the load ends, and the task.
+# LOADED_JOBS, JOBS: after how many of its jobs the load ends, and the task. Reservations are hard: nothing else wants
+# the CPU after the load, so that a soft one never runs out.
 load_cpufreq
 for governor in userspace schedutil; do
     for predictor in percentile rate; do
         for way in alone protocol; do
             folder=/results/$governor-$predictor-$way
-            run_while_frequency_falls "$folder" "$governor" "$way" "${LOADED_JOBS:-50}" "${JOBS:-140}" --config "prediction.predictor=\"$predictor\""
+            run_while_frequency_falls "$folder" "$governor" "$way" "${LOADED_JOBS:-50}" "${JOBS:-140}" --hard --config "prediction.predictor=\"$predictor\""
             echo "$governor, $predictor, $way: $(overruns "$folder" "${LOADED_JOBS:-50}") overruns"
         done
     done
