@@ -1,6 +1,8 @@
 //! Holds the figures of README.md and docs/ against the figures that the experiments' commands
 //! wrote beside their READMEs.
 
+mod papers;
+
 use std::fs;
 use std::path::Path;
 
@@ -337,6 +339,41 @@ fn least_and_most(figures: impl IntoIterator<Item = f64>) -> (f64, f64) {
     figures.into_iter().fold(start, wider)
 }
 
+/// The tables of a page: the heading's cells, and those of each row.
+fn tables(page: &str) -> Vec<Vec<Vec<String>>> {
+    let mut tables: Vec<Vec<Vec<String>>> = Vec::new();
+    for row in cells(page) {
+        let is_rule = row
+            .iter()
+            .all(|cell| cell.trim_matches([':', '-']).is_empty());
+        match tables.last_mut() {
+            Some(rows) if is_rule => {
+                let heading = rows.pop();
+                tables.push(heading.into_iter().collect());
+            }
+            Some(rows) => rows.push(row),
+            None => tables.push(vec![row]),
+        }
+    }
+    tables.retain(|rows| !rows.is_empty());
+    tables
+}
+
+/// The tables of a page whose heading has this cell first, without the heading.
+fn tables_of(page: &str, heading: &str) -> Vec<Vec<Vec<String>>> {
+    let mut tables = tables(page);
+    tables.retain(|rows| rows[0][0] == heading);
+    tables.iter_mut().for_each(|rows| drop(rows.remove(0)));
+    tables
+}
+
+/// A cell of the only row that begins with these cells.
+fn cell(page: &str, first: &[&str], column: usize) -> String {
+    let mut rows = rows_with(page, first);
+    assert_eq!(rows.len(), 1, "{page}: {first:?}");
+    rows.remove(0).remove(column)
+}
+
 #[test]
 fn the_first_table_of_the_readme_is_that_of_its_experiment() {
     let of = |page| -> Vec<Vec<String>> {
@@ -372,7 +409,10 @@ fn what_tracking_costs_is_what_its_tables_have() {
     assert_says("README.md", &claim);
     assert_says("docs/limits.md", &format!("| 12 of 50 Hz | {few} |"));
     let quick = rows_with(PAGE, &["the same minutes, since"])[0][2].clone();
-    let claim = format!("(wanted: 2%) | {} to {many} |", quick.trim_end_matches('%'));
+    let claim = format!(
+        "(wanted: 2%) | {} to {many}, 5.8% on a busy machine |",
+        quick.trim_end_matches('%')
+    );
     assert_says("docs/limits.md", &claim);
     let crowd = rows_with(PAGE, &["400", "400"])[0][6].clone();
     assert_says("docs/limits.md", &format!("| 400 of 50 Hz | {crowd} |"));
@@ -386,7 +426,10 @@ fn what_the_tracer_costs_others_is_what_its_table_has() {
     };
     let [asleep, at_work] = ["a tracked task sleeps", "ffmpeg transcodes"]
         .map(|during| ["switched", "waking"].map(|program| median(during, program)));
-    let claim = format!("{} to {} ns in the median while", asleep[0], asleep[1]);
+    let claim = format!(
+        "{} to {} ns in the median while the traced thread sleeps, {} to {} ns while it works",
+        asleep[0], asleep[1], at_work[0], at_work[1]
+    );
     assert_says("README.md", &claim);
     let claim = format!(
         "{} ns in the median while the traced thread slept, {} ns while it worked",
@@ -457,6 +500,93 @@ fn what_a_call_of_the_library_costs_is_what_its_table_has() {
         of("listened to, by a call")
     );
     assert_says("libonbeat/README.md", &claim);
+}
+
+const LIVE: &str = "frames, cycles or jobs in time";
+
+#[test]
+fn the_programs_beside_hogs_are_those_of_their_tables() {
+    const PAGE: &str = "experiments/programs/README.md";
+    let of_page = tables_of(PAGE, LIVE);
+    let [idle, hogs, _, two] = of_page.as_slice() else {
+        panic!("{PAGE} has {} such tables", of_page.len());
+    };
+    let told = tables_of("docs/alternatives.md", "");
+    let [_, live, at_once] = told.as_slice() else {
+        panic!(
+            "docs/alternatives.md has {} tables without a heading",
+            told.len()
+        );
+    };
+    for ((told, idle), hogs) in live.iter().zip(idle).zip(hogs) {
+        assert!(
+            idle[0].starts_with(told[0].split([',', ' ']).next().unwrap()),
+            "{told:?}"
+        );
+        let ways = hogs[1..8].iter().map(|count| match count.as_str() {
+            "-" => "-".to_owned(),
+            count => format!("{:.0}", 100.0 * figure(count) / figure(&idle[1])),
+        });
+        assert_eq!(told[1..], ways.collect::<Vec<_>>(), "{}", told[0]);
+    }
+    let is_as_good = |row: &&Vec<String>| figure(&row[3]) >= figure(&row[7]);
+    let claim = format!(
+        "as good or better in {} of the {} rows below",
+        live.iter().filter(is_as_good).count(),
+        live.len()
+    );
+    assert_says("docs/alternatives.md", &claim);
+    for (told, two) in at_once.iter().zip(two) {
+        assert_eq!(told[1..], two[1..], "{}", told[0]);
+    }
+    let newest = tables_of("experiments/programs/newest.md", LIVE);
+    let share = |row: usize, way: usize| {
+        let of = |table: usize, way: usize| figure(&newest[table][row][way]);
+        100.0 * of(1, way) / of(0, 1)
+    };
+    let claim = format!(
+        "has {:.0}% of the grab's frames on the idle machine (`chrt` {:.0}%), {:.0}% of Chromium's \
+         ({:.0}%), {:.0}% of mpv's ({:.0}%)",
+        share(6, 3),
+        share(6, 2),
+        share(4, 3),
+        share(4, 2),
+        share(1, 3),
+        share(1, 2)
+    );
+    assert_says("docs/alternatives.md", &claim);
+    let sound = &newest[0][7];
+    let kept = 100.0 * figure(&sound[3]) / figure(&sound[1]);
+    let claim = format!("PipeWire with pw-cat keeps {kept:.0}% of its cycles");
+    assert_says("docs/limits.md", &claim);
+    let harmed = newest[0]
+        .iter()
+        .filter(|row| figure(&row[3]) < 0.985 * figure(&row[1]));
+    assert_eq!(
+        harmed.count(),
+        1,
+        "docs/limits.md says that one of ten is harmed"
+    );
+}
+
+#[test]
+fn what_is_called_not_periodic_is_what_its_table_has() {
+    const PAGE: &str = "experiments/period-accuracy/README.md";
+    let right = |what: &str| -> Vec<String> {
+        let rows = rows_with(PAGE, &[what]);
+        let right = |row: &Vec<String>| row[2].split(':').next().unwrap().to_owned();
+        rows.iter()
+            .map(|row| format!("{} of {}", right(row), row[1]))
+            .collect()
+    };
+    let [seen, unseen] = right("aperiodic, 1 s").try_into().unwrap();
+    for (what, right) in [("was made with", seen), ("had not seen", unseen)] {
+        let claim = format!("{what}: windows of 1 s | {right} |");
+        assert_says("docs/limits.md", &claim);
+    }
+    let logs = right("LiME, sporadic").join(", and ");
+    let claim = format!("another data set | {logs} not seen |");
+    assert_says("docs/limits.md", &claim);
 }
 
 /// The figures and tables of the papers that show a result.

@@ -1,0 +1,242 @@
+//! Holds the page of the papers' figures against the tables that it links.
+
+use serde_json::Value;
+
+use super::{assert_says, cell, cells, figure, figures, least_and_most, row, rows_with, tables_of};
+
+fn papers_say(claim: &str) {
+    assert_says("experiments/papers.md", claim);
+}
+
+#[test]
+fn what_a_servers_period_costs_is_what_its_tables_have() {
+    const PAGE: &str = "experiments/server-period/README.md";
+    let of_page = tables_of(PAGE, "server period");
+    let [_, kernel, lfs] = of_page.as_slice() else {
+        panic!("{PAGE} has {} such tables", of_page.len());
+    };
+    let shares = |column: usize| {
+        let shares = [("100 ms", 100.0), ("36 ms", 36.0), ("200 ms", 200.0)].map(|(period, ms)| {
+            let row = kernel.iter().find(|row| row[0] == period).unwrap();
+            format!("{:.1}%", 100.0 * figure(&row[column]) / ms)
+        });
+        shares.join(", ")
+    };
+    papers_say(&format!(
+        "{} by analysis; {} on a kernel",
+        shares(1),
+        shares(3)
+    ));
+    let longest = |row: &Vec<String>| figure(&row[4]);
+    let (least, most) = least_and_most(lfs[..4].iter().map(longest));
+    papers_say(&format!(
+        "longest {least:.1} to {most:.1} ms up to 50 ms, {:.1} ms at 90 ms",
+        longest(&lfs[4])
+    ));
+    let others = lfs.iter().filter(|row| row[0] != "40 ms");
+    let (least, most) = least_and_most(others.map(|row| figure(&row[5])));
+    papers_say(&format!(
+        "most there: {}, elsewhere {least:.1} to {most:.1}%",
+        lfs[2][5]
+    ));
+}
+
+#[test]
+fn what_analysers_find_in_recordings_is_what_their_tables_have() {
+    const WAKEUPS: &str = "experiments/wakeups-vs-syscalls/README.md";
+    let found = |column: usize| cell(WAKEUPS, &["ffmpegre30.l3", "0%", "0.6 s"], column);
+    papers_say(&format!(
+        "ffmpeg (30 Hz) at 0.6 s: system calls {}, wakeups {}, onbeat's bursts {}",
+        found(9),
+        found(10),
+        found(11)
+    ));
+    for (name, from) in [("mplayer25.l0", 0.4), ("mplayer25.l3", 0.4)] {
+        for row in rows_with(WAKEUPS, &[name]) {
+            let right = row[5..9].iter().all(|share| share == "100%");
+            assert_eq!(figure(&row[2]) >= from, right, "{row:?}");
+        }
+    }
+    let at_load = |load: &str, column| cell(WAKEUPS, &["mplayer in the guest", load], column);
+    assert!(
+        figure(&at_load("80%", 5)) < 50.0,
+        "system calls are right at 80%"
+    );
+    papers_say(&format!(
+        "system calls from 80% ({} right at 70%)",
+        at_load("70%", 5)
+    ));
+    assert_eq!(at_load("85%", 6), "100%", "wakeups are wrong at 85%");
+    const DETECTION: &str = "experiments/period-detection/README.md";
+    let at = |name: &str, analyser: &str, column: usize| {
+        cell(DETECTION, &[name, analyser, "0.2 s"], column)
+    };
+    let both = |analyser: &str, column: usize| {
+        let cells = ["mplayer25.l0", "mplayer25.l3"].map(|name| at(name, analyser, column));
+        least_and_most(cells.iter().map(|cell| figure(cell)))
+    };
+    let (least, most) = both("LFS++", 6);
+    papers_say(&format!(
+        "the paper's analyser says \"not periodic\" of mplayer in {least:.0} to {most:.0}%"
+    ));
+    let (least, most) = both("onbeat", 3);
+    assert_says(
+        DETECTION,
+        &format!("{least:.0} to {most:.0}% right, the same"),
+    );
+}
+
+#[test]
+fn the_tasks_and_the_encoder_in_virtual_time_are_those_of_their_tables() {
+    const TASKS: &str = "experiments/three-rt-apps/README.md";
+    let in_time = |run: &str| {
+        let share = cell(TASKS, &[run, "short"], 4);
+        format!("{:.0}%", figure(&share))
+    };
+    papers_say(&format!(
+        "{}, {} in virtual time",
+        in_time("default scheduler"),
+        in_time("LFS++")
+    ));
+    const ENCODER: &str = "experiments/adaptive-reservations/README.md";
+    let of = |run: &str| {
+        let rows = rows_with(ENCODER, &[run]);
+        let row = rows.into_iter().find(|row| row.len() == 10).unwrap();
+        format!("{:.0}%|{}", figure(&row[2]), row[9])
+    };
+    let (unmodified, marked) = (of("unmodified, onbeat"), of("marked, onbeat"));
+    papers_say(&format!(
+        "{} reserved, {}",
+        unmodified.replace('|', " unmodified at "),
+        marked.replace('|', " marked at ")
+    ));
+}
+
+#[test]
+fn the_overruns_of_a_falling_frequency_are_those_of_their_table() {
+    let rows = tables_of("experiments/frequency-switch/README.md", "governor").remove(0);
+    let (with, without): (Vec<_>, Vec<_>) = rows.iter().partition(|row| row[2] == "yes");
+    assert!(
+        with.iter().all(|row| row[4] == "0"),
+        "the page says that none overruns"
+    );
+    let (least, most) = least_and_most(without.iter().map(|row| figure(&row[4])));
+    let last = without.iter().filter(|row| row[5] != "-");
+    let (first, last) = least_and_most(last.map(|row| figure(&row[5])));
+    papers_say(&format!(
+        "{least} to {most}, the last {first} to {last} jobs after; none with the protocol"
+    ));
+}
+
+#[test]
+fn the_two_tasks_of_aquosa_are_those_of_their_tables() {
+    let longest = |run: &str| {
+        ["10 ms", "400 ms"].map(|task| {
+            let longest = cell("experiments/reservations-vs-rr/README.md", &[run, task], 6);
+            format!("{:.1}", figure(&longest))
+        })
+    };
+    for run in ["SCHED_RR", "reserved by hand"] {
+        papers_say(&format!("| {} ms |", longest(run).join(", ")));
+    }
+    let late = |load| cell("experiments/rate-monotonic/README.md", &[load], 2);
+    assert_eq!([late("71.0%"), late("72.5%")], ["0", "1"]);
+    papers_say(&format!("one at 72.5%, {} at 90%", late("90.0%")));
+}
+
+#[test]
+fn the_progress_of_programs_is_that_of_its_tables() {
+    let pair = |name: &str, number: u64, program: &str| {
+        let rows = figures(&format!("mdn-progress/{name}"));
+        let rows = rows.as_array().unwrap();
+        let missed = |mdn| {
+            let is_it = |row: &&Value| {
+                row["figure"] == number && row["mdn"] == mdn && row["program"] == program
+            };
+            let of = rows.iter().find(is_it).unwrap();
+            format!("{:.1}%", of["missed_percent"].as_f64().unwrap())
+        };
+        format!("{}, {}", missed(false), missed(true))
+    };
+    for (number, program, between) in [
+        (5, "srt (25 f/s, 50%)", "; "),
+        (10, "srt (25 f/s, 60%)", " of one film; "),
+    ] {
+        let simulated = pair("mdn-progress", number, program);
+        let on_a_kernel = pair("mdn-progress-guest", number, program);
+        papers_say(&format!("{simulated}{between}{on_a_kernel}"));
+    }
+}
+
+#[test]
+fn the_speeds_of_grace_os_are_those_of_its_tables() {
+    const FIRST: &str = "grace-os-as-written, first 100 jobs";
+    let rows = tables_of("experiments/grace-os/README.md", "changes of speed a job").remove(0);
+    let changes = |scheme: &str| {
+        let row = rows.iter().find(|row| row[0] == scheme).unwrap();
+        let (_, most) = least_and_most(row[1..6].iter().map(|cell| figure(cell)));
+        format!("0 to {most:.2}, together {}", row[6])
+    };
+    let timer = rows.iter().find(|row| row[0] == "grace-os, 500 us timer");
+    papers_say(&format!(
+        "as written with budgets of the first 100 jobs {}; here {}, with the paper's timer {}",
+        changes(FIRST),
+        changes("grace-os"),
+        timer.unwrap()[6]
+    ));
+    let runs = figures("grace-os/grace-os");
+    let of = |codecs, scheme| row(&runs, &[("codecs", codecs), ("scheme", scheme)]);
+    let idle = |run: &Value| 100.0 * run["idle"].as_f64().unwrap();
+    let mpgplay = of("mpgplay", FIRST);
+    let speeds = mpgplay["speeds"].as_array().unwrap();
+    let lowest = speeds.iter().find(|speed| speed[0] == 300.0).unwrap();
+    papers_say(&format!(
+        "first 100 jobs {:.1}%; {:.1}%",
+        100.0 * lowest[1].as_f64().unwrap(),
+        idle(mpgplay)
+    ));
+    let written = |codec| idle(of(codec, "grace-os-as-written"));
+    papers_say(&format!(
+        "{:.1} and {:.1}%",
+        written("toast"),
+        written("madplay")
+    ));
+    let played = figures("grace-os/grace-os-as-played");
+    let slow = |scheme| {
+        let share = row(&played, &[("scheme", scheme)])["ours"]["at_lowest"].as_f64();
+        100.0 * share.unwrap()
+    };
+    papers_say(&format!(
+        "{:.1}% and {:.1}% as written",
+        slow("grace-os-as-written"),
+        slow("worst-stochastic-as-written")
+    ));
+}
+
+#[test]
+fn the_costs_of_grace_os_are_those_of_their_table() {
+    let rows = tables_of("experiments/grace-os/README.md", "what").remove(0);
+    let of = |what: &str| {
+        let rows = rows.iter().filter(|row| row[0].starts_with(what));
+        least_and_most(rows.map(|row| figure(&row[2])))
+    };
+    let (least, most) = of("estimation");
+    papers_say(&format!("{least:.0} to {most:.0} us | grace-os"));
+    let (least, most) = of("scheduling");
+    papers_say(&format!("{:.1} to {:.1} us a job", least / 1e3, most / 1e3));
+}
+
+#[test]
+fn the_cost_of_an_analysis_is_that_of_its_table() {
+    const PAGE: &str = "experiments/period-bench/README.md";
+    let of = |what: &str| {
+        let rows = cells(PAGE).into_iter().filter(|row| row.len() == 4);
+        let rows = rows.filter(|row| row[1].starts_with(what));
+        least_and_most(rows.map(|row| figure(&row[2])))
+    };
+    let (least, most) = of("default/");
+    let (few, many) = of("reference, plain sum");
+    papers_say(&format!(
+        "{least:.2} to {most:.2} ms for 100 and 1,000 events, the paper's spectrum {few:.0} and {many:.0} ms"
+    ));
+}
