@@ -21,7 +21,7 @@ const NAME: &str = "frequency-switch";
 const PERIOD_MS: f64 = 100.0;
 
 /// The jobs in the plots, counted from the fall.
-const SHOWN: Range<f64> = -10.0..40.0;
+const SHOWN: Range<f64> = -10.0..70.0;
 
 /// What it is run with.
 #[derive(Debug, clap::Args)]
@@ -132,10 +132,10 @@ fn read_log(path: &Path) -> anyhow::Result<Vec<Job>> {
     jobs.ok_or_else(|| anyhow!("{} is no log of the task", path.display()))
 }
 
-/// `number release start end used kHz`, times in us.
+/// `number release start end used kHz work began`, times in us, but `began` in ns.
 fn parse_job(line: &str) -> Option<Job> {
     let fields: Option<Vec<u64>> = line.split(' ').map(|field| field.parse().ok()).collect();
-    let &[number, released_us, _, ended_us, used_us, khz] = fields?.as_slice() else {
+    let &[number, released_us, _, ended_us, used_us, khz, _, _] = fields?.as_slice() else {
         return None;
     };
     Some(Job {
@@ -259,11 +259,11 @@ mod tests {
 
     #[test]
     fn overruns_are_counted_from_the_job_before_the_fall() {
-        let log = "0 0 10 130000 30000 1500000\n\
-                   1 100000 130010 143000 13000 2400000\n\
-                   2 200000 200010 305000 20000 2400000\n\
-                   3 300000 305010 326000 21000 1500000\n\
-                   4 400000 400010 501000 21000 1500000\n";
+        let log = "0 0 10 130000 30000 1500000 13000 1000\n\
+                   1 100000 130010 143000 13000 2400000 13000 101000\n\
+                   2 200000 200010 305000 20000 2400000 13000 201000\n\
+                   3 300000 305010 326000 21000 1500000 13000 301000\n\
+                   4 400000 400010 501000 21000 1500000 13000 401000\n";
         let jobs: Vec<Job> = log.lines().map(|line| parse_job(line).unwrap()).collect();
         let figures = figures_of(&jobs, "userspace", "rate", false).unwrap();
         assert_eq!((figures.fell_at_job, figures.jobs), (3, 3));
@@ -278,8 +278,8 @@ mod tests {
 
     #[test]
     fn a_line_cut_short_is_no_job() {
-        assert!(parse_job("1 2 3 4 5").is_none());
-        assert!(parse_job("1 2 3 4 5 x").is_none());
+        assert!(parse_job("1 2 3 4 5 6 7").is_none());
+        assert!(parse_job("1 2 3 4 5 6 7 x").is_none());
         assert!(parse_job("").is_none());
     }
 }
