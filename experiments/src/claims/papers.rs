@@ -240,3 +240,25 @@ fn the_cost_of_an_analysis_is_that_of_its_table() {
         "{least:.2} to {most:.2} ms for 100 and 1,000 events, the paper's spectrum {few:.0} and {many:.0} ms"
     ));
 }
+
+#[test]
+fn the_player_with_deadlines_is_that_of_its_table() {
+    let ways = figures("player-deadlines/player-deadlines");
+    let mean = |rule, what: &str| {
+        let way = row(&ways, &[("policy", "cbs"), ("rule", rule)]);
+        way[what]["mean"].as_f64().unwrap()
+    };
+    let shown = ["heuristic", "deadline"].map(|rule| {
+        format!(
+            "{:.1} ms and {:.1}",
+            mean(rule, "delay_ms"),
+            mean(rule, "dropped")
+        )
+    });
+    papers_say(&shown.join("; "));
+    let errors = ["heuristic", "deadline"].map(|rule| {
+        let error = mean(rule, "rmse").round() as u64;
+        format!("{},{:03}", error / 1000, error % 1000)
+    });
+    papers_say(&errors.join("; "));
+}
