@@ -33,13 +33,18 @@ by_onbeat() { # NAME
 
 calibrate_rt_app
 start_hogs "$HOGS"
-way default "$(tasks '')" env
-way by-hand "$(tasks yes)" env
-lfspp lfspp
-by_onbeat onbeat
+# First, because the kernel refuses this (EBUSY) once reservations have come and gone.
 for server in /sys/kernel/debug/sched/fair_server/cpu*; do
+    cat "$server/runtime" >"/run/${server##*/}"
     echo 0 >"$server/runtime"
 done
 lfspp lfspp-alone
 by_onbeat onbeat-alone
+for server in /sys/kernel/debug/sched/fair_server/cpu*; do
+    cat "/run/${server##*/}" >"$server/runtime"
+done
+way default "$(tasks '')" env
+way by-hand "$(tasks yes)" env
+lfspp lfspp
+by_onbeat onbeat
 end_hogs
