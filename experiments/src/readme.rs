@@ -1,7 +1,7 @@
 //! The tables of the READMEs, written by the command that makes them: between
 //! `<!-- figures: NAME -->` and `<!-- end -->`, with where they were taken, and the figures as
-//! NAME.json beside; and the plots that a README shows. `scripts/tables.sh` holds one against the other, and the table against the
-//! code that it measures.
+//! NAME.json beside; and the plots that a README shows. `scripts/tables.sh` holds one against the
+//! other, and the table against the code that it measures.
 
 use std::fs;
 use std::path::{Path, PathBuf};
