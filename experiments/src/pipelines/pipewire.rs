@@ -2,9 +2,9 @@
 //! players, none of them with real-time priority, as an ordinary user has it without RealtimeKit.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use anyhow::{Context, bail};
 use tempfile::TempDir;
@@ -42,6 +42,8 @@ context.modules = [
 
 /// The length of a cycle, in microseconds.
 const CYCLE_US: f64 = 512e6 / 48e3;
+/// How long the server may take to pass cycles on.
+const PATIENCE: Duration = Duration::from_secs(2);
 /// The state of a player that was done in time: its process, in the profiler's columns.
 const FINISHED: &str = "3";
 /// The first columns are the driver's, then each player has so many, of which one is its state.
@@ -57,15 +59,26 @@ pub(crate) struct Pipewire {
     home: TempDir,
 }
 
+/// A cycle of it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Cycle {
+    /// When it was over, in seconds since listening was to begin.
+    pub(crate) at_s: f64,
+    /// Every player was done before the next one began: else PipeWire counts an xrun.
+    pub(crate) finished: bool,
+    /// It began more than half a cycle late: a sound card would have run dry.
+    late: bool,
+}
+
 /// What became of its cycles.
 #[derive(Clone, Copy, Debug, Default, PartialEq, serde::Serialize)]
-pub(crate) struct Cycles {
-    /// How many began.
-    pub(crate) all: usize,
-    /// In which a player was not done when the next one began: what PipeWire counts as its xruns.
-    pub(crate) not_finished: usize,
-    /// That began more than half a cycle late: a sound card would have run dry.
-    pub(crate) late: usize,
+pub(super) struct Cycles {
+    /// How many there were.
+    pub(super) all: usize,
+    /// In which a player was not done when the next one began.
+    pub(super) not_finished: usize,
+    /// That began late.
+    pub(super) late: usize,
 }
 
 impl Pipewire {
@@ -123,46 +136,93 @@ impl Pipewire {
         player
     }
 
-    /// Counts the cycles of the next `time`.
-    pub(crate) fn count(&self, machine: &Machine, time: Duration) -> anyhow::Result<Cycles> {
-        let log = self.home.path().join("profile");
-        let mut profiler = in_home(self.home.path(), "pw-profiler");
-        profiler
-            .arg("--output")
-            .arg(&log)
-            .current_dir(self.home.path());
-        let mut profiler = Program::start(profiler, &machine.file("pipelines.pw-profiler.stderr"))?;
-        machine.wait(time)?;
-        profiler.end();
-        let text = fs::read_to_string(&log)
-            .with_context(|| format!("the profiler wrote no {}", log.display()))?;
-        Ok(Cycles::of(&text))
+    /// Listens to its cycles from now on.
+    pub(crate) fn profile(&self, machine: &Machine) -> anyhow::Result<Profile> {
+        let home = self.home.path();
+        let log = home.join("profile");
+        let _ = fs::remove_file(&log);
+        let mut command = in_home(home, "pw-profiler");
+        command.arg("--output").arg(&log).current_dir(home);
+        let messages = machine.file("pipelines.pw-profiler.stderr");
+        let profiler = Program::start(command, &messages)?;
+        // Other versions may not say it: they had time to attach.
+        machine.wait_for(Duration::from_secs(2), || {
+            fs::read_to_string(&messages).is_ok_and(|said| said.contains("Attaching"))
+        })?;
+        Ok(Profile { log, profiler })
+    }
+}
+
+/// Listens to the cycles of a PipeWire. The server passes them on 16 KiB at a time, which is what
+/// 28 of them take.
+pub(crate) struct Profile {
+    log: PathBuf,
+    profiler: Program,
+}
+
+impl Profile {
+    /// The cycles from `from` to `to`, which is past. Players have to run until this returns.
+    pub(crate) fn end(
+        mut self,
+        machine: &Machine,
+        from: SystemTime,
+        to: SystemTime,
+    ) -> anyhow::Result<Vec<Cycle>> {
+        let length = || fs::metadata(&self.log).map_or(0, |log| log.len());
+        let before = length();
+        // Only what is passed on from here on ends at a time that is known.
+        let until = SystemTime::now() + PATIENCE;
+        while length() == before && SystemTime::now() < until {
+            machine.wait(Duration::from_millis(1))?;
+        }
+        let heard = SystemTime::now();
+        self.profiler.end();
+        let text = fs::read_to_string(&self.log)
+            .with_context(|| format!("the profiler wrote no {}", self.log.display()))?;
+        let end = to.duration_since(from)?.as_secs_f64();
+        let mut cycles = cycles(&text, heard.duration_since(from)?.as_secs_f64());
+        cycles.retain(|cycle| (0.0..=end).contains(&cycle.at_s));
+        Ok(cycles)
+    }
+}
+
+/// From the profiler's lines, one a cycle, of which the last one is of `heard_s`. The server makes
+/// up for a cycle that it began late.
+fn cycles(profile: &str, heard_s: f64) -> Vec<Cycle> {
+    let mut cycles: Vec<Cycle> = profile.lines().filter_map(Cycle::of).collect();
+    for (back, cycle) in cycles.iter_mut().rev().enumerate() {
+        cycle.at_s = heard_s - back as f64 * CYCLE_US / 1e6;
+    }
+    cycles
+}
+
+impl Cycle {
+    fn of(line: &str) -> Option<Self> {
+        let columns: Vec<&str> = line.split('\t').collect();
+        let period_us: f64 = columns.first()?.trim().parse().ok()?;
+        let players = columns.get(DRIVER_COLUMNS..).unwrap_or_default();
+        let mut states = players
+            .chunks_exact(PLAYER_COLUMNS)
+            .filter_map(|player| player.get(STATE_COLUMN))
+            .map(|state| state.trim())
+            .filter(|state| !state.is_empty());
+        Some(Self {
+            at_s: 0.0,
+            finished: states.all(|state| state == FINISHED),
+            late: period_us > CYCLE_US * 1.5,
+        })
     }
 }
 
 impl Cycles {
-    /// From the profiler's lines, one a cycle.
-    fn of(profile: &str) -> Self {
-        let mut cycles = Self::default();
-        for line in profile.lines() {
-            let columns: Vec<&str> = line.split('\t').collect();
-            let Some(period_us) = columns.first().and_then(|c| c.trim().parse::<f64>().ok()) else {
-                continue;
-            };
-            let players = columns.get(DRIVER_COLUMNS..).unwrap_or_default();
-            let states = players
-                .chunks_exact(PLAYER_COLUMNS)
-                .filter_map(|player| player.get(STATE_COLUMN))
-                .map(|state| state.trim());
-            cycles.all += 1;
-            cycles.not_finished += usize::from(
-                states
-                    .filter(|state| !state.is_empty())
-                    .any(|state| state != FINISHED),
-            );
-            cycles.late += usize::from(period_us > CYCLE_US * 1.5);
+    /// How many of these are what.
+    pub(super) fn of(cycles: &[Cycle]) -> Self {
+        let count = |is: fn(&Cycle) -> bool| cycles.iter().filter(|cycle| is(cycle)).count();
+        Self {
+            all: cycles.len(),
+            not_finished: count(|cycle| !cycle.finished),
+            late: count(|cycle| cycle.late),
         }
-        cycles
     }
 }
 
@@ -187,13 +247,19 @@ mod tests {
             "10700\t130\t0\t10666\t29\t2\t96\t110\t94\t14\t2\t0\t30\t11\t37\t56\t26\t19\t1\t0\t \t \t ",
             "16700\t130\t0\t10666\t29\t2\t96\t110\t94\t14\t3\t0\t \t \t \t \t \t \t \t \t ",
         ];
-        let counted = Cycles::of(&lines.join("\n"));
+        let cycles = cycles(&lines.join("\n"), 6.0);
         let expected = Cycles {
             all: 3,
             not_finished: 1,
             late: 1,
         };
-        assert_eq!(counted, expected);
-        assert_eq!(Cycles::of("no profile"), Cycles::default());
+        assert_eq!(Cycles::of(&cycles), expected);
+        let at_ms: Vec<_> = cycles.iter().map(|c| (c.at_s * 1e3).round()).collect();
+        assert_eq!(
+            at_ms,
+            [5979.0, 5989.0, 6000.0],
+            "back from when the last was heard of"
+        );
+        assert_eq!(super::cycles("no profile", 6.0), []);
     }
 }

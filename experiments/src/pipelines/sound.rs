@@ -1,7 +1,7 @@
 //! Two players of sound on one PipeWire.
 
 use std::process::{Command, Stdio};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use anyhow::{Context, bail};
 use serde::Serialize;
@@ -76,7 +76,7 @@ fn play_in(machine: &Machine, args: &Args, way: Way) -> anyhow::Result<Run> {
         players.push(pipewire.play(machine, number, &sound)?);
     }
     machine.wait(Duration::from_secs(2))?;
-    let _hogs = Hogs::start(machine, args.hogs * Machine::cpus())?;
+    let hogs = Hogs::start(machine, args.hogs * Machine::cpus())?;
     let report = machine.file(&format!("pipelines.sound.{}.report.json", way.file()));
     let onbeat = match way.option() {
         None => None,
@@ -92,7 +92,12 @@ fn play_in(machine: &Machine, args: &Args, way: Way) -> anyhow::Result<Run> {
             Some(Program::start(command, &messages)?)
         }
     };
-    let cycles = pipewire.count(machine, Duration::from_secs(args.sound_seconds))?;
+    let profile = pipewire.profile(machine)?;
+    let from = SystemTime::now();
+    machine.wait(Duration::from_secs(args.sound_seconds))?;
+    let to = SystemTime::now();
+    drop(hogs);
+    let cycles = Cycles::of(&profile.end(machine, from, to)?);
     if players.iter_mut().any(|player| player.ended().is_some()) {
         bail!("a player has ended: its messages are in pipelines.pw-cat.N.stderr");
     }

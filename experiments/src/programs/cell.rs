@@ -134,6 +134,10 @@ impl<'a> Bed<'a> {
         let display = around.display.to_owned();
         let watch = (program.measure() == Measure::Display).then(|| Watch::start(&display));
         let watch = watch.transpose()?;
+        let profile = match (&self.pipewire, program.measure()) {
+            (Some(pipewire), Measure::Pipewire) => Some(pipewire.profile(self.machine)?),
+            _ => None,
+        };
         let load_before = load.done();
         let messages = self.messages(program, command)?;
         let Messages {
@@ -146,13 +150,6 @@ impl<'a> Bed<'a> {
             self.machine.wait(Duration::from_secs(1))?;
             way.grant(running.pid(), "data-loop");
         }
-        let cycles = match (&self.pipewire, program.measure()) {
-            (Some(pipewire), Measure::Pipewire) => {
-                let left = self.time.saturating_sub(began.elapsed()?);
-                Some(pipewire.count(self.machine, left)?)
-            }
-            _ => None,
-        };
         let left = |of: Duration| Ok::<_, SystemTimeError>(of.saturating_sub(began.elapsed()?));
         let later = LATER.min(self.time);
         self.machine.wait(left(later)?)?;
@@ -165,7 +162,10 @@ impl<'a> Bed<'a> {
         let load_rate = rate(load_before, self.time);
         let load_later = rate(load_then, self.time - later).filter(|_| program.is_batch());
         let progress = read(&told);
+        let ended = SystemTime::now();
         drop(load);
+        let cycles = profile.map(|profile| profile.end(self.machine, began, ended));
+        let cycles = cycles.transpose()?;
         let times = watch
             .map(|watch| watch.end(began_ms, program.frame_pixels()))
             .transpose()?;
@@ -186,7 +186,15 @@ impl<'a> Bed<'a> {
             Measure::Progress => Done::of_count(encoded(&progress).unwrap_or(0.0)),
             Measure::Pipewire => {
                 let cycles = cycles.context("no profile")?;
-                Done::of_count((cycles.all - cycles.not_finished) as f64)
+                let in_time = cycles.iter().filter(|cycle| cycle.finished);
+                let times: Vec<f64> = in_time.map(|cycle| cycle.at_s).collect();
+                Done {
+                    // The profiler does not say when a cycle was over, and a few from before the
+                    // program's first may be among them.
+                    first_s: None,
+                    apart_ms: None,
+                    ..Done::of_times(&times, self.time)
+                }
             }
             Measure::Xruns => {
                 let all = program.rate().unwrap_or(0.0) * self.time.as_secs_f64();
