@@ -15,7 +15,7 @@ static __always_inline void VARIANT(track)(struct task_struct *task)
 	if (READ(task, exit_state) || (alone && READ(task, flags) & PF_KTHREAD))
 		return;
 	shared.found++;
-	a = VARIANT(activity_of)(task);
+	a = FIND(task);
 	if (a && a->follow < shared.follow)
 		a->follow = shared.follow;
 	else if (a)
@@ -28,7 +28,7 @@ static __always_inline void VARIANT(track)(struct task_struct *task)
 
 static __always_inline void VARIANT(untrack)(struct task_struct *task)
 {
-	struct activity *a = VARIANT(activity_of)(task);
+	struct activity *a = FIND(task);
 
 	if (!a || a->state & GONE || !is_unwanted(a->id))
 		return;

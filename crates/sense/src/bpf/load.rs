@@ -82,7 +82,6 @@ fn load_on(hooks: Hooks, options: &Options) -> Result<Loaded, Error> {
         rodata.raw_wakeups = options.raw_wakeups;
         rodata.bounds_bursts = options.bound_bursts;
         rodata.tell_partners = options.partners;
-        rodata.tell_programs = options.tell_programs;
         rodata.tells_calls = !options.calls.is_empty();
         rodata.calls = options.calls.words();
         let places = interrupts::places();
@@ -138,13 +137,20 @@ fn load_on(hooks: Hooks, options: &Options) -> Result<Loaded, Error> {
     };
     let tells_calls = !options.calls.is_empty();
     // Marks that are not told need not be heard: a system call's way is longer for the whole
-    // machine while its tracepoint is used.
+    // machine while its tracepoint is used. And each type of the kernel's that a program reads takes
+    // libbpf 1 ms to find.
     programs
         .called
         .set_autoload(tells_calls && hooks != Hooks::Raw);
     programs
         .called_raw
         .set_autoload(tells_calls && hooks == Hooks::Raw);
+    programs
+        .other_became
+        .set_autoload(options.tell_programs && hooks != Hooks::Raw);
+    programs
+        .other_became_raw
+        .set_autoload(options.tell_programs && hooks == Hooks::Raw);
     unused_map.set_autocreate(false).map_err(Error::loading)?;
     for program in unused_programs {
         program.set_autoload(false);
@@ -170,6 +176,7 @@ fn load_on(hooks: Hooks, options: &Options) -> Result<Loaded, Error> {
         links.forked,
         links.renamed,
         links.became,
+        links.other_became,
         links.freed,
         links.waking_raw,
         links.wakeup_new_raw,
@@ -177,6 +184,7 @@ fn load_on(hooks: Hooks, options: &Options) -> Result<Loaded, Error> {
         links.forked_raw,
         links.renamed_raw,
         links.became_raw,
+        links.other_became_raw,
         links.freed_raw,
     ];
     Ok(Loaded {

@@ -4,13 +4,6 @@
  * (tracer.bpf.c), which has defined VARIANT, HOOK, READ and the others.
  */
 
-static __always_inline struct activity *VARIANT(activity_of)(struct task_struct *task)
-{
-	if (IS_UNKNOWN(task))
-		return 0;
-	return FIND(task);
-}
-
 static __always_inline u64 VARIANT(id_of)(struct task_struct *task)
 {
 	return (READ(task, start_boottime) / NS_PER_TICK) << ID_TID_BITS | (u32)READ(task, pid);
@@ -35,9 +28,8 @@ static __always_inline u32 VARIANT(state_of)(struct task_struct *task)
 static __always_inline void *VARIANT(this_rq)(void)
 {
 	struct task_struct *current = CURRENT_TASK();
-	struct cfs_rq *cfs_rq = READ(current, se.cfs_rq);
 
-	return READ(cfs_rq, rq);
+	return BPF_CORE_READ(current, se.cfs_rq, rq);
 }
 
 /* The thread that runs here, if the kernel works for it and not for an interrupt. */
@@ -76,7 +68,7 @@ static __always_inline bool VARIANT(is_queued)(struct task_struct *task)
 /* A thread that is not tracked is woken: counts it if a tracked one does it. */
 static __always_inline void VARIANT(other_woken)(struct task_struct *task)
 {
-	struct activity *a = VARIANT(activity_of)(CURRENT_TASK());
+	struct activity *a = FIND(CURRENT_TASK());
 	struct partner initial = { .count = 1 };
 	struct partner_key key = {};
 	struct partner *partner;
@@ -134,7 +126,7 @@ static __always_inline void VARIANT(went_on)(struct activity *a, struct task_str
 
 static __always_inline int VARIANT(woken)(struct task_struct *task)
 {
-	struct activity *a = VARIANT(activity_of)(task);
+	struct activity *a = IS_UNKNOWN(task) ? 0 : FIND(task);
 	u32 waker;
 	u64 now;
 
@@ -209,7 +201,7 @@ static __always_inline bool VARIANT(is_throttled)(struct task_struct *task)
 
 static __always_inline void VARIANT(left_cpu)(bool preempt, struct task_struct *task, u64 now)
 {
-	struct activity *a = VARIANT(activity_of)(task);
+	struct activity *a = FIND(task);
 	u32 state;
 
 	if (!a || a->state & GONE)
@@ -236,7 +228,7 @@ static __always_inline void VARIANT(left_cpu)(bool preempt, struct task_struct *
 
 static __always_inline void VARIANT(got_cpu)(struct task_struct *task, u64 now)
 {
-	struct activity *a = VARIANT(activity_of)(task);
+	struct activity *a = FIND(task);
 
 	if (!a)
 		return;
@@ -273,7 +265,7 @@ int PROGRAM(VARIANT(called), struct pt_regs *regs, unsigned long number)
 
 	if (number >= CALLS || !(calls[number / CALLS_PER_WORD] >> number % CALLS_PER_WORD & 1))
 		return 0;
-	a = VARIANT(activity_of)(CURRENT_TASK());
+	a = FIND(CURRENT_TASK());
 	if (a && !(a->state & GONE))
 		tell(RECORD_CALLED, a->id, bpf_ktime_get_ns(), 0);
 	return 0;
@@ -284,7 +276,7 @@ SEC("uprobe")
 int VARIANT(marked)(struct pt_regs *ctx)
 {
 	struct task_struct *task = CURRENT_TASK();
-	struct activity *a = VARIANT(activity_of)(task);
+	struct activity *a = FIND(task);
 	u64 cookie = cookie_of(ctx);
 	u32 kind = cookie_kind(cookie);
 	struct record *record;
@@ -360,7 +352,7 @@ static __always_inline bool VARIANT(keep)(struct task_struct *task, const char *
 SEC(HOOK "/sched_process_fork")
 int PROGRAM(VARIANT(forked), struct task_struct *parent, struct task_struct *child)
 {
-	struct activity *a = VARIANT(activity_of)(parent);
+	struct activity *a = FIND(parent);
 
 	if (!a || a->follow == FOLLOW_NOTHING)
 		return 0;
@@ -392,7 +384,7 @@ static __always_inline bool VARIANT(is_in_exec)(struct task_struct *task)
 SEC(HOOK "/task_rename")
 int PROGRAM(VARIANT(renamed), struct task_struct *task, const char *comm)
 {
-	struct activity *a = VARIANT(activity_of)(task);
+	struct activity *a = FIND(task);
 	u64 now, id;
 
 	if (!a)
@@ -409,36 +401,38 @@ int PROGRAM(VARIANT(renamed), struct task_struct *task, const char *comm)
 	return 0;
 }
 
+/* Told however often the task was renamed before, and when it has the rights of the new program. */
+SEC(HOOK "/sched_process_exec")
+int PROGRAM(VARIANT(became), struct task_struct *task)
+{
+	struct activity *a = FIND(task);
+
+	if (a)
+		VARIANT(name)(a, task, RECORD_RENAMED, task->comm, bpf_ktime_get_ns());
+	return 0;
+}
+
 /* A task that is not tracked executed a program: tells of it if that is wanted by its name. */
-static __always_inline void VARIANT(other_executed)(struct task_struct *task)
+SEC(HOOK "/sched_process_exec")
+int PROGRAM(VARIANT(other_became), struct task_struct *task)
 {
 	u64 now = bpf_ktime_get_ns();
 	struct program program = {};
 	struct record *record;
 
+	if (FIND(task))
+		return 0;
 	bpf_probe_read_kernel_str(program.name, sizeof(program.name),
 				  BPF_CORE_READ(task, mm, exe_file, f_path.dentry, d_name.name));
 	if (!bpf_map_lookup_elem(&programs, &program) ||
 	    BPF_CORE_READ(task, cred, user_ns, level) ||
 	    !may_execute(BPF_CORE_READ(task, cred, uid.val), now))
-		return;
+		return 0;
 	record = reserve(RECORD_EXECUTED, VARIANT(id_of)(task), now);
 	if (!record)
-		return;
+		return 0;
 	record->of.task.pid = READ(task, tgid);
 	bpf_ringbuf_submit(record, BPF_RB_FORCE_WAKEUP);
-}
-
-/* Told however often the task was renamed before, and when it has the rights of the new program. */
-SEC(HOOK "/sched_process_exec")
-int PROGRAM(VARIANT(became), struct task_struct *task)
-{
-	struct activity *a = VARIANT(activity_of)(task);
-
-	if (a)
-		VARIANT(name)(a, task, RECORD_RENAMED, task->comm, bpf_ktime_get_ns());
-	else if (tell_programs)
-		VARIANT(other_executed)(task);
 	return 0;
 }
 
@@ -446,7 +440,7 @@ int PROGRAM(VARIANT(became), struct task_struct *task)
 SEC(HOOK "/sched_process_free")
 int PROGRAM(VARIANT(freed), struct task_struct *task)
 {
-	struct activity *a = VARIANT(activity_of)(task);
+	struct activity *a = FIND(task);
 
 	if (!a)
 		return 0;

@@ -144,7 +144,6 @@ struct {
 
 const volatile u64 most_tasks = 1;
 const volatile bool tell_partners = false;
-const volatile bool tell_programs = false;
 const volatile bool raw_wakeups = false;
 const volatile bool bounds_bursts = false;
 const volatile u64 buffer_bytes = 0;
@@ -421,6 +420,12 @@ static __always_inline bool is_unwanted(u64 id)
 			return true;
 	return false;
 }
+
+/*
+ * IS_UNKNOWN stands on the busiest paths alone. For each pointer of a task that is followed, the
+ * verifier looks through all types of the kernel four times, 1 ms in all, and a program that is to
+ * be run waits for it.
+ */
 
 /* Expands the program's name before BPF_PROG pastes it. */
 #define PROGRAM(name, ...) BPF_PROG(name, __VA_ARGS__)
