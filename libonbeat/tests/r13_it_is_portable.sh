@@ -4,20 +4,14 @@
 # a second compiler, the portable one also on a second C library.
 # ONBEAT_FORM is linux or posix.
 cd "$(dirname "$0")/.." || exit 1
+# shellcheck disable=SC1091
+. tests/missing.sh
 form=${ONBEAT_FORM:-posix}
 out=$(mktemp -d)
 trap 'rm -rf "$out"' EXIT
 
 posix_headers='errno pthread sched setjmp signal stdatomic stdbool stddef stdint stdio stdlib string time unistd'
 portable='block ask thread source notify_posix perf_clock_none benchmark'
-
-missing() {
-	if [ -n "${CI:-}" ]; then
-		echo "$1 is not here: scripts/setup.sh test installs it"
-		exit 1
-	fi
-	echo "without $1, which is not here"
-}
 
 pass_the_tests() {
 	for test in tests/r[01][0-9]_*.c tests/finally*.c; do
@@ -35,7 +29,7 @@ pass_the_tests() {
 }
 
 if [ "$form" = linux ]; then
-	command -v clang >/dev/null || { missing clang; exit 0; }
+	is_here clang || skip_if_missing
 	make --no-print-directory -s NOTIFY=linux CC=clang OUT="$out/build" >/dev/null || exit 1
 	cp "$out"/build/linux-release/*.o "$out"
 	pass_the_tests clang -std=c11 -D_GNU_SOURCE
@@ -55,10 +49,11 @@ for source in $portable; do
 	done
 done
 for compiler in cc clang musl-gcc; do
-	command -v "$compiler" >/dev/null || { missing "$compiler"; continue; }
+	is_here "$compiler" || continue
 	for source in $portable; do
 		"$compiler" -std=c11 -pedantic -Wall -Wextra -Werror -O2 -D_POSIX_C_SOURCE=200809L -Iinclude -Isrc \
 			-c -o "$out/$source.o" "src/$source.c" || exit 1
 	done
 	pass_the_tests "$compiler" -std=c11 -D_POSIX_C_SOURCE=200809L
 done
+skip_if_missing

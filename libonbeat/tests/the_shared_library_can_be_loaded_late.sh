@@ -2,6 +2,8 @@
 # A program may dlopen the library however little room for thread-local variables is left, also with musl.
 # ONBEAT_FORM is linux or posix.
 cd "$(dirname "$0")/.." || exit 1
+# shellcheck disable=SC1091
+. tests/missing.sh
 form=${ONBEAT_FORM:-linux}
 out=$(mktemp -d)
 trap 'rm -rf "$out"' EXIT
@@ -34,10 +36,12 @@ cc -o "$out/program" "$out/program.c" -ldl || fail "the program cannot be built"
 bytes=$(readelf -lW "$library" | awk '$1 == "TLS" { print $6 }')
 [ $((${bytes:-0})) -le 64 ] || fail "its thread-local variables take $((bytes)) bytes"
 
-command -v musl-gcc >/dev/null || exit 0
+is_here musl-gcc || skip_if_missing
 make --no-print-directory -s NOTIFY=posix CC=musl-gcc OUT="$out/musl" >"$out/said" 2>&1 || {
-	# The headers that reservations need may be missing there.
-	exit 0
+	cat "$out/said"
+	# The kernel's headers may be missing there.
+	is_missing "it cannot be built with musl"
+	skip_if_missing
 }
 musl-gcc -o "$out/program" "$out/program.c" || fail "the program cannot be built with musl"
 "$out/program" "$out/musl/posix-release/libonbeat.so.0" || fail "it cannot be loaded with musl"
