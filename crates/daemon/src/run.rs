@@ -139,7 +139,7 @@ pub fn run(options: &Options, mut told: impl FnMut() -> Option<Signal>) -> anyho
             is_told_deaf = true;
             tracing::warn!(
                 "marks of some programs are not heard ({error}): the service hears programs and \
-                 libraries that every user may read"
+                 libraries that every user may read, from Linux 6.6 on"
             );
         }
         let mut reload = service.wants_reload();
