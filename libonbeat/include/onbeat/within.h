@@ -55,6 +55,10 @@
  * protected section, nest blocks of two copies of the library, as a program with libonbeat.a and a
  * plugin with libonbeat.so.0 have them.
  *
+ * MUST NOT: use it in a program whose run-time library demands SA_ONSTACK of all handlers, as Go's
+ * does: a notification runs on the thread's own stack. The thread sanitizer (-fsanitize=thread)
+ * interrupts a block at calls of libc only.
+ *
  * C++: the destructors of automatic objects inside a block are NOT run when it is left by an
  * exception. Declare such objects before the `try`, or release what they hold in `finally`. What
  * throws or catches C++ exceptions belongs in a protected section: its run-time library counts
