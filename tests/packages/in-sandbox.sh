@@ -50,6 +50,21 @@ has Seccomp 2
 has NoNewPrivs 1
 # SYS_PTRACE, SYS_NICE, PERFMON and BPF.
 has CapBnd 000000c000880000
+# The manager may not have the controllers to enforce these; that it knows them is the unit's part.
+knows() {
+    local known
+    known=$(systemctl --user show --property="$1" --value "$unit")
+    [ "$known" = "$2" ] || fail "$1 is $known, not $2"
+}
+knows MemoryMax 268435456
+knows TasksMax 32
+knows WatchdogUSec 10s
+group=/sys/fs/cgroup$(cut -d : -f 3 "/proc/$service/cgroup" | tail -n 1)
+for limit in memory.max=268435456 pids.max=32; do
+    [ ! -e "$group/${limit%=*}" ] || [ "$(cat "$group/${limit%=*}")" = "${limit#*=}" ] ||
+        fail "${limit%=*} is $(cat "$group/${limit%=*}")"
+    [ -e "$group/${limit%=*}" ] || echo "no ${limit%=*} in $group: this machine keeps that controller for cgroup v1"
+done
 
 # 1 ms or so in each 20.
 # shellcheck disable=SC2016 # it is perl's
@@ -76,6 +91,12 @@ restarted() {
 eventually restarted || fail 'it is not started again after a crash'
 [ "$(nice_level)" = -5 ] || fail 'a crash takes the priority of a client'
 eventually is_reserved || fail 'a program with a rhythm gets no reservation after a crash'
+# One that stands still is ended by the watchdog, and started again.
+before=$(systemctl --user show --property=MainPID --value "$unit")
+kill -STOP "$before"
+eventually restarted || fail 'it is not started again after it stood still'
+[ "$(systemctl --user show --property=NRestarts --value "$unit")" -ge 2 ] || fail 'systemd did not start it again'
+eventually is_reserved || fail 'a program with a rhythm gets no reservation after it stood still'
 systemctl --user stop "$unit" || fail 'it does not stop'
 ! is_reserved || fail 'it does not give back what it held'
 is_back() { [ "$(nice_level)" = 0 ]; }

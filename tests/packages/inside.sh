@@ -194,3 +194,33 @@ diff /tmp/before /tmp/after >/tmp/said || fail "not as before: $(head -n 20 /tmp
 [ "$(echo /run/onbeat/*)" = /run/onbeat/another.jsonl ] || fail "not what another onbeat has noted: $(echo /run/onbeat/*)"
 ! systemctl --no-legend --failed | grep onbeat || fail 'a failed unit stayed'
 echo 'nothing stayed behind'
+
+step 'an installation from source stands in for RealtimeKit, and gives its place back when it is taken away'
+apt-get install -y -qq --no-install-recommends rtkit make >/tmp/apt 2>&1 || {
+    cat /tmp/apt
+    fail 'RealtimeKit and make cannot be installed'
+}
+dpkg-deb -x /root/packages/onbeat_*_*.deb /tmp/built
+export ONBEAT=/tmp/built/usr/bin/onbeat
+/root/source/scripts/install.sh >/tmp/said 2>&1 || fail "it cannot be installed: $(tail -n 5 /tmp/said)"
+systemctl daemon-reload
+systemctl enable --now onbeat || fail 'it cannot be enabled'
+kit=org.freedesktop.RealtimeKit1
+serves() {
+    as_alice busctl get-property "$kit" /org/freedesktop/RealtimeKit1 "$kit" MaxRealtimePriority &&
+        busctl --no-pager status "$kit" | grep -x "Comm=$1"
+}
+eventually serves onbeat || fail 'it does not stand in for RealtimeKit'
+sleep 1000 &
+client=$!
+has_nice() { [ "$(cut -d ' ' -f 19 "/proc/$client/stat")" = "$1" ]; }
+busctl call -- "$kit" /org/freedesktop/RealtimeKit1 "$kit" MakeThreadHighPriorityWithPID tti "$client" "$client" -5 ||
+    fail 'a client gets no priority'
+has_nice -5 || fail 'a client does not have its priority'
+/root/source/scripts/install.sh --remove >/tmp/said 2>&1 || fail "it cannot be taken away: $(tail -n 5 /tmp/said)"
+has_nice 0 || fail 'what a client had is not put back'
+kill "$client"
+! systemctl --quiet is-active onbeat || fail 'the service runs without its files'
+[ ! -e /usr/local/bin/onbeat ] || fail 'the binary stayed'
+eventually serves rtkit-daemon || fail 'RealtimeKit is not back'
+echo 'RealtimeKit is back'
