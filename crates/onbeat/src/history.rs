@@ -16,6 +16,7 @@ use onbeat_model::{
 use onbeat_sense::replay::Recording;
 use onbeat_sim::scenario::figures::Quantiles;
 use onbeat_timeline::{Detail, Lanes, Timeline, Unit};
+use onbeat_top::harmless;
 use serde::Serialize;
 pub(crate) use store::Dropped;
 use store::{Store, Thread};
@@ -170,7 +171,7 @@ impl History {
         let told = threads.into_iter().take(SHOWN).map(|thread| {
             let period = thread.heard().0.map(|rhythm| rhythm.period.to_string());
             let period = period.unwrap_or_else(|| "no rhythm".to_owned());
-            format!("{} {period}", thread.task.comm)
+            format!("{} {period}", harmless(&thread.task.comm.to_text()))
         });
         let told: Vec<String> = told.collect();
         told.join(", ")
@@ -386,5 +387,23 @@ impl<S: Sensor> Sensor for Tap<'_, S> {
 
     fn idle(&mut self) -> Option<Vec<Span>> {
         self.sensor.idle()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use onbeat_model::Name;
+
+    use super::*;
+
+    #[test]
+    fn a_threads_name_tells_the_terminal_nothing() {
+        let mut history = History::default();
+        let id = TaskId::recorded(7);
+        let comm = Name::new(b"\x1b]0;x\x07");
+        let task = Task { id, pid: 7, comm };
+        let at = Instant::ZERO;
+        history.hear(&[Event::Tracked { at, task }]);
+        assert_eq!(history.busiest_rhythms(), "·]0;x· no rhythm");
     }
 }

@@ -12,7 +12,7 @@ use anyhow::anyhow;
 use onbeat_act::task;
 use onbeat_control::Application;
 use onbeat_model::{Reservation, TaskId};
-use onbeat_top::{Seen, Service, ServiceError, State, Wanted};
+use onbeat_top::{Seen, Service, ServiceError, State, Wanted, harmless};
 use zbus::blocking::{Connection, connection};
 use zbus::zvariant::Value;
 
@@ -232,7 +232,7 @@ impl Held {
 
     fn say(&self, text: &str) {
         if !self.quiet {
-            eprintln!("onbeat: {text}");
+            eprintln!("{}", message(text));
         }
     }
 
@@ -331,6 +331,11 @@ async fn call(connection: &Connection, wish: Wish) -> anyhow::Result<()> {
     answer.map(drop).map_err(in_words)
 }
 
+/// A message as the terminal gets it: names in it are other people's choice.
+fn message(text: &str) -> String {
+    format!("onbeat: {}", harmless(text))
+}
+
 /// The error of the service, or of the bus.
 fn in_words(error: zbus::Error) -> anyhow::Error {
     match ServiceError::of(error) {
@@ -339,5 +344,18 @@ fn in_words(error: zbus::Error) -> anyhow::Error {
             anyhow!("{error}; only root can act without it")
         }
         error => error.into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_in_a_message_tells_the_terminal_nothing() {
+        assert_eq!(
+            message("\x1b]0;x\x07 (7): no room"),
+            "onbeat: ·]0;x· (7): no room"
+        );
     }
 }
