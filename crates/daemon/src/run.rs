@@ -64,6 +64,18 @@ pub enum Signal {
     Reload,
 }
 
+/// A panic of any other thread than this one ends the process: without the bus's thread the loop
+/// would go on without a caller. This thread's own panic unwinds, which gives everything back.
+fn end_on_a_panic_elsewhere() {
+    let (told, own) = (std::panic::take_hook(), std::thread::current().id());
+    std::panic::set_hook(Box::new(move |panic| {
+        told(panic);
+        if std::thread::current().id() != own {
+            std::process::abort();
+        }
+    }));
+}
+
 /// Serves until told to end; then everybody gets back what he had. `told` is asked each turn for a
 /// signal that came.
 ///
@@ -75,6 +87,7 @@ pub fn run(options: &Options, mut told: impl FnMut() -> Option<Signal>) -> anyho
     // A copy of this process as it is now, with one thread.
     let parser = Parser::start().context("cannot start the process that parses programs' files")?;
     logs::begin();
+    end_on_a_panic_elsewhere();
     // Before this thread goes ahead of others: that one is to have an ordinary priority.
     directory::begin();
     let given = options.sources.given_now();
@@ -274,4 +287,31 @@ fn put_back_the_past(options: &Options, priorities: Option<&mut Priorities>) -> 
         );
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::process::ExitStatusExt;
+    use std::process::Command;
+
+    use super::*;
+
+    /// In a process of its own, which is this test again.
+    #[test]
+    fn a_panic_of_another_thread_ends_the_service() {
+        const AGAIN: &str = "ONBEAT_TEST_PANICS";
+        if std::env::var_os(AGAIN).is_some() {
+            end_on_a_panic_elsewhere();
+            let panics = std::thread::spawn(|| panic!("as asked"));
+            assert!(panics.join().is_err());
+            return;
+        }
+        let mut again = Command::new(std::env::current_exe().unwrap());
+        again.args([
+            "--exact",
+            "run::tests::a_panic_of_another_thread_ends_the_service",
+        ]);
+        let output = again.env(AGAIN, "1").output().unwrap();
+        assert_eq!(output.status.signal(), Some(libc::SIGABRT), "{output:?}");
+    }
 }
