@@ -240,7 +240,8 @@ fn environment(added: Vec<(OsString, OsString)>) -> io::Result<Vec<CString>> {
         .collect()
 }
 
-/// Waits at the gate, then executes. Async-signal-safe throughout.
+/// Waits at the gate, then executes. Async-signal-safe but for `execvpe`, which signal-safety(7)
+/// does not list: the C library looks the program up on this stack, without a lock or `malloc`.
 fn become_program(
     (argv, envp): (&[*const libc::c_char], &[*const libc::c_char]),
     filter: Option<&Filter>,
@@ -250,8 +251,8 @@ fn become_program(
     streams: Option<RawFd>,
 ) -> ! {
     let mut go = 0_u8;
-    // SAFETY: all calls are async-signal-safe; the descriptors are open and ours; `go`, the signal
-    // set and errno's bytes live on this stack; argv and envp are null-terminated, and their
+    // SAFETY: all calls can be made after a fork; the descriptors are open and ours; `go`, the
+    // signal set and errno's bytes live on this stack; argv and envp are null-terminated, and their
     // strings are the parent's, of which this process has a copy.
     unsafe {
         for fd in closed {

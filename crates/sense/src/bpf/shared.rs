@@ -41,6 +41,11 @@ pub(super) struct Answer {
     pub(super) refused: u32,
 }
 
+// The state is all of the programs' `.bss`, and begins where that does.
+const _: () = assert!(
+    std::mem::offset_of!(types::bss, shared) == 0 && size_of::<types::bss>() == size_of::<shared>()
+);
+
 /// The page, mapped.
 #[derive(Debug)]
 pub(super) struct Shared(NonNull<shared>);

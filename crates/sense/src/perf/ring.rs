@@ -48,8 +48,15 @@ impl Ring {
 
     /// Moves all that the kernel has written to the end of `bytes`.
     pub(super) fn read(&mut self, bytes: &mut Vec<u8>) {
-        let head = self.position(|page| &raw mut page.data_head);
-        let tail = self.position(|page| &raw mut page.data_tail);
+        let page = self.page.as_ptr();
+        // SAFETY: the page is mapped as long as `self` lives; the fields are aligned numbers which
+        // both sides access whole. There is no reference to the page, because the kernel writes it.
+        let (head, tail) = unsafe {
+            (
+                AtomicU64::from_ptr(&raw mut (*page).data_head),
+                AtomicU64::from_ptr(&raw mut (*page).data_tail),
+            )
+        };
         let end = head.load(Ordering::Acquire);
         let begin = tail.load(Ordering::Relaxed);
         let length = usize::try_from(end.wrapping_sub(begin)).map_or(0, |n| n.min(self.data_bytes));
@@ -63,12 +70,6 @@ impl Ring {
             bytes.extend_from_slice(std::slice::from_raw_parts(data, length - first));
         }
         tail.store(end, Ordering::Release);
-    }
-
-    fn position(&self, of: impl FnOnce(&mut perf_event_mmap_page) -> *mut u64) -> &AtomicU64 {
-        // SAFETY: the page is mapped as long as `self` lives; the fields are aligned numbers which
-        // both sides access whole.
-        unsafe { AtomicU64::from_ptr(of(&mut *self.page.as_ptr())) }
     }
 }
 
