@@ -173,7 +173,9 @@ fn throttled_tasks_are_waited_for_together() {
     let began = Instant::now();
     let report = restore(directory.path(), false).unwrap();
     // Each for itself: two of its periods, four minutes for half of them.
-    assert!(began.elapsed() < Duration::from_secs(120), "{report:?}");
+    let took = began.elapsed();
+    println!("64 tasks, most of them throttled: {took:?}");
+    assert!(took < Duration::from_secs(15), "{took:?}: {report:?}");
     assert!(report.is_complete(), "{report:?}");
     assert_eq!(report.tasks.len(), tasks.len());
     for (busy, before) in &tasks {
