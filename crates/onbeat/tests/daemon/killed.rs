@@ -60,8 +60,14 @@ fn whenever_the_service_is_killed_its_reservations_go_back() {
             std::thread::sleep(Duration::from_millis(life));
             machine.end(libc::SIGKILL);
             held += ids.iter().filter(|task| is_reserved(**task)).count();
-            // The next service restores, or the command that the guard's unit runs.
-            if round % 2 == 0 {
+            // The next service restores, or its guard, or the command that the guard's unit runs.
+            if round % 3 == 1 {
+                for task in &ids {
+                    eventually("what the guard gives back", || {
+                        is_ordinary(*task).then_some(())
+                    });
+                }
+            } else if round % 3 == 2 {
                 let mut restore = Command::new(env!("CARGO_BIN_EXE_onbeat"));
                 let restored = restore
                     .arg("restore")
