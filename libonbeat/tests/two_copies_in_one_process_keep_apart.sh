@@ -1,7 +1,7 @@
 #!/bin/sh
 # A program that carries its own copy of the library may load a plugin that uses the shared one: the deadlines
 # of both are enforced. One's blocks inside the other's belong into a protected section, as any call into a library.
-# ONBEAT_FORM is linux or posix.
+# ONBEAT_FORM is linux or posix. CC and EXTRA build it, UNDER runs it; ONBEAT_BUILT is where the library is already.
 cd "$(dirname "$0")/.." || exit 1
 form=${ONBEAT_FORM:-linux}
 out=$(mktemp -d)
@@ -88,10 +88,16 @@ int main(int count, char **arguments)
 	return 0;
 }
 CODE
-make --no-print-directory -s NOTIFY="$form" OUT="$out/build" >/dev/null || fail "it cannot be built"
-built="$out/build/$form-release"
-cc -O2 -std=gnu11 -Iinclude -fPIC -shared -o "$out/plugin.so" "$out/plugin.c" -L"$built" -l:libonbeat.so.0 ||
+built=${ONBEAT_BUILT:-$out/build/$form-release}
+[ -n "${ONBEAT_BUILT:-}" ] || make --no-print-directory -s NOTIFY="$form" OUT="$out/build" >/dev/null ||
+	fail "it cannot be built"
+compile() {
+	# Word splitting is meant.
+	# shellcheck disable=SC2086
+	"${CC:-cc}" -O2 -std=gnu11 -Iinclude ${EXTRA:-} "$@"
+}
+compile -fPIC -shared -o "$out/plugin.so" "$out/plugin.c" "$built/libonbeat.so.0" -Wl,-rpath,"$built" ||
 	fail "the plugin cannot be built"
-cc -O2 -std=gnu11 -Iinclude -o "$out/host" "$out/host.c" "$built/libonbeat.a" -pthread -lrt -ldl ||
-	fail "the program cannot be built"
-LD_LIBRARY_PATH="$built" "$out/host" "$out/plugin.so" || fail "a violation did not come through"
+compile -o "$out/host" "$out/host.c" "$built/libonbeat.a" -pthread -lrt -ldl || fail "the program cannot be built"
+# shellcheck disable=SC2086
+${UNDER:-} "$out/host" "$out/plugin.so" || fail "a violation did not come through"

@@ -39,8 +39,9 @@
  *
  * MUST: protect fork(2), exit(3) and dlopen(3), too. A violation can be thrown before fork()
  * returns, in the parent and in the child, which then runs the parent's handlers and all that
- * follows. One in a function that was registered with atexit(3) after the process's first block has
- * the program go on.
+ * follows. With musl, the next fork() of a process with several threads then hangs. One in a
+ * function that was registered with atexit(3) after the process's first block has the program go
+ * on.
  *
  * MUST: have a signal handler begin with onbeat_within_disable() and end with
  * onbeat_within_enable(), if it can run in a block. One that throws stays blocked unless SA_NODEFER
