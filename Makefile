@@ -17,7 +17,7 @@ help:
 	@echo 'make build        the onbeat binary, in $(TARGET_DIR)/release'
 	@echo 'make demo         a film beside CPU hogs, without onbeat and with it'
 	@echo 'make test         every test; as root also those on the live kernel'
-	@echo 'make test-nightly the long forms: 10^6 hostile calls, 1000 kills, an hour of soak, 10^8 inputs a fuzz target; PART=killed: one'
+	@echo 'make test-nightly the long forms: 10^6 hostile calls, 1000 kills, storms, an hour of soak, the sandbox, misuse of libonbeat, test-vm-nightly, 10^8 inputs a fuzz target; PART=killed: one'
 	@echo 'make test-vm      cases on a kernel in an emulated machine, in virtual time; CASE=name: one'
 	@echo 'make test-vm-nightly  all of these on two kernels, and the schedulers on all from 6.16 on; KERNEL=7.3: one'
 	@echo 'make check        format, lints, documentation'
@@ -47,9 +47,10 @@ test:
 
 test-nightly:
 	scripts/setup.sh test
+	scripts/setup.sh cross
 	scripts/setup.sh fuzz
 	scripts/as-root.sh env PATH="$$PATH" \
-		$(foreach name,HOSTILE_CALLS KILLS SOAK_MINUTES FUZZ_RUNS FUZZ_LONGEST,$(if $($(name)),$(name)=$($(name)))) \
+		$(foreach name,HOSTILE_CALLS KILLS STORMS SOAK_MINUTES FUZZ_RUNS FUZZ_LONGEST,$(if $($(name)),$(name)=$($(name)))) \
 		scripts/nightly.sh $(PART)
 
 test-vm:

@@ -1,14 +1,23 @@
 #!/usr/bin/env bash
-# The long forms of the service's tests, as root: a million hostile calls, a thousand kills at random moments, an hour
-# of programs that come and go, and a hundred million inputs for each fuzz target. Each part is run, whatever the
-# others say. It takes a night for all but the inputs, which take another: FUZZ_LONGEST bounds them, in seconds, for each target.
+# The long forms of the tests, as root: a million hostile calls, a thousand kills at random moments, storms of programs, an hour
+# of programs that come and go, the unit in its sandbox, libonbeat's misuse with each compiler, the cases on several
+# kernels, and a hundred million inputs for each fuzz target. Each part is run, whatever the others say. All but the
+# last two parts take a night; FUZZ_LONGEST bounds the inputs, in seconds, for each target.
 #
-# usage: scripts/nightly.sh [PART...]    a part is hostile, killed, soak or fuzz; without one, all
+# usage: scripts/nightly.sh [PART...]    a part is hostile, killed, storms, soak, sandbox, misuse, vm or fuzz; without one, all
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-: "${HOSTILE_CALLS:=1000000}" "${KILLS:=1000}" "${SOAK_MINUTES:=60}" "${FUZZ_RUNS:=100000000}" "${FUZZ_LONGEST:=86400}"
-[ $# -gt 0 ] || set -- hostile killed soak fuzz
+: "${HOSTILE_CALLS:=1000000}" "${KILLS:=1000}" "${SOAK_MINUTES:=60}" "${FUZZ_RUNS:=100000000}" "${FUZZ_LONGEST:=86400}" "${STORMS:=20}"
+[ $# -gt 0 ] || set -- hostile killed storms soak sandbox misuse vm fuzz
+
+target=$(realpath -m "${CARGO_TARGET_DIR:-target}")
+
+storms() {
+    for _ in $(seq "$STORMS"); do
+        cargo test -p onbeat --test daemon storm -- --nocapture || return
+    done
+}
 
 failed=''
 for part; do
@@ -19,10 +28,19 @@ for part; do
     killed) cargo build -p onbeat --examples &&
         ONBEAT_KILLS=$KILLS cargo test -p onbeat --test daemon killed -- --nocapture ;;
     soak) cargo build --release -p onbeat -p onbeat-experiments &&
-        "${CARGO_TARGET_DIR:-target}/release/onbeat-experiments" soak --minutes "$SOAK_MINUTES" ;;
+        "$target/release/onbeat-experiments" soak --minutes "$SOAK_MINUTES" ;;
+    storms) cargo build -p onbeat --examples &&
+        storms ;;
+    sandbox) TARGET_DIR=$target scripts/deb.sh && tests/packages/sandbox.sh "$target/deb" ;;
+    misuse) make --no-print-directory -C libonbeat matrix OUT="$target/libonbeat" &&
+        make --no-print-directory -C libonbeat sanitize NOTIFY=posix OUT="$target/libonbeat" &&
+        make --no-print-directory -C libonbeat emulated NOTIFY=linux OUT="$target/libonbeat" &&
+        make --no-print-directory -C libonbeat emulated NOTIFY=posix OUT="$target/libonbeat" ;;
+    vm) cargo build --release -p onbeat -p onbeat-experiments &&
+        ONBEAT_VM_PATH=$target/release tests/vm/nightly.sh ;;
     fuzz) scripts/fuzz.sh "$FUZZ_LONGEST" "$FUZZ_RUNS" ;;
     *)
-        echo "there is no part $part: there are hostile, killed, soak and fuzz" >&2
+        echo "there is no part $part: there are hostile, killed, storms, soak, sandbox, misuse, vm and fuzz" >&2
         exit 2
         ;;
     esac || failed+=" $part"
