@@ -137,8 +137,8 @@ fn load_on(hooks: Hooks, options: &Options) -> Result<Loaded, Error> {
     };
     let tells_calls = !options.calls.is_empty();
     // Marks that are not told need not be heard: a system call's way is longer for the whole
-    // machine while its tracepoint is used. And each type of the kernel's that a program reads takes
-    // libbpf 1 ms to find.
+    // machine while its tracepoint is used. And each type of the kernel's that a program reads
+    // takes libbpf 1 ms to find.
     programs
         .called
         .set_autoload(tells_calls && hooks != Hooks::Raw);
