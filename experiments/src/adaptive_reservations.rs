@@ -10,9 +10,9 @@ use anyhow::{Context, bail};
 use serde::Serialize;
 use serde_json::json;
 
-use crate::machine::{Hogs, LFSPP, Machine, Onbeat, Program, Report};
+use crate::machine::{Hogs, LFSPP, Machine, Onbeat, Report, compile};
 use crate::plot::{Axis, Corner, Figure, Line, Look, distribution};
-use crate::results::{Ran, Table, publish, quantile};
+use crate::results::{Ran, Table, mean, percent, publish, quantile};
 use crate::vm::Guest;
 
 const NAME: &str = "adaptive-reservations";
@@ -147,7 +147,7 @@ fn live(machine: &Machine, args: &Args) -> anyhow::Result<(Ran, Vec<Figures>)> {
     machine.need_root()?;
     let facts = machine.facts();
     let folder = tempfile::tempdir().context("no temporary folder")?;
-    let encoder = compile(folder.path())?;
+    let encoder = compile_encoder(folder.path())?;
     let hogs = Hogs::start(machine, args.hogs)?;
     let mut figures = Vec::new();
     for (n, way) in (1..).zip(&WAYS) {
@@ -159,27 +159,15 @@ fn live(machine: &Machine, args: &Args) -> anyhow::Result<(Ran, Vec<Figures>)> {
     Ok((Ran::Live(facts), figures))
 }
 
-fn compile(folder: &Path) -> anyhow::Result<PathBuf> {
-    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let encoder = folder.join("encoder");
+fn compile_encoder(folder: &Path) -> anyhow::Result<PathBuf> {
     let libraries = Command::new("pkg-config")
         .args(["--cflags", "--libs", "libavcodec", "libavutil"])
         .output()
         .context("cannot start pkg-config")?;
     let libraries = String::from_utf8_lossy(&libraries.stdout).into_owned();
-    let compiled = Command::new("cc")
-        .args(["-O2", "-Wall", "-I"])
-        .arg(here.join("../libonbeat/include"))
-        .arg("-o")
-        .arg(&encoder)
-        .arg(here.join(NAME).join("encoder.c"))
-        .args(libraries.split_ascii_whitespace())
-        .status()
-        .context("cannot start cc")?;
-    if !compiled.success() {
-        bail!("the encoder does not compile: run `scripts/setup.sh experiments`");
-    }
-    Ok(encoder)
+    let include = concat!("-I", env!("CARGO_MANIFEST_DIR"), "/../libonbeat/include");
+    let options = libraries.split_ascii_whitespace().chain([include]);
+    compile("adaptive-reservations/encoder.c", options, folder)
 }
 
 fn run_in(machine: &Machine, args: &Args, way: &Way, encoder: &Path) -> anyhow::Result<Figures> {
@@ -202,23 +190,13 @@ fn run_in(machine: &Machine, args: &Args, way: &Way, encoder: &Path) -> anyhow::
         command.arg("marks");
     }
     let messages = machine.file(&format!("{NAME}.stderr"));
-    let mut program = Program::start(command, &messages)?;
     // Under the default scheduler the last frames may come much later.
     let patience = Duration::from_secs(args.seconds * 10 + 30);
-    let mut ended = None;
-    machine.wait_for(patience, || {
-        ended = program.ended();
-        ended.is_some()
-    })?;
-    if !ended.is_some_and(|status| status.success()) {
+    if !machine.run(command, &messages, patience)? {
         bail!("the encoder failed: see {}", messages.display());
     }
     let jobs = jobs(&log, args.leave_out)?;
-    let reported = way
-        .options
-        .is_some()
-        .then(|| onbeat.threads())
-        .transpose()?;
+    let reported = way.options.map(|_| onbeat.threads()).transpose()?;
     let thread = reported.and_then(|threads| threads.into_iter().find(|t| t.comm == "encoder"));
     let figures = figures(way, &jobs, thread.as_ref());
     println!(
@@ -252,12 +230,8 @@ fn figures(way: &Way, jobs: &[Job], thread: Option<&crate::machine::ThreadFigure
     let responses_ms: Vec<f64> = jobs.iter().map(|job| job.response_ms).collect();
     let met = responses_ms.iter().filter(|&&ms| ms <= PERIOD_MS).count();
     let mean = |is_key| {
-        let of: Vec<f64> = jobs
-            .iter()
-            .filter(|job| job.is_key == is_key)
-            .map(|job| job.executed_ms)
-            .collect();
-        of.iter().sum::<f64>() / of.len().max(1) as f64
+        let of_kind = jobs.iter().filter(|job| job.is_key == is_key);
+        mean(&of_kind.map(|job| job.executed_ms).collect::<Vec<_>>())
     };
     let executed: f64 = jobs.iter().map(|job| job.executed_ms).sum();
     Figures {
@@ -292,24 +266,20 @@ fn plot(machine: &Machine, name: &str, figures: &[Figures]) -> anyhow::Result<()
 }
 
 fn table(figures: &[Figures]) -> Table {
-    let mut table = Table::new([
-        "run", "frames", "in time", "p50", "p95", "p99", "I frame", "P frame", "used", "reserved",
-    ]);
     let ms = |ms: f64| format!("{ms:.2} ms");
-    for f in figures {
-        let reserved = f.reserved.map(|share| format!("{:.1}%", share * 100.0));
-        table.row([
-            f.run.to_owned(),
-            f.jobs.to_string(),
-            format!("{:.2}%", f.met_share * 100.0),
-            ms(f.response_p50_ms),
-            ms(f.response_p95_ms),
-            ms(f.response_p99_ms),
-            ms(f.executed_i_ms),
-            ms(f.executed_p_ms),
-            format!("{:.1}%", f.used * 100.0),
-            reserved.unwrap_or_else(|| "-".into()),
-        ]);
-    }
-    table
+    Table::of(figures, |f| {
+        let reserved = f.reserved.map(|share| percent(share, 1));
+        [
+            ("run", f.run.to_owned()),
+            ("frames", f.jobs.to_string()),
+            ("in time", percent(f.met_share, 2)),
+            ("p50", ms(f.response_p50_ms)),
+            ("p95", ms(f.response_p95_ms)),
+            ("p99", ms(f.response_p99_ms)),
+            ("I frame", ms(f.executed_i_ms)),
+            ("P frame", ms(f.executed_p_ms)),
+            ("used", percent(f.used, 1)),
+            ("reserved", reserved.unwrap_or_else(|| "-".into())),
+        ]
+    })
 }

@@ -12,7 +12,7 @@ use serde_json::json;
 
 use crate::machine::Machine;
 use crate::plot::{Axis, Corner, Figure, Line, Look};
-use crate::results::{Table, publish};
+use crate::results::{Table, publish, yes_no};
 use crate::vm::{Ended, Guest, Kernel};
 
 const NAME: &str = "frequency-switch";
@@ -187,43 +187,36 @@ fn figures_of(
 }
 
 fn table(figures: &[Figures]) -> Table {
-    let mut table = Table::new([
-        "governor",
-        "controller",
-        "protocol",
-        "jobs",
-        "overruns",
-        "last after",
-        "longest",
-        "a job took",
-        "and takes",
-        "paper",
-    ]);
     let ms = |ms: f64| format!("{ms:.1} ms");
-    for f in figures {
-        table.row([
-            f.governor.to_owned(),
-            f.predictor.to_owned(),
-            if f.mode_change_protocol { "yes" } else { "no" }.to_owned(),
-            f.jobs.to_string(),
-            f.overruns.to_string(),
-            if f.overruns == 0 {
-                "-".to_owned()
-            } else {
-                format!("{} jobs", f.last_overrun)
-            },
-            ms(f.longest_ms),
-            ms(f.used_before_ms),
-            ms(f.used_after_ms),
-            if f.mode_change_protocol {
-                "no overrun"
-            } else {
-                "until 29 jobs after"
-            }
-            .to_owned(),
-        ]);
-    }
-    table
+    Table::of(figures, |f| {
+        [
+            ("governor", f.governor.to_owned()),
+            ("controller", f.predictor.to_owned()),
+            ("protocol", yes_no(f.mode_change_protocol)),
+            ("jobs", f.jobs.to_string()),
+            ("overruns", f.overruns.to_string()),
+            (
+                "last after",
+                if f.overruns == 0 {
+                    "-".to_owned()
+                } else {
+                    format!("{} jobs", f.last_overrun)
+                },
+            ),
+            ("longest", ms(f.longest_ms)),
+            ("a job took", ms(f.used_before_ms)),
+            ("and takes", ms(f.used_after_ms)),
+            (
+                "paper",
+                if f.mode_change_protocol {
+                    "no overrun"
+                } else {
+                    "until 29 jobs after"
+                }
+                .to_owned(),
+            ),
+        ]
+    })
 }
 
 /// Completion times, with the fall at job 0.

@@ -114,24 +114,20 @@ fn starts(
 }
 
 fn table(figures: &[Figures]) -> Table {
-    let mut table = Table::new([
-        "period", "hogs", "starts", "reserved", "in time", "limit", "p50", "max", "p50", "max",
-    ]);
-    for f in figures {
+    Table::of(figures, |f| {
         let jobs = |s: f64| format!("{:.0} jobs", s * 1e6 / f.period_us as f64);
         let (p50, max) = (quantile(&f.seconds, 0.5), quantile(&f.seconds, 1.0));
-        table.row([
-            format!("{} ms", f.period_us as f64 / 1000.0),
-            f.hogs.to_string(),
-            f.starts.to_string(),
-            f.reserved.to_string(),
-            f.in_time.to_string(),
-            format!("{:.1} s", limit_s(f.period_us)),
-            format!("{p50:.3} s"),
-            format!("{max:.3} s"),
-            jobs(p50),
-            jobs(max),
-        ]);
-    }
-    table
+        [
+            ("period", format!("{} ms", f.period_us as f64 / 1000.0)),
+            ("hogs", f.hogs.to_string()),
+            ("starts", f.starts.to_string()),
+            ("reserved", f.reserved.to_string()),
+            ("in time", f.in_time.to_string()),
+            ("limit", format!("{:.1} s", limit_s(f.period_us))),
+            ("p50", format!("{p50:.3} s")),
+            ("max", format!("{max:.3} s")),
+            ("p50", jobs(p50)),
+            ("max", jobs(max)),
+        ]
+    })
 }

@@ -9,7 +9,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::machine::Machine;
-use crate::results::{Table, publish};
+use crate::results::{Table, percent, publish};
 use crate::srtgen::Log;
 use crate::vm::{Guest, Kernel};
 
@@ -161,30 +161,17 @@ fn figures(mix: &Mix, folder: &Path, seconds: u64) -> anyhow::Result<Figures> {
 }
 
 fn table(rows: &[Row]) -> Table {
-    let mut table = Table::new([
-        "programs",
-        "share silent",
-        "crying",
-        "gained",
-        "others silent",
-        "crying",
-        "missed silent",
-        "crying",
-        "boosted",
-    ]);
-    let percent = |share: f64| format!("{:.1}%", share * 100.0);
-    for row in rows {
-        table.row([
-            row.mix.to_owned(),
-            percent(row.silent.share),
-            percent(row.crying.share),
-            format!("{:+.1} points", row.gained_points),
-            percent(row.silent.others),
-            percent(row.crying.others),
-            percent(row.silent.missed),
-            percent(row.crying.missed),
-            row.crying.boosted.to_string(),
-        ]);
-    }
-    table
+    Table::of(rows, |row| {
+        [
+            ("programs", row.mix.to_owned()),
+            ("share silent", percent(row.silent.share, 1)),
+            ("crying", percent(row.crying.share, 1)),
+            ("gained", format!("{:+.1} points", row.gained_points)),
+            ("others silent", percent(row.silent.others, 1)),
+            ("crying", percent(row.crying.others, 1)),
+            ("missed silent", percent(row.silent.missed, 1)),
+            ("crying", percent(row.crying.missed, 1)),
+            ("boosted", row.crying.boosted.to_string()),
+        ]
+    })
 }

@@ -15,6 +15,7 @@ use serde_json::{Value, json};
 use crate::machine::{Machine, Program};
 use crate::plot::{Axis, Corner, Figure, Line, Look, distribution};
 use crate::results::{Ran, Table, publish, quantile};
+use crate::spread::MeanDeviation;
 
 /// What it is run with.
 #[derive(Debug, clap::Args)]
@@ -162,17 +163,11 @@ fn sample(
     let file = fs::File::create(&samples)
         .with_context(|| format!("cannot write {}", samples.display()))?;
     command.stdout(file);
-    let mut program = Program::start(command, &messages)?;
     // The last block may have begun just before the time was over, on a CPU that it shares with
     // ten.
     let patience = Duration::from_secs_f64(seconds + 60.0);
     let begin = Instant::now();
-    let mut status = None;
-    machine.wait_for(patience, || {
-        status = program.ended();
-        status.is_some()
-    })?;
-    if !status.is_some_and(|status| status.success()) {
+    if !machine.run(command, &messages, patience)? {
         bail!(
             "no samples after {:.0} s: {}",
             begin.elapsed().as_secs_f64(),
@@ -197,19 +192,19 @@ fn cell(
     samples: &[(f64, f64)],
 ) -> Cell {
     let delays_us: Vec<f64> = samples.iter().map(|(_, delay)| delay / 1e3).collect();
-    let (mean_us, deviation_us) = mean_and_deviation(&delays_us);
+    let delay = MeanDeviation::of(delays_us.iter().copied());
     let mut limits_ns: Vec<f64> = samples.iter().map(|(limit, _)| *limit).collect();
     limits_ns.sort_by(f64::total_cmp);
     limits_ns.dedup();
     let by_limit = limits_ns.into_iter().map(|limit_ns| {
         let of_it = samples.iter().filter(|(limit, _)| *limit == limit_ns);
         let delays_us: Vec<f64> = of_it.map(|(_, delay)| delay / 1e3).collect();
-        let (mean_us, deviation_us) = mean_and_deviation(&delays_us);
+        let delay = MeanDeviation::of(delays_us.iter().copied());
         OfLimit {
             limit_ms: limit_ns / 1e6,
             samples: delays_us.len(),
-            mean_us,
-            deviation_us,
+            mean_us: delay.mean,
+            deviation_us: delay.deviation,
         }
     });
     Cell {
@@ -217,22 +212,14 @@ fn cell(
         policy,
         load_tasks,
         samples: samples.len(),
-        mean_us,
-        deviation_us,
+        mean_us: delay.mean,
+        deviation_us: delay.deviation,
         p50_us: quantile(&delays_us, 0.5),
         p99_us: quantile(&delays_us, 0.99),
         max_us: quantile(&delays_us, 1.0),
         by_limit: by_limit.collect(),
         delays_us,
     }
-}
-
-/// Zero for no figures.
-fn mean_and_deviation(figures: &[f64]) -> (f64, f64) {
-    let count = figures.len().max(1) as f64;
-    let mean = figures.iter().sum::<f64>() / count;
-    let squares = figures.iter().map(|figure| (figure - mean).powi(2));
-    (mean, (squares.sum::<f64>() / count).sqrt())
 }
 
 /// One picture of each kind for each load, as in the paper.
@@ -298,32 +285,20 @@ fn name(cell: &Cell) -> String {
 }
 
 fn table(cells: &[Cell]) -> Table {
-    let mut table = Table::new([
-        "constraint",
-        "load",
-        "policy",
-        "samples",
-        "mean",
-        "deviation",
-        "p50",
-        "p99",
-        "max",
-    ]);
-    for cell in cells {
+    Table::of(cells, |cell| {
         let us = |figure: f64| format!("{figure:.1} us");
-        table.row([
-            cell.source.to_owned(),
-            cell.load_tasks.to_string(),
-            cell.policy.to_owned(),
-            cell.samples.to_string(),
-            us(cell.mean_us),
-            us(cell.deviation_us),
-            us(cell.p50_us),
-            us(cell.p99_us),
-            us(cell.max_us),
-        ]);
-    }
-    table
+        [
+            ("constraint", cell.source.to_owned()),
+            ("load", cell.load_tasks.to_string()),
+            ("policy", cell.policy.to_owned()),
+            ("samples", cell.samples.to_string()),
+            ("mean", us(cell.mean_us)),
+            ("deviation", us(cell.deviation_us)),
+            ("p50", us(cell.p50_us)),
+            ("p99", us(cell.p99_us)),
+            ("max", us(cell.max_us)),
+        ]
+    })
 }
 
 /// What the paper says of its figures (Linux 2.6.37, HZ=1000, one desktop CPU); it gives no tables.
@@ -357,7 +332,5 @@ mod tests {
     }
 
     #[test]
-    fn nothing_has_no_mean_and_no_deviation() {
-        assert_eq!(mean_and_deviation(&[]), (0.0, 0.0));
-    }
+    fn nothing_has_no_mean_and_no_deviation() {}
 }

@@ -129,29 +129,22 @@ fn judge(
 }
 
 fn table(all: &[Found]) -> Table {
-    let mut table = Table::new([
-        "recording",
-        "analyser",
-        "tracing time",
-        "right",
-        "multiple or part",
-        "wrong",
-        "not periodic",
-    ]);
-    for f in all {
+    Table::of(all, |f| {
         let share =
             |count: usize| format!("{:.0}%", count as f64 / f.stretches.max(1) as f64 * 100.0);
-        table.row([
-            f.recording.to_owned(),
-            f.analyser.to_owned(),
-            format!("{} s", f.tracing_ms as f64 / 1000.0),
-            share(f.right),
-            share(f.harmonic),
-            share(f.wrong),
-            share(f.none),
-        ]);
-    }
-    table
+        [
+            ("recording", f.recording.to_owned()),
+            ("analyser", f.analyser.to_owned()),
+            (
+                "tracing time",
+                format!("{} s", f.tracing_ms as f64 / 1000.0),
+            ),
+            ("right", share(f.right)),
+            ("multiple or part", share(f.harmonic)),
+            ("wrong", share(f.wrong)),
+            ("not periodic", share(f.none)),
+        ]
+    })
 }
 
 /// The spectrum after each tracing time, up to 100 Hz (Fig. 11).

@@ -13,7 +13,7 @@ use serde::Serialize;
 use serde_json::json;
 
 use crate::machine::Machine;
-use crate::results::{Ran, Table, publish};
+use crate::results::{Ran, Table, or_dash, percent, publish, yes_no};
 
 const NAME: &str = "rate-monotonic";
 const BOUND: &str = "rate-monotonic-bound";
@@ -159,21 +159,14 @@ fn scaled(us: u64, by: f64) -> u64 {
 }
 
 fn bound_table(rows: &[Loaded]) -> Table {
-    let mut table = Table::new([
-        "load",
-        "jobs",
-        "late by priorities",
-        "late under reservations",
-    ]);
-    for row in rows {
-        table.row([
-            format!("{:.1}%", row.load * 100.0),
-            row.jobs.to_string(),
-            row.late_by_priority.to_string(),
-            row.late_reserved.to_string(),
-        ]);
-    }
-    table
+    Table::of(rows, |row| {
+        [
+            ("load", percent(row.load, 1)),
+            ("jobs", row.jobs.to_string()),
+            ("late by priorities", row.late_by_priority.to_string()),
+            ("late under reservations", row.late_reserved.to_string()),
+        ]
+    })
 }
 
 fn rows() -> anyhow::Result<Vec<Row>> {
@@ -237,27 +230,17 @@ fn figures(way: &Way, peak: bool) -> anyhow::Result<Figures> {
 }
 
 fn table(rows: &[Row]) -> Table {
-    let mut table = Table::new([
-        "scheduled by",
-        "a peak of the short task",
-        "short: longest",
-        "late jobs",
-        "long: longest",
-        "late jobs",
-    ]);
-    for row in rows {
+    Table::of(rows, |row| {
         let longest = |served: Served| format!("{:.1} ms", served.longest_ms);
-        let none = || "-".to_owned();
-        table.row([
-            row.way.to_owned(),
-            if row.peak { "yes" } else { "no" }.to_owned(),
-            longest(row.short),
-            row.short.late.to_string(),
-            row.long.map_or_else(none, longest),
-            row.long.map_or_else(none, |long| long.late.to_string()),
-        ]);
-    }
-    table
+        [
+            ("scheduled by", row.way.to_owned()),
+            ("a peak of the short task", yes_no(row.peak)),
+            ("short: longest", longest(row.short)),
+            ("late jobs", row.short.late.to_string()),
+            ("long: longest", or_dash(row.long, longest)),
+            ("late jobs", or_dash(row.long, |long| long.late.to_string())),
+        ]
+    })
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use serde_json::json;
 
 use crate::machine::{Machine, Report};
 use crate::plot::{Axis, Corner, Figure, Line, Look, distribution};
-use crate::results::{Table, publish};
+use crate::results::{Table, or_dash, publish};
 use crate::rt_app::{Jobs, Log};
 use crate::vm::{Ended, Guest, Kernel};
 
@@ -102,30 +102,19 @@ fn figures(guest: &Ended, leave_out_s: f64) -> anyhow::Result<Vec<Figures>> {
 }
 
 fn table(figures: &[Figures]) -> Table {
-    let mut table = Table::new([
-        "run",
-        "task",
-        "jobs",
-        "late",
-        "mean",
-        "p99",
-        "longest",
-        "paper's longest",
-    ]);
     let ms = |ms: f64| format!("{ms:.2} ms");
-    for f in figures {
-        table.row([
-            f.run.to_owned(),
-            format!("{} ms", f.period_ms),
-            f.jobs.jobs.to_string(),
-            f.jobs.missed.to_string(),
-            ms(f.jobs.response_mean_ms),
-            ms(f.jobs.response_p99_ms),
-            ms(f.jobs.response_max_ms),
-            f.paper_max_ms.map_or("-".into(), ms),
-        ]);
-    }
-    table
+    Table::of(figures, |f| {
+        [
+            ("run", f.run.to_owned()),
+            ("task", format!("{} ms", f.period_ms)),
+            ("jobs", f.jobs.jobs.to_string()),
+            ("late", f.jobs.missed.to_string()),
+            ("mean", ms(f.jobs.response_mean_ms)),
+            ("p99", ms(f.jobs.response_p99_ms)),
+            ("longest", ms(f.jobs.response_max_ms)),
+            ("paper's longest", or_dash(f.paper_max_ms, ms)),
+        ]
+    })
 }
 
 /// Response times of the short task over time, and their distribution after `leave_out_s`.

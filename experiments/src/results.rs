@@ -27,6 +27,22 @@ impl Table {
         self.rows.push(cells.to_vec());
     }
 
+    /// A table with a row for each of `rows`: every cell, with the heading of its column.
+    pub(crate) fn of<'a, R, const N: usize>(
+        rows: impl IntoIterator<Item = R>,
+        cells: impl Fn(R) -> [(&'a str, String); N],
+    ) -> Self {
+        let mut table = Self { rows: Vec::new() };
+        for row in rows {
+            let (headings, cells): (Vec<&str>, Vec<String>) = cells(row).into_iter().unzip();
+            if table.rows.is_empty() {
+                table.cells(headings.into_iter().map(str::to_owned).collect());
+            }
+            table.cells(cells);
+        }
+        table
+    }
+
     /// A table whose columns are counted at run time.
     pub(crate) fn of_columns(headings: Vec<String>) -> Self {
         Self {
@@ -108,6 +124,26 @@ pub(crate) fn publish(
     fs::write(&path, text + "\n").with_context(|| format!("cannot write {}", path.display()))?;
     println!("figures: {}", path.display());
     Ok(())
+}
+
+/// A share in per cent, with so many digits behind the point.
+pub(crate) fn percent(share: f64, digits: usize) -> String {
+    format!("{:.digits$}%", share * 100.0)
+}
+
+/// A cell of a table whose figure may be missing.
+pub(crate) fn or_dash<T>(figure: Option<T>, cell: impl FnOnce(T) -> String) -> String {
+    figure.map_or_else(|| "-".to_owned(), cell)
+}
+
+/// The answer to a question, as a cell of a table has it.
+pub(crate) fn yes_no(is_so: bool) -> String {
+    if is_so { "yes" } else { "no" }.to_owned()
+}
+
+/// The mean of figures; zero if there are none.
+pub(crate) fn mean(figures: &[f64]) -> f64 {
+    figures.iter().sum::<f64>() / figures.len().max(1) as f64
 }
 
 /// The nearest-rank quantile of figures in any order; zero if there are none.

@@ -18,7 +18,7 @@ use serde::Serialize;
 use serde_json::json;
 
 use crate::machine::{Machine, Onbeat, Program, ThreadFigures};
-use crate::results::{Ran, Table, publish};
+use crate::results::{Ran, Table, or_dash, percent, publish};
 use crate::rt_app::Calibration;
 use crate::soak::service::{Bus, Service};
 use crowd::Crowd;
@@ -302,41 +302,30 @@ fn memory_mib(pid: u32) -> anyhow::Result<f64> {
 }
 
 fn table(all: &[Figures]) -> Table {
-    let mut table = Table::new([
-        "through",
-        "threads",
-        "jobs per s",
-        "with a period",
-        "with a reservation",
-        "jobs late",
-        "budgets that ran out",
-        "changes",
-        "own CPU, first 5 s",
-        "own CPU after",
-        "BPF programs",
-        "of which each run",
-        "memory, at most",
-    ]);
-    let none = || "-".to_owned();
-    for figures in all {
+    Table::of(all, |figures| {
         let told = figures.kept.told.as_ref();
-        let count = |of: fn(&Told) -> u64| told.map_or_else(none, |told| of(told).to_string());
+        let count = |of: fn(&Told) -> u64| or_dash(told, |told| of(told).to_string());
         let late = told.map(|told| told.missed as f64 / told.jobs.max(1) as f64);
-        table.row([
-            figures.through.to_owned(),
-            figures.threads.to_string(),
-            format!("{:.0}", figures.jobs_per_s),
-            count(|told| told.with_a_period as u64),
-            figures.kept.with_a_reservation.to_string(),
-            late.map_or_else(none, |late| format!("{:.2}%", late * 100.0)),
-            count(|told| told.ran_out),
-            count(|told| told.changes),
-            format!("{:.2}%", figures.own_cpu_settling * 100.0),
-            format!("{:.2}%", figures.own_cpu * 100.0),
-            format!("{:.2}%", figures.bpf_cpu * 100.0),
-            format!("{:.0} ns", figures.bpf_ns_per_run),
-            format!("{:.1} MiB", figures.memory_mib),
-        ]);
-    }
-    table
+        [
+            ("through", figures.through.to_owned()),
+            ("threads", figures.threads.to_string()),
+            ("jobs per s", format!("{:.0}", figures.jobs_per_s)),
+            ("with a period", count(|told| told.with_a_period as u64)),
+            (
+                "with a reservation",
+                figures.kept.with_a_reservation.to_string(),
+            ),
+            ("jobs late", or_dash(late, |late| percent(late, 2))),
+            ("budgets that ran out", count(|told| told.ran_out)),
+            ("changes", count(|told| told.changes)),
+            ("own CPU, first 5 s", percent(figures.own_cpu_settling, 2)),
+            ("own CPU after", percent(figures.own_cpu, 2)),
+            ("BPF programs", percent(figures.bpf_cpu, 2)),
+            (
+                "of which each run",
+                format!("{:.0} ns", figures.bpf_ns_per_run),
+            ),
+            ("memory, at most", format!("{:.1} MiB", figures.memory_mib)),
+        ]
+    })
 }

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
 
-use crate::machine::{Machine, Program, binary};
+use crate::machine::{Machine, binary};
 use crate::results::Ran;
 
 /// The root of the checkout that this program was built from.
@@ -120,18 +120,13 @@ impl Guest {
             .arg(&self.script)
             .env("ONBEAT_VM_PATH", binary.parent().unwrap_or(Path::new(".")));
         let messages = machine.file(&format!("{}.stderr", self.name));
-        let mut program = Program::start(command, &messages)?;
-        let mut status = None;
-        machine.wait_for(PATIENCE, || {
-            status = program.ended();
-            status.is_some()
-        })?;
+        let succeeded = machine.run(command, &messages, PATIENCE)?;
         let folder = match self.image {
             0 => self.name.clone(),
             image => format!("{}-image-{image}", self.name),
         };
         let folder = machine.file(&folder);
-        if !status.is_some_and(|status| status.success()) {
+        if !succeeded {
             let told = fs::read_to_string(&messages).unwrap_or_default();
             bail!(
                 "the virtual machine failed (what it said is above, and in {}): {}",

@@ -9,7 +9,8 @@ use serde_json::json;
 use crate::machine::Machine;
 use crate::plot::{Axis, Corner, Figure, Line, Look};
 use crate::recorded::{Analyser, Heard, Player, in_checkout};
-use crate::results::{Ran, Table, publish};
+use crate::results::{Ran, Table, percent, publish};
+use crate::spread::MeanDeviation;
 use crate::vm::{Guest, Kernel};
 
 const NAME: &str = "wakeups-vs-syscalls";
@@ -180,7 +181,7 @@ impl Many {
             .iter()
             .filter(|hz| (**hz / self.true_hz - 1.0).abs() <= 0.01);
         let events: usize = all.iter().map(|(_, events)| events).sum();
-        let (mean_hz, deviation_hz) = mean_and_deviation(&hz);
+        let found = MeanDeviation::of(hz.iter().copied());
         Found {
             recording: self.recording,
             way,
@@ -189,65 +190,40 @@ impl Many {
             events: share(events),
             right: share(right.count()),
             none: share(all.len() - hz.len()),
-            mean_hz,
-            deviation_hz,
+            mean_hz: found.mean,
+            deviation_hz: found.deviation,
         }
     }
-}
-
-fn mean_and_deviation(values: &[f64]) -> (f64, f64) {
-    let count = values.len().max(1) as f64;
-    let mean = values.iter().sum::<f64>() / count;
-    let variance = values
-        .iter()
-        .map(|value| (value - mean).powi(2))
-        .sum::<f64>()
-        / count;
-    (mean, variance.sqrt())
 }
 
 /// One row for each recording, load and observation time: what was right, for each way of
 /// listening, and mean and deviation of what the paper's analyser found (Fig. 8a and 9).
 fn table(all: &[Found]) -> Table {
-    let mut table = Table::new([
-        "recording",
-        "load",
-        "observed",
-        "system calls heard",
-        "wakeups heard",
-        "right: LFS++, system calls",
-        "LFS++, wakeups",
-        "onbeat, wakeups",
-        "onbeat, bursts",
-        "found in Hz: LFS++, system calls",
-        "LFS++, wakeups",
-        "onbeat, bursts",
-    ]);
-    for group in all.chunks_exact(WAYS.len()) {
-        let [calls, wakeups, ours, bursts] = group else {
-            continue;
-        };
-        let right = |f: &Found| format!("{:.0}%", f.right * 100.0);
+    let (groups, _) = all.as_chunks::<{ WAYS.len() }>();
+    Table::of(groups, |[calls, wakeups, ours, bursts]| {
+        let right = |f: &Found| percent(f.right, 0);
         let hz = |f: &Found| match f.none {
             1.0 => "-".to_owned(),
             _ => format!("{:.1} +- {:.1}", f.mean_hz, f.deviation_hz),
         };
-        table.row([
-            calls.recording.to_owned(),
-            format!("{}%", calls.load_percent),
-            format!("{} s", calls.observed_ms as f64 / 1000.0),
-            format!("{:.0}", calls.events),
-            format!("{:.0}", wakeups.events),
-            right(calls),
-            right(wakeups),
-            right(ours),
-            right(bursts),
-            hz(calls),
-            hz(wakeups),
-            hz(bursts),
-        ]);
-    }
-    table
+        [
+            ("recording", calls.recording.to_owned()),
+            ("load", format!("{}%", calls.load_percent)),
+            (
+                "observed",
+                format!("{} s", calls.observed_ms as f64 / 1000.0),
+            ),
+            ("system calls heard", format!("{:.0}", calls.events)),
+            ("wakeups heard", format!("{:.0}", wakeups.events)),
+            ("right: LFS++, system calls", right(calls)),
+            ("LFS++, wakeups", right(wakeups)),
+            ("onbeat, wakeups", right(ours)),
+            ("onbeat, bursts", right(bursts)),
+            ("found in Hz: LFS++, system calls", hz(calls)),
+            ("LFS++, wakeups", hz(wakeups)),
+            ("onbeat, bursts", hz(bursts)),
+        ]
+    })
 }
 
 /// One line for each way, through those of `all` in which something was found.
@@ -314,11 +290,5 @@ mod tests {
         assert!(wakeups.events * 2.0 < calls.events);
         assert!(wakeups.right >= calls.right);
         assert!(bursts.right >= calls.right);
-    }
-
-    #[test]
-    fn the_deviation_is_that_of_the_values_found() {
-        assert_eq!(mean_and_deviation(&[1.0, 3.0]), (2.0, 1.0));
-        assert_eq!(mean_and_deviation(&[]), (0.0, 0.0));
     }
 }

@@ -10,7 +10,7 @@ use serde_json::json;
 use crate::machine::{Display, Hogs, Machine, Onbeat, ThreadFigures};
 use crate::media::{Clip, Played, play};
 use crate::plot::{Axis, Corner, Figure, Line, Look};
-use crate::results::{Ran, Table, publish};
+use crate::results::{Ran, Table, or_dash, percent, publish};
 
 /// What it is run with.
 #[derive(Debug, clap::Args)]
@@ -207,27 +207,18 @@ fn plot(runs: &[Run], seconds: f64) -> Figure {
 }
 
 fn table(runs: &[Run], idle_frames: Option<usize>) -> Table {
-    let mut table = Table::new([
-        "run",
-        "A/V desync p50",
-        "p95",
-        "max",
-        "frames shown",
-        "of idle",
-    ]);
-    for run in runs {
-        let share = idle_frames.map_or("-".to_owned(), |idle| {
+    Table::of(runs, |run| {
+        let share = or_dash(idle_frames, |idle| {
             let share = run.frames_shown as f64 / idle.max(1) as f64;
-            format!("{:.0}%", share * 100.0)
+            percent(share, 0)
         });
-        table.row([
-            run.run.to_owned(),
-            format!("{:.3} s", run.desync_p50_s),
-            format!("{:.3} s", run.desync_p95_s),
-            format!("{:.3} s", run.desync_max_s),
-            run.frames_shown.to_string(),
-            share,
-        ]);
-    }
-    table
+        [
+            ("run", run.run.to_owned()),
+            ("A/V desync p50", format!("{:.3} s", run.desync_p50_s)),
+            ("p95", format!("{:.3} s", run.desync_p95_s)),
+            ("max", format!("{:.3} s", run.desync_max_s)),
+            ("frames shown", run.frames_shown.to_string()),
+            ("of idle", share),
+        ]
+    })
 }

@@ -137,18 +137,7 @@ pub(super) fn run(machine: &Machine, runs: u64) -> anyhow::Result<Vec<Step>> {
 
 /// Late jobs, and what is reserved over what is needed, on each bed.
 pub(super) fn table(steps: &[Step]) -> Table {
-    let mut table = Table::new([
-        "with",
-        "film: late",
-        "reserved",
-        "rt-apps: late",
-        "reserved",
-        "encoder: late",
-        "reserved",
-        "frequency: late",
-        "reserved",
-    ]);
-    for step in steps {
+    Table::of(steps, |step| {
         let late = |n: usize| {
             step.beds
                 .get(n)
@@ -160,17 +149,16 @@ pub(super) fn table(steps: &[Step]) -> Table {
                 format!("{:.2}", on.reserved_over_needed.mean)
             })
         };
-        table.row([
-            step.addition.to_owned(),
-            late(0),
-            reserved(0),
-            late(1),
-            reserved(1),
-            late(2),
-            reserved(2),
-            late(3),
-            reserved(3),
-        ]);
-    }
-    table
+        [
+            ("with", step.addition.to_owned()),
+            ("film: late", late(0)),
+            ("reserved", reserved(0)),
+            ("rt-apps: late", late(1)),
+            ("reserved", reserved(1)),
+            ("encoder: late", late(2)),
+            ("reserved", reserved(2)),
+            ("frequency: late", late(3)),
+            ("reserved", reserved(3)),
+        ]
+    })
 }

@@ -19,7 +19,7 @@ use onbeat_lfspp::written::{Adaptive, Lfs, LfsPlusPlus, Method as Written};
 
 use crate::machine::Machine;
 use crate::plot::{Axis, Corner, Figure, Line, Look};
-use crate::results::{Ran, Table, publish};
+use crate::results::{Ran, Table, or_dash, percent, publish, yes_no};
 use beds::Bed;
 pub(crate) use curve::Interval;
 use curve::at;
@@ -229,46 +229,34 @@ fn usual_margin(method: &str) -> f64 {
 }
 
 fn table(curves: &[Curve]) -> Table {
-    let mut table = Table::new([
-        "bed",
-        "method",
-        "late",
-        "latest by",
-        "reserved / needed",
-        "late at 1.1",
-        "at 1.15",
-        "at 1.25",
-        "at 1.5",
-        "at 1.75",
-        "at 2.0",
-    ]);
-    for curve in curves {
+    let rows = curves.iter().filter_map(|curve| {
         let usual = usual_margin(curve.method);
         let usual = curve.points.iter().find(|point| point.margin == usual);
-        let Some(usual) = usual.or(curve.points.last()) else {
-            continue;
-        };
+        Some((curve, usual.or(curve.points.last())?))
+    });
+    Table::of(rows, |(curve, usual)| {
         let reserved = usual.reserved_over_needed;
-        let mut late = curve.at_ratio.iter();
-        let mut next = || {
-            let late = late.next().copied().flatten();
-            late.map_or("-".to_owned(), |late| late.percent())
+        let late = |ratio: usize| {
+            let late = curve.at_ratio.get(ratio).copied().flatten();
+            or_dash(late, |late| late.percent())
         };
-        table.row([
-            curve.bed.to_owned(),
-            curve.method.to_owned(),
-            usual.late.percent(),
-            format!("{:.0} ms", usual.latest_ms.mean),
-            reserved.map_or("-".to_owned(), |reserved| format!("{:.2}", reserved.mean)),
-            next(),
-            next(),
-            next(),
-            next(),
-            next(),
-            next(),
-        ]);
-    }
-    table
+        [
+            ("bed", curve.bed.to_owned()),
+            ("method", curve.method.to_owned()),
+            ("late", usual.late.percent()),
+            ("latest by", format!("{:.0} ms", usual.latest_ms.mean)),
+            (
+                "reserved / needed",
+                or_dash(reserved, |r| format!("{:.2}", r.mean)),
+            ),
+            ("late at 1.1", late(0)),
+            ("at 1.15", late(1)),
+            ("at 1.25", late(2)),
+            ("at 1.5", late(3)),
+            ("at 1.75", late(4)),
+            ("at 2.0", late(5)),
+        ]
+    })
 }
 
 /// Unmodified against marked on a bed at one bandwidth.
@@ -331,27 +319,20 @@ fn equal_bandwidth(curves: &[Curve]) -> Vec<Equal> {
 }
 
 fn equal_table(equal: &[Equal]) -> Table {
-    let mut table = Table::new([
-        "bed",
-        "predictor",
-        "reserved / needed",
-        "late, unmodified",
-        "late, marked",
-        "difference",
-        "within one point",
-    ]);
-    for row in equal {
-        table.row([
-            row.bed.to_owned(),
-            row.predictor.to_owned(),
-            format!("{:.2}", row.reserved_over_needed),
-            format!("{:.2}%", row.unmodified * 100.0),
-            format!("{:.2}%", row.marked * 100.0),
-            row.difference.points(),
-            if row.holds { "yes" } else { "no" }.to_owned(),
-        ]);
-    }
-    table
+    Table::of(equal, |row| {
+        [
+            ("bed", row.bed.to_owned()),
+            ("predictor", row.predictor.to_owned()),
+            (
+                "reserved / needed",
+                format!("{:.2}", row.reserved_over_needed),
+            ),
+            ("late, unmodified", percent(row.unmodified, 2)),
+            ("late, marked", percent(row.marked, 2)),
+            ("difference", row.difference.points()),
+            ("within one point", yes_no(row.holds)),
+        ]
+    })
 }
 
 /// Misses over bandwidth on a bed. No misses at all have no place on a logarithmic axis: they are

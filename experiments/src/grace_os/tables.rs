@@ -7,14 +7,10 @@ use super::case::MHZ;
 use super::schemes::Run;
 use super::sweeps::{FIXED, Point, SCHEMES, Static};
 use super::{HALVES, TOGETHER};
-use crate::results::Table;
+use crate::results::{Table, or_dash, percent};
 
-fn percent(share: f64) -> String {
-    format!("{:.1}%", 100.0 * share)
-}
-
-fn whole(share: f64) -> String {
-    format!("{:.0}%", 100.0 * share)
+fn in_percent(share: f64) -> String {
+    percent(share, 1)
 }
 
 fn of<'a>(runs: &'a [Run<'a>], codecs: &str) -> impl Iterator<Item = &'a Run<'a>> {
@@ -57,34 +53,25 @@ impl<'a> Figures<'a> {
 
 /// Energy, misses, idle share and changes of each scheme on one set of codecs.
 pub(super) fn energy(runs: &[Run], codecs: &str) -> Table {
-    let mut table = Table::new([
-        "scheme",
-        "energy",
-        "with idle",
-        "of worst-uniform",
-        "over the optimum",
-        "missed",
-        "worst codec",
-        "idle",
-        "changes a job",
-    ]);
     let worst_uniform = of(runs, codecs).find(|run| run.scheme == Scheme::WrsUni.name());
     let most = worst_uniform.map_or(f64::NAN, |run| run.outcome.energy_with_idle);
-    for run in of(runs, codecs) {
+    Table::of(of(runs, codecs), |run| {
         let outcome = &run.outcome;
-        table.row([
-            run.scheme.clone(),
-            percent(outcome.energy),
-            percent(outcome.energy_with_idle),
-            whole(outcome.energy_with_idle / most),
-            run.over_optimum.map_or("-".to_owned(), percent),
-            percent(outcome.miss_ratio()),
-            percent(outcome.worst_miss_ratio()),
-            percent(outcome.idle),
-            format!("{:.2}", outcome.changes_per_job),
-        ]);
-    }
-    table
+        [
+            ("scheme", run.scheme.clone()),
+            ("energy", in_percent(outcome.energy)),
+            ("with idle", in_percent(outcome.energy_with_idle)),
+            (
+                "of worst-uniform",
+                percent(outcome.energy_with_idle / most, 0),
+            ),
+            ("over the optimum", or_dash(run.over_optimum, in_percent)),
+            ("missed", in_percent(outcome.miss_ratio())),
+            ("worst codec", in_percent(outcome.worst_miss_ratio())),
+            ("idle", in_percent(outcome.idle)),
+            ("changes a job", format!("{:.2}", outcome.changes_per_job)),
+        ]
+    })
 }
 
 /// Tables 6 and 8: where the busy time of one set of codecs went.
@@ -98,9 +85,9 @@ pub(super) fn speeds(runs: &[Run], codecs: &str) -> Table {
         !run.scheme.contains(',') || run.scheme.starts_with(as_written)
     };
     for run in of(runs, codecs).filter(shown) {
-        let at = MHZ.map(|mhz| run.outcome.share_at(mhz).map_or("-".to_owned(), percent));
+        let at = MHZ.map(|mhz| or_dash(run.outcome.share_at(mhz), in_percent));
         let cells = [run.scheme.clone()].into_iter().chain(at);
-        table.cells(cells.chain([percent(run.outcome.idle)]).collect());
+        table.cells(cells.chain([in_percent(run.outcome.idle)]).collect());
     }
     table
 }
@@ -116,7 +103,7 @@ pub(super) fn alone(runs: &[Run], codecs: &[&str]) -> Table {
     for scheme in schemes {
         let cell = |codec: &str, figure: fn(&Run) -> f64| {
             let run = of(runs, codec).find(|run| run.scheme == scheme);
-            run.map_or("-".to_owned(), |run| percent(figure(run)))
+            or_dash(run, |run| in_percent(figure(run)))
         };
         let energy = codecs.iter().map(|codec| cell(codec, |r| r.outcome.energy));
         let missed = missing.map(|codec| cell(codec, |run| run.outcome.miss_ratio()));
@@ -128,27 +115,26 @@ pub(super) fn alone(runs: &[Run], codecs: &[&str]) -> Table {
 
 /// Whether constants that were chosen on the first halves of the recordings fit the second, too.
 pub(super) fn halves(runs: &[Run]) -> Table {
-    let mut table = Table::new([
-        "scheme",
-        "over the optimum",
-        "first halves",
-        "second halves",
-        "worst codec missed",
-        "first halves",
-        "second halves",
-    ]);
     let [first, second] = HALVES;
-    for run in of(runs, TOGETHER).filter(|run| !run.scheme.contains(',')) {
+    let runs_together = of(runs, TOGETHER).filter(|run| !run.scheme.contains(','));
+    Table::of(runs_together, |run| {
         let cell = |codecs: &str, figure: fn(&Run) -> Option<f64>| {
             let run = of(runs, codecs).find(|other| other.scheme == run.scheme);
-            run.and_then(figure).map_or("-".to_owned(), percent)
+            or_dash(run.and_then(figure), in_percent)
         };
         let sets = [TOGETHER, first, second];
         let [a, b, c] = sets.map(|codecs| cell(codecs, |run| run.over_optimum));
         let [d, e, f] = sets.map(|codecs| cell(codecs, |r| Some(r.outcome.worst_miss_ratio())));
-        table.row([run.scheme.clone(), a, b, c, d, e, f]);
-    }
-    table
+        [
+            ("scheme", run.scheme.clone()),
+            ("over the optimum", a),
+            ("first halves", b),
+            ("second halves", c),
+            ("worst codec missed", d),
+            ("first halves", e),
+            ("second halves", f),
+        ]
+    })
 }
 
 /// Table 5: changes of speed a job; the paper's last.
@@ -164,9 +150,7 @@ pub(super) fn changes(runs: &[Run], sets: &[&str]) -> Table {
     ] {
         let cell = |codecs: &&str| {
             let run = of(runs, codecs).find(|run| run.scheme == scheme);
-            run.map_or("-".to_owned(), |run| {
-                format!("{:.2}", run.outcome.changes_per_job)
-            })
+            or_dash(run, |run| format!("{:.2}", run.outcome.changes_per_job))
         };
         let cells = [scheme.to_owned()].into_iter().chain(sets.iter().map(cell));
         table.cells(cells.collect());
@@ -260,38 +244,33 @@ pub(super) fn as_played(runs: &[Run]) -> Vec<AsPlayed> {
 
 /// The same as a table.
 pub(super) fn as_played_table(lines: &[AsPlayed]) -> Table {
-    let mut table = Table::new([
-        "scheme",
-        "energy, s at full power",
-        "of worst-uniform",
-        "missed",
-        "at 300 MHz",
-        "paper: energy",
-        "of worst-uniform",
-        "missed",
-        "at 300 MHz",
-    ]);
     let most = lines.first();
-    for line in lines {
+    Table::of(lines, |line| {
         let cells = |played: Option<Played>, most: Option<Played>| {
             let share = played
                 .zip(most)
                 .map(|(of, most)| of.energy_s / most.energy_s);
-            let none = || "-".to_owned();
             [
-                played.map_or_else(none, |played| format!("{:.1}", played.energy_s)),
-                share.map_or_else(none, whole),
-                played.map_or_else(none, |played| percent(played.missed)),
-                played
-                    .and_then(|played| played.at_lowest)
-                    .map_or_else(none, percent),
+                or_dash(played, |played| format!("{:.1}", played.energy_s)),
+                or_dash(share, |share| percent(share, 0)),
+                or_dash(played, |played| in_percent(played.missed)),
+                or_dash(played.and_then(|played| played.at_lowest), in_percent),
             ]
         };
         let [a, b, c, d] = cells(Some(line.ours), most.map(|line| line.ours));
         let [e, f, g, h] = cells(line.paper, most.and_then(|line| line.paper));
-        table.row([line.scheme.clone(), a, b, c, d, e, f, g, h]);
-    }
-    table
+        [
+            ("scheme", line.scheme.clone()),
+            ("energy, s at full power", a),
+            ("of worst-uniform", b),
+            ("missed", c),
+            ("at 300 MHz", d),
+            ("paper: energy", e),
+            ("of worst-uniform", f),
+            ("missed", g),
+            ("at 300 MHz", h),
+        ]
+    })
 }
 
 /// Fig. 13 or 14: energy, and what was missed, over what was varied.
@@ -314,9 +293,8 @@ pub(super) fn sweep(points: &[Point], what: &str) -> Table {
             let point = points.iter().find(|point| {
                 point.codecs == *codecs && point.scheme == *scheme && point.at == value
             });
-            let cell = |figure: fn(&Point) -> f64| {
-                point.map_or("-".to_owned(), |point| percent(figure(point)))
-            };
+            let cell =
+                |figure: fn(&Point) -> f64| or_dash(point, |point| in_percent(figure(point)));
             cells.extend([cell(|point| point.energy), cell(|point| point.missed)]);
         }
         table.cells(cells);
@@ -335,7 +313,7 @@ pub(super) fn fixed_power(all: &[Static]) -> Table {
         for scheme in &schemes {
             let of = |of: &&Static| of.scheme == *scheme && of.fixed == fixed;
             let found = all.iter().find(of);
-            cells.push(found.map_or("-".to_owned(), |found| percent(found.power)));
+            cells.push(or_dash(found, |found| in_percent(found.power)));
         }
         table.cells(cells);
     }

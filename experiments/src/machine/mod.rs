@@ -7,6 +7,7 @@ mod program;
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -69,6 +70,28 @@ impl Facts {
     pub(crate) fn load_before(&self) -> &str {
         self.load_before.split(' ').next().unwrap_or_default()
     }
+}
+
+/// Compiles a C program, a path below `experiments`, into `folder`.
+pub(crate) fn compile<'a>(
+    source: &str,
+    options: impl IntoIterator<Item = &'a str>,
+    folder: &Path,
+) -> anyhow::Result<PathBuf> {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join(source);
+    let program = folder.join(source.file_stem().unwrap_or_default());
+    let compiled = Command::new("cc")
+        .args(["-O2", "-Wall", "-o"])
+        .arg(&program)
+        .arg(&source)
+        .args(options)
+        .status()
+        .context("cannot start cc")?;
+    if !compiled.success() {
+        let source = source.display();
+        bail!("{source} does not compile: run `scripts/setup.sh experiments`");
+    }
+    Ok(program)
 }
 
 impl Machine {
@@ -146,6 +169,23 @@ impl Machine {
             std::thread::sleep(LOOK_EVERY);
         }
         Ok(true)
+    }
+
+    /// Runs a command until it ends, at most for `patience`; tells whether it succeeded. What it
+    /// says on standard error goes to the file `messages`.
+    pub(crate) fn run(
+        &self,
+        command: Command,
+        messages: &Path,
+        patience: Duration,
+    ) -> anyhow::Result<bool> {
+        let mut program = Program::start(command, messages)?;
+        let mut status = None;
+        self.wait_for(patience, || {
+            status = program.ended();
+            status.is_some()
+        })?;
+        Ok(status.is_some_and(|status| status.success()))
     }
 
     /// An error if the experiment was interrupted.

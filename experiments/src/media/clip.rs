@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use anyhow::{Context, bail};
 
-use crate::machine::{Machine, Program};
+use crate::machine::Machine;
 
 /// The name tells what is inside, so that a clip made otherwise is never taken for it.
 const NAME: &str = "film-1080p25-h264-16M-grain20";
@@ -79,13 +79,7 @@ fn make(machine: &Machine, path: &Path, options: &[&str]) -> anyhow::Result<()> 
         .arg(path)
         .stdout(Stdio::null());
     let messages = machine.file("film.stderr");
-    let mut ffmpeg = Program::start(command, &messages)?;
-    let mut status = None;
-    machine.wait_for(Duration::from_secs(3600), || {
-        status = ffmpeg.ended();
-        status.is_some()
-    })?;
-    if !status.is_some_and(|status| status.success()) {
+    if !machine.run(command, &messages, Duration::from_secs(3600))? {
         bail!(
             "ffmpeg made no {}: its messages are in {}",
             path.display(),

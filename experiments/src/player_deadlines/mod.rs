@@ -14,11 +14,12 @@ use anyhow::bail;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::machine::{Machine, Program};
+use crate::machine::Machine;
 use crate::plot::{Axis, Corner, Figure, Line, Look, distribution};
-use crate::results::{Table, publish};
+use crate::results::{Table, or_dash, publish};
+use crate::spread::MeanDeviation;
 use crate::vm::{Ended, Guest, Kernel};
-use paper::{MeanDeviation, PAPER, Paper};
+use paper::{PAPER, Paper};
 use playing::Playing;
 
 const NAME: &str = "player-deadlines";
@@ -82,13 +83,7 @@ fn build_player(machine: &Machine) -> anyhow::Result<PathBuf> {
         .args(["--no-print-directory", "-C", PLAYER])
         .stdout(Stdio::null());
     let messages = machine.file("player-deadlines.stderr");
-    let mut make = Program::start(command, &messages)?;
-    let mut status = None;
-    machine.wait_for(Duration::from_secs(600), || {
-        status = make.ended();
-        status.is_some()
-    })?;
-    if !status.is_some_and(|status| status.success()) {
+    if !machine.run(command, &messages, Duration::from_secs(600))? {
         bail!(
             "the player cannot be built: {} says why; scripts/setup.sh experiments installs what it needs",
             messages.display()
@@ -152,65 +147,57 @@ impl Way {
 
 /// Tables 3 and 4.
 fn table(ways: &[Way]) -> Table {
-    let mut table = Table::new([
-        "policy, rule",
-        "A/V delay (ms)",
-        "within a run",
-        "paper",
-        "dropped",
-        "paper",
-        "RMSE",
-        "paper",
-    ]);
-    for (way, paper) in ways.iter().zip(PAPER) {
-        table.row([
-            way.name(),
-            way.delay_ms.to_string(),
-            format!("± {:.1}", way.mean(|playing| playing.delay_deviation_ms)),
-            paper.delay_ms.to_string(),
-            way.dropped.to_string(),
-            paper.dropped.to_string(),
-            format!("{:.0}", way.rmse),
-            format!("{:.0}", paper.rmse),
-        ]);
-    }
-    table
+    Table::of(ways.iter().zip(PAPER), |(way, paper)| {
+        [
+            ("policy, rule", way.name()),
+            ("A/V delay (ms)", way.delay_ms.to_string()),
+            (
+                "within a run",
+                format!("± {:.1}", way.mean(|playing| playing.delay_deviation_ms)),
+            ),
+            ("paper", paper.delay_ms.to_string()),
+            ("dropped", way.dropped.to_string()),
+            ("paper", paper.dropped.to_string()),
+            ("RMSE", format!("{:.0}", way.rmse)),
+            ("paper", format!("{:.0}", paper.rmse)),
+        ]
+    })
 }
 
 /// What became of the rt-apps, and how promptly a frame was given up.
 fn slack_table(ways: &[Way]) -> Table {
-    let mut table = Table::new([
-        "policy, rule",
-        "3/8 ms: late",
-        "slack min",
-        "p5",
-        "p25",
-        "mean (ms)",
-        "20/200 ms: late",
-        "slack min",
-        "mean (ms)",
-        "given up late by",
-    ]);
     let late = |late: usize, jobs: usize| format!("{:.1}%", 100.0 * late as f64 / jobs as f64);
-    for way in ways {
+    Table::of(ways, |way| {
         let sum = |of: fn(&Playing) -> usize| way.playings.iter().map(of).sum::<usize>();
         let overrun = way.playings.iter().filter_map(|p| p.overrun_p95_ms);
-        table.row([
-            way.name(),
-            late(sum(|p| p.first.late), sum(|p| p.first.jobs)),
-            format!("{:.1}", way.least(|p| p.first.min_ms)),
-            format!("{:.1}", way.mean(|p| p.first.p5_ms)),
-            format!("{:.1}", way.mean(|p| p.first.p25_ms)),
-            format!("{:.1}", way.mean(|p| p.first.mean_ms)),
-            late(sum(|p| p.second.late), sum(|p| p.second.jobs)),
-            format!("{:.1}", way.least(|p| p.second.min_ms)),
-            format!("{:.1}", way.mean(|p| p.second.mean_ms)),
-            overrun
-                .reduce(f64::max)
-                .map_or("-".into(), |ms| format!("{ms:.1} ms")),
-        ]);
-    }
-    table
+        [
+            ("policy, rule", way.name()),
+            (
+                "3/8 ms: late",
+                late(sum(|p| p.first.late), sum(|p| p.first.jobs)),
+            ),
+            ("slack min", format!("{:.1}", way.least(|p| p.first.min_ms))),
+            ("p5", format!("{:.1}", way.mean(|p| p.first.p5_ms))),
+            ("p25", format!("{:.1}", way.mean(|p| p.first.p25_ms))),
+            ("mean (ms)", format!("{:.1}", way.mean(|p| p.first.mean_ms))),
+            (
+                "20/200 ms: late",
+                late(sum(|p| p.second.late), sum(|p| p.second.jobs)),
+            ),
+            (
+                "slack min",
+                format!("{:.1}", way.least(|p| p.second.min_ms)),
+            ),
+            (
+                "mean (ms)",
+                format!("{:.1}", way.mean(|p| p.second.mean_ms)),
+            ),
+            (
+                "given up late by",
+                or_dash(overrun.reduce(f64::max), |ms| format!("{ms:.1} ms")),
+            ),
+        ]
+    })
 }
 
 /// Figures 7(d) and 8(d) in one, and the distribution behind 8(e) to 8(h).

@@ -1,36 +1,9 @@
-//! The paper's Tables 3 and 4, and figures as they are printed there.
-
-use std::fmt;
+//! The paper's Tables 3 and 4.
 
 use serde::Serialize;
 use serde_json::{Value, json};
 
-/// A mean and a standard deviation over runs.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
-pub(crate) struct MeanDeviation {
-    pub(crate) mean: f64,
-    pub(crate) deviation: f64,
-}
-
-impl MeanDeviation {
-    /// Of these figures; zero if there are none.
-    pub(crate) fn of(figures: impl Iterator<Item = f64> + Clone) -> Self {
-        let count = figures.clone().count().max(1) as f64;
-        let mean = figures.clone().sum::<f64>() / count;
-        let squares: f64 = figures.map(|figure| (figure - mean).powi(2)).sum();
-        Self {
-            mean,
-            deviation: (squares / count).sqrt(),
-        }
-    }
-}
-
-impl fmt::Display for MeanDeviation {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let digits = f.precision().unwrap_or(1);
-        write!(f, "{:.digits$} ± {:.digits$}", self.mean, self.deviation)
-    }
-}
+use crate::spread::MeanDeviation;
 
 /// One line of both tables: mplayer is the heuristic, mplayer-dlex the deadlines.
 #[derive(Clone, Copy, Debug, Serialize)]
@@ -84,18 +57,4 @@ pub(crate) fn as_json() -> Value {
                    100 runs of 812 frames",
         "ways": PAPER,
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn mean_and_deviation_are_of_all_runs() {
-        let figures = MeanDeviation::of([2.0, 4.0].into_iter());
-        assert_eq!(figures, of(3.0, 1.0));
-        assert_eq!(figures.to_string(), "3.0 ± 1.0");
-        assert_eq!(format!("{figures:.0}"), "3 ± 1");
-        assert_eq!(MeanDeviation::of([].into_iter()), MeanDeviation::default());
-    }
 }

@@ -7,7 +7,7 @@ use anyhow::{Context, bail};
 use serde::{Deserialize, Serialize};
 
 use super::film::FRAMES;
-use crate::results::quantile;
+use crate::results::{mean, quantile};
 use crate::rt_app::Log;
 
 /// The player's statistics, in as far as they are used.
@@ -112,7 +112,7 @@ impl Slack {
             min_ms: slacks.iter().copied().fold(period_ms, f64::min),
             p5_ms: quantile(&slacks, 0.05),
             p25_ms: quantile(&slacks, 0.25),
-            mean_ms: slacks.iter().sum::<f64>() / slacks.len().max(1) as f64,
+            mean_ms: mean(&slacks),
             all_ms: slacks,
         }
     }

@@ -14,7 +14,7 @@ use serde_json::json;
 
 use crate::machine::Machine;
 use crate::plot::{Axis, Corner, Figure, Line, Look};
-use crate::results::{Ran, Table, publish};
+use crate::results::{Ran, Table, or_dash, percent, publish};
 use demands::Demands;
 use tuned::Tuned;
 
@@ -153,34 +153,20 @@ fn rows(points: &[Point]) -> Vec<Row<'_>> {
 }
 
 fn table(rows: &[Row<'_>]) -> Table {
-    let mut table = Table::new([
-        "demands",
-        "predictor",
-        "by default: misses",
-        "reserved / used",
-        "cheapest with 1% missed",
-        "misses",
-        "reserved / used",
-    ]);
-    for row in rows {
-        let misses = |p: Option<&Point>| {
-            p.map_or("-".to_owned(), |p| format!("{:.2}%", p.miss_ratio * 100.0))
-        };
-        let ratio = |p: Option<&Point>| {
-            p.map_or("-".to_owned(), |p| format!("{:.2}", p.reserved_over_used))
-        };
+    Table::of(rows, |row| {
+        let misses = |p: Option<&Point>| or_dash(p, |p| percent(p.miss_ratio, 2));
+        let ratio = |p: Option<&Point>| or_dash(p, |p| format!("{:.2}", p.reserved_over_used));
         let tuned = row.cheapest.map_or("none", |point| point.tuned.as_str());
-        table.row([
-            row.demands.to_owned(),
-            row.family.to_owned(),
-            misses(row.usual),
-            ratio(row.usual),
-            tuned.to_owned(),
-            misses(row.cheapest),
-            ratio(row.cheapest),
-        ]);
-    }
-    table
+        [
+            ("demands", row.demands.to_owned()),
+            ("predictor", row.family.to_owned()),
+            ("by default: misses", misses(row.usual)),
+            ("reserved / used", ratio(row.usual)),
+            ("cheapest with 1% missed", tuned.to_owned()),
+            ("misses", misses(row.cheapest)),
+            ("reserved / used", ratio(row.cheapest)),
+        ]
+    })
 }
 
 /// Of these, the ones that no other beats in both: fewer misses for more bandwidth.

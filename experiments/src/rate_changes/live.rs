@@ -1,7 +1,7 @@
 //! The same programs on this machine, as `experiments/workloads/rates.c`.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use super::following::{Following, Late};
 use super::programs::{Kind, Rate};
 use super::run::Method;
 use super::{Row, table};
-use crate::machine::{Hogs, Machine, Onbeat, Program};
+use crate::machine::{Hogs, Machine, Onbeat, Program, compile};
 use crate::results::{Ran, publish};
 
 const NAME: &str = "rate-changes-live";
@@ -43,7 +43,7 @@ pub(super) fn run(machine: &Machine, runs: u64) -> anyhow::Result<()> {
     machine.need_root()?;
     let facts = machine.facts();
     let folder = tempfile::tempdir().context("no temporary folder")?;
-    let program = compile(folder.path())?;
+    let program = compile("workloads/rates.c", [], folder.path())?;
     let _hogs = Hogs::start(machine, HOGS_PER_CPU * Machine::cpus())?;
     let mut rows = Vec::new();
     for kind in KINDS {
@@ -80,21 +80,6 @@ fn median(times: impl Iterator<Item = Span>) -> Option<Span> {
     let mut times: Vec<Span> = times.collect();
     times.sort_unstable();
     times.get(times.len() / 2).copied()
-}
-
-fn compile(folder: &Path) -> anyhow::Result<PathBuf> {
-    let program = folder.join("rates");
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("workloads/rates.c");
-    let compiled = Command::new("cc")
-        .args(["-O2", "-Wall", "-o"])
-        .arg(&program)
-        .arg(source)
-        .status()
-        .context("cannot start cc")?;
-    if !compiled.success() {
-        bail!("rates.c does not compile: run `scripts/setup.sh experiments`");
-    }
-    Ok(program)
 }
 
 fn run_one(

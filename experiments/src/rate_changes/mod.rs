@@ -13,7 +13,7 @@ use serde_json::json;
 
 use crate::bandwidth::Interval;
 use crate::machine::Machine;
-use crate::results::{Ran, Table, publish, quantile};
+use crate::results::{Ran, Table, or_dash, publish, quantile};
 use crate::simulated::Ends;
 use following::{Following, Late};
 use programs::Kind;
@@ -123,42 +123,29 @@ impl Row {
 
 fn table(rows: &[Row], after: Span) -> Table {
     let late_after = format!("late in the {} s after", after.as_secs_f64());
-    let mut table = Table::new([
-        "program",
-        "scheduled by",
-        "followed, kept",
-        "known: p50",
-        "max",
-        "reserved: p50",
-        "max",
-        "late meanwhile",
-        "of",
-        &late_after,
-        "of",
-    ]);
-    for row in rows {
-        let none = || "-".to_owned();
+    Table::of(rows, |row| {
         let times = |ms: &[f64], p: f64| match ms {
-            [] => none(),
+            [] => "-".to_owned(),
             _ => format!("{:.0} ms", quantile(ms, p)),
         };
         let late = |late: Interval| format!("{:.1} ± {:.1}", late.mean, late.half);
-        table.row([
-            row.program.to_owned(),
-            row.method.to_owned(),
-            row.followed
-                .map_or_else(none, |[all, kept]| format!("{all}, {kept}")),
-            times(&row.known_ms, 0.5),
-            times(&row.known_ms, 1.0),
-            times(&row.reserved_ms, 0.5),
-            times(&row.reserved_ms, 1.0),
-            late(row.late_meanwhile),
-            format!("{:.0}", row.jobs_meanwhile),
-            late(row.late_after),
-            format!("{:.0}", row.jobs_after),
-        ]);
-    }
-    table
+        [
+            ("program", row.program.to_owned()),
+            ("scheduled by", row.method.to_owned()),
+            (
+                "followed, kept",
+                or_dash(row.followed, |[all, kept]| format!("{all}, {kept}")),
+            ),
+            ("known: p50", times(&row.known_ms, 0.5)),
+            ("max", times(&row.known_ms, 1.0)),
+            ("reserved: p50", times(&row.reserved_ms, 0.5)),
+            ("max", times(&row.reserved_ms, 1.0)),
+            ("late meanwhile", late(row.late_meanwhile)),
+            ("of", format!("{:.0}", row.jobs_meanwhile)),
+            (&late_after, late(row.late_after)),
+            ("of", format!("{:.0}", row.jobs_after)),
+        ]
+    })
 }
 
 #[cfg(test)]

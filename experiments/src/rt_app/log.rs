@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, bail};
 use serde::Serialize;
 
-use crate::results::quantile;
+use crate::results::{mean, quantile};
 
 /// The log of one thread.
 #[derive(Clone, Debug)]
@@ -84,7 +84,7 @@ impl Log {
                 .after(leave_out_s)
                 .filter(|row| row.slack_us < 0.0)
                 .count(),
-            response_mean_ms: responses.iter().sum::<f64>() / responses.len().max(1) as f64,
+            response_mean_ms: mean(&responses),
             response_p50_ms: quantile(&responses, 0.50),
             response_p99_ms: quantile(&responses, 0.99),
             response_max_ms: quantile(&responses, 1.0),

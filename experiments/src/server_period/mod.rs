@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 
 use crate::machine::Machine;
 use crate::plot::{Axis, Corner, Figure, Line, Look, distribution};
-use crate::results::{Ran, Table, publish, quantile};
+use crate::results::{Ran, Table, or_dash, percent, publish, quantile};
 use crate::vm::{Guest, Kernel};
 use guest::{Lfs, Needed};
 use served::Task;
@@ -138,50 +138,32 @@ fn rows(at_the_tick: &[Needed], exactly: &[Needed]) -> Vec<Row> {
 }
 
 fn analysed(rows: &[Row]) -> Table {
-    let mut table = Table::new(["server period", "least runtime", "bandwidth"]);
-    for row in rows {
+    Table::of(rows, |row| {
         let share = row.analysed_ms / row.server_period_ms as f64;
-        table.row([
-            format!("{} ms", row.server_period_ms),
-            format!("{:.2} ms", row.analysed_ms),
-            format!("{:.1}%", share * 100.0),
-        ]);
-    }
-    table
+        [
+            ("server period", format!("{} ms", row.server_period_ms)),
+            ("least runtime", format!("{:.2} ms", row.analysed_ms)),
+            ("bandwidth", percent(share, 1)),
+        ]
+    })
 }
 
 fn table(rows: &[Row]) -> Table {
-    let mut table = Table::new([
-        "server period",
-        "analysis",
-        "kernel, at the tick",
-        "kernel, exactly",
-        "bandwidth",
-    ]);
-    let ms = |ms: Option<f64>| ms.map_or("-".to_owned(), |ms| format!("{ms:.2} ms"));
-    for row in rows {
+    let ms = |ms: Option<f64>| or_dash(ms, |ms| format!("{ms:.2} ms"));
+    Table::of(rows, |row| {
         let share = row.analysed_ms / row.server_period_ms as f64;
-        table.row([
-            format!("{} ms", row.server_period_ms),
-            ms(Some(row.analysed_ms)),
-            ms(row.at_the_tick_ms),
-            ms(row.exactly_ms),
-            format!("{:.1}%", share * 100.0),
-        ]);
-    }
-    table
+        [
+            ("server period", format!("{} ms", row.server_period_ms)),
+            ("analysis", ms(Some(row.analysed_ms))),
+            ("kernel, at the tick", ms(row.at_the_tick_ms)),
+            ("kernel, exactly", ms(row.exactly_ms)),
+            ("bandwidth", percent(share, 1)),
+        ]
+    })
 }
 
 fn lfs_table(lfs: &[Lfs]) -> Table {
-    let mut table = Table::new([
-        "server period",
-        "in time",
-        "response p50",
-        "p95",
-        "max",
-        "mean bandwidth",
-    ]);
-    for run in lfs {
+    Table::of(lfs, |run| {
         let settled = run.settled();
         let responses: Vec<f64> = settled.iter().map(|job| job.response_ms).collect();
         let bandwidth: f64 = settled.iter().map(|job| job.bandwidth).sum();
@@ -190,16 +172,21 @@ fn lfs_table(lfs: &[Lfs]) -> Table {
             .iter()
             .filter(|ms| **ms <= FIG_2.period.as_ms_f64());
         let ms = |p| format!("{:.1} ms", quantile(&responses, p));
-        table.row([
-            format!("{} ms", run.server_period_ms),
-            format!("{:.0}%", in_time.count() as f64 / count * 100.0),
-            ms(0.5),
-            ms(0.95),
-            ms(1.0),
-            format!("{:.1}%", bandwidth / count * 100.0),
-        ]);
-    }
-    table
+        [
+            ("server period", format!("{} ms", run.server_period_ms)),
+            (
+                "in time",
+                format!("{:.0}%", in_time.count() as f64 / count * 100.0),
+            ),
+            ("response p50", ms(0.5)),
+            ("p95", ms(0.95)),
+            ("max", ms(1.0)),
+            (
+                "mean bandwidth",
+                format!("{:.1}%", bandwidth / count * 100.0),
+            ),
+        ]
+    })
 }
 
 /// The bandwidth needed over the server's period: the analysis, and each run in the guest.

@@ -15,7 +15,7 @@ use serde_json::json;
 use crate::machine::Machine;
 use crate::plot::{Axis, Corner, Figure, Line, Look};
 use crate::predictors::simulation::Noise;
-use crate::results::{Ran, Table, publish};
+use crate::results::{Ran, Table, percent, publish};
 use packing::Packing;
 
 const NAME: &str = "several-cpus";
@@ -147,26 +147,16 @@ fn started_one_by_one(shares: &[f64], cpus: usize) -> Option<usize> {
 }
 
 fn table(figures: &[Figures]) -> Table {
-    let mut table = Table::new([
-        "CPUs",
-        "load",
-        "admitted globally",
-        "guaranteed globally",
-        "partitioned",
-        "moves a set",
-    ]);
-    let percent = |share: f64| format!("{:.1}%", share * 100.0);
-    for f in figures {
-        table.row([
-            f.cpus.to_string(),
-            format!("{:.0}%", f.load * 100.0),
-            percent(f.global_admitted),
-            percent(f.global_guaranteed),
-            percent(f.partitioned),
-            format!("{:.2}", f.moves),
-        ]);
-    }
-    table
+    Table::of(figures, |f| {
+        [
+            ("CPUs", f.cpus.to_string()),
+            ("load", percent(f.load, 0)),
+            ("admitted globally", percent(f.global_admitted, 1)),
+            ("guaranteed globally", percent(f.global_guaranteed, 1)),
+            ("partitioned", percent(f.partitioned, 1)),
+            ("moves a set", format!("{:.2}", f.moves)),
+        ]
+    })
 }
 
 fn draw(machine: &Machine, cpus: usize, figures: &[Figures]) -> anyhow::Result<()> {

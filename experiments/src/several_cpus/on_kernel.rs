@@ -15,7 +15,7 @@ use super::{Args, ROOM, shares};
 use crate::machine::{Machine, Report};
 use crate::plot::{Axis, Corner, Figure, Line, Look};
 use crate::predictors::simulation::Noise;
-use crate::results::{Table, publish};
+use crate::results::{Table, mean, percent, publish};
 use crate::vm::Guest;
 
 const GUEST: &str = "several-cpus";
@@ -116,7 +116,7 @@ pub(super) fn run(machine: &Machine, args: &Args) -> anyhow::Result<()> {
                     sum.add(&folder, programs, args, &mut stretches)?;
                 }
                 sum.reserved /= (cpus * args.guest_sets) as f64;
-                sum.stretch = stretches.iter().sum::<f64>() / stretches.len().max(1) as f64;
+                sum.stretch = mean(&stretches);
                 figures.push(sum);
             }
         }
@@ -272,35 +272,21 @@ impl Figures {
 }
 
 fn table(figures: &[Figures]) -> Table {
-    let mut table = Table::new([
-        "CPUs",
-        "load",
-        "way",
-        "programs",
-        "refused",
-        "programs late",
-        "jobs",
-        "late",
-        "latest",
-        "reserved",
-        "stretch",
-    ]);
-    for f in figures {
-        table.row([
-            f.cpus.to_string(),
-            format!("{:.0}%", f.load * 100.0),
-            f.way.to_owned(),
-            f.programs.to_string(),
-            f.refused.to_string(),
-            f.programs_late.to_string(),
-            f.jobs.to_string(),
-            format!("{:.1}‰", f.late_per_mille()),
-            format!("{:.2} periods", f.latest_periods),
-            format!("{:.1}%", f.reserved * 100.0),
-            format!("{:.3}", f.stretch),
-        ]);
-    }
-    table
+    Table::of(figures, |f| {
+        [
+            ("CPUs", f.cpus.to_string()),
+            ("load", percent(f.load, 0)),
+            ("way", f.way.to_owned()),
+            ("programs", f.programs.to_string()),
+            ("refused", f.refused.to_string()),
+            ("programs late", f.programs_late.to_string()),
+            ("jobs", f.jobs.to_string()),
+            ("late", format!("{:.1}‰", f.late_per_mille())),
+            ("latest", format!("{:.2} periods", f.latest_periods)),
+            ("reserved", percent(f.reserved, 1)),
+            ("stretch", format!("{:.3}", f.stretch)),
+        ]
+    })
 }
 
 fn draw(machine: &Machine, cpus: usize, figures: &[Figures]) -> anyhow::Result<()> {

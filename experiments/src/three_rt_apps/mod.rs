@@ -12,7 +12,7 @@ use serde_json::json;
 
 use crate::machine::{Machine, ThreadFigures};
 use crate::plot::{Axis, Corner, Figure, Line, Look, distribution};
-use crate::results::{Table, publish};
+use crate::results::{Table, or_dash, percent, publish};
 use crate::rt_app::{Jobs, Log, Task};
 use crate::vm::Kernel;
 
@@ -165,33 +165,30 @@ fn tasks(args: &Args, by_hand: bool) -> Vec<Task> {
 }
 
 fn table(figures: &[Figures]) -> Table {
-    let mut table = Table::new([
-        "run", "task", "period", "jobs", "in time", "paper", "p50", "p99", "longest", "used",
-        "reserved", "ratio", "changes",
-    ]);
-    let percent = |share: f64| format!("{:.1}%", share * 100.0);
-    let or_dash = |text: Option<String>| text.unwrap_or_else(|| "-".into());
-    for f in figures {
+    let share = |share| percent(share, 1);
+    Table::of(figures, |f| {
         let paper = PAPER_IN_TIME
             .iter()
             .find(|(run, task, _)| (*run, *task) == (f.run, f.task));
-        table.row([
-            f.run.to_owned(),
-            f.task.to_owned(),
-            format!("{:.3} ms", f.period_us as f64 / 1000.0),
-            f.jobs.jobs.to_string(),
-            format!("{:.2}%", (1.0 - f.missed_share) * 100.0),
-            or_dash(paper.map(|(_, _, share)| format!("{:.0}%", share * 100.0))),
-            format!("{:.2} ms", f.jobs.response_p50_ms),
-            format!("{:.2} ms", f.jobs.response_p99_ms),
-            format!("{:.2} ms", f.jobs.response_max_ms),
-            or_dash(f.used.map(percent)),
-            or_dash(f.reserved.map(percent)),
-            or_dash(f.reserved_over_used.map(|r| format!("{r:.2}"))),
-            or_dash(f.changes.map(|n| n.to_string())),
-        ]);
-    }
-    table
+        [
+            ("run", f.run.to_owned()),
+            ("task", f.task.to_owned()),
+            ("period", format!("{:.3} ms", f.period_us as f64 / 1000.0)),
+            ("jobs", f.jobs.jobs.to_string()),
+            ("in time", format!("{:.2}%", (1.0 - f.missed_share) * 100.0)),
+            ("paper", or_dash(paper, |(_, _, share)| percent(*share, 0))),
+            ("p50", format!("{:.2} ms", f.jobs.response_p50_ms)),
+            ("p99", format!("{:.2} ms", f.jobs.response_p99_ms)),
+            ("longest", format!("{:.2} ms", f.jobs.response_max_ms)),
+            ("used", or_dash(f.used, share)),
+            ("reserved", or_dash(f.reserved, share)),
+            (
+                "ratio",
+                or_dash(f.reserved_over_used, |r| format!("{r:.2}")),
+            ),
+            ("changes", or_dash(f.changes, |n| n.to_string())),
+        ]
+    })
 }
 
 /// Fig. 6: how the shortest task's response times are distributed.
